@@ -1,0 +1,88 @@
+package lock
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// ID names one entry for ever. It is chosen before the entry is written, so
+// that after a lost answer the store can be asked for it.
+type ID string
+
+// Mode says whom a claim tolerates beside itself.
+type Mode string
+
+// The modes of a claim.
+const (
+	Exclusive Mode = "exclusive" // alone
+	Shared    Mode = "shared"    // with other shared claims
+	Semaphore Mode = "semaphore" // with up to Limit-1 other semaphore claims
+)
+
+// Claim is what an entry asks of one lock.
+type Claim struct {
+	Name  string
+	Mode  Mode
+	Limit int // of a semaphore: how many may hold at once; otherwise 0
+}
+
+// Entry is one acquisition of one or several locks, waiting or held. Once it is
+// in the store only the store's own view of its lease changes.
+type Entry struct {
+	ID     ID
+	Tenant string
+	Claims []Claim // in canonical order; see [Canonical]
+	Set    bool    // taken as a lock set, even if it has one claim
+
+	// Holder is the name that the client gives itself. Named says that the
+	// request gave it, rather than the bearer token's subject.
+	Holder   string
+	Named    bool
+	Metadata map[string]string
+
+	TTL        time.Duration // the lease
+	EnqueuedAt time.Time     // by the clock of the replica that took the request
+	WaitUntil  time.Time     // when waiting ends at the latest
+
+	// Request identifies the parameters that a retry with the same
+	// idempotency key must repeat. Empty for a request without such a key.
+	Request string
+
+	// Number is the entry's place in all its queues and its fence, given by the
+	// store at the one write; 0 before it.
+	Number uint64
+
+	// Handle belongs to the store that wrote the entry (an etcd lease, say) and
+	// means nothing to anyone else.
+	Handle int64
+}
+
+// Canonical sorts claims by the bytes of their names, the order in which sets
+// are stored and shown.
+func Canonical(claims []Claim) {
+	slices.SortFunc(claims, func(a, b Claim) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// Name is the name of the entry's first lock: its only one unless it is a set.
+func (e *Entry) Name() string { return e.Claims[0].Name }
+
+// Resumable reports whether a client that lost its connection can come back to
+// the entry by an idempotency key.
+func (e *Entry) Resumable() bool { return e.Request != "" }
+
+// Reason says why an entry is no longer there.
+type Reason string
+
+// The reasons for which entries end.
+const (
+	Released    Reason = "released"     // by its client
+	Expired     Reason = "expired"      // by the store: nobody kept the lease alive
+	Revoked     Reason = "revoked"      // by an operator
+	WaitTimeout Reason = "wait_timeout" // it waited for as long as it wanted to
+	Unknown     Reason = "unknown"      // it ended too long ago to tell
+
+	// Withdrawn entries were taken back by the replica that wrote them before
+	// anyone was told of them. They are not remembered.
+	Withdrawn Reason = "withdrawn"
+)

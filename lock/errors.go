@@ -1,0 +1,89 @@
+package lock
+
+import (
+	"fmt"
+	"time"
+)
+
+// Code says what went wrong, for a program. It is an error itself, so that
+// errors.Is(err, lock.TokenMismatch) works on any error that carries it.
+type Code string
+
+// Error returns the code as it stands in a problem document.
+func (c Code) Error() string { return string(c) }
+
+// The codes, as they stand in problem documents.
+const (
+	InvalidRequest      Code = "invalid_request"
+	InvalidName         Code = "invalid_name"
+	Unauthenticated     Code = "unauthenticated"
+	Forbidden           Code = "forbidden"
+	TokenMismatch       Code = "token_mismatch"
+	NotFound            Code = "not_found"
+	MethodNotAllowed    Code = "method_not_allowed"
+	IdempotencyMismatch Code = "idempotency_mismatch"
+	ModeMismatch        Code = "mode_mismatch"
+	Deadlock            Code = "deadlock"
+	Lost                Code = "lock_lost"
+	BodyTooLarge        Code = "body_too_large"
+	UnsupportedMedia    Code = "unsupported_media_type"
+	Held                Code = "lock_held"
+	TimedOut            Code = "wait_timeout"
+	RateLimited         Code = "rate_limited"
+	QuotaExceeded       Code = "quota_exceeded"
+	StoreUnavailable    Code = "store_unavailable"
+	Draining            Code = "draining"
+	Internal            Code = "internal"
+)
+
+// Error is the one error type that crosses package boundaries.
+type Error struct {
+	Code   Code
+	Detail string // for a person; nothing secret, nothing of a library's text
+	Field  string // of the request, if one is at fault
+
+	// Reason says why the entry is gone. Only with [Lost].
+	Reason Reason
+
+	// RetryAfter is how long to wait before trying again; 0 says nothing.
+	RetryAfter time.Duration
+
+	// Ambiguous is set if the request may have taken effect all the same.
+	Ambiguous bool
+
+	// Cause is for the log, never for the answer.
+	Cause error
+}
+
+// Error describes the error for a log.
+func (e *Error) Error() string {
+	text := string(e.Code)
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
+
+// Is reports whether target is the error's code.
+func (e *Error) Is(target error) bool { return target == error(e.Code) }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Errorf returns an error with a code and a formatted detail.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Invalid returns an [InvalidRequest] error that names the field at fault.
+func Invalid(field, format string, args ...any) *Error {
+	return &Error{Code: InvalidRequest, Field: field, Detail: field + " " + fmt.Sprintf(format, args...)}
+}
+
+// LostBecause returns a [Lost] error with the reason for which the entry ended.
+func LostBecause(r Reason) *Error {
+	return &Error{Code: Lost, Reason: r, Detail: "the entry is gone: " + string(r)}
+}

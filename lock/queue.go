@@ -1,0 +1,117 @@
+package lock
+
+// Queue is the queue of one lock: claims in the order of their entries' numbers.
+//
+// Its front is the longest run from the head in which every claim tolerates all
+// before it. An entry in the front of each of its queues holds. The front only
+// ever loses entries by their removal, never by an insertion, because a new
+// number is greater than all others: once head, always head.
+type Queue struct {
+	head, tail *slot
+	next       *slot // the first slot behind the front; nil when all are in it
+	size       int
+	front      int
+	newest     uint64 // the greatest number ever inserted
+}
+
+// slot is one entry's place in one queue.
+type slot struct {
+	member     *member
+	claim      Claim
+	queue      *Queue
+	prev, next *slot
+	inFront    bool
+}
+
+// joins reports whether next may hold beside a front of n claims that began with
+// first. Claims in one front are alike, so the first speaks for all.
+func joins(first Claim, n int, next Claim) bool {
+	switch {
+	case n == 0:
+		return true
+	case first.Mode == Shared && next.Mode == Shared:
+		return true
+	case first.Mode == Semaphore && next.Mode == Semaphore:
+		return first.Limit == next.Limit && n < next.Limit
+	default:
+		return false
+	}
+}
+
+// Front returns how many of claims, given in queue order, hold: the pure
+// function on which all else rests.
+func Front(claims []Claim) int {
+	n := 0
+	for n < len(claims) && joins(claims[0], n, claims[n]) {
+		n++
+	}
+	return n
+}
+
+// Len returns how many entries stand in the queue, holders included.
+func (q *Queue) Len() int { return q.size }
+
+// Waiting returns how many entries stand behind the front. An entry of a set can
+// be in the front here and still wait elsewhere.
+func (q *Queue) Waiting() int { return q.size - q.front }
+
+// Newest returns the greatest number that the queue has seen.
+func (q *Queue) Newest() uint64 { return q.newest }
+
+// push links s at the tail and returns the slots that entered the front: s or
+// none. The caller has checked that s carries the greatest number.
+func (q *Queue) push(s *slot) []*slot {
+	s.prev = q.tail
+	if q.tail == nil {
+		q.head = s
+	} else {
+		q.tail.next = s
+	}
+	q.tail = s
+	q.size++
+	q.newest = s.member.entry.Number
+	if q.next == nil {
+		q.next = s
+	}
+	return q.advance()
+}
+
+// remove unlinks s and returns the slots that entered the front because of it.
+func (q *Queue) remove(s *slot) []*slot {
+	if q.next == s {
+		q.next = s.next
+	}
+	if s.inFront {
+		q.front--
+		s.inFront = false
+	}
+	q.unlink(s)
+	return q.advance()
+}
+
+// advance moves slots into the front for as long as they are tolerated there.
+func (q *Queue) advance() []*slot {
+	var entered []*slot
+	for q.next != nil && joins(q.head.claim, q.front, q.next.claim) {
+		q.next.inFront = true
+		q.front++
+		entered = append(entered, q.next)
+		q.next = q.next.next
+	}
+	return entered
+}
+
+func (q *Queue) unlink(s *slot) {
+	if s.prev == nil {
+		q.head = s.next
+	} else {
+		s.prev.next = s.next
+	}
+	if s.next == nil {
+		q.tail = s.prev
+	} else {
+		s.next.prev = s.prev
+	}
+	s.prev, s.next = nil, nil
+	q.size--
+}

@@ -1,0 +1,167 @@
+package lock
+
+import (
+	"fmt"
+	"iter"
+)
+
+// Table is every queue of every tenant: the entries that a store holds at one
+// number, and who of them holds. It is rebuilt from a list and then follows a
+// feed; it reads nothing itself and is not safe for concurrent use.
+//
+// Insertion costs O(claims), removal O(claims + entries that come to hold).
+type Table struct {
+	queues  map[Ref]*Queue
+	members map[ID]*member
+	held    int
+}
+
+// Ref names one lock of one tenant.
+type Ref struct{ Tenant, Name string }
+
+// member is an entry with its places in all its queues.
+type member struct {
+	entry  *Entry
+	slots  []slot
+	fronts int // in how many of its queues it is in the front
+}
+
+func (m *member) holds() bool { return m.fronts == len(m.slots) }
+
+// NewTable returns an empty table.
+func NewTable() *Table {
+	return &Table{queues: map[Ref]*Queue{}, members: map[ID]*member{}}
+}
+
+// Insert puts e at the end of each of its queues and reports whether it holds at
+// once. An entry that is already there changes nothing. An entry whose number is
+// not greater than all of a queue's is refused: the feed that brought it is out
+// of order and must list again.
+func (t *Table) Insert(e *Entry) (holds bool, err error) {
+	if m, ok := t.members[e.ID]; ok {
+		return m.holds(), nil
+	}
+	for _, c := range e.Claims {
+		if q := t.queues[Ref{e.Tenant, c.Name}]; q != nil && q.newest >= e.Number {
+			return false, fmt.Errorf("entry %s has number %d, its queue is at %d", e.ID, e.Number, q.newest)
+		}
+	}
+	m := &member{entry: e, slots: make([]slot, len(e.Claims))}
+	t.members[e.ID] = m
+	for i, c := range e.Claims {
+		q := t.queue(Ref{e.Tenant, c.Name})
+		m.slots[i] = slot{member: m, claim: c, queue: q}
+		if len(q.push(&m.slots[i])) > 0 {
+			m.fronts++
+		}
+	}
+	if m.holds() {
+		t.held++
+	}
+	return m.holds(), nil
+}
+
+// Remove takes the entry out of all its queues and returns it, whether it held,
+// and the entries that hold because it is gone. It returns nil for an id that is
+// not there.
+func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
+	m := t.members[id]
+	if m == nil {
+		return nil, false, nil
+	}
+	delete(t.members, id)
+	if held = m.holds(); held {
+		t.held--
+	}
+	for i := range m.slots {
+		s := &m.slots[i]
+		for _, entered := range s.queue.remove(s) {
+			entered.member.fronts++
+			if entered.member.holds() {
+				t.held++
+				granted = append(granted, entered.member.entry)
+			}
+		}
+		if s.queue.size == 0 {
+			delete(t.queues, Ref{m.entry.Tenant, s.claim.Name})
+		}
+	}
+	return m.entry, held, granted
+}
+
+// Entry returns the entry with the id, and whether it holds.
+func (t *Table) Entry(id ID) (e *Entry, holds bool) {
+	m := t.members[id]
+	if m == nil {
+		return nil, false
+	}
+	return m.entry, m.holds()
+}
+
+// Position returns how many entries of its most crowded queue must go before the
+// entry holds there at the earliest: 1 means next, 0 that it holds or is not
+// there. It costs a walk over the entries before it.
+func (t *Table) Position(id ID) int {
+	m := t.members[id]
+	if m == nil || m.holds() {
+		return 0
+	}
+	position := 1
+	for i := range m.slots {
+		n := 0
+		for s := &m.slots[i]; s != nil && !s.inFront; s = s.prev {
+			n++
+		}
+		position = max(position, n)
+	}
+	return position
+}
+
+// Queue returns the lock's queue, or nil if nobody is in it.
+func (t *Table) Queue(r Ref) *Queue { return t.queues[r] }
+
+// Queues yields every lock with its queue, in no order.
+func (t *Table) Queues() iter.Seq2[Ref, *Queue] {
+	return func(yield func(Ref, *Queue) bool) {
+		for r, q := range t.queues {
+			if !yield(r, q) {
+				return
+			}
+		}
+	}
+}
+
+// Entries yields every entry and whether it holds, in no order.
+func (t *Table) Entries() iter.Seq2[*Entry, bool] {
+	return func(yield func(*Entry, bool) bool) {
+		for _, m := range t.members {
+			if !yield(m.entry, m.holds()) {
+				return
+			}
+		}
+	}
+}
+
+// Len returns how many entries there are, and how many of them hold.
+func (t *Table) Len() (entries, held int) { return len(t.members), t.held }
+
+// Entries yields the queue in order, with whether each entry holds in all its
+// queues.
+func (q *Queue) Entries() iter.Seq2[*Entry, bool] {
+	return func(yield func(*Entry, bool) bool) {
+		for s := q.head; s != nil; s = s.next {
+			if !yield(s.member.entry, s.member.holds()) {
+				return
+			}
+		}
+	}
+}
+
+func (t *Table) queue(r Ref) *Queue {
+	q := t.queues[r]
+	if q == nil {
+		q = &Queue{}
+		t.queues[r] = q
+	}
+	return q
+}

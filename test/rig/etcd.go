@@ -1,0 +1,287 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// startTimeout bounds every start and restart, on top of the caller's context.
+const startTimeout = 30 * time.Second
+
+// EtcdConfig says which cluster to start.
+type EtcdConfig struct {
+	// Members is the number of servers, 1 when zero.
+	Members int
+	// Dir holds the members' data and logs, in folders etcd-0, etcd-1, …
+	Dir string
+	// Binary is the etcd server, see BuildEtcd.
+	Binary string
+	// ExtraArgs are added to each member's command line.
+	ExtraArgs []string
+	// QuotaBytes is the size at which a member refuses writes; 0 keeps etcd's default.
+	QuotaBytes int64
+}
+
+// Etcd is a running cluster of etcd processes with fsync on.
+type Etcd struct {
+	members []*Member
+	ports   []*port
+}
+
+// StartEtcd starts the members and returns when each of them serves
+// linearizable reads. A port that was taken in the last moment leads to another try.
+func StartEtcd(ctx context.Context, config EtcdConfig) (*Etcd, error) {
+	config.Members = max(config.Members, 1)
+	var errs []error
+	for range 3 {
+		e, err := startEtcd(ctx, config)
+		if err == nil {
+			return e, nil
+		}
+		errs = append(errs, err)
+		if !strings.Contains(err.Error(), "address already in use") {
+			break
+		}
+	}
+	return nil, fmt.Errorf("start etcd: %w", errors.Join(errs...))
+}
+
+func startEtcd(ctx context.Context, config EtcdConfig) (*Etcd, error) {
+	ports, err := reservePorts(2 * config.Members)
+	if err != nil {
+		return nil, err
+	}
+	e := &Etcd{ports: ports}
+	for i := range config.Members {
+		e.members = append(e.members, newMember(i, config, ports))
+	}
+	for _, m := range e.members {
+		if err := m.prepare(); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+		if err := m.start(); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+	}
+	for _, m := range e.members {
+		if err := m.awaitHealthy(ctx); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+	}
+	return e, nil
+}
+
+// Endpoints returns the members' client addresses as host:port.
+func (e *Etcd) Endpoints() []string {
+	var endpoints []string
+	for _, m := range e.members {
+		endpoints = append(endpoints, m.client.address())
+	}
+	return endpoints
+}
+
+// Store returns the value of the API server's --store flag for this cluster.
+func (e *Etcd) Store() string { return "etcd://" + strings.Join(e.Endpoints(), ",") }
+
+// Size returns the number of members, running or not.
+func (e *Etcd) Size() int { return len(e.members) }
+
+// Member returns member i, counted from 0.
+func (e *Etcd) Member(i int) *Member { return e.members[i] }
+
+// Leader returns the index of the member that leads, in the eyes of a majority
+// of the members that answer. It waits for an election to end, until ctx ends.
+func (e *Etcd) Leader(ctx context.Context) (int, error) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if i, ok := e.leader(ctx); ok {
+			return i, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, fmt.Errorf("find the leader of etcd: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// leader asks the running members who leads. A deposed leader that does not
+// know it yet is outvoted.
+func (e *Etcd) leader(ctx context.Context) (int, bool) {
+	votes, ids := map[uint64]int{}, map[uint64]int{}
+	for i, m := range e.members {
+		status, err := m.status(ctx)
+		if err != nil {
+			continue
+		}
+		ids[status.Header.MemberId] = i
+		votes[status.Leader]++
+	}
+	for id, n := range votes {
+		if i, known := ids[id]; known && n > len(e.members)/2 {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Client returns a client of the cluster; the caller closes it.
+func (e *Etcd) Client() (*clientv3.Client, error) { return newClient(e.Endpoints()...) }
+
+func newClient(endpoints ...string) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{
+		Endpoints:            endpoints,
+		DialTimeout:          2 * time.Second,
+		DialKeepAliveTime:    5 * time.Second,
+		DialKeepAliveTimeout: 2 * time.Second,
+		Logger:               zap.NewNop(),
+	})
+}
+
+// Close kills every member and waits for them. Their data stays.
+func (e *Etcd) Close() error {
+	var errs []error
+	for _, m := range e.members {
+		errs = append(errs, m.Kill())
+	}
+	return errors.Join(append(errs, releasePorts(e.ports))...)
+}
+
+// Member is one server of a cluster. Its methods may not be called from two
+// goroutines at once.
+type Member struct {
+	name         string
+	binary       string
+	dir          string
+	args         []string
+	client, peer *port
+	process      *process
+}
+
+func newMember(i int, config EtcdConfig, ports []*port) *Member {
+	m := &Member{
+		name:   memberName(i),
+		binary: config.Binary,
+		dir:    filepath.Join(config.Dir, memberName(i)),
+		client: ports[2*i],
+		peer:   ports[2*i+1],
+	}
+	m.args = append([]string{
+		"--name", m.name,
+		"--data-dir", filepath.Join(m.dir, "data"),
+		"--listen-client-urls", "http://" + m.client.address(),
+		"--advertise-client-urls", "http://" + m.client.address(),
+		"--listen-peer-urls", "http://" + m.peer.address(),
+		"--initial-advertise-peer-urls", "http://" + m.peer.address(),
+		"--initial-cluster", initialCluster(ports),
+		"--initial-cluster-state", "new",
+		"--log-level", "warn",
+		"--quota-backend-bytes", strconv.FormatInt(config.QuotaBytes, 10),
+	}, config.ExtraArgs...)
+	return m
+}
+
+func memberName(i int) string { return "etcd-" + strconv.Itoa(i) }
+
+func initialCluster(ports []*port) string {
+	var parts []string
+	for i := 0; 2*i+1 < len(ports); i++ {
+		parts = append(parts, memberName(i)+"=http://"+ports[2*i+1].address())
+	}
+	return strings.Join(parts, ",")
+}
+
+// prepare empties the member's folder: a new cluster never starts on old data.
+func (m *Member) prepare() error {
+	if err := os.RemoveAll(m.dir); err != nil {
+		return fmt.Errorf("prepare %s: %w", m.name, err)
+	}
+	if err := os.MkdirAll(m.dir, 0o700); err != nil {
+		return fmt.Errorf("prepare %s: %w", m.name, err)
+	}
+	return nil
+}
+
+func (m *Member) start() error {
+	p, err := startProcess(m.binary, m.Log(), m.args, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.name, err)
+	}
+	m.process = p
+	return nil
+}
+
+// awaitHealthy returns when the member answers /health, which includes a
+// linearizable read, so it also has a leader.
+func (m *Member) awaitHealthy(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	url := "http://" + m.client.address() + "/health"
+	return m.process.await(ctx, m.name, func(ctx context.Context) error { return expectOK(ctx, url) })
+}
+
+// status asks this member alone, within half a second, what it knows.
+func (m *Member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
+	if !m.Running() {
+		return nil, errNotRunning
+	}
+	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	client, err := newClient(m.client.address())
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return client.Status(ctx, m.client.address())
+}
+
+// Address returns the member's client address as host:port.
+func (m *Member) Address() string { return m.client.address() }
+
+// Dir returns the member's data folder, for backups and their restore.
+func (m *Member) Dir() string { return filepath.Join(m.dir, "data") }
+
+// Log returns the path of the member's log.
+func (m *Member) Log() string { return filepath.Join(m.dir, "log") }
+
+// PID returns the id of the member's newest process.
+func (m *Member) PID() int { return m.process.pid() }
+
+// Running says whether the member's process exists, stopped or not.
+func (m *Member) Running() bool { return m.process != nil && m.process.running() }
+
+// Kill ends the member like kill -9 and waits until it is gone.
+func (m *Member) Kill() error {
+	if m.process == nil {
+		return nil
+	}
+	return m.process.kill()
+}
+
+// Stop freezes the member (SIGSTOP).
+func (m *Member) Stop() error { return m.process.signal(sigStop) }
+
+// Continue wakes a frozen member (SIGCONT).
+func (m *Member) Continue() error { return m.process.signal(sigContinue) }
+
+// Restart starts the member again on its data and ports, after killing it if it
+// runs, and returns when it is healthy.
+func (m *Member) Restart(ctx context.Context) error {
+	if err := m.Kill(); err != nil {
+		return err
+	}
+	if err := m.start(); err != nil {
+		return err
+	}
+	return m.awaitHealthy(ctx)
+}

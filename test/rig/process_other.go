@@ -1,0 +1,8 @@
+//go:build !linux
+
+package rig
+
+import "syscall"
+
+// dieWithParent has no equivalent outside Linux: there only Close stops a child.
+func dieWithParent() *syscall.SysProcAttr { return nil }

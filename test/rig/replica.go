@@ -1,0 +1,184 @@
+package rig
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	sigStop     = syscall.SIGSTOP
+	sigContinue = syscall.SIGCONT
+)
+
+// ReplicaConfig says how to run one API server.
+type ReplicaConfig struct {
+	// Binary is the server, see BuildAPI.
+	Binary string
+	// Store is the --store flag: an etcd:// or zookeeper:// address, or
+	// "embedded", which is also the meaning of "".
+	Store string
+	// DataDir is the folder of an embedded store. It names the files of the
+	// replica too: DataDir.log and DataDir.jwt-secret.
+	DataDir string
+	// Secret signs bearer tokens (HS256), at least 32 bytes.
+	Secret string
+	// Listen is the server's address; empty takes a free loopback port, which
+	// stays the replica's own until Close.
+	Listen string
+	// Args and Env (KEY=value) are added to the command line and environment.
+	Args, Env []string
+	// LogFile receives the server's output; DataDir.log when empty.
+	LogFile string
+}
+
+// Replica is one running API server. Apart from Token and URL its methods may
+// not be called from two goroutines at once.
+type Replica struct {
+	config  ReplicaConfig
+	port    *port // nil when the caller chose the address
+	address string
+	process *process
+}
+
+// StartReplica starts the server and returns when /readyz answers 200.
+func StartReplica(ctx context.Context, config ReplicaConfig) (*Replica, error) {
+	if config.LogFile == "" {
+		config.LogFile = config.DataDir + ".log"
+	}
+	if err := os.WriteFile(secretFile(config), []byte(config.Secret), 0o600); err != nil {
+		return nil, fmt.Errorf("start replica: %w", err)
+	}
+	r := &Replica{config: config, address: config.Listen}
+	if config.Listen == "" {
+		p, err := reservePort()
+		if err != nil {
+			return nil, fmt.Errorf("start replica: %w", err)
+		}
+		r.port, r.address = p, p.address()
+	}
+	if err := r.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start replica: %w", err), r.Close())
+	}
+	return r, nil
+}
+
+func secretFile(config ReplicaConfig) string { return config.DataDir + ".jwt-secret" }
+
+func (r *Replica) start(ctx context.Context) error {
+	p, err := startProcess(r.config.Binary, r.config.LogFile, r.args(), r.config.Env)
+	if err != nil {
+		return err
+	}
+	r.process = p
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := p.await(ctx, "the listening line", r.readAddress); err != nil {
+		return err
+	}
+	return p.await(ctx, "/readyz", func(ctx context.Context) error { return expectOK(ctx, r.URL()+"/readyz") })
+}
+
+func (r *Replica) args() []string {
+	args := []string{"--listen", r.address, "--jwt-secret-file", secretFile(r.config)}
+	if r.config.Store == "" || r.config.Store == "embedded" {
+		args = append(args, "--store", "embedded", "--data-dir", r.config.DataDir)
+	} else {
+		args = append(args, "--store", r.config.Store)
+	}
+	return append(args, r.config.Args...)
+}
+
+// readAddress finds the line in which the server says where it listens.
+func (r *Replica) readAddress(context.Context) error {
+	out, err := r.process.output()
+	if err != nil {
+		return err
+	}
+	for line := range bytes.Lines(out) {
+		var entry struct{ Msg, Address string }
+		if json.Unmarshal(line, &entry) == nil && entry.Msg == "listening" && entry.Address != "" {
+			r.address = entry.Address
+			return nil
+		}
+	}
+	return errors.New("no listening line in the log yet")
+}
+
+// Address returns where the server listens, as host:port.
+func (r *Replica) Address() string { return r.address }
+
+// URL returns the server's base address, without a slash at the end.
+func (r *Replica) URL() string { return "http://" + r.address }
+
+// Log returns the path of the log of all the replica's processes.
+func (r *Replica) Log() string { return r.config.LogFile }
+
+// PID returns the id of the newest process.
+func (r *Replica) PID() int { return r.process.pid() }
+
+// Running says whether the process exists, stopped or not.
+func (r *Replica) Running() bool { return r.process != nil && r.process.running() }
+
+// Exited is closed when the newest process has ended.
+func (r *Replica) Exited() <-chan struct{} { return r.process.exited }
+
+// Kill ends the server like kill -9 and waits until it is gone.
+func (r *Replica) Kill() error {
+	if r.process == nil {
+		return nil
+	}
+	return r.process.kill()
+}
+
+// Terminate sends SIGTERM and waits for the server to drain. It returns an
+// error when the exit code is not zero, or when ctx ended first, after killing it.
+func (r *Replica) Terminate(ctx context.Context) error { return r.process.terminate(ctx) }
+
+// Stop freezes the server (SIGSTOP).
+func (r *Replica) Stop() error { return r.process.signal(sigStop) }
+
+// Continue wakes a frozen server (SIGCONT).
+func (r *Replica) Continue() error { return r.process.signal(sigContinue) }
+
+// Restart starts the server again on the same port, after killing it if it
+// runs, and returns when it is ready.
+func (r *Replica) Restart(ctx context.Context) error {
+	if err := r.Kill(); err != nil {
+		return err
+	}
+	return r.start(ctx)
+}
+
+// Close kills the server and waits for it. Its data and log stay.
+func (r *Replica) Close() error {
+	err := r.Kill()
+	if r.port != nil {
+		err = errors.Join(err, r.port.release())
+	}
+	return err
+}
+
+// Token returns a bearer token for tenant and subject, valid for a day, with a
+// space-separated scope such as "locks:read locks:write".
+func (r *Replica) Token(tenant, scope, subject string) (string, error) {
+	return SignToken(r.config.Secret, tenant, scope, subject)
+}
+
+// SignToken signs a bearer token (HS256) that is valid for a day.
+func SignToken(secret, tenant, scope, subject string) (string, error) {
+	now := time.Now()
+	claims := jwt.MapClaims{
+		"sub": subject, "tenant": tenant, "scope": scope,
+		"iat": now.Unix(), "exp": now.Add(24 * time.Hour).Unix(),
+	}
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(strings.TrimRight(secret, "\n")))
+}

@@ -98,9 +98,10 @@ func (t *Table) Entry(id ID) (e *Entry, holds bool) {
 	return m.entry, m.holds()
 }
 
-// Position returns how many entries of its most crowded queue must go before the
-// entry holds there at the earliest: 1 means next, 0 that it holds or is not
-// there. It costs a walk over the entries before it.
+// Position returns the entry's place among those that wait in the queue where it
+// is furthest back: 1 means next, 0 that it holds or is not there. It is not the
+// number of removals to wait for: several waiters can be let in by one, and one
+// can wait for several holders. It costs a walk over the waiters before it.
 func (t *Table) Position(id ID) int {
 	m := t.members[id]
 	if m == nil || m.holds() {

@@ -1,0 +1,312 @@
+package lock_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// machine drives a table and the model side by side.
+type machine struct {
+	table  *lock.Table
+	model  *model
+	number uint64
+	serial int
+	held   map[lock.ID]bool // entries that have held and were not removed since
+}
+
+func newMachine() *machine {
+	return &machine{table: lock.NewTable(), model: newModel(), held: map[lock.ID]bool{}}
+}
+
+// Insert adds an entry with a new number, or with the newest one again if no
+// queue is shared, as independent writes in one transaction do.
+func (m *machine) Insert(t *rapid.T) {
+	e := entries(&m.serial).Draw(t, "entry")
+	e.Number = m.number
+	if m.number == 0 || !m.model.accepts(e) || rapid.Bool().Draw(t, "new number") {
+		m.number += uint64(rapid.IntRange(1, 3).Draw(t, "step"))
+		e.Number = m.number
+	}
+	holds, err := m.table.Insert(e)
+	m.model.insert(e)
+	if want := m.model.holds(e); err != nil || holds != want {
+		t.Fatalf("Insert(%v) = %t, %v, want %t\n%s", e, holds, err, want, describe(m.table))
+	}
+}
+
+// InsertAgain repeats an entry that is there.
+func (m *machine) InsertAgain(t *rapid.T) {
+	known := m.draw(t)
+	again := *known
+	again.Number = m.number + 1
+	holds, err := m.table.Insert(&again)
+	if want := m.model.holds(known); err != nil || holds != want {
+		t.Fatalf("Insert(%s again) = %t, %v, want %t", known.ID, holds, err, want)
+	}
+	if got, _ := m.table.Entry(known.ID); got != known {
+		t.Fatalf("Insert(%s again) replaced the entry", known.ID)
+	}
+}
+
+// InsertLate tries a number that a queue has passed already.
+func (m *machine) InsertLate(t *rapid.T) {
+	e := entries(&m.serial).Draw(t, "entry")
+	e.Number = uint64(rapid.IntRange(1, int(m.number)+1).Draw(t, "number"))
+	if m.model.accepts(e) {
+		t.Skip("in order")
+	}
+	if holds, err := m.table.Insert(e); err == nil || holds {
+		t.Fatalf("Insert(%v) = %t, %v, want an error\n%s", e, holds, err, describe(m.table))
+	}
+}
+
+func (m *machine) Remove(t *rapid.T) {
+	e := m.draw(t)
+	before, wasHeld := m.model.holders(), m.model.holds(e)
+	removed, held, granted := m.table.Remove(e.ID)
+	m.model.remove(e.ID)
+	delete(m.held, e.ID)
+	if removed != e || held != wasHeld {
+		t.Fatalf("Remove(%s) = %v, %t, want %v, %t", e.ID, removed, held, e, wasHeld)
+	}
+	want := slices.DeleteFunc(m.model.holders(), func(id lock.ID) bool { return slices.Contains(before, id) })
+	if diff := cmp.Diff(want, ids(granted), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("Remove(%s): granted differs from the holders after less those before (-want +got):\n%s%s", e.ID, diff, describe(m.table))
+	}
+}
+
+func (m *machine) RemoveUnknown(t *rapid.T) {
+	if removed, held, granted := m.table.Remove("unknown"); removed != nil || held || granted != nil {
+		t.Fatalf("Remove(unknown) = %v, %t, %v, want nothing", removed, held, granted)
+	}
+}
+
+// Check compares everything that can be asked of the table.
+func (m *machine) Check(t *rapid.T) {
+	m.checkQueues(t)
+	m.checkEntries(t)
+	m.checkConflicts(t)
+	for id := range m.held {
+		if _, holds := m.table.Entry(id); !holds {
+			t.Fatalf("%s held, was not removed, and holds no more\n%s", id, describe(m.table))
+		}
+	}
+	for _, id := range m.model.holders() {
+		m.held[id] = true
+	}
+}
+
+func (m *machine) checkQueues(t *rapid.T) {
+	got := map[lock.Ref]bool{}
+	for r, q := range m.table.Queues() {
+		got[r] = true
+		if q != m.table.Queue(r) {
+			t.Fatalf("Queues and Queue(%v) disagree", r)
+		}
+		m.checkQueue(t, r, q)
+	}
+	if want := len(m.model.newest); len(got) != want {
+		t.Fatalf("%d queues, want %d", len(got), want)
+	}
+}
+
+func (m *machine) checkQueue(t *rapid.T, r lock.Ref, q *lock.Queue) {
+	want := m.model.queue(r)
+	if q.Len() != len(want) || q.Waiting() != len(want)-len(m.model.front(r)) || q.Newest() != m.model.newest[r] {
+		t.Fatalf("%v: Len %d, Waiting %d, Newest %d, want %d, %d, %d", r, q.Len(), q.Waiting(), q.Newest(),
+			len(want), len(want)-len(m.model.front(r)), m.model.newest[r])
+	}
+	i := 0
+	for e, holds := range q.Entries() {
+		if i == len(want) || e != want[i] || holds != m.model.holds(e) {
+			t.Fatalf("%v: %s, holds %t, at %d, want %v in order", r, e.ID, holds, i, ids(want))
+		}
+		i++
+	}
+	if i != len(want) {
+		t.Fatalf("%v: Entries yielded %d of %d", r, i, len(want))
+	}
+}
+
+func (m *machine) checkEntries(t *rapid.T) {
+	if n, held := m.table.Len(); n != len(m.model.entries) || held != len(m.model.holders()) {
+		t.Fatalf("Len() = %d, %d, want %d, %d", n, held, len(m.model.entries), len(m.model.holders()))
+	}
+	got := maps.Collect(m.table.Entries())
+	for _, e := range m.model.entries {
+		want := m.model.holds(e)
+		yielded, ok := got[e]
+		same, holds := m.table.Entry(e.ID)
+		if !ok || yielded != want || same != e || holds != want {
+			t.Fatalf("%s: yielded %t, holds %t and %t, want %t\n%s", e.ID, ok, yielded, holds, want, describe(m.table))
+		}
+		if p := m.table.Position(e.ID); p != m.wantPosition(e) {
+			t.Fatalf("Position(%s) = %d, want %d\n%s", e.ID, p, m.wantPosition(e), describe(m.table))
+		}
+	}
+	if len(got) != len(m.model.entries) {
+		t.Fatalf("Entries yielded %d, want %d", len(got), len(m.model.entries))
+	}
+}
+
+func (m *machine) wantPosition(e *lock.Entry) int {
+	if m.model.holds(e) {
+		return 0
+	}
+	return m.model.position(e)
+}
+
+// checkConflicts asks only the table, and the rules.
+func (m *machine) checkConflicts(t *rapid.T) {
+	for r, q := range m.table.Queues() {
+		var holding []lock.Claim
+		for e, holds := range q.Entries() {
+			if holds {
+				holding = append(holding, claimOn(e, r.Name))
+			}
+		}
+		if front(holding) != len(holding) {
+			t.Fatalf("%v is held by claims in conflict: %v", r, holding)
+		}
+	}
+}
+
+// draw picks an entry that is there, or skips the action.
+func (m *machine) draw(t *rapid.T) *lock.Entry {
+	if len(m.model.entries) == 0 {
+		t.Skip("empty")
+	}
+	return rapid.SampledFrom(m.model.entries).Draw(t, "known")
+}
+
+func ids(entries []*lock.Entry) []lock.ID {
+	var all []lock.ID
+	for _, e := range entries {
+		all = append(all, e.ID)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func tableMatchesModel(t *rapid.T) {
+	m := newMachine()
+	t.Repeat(map[string]func(*rapid.T){
+		"":              m.Check,
+		"Insert":        m.Insert,
+		"InsertMore":    m.Insert, // queues should grow
+		"InsertAgain":   m.InsertAgain,
+		"InsertLate":    m.InsertLate,
+		"Remove":        m.Remove,
+		"RemoveUnknown": m.RemoveUnknown,
+	})
+}
+
+func TestTableMatchesModel(t *testing.T) { rapid.Check(t, tableMatchesModel) }
+
+func FuzzTable(f *testing.F) { f.Fuzz(rapid.MakeFuzz(tableMatchesModel)) }
+
+// filled returns a table with up to 40 entries, in order.
+func filled(t *rapid.T) (*lock.Table, []*lock.Entry) {
+	table, serial := lock.NewTable(), 0
+	all := rapid.SliceOfN(entries(&serial), 1, 40).Draw(t, "entries")
+	for i, e := range all {
+		e.Number = uint64(i + 1)
+		if _, err := table.Insert(e); err != nil {
+			t.Fatalf("Insert(%v): %v", e, err)
+		}
+	}
+	return table, all
+}
+
+// Nobody waits for ever: an entry holds at the latest when all that came before
+// it are gone, in whatever order they go and whoever comes after it.
+func TestEntryHoldsOnceAllBeforeItAreGone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table, all := filled(t)
+		i := rapid.IntRange(0, len(all)-1).Draw(t, "who")
+		told := i == 0
+		if i > 0 {
+			_, told = table.Entry(all[i].ID)
+			for _, e := range rapid.Permutation(all[:i]).Draw(t, "order") {
+				_, _, granted := table.Remove(e.ID)
+				told = told || slices.Contains(granted, all[i])
+			}
+		}
+		if _, holds := table.Entry(all[i].ID); !holds || !told {
+			t.Fatalf("%s has nobody before it: holds %t, its grant was told %t\n%s", all[i].ID, holds, told, describe(table))
+		}
+	})
+}
+
+// No circular wait: as long as anyone is there, someone holds, so that a table
+// whose holders all leave empties itself, and everyone is granted exactly once.
+func TestTableEmptiesItself(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table, all := filled(t)
+		grants := holding(table)
+		for next := grants; len(next) > 0; next = holding(table) {
+			for _, e := range next {
+				_, held, granted := table.Remove(e.ID)
+				if !held {
+					t.Fatalf("%s did not hold when it was removed", e.ID)
+				}
+				grants = append(grants, granted...)
+			}
+		}
+		if n, held := table.Len(); n != 0 || held != 0 {
+			t.Fatalf("%d entries wait and nobody holds\n%s", n, describe(table))
+		}
+		if diff := cmp.Diff(ids(all), ids(grants)); diff != "" {
+			t.Fatalf("granted (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func holding(table *lock.Table) []*lock.Entry {
+	var all []*lock.Entry
+	for e, holds := range table.Entries() {
+		if holds {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// Whoever follows the feed from the start and whoever lists later agree.
+func TestTableIsAFunctionOfItsEntries(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table, all := filled(t)
+		rest := slices.DeleteFunc(slices.Clone(all), func(e *lock.Entry) bool {
+			gone := rapid.Bool().Draw(t, "gone")
+			if gone {
+				table.Remove(e.ID)
+			}
+			return gone
+		})
+		listed := lock.NewTable()
+		for _, e := range rest {
+			if _, err := listed.Insert(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(ids(holding(listed)), ids(holding(table)), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("holders (-listed +followed):\n%s%s", diff, describe(table))
+		}
+	})
+}
+
+func TestFrontIsTheLongestTolerantPrefix(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOf(claims()).Draw(t, "claims")
+		if got, want := lock.Front(all), front(all); got != want {
+			t.Fatalf("Front(%v) = %d, want %d", all, got, want)
+		}
+	})
+}

@@ -1,0 +1,178 @@
+package lock_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+func TestFront(t *testing.T) {
+	x, s := lock.Claim{Mode: lock.Exclusive}, lock.Claim{Mode: lock.Shared}
+	sem := func(limit int) lock.Claim { return lock.Claim{Mode: lock.Semaphore, Limit: limit} }
+	for name, c := range map[string]struct {
+		queue []lock.Claim
+		want  int
+	}{
+		"empty":                          {nil, 0},
+		"exclusive alone":                {[]lock.Claim{x}, 1},
+		"exclusive before all":           {[]lock.Claim{x, x, s}, 1},
+		"shared together":                {[]lock.Claim{s, s, s}, 3},
+		"shared stop at a writer":        {[]lock.Claim{s, s, x, s}, 2},
+		"semaphore up to its limit":      {[]lock.Claim{sem(2), sem(2), sem(2)}, 2},
+		"semaphore of one":               {[]lock.Claim{sem(1), sem(1)}, 1},
+		"semaphores of different limits": {[]lock.Claim{sem(3), sem(2), sem(3)}, 1},
+		"semaphore beside shared":        {[]lock.Claim{s, sem(2)}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := lock.Front(c.queue); got != c.want {
+				t.Errorf("Front(%v) = %d, want %d", c.queue, got, c.want)
+			}
+		})
+	}
+}
+
+// entry makes an exclusive entry of tenant t on the locks named.
+func entry(id lock.ID, number uint64, locks ...string) *lock.Entry {
+	e := &lock.Entry{ID: id, Tenant: "t", Number: number, Set: len(locks) > 1}
+	for _, name := range locks {
+		e.Claims = append(e.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
+	}
+	return e
+}
+
+func tableOf(t *testing.T, entries ...*lock.Entry) *lock.Table {
+	t.Helper()
+	table := lock.NewTable()
+	for _, e := range entries {
+		if _, err := table.Insert(e); err != nil {
+			t.Fatalf("Insert(%s): %v", e.ID, err)
+		}
+	}
+	return table
+}
+
+func TestRemoveGrantsTheNextInLine(t *testing.T) {
+	table := tableOf(t, entry("first", 1, "a"), entry("second", 2, "a"), entry("third", 3, "a"))
+	removed, held, granted := table.Remove("first")
+	if removed.ID != "first" || !held || !slices.Equal(ids(granted), []lock.ID{"second"}) {
+		t.Errorf("Remove(first) = %v, %t, %v, want first, true, [second]", removed, held, ids(granted))
+	}
+}
+
+func TestSetHoldsOnlyWhenItHoldsEverywhere(t *testing.T) {
+	table := tableOf(t, entry("b", 1, "b"), entry("set", 2, "a", "b", "c"), entry("a", 3, "a"))
+	if _, holds := table.Entry("set"); holds {
+		t.Fatal("the set holds while another holds b")
+	}
+	if _, holds := table.Entry("a"); holds {
+		t.Fatal("a overtook a set that is before it")
+	}
+	if _, _, granted := table.Remove("b"); !slices.Equal(ids(granted), []lock.ID{"set"}) {
+		t.Errorf("Remove(b) granted %v, want [set]", ids(granted))
+	}
+	if _, _, granted := table.Remove("set"); !slices.Equal(ids(granted), []lock.ID{"a"}) {
+		t.Errorf("Remove(set) granted %v, want [a]", ids(granted))
+	}
+}
+
+// One removal can make an entry the front of several queues: that is one grant.
+func TestSetIsGrantedOnce(t *testing.T) {
+	table := tableOf(t, entry("first", 1, "a", "b", "c"), entry("second", 2, "a", "b", "c"))
+	if _, _, granted := table.Remove("first"); !slices.Equal(ids(granted), []lock.ID{"second"}) {
+		t.Errorf("Remove(first) granted %v, want [second] once", ids(granted))
+	}
+}
+
+func TestPosition(t *testing.T) {
+	table := tableOf(t,
+		entry("holder", 1, "a"), entry("next", 2, "a"), entry("set", 3, "a", "b"), entry("last", 4, "b"))
+	got := map[lock.ID]int{}
+	for _, id := range []lock.ID{"holder", "next", "set", "last", "unknown"} {
+		got[id] = table.Position(id)
+	}
+	want := map[lock.ID]int{"holder": 0, "next": 1, "set": 2, "last": 1, "unknown": 0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("positions (-want +got):\n%s", diff)
+	}
+}
+
+func TestInsertRefusesWhatIsOutOfOrder(t *testing.T) {
+	for name, late := range map[string]*lock.Entry{
+		"same number":          entry("late", 5, "a"),
+		"smaller number":       entry("late", 4, "a"),
+		"in one of its queues": entry("late", 5, "0", "a", "z"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := tableOf(t, entry("newest", 5, "a"))
+			if _, err := table.Insert(late); err == nil {
+				t.Error("Insert returned no error")
+			}
+			if n, _ := table.Len(); n != 1 || table.Queue(lock.Ref{Tenant: "t", Name: "0"}) != nil {
+				t.Error("a refused entry left something behind")
+			}
+		})
+	}
+}
+
+func TestInsertAllowsOneNumberInSeparateQueues(t *testing.T) {
+	table := tableOf(t, entry("a", 5, "a"), entry("b", 5, "b"))
+	other := entry("other tenant", 5, "a")
+	other.Tenant = "u"
+	if holds, err := table.Insert(other); !holds || err != nil {
+		t.Errorf("Insert = %t, %v, want true, nil", holds, err)
+	}
+}
+
+func TestQueueDisappearsWhenItIsEmpty(t *testing.T) {
+	table := tableOf(t, entry("only", 1, "a"))
+	table.Remove("only")
+	if q := table.Queue(lock.Ref{Tenant: "t", Name: "a"}); q != nil {
+		t.Errorf("Queue = %v, want nil", q)
+	}
+}
+
+func TestIterationCanStopEarly(t *testing.T) {
+	table := tableOf(t, entry("1", 1, "a"), entry("2", 2, "a"), entry("3", 3, "b"))
+	n := 0
+	for range table.Queues() {
+		n++
+		break
+	}
+	for range table.Entries() {
+		n++
+		break
+	}
+	for range table.Queue(lock.Ref{Tenant: "t", Name: "a"}).Entries() {
+		n++
+		break
+	}
+	if n != 3 {
+		t.Errorf("%d steps, want 3", n)
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	claims := []lock.Claim{{Name: "b"}, {Name: "a:2"}, {Name: "a"}, {Name: "B"}, {Name: "a-1"}}
+	lock.Canonical(claims)
+	want := []lock.Claim{{Name: "B"}, {Name: "a"}, {Name: "a-1"}, {Name: "a:2"}, {Name: "b"}}
+	if diff := cmp.Diff(want, claims); diff != "" {
+		t.Errorf("Canonical (-want +got):\n%s", diff)
+	}
+}
+
+func TestEntry(t *testing.T) {
+	e := entry("id", 1, "a", "b")
+	if e.Name() != "a" {
+		t.Errorf("Name() = %q, want a", e.Name())
+	}
+	if e.Resumable() {
+		t.Error("an entry without an idempotency key is resumable")
+	}
+	e.Request = "hash"
+	if !e.Resumable() {
+		t.Error("an entry with an idempotency key is not resumable")
+	}
+}

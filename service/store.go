@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"time"
 
 	"github.com/fencepost/fencepost/lock"
 )
@@ -58,34 +57,10 @@ type Store interface {
 	Distrust(ctx context.Context, number uint64) error
 }
 
-// Follower is told what happens in a store.
-type Follower interface {
-	// Reset replaces everything that is known.
-	Reset(Snapshot)
-	// Apply tells the changes of one or several consecutive numbers, in order,
-	// the last of which is upTo. No changes means that nothing happened up to it.
-	Apply(upTo uint64, changes []Change)
-	// Lost says that the feed is interrupted. A Reset follows when it is back.
-	Lost(err error)
-}
-
-// Snapshot is everything in a store at one number.
-type Snapshot struct {
-	Number  uint64
-	Entries []*lock.Entry // in the order of their numbers
-	Ended   []Ended       // remembered ends, oldest first
-}
-
-// Ended remembers why an entry went away.
-type Ended struct {
-	ID     lock.ID
-	Reason lock.Reason
-	At     time.Time
-}
-
-// Change is one entry that came or went.
-type Change struct {
-	Joined *lock.Entry // nil if an entry went
-	Left   lock.ID
-	Reason lock.Reason // why it went; [lock.Expired] if nobody said why
-}
+// Follower, Snapshot, Change and Ended are the domain's; see there.
+type (
+	Follower = lock.Follower
+	Snapshot = lock.Snapshot
+	Change   = lock.Change
+	Ended    = lock.Ended
+)

@@ -1,0 +1,250 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// maxTxnOps is the number of operations and of comparisons in one transaction:
+// etcd's default limit of 128, less the one that records the ends.
+const maxTxnOps = 127
+
+// write is one request's part of a transaction.
+type write struct {
+	// excludes names what no two writes of one transaction may share: the queues
+	// that this one joins (their entries would get one number) and the keys that
+	// it touches (etcd refuses a key that is written twice).
+	excludes []string
+	compares []*pb.Compare
+	ops      []*pb.RequestOp
+	end      *end // remembered together with a delete
+	done     chan outcome
+}
+
+// outcome of a write: applied, or not applied because a comparison failed, or
+// unknown because of err.
+type outcome struct {
+	applied  bool
+	revision int64
+	err      error
+	endKey   []byte // where the write's end is recorded if it was applied
+}
+
+// errWithdrawn says that a write was taken back before it was sent.
+var errWithdrawn = errors.New("the request ended before its write was sent")
+
+// committer puts writes that arrive while others are in flight into the next
+// transaction (group commit). The writes of one transaction are independent: a
+// comparison that fails, or a lease that is gone, fails its own write only.
+type committer struct {
+	kv       kvClient
+	prefix   string
+	parallel int // transactions in flight at most
+	observe  func(writes int, took time.Duration, err error)
+	ctx      context.Context // ends when the store is closed
+
+	mu      sync.Mutex
+	pending []*write
+	running int
+	workers sync.WaitGroup
+}
+
+// do commits w and waits for what became of it.
+func (c *committer) do(ctx context.Context, w *write) outcome {
+	w.done = make(chan outcome, 1)
+	c.enqueue(w)
+	select {
+	case out := <-w.done:
+		return out
+	case <-ctx.Done():
+		if c.withdraw(w) {
+			return outcome{err: errWithdrawn}
+		}
+		return outcome{err: ctx.Err()}
+	}
+}
+
+func (c *committer) enqueue(w *write) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending = append(c.pending, w)
+	if c.running < c.parallel {
+		c.running++
+		c.workers.Go(c.work)
+	}
+}
+
+func (c *committer) withdraw(w *write) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, p := range c.pending {
+		if p == w {
+			c.pending = append(c.pending[:i], c.pending[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+func (c *committer) work() {
+	for {
+		batch := c.next()
+		if batch == nil {
+			return
+		}
+		c.commit(batch)
+	}
+}
+
+// next takes the longest run of pending writes, in order of arrival, that may
+// share a transaction. Those that may not stay for the next one. It ends the
+// worker when there is nothing.
+func (c *committer) next() []*write {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.pending) == 0 {
+		c.running--
+		return nil
+	}
+	var batch, rest []*write
+	taken := make(map[string]struct{}, 2*len(c.pending))
+	ops := 0
+	for i, w := range c.pending {
+		if ops+len(w.ops) > maxTxnOps && len(batch) > 0 {
+			rest = append(rest, c.pending[i:]...)
+			break
+		}
+		if !claim(taken, w.excludes) {
+			rest = append(rest, w)
+			continue
+		}
+		ops += len(w.ops)
+		batch = append(batch, w)
+	}
+	c.pending = rest
+	return batch
+}
+
+// claim adds all names to taken unless one of them is there already. A write
+// that is put off keeps the queues that it wanted from later ones, so that
+// requests for one lock are sent in the order in which they came.
+func claim(taken map[string]struct{}, names []string) bool {
+	free := true
+	for _, n := range names {
+		if _, ok := taken[n]; ok {
+			free = false
+		}
+		taken[n] = struct{}{}
+	}
+	return free
+}
+
+// commit sends a batch. When the batch as a whole fails because of one of its
+// writes, it is halved until that one stands alone.
+func (c *committer) commit(batch []*write) {
+	txn, endKey := c.transaction(batch)
+	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
+	defer cancel()
+	start := time.Now()
+	resp, err := c.kv.Txn(ctx, txn)
+	c.observe(len(batch), time.Since(start), err)
+	switch {
+	case err == nil && resp.Succeeded:
+		settle(batch, outcome{applied: true, revision: resp.Header.Revision, endKey: endKey})
+	case len(batch) > 1 && (err == nil || isLeaseNotFound(err)):
+		half := len(batch) / 2
+		c.commit(batch[:half])
+		c.commit(batch[half:])
+	case err == nil:
+		settle(batch, outcome{revision: resp.Header.Revision})
+	default:
+		settle(batch, outcome{err: err, endKey: endKey})
+	}
+}
+
+func settle(batch []*write, out outcome) {
+	for _, w := range batch {
+		w.done <- out
+	}
+}
+
+func (c *committer) transaction(batch []*write) (*pb.TxnRequest, []byte) {
+	txn := &pb.TxnRequest{}
+	var ends []end
+	for _, w := range batch {
+		txn.Compare = append(txn.Compare, w.compares...)
+		txn.Success = append(txn.Success, w.ops...)
+		if w.end != nil {
+			ends = append(ends, *w.end)
+		}
+	}
+	if len(ends) == 0 {
+		return txn, nil
+	}
+	key := endedKey(c.prefix, time.Now())
+	txn.Success = append(txn.Success, putOp(key, encodeEnds(ends), 0))
+	return txn, key
+}
+
+func putOp(key, val []byte, lease int64) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
+		RequestPut: &pb.PutRequest{Key: key, Value: val, Lease: lease},
+	}}
+}
+
+func deleteOp(key []byte) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{
+		RequestDeleteRange: &pb.DeleteRangeRequest{Key: key},
+	}}
+}
+
+// created compares the revision at which key was created, 0 if it is not there.
+func created(key []byte, revision int64) *pb.Compare {
+	return &pb.Compare{
+		Key: key, Target: pb.Compare_CREATE, Result: pb.Compare_EQUAL,
+		TargetUnion: &pb.Compare_CreateRevision{CreateRevision: revision},
+	}
+}
+
+// endedKey returns a fresh key in the bucket of the time. Buckets are deleted
+// whole, so their names sort by time.
+func endedKey(prefix string, at time.Time) []byte {
+	return fmt.Appendf(nil, "%s%s%s/%016x", prefix, endedDir, bucket(at), rand.Uint64())
+}
+
+func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
+
+// putWrite writes e under the lease if no key of its is there.
+func (s *Store) putWrite(e *lock.Entry, val []byte, lease int64) *write {
+	w := &write{excludes: make([]string, 0, 2*len(e.Claims))}
+	for _, c := range e.Claims {
+		key := s.entryKey(e.Tenant, c.Name, e.ID)
+		w.excludes = append(w.excludes, "queue:"+e.Tenant+"/"+c.Name, string(key))
+		w.compares = append(w.compares, created(key, 0))
+		w.ops = append(w.ops, putOp(key, val, lease))
+	}
+	return w
+}
+
+// deleteWrite removes exactly the entry e, told from a later one with the same
+// key by its number.
+func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason) *write {
+	w := &write{compares: []*pb.Compare{created(s.primaryKey(e), s.revision(e.Number))}}
+	for _, c := range e.Claims {
+		key := s.entryKey(e.Tenant, c.Name, e.ID)
+		w.excludes = append(w.excludes, string(key))
+		w.ops = append(w.ops, deleteOp(key))
+	}
+	if why != lock.Withdrawn {
+		w.end = &end{ID: e.ID, Reason: why, At: time.Now().UnixMilli()}
+	}
+	return w
+}

@@ -1,0 +1,81 @@
+package etcd
+
+import (
+	"context"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+)
+
+// Deadlines of the calls to etcd. An HTTP request must be answered within 5 s
+// when the store is lost, so all attempts of one operation fit into operation.
+const (
+	attemptTimeout   = 1500 * time.Millisecond
+	operationTimeout = 4 * time.Second
+)
+
+// Conn is how a [Store] reaches an etcd; [StartEmbedded] and [Dial] make one. It
+// may serve several stores.
+type Conn struct {
+	kv      kvClient
+	leases  leaseClient
+	renewer renewer
+	watch   watchFunc
+
+	// slack is added to each lease's TTL, so that a pooled lease that was
+	// renewed less than slack ago needs no renewal before it is used again. 0
+	// where a renewal is a function call.
+	slack time.Duration
+
+	close func() error
+}
+
+// Close ends the connection, or stops the embedded member.
+func (c *Conn) Close() error { return c.close() }
+
+// kvClient is the part of etcd's KV service that the store uses.
+type kvClient interface {
+	Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error)
+	Txn(context.Context, *pb.TxnRequest) (*pb.TxnResponse, error)
+	DeleteRange(context.Context, *pb.DeleteRangeRequest) (*pb.DeleteRangeResponse, error)
+}
+
+// leaseClient is the part of etcd's lease service that the store uses, besides
+// renewal. Lease ids are always chosen by the caller: a retried grant without
+// one would leave a second lease behind.
+type leaseClient interface {
+	LeaseGrant(context.Context, *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error)
+	LeaseRevoke(context.Context, *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error)
+}
+
+// renewer starts a lease anew for its full TTL. It returns errLeaseGone when
+// etcd has no such lease. It says nothing about keys (etcd #14758).
+type renewer interface {
+	renew(ctx context.Context, lease int64) error
+}
+
+// watchFunc watches the keys under prefix from the revision on, without gaps,
+// until ctx ends or the watch breaks; the channel is then closed after a last
+// message with err set. ask makes etcd report its progress, if it can.
+type watchFunc func(ctx context.Context, prefix string, from int64) watch
+
+type watch struct {
+	messages <-chan watchMessage
+	ask      func()
+}
+
+// watchMessage is a run of events, or progress up to revision without any.
+type watchMessage struct {
+	events   []*mvccpb.Event
+	revision int64 // of the last event, or of the progress report
+	err      error
+}
+
+// prefixEnd returns the end of the key range that starts with prefix. No prefix
+// of ours ends in 0xff.
+func prefixEnd(prefix string) []byte {
+	end := []byte(prefix)
+	end[len(end)-1]++
+	return end
+}

@@ -1,0 +1,285 @@
+package etcd
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	etcdlease "go.etcd.io/etcd/server/v3/lease"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"go.uber.org/zap"
+)
+
+const (
+	memberName   = "fencepost"
+	startTimeout = 60 * time.Second // replaying a long log takes a while
+
+	// DefaultQuota bounds the embedded store's data file, in bytes.
+	DefaultQuota = 4 << 30
+
+	// compactInterval is how often the embedded store forgets its history: what
+	// was superseded before the last but one interval began. Every entry is a key
+	// of its own, so history is all that grows.
+	compactInterval = 5 * time.Second
+)
+
+// EmbeddedConfig says where and how large the embedded store is.
+type EmbeddedConfig struct {
+	Dir    string // made if it is not there; readable by its owner only
+	Quota  int64  // bytes of the data file, 0 is DefaultQuota
+	Logger *slog.Logger
+}
+
+// StartEmbedded runs a member inside the process, with every write flushed to
+// disk. It listens nowhere: calls to it are function calls, and the data belongs
+// to this process alone.
+func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
+	release, err := claimDir(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	server, err := startMember(ctx, cfg)
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	m := &member{etcd: server, server: server.Server}
+	m.maintenance = v3rpc.NewMaintenanceServer(m.server, nil)
+	m.kv = v3rpc.NewQuotaKVServer(m.server)
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	log := cfg.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	m.tasks.Go(func() { m.maintain(log) })
+	return &Conn{
+		kv: m.kv, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch,
+		close: func() error { m.close(); return release() },
+	}, nil
+}
+
+// claimDir makes the folder and holds it against other processes. etcd itself
+// would wait for the other one without end.
+func claimDir(dir string) (release func() error, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the data folder cannot be made: %w", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the data folder cannot be closed to others: %w", err)
+	}
+	f, err := fileutil.TryLockFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	switch {
+	case errors.Is(err, fileutil.ErrLocked):
+		return nil, fmt.Errorf("the data folder %s is in use by another process", dir)
+	case err != nil:
+		return nil, fmt.Errorf("the data folder %s is not writable: %w", dir, err)
+	}
+	return f.Close, nil
+}
+
+func startMember(ctx context.Context, cfg EmbeddedConfig) (*embed.Etcd, error) {
+	server, err := embed.StartEtcd(memberConfig(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("the embedded store does not start: %w", err)
+	}
+	select {
+	case <-server.Server.ReadyNotify():
+		return server, nil
+	case err = <-server.Err():
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-time.After(startTimeout):
+		err = errors.New("it did not become ready in time")
+	}
+	server.Close()
+	return nil, fmt.Errorf("the embedded store does not start: %w", err)
+}
+
+func memberConfig(cfg EmbeddedConfig) *embed.Config {
+	c := embed.NewConfig()
+	c.Name, c.Dir = memberName, filepath.Join(cfg.Dir, "etcd")
+	c.ListenClientUrls, c.ListenPeerUrls = nil, nil
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	// The cluster's id is derived from the token; a random one makes it unique.
+	c.InitialClusterToken = "fencepost-" + randomHex()
+	c.QuotaBackendBytes = DefaultQuota
+	if cfg.Quota > 0 {
+		c.QuotaBackendBytes = cfg.Quota
+	}
+	c.MaxTxnOps = maxTxnOps + 1
+	log := zap.NewNop()
+	if cfg.Logger != nil {
+		log = zap.New(slogCore{log: cfg.Logger})
+	}
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
+	return c
+}
+
+func randomHex() string {
+	b := make([]byte, 16)
+	if _, err := rand.Read(b); err != nil {
+		panic(fmt.Sprintf("bug: crypto/rand does not fail: %v", err))
+	}
+	return hex.EncodeToString(b)
+}
+
+// member is the embedded server with what this package adds to it.
+type member struct {
+	etcd        *embed.Etcd
+	server      *etcdserver.EtcdServer
+	kv          pb.KVServer
+	maintenance pb.MaintenanceServer
+
+	ctx   context.Context
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+}
+
+func (m *member) close() {
+	m.stop()
+	m.etcd.Close()
+	m.tasks.Wait()
+}
+
+// renew implements renewer by a function call. It runs beside the caller because
+// etcd waits, without regard to ctx, for a lease that is expired but not yet
+// revoked.
+func (m *member) renew(ctx context.Context, id int64) error {
+	done := make(chan error, 1)
+	go func() { // ends when etcd revokes the lease or stops
+		_, err := m.server.LeaseRenew(ctx, etcdlease.LeaseID(id))
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if errors.Is(err, etcdlease.ErrLeaseNotFound) {
+			return errLeaseGone
+		}
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// watch implements watchFunc on the member's own watch stream.
+func (m *member) watch(ctx context.Context, prefix string, from int64) watch {
+	stream := m.server.Watchable().NewWatchStream()
+	out := make(chan watchMessage)
+	id, err := stream.Watch(ctx, 0, []byte(prefix), prefixEnd(prefix), from)
+	m.tasks.Go(func() {
+		defer close(out)
+		defer stream.Close()
+		if err != nil {
+			send(ctx, out, watchMessage{err: err})
+			return
+		}
+		for {
+			select {
+			case r := <-stream.Chan():
+				if !send(ctx, out, message(r)) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			case <-m.ctx.Done():
+				return
+			}
+		}
+	})
+	return watch{messages: out, ask: func() { stream.RequestProgress(id) }}
+}
+
+func message(r mvcc.WatchResponse) watchMessage {
+	m := watchMessage{events: r.Events, revision: r.Revision}
+	if r.CompactRevision != 0 {
+		m.err = errCompacted
+	}
+	if len(r.Events) > 0 {
+		m.revision = r.Events[len(r.Events)-1].Kv.ModRevision
+	}
+	return m
+}
+
+var errCompacted = errors.New("the watch fell behind a compaction")
+
+func send(ctx context.Context, out chan<- watchMessage, m watchMessage) bool {
+	select {
+	case out <- m:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// maintain compacts, and makes room again when the store is full, until the
+// member is closed.
+func (m *member) maintain(log *slog.Logger) {
+	tick := time.NewTicker(compactInterval)
+	defer tick.Stop()
+	var before int64 // the newest revision when the last interval began
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-tick.C:
+			now := m.server.KV().Rev()
+			if err := m.compact(before); err != nil && m.ctx.Err() == nil {
+				log.Warn("the embedded store could not be compacted", "error", err)
+			}
+			before = now
+			if err := m.makeRoom(log); err != nil && m.ctx.Err() == nil {
+				log.Error("the embedded store is full and could not be tidied", "error", err)
+			}
+		}
+	}
+}
+
+func (m *member) compact(revision int64) error {
+	if revision <= m.server.KV().FirstRev() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, operationTimeout)
+	defer cancel()
+	_, err := m.kv.Compact(ctx, &pb.CompactionRequest{Revision: revision})
+	return err
+}
+
+// makeRoom answers the alarm that etcd raises when its quota is reached. With
+// history compacted, what is left over is free pages, which defragmenting gives
+// back; the alarm is cleared once the file is well below the quota.
+func (m *member) makeRoom(log *slog.Logger) error {
+	full := false
+	for _, a := range m.server.Alarms() {
+		full = full || a.Alarm == pb.AlarmType_NOSPACE
+	}
+	if !full {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, startTimeout)
+	defer cancel()
+	if _, err := m.maintenance.Defragment(ctx, &pb.DefragmentRequest{}); err != nil {
+		return err
+	}
+	size, quota := m.server.Backend().Size(), m.server.Cfg.QuotaBackendBytes
+	if size > quota*9/10 {
+		return fmt.Errorf("its entries alone need %d of %d bytes: raise the quota", size, quota)
+	}
+	_, err := m.maintenance.Alarm(ctx, &pb.AlarmRequest{
+		MemberID: uint64(m.server.MemberID()), Action: pb.AlarmRequest_DEACTIVATE, Alarm: pb.AlarmType_NOSPACE,
+	})
+	if err == nil {
+		log.Warn("the embedded store was full; it was tidied and accepts entries again", "bytes", size)
+	}
+	return err
+}

@@ -1,0 +1,101 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// errLeaseGone says that etcd has no such lease, any more or yet.
+var errLeaseGone = errors.New("lease not found")
+
+const storeRetryAfter = time.Second
+
+// unavailable translates an error of etcd's at the boundary. A write whose
+// answer is missing is ambiguous unless etcd says that it did not run.
+func unavailable(err error, doing string, ambiguous bool) *lock.Error {
+	e := &lock.Error{
+		Code:       lock.StoreUnavailable,
+		Detail:     "the store did not answer in time",
+		RetryAfter: storeRetryAfter,
+		Ambiguous:  ambiguous && !refused(err),
+		Cause:      &operationError{doing, err},
+	}
+	if isNoSpace(err) {
+		e.Detail = "the store is out of space and accepts no new entries; renewing and releasing still work"
+		e.RetryAfter = 10 * time.Second
+	}
+	return e
+}
+
+type operationError struct {
+	doing string
+	cause error
+}
+
+func (e *operationError) Error() string { return e.doing + ": " + e.cause.Error() }
+func (e *operationError) Unwrap() error { return e.cause }
+
+// refused reports whether etcd said that a write was not and will not be
+// executed. Everything else that is not an answer may still commit, up to 7 s
+// after the proposal.
+func refused(err error) bool {
+	switch description(err) {
+	case description(rpctypes.ErrGRPCNoSpace),
+		description(rpctypes.ErrGRPCRequestTooManyRequests),
+		description(rpctypes.ErrGRPCLeaseNotFound),
+		description(rpctypes.ErrGRPCPermissionDenied),
+		description(rpctypes.ErrGRPCInvalidAuthToken),
+		"there is no address available", "there is no connection available":
+		return true
+	}
+	return false
+}
+
+func isNoSpace(err error) bool {
+	return description(err) == description(rpctypes.ErrGRPCNoSpace)
+}
+
+func isLeaseNotFound(err error) bool {
+	return errors.Is(err, errLeaseGone) || description(err) == description(rpctypes.ErrGRPCLeaseNotFound)
+}
+
+func isLeaseExists(err error) bool {
+	return description(err) == description(rpctypes.ErrGRPCLeaseExist)
+}
+
+func isCompacted(err error) bool {
+	return description(err) == description(rpctypes.ErrGRPCCompacted)
+}
+
+func isUnavailable(err error) bool {
+	return status.Code(err) == codes.Unavailable
+}
+
+func description(err error) string {
+	if err == nil {
+		return ""
+	}
+	if s, ok := status.FromError(err); ok {
+		return s.Message()
+	}
+	return err.Error()
+}
+
+// pause waits before the next attempt of an operation, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

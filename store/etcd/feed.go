@@ -1,0 +1,302 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	listPage = 2000 // keys of one page of a list
+
+	// feedCheck is how often a silent feed is held against the store, and
+	// feedPatience how long it may stay behind before it is started over. Watch
+	// delay has no bound by contract, so this is the bound.
+	feedCheck    = time.Second
+	feedPatience = 2 * time.Second
+)
+
+// Follow implements service.Store: it lists and then watches until ctx ends, starting over after every
+// gap. A watch is never resumed at the revision of a compaction: the deletes in
+// between would be lost (tikv/pd #11033).
+func (s *Store) Follow(ctx context.Context, f lock.Follower) {
+	wait := 50 * time.Millisecond
+	for ctx.Err() == nil {
+		start := time.Now()
+		err := s.followOnce(ctx, f)
+		if ctx.Err() != nil {
+			return
+		}
+		f.Lost(unavailable(err, "follow the store", false))
+		s.observe.Restarted()
+		s.log.Warn("the feed is interrupted and starts over", "error", err)
+		if time.Since(start) > 10*time.Second {
+			wait = 50 * time.Millisecond
+		}
+		if pause(ctx, wait) != nil {
+			return
+		}
+		wait = min(2*wait, time.Second)
+	}
+}
+
+// followOnce lists, then hands on events until something is wrong.
+func (s *Store) followOnce(ctx context.Context, f lock.Follower) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	at, err := s.list(ctx, f)
+	if err != nil {
+		return err
+	}
+	w := s.conn.watch(ctx, s.prefix, at+1)
+	check := time.NewTicker(feedCheck)
+	defer check.Stop()
+	guard := feedGuard{store: s, at: at, ask: w.ask}
+	for {
+		select {
+		case m, ok := <-w.messages:
+			if !ok {
+				return errors.Join(ctx.Err(), errFeedEnded)
+			}
+			if m.err != nil {
+				return m.err
+			}
+			if err := s.hand(f, m); err != nil {
+				return err
+			}
+			guard.at = max(guard.at, m.revision)
+		case <-check.C:
+			if err := guard.check(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+var (
+	errFeedEnded  = errors.New("the watch ended")
+	errFeedBehind = errors.New("the watch stays behind the store")
+	errNewFloor   = errors.New("the fence floor or the trust in the store has changed")
+)
+
+// feedGuard finds out that a watch which looks alive is not: it holds the feed's
+// position against a linearizable read.
+type feedGuard struct {
+	store   *Store
+	at      int64 // the revision that the feed has reached
+	ask     func()
+	goal    int64 // a revision of the store that the feed has yet to reach; 0 none
+	goalSet time.Time
+}
+
+func (g *feedGuard) check(ctx context.Context) error {
+	if g.goal != 0 && g.at < g.goal {
+		late := time.Since(g.goalSet)
+		g.store.observe.FeedLag(late)
+		if late > feedPatience {
+			return errFeedBehind
+		}
+		g.ask()
+		return nil
+	}
+	g.store.observe.FeedLag(0)
+	goal, err := g.store.newestOnce(ctx)
+	if err != nil {
+		return err
+	}
+	g.goal, g.goalSet = goal, time.Now()
+	if g.at < goal {
+		g.ask()
+	}
+	return nil
+}
+
+// newestOnce does not retry: a feed whose store cannot be read is not current.
+func (s *Store) newestOnce(ctx context.Context) (int64, error) {
+	resp, err := s.tryRead(ctx, "newest", &pb.RangeRequest{Key: []byte(s.prefix + metaCluster), CountOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	return resp.Header.Revision, nil
+}
+
+// list reads everything at one revision and resets f with it.
+func (s *Store) list(ctx context.Context, f lock.Follower) (int64, error) {
+	var entries []*lock.Entry
+	var ended []lock.Ended
+	m := meta{}
+	header, err := s.pages(ctx, func(kv *mvccpb.KeyValue) {
+		switch rest := string(kv.Key[len(s.prefix):]); {
+		case strings.HasPrefix(rest, metaDir):
+			if err := m.set(rest, kv.Value); err != nil {
+				s.log.Error("a record of the store's own cannot be read", "error", err)
+			}
+		case strings.HasPrefix(rest, endedDir):
+			for _, e := range s.decodeEnds(kv.Key, kv.Value) {
+				ended = append(ended, lock.Ended{ID: e.ID, Reason: e.Reason, At: time.UnixMilli(e.At)})
+			}
+		case strings.HasPrefix(rest, entriesDir):
+			if e := s.entryOf(kv); e != nil {
+				entries = append(entries, e)
+			}
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.adopt(m, header.ClusterId, entries)
+	slices.SortFunc(entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortStableFunc(ended, func(a, b lock.Ended) int { return a.At.Compare(b.At) })
+	f.Reset(lock.Snapshot{Number: s.number(header.Revision), Entries: entries, Ended: ended})
+	return header.Revision, nil
+}
+
+// adopt takes over a floor that another replica was given meanwhile.
+func (s *Store) adopt(m meta, cluster uint64, entries []*lock.Entry) {
+	if m.tokenKey == nil {
+		return
+	}
+	s.metaMu.Lock()
+	defer s.metaMu.Unlock()
+	was := s.floor.Load()
+	m.tokenKey = s.meta.tokenKey
+	changed := m.floor != was || m.distrust != s.meta.distrust || m.cluster != s.meta.cluster
+	s.meta = m
+	if !changed {
+		return
+	}
+	s.floor.Store(m.floor)
+	for _, e := range entries {
+		e.Number += m.floor - was
+	}
+	s.judge(cluster)
+}
+
+// pages reads all keys at the revision of the first page.
+func (s *Store) pages(ctx context.Context, each func(*mvccpb.KeyValue)) (*pb.ResponseHeader, error) {
+	var header *pb.ResponseHeader
+	r := &pb.RangeRequest{Key: []byte(s.prefix), RangeEnd: prefixEnd(s.prefix), Limit: listPage}
+	for {
+		resp, err := s.tryRead(ctx, "list", r)
+		if err != nil {
+			return nil, err
+		}
+		if header == nil {
+			header = resp.Header
+			r.Revision = header.Revision
+		}
+		for _, kv := range resp.Kvs {
+			each(kv)
+		}
+		if !resp.More {
+			return header, nil
+		}
+		r.Key = append(resp.Kvs[len(resp.Kvs)-1].Key, 0)
+	}
+}
+
+// hand translates a run of events and applies it.
+func (s *Store) hand(f lock.Follower, m watchMessage) error {
+	if len(m.events) == 0 {
+		f.Apply(s.number(m.revision), nil)
+		return nil
+	}
+	changes, err := s.changes(m.events)
+	if err != nil {
+		return err
+	}
+	f.Apply(s.number(m.revision), changes)
+	return nil
+}
+
+// changes translates events. A removal and its reason are in one transaction,
+// hence in one run of events, in either order.
+func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
+	changes := make([]lock.Change, 0, len(events))
+	var reasons map[lock.ID]lock.Reason
+	for _, ev := range events {
+		rest := string(ev.Kv.Key[len(s.prefix):])
+		put := ev.Type == mvccpb.Event_PUT
+		switch {
+		case strings.HasPrefix(rest, entriesDir) && put:
+			if e := s.entryOf(ev.Kv); e != nil {
+				changes = append(changes, lock.Change{Joined: e})
+			}
+		case strings.HasPrefix(rest, entriesDir):
+			if _, _, id, ok := s.splitKey(ev.Kv.Key); ok {
+				changes = append(changes, lock.Change{Left: id, Reason: lock.Expired})
+			}
+		case strings.HasPrefix(rest, endedDir) && put:
+			if reasons == nil {
+				reasons = map[lock.ID]lock.Reason{}
+			}
+			for _, e := range s.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
+				reasons[e.ID] = e.Reason
+			}
+		case rest == metaFloor, rest == metaDistrust:
+			return nil, errNewFloor
+		}
+	}
+	for i, c := range changes {
+		if r, ok := reasons[c.Left]; ok && c.Joined == nil {
+			changes[i].Reason = r
+		}
+	}
+	return changes, nil
+}
+
+// entryOf decodes an entry. What cannot be decoded is reported and left out: it
+// must not block its lock.
+func (s *Store) entryOf(kv *mvccpb.KeyValue) *lock.Entry {
+	e, err := s.decode(kv.Key, kv.Value, kv.CreateRevision, kv.Lease)
+	if err != nil {
+		s.log.Error("an entry cannot be read and is passed over", "error", err)
+		return nil
+	}
+	return e
+}
+
+func (s *Store) decodeEnds(key, val []byte) []end {
+	var ends []end
+	if err := json.Unmarshal(val, &ends); err != nil {
+		s.log.Error("a record of ended entries cannot be read", "key", string(key), "error", err)
+	}
+	return ends
+}
+
+func encodeEnds(ends []end) []byte {
+	val, err := json.Marshal(ends)
+	if err != nil {
+		panic(fmt.Sprintf("bug: ends cannot be encoded: %v", err))
+	}
+	return val
+}
+
+// Queue implements service.Store.
+func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	prefix := s.prefix + entriesDir + r.Tenant + "/" + r.Name + "/"
+	resp, err := s.read(ctx, "queue", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
+	if err != nil {
+		return nil, 0, unavailable(err, "read the queue", false)
+	}
+	entries := make([]*lock.Entry, 0, len(resp.Kvs))
+	for _, kv := range resp.Kvs {
+		if e := s.entryOf(kv); e != nil {
+			entries = append(entries, e)
+		}
+	}
+	slices.SortFunc(entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	return entries, s.number(resp.Header.Revision), nil
+}

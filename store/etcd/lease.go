@@ -1,0 +1,201 @@
+package etcd
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+)
+
+// Bounds of the pool of idle leases.
+const (
+	maxIdlePerClass = 256
+	idleLifetime    = 5 * time.Minute
+
+	// forgetInUse bounds what is remembered of entries that never came back.
+	forgetInUse = 10 * time.Minute
+)
+
+// lease is an etcd lease as the pool knows it.
+type lease struct {
+	id      int64
+	renewed time.Time // before the last acknowledged grant or renewal was sent; zero if unknown
+	idle    time.Time // since when it has been in the pool
+}
+
+// leaseClass is what leases must agree on to be used for one another. Tenants do
+// not share leases: a late renewal of a released entry could otherwise prolong
+// another tenant's.
+type leaseClass struct {
+	tenant string
+	ttl    time.Duration // whole seconds
+}
+
+// leasePool keeps leases whose entries were released for the next entries of the
+// same tenant and TTL, so that an acquire costs one write and not two. Idle
+// leases are renewed for a while, which etcd answers from memory, and then left
+// to expire.
+type leasePool struct {
+	conn *Conn
+
+	mu    sync.Mutex
+	idle  map[leaseClass][]lease // the one used last at the end
+	inUse map[int64]time.Time    // when a lease that carries an entry was renewed, if by us
+}
+
+func newLeasePool(conn *Conn) *leasePool {
+	return &leasePool{conn: conn, idle: map[leaseClass][]lease{}, inUse: map[int64]time.Time{}}
+}
+
+// seconds returns the lease TTL that covers ttl.
+func (p *leasePool) seconds(ttl time.Duration) time.Duration {
+	whole := (ttl + time.Second - 1).Truncate(time.Second)
+	return whole + p.conn.slack
+}
+
+// take returns a lease that lives for at least ttl from now on.
+func (p *leasePool) take(ctx context.Context, tenant string, ttl time.Duration) (lease, error) {
+	class := leaseClass{tenant, p.seconds(ttl)}
+	l, err := p.fresh(ctx, class, ttl)
+	if err == nil {
+		p.refreshed(l.id, l.renewed)
+	}
+	return l, err
+}
+
+func (p *leasePool) fresh(ctx context.Context, class leaseClass, ttl time.Duration) (lease, error) {
+	now := time.Now()
+	for {
+		l, ok := p.pop(class)
+		if !ok {
+			return p.grant(ctx, class.ttl)
+		}
+		if l.renewed.Add(class.ttl - ttl).After(now) {
+			return l, nil
+		}
+		if !l.renewed.IsZero() && now.Sub(l.renewed) > class.ttl*9/10 {
+			continue // as good as expired: asking could block until etcd revokes it
+		}
+		l.renewed = now
+		if err := p.conn.renewer.renew(ctx, l.id); err == nil {
+			return l, nil
+		} else if !isLeaseNotFound(err) {
+			return lease{}, err
+		}
+	}
+}
+
+// refreshed notes that the lease of an entry was renewed by a call that began at
+// the given time.
+func (p *leasePool) refreshed(id int64, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inUse[id] = at
+}
+
+// give returns a lease whose entry is gone to the pool. Another replica may have
+// renewed it last, or taken it.
+func (p *leasePool) give(tenant string, ttl time.Duration, id int64) {
+	class := leaseClass{tenant, p.seconds(ttl)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := lease{id: id, renewed: p.inUse[id], idle: time.Now()}
+	delete(p.inUse, id)
+	if len(p.idle[class]) < maxIdlePerClass {
+		p.idle[class] = append(p.idle[class], l)
+	}
+}
+
+func (p *leasePool) pop(class leaseClass) (lease, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	free := p.idle[class]
+	if len(free) == 0 {
+		return lease{}, false
+	}
+	l := free[len(free)-1]
+	p.idle[class] = free[:len(free)-1]
+	return l, true
+}
+
+// grant makes a new lease under an id of our choice. An id that exists already
+// is our own earlier attempt: 63 random bits do not meet by chance.
+func (p *leasePool) grant(ctx context.Context, ttl time.Duration) (lease, error) {
+	l := lease{id: rand.Int64() | 1}
+	for {
+		l.renewed = time.Now()
+		err := p.tryGrant(ctx, l.id, ttl)
+		if err == nil || isLeaseExists(err) {
+			return l, nil
+		}
+		if !isUnavailable(err) || pause(ctx, 50*time.Millisecond) != nil {
+			return lease{}, err
+		}
+	}
+}
+
+func (p *leasePool) tryGrant(ctx context.Context, id int64, ttl time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	_, err := p.conn.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: id, TTL: int64(ttl / time.Second)})
+	return err
+}
+
+// maintain renews the idle leases that need it and forgets those that nobody
+// wanted for a while.
+func (p *leasePool) maintain(ctx context.Context) {
+	now := time.Now()
+	for class, due := range p.due(now) {
+		for _, l := range due {
+			l.renewed = time.Now()
+			if p.renewIdle(ctx, l.id) == nil {
+				p.put(class, l)
+			}
+		}
+	}
+}
+
+// due takes the idle leases out of the pool whose last renewal is a third of
+// their TTL ago, and drops those that were idle for too long.
+func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, renewed := range p.inUse {
+		if now.Sub(renewed) > forgetInUse {
+			delete(p.inUse, id)
+		}
+	}
+	out := map[leaseClass][]lease{}
+	for class, free := range p.idle {
+		kept := free[:0]
+		for _, l := range free {
+			age := now.Sub(l.renewed)
+			switch {
+			case now.Sub(l.idle) > idleLifetime || age > class.ttl*9/10:
+			case age > class.ttl/3:
+				out[class] = append(out[class], l)
+			default:
+				kept = append(kept, l)
+			}
+		}
+		if p.idle[class] = kept; len(kept) == 0 {
+			delete(p.idle, class)
+		}
+	}
+	return out
+}
+
+// put returns a lease to the cold end of the pool.
+func (p *leasePool) put(class leaseClass, l lease) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle[class] = append([]lease{l}, p.idle[class]...)
+}
+
+func (p *leasePool) renewIdle(ctx context.Context, id int64) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	return p.conn.renewer.renew(ctx, id)
+}

@@ -1,0 +1,168 @@
+package etcd
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strconv"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+)
+
+// What the store remembers about itself, below meta/.
+const (
+	metaCluster  = metaDir + "cluster"  // the etcd cluster's id when it was first used
+	metaTokenKey = metaDir + "tokenkey" // 32 random bytes behind the lock tokens
+	metaFloor    = metaDir + "floor"    // added to every revision
+	metaDistrust = metaDir + "distrust" // a number that the store must have reached, but has not
+)
+
+// meta is what stood there when it was last read.
+type meta struct {
+	cluster  uint64
+	tokenKey []byte
+	floor    uint64
+	distrust uint64
+}
+
+// TokenKey returns the secret behind the lock tokens: made on first use, the
+// same for all replicas and after every restart.
+func (s *Store) TokenKey() []byte { return s.tokenKey }
+
+// loadMeta reads meta, writes it on first use, and decides whether the store's
+// numbers can be trusted.
+//
+// After a restore from a backup, revisions start over from an old one, and
+// fences would be handed out a second time. Two signs give it away: etcd's
+// cluster id, which a restore changes, differs from the one kept in the data;
+// or a lock token carries a number that the store has not reached ([Store.Distrust]).
+// Either way nothing is granted until an operator gives a floor.
+func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
+	m, header, err := s.readMeta(ctx)
+	if err == nil && m.tokenKey == nil {
+		if err = s.createMeta(ctx, header.ClusterId, floor); err == nil {
+			m, header, err = s.readMeta(ctx)
+		}
+	}
+	if err != nil {
+		return unavailable(err, "read the store's own records", false)
+	}
+	if floor != 0 && floor < m.floor {
+		return fmt.Errorf("the fence floor %d is below %d, which the store was given before", floor, m.floor)
+	}
+	if floor > m.floor {
+		if reached := uint64(header.Revision) + floor; reached <= m.distrust {
+			return fmt.Errorf("the fence floor %d is too low: fences would go on at %d, and %d was handed out before", floor, reached, m.distrust)
+		}
+		m.floor, m.cluster, m.distrust = floor, header.ClusterId, 0
+		if err := s.writeMeta(ctx, m); err != nil {
+			return unavailable(err, "write the fence floor", true)
+		}
+	}
+	s.metaMu.Lock()
+	defer s.metaMu.Unlock()
+	s.meta, s.tokenKey = m, m.tokenKey
+	s.floor.Store(m.floor)
+	s.judge(header.ClusterId)
+	return nil
+}
+
+// judge decides from what is remembered whether anything may be granted. The
+// caller holds metaMu.
+func (s *Store) judge(cluster uint64) {
+	const remedy = "; nothing is granted until the server is started with --fence-floor set above every fence ever handed out"
+	var why string
+	switch {
+	case s.meta.cluster != cluster:
+		why = "the store was restored from a backup: its cluster id is not the one in its data" + remedy
+	case s.meta.distrust != 0:
+		why = fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it%s", s.meta.distrust, remedy)
+	default:
+		s.distrusted.Store(nil)
+		return
+	}
+	s.distrusted.Store(&why)
+	s.log.Error("nothing is granted", "why", why)
+}
+
+func (s *Store) readMeta(ctx context.Context) (meta, *pb.ResponseHeader, error) {
+	prefix := s.prefix + metaDir
+	resp, err := s.read(ctx, "meta", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
+	if err != nil {
+		return meta{}, nil, err
+	}
+	var m meta
+	for _, kv := range resp.Kvs {
+		if err := m.set(string(kv.Key[len(s.prefix):]), kv.Value); err != nil {
+			return meta{}, nil, err
+		}
+	}
+	return m, resp.Header, nil
+}
+
+func (m *meta) set(key string, val []byte) (err error) {
+	switch key {
+	case metaCluster:
+		m.cluster, err = strconv.ParseUint(string(val), 16, 64)
+	case metaTokenKey:
+		m.tokenKey = val
+	case metaFloor:
+		m.floor, err = strconv.ParseUint(string(val), 10, 64)
+	case metaDistrust:
+		m.distrust, err = strconv.ParseUint(string(val), 10, 64)
+	}
+	if err != nil {
+		return fmt.Errorf("key %s: %w", key, err)
+	}
+	return nil
+}
+
+// createMeta writes the first records, unless another replica was faster.
+func (s *Store) createMeta(ctx context.Context, cluster, floor uint64) error {
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return err
+	}
+	key := []byte(s.prefix + metaTokenKey)
+	txn := &pb.TxnRequest{
+		Compare: []*pb.Compare{created(key, 0)},
+		Success: append(s.metaPuts(meta{cluster: cluster, floor: floor}), putOp(key, secret, 0)),
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	_, err := s.conn.kv.Txn(ctx, txn)
+	return err
+}
+
+func (s *Store) writeMeta(ctx context.Context, m meta) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	_, err := s.conn.kv.Txn(ctx, &pb.TxnRequest{Success: s.metaPuts(m)})
+	return err
+}
+
+func (s *Store) metaPuts(m meta) []*pb.RequestOp {
+	put := func(key, val string) *pb.RequestOp { return putOp([]byte(s.prefix+key), []byte(val), 0) }
+	return []*pb.RequestOp{
+		put(metaCluster, strconv.FormatUint(m.cluster, 16)),
+		put(metaFloor, strconv.FormatUint(m.floor, 10)),
+		put(metaDistrust, strconv.FormatUint(m.distrust, 10)),
+	}
+}
+
+// Distrust implements service.Store. Other replicas learn of it by their feeds.
+func (s *Store) Distrust(ctx context.Context, number uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	why := fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it", number)
+	s.distrusted.CompareAndSwap(nil, &why)
+	m, _, err := s.readMeta(ctx)
+	if err == nil && m.distrust < number {
+		m.distrust = number
+		err = s.writeMeta(ctx, m)
+	}
+	if err != nil {
+		return unavailable(err, "record the distrust", true)
+	}
+	return nil
+}

@@ -1,0 +1,310 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// MinTTL is the shortest lease that etcd keeps to: 1.5 election timeouts, which
+// is 2 s by default. It raises shorter ones silently.
+const MinTTL = 2 * time.Second
+
+// defaultPrefix starts every key of ours.
+const defaultPrefix = "/fencepost/v1/"
+
+// parallelCommits is how many transactions may be in flight. One alone would
+// leave etcd idle while an answer travels; more make the batches small.
+const parallelCommits = 2
+
+// Config of a [Store].
+type Config struct {
+	Prefix string       // of all keys, ending in a slash; "" is /fencepost/v1/
+	Logger *slog.Logger // nil discards
+	Observer
+
+	// FenceFloor is added to every revision to give a number. The store
+	// remembers it; a greater one may be given after the store lost its past, and
+	// 0 keeps what it remembers.
+	FenceFloor uint64
+}
+
+// Observer is told what the store does, for metrics. Nil fields are not called.
+type Observer struct {
+	Operation func(name string, took time.Duration, err error)
+	Batch     func(writes int)
+	FeedLag   func(time.Duration)
+	Restarted func() // the feed lists again
+}
+
+// Store is the adapter; it satisfies service.Store. Several stores, in one or
+// many processes, may share one etcd and prefix.
+type Store struct {
+	conn    *Conn
+	prefix  string
+	log     *slog.Logger
+	observe Observer
+	leases  *leasePool
+	commits *committer
+
+	tokenKey []byte
+	metaMu   sync.Mutex
+	meta     meta
+
+	floor      atomic.Uint64
+	distrusted atomic.Pointer[string] // why nothing may be granted, or nil
+
+	closing context.Context
+	stop    context.CancelFunc
+	tasks   sync.WaitGroup
+}
+
+// Open reads what the store remembers about itself, or writes it on first use,
+// and starts the store's upkeep. It fails when etcd does not answer, and when
+// cfg's fence floor cannot be right. The caller closes the store, then conn.
+func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
+	s := newStore(conn, cfg)
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	if err := s.loadMeta(ctx, cfg.FenceFloor); err != nil {
+		s.stop()
+		return nil, err
+	}
+	s.tasks.Go(s.upkeep)
+	return s, nil
+}
+
+func newStore(conn *Conn, cfg Config) *Store {
+	s := &Store{conn: conn, prefix: cfg.Prefix, log: cfg.Logger, observe: cfg.Observer.orSilent()}
+	if s.prefix == "" {
+		s.prefix = defaultPrefix
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.closing, s.stop = context.WithCancel(context.Background())
+	s.leases = newLeasePool(conn)
+	s.commits = &committer{
+		kv: conn.kv, prefix: s.prefix, parallel: parallelCommits, ctx: s.closing,
+		observe: func(writes int, took time.Duration, err error) {
+			s.observe.Batch(writes)
+			s.observe.Operation("commit", took, err)
+		},
+	}
+	return s
+}
+
+func (o Observer) orSilent() Observer {
+	if o.Operation == nil {
+		o.Operation = func(string, time.Duration, error) {}
+	}
+	if o.Batch == nil {
+		o.Batch = func(int) {}
+	}
+	if o.FeedLag == nil {
+		o.FeedLag = func(time.Duration) {}
+	}
+	if o.Restarted == nil {
+		o.Restarted = func() {}
+	}
+	return o
+}
+
+// Close ends the upkeep and the writes in flight, and waits for both. Feeds end
+// by their own contexts.
+func (s *Store) Close() error {
+	s.stop()
+	s.tasks.Wait()
+	s.commits.workers.Wait()
+	return nil
+}
+
+func (s *Store) number(revision int64) uint64 { return uint64(revision) + s.floor.Load() }
+
+func (s *Store) revision(number uint64) int64 { return int64(number - s.floor.Load()) }
+
+// Enqueue implements service.Store.
+func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
+	if why := s.distrusted.Load(); why != nil {
+		return nil, &lock.Error{Code: lock.StoreUnavailable, Detail: *why, RetryAfter: time.Minute}
+	}
+	val, err := encode(e)
+	if err != nil {
+		return nil, &lock.Error{Code: lock.Internal, Cause: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	ambiguous := false
+	for {
+		placed, err := s.tryEnqueue(ctx, e, val)
+		if err == nil {
+			return placed, nil
+		}
+		ambiguous = ambiguous || !isLeaseNotFound(err) && !refused(err) && !errors.Is(err, errWithdrawn) && !errors.Is(err, errNoLease)
+		if refused(err) && !isLeaseNotFound(err) || pause(ctx, 20*time.Millisecond) != nil {
+			return nil, unavailable(err, "enqueue", ambiguous)
+		}
+		// The outcome may be unknown, but the id is ours: an entry with it is the
+		// one we wrote, and the comparison keeps us from writing a second.
+		if found, err := s.find(ctx, e); err == nil && found != nil {
+			return found, nil
+		}
+	}
+}
+
+// errNoLease marks an attempt that ended before anything was written.
+var errNoLease = errors.New("no lease")
+
+// tryEnqueue makes one attempt. A lease whose use is not known for certain is
+// left to expire.
+func (s *Store) tryEnqueue(ctx context.Context, e *lock.Entry, val []byte) (*lock.Entry, error) {
+	l, err := s.leases.take(ctx, e.Tenant, e.TTL)
+	if err != nil {
+		return nil, errors.Join(errNoLease, err)
+	}
+	out := s.commits.do(ctx, s.putWrite(e, val, l.id))
+	switch {
+	case out.applied:
+		placed := *e
+		placed.Number, placed.Handle = s.number(out.revision), l.id
+		return &placed, nil
+	case out.err != nil:
+		if refused(out.err) && !isLeaseNotFound(out.err) {
+			s.leases.give(e.Tenant, e.TTL, l.id)
+		}
+		return nil, out.err
+	}
+	s.leases.give(e.Tenant, e.TTL, l.id)
+	found, err := s.find(ctx, e)
+	if err == nil && found == nil {
+		err = errGoneMeanwhile
+	}
+	return found, err
+}
+
+// errGoneMeanwhile says that the key that stood in the way is gone again.
+var errGoneMeanwhile = errors.New("the entry was removed at the same moment")
+
+// find reads the entry with e's id, or nil if there is none.
+func (s *Store) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
+	resp, err := s.read(ctx, "find", &pb.RangeRequest{Key: s.primaryKey(e)})
+	if err != nil || len(resp.Kvs) == 0 {
+		return nil, err
+	}
+	kv := resp.Kvs[0]
+	return s.decode(kv.Key, kv.Value, kv.CreateRevision, kv.Lease)
+}
+
+// Remove implements service.Store.
+func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) error {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	var attempts [][]byte // keys that exist if an attempt of unknown outcome was applied
+	for {
+		out := s.commits.do(ctx, s.deleteWrite(e, why))
+		if out.applied {
+			s.leases.give(e.Tenant, e.TTL, e.Handle)
+			return nil
+		}
+		if out.err == nil {
+			return s.removedBefore(ctx, why, attempts)
+		}
+		if out.endKey != nil {
+			attempts = append(attempts, out.endKey)
+		}
+		if refused(out.err) || pause(ctx, 20*time.Millisecond) != nil {
+			return unavailable(out.err, "remove", true)
+		}
+	}
+}
+
+// removedBefore tells an entry that one of our own attempts removed from one
+// that was gone.
+func (s *Store) removedBefore(ctx context.Context, why lock.Reason, attempts [][]byte) error {
+	for _, key := range attempts {
+		resp, err := s.read(ctx, "confirm removal", &pb.RangeRequest{Key: key, CountOnly: true})
+		if err != nil {
+			return unavailable(err, "confirm removal", true)
+		}
+		if resp.Count > 0 {
+			return nil
+		}
+	}
+	if why == lock.Withdrawn {
+		return nil
+	}
+	return &lock.Error{Code: lock.Lost, Detail: "the entry is not in the queue"}
+}
+
+// Refresh implements service.Store.
+func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	start := time.Now()
+	err := s.conn.renewer.renew(ctx, e.Handle)
+	s.observe.Operation("renew", time.Since(start), err)
+	if isLeaseNotFound(err) {
+		return &lock.Error{Code: lock.Lost, Detail: "the lease has ended"}
+	}
+	if err != nil {
+		return unavailable(err, "renew", false)
+	}
+	s.leases.refreshed(e.Handle, start)
+	// A lease that answers is no proof that its keys are there (etcd #14758).
+	resp, err := s.read(ctx, "check", &pb.RangeRequest{Key: s.primaryKey(e), KeysOnly: true})
+	if err != nil {
+		return unavailable(err, "check entry", false)
+	}
+	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != s.revision(e.Number) {
+		return &lock.Error{Code: lock.Lost, Detail: "the entry is not in the queue"}
+	}
+	return nil
+}
+
+// Newest implements service.Store.
+func (s *Store) Newest(ctx context.Context) (uint64, error) {
+	revision, err := s.newest(ctx)
+	if err != nil {
+		return 0, unavailable(err, "read the newest revision", false)
+	}
+	return s.number(revision), nil
+}
+
+// newest reads a single key: what it holds does not matter, the header does.
+func (s *Store) newest(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	resp, err := s.read(ctx, "newest", &pb.RangeRequest{Key: []byte(s.prefix + metaCluster), CountOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	return resp.Header.Revision, nil
+}
+
+// read is a linearizable read. It is repeated until it is answered or ctx ends,
+// each attempt with a deadline of its own, because a frozen member answers
+// nothing and the next attempt may reach another.
+func (s *Store) read(ctx context.Context, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	for {
+		resp, err := s.tryRead(ctx, name, r)
+		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || pause(ctx, 20*time.Millisecond) != nil {
+			return resp, err
+		}
+	}
+}
+
+func (s *Store) tryRead(ctx context.Context, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	start := time.Now()
+	resp, err := s.conn.kv.Range(ctx, r)
+	s.observe.Operation(name, time.Since(start), err)
+	return resp, err
+}

@@ -89,6 +89,18 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 	return m.entry, held, granted
 }
 
+// Admits reports whether an entry with these claims would hold at once if it
+// were inserted now.
+func (t *Table) Admits(tenant string, claims []Claim) bool {
+	for _, c := range claims {
+		q := t.queues[Ref{tenant, c.Name}]
+		if q != nil && (q.next != nil || !joins(q.head.claim, q.front, c)) {
+			return false
+		}
+	}
+	return true
+}
+
 // Entry returns the entry with the id, and whether it holds.
 func (t *Table) Entry(id ID) (e *Entry, holds bool) {
 	m := t.members[id]

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"time"
 
 	"github.com/fencepost/fencepost/lock"
 )
@@ -36,6 +37,11 @@ type Store interface {
 	// that no committed removal can be missing from, that e is there. Gone gives
 	// [lock.Lost] with no reason, even if a lease could still be refreshed.
 	Refresh(ctx context.Context, e *lock.Entry) error
+
+	// Remaining returns how long e's lease lasts from now on if nobody renews it,
+	// as far as the store can tell, or [lock.Lost]. It is for people to look at;
+	// nothing may be decided by it.
+	Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error)
 
 	// Queue reads a lock's entries in order, as of the returned number, which is
 	// no older than the call.

@@ -10,7 +10,6 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"google.golang.org/grpc"
 )
 
 // remoteSlack is added to leases in a remote etcd, where renewing a pooled lease
@@ -79,8 +78,8 @@ func dial(cfg RemoteConfig) (*clientv3.Client, error) {
 	return c, nil
 }
 
-// remoteKV and remoteLeases adapt gRPC clients. clientv3 repeats reads, grants
-// and revokes by itself when a member is unavailable, and never a write.
+// remoteKV and remoteLeases adapt gRPC clients. clientv3 repeats reads, and
+// grants by itself when a member is unavailable, and never a write.
 type remoteKV struct{ c pb.KVClient }
 
 func (r remoteKV) Range(ctx context.Context, in *pb.RangeRequest) (*pb.RangeResponse, error) {
@@ -98,11 +97,11 @@ func (r remoteKV) DeleteRange(ctx context.Context, in *pb.DeleteRangeRequest) (*
 type remoteLeases struct{ c pb.LeaseClient }
 
 func (r remoteLeases) LeaseGrant(ctx context.Context, in *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
-	return r.c.LeaseGrant(ctx, in, grpc.WaitForReady(true))
+	return r.c.LeaseGrant(ctx, in)
 }
 
-func (r remoteLeases) LeaseRevoke(ctx context.Context, in *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
-	return r.c.LeaseRevoke(ctx, in)
+func (r remoteLeases) LeaseTimeToLive(ctx context.Context, in *pb.LeaseTimeToLiveRequest) (*pb.LeaseTimeToLiveResponse, error) {
+	return r.c.LeaseTimeToLive(ctx, in)
 }
 
 // watchRemote follows a prefix. The member must have a leader, or it would

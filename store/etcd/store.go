@@ -268,6 +268,21 @@ func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
 	return nil
 }
 
+// Remaining implements service.Store. The leader answers from memory, and counts
+// in whole seconds.
+func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	resp, err := s.conn.leases.LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{ID: e.Handle})
+	switch {
+	case isLeaseNotFound(err) || err == nil && resp.TTL < 0:
+		return 0, &lock.Error{Code: lock.Lost, Detail: "the lease has ended"}
+	case err != nil:
+		return 0, unavailable(err, "ask for the lease", false)
+	}
+	return max(0, min(time.Duration(resp.TTL)*time.Second, e.TTL)), nil
+}
+
 // Newest implements service.Store.
 func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	revision, err := s.newest(ctx)

@@ -1,0 +1,142 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Queues are the queues of all tenants at one moment, as this replica sees them.
+type Queues struct {
+	ByMode     map[string]QueueCounts // "exclusive", "shared", "semaphore"
+	OldestWait time.Duration          // of the waiter that has waited longest; 0 without waiters
+}
+
+// QueueCounts are the entries of one mode.
+type QueueCounts struct{ Held, Waiting int }
+
+// ObserveQueues names the source of the figures of the queues. read is called
+// at each collection, from any goroutine, until [Telemetry.Shutdown]; it must
+// not block.
+func (m *Metrics) ObserveQueues(read func() Queues) { m.queues.Store(&read) }
+
+// ObserveFeedLag names the source of the feed's lag: how far this replica's
+// view is behind the store. Called like the argument of [Metrics.ObserveQueues].
+func (m *Metrics) ObserveFeedLag(read func() time.Duration) { m.feedLag.Store(&read) }
+
+// Bucket boundaries, in seconds.
+func waitBuckets() []float64 {
+	return []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600}
+}
+
+func holdBuckets() []float64 { return append(waitBuckets(), 86400) }
+
+func storeBuckets() []float64 {
+	return []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
+}
+
+// requestBuckets are those of OpenTelemetry's http.server.request.duration, finer
+// below 5 ms, where nearly all requests end, and with the longest wait at the end.
+func requestBuckets() []float64 {
+	return []float64{
+		.0005, .001, .0025, .005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 30, 60,
+	}
+}
+
+func (m *Metrics) makeHistograms(meter metric.Meter) error {
+	var errs []error
+	seconds := func(name, description string, buckets []float64) metric.Float64Histogram {
+		h, err := meter.Float64Histogram(name, metric.WithDescription(description), metric.WithUnit("s"),
+			metric.WithExplicitBucketBoundaries(buckets...))
+		errs = append(errs, err)
+		return h
+	}
+	m.wait = seconds("fencepost.lock.wait.duration",
+		"Time from the arrival of an acquire to its end.", waitBuckets())
+	m.hold = seconds("fencepost.lock.hold.duration",
+		"Time from a grant to the end of the hold.", holdBuckets())
+	m.store = seconds("fencepost.store.operation.duration",
+		"Time that one call to the store took.", storeBuckets())
+	m.request = seconds("fencepost.http.request.duration",
+		"Time from a request to its answer.", requestBuckets())
+
+	var err error
+	m.batch, err = meter.Int64Histogram("fencepost.store.batch.size", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests that shared one write to the store."),
+		metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256))
+	return errors.Join(append(errs, err)...)
+}
+
+func (m *Metrics) makeCounters(meter metric.Meter) error {
+	var errs []error
+	counter := func(name, unit, description string) metric.Int64Counter {
+		c, err := meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		errs = append(errs, err)
+		return c
+	}
+	m.expirations = counter("fencepost.lock.expirations", "{entry}",
+		"Entries that the store removed because nobody renewed them.")
+	m.renewals = counter("fencepost.lock.renewals", "{renewal}", "Attempts to renew.")
+	m.feedRestarts = counter("fencepost.feed.restarts", "{restart}",
+		"Times that the feed of the store began again with a full view.")
+	return errors.Join(errs...)
+}
+
+// gauges are the figures that are read when they are collected.
+type gauges struct {
+	held, waiting, inFlight, build metric.Int64ObservableGauge
+	oldestWait, feedLag            metric.Float64ObservableGauge
+	buildInfo                      metric.MeasurementOption
+}
+
+func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
+	var errs []error
+	count := func(name, unit, description string) metric.Int64ObservableGauge {
+		g, err := meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
+		errs = append(errs, err)
+		return g
+	}
+	seconds := func(name, description string) metric.Float64ObservableGauge {
+		g, err := meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(description))
+		errs = append(errs, err)
+		return g
+	}
+	g := gauges{
+		held:       count("fencepost.lock.held", "{entry}", "Entries that hold."),
+		waiting:    count("fencepost.lock.waiting", "{entry}", "Entries that wait."),
+		inFlight:   count("fencepost.http.requests.in_flight", "{request}", "Requests that are not answered yet."),
+		build:      count("fencepost.build.info", "", "Always 1; the attributes say what is running."),
+		oldestWait: seconds("fencepost.lock.oldest_wait", "How long the longest waiting entry has waited."),
+		feedLag:    seconds("fencepost.feed.lag", "How far this replica's view is behind the store."),
+		buildInfo: metric.WithAttributes(
+			attribute.String("version", version), attribute.String("go_version", runtime.Version())),
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		m.observe(o, g)
+		return nil
+	}, g.held, g.waiting, g.inFlight, g.build, g.oldestWait, g.feedLag)
+	return errors.Join(append(errs, err)...)
+}
+
+// observe reports the gauges. Those whose source is not named yet are left out:
+// a zero would say that nobody waits.
+func (m *Metrics) observe(o metric.Observer, g gauges) {
+	o.ObserveInt64(g.build, 1, g.buildInfo)
+	o.ObserveInt64(g.inFlight, m.inFlight.Load())
+	if read := m.feedLag.Load(); read != nil {
+		o.ObserveFloat64(g.feedLag, (*read)().Seconds())
+	}
+	if read := m.queues.Load(); read != nil {
+		queues := (*read)()
+		o.ObserveFloat64(g.oldestWait, queues.OldestWait.Seconds())
+		for mode, counts := range queues.ByMode {
+			attributes := metric.WithAttributes(attribute.String("mode", mode))
+			o.ObserveInt64(g.held, int64(counts.Held), attributes)
+			o.ObserveInt64(g.waiting, int64(counts.Waiting), attributes)
+		}
+	}
+}

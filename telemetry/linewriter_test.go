@@ -1,0 +1,241 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/telemetry"
+)
+
+// sink keeps what is written to it, and counts the calls. While gate is not nil
+// a call first receives from it.
+type sink struct {
+	gate chan struct{}
+	err  error
+
+	mu    sync.Mutex
+	text  bytes.Buffer
+	calls int
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	if s.gate != nil {
+		<-s.gate
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	if s.err != nil {
+		return 0, s.err
+	}
+	return s.text.Write(p)
+}
+
+func (s *sink) got() (text string, calls int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String(), s.calls
+}
+
+func write(t *testing.T, w *telemetry.LineWriter, line string) {
+	t.Helper()
+	if n, err := w.Write([]byte(line)); n != len(line) || err != nil {
+		t.Errorf("Write = %d, %v", n, err)
+	}
+}
+
+func TestLinesArePassedOnTogetherAfter50ms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out sink
+		w := telemetry.NewLineWriter(&out)
+		defer w.Close()
+		for range 2 { // the second round shows that the goroutine goes on
+			before, calls := out.got()
+			write(t, w, "a\n")
+			<-time.After(49 * time.Millisecond) // of the bubble's clock
+			write(t, w, "b\n")
+			synctest.Wait()
+			if text, _ := out.got(); text != before {
+				t.Errorf("written after 49 ms: %q", text)
+			}
+			<-time.After(2 * time.Millisecond) // of the bubble's clock
+			synctest.Wait()
+			if text, n := out.got(); text != before+"a\nb\n" || n != calls+1 {
+				t.Errorf("after 51 ms: %q in %d calls, want both lines in one", text, n-calls)
+			}
+		}
+	})
+}
+
+func TestFullBatchIsPassedOnAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out sink
+		w := telemetry.NewLineWriter(&out)
+		defer w.Close()
+		line := strings.Repeat("x", 1023) + "\n"
+		for range 64 {
+			write(t, w, line)
+		}
+		synctest.Wait() // no time passes
+		if text, _ := out.got(); len(text) != 64<<10 {
+			t.Errorf("%d bytes written, want 64 KiB", len(text))
+		}
+	})
+}
+
+func TestNothingIsLostOnClose(t *testing.T) {
+	var out sink
+	w := telemetry.NewLineWriter(&out)
+	const writers, each = 8, 2000
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			for j := range each {
+				write(t, w, fmt.Sprintf("%d %d %s\n", i, j, strings.Repeat("x", j%300)))
+			}
+		})
+	}
+	wg.Wait()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkOrder(t, &out, writers, each)
+	if _, calls := out.got(); calls > writers*each/10 {
+		t.Errorf("%d calls for %d lines: they were not gathered", calls, writers*each)
+	}
+}
+
+// Close can come before the goroutine has seen the first line.
+func TestCloseRightAfterWrite(t *testing.T) {
+	for range 200 {
+		var out sink
+		w := telemetry.NewLineWriter(&out)
+		write(t, w, "a\n")
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := out.got(); text != "a\n" {
+			t.Fatalf("written = %q, want the line", text)
+		}
+	}
+}
+
+// Lines that are written while Close runs are not lost either, nor overtaken.
+func TestCloseAmongWriters(t *testing.T) {
+	for range 100 {
+		var out sink
+		w := telemetry.NewLineWriter(&out)
+		const writers, each = 4, 100
+		half := make(chan struct{})
+		var wg sync.WaitGroup
+		for i := range writers {
+			wg.Go(func() {
+				for j := range each {
+					if i == 0 && j == each/2 {
+						close(half)
+					}
+					write(t, w, fmt.Sprintf("%d %d\n", i, j))
+				}
+			})
+		}
+		<-half
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		checkOrder(t, &out, writers, each)
+	}
+}
+
+// checkOrder wants every line of every writer once, in the order of its writer.
+func checkOrder(t *testing.T, out *sink, writers, each int) {
+	t.Helper()
+	next := make(map[int]int)
+	text, _ := out.got()
+	for line := range strings.Lines(text) {
+		var i, j int
+		if _, err := fmt.Sscanf(line, "%d %d", &i, &j); err != nil || j != next[i] {
+			t.Fatalf("line %q, want line %d of writer %d (%v)", line, next[i], i, err)
+		}
+		next[i]++
+	}
+	for i := range writers {
+		if next[i] != each {
+			t.Errorf("%d lines of writer %d, want %d", next[i], i, each)
+		}
+	}
+}
+
+func TestWriteBlocksWhileFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := sink{gate: make(chan struct{})}
+		w := telemetry.NewLineWriter(&out)
+		line := strings.Repeat("x", 64<<10)
+		var mu sync.Mutex
+		written := 0
+		go func() {
+			for range 40 {
+				write(t, w, line)
+				mu.Lock()
+				written++
+				mu.Unlock()
+			}
+		}()
+		synctest.Wait()
+		mu.Lock()
+		if written < 16 || written > 32 {
+			t.Errorf("%d lines of 64 KiB taken while nothing is passed on, want about 1 MiB", written)
+		}
+		mu.Unlock()
+
+		close(out.gate)
+		synctest.Wait()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := out.got(); len(text) != 40*len(line) {
+			t.Errorf("%d bytes arrived, want %d", len(text), 40*len(line))
+		}
+	})
+}
+
+func TestWarningIsThereWhenLogReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out sink
+		w := telemetry.NewLineWriter(&out)
+		defer w.Close()
+		logger := telemetry.NewLogger(w, telemetry.FormatJSON, slog.LevelInfo).With("k", "v")
+		logger.Info("first")
+		if text, _ := out.got(); text != "" {
+			t.Errorf("an info line was written at once: %q", text)
+		}
+		logger.Warn("second")
+		text, _ := out.got()
+		if first, second := strings.Index(text, "first"), strings.Index(text, "second"); first < 0 || second < first {
+			t.Errorf("written = %q, want first and second", text)
+		}
+	})
+}
+
+func TestErrorsOfTheSinkAreReported(t *testing.T) {
+	broken := errors.New("disk full")
+	out := sink{err: broken}
+	w := telemetry.NewLineWriter(&out)
+	write(t, w, "a\n")
+	if err := w.Flush(); !errors.Is(err, broken) {
+		t.Errorf("Flush = %v, want %v", err, broken)
+	}
+	write(t, w, "b\n")
+	for range 2 {
+		if err := w.Close(); !errors.Is(err, broken) {
+			t.Errorf("Close = %v, want %v", err, broken)
+		}
+	}
+}

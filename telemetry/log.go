@@ -1,0 +1,80 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// The formats of the log.
+const (
+	FormatJSON = "json"
+	FormatText = "text"
+)
+
+// NewLogger returns a logger that writes one line per record of at least level
+// to w, in [FormatText] or else in [FormatJSON], with times in UTC. If w has a
+// method Flush() error, as [LineWriter] has, it is called after each record of
+// level warn or above, so that such a line has left the process when the call
+// that logged it returns.
+func NewLogger(w io.Writer, format string, level slog.Leveler) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	var inner slog.Handler = slog.NewJSONHandler(w, options)
+	if format == FormatText {
+		inner = slog.NewTextHandler(w, options)
+	}
+	h := handler{inner: inner, flush: func() error { return nil }}
+	if f, ok := w.(interface{ Flush() error }); ok {
+		h.flush = f.Flush
+	}
+	return slog.New(h)
+}
+
+// handler adds UTC and the flush after warnings to a handler of log/slog.
+type handler struct {
+	inner slog.Handler
+	flush func() error
+}
+
+func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.inner.Enabled(ctx, level)
+}
+
+func (h handler) Handle(ctx context.Context, r slog.Record) error {
+	r.Time = r.Time.UTC()
+	err := h.inner.Handle(ctx, r)
+	if r.Level >= slog.LevelWarn {
+		err = errors.Join(err, h.flush())
+	}
+	return err
+}
+
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return handler{inner: h.inner.WithAttrs(attrs), flush: h.flush}
+}
+
+func (h handler) WithGroup(name string) slog.Handler {
+	return handler{inner: h.inner.WithGroup(name), flush: h.flush}
+}
+
+// RequestID is the attribute for the id of an HTTP request.
+func RequestID(id string) slog.Attr { return slog.String("request_id", id) }
+
+// Tenant is the attribute for the tenant that a line concerns.
+func Tenant(name string) slog.Attr { return slog.String("tenant", name) }
+
+// Lock is the attribute for the name of the lock that a line concerns.
+func Lock(name string) slog.Attr { return slog.String("lock", name) }
+
+// TraceID is the attribute for the trace that ctx belongs to, so that a line
+// leads to its trace. Without a trace it is empty and log/slog leaves it out.
+func TraceID(ctx context.Context) slog.Attr {
+	span := trace.SpanContextFromContext(ctx)
+	if !span.HasTraceID() {
+		return slog.Attr{}
+	}
+	return slog.String("trace_id", span.TraceID().String())
+}

@@ -1,0 +1,236 @@
+package telemetry_test
+
+import (
+	"bufio"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/fencepost/fencepost/telemetry"
+)
+
+// family is what a row of the table in README.md says of a metric.
+type family struct {
+	Type   string
+	Labels []string
+}
+
+func TestNamesAreThoseOfTheReadme(t *testing.T) {
+	unsetStandard(t)
+	tel := setup(t, telemetry.Config{})
+	measureEverything(t, tel.Metrics())
+
+	got := make(map[string]family)
+	for name, f := range scrapeFamilies(t, tel) {
+		got[name] = describe(f)
+	}
+	want := documented(t)
+	delete(want, "process_*")             // differs by system
+	delete(want, "go_memory_limit_bytes") // only there with a limit
+	delete(got, "go_memory_limit_bytes")
+	got["target_info"] = family{Type: "gauge"} // labels are the resource's
+	for name := range got {
+		if strings.HasPrefix(name, "process_") {
+			delete(got, name)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("README.md (-) and /metrics (+) differ:\n%s", diff)
+	}
+}
+
+func measureEverything(t *testing.T, m *telemetry.Metrics) {
+	t.Helper()
+	ctx := t.Context()
+	m.ObserveQueues(func() telemetry.Queues {
+		return telemetry.Queues{
+			ByMode:     map[string]telemetry.QueueCounts{"exclusive": {Held: 3, Waiting: 2}},
+			OldestWait: 90 * time.Second,
+		}
+	})
+	m.ObserveFeedLag(func() time.Duration { return 1500 * time.Millisecond })
+	m.Waited(ctx, telemetry.WaitGranted, true, 70*time.Millisecond)
+	m.Held(ctx, telemetry.HoldReleased, time.Second)
+	m.Expired(ctx, 2)
+	m.Renewed(ctx, telemetry.OutcomeLost)
+	m.StoreOperation(ctx, "txn", telemetry.OutcomeOK, time.Millisecond)
+	m.Batched(ctx, 12)
+	m.FeedRestarted(ctx)
+	m.RequestStarted()
+	m.RequestStarted()
+	m.RequestDone(ctx, "POST", "/locks/:name", 201, true, 20*time.Millisecond)
+}
+
+func scrapeFamilies(t *testing.T, tel *telemetry.Telemetry) map[string]*dto.MetricFamily {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(scrape(t, tel, "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families
+}
+
+func describe(f *dto.MetricFamily) family {
+	d := family{Type: strings.ToLower(f.GetType().String())}
+	for _, l := range f.GetMetric()[0].GetLabel() {
+		d.Labels = append(d.Labels, l.GetName())
+	}
+	slices.Sort(d.Labels)
+	return d
+}
+
+// documented reads the table: | `name` | type | `label`, `label` | meaning |
+func documented(t *testing.T) map[string]family {
+	t.Helper()
+	f, err := os.Open("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	word := regexp.MustCompile("`([^`]+)`")
+	table := make(map[string]family)
+	for s := bufio.NewScanner(f); s.Scan(); {
+		cells := strings.Split(s.Text(), "|")
+		if len(cells) != 6 { // the other table has fewer columns
+			continue
+		}
+		name := word.FindStringSubmatch(cells[1])
+		if name == nil {
+			continue
+		}
+		row := family{Type: strings.TrimSpace(cells[2])}
+		for _, label := range word.FindAllStringSubmatch(cells[3], -1) {
+			row.Labels = append(row.Labels, label[1])
+		}
+		slices.Sort(row.Labels)
+		table[name[1]] = row
+	}
+	if len(table) < 20 {
+		t.Fatalf("read only %d rows of the table in README.md", len(table))
+	}
+	return table
+}
+
+func TestValuesAreThoseMeasured(t *testing.T) {
+	unsetStandard(t)
+	tel := setup(t, telemetry.Config{ServiceVersion: "v1.2.3"})
+	measureEverything(t, tel.Metrics())
+	text := scrape(t, tel, "")
+	for _, want := range []string{
+		`fencepost_lock_held{mode="exclusive"} 3`,
+		`fencepost_lock_waiting{mode="exclusive"} 2`,
+		`fencepost_lock_oldest_wait_seconds 90`,
+		`fencepost_lock_wait_duration_seconds_bucket{contended="true",outcome="granted",le="0.05"} 0`,
+		`fencepost_lock_wait_duration_seconds_bucket{contended="true",outcome="granted",le="0.1"} 1`,
+		`fencepost_lock_hold_duration_seconds_bucket{end="released",le="86400"} 1`,
+		`fencepost_lock_expirations_total 2`,
+		`fencepost_lock_renewals_total{outcome="lost"} 1`,
+		`fencepost_lock_renewals_total{outcome="ok"} 0`,
+		`fencepost_store_operation_duration_seconds_sum{operation="txn",outcome="ok"} 0.001`,
+		`fencepost_store_batch_size_sum 12`,
+		`fencepost_feed_lag_seconds 1.5`,
+		`fencepost_feed_restarts_total 1`,
+		`fencepost_http_request_duration_seconds_count{method="POST",route="/locks/:name",status="2xx",wait="true"} 1`,
+		`fencepost_http_requests_in_flight 1`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no line %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(text)
+	}
+}
+
+func TestGaugesWithoutSourceAreLeftOut(t *testing.T) {
+	unsetStandard(t)
+	text := scrape(t, setup(t, telemetry.Config{}), "")
+	for _, name := range []string{"fencepost_lock_held", "fencepost_lock_oldest_wait", "fencepost_feed_lag"} {
+		if strings.Contains(text, name) {
+			t.Errorf("%s is reported although nobody told it", name)
+		}
+	}
+}
+
+// Whatever a client or a programmer passes, the number of series is bounded.
+func TestUnknownWordsAreOther(t *testing.T) {
+	unsetStandard(t)
+	tel := setup(t, telemetry.Config{})
+	m, ctx := tel.Metrics(), t.Context()
+	for i := range 3000 {
+		odd := strings.Repeat("x", i+1)
+		m.Waited(ctx, odd, false, time.Second)
+		m.Held(ctx, odd, time.Second)
+		m.Renewed(ctx, odd)
+		m.StoreOperation(ctx, odd, odd, time.Second)
+		m.RequestStarted()
+		m.RequestDone(ctx, odd, odd, i, false, time.Second)
+	}
+	m.RequestStarted()
+	m.RequestDone(ctx, "GET", "", 404, false, time.Second)
+
+	families := scrapeFamilies(t, tel)
+	for name, most := range map[string]int{
+		"fencepost_lock_wait_duration_seconds":       1,
+		"fencepost_lock_hold_duration_seconds":       1,
+		"fencepost_lock_renewals_total":              4,
+		"fencepost_store_operation_duration_seconds": 101,
+		"fencepost_http_request_duration_seconds":    1001,
+	} {
+		if got := len(families[name].GetMetric()); got > most || got == 0 {
+			t.Errorf("%s has %d series, want 1 to %d", name, got, most)
+		}
+	}
+	if text := scrape(t, tel, ""); strings.Contains(text, "otel_metric_overflow") {
+		t.Error("the SDK's own limit was reached")
+	}
+}
+
+func TestConcurrentNewWords(t *testing.T) {
+	unsetStandard(t)
+	tel := setup(t, telemetry.Config{})
+	done := make(chan struct{})
+	for range 8 {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for _, route := range []string{"/a", "/b", "/c", "/d"} {
+				tel.Metrics().RequestStarted()
+				tel.Metrics().RequestDone(t.Context(), "GET", route, 200, false, time.Millisecond)
+			}
+		}()
+	}
+	for range 8 {
+		<-done
+	}
+	series := scrapeFamilies(t, tel)["fencepost_http_request_duration_seconds"].GetMetric()
+	if len(series) != 4 {
+		t.Fatalf("%d series, want 4", len(series))
+	}
+	for _, s := range series {
+		if got := s.GetHistogram().GetSampleCount(); got != 8 {
+			t.Errorf("%v: %d requests, want 8", s.GetLabel(), got)
+		}
+	}
+}
+
+func TestExemplarsLeadToSampledTraces(t *testing.T) {
+	unsetStandard(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", startCollector(t).URL+"/v1/traces")
+	tel := setup(t, telemetry.Config{})
+	ctx, span := tel.Tracer().Start(t.Context(), "a-span")
+	defer span.End()
+	tel.Metrics().Waited(ctx, telemetry.WaitGranted, false, time.Second)
+	text := scrape(t, tel, "application/openmetrics-text; version=1.0.0")
+	if id := span.SpanContext().TraceID().String(); !strings.Contains(text, `trace_id="`+id) {
+		t.Errorf("no exemplar with trace %s in\n%s", id, text)
+	}
+}

@@ -1,0 +1,107 @@
+package history_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/fencepost/fencepost/test/faults/history"
+)
+
+func joined(entry string, revision int64, seen int) history.Change {
+	return history.Change{Lock: "l", Entry: entry, Revision: revision, Joined: true, At: at(seen)}
+}
+
+func left(entry string, revision int64, seen int, reason string) history.Change {
+	return history.Change{Lock: "l", Entry: entry, Revision: revision, At: at(seen), Reason: reason}
+}
+
+func truth(t *testing.T, changes ...history.Change) *history.Truth {
+	t.Helper()
+	truth, err := history.NewTruth(changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return truth
+}
+
+func TestTruthAccepts(t *testing.T) {
+	told := truth(t,
+		joined("a", 5, 1), joined("b", 6, 5), joined("c", 7, 6), left("c", 8, 7, "wait_timeout"),
+		left("a", 9, 20, "released"), left("b", 10, 320, "expired"), joined("d", 12, 330), left("d", 13, 340, "released"))
+	ops := []history.Op{
+		acquire("a", 0, 2, 5), renew("a", 10, 11), release("a", 19, 21),
+		acquire("b", 4, 20, 6), renew("b", 110, 111), lost(history.Renew, "b", 330, 331, "expired"),
+		op(history.Acquire, "c", 5, 8, history.Refused),
+		acquire("d", 329, 331, 12), release("d", 335, 340),
+	}
+	if err := told.Check(ops); err != nil {
+		t.Errorf("Check() = %v, want nil", err)
+	}
+	if err := told.Orphans(); err != nil {
+		t.Errorf("Orphans() = %v, want nil", err)
+	}
+}
+
+func TestTruthRejectsAnswers(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		truth []history.Change
+		ops   []history.Op
+		want  error
+	}{
+		{"a grant of an entry that left before its turn",
+			[]history.Change{joined("a", 5, 1), joined("b", 6, 2), left("b", 7, 3, ""), left("a", 8, 4, "released")},
+			[]history.Op{acquire("b", 1, 5, 6)}, history.ErrNeverHead},
+		{"a grant while the one before is still there",
+			[]history.Change{joined("a", 5, 1), joined("b", 6, 2)},
+			[]history.Op{acquire("b", 1, 5, 6)}, history.ErrNeverHead},
+		{"a grant of an entry that left together with the one before",
+			[]history.Change{joined("a", 5, 1), joined("b", 6, 2), left("b", 7, 3, ""), left("a", 7, 3, "released")},
+			[]history.Op{acquire("b", 1, 5, 6)}, history.ErrNeverHead},
+		{"another fence than the revision",
+			[]history.Change{joined("a", 5, 1)}, []history.Op{acquire("a", 0, 1, 4)}, history.ErrWrongFence},
+		{"an entry out of nowhere", nil, []history.Op{acquire("a", 0, 1, 4)}, history.ErrNoEntry},
+		{"a renewal after the removal was seen",
+			[]history.Change{joined("a", 5, 1), left("a", 6, 10, "released")},
+			[]history.Op{acquire("a", 0, 2, 5), release("a", 8, 9), renew("a", 10, 11)}, history.ErrAfterEnd},
+		{"an expiry before the TTL of the last renewal",
+			[]history.Change{joined("a", 5, 1), left("a", 6, 299, "expired")},
+			[]history.Op{acquire("a", 0, 2, 5), renew("a", 100, 101)}, history.ErrTooSoon},
+		{"a removal that nobody asked for",
+			[]history.Change{joined("a", 5, 1), left("a", 6, 10, "released")},
+			[]history.Op{acquire("a", 0, 2, 5), release("a", 11, 12)}, history.ErrTooSoon},
+		{"two clients that count on the lock at once",
+			[]history.Change{joined("a", 5, 1), left("a", 6, 60, "released"), joined("b", 7, 61)},
+			[]history.Op{acquire("a", 0, 2, 5), release("a", 70, 71), acquire("b", 50, 62, 7)}, history.ErrOverlap},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if err := truth(t, test.truth...).Check(test.ops); !errors.Is(err, test.want) {
+				t.Errorf("Check() = %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+func TestTruthRejectsStores(t *testing.T) {
+	again := joined("a", 6, 2)
+	again.Rewritten = true
+	for _, test := range []struct {
+		name    string
+		changes []history.Change
+		want    error
+	}{
+		{"an entry written twice", []history.Change{joined("a", 5, 1), again}, history.ErrRewritten},
+		{"an entry whose first write was not seen", []history.Change{again}, history.ErrRewritten},
+		{"two entries at one revision", []history.Change{joined("a", 5, 1), joined("b", 5, 1)}, history.ErrSharedTurn},
+		{"a removal of an unknown entry", []history.Change{left("a", 5, 1, "")}, history.ErrNoEntry},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := history.NewTruth(test.changes); !errors.Is(err, test.want) {
+				t.Errorf("NewTruth() = %v, want %v", err, test.want)
+			}
+		})
+	}
+	if err := truth(t, joined("a", 5, 1)).Orphans(); !errors.Is(err, history.ErrOrphan) {
+		t.Errorf("Orphans() = %v, want ErrOrphan", err)
+	}
+}

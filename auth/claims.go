@@ -1,0 +1,221 @@
+package auth
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	maxPatterns = 100
+
+	// latestDate is the end of the year 9999, in seconds since 1970: beyond it
+	// a number of seconds no longer fits the types that carry it.
+	latestDate = 253402300799
+)
+
+// claims are the members of a token's claims set, not yet interpreted. The
+// standard decoding into a struct is not used because it takes "Tenant" for
+// "tenant" and the last of two members of one name: an issuer that lets its
+// users choose some other claim must not let them choose these.
+type claims map[string]json.RawMessage
+
+// UnmarshalJSON reads the members of one JSON object and refuses a repeated
+// name, as RFC 7519 section 4 asks.
+func (c *claims) UnmarshalJSON(text []byte) error {
+	if !utf8.Valid(text) {
+		return errors.New("not UTF-8")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return errors.New("not an object")
+	}
+	*c = claims{}
+	for d.More() {
+		if err := c.readMember(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c claims) readMember(d *json.Decoder) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	name, ok := token.(string)
+	if _, repeated := c[name]; repeated || !ok {
+		return errors.New("a repeated member")
+	}
+	var value json.RawMessage
+	if err := d.Decode(&value); err != nil {
+		return err
+	}
+	c[name] = value
+	return nil
+}
+
+// text returns the string of a member, and whether the member is there. A
+// member of another type, null included, is an error with the given reason.
+func (c claims) text(name string, reason Reason) (string, bool, error) {
+	raw, ok := c[name]
+	if !ok {
+		return "", false, nil
+	}
+	var s *string
+	if err := json.Unmarshal(raw, &s); err != nil || s == nil {
+		return "", true, refuse(reason, name+" is not a string")
+	}
+	return *s, true, nil
+}
+
+func (c claims) date(name string) (*jwt.NumericDate, error) {
+	raw, ok := c[name]
+	if !ok {
+		return nil, nil
+	}
+	var seconds *float64
+	if err := json.Unmarshal(raw, &seconds); err != nil || seconds == nil {
+		return nil, refuse(Malformed, name+" is not a number")
+	}
+	if *seconds < 0 || *seconds > latestDate {
+		return nil, refuse(Malformed, name+" is not a date")
+	}
+	return jwt.NewNumericDate(time.Unix(int64(*seconds), 0)), nil
+}
+
+// The getters below make claims a jwt.Claims. The library calls them only
+// after the signature was found good.
+
+func (c claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.date("exp") }
+func (c claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.date("nbf") }
+func (c claims) GetIssuedAt() (*jwt.NumericDate, error)       { return c.date("iat") }
+
+func (c claims) GetIssuer() (string, error) {
+	s, _, err := c.text("iss", WrongIssuer)
+	return s, err
+}
+
+func (c claims) GetSubject() (string, error) {
+	s, _, err := c.text("sub", BadSubject)
+	return s, err
+}
+
+func (c claims) GetAudience() (jwt.ClaimStrings, error) {
+	raw, ok := c["aud"]
+	if !ok {
+		return nil, nil
+	}
+	var audience jwt.ClaimStrings
+	if err := json.Unmarshal(raw, &audience); err != nil {
+		return nil, refuse(WrongAudience, "aud is neither a string nor a list of strings")
+	}
+	return audience, nil
+}
+
+// principal interprets the claims that are Fencepost's own.
+func (c claims) principal() (*Principal, error) {
+	subject, err := c.subject()
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := c.tenant()
+	if err != nil {
+		return nil, err
+	}
+	scope, _, err := c.text("scope", BadScope)
+	if err != nil {
+		return nil, err
+	}
+	patterns, err := c.locks()
+	if err != nil {
+		return nil, err
+	}
+	expires, err := c.date("exp")
+	if err != nil {
+		return nil, err
+	}
+	return &Principal{
+		Tenant: tenant, Subject: subject, Scopes: parseScopes(scope),
+		Locks: patterns, Expires: expires.Time,
+	}, nil
+}
+
+func (c claims) subject() (string, error) {
+	subject, _, err := c.text("sub", BadSubject)
+	if err != nil {
+		return "", err
+	}
+	return subject, checkSubject(subject)
+}
+
+// checkSubject holds a subject to the rules of a holder's name, because it is
+// the default for one.
+func checkSubject(subject string) error {
+	if subject == "" {
+		return refuse(NoSubject, "sub is missing")
+	}
+	if utf8.RuneCountInString(subject) > lock.MaxHolderLength {
+		return refuse(BadSubject, fmt.Sprintf("sub is longer than %d characters", lock.MaxHolderLength))
+	}
+	if strings.ContainsFunc(subject, unicode.IsControl) {
+		return refuse(BadSubject, "sub has a control character")
+	}
+	return nil
+}
+
+func (c claims) tenant() (string, error) {
+	tenant, _, err := c.text("tenant", BadTenant)
+	if err != nil {
+		return "", err
+	}
+	return tenant, checkTenant(tenant)
+}
+
+func checkTenant(tenant string) error {
+	if tenant == "" {
+		return refuse(NoTenant, "tenant is missing")
+	}
+	if !lock.ValidTenant(tenant) {
+		return refuse(BadTenant, "tenant is not 1 to 63 lower-case letters, digits and hyphens, with no hyphen first")
+	}
+	return nil
+}
+
+// locks returns nil if the claim is missing, never nil if it is there: a list
+// that was meant to limit the token must not be taken for no limit.
+func (c claims) locks() ([]Pattern, error) {
+	raw, ok := c["locks"]
+	if !ok {
+		return nil, nil
+	}
+	var texts []*string
+	if err := json.Unmarshal(raw, &texts); err != nil || texts == nil {
+		return nil, refuse(BadLocks, "locks is not a list of strings")
+	}
+	if len(texts) > maxPatterns {
+		return nil, refuse(BadLocks, fmt.Sprintf("locks has more than %d patterns", maxPatterns))
+	}
+	patterns := make([]Pattern, 0, len(texts))
+	for _, text := range texts {
+		if text == nil {
+			return nil, refuse(BadLocks, "locks is not a list of strings")
+		}
+		p, err := ParsePattern(*text)
+		if err != nil {
+			return nil, refuse(BadLocks, "locks: "+err.Error())
+		}
+		patterns = append(patterns, p)
+	}
+	return patterns, nil
+}

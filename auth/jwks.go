@@ -1,0 +1,150 @@
+package auth
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	// Keys below this size are not to be used with RS256 (RFC 7518 section
+	// 3.3); above the other one a verification takes absurdly long.
+	minRSABits, maxRSABits = 2048, 8192
+
+	maxKeyIDLength = 256 // bytes of a kid
+)
+
+// keyID finds a key. The algorithm is part of it, so that a token can only
+// ever meet a key that was published for the algorithm its header names. An
+// empty kid stands for the only key of its algorithm.
+type keyID struct{ alg, kid string }
+
+// key is one verification key: what a signing method of the jwt library takes.
+type key struct {
+	id       keyID
+	material any // []byte, *rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey
+
+	// retired is set when the key leaves the key set. Whatever was verified
+	// with it is void from then on.
+	retired atomic.Bool
+}
+
+func (k *key) equal(other *key) bool {
+	public, ok := k.material.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && k.id == other.id && public.Equal(other.material)
+}
+
+// parseKeySet reads a JWK Set. As RFC 7517 section 5 asks, keys that cannot be
+// used are left out and do not spoil the others; skipped says why for each. A
+// document that is no JWK Set is an error.
+func parseKeySet(document []byte) (keys []*key, skipped []error, err error) {
+	var set struct {
+		Keys *[]json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(document, &set); err != nil || set.Keys == nil {
+		return nil, nil, errors.New("not a JWK Set: no JSON object with a list \"keys\"")
+	}
+	seen := map[keyID]bool{}
+	for i, raw := range *set.Keys {
+		k, err := parseKey(raw)
+		if err == nil && k.id.kid != "" && seen[k.id] {
+			err = fmt.Errorf("%s key %q occurs twice", k.id.alg, k.id.kid)
+		}
+		if err != nil {
+			skipped = append(skipped, fmt.Errorf("key %d: %w", i+1, err))
+			continue
+		}
+		seen[k.id] = true
+		keys = append(keys, k)
+	}
+	return keys, skipped, nil
+}
+
+func parseKey(raw json.RawMessage) (*key, error) {
+	var m jwkset.JWKMarshal
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, errors.New("not a JWK")
+	}
+	if m.KTY == jwkset.KtyOct {
+		return nil, errors.New("a symmetric key is never taken from a key set")
+	}
+	// We trust the set itself, so certificates add nothing; left in, a
+	// thumbprint in an unusual encoding would cost us the key.
+	m.X5C, m.X5T, m.X5TS256, m.X5U = nil, "", "", ""
+	jwk, err := jwkset.NewJWKFromMarshal(m, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPurpose(m); err != nil {
+		return nil, err
+	}
+	alg, err := algorithmOf(jwk.Key())
+	if err != nil {
+		return nil, err
+	}
+	if m.ALG != "" && m.ALG.String() != alg {
+		return nil, fmt.Errorf("alg %.20q is not supported with this key", m.ALG)
+	}
+	return &key{id: keyID{alg, m.KID}, material: jwk.Key()}, nil
+}
+
+func checkPurpose(m jwkset.JWKMarshal) error {
+	if len(m.KID) > maxKeyIDLength {
+		return fmt.Errorf("kid is longer than %d bytes", maxKeyIDLength)
+	}
+	if m.USE != "" && m.USE != jwkset.UseSig {
+		return errors.New("use is not \"sig\"")
+	}
+	if len(m.KEYOPS) > 0 && !slices.Contains(m.KEYOPS, jwkset.KeyOpsVerify) {
+		return errors.New("key_ops does not have \"verify\"")
+	}
+	return nil
+}
+
+// algorithmOf returns the one algorithm that a key may be used with.
+func algorithmOf(material any) (string, error) {
+	switch k := material.(type) {
+	case *rsa.PublicKey:
+		if bits := k.N.BitLen(); bits < minRSABits || bits > maxRSABits {
+			return "", fmt.Errorf("an RSA key of %d bits, not %d to %d", bits, minRSABits, maxRSABits)
+		}
+		return jwt.SigningMethodRS256.Alg(), nil
+	case *ecdsa.PublicKey:
+		if k.Curve != elliptic.P256() {
+			return "", errors.New("an elliptic curve other than P-256")
+		}
+		return jwt.SigningMethodES256.Alg(), nil
+	case ed25519.PublicKey:
+		return jwt.SigningMethodEdDSA.Alg(), nil
+	}
+	return "", errors.New("a key type without a supported algorithm")
+}
+
+// indexKeys makes keys findable. A key that is the only one of its algorithm
+// is also found without a kid; with several, OpenID Connect Core section 10.1
+// demands one.
+func indexKeys(keys []*key) map[keyID]*key {
+	index := map[keyID]*key{}
+	count := map[string]int{}
+	for _, k := range keys {
+		index[k.id] = k
+		count[k.id.alg]++
+	}
+	for _, k := range keys {
+		delete(index, keyID{alg: k.id.alg})
+		if count[k.id.alg] == 1 {
+			index[keyID{alg: k.id.alg}] = k
+		}
+	}
+	return index
+}

@@ -1,0 +1,72 @@
+package auth
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Scope is one thing that a bearer token allows. None implies another.
+type Scope string
+
+// The scopes that Fencepost knows. Others in a token are ignored, because one
+// token may serve several services.
+const (
+	LocksRead     Scope = "locks:read"
+	LocksWrite    Scope = "locks:write"
+	WebhooksWrite Scope = "webhooks:write"
+	Admin         Scope = "admin"
+)
+
+func known(s Scope) bool {
+	return s == LocksRead || s == LocksWrite || s == WebhooksWrite || s == Admin
+}
+
+// parseScopes returns the known scopes of a space-separated list, each once.
+func parseScopes(list string) []Scope {
+	var scopes []Scope
+	for word := range strings.SplitSeq(list, " ") {
+		if s := Scope(word); known(s) && !slices.Contains(scopes, s) {
+			scopes = append(scopes, s)
+		}
+	}
+	return scopes
+}
+
+// Principal is who a verified bearer token speaks for. One Principal is shared
+// by all requests that carry the same token: it must not be changed.
+type Principal struct {
+	// Tenant owns the locks that the token is for.
+	Tenant string
+
+	// Subject is the token's sub: which worker, user or service this is.
+	Subject string
+
+	// Scopes are the known scopes of the token.
+	Scopes []Scope
+
+	// Locks limits the token to locks that one of these patterns selects. Nil
+	// means no limit; empty but not nil means that no lock may be used.
+	Locks []Pattern
+
+	// Expires is the token's exp, without leeway.
+	Expires time.Time
+}
+
+// Allows reports whether the token has the scope.
+func (p *Principal) Allows(scope Scope) bool {
+	return slices.Contains(p.Scopes, scope)
+}
+
+// MayUse reports whether the token's name patterns let it use the lock.
+func (p *Principal) MayUse(name string) bool {
+	if p.Locks == nil {
+		return true
+	}
+	for i := range p.Locks {
+		if p.Locks[i].Match(name) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,135 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// maxTokenLength is in bytes. It bounds what a stranger can make us hash and
+// decode; a token with a few hundred claims fits.
+const maxTokenLength = 8 << 10
+
+func newParser(c Config, algs []string) *jwt.Parser {
+	options := []jwt.ParserOption{
+		jwt.WithValidMethods(algs),
+		jwt.WithStrictDecoding(),
+		jwt.WithExpirationRequired(),
+		jwt.WithIssuedAt(),
+		jwt.WithLeeway(c.Leeway),
+		jwt.WithTimeFunc(c.Now),
+	}
+	if c.Issuer != "" {
+		options = append(options, jwt.WithIssuer(c.Issuer))
+	}
+	if c.Audience != "" {
+		options = append(options, jwt.WithAudience(c.Audience))
+	}
+	return jwt.NewParser(options...)
+}
+
+func checkLength(raw string) error {
+	if raw == "" {
+		return refuse(Missing, "no token")
+	}
+	if len(raw) > maxTokenLength {
+		return refuse(Malformed, fmt.Sprintf("longer than %d bytes", maxTokenLength))
+	}
+	return nil
+}
+
+// parse makes every check and says which key the signature was made with.
+func (v *Verifier) parse(ctx context.Context, raw string) (*Principal, *key, error) {
+	// The decoder skips line breaks, so one signature could be written, and
+	// remembered, in any number of ways.
+	if strings.ContainsAny(raw, "\r\n") {
+		return nil, nil, refuse(Malformed, "a line break in the token")
+	}
+	var signedWith *key
+	var c claims
+	token, err := v.parser.ParseWithClaims(raw, &c, func(t *jwt.Token) (any, error) {
+		k, err := v.keyFor(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		signedWith = k
+		return k.material, nil
+	})
+	if err != nil {
+		return nil, nil, v.explain(token, c, err)
+	}
+	p, err := c.principal()
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, signedWith, nil
+}
+
+// keyFor picks the key by the token's header. The parser has made sure that the
+// algorithm is one of ours.
+func (v *Verifier) keyFor(ctx context.Context, t *jwt.Token) (*key, error) {
+	if _, critical := t.Header["crit"]; critical {
+		return nil, refuse(Malformed, "a critical extension (crit) that is not supported")
+	}
+	alg := t.Method.Alg()
+	if v.secret != nil && alg == v.secret.id.alg {
+		return v.secret, nil
+	}
+	if v.keys == nil {
+		return nil, refuse(UnsupportedAlgorithm, "no key for this algorithm")
+	}
+	kid, isText := t.Header["kid"].(string)
+	if _, present := t.Header["kid"]; present && (!isText || len(kid) > maxKeyIDLength) {
+		return nil, refuse(Malformed, fmt.Sprintf("kid is not a string of at most %d bytes", maxKeyIDLength))
+	}
+	k := v.keys.find(ctx, keyID{alg, kid})
+	if k == nil && kid == "" {
+		return nil, refuse(UnknownKey, "no kid, and the key set has no key, or several, of this algorithm")
+	}
+	if k == nil {
+		return nil, refuse(UnknownKey, "the key set has no key with this kid and algorithm")
+	}
+	return k, nil
+}
+
+// explain turns the library's error into ours. Its texts are dropped, because
+// they may quote the token.
+func (v *Verifier) explain(token *jwt.Token, c claims, err error) error {
+	if own, ok := errors.AsType[*Error](err); ok {
+		return own
+	}
+	switch {
+	case errors.Is(err, jwt.ErrTokenMalformed):
+		return refuse(Malformed, "not a signed token in compact form")
+	case errors.Is(err, jwt.ErrTokenUnverifiable), token == nil, !slices.Contains(v.algs, token.Method.Alg()):
+		return refuse(UnsupportedAlgorithm, "the algorithm is not one of "+strings.Join(v.algs, ", "))
+	case errors.Is(err, jwt.ErrTokenSignatureInvalid):
+		return refuse(BadSignature, "the signature does not fit")
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return refuse(Expired, "it has expired")
+	case errors.Is(err, jwt.ErrTokenNotValidYet), errors.Is(err, jwt.ErrTokenUsedBeforeIssued):
+		return refuse(NotYetValid, "it is not valid yet (nbf or iat)")
+	}
+	return v.explainOrigin(c, err)
+}
+
+// explainOrigin tells apart what the library reports alike: which of the
+// required claims is missing.
+func (v *Verifier) explainOrigin(c claims, err error) error {
+	switch {
+	case c["exp"] == nil:
+		return refuse(NoExpiry, "exp is missing")
+	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
+		return refuse(WrongIssuer, "iss is another issuer")
+	case errors.Is(err, jwt.ErrTokenInvalidAudience):
+		return refuse(WrongAudience, "aud does not name this service")
+	}
+	if iss, _, _ := c.text("iss", WrongIssuer); v.issuer != "" && iss == "" {
+		return refuse(WrongIssuer, "iss is missing")
+	}
+	return refuse(WrongAudience, "aud is missing")
+}

@@ -115,3 +115,27 @@ func (q *Queue) unlink(s *slot) {
 	s.prev, s.next = nil, nil
 	q.size--
 }
+
+// Place returns the index of the entry with the id among entries, or -1.
+func Place(entries []*Entry, id ID) int {
+	for i, e := range entries {
+		if e.ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// ClaimsOn returns what each of entries, all in the queue of the lock with the
+// name, asks of it.
+func ClaimsOn(entries []*Entry, name string) []Claim {
+	claims := make([]Claim, 0, len(entries))
+	for _, e := range entries {
+		for _, c := range e.Claims {
+			if c.Name == name {
+				claims = append(claims, c)
+			}
+		}
+	}
+	return claims
+}

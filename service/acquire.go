@@ -1,0 +1,288 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// AcquireRequest asks for one or several locks. Wait and TTL of 0 mean none and
+// the default.
+type AcquireRequest struct {
+	Tenant   string
+	Claims   []lock.Claim
+	Set      bool
+	Holder   string
+	Named    bool // the request named the holder
+	Metadata map[string]string
+	TTL      time.Duration
+	Wait     time.Duration
+
+	// IdempotencyKey makes repeated requests the same entry; "" makes each a new
+	// one.
+	IdempotencyKey string
+}
+
+// Grant is what the service knows of an entry when it answers about it.
+type Grant struct {
+	Entry     *lock.Entry
+	Held      bool
+	Token     string
+	ExpiresAt time.Time     // until when the lease is sure to last
+	Waited    time.Duration // held: between the request and the grant
+	Position  int           // waiting: 1 is next
+	Holders   []Holder      // of a refusal: who holds
+	Waiters   int           // of a refusal: how many wait
+}
+
+// Holder is somebody who holds a lock, for people to see.
+type Holder struct {
+	Entry     *lock.Entry
+	Since     time.Time
+	ExpiresAt time.Time // zero if the store could not tell
+}
+
+// Acquire puts an entry into its queues and waits for the grant: at most for
+// req.Wait, and at most for MaxHold in one call. A grant that is not held then
+// still waits in its place. Errors come with a grant where there is something to
+// tell: lock_held and wait_timeout who holds; draining and an unclear outcome the
+// entry to go on with.
+//
+// When ctx ends first, the client is gone. The entry is removed at once, unless
+// an idempotency key can bring the client back; then it lapses by its lease.
+func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, error) {
+	began := time.Now()
+	ctx, span := s.Tracer.Start(ctx, "service.Acquire")
+	defer span.End()
+	g, err := s.acquire(ctx, req, began)
+	if outcome := waitOutcome(g, err); outcome != "" {
+		s.Metrics.Waited(ctx, outcome, err != nil || g.Waited > 0, time.Since(began))
+	}
+	if err != nil {
+		span.RecordError(err)
+	}
+	return g, err
+}
+
+func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Time) (*Grant, error) {
+	e, err := s.newEntry(req, began)
+	if err != nil {
+		return nil, err
+	}
+	if s.Draining() {
+		return nil, errDraining()
+	}
+	if req.IdempotencyKey != "" {
+		if g, err := s.rejoin(ctx, e); g != nil || err != nil {
+			return g, err
+		}
+	}
+	if req.Wait == 0 {
+		if err := s.refuseIfBusy(ctx, e); err != nil {
+			return s.refusal(ctx, e, err)
+		}
+	}
+	return s.enqueue(ctx, e, req.Wait == 0, began)
+}
+
+// enqueue writes the entry and waits on it.
+func (s *Service) enqueue(ctx context.Context, e *lock.Entry, try bool, began time.Time) (*Grant, error) {
+	changed, unwatch := s.view.watch(e.ID)
+	defer unwatch()
+	// The write is not given up with the client: it could still happen, and then
+	// nobody would know of the entry.
+	placed, err := s.Store.Enqueue(context.WithoutCancel(ctx), e)
+	if err != nil {
+		return s.unclear(e, err)
+	}
+	if placed.Request != e.Request {
+		return nil, errIdempotencyMismatch()
+	}
+	w := &wait{s: s, entry: placed, changed: changed, try: try, client: e.Resumable()}
+	if placed.EnqueuedAt.Equal(e.EnqueuedAt) { // ours, not an earlier request's
+		w.refreshed = began
+	}
+	return w.run(ctx)
+}
+
+// unclear handles a failed write. If it may have happened and nobody can come
+// back for the entry, it is removed as soon as the store answers again.
+func (s *Service) unclear(e *lock.Entry, err error) (*Grant, error) {
+	var le *lock.Error
+	if errors.As(err, &le) && le.Ambiguous && !e.Resumable() {
+		s.inBackground(func(ctx context.Context) { s.removeOrphan(ctx, e) })
+	}
+	return nil, err
+}
+
+// removeOrphan looks for an entry that may have been written, and removes it.
+func (s *Service) removeOrphan(ctx context.Context, e *lock.Entry) {
+	entries, _, err := s.Store.Queue(ctx, lock.Ref{Tenant: e.Tenant, Name: e.Name()})
+	if err != nil {
+		return // it lapses by its lease
+	}
+	for _, found := range entries {
+		if found.ID == e.ID {
+			s.leaveQueue(ctx, found, lock.Withdrawn)
+		}
+	}
+}
+
+func (s *Service) leaveQueue(ctx context.Context, e *lock.Entry, why lock.Reason) {
+	if err := s.Store.Remove(ctx, e, why); err != nil && !errors.Is(err, lock.Lost) {
+		s.Logger.Warn("an entry could not be removed and lapses by its lease",
+			"tenant", e.Tenant, "lock", e.Name(), "entry", string(e.ID), "error", err)
+	}
+}
+
+// rejoin finds the entry of an earlier request with the same idempotency key. It
+// returns nothing if there is none.
+func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
+	changed, unwatch := s.view.watch(e.ID)
+	defer unwatch()
+	st := s.view.status(e.ID, 0)
+	switch st.state {
+	case gone:
+		return nil, lock.LostBecause(st.reason)
+	case unseen:
+		return nil, nil
+	}
+	if st.entry.Request != e.Request {
+		return nil, errIdempotencyMismatch()
+	}
+	w := &wait{s: s, entry: st.entry, changed: changed, client: true}
+	return w.run(ctx)
+}
+
+// refuseIfBusy answers a request that does not want to queue without a write, if
+// others are in its way. The view may be late, so before it is believed it must
+// reach a number read after the request came in: somebody who just released the
+// lock elsewhere and tries it here must not be told that it is held.
+func (s *Service) refuseIfBusy(ctx context.Context, e *lock.Entry) error {
+	if s.view.admits(e.Tenant, e.Claims) {
+		return nil
+	}
+	number, err := s.Store.Newest(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.FeedPatience)
+	defer cancel()
+	if err := s.view.await(ctx, number); err != nil {
+		return nil // the queue itself will tell
+	}
+	if s.view.admits(e.Tenant, e.Claims) {
+		return nil
+	}
+	return errHeld()
+}
+
+func errHeld() error {
+	return &lock.Error{Code: lock.Held, Detail: "the lock is held", RetryAfter: time.Second}
+}
+
+func errIdempotencyMismatch() error {
+	return lock.Errorf(lock.IdempotencyMismatch, "the idempotency key was used before with other parameters")
+}
+
+// refusal adds to an error who is in the way.
+func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant, error) {
+	if !errors.Is(err, lock.Held) && !errors.Is(err, lock.TimedOut) {
+		return nil, err
+	}
+	g := &Grant{Entry: e}
+	for _, c := range e.Claims {
+		q := s.view.queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}, maxShownHolders, 0)
+		g.Holders = append(g.Holders, s.holders(ctx, q.holders)...)
+		g.Waiters = max(g.Waiters, q.waiting)
+	}
+	return g, err
+}
+
+// newEntry checks a request against the configured bounds and makes an entry of
+// it.
+func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, error) {
+	if req.TTL == 0 {
+		req.TTL = s.DefaultTTL
+	}
+	if err := s.check(req); err != nil {
+		return nil, err
+	}
+	e := &lock.Entry{
+		ID: newID(), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
+		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
+		EnqueuedAt: now.UTC().Truncate(time.Millisecond),
+	}
+	e.WaitUntil = e.EnqueuedAt.Add(req.Wait)
+	if req.IdempotencyKey != "" {
+		e.ID = idFor(req.Tenant, subjectOf(e), req.IdempotencyKey)
+		e.Request = fingerprint(req)
+	}
+	return e, nil
+}
+
+func (s *Service) check(req AcquireRequest) error {
+	switch {
+	case req.TTL < s.MinTTL || req.TTL > s.MaxTTL:
+		return lock.Invalid("ttl_seconds", "must be between %g and %g", s.MinTTL.Seconds(), s.MaxTTL.Seconds())
+	case req.Wait < 0 || req.Wait > s.MaxWait:
+		return lock.Invalid("wait_seconds", "must be between 0 and %g", s.MaxWait.Seconds())
+	case utf8.RuneCountInString(req.Holder) > lock.MaxHolderLength:
+		return lock.Invalid("holder", "must not be longer than %d characters", lock.MaxHolderLength)
+	case !utf8.ValidString(req.Holder):
+		return lock.Invalid("holder", "must be UTF-8")
+	case len(req.Metadata) > lock.MaxMetadata:
+		return lock.Invalid("metadata", "must not have more than %d pairs", lock.MaxMetadata)
+	}
+	size := 0
+	for k, v := range req.Metadata {
+		size += len(k) + len(v)
+	}
+	if size > lock.MaxMetadataSize {
+		return lock.Invalid("metadata", "must not be longer than %d bytes in all", lock.MaxMetadataSize)
+	}
+	return nil
+}
+
+// fingerprint condenses what a retry must repeat.
+func fingerprint(req AcquireRequest) string {
+	h := sha256.New()
+	for _, c := range req.Claims {
+		writeParts(h, c.Name, string(c.Mode))
+		writeNumber(h, int64(c.Limit))
+	}
+	metadata, _ := json.Marshal(req.Metadata) // a map of strings; keys come out sorted
+	writeParts(h, req.Holder, string(bytes.TrimSpace(metadata)))
+	writeNumber(h, int64(req.TTL))
+	writeNumber(h, int64(req.Wait))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+}
+
+func writeNumber(w interface{ Write([]byte) (int, error) }, n int64) {
+	_, _ = w.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) // a hash takes everything
+}
+
+// waitOutcome is the word for how a wait ended, "" if it goes on.
+func waitOutcome(g *Grant, err error) string {
+	switch {
+	case err == nil && g.Held:
+		return "granted"
+	case err == nil:
+		return ""
+	case errors.Is(err, lock.Held), errors.Is(err, lock.Deadlock), errors.Is(err, lock.ModeMismatch):
+		return "refused"
+	case errors.Is(err, lock.TimedOut):
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	}
+	return "error"
+}

@@ -1,0 +1,243 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// removalPatience is how long the view is given to learn why an entry is gone.
+const removalPatience = time.Second
+
+// TokenRequest is a request about an entry by the one who has its token.
+type TokenRequest struct {
+	Tenant string
+	Name   string  // the lock in the URL
+	ID     lock.ID // the entry in the URL; "" if it names none
+	Token  string
+}
+
+// Renew starts the entry's lease anew for its full TTL, whether it holds or
+// waits, and proves that it is still there. Errors: token_mismatch, lock_lost.
+func (s *Service) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {
+	ctx, span := s.Tracer.Start(ctx, "service.Renew")
+	defer span.End()
+	g, err := s.renew(ctx, req)
+	switch {
+	case err == nil:
+		s.Metrics.Renewed(ctx, "ok")
+	case errors.Is(err, lock.Lost):
+		s.Metrics.Renewed(ctx, "lost")
+	default:
+		s.Metrics.Renewed(ctx, "error")
+	}
+	return g, err
+}
+
+func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
+	e, err := s.locate(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if err := s.expireWait(ctx, e, start); err != nil {
+		return nil, err
+	}
+	if err := s.Store.Refresh(ctx, e); err != nil {
+		return nil, s.whyLost(ctx, e, err)
+	}
+	return s.describe(e, start.Add(e.TTL)), nil
+}
+
+// expireWait ends an entry that its client keeps alive although it no longer
+// wants to wait.
+func (s *Service) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
+	st := s.view.status(e.ID, e.Number)
+	if st.state != waiting || now.Before(e.WaitUntil) {
+		return nil
+	}
+	if err := s.Store.Remove(ctx, e, lock.WaitTimeout); err != nil {
+		return s.whyLost(ctx, e, err)
+	}
+	return lock.LostBecause(lock.WaitTimeout)
+}
+
+// Release takes the entry out of its queue, whether it holds or waits. Errors:
+// token_mismatch, lock_lost with the reason if it was gone already.
+func (s *Service) Release(ctx context.Context, req TokenRequest) error {
+	ctx, span := s.Tracer.Start(ctx, "service.Release")
+	defer span.End()
+	e, err := s.locate(ctx, req)
+	if err != nil {
+		return err
+	}
+	// As with Enqueue: a client that goes away must not leave it half done.
+	if err := s.Store.Remove(context.WithoutCancel(ctx), e, lock.Released); err != nil {
+		return s.whyLost(ctx, e, err)
+	}
+	return nil
+}
+
+// Entry tells how the entry stands. With wait it waits for the grant for at most
+// that long, keeping the entry's place, and then starts a full lease.
+func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duration) (*Grant, error) {
+	ctx, span := s.Tracer.Start(ctx, "service.Entry")
+	defer span.End()
+	e, err := s.locate(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	st := s.view.status(e.ID, e.Number)
+	if hold == 0 || st.state == held {
+		return s.look(ctx, e)
+	}
+	changed, unwatch := s.view.watch(e.ID)
+	defer unwatch()
+	w := &wait{s: s, entry: e, changed: changed, client: true, limit: min(hold, s.MaxHold)}
+	return w.run(ctx)
+}
+
+// look describes an entry without touching its lease.
+func (s *Service) look(ctx context.Context, e *lock.Entry) (*Grant, error) {
+	start := time.Now()
+	left, err := s.Store.Remaining(ctx, e)
+	if err != nil {
+		return nil, s.whyLost(ctx, e, err)
+	}
+	return s.describe(e, start.Add(left)), nil
+}
+
+// describe answers about an entry that is there.
+func (s *Service) describe(e *lock.Entry, expires time.Time) *Grant {
+	g := &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: expires}
+	if st := s.view.status(e.ID, e.Number); st.state == held {
+		g.Held, g.Waited = true, max(0, st.since.Sub(e.EnqueuedAt))
+	} else {
+		g.Position = max(1, s.view.position(e.ID))
+	}
+	return g
+}
+
+// locate finds the entry that a token is for.
+func (s *Service) locate(ctx context.Context, req TokenRequest) (*lock.Entry, error) {
+	id, number, err := s.tokens.check(req.Token, req.Tenant, req.Name)
+	if err != nil {
+		return nil, err
+	}
+	if req.ID != "" && req.ID != id {
+		return nil, errTokenMismatch()
+	}
+	st := s.view.status(id, number)
+	if st.state == unseen {
+		st = s.catchUp(ctx, id, number)
+	}
+	switch st.state {
+	case held, waiting:
+		if st.entry.Number != number {
+			return nil, lock.LostBecause(lock.Unknown) // a later entry of the same idempotency key
+		}
+		return st.entry, nil
+	case gone:
+		return nil, lock.LostBecause(st.reason)
+	}
+	return s.locateInStore(ctx, lock.Ref{Tenant: req.Tenant, Name: req.Name}, id, number)
+}
+
+// catchUp gives the view a moment to reach the number of a token.
+func (s *Service) catchUp(ctx context.Context, id lock.ID, number uint64) status {
+	ctx, cancel := context.WithTimeout(ctx, s.FeedPatience)
+	defer cancel()
+	if err := s.view.await(ctx, number); err != nil {
+		return status{}
+	}
+	return s.view.status(id, number)
+}
+
+// locateInStore finds an entry that the view has not seen. A genuine token whose
+// number the store has not reached proves that the store lost its past.
+func (s *Service) locateInStore(ctx context.Context, r lock.Ref, id lock.ID, number uint64) (*lock.Entry, error) {
+	entries, newest, err := s.Store.Queue(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if newest < number {
+		s.Logger.Error("a genuine lock token is ahead of the store", "token_number", number, "store_number", newest)
+		if err := s.Store.Distrust(ctx, number); err != nil {
+			return nil, err
+		}
+		return nil, lock.LostBecause(lock.Unknown)
+	}
+	for _, e := range entries {
+		if e.ID == id && e.Number == number {
+			return e, nil
+		}
+	}
+	return nil, lock.LostBecause(lock.Unknown)
+}
+
+// whyLost adds the reason to an error that says that the store no longer has the
+// entry.
+func (s *Service) whyLost(ctx context.Context, e *lock.Entry, err error) error {
+	if !errors.Is(err, lock.Lost) {
+		return err
+	}
+	s.awaitRemoval(ctx, e)
+	if st := s.view.status(e.ID, e.Number); st.state == gone {
+		return lock.LostBecause(st.reason)
+	}
+	return lock.LostBecause(lock.Unknown)
+}
+
+// awaitRemoval gives the view a moment to see that the entry is gone, and why.
+func (s *Service) awaitRemoval(ctx context.Context, e *lock.Entry) {
+	changed, unwatch := s.view.watch(e.ID)
+	defer unwatch()
+	ctx, cancel := context.WithTimeout(ctx, removalPatience)
+	defer cancel()
+	for s.view.status(e.ID, e.Number).state != gone {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// standing asks the store whether the entry is in all its queues, and whether it
+// holds. Requests that wait for one lock share the reads.
+func (s *Service) standing(ctx context.Context, e *lock.Entry) (found *lock.Entry, holds bool, err error) {
+	holds = true
+	for _, c := range e.Claims {
+		entries, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name})
+		if err != nil {
+			return nil, false, err
+		}
+		place := lock.Place(entries, e.ID)
+		if place < 0 {
+			return nil, false, nil
+		}
+		found = entries[place]
+		holds = holds && place < lock.Front(lock.ClaimsOn(entries, c.Name))
+	}
+	return found, holds, nil
+}
+
+func (s *Service) readQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, error) {
+	read := s.direct.DoChan(r.Tenant+"/"+r.Name, func() (any, error) {
+		ctx, cancel := context.WithTimeout(s.closing, askTimeout)
+		defer cancel()
+		entries, _, err := s.Store.Queue(ctx, r)
+		return entries, err
+	})
+	select {
+	case r := <-read:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.([]*lock.Entry), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

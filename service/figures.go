@@ -1,0 +1,125 @@
+package service
+
+import (
+	"container/list"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	maxFigures = 20_000 // locks whose figures are kept, the most recently used ones
+	maxSamples = 128    // of the latest waits and holds of a lock
+)
+
+// Figures tell how a lock was used, as one replica saw it since it started.
+type Figures struct {
+	Acquisitions uint64
+	Expirations  uint64
+	Newest       uint64 // the last fence that was handed out
+	Wait, Hold   Percentiles
+}
+
+// Percentiles of the latest samples; all 0 if there are none.
+type Percentiles struct{ P50, P90, P99 time.Duration }
+
+// figures are the figures of the locks used last. It is not safe for concurrent
+// use.
+type figures struct {
+	byLock map[lock.Ref]*list.Element
+	recent *list.List // of *usage, the most recently used first
+}
+
+type usage struct {
+	ref          lock.Ref
+	acquisitions uint64
+	expirations  uint64
+	newest       uint64
+	waits, holds samples
+}
+
+func newFigures() figures {
+	return figures{byLock: map[lock.Ref]*list.Element{}, recent: list.New()}
+}
+
+func (f figures) granted(r lock.Ref, number uint64, waited time.Duration) {
+	u := f.of(r)
+	u.acquisitions++
+	u.newest = max(u.newest, number)
+	u.waits.add(waited)
+}
+
+func (f figures) ended(r lock.Ref, why lock.Reason, lasted time.Duration) {
+	u := f.of(r)
+	if why == lock.Expired {
+		u.expirations++
+	}
+	u.holds.add(lasted)
+}
+
+func (f figures) of(r lock.Ref) *usage {
+	if el := f.byLock[r]; el != nil {
+		f.recent.MoveToFront(el)
+		return el.Value.(*usage)
+	}
+	u := &usage{ref: r}
+	if f.recent.Len() < maxFigures {
+		f.byLock[r] = f.recent.PushFront(u)
+		return u
+	}
+	el := f.recent.Back()
+	delete(f.byLock, el.Value.(*usage).ref)
+	el.Value = u
+	f.recent.MoveToFront(el)
+	f.byLock[r] = el
+	return u
+}
+
+func (f figures) read(r lock.Ref) Figures {
+	el := f.byLock[r]
+	if el == nil {
+		return Figures{}
+	}
+	u := el.Value.(*usage)
+	return Figures{
+		Acquisitions: u.acquisitions, Expirations: u.expirations, Newest: u.newest,
+		Wait: u.waits.percentiles(), Hold: u.holds.percentiles(),
+	}
+}
+
+// newest returns the last fence of the lock that was handed out, 0 if unknown.
+func (f figures) newest(r lock.Ref) uint64 {
+	if el := f.byLock[r]; el != nil {
+		return el.Value.(*usage).newest
+	}
+	return 0
+}
+
+// samples are the latest durations, in milliseconds, as a ring.
+type samples struct {
+	ring []float32
+	next int
+}
+
+func (s *samples) add(d time.Duration) {
+	ms := float32(max(d, 0).Seconds() * 1000)
+	if len(s.ring) < maxSamples {
+		s.ring = append(s.ring, ms)
+		return
+	}
+	s.ring[s.next] = ms
+	s.next = (s.next + 1) % maxSamples
+}
+
+func (s *samples) percentiles() Percentiles {
+	if len(s.ring) == 0 {
+		return Percentiles{}
+	}
+	sorted := slices.Sorted(slices.Values(s.ring))
+	at := func(p float64) time.Duration {
+		i := min(int(p*float64(len(sorted))), len(sorted)-1)
+		return time.Duration(float64(sorted[i]) * float64(time.Millisecond))
+	}
+	return Percentiles{P50: at(0.5), P90: at(0.9), P99: at(0.99)}
+}

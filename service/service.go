@@ -1,0 +1,167 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Metrics is told what happens to locks. The words for outcomes and ends are
+// those of package telemetry.
+type Metrics interface {
+	Waited(ctx context.Context, outcome string, contended bool, d time.Duration)
+	Held(ctx context.Context, end string, d time.Duration)
+	Renewed(ctx context.Context, outcome string)
+	Expired(ctx context.Context, entries int)
+}
+
+// Config of a [Service]. Zero durations take the defaults that are named.
+type Config struct {
+	Store    Store
+	TokenKey []byte // behind the lock tokens, at least 32 bytes, the same on all replicas
+
+	MinTTL     time.Duration // the store's shortest lease
+	MaxTTL     time.Duration // 1 h
+	DefaultTTL time.Duration // 30 s
+	MaxWait    time.Duration // 24 h
+	MaxHold    time.Duration // for which one request is held open: 50 s
+
+	// FeedPatience is how long a request that joined waits for the view before it
+	// asks the store itself: 250 ms. The view is asked again and again after it.
+	FeedPatience time.Duration
+
+	Metrics Metrics      // nil records nothing
+	Logger  *slog.Logger // nil discards
+	Tracer  trace.Tracer // nil traces nothing
+}
+
+// Service is one replica's use cases. It holds no state that another replica
+// could not build from the store.
+type Service struct {
+	Config
+	tokens tokens
+	view   *view
+	direct singleflight.Group // reads of a queue, shared by its waiters
+
+	feed     context.CancelFunc
+	tasks    sync.WaitGroup
+	draining chan struct{}
+	drain    sync.Once
+	closing  context.Context
+	close    context.CancelFunc
+}
+
+// New starts to follow the store. The service is of use at once; it is current,
+// and [Service.Ready], when the first list is read.
+func New(cfg Config) *Service {
+	cfg = cfg.withDefaults()
+	s := &Service{
+		Config:   cfg,
+		tokens:   tokens{key: cfg.TokenKey},
+		view:     newView(cfg.Metrics, cfg.Logger),
+		draining: make(chan struct{}),
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.feed = cancel
+	s.closing, s.close = context.WithCancel(context.Background())
+	s.tasks.Go(func() { cfg.Store.Follow(ctx, s.view) })
+	return s
+}
+
+func (c Config) withDefaults() Config {
+	c.MaxTTL = orDuration(c.MaxTTL, time.Hour)
+	c.DefaultTTL = orDuration(c.DefaultTTL, 30*time.Second)
+	c.MaxWait = orDuration(c.MaxWait, 24*time.Hour)
+	c.MaxHold = orDuration(c.MaxHold, 50*time.Second)
+	c.FeedPatience = orDuration(c.FeedPatience, 250*time.Millisecond)
+	if c.Metrics == nil {
+		c.Metrics = silent{}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Tracer == nil {
+		c.Tracer = noop.Tracer{}
+	}
+	return c
+}
+
+func orDuration(d, otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}
+
+// Drain answers every waiting request with [lock.Draining]. Their entries keep
+// their places for one TTL, within which the clients can go on waiting at
+// another replica.
+func (s *Service) Drain() { s.drain.Do(func() { close(s.draining) }) }
+
+// Draining reports whether the service takes no new entries.
+func (s *Service) Draining() bool {
+	select {
+	case <-s.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close drains, ends the feed, and waits for what the service still has to tidy
+// up. Requests must have ended.
+func (s *Service) Close() {
+	s.Drain()
+	s.feed()
+	s.close()
+	s.tasks.Wait()
+}
+
+// Ready returns nil if the service can do its work: it is not draining, the
+// store answers and its view is current.
+func (s *Service) Ready(ctx context.Context) error {
+	if s.Draining() {
+		return errDraining()
+	}
+	number, err := s.Store.Newest(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return s.view.await(ctx, number)
+}
+
+// Count returns how many entries hold and how many wait, in all tenants, and for
+// how long the oldest of the latter has waited.
+func (s *Service) Count() (held, waiting int, oldest time.Duration) { return s.view.count() }
+
+func errDraining() error {
+	return &lock.Error{
+		Code: lock.Draining, Detail: "this replica is shutting down; go on at another",
+		RetryAfter: time.Second,
+	}
+}
+
+// inBackground runs a clean-up that must not die with its request. Close waits.
+func (s *Service) inBackground(task func(context.Context)) {
+	s.tasks.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.closing), 10*time.Second)
+		defer cancel()
+		task(ctx)
+	})
+}
+
+type silent struct{}
+
+func (silent) Waited(context.Context, string, bool, time.Duration) {}
+func (silent) Held(context.Context, string, time.Duration)         {}
+func (silent) Renewed(context.Context, string)                     {}
+func (silent) Expired(context.Context, int)                        {}

@@ -1,0 +1,370 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// view is the replica's picture of the store: the table of all queues, why
+// entries ended, and who waits for what. It implements [Follower].
+type view struct {
+	metrics Metrics
+	log     *slog.Logger
+
+	mu       sync.RWMutex
+	table    *lock.Table
+	number   uint64                // everything up to it is in the table
+	current  bool                  // the feed is up
+	lostAt   time.Time             // when it was not any more
+	since    map[lock.ID]time.Time // when an entry was seen to hold
+	ended    endings
+	names    names
+	figures  figures
+	watchers map[lock.ID][]chan struct{}
+	waiters  []numberWaiter
+}
+
+type numberWaiter struct {
+	number  uint64
+	reached chan struct{}
+}
+
+func newView(m Metrics, log *slog.Logger) *view {
+	return &view{
+		metrics: m, log: log,
+		table: lock.NewTable(), since: map[lock.ID]time.Time{},
+		names: newNames(), figures: newFigures(),
+		watchers: map[lock.ID][]chan struct{}{},
+	}
+}
+
+// state is where an entry stands.
+type state int
+
+// The states of an entry in the view.
+const (
+	unseen  state = iota // not in the view, which may be older than the entry
+	waiting              // queued
+	held                 // a holder
+	gone                 // it was there, and is no more
+)
+
+// status is what the view knows of an entry.
+type status struct {
+	state  state
+	entry  *lock.Entry // waiting or held
+	since  time.Time   // held: when it was seen to hold
+	reason lock.Reason // gone
+}
+
+// status looks up the entry with the id, whose number is known to be number, or
+// 0 if it is not known to exist.
+func (v *view) status(id lock.ID, number uint64) status {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if e, holds := v.table.Entry(id); e != nil {
+		if holds {
+			return status{state: held, entry: e, since: v.since[id]}
+		}
+		return status{state: waiting, entry: e}
+	}
+	if number > v.number {
+		return status{} // it may be on its way, even if an earlier one with the id ended
+	}
+	if why := v.ended.reason(id); why != "" {
+		return status{state: gone, reason: why}
+	}
+	if number != 0 {
+		return status{state: gone, reason: lock.Unknown}
+	}
+	return status{}
+}
+
+// ending returns why an entry with the id ended, or "" if none is known to have.
+func (v *view) ending(id lock.ID) lock.Reason {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.ended.reason(id)
+}
+
+// reached reports whether everything up to number is in the view.
+func (v *view) reached(number uint64) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.number >= number
+}
+
+// lostFor returns how long the feed has been interrupted, 0 if it is not.
+func (v *view) lostFor() time.Duration {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.current {
+		return 0
+	}
+	return max(time.Since(v.lostAt), 1)
+}
+
+// watch returns a channel that is sent to whenever something happens to the
+// entry, and a func that ends it.
+func (v *view) watch(id lock.ID) (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
+	v.mu.Lock()
+	v.watchers[id] = append(v.watchers[id], c)
+	v.mu.Unlock()
+	return c, func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		left := v.watchers[id]
+		for i := range left {
+			if left[i] == c {
+				left = append(left[:i:i], left[i+1:]...)
+				break
+			}
+		}
+		if v.watchers[id] = left; len(left) == 0 {
+			delete(v.watchers, id)
+		}
+	}
+}
+
+// await waits until the view has reached number.
+func (v *view) await(ctx context.Context, number uint64) error {
+	v.mu.Lock()
+	if v.current && v.number >= number {
+		v.mu.Unlock()
+		return nil
+	}
+	w := numberWaiter{number, make(chan struct{})}
+	v.waiters = append(v.waiters, w)
+	v.mu.Unlock()
+	select {
+	case <-w.reached:
+		return nil
+	case <-ctx.Done():
+		v.dropWaiter(w)
+		return &lock.Error{
+			Code: lock.StoreUnavailable, Detail: "this replica has not caught up with the store",
+			RetryAfter: time.Second, Cause: ctx.Err(),
+		}
+	}
+}
+
+func (v *view) dropWaiter(w numberWaiter) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range v.waiters {
+		if v.waiters[i].reached == w.reached {
+			v.waiters = append(v.waiters[:i], v.waiters[i+1:]...)
+			return
+		}
+	}
+}
+
+// Apply implements [Follower].
+func (v *view) Apply(upTo uint64, changes []Change) {
+	now := time.Now()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, c := range changes {
+		if c.Joined != nil {
+			v.join(c.Joined, now)
+		} else {
+			v.leave(c.Left, c.Reason, now)
+		}
+	}
+	v.reach(upTo)
+}
+
+// Lost implements [Follower].
+func (v *view) Lost(error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.current {
+		v.current, v.lostAt = false, time.Now()
+	}
+	for id := range v.watchers {
+		v.notify(id)
+	}
+}
+
+// Reset implements [Follower]. What is no longer there left without our seeing
+// it: its reason is among the remembered ones, or it expired.
+func (v *view) Reset(s Snapshot) {
+	now := time.Now()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, e := range s.Ended {
+		v.ended.record(e.ID, e.Reason, now)
+	}
+	there := make(map[lock.ID]struct{}, len(s.Entries))
+	for _, e := range s.Entries {
+		there[e.ID] = struct{}{}
+	}
+	for e := range v.table.Entries() {
+		if _, ok := there[e.ID]; !ok {
+			v.ended.record(e.ID, lock.Expired, now)
+		}
+	}
+	v.rebuild(s.Entries, now)
+	v.current = true
+	v.number = s.Number
+	v.reach(s.Number)
+	for id := range v.watchers {
+		v.notify(id)
+	}
+}
+
+func (v *view) rebuild(entries []*lock.Entry, now time.Time) {
+	since := v.since
+	v.table, v.since, v.names = lock.NewTable(), make(map[lock.ID]time.Time, len(entries)), newNames()
+	for _, e := range entries {
+		v.insert(e)
+	}
+	for e, holds := range v.table.Entries() {
+		if !holds {
+			continue
+		}
+		at, ok := since[e.ID]
+		if !ok {
+			at = now
+			if len(since) == 0 { // a replica that just started: the best guess
+				at = e.EnqueuedAt
+			}
+		}
+		v.since[e.ID] = at
+	}
+}
+
+// insert adds an entry without telling anyone.
+func (v *view) insert(e *lock.Entry) (holds, ok bool) {
+	holds, err := v.table.Insert(e)
+	if err != nil {
+		v.log.Error("the feed is out of order; the entry is passed over", "error", err)
+		return false, false
+	}
+	for _, c := range e.Claims {
+		v.names.add(e.Tenant, c.Name)
+	}
+	return holds, true
+}
+
+func (v *view) join(e *lock.Entry, now time.Time) {
+	if known, _ := v.table.Entry(e.ID); known != nil {
+		return
+	}
+	holds, ok := v.insert(e)
+	if !ok {
+		return
+	}
+	if holds {
+		v.grant(e, now)
+	}
+	v.notify(e.ID)
+}
+
+func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
+	e, held, granted := v.table.Remove(id)
+	if e == nil {
+		return
+	}
+	v.ended.record(id, why, now)
+	if held {
+		v.endHold(e, why, now)
+	}
+	if why == lock.Expired {
+		v.metrics.Expired(context.Background(), 1)
+		v.log.Info("an entry expired", "tenant", e.Tenant, "lock", e.Name(), "entry", string(id), "holder", e.Holder, "held", held)
+	}
+	for _, c := range e.Claims {
+		if v.table.Queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}) == nil {
+			v.names.remove(e.Tenant, c.Name)
+		}
+	}
+	v.notify(id)
+	for _, g := range granted {
+		v.grant(g, now)
+		v.notify(g.ID)
+	}
+}
+
+func (v *view) grant(e *lock.Entry, now time.Time) {
+	v.since[e.ID] = now
+	for _, c := range e.Claims {
+		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, now.Sub(e.EnqueuedAt))
+	}
+}
+
+func (v *view) endHold(e *lock.Entry, why lock.Reason, now time.Time) {
+	lasted := now.Sub(v.since[e.ID])
+	delete(v.since, e.ID)
+	if why == lock.Withdrawn {
+		return
+	}
+	for _, c := range e.Claims {
+		v.figures.ended(lock.Ref{Tenant: e.Tenant, Name: c.Name}, why, lasted)
+	}
+	v.metrics.Held(context.Background(), string(why), lasted)
+}
+
+// notify wakes the requests that wait for the entry. One wake-up that nobody has
+// taken yet is as good as two.
+func (v *view) notify(id lock.ID) {
+	for _, c := range v.watchers[id] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// reach moves the view on to number.
+func (v *view) reach(number uint64) {
+	v.number = max(v.number, number)
+	if !v.current || len(v.waiters) == 0 {
+		return
+	}
+	kept := v.waiters[:0]
+	for _, w := range v.waiters {
+		if w.number <= v.number {
+			close(w.reached)
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	clear(v.waiters[len(kept):])
+	v.waiters = kept
+}
+
+func (v *view) count() (held, waiting int, oldest time.Duration) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	entries, held := v.table.Len()
+	if entries == held {
+		return held, 0, 0
+	}
+	first := time.Now()
+	for e, holds := range v.table.Entries() {
+		if !holds && e.EnqueuedAt.Before(first) {
+			first = e.EnqueuedAt
+		}
+	}
+	return held, entries - held, time.Since(first)
+}
+
+// admits reports whether an entry with these claims would hold at once.
+func (v *view) admits(tenant string, claims []lock.Claim) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.table.Admits(tenant, claims)
+}
+
+// position returns the entry's place among those that wait.
+func (v *view) position(id lock.ID) int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.table.Position(id)
+}

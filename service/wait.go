@@ -1,0 +1,297 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// freshEnough is how old the last refresh of a lease may be when a waited grant
+// is answered without another one. The answer tells until when the lease lasts,
+// so nothing is claimed that is not so; this only keeps a store call out of the
+// hand-over of a busy lock.
+const freshEnough = 250 * time.Millisecond
+
+// While the feed is interrupted, waiting requests ask the store themselves: after
+// recheck, spread over as much again, each time for at most askTimeout. When that
+// fails too and the feed has been gone for giveUp, they are told. A store that is
+// lost is so made known within 5 s, of which the feed takes 2.5 to notice.
+const (
+	recheck    = 400 * time.Millisecond
+	askTimeout = time.Second
+	giveUp     = 1500 * time.Millisecond
+)
+
+// wait is one request that waits on an entry.
+type wait struct {
+	s         *Service
+	entry     *lock.Entry
+	changed   <-chan struct{} // the view saw something happen to the entry
+	refreshed time.Time       // before the last proof of a full lease; zero if unknown
+	try       bool            // leave the queue at once if the entry does not hold
+	client    bool            // the client can come back to the entry
+	limit     time.Duration   // for how long to hold the request open; 0 is MaxHold
+
+	waited bool // the entry did not hold when it was first looked at
+	proven bool // the store itself showed that the entry holds
+}
+
+// run waits until the entry holds, is gone, has waited for long enough, or the
+// request has. It keeps the lease alive all the while.
+func (w *wait) run(ctx context.Context) (*Grant, error) {
+	began := time.Now()
+	for {
+		g, err, done := w.look(ctx)
+		if done {
+			return g, err
+		}
+		if err, done := w.pause(ctx, began); done {
+			return w.leave(ctx, err)
+		}
+	}
+}
+
+// look answers from the view, if there is an answer.
+func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
+	st := w.s.view.status(w.entry.ID, w.entry.Number)
+	if st.state == waiting && w.proven {
+		st.state, st.since = held, time.Now()
+	}
+	switch {
+	case st.state == gone:
+		g, err = w.lost(ctx, st.reason)
+		return g, err, true
+	case st.state == held || st.state == unseen && w.proven:
+		g, err = w.grant(ctx, st.since)
+		return g, err, err != errUnclear
+	case st.state == waiting:
+		if w.waited = true; w.try {
+			w.withdraw(ctx)
+			g, err = w.s.refusal(ctx, w.entry, errHeld())
+			return g, err, true
+		}
+	}
+	return nil, nil, false
+}
+
+// lost answers that the entry ended. An entry that did not want to queue was
+// taken back by another request with the same idempotency key.
+func (w *wait) lost(ctx context.Context, why lock.Reason) (*Grant, error) {
+	if w.try && why == lock.Unknown {
+		return w.s.refusal(ctx, w.entry, errHeld())
+	}
+	return nil, lock.LostBecause(why)
+}
+
+// errUnclear says that the view and the store do not agree yet.
+var errUnclear = errors.New("unclear")
+
+// grant answers with the held entry. One that was taken over from an earlier
+// request, or that waited for long, gets its full TTL first, and the refresh
+// proves that it is still there.
+func (w *wait) grant(ctx context.Context, since time.Time) (*Grant, error) {
+	if time.Since(w.refreshed) > freshEnough && (w.waited || w.refreshed.IsZero()) {
+		err := w.refresh(context.WithoutCancel(ctx))
+		if errors.Is(err, lock.Lost) {
+			w.awaitRemoval(ctx)
+			return nil, errUnclear
+		}
+		if err != nil {
+			return w.resumable(), err
+		}
+	}
+	if ctx.Err() != nil {
+		return w.leave(ctx, ctx.Err())
+	}
+	if why := w.endedBefore(); why != "" {
+		w.withdraw(ctx)
+		return nil, lock.LostBecause(why)
+	}
+	g := w.resumable()
+	g.Held, g.ExpiresAt = true, w.refreshed.Add(w.entry.TTL)
+	if w.waited {
+		g.Waited = max(0, since.Sub(w.entry.EnqueuedAt))
+	}
+	return g, nil
+}
+
+// endedBefore finds that the idempotency key was used up already, on another
+// replica and just before this entry was written.
+func (w *wait) endedBefore() lock.Reason {
+	if !w.entry.Resumable() {
+		return ""
+	}
+	return w.s.view.ending(w.entry.ID)
+}
+
+// resumable is what a client needs to come back to the entry.
+func (w *wait) resumable() *Grant {
+	return &Grant{Entry: w.entry, Token: w.s.tokens.issue(w.entry), ExpiresAt: w.refreshed.Add(w.entry.TTL)}
+}
+
+func (w *wait) refresh(ctx context.Context) error {
+	start := time.Now()
+	err := w.s.Store.Refresh(ctx, w.entry)
+	if err == nil {
+		w.refreshed = start
+	}
+	return err
+}
+
+// pause waits for something to happen. It returns done with the reason for which
+// the request stops waiting; nil stands for a request that was held open for as
+// long as it may be.
+func (w *wait) pause(ctx context.Context, began time.Time) (err error, done bool) {
+	next, act := w.next(began)
+	t := time.NewTimer(time.Until(next))
+	defer t.Stop()
+	select {
+	case <-w.changed:
+		return nil, false
+	case <-ctx.Done():
+		return ctx.Err(), true
+	case <-w.s.draining:
+		return errDraining(), true
+	case <-t.C:
+		return act(ctx)
+	}
+}
+
+// action is what is due when a timer of the wait fires.
+type action func(context.Context) (err error, done bool)
+
+// next returns what is due first, and when.
+func (w *wait) next(began time.Time) (time.Time, action) {
+	limit := w.limit
+	if limit == 0 {
+		limit = w.s.MaxHold
+	}
+	at, act := began.Add(limit), action(func(context.Context) (error, bool) { return nil, true })
+	sooner := func(t time.Time, a action) {
+		if t.Before(at) {
+			at, act = t, a
+		}
+	}
+	sooner(w.entry.WaitUntil, func(context.Context) (error, bool) { return errTimedOut(), true })
+	sooner(w.refreshed.Add(w.entry.TTL/3), w.keepAlive)
+	if lost := w.s.view.lostFor() > 0; lost || !w.s.view.reached(w.entry.Number) {
+		sooner(time.Now().Add(w.recheckAfter(lost)), w.askStore)
+	}
+	return at, act
+}
+
+func errTimedOut() error {
+	return &lock.Error{Code: lock.TimedOut, Detail: "the lock was not granted in time", RetryAfter: time.Second}
+}
+
+// recheckAfter is soon after joining, and spread while the feed is down, so that
+// waiters do not ask in step.
+func (w *wait) recheckAfter(lost bool) time.Duration {
+	if !lost {
+		return w.s.FeedPatience
+	}
+	return recheck + rand.N(recheck)
+}
+
+// keepAlive renews the lease while the client waits here. A store that does not
+// answer for a moment is asked again, until the lease must be taken for lost.
+func (w *wait) keepAlive(ctx context.Context) (error, bool) {
+	err := w.refresh(ctx)
+	switch {
+	case err == nil:
+		return nil, false
+	case errors.Is(err, lock.Lost):
+		w.awaitRemoval(ctx)
+		return nil, false
+	default:
+		return err, true
+	}
+}
+
+// askStore looks at the queues themselves, because the view is late or cut off.
+// A consistent view that has the entry and nothing before it grants, wherever it
+// comes from.
+func (w *wait) askStore(ctx context.Context) (error, bool) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	found, holds, err := w.s.standing(ctx, w.entry)
+	switch {
+	case err != nil:
+		return err, w.s.view.lostFor() > giveUp
+	case found == nil:
+		w.awaitRemoval(ctx)
+		if w.s.view.status(w.entry.ID, w.entry.Number).state != gone {
+			return lock.LostBecause(lock.Unknown), true
+		}
+	case holds:
+		w.proven = true
+	default:
+		w.waited = true
+	}
+	return nil, false
+}
+
+// awaitRemoval gives the view a moment to learn why an entry is gone that the
+// store no longer has.
+func (w *wait) awaitRemoval(ctx context.Context) { w.s.awaitRemoval(ctx, w.entry) }
+
+// leave ends a wait that was not granted.
+func (w *wait) leave(ctx context.Context, why error) (*Grant, error) {
+	switch {
+	case why == nil:
+		return w.stillWaiting(), nil
+	case errors.Is(why, lock.TimedOut):
+		return w.timeOut(ctx, why)
+	case errors.Is(why, lock.Draining):
+		return w.handOver(ctx, why)
+	case ctx.Err() != nil && !w.client:
+		w.withdraw(ctx)
+		return nil, why
+	case ctx.Err() != nil:
+		return nil, why
+	}
+	return w.resumable(), why
+}
+
+func (w *wait) stillWaiting() *Grant {
+	g := w.resumable()
+	g.Position = w.s.view.position(w.entry.ID)
+	return g
+}
+
+// timeOut leaves the queue, unless the entry came to hold at the last moment.
+func (w *wait) timeOut(ctx context.Context, why error) (*Grant, error) {
+	if st := w.s.view.status(w.entry.ID, w.entry.Number); st.state == held {
+		return w.grant(ctx, st.since)
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := w.s.Store.Remove(ctx, w.entry, lock.WaitTimeout); err != nil && !errors.Is(err, lock.Lost) {
+		return w.resumable(), err
+	}
+	return w.s.refusal(ctx, w.entry, why)
+}
+
+// handOver starts the lease anew, so that the client has one TTL to go on waiting
+// at another replica.
+func (w *wait) handOver(ctx context.Context, why error) (*Grant, error) {
+	if err := w.refresh(context.WithoutCancel(ctx)); errors.Is(err, lock.Lost) {
+		w.awaitRemoval(ctx)
+		if st := w.s.view.status(w.entry.ID, w.entry.Number); st.state == gone {
+			return nil, lock.LostBecause(st.reason)
+		}
+	}
+	return w.resumable(), why
+}
+
+// withdraw takes the entry back: nobody was told of it, or nobody is left to be
+// told.
+func (w *wait) withdraw(ctx context.Context) {
+	if ctx.Err() == nil {
+		w.s.leaveQueue(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
+		return
+	}
+	w.s.inBackground(func(ctx context.Context) { w.s.leaveQueue(ctx, w.entry, lock.Withdrawn) })
+}

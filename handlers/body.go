@@ -1,0 +1,110 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	maxBody     = 16 << 10
+	bodyTimeout = 10 * time.Second // for a body to arrive
+)
+
+// readJSON reads the body to its end and decodes it strictly into v. No body is
+// an empty object. The end matters: only behind it does net/http notice that a
+// client goes away while it waits.
+func readJSON(c *gin.Context, v any) error {
+	text, err := readBody(c)
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	if err := checkContentType(c.Request.Header.Get("Content-Type")); err != nil {
+		return err
+	}
+	if text[0] != '{' {
+		return lock.Errorf(lock.InvalidRequest, "the body must be a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return explain(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return lock.Errorf(lock.InvalidRequest, "the body goes on after the JSON object")
+	}
+	return nil
+}
+
+func readBody(c *gin.Context) ([]byte, error) {
+	if c.Request.ContentLength == 0 {
+		return nil, nil
+	}
+	// A server-wide read timeout would end waiting requests, so the deadline is
+	// set for the body alone. Connections that have no deadlines have no body
+	// that could be slow either.
+	control := http.NewResponseController(c.Writer)
+	if err := control.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, err
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, lock.Errorf(lock.BodyTooLarge, "a body may be %d bytes long", maxBody)
+	}
+	if err != nil {
+		return nil, lock.Errorf(lock.InvalidRequest, "the body did not arrive whole")
+	}
+	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, err
+	}
+	return bytes.TrimSpace(text), nil
+}
+
+func checkContentType(value string) error {
+	if value == "" {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(value)
+	if err != nil || media != "application/json" {
+		return lock.Errorf(lock.UnsupportedMedia, "send the body as application/json")
+	}
+	return nil
+}
+
+// explain turns a decoder's error into one that names the field.
+func explain(err error) error {
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) && wrongType.Field != "" {
+		return lock.Invalid(wrongType.Field, "must be %s", describeType(wrongType))
+	}
+	if rest, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return lock.Invalid(strings.Trim(rest, `"`), "is not known here")
+	}
+	return lock.Errorf(lock.InvalidRequest, "the body is not valid JSON")
+}
+
+func describeType(e *json.UnmarshalTypeError) string {
+	switch e.Type.Kind().String() {
+	case "string":
+		return "a string"
+	case "bool":
+		return "true or false"
+	case "float64":
+		return "a number"
+	case "int":
+		return "a whole number"
+	case "map", "struct":
+		return "an object"
+	}
+	return "of another type"
+}

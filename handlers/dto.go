@@ -1,0 +1,223 @@
+package handlers
+
+import (
+	"math"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// AcquireBody is what a client may say about the acquire that it asks for. Every
+// field is optional.
+type AcquireBody struct {
+	// TTLSeconds is the lease, 30 by default, from the store's minimum (etcd: 2) to
+	// the configured maximum.
+	TTLSeconds *float64 `json:"ttl_seconds" example:"30" default:"30"`
+	// WaitSeconds is how long to stay in the queue at most; 0 is not to queue.
+	WaitSeconds *float64 `json:"wait_seconds" example:"20" default:"0" minimum:"0" maximum:"86400"`
+	// Mode of the lock.
+	Mode *string `json:"mode" enums:"exclusive" default:"exclusive"`
+	// Holder is which worker this is, for people to see; the bearer token's sub by
+	// default.
+	Holder *string `json:"holder" example:"worker-7" maxLength:"200"`
+	// Metadata are up to 16 pairs of strings, 2 KiB in all.
+	Metadata map[string]string `json:"metadata"`
+}
+
+// Entry is one acquisition, held or waiting.
+type Entry struct {
+	ID    string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	Name  string `json:"name" example:"orders:42"`
+	State string `json:"state" enums:"held,waiting"`
+	Mode  string `json:"mode" enums:"exclusive"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-7"`
+	// Token proves that the entry is yours. Send it as Lock-Token.
+	Token string `json:"token"`
+	// Fence grows from each grant of the lock to the next, for ever; below 2^53. Only
+	// when held.
+	Fence uint64 `json:"fence,omitempty" format:"int64" example:"1042"`
+	// Position in the queue, 1 is next. Only when waiting.
+	Position int `json:"position,omitempty" example:"3"`
+	// WaitedSeconds is how long the grant took. Only when held.
+	WaitedSeconds *seconds `json:"waited_seconds,omitempty" swaggertype:"number" example:"0.25"`
+	TTLSeconds    seconds  `json:"ttl_seconds" swaggertype:"number" example:"30"`
+	// ExpiresAt is until when the lease is sure to last unless it is renewed.
+	ExpiresAt  instant           `json:"expires_at" swaggertype:"string" format:"date-time"`
+	EnqueuedAt instant           `json:"enqueued_at" swaggertype:"string" format:"date-time"`
+	Metadata   map[string]string `json:"metadata,omitempty"`
+}
+
+// Holder is somebody who holds a lock.
+type Holder struct {
+	Holder string  `json:"holder" example:"worker-7"`
+	Since  instant `json:"since" swaggertype:"string" format:"date-time"`
+	// ExpiresAt is when the lease ends unless it is renewed; left out where the
+	// store was not asked.
+	ExpiresAt *instant          `json:"expires_at,omitempty" swaggertype:"string" format:"date-time"`
+	Fence     uint64            `json:"fence" format:"int64" example:"1042"`
+	Mode      string            `json:"mode" enums:"exclusive"`
+	Metadata  map[string]string `json:"metadata,omitempty"`
+}
+
+// Waiter is somebody who waits for a lock.
+type Waiter struct {
+	Position      int               `json:"position" example:"1"`
+	Holder        string            `json:"holder" example:"worker-8"`
+	Mode          string            `json:"mode" enums:"exclusive"`
+	EnqueuedAt    instant           `json:"enqueued_at" swaggertype:"string" format:"date-time"`
+	WaitedSeconds seconds           `json:"waited_seconds" swaggertype:"number" example:"1.5"`
+	Metadata      map[string]string `json:"metadata,omitempty"`
+}
+
+// Percentiles of the latest samples, in seconds.
+type Percentiles struct {
+	P50 seconds `json:"p50" swaggertype:"number"`
+	P90 seconds `json:"p90" swaggertype:"number"`
+	P99 seconds `json:"p99" swaggertype:"number"`
+}
+
+// Figures tell how a lock was used, as the answering replica saw it since it
+// started.
+type Figures struct {
+	Acquisitions uint64      `json:"acquisitions" format:"int64"`
+	Expirations  uint64      `json:"expirations" format:"int64"`
+	WaitSeconds  Percentiles `json:"wait_seconds"`
+	HoldSeconds  Percentiles `json:"hold_seconds"`
+	// RecommendedTTLSeconds is twice the hold time that one in a hundred exceeds;
+	// left out before ten acquisitions.
+	RecommendedTTLSeconds *seconds `json:"recommended_ttl_seconds,omitempty" swaggertype:"number"`
+}
+
+// Lock is one lock with everybody at it.
+type Lock struct {
+	Name    string   `json:"name" example:"orders:42"`
+	Holders []Holder `json:"holders"`
+	// Waiters in order, at most 1000 of them.
+	Waiters []Waiter `json:"waiters"`
+	// Waiting is how many wait in all.
+	Waiting int `json:"waiting"`
+	// Fence is the newest that was handed out, as far as this replica knows.
+	Fence    uint64  `json:"fence,omitempty" format:"int64"`
+	Figures  Figures `json:"figures"`
+	Revision uint64  `json:"revision" format:"int64"`
+}
+
+// LockSummary is a lock in a list.
+type LockSummary struct {
+	Name    string   `json:"name" example:"orders:42"`
+	State   string   `json:"state" enums:"held,contended"`
+	Holders []Holder `json:"holders"`
+	Waiting int      `json:"waiting"`
+	Fence   uint64   `json:"fence,omitempty" format:"int64"`
+}
+
+// LockPage is a page of locks in byte order of their names.
+type LockPage struct {
+	Locks []LockSummary `json:"locks"`
+	// NextCursor asks for the next page; left out on the last one.
+	NextCursor string `json:"next_cursor,omitempty"`
+	Revision   uint64 `json:"revision" format:"int64"`
+}
+
+// Health tells how the process is.
+type Health struct {
+	Status string `json:"status" example:"ok"`
+}
+
+// instant is written in RFC 3339, UTC, with milliseconds.
+type instant time.Time
+
+// MarshalJSON implements json.Marshaler.
+func (t instant) MarshalJSON() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(make([]byte, 0, 26), `"2006-01-02T15:04:05.000Z"`), nil
+}
+
+// seconds is a duration in seconds with three decimals.
+type seconds float64
+
+func inSeconds(d time.Duration) seconds {
+	return seconds(math.Round(d.Seconds()*1000) / 1000)
+}
+
+func entryOf(g *service.Grant) *Entry {
+	e := g.Entry
+	out := &Entry{
+		ID: string(e.ID), Name: e.Name(), State: "waiting", Mode: string(e.Claims[0].Mode), Holder: e.Holder,
+		Token: g.Token, TTLSeconds: inSeconds(e.TTL), Position: g.Position,
+		ExpiresAt: instant(g.ExpiresAt), EnqueuedAt: instant(e.EnqueuedAt), Metadata: e.Metadata,
+	}
+	if g.Held {
+		waited := inSeconds(g.Waited)
+		out.State, out.Fence, out.WaitedSeconds = "held", e.Number, &waited
+	}
+	return out
+}
+
+// holdersOf describes those who hold the lock with the name.
+func holdersOf(holders []service.Holder, name string) []Holder {
+	out := make([]Holder, 0, len(holders))
+	for _, h := range holders {
+		v := Holder{
+			Holder: h.Entry.Holder, Since: instant(h.Since), Fence: h.Entry.Number,
+			Mode: modeOn(h.Entry, name), Metadata: h.Entry.Metadata,
+		}
+		if !h.ExpiresAt.IsZero() {
+			at := instant(h.ExpiresAt)
+			v.ExpiresAt = &at
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func modeOn(e *lock.Entry, name string) string {
+	for _, c := range e.Claims {
+		if c.Name == name {
+			return string(c.Mode)
+		}
+	}
+	return string(e.Claims[0].Mode)
+}
+
+func lockOf(v *service.LockView) *Lock {
+	out := &Lock{
+		Name: v.Name, Holders: holdersOf(v.Holders, v.Name), Waiters: make([]Waiter, 0, len(v.Waiters)),
+		Waiting: v.Waiting, Fence: v.Newest, Revision: v.Revision,
+		Figures: Figures{
+			Acquisitions: v.Figures.Acquisitions, Expirations: v.Figures.Expirations,
+			WaitSeconds: percentilesOf(v.Figures.Wait), HoldSeconds: percentilesOf(v.Figures.Hold),
+		},
+	}
+	for _, w := range v.Waiters {
+		out.Waiters = append(out.Waiters, Waiter{
+			Position: w.Position, Holder: w.Entry.Holder, Mode: modeOn(w.Entry, v.Name),
+			EnqueuedAt: instant(w.Entry.EnqueuedAt), WaitedSeconds: inSeconds(w.Waited), Metadata: w.Entry.Metadata,
+		})
+	}
+	if v.Advised > 0 {
+		ttl := inSeconds(v.Advised)
+		out.Figures.RecommendedTTLSeconds = &ttl
+	}
+	return out
+}
+
+func percentilesOf(p service.Percentiles) Percentiles {
+	return Percentiles{P50: inSeconds(p.P50), P90: inSeconds(p.P90), P99: inSeconds(p.P99)}
+}
+
+func pageOf(p *service.Page) *LockPage {
+	out := &LockPage{Locks: make([]LockSummary, 0, len(p.Locks)), Revision: p.Revision}
+	if p.Next != "" {
+		out.NextCursor = encodeCursor(p.Next)
+	}
+	for _, l := range p.Locks {
+		s := LockSummary{Name: l.Name, State: "held", Holders: holdersOf(l.Holders, l.Name), Waiting: l.Waiting, Fence: l.Newest}
+		if l.Waiting > 0 {
+			s.State = "contended"
+		}
+		out.Locks = append(out.Locks, s)
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+package handlers
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+const (
+	defaultPage = 100
+	maxPage     = 1000
+
+	cursorPrefix = "after:"
+)
+
+// lock tells about one lock.
+//
+// @Summary     Look at a lock
+// @Description Who holds it, who waits in which order, and how it was used. A lock that nobody uses has empty lists.
+// @Tags        look
+// @Produce     json
+// @Security    bearer
+// @Param       name       path  string true  "Lock name"
+// @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
+// @Success     200 {object} Lock
+// @Failure     400 {object} Problem "invalid_request, invalid_name"
+// @Failure     401 {object} Problem "unauthenticated"
+// @Failure     403 {object} Problem "forbidden"
+// @Failure     500 {object} Problem "internal"
+// @Failure     503 {object} Problem "store_unavailable"
+// @Router      /locks/{name} [get]
+func (a *api) lock(c *gin.Context) {
+	consistent, err := boolParam(c, "consistent")
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	v, err := a.Locks.Lock(c.Request.Context(), lock.Ref{Tenant: principal(c).Tenant, Name: recordOf(c).name}, consistent)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	respond(c, http.StatusOK, lockOf(v))
+}
+
+// list tells about the locks in use.
+//
+// @Summary     List the locks in use
+// @Description In byte order of their names, only those that the bearer token may use.
+// @Tags        look
+// @Produce     json
+// @Security    bearer
+// @Param       prefix     query string false "Only names that begin with it"
+// @Param       state      query string false "Only locks that are held, or that others wait for" Enums(held, contended)
+// @Param       limit      query int    false "Locks on a page" minimum(1) maximum(1000) default(100)
+// @Param       cursor     query string false "next_cursor of the page before"
+// @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
+// @Success     200 {object} LockPage
+// @Failure     400 {object} Problem "invalid_request"
+// @Failure     401 {object} Problem "unauthenticated"
+// @Failure     403 {object} Problem "forbidden"
+// @Failure     500 {object} Problem "internal"
+// @Failure     503 {object} Problem "store_unavailable"
+// @Router      /locks [get]
+func (a *api) list(c *gin.Context) {
+	req, consistent, err := listRequest(c)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	page, err := a.Locks.List(c.Request.Context(), req, consistent)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	respond(c, http.StatusOK, pageOf(page))
+}
+
+func listRequest(c *gin.Context) (req service.ListRequest, consistent bool, err error) {
+	p := principal(c)
+	req = service.ListRequest{Tenant: p.Tenant, Prefix: c.Query("prefix"), State: c.Query("state"), Limit: defaultPage, May: p.MayUse}
+	if req.Prefix != "" && !lock.ValidName(req.Prefix) {
+		return req, false, lock.Invalid("prefix", "is not how a lock name can begin")
+	}
+	if req.State != "" && req.State != "held" && req.State != "contended" {
+		return req, false, lock.Invalid("state", "must be held or contended")
+	}
+	if text, sent := c.GetQuery("limit"); sent {
+		if req.Limit, err = strconv.Atoi(text); err != nil || req.Limit < 1 || req.Limit > maxPage {
+			return req, false, lock.Invalid("limit", "must be a whole number from 1 to %d", maxPage)
+		}
+	}
+	if text, sent := c.GetQuery("cursor"); sent {
+		if req.After, err = decodeCursor(text); err != nil {
+			return req, false, err
+		}
+	}
+	consistent, err = boolParam(c, "consistent")
+	return req, consistent, err
+}
+
+func boolParam(c *gin.Context, name string) (bool, error) {
+	switch c.DefaultQuery(name, "false") {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, lock.Invalid(name, "must be true or false")
+}
+
+// A cursor is the last name of a page, wrapped so that clients do not take it
+// for one.
+func encodeCursor(name string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(cursorPrefix + name))
+}
+
+func decodeCursor(cursor string) (string, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	name, ok := strings.CutPrefix(string(raw), cursorPrefix)
+	if err != nil || !ok || !lock.ValidName(name) {
+		return "", lock.Invalid("cursor", "is not a next_cursor of ours")
+	}
+	return name, nil
+}

@@ -1,0 +1,295 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+const maxIdempotencyKey = 200 // characters
+
+// acquire takes the lock, or a place in its queue.
+//
+// @Summary     Acquire a lock
+// @Description Puts an entry into the lock's queue and waits for the grant, for at most wait_seconds in all and 50 seconds in one request.
+// @Tags        locks
+// @Accept      json
+// @Produce     json
+// @Security    bearer
+// @Param       name             path   string      true  "Lock name"
+// @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; 1 to 200 printable characters"
+// @Param       body             body   AcquireBody false "How to acquire"
+// @Success     201 {object} Entry "The lock is held"
+// @Success     202 {object} Entry "The entry still waits; go on at Location, or repeat the request with its Idempotency-Key"
+// @Header      202 {string} Location "Where to go on waiting"
+// @Failure     400 {object} Problem "invalid_request, invalid_name"
+// @Failure     401 {object} Problem "unauthenticated"
+// @Failure     403 {object} Problem "forbidden"
+// @Failure     409 {object} Problem "idempotency_mismatch"
+// @Failure     410 {object} Problem "lock_lost: the entry of this Idempotency-Key has ended"
+// @Failure     413 {object} Problem "body_too_large"
+// @Failure     415 {object} Problem "unsupported_media_type"
+// @Failure     423 {object} Problem "lock_held, wait_timeout"
+// @Failure     500 {object} Problem "internal"
+// @Failure     503 {object} Problem "store_unavailable, draining"
+// @Router      /locks/{name} [post]
+func (a *api) acquire(c *gin.Context) {
+	req, err := a.acquireRequest(c)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	recordOf(c).waits = req.Wait > 0
+	g, err := a.Locks.Acquire(c.Request.Context(), req)
+	answerWait(c, g, err, http.StatusCreated)
+}
+
+func (a *api) acquireRequest(c *gin.Context) (service.AcquireRequest, error) {
+	p := principal(c)
+	req := service.AcquireRequest{
+		Tenant: p.Tenant, Holder: p.Subject,
+		Claims: []lock.Claim{{Name: recordOf(c).name, Mode: lock.Exclusive}},
+	}
+	key, err := idempotencyKey(c)
+	if err != nil {
+		return req, err
+	}
+	req.IdempotencyKey = key
+	var body AcquireBody
+	if err := readJSON(c, &body); err != nil {
+		return req, err
+	}
+	return req, body.apply(&req)
+}
+
+// apply puts what the body says into the request.
+func (b *AcquireBody) apply(req *service.AcquireRequest) (err error) {
+	if b.TTLSeconds != nil {
+		if req.TTL, err = duration("ttl_seconds", *b.TTLSeconds); err == nil && req.TTL <= 0 {
+			err = lock.Invalid("ttl_seconds", "must be positive")
+		}
+	}
+	if err == nil && b.WaitSeconds != nil {
+		req.Wait, err = duration("wait_seconds", *b.WaitSeconds)
+	}
+	if err == nil && b.Mode != nil && *b.Mode != string(lock.Exclusive) {
+		err = lock.Invalid("mode", "must be exclusive")
+	}
+	if b.Holder != nil {
+		if *b.Holder == "" {
+			return lock.Invalid("holder", "must not be empty")
+		}
+		req.Holder, req.Named = *b.Holder, true
+	}
+	req.Metadata = b.Metadata
+	return err
+}
+
+// duration converts seconds, whatever a client may send, to the millisecond.
+func duration(field string, s float64) (time.Duration, error) {
+	const absurd = 1e9
+	if s < -absurd || s > absurd {
+		return 0, lock.Invalid(field, "is out of all bounds")
+	}
+	d := time.Duration(s * float64(time.Second)).Round(time.Millisecond)
+	if d == 0 && s != 0 {
+		return 0, lock.Invalid(field, "must be a whole number of milliseconds")
+	}
+	return d, nil
+}
+
+func idempotencyKey(c *gin.Context) (string, error) {
+	values, sent := c.Request.Header["Idempotency-Key"]
+	if !sent {
+		return "", nil
+	}
+	if len(values) > 1 || values[0] == "" || len(values[0]) > maxIdempotencyKey || !printable(values[0]) {
+		return "", lock.Invalid("Idempotency-Key", "must be 1 to %d printable characters", maxIdempotencyKey)
+	}
+	return values[0], nil
+}
+
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// answerWait answers a request that may have waited. held is the status of a
+// grant.
+func answerWait(c *gin.Context, g *service.Grant, err error, held int) {
+	switch {
+	case err != nil:
+		failWait(c, g, err)
+	case g.Held:
+		c.Header("Location", location(g.Entry))
+		respond(c, held, entryOf(g))
+	default:
+		c.Header("Location", location(g.Entry))
+		respond(c, http.StatusAccepted, entryOf(g))
+	}
+}
+
+// failWait adds to an error who is in the way, or the entry that still stands.
+func failWait(c *gin.Context, g *service.Grant, err error) {
+	if g == nil {
+		fail(c, err)
+		return
+	}
+	failWith(c, err, func(p *Problem) {
+		if errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut) {
+			p.Holders, p.Waiters = holdersOf(g.Holders, g.Entry.Name()), &g.Waiters
+			return
+		}
+		p.Entry = entryOf(g)
+		c.Header("Location", location(g.Entry))
+	})
+}
+
+// location is where an entry can be asked for; names need no escaping there.
+func location(e *lock.Entry) string { return "/locks/" + e.Name() + "/entries/" + string(e.ID) }
+
+// renew starts the lease anew.
+//
+// @Summary     Renew a lease
+// @Description Starts the lease anew for its full TTL and proves that the entry is still there. Works on a waiting entry too, and keeps its place.
+// @Tags        locks
+// @Produce     json
+// @Security    bearer
+// @Param       name       path   string true "Lock name"
+// @Param       Lock-Token header string true "The entry's token"
+// @Success     200 {object} Entry "The entry with its new expires_at"
+// @Failure     400 {object} Problem "invalid_request, invalid_name"
+// @Failure     401 {object} Problem "unauthenticated"
+// @Failure     403 {object} Problem "forbidden, token_mismatch"
+// @Failure     410 {object} Problem "lock_lost"
+// @Failure     413 {object} Problem "body_too_large"
+// @Failure     415 {object} Problem "unsupported_media_type"
+// @Failure     500 {object} Problem "internal"
+// @Failure     503 {object} Problem "store_unavailable"
+// @Router      /locks/{name}/renew [put]
+func (a *api) renew(c *gin.Context) {
+	req, err := tokenRequest(c)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	g, err := a.Locks.Renew(c.Request.Context(), req)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	respond(c, http.StatusOK, entryOf(g))
+}
+
+// release gives the lock back, or the place in its queue.
+//
+// @Summary     Release a lock
+// @Description Removes the entry, held or waiting. Repeating it answers 410 with the reason released.
+// @Tags        locks
+// @Produce     json
+// @Security    bearer
+// @Param       name       path   string true "Lock name"
+// @Param       Lock-Token header string true "The entry's token"
+// @Success     204 "Released"
+// @Failure     400 {object} Problem "invalid_request, invalid_name"
+// @Failure     401 {object} Problem "unauthenticated"
+// @Failure     403 {object} Problem "forbidden, token_mismatch"
+// @Failure     410 {object} Problem "lock_lost"
+// @Failure     413 {object} Problem "body_too_large"
+// @Failure     415 {object} Problem "unsupported_media_type"
+// @Failure     500 {object} Problem "internal"
+// @Failure     503 {object} Problem "store_unavailable"
+// @Router      /locks/{name} [delete]
+func (a *api) release(c *gin.Context) {
+	req, err := tokenRequest(c)
+	if err == nil {
+		err = a.Locks.Release(c.Request.Context(), req)
+	}
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	c.Status(http.StatusNoContent)
+	c.Writer.WriteHeaderNow()
+}
+
+// entry tells how an entry stands, or waits for its grant.
+//
+// @Summary     Look at an entry, or go on waiting with it
+// @Tags        locks
+// @Produce     json
+// @Security    bearer
+// @Param       name         path   string true  "Lock name"
+// @Param       id           path   string true  "Entry id"
+// @Param       Lock-Token   header string true  "The entry's token"
+// @Param       wait_seconds query  number false "How long to wait for the grant, 0 to 50" minimum(0) maximum(50)
+// @Success     200 {object} Entry "The entry holds, or waits and was not to be waited for"
+// @Success     202 {object} Entry "The entry still waits after wait_seconds"
+// @Header      202 {string} Location "Where to go on waiting"
+// @Failure     400 {object} Problem "invalid_request, invalid_name"
+// @Failure     401 {object} Problem "unauthenticated"
+// @Failure     403 {object} Problem "forbidden, token_mismatch"
+// @Failure     410 {object} Problem "lock_lost"
+// @Failure     413 {object} Problem "body_too_large"
+// @Failure     415 {object} Problem "unsupported_media_type"
+// @Failure     423 {object} Problem "wait_timeout"
+// @Failure     500 {object} Problem "internal"
+// @Failure     503 {object} Problem "store_unavailable, draining"
+// @Router      /locks/{name}/entries/{id} [get]
+func (a *api) entry(c *gin.Context) {
+	req, err := tokenRequest(c)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	req.ID = lock.ID(c.Param("id"))
+	wait, err := waitParam(c)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	recordOf(c).waits = wait > 0
+	g, err := a.Locks.Entry(c.Request.Context(), req, wait)
+	if err == nil && wait == 0 {
+		respond(c, http.StatusOK, entryOf(g))
+		return
+	}
+	answerWait(c, g, err, http.StatusOK)
+}
+
+func waitParam(c *gin.Context) (time.Duration, error) {
+	text, sent := c.GetQuery("wait_seconds")
+	if !sent {
+		return 0, nil
+	}
+	s, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(s >= 0 && s <= 86400) {
+		return 0, lock.Invalid("wait_seconds", "must be a number from 0 on; one request waits for at most 50")
+	}
+	return duration("wait_seconds", s)
+}
+
+// tokenRequest reads the lock token, and the body, of which only an empty object
+// has a meaning here.
+func tokenRequest(c *gin.Context) (service.TokenRequest, error) {
+	req := service.TokenRequest{Tenant: principal(c).Tenant, Name: recordOf(c).name}
+	if err := readJSON(c, &struct{}{}); err != nil {
+		return req, err
+	}
+	values := c.Request.Header["Lock-Token"]
+	if len(values) != 1 || values[0] == "" {
+		return req, lock.Invalid("Lock-Token", "must be sent, once, as a header")
+	}
+	req.Token = values[0]
+	return req, nil
+}

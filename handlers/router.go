@@ -1,0 +1,92 @@
+package handlers
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// Locks are the use cases behind the routes; [service.Service] has them.
+type Locks interface {
+	Acquire(context.Context, service.AcquireRequest) (*service.Grant, error)
+	Renew(context.Context, service.TokenRequest) (*service.Grant, error)
+	Release(context.Context, service.TokenRequest) error
+	Entry(ctx context.Context, req service.TokenRequest, wait time.Duration) (*service.Grant, error)
+	Lock(ctx context.Context, r lock.Ref, consistent bool) (*service.LockView, error)
+	List(ctx context.Context, req service.ListRequest, consistent bool) (*service.Page, error)
+	Ready(context.Context) error
+}
+
+// Verifier turns a bearer token into who sent it; [auth.Verifier] does.
+type Verifier interface {
+	Verify(ctx context.Context, raw string) (*auth.Principal, error)
+}
+
+// RequestMetrics counts requests. wait tells those that may take long because
+// they wait for a lock.
+type RequestMetrics interface {
+	RequestStarted()
+	RequestDone(ctx context.Context, method, route string, status int, wait bool, d time.Duration)
+}
+
+// Config of the HTTP layer. All fields are required.
+type Config struct {
+	Locks      Locks
+	Verifier   Verifier
+	Metrics    RequestMetrics
+	Exposition http.Handler // of /metrics
+	OpenAPI    []byte       // the document of /openapi.json
+	Docs       http.Handler // of /docs/, which it sees in the path
+	Logger     *slog.Logger
+	Tracer     trace.Tracer
+	Propagator propagation.TextMapPropagator
+}
+
+// New returns the handler of all routes.
+func New(cfg Config) *gin.Engine {
+	gin.SetMode(gin.ReleaseMode)
+	r := gin.New()
+	// Routes match the path as it was sent, and parameters arrive as they were
+	// sent: gin would take "a%2Frenew" for two segments and "+" for a space.
+	r.UseEscapedPath, r.UnescapePathValues = true, false
+	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
+	r.HandleMethodNotAllowed = true
+	a := &api{Config: cfg}
+	r.Use(a.observe, a.recover)
+	r.NoRoute(func(c *gin.Context) { fail(c, lock.Errorf(lock.NotFound, "there is nothing at this path")) })
+	r.NoMethod(func(c *gin.Context) { fail(c, lock.Errorf(lock.MethodNotAllowed, "this path has no such method")) })
+	a.operations(r)
+	a.locks(r)
+	return r
+}
+
+// api has the handlers as its methods.
+type api struct{ Config }
+
+func (a *api) locks(r *gin.Engine) {
+	read, write := a.require(auth.LocksRead), a.require(auth.LocksWrite)
+	r.GET("/locks", read, a.list)
+	r.GET("/locks/:name", read, a.named, a.lock)
+	r.POST("/locks/:name", write, a.named, a.acquire)
+	r.PUT("/locks/:name/renew", write, a.named, a.renew)
+	r.DELETE("/locks/:name", write, a.named, a.release)
+	r.GET("/locks/:name/entries/:id", a.require(auth.LocksRead, auth.LocksWrite), a.named, a.entry)
+}
+
+func (a *api) operations(r *gin.Engine) {
+	r.GET("/healthz", a.health)
+	r.GET("/readyz", a.ready)
+	r.GET("/metrics", gin.WrapH(a.Exposition))
+	r.GET("/openapi.json", a.openAPI)
+	r.GET("/docs", func(c *gin.Context) { c.Redirect(http.StatusFound, "docs/") })
+	r.GET("/docs/*file", gin.WrapH(a.Docs))
+}

@@ -39,7 +39,7 @@ func BenchmarkAcquire(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer tel.Shutdown(context.Background())
+	defer func() { _ = tel.Shutdown(context.Background()) }()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -129,7 +129,8 @@ func TestSignalsAreSentWhereTheEnvironmentAsks(t *testing.T) {
 		},
 		{
 			"Disabled",
-			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "$C", "OTEL_SDK_DISABLED": "TRUE"}, nil,
+			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "$C", "OTEL_SDK_DISABLED": "TRUE"},
+			nil,
 		},
 	}
 	for _, tt := range tests {

@@ -1,0 +1,223 @@
+package architecture_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/fencepost/fencepost"
+
+// may says which of our own packages a folder may import, the folders below it
+// included. A folder that is new gets a row here, so that its place is decided
+// and not found out.
+func may() map[string][]string {
+	return map[string][]string{
+		"lock":            {},
+		"service":         {"lock"},
+		"store/etcd":      {"lock"},
+		"store/zookeeper": {"lock"},
+		"store/storetest": {"lock", "service"},
+		"auth":            {"lock"},
+		"telemetry":       {},
+		"webhook":         {"lock"},
+		"openapi":         {},
+		"dashboard":       {},
+		"handlers":        {"lock", "service", "auth", "telemetry", "openapi", "dashboard"},
+		"client":          {},
+		"cmd/fencepost":   {"client"},
+		"cmd/api": {
+			"lock", "service", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "openapi",
+			"dashboard", "handlers",
+		},
+	}
+}
+
+// only says which folders may import a library. What belongs to one adapter must
+// not leak into what is written once.
+func only() map[string][]string {
+	return map[string][]string{
+		"github.com/gin-gonic":                    {"handlers"},
+		"github.com/swaggo":                       {"handlers", "openapi"},
+		"github.com/getkin/kin-openapi":           {"openapi"},
+		"github.com/golang-jwt/jwt":               {"auth"},
+		"github.com/MicahParks":                   {"auth"},
+		"go.etcd.io":                              {"store/etcd"},
+		"github.com/prometheus":                   {"telemetry"},
+		"go.opentelemetry.io/contrib":             {"telemetry"},
+		"go.opentelemetry.io/otel/exporters":      {"telemetry"},
+		"go.opentelemetry.io/otel/sdk":            {"telemetry"},
+		"go.opentelemetry.io/otel/metric":         {"telemetry"},
+		"testing":                                 {"store/storetest"},
+		"github.com/google/go-cmp":                {"store/storetest"},
+		"go.uber.org/goleak":                      {"store/storetest"},
+		"pgregory.net/rapid":                      {},
+		"github.com/anishathalye/porcupine":       {},
+		"github.com/HdrHistogram/hdrhistogram-go": {},
+	}
+}
+
+// pkg is what go list says of a package. Imports are those of its code, not of
+// its tests.
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+func list(t *testing.T, args ...string) []pkg {
+	t.Helper()
+	watchSources(t)
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports"}, args...)...)
+	cmd.Dir = path.Join("..", "..")
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("%v: %s", err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var all []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// watchSources reads the folders of the module, as that is what the go command
+// notes: a cached result of this test is then used only while nothing has changed.
+func watchSources(t *testing.T) {
+	t.Helper()
+	hidden := []string{".git", "bin", "data", "node_modules"}
+	err := filepath.WalkDir(path.Join("..", ".."), func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && slices.Contains(hidden, d.Name()) {
+			return filepath.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// local returns the folder of one of our own packages, without the module.
+func local(importPath string) (string, bool) {
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+// under reports whether p is one of the folders, or below one.
+func under(p string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return p == f || strings.HasPrefix(p, f+"/") })
+}
+
+// ours lists the packages that the rules are about. Programs under test/ may
+// import everything: they look from outside.
+func ours(t *testing.T) []pkg {
+	t.Helper()
+	all := slices.DeleteFunc(list(t, "./..."), func(p pkg) bool {
+		folder, _ := local(p.ImportPath)
+		return under(folder, []string{"test"})
+	})
+	if len(all) < 5 {
+		t.Fatalf("go list found %d packages; this test would check nothing", len(all))
+	}
+	return all
+}
+
+func TestOwnImports(t *testing.T) {
+	for _, p := range ours(t) {
+		folder, _ := local(p.ImportPath)
+		row, known := rowOf(folder)
+		if !known {
+			t.Errorf("%s has no row in this test: say what it may import", folder)
+			continue
+		}
+		for _, i := range p.Imports {
+			imported, own := local(i)
+			if own && !under(imported, []string{row}) && !under(imported, may()[row]) {
+				t.Errorf("%s imports %s; it may import %v", folder, imported, may()[row])
+			}
+		}
+	}
+}
+
+// rowOf finds the row that is about a folder.
+func rowOf(folder string) (string, bool) {
+	for row := range may() {
+		if under(folder, []string{row}) {
+			return row, true
+		}
+	}
+	return "", false
+}
+
+func TestLibraries(t *testing.T) {
+	for _, p := range ours(t) {
+		folder, _ := local(p.ImportPath)
+		for _, i := range p.Imports {
+			for library, folders := range only() {
+				if under(i, []string{library}) && !under(folder, folders) {
+					t.Errorf("%s imports %s; only %v may", folder, i, folders)
+				}
+			}
+		}
+	}
+}
+
+// The domain is pure: the standard library alone, and of that nothing that
+// waits, locks, or reaches the world.
+func TestDomainIsPure(t *testing.T) {
+	impure := []string{"os", "io", "net", "sync", "context", "log", "runtime", "syscall", "unsafe", "math/rand"}
+	for _, p := range list(t, "./lock/...") {
+		for _, i := range p.Imports {
+			if domain, _, _ := strings.Cut(i, "/"); strings.Contains(domain, ".") {
+				t.Errorf("%s imports %s, which is not of the standard library", p.ImportPath, i)
+			}
+			if under(i, impure) {
+				t.Errorf("%s imports %s", p.ImportPath, i)
+			}
+		}
+	}
+}
+
+// What only tests need must not end up in the server.
+func TestServerHasNoTestCode(t *testing.T) {
+	for _, p := range list(t, "-deps", "./cmd/api") {
+		folder, own := local(p.ImportPath)
+		if own && under(folder, []string{"test", "store/storetest", "client", "cmd/fencepost"}) || p.ImportPath == "testing" {
+			t.Errorf("cmd/api contains %s", p.ImportPath)
+		}
+	}
+}
+
+// Every row must be about something, or a misspelt one would check nothing.
+// Folders that are planned but not there yet are named here.
+func TestRowsAreAboutSomething(t *testing.T) {
+	planned := []string{"store/zookeeper", "webhook", "dashboard", "client", "cmd/fencepost"}
+	there := make(map[string]bool)
+	for _, p := range ours(t) {
+		folder, _ := local(p.ImportPath)
+		row, _ := rowOf(folder)
+		there[row] = true
+	}
+	for row := range may() {
+		switch isPlanned := slices.Contains(planned, row); {
+		case !there[row] && !isPlanned:
+			t.Errorf("row %q is about no package", row)
+		case there[row] && isPlanned:
+			t.Errorf("%q is there: take it out of planned", row)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+# `make` lists what there is. Everything needs Go; the rest says what it needs.
+
+GO       ?= go
+FUZZTIME ?= 30s
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# The race detector needs a C compiler. Without one the tests still run, and
+# say so. RACE=-race insists.
+RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
+
+# Folders with a go.mod of their own.
+MODULES := examples/settlement
+
+LINT := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
+say   = @printf '\n== %s\n' '$(1)'
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run build dashboard test unit system lint format generate verify faults bench demo fuzz clean
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: dashboard ## Start a development server; prints a token and curl lines (RUNFLAGS="--listen 127.0.0.1:9000")
+	@$(GO) build -o bin/api ./cmd/api
+	@exec bin/api --dev $(RUNFLAGS)
+
+build: dashboard ## Build static binaries into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/...
+
+# The server is built without the dashboard while there is none, or no npm.
+dashboard:
+	@test ! -f dashboard/package.json || { command -v npm >/dev/null || { echo 'no npm: the dashboard is not rebuilt'; exit 0; }; \
+	  cd dashboard && npm ci --no-audit --no-fund && npm run build; }
+
+test: lint verify unit system ## Check everything that a change needs (sets itself up)
+
+unit: ## Test the packages, the stores on real etcd included
+	$(call say,packages$(if $(RACE),, - WITHOUT the race detector: there is no C compiler))
+	$(GO) build ./...
+	$(GO) test $(RACE) -count=1 -timeout 10m $$($(GO) list ./... | grep -v /test/)
+
+# One after another: these start clusters and measure time.
+system: ## Test the examples, and the built server from outside, with short fault runs
+	$(call say,examples)
+	@set -e; for m in $(MODULES); do (set -x; $(GO) -C $$m test $(RACE) -count=1 -timeout 5m ./...); done
+	$(call say,from outside)
+	$(GO) test $(RACE) -count=1 -timeout 15m -p 1 ./test/...
+
+lint: ## Check the rules of .golangci.yml (the first time, a minute to build the linter)
+	$(call say,lint)
+	$(LINT) run ./...
+	@set -e; for m in $(MODULES); do (set -x; cd $$m && $(LINT) run --config $(CURDIR)/.golangci.yml ./...); done
+
+format: ## Format the Go code as lint wants it
+	$(LINT) fmt
+
+generate: ## Write the OpenAPI document anew from the annotations of the handlers
+	$(GO) generate ./openapi
+
+verify: ## Fail if a generated file is not what the code says
+	$(call say,generated files)
+	@set -e; before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; cp -R openapi "$$before"; \
+	  $(MAKE) --no-print-directory generate; \
+	  diff -r "$$before/openapi" openapi || { echo 'openapi/ was out of date; it is written anew: commit it'; exit 1; }
+
+faults: ## Run all faults at full length (about an hour)
+	FAULTS=full $(GO) test -count=1 -timeout 90m -v ./test/faults/...
+
+bench: ## Measure against etcd's own locks and print the table (BENCHFLAGS=...)
+	$(GO) run ./test/bench $(BENCHFLAGS)
+
+demo: ## Three languages settle invoices while workers die (needs curl, python3, node; FENCE=off shows the damage)
+	@examples/settlement/demo
+
+fuzz: ## Fuzz every fuzz target for FUZZTIME (30s)
+	@set -e; for file in $$(grep -rl --include='*_test.go' --exclude-dir=examples '^func Fuzz' .); do \
+	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$file); do \
+	    (set -x; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$(dirname $$file)); done; done
+
+clean: ## Remove what was built; data folders stay
+	rm -rf bin

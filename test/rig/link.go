@@ -189,6 +189,7 @@ func (p *Proxy) judgeAnswer(l *link, c chunk) verdict {
 		p.faults.dropAnswers--
 		p.stats.AnswersDropped++
 		p.stats.Resets++
+		p.dropped = c.data
 		return verdict{cut: true}
 	}
 	v := verdict{bytes: len(c.data)}

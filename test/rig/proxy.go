@@ -43,6 +43,7 @@ type Proxy struct {
 	changed chan struct{} // closed and replaced whenever faults changes
 	links   map[*link]struct{}
 	stats   ProxyStats
+	dropped []byte
 }
 
 // faults is what the proxy is told to do; the zero value forwards everything.
@@ -80,6 +81,14 @@ func (p *Proxy) Stats() ProxyStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stats
+}
+
+// Dropped returns the bytes that DropAnswers last kept from a client: an answer,
+// or its first 16 KiB.
+func (p *Proxy) Dropped() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dropped
 }
 
 // DropAnswers cuts the connections of the next n answers: the request reaches

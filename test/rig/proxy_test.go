@@ -216,6 +216,9 @@ func TestProxyDropAnswers(t *testing.T) {
 	if got := e.heard(); got != "before lost" {
 		t.Errorf("server heard %q, want the lost request too", got)
 	}
+	if got := string(p.Dropped()); got != "lost\n" {
+		t.Errorf("Dropped() = %q, want the answer that was lost", got)
+	}
 	b := dial(t, p)
 	b.send("after")
 	b.want("after")

@@ -51,13 +51,13 @@ var (
 
 // Truth is the store's history of all locks.
 type Truth struct {
-	lives  map[[2]string]*Life // by lock and entry
-	queues map[string][]*Life  // by lock, in the order of the places
+	lives  map[[2]string][]*Life // by lock and entry; more than one if it came back
+	queues map[string][]*Life    // by lock, in the order of the places
 }
 
 // NewTruth puts changes, given in the store's order, together to lives.
 func NewTruth(changes []Change) (*Truth, error) {
-	t := &Truth{lives: map[[2]string]*Life{}, queues: map[string][]*Life{}}
+	t := &Truth{lives: map[[2]string][]*Life{}, queues: map[string][]*Life{}}
 	var errs []error
 	for _, c := range changes {
 		errs = append(errs, t.add(c))
@@ -67,19 +67,21 @@ func NewTruth(changes []Change) (*Truth, error) {
 
 func (t *Truth) add(c Change) error {
 	id := [2]string{c.Lock, c.Entry}
-	l := t.lives[id]
+	lives := t.lives[id]
+	present := len(lives) > 0 && lives[len(lives)-1].Left == 0
 	switch {
-	case !c.Joined && l == nil:
+	case !c.Joined && !present:
 		return fmt.Errorf("lock %s entry %s left at revision %d: %w", c.Lock, c.Entry, c.Revision, ErrNoEntry)
 	case !c.Joined:
+		l := lives[len(lives)-1]
 		l.Left, l.LeftAt, l.Reason = c.Revision, c.At, c.Reason
 		return nil
-	case l != nil || c.Rewritten:
+	case present || c.Rewritten:
 		return fmt.Errorf("lock %s entry %s at revision %d: %w", c.Lock, c.Entry, c.Revision, ErrRewritten)
 	}
-	l = &Life{Lock: c.Lock, Entry: c.Entry, Joined: c.Revision}
+	l := &Life{Lock: c.Lock, Entry: c.Entry, Joined: c.Revision}
 	queue := t.queues[c.Lock]
-	t.lives[id], t.queues[c.Lock] = l, append(queue, l)
+	t.lives[id], t.queues[c.Lock] = append(lives, l), append(queue, l)
 	if len(queue) > 0 && queue[len(queue)-1].Joined >= c.Revision {
 		return fmt.Errorf("%v and %v: %w", queue[len(queue)-1], l, ErrSharedTurn)
 	}
@@ -122,9 +124,10 @@ func (t *Truth) Orphans() error {
 	return errors.Join(errs...)
 }
 
-// heads returns the entries of a lock that were first in their queue at some revision.
-func (t *Truth) heads(lock string) map[string]bool {
-	heads := map[string]bool{}
+// heads returns the lives of a lock's entries that were first in the queue at
+// some revision.
+func (t *Truth) heads(lock string) map[*Life]bool {
+	heads := map[*Life]bool{}
 	var free int64 // when all before had left
 	for _, l := range t.queues[lock] {
 		left := l.Left
@@ -132,7 +135,7 @@ func (t *Truth) heads(lock string) map[string]bool {
 			left = math.MaxInt64
 		}
 		if left > free {
-			heads[l.Entry] = true
+			heads[l] = true
 		}
 		free = max(free, left)
 	}
@@ -149,13 +152,17 @@ func byEntry(ops []Op) map[string][]Op {
 	return groups
 }
 
-func (t *Truth) checkEntry(l *Life, heads map[string]bool, told []Op) error {
-	if l == nil {
+// checkEntry holds what was told about one entry against its first life. What
+// comes after that (a duplicate of the request that was late may bring an entry
+// back for a moment) is nothing that a client may be told of.
+func (t *Truth) checkEntry(lives []*Life, heads map[*Life]bool, told []Op) error {
+	if len(lives) == 0 {
 		return fmt.Errorf("%v: %w", told[0], ErrNoEntry)
 	}
+	l := lives[0]
 	var errs []error
 	for _, op := range told {
-		if err := l.contradicts(op, heads[l.Entry]); err != nil {
+		if err := l.contradicts(op, heads[l]); err != nil {
 			errs = append(errs, fmt.Errorf("%v; %v: %w", l, op, err))
 		}
 	}

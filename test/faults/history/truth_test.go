@@ -60,6 +60,9 @@ func TestTruthRejectsAnswers(t *testing.T) {
 			[]history.Op{acquire("b", 1, 5, 6)}, history.ErrNeverHead},
 		{"another fence than the revision",
 			[]history.Change{joined("a", 5, 1)}, []history.Op{acquire("a", 0, 1, 4)}, history.ErrWrongFence},
+		{"a grant of an entry that came back",
+			[]history.Change{joined("a", 5, 1), left("a", 6, 2, "released"), joined("a", 7, 3)},
+			[]history.Op{acquire("a", 0, 4, 7)}, history.ErrWrongFence},
 		{"an entry out of nowhere", nil, []history.Op{acquire("a", 0, 1, 4)}, history.ErrNoEntry},
 		{"a renewal after the removal was seen",
 			[]history.Change{joined("a", 5, 1), left("a", 6, 10, "released")},
@@ -92,6 +95,7 @@ func TestTruthRejectsStores(t *testing.T) {
 	}{
 		{"an entry written twice", []history.Change{joined("a", 5, 1), again}, history.ErrRewritten},
 		{"an entry whose first write was not seen", []history.Change{again}, history.ErrRewritten},
+		{"an entry removed twice", []history.Change{joined("a", 5, 1), left("a", 6, 2, ""), left("a", 7, 3, "")}, history.ErrNoEntry},
 		{"two entries at one revision", []history.Change{joined("a", 5, 1), joined("b", 5, 1)}, history.ErrSharedTurn},
 		{"a removal of an unknown entry", []history.Change{left("a", 5, 1, "")}, history.ErrNoEntry},
 	} {

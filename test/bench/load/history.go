@@ -1,0 +1,103 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Grant is one cycle on a lock as its client saw it. Times count from the start
+// of the load on one monotonic clock.
+type Grant struct {
+	Worker int
+	Fence  int64
+	// Sent is just before the request to acquire, Granted just after its answer,
+	// Released just before the request to release.
+	Sent, Granted, Released time.Duration
+}
+
+// History is the grants of one lock that was never left alone: every grant was
+// released and every request was granted.
+type History []Grant
+
+// most violations that an error lists
+const mostViolations = 5
+
+// bypassLimit is how often a fair queue can grant one lock to the same other
+// worker while a worker waits: once for a request that was queued before, and
+// once for one that was on its way at the same time.
+const bypassLimit = 2
+
+// ordered returns the grants in the order in which clients got them.
+func (h History) ordered() History {
+	return slices.SortedFunc(slices.Values(h), func(a, b Grant) int { return int(a.Granted - b.Granted) })
+}
+
+// CheckExclusion says whether a client was told of its grant before the holder
+// ahead of it had sent its release.
+func (h History) CheckExclusion() error {
+	var errs []error
+	o := h.ordered()
+	for i := 1; i < len(o); i++ {
+		if o[i].Granted < o[i-1].Released {
+			errs = append(errs, fmt.Errorf("worker %d got the lock at %v, worker %d held it until %v",
+				o[i].Worker, o[i].Granted, o[i-1].Worker, o[i-1].Released))
+		}
+	}
+	return few("exclusion", errs)
+}
+
+// CheckFences says whether each grant's fence is above the one before it. As
+// the fence is the place in the queue, this is also the order of the queue.
+func (h History) CheckFences() error {
+	var errs []error
+	o := h.ordered()
+	for i := 1; i < len(o); i++ {
+		if o[i].Fence <= o[i-1].Fence {
+			errs = append(errs, fmt.Errorf("fence %d after fence %d", o[i].Fence, o[i-1].Fence))
+		}
+	}
+	return few("fences", errs)
+}
+
+// CheckFair says whether the queue was first in, first out as far as clients
+// can see without looking at fences: while one worker waits, no other worker
+// gets the lock more often than a FIFO queue allows.
+func (h History) CheckFair() error {
+	var errs []error
+	o := h.ordered()
+	for i, g := range o {
+		times := map[int]int{}
+		for j := i - 1; j >= 0 && o[j].Granted > g.Sent; j-- {
+			times[o[j].Worker]++
+		}
+		for other, n := range times {
+			if n > bypassLimit {
+				errs = append(errs, fmt.Errorf("worker %d waited from %v to %v, worker %d was granted %d times meanwhile",
+					g.Worker, g.Sent, g.Granted, other, n))
+			}
+		}
+	}
+	return few("fairness", errs)
+}
+
+// Handovers returns the times from a release being sent to the next client
+// having its grant, of the grants that were received at from or later.
+func (h History) Handovers(from time.Duration) *Histogram {
+	out := NewHistogram()
+	o := h.ordered()
+	for i := 1; i < len(o); i++ {
+		if o[i-1].Granted >= from {
+			out.Record(o[i].Granted - o[i-1].Released)
+		}
+	}
+	return out
+}
+
+func few(what string, errs []error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s violated %d times, first: %w", what, len(errs), errors.Join(errs[:min(len(errs), mostViolations)]...))
+}

@@ -1,0 +1,140 @@
+// Command bench measures Fencepost against its peers on this machine:
+//
+//	go run ./test/bench                        # every row, about ten minutes
+//	go run ./test/bench -rows S1,S5 -rounds 3
+//	go run ./test/bench -rows peers            # the peers alone
+//
+// It starts every server as a process of its own, with fsync on, and makes the
+// load itself. docs/performance.md explains the rows and publishes a run.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/fencepost/fencepost/test/bench/row"
+	"github.com/fencepost/fencepost/test/bench/side"
+)
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == "serve-empty" {
+		exit(side.ServeEmpty(os.Stdout, os.Stdin))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	exit(err)
+}
+
+func exit(err error) {
+	if errors.Is(err, flag.ErrHelp) {
+		os.Exit(2)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+type options struct {
+	row.Config
+	rows, markdown string
+	strict         bool
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.rows, "rows", "", "rows to run, such as S1,S2,peers; all with a bar when empty")
+	f.DurationVar(&o.Duration, "duration", 3*time.Second, "of one round of one side")
+	f.DurationVar(&o.Warmup, "warmup", time.Second, "before each round, not counted")
+	f.IntVar(&o.Rounds, "rounds", 5, "of each side, in turns")
+	f.IntVar(&o.Waiters, "waiters", 10_000, "waiting requests in S7 and S8")
+	f.IntVar(&o.Entries, "entries", 100_000, "held locks in S12")
+	f.StringVar(&o.Dir, "dir", "", "where to make the folder for data and logs, on a real disk; the system's temporary folder when empty")
+	f.BoolVar(&o.Keep, "keep", false, "keep the folder")
+	f.StringVar(&o.markdown, "markdown", "", "also write the table to this file")
+	f.BoolVar(&o.strict, "strict", false, "fail when a bar is missed")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if o.Rounds < 1 || o.Duration <= 0 || o.Warmup < 0 || o.Waiters < 100 || o.Entries < 1 {
+		return o, errors.New("rounds, duration and entries must be positive, waiters at least 100")
+	}
+	return o, nil
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	rows, err := row.Select(o.rows)
+	if err != nil {
+		return err
+	}
+	o.Progress = stderr
+	clean, err := o.prepare()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, clean()) }()
+	machine, err := row.Inspect(o.Dir)
+	if err != nil {
+		return err
+	}
+	outcomes, runErr := row.Run(ctx, o.Config, rows)
+	return errors.Join(runErr, o.publish(stdout, machine, outcomes))
+}
+
+// prepare finds the command for empty answers and the folder, and returns what
+// removes the folder.
+func (o *options) prepare() (clean func() error, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	o.Empty = []string{self, "serve-empty"}
+	if o.Dir != "" {
+		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if o.Dir, err = os.MkdirTemp(o.Dir, "fencepost-bench-"); err != nil {
+		return nil, err
+	}
+	if o.Keep {
+		fmt.Fprintln(o.Progress, "data and logs:", o.Dir)
+		return func() error { return nil }, nil
+	}
+	return func() error { return os.RemoveAll(o.Dir) }, nil
+}
+
+func (o *options) publish(stdout io.Writer, m row.Machine, outcomes []row.Outcome) error {
+	if err := row.Print(stdout, m, outcomes); err != nil {
+		return err
+	}
+	if o.markdown != "" {
+		if err := row.WriteMarkdown(o.markdown, row.Markdown(m, outcomes)); err != nil {
+			return err
+		}
+	}
+	for _, outcome := range outcomes {
+		if o.strict && outcome.Met == row.Missed {
+			return fmt.Errorf("%s missed its bar", outcome.ID)
+		}
+	}
+	return nil
+}

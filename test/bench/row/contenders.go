@@ -1,0 +1,192 @@
+package row
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/fencepost/fencepost/test/bench/load"
+	"github.com/fencepost/fencepost/test/bench/side"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+// starter starts one side of a comparison.
+type starter func(context.Context, *bench, *closers) (contender, error)
+
+const (
+	// embedded, as a number of members, stands for the store inside the server.
+	embedded = 0
+	// queueing is how many clients want one lock in the contended rows.
+	queueing = 32
+	// queueSeconds is how long they wait for it at most: far above what a fair
+	// queue needs, and below what the server holds a request open.
+	queueSeconds = 45
+	// namesPerWorker is how many locks a client of an uncontended row goes
+	// through before it comes back to its first one.
+	namesPerWorker = 64
+)
+
+// fencepost starts the server for n clients that take locks of their own.
+func fencepost(members, n int) starter {
+	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
+		s, err := b.serve(ctx, members, n, cs)
+		if err != nil {
+			return contender{}, err
+		}
+		return contender{"Fencepost", s.pids, s.logged(b.uncontended(s.load.Workers(n)))}, nil
+	}
+}
+
+// fencepostQueue starts the server for clients that queue for one lock.
+func fencepostQueue(members int) starter {
+	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
+		s, err := b.serve(ctx, members, queueing, cs)
+		if err != nil {
+			return contender{}, err
+		}
+		s.load.WaitSeconds = queueSeconds
+		return contender{"Fencepost", s.pids, s.logged(b.contended(s.load.Workers(queueing), true))}, nil
+	}
+}
+
+// served is a running server, with its store, under load.
+type served struct {
+	*rig.Replica
+	load side.Fencepost
+	pids []int // of the server and the store
+}
+
+// serve starts the server for n clients, and so many members of a store for it.
+func (b *bench) serve(ctx context.Context, members, n int, cs *closers) (*served, error) {
+	s := &served{}
+	store := ""
+	if members > embedded {
+		etcd, err := b.startEtcd(ctx, "store", members, cs)
+		if err != nil {
+			return nil, err
+		}
+		store, s.pids = etcd.Store(), etcd.pids()
+	}
+	var err error
+	if s.Replica, err = b.startReplica(ctx, store, cs); err != nil {
+		return nil, err
+	}
+	s.pids = append(s.pids, s.PID())
+	s.load, err = clients(s.Replica, n, cs)
+	return s, err
+}
+
+// logged fails a round in which the server did not write its access log.
+func (s *served) logged(run roundFunc) roundFunc {
+	const leastLine = 60 // bytes of a line, below what any log of a request has
+	return func(ctx context.Context, round int) (*load.Result, error) {
+		before, err := os.Stat(s.Log())
+		if err != nil {
+			return nil, err
+		}
+		r, err := run(ctx, round)
+		if err != nil {
+			return nil, err
+		}
+		after, err := os.Stat(s.Log())
+		if err == nil && after.Size()-before.Size() < 2*leastLine*r.Cycles {
+			err = fmt.Errorf("the log grew by %d bytes during %d cycles: is the access log off?", after.Size()-before.Size(), r.Cycles)
+		}
+		return r, err
+	}
+}
+
+// v3lock starts etcd for n clients of its HTTP gateway.
+func v3lock(members, n int) starter {
+	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
+		etcd, err := b.startEtcd(ctx, "peer", members, cs)
+		if err != nil {
+			return contender{}, err
+		}
+		workers, err := etcd.v3lock(n, cs)
+		return contender{"v3lock", etcd.pids(), b.uncontended(workers)}, err
+	}
+}
+
+// mutex starts etcd for n clients with one session for all of them.
+func mutex(members, n int) starter {
+	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
+		etcd, err := b.startEtcd(ctx, "peer", members, cs)
+		if err != nil {
+			return contender{}, err
+		}
+		workers, err := etcd.mutex(n, 1, cs)
+		return contender{"concurrency.Mutex", etcd.pids(), b.uncontended(workers)}, err
+	}
+}
+
+// mutexQueue starts etcd for clients that queue for one mutex, each with its
+// own session: a mutex cannot tell two clients of one session apart.
+func mutexQueue(members int) starter {
+	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
+		etcd, err := b.startEtcd(ctx, "peer", members, cs)
+		if err != nil {
+			return contender{}, err
+		}
+		workers, err := etcd.mutex(queueing, queueing, cs)
+		return contender{"concurrency.Mutex", etcd.pids(), b.contended(workers, false)}, err
+	}
+}
+
+// empty starts the server of empty answers.
+func empty(n int) starter {
+	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
+		base, pid, err := b.startEmpty(ctx, cs)
+		if err != nil {
+			return contender{}, err
+		}
+		workers := side.NewEmptyWorkers(newTransport(n, cs), base, n)
+		return contender{"empty answers", []int{pid}, b.uncontended(workers)}, nil
+	}
+}
+
+// roundFunc makes one round of load; rounds count from 0.
+type roundFunc func(ctx context.Context, round int) (*load.Result, error)
+
+// uncontended returns rounds in which every worker takes locks of its own.
+// Names differ from round to round, so that no round works on the history of
+// the one before.
+func (b *bench) uncontended(workers []load.Worker) roundFunc {
+	return func(ctx context.Context, round int) (*load.Result, error) {
+		names := make([]string, len(workers)*namesPerWorker)
+		for i := range names {
+			names[i] = fmt.Sprintf("bench:%d:%d:%d", round, i/namesPerWorker, i%namesPerWorker)
+		}
+		return load.Closed{
+			Workers: workers, Warmup: b.Warmup, Duration: b.Duration,
+			Name: func(worker, cycle int) string { return names[worker*namesPerWorker+cycle%namesPerWorker] },
+		}.Run(ctx)
+	}
+}
+
+// contended returns rounds in which all workers want one lock. Every round
+// checks that no two of them had it at once, and, where the fence is the place
+// in the queue, that the queue was first in, first out.
+func (b *bench) contended(workers []load.Worker, fifo bool) roundFunc {
+	return func(ctx context.Context, round int) (*load.Result, error) {
+		name := fmt.Sprintf("bench:%d", round)
+		r, err := load.Closed{
+			Workers: workers, Warmup: b.Warmup, Duration: b.Duration, Record: true,
+			Name: func(int, int) string { return name },
+		}.Run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return r, checkContended(r.History, fifo)
+	}
+}
+
+func checkContended(h load.History, fifo bool) error {
+	if err := h.CheckExclusion(); err != nil || !fifo {
+		return err
+	}
+	if err := h.CheckFences(); err != nil {
+		return err
+	}
+	return h.CheckFair()
+}

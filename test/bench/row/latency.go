@@ -1,0 +1,80 @@
+package row
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fencepost/fencepost/test/bench/load"
+	"github.com/fencepost/fencepost/test/bench/side"
+)
+
+// openWorkers is how many cycles of a fixed rate may be under way at once.
+const openWorkers = 256
+
+// runS10 compares the p99 of an acquire with that of a bare put at one rate.
+func runS10(ctx context.Context, b *bench) (_ []Outcome, err error) {
+	var cs closers
+	defer cs.closeInto(&err)
+	s, err := b.serve(ctx, embedded, openWorkers, &cs)
+	if err != nil {
+		return nil, err
+	}
+	etcd, err := b.startEtcd(ctx, "peer", 1, &cs)
+	if err != nil {
+		return nil, err
+	}
+	rate, err := b.halfOfMaximum(ctx, contender{"Fencepost at full speed", s.pids, s.logged(b.uncontended(s.load.Workers(manyClients)))})
+	if err != nil {
+		return nil, err
+	}
+	ours := contender{"Fencepost", s.pids, s.logged(b.steady(s.load.Workers(openWorkers), rate))}
+	theirs := contender{"bare put", etcd.pids(), b.steady(side.NewPutWorkers(etcd.client, openWorkers), rate)}
+	c, err := b.compareP99(ctx, ours, theirs)
+	if err != nil {
+		return nil, err
+	}
+	return []Outcome{c.outcomeS10(rate)}, nil
+}
+
+// halfOfMaximum finds the rate for the row.
+func (b *bench) halfOfMaximum(ctx context.Context, c contender) (float64, error) {
+	var rates []float64
+	for round := range b.Rounds {
+		r, err := b.round(ctx, c, round)
+		if err != nil {
+			return 0, err
+		}
+		rates = append(rates, r.PerSecond())
+	}
+	return load.Median(rates) / 2, nil
+}
+
+// steady returns rounds with cycles at a fixed rate, on names that come back
+// as seldom as in the uncontended rows.
+func (b *bench) steady(workers []load.Worker, rate float64) roundFunc {
+	return func(ctx context.Context, round int) (*load.Result, error) {
+		const names = manyClients * namesPerWorker
+		return load.Open{
+			Workers: workers, Rate: rate, Warmup: b.Warmup, Duration: b.Duration,
+			Name: func(cycle int) string { return fmt.Sprintf("bench:steady:%d:%d", round, cycle%names) },
+		}.Run(ctx)
+	}
+}
+
+func (b *bench) compareP99(ctx context.Context, ours, theirs contender) (*comparison, error) {
+	return b.compareBy(ctx, ours, theirs, func(r *load.Result) float64 { return r.Acquire.Percentile(99).Seconds() })
+}
+
+func (c *comparison) outcomeS10(rate float64) Outcome {
+	const atMost = 3
+	s := load.Summarize(c.pairs)
+	return Outcome{
+		ID: "S10", What: fmt.Sprintf("p99 of an acquire at %s/s, open loop, against a bare etcd put", number(rate)),
+		Ours: millis(seconds(s.Ours)), Theirs: millis(seconds(s.Theirs)),
+		Ratio: spread(s), Bar: fmt.Sprintf("≤ %d×", atMost), Met: verdict(s.Ratio <= atMost),
+		OurP50: millis(c.ours.Percentile(50)), OurP99: millis(c.ours.Percentile(99)),
+		TheirP50: millis(c.theirs.Percentile(50)), TheirP99: millis(c.theirs.Percentile(99)),
+		Notes: []string{"The rate is half of what 128 clients reached just before; the peer makes as many puts as Fencepost makes acquires " +
+			"(which it releases too). Latency counts from when a request should have started. The first two figures are medians of the rounds' p99."},
+	}
+}

@@ -1,0 +1,155 @@
+package row
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/fencepost/fencepost/test/bench/load"
+	"github.com/fencepost/fencepost/test/bench/side"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+// bearers is how many clients with a token of their own the load pretends to be.
+const bearers = 128
+
+const tenant = "bench"
+
+// cluster is running etcd with one client.
+type cluster struct {
+	*rig.Etcd
+	client *clientv3.Client
+}
+
+func (b *bench) startEtcd(ctx context.Context, name string, members int, cs *closers) (*cluster, error) {
+	binary, err := b.etcdBinary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	etcd, err := rig.StartEtcd(ctx, rig.EtcdConfig{Members: members, Dir: filepath.Join(b.dir, name), Binary: binary})
+	if err != nil {
+		return nil, err
+	}
+	cs.add(etcd.Close)
+	client, err := etcd.Client()
+	if err != nil {
+		return nil, err
+	}
+	cs.add(client.Close)
+	return &cluster{etcd, client}, nil
+}
+
+func (c *cluster) pids() []int {
+	var pids []int
+	for i := range c.Size() {
+		pids = append(pids, c.Member(i).PID())
+	}
+	return pids
+}
+
+func (c *cluster) urls() ([]*url.URL, error) {
+	var urls []*url.URL
+	for _, e := range c.Endpoints() {
+		u, err := url.Parse("http://" + e)
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, u)
+	}
+	return urls, nil
+}
+
+// v3lock returns workers that lock over the gateways of a cluster's members.
+func (c *cluster) v3lock(n int, cs *closers) ([]load.Worker, error) {
+	urls, err := c.urls()
+	if err != nil {
+		return nil, err
+	}
+	return side.NewV3LockWorkers(newTransport(n, cs), urls, n), nil
+}
+
+// mutex returns workers with concurrency.Mutex over so many sessions.
+func (c *cluster) mutex(n, sessions int, cs *closers) ([]load.Worker, error) {
+	s, err := side.NewSessions(c.client, sessions)
+	if err != nil {
+		return nil, err
+	}
+	cs.add(s.Close)
+	return s.Workers(n), nil
+}
+
+func newTransport(n int, cs *closers) *http.Transport {
+	t := side.NewTransport(n)
+	cs.add(func() error { t.CloseIdleConnections(); return nil })
+	return t
+}
+
+// startReplica starts Fencepost as its users run it: tokens are checked, and
+// the access log goes to a file. An empty store is the embedded one.
+func (b *bench) startReplica(ctx context.Context, store string, cs *closers, args ...string) (*rig.Replica, error) {
+	binary, err := b.apiBinary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.replicas++
+	r, err := rig.StartReplica(ctx, rig.ReplicaConfig{
+		Binary: binary, Store: store, DataDir: filepath.Join(b.dir, fmt.Sprintf("fencepost-%d", b.replicas)),
+		Secret: "the secret of the benchmark, which is no secret", Args: args,
+	})
+	if err != nil {
+		return nil, err
+	}
+	cs.add(r.Close)
+	return r, checkConditions(ctx, r)
+}
+
+// clients returns how n clients reach a replica; the caller may change it.
+func clients(r *rig.Replica, n int, cs *closers) (side.Fencepost, error) {
+	base, err := url.Parse(r.URL())
+	if err != nil {
+		return side.Fencepost{}, err
+	}
+	f := side.Fencepost{Transport: newTransport(n, cs), Bases: []*url.URL{base}}
+	for i := range bearers {
+		token, err := r.Token(tenant, "locks:read locks:write", fmt.Sprintf("worker-%d", i))
+		if err != nil {
+			return side.Fencepost{}, err
+		}
+		f.Bearers = append(f.Bearers, token)
+	}
+	return f, nil
+}
+
+// startEmpty starts the server of empty answers and returns its process id.
+func (b *bench) startEmpty(ctx context.Context, cs *closers) (*url.URL, int, error) {
+	cmd := exec.CommandContext(ctx, b.Empty[0], b.Empty[1:]...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, 0, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, 0, fmt.Errorf("start the server of empty answers: %w", err)
+	}
+	cs.add(cmd.Wait)
+	cs.add(in.Close) // ends it
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return nil, 0, fmt.Errorf("start the server of empty answers: %w", err)
+	}
+	base, err := url.Parse("http://" + strings.TrimSpace(address))
+	return base, cmd.Process.Pid, err
+}

@@ -1,0 +1,80 @@
+package side
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/fencepost/fencepost/test/bench/load"
+)
+
+// Fencepost says how clients of the API server take locks.
+type Fencepost struct {
+	Transport *http.Transport
+	// Bases are the addresses of replicas, Bearers the tokens of clients; workers
+	// are spread evenly over both.
+	Bases   []*url.URL
+	Bearers []string
+	// TTLSeconds is the lease, 30 when zero.
+	TTLSeconds int
+	// WaitSeconds is how long to queue, 0 for not at all; less than the server
+	// holds a request open, as the workers do not ask again.
+	WaitSeconds int
+}
+
+// Workers returns n clients.
+func (f Fencepost) Workers(n int) []load.Worker {
+	workers := make([]load.Worker, n)
+	for i := range workers {
+		workers[i] = f.worker(i)
+	}
+	return workers
+}
+
+func (f Fencepost) worker(i int) *fencepostWorker {
+	if f.TTLSeconds == 0 {
+		f.TTLSeconds = ttlSeconds
+	}
+	authorization := []string{"Bearer " + f.Bearers[i%len(f.Bearers)]}
+	return &fencepostWorker{
+		http:    newCaller(f.Transport, f.Bases[i%len(f.Bases)], nil),
+		acquire: http.Header{"Authorization": authorization, "Content-Type": {"application/json"}},
+		release: http.Header{"Authorization": authorization, "Lock-Token": {""}},
+		body:    fmt.Appendf(nil, `{"ttl_seconds":%d,"wait_seconds":%d}`, f.TTLSeconds, f.WaitSeconds),
+	}
+}
+
+type fencepostWorker struct {
+	http             *caller
+	acquire, release http.Header
+	body             []byte
+	path             string
+}
+
+func (w *fencepostWorker) Acquire(ctx context.Context, name string) (int64, error) {
+	w.path = "/locks/" + name
+	answer, err := w.http.expect(ctx, http.StatusCreated, http.MethodPost, w.path, w.acquire, w.body)
+	if err != nil {
+		return 0, err
+	}
+	return w.granted(answer)
+}
+
+func (w *fencepostWorker) granted(answer []byte) (int64, error) {
+	var entry struct {
+		Token string `json:"token"`
+		Fence int64  `json:"fence"`
+	}
+	if err := json.Unmarshal(answer, &entry); err != nil {
+		return 0, fmt.Errorf("read the entry: %w", err)
+	}
+	w.release["Lock-Token"][0] = entry.Token
+	return entry.Fence, nil
+}
+
+func (w *fencepostWorker) Release(ctx context.Context) error {
+	_, err := w.http.expect(ctx, http.StatusNoContent, http.MethodDelete, w.path, w.release, nil)
+	return err
+}

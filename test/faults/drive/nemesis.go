@@ -1,0 +1,80 @@
+package drive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+// Nemesis kills members of the store and replicas of the server like kill -9,
+// and starts them again, one at a time: a majority of the store and one replica
+// always live.
+type Nemesis struct {
+	Etcd     *rig.Etcd
+	Replicas []*rig.Replica
+	Every    time.Duration // between two kills; each is down for about a third of it
+	Killed   Killed
+}
+
+// Killed counts the faults that happened: the process was seen to end.
+type Killed struct {
+	Members, Leaders, Replicas int
+}
+
+func (k Killed) String() string {
+	return fmt.Sprintf("killed: %d members, %d leaders, %d replicas", k.Members, k.Leaders, k.Replicas)
+}
+
+// Run goes round the faults until ctx ends and leaves everything running.
+func (n *Nemesis) Run(ctx context.Context) error {
+	turns := []func(context.Context) error{n.killLeader, n.killReplica, n.killMember, n.killReplica}
+	for i := 0; ; i++ {
+		if !pause(ctx, n.Every*2/3) {
+			return nil
+		}
+		// What was broken is mended even if time is up.
+		mend, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		err := turns[i%len(turns)](mend)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("nemesis: %w", err)
+		}
+	}
+}
+
+// victim is a member or a replica.
+type victim interface {
+	Kill() error
+	Restart(ctx context.Context) error
+}
+
+func (n *Nemesis) strike(ctx context.Context, v victim, count *int) error {
+	if err := v.Kill(); err != nil {
+		return err
+	}
+	*count++
+	if !pause(ctx, n.Every/3) {
+		return errors.Join(ctx.Err(), v.Restart(ctx))
+	}
+	return v.Restart(ctx)
+}
+
+func (n *Nemesis) killLeader(ctx context.Context) error {
+	leader, err := n.Etcd.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	return n.strike(ctx, n.Etcd.Member(leader), &n.Killed.Leaders)
+}
+
+func (n *Nemesis) killMember(ctx context.Context) error {
+	return n.strike(ctx, n.Etcd.Member(rand.IntN(n.Etcd.Size())), &n.Killed.Members)
+}
+
+func (n *Nemesis) killReplica(ctx context.Context) error {
+	return n.strike(ctx, n.Replicas[n.Killed.Replicas%len(n.Replicas)], &n.Killed.Replicas)
+}

@@ -1,0 +1,164 @@
+package faults_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/test/faults/drive"
+	"github.com/fencepost/fencepost/test/faults/history"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+// TestF6RenewAgainstRelease renews without pause, at both replicas and over slow
+// connections, while the lock is released: no renewal that was sent after the
+// release was answered gets 200 (etcd #14758).
+func TestF6RenewAgainstRelease(t *testing.T) {
+	rounds := count(10, 25) // by 16 clients: 160 or 400
+	s := newStand(t, 10*time.Minute)
+	var raced, after atomic.Int64
+	s.each(func(c *drive.Client) {
+		through, proxy := s.proxied(c)
+		for range rounds {
+			raced.Add(int64(s.raceRelease(through, proxy, &after)))
+		}
+	})
+	t.Logf("%d renewals were under way during a release, %d were sent after it", raced.Load(), after.Load())
+	if least := int64(clients * rounds); raced.Load() < least || after.Load() < least {
+		t.Errorf("want at least %d of each for the run to count", least)
+	}
+	s.enough(clients*rounds, "releases under renewals")
+	s.judge()
+}
+
+// raceRelease returns how many renewals were under way while the release was.
+func (s *stand) raceRelease(c *drive.Client, proxy *rig.Proxy, after *atomic.Int64) (raced int) {
+	s.t.Helper()
+	lock := fmt.Sprint("renewed:", c.Number)
+	h, outcome := c.Acquire(s.ctx, drive.Request{Lock: lock, TTL: 10 * time.Second, Replica: sameReplica})
+	if h == nil {
+		s.t.Errorf("%s: acquire is %s", lock, outcome)
+		return 0
+	}
+	proxy.Delay(rig.ToServer, rand.N(8*time.Millisecond))
+	proxy.Delay(rig.ToClient, rand.N(8*time.Millisecond))
+	var answers [3][]drive.Answer
+	var renewers sync.WaitGroup
+	for replica := range answers {
+		renewers.Go(func() { answers[replica] = s.renewUntilLost(c, replica, h) })
+	}
+	pause(s.ctx, 2*time.Millisecond+rand.N(10*time.Millisecond))
+	released := c.Delete(s.ctx, []int{sameReplica, otherReplica}[rand.IntN(2)], h)
+	c.Record(history.Release, h, released)
+	if released.Status != http.StatusNoContent {
+		s.t.Errorf("%s: release: %v", lock, released)
+	}
+	renewers.Wait()
+	for _, list := range answers {
+		for _, a := range list {
+			switch {
+			case a.Call >= released.Return:
+				after.Add(1)
+				if a.Status == http.StatusOK {
+					s.t.Errorf("%s: renewal sent after the release was answered: %v", lock, a)
+				}
+			case a.Return >= released.Call:
+				raced++
+			}
+		}
+	}
+	return raced
+}
+
+// renewUntilLost renews through one of the client's ways until told twice that
+// the entry is gone: the second time is surely after the release.
+func (s *stand) renewUntilLost(c *drive.Client, replica int, h *drive.Hold) (answers []drive.Answer) {
+	for refusals := 0; refusals < 2 && len(answers) < 1000 && s.ctx.Err() == nil; {
+		a := c.Put(s.ctx, replica, h)
+		c.Record(history.Renew, h, a)
+		answers = append(answers, a)
+		if a.Status == http.StatusGone {
+			refusals++
+		}
+	}
+	return answers
+}
+
+// TestF6RenewAgainstExpiry sends renewals around the moment at which leases end,
+// and after the end was seen in the store. A renewal that is answered 200 buys a
+// whole TTL; one that was sent after the removal never is.
+func TestF6RenewAgainstExpiry(t *testing.T) {
+	rounds := count(2, 13) // by 16 clients: 32 or 208
+	s := newStand(t, 15*time.Minute)
+	aim := &aim{life: 2*time.Second + 500*time.Millisecond}
+	var saved, lost atomic.Int64
+	s.each(func(c *drive.Client) {
+		for range rounds {
+			if s.raceExpiry(c, aim) {
+				saved.Add(1)
+			} else {
+				lost.Add(1)
+			}
+		}
+	})
+	t.Logf("of the renewals around the expiry %d came in time, %d too late; a lease lasts %v", saved.Load(), lost.Load(), aim)
+	if full() && (saved.Load() < 10 || lost.Load() < 10) {
+		t.Error("want at least 10 of each for the run to count")
+	}
+	s.enough(clients*rounds, "leases that ended")
+	s.judge()
+}
+
+// aim learns how long leases really last, to send renewals at that moment.
+type aim struct {
+	mu   sync.Mutex
+	life time.Duration
+}
+
+func (a *aim) String() string { return a.get().Round(10 * time.Millisecond).String() }
+
+func (a *aim) get() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.life
+}
+
+func (a *aim) learn(life time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.life += (life - a.life) / 4
+}
+
+// raceExpiry reports whether the renewal around the expiry came in time.
+func (s *stand) raceExpiry(c *drive.Client, aim *aim) (saved bool) {
+	s.t.Helper()
+	lock := fmt.Sprint("expiring:", c.Number)
+	h, outcome := c.Acquire(s.ctx, drive.Request{Lock: lock, TTL: 2 * time.Second, Replica: c.Number})
+	if h == nil {
+		s.t.Errorf("%s: acquire is %s", lock, outcome)
+		return false
+	}
+	began := c.Now()
+	pause(s.ctx, aim.get()+rand.N(600*time.Millisecond)-300*time.Millisecond)
+	if saved = c.Renew(s.ctx, c.Number, h) == history.OK; saved {
+		began = c.Now()
+	}
+	seen, err := s.store.AwaitLeft(s.ctx, h.ID)
+	if err != nil {
+		s.t.Error(err)
+		return saved
+	}
+	aim.learn(seen - began)
+	for replica := range 2 {
+		a := c.Put(s.ctx, replica, h)
+		c.Record(history.Renew, h, a)
+		if a.Status != http.StatusGone || a.Problem.Reason != "expired" {
+			s.t.Errorf("%s: renewal after the expiry was seen: %v, want 410 expired", lock, a)
+		}
+	}
+	return saved
+}

@@ -1,0 +1,213 @@
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/test/faults/drive"
+	"github.com/fencepost/fencepost/test/faults/history"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+const (
+	tenant  = "acme"
+	secret  = "faults: thirty-two bytes or more, and never used elsewhere"
+	clients = 16
+)
+
+// full says whether to run with the published counts; otherwise the tests are
+// short enough for every change.
+func full() bool { return os.Getenv("FAULTS") == "full" }
+
+func count(short, whole int) int {
+	if full() {
+		return whole
+	}
+	return short
+}
+
+// binaries builds etcd and the server once for all tests of a run.
+var binaries = sync.OnceValues(func() (b struct{ etcd, api string }, err error) {
+	dir := os.Getenv(binariesVariable)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if b.etcd, err = rig.BuildEtcd(ctx, dir); err != nil {
+		return b, err
+	}
+	b.api, err = rig.BuildAPI(ctx, dir, rig.Race(full()))
+	return b, err
+})
+
+// binariesVariable names the folder for the binaries, which TestMain removes.
+const binariesVariable = "FAULTS_BINARIES"
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "fencepost-faults-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = os.Setenv(binariesVariable, dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// stand is what every test needs: three members, two replicas, clients, and two
+// observers: of what the clients are told, and of what the store goes through.
+type stand struct {
+	t        *testing.T
+	ctx      context.Context // ends with the test's own limit
+	etcd     *rig.Etcd
+	replicas []*rig.Replica
+	history  *history.Recorder
+	store    *drive.Store
+	odd      *drive.Oddities
+	clients  []*drive.Client
+}
+
+func newStand(t *testing.T, limit time.Duration, args ...string) *stand {
+	t.Helper()
+	built, err := binaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	s := &stand{t: t, ctx: ctx, history: history.NewRecorder(), odd: &drive.Oddities{}}
+	dir := t.TempDir()
+	if s.etcd, err = rig.StartEtcd(ctx, rig.EtcdConfig{Members: 3, Dir: dir, Binary: built.etcd}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.must(s.etcd.Close()) })
+	for i := range 2 {
+		r, err := rig.StartReplica(ctx, rig.ReplicaConfig{
+			Binary: built.api, Store: s.etcd.Store(), Secret: secret, Args: args,
+			DataDir: filepath.Join(dir, fmt.Sprint("replica-", i)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.replicas = append(s.replicas, r)
+		t.Cleanup(func() { s.must(r.Close()) })
+	}
+	s.observe()
+	s.connect()
+	return s
+}
+
+func (s *stand) observe() {
+	s.t.Helper()
+	client, err := s.etcd.Client()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.store, err = drive.Observe(s.ctx, client, tenant, s.history.Now); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { s.must(s.store.Close()) })
+}
+
+func (s *stand) connect() {
+	s.t.Helper()
+	bearer, err := rig.SignToken(secret, tenant, "locks:read locks:write", "worker")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := range clients {
+		c := drive.NewClient(i, s.urls(), bearer, s.history, s.odd)
+		s.clients = append(s.clients, c)
+		s.t.Cleanup(c.Close)
+	}
+}
+
+func (s *stand) urls() []string { return []string{s.replicas[0].URL(), s.replicas[1].URL()} }
+
+// must fails the test, but lets it go on.
+func (s *stand) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Error(err)
+	}
+}
+
+// each runs work for every client at once and waits for all.
+func (s *stand) each(work func(c *drive.Client)) {
+	var all sync.WaitGroup
+	for _, c := range s.clients {
+		all.Go(func() { work(c) })
+	}
+	all.Wait()
+}
+
+// proxied returns a client that reaches replica 0 through a proxy of its own
+// (index 0), and both replicas directly (indexes 1 and 2).
+func (s *stand) proxied(c *drive.Client) (*drive.Client, *rig.Proxy) {
+	s.t.Helper()
+	p, err := rig.StartProxy(s.replicas[0].Address())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	through := c.With(append([]string{p.URL()}, s.urls()...)...)
+	s.t.Cleanup(func() {
+		through.Close()
+		s.must(p.Close())
+	})
+	return through, p
+}
+
+// judge holds everything that was observed against the rules. It waits until
+// the store is empty: whatever nobody released must expire.
+func (s *stand) judge() {
+	s.t.Helper()
+	ops := s.history.Ops()
+	s.t.Logf("%v", history.Summarize(ops))
+	dir := s.t.TempDir()
+	if keep := os.Getenv("FAULTS_DIR"); keep != "" {
+		dir = keep
+	}
+	s.must(history.Check(ops, history.CheckOptions{Timeout: 5 * time.Minute, Dir: dir}))
+	s.must(s.emptied())
+	truth, err := s.store.Truth(s.ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.must(truth.Check(ops))
+	s.must(truth.Orphans())
+	for _, odd := range s.odd.Found() {
+		s.t.Error(odd)
+	}
+	s.readLogs()
+}
+
+// emptied waits until no entry is left: the longest TTL is far below its limit.
+func (s *stand) emptied() error {
+	ctx, cancel := context.WithTimeout(s.ctx, 40*time.Second)
+	defer cancel()
+	return s.store.AwaitEmpty(ctx)
+}
+
+// readLogs fails for what no server may ever write.
+func (s *stand) readLogs() {
+	s.t.Helper()
+	for i, r := range s.replicas {
+		log, err := os.ReadFile(r.Log())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, bad := range []string{"panic", "DATA RACE", "fatal error:"} {
+			if at := bytes.Index(log, []byte(bad)); at >= 0 {
+				s.t.Errorf("log of replica %d: %s", i, log[at:min(len(log), at+3000)])
+			}
+		}
+	}
+}

@@ -52,14 +52,17 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "fencepost-faults-")
 	if err == nil {
-		defer os.RemoveAll(dir)
 		err = os.Setenv(binariesVariable, dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return code
 }
 
 // stand is what every test needs: three members, two replicas, clients, and two

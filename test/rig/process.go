@@ -121,7 +121,7 @@ func (p *process) await(ctx context.Context, what string, check func(context.Con
 		}
 		select {
 		case <-p.exited:
-			return fmt.Errorf("wait for %s: %w (%v): %s", what, ErrExited, p.err, p.tail())
+			return fmt.Errorf("wait for %s: %w (%v): %s", what, ErrExited, p.cmd.ProcessState, p.tail())
 		case <-ctx.Done():
 			return fmt.Errorf("wait for %s: %w: last: %w: %s", what, ctx.Err(), err, p.tail())
 		case <-tick.C:

@@ -109,8 +109,13 @@ func TestAcquire(t *testing.T) {
 		{"lost with a key is repeated elsewhere", []answer{cut, granted}, "k", []string{"POST 0", "POST 1"}, grant},
 		{"away with a key is repeated", []answer{away, cut, granted}, "k", []string{"POST 0", "POST 1", "POST 0"}, grant},
 		{"still waiting is repeated", []answer{waiting, granted}, "k", []string{"POST 0", "POST 1"}, grant},
-		{"ended meanwhile", []answer{waiting, expired}, "k", []string{"POST 0", "POST 1"},
-			told{Kind: history.Acquire, Outcome: history.Lost, Entry: "e1", Reason: "expired"}},
+		{
+			"ended meanwhile",
+			[]answer{waiting, expired},
+			"k",
+			[]string{"POST 0", "POST 1"},
+			told{Kind: history.Acquire, Outcome: history.Lost, Entry: "e1", Reason: "expired"},
+		},
 		{"never answered", nil, "k", []string{"POST 0", "POST 1", "POST 0"}, told{Kind: history.Acquire, Outcome: history.Unknown}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -49,33 +49,61 @@ func TestTruthRejectsAnswers(t *testing.T) {
 		ops   []history.Op
 		want  error
 	}{
-		{"a grant of an entry that left before its turn",
+		{
+			"a grant of an entry that left before its turn",
 			[]history.Change{joined("a", 5, 1), joined("b", 6, 2), left("b", 7, 3, ""), left("a", 8, 4, "released")},
-			[]history.Op{acquire("b", 1, 5, 6)}, history.ErrNeverHead},
-		{"a grant while the one before is still there",
+			[]history.Op{acquire("b", 1, 5, 6)},
+			history.ErrNeverHead,
+		},
+		{
+			"a grant while the one before is still there",
 			[]history.Change{joined("a", 5, 1), joined("b", 6, 2)},
-			[]history.Op{acquire("b", 1, 5, 6)}, history.ErrNeverHead},
-		{"a grant of an entry that left together with the one before",
+			[]history.Op{acquire("b", 1, 5, 6)},
+			history.ErrNeverHead,
+		},
+		{
+			"a grant of an entry that left together with the one before",
 			[]history.Change{joined("a", 5, 1), joined("b", 6, 2), left("b", 7, 3, ""), left("a", 7, 3, "released")},
-			[]history.Op{acquire("b", 1, 5, 6)}, history.ErrNeverHead},
-		{"another fence than the revision",
-			[]history.Change{joined("a", 5, 1)}, []history.Op{acquire("a", 0, 1, 4)}, history.ErrWrongFence},
-		{"a grant of an entry that came back",
+			[]history.Op{acquire("b", 1, 5, 6)},
+			history.ErrNeverHead,
+		},
+		{
+			"another fence than the revision",
+			[]history.Change{joined("a", 5, 1)},
+			[]history.Op{acquire("a", 0, 1, 4)},
+			history.ErrWrongFence,
+		},
+		{
+			"a grant of an entry that came back",
 			[]history.Change{joined("a", 5, 1), left("a", 6, 2, "released"), joined("a", 7, 3)},
-			[]history.Op{acquire("a", 0, 4, 7)}, history.ErrWrongFence},
+			[]history.Op{acquire("a", 0, 4, 7)},
+			history.ErrWrongFence,
+		},
 		{"an entry out of nowhere", nil, []history.Op{acquire("a", 0, 1, 4)}, history.ErrNoEntry},
-		{"a renewal after the removal was seen",
+		{
+			"a renewal after the removal was seen",
 			[]history.Change{joined("a", 5, 1), left("a", 6, 10, "released")},
-			[]history.Op{acquire("a", 0, 2, 5), release("a", 8, 9), renew("a", 10, 11)}, history.ErrAfterEnd},
-		{"an expiry before the TTL of the last renewal",
+			[]history.Op{acquire("a", 0, 2, 5), release("a", 8, 9), renew("a", 10, 11)},
+			history.ErrAfterEnd,
+		},
+		{
+			"an expiry before the TTL of the last renewal",
 			[]history.Change{joined("a", 5, 1), left("a", 6, 299, "expired")},
-			[]history.Op{acquire("a", 0, 2, 5), renew("a", 100, 101)}, history.ErrTooSoon},
-		{"a removal that nobody asked for",
+			[]history.Op{acquire("a", 0, 2, 5), renew("a", 100, 101)},
+			history.ErrTooSoon,
+		},
+		{
+			"a removal that nobody asked for",
 			[]history.Change{joined("a", 5, 1), left("a", 6, 10, "released")},
-			[]history.Op{acquire("a", 0, 2, 5), release("a", 11, 12)}, history.ErrTooSoon},
-		{"two clients that count on the lock at once",
+			[]history.Op{acquire("a", 0, 2, 5), release("a", 11, 12)},
+			history.ErrTooSoon,
+		},
+		{
+			"two clients that count on the lock at once",
 			[]history.Change{joined("a", 5, 1), left("a", 6, 60, "released"), joined("b", 7, 61)},
-			[]history.Op{acquire("a", 0, 2, 5), release("a", 70, 71), acquire("b", 50, 62, 7)}, history.ErrOverlap},
+			[]history.Op{acquire("a", 0, 2, 5), release("a", 70, 71), acquire("b", 50, 62, 7)},
+			history.ErrOverlap,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if err := truth(t, test.truth...).Check(test.ops); !errors.Is(err, test.want) {

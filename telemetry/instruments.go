@@ -24,9 +24,16 @@ type QueueCounts struct{ Held, Waiting int }
 // not block.
 func (m *Metrics) ObserveQueues(read func() Queues) { m.queues.Store(&read) }
 
-// ObserveFeedLag names the source of the feed's lag: how far this replica's
-// view is behind the store. Called like the argument of [Metrics.ObserveQueues].
-func (m *Metrics) ObserveFeedLag(read func() time.Duration) { m.feedLag.Store(&read) }
+// feedLag is what the feed last said of itself.
+type feedLag struct {
+	lag time.Duration
+	at  time.Time
+}
+
+// FeedLag says how far this replica's view is behind the store at this moment.
+// The gauge adds the time since the last call: a feed that falls silent is a
+// feed that falls behind.
+func (m *Metrics) FeedLag(lag time.Duration) { m.feed.Store(&feedLag{lag, time.Now()}) }
 
 // Bucket boundaries, in seconds.
 func waitBuckets() []float64 {
@@ -111,7 +118,7 @@ func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
 		inFlight:   count("fencepost.http.requests.in_flight", "{request}", "Requests that are not answered yet."),
 		build:      count("fencepost.build.info", "", "Always 1; the attributes say what is running."),
 		oldestWait: seconds("fencepost.lock.oldest_wait", "How long the longest waiting entry has waited."),
-		feedLag:    seconds("fencepost.feed.lag", "How far this replica's view is behind the store."),
+		feedLag:    seconds("fencepost.feed.lag", "How far this replica's view may be behind the store."),
 		buildInfo: metric.WithAttributes(
 			attribute.String("version", version), attribute.String("go_version", runtime.Version())),
 	}
@@ -122,13 +129,13 @@ func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// observe reports the gauges. Those whose source is not named yet are left out:
-// a zero would say that nobody waits.
+// observe reports the gauges. Those that nobody has told yet are left out: a
+// zero would say that nobody waits.
 func (m *Metrics) observe(o metric.Observer, g gauges) {
 	o.ObserveInt64(g.build, 1, g.buildInfo)
 	o.ObserveInt64(g.inFlight, m.inFlight.Load())
-	if read := m.feedLag.Load(); read != nil {
-		o.ObserveFloat64(g.feedLag, (*read)().Seconds())
+	if said := m.feed.Load(); said != nil {
+		o.ObserveFloat64(g.feedLag, (said.lag + time.Since(said.at)).Seconds())
 	}
 	if read := m.queues.Load(); read != nil {
 		queues := (*read)()

@@ -59,7 +59,7 @@ type Metrics struct {
 
 	inFlight atomic.Int64
 	queues   atomic.Pointer[func() Queues]
-	feedLag  atomic.Pointer[func() time.Duration]
+	feed     atomic.Pointer[feedLag]
 }
 
 type waitKey struct {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,7 +57,7 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 			OldestWait: 90 * time.Second,
 		}
 	})
-	m.ObserveFeedLag(func() time.Duration { return 1500 * time.Millisecond })
+	m.FeedLag(1500 * time.Millisecond)
 	m.Waited(ctx, telemetry.WaitGranted, true, 70*time.Millisecond)
 	m.Held(ctx, telemetry.HoldReleased, time.Second)
 	m.Expired(ctx, 2)
@@ -137,7 +138,6 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 		`fencepost_lock_renewals_total{outcome="ok"} 0`,
 		`fencepost_store_operation_duration_seconds_sum{operation="txn",outcome="ok"} 0.001`,
 		`fencepost_store_batch_size_sum 12`,
-		`fencepost_feed_lag_seconds 1.5`,
 		`fencepost_feed_restarts_total 1`,
 		`fencepost_http_request_duration_seconds_count{method="POST",route="/locks/:name",status="2xx",wait="true"} 1`,
 		`fencepost_http_requests_in_flight 1`,
@@ -149,6 +149,22 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 	if t.Failed() {
 		t.Log(text)
 	}
+}
+
+func TestSilentFeedFallsBehind(t *testing.T) {
+	unsetStandard(t)
+	synctest.Test(t, func(t *testing.T) {
+		tel := setup(t, telemetry.Config{})
+		tel.Metrics().FeedLag(1500 * time.Millisecond)
+		<-time.After(10 * time.Second)
+		if text := scrape(t, tel, ""); !strings.Contains(text, "fencepost_feed_lag_seconds 11.5\n") {
+			t.Errorf("not 11.5 s behind, 10 s after being 1.5 s behind:\n%s", text)
+		}
+		tel.Metrics().FeedLag(0)
+		if text := scrape(t, tel, ""); !strings.Contains(text, "fencepost_feed_lag_seconds 0\n") {
+			t.Errorf("still behind after catching up:\n%s", text)
+		}
+	})
 }
 
 func TestGaugesWithoutSourceAreLeftOut(t *testing.T) {

@@ -28,6 +28,10 @@ type Problem struct {
 	Code   string `json:"code"`
 	Reason string `json:"reason"`
 	Detail string `json:"detail"`
+
+	// MayHaveTakenEffect is false if the server vouches for the contrary.
+	MayHaveTakenEffect *bool  `json:"may_have_taken_effect"`
+	Entry              *Entry `json:"entry"` // still stands
 }
 
 // Answer is what came back from one attempt, or the lack of it.
@@ -45,6 +49,14 @@ type Answer struct {
 func (a Answer) notSent() bool {
 	var op *net.OpError
 	return a.Err != nil && errors.As(a.Err, &op) && op.Op == "dial"
+}
+
+// harmless says that the attempt has changed nothing: it was not sent, or the
+// server vouches for it. A server that lies about it is found by the checks.
+func (a Answer) harmless() bool {
+	vouched := a.Status == http.StatusServiceUnavailable && a.Problem.Entry == nil &&
+		a.Problem.MayHaveTakenEffect != nil && !*a.Problem.MayHaveTakenEffect
+	return a.notSent() || vouched
 }
 
 // waiting says that the entry is still in its queue.

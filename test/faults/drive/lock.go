@@ -2,6 +2,7 @@ package drive
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -55,7 +56,7 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Hold, history.Outcome
 	if h != nil {
 		op.Entry, op.Fence = h.ID, h.Fence
 	}
-	if !a.notSent() {
+	if !a.harmless() {
 		c.history.Add(op)
 	}
 	return h, op.Outcome
@@ -63,7 +64,7 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Hold, history.Outcome
 
 func (c *Client) acquire(ctx context.Context, r Request, op *history.Op) (*Hold, Answer) {
 	var a Answer
-	maybeSent := false
+	pending := false
 	for attempt := range max(r.Attempts, 1) {
 		if attempt > 0 && !pause(ctx, 20*time.Millisecond) {
 			break
@@ -75,14 +76,15 @@ func (c *Client) acquire(ctx context.Context, r Request, op *history.Op) (*Hold,
 		if a.Status == http.StatusCreated {
 			return hold(r, a), a
 		}
-		maybeSent = maybeSent || !a.notSent()
+		pending = pending || !a.harmless()
 		outcome, _ := a.outcome()
-		if outcome != history.Unknown || maybeSent && r.Key == "" {
+		if outcome != history.Unknown || pending && r.Key == "" {
 			return nil, a
 		}
 	}
-	if maybeSent && a.notSent() {
-		a.Err = fmt.Errorf("an earlier attempt may have been sent")
+	if pending { // what the last attempt vouches for does not cover the earlier ones
+		a.Status, a.Problem = 0, Problem{}
+		a.Err = errors.New("an earlier attempt may have taken effect")
 	}
 	return nil, a
 }
@@ -132,7 +134,7 @@ func (h *Hold) SameGrant(other *Hold) bool { return *h == *other }
 func (c *Client) Renew(ctx context.Context, replica int, h *Hold) history.Outcome {
 	a := c.Put(ctx, replica, h)
 	outcome, _ := a.outcome()
-	if !a.notSent() {
+	if !a.harmless() {
 		c.Record(history.Renew, h, a)
 	}
 	return outcome
@@ -143,7 +145,7 @@ func (c *Client) Renew(ctx context.Context, replica int, h *Hold) history.Outcom
 // is that attempt's success.
 func (c *Client) Release(ctx context.Context, replica, attempts int, h *Hold) history.Outcome {
 	first := c.history.Now()
-	maybeSent := false
+	pending := false
 	var a Answer
 	for attempt := range attempts {
 		if attempt > 0 && !pause(ctx, 20*time.Millisecond) {
@@ -153,13 +155,13 @@ func (c *Client) Release(ctx context.Context, replica, attempts int, h *Hold) hi
 		if outcome, _ := a.outcome(); outcome != history.Unknown {
 			break
 		}
-		maybeSent = maybeSent || !a.notSent()
+		pending = pending || !a.harmless()
 	}
-	if a.notSent() && !maybeSent {
+	if a.harmless() && !pending {
 		return history.Unknown
 	}
 	a.Call = first
-	if maybeSent && a.Status == http.StatusGone {
+	if pending && a.Status == http.StatusGone {
 		a = settled(a)
 	}
 	c.Record(history.Release, h, a)

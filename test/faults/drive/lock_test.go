@@ -29,6 +29,7 @@ var (
 	waiting  = answer{http.StatusAccepted, `{"id":"e1","state":"waiting","token":"` + secretToken + `","position":1}`}
 	held     = answer{http.StatusLocked, `{"code":"lock_held"}`}
 	away     = answer{http.StatusServiceUnavailable, `{"code":"store_unavailable"}`}
+	vouched  = answer{http.StatusServiceUnavailable, `{"code":"store_unavailable","may_have_taken_effect":false}`}
 	cut      = answer{}
 	done     = answer{http.StatusNoContent, ""}
 	released = answer{http.StatusGone, `{"code":"lock_lost","reason":"released"}`}
@@ -108,6 +109,9 @@ func TestAcquire(t *testing.T) {
 		{"lost without a key is final", []answer{cut, granted}, "", []string{"POST 0"}, told{Kind: history.Acquire, Outcome: history.Unknown}},
 		{"lost with a key is repeated elsewhere", []answer{cut, granted}, "k", []string{"POST 0", "POST 1"}, grant},
 		{"away with a key is repeated", []answer{away, cut, granted}, "k", []string{"POST 0", "POST 1", "POST 0"}, grant},
+		{"vouched for without a key is repeated", []answer{vouched, granted}, "", []string{"POST 0", "POST 1"}, grant},
+		{"vouched for after a lost one", []answer{cut, vouched, vouched}, "k", []string{"POST 0", "POST 1", "POST 0"},
+			told{Kind: history.Acquire, Outcome: history.Unknown}},
 		{"still waiting is repeated", []answer{waiting, granted}, "k", []string{"POST 0", "POST 1"}, grant},
 		{
 			"ended meanwhile",
@@ -148,6 +152,7 @@ func TestRelease(t *testing.T) {
 		{"the lost attempt did it", []answer{cut, released}, told{Outcome: history.OK, Reason: "released"}},
 		{"the lost attempt did not do it", []answer{away, expired}, told{Outcome: history.Lost, Reason: "expired"}},
 		{"gone, nobody knows by whom", []answer{cut, unclear}, told{Outcome: history.Unknown, Reason: "unknown"}},
+		{"vouched for after a lost one", []answer{cut, vouched, vouched}, told{Outcome: history.Unknown}},
 		{"never answered", nil, told{Outcome: history.Unknown}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

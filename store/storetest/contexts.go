@@ -1,0 +1,195 @@
+package storetest
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+func contextCases() []testCase {
+	return []testCase{
+		{name: "contexts/one that has ended does nothing", run: contextsEnded},
+		{name: "contexts/one that ends meanwhile hurts nobody else", run: contextsEnding},
+		{name: "contexts/a removal whose context ends", run: contextsRemoval},
+	}
+}
+
+// contextsEnded makes every call with a context that was cancelled, or whose
+// deadline was over, before it.
+func contextsEnded(t *trial) {
+	a := t.follow(t.A)
+	kept := t.enqueue(t.A, t.draft("kept"))
+	cancelled, cancel := context.WithCancel(t.ctx)
+	cancel()
+	late, cancel := context.WithDeadline(t.ctx, time.Now().Add(-time.Second))
+	defer cancel()
+	warm := t.enqueue(t.A, t.draft("a")) // so that a lease is at hand
+	t.remove(t.A, warm, lock.Released)
+	for i := range 40 {
+		ctx := []context.Context{cancelled, late}[i/2%2]
+		s := t.client(i)
+		_, err := s.Enqueue(ctx, t.draft("a"))
+		t.wantCertain("Enqueue", err)
+		t.wantCertain("Remove", s.Remove(ctx, kept, lock.Released))
+		t.wantUnavailable("Refresh", s.Refresh(ctx, kept))
+		_, _, err = s.Queue(ctx, t.ref("a"))
+		t.wantUnavailable("Queue", err)
+		_, err = s.Remaining(ctx, kept)
+		t.wantUnavailable("Remaining", err)
+		_, err = s.Newest(ctx)
+		t.wantUnavailable("Newest", err)
+	}
+	t.wantSame(a)
+	t.wantQueue(t.B, t.ref("a"))
+	t.wantQueue(t.B, t.ref("kept"), kept)
+}
+
+// wantCertain checks that a write says that it cannot have happened.
+func (t *trial) wantCertain(doing string, err error) {
+	t.Helper()
+	if e := t.wantUnavailable(doing, err); e.Ambiguous {
+		t.Errorf("%s with a context that has ended is ambiguous", doing)
+	}
+}
+
+// outcomes are the entries of interrupted calls.
+type outcomes struct {
+	mu        sync.Mutex
+	done      []*lock.Entry // the call returned no error
+	certain   []*lock.Entry // the call says that it did nothing
+	ambiguous []*lock.Entry
+}
+
+func (o *outcomes) add(t *trial, doing string, e *lock.Entry, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case err == nil:
+		o.done = append(o.done, e)
+	case t.wantUnavailable(doing, err).Ambiguous:
+		o.ambiguous = append(o.ambiguous, e)
+	default:
+		o.certain = append(o.certain, e)
+	}
+}
+
+// contextsEnding enqueues on a few locks with contexts that end at any moment,
+// beside others that do not end, all through the same client.
+func contextsEnding(t *trial) {
+	b := t.follow(t.B)
+	names := []string{"a", "b", "c", "d"}
+	var out outcomes
+	together(16, func(worker int) {
+		for i := range 30 {
+			ctx, cancel := t.brief(worker)
+			draft := t.draft(names[(worker+i)%len(names)])
+			_, err := t.A.Enqueue(ctx, clone(draft))
+			cancel()
+			if worker%2 == 1 && err != nil {
+				t.Errorf("Enqueue beside others that were cancelled: %v", err)
+				continue
+			}
+			out.add(t, "Enqueue", draft, err)
+		}
+	})
+	t.checkEnqueues(b, &out)
+}
+
+// brief returns a context that ends soon for even workers.
+func (t *trial) brief(worker int) (context.Context, context.CancelFunc) {
+	if worker%2 == 1 {
+		return context.WithCancel(t.ctx)
+	}
+	return context.WithTimeout(t.ctx, time.Duration(rand.IntN(3000))*time.Microsecond)
+}
+
+// checkEnqueues repeats the ambiguous attempts, and checks that each entry that
+// should be there is there once, and none that should not.
+func (t *trial) checkEnqueues(f *feed, out *outcomes) {
+	t.Helper()
+	for i, e := range out.ambiguous {
+		t.enqueue(t.client(i), e)
+		t.enqueue(t.client(i+1), e)
+	}
+	t.wantSame(f)
+	v := f.state()
+	for _, e := range append(out.done, out.ambiguous...) {
+		if n := v.joined[e.ID]; v.resets == 1 && n != 1 {
+			t.Errorf("an entry joined %d times, want 1", n)
+		}
+	}
+	queued := map[lock.ID]int{}
+	for _, places := range v.queues {
+		for _, p := range places {
+			queued[p.Entry.ID]++
+		}
+	}
+	for _, e := range append(out.done, out.ambiguous...) {
+		if queued[e.ID] != 1 {
+			t.Errorf("an entry is in the queue %d times, want once", queued[e.ID])
+		}
+	}
+	for _, e := range out.certain {
+		if queued[e.ID] != 0 {
+			t.Error("an entry is in the queue, though its Enqueue said that it cannot be")
+		}
+	}
+	t.Logf("%d done, %d refused, %d ambiguous", len(out.done), len(out.certain), len(out.ambiguous))
+}
+
+// contextsRemoval removes entries with contexts that end at any moment.
+func contextsRemoval(t *trial) {
+	b := t.follow(t.B)
+	var out outcomes
+	together(8, func(worker int) {
+		for range 20 {
+			e, err := t.client(worker).Enqueue(t.ctx, t.draft("a"))
+			if err != nil {
+				t.Errorf("Enqueue: %v", err)
+				return
+			}
+			ctx, cancel := t.brief(0)
+			err = t.client(worker).Remove(ctx, e, lock.Released)
+			cancel()
+			out.add(t, "Remove", e, err)
+		}
+	})
+	t.checkRemovals(b, &out)
+}
+
+// checkRemovals checks that what was removed is gone, that what was surely not
+// is there, and that repeating the rest settles it.
+func (t *trial) checkRemovals(f *feed, out *outcomes) {
+	t.Helper()
+	there := map[lock.ID]bool{}
+	for _, e := range t.queue(t.A, t.ref("a")) {
+		there[e.ID] = true
+	}
+	for _, e := range out.done {
+		if there[e.ID] {
+			t.Error("an entry is there after Remove returned no error")
+		}
+	}
+	for _, e := range out.certain {
+		if !there[e.ID] {
+			t.Error("an entry is gone, though its Remove said that it cannot be")
+		}
+	}
+	for i, e := range append(out.ambiguous, out.certain...) {
+		if err := t.client(i).Remove(t.ctx, e, lock.Released); err != nil {
+			t.wantLost("Remove repeated", err)
+		}
+	}
+	t.wantQueue(t.B, t.ref("a"))
+	t.wantSame(f)
+	v := f.state()
+	for _, e := range append(append(out.done, out.ambiguous...), out.certain...) {
+		if n, d := v.departures(e.ID); v.resets == 1 && (n != 1 || d.Reason != lock.Released) {
+			t.Errorf("left %d times, with reason %q, want once, %q", n, d.Reason, lock.Released)
+		}
+	}
+	t.Logf("%d done, %d refused, %d ambiguous", len(out.done), len(out.certain), len(out.ambiguous))
+}

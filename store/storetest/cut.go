@@ -1,0 +1,180 @@
+package storetest
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// Fault is a way in which a client loses its store.
+type Fault string
+
+// The faults that CutB must know.
+const (
+	// Silent loses everything both ways; nothing is closed.
+	Silent Fault = "silent"
+	// Deaf loses the answers only: the store receives and executes requests.
+	Deaf Fault = "deaf"
+	// Broken closes the connections and lets no new ones through.
+	Broken Fault = "broken"
+)
+
+// recovery is how long a client may take to work again after the store is back.
+const recovery = 20 * time.Second
+
+func cutCases() []testCase {
+	var all []testCase
+	for _, f := range []Fault{Silent, Deaf, Broken} {
+		all = append(all,
+			testCase{"cut/" + string(f) + "/calls end in time", func(t *trial) { cutCalls(t, f) }, cut},
+			testCase{"cut/" + string(f) + "/no outcome is misreported", func(t *trial) { cutOutcomes(t, f) }, cut},
+			testCase{"cut/" + string(f) + "/the feed says so and starts over", func(t *trial) { cutFeed(t, f) }, cut},
+		)
+	}
+	return all
+}
+
+// call is a method of a client with its arguments.
+type call struct {
+	name string
+	do   func(context.Context, service.Store) error
+}
+
+func (t *trial) calls(removed, kept *lock.Entry) []call {
+	return []call{
+		{"Enqueue", func(ctx context.Context, s service.Store) error {
+			_, err := s.Enqueue(ctx, t.draft("other"))
+			return err
+		}},
+		{"Remove", func(ctx context.Context, s service.Store) error { return s.Remove(ctx, removed, lock.Released) }},
+		{"Refresh", func(ctx context.Context, s service.Store) error { return s.Refresh(ctx, kept) }},
+		{"Remaining", func(ctx context.Context, s service.Store) error {
+			_, err := s.Remaining(ctx, kept)
+			return err
+		}},
+		{"Queue", func(ctx context.Context, s service.Store) error {
+			_, _, err := s.Queue(ctx, t.ref("a"))
+			return err
+		}},
+		{"Newest", func(ctx context.Context, s service.Store) error {
+			_, err := s.Newest(ctx)
+			return err
+		}},
+	}
+}
+
+// cutCalls checks every call of a client that was cut off, with a context that
+// allows more time than the store should take, and with one that allows little.
+func cutCalls(t *trial, how Fault) {
+	kept, removed := t.enqueue(t.B, t.draft("a")), t.enqueue(t.B, t.draft("a"))
+	restore := t.CutB(t.T, how)
+	calls := t.calls(removed, kept)
+	together(2*len(calls), func(i int) {
+		c, limit := calls[i/2], t.CallLimit
+		allowed := limit + 2*time.Second
+		if i%2 == 1 {
+			limit = 300 * time.Millisecond
+			allowed = limit
+		}
+		ctx, cancel := context.WithTimeout(t.ctx, allowed)
+		defer cancel()
+		start := time.Now()
+		t.wantUnavailable(c.name, c.do(ctx, t.B))
+		if took := time.Since(start); took > limit+500*time.Millisecond {
+			t.Errorf("%s took %v, want %v at most", c.name, took, limit)
+		}
+	})
+	restore()
+	for _, c := range t.calls(t.enqueue(t.A, t.draft("a")), kept) {
+		t.eventually(recovery, c.name+" works again", func() bool { return c.do(t.ctx, t.B) == nil })
+	}
+}
+
+// cutOutcomes cuts the client while it writes, and holds what it said about each
+// write against what happened.
+func cutOutcomes(t *trial, how Fault) {
+	a := t.follow(t.A)
+	var enqueues, removals outcomes
+	var cycles atomic.Int32
+	warm := make(chan struct{}) // closed after some cycles
+	restore := make(chan func(), 1)
+	go func() {
+		<-warm
+		restore <- t.CutB(t.T, how)
+	}()
+	together(8, func(worker int) {
+		for t.interrupted(worker, &enqueues, &removals) == nil {
+			if cycles.Add(1) == 40 {
+				close(warm)
+			}
+		}
+	})
+	if cycles.Load() < 40 {
+		t.Fatal("the client stopped before it was cut off")
+	}
+	(<-restore)()
+	t.eventually(recovery, "the client works again", func() bool {
+		_, err := t.B.Newest(t.ctx)
+		return err == nil
+	})
+	t.checkRemovals(a, &removals)
+	t.checkEnqueues(a, &enqueues)
+}
+
+// interrupted enqueues one entry and removes another through client B, until
+// one of that fails.
+func (t *trial) interrupted(worker int, enqueues, removals *outcomes) error {
+	draft := t.draft([]string{"b", "c"}[worker%2])
+	_, err := t.B.Enqueue(t.ctx, clone(draft))
+	enqueues.add(t, "Enqueue", draft, err)
+	if err != nil {
+		return err
+	}
+	e, err := t.A.Enqueue(t.ctx, t.draft("a"))
+	if err != nil {
+		t.Errorf("Enqueue by a client that was not cut off: %v", err)
+		return err
+	}
+	err = t.B.Remove(t.ctx, e, lock.Released)
+	removals.add(t, "Remove", e, err)
+	return err
+}
+
+// cutFeed changes the store behind the back of a client that is cut off, and
+// makes the store forget how if it can.
+func cutFeed(t *trial, how Fault) {
+	a, b := t.follow(t.A), t.follow(t.B)
+	kept, removed := t.enqueue(t.A, t.draft("a")), t.enqueue(t.B, t.draft("a"))
+	t.settle(a, b)
+	restore := t.CutB(t.T, how)
+	t.remove(t.A, removed, lock.Revoked)
+	brief := t.enqueue(t.A, t.draft("b"))
+	t.remove(t.A, brief, lock.WaitTimeout)
+	t.workload(func(int) service.Store { return t.A }, 2, 20)
+	if t.Compact != nil {
+		t.Compact(t.T)
+	}
+	if !b.await(2*t.CallLimit, func() bool { return b.losses > 0 }) {
+		t.Errorf("the feed has not said that it is interrupted within %v", 2*t.CallLimit)
+	}
+	restore()
+	if !b.await(recovery, func() bool { return b.current && b.resets > 1 }) {
+		t.Fatalf("the feed has not started over within %v", recovery)
+	}
+	t.wantSame(a, b)
+	want := map[lock.ID]lock.Reason{removed.ID: lock.Revoked, brief.ID: lock.WaitTimeout}
+	for _, end := range b.state().ended {
+		if why, ok := want[end.ID]; ok && end.Reason == why {
+			delete(want, end.ID)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("the new view does not remember how %d entries ended", len(want))
+	}
+	if n, _ := b.state().departures(kept.ID); n > 0 {
+		t.Error("an entry left that did not")
+	}
+}

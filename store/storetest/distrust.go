@@ -1,0 +1,49 @@
+package storetest
+
+import (
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+func distrustCases() []testCase {
+	return []testCase{{name: "distrust/no new entries, the old ones go on", run: distrust}}
+}
+
+// distrust tells the store, through one client, of a number that it has not
+// reached. The other client follows the store, as every replica does.
+func distrust(t *trial) {
+	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
+	kept, removed := t.enqueue(t.A, t.draft("a")), t.enqueue(t.B, t.draft("a"))
+	if err := t.A.Distrust(t.ctx, removed.Number+1_000_000); err != nil {
+		t.Fatalf("Distrust: %v", err)
+	}
+	t.wantRefusal(t.A)
+	t.eventually(t.CallLimit, "the other client refuses", func() bool {
+		_, err := t.B.Enqueue(t.ctx, t.draft("b"))
+		return err != nil
+	})
+	t.wantRefusal(t.B)
+	late := t.Reopen(t.T)
+	t.wantRefusal(late)
+	for i := range 2 {
+		if err := t.client(i).Refresh(t.ctx, kept); err != nil {
+			t.Errorf("Refresh: %v", err)
+		}
+	}
+	t.remove(t.A, removed, lock.Released)
+	t.wantQueue(t.B, t.ref("a"), kept)
+	for _, f := range append(feeds, t.follow(late)) {
+		if !f.await(t.CallLimit, func() bool { return f.current && f.has(kept.ID) && !f.has(removed.ID) }) {
+			t.Error("the feed does not go on")
+		}
+	}
+}
+
+func (t *trial) wantRefusal(s service.Store) {
+	t.Helper()
+	_, err := s.Enqueue(t.ctx, t.draft("c"))
+	if e := t.wantUnavailable("Enqueue into a store that lost its past", err); e.Ambiguous {
+		t.Error("the refusal is ambiguous")
+	}
+	t.wantQueue(t.A, t.ref("c"))
+}

@@ -1,0 +1,160 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+func feedCases() []testCase {
+	return []testCase{
+		{name: "feed/every change once and in order", run: feedComplete},
+		{name: "feed/a late follower sees the same", run: feedLate},
+		{name: "feed/nothing is lost between the view and what follows", run: feedSeam},
+		{name: "feed/more entries than fit a page", run: feedLarge},
+		{name: "feed/ends with its context and can start again", run: feedEnds},
+		{name: "feed/goes on over a compaction", run: feedCompacted, needs: compact},
+	}
+}
+
+// workload enqueues and removes at random through the clients.
+func (t *trial) workload(client func(int) service.Store, workers, each int) {
+	names := []string{"a", "b", "c", "d", "e"}
+	together(workers, func(worker int) {
+		var mine []*lock.Entry
+		for i := range each {
+			e, err := client(worker+i).Enqueue(t.ctx, t.draft(pick(names, 1+rand.IntN(3))...))
+			if err != nil {
+				t.Errorf("Enqueue: %v", err)
+				return
+			}
+			if mine = append(mine, e); rand.IntN(3) == 0 {
+				continue
+			}
+			n := rand.IntN(len(mine))
+			if err := client(i).Remove(t.ctx, mine[n], lock.Released); err != nil {
+				t.Errorf("Remove: %v", err)
+			}
+			mine = append(mine[:n], mine[n+1:]...)
+		}
+	})
+}
+
+// wantSame compares the feeds with each other and with the queues that a client
+// reads. Nothing else may be written meanwhile.
+func (t *trial) wantSame(feeds ...*feed) {
+	t.Helper()
+	t.settle(feeds...)
+	first := feeds[0].state().queues
+	for _, f := range feeds[1:] {
+		if diff := diff(first, f.state().queues); diff != "" {
+			t.Errorf("two feeds differ (-first +other):\n%s", diff)
+		}
+	}
+	for r := range first {
+		if diff := diff(t.queue(t.B, r), feeds[0].state().entries(r)); diff != "" {
+			t.Errorf("%v: the feed is not the queue (-queue +feed):\n%s", r, diff)
+		}
+	}
+}
+
+func feedComplete(t *trial) {
+	there := t.enqueue(t.A, t.draft("before"))
+	a, b := t.follow(t.A), t.follow(t.B)
+	t.workload(t.client, 8, 40)
+	t.wantSame(a, b)
+	for _, f := range []*feed{a, b} {
+		v := f.state()
+		if v.resets != 1 || v.losses != 0 {
+			t.Logf("the feed started over: %d Resets, %d times Lost", v.resets, v.losses)
+		} else if len(v.joined) != 8*40+1 {
+			t.Errorf("the feed told of %d entries, want %d", len(v.joined), 8*40+1)
+		}
+		if v.joined[there.ID] != 0 {
+			t.Error("the feed told of an entry that its first view had")
+		}
+	}
+}
+
+func feedLate(t *trial) {
+	early := t.follow(t.A)
+	t.workload(t.client, 4, 40)
+	late := t.follow(t.B)
+	t.workload(t.client, 4, 10)
+	last := t.follow(t.Reopen(t.T))
+	t.wantSame(early, late, last)
+}
+
+// feedSeam starts followers again and again while entries come and go.
+func feedSeam(t *trial) {
+	early := t.follow(t.A)
+	var stop atomic.Bool
+	var writers sync.WaitGroup
+	writers.Go(func() {
+		for !stop.Load() && !t.Failed() {
+			t.workload(t.client, 2, 5)
+		}
+	})
+	defer writers.Wait()
+	defer stop.Store(true)
+	for range 15 {
+		f, end := t.followUntil(t.B)
+		if !f.await(t.CallLimit, func() bool { return len(f.joined) >= 5 }) {
+			t.Error("no changes arrive")
+		}
+		end()
+	}
+	final := t.follow(t.B)
+	stop.Store(true)
+	writers.Wait()
+	t.wantSame(early, final)
+}
+
+// feedLarge has more entries than one page of any store's list, most in one queue.
+func feedLarge(t *trial) {
+	early := t.follow(t.A)
+	together(16, func(worker int) {
+		for i := range 160 {
+			if _, err := t.client(worker).Enqueue(t.ctx, t.draft(fmt.Sprintf("lock-%d-%d", worker, i))); err != nil {
+				t.Errorf("Enqueue: %v", err)
+				return
+			}
+		}
+	})
+	t.wantCount(t.follow(t.Reopen(t.T)), early, 16*160)
+}
+
+func (t *trial) wantCount(late, early *feed, n int) {
+	t.Helper()
+	t.settle(late, early)
+	if got := len(late.state().queues); got != n+1 {
+		t.Errorf("a late follower sees %d locks, want %d", got, n+1)
+	}
+	if diff := diff(early.state().queues, late.state().queues); diff != "" {
+		t.Errorf("two feeds differ (-early +late):\n%s", diff)
+	}
+}
+
+func feedEnds(t *trial) {
+	_, end := t.followUntil(t.A)
+	end()
+	e := t.enqueue(t.A, t.draft("a"))
+	again := t.follow(t.A)
+	if diff := diff([]*lock.Entry{e}, again.state().entries(t.ref("a"))); diff != "" {
+		t.Errorf("the view of a second feed (-want +got):\n%s", diff)
+	}
+}
+
+func feedCompacted(t *trial) {
+	a, b := t.follow(t.A), t.follow(t.B)
+	for range 3 {
+		t.workload(t.client, 2, 10)
+		t.Compact(t.T)
+	}
+	t.workload(t.client, 2, 10)
+	t.wantSame(a, b, t.follow(t.Reopen(t.T)))
+}

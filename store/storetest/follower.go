@@ -1,0 +1,273 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// feed is a follower that folds what it is told into a table, and reports every
+// call that a feed must not make.
+type feed struct {
+	t    testing.TB
+	busy atomic.Bool // a call is running
+	over atomic.Bool // the trial is, so that nothing can be reported any more
+
+	mu      sync.Mutex
+	told    chan struct{} // closed and replaced by every call
+	table   *lock.Table
+	upTo    uint64
+	current bool // a Reset came, and no Lost since
+	resets  int
+	losses  int
+	joined  map[lock.ID]int // how often
+	left    []departure
+	ended   []lock.Ended // of the last Reset
+}
+
+// departure is an entry that went, and when the feed said so.
+type departure struct {
+	ID     lock.ID
+	Reason lock.Reason
+	at     time.Time
+}
+
+// follow starts a feed that ends with the trial.
+func (t *trial) follow(s service.Store) *feed {
+	f, stop := t.followUntil(s)
+	t.Cleanup(stop)
+	return f
+}
+
+// followUntil starts a feed and returns when it has its first view. stop ends it
+// and checks that Follow returns.
+func (t *trial) followUntil(s service.Store) (f *feed, stop func()) {
+	t.Helper()
+	f = &feed{t: t, told: make(chan struct{}), table: lock.NewTable(), joined: map[lock.ID]int{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Follow(ctx, f)
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case <-done:
+		case <-time.After(t.CallLimit):
+			f.over.Store(true)
+			t.Errorf("Follow has not returned %v after its context ended", t.CallLimit)
+		}
+	})
+	if !f.await(t.CallLimit, func() bool { return f.current }) {
+		stop()
+		t.Fatalf("no Reset within %v", t.CallLimit)
+	}
+	return f, stop
+}
+
+// await returns true when cond is true after a call, or false after the time.
+// cond may read the feed's fields.
+func (f *feed) await(within time.Duration, cond func() bool) bool {
+	end := time.NewTimer(within)
+	defer end.Stop()
+	for {
+		f.mu.Lock()
+		ok, told := cond(), f.told
+		f.mu.Unlock()
+		if ok {
+			return true
+		}
+		select {
+		case <-told:
+		case <-end.C:
+			return false
+		}
+	}
+}
+
+func (f *feed) errorf(format string, args ...any) {
+	if !f.over.Load() {
+		f.t.Errorf(format, args...)
+	}
+}
+
+// enter reports calls that overlap.
+func (f *feed) enter() (leave func()) {
+	if !f.busy.CompareAndSwap(false, true) {
+		f.errorf("the feed called its follower from two goroutines at once")
+	}
+	f.mu.Lock()
+	return func() {
+		close(f.told)
+		f.told = make(chan struct{})
+		f.mu.Unlock()
+		f.busy.Store(false)
+	}
+}
+
+// Reset implements lock.Follower.
+func (f *feed) Reset(s lock.Snapshot) {
+	defer f.enter()()
+	if s.Number < f.upTo {
+		f.errorf("Reset at %d, the feed was at %d already", s.Number, f.upTo)
+	}
+	f.table, f.upTo, f.current, f.ended = lock.NewTable(), s.Number, true, s.Ended
+	f.resets++
+	if !slices.IsSortedFunc(s.Entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }) {
+		f.errorf("the entries of a Reset are not in the order of their numbers")
+	}
+	if !slices.IsSortedFunc(s.Ended, func(a, b lock.Ended) int { return a.At.Compare(b.At) }) {
+		f.errorf("the ends of a Reset are not in the order of their times")
+	}
+	for _, e := range s.Entries {
+		if e.Number > s.Number {
+			f.errorf("Reset at %d has %s at %d", s.Number, e.ID, e.Number)
+		}
+		f.insert(e)
+	}
+}
+
+// Apply implements lock.Follower.
+func (f *feed) Apply(upTo uint64, changes []lock.Change) {
+	now := time.Now()
+	defer f.enter()()
+	if !f.current {
+		f.errorf("Apply before a Reset")
+	}
+	if upTo < f.upTo || upTo == f.upTo && len(changes) > 0 {
+		f.errorf("Apply up to %d with %d changes, the feed was at %d already", upTo, len(changes), f.upTo)
+	}
+	for _, c := range changes {
+		if c.Joined == nil {
+			f.remove(c, now)
+			continue
+		}
+		if n := c.Joined.Number; n <= f.upTo || n > upTo {
+			f.errorf("Apply from %d up to %d told of %s at %d", f.upTo, upTo, c.Joined.ID, n)
+		}
+		f.joined[c.Joined.ID]++
+		f.insert(c.Joined)
+	}
+	f.upTo = upTo
+}
+
+// Lost implements lock.Follower.
+func (f *feed) Lost(err error) {
+	defer f.enter()()
+	if err == nil {
+		f.errorf("Lost without an error")
+	}
+	f.current = false
+	f.losses++
+}
+
+func (f *feed) insert(e *lock.Entry) {
+	if known, _ := f.table.Entry(e.ID); known != nil {
+		f.errorf("the feed told of %s twice", e.ID)
+	}
+	if _, err := f.table.Insert(e); err != nil {
+		f.errorf("the feed is out of order: %v", err)
+	}
+}
+
+func (f *feed) remove(c lock.Change, now time.Time) {
+	if e, _, _ := f.table.Remove(c.Left); e == nil {
+		f.errorf("the feed told that %s left, which was not there", c.Left)
+	}
+	f.left = append(f.left, departure{c.Left, c.Reason, now})
+}
+
+// view is what a feed knows at one moment.
+type view struct {
+	upTo    uint64
+	current bool
+	resets  int
+	losses  int
+	joined  map[lock.ID]int
+	left    []departure
+	ended   []lock.Ended
+	queues  map[lock.Ref][]place
+}
+
+// place is an entry in a queue.
+type place struct {
+	Entry *lock.Entry
+	Holds bool
+}
+
+func (f *feed) state() view {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	v := view{
+		upTo: f.upTo, current: f.current, resets: f.resets, losses: f.losses, joined: maps.Clone(f.joined),
+		left: slices.Clone(f.left), ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
+	}
+	for r, q := range f.table.Queues() {
+		for e, holds := range q.Entries() {
+			v.queues[r] = append(v.queues[r], place{e, holds})
+		}
+	}
+	return v
+}
+
+// entries returns a queue without who holds.
+func (v view) entries(r lock.Ref) []*lock.Entry {
+	var all []*lock.Entry
+	for _, p := range v.queues[r] {
+		all = append(all, p.Entry)
+	}
+	return all
+}
+
+// departures returns how often the feed told that the entry left, and the last
+// time that it did.
+func (v view) departures(id lock.ID) (n int, last departure) {
+	for _, d := range v.left {
+		if d.ID == id {
+			n, last = n+1, d
+		}
+	}
+	return n, last
+}
+
+// holds waits until the entry holds.
+func (f *feed) holds(within time.Duration, id lock.ID) bool {
+	return f.await(within, func() bool {
+		_, holds := f.table.Entry(id)
+		return holds
+	})
+}
+
+// went waits until the entry has left.
+func (f *feed) went(within time.Duration, id lock.ID) bool {
+	return f.await(within, func() bool {
+		return slices.ContainsFunc(f.left, func(d departure) bool { return d.ID == id })
+	})
+}
+
+// has reports whether the entry is there. It is for conditions of await.
+func (f *feed) has(id lock.ID) bool {
+	e, _ := f.table.Entry(id)
+	return e != nil
+}
+
+// settle writes a last entry and waits until every feed has reached it, so that
+// all changes before it must have arrived too.
+func (t *trial) settle(feeds ...*feed) {
+	t.Helper()
+	last := t.enqueue(t.A, draft("settle", "last"))
+	for _, f := range feeds {
+		if !f.await(t.CallLimit, func() bool { return f.current && f.upTo >= last.Number }) {
+			t.Fatalf("the feed has not reached the last write within %v", t.CallLimit)
+		}
+	}
+}

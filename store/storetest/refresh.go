@@ -1,0 +1,131 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+func refreshCases() []testCase {
+	return []testCase{
+		{name: "refresh/extends the lease", run: refreshExtends},
+		{name: "refresh/a gone entry's keeps no other tenant's alive", run: refreshForeignLease},
+		{name: "refresh/tells how much remains", run: refreshRemaining},
+		{name: "refresh/is lost after a removal", run: refreshRemoved},
+		{name: "refresh/is lost for what is not the entry", run: refreshForged},
+	}
+}
+
+// refreshExtends keeps an entry alive through both clients for more than two
+// leases, then lets it go.
+func refreshExtends(t *trial) {
+	b := t.follow(t.B)
+	draft := t.draft("a")
+	draft.TTL = t.MinTTL
+	kept := t.enqueue(t.A, draft)
+	i, last, done := 0, time.Time{}, time.Time{}
+	until(time.Now().Add(t.MinTTL*5/2), t.MinTTL/5, func() {
+		i, last = i+1, time.Now()
+		if err := t.client(i).Refresh(t.ctx, kept); err != nil {
+			t.Fatalf("Refresh: %v", err)
+		}
+		done = time.Now()
+	})
+	t.wantExpiry(b, leased{kept, last, done})
+}
+
+// refreshForeignLease refreshes a removed entry while another tenant's entry,
+// which may have inherited its lease, is left alone.
+func refreshForeignLease(t *trial) {
+	b := t.follow(t.B)
+	draft1 := t.draft("a")
+	draft1.TTL = t.MinTTL
+	gone := t.enqueue(t.A, draft1)
+	t.remove(t.A, gone, lock.Released)
+	heir := t.lease(draft("other", "a"), t.MinTTL)
+	until(time.Now().Add(t.MinTTL+t.Late), t.MinTTL/5, func() {
+		t.wantLost("Refresh of a released entry", t.A.Refresh(t.ctx, gone))
+	})
+	t.wantExpiry(b, heir)
+}
+
+// refreshRemaining asks how long a lease lasts while it runs down, when it was
+// refreshed, and when there is none.
+func refreshRemaining(t *trial) {
+	draft, ttl := t.draft("a"), 2*t.MinTTL
+	draft.TTL = ttl
+	e := t.enqueue(t.A, draft)
+	t.wantRemaining(e, 0, ttl)
+	t.eventually(ttl, "the lease runs down", func() bool {
+		left, err := t.B.Remaining(t.ctx, e)
+		return err == nil && left <= ttl/2
+	})
+	if err := t.B.Refresh(t.ctx, e); err != nil {
+		t.Errorf("Refresh: %v", err)
+	}
+	t.wantRemaining(e, ttl/2+1, ttl)
+	t.remove(t.A, e, lock.Released)
+	for i := range 2 {
+		_, err := t.client(i).Remaining(t.ctx, e)
+		t.wantLost("Remaining of a removed entry", err)
+	}
+}
+
+func (t *trial) wantRemaining(e *lock.Entry, least, most time.Duration) {
+	t.Helper()
+	for i := range 2 {
+		if left, err := t.client(i).Remaining(t.ctx, e); err != nil || left < least || left > most {
+			t.Errorf("Remaining = %v, %v, want between %v and %v", left, err, least, most)
+		}
+	}
+}
+
+// refreshRemoved races refreshes against a removal through the other client. One
+// that begins after the removal has returned must not succeed, however alive the
+// lease still looks.
+func refreshRemoved(t *trial) {
+	for i := range 60 {
+		e := t.enqueue(t.client(i), t.draft("a"))
+		together(3, func(worker int) {
+			if worker == 0 {
+				if err := t.client(i+1).Remove(t.ctx, e, lock.Revoked); err != nil {
+					t.Errorf("Remove: %v", err)
+				}
+				return
+			}
+			if err := t.client(worker).Refresh(t.ctx, e); err != nil {
+				t.wantLost("Refresh during a removal", err)
+			}
+		})
+		t.wantLost("Refresh after a removal", t.client(i).Refresh(t.ctx, e))
+		t.wantLost("Refresh after a removal", t.client(i+1).Refresh(t.ctx, e))
+	}
+}
+
+// refreshForged asks for entries that differ from a living one in one thing.
+func refreshForged(t *trial) {
+	e := t.enqueue(t.A, t.draft("a"))
+	for what, forged := range forgeries(e) {
+		t.wantLost("Refresh of "+what, t.A.Refresh(t.ctx, forged))
+		t.wantLost("Refresh of "+what, t.B.Refresh(t.ctx, forged))
+	}
+	for i := range 2 {
+		if err := t.client(i).Refresh(t.ctx, e); err != nil {
+			t.Errorf("Refresh of the entry itself: %v", err)
+		}
+	}
+	t.wantQueue(t.B, t.ref("a"), e)
+}
+
+// forgeries returns entries that are not e, by what makes them another.
+func forgeries(e *lock.Entry) map[string]*lock.Entry {
+	tenant, name, id, older := clone(e), clone(e), clone(e), clone(e)
+	tenant.Tenant = "other"
+	name.Claims = []lock.Claim{{Name: "other", Mode: lock.Exclusive}}
+	id.ID = "OTHER" + e.ID[5:]
+	older.Number--
+	return map[string]*lock.Entry{
+		"another tenant's entry": tenant, "another lock's entry": name,
+		"another id": id, "an earlier entry with the same id": older,
+	}
+}

@@ -1,0 +1,159 @@
+package storetest
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+func removeCases() []testCase {
+	return []testCase{
+		{name: "remove/the reason reaches both feeds", run: removeReason},
+		{name: "remove/a repetition is lost and changes nothing", run: removeAgain},
+		{name: "remove/takes the entry and no other", run: removeExactly},
+		{name: "remove/a later entry with the same id survives", run: removeEarlier},
+		{name: "remove/of many at once one succeeds", run: removeRace},
+		{name: "remove/ends are remembered", run: removeRemembered},
+	}
+}
+
+// reasons are those that are given with a removal and remembered.
+func reasons() []lock.Reason { return []lock.Reason{lock.Released, lock.Revoked, lock.WaitTimeout} }
+
+func removeReason(t *trial) {
+	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
+	want := map[lock.ID]lock.Reason{}
+	for i, why := range slices.Repeat(reasons(), 4) {
+		e := t.enqueue(t.client(i/2), t.draft("a"))
+		t.remove(t.client(i), e, why)
+		t.wantQueue(t.client(i+1), t.ref("a"))
+		want[e.ID] = why
+	}
+	t.settle(feeds...)
+	for _, f := range feeds {
+		v := f.state()
+		for id, why := range want {
+			if n, d := v.departures(id); n != 1 || d.Reason != why {
+				t.Errorf("left %d times, with reason %q, want once, %q", n, d.Reason, why)
+			}
+		}
+	}
+}
+
+func removeAgain(t *trial) {
+	b := t.follow(t.B)
+	e := t.enqueue(t.A, t.draft("a"))
+	t.remove(t.B, e, lock.Released)
+	for i := range 4 {
+		t.wantLost("Remove of a removed entry", t.client(i).Remove(t.ctx, e, lock.Revoked))
+	}
+	t.wantLost("Remove of a removed entry", t.A.Remove(t.ctx, e, lock.Withdrawn))
+	unknown := t.draft("a")
+	unknown.Number, unknown.Handle = e.Number, e.Handle
+	t.wantLost("Remove of an entry that never was", t.A.Remove(t.ctx, unknown, lock.Revoked))
+	t.settle(b)
+	if n, d := b.state().departures(e.ID); n != 1 || d.Reason != lock.Released {
+		t.Errorf("left %d times, with reason %q, want once, %q", n, d.Reason, lock.Released)
+	}
+	for _, end := range t.follow(t.Reopen(t.T)).state().ended {
+		if end.ID != e.ID || end.Reason != lock.Released {
+			t.Errorf("%s is remembered as %q", end.ID, end.Reason)
+		}
+	}
+}
+
+// removeExactly removes one of three entries of a lock, while other locks and
+// tenants have entries of the same name, and forgeries of it that must do nothing.
+func removeExactly(t *trial) {
+	before, e, after := t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.draft("a")), t.enqueue(t.B, t.draft("a"))
+	beside, foreign := t.enqueue(t.A, t.draft("b")), t.enqueue(t.A, draft("other", "a"))
+	for what, forged := range forgeries(e) {
+		t.wantLost("Remove of "+what, t.A.Remove(t.ctx, forged, lock.Released))
+		t.wantLost("Remove of "+what, t.B.Remove(t.ctx, forged, lock.Revoked))
+	}
+	t.wantQueue(t.A, t.ref("a"), before, e, after)
+	t.remove(t.B, e, lock.Released)
+	t.wantQueue(t.A, t.ref("a"), before, after)
+	t.wantQueue(t.A, t.ref("b"), beside)
+	t.wantQueue(t.B, lock.Ref{Tenant: "other", Name: "a"}, foreign)
+}
+
+// removeEarlier enqueues an id again after its entry is gone. Whoever still has
+// the first entry in hand must not touch the second.
+func removeEarlier(t *trial) {
+	draft := t.draft("a")
+	first := t.enqueue(t.A, draft)
+	t.remove(t.A, first, lock.Released)
+	between := t.enqueue(t.B, t.draft("a"))
+	second := t.enqueue(t.B, draft)
+	if second.Number <= between.Number {
+		t.Errorf("the second entry has number %d, want above %d", second.Number, between.Number)
+	}
+	for i := range 2 {
+		t.wantLost("Remove of the first entry", t.client(i).Remove(t.ctx, first, lock.Released))
+		t.wantLost("Refresh of the first entry", t.client(i).Refresh(t.ctx, first))
+	}
+	t.wantQueue(t.A, t.ref("a"), between, second)
+	t.remove(t.A, second, lock.Released)
+}
+
+func removeRace(t *trial) {
+	for range 40 {
+		e := t.enqueue(t.A, t.draft("a"))
+		var removed atomic.Int32
+		together(6, func(i int) {
+			if err := t.client(i).Remove(t.ctx, e, lock.Released); err != nil {
+				t.wantLost("Remove", err)
+				return
+			}
+			removed.Add(1)
+		})
+		if n := removed.Load(); n != 1 {
+			t.Fatalf("%d of 6 removals succeeded, want 1", n)
+		}
+		t.wantQueue(t.B, t.ref("a"))
+	}
+}
+
+// removeRemembered asks a client that opens later for what ended before.
+func removeRemembered(t *trial) {
+	a := t.follow(t.A)
+	start := time.Now()
+	var want []lock.Ended
+	for i, why := range slices.Repeat(reasons(), 3) {
+		e := t.enqueue(t.client(i), t.draft("a"))
+		t.remove(t.client(i/2), e, why)
+		want = append(want, lock.Ended{ID: e.ID, Reason: why})
+	}
+	withdrawn := t.enqueue(t.A, t.draft("a"))
+	t.remove(t.A, withdrawn, lock.Withdrawn)
+	late := t.follow(t.Reopen(t.T)).state().ended
+	for i := range late {
+		if at := late[i].At; at.Before(start.Add(-time.Second)) || at.After(time.Now().Add(time.Second)) {
+			t.Errorf("remembered at %v, removed between %v and now", at, start)
+		}
+		late[i].At = time.Time{}
+	}
+	// Ends within one tick of the store's clock have no order.
+	byID := func(a, b lock.Ended) int { return cmp.Compare(a.ID, b.ID) }
+	slices.SortFunc(late, byID)
+	slices.SortFunc(want, byID)
+	if diff := diff(want, late); diff != "" {
+		t.Errorf("ends (-want +got):\n%s", diff)
+	}
+	t.wantWithdrawn(a, withdrawn.ID)
+}
+
+// wantWithdrawn checks how a feed tells of an entry that was taken back. A store
+// that keeps no record of it knows only that nobody gave a reason.
+func (t *trial) wantWithdrawn(f *feed, id lock.ID) {
+	t.Helper()
+	t.settle(f)
+	n, d := f.state().departures(id)
+	if n != 1 || d.Reason != lock.Withdrawn && d.Reason != lock.Expired {
+		t.Errorf("withdrawn: left %d times, with reason %q, want once, %q or %q", n, d.Reason, lock.Withdrawn, lock.Expired)
+	}
+}

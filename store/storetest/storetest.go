@@ -1,0 +1,114 @@
+// Package storetest is the conformance suite of the stores: what service.Store
+// promises, as tests that every adapter passes. An adapter's own test file opens
+// the store and calls [Run]; it does not repeat the suite.
+//
+// Every case has a store of its own, empty, with two independent clients, as two
+// replicas would have them. A case judges what one client did by what the other
+// one sees. Nothing sleeps: cases poll with a deadline, and those that have to
+// wait for leases overlap.
+//
+// What the suite cannot see: durability over a crash, elections, and faults
+// below TCP. Those need processes to kill and belong to the tests from outside.
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/service"
+)
+
+// Harness is what an adapter's test file brings.
+type Harness struct {
+	// Open gives one case its store. It closes everything by t.Cleanup.
+	Open func(t *testing.T) Store
+
+	// MinTTL is the shortest lease that the store keeps to.
+	MinTTL time.Duration
+
+	// Late is how long after the end of its lease an entry may still be there; 0
+	// is 3 s.
+	Late time.Duration
+
+	// CallLimit is how long a call may take at most when the store does not
+	// answer; 0 is 5 s.
+	CallLimit time.Duration
+
+	// NoCut and NoCompact say why the stores that Open gives have no CutB or no
+	// Compact. The cases that need them do not run then; without a reason they
+	// fail.
+	NoCut, NoCompact string
+}
+
+// Store is an empty store with two clients that share nothing but the store.
+type Store struct {
+	A, B service.Store
+
+	// Reopen returns one more client, as a replica that starts later has.
+	Reopen func(t *testing.T) service.Store
+
+	// CutB cuts client B off from the store until restore is called.
+	CutB func(t *testing.T, how Fault) (restore func())
+
+	// Compact makes the store forget all history that it can do without.
+	Compact func(t *testing.T)
+}
+
+// testCase is one named promise.
+type testCase struct {
+	name  string
+	run   func(*trial)
+	needs need
+}
+
+// need is an ability that not every harness has.
+type need int
+
+const (
+	nothing need = iota
+	cut
+	compact
+)
+
+// Run checks everything that service.Store promises.
+func Run(t *testing.T, h Harness) {
+	if h.Late == 0 {
+		h.Late = 3 * time.Second
+	}
+	if h.CallLimit == 0 {
+		h.CallLimit = 5 * time.Second
+	}
+	for _, c := range cases() {
+		if why := h.absent(c.needs); why != "" {
+			t.Logf("%s does not run: %s", c.name, why)
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(newTrial(t, h, c.needs))
+		})
+	}
+}
+
+func (h Harness) absent(n need) string {
+	switch n {
+	case cut:
+		return h.NoCut
+	case compact:
+		return h.NoCompact
+	}
+	return ""
+}
+
+// cases puts those that wait for leases first, so that the others fill the time.
+func cases() []testCase {
+	var all []testCase
+	for _, topic := range [][]testCase{
+		expiryCases(), refreshCases(), cutCases(),
+		enqueueCases(), orderCases(), fenceCases(), removeCases(), readCases(), feedCases(),
+		setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(),
+	} {
+		all = append(all, topic...)
+	}
+	return all
+}

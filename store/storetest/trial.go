@@ -1,0 +1,192 @@
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// longTTL is a lease that does not end during a case.
+const longTTL = 2 * time.Minute
+
+// pollInterval is how often a case looks again.
+const pollInterval = 10 * time.Millisecond
+
+// trial is one run of one case.
+type trial struct {
+	*testing.T
+	Harness
+	Store
+	ctx    context.Context // of all calls; bounded, so that a hanging store fails
+	tenant string
+}
+
+func newTrial(t *testing.T, h Harness, n need) *trial {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	tr := &trial{T: t, Harness: h, Store: h.Open(t), ctx: ctx, tenant: "acme"}
+	if n == cut && tr.CutB == nil || n == compact && tr.Compact == nil {
+		t.Fatal("the harness lacks what the case needs and does not say why")
+	}
+	return tr
+}
+
+// draft returns a new exclusive entry of the trial's tenant on the locks named.
+func (t *trial) draft(locks ...string) *lock.Entry { return draft(t.tenant, locks...) }
+
+func draft(tenant string, locks ...string) *lock.Entry {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	e := &lock.Entry{
+		ID: lock.ID(rand.Text()), Tenant: tenant, Set: len(locks) > 1, Holder: "worker-1",
+		TTL: longTTL, EnqueuedAt: now, WaitUntil: now.Add(time.Minute),
+	}
+	for _, name := range locks {
+		e.Claims = append(e.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
+	}
+	lock.Canonical(e.Claims)
+	return e
+}
+
+func (t *trial) ref(name string) lock.Ref { return lock.Ref{Tenant: t.tenant, Name: name} }
+
+// enqueue writes a copy of e, so that the case's own cannot be changed by it.
+func (t *trial) enqueue(s service.Store, e *lock.Entry) *lock.Entry {
+	t.Helper()
+	placed, err := s.Enqueue(t.ctx, clone(e))
+	if err != nil {
+		t.Fatalf("Enqueue(%s on %v): %v", e.ID, e.Claims, err)
+	}
+	return placed
+}
+
+func (t *trial) remove(s service.Store, e *lock.Entry, why lock.Reason) {
+	t.Helper()
+	if err := s.Remove(t.ctx, e, why); err != nil {
+		t.Fatalf("Remove(%s, %s): %v", e.ID, why, err)
+	}
+}
+
+func (t *trial) queue(s service.Store, r lock.Ref) []*lock.Entry {
+	t.Helper()
+	entries, _, err := s.Queue(t.ctx, r)
+	if err != nil {
+		t.Fatalf("Queue(%v): %v", r, err)
+	}
+	return entries
+}
+
+// wantQueue compares a queue, as the client sees it now, with the entries.
+func (t *trial) wantQueue(s service.Store, r lock.Ref, want ...*lock.Entry) {
+	t.Helper()
+	if diff := diff(want, t.queue(s, r)); diff != "" {
+		t.Errorf("queue of %v (-want +got):\n%s", r, diff)
+	}
+}
+
+// wantLost checks that a call says that the entry is gone, and only that.
+func (t *trial) wantLost(doing string, err error) {
+	t.Helper()
+	typed := t.typed(doing, err)
+	if typed == nil || typed.Code != lock.Lost || typed.Reason != "" {
+		t.Errorf("%s = %v, want %s without a reason", doing, err, lock.Lost)
+	}
+}
+
+// wantUnavailable checks that a call says that the store could not be asked.
+func (t *trial) wantUnavailable(doing string, err error) *lock.Error {
+	t.Helper()
+	typed := t.typed(doing, err)
+	if typed == nil || typed.Code != lock.StoreUnavailable {
+		t.Errorf("%s = %v, want %s", doing, err, lock.StoreUnavailable)
+		return &lock.Error{}
+	}
+	return typed
+}
+
+// typed checks that an error is of the type that crosses packages.
+func (t *trial) typed(doing string, err error) *lock.Error {
+	t.Helper()
+	var typed *lock.Error
+	if err != nil && !errors.As(err, &typed) {
+		t.Errorf("%s = %T, want *lock.Error", doing, err)
+	}
+	return typed
+}
+
+// eventually polls until done or for at most the time given.
+func (t *trial) eventually(within time.Duration, what string, done func() bool) {
+	t.Helper()
+	if !poll(within, done) {
+		t.Fatalf("not within %v: %s", within, what)
+	}
+}
+
+func poll(within time.Duration, done func() bool) bool {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	end := time.Now().Add(within)
+	for !done() {
+		if time.Now().After(end) {
+			return false
+		}
+		<-tick.C
+	}
+	return true
+}
+
+// until repeats step every interval up to the instant: it keeps something going.
+func until(end time.Time, interval time.Duration, step func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for time.Now().Before(end) {
+		step()
+		<-tick.C
+	}
+}
+
+// together runs work n times at once and waits for all.
+func together(n int, work func(i int)) {
+	var all sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		all.Go(func() {
+			<-start
+			work(i)
+		})
+	}
+	close(start)
+	all.Wait()
+}
+
+// client returns A for even numbers and B for odd ones.
+func (t *trial) client(i int) service.Store {
+	if i%2 == 0 {
+		return t.A
+	}
+	return t.B
+}
+
+func clone(e *lock.Entry) *lock.Entry {
+	c := *e
+	return &c
+}
+
+// diff compares entries or lists of them; an empty map or list is as good as none.
+func diff(want, got any) string { return cmp.Diff(want, got, cmpopts.EquateEmpty()) }
+
+func ids(entries []*lock.Entry) []lock.ID {
+	all := make([]lock.ID, len(entries))
+	for i, e := range entries {
+		all[i] = e.ID
+	}
+	return all
+}

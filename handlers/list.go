@@ -22,6 +22,7 @@ const (
 // lock tells about one lock.
 //
 // @Summary     Look at a lock
+// @ID          getLock
 // @Description Who holds it, who waits in which order, and how it was used. A lock that nobody uses has empty lists.
 // @Tags        look
 // @Produce     json
@@ -52,6 +53,7 @@ func (a *api) lock(c *gin.Context) {
 // list tells about the locks in use.
 //
 // @Summary     List the locks in use
+// @ID          listLocks
 // @Description In byte order of their names, only those that the bearer token may use.
 // @Tags        look
 // @Produce     json

@@ -17,6 +17,7 @@ const maxIdempotencyKey = 200 // characters
 // acquire takes the lock, or a place in its queue.
 //
 // @Summary     Acquire a lock
+// @ID          acquireLock
 // @Description Puts an entry into the lock's queue and waits for the grant, for at most wait_seconds in all and 50 seconds in one request.
 // @Tags        locks
 // @Accept      json
@@ -161,6 +162,7 @@ func location(e *lock.Entry) string { return "/locks/" + e.Name() + "/entries/" 
 // renew starts the lease anew.
 //
 // @Summary     Renew a lease
+// @ID          renewLock
 // @Description Starts the lease anew for its full TTL and proves that the entry is still there. Works on a waiting entry too, and keeps its place.
 // @Tags        locks
 // @Produce     json
@@ -194,6 +196,7 @@ func (a *api) renew(c *gin.Context) {
 // release gives the lock back, or the place in its queue.
 //
 // @Summary     Release a lock
+// @ID          releaseLock
 // @Description Removes the entry, held or waiting. Repeating it answers 410 with the reason released.
 // @Tags        locks
 // @Produce     json
@@ -226,6 +229,7 @@ func (a *api) release(c *gin.Context) {
 // entry tells how an entry stands, or waits for its grant.
 //
 // @Summary     Look at an entry, or go on waiting with it
+// @ID          getEntry
 // @Tags        locks
 // @Produce     json
 // @Security    bearer

@@ -10,6 +10,7 @@ import (
 // replica whose store is away must not be restarted for it.
 //
 // @Summary  Tell whether the process lives
+// @ID       getHealth
 // @Tags     operations
 // @Produce  json
 // @Success  200 {object} Health
@@ -20,6 +21,7 @@ func (a *api) health(c *gin.Context) { respond(c, http.StatusOK, Health{Status: 
 // current, and the replica is not shutting down.
 //
 // @Summary  Tell whether the replica can serve
+// @ID       getReadiness
 // @Tags     operations
 // @Produce  json
 // @Success  200 {object} Health
@@ -36,8 +38,52 @@ func (a *api) ready(c *gin.Context) {
 // openAPI serves the description of this interface.
 //
 // @Summary  Describe this interface
+// @ID       getDescription
 // @Tags     operations
 // @Produce  json
 // @Success  200 {object} object "OpenAPI 3"
 // @Router   /openapi.json [get]
 func (a *api) openAPI(c *gin.Context) { c.Data(http.StatusOK, "application/json", a.OpenAPI) }
+
+// metrics tells how much this replica does.
+//
+// @Summary  Measure the replica
+// @ID       getMetrics
+// @Tags     operations
+// @Produce  text/plain,application/openmetrics-text
+// @Success  200 {string} string "In the Prometheus text format, or in OpenMetrics for those who accept it"
+// @Router   /metrics [get]
+func (a *api) metrics(c *gin.Context) { a.Exposition.ServeHTTP(c.Writer, c.Request) }
+
+// docs leads to the page about this interface.
+//
+// @Summary  Find the page about this interface
+// @ID       findPage
+// @Tags     operations
+// @Produce  html
+// @Success  302 {string} string "To docs/"
+// @Header   302 {string} Location "The page"
+// @Router   /docs [get]
+func (a *api) docs(c *gin.Context) { c.Redirect(http.StatusFound, "docs/") }
+
+// docsPage shows this interface to people.
+//
+// @Summary  Read about this interface
+// @ID       getPage
+// @Tags     operations
+// @Produce  html
+// @Success  200 {string} string "A page that asks no other host for anything"
+// @Router   /docs/ [get]
+func (a *api) docsPage(c *gin.Context) { a.Docs.ServeHTTP(c.Writer, c.Request) }
+
+// docsFile is what the page loads.
+//
+// @Summary  Load a part of the page
+// @ID       getPageFile
+// @Tags     operations
+// @Produce  text/css,text/javascript,image/png
+// @Param    file path string true "Name of the file"
+// @Success  200 {string} string "The file"
+// @Failure  404 {string} string "There is no such file"
+// @Router   /docs/{file} [get]
+func (a *api) docsFile(c *gin.Context) { a.Docs.ServeHTTP(c.Writer, c.Request) }

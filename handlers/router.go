@@ -85,8 +85,9 @@ func (a *api) locks(r *gin.Engine) {
 func (a *api) operations(r *gin.Engine) {
 	r.GET("/healthz", a.health)
 	r.GET("/readyz", a.ready)
-	r.GET("/metrics", gin.WrapH(a.Exposition))
+	r.GET("/metrics", a.metrics)
 	r.GET("/openapi.json", a.openAPI)
-	r.GET("/docs", func(c *gin.Context) { c.Redirect(http.StatusFound, "docs/") })
-	r.GET("/docs/*file", gin.WrapH(a.Docs))
+	r.GET("/docs", a.docs)
+	r.GET("/docs/", a.docsPage)
+	r.GET("/docs/:file", a.docsFile)
 }

@@ -29,10 +29,10 @@ func TestResumeOnAnotherReplica(t *testing.T) {
 // resume queues all clients but the first behind it, one after the other.
 func (s *stand) resume(round, victim int) {
 	s.t.Helper()
-	const ttl = 6 * time.Second
+	const ttl = 4 * time.Second
 	other := 1 - victim
 	lock := fmt.Sprint("resumed:", round)
-	holder, outcome := s.clients[0].Acquire(s.ctx, drive.Request{Lock: lock, TTL: 20 * time.Second, Replica: other})
+	holder, outcome := s.clients[0].Acquire(s.ctx, drive.Request{Lock: lock, TTL: 6 * time.Second, Replica: other})
 	if holder == nil {
 		s.t.Fatalf("%s: acquire is %s", lock, outcome)
 	}
@@ -51,7 +51,7 @@ func (s *stand) resume(round, victim int) {
 	s.must(s.replicas[victim].Kill())
 	// The holder stays for longer than a TTL: the places live on only because
 	// the clients came back.
-	s.keep(s.clients[0], holder, ttl+3*time.Second, other)
+	s.keep(s.clients[0], holder, ttl+2*time.Second, other)
 	after, err := s.store.AwaitQueue(s.ctx, lock, clients)
 	s.must(err)
 	if !slices.Equal(before, after) {

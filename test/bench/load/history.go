@@ -24,11 +24,6 @@ type History []Grant
 // most violations that an error lists
 const mostViolations = 5
 
-// bypassLimit is how often a fair queue can grant one lock to the same other
-// worker while a worker waits: once for a request that was queued before, and
-// once for one that was on its way at the same time.
-const bypassLimit = 2
-
 // ordered returns the grants in the order in which clients got them.
 func (h History) ordered() History {
 	return slices.SortedFunc(slices.Values(h), func(a, b Grant) int { return int(a.Granted - b.Granted) })
@@ -62,21 +57,19 @@ func (h History) CheckFences() error {
 }
 
 // CheckFair says whether the queue was first in, first out as far as clients
-// can see without looking at fences: while one worker waits, no other worker
-// gets the lock more often than a FIFO queue allows.
-func (h History) CheckFair() error {
+// can see without looking at fences: a request is never granted before one that
+// was sent earlier. Requests whose sendings lie at most onTheWay apart may have
+// reached the queue in the other order.
+func (h History) CheckFair(onTheWay time.Duration) error {
 	var errs []error
-	o := h.ordered()
-	for i, g := range o {
-		times := map[int]int{}
-		for j := i - 1; j >= 0 && o[j].Granted > g.Sent; j-- {
-			times[o[j].Worker]++
+	var latest Grant // the one sent last among those granted so far
+	for i, g := range h.ordered() {
+		if i > 0 && latest.Sent > g.Sent+onTheWay {
+			errs = append(errs, fmt.Errorf("worker %d asked at %v and had to wait until %v, worker %d asked at %v and was granted at %v",
+				g.Worker, g.Sent, g.Granted, latest.Worker, latest.Sent, latest.Granted))
 		}
-		for other, n := range times {
-			if n > bypassLimit {
-				errs = append(errs, fmt.Errorf("worker %d waited from %v to %v, worker %d was granted %d times meanwhile",
-					g.Worker, g.Sent, g.Granted, other, n))
-			}
+		if g.Sent > latest.Sent {
+			latest = g
 		}
 	}
 	return few("fairness", errs)

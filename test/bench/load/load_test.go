@@ -120,7 +120,7 @@ func TestClosedHistoryOfAContendedLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := r.History
-	if err := errors.Join(h.CheckExclusion(), h.CheckFences(), h.CheckFair()); err != nil || int64(len(h)) < r.Cycles {
+	if err := errors.Join(h.CheckExclusion(), h.CheckFences()); err != nil || int64(len(h)) < r.Cycles {
 		t.Errorf("%d grants of %d cycles: %v", len(h), r.Cycles, err)
 	}
 }
@@ -159,15 +159,13 @@ func TestOneFailedRequestFailsTheRun(t *testing.T) {
 // though only four requests were under way.
 func TestOpenCountsFromTheIntendedStart(t *testing.T) {
 	l := newLocks()
-	var stalled sync.RWMutex
+	var stall sync.Mutex
 	l.delay = func(grant int64) time.Duration {
+		stall.Lock()
+		defer stall.Unlock()
 		if grant == 100 {
-			stalled.Lock()
-			defer stalled.Unlock()
 			time.Sleep(100 * time.Millisecond)
 		}
-		stalled.RLock()
-		defer stalled.RUnlock()
 		return 0
 	}
 	r, err := load.Open{

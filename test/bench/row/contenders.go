@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/fencepost/fencepost/test/bench/load"
 	"github.com/fencepost/fencepost/test/bench/side"
@@ -21,6 +22,9 @@ const (
 	// queueSeconds is how long they wait for it at most: far above what a fair
 	// queue needs, and below what the server holds a request open.
 	queueSeconds = 45
+	// onTheWay is how long a request may take to the queue, for the check of its
+	// order: a few times what the queue of a contended row takes to go round.
+	onTheWay = 100 * time.Millisecond
 	// namesPerWorker is how many locks a client of an uncontended row goes
 	// through before it comes back to its first one.
 	namesPerWorker = 64
@@ -188,5 +192,5 @@ func checkContended(h load.History, fifo bool) error {
 	if err := h.CheckFences(); err != nil {
 		return err
 	}
-	return h.CheckFair()
+	return h.CheckFair(onTheWay)
 }

@@ -8,7 +8,7 @@ const (
 )
 
 const fifoNote = "The history of every round was checked: no two clients had the lock at once, " +
-	"fences only grew, and no client was overtaken more often than a first-in-first-out queue can show."
+	"fences only grew from grant to grant, and no request was granted before one that was sent 100 ms or more ahead of it."
 
 // throughput is a row that compares cycles per second.
 type throughput struct {

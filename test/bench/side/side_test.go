@@ -1,0 +1,217 @@
+package side_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/test/bench/load"
+	"github.com/fencepost/fencepost/test/bench/side"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+// request is what the stand-in for the API server saw.
+type request struct {
+	Method, Path, Authorization, LockToken, Body string
+}
+
+func standIn(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (*url.URL, *[]request) {
+	var seen []request
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		seen = append(seen, request{r.Method, r.URL.Path, r.Header.Get("Authorization"), r.Header.Get("Lock-Token"), string(body)})
+		answer(w, r)
+	}))
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base, &seen
+}
+
+func TestFencepostWorkerFollowsTheContract(t *testing.T) {
+	grants := 0
+	base, seen := standIn(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		grants++
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"id":"x","token":"token-%d","fence":%d}`, grants, 40+grants)
+	})
+	transport := side.NewTransport(1)
+	defer transport.CloseIdleConnections()
+	f := side.Fencepost{Transport: transport, Bases: []*url.URL{base}, Bearers: []string{"jwt"}, WaitSeconds: 7}
+	w := f.Workers(1)[0]
+	for i := range 2 {
+		fence, err := w.Acquire(t.Context(), "orders:1")
+		if err != nil || fence != int64(41+i) {
+			t.Fatalf("Acquire: fence %d, %v", fence, err)
+		}
+		if err := w.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	post := request{"POST", "/locks/orders:1", "Bearer jwt", "", `{"ttl_seconds":30,"wait_seconds":7}`}
+	want := []request{post, {"DELETE", "/locks/orders:1", "Bearer jwt", "token-1", ""},
+		post, {"DELETE", "/locks/orders:1", "Bearer jwt", "token-2", ""}}
+	if diff := cmp.Diff(want, *seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnswersOtherThanExpectedAreErrors(t *testing.T) {
+	for status, quoted := range map[int]bool{http.StatusAccepted: false, http.StatusLocked: true} {
+		base, _ := standIn(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, `{"token":"the answer"}`)
+		})
+		transport := side.NewTransport(1)
+		f := side.Fencepost{Transport: transport, Bases: []*url.URL{base}, Bearers: []string{"jwt"}}
+		_, err := f.Workers(1)[0].Acquire(t.Context(), "a")
+		transport.CloseIdleConnections()
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprint(status)) {
+			t.Errorf("%d: error %v does not name the status", status, err)
+			continue
+		}
+		if strings.Contains(err.Error(), "the answer") != quoted {
+			t.Errorf("%d: error %v; answers are quoted only when they are errors", status, err)
+		}
+	}
+}
+
+func TestWorkersKeepOneConnectionEach(t *testing.T) {
+	remotes := make(chan string, 100)
+	base, _ := standIn(t, func(w http.ResponseWriter, r *http.Request) {
+		remotes <- r.RemoteAddr
+		w.WriteHeader(http.StatusNoContent)
+	})
+	transport := side.NewTransport(1)
+	defer transport.CloseIdleConnections()
+	w := side.NewEmptyWorkers(transport, base, 1)[0]
+	for range 10 {
+		if _, err := w.Acquire(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(remotes)
+	distinct := map[string]bool{}
+	for r := range remotes {
+		distinct[r] = true
+	}
+	if len(distinct) != 1 {
+		t.Errorf("20 requests over %d connections", len(distinct))
+	}
+}
+
+func TestServeEmptyAnswersACycleAndEndsWithItsInput(t *testing.T) {
+	address, out := io.Pipe()
+	in, stop := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- side.ServeEmpty(out, in) }()
+	line, err := bufio.NewReader(address).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := side.NewTransport(1)
+	w := side.NewEmptyWorkers(transport, &url.URL{Scheme: "http", Host: strings.TrimSpace(line)}, 1)[0]
+	_, acquire := w.Acquire(t.Context(), "a")
+	release := w.Release(t.Context())
+	transport.CloseIdleConnections()
+	if err := errors.Join(acquire, release, stop.Close(), <-ended); err != nil {
+		t.Error(err)
+	}
+}
+
+// The peers are real: each of them takes and gives back locks on one etcd.
+func TestPeersOnEtcd(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	binary, err := rig.BuildEtcd(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	etcd, err := rig.StartEtcd(ctx, rig.EtcdConfig{Dir: dir, Binary: binary})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer etcd.Close()
+	client, err := etcd.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	sessions, err := side.NewSessions(client, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := side.NewTransport(4)
+	defer transport.CloseIdleConnections()
+	base := &url.URL{Scheme: "http", Host: etcd.Endpoints()[0]}
+	for name, workers := range map[string][]load.Worker{
+		"mutex":  sessions.Workers(4),
+		"v3lock": side.NewV3LockWorkers(transport, []*url.URL{base}, 4),
+	} {
+		r, err := load.Closed{Workers: workers, Duration: 300 * time.Millisecond, Record: true,
+			Name: func(int, int) string { return "one" }}.Run(ctx)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err := r.History.CheckExclusion(); err != nil || len(r.History) < 8 {
+			t.Errorf("%s: %d grants, %v", name, len(r.History), err)
+		}
+	}
+	put := side.NewPutWorkers(client, 1)[0]
+	if fence, err := put.Acquire(ctx, "key"); err != nil || fence == 0 {
+		t.Errorf("put: revision %d, %v", fence, err)
+	}
+	if err := sessions.Close(); err != nil {
+		t.Error(err)
+	}
+	checkNothingLeft(t, transport, base)
+}
+
+// checkNothingLeft finds no lease and no lock after all were given back.
+func checkNothingLeft(t *testing.T, transport *http.Transport, base *url.URL) {
+	t.Helper()
+	for path, list := range map[string]string{"/v3/lease/leases": "leases", "/v3/kv/range": "kvs"} {
+		body := `{"key":"b25lLw==","range_end":"b25lMA=="}` // every key below "one/"
+		if list == "leases" {
+			body = "{}"
+		}
+		req, err := http.NewRequest(http.MethodPost, base.String()+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer map[string]any
+		err = json.NewDecoder(resp.Body).Decode(&answer)
+		if err := errors.Join(err, resp.Body.Close()); err != nil || answer["header"] == nil || answer[list] != nil {
+			t.Errorf("%s: %v, error %v; want no %s", path, answer, err, list)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"context"
+	"crypto/elliptic"
 	"io"
 	"log"
 	"net"
@@ -43,6 +44,8 @@ func TestNewRefuses(t *testing.T) {
 		"FileTooLong":    {auth.Config{JWKS: write(t, make([]byte, 2<<20))}, []string{"--jwks", "longer than"}},
 		"NoKeyInSet":     {auth.Config{JWKS: write(t, []byte(`{"keys":[]}`))}, []string{"--jwks", "no usable key"}},
 		"OnlySymmetric":  {auth.Config{JWKS: write(t, []byte(`{"keys":[{"kty":"oct","k":"marker"}]}`))}, []string{"--jwks", "no usable key", "symmetric"}},
+		"KidTooLong":     {auth.Config{JWKS: write(t, keySet(ec(strings.Repeat("k", 257))))}, []string{"--jwks", "no usable key", "kid is longer"}},
+		"OtherCurve":     {auth.Config{JWKS: write(t, keySet(signer{"", "k", newEC(elliptic.P384())}))}, []string{"--jwks", "no usable key", "curve other than P-256"}},
 		"Unreachable":    {auth.Config{JWKS: "http://127.0.0.1:" + closedPort(t) + "/?k=marker"}, []string{"--jwks", "refused"}},
 		"Status":         {auth.Config{JWKS: status.URL + "/?k=marker"}, []string{"--jwks", "status 404"}},
 		"BadCertificate": {auth.Config{JWKS: selfSigned.URL + "/?k=marker"}, []string{"--jwks", "certificate"}},

@@ -12,14 +12,19 @@ const (
 
 var CheckRedirect = checkRedirect
 
-// Cached returns how many tokens are remembered, whether still good or not.
+// Cached returns how many tokens are remembered, whether still good or not, or
+// -1 if the places and the tokens found by digest do not agree.
 func (v *Verifier) Cached() int {
 	n := 0
 	for i := range v.cache.shards {
 		s := &v.cache.shards[i]
 		s.mu.RLock()
 		n += len(s.byDigest)
+		agree := len(s.ring) == len(s.byDigest)
 		s.mu.RUnlock()
+		if !agree {
+			return -1
+		}
 	}
 	return n
 }

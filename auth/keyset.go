@@ -76,7 +76,7 @@ func startKeySet(ctx context.Context, src source, c Config) (*keySet, error) {
 		return nil, err
 	}
 	if len(s.keys) == 0 {
-		return nil, fmt.Errorf("no usable key (RSA of %d bits or more for RS256, P-256 for ES256, Ed25519 for EdDSA) in the set%s",
+		return nil, fmt.Errorf("no usable key (RSA of %d bits or more for RS256, P-256 for ES256, Ed25519 for EdDSA) in the set: %s",
 			minRSABits, firstFew(s.skipped))
 	}
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -154,7 +154,7 @@ func (s *keySet) read(ctx context.Context) error {
 		s.document, s.skipped = document, skipped
 		s.replace(keys)
 		s.log.InfoContext(ctx, "key set changed", slog.Int("keys", len(keys)),
-			slog.Int("skipped", len(skipped)), slog.String("why", firstFew(skipped)))
+			slog.Int("skipped", len(skipped)), slog.String("why_skipped", firstFew(skipped)))
 	}
 	at := s.now()
 	s.readAt.Store(&at)
@@ -183,11 +183,14 @@ func (s *keySet) replace(keys []*key) {
 
 // firstFew renders as many reasons as a person wants to read.
 func firstFew(reasons []error) string {
-	var text strings.Builder
-	for _, reason := range reasons[:min(len(reasons), 3)] {
-		fmt.Fprintf(&text, "; %.200s", reason)
+	if len(reasons) == 0 {
+		return "none left out"
 	}
-	return text.String()
+	var few []string
+	for _, reason := range reasons[:min(len(reasons), 3)] {
+		few = append(few, fmt.Sprintf("%.200s", reason))
+	}
+	return strings.Join(few, "; ")
 }
 
 // find returns the key, or nil. For an unknown one it may wait for one read of

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,6 +106,18 @@ func TestKeyReplacedUnderItsKid(t *testing.T) {
 	reject(t, v, ec("nudge").token(nil), auth.UnknownKey)
 	reject(t, v, old, auth.BadSignature)
 	accept(t, v, after.token(nil))
+}
+
+// TestKidChangesForTheSameKey: the old name has to stop working.
+func TestKidChangesForTheSameKey(t *testing.T) {
+	before := ec("before")
+	after := signer{"ES256", "after", before.private}
+	server := newIssuer(t, keySet(before))
+	v := newVerifier(t, auth.Config{JWKS: server.URL, Refresh: never, Now: newClock().Now})
+	accept(t, v, before.token(nil))
+	server.serve(keySet(after))
+	accept(t, v, after.token(nil))
+	reject(t, v, before.token(nil), auth.UnknownKey)
 }
 
 func TestFloodOfUnknownKids(t *testing.T) {
@@ -201,8 +214,10 @@ func TestCallerGivesUp(t *testing.T) {
 // TestCloseWhileWaiting: Close ends a read that hangs and lets those go who
 // wait for it; afterwards the keys still work and nobody waits.
 func TestCloseWhileWaiting(t *testing.T) {
-	server := newIssuer(t, publicSet())
-	v := newVerifier(t, auth.Config{JWKS: server.URL, Refresh: never, Now: newClock().Now})
+	server, log := newIssuer(t, publicSet()), &journal{}
+	v := newVerifier(t, auth.Config{
+		JWKS: server.URL, Refresh: never, Now: newClock().Now, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
 	started := make(chan struct{})
 	server.answer(func(_ http.ResponseWriter, r *http.Request) {
 		close(started)
@@ -218,6 +233,48 @@ func TestCloseWhileWaiting(t *testing.T) {
 	reject(t, v, ec("another").token(nil), auth.UnknownKey)
 	accept(t, v, rs().token(nil))
 	v.Close()
+	if log.count("cannot be read") != 0 {
+		t.Errorf("closing is logged as a failure:\n%s", log.text.String())
+	}
+}
+
+// TestCloseWaits: what the goroutine is in the middle of is over when Close
+// returns. It is held up in its log.
+func TestCloseWaits(t *testing.T) {
+	server, log := newIssuer(t, publicSet()), &heldLog{entered: make(chan struct{}), proceed: make(chan struct{})}
+	v := newVerifier(t, auth.Config{JWKS: server.URL, Refresh: often, Logger: slog.New(log), Now: newClock().Now})
+	server.serve(keySet(ec("other")))
+	<-log.entered
+	closed := make(chan struct{})
+	go func() {
+		v.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+		t.Error("Close() returned while the key set was being read")
+	case <-time.After(50 * time.Millisecond): // a failure shows at once
+	}
+	close(log.proceed)
+	<-closed
+}
+
+// heldLog holds up everything that is logged after the first record.
+type heldLog struct {
+	records          atomic.Int64
+	entered, proceed chan struct{}
+}
+
+func (l *heldLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l *heldLog) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *heldLog) WithGroup(string) slog.Handler            { return l }
+
+func (l *heldLog) Handle(context.Context, slog.Record) error {
+	if l.records.Add(1) == 2 {
+		close(l.entered)
+		<-l.proceed
+	}
+	return nil
 }
 
 // TestFailedReadKeepsTheKeys also covers what a hostile or broken server does.
@@ -364,6 +421,7 @@ func TestUnusableKeysAreLeftOut(t *testing.T) {
 		"KidNumber":     {signer{"ES256", "1", ecKey()}, change(signer{"ES256", "1", ecKey()}, "kid", 1)},
 		"KidTooLong":    {signer{"ES256", "k", ecKey()}, change(signer{"ES256", "k", ecKey()}, "kid", strings.Repeat("k", 257))},
 		"UnknownType":   {signer{"ES256", "k", ecKey()}, change(signer{"ES256", "k", ecKey()}, "kty", "marker")},
+		"ForAgreement":  {signer{"EdDSA", "k", edKey()}, change(signer{"EdDSA", "k", edKey()}, "crv", "X25519")},
 		"NoObject":      {signer{"ES256", "k", ecKey()}, 7},
 	}
 	good := ec("good")
@@ -375,6 +433,16 @@ func TestUnusableKeysAreLeftOut(t *testing.T) {
 			reject(t, v, c.signer.token(nil), auth.UnknownKey)
 		})
 	}
+}
+
+// TestKidUsedTwice: the first key of an algorithm keeps the kid, so what a set
+// means does not depend on luck. Keys of other algorithms may share it.
+func TestKidUsedTwice(t *testing.T) {
+	first, second, other := ec("same"), ec("same"), signer{"EdDSA", "same", newEd()}
+	v := newVerifier(t, auth.Config{JWKS: write(t, keySet(first, second, other)), Now: newClock().Now})
+	accept(t, v, first.token(nil))
+	accept(t, v, other.token(nil))
+	reject(t, v, second.token(nil), auth.BadSignature)
 }
 
 // TestUsableKeys are forms that issuers really publish.
@@ -429,6 +497,9 @@ func TestKeyWithoutKid(t *testing.T) {
 	v := newVerifier(t, auth.Config{JWKS: write(t, keySet(s)), Now: newClock().Now})
 	accept(t, v, s.sign(map[string]any{"alg": s.alg}, claims(nil)))
 	reject(t, v, signer{"ES256", "named", s.private}.token(nil), auth.UnknownKey)
+
+	v = newVerifier(t, auth.Config{JWKS: write(t, keySet(s, ec("other"))), Now: newClock().Now})
+	reject(t, v, s.sign(map[string]any{"alg": s.alg}, claims(nil)), auth.UnknownKey)
 }
 
 // TestVerifyDuringRotation: 128 clients while the keys change. The key that

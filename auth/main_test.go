@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -181,7 +182,9 @@ func (i *issuer) answer(handler http.HandlerFunc) {
 
 func newVerifier(t testing.TB, c auth.Config) *auth.Verifier {
 	t.Helper()
-	v, err := auth.New(t.Context(), c)
+	ctx, cancel := context.WithCancel(t.Context())
+	v, err := auth.New(ctx, c)
+	cancel() // bounds only the start
 	if err != nil {
 		t.Fatalf("New() = %v", err)
 	}

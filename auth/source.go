@@ -24,8 +24,8 @@ const (
 
 // source is where a key set comes from.
 type source interface {
-	// read returns the document as it is now. Errors carry neither credentials
-	// nor the document.
+	// read returns the document as it is now, within ctx. Errors carry neither
+	// credentials nor the document.
 	read(ctx context.Context) ([]byte, error)
 
 	// every is how often it is read again by default.
@@ -80,7 +80,7 @@ func newURLSource(location string) (*urlSource, error) {
 		DisableKeepAlives:      true, // minutes pass between two reads
 		MaxResponseHeaderBytes: 64 << 10,
 	}
-	client := &http.Client{Transport: transport, Timeout: fetchTimeout, CheckRedirect: checkRedirect}
+	client := &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 	return &urlSource{url: location, client: client}, nil
 }
 

@@ -353,6 +353,17 @@ func TestOneFamilyConfigured(t *testing.T) {
 	}
 }
 
+// TestOnlyOneOriginChecked: the reason names the claim that is checked.
+func TestOnlyOneOriginChecked(t *testing.T) {
+	bare := hs().token(map[string]any{"iss": nil, "aud": nil})
+	audience := newVerifier(t, auth.Config{Secret: secret, Audience: "fencepost", Now: newClock().Now})
+	reject(t, audience, bare, auth.WrongAudience)
+	accept(t, audience, hs().token(map[string]any{"iss": 7}))
+	issuer := newVerifier(t, auth.Config{Secret: secret, Issuer: "https://issuer.example", Now: newClock().Now})
+	reject(t, issuer, bare, auth.WrongIssuer)
+	accept(t, issuer, hs().token(map[string]any{"aud": 7}))
+}
+
 // TestSymmetricKeyInSet: a JWK Set is public, so a symmetric key in it is worth
 // nothing.
 func TestSymmetricKeyInSet(t *testing.T) {

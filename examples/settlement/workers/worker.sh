@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Settles invoices under Fencepost locks. Bash 5 and curl 7.71 or later, on Linux; no jq.
+# Settles invoices under Fencepost locks. Bash 5.1 and curl 7.55 or later, on Linux; no jq.
 #
 # Environment: FENCEPOST_URL, FENCEPOST_TOKEN_FILE, LEDGER_URL, INVOICES (the CSV file),
 # WORKER (its name), TTL_SECONDS (whole), WORK_SECONDS (what one settlement takes) and, for the

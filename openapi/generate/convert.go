@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi2"
+	"github.com/getkin/kin-openapi/openapi2conv"
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// convert turns Swagger 2.0 into OpenAPI 3.0 and adds what the former cannot say.
+func convert(old *openapi2.T) (*openapi3.T, error) {
+	doc, err := openapi2conv.ToV3(old)
+	if err != nil {
+		return nil, fmt.Errorf("convert to OpenAPI 3: %w", err)
+	}
+	doc.Info.Contact = nil                     // swag leaves an empty one
+	doc.Servers = openapi3.Servers{{URL: "/"}} // the host that the document came from
+	doc.Components.SecuritySchemes = securitySchemes()
+	doc.Components.Headers = headers()
+	for name, schema := range doc.Components.Schemas {
+		improveSchema(name, schema.Value)
+	}
+	for _, path := range doc.Paths.Map() {
+		for _, op := range path.Operations() {
+			if err := improveOperation(doc, op); err != nil {
+				return nil, fmt.Errorf("%s: %w", op.OperationID, err)
+			}
+		}
+	}
+	return doc, nil
+}
+
+const securityScheme = "bearer" // as the annotations call it
+
+func securitySchemes() openapi3.SecuritySchemes {
+	scheme := openapi3.NewJWTSecurityScheme()
+	scheme.Description = "A JWT with the claims `sub`, `tenant`, `scope` and `exp`, and optionally `locks`: a list of name patterns that it is limited to."
+	return openapi3.SecuritySchemes{securityScheme: {Value: scheme}}
+}
+
+func improveOperation(doc *openapi3.T, op *openapi3.Operation) error {
+	describeScopes(op)
+	for _, p := range op.Parameters {
+		improveParameter(p.Value)
+	}
+	if op.RequestBody != nil {
+		if err := improveBody(doc, op.RequestBody.Value); err != nil {
+			return err
+		}
+	}
+	return improveResponses(doc, op)
+}
+
+// describeScopes says in words which scopes the annotations ask for: OpenAPI 3.0
+// allows scopes to OAuth alone.
+func describeScopes(op *openapi3.Operation) {
+	if op.Security == nil {
+		return
+	}
+	var scopes []string
+	for _, requirement := range *op.Security {
+		scopes = append(scopes, requirement[securityScheme]...)
+	}
+	op.Security = openapi3.NewSecurityRequirements().With(openapi3.NewSecurityRequirement().Authenticate(securityScheme))
+	if len(scopes) > 0 {
+		slices.Sort(scopes)
+		op.Description = strings.TrimSpace(op.Description + "\n\nNeeds the scope " + alternatives(scopes) + ".")
+	}
+}
+
+// alternatives lists words as code, with an or before the last.
+func alternatives(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return "`" + words[0] + "`"
+	}
+	return "`" + strings.Join(words[:last], "`, `") + "` or `" + words[last] + "`"
+}
+
+// lockName is what a lock may be called; package lock checks it.
+const lockName = `^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$`
+
+// improveParameter adds the patterns, for which swag has no attribute.
+func improveParameter(p *openapi3.Parameter) {
+	improveNumbers(p.Schema.Value)
+	switch p.In + " " + p.Name {
+	case "path name":
+		p.Schema.Value.Pattern = lockName
+		p.Example = "orders:42"
+	case "query prefix":
+		p.Schema.Value.Pattern = `^([A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199})?$`
+	case "header Idempotency-Key":
+		p.Schema.Value.Pattern = `^[ -~]+$`
+	}
+}

@@ -1,0 +1,89 @@
+// Generate writes openapi.json anew from the annotations of package handlers. It
+// is run by go generate in the folder of package openapi.
+//
+// swag turns annotations into Swagger 2.0, kin-openapi turns that into OpenAPI
+// 3.0, and what the older format cannot say is added here, by rules that hold for
+// every operation. A description that is not valid, or that leaves something
+// without a word of explanation, is not written.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+const (
+	folder  = "../handlers" // whose annotations are read
+	general = "doc.go"      // with the annotations about the whole
+	target  = "openapi.json"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	old, err := parse(folder, general)
+	if err != nil {
+		return err
+	}
+	doc, err := convert(old)
+	if err != nil {
+		return err
+	}
+	text, err := format(doc)
+	if err != nil {
+		return err
+	}
+	if err := check(text); err != nil {
+		return err
+	}
+	return replace(target, text)
+}
+
+// format returns the document for people to read: indented, in the order of the
+// names, and with < and > as they are.
+func format(doc *openapi3.T) ([]byte, error) {
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	var plain any
+	if err := json.Unmarshal(text, &plain); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err = e.Encode(plain)
+	return out.Bytes(), err
+}
+
+// replace puts the file in its place at once, because a compiler may be reading
+// it.
+func replace(file string, text []byte) error {
+	next, err := os.CreateTemp(filepath.Dir(file), ".openapi-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(next.Name()) //nolint:errcheck // it is gone if all went well
+	if _, err := next.Write(text); err != nil {
+		return err
+	}
+	if err := next.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := next.Close(); err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), file)
+}

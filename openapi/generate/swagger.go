@@ -1,0 +1,42 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"path/filepath"
+
+	"github.com/getkin/kin-openapi/openapi2"
+	"github.com/swaggo/swag"
+)
+
+// parse reads the annotations of the package in a folder, and those about the
+// whole from one file. A field is required unless its tag has omitempty.
+func parse(folder, general string) (*openapi2.T, error) {
+	p := swag.New(swag.SetDebugger(log.New(io.Discard, "", 0)), swag.SetUseStructName(true))
+	p.RequiredByDefault = true
+	general, err := filepath.Abs(general)
+	if err != nil {
+		return nil, err
+	}
+	within, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, err
+	}
+	if general, err = filepath.Rel(within, general); err != nil {
+		return nil, err
+	}
+	if err := p.ParseAPI(folder, general, 0); err != nil {
+		return nil, fmt.Errorf("read the annotations: %w", err)
+	}
+	text, err := json.Marshal(p.GetSwagger())
+	if err != nil {
+		return nil, err
+	}
+	var doc openapi2.T
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf("read what swag wrote: %w", err)
+	}
+	return &doc, describeTypes(folder, doc.Definitions)
+}

@@ -13,117 +13,154 @@ import (
 type AcquireBody struct {
 	// TTLSeconds is the lease, 30 by default, from the store's minimum (etcd: 2) to
 	// the configured maximum.
-	TTLSeconds *float64 `json:"ttl_seconds" example:"30" default:"30"`
+	TTLSeconds *float64 `json:"ttl_seconds,omitempty" example:"30" default:"30"`
 	// WaitSeconds is how long to stay in the queue at most; 0 is not to queue.
-	WaitSeconds *float64 `json:"wait_seconds" example:"20" default:"0" minimum:"0" maximum:"86400"`
+	WaitSeconds *float64 `json:"wait_seconds,omitempty" example:"20" default:"0" minimum:"0" maximum:"86400"`
 	// Mode of the lock.
-	Mode *string `json:"mode" enums:"exclusive" default:"exclusive"`
+	Mode *string `json:"mode,omitempty" enums:"exclusive" default:"exclusive"`
 	// Holder is which worker this is, for people to see; the bearer token's sub by
 	// default.
-	Holder *string `json:"holder" example:"worker-7" maxLength:"200"`
+	Holder *string `json:"holder,omitempty" example:"worker-7" minLength:"1" maxLength:"200"`
 	// Metadata are up to 16 pairs of strings, 2 KiB in all.
-	Metadata map[string]string `json:"metadata"`
+	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
 }
 
 // Entry is one acquisition, held or waiting.
 type Entry struct {
-	ID    string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	Name  string `json:"name" example:"orders:42"`
+	// ID of the entry, the same for every request with its Idempotency-Key.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// State of the entry.
 	State string `json:"state" enums:"held,waiting"`
-	Mode  string `json:"mode" enums:"exclusive"`
+	// Mode in which the entry shares the lock.
+	Mode string `json:"mode" enums:"exclusive"`
 	// Holder is the worker that asked.
 	Holder string `json:"holder" example:"worker-7"`
 	// Token proves that the entry is yours. Send it as Lock-Token.
 	Token string `json:"token"`
 	// Fence grows from each grant of the lock to the next, for ever; below 2^53. Only
 	// when held.
-	Fence uint64 `json:"fence,omitempty" format:"int64" example:"1042"`
+	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Position in the queue, 1 is next. Only when waiting.
-	Position int `json:"position,omitempty" example:"3"`
+	Position int `json:"position,omitempty" minimum:"1" example:"3"`
 	// WaitedSeconds is how long the grant took. Only when held.
 	WaitedSeconds *seconds `json:"waited_seconds,omitempty" swaggertype:"number" example:"0.25"`
-	TTLSeconds    seconds  `json:"ttl_seconds" swaggertype:"number" example:"30"`
+	// TTLSeconds is how long the lease lasts each time.
+	TTLSeconds seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
 	// ExpiresAt is until when the lease is sure to last unless it is renewed.
-	ExpiresAt  instant           `json:"expires_at" swaggertype:"string" format:"date-time"`
-	EnqueuedAt instant           `json:"enqueued_at" swaggertype:"string" format:"date-time"`
-	Metadata   map[string]string `json:"metadata,omitempty"`
+	ExpiresAt instant `json:"expires_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
+	// EnqueuedAt is when the entry joined the queue.
+	EnqueuedAt instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Metadata as they were sent.
+	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
 }
 
 // Holder is somebody who holds a lock.
 type Holder struct {
-	Holder string  `json:"holder" example:"worker-7"`
-	Since  instant `json:"since" swaggertype:"string" format:"date-time"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-7"`
+	// Since when the lock is held.
+	Since instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// ExpiresAt is when the lease ends unless it is renewed; left out where the
 	// store was not asked.
-	ExpiresAt *instant          `json:"expires_at,omitempty" swaggertype:"string" format:"date-time"`
-	Fence     uint64            `json:"fence" format:"int64" example:"1042"`
-	Mode      string            `json:"mode" enums:"exclusive"`
-	Metadata  map[string]string `json:"metadata,omitempty"`
+	ExpiresAt *instant `json:"expires_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
+	// Fence of the grant.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Mode in which the lock is held.
+	Mode string `json:"mode" enums:"exclusive"`
+	// Metadata as they were sent.
+	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
 }
 
 // Waiter is somebody who waits for a lock.
 type Waiter struct {
-	Position      int               `json:"position" example:"1"`
-	Holder        string            `json:"holder" example:"worker-8"`
-	Mode          string            `json:"mode" enums:"exclusive"`
-	EnqueuedAt    instant           `json:"enqueued_at" swaggertype:"string" format:"date-time"`
-	WaitedSeconds seconds           `json:"waited_seconds" swaggertype:"number" example:"1.5"`
-	Metadata      map[string]string `json:"metadata,omitempty"`
+	// Position in the queue, 1 is next.
+	Position int `json:"position" minimum:"1" example:"1"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-8"`
+	// Mode that is waited for.
+	Mode string `json:"mode" enums:"exclusive"`
+	// EnqueuedAt is when the entry joined the queue.
+	EnqueuedAt instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// WaitedSeconds is how long that was ago.
+	WaitedSeconds seconds `json:"waited_seconds" swaggertype:"number" example:"1.5"`
+	// Metadata as they were sent.
+	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
 }
 
 // Percentiles of the latest samples, in seconds.
 type Percentiles struct {
-	P50 seconds `json:"p50" swaggertype:"number"`
-	P90 seconds `json:"p90" swaggertype:"number"`
-	P99 seconds `json:"p99" swaggertype:"number"`
+	// P50 is what half of them stayed below.
+	P50 seconds `json:"p50" swaggertype:"number" example:"0.2"`
+	// P90 is what nine in ten stayed below.
+	P90 seconds `json:"p90" swaggertype:"number" example:"1.1"`
+	// P99 is what all but one in a hundred stayed below.
+	P99 seconds `json:"p99" swaggertype:"number" example:"4.5"`
 }
 
 // Figures tell how a lock was used, as the answering replica saw it since it
 // started.
 type Figures struct {
-	Acquisitions uint64      `json:"acquisitions" format:"int64"`
-	Expirations  uint64      `json:"expirations" format:"int64"`
-	WaitSeconds  Percentiles `json:"wait_seconds"`
-	HoldSeconds  Percentiles `json:"hold_seconds"`
+	// Acquisitions counts the grants.
+	Acquisitions uint64 `json:"acquisitions" format:"int64" minimum:"0" example:"1042"`
+	// Expirations counts the leases that ended without a release.
+	Expirations uint64 `json:"expirations" format:"int64" minimum:"0" example:"2"`
+	// WaitSeconds is how long the grants took.
+	WaitSeconds Percentiles `json:"wait_seconds"`
+	// HoldSeconds is how long the lock was held.
+	HoldSeconds Percentiles `json:"hold_seconds"`
 	// RecommendedTTLSeconds is twice the hold time that one in a hundred exceeds;
 	// left out before ten acquisitions.
-	RecommendedTTLSeconds *seconds `json:"recommended_ttl_seconds,omitempty" swaggertype:"number"`
+	RecommendedTTLSeconds *seconds `json:"recommended_ttl_seconds,omitempty" swaggertype:"number" example:"9"`
 }
 
 // Lock is one lock with everybody at it.
 type Lock struct {
-	Name    string   `json:"name" example:"orders:42"`
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Holders, the longest holding first, at most 100 of them.
 	Holders []Holder `json:"holders"`
 	// Waiters in order, at most 1000 of them.
 	Waiters []Waiter `json:"waiters"`
 	// Waiting is how many wait in all.
-	Waiting int `json:"waiting"`
+	Waiting int `json:"waiting" minimum:"0" example:"3"`
 	// Fence is the newest that was handed out, as far as this replica knows.
-	Fence    uint64  `json:"fence,omitempty" format:"int64"`
-	Figures  Figures `json:"figures"`
-	Revision uint64  `json:"revision" format:"int64"`
+	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Figures of this replica.
+	Figures Figures `json:"figures"`
+	// Revision up to which the answer is complete.
+	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`
 }
 
 // LockSummary is a lock in a list.
 type LockSummary struct {
-	Name    string   `json:"name" example:"orders:42"`
-	State   string   `json:"state" enums:"held,contended"`
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// State is contended if somebody waits for the lock.
+	State string `json:"state" enums:"held,contended"`
+	// Holders, the longest holding first, at most 100 of them.
 	Holders []Holder `json:"holders"`
-	Waiting int      `json:"waiting"`
-	Fence   uint64   `json:"fence,omitempty" format:"int64"`
+	// Waiting is how many wait.
+	Waiting int `json:"waiting" minimum:"0" example:"3"`
+	// Fence is the newest that was handed out, as far as this replica knows.
+	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 }
 
 // LockPage is a page of locks in byte order of their names.
 type LockPage struct {
+	// Locks of the page.
 	Locks []LockSummary `json:"locks"`
 	// NextCursor asks for the next page; left out on the last one.
-	NextCursor string `json:"next_cursor,omitempty"`
-	Revision   uint64 `json:"revision" format:"int64"`
+	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6b3JkZXJzOjQy"`
+	// Revision up to which the answer is complete.
+	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`
 }
 
 // Health tells how the process is.
 type Health struct {
-	Status string `json:"status" example:"ok"`
+	// Status in a word.
+	Status string `json:"status" enums:"ok,ready"`
 }
 
 // instant is written in RFC 3339, UTC, with milliseconds.

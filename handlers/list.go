@@ -26,7 +26,7 @@ const (
 // @Description Who holds it, who waits in which order, and how it was used. A lock that nobody uses has empty lists.
 // @Tags        look
 // @Produce     json
-// @Security    bearer
+// @Security    bearer[locks:read]
 // @Param       name       path  string true  "Lock name"
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
 // @Success     200 {object} Lock
@@ -57,7 +57,7 @@ func (a *api) lock(c *gin.Context) {
 // @Description In byte order of their names, only those that the bearer token may use.
 // @Tags        look
 // @Produce     json
-// @Security    bearer
+// @Security    bearer[locks:read]
 // @Param       prefix     query string false "Only names that begin with it"
 // @Param       state      query string false "Only locks that are held, or that others wait for" Enums(held, contended)
 // @Param       limit      query int    false "Locks on a page" minimum(1) maximum(1000) default(100)

@@ -18,27 +18,27 @@ const maxIdempotencyKey = 200 // characters
 //
 // @Summary     Acquire a lock
 // @ID          acquireLock
-// @Description Puts an entry into the lock's queue and waits for the grant, for at most wait_seconds in all and 50 seconds in one request.
+// @Description Puts an entry into the lock's queue and waits for the grant, for at most wait_seconds in all and 50 seconds in one request. An Idempotency-Key whose entry has ended answers 410 for ten minutes.
 // @Tags        locks
 // @Accept      json
 // @Produce     json
-// @Security    bearer
+// @Security    bearer[locks:write]
 // @Param       name             path   string      true  "Lock name"
-// @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; 1 to 200 printable characters"
+// @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
 // @Param       body             body   AcquireBody false "How to acquire"
 // @Success     201 {object} Entry "The lock is held"
 // @Success     202 {object} Entry "The entry still waits; go on at Location, or repeat the request with its Idempotency-Key"
-// @Header      202 {string} Location "Where to go on waiting"
 // @Failure     400 {object} Problem "invalid_request, invalid_name"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden"
 // @Failure     409 {object} Problem "idempotency_mismatch"
-// @Failure     410 {object} Problem "lock_lost: the entry of this Idempotency-Key has ended"
+// @Failure     410 {object} Problem "lock_lost"
 // @Failure     413 {object} Problem "body_too_large"
 // @Failure     415 {object} Problem "unsupported_media_type"
 // @Failure     423 {object} Problem "lock_held, wait_timeout"
 // @Failure     500 {object} Problem "internal"
 // @Failure     503 {object} Problem "store_unavailable, draining"
+// @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name} [post]
 func (a *api) acquire(c *gin.Context) {
 	req, err := a.acquireRequest(c)
@@ -166,7 +166,7 @@ func location(e *lock.Entry) string { return "/locks/" + e.Name() + "/entries/" 
 // @Description Starts the lease anew for its full TTL and proves that the entry is still there. Works on a waiting entry too, and keeps its place.
 // @Tags        locks
 // @Produce     json
-// @Security    bearer
+// @Security    bearer[locks:write]
 // @Param       name       path   string true "Lock name"
 // @Param       Lock-Token header string true "The entry's token"
 // @Success     200 {object} Entry "The entry with its new expires_at"
@@ -200,7 +200,7 @@ func (a *api) renew(c *gin.Context) {
 // @Description Removes the entry, held or waiting. Repeating it answers 410 with the reason released.
 // @Tags        locks
 // @Produce     json
-// @Security    bearer
+// @Security    bearer[locks:write]
 // @Param       name       path   string true "Lock name"
 // @Param       Lock-Token header string true "The entry's token"
 // @Success     204 "Released"
@@ -232,14 +232,14 @@ func (a *api) release(c *gin.Context) {
 // @ID          getEntry
 // @Tags        locks
 // @Produce     json
-// @Security    bearer
+// @Security    bearer[locks:read]
+// @Security    bearer[locks:write]
 // @Param       name         path   string true  "Lock name"
 // @Param       id           path   string true  "Entry id"
 // @Param       Lock-Token   header string true  "The entry's token"
-// @Param       wait_seconds query  number false "How long to wait for the grant, 0 to 50" minimum(0) maximum(50)
+// @Param       wait_seconds query  number false "How long to wait for the grant; one request waits for at most 50" minimum(0) maximum(86400)
 // @Success     200 {object} Entry "The entry holds, or waits and was not to be waited for"
 // @Success     202 {object} Entry "The entry still waits after wait_seconds"
-// @Header      202 {string} Location "Where to go on waiting"
 // @Failure     400 {object} Problem "invalid_request, invalid_name"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden, token_mismatch"
@@ -249,6 +249,7 @@ func (a *api) release(c *gin.Context) {
 // @Failure     423 {object} Problem "wait_timeout"
 // @Failure     500 {object} Problem "internal"
 // @Failure     503 {object} Problem "store_unavailable, draining"
+// @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name}/entries/{id} [get]
 func (a *api) entry(c *gin.Context) {
 	req, err := tokenRequest(c)

@@ -74,11 +74,17 @@ func kindOf(code lock.Code) kind {
 
 // Problem is an error as a client sees it (RFC 9457).
 type Problem struct {
-	Type      string `json:"type" example:"urn:fencepost:problem:lock_held"`
-	Title     string `json:"title" example:"The lock is held"`
-	Status    int    `json:"status" example:"423"`
-	Detail    string `json:"detail,omitempty" example:"the lock is held"`
-	Code      string `json:"code" example:"lock_held"`
+	// Type is the code as a URI.
+	Type string `json:"type" format:"uri" example:"urn:fencepost:problem:lock_held"`
+	// Title says what the code means, always in the same words.
+	Title string `json:"title" example:"The lock is held"`
+	// Status of the response.
+	Status int `json:"status" minimum:"400" maximum:"599" example:"423"`
+	// Detail says what is wrong with this request, for a person.
+	Detail string `json:"detail,omitempty" example:"the lock is held"`
+	// Code says what went wrong, for a program.
+	Code string `json:"code" example:"lock_held"`
+	// RequestID finds the request in the server's log.
 	RequestID string `json:"request_id" example:"4f1a7c0b9d2e83a6"`
 
 	// Field of the request that is at fault. With invalid_request.
@@ -92,7 +98,7 @@ type Problem struct {
 	// Holders of the lock. With lock_held and wait_timeout.
 	Holders []Holder `json:"holders,omitempty"`
 	// Waiters tells how many wait for the lock. With lock_held and wait_timeout.
-	Waiters *int `json:"waiters,omitempty"`
+	Waiters *int `json:"waiters,omitempty" minimum:"0" example:"3"`
 
 	// Entry that still stands in the queue and can be gone on with at Location.
 	// With store_unavailable and draining.

@@ -26,18 +26,6 @@ type Claims struct {
 	Issuer, Audience string
 }
 
-// ParseScopes reads a space-separated list for [Claims]. Unlike Verify it
-// refuses a scope that Fencepost does not know.
-func ParseScopes(list string) ([]Scope, error) {
-	for word := range strings.FieldsSeq(list) {
-		if !known(Scope(word)) {
-			return nil, fmt.Errorf("scope %.50q is unknown: there are %s, %s, %s and %s",
-				word, LocksRead, LocksWrite, WebhooksWrite, Admin)
-		}
-	}
-	return parseScopes(strings.Join(strings.Fields(list), " ")), nil
-}
-
 // Sign returns an HS256 token that is valid from now for ttl, at least a
 // second. It refuses claims that Verify would refuse.
 func Sign(secret []byte, c Claims, now time.Time, ttl time.Duration) (string, error) {
@@ -92,7 +80,8 @@ func (c Claims) check() error {
 	}
 	for _, s := range c.Scopes {
 		if !known(s) {
-			return fmt.Errorf("scope %.50q is unknown", string(s))
+			return fmt.Errorf("scope %.50q is unknown: there are %s, %s, %s and %s",
+				string(s), LocksRead, LocksWrite, WebhooksWrite, Admin)
 		}
 	}
 	if len(c.Locks) > maxPatterns {

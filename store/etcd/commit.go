@@ -59,6 +59,9 @@ type committer struct {
 
 // do commits w and waits for what became of it.
 func (c *committer) do(ctx context.Context, w *write) outcome {
+	if ctx.Err() != nil {
+		return outcome{err: errWithdrawn}
+	}
 	w.done = make(chan outcome, 1)
 	c.enqueue(w)
 	select {

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -146,7 +147,7 @@ func (s *Store) list(ctx context.Context, f lock.Follower) (int64, error) {
 				ended = append(ended, lock.Ended{ID: e.ID, Reason: e.Reason, At: time.UnixMilli(e.At)})
 			}
 		case strings.HasPrefix(rest, entriesDir):
-			if e := s.entryOf(kv); e != nil {
+			if e := s.entryOf(kv); e != nil && bytes.Equal(kv.Key, s.primaryKey(e)) {
 				entries = append(entries, e)
 			}
 		}
@@ -224,16 +225,19 @@ func (s *Store) hand(f lock.Follower, m watchMessage) error {
 func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
 	changes := make([]lock.Change, 0, len(events))
 	var reasons map[lock.ID]lock.Reason
+	left := map[lock.ID]int64{} // the keys of a set go at one revision and count as one
 	for _, ev := range events {
 		rest := string(ev.Kv.Key[len(s.prefix):])
 		put := ev.Type == mvccpb.Event_PUT
 		switch {
 		case strings.HasPrefix(rest, entriesDir) && put:
-			if e := s.entryOf(ev.Kv); e != nil {
+			if e := s.entryOf(ev.Kv); e != nil && bytes.Equal(ev.Kv.Key, s.primaryKey(e)) {
 				changes = append(changes, lock.Change{Joined: e})
 			}
 		case strings.HasPrefix(rest, entriesDir):
-			if _, _, id, ok := s.splitKey(ev.Kv.Key); ok {
+			_, _, id, ok := s.splitKey(ev.Kv.Key)
+			if ok && left[id] != ev.Kv.ModRevision {
+				left[id] = ev.Kv.ModRevision
 				changes = append(changes, lock.Change{Left: id, Reason: lock.Expired})
 			}
 		case strings.HasPrefix(rest, endedDir) && put:

@@ -15,6 +15,9 @@ const (
 	// yet revoked holds up all behind it.
 	renewStreams = 4
 
+	// renewBacklog is how many renewals may wait to be sent over one stream.
+	renewBacklog = 8192
+
 	// renewStall is how long an answer may take before the stream is replaced.
 	renewStall = time.Second
 )
@@ -74,17 +77,6 @@ type renewStream struct {
 	readers sync.WaitGroup
 }
 
-// renewSession is the life of one stream, with the calls that wait for answers.
-type renewSession struct {
-	stream keepAliveStream
-	cancel context.CancelFunc
-	send   sync.Mutex
-
-	mu      sync.Mutex
-	waiting map[int64][]chan error
-	broken  error
-}
-
 func (s *renewStream) renew(ctx context.Context, id int64) error {
 	session, err := s.session()
 	if err != nil {
@@ -92,7 +84,6 @@ func (s *renewStream) renew(ctx context.Context, id int64) error {
 	}
 	answer, err := session.ask(id)
 	if err != nil {
-		session.fail(err)
 		return err
 	}
 	stall := time.NewTimer(renewStall)
@@ -121,40 +112,63 @@ func (s *renewStream) session() (*renewSession, error) {
 		return nil, s.ctx.Err()
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
-	stream, err := s.open(ctx)
-	if err != nil {
-		cancel()
-		return nil, err
+	session := &renewSession{
+		ctx: ctx, cancel: cancel,
+		requests: make(chan int64, renewBacklog), waiting: map[int64][]chan error{},
 	}
-	session := &renewSession{stream: stream, cancel: cancel, waiting: map[int64][]chan error{}}
 	s.current = session
-	s.readers.Go(session.read)
+	s.readers.Go(func() { session.run(s.open) })
 	return session, nil
 }
 
-// ask sends a renewal. A renewal of the same lease that is already on its way
-// began before this call and does not count for it.
-func (s *renewSession) ask(id int64) (<-chan error, error) {
-	answer := make(chan error, 1)
-	s.send.Lock()
-	defer s.send.Unlock()
-	s.mu.Lock()
-	if s.broken != nil {
-		s.mu.Unlock()
-		return nil, s.broken
-	}
-	s.waiting[id] = append(s.waiting[id], answer)
-	s.mu.Unlock()
-	return answer, s.stream.Send(&pb.LeaseKeepAliveRequest{ID: id})
+// renewSession is the life of one stream, with the calls that wait for answers.
+type renewSession struct {
+	ctx      context.Context
+	cancel   context.CancelFunc
+	requests chan int64
+
+	mu      sync.Mutex
+	waiting map[int64][]chan error
+	broken  error
 }
 
-// read hands out answers until the stream ends.
-func (s *renewSession) read() {
+// ask queues a renewal. One of the same lease that is already on its way began
+// before this call and does not count for it.
+func (s *renewSession) ask(id int64) (<-chan error, error) {
+	answer := make(chan error, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken != nil {
+		return nil, s.broken
+	}
+	select {
+	case s.requests <- id:
+		s.waiting[id] = append(s.waiting[id], answer)
+		return answer, nil
+	default:
+		return nil, errBacklog
+	}
+}
+
+var errBacklog = errors.New("too many renewals are waiting to be sent")
+
+// run opens the stream, which can take for as long as no member answers, and
+// hands out answers until it ends. Callers do not wait for run but for their own
+// answers, and end the session when one does not come.
+func (s *renewSession) run(open openStream) {
 	defer s.cancel()
+	stream, err := open(s.ctx)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	var writer sync.WaitGroup
+	writer.Go(func() { s.write(stream) })
 	for {
-		resp, err := s.stream.Recv()
+		resp, err := stream.Recv()
 		if err != nil {
 			s.fail(err)
+			writer.Wait()
 			return
 		}
 		var result error
@@ -162,6 +176,20 @@ func (s *renewSession) read() {
 			result = errLeaseGone
 		}
 		s.answer(resp.ID, result)
+	}
+}
+
+func (s *renewSession) write(stream keepAliveStream) {
+	for {
+		select {
+		case id := <-s.requests:
+			if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: id}); err != nil {
+				s.fail(err)
+				return
+			}
+		case <-s.ctx.Done():
+			return
+		}
 	}
 }
 

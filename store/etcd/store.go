@@ -206,29 +206,43 @@ func (s *Store) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
 func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	var attempts [][]byte // keys that exist if an attempt of unknown outcome was applied
+	var unknown attempts
 	for {
 		out := s.commits.do(ctx, s.deleteWrite(e, why))
-		if out.applied {
+		switch {
+		case out.applied:
 			s.leases.give(e.Tenant, e.TTL, e.Handle)
 			return nil
+		case out.err == nil:
+			return s.removedBefore(ctx, unknown)
+		case refused(out.err):
+			return unavailable(out.err, "remove", unknown.any)
+		case !errors.Is(out.err, errWithdrawn):
+			unknown.add(out.endKey)
 		}
-		if out.err == nil {
-			return s.removedBefore(ctx, why, attempts)
-		}
-		if out.endKey != nil {
-			attempts = append(attempts, out.endKey)
-		}
-		if refused(out.err) || pause(ctx, 20*time.Millisecond) != nil {
-			return unavailable(out.err, "remove", true)
+		if pause(ctx, 20*time.Millisecond) != nil {
+			return unavailable(out.err, "remove", unknown.any)
 		}
 	}
 }
 
+// attempts are removals of unknown outcome.
+type attempts struct {
+	any     bool
+	endKeys [][]byte // each is there if its attempt was applied
+}
+
+func (a *attempts) add(endKey []byte) {
+	a.any = true
+	if endKey != nil {
+		a.endKeys = append(a.endKeys, endKey)
+	}
+}
+
 // removedBefore tells an entry that one of our own attempts removed from one
-// that was gone.
-func (s *Store) removedBefore(ctx context.Context, why lock.Reason, attempts [][]byte) error {
-	for _, key := range attempts {
+// that was gone. An attempt that leaves no record is believed to have done it.
+func (s *Store) removedBefore(ctx context.Context, unknown attempts) error {
+	for _, key := range unknown.endKeys {
 		resp, err := s.read(ctx, "confirm removal", &pb.RangeRequest{Key: key, CountOnly: true})
 		if err != nil {
 			return unavailable(err, "confirm removal", true)
@@ -237,10 +251,10 @@ func (s *Store) removedBefore(ctx context.Context, why lock.Reason, attempts [][
 			return nil
 		}
 	}
-	if why == lock.Withdrawn {
+	if unknown.any && len(unknown.endKeys) == 0 {
 		return nil
 	}
-	return &lock.Error{Code: lock.Lost, Detail: "the entry is not in the queue"}
+	return errLost("the entry is not in the queue")
 }
 
 // Refresh implements service.Store.
@@ -251,37 +265,48 @@ func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
 	err := s.conn.renewer.renew(ctx, e.Handle)
 	s.observe.Operation("renew", time.Since(start), err)
 	if isLeaseNotFound(err) {
-		return &lock.Error{Code: lock.Lost, Detail: "the lease has ended"}
+		return errLost("the lease has ended")
 	}
 	if err != nil {
 		return unavailable(err, "renew", false)
 	}
 	s.leases.refreshed(e.Handle, start)
 	// A lease that answers is no proof that its keys are there (etcd #14758).
-	resp, err := s.read(ctx, "check", &pb.RangeRequest{Key: s.primaryKey(e), KeysOnly: true})
-	if err != nil {
-		return unavailable(err, "check entry", false)
-	}
-	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != s.revision(e.Number) {
-		return &lock.Error{Code: lock.Lost, Detail: "the entry is not in the queue"}
-	}
-	return nil
+	return s.prove(ctx, e)
 }
 
 // Remaining implements service.Store. The leader answers from memory, and counts
-// in whole seconds.
+// in whole seconds. The lease may be in use for another entry already, so the
+// entry is read too.
 func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	resp, err := s.conn.leases.LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{ID: e.Handle})
 	switch {
 	case isLeaseNotFound(err) || err == nil && resp.TTL < 0:
-		return 0, &lock.Error{Code: lock.Lost, Detail: "the lease has ended"}
+		return 0, errLost("the lease has ended")
 	case err != nil:
 		return 0, unavailable(err, "ask for the lease", false)
 	}
+	if err := s.prove(ctx, e); err != nil {
+		return 0, err
+	}
 	return max(0, min(time.Duration(resp.TTL)*time.Second, e.TTL)), nil
 }
+
+// prove reads whether exactly the entry e is there.
+func (s *Store) prove(ctx context.Context, e *lock.Entry) error {
+	resp, err := s.read(ctx, "check", &pb.RangeRequest{Key: s.primaryKey(e), KeysOnly: true})
+	if err != nil {
+		return unavailable(err, "check entry", false)
+	}
+	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != s.revision(e.Number) {
+		return errLost("the entry is not in the queue")
+	}
+	return nil
+}
+
+func errLost(detail string) *lock.Error { return &lock.Error{Code: lock.Lost, Detail: detail} }
 
 // Newest implements service.Store.
 func (s *Store) Newest(ctx context.Context) (uint64, error) {
@@ -316,6 +341,9 @@ func (s *Store) read(ctx context.Context, name string, r *pb.RangeRequest) (*pb.
 }
 
 func (s *Store) tryRead(ctx context.Context, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // the embedded member would not notice
+	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	start := time.Now()

@@ -1,0 +1,173 @@
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store/etcd"
+	"github.com/fencepost/fencepost/store/storetest"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+var _ service.Store = (*etcd.Store)(nil)
+
+// TestConformanceEmbedded runs the suite on a member inside the process. The
+// clients of a case are two stores on it, as the process is the only client.
+func TestConformanceEmbedded(t *testing.T) {
+	conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closing(t, "the embedded member", conn.Close) })
+	var cases atomic.Int32
+	storetest.Run(t, storetest.Harness{
+		MinTTL:    etcd.MinTTL,
+		NoCut:     "it is in the process and cannot be cut off",
+		NoCompact: "it compacts itself and takes no orders",
+		Open: func(t *testing.T) storetest.Store {
+			prefix := fmt.Sprintf("/case-%d/", cases.Add(1))
+			reopen := func(t *testing.T) service.Store { return open(t, conn, prefix) }
+			return storetest.Store{A: reopen(t), B: reopen(t), Reopen: reopen}
+		},
+	})
+}
+
+// TestConformanceCluster runs the suite on three members that are processes. The
+// second client of each case reaches them through proxies of its own.
+func TestConformanceCluster(t *testing.T) {
+	cluster := startCluster(t)
+	var cases atomic.Int32
+	storetest.Run(t, storetest.Harness{
+		MinTTL: etcd.MinTTL,
+		Open: func(t *testing.T) storetest.Store {
+			prefix := fmt.Sprintf("/case-%d/", cases.Add(1))
+			proxies := startProxies(t, cluster)
+			reopen := func(t *testing.T) service.Store { return dial(t, cluster.Endpoints(), prefix) }
+			return storetest.Store{
+				A: reopen(t), B: dial(t, proxies.addresses(), prefix), Reopen: reopen,
+				CutB:    func(_ *testing.T, how storetest.Fault) func() { return proxies.cut(how) },
+				Compact: func(t *testing.T) { compact(t, cluster) },
+			}
+		},
+	})
+}
+
+func startCluster(t *testing.T) *rig.Etcd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	binary, err := rig.BuildEtcd(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := rig.StartEtcd(ctx, rig.EtcdConfig{Members: 3, Dir: dir, Binary: binary})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closing(t, "the cluster", cluster.Close) })
+	return cluster
+}
+
+func open(t *testing.T, conn *etcd.Conn, prefix string) *etcd.Store {
+	t.Helper()
+	s, err := etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closing(t, "a store", s.Close) })
+	return s
+}
+
+func dial(t *testing.T, endpoints []string, prefix string) *etcd.Store {
+	t.Helper()
+	conn, err := etcd.Dial(etcd.RemoteConfig{Endpoints: endpoints})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closing(t, "a connection", conn.Close) })
+	return open(t, conn, prefix)
+}
+
+// closing checks that what a test opened ends without an error, and soon.
+func closing(t *testing.T, what string, end func() error) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- end() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("close %s: %v", what, err)
+		}
+	case <-time.After(15 * time.Second):
+		t.Errorf("close %s: it has not ended after 15 s", what)
+	}
+}
+
+func compact(t *testing.T, cluster *rig.Etcd) {
+	t.Helper()
+	client, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	newest, err := client.Get(t.Context(), "nothing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Another case may have been faster.
+	if _, err := client.Compact(t.Context(), newest.Header.Revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		t.Fatal(err)
+	}
+}
+
+// proxies stand before the members of a cluster.
+type proxies []*rig.Proxy
+
+func startProxies(t *testing.T, cluster *rig.Etcd) proxies {
+	t.Helper()
+	var all proxies
+	for _, endpoint := range cluster.Endpoints() {
+		p, err := rig.StartProxy(endpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { closing(t, "a proxy", p.Close) })
+		all = append(all, p)
+	}
+	return all
+}
+
+func (p proxies) addresses() []string {
+	var all []string
+	for _, proxy := range p {
+		all = append(all, proxy.Address())
+	}
+	return all
+}
+
+func (p proxies) cut(how storetest.Fault) (restore func()) {
+	for _, proxy := range p {
+		switch how {
+		case storetest.Silent:
+			proxy.Blackhole(rig.Both)
+		case storetest.Deaf:
+			proxy.Blackhole(rig.ToClient)
+		case storetest.Broken:
+			proxy.Blackhole(rig.Both)
+			proxy.CutAll()
+		}
+	}
+	return func() {
+		for _, proxy := range p {
+			proxy.Blackhole(0)
+		}
+	}
+}

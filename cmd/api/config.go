@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/fencepost/fencepost/service"
+)
+
+const (
+	envPrefix = "FENCEPOST_"
+
+	// envSecret may hold the HS256 secret itself. It has no flag: command lines
+	// are visible to other users.
+	envSecret = "FENCEPOST_JWT_SECRET"
+
+	minSecret = 32 // bytes
+
+	storeEmbedded = "embedded"
+)
+
+// lookup finds an environment variable.
+type lookup func(string) (string, bool)
+
+// config is everything that can be set, checked.
+type config struct {
+	dev     bool
+	listen  string
+	store   string
+	dataDir string
+	quotaMB int64
+
+	storeCA, storeCert, storeKey    string
+	storeTLS                        bool
+	storeUsername, storePasswordSrc string
+
+	secretFile, jwks, issuer, audience string
+	tokenKeyFile                       string
+	fenceFloor                         uint64
+
+	maxTTL, maxHold, drain seconds
+	logFormat, logLevel    string
+	debugListen            string
+
+	// What the above comes to.
+	secret    []byte
+	tokenKey  []byte
+	endpoints []string // of an etcd cluster; nil for the embedded store
+	storePass string
+	tls       *tls.Config
+	level     slog.Level
+}
+
+// seconds is a duration flag in seconds.
+type seconds time.Duration
+
+func (s *seconds) String() string { return fmt.Sprintf("%g", time.Duration(*s).Seconds()) }
+
+func (s *seconds) Set(text string) error {
+	var v float64
+	if _, err := fmt.Sscanf(text+"\n", "%g\n", &v); err != nil || v <= 0 || v > 1e7 {
+		return errors.New("must be a positive number of seconds")
+	}
+	*s = seconds(v * float64(time.Second))
+	return nil
+}
+
+// parseConfig reads flags, and environment variables for flags that are not
+// given, and checks what they say together.
+func parseConfig(args []string, env lookup, stderr io.Writer) (*config, error) {
+	c := &config{maxTTL: seconds(time.Hour), maxHold: seconds(50 * time.Second), drain: seconds(10 * time.Second)}
+	f := c.flags(stderr)
+	set, err := parse(f, args, env)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.resolveStore(set); err != nil {
+		return nil, err
+	}
+	if err := c.resolveKeys(env); err != nil {
+		return nil, err
+	}
+	return c, c.resolveRest()
+}
+
+func (c *config) flags(stderr io.Writer) *flag.FlagSet {
+	f := newFlags("api", stderr)
+	f.BoolVar(&c.dev, "dev", false, "development: make an HS256 secret in the data folder and print a ready bearer token")
+	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 takes a free one")
+	f.StringVar(&c.store, "store", storeEmbedded, "embedded, or etcd://host:port,host:port")
+	f.StringVar(&c.dataDir, "data-dir", "./data", "`folder` of the embedded store")
+	f.Int64Var(&c.quotaMB, "data-quota-mb", 4096, "size that the embedded store may grow to, in MiB")
+	f.BoolVar(&c.storeTLS, "store-tls", false, "use TLS to the store, with the system's authorities unless --store-ca is set")
+	f.StringVar(&c.storeCA, "store-ca", "", "`file` with the authorities that may sign the store's certificate")
+	f.StringVar(&c.storeCert, "store-cert", "", "`file` with the certificate to show to the store")
+	f.StringVar(&c.storeKey, "store-key", "", "`file` with that certificate's key")
+	f.StringVar(&c.storeUsername, "store-username", "", "`user` of the store")
+	f.StringVar(&c.storePasswordSrc, "store-password-file", "", "`file` with the user's password")
+	f.StringVar(&c.secretFile, "jwt-secret-file", "", "`file` with the HS256 secret for bearer tokens, at least 32 bytes")
+	f.StringVar(&c.jwks, "jwks", "", "`URL or file` with the JWK Set for bearer tokens (RS256, ES256, EdDSA)")
+	f.StringVar(&c.issuer, "jwt-issuer", "", "issuer that bearer tokens must have")
+	f.StringVar(&c.audience, "jwt-audience", "", "audience that bearer tokens must have")
+	f.StringVar(&c.tokenKeyFile, "token-key-file", "", "`file` with the key behind lock tokens, at least 32 bytes, the same on all replicas; by default the store keeps one")
+	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup")
+	f.Var(&c.maxTTL, "max-ttl-seconds", "longest lease")
+	f.Var(&c.maxHold, "max-hold-seconds", "for how long one request is held open at most")
+	f.Var(&c.drain, "drain-seconds", "for how long requests may take to end after SIGTERM")
+	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
+	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&c.debugListen, "debug-listen", "", "`address` to serve Go's profiler on, under /debug/pprof/; empty is off")
+	return f
+}
+
+func newFlags(name string, stderr io.Writer) *flag.FlagSet {
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {
+		fmt.Fprintf(stderr, "Flags of %s. Every flag has an environment variable: --data-dir is FENCEPOST_DATA_DIR.\n", name)
+		f.SetOutput(stderr)
+		f.PrintDefaults()
+		f.SetOutput(io.Discard)
+	}
+	return f
+}
+
+// parse returns which flags were set, on the command line or by the environment.
+func parse(f *flag.FlagSet, args []string, env lookup) (map[string]bool, error) {
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil, err
+		}
+		return nil, usagef("%v; --help lists the flags", err)
+	}
+	if f.NArg() > 0 {
+		return nil, usagef("unexpected argument %q", f.Arg(0))
+	}
+	set := map[string]bool{}
+	f.Visit(func(fl *flag.Flag) { set[fl.Name] = true })
+	var err error
+	f.VisitAll(func(fl *flag.Flag) {
+		name := envPrefix + strings.ToUpper(strings.ReplaceAll(fl.Name, "-", "_"))
+		text, ok := env(name)
+		if set[fl.Name] || !ok || text == "" || err != nil {
+			return
+		}
+		if fail := fl.Value.Set(text); fail != nil {
+			err = usagef("%s: %v", name, fail)
+		}
+		set[fl.Name] = true
+	})
+	return set, err
+}
+
+// resolveStore turns --store and its companions into endpoints and TLS.
+func (c *config) resolveStore(set map[string]bool) error {
+	scheme, hosts, _ := strings.Cut(c.store, "://")
+	switch {
+	case c.store == storeEmbedded:
+		for _, name := range []string{"store-tls", "store-ca", "store-cert", "store-key", "store-username", "store-password-file"} {
+			if set[name] {
+				return usagef("--%s contradicts --store embedded, which listens nowhere", name)
+			}
+		}
+		return nil
+	case scheme != "etcd":
+		return usagef("--store: %q is neither embedded nor etcd://host:port,host:port", c.store)
+	}
+	for _, name := range []string{"data-dir", "data-quota-mb"} {
+		if set[name] && !(c.dev && name == "data-dir") {
+			return usagef("--%s contradicts --store %s: only the embedded store has one", name, c.store)
+		}
+	}
+	for h := range strings.SplitSeq(strings.TrimSuffix(hosts, "/"), ",") {
+		if _, _, err := net.SplitHostPort(h); err != nil {
+			return usagef("--store: %q is not host:port", h)
+		}
+		c.endpoints = append(c.endpoints, h)
+	}
+	return c.resolveStoreAccess()
+}
+
+func (c *config) resolveStoreAccess() error {
+	if (c.storeCert == "") != (c.storeKey == "") {
+		return usagef("--store-cert and --store-key need each other")
+	}
+	if (c.storeUsername == "") != (c.storePasswordSrc == "") {
+		return usagef("--store-username and --store-password-file need each other")
+	}
+	if c.storePasswordSrc != "" {
+		pass, err := readSecret("--store-password-file", c.storePasswordSrc, 1)
+		if err != nil {
+			return err
+		}
+		c.storePass = string(pass)
+	}
+	if !c.storeTLS && c.storeCA == "" && c.storeCert == "" {
+		return nil
+	}
+	c.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.storeCA != "" {
+		pem, err := os.ReadFile(c.storeCA)
+		if err != nil {
+			return fmt.Errorf("--store-ca: %w", err)
+		}
+		c.tls.RootCAs = x509.NewCertPool()
+		if !c.tls.RootCAs.AppendCertsFromPEM(pem) {
+			return fmt.Errorf("--store-ca: %s has no certificate in it", c.storeCA)
+		}
+	}
+	if c.storeCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.storeCert, c.storeKey)
+		if err != nil {
+			return fmt.Errorf("--store-cert and --store-key: %w", err)
+		}
+		c.tls.Certificates = []tls.Certificate{pair}
+	}
+	return nil
+}
+
+// resolveKeys finds the keys for bearer and lock tokens. Without --dev there is
+// no default: a server with a known secret would be worse than none.
+func (c *config) resolveKeys(env lookup) (err error) {
+	inline, _ := env(envSecret)
+	switch {
+	case inline != "" && c.secretFile != "":
+		return usagef("%s and --jwt-secret-file contradict each other", envSecret)
+	case c.dev && (inline != "" || c.secretFile != "" || c.jwks != ""):
+		return usagef("--dev makes a secret of its own and contradicts --jwt-secret-file, --jwks and %s", envSecret)
+	case !c.dev && inline == "" && c.secretFile == "" && c.jwks == "":
+		return usagef("no key for bearer tokens: set --jwt-secret-file or --jwks, or --dev to try things out")
+	case inline != "":
+		c.secret = []byte(inline)
+	case c.secretFile != "":
+		c.secret, err = readSecret("--jwt-secret-file", c.secretFile, minSecret)
+	}
+	if err == nil && c.tokenKeyFile != "" {
+		c.tokenKey, err = readSecret("--token-key-file", c.tokenKeyFile, service.MinTokenKey)
+	}
+	return err
+}
+
+// readSecret reads a secret from a file, without the line break that editors add.
+func readSecret(flagName, path string, atLeast int) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flagName, err)
+	}
+	text = bytes.TrimRight(text, "\r\n")
+	if len(text) < atLeast {
+		return nil, fmt.Errorf("%s: %s holds %d bytes, at least %d are needed", flagName, path, len(text), atLeast)
+	}
+	return text, nil
+}
+
+func (c *config) resolveRest() error {
+	if c.logFormat != "json" && c.logFormat != "text" {
+		return usagef("--log-format: %q is neither json nor text", c.logFormat)
+	}
+	if err := c.level.UnmarshalText([]byte(c.logLevel)); err != nil {
+		return usagef("--log-level: %q is not debug, info, warn or error", c.logLevel)
+	}
+	if _, _, err := net.SplitHostPort(c.listen); err != nil {
+		return usagef("--listen: %q is not host:port", c.listen)
+	}
+	if time.Duration(c.maxTTL) < minTTL {
+		return usagef("--max-ttl-seconds: must be at least %g, the store's shortest lease", minTTL.Seconds())
+	}
+	if c.quotaMB < 1 {
+		return usagef("--data-quota-mb: must be positive")
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+// Command api is the Fencepost server: locks over HTTP.
+//
+//	api [flags]              serve
+//	api token [flags]        print a bearer token signed with the HS256 secret
+//	api healthcheck [flags]  exit 0 if the server at --listen lives
+//	api version              print the version
+//
+// It exits with 0 after a clean shutdown, 1 when something failed, and 2 when
+// its flags make no sense.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
+}
+
+// run carries out one command line and returns the exit code.
+func run(ctx context.Context, args []string, env lookup, stdout, stderr io.Writer) int {
+	err := dispatch(ctx, args, env, stdout, stderr)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "fencepost: %v\n", err)
+		return 2
+	}
+	fmt.Fprintf(stderr, "fencepost: %v\n", err)
+	return 1
+}
+
+func dispatch(ctx context.Context, args []string, env lookup, stdout, stderr io.Writer) error {
+	command := ""
+	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
+		command, args = args[0], args[1:]
+	}
+	switch command {
+	case "", "serve":
+		cfg, err := parseConfig(args, env, stderr)
+		if err != nil {
+			return err
+		}
+		return serve(ctx, cfg, stdout, stderr)
+	case "token":
+		return printToken(args, env, stdout, stderr)
+	case "healthcheck":
+		return healthcheck(ctx, args, env, stderr)
+	case "version":
+		_, err := fmt.Fprintln(stdout, version)
+		return err
+	}
+	return usagef("there is no command %q; try token, healthcheck, version or --help", command)
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }

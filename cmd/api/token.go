@@ -1,0 +1,119 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fencepost/fencepost/auth"
+)
+
+const (
+	devSecretFile = "dev-jwt-secret"
+	devTokenFile  = "dev-token"
+	devTokenTTL   = 30 * 24 * time.Hour
+)
+
+// printToken prints a bearer token signed with the configured HS256 secret.
+func printToken(args []string, env lookup, stdout, stderr io.Writer) error {
+	var tenant, scope, subject, locks, secretFile, dataDir, issuer, audience string
+	var ttl time.Duration
+	var dev bool
+	f := newFlags("api token", stderr)
+	f.StringVar(&tenant, "tenant", "", "tenant of the token (required)")
+	f.StringVar(&scope, "scope", "locks:read locks:write", "scopes, separated by spaces")
+	f.StringVar(&subject, "subject", "cli", "who the token is for")
+	f.StringVar(&locks, "locks", "", "name patterns that the token is limited to, separated by commas: orders:*")
+	f.DurationVar(&ttl, "ttl", time.Hour, "for how long the token is good")
+	f.StringVar(&secretFile, "jwt-secret-file", "", "`file` with the HS256 secret")
+	f.StringVar(&issuer, "jwt-issuer", "", "issuer to put in")
+	f.StringVar(&audience, "jwt-audience", "", "audience to put in")
+	f.BoolVar(&dev, "dev", false, "use the secret that --dev made in the data folder")
+	f.StringVar(&dataDir, "data-dir", "./data", "`folder` of that secret")
+	if _, err := parse(f, args, env); err != nil {
+		return err
+	}
+	secret, err := signingSecret(env, secretFile, dev, dataDir)
+	if err != nil {
+		return err
+	}
+	claims := auth.Claims{Tenant: tenant, Subject: subject, Issuer: issuer, Audience: audience}
+	for _, s := range strings.Fields(scope) {
+		claims.Scopes = append(claims.Scopes, auth.Scope(s))
+	}
+	if locks != "" {
+		claims.Locks = strings.Split(locks, ",")
+	}
+	token, err := auth.Sign(secret, claims, time.Now(), ttl)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	_, err = fmt.Fprintln(stdout, token)
+	return err
+}
+
+func signingSecret(env lookup, secretFile string, dev bool, dataDir string) ([]byte, error) {
+	inline, _ := env(envSecret)
+	switch {
+	case secretFile != "":
+		return readSecret("--jwt-secret-file", secretFile, minSecret)
+	case inline != "":
+		return []byte(inline), nil
+	case dev:
+		return readSecret("--dev", filepath.Join(dataDir, devSecretFile), minSecret)
+	}
+	return nil, usagef("no secret to sign with: set --jwt-secret-file or %s, or --dev for a development server's", envSecret)
+}
+
+// devSecret returns the secret of a development server, made on first use.
+func devSecret(dataDir string) ([]byte, error) {
+	path := filepath.Join(dataDir, devSecretFile)
+	if _, err := os.Stat(path); err == nil {
+		return readSecret("--dev", path, minSecret)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("--data-dir: %w", err)
+	}
+	raw := make([]byte, 32)
+	if _, err := rand.Read(raw); err != nil {
+		return nil, err
+	}
+	secret := []byte(base64.RawURLEncoding.EncodeToString(raw))
+	return secret, os.WriteFile(path, append(secret, '\n'), 0o600)
+}
+
+// greetDeveloper leaves a ready bearer token in the data folder and prints how
+// to use it.
+func greetDeveloper(stdout io.Writer, secret []byte, dataDir string, address net.Addr) error {
+	claims := auth.Claims{Tenant: "demo", Subject: "developer", Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.WebhooksWrite, auth.Admin}}
+	token, err := auth.Sign(secret, claims, time.Now(), devTokenTTL)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dataDir, devTokenFile)
+	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, `
+Fencepost is ready at http://%[1]s (development: do not expose it)
+
+  TOKEN=%[2]s
+
+  curl -X POST http://%[1]s/locks/orders:42 -H "Authorization: Bearer $TOKEN"
+
+The token is for the tenant "demo" and is also in %[3]s.
+The interface is described at http://%[1]s/docs/
+
+`, address, token, path)
+	return err
+}

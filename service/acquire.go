@@ -1,13 +1,13 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -204,6 +204,9 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 		g.Holders = append(g.Holders, s.holders(ctx, q.holders)...)
 		g.Waiters = max(g.Waiters, q.waiting)
 	}
+	if st := s.view.status(e.ID, e.Number); st.state == waiting {
+		g.Waiters-- // the refused one itself, which is just leaving
+	}
 	return g, err
 }
 
@@ -221,7 +224,9 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
 		EnqueuedAt: now.UTC().Truncate(time.Millisecond),
 	}
-	e.WaitUntil = e.EnqueuedAt.Add(req.Wait)
+	if req.Wait > 0 {
+		e.WaitUntil = e.EnqueuedAt.Add(req.Wait)
+	}
 	if req.IdempotencyKey != "" {
 		e.ID = idFor(req.Tenant, subjectOf(e), req.IdempotencyKey)
 		e.Request = fingerprint(req)
@@ -259,8 +264,10 @@ func fingerprint(req AcquireRequest) string {
 		writeParts(h, c.Name, string(c.Mode))
 		writeNumber(h, int64(c.Limit))
 	}
-	metadata, _ := json.Marshal(req.Metadata) // a map of strings; keys come out sorted
-	writeParts(h, req.Holder, string(bytes.TrimSpace(metadata)))
+	writeParts(h, req.Holder)
+	for _, k := range slices.Sorted(maps.Keys(req.Metadata)) {
+		writeParts(h, k, req.Metadata[k])
+	}
 	writeNumber(h, int64(req.TTL))
 	writeNumber(h, int64(req.Wait))
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])

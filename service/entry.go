@@ -55,7 +55,7 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 // wants to wait.
 func (s *Service) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
 	st := s.view.status(e.ID, e.Number)
-	if st.state != waiting || now.Before(e.WaitUntil) {
+	if st.state != waiting || e.WaitUntil.IsZero() || now.Before(e.WaitUntil) {
 		return nil
 	}
 	if err := s.Store.Remove(ctx, e, lock.WaitTimeout); err != nil {

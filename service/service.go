@@ -139,9 +139,11 @@ func (s *Service) Ready(ctx context.Context) error {
 	return s.view.await(ctx, number)
 }
 
-// Count returns how many entries hold and how many wait, in all tenants, and for
-// how long the oldest of the latter has waited.
-func (s *Service) Count() (held, waiting int, oldest time.Duration) { return s.view.count() }
+// Count returns how many entries hold and wait, in all tenants, by the mode of
+// their first claim, and for how long the oldest of those that wait has waited.
+func (s *Service) Count() (byMode map[lock.Mode]Counts, oldest time.Duration) {
+	return s.view.count(time.Now())
+}
 
 func errDraining() error {
 	return &lock.Error{

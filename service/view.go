@@ -339,20 +339,24 @@ func (v *view) reach(number uint64) {
 	v.waiters = kept
 }
 
-func (v *view) count() (held, waiting int, oldest time.Duration) {
+// Counts are the entries of one mode.
+type Counts struct{ Held, Waiting int }
+
+func (v *view) count(now time.Time) (byMode map[lock.Mode]Counts, oldest time.Duration) {
+	byMode = map[lock.Mode]Counts{}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	entries, held := v.table.Len()
-	if entries == held {
-		return held, 0, 0
-	}
-	first := time.Now()
 	for e, holds := range v.table.Entries() {
-		if !holds && e.EnqueuedAt.Before(first) {
-			first = e.EnqueuedAt
+		c := byMode[e.Claims[0].Mode]
+		if holds {
+			c.Held++
+		} else {
+			c.Waiting++
+			oldest = max(oldest, now.Sub(e.EnqueuedAt))
 		}
+		byMode[e.Claims[0].Mode] = c
 	}
-	return held, entries - held, time.Since(first)
+	return byMode, oldest
 }
 
 // admits reports whether an entry with these claims would hold at once.

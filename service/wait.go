@@ -175,7 +175,9 @@ func (w *wait) next(began time.Time) (time.Time, action) {
 			at, act = t, a
 		}
 	}
-	sooner(w.entry.WaitUntil, func(context.Context) (error, bool) { return errTimedOut(), true })
+	if until := w.entry.WaitUntil; !until.IsZero() {
+		sooner(until, func(context.Context) (error, bool) { return errTimedOut(), true })
+	}
 	sooner(w.refreshed.Add(w.entry.TTL/3), w.keepAlive)
 	if lost := w.s.view.lostFor() > 0; lost || !w.s.view.reached(w.entry.Number) {
 		sooner(time.Now().Add(w.recheckAfter(lost)), w.askStore)
@@ -264,8 +266,11 @@ func (w *wait) stillWaiting() *Grant {
 
 // timeOut leaves the queue, unless the entry came to hold at the last moment.
 func (w *wait) timeOut(ctx context.Context, why error) (*Grant, error) {
-	if st := w.s.view.status(w.entry.ID, w.entry.Number); st.state == held {
-		return w.grant(ctx, st.since)
+	if !w.s.view.reached(w.entry.Number) {
+		_, _ = w.askStore(ctx) // if it cannot tell, the wait is over all the same
+	}
+	if g, err, done := w.look(ctx); done {
+		return g, err
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err := w.s.Store.Remove(ctx, w.entry, lock.WaitTimeout); err != nil && !errors.Is(err, lock.Lost) {

@@ -80,11 +80,11 @@ func (o *outcomes) add(t *trial, doing string, e *lock.Entry, err error) {
 // beside others that do not end, all through the same client.
 func contextsEnding(t *trial) {
 	b := t.follow(t.B)
-	names := []string{"a", "b", "c", "d"}
+	names, moment := []string{"a", "b", "c", "d"}, t.moment()
 	var out outcomes
 	together(16, func(worker int) {
 		for i := range 30 {
-			ctx, cancel := t.brief(worker)
+			ctx, cancel := t.brief(worker, moment)
 			draft := t.draft(names[(worker+i)%len(names)])
 			_, err := t.A.Enqueue(ctx, clone(draft))
 			cancel()
@@ -98,12 +98,21 @@ func contextsEnding(t *trial) {
 	t.checkEnqueues(b, &out)
 }
 
-// brief returns a context that ends soon for even workers.
-func (t *trial) brief(worker int) (context.Context, context.CancelFunc) {
+// moment is a few times what a write takes here, alone.
+func (t *trial) moment() time.Duration {
+	start := time.Now()
+	for range 4 {
+		t.remove(t.A, t.enqueue(t.A, t.draft("moment")), lock.Released)
+	}
+	return max(3*time.Millisecond, time.Since(start)/2)
+}
+
+// brief returns a context that ends within the moment for even workers.
+func (t *trial) brief(worker int, moment time.Duration) (context.Context, context.CancelFunc) {
 	if worker%2 == 1 {
 		return context.WithCancel(t.ctx)
 	}
-	return context.WithTimeout(t.ctx, time.Duration(rand.IntN(3000))*time.Microsecond)
+	return context.WithTimeout(t.ctx, rand.N(moment))
 }
 
 // checkEnqueues repeats the ambiguous attempts, and checks that each entry that
@@ -143,6 +152,7 @@ func (t *trial) checkEnqueues(f *feed, out *outcomes) {
 // contextsRemoval removes entries with contexts that end at any moment.
 func contextsRemoval(t *trial) {
 	b := t.follow(t.B)
+	moment := t.moment()
 	var out outcomes
 	together(8, func(worker int) {
 		for range 20 {
@@ -151,7 +161,7 @@ func contextsRemoval(t *trial) {
 				t.Errorf("Enqueue: %v", err)
 				return
 			}
-			ctx, cancel := t.brief(0)
+			ctx, cancel := t.brief(0, moment)
 			err = t.client(worker).Remove(ctx, e, lock.Released)
 			cancel()
 			out.add(t, "Remove", e, err)

@@ -103,10 +103,11 @@ func feedSeam(t *trial) {
 	defer stop.Store(true)
 	for range 15 {
 		f, end := t.followUntil(t.B)
-		if !f.await(t.CallLimit, func() bool { return len(f.joined) >= 5 }) {
-			t.Error("no changes arrive")
-		}
+		arrived := f.await(t.CallLimit, func() bool { return len(f.joined) >= 5 || t.Failed() })
 		end()
+		if !arrived || t.Failed() {
+			t.Fatal("the feed is wrong, or no changes arrive")
+		}
 	}
 	final := t.follow(t.B)
 	stop.Store(true)

@@ -95,6 +95,7 @@ func (f *feed) await(within time.Duration, cond func() bool) bool {
 }
 
 func (f *feed) errorf(format string, args ...any) {
+	f.t.Helper()
 	if !f.over.Load() {
 		f.t.Errorf(format, args...)
 	}

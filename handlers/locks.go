@@ -240,6 +240,7 @@ func (a *api) release(c *gin.Context) {
 // @Param       wait_seconds query  number false "How long to wait for the grant; one request waits for at most 50" minimum(0) maximum(86400)
 // @Success     200 {object} Entry "The entry holds, or waits and was not to be waited for"
 // @Success     202 {object} Entry "The entry still waits after wait_seconds"
+// @Header      200 {string} Location "Where the entry can be asked for, if it was waited for"
 // @Failure     400 {object} Problem "invalid_request, invalid_name"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden, token_mismatch"

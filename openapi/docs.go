@@ -17,9 +17,9 @@ var pages embed.FS
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Docs shows the description to people, with Swagger UI, at /docs/. It asks the
-// description itself for at ../openapi.json, so any prefix before /docs/ will do,
-// and no other host for anything.
+// Docs shows the description to people, with Swagger UI, at /docs/. The page loads
+// the description from ../openapi.json, whatever comes before /docs/, and nothing
+// from any other host.
 func Docs() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		dir, name := path.Split(r.URL.Path)

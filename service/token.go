@@ -76,7 +76,8 @@ func errTokenMismatch() error {
 	return lock.Errorf(lock.TokenMismatch, "the lock token does not belong to this entry")
 }
 
-var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+// idEncoding is Crockford's alphabet in lower case: no letter is taken for a digit.
+var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding) //nolint:gochecknoglobals // never changes, like base32.StdEncoding
 
 func encodeID(raw []byte) lock.ID { return lock.ID(idEncoding.EncodeToString(raw)) }
 

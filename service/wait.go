@@ -66,7 +66,7 @@ func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 		return g, err, true
 	case st.state == held || st.state == unseen && w.proven:
 		g, err = w.grant(ctx, st.since)
-		return g, err, err != errUnclear
+		return g, err, !errors.Is(err, errUnclear)
 	case st.state == waiting:
 		if w.waited = true; w.try {
 			w.withdraw(ctx)

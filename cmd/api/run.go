@@ -34,7 +34,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }() // the server has closed it, unless it never came to serve
 	stopDebug, err := serveDebug(ctx, c.debugListen)
 	if err != nil {
 		return err

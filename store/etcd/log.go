@@ -7,13 +7,16 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// irrelevant are warnings about listeners that the embedded member does not have,
-// and about slow calls, which the store's own metrics tell better. It is only
-// ever read.
-var irrelevant = map[string]bool{
-	"Running http and grpc server on single port. This is not recommended for production.": true,
-	"simple token is not cryptographically signed":                                         true,
-	"apply request took too long":                                                          true,
+// irrelevant tells warnings about listeners that the embedded member does not
+// have, and about slow calls, which the store's own metrics tell better.
+func irrelevant(message string) bool {
+	switch message {
+	case "Running http and grpc server on single port. This is not recommended for production.",
+		"simple token is not cryptographically signed",
+		"apply request took too long":
+		return true
+	}
+	return false
 }
 
 // slogCore passes etcd's warnings and errors on to a slog.Logger.
@@ -33,7 +36,7 @@ func (c slogCore) With(fields []zapcore.Field) zapcore.Core {
 
 // Check implements zapcore.Core.
 func (c slogCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if !c.Enabled(e.Level) || irrelevant[e.Message] {
+	if !c.Enabled(e.Level) || irrelevant(e.Message) {
 		return ce
 	}
 	return ce.AddCore(e, c)

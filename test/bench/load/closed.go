@@ -19,8 +19,6 @@ type Closed struct {
 	// Record keeps every grant in Result.History, warm-up included. It is for
 	// contended locks, where grants are few.
 	Record bool
-	// Ramp is the pause between the starts of two workers, 0 for none.
-	Ramp time.Duration
 }
 
 // Result is what a load measured.
@@ -81,9 +79,6 @@ type part struct {
 func (r *closedRun) work(ctx context.Context, i int) error {
 	p := &r.parts[i]
 	p.acquire = NewHistogram()
-	if err := sleep(ctx, time.Duration(i)*r.Ramp); err != nil {
-		return err
-	}
 	for cycle := 0; time.Since(r.start) < r.Warmup+r.Duration; cycle++ {
 		g, err := r.cycle(ctx, i, cycle)
 		if err != nil {

@@ -200,7 +200,7 @@ func TestQueue(t *testing.T) {
 	l := newLocks()
 	l.delay = func(int64) time.Duration { return 100 * time.Microsecond }
 	waiting := func(context.Context) (int, error) { return int(l.waiting.Load()), nil }
-	q, err := load.FillQueue(t.Context(), "one", l.workers(21), 10*time.Millisecond, waiting)
+	q, err := load.FillQueue(t.Context(), "one", l.workers(21), 8, waiting)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestQueueReportsAFailedClient(t *testing.T) {
 		return nil
 	}
 	waiting := func(context.Context) (int, error) { return int(l.waiting.Load()), nil }
-	q, err := load.FillQueue(t.Context(), "one", l.workers(11), 0, waiting)
+	q, err := load.FillQueue(t.Context(), "one", l.workers(11), 100, waiting)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,10 +23,10 @@ type Queue struct {
 	changed chan struct{} // closed and replaced when history or failed changes
 }
 
-// FillQueue lets the first worker take the lock and the others ask for it, with
-// a pause of ramp between two of them. waiting tells how many of the server's
-// requests wait. It returns when all of them do, or ctx ends.
-func FillQueue(ctx context.Context, name string, workers []Worker, ramp time.Duration,
+// FillQueue lets the first worker take the lock and the others ask for it, at
+// most burst of them on their way into the queue at a time. waiting tells how
+// many of the server's requests wait. It returns when all of them do, or ctx ends.
+func FillQueue(ctx context.Context, name string, workers []Worker, burst int,
 	waiting func(context.Context) (int, error)) (*Queue, error) {
 	q := &Queue{name: name, workers: workers, start: time.Now(), changed: make(chan struct{})}
 	if _, err := workers[0].Acquire(ctx, name); err != nil {
@@ -34,17 +34,14 @@ func FillQueue(ctx context.Context, name string, workers []Worker, ramp time.Dur
 	}
 	var run context.Context
 	run, q.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	for i := 1; i < len(workers); i++ {
-		q.running.Go(func() { q.wait(run, i, time.Duration(i)*ramp) })
-	}
-	if err := q.awaitFull(ctx, waiting); err != nil {
+	if err := q.fill(ctx, run, burst, waiting); err != nil {
 		return nil, errors.Join(err, q.Close())
 	}
 	return q, nil
 }
 
-func (q *Queue) awaitFull(ctx context.Context, waiting func(context.Context) (int, error)) error {
-	for {
+func (q *Queue) fill(ctx, run context.Context, burst int, waiting func(context.Context) (int, error)) error {
+	for started := 1; ; {
 		n, err := waiting(ctx)
 		if err != nil {
 			return err
@@ -52,7 +49,11 @@ func (q *Queue) awaitFull(ctx context.Context, waiting func(context.Context) (in
 		if err := q.failure(); err != nil || n == len(q.workers)-1 {
 			return err
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		for ; started < len(q.workers) && started-1-n < burst; started++ {
+			i := started
+			q.running.Go(func() { q.wait(run, i) })
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
 			return fmt.Errorf("%d of %d requests wait: %w", n, len(q.workers)-1, err)
 		}
 	}
@@ -93,8 +94,8 @@ func (q *Queue) Close() error {
 
 // wait is one client: it asks for the lock and gives it back until it is told
 // to stop.
-func (q *Queue) wait(ctx context.Context, i int, after time.Duration) {
-	err := sleep(ctx, after)
+func (q *Queue) wait(ctx context.Context, i int) {
+	var err error
 	for err == nil {
 		g := Grant{Worker: i, Sent: time.Since(q.start)}
 		if g.Fence, err = q.workers[i].Acquire(ctx, q.name); err != nil {

@@ -149,8 +149,8 @@ type closers []func() error
 
 func (c *closers) add(f func() error) { *c = append(*c, f) }
 
-func (c closers) closeInto(err *error) {
-	for _, f := range slices.Backward(c) {
+func (c *closers) closeInto(err *error) {
+	for _, f := range slices.Backward(*c) {
 		*err = errors.Join(*err, f())
 	}
 }

@@ -62,7 +62,8 @@ func TestRunTheCeiling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := row.Config{Dir: t.TempDir(), Empty: []string{self, "serve-empty"},
+	ended := filepath.Join(t.TempDir(), "ended")
+	config := row.Config{Dir: t.TempDir(), Empty: []string{"sh", "-c", `"$0" serve-empty; echo ended >>"$1"`, self, ended},
 		Duration: 200 * time.Millisecond, Warmup: 50 * time.Millisecond, Rounds: 2, Progress: io.Discard}
 	outcomes, err := row.Run(t.Context(), config, rows)
 	if err != nil || len(outcomes) != 2 {
@@ -75,6 +76,9 @@ func TestRunTheCeiling(t *testing.T) {
 	}
 	if left, err := os.ReadDir(config.Dir); err != nil || len(left) != 0 {
 		t.Errorf("the row left %v, %v", left, err)
+	}
+	if lines, err := os.ReadFile(ended); err != nil || string(lines) != "ended\nended\n" {
+		t.Errorf("servers that ended when the row did: %q, %v; want two", lines, err)
 	}
 }
 

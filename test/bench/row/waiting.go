@@ -13,9 +13,10 @@ import (
 const (
 	fewWaiters = 10
 	handovers  = 500
-	// ramp is the pause between two requests that join a queue, so that ten
-	// thousand connections do not overflow the server's backlog.
-	ramp = 200 * time.Microsecond
+	// burst is how many requests may be on their way into a queue while it fills,
+	// so that neither the server's backlog of connections nor its store overflows:
+	// what is measured is a queue that is full, not how it fills.
+	burst = 256
 	// spareFiles is what a process opens besides the connections.
 	spareFiles = 500
 	// fillTime bounds how long a queue may take to fill.
@@ -31,7 +32,7 @@ func queueUp(ctx context.Context, r *rig.Replica, name string, n int, cs *closer
 	f.WaitSeconds = queueSeconds
 	ctx, cancel := context.WithTimeout(ctx, fillTime)
 	defer cancel()
-	return load.FillQueue(ctx, name, f.Workers(n+1), ramp, waiting(r))
+	return load.FillQueue(ctx, name, f.Workers(n+1), burst, waiting(r))
 }
 
 // runS7 compares handovers behind which many requests wait with handovers

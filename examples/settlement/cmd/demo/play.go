@@ -52,9 +52,11 @@ func (p *play) open(ctx context.Context) (err error) {
 	if err := p.writeSecrets(ctx); err != nil {
 		return err
 	}
-	p.apiURL, err = p.serve(ctx, "api", p.api, "--listen", "127.0.0.1:0", "--store", p.store,
-		"--data-dir", p.path("data"), "--jwt-secret-file", p.path("jwt-secret"))
-	if err != nil {
+	argv := []string{p.api, "--listen", "127.0.0.1:0", "--store", p.store, "--jwt-secret-file", p.path("jwt-secret")}
+	if p.store == "embedded" { // the only store that keeps its data in a folder of the server
+		argv = append(argv, "--data-dir", p.path("data"))
+	}
+	if p.apiURL, err = p.serve(ctx, "api", argv...); err != nil {
 		return err
 	}
 	err = p.until(ctx, "the server is not ready", func() (bool, error) {

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,10 +55,8 @@ func (a *api) observe(c *gin.Context) {
 	r := &record{id: acceptRequestID(c.Request.Header.Get("X-Request-Id"))}
 	c.Set(recordKey, r)
 	c.Header("X-Request-Id", r.id)
-	ctx := a.Propagator.Extract(c.Request.Context(), propagation.HeaderCarrier(c.Request.Header))
-	ctx, span := a.Tracer.Start(ctx, c.Request.Method+" "+c.FullPath(), trace.WithSpanKind(trace.SpanKindServer))
+	ctx, span := a.trace(c)
 	defer span.End()
-	c.Request = c.Request.WithContext(ctx)
 	a.Metrics.RequestStarted()
 	c.Next()
 	status, took := c.Writer.Status(), time.Since(began)
@@ -66,6 +65,18 @@ func (a *api) observe(c *gin.Context) {
 		span.SetAttributes(attribute.String("http.route", c.FullPath()), attribute.Int("http.response.status_code", status))
 	}
 	a.log(c, r, status, took)
+}
+
+// trace starts the request's span below the caller's, if it sent one.
+func (a *api) trace(c *gin.Context) (context.Context, trace.Span) {
+	was := c.Request.Context()
+	ctx := a.Propagator.Extract(was, propagation.HeaderCarrier(c.Request.Header))
+	ctx, span := a.Tracer.Start(ctx, c.Request.Method+" "+c.FullPath(), trace.WithSpanKind(trace.SpanKindServer))
+	if !span.SpanContext().IsValid() {
+		return was, span // nobody traces: save the request a copy
+	}
+	c.Request = c.Request.WithContext(ctx)
+	return ctx, span
 }
 
 func (a *api) log(c *gin.Context, r *record, status int, took time.Duration) {

@@ -17,13 +17,22 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
 // version is set by the linker.
 var version = "dev"
 
+// gcPercent lets the heap grow to four times what is live before it is collected,
+// which is small beside what etcd maps: collection was a tenth of the processor
+// time of a busy server at Go's default of 100. GOGC and GOMEMLIMIT still count.
+const gcPercent = 300
+
 func main() {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(gcPercent)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))

@@ -50,9 +50,10 @@ type leaseClient interface {
 }
 
 // renewer starts a lease anew for its full TTL. It returns errLeaseGone when
-// etcd has no such lease. It says nothing about keys (etcd #14758).
+// etcd has no such lease. It says nothing about keys (etcd #14758). lives says
+// that the caller knows from its last renewal that the lease has not expired.
 type renewer interface {
-	renew(ctx context.Context, lease int64) error
+	renew(ctx context.Context, lease int64, lives bool) error
 }
 
 // watchFunc watches the keys under prefix from the revision on, without gaps,

@@ -152,24 +152,29 @@ func (m *member) close() {
 	m.tasks.Wait()
 }
 
-// renew implements renewer by a function call. It runs beside the caller because
-// etcd waits, without regard to ctx, for a lease that is expired but not yet
-// revoked.
-func (m *member) renew(ctx context.Context, id int64) error {
+// renew implements renewer by a function call. Where the lease may have expired,
+// the call runs beside the caller: etcd waits, without regard to ctx, for a lease
+// that is expired but not yet revoked.
+func (m *member) renew(ctx context.Context, id int64, lives bool) error {
+	if lives {
+		return m.leaseRenew(ctx, id)
+	}
 	done := make(chan error, 1)
-	go func() { // ends when etcd revokes the lease or stops
-		_, err := m.server.LeaseRenew(ctx, etcdlease.LeaseID(id))
-		done <- err
-	}()
+	go func() { done <- m.leaseRenew(ctx, id) }() // ends when etcd revokes the lease or stops
 	select {
 	case err := <-done:
-		if errors.Is(err, etcdlease.ErrLeaseNotFound) {
-			return errLeaseGone
-		}
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+func (m *member) leaseRenew(ctx context.Context, id int64) error {
+	_, err := m.server.LeaseRenew(ctx, etcdlease.LeaseID(id))
+	if errors.Is(err, etcdlease.ErrLeaseNotFound) {
+		return errLeaseGone
+	}
+	return err
 }
 
 // watch implements watchFunc on the member's own watch stream.

@@ -78,8 +78,9 @@ func (p *leasePool) fresh(ctx context.Context, class leaseClass, ttl time.Durati
 		if !l.renewed.IsZero() && now.Sub(l.renewed) > class.ttl*9/10 {
 			continue // as good as expired: asking could block until etcd revokes it
 		}
+		lives := !l.renewed.IsZero()
 		l.renewed = now
-		if err := p.conn.renewer.renew(ctx, l.id); err == nil {
+		if err := p.conn.renewer.renew(ctx, l.id, lives); err == nil {
 			return l, nil
 		} else if !isLeaseNotFound(err) {
 			return lease{}, err
@@ -197,5 +198,5 @@ func (p *leasePool) put(class leaseClass, l lease) {
 func (p *leasePool) renewIdle(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	return p.conn.renewer.renew(ctx, id)
+	return p.conn.renewer.renew(ctx, id, true)
 }

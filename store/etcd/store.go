@@ -262,7 +262,7 @@ func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	start := time.Now()
-	err := s.conn.renewer.renew(ctx, e.Handle)
+	err := s.conn.renewer.renew(ctx, e.Handle, false)
 	s.observe.Operation("renew", time.Since(start), err)
 	if isLeaseNotFound(err) {
 		return errLost("the lease has ended")

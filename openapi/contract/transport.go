@@ -13,7 +13,7 @@ import (
 // Transport returns a transport that sends by next and checks each request and
 // response. It calls report for each violation, from the goroutine of the request,
 // and changes nothing on the way. A response is read to its end before it is
-// handed on, unless it is a stream of events.
+// handed on, unless it is a stream of events: those are not checked.
 func (c *Checker) Transport(next http.RoundTripper, report func(*Violation)) http.RoundTripper {
 	return &transport{checker: c, next: next, report: report}
 }
@@ -87,11 +87,12 @@ func readRequest(req *http.Request) (*http.Request, []byte, error) {
 	return sent, body, nil
 }
 
-// readResponse returns the body and leaves a copy in its place. A body that breaks
-// off breaks off in the copy too; whole is false then, and for streams.
+// readResponse returns the body and leaves a copy in its place. Of a stream it
+// returns nothing. A body that breaks off breaks off in the copy too, and whole is
+// false.
 func readResponse(resp *http.Response) (body []byte, whole bool) {
 	if mediaType(resp) == "text/event-stream" {
-		return nil, false
+		return nil, true
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)

@@ -30,11 +30,6 @@ func silentOperations(doc *openapi3.T) (errs []error) {
 			if op.OperationID == "" || op.Summary == "" || len(op.Tags) != 1 || doc.Tags.Get(op.Tags[0]) == nil {
 				errs = append(errs, fmt.Errorf("%s %s needs @ID, @Summary and one of the known @Tags", method, path))
 			}
-			for _, p := range op.Parameters {
-				if p.Value.Description == "" {
-					errs = append(errs, fmt.Errorf("%s %s: the parameter %s needs a description", method, path, p.Value.Name))
-				}
-			}
 		}
 	}
 	return errs

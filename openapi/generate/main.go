@@ -31,22 +31,28 @@ func main() {
 }
 
 func run() error {
-	old, err := parse(folder, general)
+	text, err := generate(folder, general)
 	if err != nil {
-		return err
-	}
-	doc, err := convert(old)
-	if err != nil {
-		return err
-	}
-	text, err := format(doc)
-	if err != nil {
-		return err
-	}
-	if err := check(text); err != nil {
 		return err
 	}
 	return replace(target, text)
+}
+
+// generate returns the document that the annotations of a folder make.
+func generate(folder, general string) ([]byte, error) {
+	old, err := parse(folder, general)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := convert(old)
+	if err != nil {
+		return nil, err
+	}
+	text, err := format(doc)
+	if err != nil {
+		return nil, err
+	}
+	return text, check(text)
 }
 
 // format returns the document for people to read: indented, in the order of the

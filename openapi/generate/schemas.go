@@ -50,7 +50,8 @@ func improveNumbers(s *openapi3.Schema) {
 }
 
 // improveBody says how strictly the server reads a body: a field that it does not
-// know is refused, and null is the same as leaving an optional field out.
+// know is refused, null is the same as leaving an optional field out, and no body
+// is the same as an empty object.
 func improveBody(doc *openapi3.T, body *openapi3.RequestBody) error {
 	delete(body.Extensions, "x-originalParamName")
 	for _, media := range body.Content {
@@ -60,6 +61,7 @@ func improveBody(doc *openapi3.T, body *openapi3.RequestBody) error {
 			return fmt.Errorf("the body has no schema of its own")
 		}
 		s := ref.Value
+		body.Required = len(s.Required) > 0
 		s.AdditionalProperties = openapi3.AdditionalProperties{Has: openapi3.Ptr(false)}
 		for property, p := range s.Properties {
 			if !slices.Contains(s.Required, property) && p.Ref == "" {

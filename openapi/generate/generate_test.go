@@ -1,0 +1,105 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const sample = "testdata/sample"
+
+func TestGenerateSample(t *testing.T) {
+	text, err := generate(sample, sample+"/sample.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "sample.json")
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(text)); diff != "" {
+		t.Errorf("generated (+), and %s (-); if it is right now, write it there:\n%s", golden, diff)
+	}
+}
+
+// The order of maps must not show.
+func TestGenerateIsRepeatable(t *testing.T) {
+	first, err := generate(sample, sample+"/sample.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if again, err := generate(sample, sample+"/sample.go"); err != nil || string(again) != string(first) {
+			t.Fatalf("another result, %v:\n%s", err, cmp.Diff(string(first), string(again)))
+		}
+	}
+}
+
+func TestGenerateRefuses(t *testing.T) {
+	source, err := os.ReadFile(sample + "/sample.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ old, new, want string }{
+		"no id":                 {"// @ID          putThing\n", "", "PUT /things/{name} needs @ID"},
+		"no summary":            {"// @Summary     Make a thing\n", "", "PUT /things/{name} needs @ID, @Summary"},
+		"unknown tag":           {"@Tags        things", "@Tags        thing", "one of the known @Tags"},
+		"type unexplained":      {"// Part is a part.\n", "", "Part needs a doc comment"},
+		"field unexplained":     {"	// Fence of it.\n", "", "Thing.fence needs a doc comment"},
+		"codes in prose":        {`"lock_held, wait_timeout"`, `"When it is held"`, `putThing: response 423: "When it is held" is not a list of codes`},
+		"error without a body":  {`404 {string} string  "No such page"`, `404 "No such page"`, "response 404: an error needs a body"},
+		"body without a type":   {"body  Body   false", "body  string   false", "the body has no schema of its own"},
+		"path unexplained":      {"path  string true", "query  string true", "not valid"},
+		"unknown type":          {"{object} Thing", "{object} Think", "read the annotations"},
+		"example out of bounds": {`json:"count,omitempty"`, `json:"count,omitempty" minimum:"2" example:"1"`, "not valid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := strings.Replace(string(source), c.old, c.new, 1)
+			if changed == string(source) {
+				t.Fatalf("the sample has no %q", c.old)
+			}
+			folder := t.TempDir()
+			if err := os.WriteFile(folder+"/sample.go", []byte(changed), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := generate(folder, folder+"/sample.go"); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("generate: %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestReplace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "openapi.json")
+	for _, want := range []string{"one", "2"} {
+		if err := replace(file, []byte(want)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("the file has %q, %v, want %q", got, err, want)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
+		t.Errorf("beside the file there is something left: %v, %v", left, err)
+	}
+	if err := replace(filepath.Join(t.TempDir(), "none", "x"), nil); err == nil {
+		t.Error("replace wrote into a folder that is not there")
+	}
+}
+
+func TestPhrase(t *testing.T) {
+	for _, c := range []struct{ comment, name, want string }{
+		{"TTLSeconds is the\nlease.\n", "ttl_seconds", "`ttl_seconds` is the lease."},
+		{"Token proves it.", "token", "Token proves it."},
+		{"Since when it is held.", "held_since", "Since when it is held."},
+		{"", "held_since", ""},
+	} {
+		if got := phrase(c.comment, c.name); got != c.want {
+			t.Errorf("phrase(%q, %q) = %q, want %q", c.comment, c.name, got, c.want)
+		}
+	}
+}

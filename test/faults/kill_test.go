@@ -13,7 +13,7 @@ import (
 
 const (
 	killLocks = 10
-	killTTL   = 3 * time.Second
+	killTTL   = 2 * time.Second
 	killEvery = 3 * time.Second
 
 	leastGrants = 15 // a second, faults included
@@ -63,7 +63,7 @@ func (s *stand) cycle(ctx context.Context, c *drive.Client) {
 		Wait:    []time.Duration{0, 300 * time.Millisecond, 3 * time.Second}[rand.IntN(3)],
 		Replica: replica,
 	}
-	if rand.IntN(2) == 0 {
+	if rand.IntN(3) > 0 {
 		r.Key, r.Attempts = fmt.Sprintf("%d-%d", c.Number, c.Now()), 6
 	}
 	h, _ := c.Acquire(s.ctx, r)

@@ -137,7 +137,12 @@ func (a *aim) learn(life time.Duration) {
 func (s *stand) raceExpiry(c *drive.Client, aim *aim) (saved bool) {
 	s.t.Helper()
 	lock := fmt.Sprint("expiring:", c.Number)
-	h, outcome := c.Acquire(s.ctx, drive.Request{Lock: lock, TTL: 2 * time.Second, Replica: c.Number})
+	r := drive.Request{Lock: lock, TTL: 2 * time.Second, Replica: c.Number}
+	if h, _ := c.Acquire(s.ctx, r); h != nil { // leaves a lease behind, which may be used again
+		c.Release(s.ctx, c.Number, 1, h)
+		pause(s.ctx, rand.N(1500*time.Millisecond))
+	}
+	h, outcome := c.Acquire(s.ctx, r)
 	if h == nil {
 		s.t.Errorf("%s: acquire is %s", lock, outcome)
 		return false

@@ -182,7 +182,7 @@ func (s *stand) judge() {
 		dir = keep
 	}
 	s.must(history.Check(ops, history.CheckOptions{Timeout: 5 * time.Minute, Dir: dir}))
-	s.must(s.emptied())
+	s.must(s.store.AwaitEmpty(s.ctx))
 	truth, err := s.store.Truth(s.ctx)
 	if err != nil {
 		s.t.Fatal(err)
@@ -193,13 +193,6 @@ func (s *stand) judge() {
 		s.t.Error(odd)
 	}
 	s.readLogs()
-}
-
-// emptied waits until no entry is left: the longest TTL is far below its limit.
-func (s *stand) emptied() error {
-	ctx, cancel := context.WithTimeout(s.ctx, 40*time.Second)
-	defer cancel()
-	return s.store.AwaitEmpty(ctx)
 }
 
 // readLogs fails for what no server may ever write.

@@ -24,6 +24,9 @@ const (
 	syncKey    = "/faults/sync"
 )
 
+// awaitLimit is longer than any lease in the tests may last.
+const awaitLimit = 40 * time.Second
+
 // Store observes everything that happens in the etcd behind the service, in
 // order, from the moment it is made.
 type Store struct {
@@ -168,8 +171,11 @@ func (s *Store) sync(ctx context.Context) error {
 	return s.await(ctx, "the newest revision", func() bool { return s.at >= resp.Header.Revision })
 }
 
-// await waits until the condition, which is called under mu, holds.
+// await waits until the condition, which is called under mu, holds. What has not
+// come after awaitLimit does not come any more.
 func (s *Store) await(ctx context.Context, what string, condition func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
+	defer cancel()
 	for {
 		s.mu.Lock()
 		ok, err, changed := condition(), s.err, s.changed

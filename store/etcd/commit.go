@@ -151,7 +151,8 @@ func claim(taken map[string]struct{}, names []string) bool {
 }
 
 // commit sends a batch. When the batch as a whole fails because of one of its
-// writes, it is halved until that one stands alone.
+// writes, it is halved until that one stands alone. A full store refuses whatever
+// puts something, and must not take the removals beside it down.
 func (c *committer) commit(batch []*write) {
 	txn, endKey := c.transaction(batch)
 	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
@@ -162,7 +163,7 @@ func (c *committer) commit(batch []*write) {
 	switch {
 	case err == nil && resp.Succeeded:
 		settle(batch, outcome{applied: true, revision: resp.Header.Revision, endKey: endKey})
-	case len(batch) > 1 && (err == nil || isLeaseNotFound(err)):
+	case len(batch) > 1 && (err == nil || isLeaseNotFound(err) || isNoSpace(err)):
 		half := len(batch) / 2
 		c.commit(batch[:half])
 		c.commit(batch[half:])

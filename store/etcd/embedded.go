@@ -55,7 +55,6 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 		return nil, errors.Join(err, release())
 	}
 	m := &member{etcd: server, server: server.Server}
-	m.maintenance = v3rpc.NewMaintenanceServer(m.server, nil)
 	m.kv = v3rpc.NewQuotaKVServer(m.server)
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	log := cfg.Logger
@@ -136,10 +135,9 @@ func randomHex() string {
 
 // member is the embedded server with what this package adds to it.
 type member struct {
-	etcd        *embed.Etcd
-	server      *etcdserver.EtcdServer
-	kv          pb.KVServer
-	maintenance pb.MaintenanceServer
+	etcd   *embed.Etcd
+	server *etcdserver.EtcdServer
+	kv     pb.KVServer
 
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -273,14 +271,14 @@ func (m *member) makeRoom(log *slog.Logger) error {
 	}
 	ctx, cancel := context.WithTimeout(m.ctx, startTimeout)
 	defer cancel()
-	if _, err := m.maintenance.Defragment(ctx, &pb.DefragmentRequest{}); err != nil {
+	if err := m.server.Defragment(); err != nil {
 		return err
 	}
 	size, quota := m.server.Backend().Size(), m.server.Cfg.QuotaBackendBytes
 	if size > quota*9/10 {
 		return fmt.Errorf("its entries alone need %d of %d bytes: raise the quota", size, quota)
 	}
-	_, err := m.maintenance.Alarm(ctx, &pb.AlarmRequest{
+	_, err := m.server.Alarm(ctx, &pb.AlarmRequest{
 		MemberID: uint64(m.server.MemberID()), Action: pb.AlarmRequest_DEACTIVATE, Alarm: pb.AlarmType_NOSPACE,
 	})
 	if err == nil {

@@ -75,15 +75,18 @@ func isCompacted(err error) bool {
 }
 
 func isUnavailable(err error) bool {
-	return status.Code(err) == codes.Unavailable
+	var s interface{ GRPCStatus() *status.Status }
+	return errors.As(err, &s) && s.GRPCStatus().Code() == codes.Unavailable
 }
 
 func description(err error) string {
 	if err == nil {
 		return ""
 	}
-	if s, ok := status.FromError(err); ok {
-		return s.Message()
+	// Not status.FromError, which gives a wrapped status the wrapper's text.
+	var s interface{ GRPCStatus() *status.Status }
+	if errors.As(err, &s) {
+		return s.GRPCStatus().Message()
 	}
 	return err.Error()
 }

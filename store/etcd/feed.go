@@ -76,6 +76,9 @@ func (s *Store) followOnce(ctx context.Context, f lock.Follower) error {
 				return err
 			}
 			guard.at = max(guard.at, m.revision)
+			s.feedAt.Store(guard.at)
+		case <-s.behind:
+			w.ask()
 		case <-check.C:
 			if err := guard.check(ctx); err != nil {
 				return err
@@ -252,8 +255,13 @@ func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
 		}
 	}
 	for i, c := range changes {
-		if r, ok := reasons[c.Left]; ok && c.Joined == nil {
+		if c.Joined != nil {
+			continue
+		}
+		if r, ok := reasons[c.Left]; ok {
 			changes[i].Reason = r
+		} else if r, ok := s.unrecorded.LoadAndDelete(c.Left); ok {
+			changes[i].Reason = r.(lock.Reason)
 		}
 	}
 	return changes, nil

@@ -54,6 +54,15 @@ type Store struct {
 	leases  *leasePool
 	commits *committer
 
+	// unrecorded holds the reasons of removals that a full store has no room to
+	// record. This replica's feed tells them; to the others they look like expiries.
+	unrecorded sync.Map // lock.ID → lock.Reason
+
+	// feedAt is the revision that the feed has reached, and behind asks it for
+	// progress: revisions that are not ours pass without an event.
+	feedAt atomic.Int64
+	behind chan struct{}
+
 	tokenKey []byte
 	metaMu   sync.Mutex
 	meta     meta
@@ -82,7 +91,10 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 }
 
 func newStore(conn *Conn, cfg Config) *Store {
-	s := &Store{conn: conn, prefix: cfg.Prefix, log: cfg.Logger, observe: cfg.Observer.orSilent()}
+	s := &Store{
+		conn: conn, prefix: cfg.Prefix, log: cfg.Logger, observe: cfg.Observer.orSilent(),
+		behind: make(chan struct{}, 1),
+	}
 	if s.prefix == "" {
 		s.prefix = defaultPrefix
 	}
@@ -207,14 +219,22 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) erro
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	var unknown attempts
+	bare := false // without a record of the reason
 	for {
-		out := s.commits.do(ctx, s.deleteWrite(e, why))
+		w := s.deleteWrite(e, why)
+		if bare {
+			w.end = nil
+		}
+		out := s.commits.do(ctx, w)
 		switch {
 		case out.applied:
 			s.leases.give(e.Tenant, e.TTL, e.Handle)
 			return nil
 		case out.err == nil:
 			return s.removedBefore(ctx, unknown)
+		case isNoSpace(out.err) && !bare:
+			bare = true // a record needs room; the removal itself does not
+			s.unrecorded.Store(e.ID, why)
 		case refused(out.err):
 			return unavailable(out.err, "remove", unknown.any)
 		case !errors.Is(out.err, errWithdrawn):
@@ -313,6 +333,12 @@ func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	revision, err := s.newest(ctx)
 	if err != nil {
 		return 0, unavailable(err, "read the newest revision", false)
+	}
+	if s.feedAt.Load() < revision {
+		select {
+		case s.behind <- struct{}{}:
+		default: // it is being asked already
+		}
 	}
 	return s.number(revision), nil
 }

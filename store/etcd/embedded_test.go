@@ -1,0 +1,146 @@
+package etcd_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/etcd"
+)
+
+func TestDataFolder(t *testing.T) {
+	t.Run("BelongsToItsOwner", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "data")
+		startEmbedded(t, etcd.EmbeddedConfig{Dir: dir})
+		info, err := os.Stat(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o700 {
+			t.Errorf("mode = %v, want 0700", info.Mode().Perm())
+		}
+	})
+	t.Run("InUse", func(t *testing.T) {
+		dir := t.TempDir()
+		startEmbedded(t, etcd.EmbeddedConfig{Dir: dir})
+		if _, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: dir}); err == nil || !strings.Contains(err.Error(), "in use") {
+			t.Errorf("second start = %v, want in use", err)
+		}
+	})
+	t.Run("IsAFile", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: file}); err == nil {
+			t.Error("a file served as a data folder")
+		}
+	})
+}
+
+// What is held and queued is there again after a restart, with the same numbers,
+// and new fences are greater.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := etcd.Open(t.Context(), conn, etcd.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := string(s.TokenKey())
+	first, second := mustEnqueue(t, s, newEntry("a", "first")), mustEnqueue(t, s, newEntry("a", "second"))
+	closing(t, "the store", s.Close)
+	closing(t, "the member", conn.Close)
+
+	again := openStore(t, startEmbedded(t, etcd.EmbeddedConfig{Dir: dir}), etcd.Config{})
+	if string(again.TokenKey()) != key {
+		t.Error("the key behind the lock tokens has changed")
+	}
+	queue, _, err := again.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"})
+	if err != nil || len(queue) != 2 || queue[0].Number != first.Number || queue[1].Number != second.Number {
+		t.Fatalf("queue after the restart = %v, %v; want the two entries", queue, err)
+	}
+	if err := again.Refresh(t.Context(), queue[0]); err != nil {
+		t.Errorf("Refresh after the restart = %v", err)
+	}
+	if third := mustEnqueue(t, again, newEntry("a", "third")); third.Number <= second.Number {
+		t.Errorf("fence %d after %d", third.Number, second.Number)
+	}
+}
+
+// A full store refuses new entries. Renewing and releasing go on, with their
+// reasons, and it accepts entries again by itself once there is room.
+func TestFullStore(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, startEmbedded(t, etcd.EmbeddedConfig{Quota: 16 << 20}), etcd.Config{})
+	reasons := &reasonsFollower{left: make(chan lock.Change, 100_000)}
+	go s.Follow(t.Context(), reasons)
+	entries := fill(t, s)
+	t.Logf("full with %d entries", len(entries))
+
+	if err := s.Refresh(t.Context(), entries[0]); err != nil {
+		t.Errorf("Refresh in a full store = %v", err)
+	}
+	for _, e := range entries {
+		if err := s.Remove(t.Context(), e, lock.Released); err != nil {
+			t.Fatalf("Remove in a full store = %v", err)
+		}
+	}
+	for range entries {
+		if c := <-reasons.left; c.Reason != lock.Released {
+			t.Fatalf("%s left as %s, want released", c.Left, c.Reason)
+		}
+	}
+	eventually(t, "a store with room accepts entries", func() bool {
+		_, err := s.Enqueue(t.Context(), newEntry("a", "room"))
+		return err == nil
+	})
+}
+
+// fill writes entries until the store is full.
+func fill(t *testing.T, s *etcd.Store) []*lock.Entry {
+	t.Helper()
+	var entries []*lock.Entry
+	for i := range 20_000 {
+		e := newEntry(fmt.Sprint("lock-", i), fmt.Sprint("entry-", i))
+		e.Metadata = map[string]string{"filler": strings.Repeat("x", lock.MaxMetadataSize-6)}
+		e.TTL = time.Hour
+		placed, err := s.Enqueue(t.Context(), e)
+		var refused *lock.Error
+		switch {
+		case err == nil:
+			entries = append(entries, placed)
+		case errors.As(err, &refused) && strings.Contains(refused.Detail, "out of space"):
+			if refused.Ambiguous || refused.RetryAfter == 0 {
+				t.Errorf("refusal = %+v, want it certain and with a time to retry", refused)
+			}
+			return entries
+		default:
+			t.Fatalf("Enqueue = %v", err)
+		}
+	}
+	t.Fatal("the store did not fill up")
+	return nil
+}
+
+type reasonsFollower struct {
+	silent
+	left chan lock.Change
+}
+
+func (f *reasonsFollower) Apply(_ uint64, changes []lock.Change) {
+	for _, c := range changes {
+		if c.Joined == nil {
+			f.left <- c
+		}
+	}
+}

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -63,6 +64,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.Dir, "dir", "", "where to make the folder for data and logs, on a real disk; the system's temporary folder when empty")
 	f.BoolVar(&o.Keep, "keep", false, "keep the folder")
 	f.StringVar(&o.markdown, "markdown", "", "also write the table to this file")
+	f.StringVar(&o.Profiles, "profiles", "", "also write processor and heap profiles of Fencepost into this folder")
 	f.BoolVar(&o.strict, "strict", false, "fail when a bar is missed")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -107,8 +109,8 @@ func (o *options) prepare() (clean func() error, err error) {
 		return nil, err
 	}
 	o.Empty = []string{self, "serve-empty"}
-	if o.Dir != "" {
-		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+	for _, dir := range []string{o.Dir, o.Profiles} {
+		if err := os.MkdirAll(cmp.Or(dir, "."), 0o700); err != nil {
 			return nil, err
 		}
 	}

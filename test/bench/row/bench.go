@@ -31,6 +31,9 @@ type Config struct {
 	// Keep leaves the rows' folders in Dir; otherwise a row that ended well
 	// removes its own, which may be a gigabyte of logs.
 	Keep bool
+	// Profiles is a folder for processor and heap profiles of Fencepost; none are
+	// taken when it is empty.
+	Profiles string
 	// Progress receives a line for each round.
 	Progress io.Writer
 }

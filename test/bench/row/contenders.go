@@ -8,7 +8,6 @@ import (
 
 	"github.com/fencepost/fencepost/test/bench/load"
 	"github.com/fencepost/fencepost/test/bench/side"
-	"github.com/fencepost/fencepost/test/rig"
 )
 
 // starter starts one side of a comparison.
@@ -37,7 +36,7 @@ func fencepost(members, n int) starter {
 		if err != nil {
 			return contender{}, err
 		}
-		return contender{"Fencepost", s.pids, s.logged(b.uncontended(s.load.Workers(n)))}, nil
+		return contender{"Fencepost", s.pids, s.watched(b, b.uncontended(s.load.Workers(n)))}, nil
 	}
 }
 
@@ -49,13 +48,13 @@ func fencepostQueue(members int) starter {
 			return contender{}, err
 		}
 		s.load.WaitSeconds = queueSeconds
-		return contender{"Fencepost", s.pids, s.logged(b.contended(s.load.Workers(queueing), true))}, nil
+		return contender{"Fencepost", s.pids, s.watched(b, b.contended(s.load.Workers(queueing), true))}, nil
 	}
 }
 
 // served is a running server, with its store, under load.
 type served struct {
-	*rig.Replica
+	*replica
 	load side.Fencepost
 	pids []int // of the server and the store
 }
@@ -72,13 +71,16 @@ func (b *bench) serve(ctx context.Context, members, n int, cs *closers) (*served
 		store, s.pids = etcd.Store(), etcd.pids()
 	}
 	var err error
-	if s.Replica, err = b.startReplica(ctx, store, cs); err != nil {
+	if s.replica, err = b.startReplica(ctx, store, cs); err != nil {
 		return nil, err
 	}
 	s.pids = append(s.pids, s.PID())
-	s.load, err = clients(s.Replica, n, cs)
+	s.load, err = clients(s.replica, n, cs)
 	return s, err
 }
+
+// watched adds to rounds what all rounds of Fencepost have.
+func (s *served) watched(b *bench, run roundFunc) roundFunc { return s.logged(s.profiled(b, run)) }
 
 // logged fails a round in which the server did not write its access log.
 func (s *served) logged(run roundFunc) roundFunc {

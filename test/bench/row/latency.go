@@ -23,24 +23,26 @@ func runS10(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rate, err := b.halfOfMaximum(ctx, contender{"Fencepost at full speed", s.pids, s.logged(b.uncontended(s.load.Workers(manyClients)))})
+	rate, err := b.halfOfMaximum(ctx, contender{"Fencepost at full speed", s.pids, s.watched(b, b.uncontended(s.load.Workers(manyClients)))})
 	if err != nil {
 		return nil, err
 	}
-	ours := contender{"Fencepost", s.pids, s.logged(b.steady(s.load.Workers(openWorkers), rate))}
+	ours := contender{"Fencepost", s.pids, s.watched(b, b.steady(s.load.Workers(openWorkers), rate))}
 	theirs := contender{"bare put", etcd.pids(), b.steady(side.NewPutWorkers(etcd.client, openWorkers), rate)}
 	c, err := b.compareP99(ctx, ours, theirs)
 	if err != nil {
 		return nil, err
 	}
-	return []Outcome{c.outcomeS10(rate)}, nil
+	o := c.outcomeS10(rate)
+	o.Notes = append(o.Notes, c.disturbance()...)
+	return []Outcome{o}, nil
 }
 
 // halfOfMaximum finds the rate for the row.
 func (b *bench) halfOfMaximum(ctx context.Context, c contender) (float64, error) {
 	var rates []float64
 	for round := range b.Rounds {
-		r, err := b.round(ctx, c, round)
+		r, _, err := b.round(ctx, c, round)
 		if err != nil {
 			return 0, err
 		}

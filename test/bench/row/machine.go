@@ -117,10 +117,12 @@ func flushTime(dir string) (_ time.Duration, err error) {
 	return times[len(times)/2], nil
 }
 
+// tick is the unit of processor times in /proc: USER_HZ is 100 on every Linux.
+const tick = 10 * time.Millisecond
+
 // cpuTime returns the processor time that processes have used so far. It needs
 // Linux; elsewhere, and for a process that is gone, it is 0.
 func cpuTime(pids ...int) time.Duration {
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux
 	var sum time.Duration
 	for _, pid := range pids {
 		stat := readOr(filepath.Join("/proc", strconv.Itoa(pid), "stat"), "")
@@ -134,19 +136,47 @@ func cpuTime(pids ...int) time.Duration {
 	return sum
 }
 
-// residentBytes returns the memory of a process that is in RAM (VmRSS).
-func residentBytes(pid int) (int64, error) {
+// busyTime returns the processor time that all processes, the kernel and other
+// guests of the machine have used so far; 0 where that is not known.
+func busyTime() time.Duration {
+	line, _, _ := strings.Cut(readOr("/proc/stat", ""), "\n")
+	var sum time.Duration
+	for i, field := range strings.Fields(line) {
+		const idle, waiting, guest = 4, 5, 9 // guests' time is in that of users already
+		if i == 0 || i == idle || i == waiting || i >= guest {
+			continue
+		}
+		ticks, _ := strconv.Atoi(field)
+		sum += time.Duration(ticks) * tick
+	}
+	return sum
+}
+
+// footprint is the memory of a process that is in RAM, in bytes.
+type footprint struct {
+	all       int64
+	anonymous int64 // without pages of files, such as a mapped database and the binary
+}
+
+func measure(pid int) (f footprint, err error) {
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 	if err != nil {
-		return 0, fmt.Errorf("read resident memory (needs Linux): %w", err)
+		return f, fmt.Errorf("read resident memory (needs Linux): %w", err)
 	}
 	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			return kib * 1024, err
+		name, value, _ := strings.Cut(line, ":")
+		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		switch name {
+		case "VmRSS":
+			f.all = kib * 1024
+		case "RssAnon":
+			f.anonymous = kib * 1024
 		}
 	}
-	return 0, fmt.Errorf("no VmRSS of process %d", pid)
+	if f.all == 0 || f.anonymous == 0 {
+		return f, fmt.Errorf("no resident memory of process %d", pid)
+	}
+	return f, nil
 }
 
 // allowOpenFiles raises the limit of open files of this process and of those it

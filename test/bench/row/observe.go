@@ -12,20 +12,17 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	"github.com/fencepost/fencepost/test/rig"
 )
 
 // The figures of /metrics that rows read.
 const (
 	waitingFigure = "fencepost_lock_waiting"
 	anyFigure     = "fencepost_lock_oldest_wait_seconds"
-	heapFigure    = "go_memory_used_bytes"
 )
 
 // figure returns a gauge of the server's /metrics, summed over its labels. It is
 // 0 when the server does not show it, as it does with empty queues.
-func figure(ctx context.Context, r *rig.Replica, name string) (float64, error) {
+func figure(ctx context.Context, r *replica, name string) (float64, error) {
 	resp, err := get(ctx, r.URL()+"/metrics", "")
 	if err != nil {
 		return 0, err
@@ -50,7 +47,7 @@ func sum(family *dto.MetricFamily) (total float64) {
 }
 
 // waiting returns how many entries wait in all queues.
-func waiting(r *rig.Replica) func(context.Context) (int, error) {
+func waiting(r *replica) func(context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		n, err := figure(ctx, r, waitingFigure)
 		return int(n), err
@@ -58,7 +55,7 @@ func waiting(r *rig.Replica) func(context.Context) (int, error) {
 }
 
 // awaitFigure polls until a figure has the value wanted.
-func awaitFigure(ctx context.Context, r *rig.Replica, name string, want float64) error {
+func awaitFigure(ctx context.Context, r *replica, name string, want float64) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -80,7 +77,7 @@ func awaitFigure(ctx context.Context, r *rig.Replica, name string, want float64)
 }
 
 // countLocks pages through GET /locks and returns how many locks it lists.
-func countLocks(ctx context.Context, r *rig.Replica) (int, error) {
+func countLocks(ctx context.Context, r *replica) (int, error) {
 	token, err := r.Token(tenant, "locks:read", "auditor")
 	if err != nil {
 		return 0, err
@@ -137,7 +134,7 @@ func get(ctx context.Context, address, token string) (*http.Response, error) {
 // checkConditions fails unless the server works as in production: it wants a
 // bearer token, and it has its figures. That requests are logged is checked
 // after each round, see loggedBytes.
-func checkConditions(ctx context.Context, r *rig.Replica) error {
+func checkConditions(ctx context.Context, r *replica) error {
 	if resp, err := get(ctx, r.URL()+"/locks", ""); err == nil {
 		return errors.Join(errors.New("the server lists locks without a bearer token"), resp.Body.Close())
 	}

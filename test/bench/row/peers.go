@@ -58,7 +58,7 @@ func (b *bench) alone(ctx context.Context, what string, start starter) (_ Outcom
 	var rates []float64
 	all := load.NewHistogram()
 	for round := range b.Rounds {
-		r, err := b.round(ctx, c, round)
+		r, _, err := b.round(ctx, c, round)
 		if err != nil {
 			return Outcome{}, err
 		}

@@ -93,19 +93,32 @@ func newTransport(n int, cs *closers) *http.Transport {
 	return t
 }
 
+// replica is a running API server.
+type replica struct {
+	*rig.Replica
+	debug string // address of its profiler; empty without profiles
+}
+
 // startReplica starts Fencepost as its users run it: tokens are checked, and
 // the access log goes to a file. An empty store is the embedded one.
-func (b *bench) startReplica(ctx context.Context, store string, cs *closers, args ...string) (*rig.Replica, error) {
+func (b *bench) startReplica(ctx context.Context, store string, cs *closers) (*replica, error) {
 	binary, err := b.apiBinary(ctx)
 	if err != nil {
 		return nil, err
 	}
 	b.replicas++
-	r, err := rig.StartReplica(ctx, rig.ReplicaConfig{
+	r := &replica{}
+	config := rig.ReplicaConfig{
 		Binary: binary, Store: store, DataDir: filepath.Join(b.dir, fmt.Sprintf("fencepost-%d", b.replicas)),
-		Secret: "the secret of the benchmark, which is no secret", Args: args,
-	})
-	if err != nil {
+		Secret: "the secret of the benchmark, which is no secret",
+	}
+	if b.Profiles != "" {
+		if r.debug, err = debugAddress(); err != nil {
+			return nil, err
+		}
+		config.Args = []string{"--debug-listen", r.debug}
+	}
+	if r.Replica, err = rig.StartReplica(ctx, config); err != nil {
 		return nil, err
 	}
 	cs.add(r.Close)
@@ -113,7 +126,7 @@ func (b *bench) startReplica(ctx context.Context, store string, cs *closers, arg
 }
 
 // clients returns how n clients reach a replica; the caller may change it.
-func clients(r *rig.Replica, n int, cs *closers) (side.Fencepost, error) {
+func clients(r *replica, n int, cs *closers) (side.Fencepost, error) {
 	base, err := url.Parse(r.URL())
 	if err != nil {
 		return side.Fencepost{}, err

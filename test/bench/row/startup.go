@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/test/bench/load"
-	"github.com/fencepost/fencepost/test/rig"
 )
 
 // longTTL is the lease of locks that must outlive a row, in seconds.
@@ -46,7 +45,7 @@ func runS12(ctx context.Context, b *bench) (_ []Outcome, err error) {
 }
 
 // fill holds many locks for longer than the row takes.
-func (b *bench) fill(ctx context.Context, r *rig.Replica, cs *closers) error {
+func (b *bench) fill(ctx context.Context, r *replica, cs *closers) error {
 	f, err := clients(r, manyClients, cs)
 	if err != nil {
 		return err
@@ -61,7 +60,7 @@ func (b *bench) fill(ctx context.Context, r *rig.Replica, cs *closers) error {
 }
 
 // restart starts the server, which does not run, and checks that nothing is lost.
-func (b *bench) restart(ctx context.Context, r *rig.Replica, after string) (time.Duration, error) {
+func (b *bench) restart(ctx context.Context, r *replica, after string) (time.Duration, error) {
 	start := time.Now()
 	if err := r.Restart(ctx); err != nil {
 		return 0, err

@@ -24,7 +24,7 @@ func (t throughput) run(ctx context.Context, b *bench) ([]Outcome, error) {
 		return nil, err
 	}
 	o := c.outcome(t.id, t.what, t.atLeast)
-	o.Notes = t.notes
+	o.Notes = append(t.notes, c.disturbance()...)
 	return []Outcome{o}, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/test/bench/load"
-	"github.com/fencepost/fencepost/test/rig"
 )
 
 const (
@@ -24,7 +23,7 @@ const (
 )
 
 // queueUp puts n requests behind a holder of the lock name.
-func queueUp(ctx context.Context, r *rig.Replica, name string, n int, cs *closers) (*load.Queue, error) {
+func queueUp(ctx context.Context, r *replica, name string, n int, cs *closers) (*load.Queue, error) {
 	f, err := clients(r, n+1, cs)
 	if err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func runS7(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	return []Outcome{b.outcomeS7(load.Summarize(pairs), many, few)}, nil
 }
 
-func (b *bench) handovers(ctx context.Context, r *rig.Replica, round, waiters int) (_ *load.Histogram, err error) {
+func (b *bench) handovers(ctx context.Context, r *replica, round, waiters int) (_ *load.Histogram, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
 	q, err := queueUp(ctx, r, fmt.Sprintf("bench:%d:%d", round, waiters), waiters, &cs)
@@ -94,77 +93,3 @@ func (b *bench) outcomeS7(s load.Summary, many, few *load.Histogram) Outcome {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// footprint is the memory of the server at one moment, in bytes.
-type footprint struct{ resident, heap float64 }
-
-// runS8 measures the memory that waiting requests cost the server.
-func runS8(ctx context.Context, b *bench) (_ []Outcome, err error) {
-	if err := allowOpenFiles(uint64(b.Waiters + spareFiles)); err != nil {
-		return nil, err
-	}
-	var each []float64
-	var heap []float64
-	for round := range b.Rounds {
-		resident, used, err := b.memoryOfWaiting(ctx)
-		if err != nil {
-			return nil, err
-		}
-		b.logf("round %d: %.1f KiB resident, %.1f KiB of heap and stacks for each of %d", round+1, resident/1024, used/1024, b.Waiters)
-		each, heap = append(each, resident/1024), append(heap, used/1024)
-	}
-	const atMost = 24
-	kib := load.Median(each)
-	return []Outcome{{
-		ID: "S8", What: fmt.Sprintf("memory of a waiting request, %s on one lock", number(float64(b.Waiters))),
-		Ours: fmt.Sprintf("%.1f KiB", kib), Bar: fmt.Sprintf("≤ %d KiB", atMost), Met: verdict(kib <= atMost),
-		Notes: []string{fmt.Sprintf("Growth of the server's resident memory from before the requests to when all of them wait, connections included, "+
-			"divided by their number, each round on a fresh server. The Go runtime's own account (`%s`) grows by %.1f KiB.", heapFigure, load.Median(heap))},
-	}}, nil
-}
-
-func (b *bench) memoryOfWaiting(ctx context.Context) (resident, heap float64, err error) {
-	var cs closers
-	defer cs.closeInto(&err)
-	r, err := b.startReplica(ctx, "", &cs)
-	if err != nil {
-		return 0, 0, err
-	}
-	before, err := steadyFootprint(ctx, r)
-	if err != nil {
-		return 0, 0, err
-	}
-	q, err := queueUp(ctx, r, "bench", b.Waiters, &cs)
-	if err != nil {
-		return 0, 0, err
-	}
-	cs.add(q.Close)
-	after, err := steadyFootprint(ctx, r)
-	n := float64(b.Waiters)
-	return (after.resident - before.resident) / n, (after.heap - before.heap) / n, err
-}
-
-// steadyFootprint returns the memory when it has stopped growing: at the
-// highest of a few seconds.
-func steadyFootprint(ctx context.Context, r *rig.Replica) (highest footprint, err error) {
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for range 10 {
-		resident, err := residentBytes(r.PID())
-		if err != nil {
-			return footprint{}, err
-		}
-		heap, err := figure(ctx, r, heapFigure)
-		if err != nil {
-			return footprint{}, err
-		}
-		highest.resident = max(highest.resident, float64(resident))
-		highest.heap = max(highest.heap, heap)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return footprint{}, ctx.Err()
-		}
-	}
-	return highest, nil
-}

@@ -1,0 +1,82 @@
+package row
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fencepost/fencepost/test/bench/load"
+)
+
+// runS8 measures the memory that waiting requests cost the server.
+func runS8(ctx context.Context, b *bench) (_ []Outcome, err error) {
+	if err := allowOpenFiles(uint64(b.Waiters + spareFiles)); err != nil {
+		return nil, err
+	}
+	var all, anonymous []float64
+	for round := range b.Rounds {
+		grown, err := b.memoryOfWaiting(ctx)
+		if err != nil {
+			return nil, err
+		}
+		n := 1024 * float64(b.Waiters)
+		b.logf("round %d: %.1f KiB resident for each of %d, %.1f KiB of it anonymous",
+			round+1, float64(grown.all)/n, b.Waiters, float64(grown.anonymous)/n)
+		all, anonymous = append(all, float64(grown.all)/n), append(anonymous, float64(grown.anonymous)/n)
+	}
+	return []Outcome{b.outcomeS8(load.Median(all), load.Median(anonymous))}, nil
+}
+
+func (b *bench) outcomeS8(kib, anonymous float64) Outcome {
+	const atMost = 24
+	return Outcome{
+		ID: "S8", What: fmt.Sprintf("memory of a waiting request, %s on one lock", number(float64(b.Waiters))),
+		Ours: fmt.Sprintf("%.1f KiB", kib), Bar: fmt.Sprintf("≤ %d KiB", atMost), Met: verdict(kib <= atMost),
+		Notes: []string{fmt.Sprintf("Growth of the server's resident memory from before the requests to when all of them wait, "+
+			"with their connections and their entries in the embedded store, divided by their number; each round on a fresh server. "+
+			"%.1f KiB of it are anonymous (Go's heap and stacks), the rest pages of files.", anonymous)},
+	}
+}
+
+// memoryOfWaiting returns how much a fresh server grows.
+func (b *bench) memoryOfWaiting(ctx context.Context) (grown footprint, err error) {
+	var cs closers
+	defer cs.closeInto(&err)
+	r, err := b.startReplica(ctx, "", &cs)
+	if err != nil {
+		return grown, err
+	}
+	before, err := highestFootprint(ctx, r)
+	if err != nil {
+		return grown, err
+	}
+	q, err := queueUp(ctx, r, "bench", b.Waiters, &cs)
+	if err != nil {
+		return grown, err
+	}
+	cs.add(q.Close)
+	after, err := highestFootprint(ctx, r)
+	if err == nil && b.Profiles != "" {
+		err = b.saveProfile(ctx, r.debug, "heap", "heap")
+	}
+	return footprint{after.all - before.all, after.anonymous - before.anonymous}, err
+}
+
+// highestFootprint watches the server for a few seconds.
+func highestFootprint(ctx context.Context, r *replica) (highest footprint, err error) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for range 10 {
+		now, err := measure(r.PID())
+		if err != nil {
+			return highest, err
+		}
+		highest.all, highest.anonymous = max(highest.all, now.all), max(highest.anonymous, now.anonymous)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return highest, ctx.Err()
+		}
+	}
+	return highest, nil
+}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -33,6 +34,9 @@ func readJSON(c *gin.Context, v any) error {
 	}
 	if text[0] != '{' {
 		return lock.Errorf(lock.InvalidRequest, "the body must be a JSON object")
+	}
+	if !utf8.Valid(text) { // the decoder would put something else in its place
+		return lock.Errorf(lock.InvalidRequest, "the body is not valid UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -94,6 +98,9 @@ func explain(err error) error {
 }
 
 func describeType(e *json.UnmarshalTypeError) string {
+	if e.Field == "metadata" { // the decoder names no deeper field, and the type of that
+		return "an object of strings"
+	}
 	switch e.Type.Kind().String() {
 	case "string":
 		return "a string"

@@ -143,7 +143,7 @@ func failWith(c *gin.Context, err error, add func(*Problem)) {
 func typed(err error) *lock.Error {
 	var e *lock.Error
 	switch {
-	case errors.As(err, &e) && e.Code != lock.Internal:
+	case errors.As(err, &e) && kindOf(e.Code).status != http.StatusInternalServerError:
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
 		return &lock.Error{Code: lock.StoreUnavailable, Detail: "the request took too long", RetryAfter: time.Second, Ambiguous: true}

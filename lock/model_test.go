@@ -101,15 +101,6 @@ func (m *model) position(e *lock.Entry) int {
 	return longest
 }
 
-// locks returns every lock with a queue.
-func (m *model) locks() []lock.Ref {
-	var all []lock.Ref
-	for r := range m.newest {
-		all = append(all, r)
-	}
-	return all
-}
-
 // front is what [lock.Front] means, from first principles: the longest prefix in
 // which every claim tolerates each claim before it and is below its own limit.
 func front(claims []lock.Claim) int {

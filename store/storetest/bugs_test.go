@@ -58,6 +58,7 @@ const (
 	removesByID         bug = "a removal takes a later entry with the same id"
 	removesForeign      bug = "a removal does not look at the tenant"
 	lostIsSuccess       bug = "removing what is gone succeeds"
+	lostSpreads         bug = "a removal beside one that is lost is lost too"
 	lostIsRemembered    bug = "removing what is gone overwrites why it went"
 	lostHasReason       bug = "lost comes with a reason"
 	reasonLost          bug = "the feed does not tell the reason"
@@ -237,6 +238,7 @@ func (m *memory) findWrongly(e *lock.Entry) *kept {
 }
 
 func (m *memory) lost(why lock.Reason) error {
+	m.lastLost = time.Now()
 	switch {
 	case m.bug == lostIsSuccess && why != "":
 		return nil

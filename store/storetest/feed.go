@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	crand "crypto/rand"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -115,29 +116,57 @@ func feedSeam(t *trial) {
 	t.wantSame(early, final)
 }
 
-// feedLarge has more entries than one page of any store's list, most in one queue.
+// feedLarge has more entries than one page of any store's list, all of which come
+// and go while followers start: their pages must still be of one moment.
 func feedLarge(t *trial) {
 	early := t.follow(t.A)
-	together(16, func(worker int) {
-		for i := range 160 {
-			if _, err := t.client(worker).Enqueue(t.ctx, t.draft(fmt.Sprintf("lock-%d-%d", worker, i))); err != nil {
-				t.Errorf("Enqueue: %v", err)
-				return
-			}
+	const workers, each = 16, 160
+	mine := make([][]*lock.Entry, workers)
+	t.turnOver(mine, each)
+	var stop atomic.Bool
+	var writers sync.WaitGroup
+	writers.Go(func() {
+		for !stop.Load() && !t.Failed() {
+			t.turnOver(mine, 10)
 		}
 	})
-	t.wantCount(t.follow(t.Reopen(t.T)), early, 16*160)
-}
-
-func (t *trial) wantCount(late, early *feed, n int) {
-	t.Helper()
-	t.settle(late, early)
-	if got := len(late.state().queues); got != n+1 {
-		t.Errorf("a late follower sees %d locks, want %d", got, n+1)
+	defer writers.Wait()
+	defer stop.Store(true)
+	for range 6 {
+		_, end := t.followUntil(t.B)
+		end()
 	}
-	if diff := diff(early.state().queues, late.state().queues); diff != "" {
+	late := t.follow(t.B)
+	stop.Store(true)
+	writers.Wait()
+	t.settle(early, late)
+	v := late.state()
+	if n := len(v.queues); n != workers*each+1 {
+		t.Errorf("a late follower sees %d locks, want %d", n, workers*each+1)
+	}
+	if diff := diff(early.state().queues, v.queues); diff != "" {
 		t.Errorf("two feeds differ (-early +late):\n%s", diff)
 	}
+}
+
+// turnOver has each worker enqueue n entries on new locks, and remove as many of
+// its oldest if it has them.
+func (t *trial) turnOver(mine [][]*lock.Entry, n int) {
+	together(len(mine), func(worker int) {
+		old := mine[worker]
+		for i := range n {
+			e, err := t.client(worker).Enqueue(t.ctx, t.draft(fmt.Sprintf("lock-%s", crand.Text())))
+			if err == nil && i < len(old) {
+				err = t.client(worker+1).Remove(t.ctx, old[i], lock.Released)
+			}
+			if err != nil {
+				t.Errorf("Enqueue or Remove: %v", err)
+				return
+			}
+			mine[worker] = append(mine[worker], e)
+		}
+		mine[worker] = mine[worker][min(n, len(old)):]
+	})
 }
 
 func feedEnds(t *trial) {

@@ -16,6 +16,7 @@ func removeCases() []testCase {
 		{name: "remove/takes the entry and no other", run: removeExactly},
 		{name: "remove/a later entry with the same id survives", run: removeEarlier},
 		{name: "remove/of many at once one succeeds", run: removeRace},
+		{name: "remove/a lost one costs none beside it", run: removeBeside},
 		{name: "remove/ends are remembered", run: removeRemembered},
 	}
 }
@@ -116,6 +117,37 @@ func removeRace(t *trial) {
 		}
 		t.wantQueue(t.B, t.ref("a"))
 	}
+}
+
+// removeBeside removes entries while others, through the same client, remove and
+// retry what is not there or is there already: writes that share a transaction
+// must not share their fate.
+func removeBeside(t *trial) {
+	gone := t.enqueue(t.A, t.draft("gone"))
+	t.remove(t.A, gone, lock.Released)
+	there := t.enqueue(t.A, t.draft("there"))
+	together(12, func(worker int) {
+		for range 25 {
+			switch worker % 4 {
+			case 0:
+				t.wantLost("Remove", t.A.Remove(t.ctx, gone, lock.Released))
+			case 1:
+				if again, err := t.A.Enqueue(t.ctx, clone(there)); err != nil || again.Number != there.Number {
+					t.Errorf("Enqueue of what is there = %v, %v", again, err)
+				}
+			default:
+				e, err := t.A.Enqueue(t.ctx, t.draft("a"))
+				if err == nil {
+					err = t.A.Remove(t.ctx, e, lock.Released)
+				}
+				if err != nil {
+					t.Errorf("Enqueue and Remove beside others that were lost: %v", err)
+				}
+			}
+		}
+	})
+	t.wantQueue(t.B, t.ref("a"))
+	t.wantQueue(t.B, t.ref("there"), there)
 }
 
 // removeRemembered asks a client that opens later for what ended before.

@@ -97,6 +97,7 @@ func caught() map[bug]string {
 		removesByID:         "remove/a later entry with the same id survives",
 		removesForeign:      "remove/takes the entry and no other",
 		lostIsSuccess:       "remove/of many at once one succeeds",
+		lostSpreads:         "remove/a lost one costs none beside it",
 		lostIsRemembered:    "remove/a repetition is lost and changes nothing",
 		lostHasReason:       "refresh/is lost after a removal",
 		reasonLost:          "remove/the reason reaches both feeds",

@@ -101,15 +101,16 @@ func (t *trial) wantLost(doing string, err error) {
 	}
 }
 
-// wantUnavailable checks that a call says that the store could not be asked.
-func (t *trial) wantUnavailable(doing string, err error) *lock.Error {
+// wantUnavailable checks that a call says that the store could not be asked, and
+// returns whether it may have taken effect all the same.
+func (t *trial) wantUnavailable(doing string, err error) (ambiguous bool) {
 	t.Helper()
 	typed := t.typed(doing, err)
 	if typed == nil || typed.Code != lock.StoreUnavailable {
 		t.Errorf("%s = %v, want %s", doing, err, lock.StoreUnavailable)
-		return &lock.Error{}
+		return false
 	}
-	return typed
+	return typed.Ambiguous
 }
 
 // typed checks that an error is of the type that crosses packages.
@@ -182,11 +183,3 @@ func clone(e *lock.Entry) *lock.Entry {
 
 // diff compares entries or lists of them; an empty map or list is as good as none.
 func diff(want, got any) string { return cmp.Diff(want, got, cmpopts.EquateEmpty()) }
-
-func ids(entries []*lock.Entry) []lock.ID {
-	all := make([]lock.ID, len(entries))
-	for i, e := range entries {
-		all[i] = e.ID
-	}
-	return all
-}

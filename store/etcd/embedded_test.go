@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -76,6 +77,41 @@ func TestRestart(t *testing.T) {
 		t.Errorf("fence %d after %d", third.Number, second.Number)
 	}
 }
+
+// Why an entry expired is known to a replica that starts after it.
+func TestExpiryIsRecorded(t *testing.T) {
+	t.Parallel()
+	conn := startEmbedded(t, etcd.EmbeddedConfig{})
+	s := openStore(t, conn, etcd.Config{})
+	go s.Follow(t.Context(), silent{})
+	e := newEntry("a", "expiring")
+	e.TTL = etcd.MinTTL
+	mustEnqueue(t, s, e)
+	eventually(t, "a late follower knows the expiry", func() bool {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		first := make(snapshots, 1)
+		go openStore(t, conn, etcd.Config{}).Follow(ctx, first)
+		for _, ended := range (<-first).Ended {
+			if ended.ID == e.ID {
+				return ended.Reason == lock.Expired
+			}
+		}
+		return false
+	})
+}
+
+// snapshots receives the first view of a feed.
+type snapshots chan lock.Snapshot
+
+func (s snapshots) Reset(snapshot lock.Snapshot) {
+	select {
+	case s <- snapshot:
+	default:
+	}
+}
+func (snapshots) Apply(uint64, []lock.Change) {}
+func (snapshots) Lost(error)                  {}
 
 // A full store refuses new entries. Renewing and releasing go on, with their
 // reasons, and it accepts entries again by itself once there is room.

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -249,6 +247,7 @@ func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
 			}
 			for _, e := range s.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
 				reasons[e.ID] = e.Reason
+				s.expiries.recorded(e.ID)
 			}
 		case rest == metaFloor, rest == metaDistrust:
 			return nil, errNewFloor
@@ -262,6 +261,8 @@ func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
 			changes[i].Reason = r
 		} else if r, ok := s.unrecorded.LoadAndDelete(c.Left); ok {
 			changes[i].Reason = r.(lock.Reason)
+		} else {
+			s.expiries.saw(c.Left)
 		}
 	}
 	return changes, nil
@@ -276,22 +277,6 @@ func (s *Store) entryOf(kv *mvccpb.KeyValue) *lock.Entry {
 		return nil
 	}
 	return e
-}
-
-func (s *Store) decodeEnds(key, val []byte) []end {
-	var ends []end
-	if err := json.Unmarshal(val, &ends); err != nil {
-		s.log.Error("a record of ended entries cannot be read", "key", string(key), "error", err)
-	}
-	return ends
-}
-
-func encodeEnds(ends []end) []byte {
-	val, err := json.Marshal(ends)
-	if err != nil {
-		panic(fmt.Sprintf("bug: ends cannot be encoded: %v", err))
-	}
-	return val
 }
 
 // Queue implements service.Store.

@@ -57,6 +57,7 @@ type Store struct {
 	// unrecorded holds the reasons of removals that a full store has no room to
 	// record. This replica's feed tells them; to the others they look like expiries.
 	unrecorded sync.Map // lock.ID → lock.Reason
+	expiries   expiries
 
 	// feedAt is the revision that the feed has reached, and behind asks it for
 	// progress: revisions that are not ours pass without an event.

@@ -1,0 +1,272 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+func TestFreeLockIsGrantedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		began := time.Now()
+		g := r.hold(want("orders:1", time.Minute))
+		took(t, began, 0)
+		if g.Waited != 0 || !g.ExpiresAt.Equal(began.Add(ttl)) || g.Entry.Number != 101 || g.Token == "" {
+			t.Errorf("grant %+v of %+v", g, g.Entry)
+		}
+		if diff := cmp.Diff(map[string]int{enqueue: 1}, r.store.counts()); diff != "" {
+			t.Errorf("an uncontended acquire is not one write (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// wakes counts how often a waiting request went to sleep: it asks for Done each
+// time.
+type wakes struct {
+	context.Context
+	n *atomic.Int64
+}
+
+func (w wakes) Done() <-chan struct{} {
+	w.n.Add(1)
+	return w.Context.Done()
+}
+
+// TestHandOverWakesTheNextInLine: each of 100 waiters is granted in its turn, at
+// the instant of the release, and nobody else is woken by it.
+func TestHandOverWakesTheNextInLine(t *testing.T) {
+	const waiters = 100
+	synctest.Test(t, func(t *testing.T) {
+		r := newShelf(t).replica(t)
+		holder := r.hold(want("orders:1", 0))
+		line := make([]*pending, waiters)
+		sleeps := make([]atomic.Int64, waiters)
+		for i := range line {
+			ctx := wakes{t.Context(), &sleeps[i]}
+			line[i] = r.begin(t.Context(), func(context.Context) (*service.Grant, error) {
+				return r.Acquire(ctx, want("orders:1", time.Hour))
+			})
+			line[i].waits()
+		}
+		count := func() []int64 {
+			n := make([]int64, waiters)
+			for i := range sleeps {
+				n[i] = sleeps[i].Load()
+			}
+			return n
+		}
+		before := count()
+		for i, p := range line {
+			after(10 * time.Millisecond)
+			released := time.Now()
+			r.release(holder)
+			next := p.holds()
+			if !p.at.Equal(released) || next.Entry.Number <= holder.Entry.Number {
+				t.Fatalf("waiter %d was granted %v late, fence %d after %d", i, p.at.Sub(released), next.Entry.Number, holder.Entry.Number)
+			}
+			if woken := time.Duration(i+1) * 10 * time.Millisecond; next.Waited != woken {
+				t.Fatalf("waiter %d waited %v, want %v", i, next.Waited, woken)
+			}
+			if now := count(); !slices.Equal(now[i+1:], before[i+1:]) {
+				t.Fatalf("hand-over %d woke more than the next in line: %v, before %v", i, now, before)
+			}
+			holder = next
+		}
+	})
+}
+
+// TestWakesAreCounted: the count of the test above has to see a wake-up. A feed
+// that is lost wakes everybody.
+func TestWakesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newShelf(t).replica(t)
+		r.hold(want("orders:1", 0))
+		var sleeps atomic.Int64
+		ctx := wakes{t.Context(), &sleeps}
+		p := r.begin(t.Context(), func(context.Context) (*service.Grant, error) {
+			return r.Acquire(ctx, want("orders:1", time.Second))
+		})
+		p.waits()
+		before := sleeps.Load()
+		r.store.setFeed(lost)
+		if p.waits(); before == 0 || sleeps.Load() != before+1 {
+			t.Errorf("%d sleeps, then %d", before, sleeps.Load())
+		}
+		p.fails(lock.TimedOut)
+	})
+}
+
+// TestWaitersAreAskedNothing: neither a hand-over nor the wait before it costs
+// the store more than the writes themselves, while leases are fresh.
+func TestWaitersAreAskedNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newShelf(t).replica(t)
+		holder := r.hold(want("orders:1", 0))
+		p := r.line(want("orders:1", time.Minute))
+		after(100 * time.Millisecond)
+		r.release(holder)
+		p.holds()
+		if diff := cmp.Diff(map[string]int{enqueue: 2, remove: 1}, r.store.counts()); diff != "" {
+			t.Errorf("calls to the store (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestGrantAtTheDeadline: the lock comes free as the wait ends. Either answer is
+// right; the entry must agree with it.
+func TestGrantAtTheDeadline(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShelf(t)
+			r := s.replica(t)
+			holder := r.hold(want("orders:1", 0))
+			p := r.line(want("orders:1", time.Second))
+			after(time.Second - time.Nanosecond)
+			r.begin(t.Context(), func(ctx context.Context) (*service.Grant, error) {
+				pause(ctx, time.Nanosecond)
+				return nil, r.Release(ctx, by(holder))
+			})
+			<-p.done
+			synctest.Wait()
+			if granted := p.err == nil && p.grant.Held; granted != (len(s.ids()) == 1) {
+				t.Fatalf("granted: %t (%v), and in the store are %v", granted, p.err, s.ids())
+			}
+		})
+	}
+}
+
+func TestTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		holder := a.hold(want("orders:1", 0))
+		a.line(want("orders:1", time.Minute))
+		began := time.Now()
+		p := b.start(want("orders:1", 0))
+		p.fails(lock.Held)
+		took(t, began, 0)
+		if len(p.grant.Holders) != 1 || p.grant.Holders[0].Entry.ID != holder.Entry.ID || p.grant.Waiters != 1 {
+			t.Errorf("told of holders %+v and %d waiters", p.grant.Holders, p.grant.Waiters)
+		}
+		if p.grant.Token != "" || b.store.count(enqueue) != 0 {
+			t.Errorf("a refused try wrote %d entries, token %q", b.store.count(enqueue), p.grant.Token)
+		}
+	})
+}
+
+// TestTryAfterAReleaseElsewhere: whoever was told that the lock is released must
+// not be told at another replica that it is held.
+func TestTryAfterAReleaseElsewhere(t *testing.T) {
+	for _, lag := range []time.Duration{0, 100 * time.Millisecond, 3 * time.Second} {
+		t.Run(fmt.Sprint(lag), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				a, b := s.replica(t), s.replica(t)
+				b.store.setLag(running, lag)
+				holder := a.hold(want("orders:1", 0))
+				after(lag)
+				a.release(holder)
+				b.start(want("orders:1", 0)).holdsLater()
+			})
+		})
+	}
+}
+
+// TestTimeoutShorterThanTheFeed: a wait that ends before the feed tells anything
+// is decided by the store.
+func TestTimeoutShorterThanTheFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.store.setLag(running, time.Second)
+		began := time.Now()
+		r.start(want("free", 100*time.Millisecond)).holdsLater()
+		p := r.start(want("free", 100*time.Millisecond))
+		p.fails(lock.TimedOut)
+		took(t, began, 200*time.Millisecond)
+		if n := len(s.ids()); n != 1 {
+			t.Errorf("%d entries are left, want the holder", n)
+		}
+	})
+}
+
+// TestHoldLimit: a request is held open for a limited time. The entry waits on,
+// and its client comes back to the same place by its token or by its key.
+func TestHoldLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		holder, ahead := a.hold(lasting(want("orders:1", 0))), a.line(lasting(want("orders:1", 24*time.Hour)))
+		began, req := time.Now(), keyed("orders:1", 3*time.Minute, "k")
+		g := a.line(req).stillWaits()
+		took(t, began, hold)
+		if g.Position != 2 || g.Token == "" || !g.ExpiresAt.Equal(began.Add(40*time.Second+ttl)) {
+			t.Errorf("still waiting at %d until %v", g.Position, g.ExpiresAt)
+		}
+		for _, again := range []*pending{b.resume(g, time.Hour), a.start(req)} {
+			if g2 := again.stillWaits(); g2.Entry.Number != g.Entry.Number || g2.Token != g.Token {
+				t.Errorf("came back to %+v", g2.Entry)
+			}
+			took(t, began, 2*hold)
+		}
+		if g := b.resume(g, time.Second).stillWaits(); g.Position != 2 {
+			t.Errorf("position %d", g.Position)
+		}
+		took(t, began, 2*hold+time.Second)
+		last := b.resume(g, time.Hour)
+		a.release(holder)
+		a.release(ahead.stillWaits())
+		if got := last.holds(); got.Entry.Number != g.Entry.Number || got.Token != g.Token {
+			t.Errorf("granted %+v", got)
+		}
+	})
+}
+
+// TestBounds: what the request asks for is checked before anything is written.
+func TestBounds(t *testing.T) {
+	pairs := map[string]string{}
+	for i := range lock.MaxMetadata + 1 {
+		pairs[fmt.Sprint(i)] = ""
+	}
+	cases := map[string]func(*service.AcquireRequest){
+		"ttl_seconds":   func(r *service.AcquireRequest) { r.TTL = minTTL - 1 },
+		"wait_seconds":  func(r *service.AcquireRequest) { r.Wait = -1 },
+		"holder":        func(r *service.AcquireRequest) { r.Holder = strings.Repeat("ä", lock.MaxHolderLength+1) },
+		"metadata":      func(r *service.AcquireRequest) { r.Metadata = pairs },
+		"ttl_seconds ":  func(r *service.AcquireRequest) { r.TTL = time.Hour + 1 },
+		"wait_seconds ": func(r *service.AcquireRequest) { r.Wait = 24*time.Hour + 1 },
+		"holder ":       func(r *service.AcquireRequest) { r.Holder = "\xff" },
+		"metadata ": func(r *service.AcquireRequest) {
+			r.Metadata = map[string]string{"k": strings.Repeat("v", lock.MaxMetadataSize)}
+		},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newShelf(t).replica(t)
+		for field, spoil := range cases {
+			req := want("orders:1", time.Second)
+			spoil(&req)
+			_, err := r.Acquire(t.Context(), req)
+			if e := coded(t, err, lock.InvalidRequest); e.Field != strings.TrimSpace(field) {
+				t.Errorf("%s: the field at fault is %q", field, e.Field)
+			}
+		}
+		if n := r.store.counts(); len(n) != 0 {
+			t.Errorf("the store was asked: %v", n)
+		}
+		req := want("orders:1", 24*time.Hour)
+		req.TTL, req.Holder = time.Hour, strings.Repeat("ä", lock.MaxHolderLength)
+		r.hold(req)
+	})
+}

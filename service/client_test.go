@@ -1,0 +1,286 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+var _ service.Store = (*client)(nil)
+
+// callLimit is the deadline that the client puts on calls nobody answers. The
+// etcd adapter has the same.
+const callLimit = 4 * time.Second
+
+// The methods of a store, as faults and counts name them.
+const (
+	enqueue   = "Enqueue"
+	remove    = "Remove"
+	refresh   = "Refresh"
+	remaining = "Remaining"
+	queue     = "Queue"
+	newest    = "Newest"
+	distrust  = "Distrust"
+)
+
+// client is one replica's way to a shelf. Each method and the feed can be made
+// to misbehave.
+type client struct {
+	shelf *shelf
+
+	mu      sync.Mutex
+	faults  map[string]fault
+	calls   []call
+	feed    feed
+	lag     time.Duration // between what happens and when the feed tells it
+	changed chan struct{} // closed and replaced when feed or lag change
+}
+
+// fault answers a call; do carries it out.
+type fault func(ctx context.Context, do func() error) error
+
+type call struct {
+	method string
+	id     lock.ID
+	at     time.Time
+}
+
+// feed is how the feed does.
+type feed int
+
+const (
+	running feed = iota
+	frozen       // it looks alive and tells nothing
+	lost         // it said that it is interrupted
+)
+
+func newClient(s *shelf) *client {
+	return &client{shelf: s, faults: map[string]fault{}, changed: make(chan struct{})}
+}
+
+// on sets the fault of methods; nil mends them.
+func (c *client) on(f fault, methods ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range methods {
+		c.faults[m] = f
+	}
+}
+
+// cutOff lets no call through any more.
+func (c *client) cutOff() {
+	c.on(silent, enqueue, remove, refresh, remaining, queue, newest, distrust)
+}
+
+func (c *client) setFeed(f feed) { c.setLag(f, 0) }
+
+func (c *client) setLag(f feed, lag time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.feed, c.lag = f, lag
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *client) feedNow() (feed, time.Duration, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.feed, c.lag, c.changed
+}
+
+// count returns how often a method was called.
+func (c *client) count(method string) int { return len(c.times(method, "")) }
+
+// counts returns how often each method was called.
+func (c *client) counts() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := map[string]int{}
+	for _, call := range c.calls {
+		n[call.method]++
+	}
+	return n
+}
+
+// times returns when a method was called for the entry; "" is any.
+func (c *client) times(method string, id lock.ID) []time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var at []time.Time
+	for _, call := range c.calls {
+		if call.method == method && (id == "" || call.id == id) {
+			at = append(at, call.at)
+		}
+	}
+	return at
+}
+
+func (c *client) note(method string, id lock.ID) fault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls = append(c.calls, call{method, id, time.Now()})
+	return c.faults[method]
+}
+
+func (c *client) call(ctx context.Context, method string, id lock.ID, do func() error) error {
+	f := c.note(method, id)
+	switch {
+	case ctx.Err() != nil:
+		return unavailable(false)
+	case f != nil:
+		return f(ctx, do)
+	}
+	return do()
+}
+
+// silent never answers and does nothing.
+func silent(ctx context.Context, _ func() error) error {
+	pause(ctx, callLimit)
+	return unavailable(false)
+}
+
+// broken fails at once and does nothing.
+func broken(context.Context, func() error) error { return unavailable(false) }
+
+// deaf does it, and the answer is lost.
+func deaf(_ context.Context, do func() error) error {
+	_ = do() // its outcome is what nobody learns
+	return unavailable(true)
+}
+
+// slow takes d before it is done, whatever happens to the caller.
+func slow(d time.Duration) fault {
+	return func(_ context.Context, do func() error) error {
+		pause(context.Background(), d)
+		return do()
+	}
+}
+
+// late does it at once and answers after d.
+func late(d time.Duration) fault {
+	return func(_ context.Context, do func() error) error {
+		err := do()
+		pause(context.Background(), d)
+		return err
+	}
+}
+
+// first applies f to the first n calls.
+func first(n int64, f fault) fault {
+	var calls atomic.Int64
+	return func(ctx context.Context, do func() error) error {
+		if calls.Add(1) <= n {
+			return f(ctx, do)
+		}
+		return do()
+	}
+}
+
+// unavailable is the answer of a store that cannot be asked.
+func unavailable(ambiguous bool) error {
+	return &lock.Error{
+		Code: lock.StoreUnavailable, Ambiguous: ambiguous, RetryAfter: time.Second, Cause: errors.New("cut off"),
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, err error) {
+	err = c.call(ctx, enqueue, e.ID, func() (err error) {
+		placed, err = c.shelf.insert(e)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return placed, nil
+}
+
+func (c *client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) error {
+	return c.call(ctx, remove, e.ID, func() error { return c.shelf.end(e, why) })
+}
+
+func (c *client) Refresh(ctx context.Context, e *lock.Entry) error {
+	return c.call(ctx, refresh, e.ID, func() error { return c.shelf.refresh(e) })
+}
+
+func (c *client) Remaining(ctx context.Context, e *lock.Entry) (left time.Duration, err error) {
+	err = c.call(ctx, remaining, e.ID, func() (err error) {
+		left, err = c.shelf.remaining(e)
+		return err
+	})
+	return left, err
+}
+
+func (c *client) Queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, number uint64, err error) {
+	err = c.call(ctx, queue, "", func() error {
+		entries, number = c.shelf.queue(r)
+		return nil
+	})
+	return entries, number, err
+}
+
+func (c *client) Newest(ctx context.Context) (number uint64, err error) {
+	err = c.call(ctx, newest, "", func() error {
+		_, number = c.shelf.queue(lock.Ref{})
+		return nil
+	})
+	return number, err
+}
+
+func (c *client) Distrust(ctx context.Context, number uint64) error {
+	return c.call(ctx, distrust, "", func() error {
+		c.shelf.distrust(number)
+		return nil
+	})
+}
+
+func (c *client) Follow(ctx context.Context, f lock.Follower) {
+	for ctx.Err() == nil {
+		if now, _, changed := c.feedNow(); now != running {
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		c.followOnce(ctx, f)
+	}
+}
+
+// followOnce lists and follows until the feed is lost or ctx ends.
+func (c *client) followOnce(ctx context.Context, f lock.Follower) {
+	view, next := c.shelf.snapshot()
+	f.Reset(view)
+	for {
+		now, lag, changed := c.feedNow()
+		if now == lost {
+			f.Lost(unavailable(false))
+			return
+		}
+		r, ok, grown := c.shelf.runAt(next)
+		var due <-chan time.Time
+		if ok && now == running {
+			due = time.After(time.Until(r.at.Add(lag)))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-grown:
+		case <-due:
+			f.Apply(r.upTo, []lock.Change{r.change})
+			next++
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package service_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// TestKeepsWaitersAlive: while a request waits its lease is started anew every
+// third of the TTL and once more at the grant. From then on the client renews.
+func TestKeepsWaitersAlive(t *testing.T) {
+	for _, lease := range []time.Duration{minTTL, ttl} {
+		t.Run(lease.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				r := s.replica(t)
+				holder := r.hold(lasting(want("orders:1", 0)))
+				req := want("orders:1", time.Hour)
+				req.TTL = lease
+				began := time.Now()
+				p := r.line(req)
+				after(lease * 3 / 2)
+				r.release(holder)
+				g := p.holds()
+				expected := []time.Time{
+					began.Add(lease / 3), began.Add(2 * (lease / 3)), began.Add(3 * (lease / 3)),
+					began.Add(4 * (lease / 3)), began.Add(lease * 3 / 2),
+				}
+				if diff := cmp.Diff(expected, r.store.times(refresh, g.Entry.ID)); diff != "" {
+					t.Errorf("refreshed at (-want +got):\n%s", diff)
+				}
+				if !g.ExpiresAt.Equal(time.Now().Add(lease)) {
+					t.Errorf("a waited grant has %v left", time.Until(g.ExpiresAt))
+				}
+				after(lease - 1)
+				if len(s.ids()) != 1 {
+					t.Error("the lease ended early")
+				}
+				after(1)
+				if len(s.ids()) != 0 || len(r.store.times(refresh, g.Entry.ID)) != len(expected) {
+					t.Error("the replica kept a granted lease alive")
+				}
+			})
+		})
+	}
+}
+
+// TestAbandonedWaitLapses: nobody keeps an entry alive whose request has ended.
+func TestAbandonedWaitLapses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.hold(lasting(want("orders:1", 0)))
+		g := r.line(want("orders:1", time.Hour)).stillWaits()
+		after(time.Until(g.ExpiresAt) - 1)
+		if len(s.ids()) != 2 {
+			t.Fatal("the entry lapsed before its lease was over")
+		}
+		after(1)
+		if len(s.ids()) != 1 {
+			t.Fatal("the entry outlived its lease")
+		}
+		_, err := r.Entry(t.Context(), by(g), time.Minute)
+		lostFor(t, err, lock.Expired)
+	})
+}
+
+// TestRemovedWaiterIsTold: a waiter whose entry is gone is told at once and why,
+// and it is not granted when its turn would have come.
+func TestRemovedWaiterIsTold(t *testing.T) {
+	for _, why := range []lock.Reason{lock.Expired, lock.Released, lock.Revoked, lock.WaitTimeout} {
+		for _, lag := range []time.Duration{0, 600 * time.Millisecond} {
+			t.Run(string(why)+" "+lag.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newShelf(t)
+					a, b := s.replica(t), s.replica(t)
+					b.store.setLag(running, lag)
+					holder := a.hold(want("orders:1", 0))
+					p := b.line(want("orders:1", time.Minute))
+					after(5 * time.Second)
+					next := b.line(want("orders:1", time.Minute))
+					after(time.Second)
+					began := time.Now()
+					if err := s.end(p.entry(s, 1), why); err != nil {
+						t.Fatal(err)
+					}
+					a.release(holder)
+					p.ends(why)
+					took(t, began, lag)
+					next.holdsLater()
+				})
+			})
+		}
+	}
+}
+
+// entry is the one at the index among all entries.
+func (p *pending) entry(s *shelf, i int) *lock.Entry {
+	p.t.Helper()
+	all, _ := s.queue(lock.Ref{})
+	if len(all) <= i {
+		p.t.Fatalf("%d entries", len(all))
+	}
+	return all[i]
+}
+
+// TestExpiresAsItComesToHold: the view sees the entry at the head of the queue
+// while the store has dropped it already. It is not granted.
+func TestExpiresAsItComesToHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		b.store.setLag(running, 100*time.Millisecond)
+		holder := a.hold(want("orders:1", 0))
+		p := b.line(want("orders:1", time.Minute))
+		after(5 * time.Second)
+		a.release(holder)
+		after(50 * time.Millisecond)
+		if err := s.end(p.entry(s, 0), lock.Expired); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		p.ends(lock.Expired)
+		took(t, began, 100*time.Millisecond)
+	})
+}
+
+// TestGoneClient: whatever a client that went away wanted is taken back at once,
+// at whatever moment it went.
+func TestGoneClient(t *testing.T) {
+	moments := map[string]func(t *testing.T, s *shelf, r *replica){
+		"BeforeTheEnqueue": func(t *testing.T, _ *shelf, r *replica) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if g, err := r.Acquire(ctx, want("orders:1", time.Minute)); err == nil {
+				t.Errorf("granted %+v", g)
+			}
+		},
+		"DuringTheEnqueue": func(_ *testing.T, _ *shelf, r *replica) {
+			r.store.on(first(1, slow(time.Second)), enqueue)
+			p := r.line(want("orders:1", time.Minute))
+			after(500 * time.Millisecond)
+			p.cancel()
+			p.waits() // what is on its way is not given up
+			<-p.done
+		},
+		"AtTheGrant": func(t *testing.T, s *shelf, r *replica) {
+			holder := r.hold(want("orders:1", 0))
+			p := r.line(want("orders:1", time.Minute))
+			after(time.Second)
+			r.store.on(func(_ context.Context, do func() error) error {
+				p.cancel()
+				return do()
+			}, refresh)
+			r.release(holder)
+			<-p.done
+			if p.err == nil || r.store.count(refresh) == 0 {
+				t.Errorf("granted %+v", p.grant)
+			}
+		},
+	}
+	for name, goes := range moments {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				r := s.replica(t)
+				goes(t, s, r)
+				began := time.Now()
+				synctest.Wait()
+				took(t, began, 0)
+				if ids := s.ids(); len(ids) != 0 {
+					t.Errorf("left behind: %v", ids)
+				}
+				r.hold(want("orders:1", 0))
+			})
+		})
+	}
+}
+
+func TestGoneWaiterMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		holder := r.hold(want("orders:1", 0))
+		p, next := r.line(want("orders:1", time.Minute)), r.line(want("orders:1", time.Minute))
+		id := p.entry(s, 1).ID
+		p.cancel()
+		if synctest.Wait(); len(s.ids()) != 2 {
+			t.Fatalf("left in the queue: %v", s.ids())
+		}
+		if s.reasonOf(id) != "" {
+			t.Errorf("recorded as %q although nobody was told of it", s.reasonOf(id))
+		}
+		next.waits()
+		r.release(holder)
+		next.holds()
+	})
+}
+
+// TestGoneClientAndStore: if the store cannot be told, the entry lapses.
+func TestGoneClientAndStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		p := r.second()
+		r.store.on(silent, remove)
+		p.cancel()
+		after(ttl - 1)
+		if len(s.ids()) != 2 {
+			t.Fatal("the entry is gone too early for a lapse")
+		}
+		after(1)
+		if len(s.ids()) != 1 {
+			t.Error("somebody kept the entry alive")
+		}
+	})
+}
+
+// second is next in line, behind a holder that stays.
+func (r *replica) second() *pending {
+	r.t.Helper()
+	r.hold(lasting(want("orders:1", 0)))
+	return r.line(want("orders:1", time.Minute))
+}
+
+// TestGoneClientWithAKey: the entry keeps its place for its lease, and the client
+// finds it again, at any replica.
+func TestGoneClientWithAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		holder := a.hold(lasting(want("orders:1", 0)))
+		for _, back := range []time.Duration{0, ttl - time.Millisecond} {
+			p := a.start(keyed("orders:1", time.Hour, "k"))
+			p.cancel()
+			after(back)
+			if len(s.ids()) != 2 {
+				t.Fatal("the entry was not kept")
+			}
+		}
+		p := b.line(keyed("orders:1", time.Hour, "k"))
+		a.release(holder)
+		if g := p.holds(); g.Entry.Number != holder.Entry.Number+1 {
+			t.Errorf("came back to %+v", g.Entry)
+		}
+	})
+}
+
+// TestGoneClientWithAKeyLapses: if it never comes back, its place is given up.
+func TestGoneClientWithAKeyLapses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.hold(lasting(want("orders:1", 0)))
+		p := r.line(keyed("orders:1", time.Hour, "k"))
+		p.cancel()
+		after(ttl)
+		if len(s.ids()) != 1 || r.store.count(refresh) != 0 {
+			t.Errorf("%d entries, %d refreshes", len(s.ids()), r.store.count(refresh))
+		}
+		r.start(keyed("orders:1", time.Hour, "k")).ends(lock.Expired)
+	})
+}

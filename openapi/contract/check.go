@@ -125,6 +125,9 @@ func (x *exchange) checkStranger(resp *http.Response, body []byte) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return errors.New("the document has no such operation, and it succeeded")
 	}
+	if x.request.Method == http.MethodHead {
+		return nil // there is no body to look into
+	}
 	if mediaType(resp) != problemType {
 		return fmt.Errorf("an error must be %s, not %q", problemType, resp.Header.Get("Content-Type"))
 	}

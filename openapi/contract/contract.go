@@ -127,13 +127,11 @@ func (c *Checker) note(route *routers.Route, status int) {
 	c.seen[fmt.Sprintf("%s %s %d", route.Method, route.Path, status)] = true
 }
 
-// options of kin-openapi. Defaults must not be written into a request.
+// options of kin-openapi for requests and responses.
 func options() *openapi3filter.Options {
 	o := &openapi3filter.Options{
-		IncludeResponseStatus:             true,
 		MultiError:                        true,
 		RejectWhenRequestBodyNotSpecified: true,
-		SkipSettingDefaults:               true,
 		AuthenticationFunc:                hasBearer,
 	}
 	o.WithCustomSchemaErrorFunc(describe)

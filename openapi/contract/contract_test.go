@@ -126,7 +126,7 @@ func TestExchangesThatAreRight(t *testing.T) {
 		"no body":         {"PUT", "/things/a", ``, good()},
 		"null":            {"PUT", "/things/a", `{"ttl":null}`, good()},
 		"escaped path":    {"PUT", "/things/a%3Ab", ``, good()},
-		"free-form map":   {"PUT", "/things/a", ``, good().saying(`{"name":"a","fence":7,"labels":{"x":"y"},"figures":{"count":1}}`)},
+		"free-form map":   {"PUT", "/things/a", ``, good().saying(`{"name":"a","fence":7,"labels":{"x":"y"},"mixed":{"a":"b","c":1},"figures":{"count":1}}`)},
 		"empty response":  {"PUT", "/things/a", ``, reply{status: 204}},
 		"problem":         {"PUT", "/things/a", ``, problem(423, held)},
 		"not json at all": {"GET", "/page", ``, reply{200, map[string]string{"Content-Type": "text/html; charset=utf-8"}, "<p>"}},
@@ -241,6 +241,38 @@ func TestMalformedIsAboutTheRequestAlone(t *testing.T) {
 	}
 }
 
+// A transport must not change the request that it is given, and this one must not
+// change how a body is sent either.
+func TestRequestsAreLeftAlone(t *testing.T) {
+	checker, err := contract.New(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := request(t, t.Context(), "PUT", "/things/a", `{}`)
+	req.ContentLength = -1 // in chunks
+	before := *req
+	var sent int64
+	resp, err := checker.Transport(transport(func(req *http.Request) (*http.Response, error) {
+		sent = req.ContentLength
+		return (&next{reply: good()}).RoundTrip(req)
+	}), func(v *contract.Violation) { t.Error(v) }).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if sent != -1 || req.ContentLength != before.ContentLength || req.Body != before.Body {
+		t.Errorf("sent with length %d; afterwards the request has the length %d", sent, req.ContentLength)
+	}
+}
+
+// HEAD is an error here, and an error without a body.
+func TestHeadHasNoBody(t *testing.T) {
+	req := request(t, contract.Malformed(t.Context()), "HEAD", "/page", "")
+	if violations, _, _ := exchange(t, req, problem(405, "")); len(violations) > 0 {
+		t.Errorf("violations: %q", violations)
+	}
+}
+
 // expect wants one violation that says want and tells no secret.
 func expect(t *testing.T, violations []string, want string) {
 	t.Helper()
@@ -321,18 +353,17 @@ func TestStreamsAreNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, writer := io.Pipe()
-	defer writer.Close()
+	stream := io.NopCloser(iotest.ErrReader(errors.New("read by the checker")))
 	var violations []string
 	resp, err := checker.Transport(transport(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: reader}, nil
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: stream}, nil
 	}), func(v *contract.Violation) { violations = append(violations, v.Error()) }).
 		RoundTrip(request(t, t.Context(), "GET", "/page", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if resp.Body != io.ReadCloser(reader) {
+	if resp.Body != stream {
 		t.Error("the stream was replaced")
 	}
 	expect(t, violations, `the document has no media type "text/event-stream" here`)

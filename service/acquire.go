@@ -158,7 +158,7 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	if st.entry.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	w := &wait{s: s, entry: st.entry, changed: changed, client: true}
+	w := &wait{s: s, entry: st.entry, changed: changed, try: e.WaitUntil.IsZero(), client: true}
 	return w.run(ctx)
 }
 

@@ -270,3 +270,27 @@ func TestBounds(t *testing.T) {
 		r.hold(req)
 	})
 }
+
+// TestTryBehindALateFeed: a try is not to wait, even where the view cannot tell.
+func TestTryBehindALateFeed(t *testing.T) {
+	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				a, b := s.replica(t), s.replica(t)
+				b.store.setFeed(f)
+				holder := a.hold(want("orders:1", 0))
+				began := time.Now()
+				p := b.start(want("orders:1", 0))
+				p.fails(lock.Held)
+				if d := p.at.Sub(began); d > time.Second {
+					t.Errorf("it took %v", d)
+				}
+				synctest.Wait()
+				if diff := cmp.Diff([]lock.ID{holder.Entry.ID}, s.ids()); diff != "" {
+					t.Errorf("a refused try left something behind (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}

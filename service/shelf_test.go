@@ -210,3 +210,16 @@ func (s *shelf) reasonOf(id lock.ID) lock.Reason {
 	}
 	return ""
 }
+
+// occupy writes an entry that stays, as another replica would have.
+func (s *shelf) occupy(t *testing.T, name string) *lock.Entry {
+	t.Helper()
+	e, err := s.insert(&lock.Entry{
+		ID: lock.ID("by-hand-on-" + name), Tenant: "acme", Holder: "somebody", TTL: time.Hour,
+		Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, EnqueuedAt: time.Now(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}

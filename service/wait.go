@@ -35,7 +35,7 @@ type wait struct {
 	client    bool            // the client can come back to the entry
 	limit     time.Duration   // for how long to hold the request open; 0 is MaxHold
 
-	waited bool // the entry did not hold when it was first looked at
+	waited bool // the entry was seen not to hold
 	proven bool // the store itself showed that the entry holds
 }
 
@@ -57,17 +57,17 @@ func (w *wait) run(ctx context.Context) (*Grant, error) {
 // look answers from the view, if there is an answer.
 func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 	st := w.s.view.status(w.entry.ID, w.entry.Number)
-	if st.state == waiting && w.proven {
+	if w.proven && (st.state == waiting || st.state == unseen) {
 		st.state, st.since = held, time.Now()
 	}
 	switch {
 	case st.state == gone:
 		g, err = w.lost(ctx, st.reason)
 		return g, err, true
-	case st.state == held || st.state == unseen && w.proven:
+	case st.state == held:
 		g, err = w.grant(ctx, st.since)
 		return g, err, !errors.Is(err, errUnclear)
-	case st.state == waiting:
+	case st.state == waiting || w.waited: // as the view sees it, or the store itself
 		if w.waited = true; w.try {
 			w.withdraw(ctx)
 			g, err = w.s.refusal(ctx, w.entry, errHeld())

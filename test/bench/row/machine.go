@@ -154,8 +154,8 @@ func busyTime() time.Duration {
 
 // footprint is the memory of a process that is in RAM, in bytes.
 type footprint struct {
-	all       int64
-	anonymous int64 // without pages of files, such as a mapped database and the binary
+	all       float64
+	anonymous float64 // without pages of files, such as a mapped database and the binary
 }
 
 func measure(pid int) (f footprint, err error) {
@@ -165,7 +165,7 @@ func measure(pid int) (f footprint, err error) {
 	}
 	for line := range strings.Lines(string(status)) {
 		name, value, _ := strings.Cut(line, ":")
-		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		kib, _ := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
 		switch name {
 		case "VmRSS":
 			f.all = kib * 1024

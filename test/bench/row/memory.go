@@ -21,8 +21,8 @@ func runS8(ctx context.Context, b *bench) (_ []Outcome, err error) {
 		}
 		n := 1024 * float64(b.Waiters)
 		b.logf("round %d: %.1f KiB resident for each of %d, %.1f KiB of it anonymous",
-			round+1, float64(grown.all)/n, b.Waiters, float64(grown.anonymous)/n)
-		all, anonymous = append(all, float64(grown.all)/n), append(anonymous, float64(grown.anonymous)/n)
+			round+1, grown.all/n, b.Waiters, grown.anonymous/n)
+		all, anonymous = append(all, grown.all/n), append(anonymous, grown.anonymous/n)
 	}
 	return []Outcome{b.outcomeS8(load.Median(all), load.Median(anonymous))}, nil
 }
@@ -32,7 +32,7 @@ func (b *bench) outcomeS8(kib, anonymous float64) Outcome {
 	return Outcome{
 		ID: "S8", What: fmt.Sprintf("memory of a waiting request, %s on one lock", number(float64(b.Waiters))),
 		Ours: fmt.Sprintf("%.1f KiB", kib), Bar: fmt.Sprintf("≤ %d KiB", atMost), Met: verdict(kib <= atMost),
-		Notes: []string{fmt.Sprintf("Growth of the server's resident memory from before the requests to when all of them wait, "+
+		Notes: []string{fmt.Sprintf("Growth of the server's resident memory from before the requests to the 15 seconds in which all of them wait, "+
 			"with their connections and their entries in the embedded store, divided by their number; each round on a fresh server. "+
 			"%.1f KiB of it are anonymous (Go's heap and stacks), the rest pages of files.", anonymous)},
 	}
@@ -46,7 +46,7 @@ func (b *bench) memoryOfWaiting(ctx context.Context) (grown footprint, err error
 	if err != nil {
 		return grown, err
 	}
-	before, err := highestFootprint(ctx, r)
+	before, err := steadyFootprint(ctx, r, 3*time.Second)
 	if err != nil {
 		return grown, err
 	}
@@ -55,28 +55,30 @@ func (b *bench) memoryOfWaiting(ctx context.Context) (grown footprint, err error
 		return grown, err
 	}
 	cs.add(q.Close)
-	after, err := highestFootprint(ctx, r)
+	after, err := steadyFootprint(ctx, r, 15*time.Second)
 	if err == nil && b.Profiles != "" {
 		err = b.saveProfile(ctx, r.debug, "heap", "heap")
 	}
 	return footprint{after.all - before.all, after.anonymous - before.anonymous}, err
 }
 
-// highestFootprint watches the server for a few seconds.
-func highestFootprint(ctx context.Context, r *replica) (highest footprint, err error) {
+// steadyFootprint returns the median over a time, which is long enough for the
+// collector to have run and short of the end of the waits.
+func steadyFootprint(ctx context.Context, r *replica, over time.Duration) (footprint, error) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	for range 10 {
+	var all, anonymous []float64
+	for end := time.Now().Add(over); time.Now().Before(end); {
 		now, err := measure(r.PID())
 		if err != nil {
-			return highest, err
+			return footprint{}, err
 		}
-		highest.all, highest.anonymous = max(highest.all, now.all), max(highest.anonymous, now.anonymous)
+		all, anonymous = append(all, now.all), append(anonymous, now.anonymous)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return highest, ctx.Err()
+			return footprint{}, ctx.Err()
 		}
 	}
-	return highest, nil
+	return footprint{load.Median(all), load.Median(anonymous)}, nil
 }

@@ -8,7 +8,8 @@ const (
 )
 
 const fifoNote = "The history of every round was checked: no two clients had the lock at once, " +
-	"fences only grew from grant to grant, and no request was granted before one that was sent 100 ms or more ahead of it."
+	"the fence, which is the place in the queue, grew from each grant to the next, and no request was granted before one that was sent " +
+	"five rounds of the queue ahead of it."
 
 // throughput is a row that compares cycles per second.
 type throughput struct {

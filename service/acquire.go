@@ -200,12 +200,9 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 	}
 	g := &Grant{Entry: e}
 	for _, c := range e.Claims {
-		q := s.view.queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}, maxShownHolders, 0)
+		q := s.view.queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.ID, maxShownHolders, 0)
 		g.Holders = append(g.Holders, s.holders(ctx, q.holders)...)
 		g.Waiters = max(g.Waiters, q.waiting)
-	}
-	if st := s.view.status(e.ID, e.Number); st.state == waiting {
-		g.Waiters-- // the refused one itself, which is just leaving
 	}
 	return g, err
 }

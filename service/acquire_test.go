@@ -294,3 +294,27 @@ func TestTryBehindALateFeed(t *testing.T) {
 		})
 	}
 }
+func TestWaitTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		holder := r.hold(want("orders:1", 0))
+		p, other := r.line(want("orders:1", 3*time.Second)), r.line(want("orders:1", time.Minute))
+		began, id := time.Now(), s.ids()[1]
+		if e := p.fails(lock.TimedOut); e.RetryAfter <= 0 {
+			t.Errorf("no Retry-After: %+v", e)
+		}
+		took(t, began, 3*time.Second)
+		if len(p.grant.Holders) != 1 || p.grant.Holders[0].Entry.ID != holder.Entry.ID || p.grant.Waiters != 1 {
+			t.Errorf("told of holders %+v and %d waiters", p.grant.Holders, p.grant.Waiters)
+		}
+		if h := p.grant.Holders[0]; !h.Since.Equal(holder.Entry.EnqueuedAt) || !h.ExpiresAt.Equal(holder.ExpiresAt) {
+			t.Errorf("holder since %v until %v", h.Since, h.ExpiresAt)
+		}
+		if slices.Contains(s.ids(), id) || s.reasonOf(id) != lock.WaitTimeout {
+			t.Errorf("the entry is still there, or left for the reason %q", s.reasonOf(id))
+		}
+		r.release(holder)
+		other.holds()
+	})
+}

@@ -68,7 +68,7 @@ func (s *Service) Lock(ctx context.Context, r lock.Ref, consistent bool) (*LockV
 	if err := s.settle(ctx, consistent); err != nil {
 		return nil, err
 	}
-	q := s.view.queue(r, maxShownHolders, maxShownWaiters)
+	q := s.view.queue(r, "", maxShownHolders, maxShownWaiters)
 	return &LockView{
 		Name: r.Name, Holders: s.holders(ctx, q.holders), Waiters: q.waiters, Waiting: q.waiting,
 		Newest: q.newest, Figures: q.figures, Advised: s.advisedTTL(q.figures), Revision: q.revision,
@@ -140,7 +140,8 @@ type queueView struct {
 	revision uint64
 }
 
-func (v *view) queue(r lock.Ref, maxHolders, maxWaiters int) queueView {
+// queue reads a queue, without the entry that is leaving it, if there is one.
+func (v *view) queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) queueView {
 	now := time.Now()
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -152,6 +153,7 @@ func (v *view) queue(r lock.Ref, maxHolders, maxWaiters int) queueView {
 	}
 	for e, holds := range q.Entries() {
 		switch {
+		case e.ID == leaving:
 		case holds:
 			out.newest = max(out.newest, e.Number)
 			if len(out.holders) < maxHolders {

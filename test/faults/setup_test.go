@@ -182,17 +182,31 @@ func (s *stand) judge() {
 		dir = keep
 	}
 	s.must(history.Check(ops, history.CheckOptions{Timeout: 5 * time.Minute, Dir: dir}))
-	s.must(s.store.AwaitEmpty(s.ctx))
-	truth, err := s.store.Truth(s.ctx)
+	truth, err := s.settled()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.must(truth.Check(ops))
-	s.must(truth.Orphans())
 	for _, odd := range s.odd.Found() {
 		s.t.Error(odd)
 	}
 	s.readLogs()
+}
+
+// settled waits until the store is empty and stays so: a request whose client
+// gave up may still be written a few seconds later.
+func (s *stand) settled() (*history.Truth, error) {
+	for attempt := 1; ; attempt++ {
+		s.must(s.store.AwaitEmpty(s.ctx))
+		truth, err := s.store.Truth(s.ctx)
+		if err != nil {
+			return truth, err
+		}
+		if err := truth.Orphans(); err == nil || attempt == 3 {
+			s.must(err)
+			return truth, nil
+		}
+	}
 }
 
 // readLogs fails for what no server may ever write.

@@ -28,6 +28,8 @@ const (
 	distrust  = "Distrust"
 )
 
+var allMethods = []string{enqueue, remove, refresh, remaining, queue, newest, distrust}
+
 // client is one replica's way to a shelf. Each method and the feed can be made
 // to misbehave.
 type client struct {
@@ -70,11 +72,6 @@ func (c *client) on(f fault, methods ...string) {
 	for _, m := range methods {
 		c.faults[m] = f
 	}
-}
-
-// cutOff lets no call through any more.
-func (c *client) cutOff() {
-	c.on(silent, enqueue, remove, refresh, remaining, queue, newest, distrust)
 }
 
 func (c *client) setFeed(f feed) { c.setLag(f, 0) }

@@ -238,6 +238,8 @@ func (s *Service) readQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, err
 		}
 		return r.Val.([]*lock.Entry), nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, &lock.Error{
+			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second, Cause: ctx.Err(),
+		}
 	}
 }

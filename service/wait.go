@@ -18,11 +18,12 @@ const freshEnough = 250 * time.Millisecond
 // While the feed is interrupted, waiting requests ask the store themselves: after
 // recheck, spread over as much again, each time for at most askTimeout. When that
 // fails too and the feed has been gone for giveUp, they are told. A store that is
-// lost is so made known within 5 s, of which the feed takes 2.5 to notice.
+// lost is so made known within 5 s, of which the feed takes 2.5 to notice; the
+// rest is giveUp, the longest pause and one more question.
 const (
-	recheck    = 400 * time.Millisecond
-	askTimeout = time.Second
-	giveUp     = 1500 * time.Millisecond
+	recheck    = 300 * time.Millisecond
+	askTimeout = 700 * time.Millisecond
+	giveUp     = 1200 * time.Millisecond
 )
 
 // wait is one request that waits on an entry.
@@ -31,10 +32,12 @@ type wait struct {
 	entry     *lock.Entry
 	changed   <-chan struct{} // the view saw something happen to the entry
 	refreshed time.Time       // before the last proof of a full lease; zero if unknown
+	again     time.Time       // not before then is a failed keepalive repeated
 	try       bool            // leave the queue at once if the entry does not hold
 	client    bool            // the client can come back to the entry
 	limit     time.Duration   // for how long to hold the request open; 0 is MaxHold
 
+	began  time.Time
 	waited bool // the entry was seen not to hold
 	proven bool // the store itself showed that the entry holds
 }
@@ -42,13 +45,13 @@ type wait struct {
 // run waits until the entry holds, is gone, has waited for long enough, or the
 // request has. It keeps the lease alive all the while.
 func (w *wait) run(ctx context.Context) (*Grant, error) {
-	began := time.Now()
+	w.began = time.Now()
 	for {
 		g, err, done := w.look(ctx)
 		if done {
 			return g, err
 		}
-		if err, done := w.pause(ctx, began); done {
+		if err, done := w.pause(ctx); done {
 			return w.leave(ctx, err)
 		}
 	}
@@ -66,7 +69,7 @@ func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 		return g, err, true
 	case st.state == held:
 		g, err = w.grant(ctx, st.since)
-		return g, err, !errors.Is(err, errUnclear)
+		return g, err, true
 	case st.state == waiting || w.waited: // as the view sees it, or the store itself
 		if w.waited = true; w.try {
 			w.withdraw(ctx)
@@ -86,21 +89,13 @@ func (w *wait) lost(ctx context.Context, why lock.Reason) (*Grant, error) {
 	return nil, lock.LostBecause(why)
 }
 
-// errUnclear says that the view and the store do not agree yet.
-var errUnclear = errors.New("unclear")
-
 // grant answers with the held entry. One that was taken over from an earlier
 // request, or that waited for long, gets its full TTL first, and the refresh
 // proves that it is still there.
 func (w *wait) grant(ctx context.Context, since time.Time) (*Grant, error) {
 	if time.Since(w.refreshed) > freshEnough && (w.waited || w.refreshed.IsZero()) {
-		err := w.refresh(context.WithoutCancel(ctx))
-		if errors.Is(err, lock.Lost) {
-			w.awaitRemoval(ctx)
-			return nil, errUnclear
-		}
-		if err != nil {
-			return w.resumable(), err
+		if err := w.refresh(context.WithoutCancel(ctx)); err != nil {
+			return w.leave(ctx, w.s.whyLost(ctx, w.entry, err))
 		}
 	}
 	if ctx.Err() != nil {
@@ -144,8 +139,8 @@ func (w *wait) refresh(ctx context.Context) error {
 // pause waits for something to happen. It returns done with the reason for which
 // the request stops waiting; nil stands for a request that was held open for as
 // long as it may be.
-func (w *wait) pause(ctx context.Context, began time.Time) (err error, done bool) {
-	next, act := w.next(began)
+func (w *wait) pause(ctx context.Context) (err error, done bool) {
+	next, act := w.next()
 	t := time.NewTimer(time.Until(next))
 	defer t.Stop()
 	select {
@@ -164,12 +159,12 @@ func (w *wait) pause(ctx context.Context, began time.Time) (err error, done bool
 type action func(context.Context) (err error, done bool)
 
 // next returns what is due first, and when.
-func (w *wait) next(began time.Time) (time.Time, action) {
+func (w *wait) next() (time.Time, action) {
 	limit := w.limit
 	if limit == 0 {
 		limit = w.s.MaxHold
 	}
-	at, act := began.Add(limit), action(func(context.Context) (error, bool) { return nil, true })
+	at, act := w.began.Add(limit), action(func(context.Context) (error, bool) { return nil, true })
 	sooner := func(t time.Time, a action) {
 		if t.Before(at) {
 			at, act = t, a
@@ -178,11 +173,18 @@ func (w *wait) next(began time.Time) (time.Time, action) {
 	if until := w.entry.WaitUntil; !until.IsZero() {
 		sooner(until, func(context.Context) (error, bool) { return errTimedOut(), true })
 	}
-	sooner(w.refreshed.Add(w.entry.TTL/3), w.keepAlive)
+	sooner(later(w.refreshed.Add(w.entry.TTL/3), w.again), w.keepAlive)
 	if lost := w.s.view.lostFor() > 0; lost || !w.s.view.reached(w.entry.Number) {
 		sooner(time.Now().Add(w.recheckAfter(lost)), w.askStore)
 	}
 	return at, act
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func errTimedOut() error {
@@ -199,18 +201,21 @@ func (w *wait) recheckAfter(lost bool) time.Duration {
 }
 
 // keepAlive renews the lease while the client waits here. A store that does not
-// answer for a moment is asked again, until the lease must be taken for lost.
+// answer for a moment is asked again, for as long as the client has a third of the
+// lease left to come back in, or until the feed is given up too.
 func (w *wait) keepAlive(ctx context.Context) (error, bool) {
-	err := w.refresh(ctx)
+	ask, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	err := w.refresh(ask)
 	switch {
 	case err == nil:
 		return nil, false
 	case errors.Is(err, lock.Lost):
-		w.awaitRemoval(ctx)
-		return nil, false
-	default:
-		return err, true
+		return w.s.whyLost(ctx, w.entry, err), true
 	}
+	w.again = time.Now().Add(w.recheckAfter(true))
+	failing := time.Since(later(w.refreshed, w.began))
+	return err, failing > w.entry.TTL*2/3 || w.s.view.lostFor() > giveUp
 }
 
 // askStore looks at the queues themselves, because the view is late or cut off.
@@ -224,10 +229,7 @@ func (w *wait) askStore(ctx context.Context) (error, bool) {
 	case err != nil:
 		return err, w.s.view.lostFor() > giveUp
 	case found == nil:
-		w.awaitRemoval(ctx)
-		if w.s.view.status(w.entry.ID, w.entry.Number).state != gone {
-			return lock.LostBecause(lock.Unknown), true
-		}
+		return w.s.whyLost(ctx, w.entry, lock.LostBecause(lock.Unknown)), true
 	case holds:
 		w.proven = true
 	default:
@@ -236,15 +238,14 @@ func (w *wait) askStore(ctx context.Context) (error, bool) {
 	return nil, false
 }
 
-// awaitRemoval gives the view a moment to learn why an entry is gone that the
-// store no longer has.
-func (w *wait) awaitRemoval(ctx context.Context) { w.s.awaitRemoval(ctx, w.entry) }
-
 // leave ends a wait that was not granted.
 func (w *wait) leave(ctx context.Context, why error) (*Grant, error) {
+	var ended *lock.Error
 	switch {
 	case why == nil:
 		return w.stillWaiting(), nil
+	case errors.As(why, &ended) && ended.Code == lock.Lost:
+		return w.lost(ctx, ended.Reason)
 	case errors.Is(why, lock.TimedOut):
 		return w.timeOut(ctx, why)
 	case errors.Is(why, lock.Draining):
@@ -283,10 +284,7 @@ func (w *wait) timeOut(ctx context.Context, why error) (*Grant, error) {
 // at another replica.
 func (w *wait) handOver(ctx context.Context, why error) (*Grant, error) {
 	if err := w.refresh(context.WithoutCancel(ctx)); errors.Is(err, lock.Lost) {
-		w.awaitRemoval(ctx)
-		if st := w.s.view.status(w.entry.ID, w.entry.Number); st.state == gone {
-			return nil, lock.LostBecause(st.reason)
-		}
+		return w.leave(ctx, w.s.whyLost(ctx, w.entry, err))
 	}
 	return w.resumable(), why
 }

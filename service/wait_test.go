@@ -266,3 +266,80 @@ func TestGoneClientWithAKeyLapses(t *testing.T) {
 		r.start(keyed("orders:1", time.Hour, "k")).ends(lock.Expired)
 	})
 }
+
+// TestStoreTellsWhatTheFeedDoesNot: the feed is silent, and the store says that
+// the waiter's entry is gone. Then it is gone, whether it seemed to wait or to
+// hold, and the waiter is told within the keepalive and a second.
+func TestStoreTellsWhatTheFeedDoesNot(t *testing.T) {
+	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
+		for _, seems := range []string{"Waiting", "Held"} {
+			t.Run(name+seems, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newShelf(t)
+					a, b := s.replica(t), s.replica(t)
+					holder := a.hold(lasting(want("orders:1", 0)))
+					p := b.line(want("orders:1", 45*time.Second))
+					after(5 * time.Second)
+					if seems == "Held" { // and while that is looked at, the feed stops and the entry goes
+						b.store.on(first(1, func(_ context.Context, do func() error) error {
+							b.store.setFeed(f)
+							_ = s.end(p.entry(s, 0), lock.Expired)
+							return do()
+						}), refresh)
+						a.release(holder)
+					} else {
+						b.store.setFeed(f)
+						if err := s.end(p.entry(s, 1), lock.Expired); err != nil {
+							t.Fatal(err)
+						}
+					}
+					began := time.Now()
+					p.ends(lock.Unknown)
+					if d := p.at.Sub(began); d > ttl/3+time.Second || seems == "Held" && d > time.Second {
+						t.Errorf("told after %v", d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestKeepAliveSurvivesAMoment: a store that does not answer for a moment costs
+// nobody the place in the queue.
+func TestKeepAliveSurvivesAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		holder := r.hold(lasting(want("orders:1", 0)))
+		p := r.line(want("orders:1", time.Hour))
+		r.store.on(first(2, silent), refresh)
+		after(40 * time.Second)
+		p.waits()
+		r.release(holder)
+		p.holds()
+	})
+}
+
+// TestUnreachableStoreIsTold: when the store stays away, the waiter is told
+// before its lease is over, and how to resume.
+func TestUnreachableStoreIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		holder := r.hold(lasting(want("orders:1", 0)))
+		began := time.Now()
+		p := r.line(want("orders:1", time.Hour))
+		r.store.on(silent, refresh)
+		p.fails(lock.StoreUnavailable)
+		if d := p.at.Sub(began); d > ttl {
+			t.Errorf("told after %v", d)
+		}
+		r.store.on(nil, refresh)
+		again := r.resume(p.grant, time.Minute)
+		again.waits()
+		r.release(holder)
+		if g := again.holds(); g.Token != p.grant.Token {
+			t.Errorf("resumed %+v", g.Entry)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -46,6 +47,34 @@ func readJSON(c *gin.Context, v any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return lock.Errorf(lock.InvalidRequest, "the body goes on after the JSON object")
 	}
+	return checkMembers(text)
+}
+
+// checkMembers refuses what the decoder lets pass in an object that it knows: a
+// name in another case, and the first of two members of one name.
+func checkMembers(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return explain(err)
+	}
+	var seen []string
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return explain(err)
+		}
+		name, _ := token.(string)
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "" {
+			return lock.Invalid(name, "is not known here")
+		}
+		if slices.Contains(seen, name) {
+			return lock.Invalid(name, "must not be there twice")
+		}
+		seen = append(seen, name)
+		if err := d.Decode(&json.RawMessage{}); err != nil {
+			return explain(err)
+		}
+	}
 	return nil
 }
 
@@ -71,7 +100,7 @@ func readBody(c *gin.Context) ([]byte, error) {
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
-	return bytes.TrimSpace(text), nil
+	return bytes.Trim(text, " \t\r\n"), nil
 }
 
 func checkContentType(value string) error {

@@ -1,0 +1,214 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func tooLarge() problem {
+	return problem{code: "body_too_large", detail: "a body may be 16384 bytes long"}
+}
+
+func notJSONType() problem {
+	return problem{code: "unsupported_media_type", detail: "send the body as application/json"}
+}
+
+// TestBadBodies: of an acquire. Nothing of them is taken up.
+func TestBadBodies(t *testing.T) {
+	t.Parallel()
+	ttl := invalid("ttl_seconds", "must be between 2 and 3600")
+	wait := invalid("wait_seconds", "must be between 0 and 86400")
+	bounds := func(field string) problem { return invalid(field, "is out of all bounds") }
+	unknown := func(field string) problem { return invalid(field, "is not known here") }
+	number := func(field string) problem { return invalid(field, "must be a number") }
+	cases := map[string]struct {
+		text string
+		want problem
+	}{
+		"Null":          {`null`, malformed(notObject)},
+		"Array":         {`[]`, malformed(notObject)},
+		"ArrayOfObject": {`[{}]`, malformed(notObject)},
+		"Text":          {`"x"`, malformed(notObject)},
+		"Number":        {`1`, malformed(notObject)},
+		"True":          {`true`, malformed(notObject)},
+		"Garbage":       {`garbage`, malformed(notObject)},
+		"OtherSpaces":   {"\u00a0{}", malformed(notObject)},
+		"FormFeed":      {"{}\f", malformed("the body goes on after the JSON object")},
+		"OnlyFormFeed":  {"\f", malformed(notObject)},
+		"ByteOrderMark": {"\ufeff{}", malformed(notObject)},
+		"UTF16":         {"{\x00}\x00", malformed(notJSON)},
+		"Unfinished":    {`{`, malformed(notJSON)},
+		"UnfinishedTwo": {`{"ttl_seconds":`, malformed(notJSON)},
+		"SingleQuotes":  {`{'ttl_seconds':5}`, malformed(notJSON)},
+		"NoQuotes":      {`{ttl_seconds:5}`, malformed(notJSON)},
+		"Comment":       {`{/* x */}`, malformed(notJSON)},
+		"TrailingComma": {`{"ttl_seconds":5,}`, malformed(notJSON)},
+		"NaN":           {`{"ttl_seconds":NaN}`, malformed(notJSON)},
+		"LeadingZero":   {`{"ttl_seconds":05}`, malformed(notJSON)},
+		"Plus":          {`{"ttl_seconds":+5}`, malformed(notJSON)},
+		"Hex":           {`{"ttl_seconds":0x10}`, malformed(notJSON)},
+		"InvalidUTF8":   {"{\"holder\":\"a\xffb\"}", malformed("the body is not valid UTF-8")},
+		"Overlong":      {"{\"holder\":\"a\xc0\xafb\"}", malformed("the body is not valid UTF-8")},
+		"Surrogate":     {"{\"holder\":\"a\xed\xa0\x80\"}", malformed("the body is not valid UTF-8")},
+		"InvalidKey":    {"{\"\xff\":1}", malformed("the body is not valid UTF-8")},
+		"Control":       {"{\"holder\":\"a\nb\"}", malformed(notJSON)},
+		"Form":          {`ttl_seconds=5`, malformed(notObject)},
+		"Trailing":      {`{} x`, malformed("the body goes on after the JSON object")},
+		"TwoObjects":    {`{}{}`, malformed("the body goes on after the JSON object")},
+		"TrailingNull":  {`{}null`, malformed("the body goes on after the JSON object")},
+		"TrailingZero":  {"{}\x00", malformed("the body goes on after the JSON object")},
+		"Deep":          {`{"metadata":` + strings.Repeat(`{"a":`, 2000) + `1` + strings.Repeat(`}`, 2001), invalid("metadata", "must be an object of strings")},
+		"DeepArray":     {`{"metadata":{"a":` + strings.Repeat(`[`, 8000) + strings.Repeat(`]`, 8000) + `}}`, invalid("metadata", "must be an object of strings")},
+		"DeepOpen":      {strings.Repeat(`{"a":`, 3000), malformed(notJSON)},
+
+		"UnknownField":  {`{"ttl":5}`, unknown("ttl")},
+		"Typo":          {`{"ttl_secondss":5}`, unknown("ttl_secondss")},
+		"EmptyField":    {`{"":5}`, unknown("")},
+		"FieldOfAnswer": {`{"fence":5}`, unknown("fence")},
+		"Limit":         {`{"limit":5}`, unknown("limit")},
+		"Async":         {`{"async":true}`, unknown("async")},
+		"Tenant":        {`{"tenant":"other"}`, unknown("tenant")},
+		"OtherCase":     {`{"TTL_SECONDS":5}`, unknown("TTL_SECONDS")},
+		"OneOtherCase":  {`{"Holder":"w"}`, unknown("Holder")},
+		"OtherS":        {`{"ttl_ſeconds":5}`, unknown("ttl_ſeconds")},
+		"Twice":         {`{"ttl_seconds":5,"ttl_seconds":50}`, invalid("ttl_seconds", "must not be there twice")},
+		"TwiceEscaped":  {`{"mode":"exclusive","m\u006fde":"exclusive"}`, invalid("mode", "must not be there twice")},
+		"KnownFirst":    {`{"ttl_seconds":5,"x":1}`, unknown("x")},
+
+		"TTLText":      {`{"ttl_seconds":"5"}`, number("ttl_seconds")},
+		"TTLTrue":      {`{"ttl_seconds":true}`, number("ttl_seconds")},
+		"TTLArray":     {`{"ttl_seconds":[5]}`, number("ttl_seconds")},
+		"TTLObject":    {`{"ttl_seconds":{}}`, number("ttl_seconds")},
+		"WaitText":     {`{"wait_seconds":"5"}`, number("wait_seconds")},
+		"ModeNumber":   {`{"mode":1}`, invalid("mode", "must be a string")},
+		"ModeArray":    {`{"mode":["exclusive"]}`, invalid("mode", "must be a string")},
+		"HolderNumber": {`{"holder":1}`, invalid("holder", "must be a string")},
+		"HolderObject": {`{"holder":{}}`, invalid("holder", "must be a string")},
+		"MetaArray":    {`{"metadata":[]}`, invalid("metadata", "must be an object of strings")},
+		"MetaText":     {`{"metadata":"x"}`, invalid("metadata", "must be an object of strings")},
+		"MetaNumber":   {`{"metadata":{"a":1}}`, invalid("metadata", "must be an object of strings")},
+		"MetaObject":   {`{"metadata":{"a":{}}}`, invalid("metadata", "must be an object of strings")},
+
+		"TTLZero":        {`{"ttl_seconds":0}`, invalid("ttl_seconds", "must be positive")},
+		"TTLMinusZero":   {`{"ttl_seconds":-0.0}`, invalid("ttl_seconds", "must be positive")},
+		"TTLNegative":    {`{"ttl_seconds":-5}`, invalid("ttl_seconds", "must be positive")},
+		"TTLTiny":        {`{"ttl_seconds":0.0001}`, invalid("ttl_seconds", "must be a whole number of milliseconds")},
+		"TTLDenormal":    {`{"ttl_seconds":5e-324}`, invalid("ttl_seconds", "must be a whole number of milliseconds")},
+		"TTLBelow":       {`{"ttl_seconds":1.999}`, ttl},
+		"TTLAbove":       {`{"ttl_seconds":3600.001}`, ttl},
+		"TTLDay":         {`{"ttl_seconds":86400}`, ttl},
+		"TTLHuge":        {`{"ttl_seconds":1e308}`, bounds("ttl_seconds")},
+		"TTLHugeMinus":   {`{"ttl_seconds":-1e308}`, bounds("ttl_seconds")},
+		"TTLOverflow":    {`{"ttl_seconds":1e309}`, number("ttl_seconds")},
+		"TTLNanoseconds": {`{"ttl_seconds":9223372036854775807}`, bounds("ttl_seconds")},
+		"TTLManyDigits":  {`{"ttl_seconds":` + strings.Repeat("9", 5000) + `}`, number("ttl_seconds")},
+		"WaitNegative":   {`{"wait_seconds":-1}`, wait},
+		"WaitAbove":      {`{"wait_seconds":86400.001}`, wait},
+		"WaitAbsurd":     {`{"wait_seconds":1e8}`, wait},
+		"WaitHuge":       {`{"wait_seconds":1e308}`, bounds("wait_seconds")},
+		"WaitOverflow":   {`{"wait_seconds":-1e309}`, number("wait_seconds")},
+		"WaitTiny":       {`{"wait_seconds":0.0001}`, invalid("wait_seconds", "must be a whole number of milliseconds")},
+		"ModeShared":     {`{"mode":"shared"}`, invalid("mode", "must be exclusive")},
+		"ModeEmpty":      {`{"mode":""}`, invalid("mode", "must be exclusive")},
+		"ModeInCaps":     {`{"mode":"EXCLUSIVE"}`, invalid("mode", "must be exclusive")},
+		"HolderEmpty":    {`{"holder":""}`, invalid("holder", "must not be empty")},
+		"HolderLong":     {`{"holder":"` + strings.Repeat("h", 201) + `"}`, invalid("holder", "must not be longer than 200 characters")},
+		"HolderLongWide": {`{"holder":"` + strings.Repeat("工", 201) + `"}`, invalid("holder", "must not be longer than 200 characters")},
+		"MetaMany":       {`{"metadata":` + pairs(17, 1) + `}`, invalid("metadata", "must not have more than 16 pairs")},
+		"MetaLarge":      {`{"metadata":{"k":"` + strings.Repeat("v", 2048) + `"}}`, invalid("metadata", "must not be longer than 2048 bytes in all")},
+		"MetaLargeKeys":  {`{"metadata":{"` + strings.Repeat("k", 2049) + `":""}}`, invalid("metadata", "must not be longer than 2048 bytes in all")},
+		"MetaLargeInAll": {`{"metadata":` + pairs(16, 126) + `}`, invalid("metadata", "must not be longer than 2048 bytes in all")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newTenant(t)
+			for _, send := range []func(string) option{body, chunked} {
+				c.post("/locks/orders:42", send(tc.text)).wantProblem(tc.want)
+				c.post("/locks/orders:42", send(tc.text), key("k")).wantProblem(tc.want)
+			}
+			c.acquire("orders:42", key("k")) // neither the lock nor the key was taken
+		})
+	}
+}
+
+// pairs is an object of n pairs with keys of 3 and values of size bytes.
+func pairs(n, size int) string {
+	texts := make([]string, n)
+	for i := range n {
+		texts[i] = fmt.Sprintf(`"k%02d":%q`, i, strings.Repeat("v", size))
+	}
+	return "{" + strings.Join(texts, ",") + "}"
+}
+
+// TestBadBodiesElsewhere: the other routes take nothing but an empty object.
+func TestBadBodiesElsewhere(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	e := c.acquire("orders:42")
+	cases := map[string]problem{
+		`null`: malformed(notObject), `[]`: malformed(notObject), `{`: malformed(notJSON), `{}{}`: malformed("the body goes on after the JSON object"),
+		`{"ttl_seconds":5}`: invalid("ttl_seconds", "is not known here"), `{"token":"x"}`: invalid("token", "is not known here"),
+		padded(16<<10 + 1): tooLarge(),
+	}
+	for _, r := range tokenRoutes(e) {
+		for text, want := range cases {
+			c.do(r[0], r[1], body(text), lockToken(e.Token)).wantProblem(want)
+			c.do(r[0], r[1], chunked(text), lockToken(e.Token)).wantProblem(want)
+		}
+		c.do(r[0], r[1], body(`{}`), header("Content-Type", "text/plain"), lockToken(e.Token)).wantProblem(notJSONType())
+	}
+	c.release(e)
+}
+
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int{"ByOne": 16<<10 + 1, "Much": 1 << 20, "VeryMuch": 8 << 20} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newTenant(t)
+			for _, text := range []string{padded(size), `{"holder":"` + strings.Repeat("h", size) + `"}`, strings.Repeat("x", size)} {
+				c.post("/locks/orders:42", body(text)).wantProblem(tooLarge())
+				c.post("/locks/orders:42", chunked(text)).wantProblem(tooLarge())
+			}
+			c.acquire("orders:42")
+		})
+	}
+}
+
+func TestContentTypes(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{
+		"text/plain", "application/x-www-form-urlencoded", "application/xml", "application/problem+json", "application/jsonx", "json", "text/json",
+		"multipart/form-data; boundary=x", ";", "application/json; charset", "application/*", "*/*", "application/json, text/plain",
+	} {
+		t.Run(strings.ReplaceAll(value, "/", "-"), func(t *testing.T) {
+			t.Parallel()
+			c := newTenant(t)
+			c.post("/locks/orders:42", body(`{}`), header("Content-Type", value)).wantProblem(notJSONType())
+			c.post("/locks/orders:42", chunked(`{}`), header("Content-Type", value)).wantProblem(notJSONType())
+			c.acquire("orders:42")
+		})
+	}
+}
+
+// TestUnfinishedBody: a body that does not arrive whole takes nothing.
+func TestUnfinishedBody(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for _, text := range []string{
+		"Content-Length: 100\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", "Transfer-Encoding: chunked\r\n\r\nxyz\r\n{}\r\n0\r\n\r\n",
+	} {
+		conn := dial(t, shared.main)
+		conn.write("POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + c.bearer + "\r\n" + text)
+		if err := conn.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		a, _ := conn.read(http.MethodPost)
+		a.check()
+		a.wantProblem(malformed("the body did not arrive whole"))
+	}
+	c.acquire("orders:42")
+}

@@ -1,0 +1,366 @@
+package handlers_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// Whatever is sent, an answer is a success of the contract or a problem document
+// of a status below 500: the client checks that for every answer. Each target
+// says besides when which of the two is due, and that a second tenant's lock,
+// which is held all the time, neither shows nor gives way.
+
+// fuzzed has two tenants: own sends what is fuzzed, victim holds a lock.
+type fuzzed struct{ own, victim *client }
+
+const victimsHolder = "the-victims-holder"
+
+func newFuzzed(f *testing.F) fuzzed {
+	f.Helper()
+	p := fuzzed{own: newTenant(f), victim: newTenant(f)}
+	e := p.victim.acquire("orders:42", body(`{"ttl_seconds":3600,"holder":"`+victimsHolder+`"}`))
+	f.Cleanup(func() { p.victim.checkQueue("orders:42", e, nil) })
+	return p
+}
+
+// unharmed holds an answer against the rule that nobody learns of the victim.
+func (p fuzzed) unharmed(a *answer) {
+	a.t.Helper()
+	if bytes.Contains(a.body, []byte(victimsHolder)) || bytes.Contains(a.body, []byte(p.victim.claims.Tenant+`"`)) {
+		a.t.Errorf("%v shows another tenant", a)
+	}
+}
+
+// sendable reports whether HTTP can carry the value in a header at all.
+func sendable(value string) bool {
+	return strings.IndexFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0
+}
+
+var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$`)
+
+func FuzzName(f *testing.F) {
+	for _, name := range []string{
+		"a", "orders:42", "", ".", "..", "-a", "a/b", "a/renew", "a%2Fb", "a+b", "a b", "ä", "\x00", "a\n", "\xff", "a\\b", "a{", "a/{", "%",
+		strings.Repeat("a", 200), strings.Repeat("a", 201), "a?b", "a#b", "/", "//", "../a", "a;b=c", "entries", "renew",
+	} {
+		f.Add(name)
+	}
+	p := newFuzzed(f)
+	f.Fuzz(func(t *testing.T, name string) {
+		if len(name) > 4096 || strings.HasSuffix(name, "\n") { // "$" matches before it
+			return
+		}
+		for _, wire := range []string{url.PathEscape(name), percentAll(name)} {
+			c := p.own.in(t)
+			a := c.post("/locks/" + wire)
+			p.unharmed(a)
+			switch {
+			case goodName.MatchString(name):
+				e := a.held(http.StatusCreated)
+				if e.Name != name {
+					t.Errorf("acquired %q, want %q", e.Name, name)
+				}
+				c.delete("/locks/"+wire, lockToken(e.Token)).wantNoContent()
+			case name == "":
+				a.wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
+			default:
+				a.wantProblem(invalidName())
+			}
+		}
+	})
+}
+
+// FuzzTarget sends the request target as it is, byte by byte.
+func FuzzTarget(f *testing.F) {
+	for i, target := range []string{
+		"/locks", "/locks/a", "/locks/orders:42", "/locks/a%2Fb", "/locks/a%2Fentries/x{", "/locks/a/entries/x", "/locks/a/renew", "*", "/", "//",
+		"http://x/locks/orders:42", "//x/locks", "/locks/../locks", "/locks/%", "/locks/%zz", "/locks/a;b", "/locks?limit=1&cursor=x", "/locks?%zz=%",
+		"/docs/../locks", "/docs/%2e%2e/x", "/metrics", "x:1", "/locks/a?wait_seconds=1", "/healthz#x", "/\xff", "/locks/{",
+	} {
+		f.Add(uint8(i), target)
+	}
+	p := newFuzzed(f)
+	methods := []string{"GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "POST"}
+	f.Fuzz(func(t *testing.T, method uint8, target string) {
+		if strings.IndexFunc(target, func(r rune) bool { return r <= ' ' || r == 0x7f }) >= 0 || target == "" {
+			return // another number of words in the line
+		}
+		m := methods[int(method)%len(methods)]
+		conn := dial(t, shared.main)
+		conn.write(m + " " + target + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer " + p.own.bearer + "\r\n\r\n")
+		a, _ := conn.read(m)
+		p.unharmed(a)
+		if a.header.Get("X-Request-Id") == "" { // refused by net/http, before any handler
+			if a.status != http.StatusBadRequest {
+				t.Errorf("%v, want 400", a)
+			}
+			return
+		}
+		a.check()
+	})
+}
+
+func FuzzLockToken(f *testing.F) {
+	for _, text := range []string{"", "x", "fp1_", "fp1_AAAA", "fp1_" + strings.Repeat("A", 64), "Bearer x", "\xff", "\t", "fp1_%00", "é"} {
+		f.Add(text, uint8(0), uint8(0), uint8(0))
+	}
+	for _, change := range [][3]uint8{{0, 0, 0}, {4, 1, 0}, {67, 1, 0}, {40, 0x20, 0}, {0, 0, 1}, {0, 0, 30}, {3, 3, 2}} {
+		f.Add("", change[0], change[1], change[2])
+	}
+	p := newFuzzed(f)
+	e := p.own.acquire("orders:42", body(`{"ttl_seconds":3600}`))
+	f.Fuzz(func(t *testing.T, text string, at, flip, cut uint8) {
+		token := text
+		if text == "" {
+			changed := []byte(e.Token)
+			changed[int(at)%len(changed)] ^= flip
+			token = string(changed[:len(changed)-int(cut)%len(changed)])
+		}
+		if !sendable(token) {
+			return
+		}
+		c := p.own.in(t)
+		for _, a := range []*answer{
+			c.get(entryPath(e), header("Lock-Token", token)), c.put("/locks/orders:42/renew", header("Lock-Token", token)),
+		} {
+			p.unharmed(a)
+			switch sent := strings.Trim(token, " \t"); sent {
+			case e.Token:
+				a.held(http.StatusOK)
+			case "":
+				a.wantProblem(invalid("Lock-Token", "must be sent, once, as a header"))
+			default:
+				a.wantProblem(tokenMismatch())
+			}
+		}
+	})
+}
+
+func FuzzAuthorization(f *testing.F) {
+	p := newFuzzed(f)
+	p.own.acquire("mine", body(`{"ttl_seconds":3600}`))
+	for _, value := range []string{"", "Bearer", "Bearer ", "Basic eA==", "Bearer x.y.z", "bearer\tx", "Bearer \xff", "Bearer a.b.c.d", ", Bearer x"} {
+		f.Add(value, uint16(0), uint8(0))
+	}
+	for _, change := range [][2]uint16{{0, 0}, {0, 0x20}, {6, 1}, {7, 1}, {50, 1}, {120, 2}, {300, 4}, {1 << 15, 1}} {
+		f.Add("", change[0], uint8(change[1]))
+	}
+	f.Fuzz(func(t *testing.T, value string, at uint16, flip uint8) {
+		if value == "" {
+			changed := []byte("Bearer " + p.own.bearer)
+			changed[int(at)%len(changed)] ^= flip
+			value = string(changed)
+		}
+		if !sendable(value) {
+			return
+		}
+		c := p.own.in(t)
+		a := c.get("/locks", header("Authorization", value))
+		p.unharmed(a)
+		scheme, token, _ := strings.Cut(strings.Trim(value, " \t"), " ")
+		if strings.EqualFold(scheme, "Bearer") && strings.TrimSpace(token) == p.own.bearer {
+			var got page
+			if a.want(http.StatusOK, &got); len(got.Locks) != 1 || got.Locks[0].Name != "mine" {
+				t.Errorf("%v, want mine", a)
+			}
+		} else if a.status != http.StatusUnauthorized {
+			t.Errorf("%q: %v, want 401", value, a)
+		}
+	})
+}
+
+func FuzzList(f *testing.F) {
+	p := newFuzzed(f)
+	for _, name := range []string{"own:1", "own:2", "own:3"} {
+		p.own.acquire(name, body(`{"ttl_seconds":3600}`))
+	}
+	for _, cursor := range []string{"", "x", afterOf("own:1"), afterOf("orders:41"), afterOf(""), afterOf("a/b"), segment("x"), "\x00", "\xff", "%", "AA=="} {
+		f.Add(cursor, "", "", "")
+		f.Add(afterOf("own:1"), cursor, "held", "1")
+		f.Add(afterOf("own:1"), "own", cursor, cursor)
+	}
+	f.Add(afterOf("own:1"), "own:", "contended", "1000")
+	f.Fuzz(func(t *testing.T, cursor, prefix, state, limit string) {
+		query := url.Values{}
+		for name, value := range map[string]string{"cursor": cursor, "prefix": prefix, "state": state, "limit": limit} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		a := p.own.in(t).get("/locks?" + query.Encode())
+		p.unharmed(a)
+		if a.status == http.StatusBadRequest {
+			return
+		}
+		var got page
+		a.want(http.StatusOK, &got)
+		raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+		after, ok := strings.CutPrefix(string(raw), "after:")
+		if cursor != "" && (err != nil || !ok || !goodName.MatchString(after)) {
+			t.Errorf("%v: the cursor %q is none", a, cursor)
+		}
+		for _, name := range got.names() {
+			if !strings.HasPrefix(name, "own:") || !strings.HasPrefix(name, prefix) || name <= after {
+				t.Errorf("%v: %q does not belong there", a, name)
+			}
+		}
+	})
+}
+
+func FuzzKey(f *testing.F) {
+	for _, k := range []string{"", "k", " ", "k k", "\t", "ä", "\xff", strings.Repeat("k", 200), strings.Repeat("k", 201), "fp1_x", "a,b", "\"k\""} {
+		f.Add(k)
+	}
+	p := newFuzzed(f)
+	var n atomic.Int64
+	f.Fuzz(func(t *testing.T, k string) {
+		if !sendable(k) {
+			return
+		}
+		c, name := p.own.in(t), fmt.Sprintf("k:%d", n.Add(1))
+		a := c.post("/locks/"+name, key(k))
+		p.unharmed(a)
+		sent := strings.Trim(k, " \t")
+		if good := regexp.MustCompile(`^[ -~]{1,200}$`).MatchString(sent); !good {
+			a.wantProblem(invalid("Idempotency-Key", "must be 1 to 200 printable characters"))
+			return
+		}
+		e := a.held(http.StatusCreated)
+		if again := c.acquire(name, key(k)); again.ID != e.ID {
+			t.Errorf("key %q is the entries %s and %s", k, e.ID, again.ID)
+		}
+		c.release(e)
+	})
+}
+
+func FuzzBody(f *testing.F) {
+	for _, text := range []string{
+		"", "{}", " ", someBody, `{"ttl_seconds":2}`, `{"ttl_seconds":1e308}`, `{"wait_seconds":-0.0}`, `{"mode":"shared"}`, `{"holder":"\u0000"}`,
+		`{"metadata":{"a":"b"}}`, `{"metadata":{"":""}}`, `null`, `[]`, `{}{}`, `{"x":1}`, `{"ttl_seconds":5,"ttl_seconds":6}`, `{"Holder":"w"}`, "\xff",
+		`{"holder":"\ud800"}`, `{"ttl_seconds":1.9995}`, `{"wait_seconds":86400.0004}`, `{"metadata":{"a":{}}}`, strings.Repeat("[", 100), "{\"a\":",
+		padded(16 << 10), padded(16<<10 + 1), `{"holder":"` + strings.Repeat("工", 200) + `"}`,
+	} {
+		f.Add([]byte(text), "application/json", false)
+		f.Add([]byte(text), "application/json", true)
+	}
+	for _, ct := range []string{"", "text/plain", "application/json; charset=utf-8", "application/json;", "APPLICATION/JSON", "application/json; x", "\t", ";;", "ä"} {
+		f.Add([]byte(`{}`), ct, false)
+		f.Add([]byte(``), ct, true)
+	}
+	p := newFuzzed(f)
+	var n atomic.Int64
+	f.Fuzz(func(t *testing.T, text []byte, contentType string, inChunks bool) {
+		if !sendable(contentType) {
+			return
+		}
+		send := body
+		if inChunks {
+			send = chunked
+		}
+		c, name := p.own.in(t), fmt.Sprintf("b:%d", n.Add(1))
+		a := c.post("/locks/"+name, send(string(text)), header("Content-Type", contentType), loose)
+		p.unharmed(a)
+		if want := due(text, contentType); a.status != want {
+			t.Fatalf("%q as %q: %v, want %d", text, contentType, a, want)
+		}
+		if a.status == http.StatusCreated {
+			c.release(a.held(http.StatusCreated))
+		}
+	})
+}
+
+// due is the status that an acquire of a free lock has to be answered with,
+// found in another way than the server's.
+func due(text []byte, contentType string) int {
+	media, _, err := mime.ParseMediaType(strings.Trim(contentType, " \t"))
+	content := bytes.Trim(text, " \t\r\n")
+	switch {
+	case len(text) > 16<<10:
+		return http.StatusRequestEntityTooLarge
+	case len(content) == 0:
+		return http.StatusCreated
+	case strings.Trim(contentType, " \t") != "" && (err != nil || media != "application/json"):
+		return http.StatusUnsupportedMediaType
+	case !acceptable(content):
+		return http.StatusBadRequest
+	}
+	return http.StatusCreated
+}
+
+func acceptable(text []byte) bool {
+	var members map[string]any
+	if !utf8.Valid(text) || unmarshalNumbers(text, &members) != nil || members == nil || repeats(text) {
+		return false
+	}
+	for name, value := range members {
+		if value != nil && !acceptableMember(name, value) || !strings.Contains("ttl_seconds wait_seconds mode holder metadata", name) {
+			return false
+		}
+	}
+	return true
+}
+
+func acceptableMember(name string, value any) bool {
+	switch name {
+	case "ttl_seconds":
+		d, ok := milliseconds(value)
+		return ok && d >= 2*time.Second && d <= time.Hour
+	case "wait_seconds":
+		d, ok := milliseconds(value)
+		return ok && d >= 0 && d <= 24*time.Hour
+	case "mode":
+		return value == "exclusive"
+	case "holder":
+		s, ok := value.(string)
+		return ok && s != "" && utf8.RuneCountInString(s) <= 200
+	case "metadata":
+		pairs, ok := value.(map[string]any)
+		size := 0
+		for k, v := range pairs {
+			s, isText := v.(string)
+			ok = ok && (isText || v == nil)
+			size += len(k) + len(s)
+		}
+		return ok && len(pairs) <= 16 && size <= 2048
+	}
+	return false
+}
+
+func milliseconds(value any) (time.Duration, bool) {
+	number, ok := value.(json.Number)
+	s, err := number.Float64()
+	if !ok || err != nil || math.Abs(s) > 1e6 {
+		return 0, false
+	}
+	d := time.Duration(s * float64(time.Second)).Round(time.Millisecond)
+	return d, d != 0 || s == 0
+}
+
+// repeats reports whether an object has two members of one name.
+func repeats(text []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return true
+	}
+	seen := map[json.Token]bool{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil || seen[name] || d.Decode(new(any)) != nil {
+			return true
+		}
+		seen[name] = true
+	}
+	return false
+}

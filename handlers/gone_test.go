@@ -1,0 +1,143 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// promptly is far below every TTL in these tests.
+const promptly = 2 * time.Second
+
+// TestGone: when a client goes away while it waits, its entry leaves the queue at
+// once, however the connection ends and however the body was sent.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	const text = `{"wait_seconds":20}`
+	cases := map[string]option{
+		"Body": body(text), "Chunked": chunked(text), "LargeBody": body(`{"wait_seconds":20` + padded(8 << 10)[1:]),
+		"LargeChunked": chunked(`{"wait_seconds":20` + padded(8 << 10)[1:]),
+	}
+	for name, o := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newTenant(t)
+			first := c.acquire("orders:42")
+			gone := c.named("gone").join("orders:42", o)
+			c.named("stays").join("orders:42")
+			gone.cut()
+			within(t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 1 })
+			c.checkQueue("orders:42", first, []string{"stays"})
+		})
+	}
+}
+
+// TestGoneOnTheWire: the same for each way in which a connection can end.
+func TestGoneOnTheWire(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(*conn){
+		"Reset": (*conn).reset,
+		"Close": func(c *conn) { _ = c.Close() },
+		"HalfClose": func(c *conn) {
+			if err := c.CloseWrite(); err != nil {
+				c.t.Fatal(err)
+			}
+		},
+	}
+	const text = `{"wait_seconds":20}`
+	bodies := map[string]string{
+		"Body":    fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text),
+		"Chunked": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(text), text),
+		"Expect":  fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d\r\n\r\n%s", len(text), text),
+	}
+	for how, end := range ends {
+		for name, rest := range bodies {
+			t.Run(how+name, func(t *testing.T) {
+				t.Parallel()
+				c := newTenant(t)
+				first := c.acquire("orders:42")
+				conn := dial(t, shared.main)
+				conn.write("POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + c.bearer + "\r\n" + rest)
+				c.awaitWaiting("orders:42", 1)
+				end(conn)
+				within(t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 0 })
+				c.checkQueue("orders:42", first, nil)
+			})
+		}
+	}
+}
+
+// TestGoneIsPassedOver: a client that goes away in the very moment of its grant
+// may have been answered; then the lease passes the lock on, and nothing later.
+func TestGoneIsPassedOver(t *testing.T) {
+	t.Parallel()
+	for range 8 {
+		c := newTenant(t)
+		first := c.acquire("orders:42")
+		gone := c.named("gone").join("orders:42", body(`{"ttl_seconds":2,"wait_seconds":20}`))
+		next := c.named("next").join("orders:42")
+		go gone.cancel() // together with the release
+		c.release(first)
+		if <-gone.done; gone.err == nil { // it was quicker
+			c.release(gone.wait().held(http.StatusCreated))
+		}
+		began := time.Now()
+		c.release(next.wait().held(http.StatusCreated))
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("the next one had to wait for %v", took)
+		}
+	}
+}
+
+// TestGoneButResumable: with an idempotency key, or with the token, the client can
+// come back; until the TTL is over its place is kept.
+func TestGoneButResumable(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(c *client) *pending{
+		"WithKey": func(c *client) *pending {
+			return c.join("orders:42", key("k"), body(`{"ttl_seconds":3,"wait_seconds":20}`))
+		},
+		"WithToken": func(c *client) *pending {
+			e := c.at(shared.brief).post("/locks/orders:42", body(`{"ttl_seconds":3,"wait_seconds":20}`)).waiting(202)
+			// Of a GET the queue shows nothing; a renewed lease does.
+			p := c.start("GET", entryPath(e)+"?wait_seconds=20", lockToken(e.Token))
+			left := e.ExpiresAt
+			eventually(c.t, "the GET keeps the lease alive", func() bool {
+				return c.get(entryPath(e), lockToken(e.Token)).waiting(200).ExpiresAt.After(left.Add(500 * time.Millisecond))
+			})
+			return p
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newTenant(t)
+			first := c.acquire("orders:42")
+			gone := start(c.named("gone"))
+			c.named("behind").join("orders:42")
+			gone.cut()
+			cut := time.Now()
+			for time.Since(cut) < time.Second { // a second is enough to see it removed
+				c.checkQueue("orders:42", first, []string{"gone", "behind"})
+			}
+			within(t, 5*time.Second, "the entry lapses", func() bool { return *c.look("orders:42").Waiting == 1 })
+			c.checkQueue("orders:42", first, []string{"behind"})
+		})
+	}
+}
+
+// TestComesBack: a client that was cut off and asks again is where it was.
+func TestComesBack(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	first := c.acquire("orders:42")
+	gone := c.named("a").join("orders:42", key("k"))
+	c.named("b").join("orders:42")
+	gone.cut()
+	again := c.named("a").at(shared.brief).start("POST", "/locks/orders:42", body(`{"wait_seconds":20}`), key("k"))
+	c.checkQueue("orders:42", first, []string{"a", "b"})
+	c.release(first)
+	if e := c.named("a").resume(again, "k"); e.Holder != "a" {
+		t.Errorf("granted to %q", e.Holder)
+	}
+}

@@ -1,0 +1,187 @@
+package handlers_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+const someBody = `{"ttl_seconds":10,"wait_seconds":5,"holder":"w","metadata":{"a":"b","c":"d"}}`
+
+// TestRetry: the same key is the same entry, on every replica.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ first, again []option }{
+		"Same":         {[]option{body(someBody)}, []option{body(someBody)}},
+		"NoBody":       {nil, nil},
+		"EmptyObject":  {nil, []option{body(`{}`)}},
+		"Defaults":     {nil, []option{body(`{"ttl_seconds":30,"wait_seconds":0,"mode":"exclusive","holder":"worker-1","metadata":{}}`)}},
+		"OtherSpaces":  {[]option{body(someBody)}, []option{body(strings.ReplaceAll(someBody, ",", " , "))}},
+		"OtherNumbers": {[]option{body(`{"ttl_seconds":10}`)}, []option{body(`{"ttl_seconds":1.0e1}`)}},
+	}
+	for name, tc := range cases {
+		for where, at := range map[string]*replica{"Here": shared.main, "Elsewhere": shared.brief} {
+			t.Run(name+where, func(t *testing.T) {
+				t.Parallel()
+				c := newTenant(t)
+				a := c.post("/locks/orders:42", append(tc.first, key("k"))...)
+				first := a.held(http.StatusCreated)
+				again := c.at(at).post("/locks/orders:42", append(tc.again, key("k"))...)
+				renewed := cmpopts.IgnoreFields(entry{}, "ExpiresAt")
+				if diff := cmp.Diff(first, again.held(http.StatusCreated), renewed); diff != "" {
+					t.Errorf("(-first +again)\n%s", diff)
+				}
+				again.wantFullTTL(again.held(http.StatusCreated), 0)
+			})
+		}
+	}
+}
+
+// TestKeys: what a key may be, and that no two are confused.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	ids := map[string]bool{}
+	for _, k := range []string{"k", "K", "k k", "~!@#$%^&*()\"'\\", strings.Repeat("k", 200), strings.Repeat("k", 199)} {
+		e := c.acquire("orders:42", key(k))
+		if again := c.acquire("orders:42", key(k)); again.ID != e.ID || ids[e.ID] {
+			t.Errorf("key %q: entries %s and %s, seen %v", k, e.ID, again.ID, ids)
+		}
+		ids[e.ID] = true
+		c.release(e)
+	}
+	c.acquire("orders:42", key("x"))
+	if a, b := c.acquire("orders:43", key("x")), c.acquire("orders:44", key("x")); a.ID == b.ID {
+		t.Error("one key is one entry of two locks")
+	}
+}
+
+// TestOtherParameters: a key cannot be used for something else, whether its entry
+// holds or waits.
+func TestOtherParameters(t *testing.T) {
+	t.Parallel()
+	want := problem{code: "idempotency_mismatch", detail: "the idempotency key was used before with other parameters"}
+	others := map[string]string{
+		"TTL":          `{"ttl_seconds":11,"wait_seconds":5,"holder":"w","metadata":{"a":"b","c":"d"}}`,
+		"Wait":         `{"ttl_seconds":10,"wait_seconds":6,"holder":"w","metadata":{"a":"b","c":"d"}}`,
+		"Holder":       `{"ttl_seconds":10,"wait_seconds":5,"holder":"v","metadata":{"a":"b","c":"d"}}`,
+		"Metadata":     `{"ttl_seconds":10,"wait_seconds":5,"holder":"w","metadata":{"a":"b","c":"e"}}`,
+		"LessMetadata": `{"ttl_seconds":10,"wait_seconds":5,"holder":"w","metadata":{"a":"b"}}`,
+		"Nothing":      `{}`,
+	}
+	for name, other := range others {
+		for where, at := range map[string]*replica{"Here": shared.main, "Elsewhere": shared.brief} {
+			t.Run(name+where, func(t *testing.T) {
+				t.Parallel()
+				c := newTenant(t)
+				e := c.acquire("held", body(someBody), key("k"))
+				c.at(at).post("/locks/held", body(other), key("k")).wantProblem(want)
+				c.get(entryPath(e), lockToken(e.Token)).held(http.StatusOK)
+				c.acquire("waited")
+				c.join("waited", body(someBody), key("k"))
+				c.at(at).post("/locks/waited", body(other), key("k")).wantProblem(want)
+			})
+		}
+	}
+}
+
+// TestKeyOfAnEndedEntry: a late duplicate takes no lock that nobody wants.
+func TestKeyOfAnEndedEntry(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(c *client) *client{
+		"released": func(c *client) *client {
+			c.release(c.acquire("orders:42", body(`{"ttl_seconds":2}`), key("k")))
+			return c
+		},
+		"expired": func(c *client) *client {
+			c.acquire("orders:42", body(`{"ttl_seconds":2}`), key("k"))
+			eventually(c.t, "the lock is free", func() bool { return len(c.look("orders:42").Holders) == 0 })
+			return c
+		},
+		"wait_timeout": func(c *client) *client {
+			c.acquire("orders:42")
+			c.post("/locks/orders:42", body(`{"wait_seconds":0.1}`), key("k")).refused("wait_timeout")
+			return c
+		},
+	}
+	bodies := map[string]string{"released": `{"ttl_seconds":2}`, "expired": `{"ttl_seconds":2}`, "wait_timeout": `{"wait_seconds":0.1}`}
+	for reason, end := range ends {
+		for where, at := range map[string]*replica{"Here": shared.main, "Elsewhere": shared.brief} {
+			t.Run(reason+where, func(t *testing.T) {
+				t.Parallel()
+				c := end(newTenant(t)).at(at)
+				eventually(t, "the replica has seen it", func() bool { return *c.look("orders:42").Waiting == 0 })
+				for range 2 {
+					c.post("/locks/orders:42", body(bodies[reason]), key("k")).wantProblem(lost(reason))
+				}
+				c.post("/locks/orders:42", body(`{"ttl_seconds":3}`), key("k")).wantProblem(lost(reason))
+			})
+		}
+	}
+}
+
+// TestConcurrentRetries: requests with one key that are on their way together are
+// one entry.
+func TestConcurrentRetries(t *testing.T) {
+	t.Parallel()
+	for range 40 {
+		c := newTenant(t)
+		answers := make([]*pending, 4)
+		for i := range answers {
+			at := []*replica{shared.main, shared.brief}[i%2]
+			answers[i] = c.at(at).start("POST", "/locks/orders:42", body(`{"wait_seconds":5}`), key("k"))
+		}
+		c.release(sameEntry(t, answers))
+	}
+}
+
+func sameEntry(t *testing.T, answers []*pending) entry {
+	t.Helper()
+	first := answers[0].wait().held(http.StatusCreated)
+	for _, p := range answers[1:] {
+		e := p.wait().held(http.StatusCreated)
+		if e.ID != first.ID || e.Token != first.Token || *e.Fence != *first.Fence {
+			t.Fatalf("one key gave %+v and %+v", first, e)
+		}
+	}
+	return first
+}
+
+// TestRetryWhileWaiting: a client that lost its connection asks again while the
+// first request still waits; both are answered with the one entry.
+func TestRetryWhileWaiting(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	first := c.acquire("orders:42")
+	answers := []*pending{c.join("orders:42", key("k"))}
+	for range 3 {
+		answers = append(answers, c.start("POST", "/locks/orders:42", body(`{"wait_seconds":20}`), key("k")))
+	}
+	var all sync.WaitGroup
+	all.Go(func() { c.release(first) })
+	defer all.Wait()
+	sameEntry(t, answers)
+	if v := c.look("orders:42"); len(v.Holders) != 1 || *v.Waiting != 0 {
+		t.Errorf("holders %+v and %d waiters, want one and none", v.Holders, *v.Waiting)
+	}
+}
+
+func TestBadKeys(t *testing.T) {
+	t.Parallel()
+	want := invalid("Idempotency-Key", "must be 1 to 200 printable characters")
+	for name, values := range map[string][]string{
+		"Empty": {""}, "TooLong": {strings.Repeat("k", 201)}, "NotASCII": {"schlüssel"}, "Tab": {"a\tb"}, "Twice": {"a", "b"},
+		"TwiceTheSame": {"a", "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newTenant(t)
+			c.post("/locks/orders:42", header("Idempotency-Key", values...)).wantProblem(want)
+			c.acquire("orders:42") // nothing was taken
+		})
+	}
+}

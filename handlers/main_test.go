@@ -1,0 +1,48 @@
+package handlers_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// shared is what all tests of the package use: one store, one log, two replicas.
+// TestMain makes it and ends it; a test that needs another tenant, replica or
+// verifier makes its own.
+var shared *world
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	flag.Parse()
+	if err := waitTogether(); err != nil {
+		fmt.Fprintln(os.Stderr, "the tests cannot begin:", err)
+		return 1
+	}
+	var err error
+	if shared, err = newWorld(); err != nil {
+		fmt.Fprintln(os.Stderr, "the tests cannot begin:", err)
+		return 1
+	}
+	code := m.Run()
+	if err := errors.Join(shared.checkMetrics(), shared.close(), shared.journal.check(), goleak.Find()); err != nil {
+		fmt.Fprintln(os.Stderr, "FAIL after the tests:", err)
+		return 1
+	}
+	return code
+}
+
+// waitTogether lets more tests run at once than there are processors, as most of
+// them wait for a lease, unless -parallel says how many.
+func waitTogether() error {
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if chosen {
+		return nil
+	}
+	return flag.Set("test.parallel", "24")
+}

@@ -1,0 +1,164 @@
+package handlers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/openapi"
+	"github.com/fencepost/fencepost/service"
+)
+
+// anonymous sends no bearer token.
+func anonymous(t testing.TB) *client {
+	c := newTenant(t)
+	c.bearer = ""
+	return c
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	draining := newReplica(t, func(*service.Config) {})
+	draining.service.Drain()
+	c := anonymous(t)
+	for _, r := range []*replica{shared.main, draining} {
+		var got map[string]string
+		c.at(r).get("/healthz").want(http.StatusOK, &got)
+		if diff := cmp.Diff(map[string]string{"status": "ok"}, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+	var got map[string]string
+	c.get("/readyz").want(http.StatusOK, &got)
+	if diff := cmp.Diff(map[string]string{"status": "ready"}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	c.at(draining).get("/readyz").wantDraining()
+}
+
+// wantDraining checks a 503 of a replica that is shutting down.
+func (a *answer) wantDraining(besides ...string) {
+	a.t.Helper()
+	a.wantProblem(problem{code: "draining", detail: "this replica is shutting down; go on at another"}, append(besides, "may_have_taken_effect")...)
+	if may := a.fields()["may_have_taken_effect"]; may != false {
+		a.t.Errorf("%v: may_have_taken_effect = %v, want false", a, may)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	newTenant(t).acquire("orders:42")
+	a := anonymous(t).get("/metrics")
+	if got := a.header.Get("Content-Type"); a.status != http.StatusOK || !strings.HasPrefix(got, "text/plain; version=0.0.4") {
+		t.Errorf("GET /metrics = %d %s", a.status, got)
+	}
+	for _, line := range []string{
+		`fencepost_http_request_duration_seconds_count\{.*method="POST".*route="/locks/:name".*status="2xx".*\} [1-9]`,
+		`fencepost_lock_wait_duration_seconds_count\{.*outcome="granted".*\} [1-9]`,
+		`fencepost_http_requests_in_flight\S* [1-9]`,
+	} {
+		if !regexp.MustCompile(`(?m)^` + line).Match(a.body) {
+			t.Errorf("/metrics has no line %s", line)
+		}
+	}
+}
+
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	a := anonymous(t).get("/openapi.json")
+	if got := a.header.Get("Content-Type"); a.status != http.StatusOK || got != "application/json" {
+		t.Errorf("GET /openapi.json = %d %s", a.status, got)
+	}
+	if !bytes.Equal(a.body, openapi.Document()) || !json.Valid(a.body) {
+		t.Error("GET /openapi.json is not the document")
+	}
+}
+
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	a := anonymous(t).get("/docs")
+	if got := a.header.Get("Location"); a.status != http.StatusFound || got != "/docs/" {
+		t.Errorf("GET /docs = %d, Location %q", a.status, got)
+	}
+	if a := anonymous(t).get("/docs/"); a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
+		t.Errorf("GET /docs/ = %d %s", a.status, a.header.Get("Content-Type"))
+	}
+}
+
+// TestRequestID: a harmless one is taken up, any other is replaced.
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	made := regexp.MustCompile(`^[0-9a-f]{16}$`)
+	for given, taken := range map[string]bool{
+		"a": true, "Req-1_2.3": true, strings.Repeat("x", 128): true,
+		"": false, strings.Repeat("x", 129): false, "a b": false, "a/b": false, "ä": false, "<script>": false, `"`: false, "a:b": false,
+	} {
+		for _, path := range []string{"/locks", "/healthz", "/nowhere", "/locks/-"} {
+			got := c.get(path, header("X-Request-Id", given)).header.Get("X-Request-Id")
+			if taken && got != given || !taken && !made.MatchString(got) {
+				t.Errorf("GET %s with X-Request-Id %q answers %q", path, given, got)
+			}
+		}
+	}
+	if a, b := c.get("/locks"), c.get("/locks"); a.header.Get("X-Request-Id") == b.header.Get("X-Request-Id") {
+		t.Error("two requests have one id")
+	}
+}
+
+// TestLog: one line for each request, that leads from its id to all else.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+	trace := header("traceparent", "00-"+traceID+"-00f067aa0ba902b7-01")
+	first := c.post("/locks/orders:42", trace, body(`{"wait_seconds":1}`))
+	again := c.post("/locks/orders:42")
+	unknown := c.get("/nowhere?token=secret", header("traceparent", "nonsense"))
+	refused := c.with("").get("/locks")
+	cases := map[*answer]map[string]any{
+		first:   {"route": "/locks/:name", "method": "POST", "status": 201.0, "tenant": c.claims.Tenant, "lock": "orders:42", "trace_id": traceID, "level": "INFO"},
+		again:   {"route": "/locks/:name", "method": "POST", "status": 423.0, "tenant": c.claims.Tenant, "lock": "orders:42", "code": "lock_held", "level": "INFO"},
+		unknown: {"route": "", "method": "GET", "status": 404.0, "code": "not_found", "level": "INFO"},
+		refused: {"route": "/locks", "method": "GET", "status": 401.0, "code": "unauthenticated", "level": "INFO"},
+	}
+	for a, want := range cases {
+		got := shared.journal.request(t, a.header.Get("X-Request-Id"))
+		want["msg"], want["request_id"] = "request", a.header.Get("X-Request-Id")
+		for _, name := range []string{"time", "duration_ms"} {
+			if got[name] == nil {
+				t.Errorf("%v is logged without %s: %v", a, name, got)
+			}
+			delete(got, name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%v is logged as (-want +got)\n%s", a, diff)
+		}
+	}
+}
+
+// TestConnectionGoesOn: a refusal does not cost a client its connection.
+func TestConnectionGoesOn(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	conn := dial(t, shared.main)
+	for _, text := range []string{
+		"POST /locks/orders:42 HTTP/1.1\r\nContent-Length: 3\r\n", "GET /locks?limit=x HTTP/1.1\r\n",
+		"PUT /locks/orders:42/renew HTTP/1.1\r\nTransfer-Encoding: chunked\r\n", "PATCH /locks/a HTTP/1.1\r\n", "GET /locks HTTP/1.1\r\n",
+	} {
+		content := map[bool]string{true: "{}}"}[strings.Contains(text, "Content-Length")]
+		if strings.Contains(text, "chunked") {
+			content = "2\r\n{}\r\n0\r\n\r\n"
+		}
+		conn.write(text + "Host: x\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n" + content)
+		method, _, _ := strings.Cut(text, " ")
+		if a, goesOn := conn.read(method); !goesOn {
+			t.Fatalf("%s: %v ends the connection", text, a)
+		}
+	}
+}

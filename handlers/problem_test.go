@@ -1,0 +1,205 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// kind is how a code appears, as clients know it.
+type kind struct {
+	status int
+	title  string
+}
+
+// kinds are the codes that the contract names, and no others.
+func kinds() map[string]kind {
+	return map[string]kind{
+		"invalid_request":        {400, "The request is not valid"},
+		"invalid_name":           {400, "The lock name is not valid"},
+		"unauthenticated":        {401, "The bearer token is missing or not valid"},
+		"forbidden":              {403, "The bearer token does not allow this"},
+		"token_mismatch":         {403, "The lock token does not belong to this entry"},
+		"not_found":              {404, "Not found"},
+		"method_not_allowed":     {405, "Method not allowed"},
+		"idempotency_mismatch":   {409, "The idempotency key was used with other parameters"},
+		"mode_mismatch":          {409, "The lock is in use in another mode"},
+		"deadlock":               {409, "Waiting would close a cycle"},
+		"lock_lost":              {410, "The entry is gone"},
+		"body_too_large":         {413, "The body is too large"},
+		"unsupported_media_type": {415, "The body is not JSON"},
+		"lock_held":              {423, "The lock is held"},
+		"wait_timeout":           {423, "The lock was not granted in time"},
+		"rate_limited":           {429, "Too many requests"},
+		"quota_exceeded":         {429, "A quota is used up"},
+		"store_unavailable":      {503, "The store is unavailable"},
+		"draining":               {503, "The replica is shutting down"},
+		"internal":               {500, "Internal error"},
+	}
+}
+
+// problem is what an answer has to say, besides what follows from the code.
+type problem struct {
+	code, detail  string
+	field, reason string
+}
+
+const (
+	badName   = "a lock name is 1 to 200 of the characters A-Z a-z 0-9 . _ : @ = + - and begins with a letter or a digit"
+	mismatch  = "the lock token does not belong to this entry"
+	notJSON   = "the body is not valid JSON"
+	notObject = "the body must be a JSON object"
+)
+
+func invalid(field, rest string) problem {
+	return problem{code: "invalid_request", detail: field + " " + rest, field: field}
+}
+
+func malformed(detail string) problem { return problem{code: "invalid_request", detail: detail} }
+
+func lost(reason string) problem {
+	return problem{code: "lock_lost", detail: "the entry is gone: " + reason, reason: reason}
+}
+
+func invalidName() problem   { return problem{code: "invalid_name", detail: badName} }
+func tokenMismatch() problem { return problem{code: "token_mismatch", detail: mismatch} }
+func otherNames() problem {
+	return problem{code: "forbidden", detail: "the bearer token is limited to other lock names"}
+}
+
+func lacks(scope string) problem {
+	return problem{code: "forbidden", detail: "the bearer token lacks the scope " + scope}
+}
+
+// wantProblem compares the whole problem document. The fields besides have to be
+// there too; the caller looks into them.
+func (a *answer) wantProblem(want problem, besides ...string) {
+	a.t.Helper()
+	k, known := kinds()[want.code]
+	if !known {
+		a.t.Fatalf("bug in the test: no code %q", want.code)
+	}
+	if a.status != k.status {
+		a.t.Fatalf("%v, want %d %s", a, k.status, want.code)
+	}
+	expected := map[string]any{
+		"type": "urn:fencepost:problem:" + want.code, "title": k.title, "status": json.Number(strconv.Itoa(k.status)),
+		"detail": want.detail, "code": want.code, "request_id": a.header.Get("X-Request-Id"),
+	}
+	for name, value := range map[string]string{"field": want.field, "reason": want.reason} {
+		if value != "" {
+			expected[name] = value
+		}
+	}
+	got := a.fields()
+	for _, name := range besides {
+		if _, there := got[name]; !there {
+			a.t.Errorf("%v: no field %q", a, name)
+		}
+		delete(got, name)
+	}
+	if diff := cmp.Diff(expected, got); diff != "" {
+		a.t.Errorf("%v (-want +got)\n%s", a, diff)
+	}
+}
+
+// fields returns the members of the body, numbers as they were written.
+func (a *answer) fields() map[string]any {
+	a.t.Helper()
+	var got map[string]any
+	if err := unmarshalNumbers(a.body, &got); err != nil {
+		a.t.Fatalf("%v: %v", a, err)
+	}
+	return got
+}
+
+// checkProblem holds a refusal against what is true of all refusals.
+func (a *answer) checkProblem() {
+	a.t.Helper()
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		a.t.Errorf("%v: Content-Type = %q, want application/problem+json", a, got)
+	}
+	if a.method == http.MethodHead {
+		return
+	}
+	got := a.fields()
+	code, _ := got["code"].(string)
+	k, known := kinds()[code]
+	if !known || k.status != a.status {
+		a.t.Errorf("%v: code %q is not one of this status", a, code)
+	}
+	for name, want := range map[string]any{
+		"type": "urn:fencepost:problem:" + code, "title": k.title,
+		"status": json.Number(strconv.Itoa(a.status)), "request_id": a.header.Get("X-Request-Id"),
+	} {
+		if got[name] != want {
+			a.t.Errorf("%v: %s = %v, want %v", a, name, got[name], want)
+		}
+	}
+	if detail, _ := got["detail"].(string); detail == "" {
+		a.t.Errorf("%v: no detail", a)
+	}
+	a.checkRetryAfter()
+	a.checkNoSecret(got)
+}
+
+// checkRetryAfter: whoever is told to come back is told when.
+func (a *answer) checkRetryAfter() {
+	a.t.Helper()
+	due := slices.Contains([]int{423, 429, 503}, a.status)
+	text, told := a.header["Retry-After"]
+	if due != told {
+		a.t.Errorf("%v: Retry-After = %q", a, text)
+	}
+	if !due || !told {
+		return
+	}
+	if n, err := strconv.Atoi(text[0]); err != nil || n < 1 || len(text) > 1 {
+		a.t.Errorf("%v: Retry-After = %q, want whole seconds from 1 on", a, text)
+	}
+}
+
+// checkNoSecret: no refusal carries a token, except the one by which an entry
+// that stays can be gone on with.
+func (a *answer) checkNoSecret(got map[string]any) {
+	a.t.Helper()
+	rest := maps.Clone(got)
+	if a.status == http.StatusServiceUnavailable {
+		delete(rest, "entry")
+	}
+	text, err := json.Marshal(rest)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if found := shared.secrets.find(text); found != "" {
+		a.t.Errorf("%v shows the secret %q", a, found)
+	}
+}
+
+// refusal is what a 423 tells about those in the way.
+type refusal struct {
+	Holders []holder `json:"holders"`
+	Waiters *int     `json:"waiters"`
+}
+
+// refused checks a 423 and returns who is in the way.
+func (a *answer) refused(code string) refusal {
+	a.t.Helper()
+	detail := "the lock is held"
+	if code == "wait_timeout" {
+		detail = "the lock was not granted in time"
+	}
+	a.wantProblem(problem{code: code, detail: detail}, "holders", "waiters")
+	var r refusal
+	if err := json.Unmarshal(a.body, &r); err != nil {
+		a.t.Fatalf("%v: %v", a, err)
+	}
+	if r.Waiters == nil {
+		a.t.Fatalf("%v: waiters is no number", a)
+	}
+	return r
+}

@@ -1,0 +1,248 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/http"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// stub stands in for the service, for what that does only on bad days.
+type stub struct {
+	handlers.Locks
+	err   error
+	grant *service.Grant
+	panic any
+}
+
+func (s *stub) answer() (*service.Grant, error) {
+	if s.panic != nil {
+		panic(s.panic)
+	}
+	return s.grant, s.err
+}
+
+func (s *stub) Acquire(context.Context, service.AcquireRequest) (*service.Grant, error) {
+	return s.answer()
+}
+
+func (s *stub) Renew(context.Context, service.TokenRequest) (*service.Grant, error) {
+	return s.answer()
+}
+
+func (s *stub) Entry(context.Context, service.TokenRequest, time.Duration) (*service.Grant, error) {
+	return s.answer()
+}
+
+func (s *stub) Release(context.Context, service.TokenRequest) error { return s.err }
+func (s *stub) Ready(context.Context) error                         { return s.err }
+
+func (s *stub) Lock(context.Context, lock.Ref, bool) (*service.LockView, error) { return nil, s.err }
+
+func (s *stub) List(context.Context, service.ListRequest, bool) (*service.Page, error) {
+	return nil, s.err
+}
+
+// over returns a client of a replica whose service is s.
+func over(t *testing.T, s *stub) *client {
+	t.Helper()
+	r := serve(nil, handlers.New(shared.handlers(s)))
+	t.Cleanup(r.close)
+	return newTenant(t).at(r)
+}
+
+// codes reads the codes out of package lock, so that a new one is noticed.
+func codes(t *testing.T) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../lock/errors.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok {
+			if of, ok := v.Type.(*ast.Ident); ok && of.Name == "Code" {
+				found = append(found, must(strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)))
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestCodes: every code that there is has its row, with the status of the
+// contract.
+func TestCodes(t *testing.T) {
+	t.Parallel()
+	all := codes(t)
+	if len(all) != len(kinds()) {
+		t.Errorf("package lock has %d codes, the contract %d", len(all), len(kinds()))
+	}
+	for _, code := range all {
+		if slices.Contains([]string{"internal", "lock_held", "wait_timeout", "store_unavailable", "draining"}, code) {
+			continue // they have tests of their own
+		}
+		err := &lock.Error{Code: lock.Code(code), Detail: "the detail", Field: "field", Reason: "reason", Cause: errors.New("inside")}
+		if kinds()[code].status == http.StatusTooManyRequests {
+			err.RetryAfter = time.Second
+		}
+		c := over(t, &stub{err: fmt.Errorf("wrapped: %w", err)})
+		c.post("/locks/orders:42", undescribed).wantProblem(problem{code, "the detail", "field", "reason"})
+	}
+}
+
+// undescribed is for codes that the route does not have.
+func undescribed(r *request) { r.undescribed = true }
+
+// TestRetryAfter: in whole seconds, never too early.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]string{
+		time.Millisecond: "1", time.Second: "1", 1001 * time.Millisecond: "2", time.Minute: "60",
+	} {
+		c := over(t, &stub{err: &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: after}})
+		if got := c.post("/locks/orders:42").header.Get("Retry-After"); got != want {
+			t.Errorf("Retry-After = %q after %v, want %q", got, after, want)
+		}
+	}
+}
+
+// TestStoreUnavailable: the answer says whether the request may have taken effect.
+func TestStoreUnavailable(t *testing.T) {
+	t.Parallel()
+	away := func(ambiguous bool) error {
+		return &lock.Error{
+			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second, Ambiguous: ambiguous,
+			Cause: errors.New("etcdserver: inside"),
+		}
+	}
+	late := "the request took too long"
+	cases := map[string]struct {
+		err       error
+		detail    string
+		ambiguous bool
+	}{
+		"Certain":   {away(false), "the store did not answer in time", false},
+		"Ambiguous": {away(true), "the store did not answer in time", true},
+		"Deadline":  {fmt.Errorf("wrapped: %w", context.DeadlineExceeded), late, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := over(t, &stub{err: tc.err})
+			for _, r := range append(routes("orders:42", "x"), route{"Ready", "GET", "/readyz"}) {
+				a := c.do(r.method, r.path, lockToken("x"))
+				a.wantProblem(problem{code: "store_unavailable", detail: tc.detail}, "may_have_taken_effect")
+				if got := a.fields()["may_have_taken_effect"]; got != tc.ambiguous {
+					t.Errorf("%v: may_have_taken_effect = %v, want %v", a, got, tc.ambiguous)
+				}
+				line := shared.journal.request(t, a.header.Get("X-Request-Id"))
+				if line["level"] != "ERROR" || line["code"] != "store_unavailable" || line["error"] != tc.err.Error() {
+					t.Errorf("%v is logged as %v", a, line)
+				}
+			}
+		})
+	}
+}
+
+// TestStoreUnavailableWithEntry: the client is told of the entry that may stand.
+func TestStoreUnavailableWithEntry(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	e := &lock.Entry{
+		ID: "id", Tenant: "acme", Holder: "w", TTL: 30 * time.Second, EnqueuedAt: now, Number: 7,
+		Claims: []lock.Claim{{Name: "orders:42", Mode: lock.Exclusive}},
+	}
+	grant := &service.Grant{Entry: e, Token: "the token", ExpiresAt: now}
+	c := over(t, &stub{err: &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second}, grant: grant})
+	for _, a := range []*answer{
+		c.post("/locks/orders:42"), c.get("/locks/orders:42/entries/id?wait_seconds=1", lockToken("the token")),
+	} {
+		a.wantProblem(problem{code: "store_unavailable", detail: "x"}, "may_have_taken_effect", "entry")
+		got := a.fields()["entry"].(map[string]any)
+		if got["id"] != "id" || got["token"] != "the token" || got["state"] != "waiting" {
+			t.Errorf("entry = %v", got)
+		}
+		if at := a.header.Get("Location"); at != "/locks/orders:42/entries/id" {
+			t.Errorf("Location = %q", at)
+		}
+	}
+}
+
+// TestInternal: a bug of ours shows nothing of the inside, which is in the log.
+func TestInternal(t *testing.T) {
+	t.Parallel()
+	const detail = "something went wrong in the server; the request id finds it in the log"
+	inside := errors.New("inside: 10.0.0.7:2379")
+	cases := map[string]struct {
+		stub   *stub
+		logged string
+	}{
+		"AnyError": {&stub{err: inside}, inside.Error()},
+		"Internal": {&stub{err: &lock.Error{Code: lock.Internal, Detail: "inside", Cause: inside}}, "internal: inside: inside: 10.0.0.7:2379"},
+		"NewCode":  {&stub{err: &lock.Error{Code: "new_code", Detail: detail}}, "new_code: " + detail},
+		"Canceled": {&stub{err: context.Canceled}, "context canceled"}, // of something else than the request
+		"Panic":    {&stub{panic: "inside"}, "panic: inside"},
+		"PanicErr": {&stub{panic: inside}, "panic: " + inside.Error()},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := over(t, tc.stub)
+			p := c.start("POST", "/locks/orders:42")
+			<-p.done
+			if p.err != nil {
+				t.Fatal(p.err)
+			}
+			a := p.answer
+			want := map[string]any{
+				"type": "urn:fencepost:problem:internal", "title": "Internal error", "status": json.Number("500"),
+				"detail": detail, "code": "internal", "request_id": a.header.Get("X-Request-Id"),
+			}
+			if diff := cmp.Diff(want, a.fields()); a.status != 500 || diff != "" || a.header.Get("Content-Type") != "application/problem+json" {
+				t.Errorf("%v (-want +got)\n%s", a, diff)
+			}
+			line := shared.journal.request(t, a.header.Get("X-Request-Id"))
+			if line["level"] != "ERROR" || line["error"] != tc.logged || tc.stub.panic != nil && line["stack"] == nil {
+				t.Errorf("it is logged as %v, want the error %q", line, tc.logged)
+			}
+		})
+	}
+}
+
+// TestAborted: a handler that gives up on purpose ends the connection.
+func TestAborted(t *testing.T) {
+	t.Parallel()
+	p := over(t, &stub{panic: http.ErrAbortHandler}).start("POST", "/locks/orders:42")
+	if <-p.done; p.err == nil {
+		t.Errorf("%v, want no answer", p.answer)
+	}
+}
+
+// TestGoneIsLogged: nobody is left to be answered, but the log says so.
+func TestGoneIsLogged(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	c.acquire("orders:42")
+	id := c.claims.Tenant + "-gone"
+	gone := c.join("orders:42", header("X-Request-Id", id))
+	gone.cut()
+	line := shared.journal.request(t, id)
+	if line["status"] != 499.0 || line["level"] != "INFO" || line["code"] != nil {
+		t.Errorf("it is logged as %v, want 499", line)
+	}
+}

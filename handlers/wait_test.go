@@ -1,0 +1,213 @@
+package handlers_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestHandOver: whoever came first is next, and the fences show it.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	first := c.acquire("orders:42")
+	subjects := []string{"a", "b", "c", "d", "e"}
+	queue := make([]*pending, len(subjects))
+	for i, s := range subjects {
+		at := []*replica{shared.main, shared.brief}[i%2]
+		queue[i] = c.named(s).join("orders:42", body(`{"wait_seconds":20}`), key(s), via(at))
+	}
+	c.checkQueue("orders:42", first, subjects)
+	last := first
+	for i, p := range queue {
+		if p.answered() && p.wait().status != http.StatusAccepted {
+			t.Fatalf("%s was answered before its turn: %v", subjects[i], p.answer)
+		}
+		c.release(last)
+		next := c.named(subjects[i]).resume(p, subjects[i])
+		if next.Holder != subjects[i] || *next.Fence <= *last.Fence {
+			t.Errorf("%s was granted %+v after fence %d", subjects[i], next, *last.Fence)
+		}
+		last = next
+		c.checkQueue("orders:42", last, subjects[i+1:])
+	}
+}
+
+// via sends one request to another replica.
+func via(r *replica) option {
+	return func(req *request) { req.URL.Host = r.server.Listener.Addr().String() }
+}
+
+// resume goes on with a request that was told to come back, until it is granted.
+func (c *client) resume(p *pending, k string) entry {
+	c.t.Helper()
+	a := p.wait()
+	for a.status == http.StatusAccepted {
+		a.waiting(http.StatusAccepted)
+		a = c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":20}`), key(k))
+	}
+	return a.held(http.StatusCreated)
+}
+
+// checkQueue compares the lock with who should hold it and who should wait.
+func (c *client) checkQueue(name string, first entry, subjects []string) {
+	c.t.Helper()
+	v := c.look(name)
+	if len(v.Holders) != 1 || v.Holders[0].Fence != *first.Fence || v.Holders[0].Holder != first.Holder || v.Fence != *first.Fence {
+		c.t.Errorf("holders = %+v, newest fence %d, want %s with %d", v.Holders, v.Fence, first.Holder, *first.Fence)
+	}
+	want := make([]waiter, 0, len(subjects))
+	for i, s := range subjects {
+		want = append(want, waiter{Position: i + 1, Holder: s, Mode: "exclusive"})
+	}
+	if diff := cmp.Diff(want, v.Waiters, cmpopts.IgnoreFields(waiter{}, "EnqueuedAt", "WaitedSeconds")); diff != "" {
+		c.t.Errorf("waiters (-want +got)\n%s", diff)
+	}
+	for _, w := range v.Waiters {
+		if w.WaitedSeconds == nil || *w.WaitedSeconds < 0 || w.EnqueuedAt.IsZero() {
+			c.t.Errorf("waiter = %+v, want how long it has waited", w)
+		}
+	}
+}
+
+// TestWaitTimeout: after wait_seconds the request is told who is in the way, and
+// has left the queue.
+func TestWaitTimeout(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	granted := c.post("/locks/orders:42")
+	first := granted.held(http.StatusCreated)
+	a := c.named("late").post("/locks/orders:42", body(`{"wait_seconds":0.2}`))
+	r := a.refused("wait_timeout")
+	checkInTheWay(t, granted, first, r, *r.Waiters)
+	if took := a.received.Sub(a.sent); took < 200*time.Millisecond || took > 5*time.Second {
+		t.Errorf("it took %v, want 0.2 s", took)
+	}
+	c.checkQueue("orders:42", first, nil)
+}
+
+// TestHeldOpen: a request is held open for no longer than the replica allows, and
+// the entry can be gone on with in three ways, all in the same place.
+func TestHeldOpen(t *testing.T) {
+	t.Parallel()
+	ways := map[string]func(c *client, e entry) *pending{
+		"SameKey": func(c *client, _ entry) *pending {
+			return c.start("POST", "/locks/orders:42", body(`{"wait_seconds":20}`), key("k"))
+		},
+		"EntryWithToken": func(c *client, e entry) *pending {
+			return c.start("GET", entryPath(e)+"?wait_seconds=50", lockToken(e.Token))
+		},
+		"EntryWithFraction": func(c *client, e entry) *pending {
+			return c.start("GET", entryPath(e)+"?wait_seconds=20.5", lockToken(e.Token))
+		},
+	}
+	for name, resume := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newTenant(t)
+			first := c.acquire("orders:42")
+			a := c.at(shared.brief).named("b").post("/locks/orders:42", body(`{"wait_seconds":20}`), key("k"))
+			e := a.waiting(http.StatusAccepted)
+			if took := a.received.Sub(a.sent); took < briefHold || *e.Position != 1 {
+				t.Errorf("%v after %v, want position 1 after %v", a, took, briefHold)
+			}
+			c.named("c").join("orders:42")
+			p := resume(c.named("b"), e)
+			c.checkQueue("orders:42", first, []string{"b", "c"})
+			c.release(first)
+			checkResumed(t, p.wait(), e)
+		})
+	}
+}
+
+// checkResumed: the grant is of the entry that waited.
+func checkResumed(t *testing.T, a *answer, e entry) {
+	t.Helper()
+	status := http.StatusOK
+	if a.method == http.MethodPost {
+		status = http.StatusCreated
+	}
+	got := a.held(status)
+	if got.ID != e.ID || got.Token != e.Token || !got.EnqueuedAt.Equal(e.EnqueuedAt.Time) || *got.WaitedSeconds < briefHold.Seconds() {
+		t.Errorf("resumed as %+v, want the entry %+v", got, e)
+	}
+}
+
+// TestEntryStillWaits: going on to wait is held open for no longer than was asked
+// for either.
+func TestEntryStillWaits(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	c.acquire("orders:42")
+	c.named("b").join("orders:42")
+	e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":20}`)).waiting(http.StatusAccepted)
+	if *e.Position != 2 {
+		t.Errorf("position = %d, want 2", *e.Position)
+	}
+	a := c.get(entryPath(e)+"?wait_seconds=0.1", lockToken(e.Token))
+	if again := a.waiting(http.StatusAccepted); again.ID != e.ID || *again.Position != 2 {
+		t.Errorf("%v, want entry %s at position 2", a, e.ID)
+	}
+	if took := a.received.Sub(a.sent); took < 100*time.Millisecond || took > 5*time.Second {
+		t.Errorf("it took %v, want 0.1 s", took)
+	}
+	if now := c.get(entryPath(e), lockToken(e.Token)).waiting(http.StatusOK); *now.Position != 2 {
+		t.Errorf("position = %d, want 2", *now.Position)
+	}
+}
+
+// TestWaitEndsWhileResumed: wait_seconds counts from the first request on.
+func TestWaitEndsWhileResumed(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	c.acquire("orders:42")
+	e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":0.6}`)).waiting(http.StatusAccepted)
+	c.get(entryPath(e)+"?wait_seconds=20", lockToken(e.Token)).refused("wait_timeout")
+	if v := c.look("orders:42"); *v.Waiting != 0 {
+		t.Errorf("%d wait after the timeout", *v.Waiting)
+	}
+	c.get(entryPath(e), lockToken(e.Token)).wantProblem(lost("wait_timeout"))
+}
+
+// TestLongWait: while its client waits, a lease is kept alive beyond its TTL, and
+// the grant comes with a full one.
+func TestLongWait(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	began := time.Now()
+	p := c.named("patient").joinBehind(c.acquire("orders:42", body(`{"ttl_seconds":5}`)))
+	a := p.wait()
+	e := a.held(http.StatusCreated)
+	if waited := time.Duration(*e.WaitedSeconds * float64(time.Second)); waited < 4*time.Second || waited > a.received.Sub(began) {
+		t.Errorf("waited_seconds = %v, want the 5 s of the TTL in the way", waited)
+	}
+	if left := e.ExpiresAt.Sub(a.received); left < 1700*time.Millisecond {
+		t.Errorf("%v of the TTL are left, want nearly 2 s", left)
+	}
+	c.named("patient").put("/locks/orders:42/renew", lockToken(e.Token)).held(http.StatusOK)
+}
+
+// joinBehind waits with the shortest TTL for a lock that nobody will release.
+func (c *client) joinBehind(e entry) *pending {
+	c.t.Helper()
+	return c.join(e.Name, body(`{"ttl_seconds":2,"wait_seconds":20}`))
+}
+
+// TestUnattendedWaiter: an entry that was told to come back and does not lapses
+// after its TTL.
+func TestUnattendedWaiter(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	c.acquire("orders:42")
+	brief := c.at(shared.brief)
+	e := brief.post("/locks/orders:42", body(`{"ttl_seconds":2,"wait_seconds":20}`)).waiting(http.StatusAccepted)
+	c.awaitWaiting("orders:42", 0)
+	if early := time.Until(e.ExpiresAt.Time); early > 0 {
+		t.Errorf("it lapsed %v too early", early)
+	}
+	c.get(entryPath(e), lockToken(e.Token)).wantProblem(lost("expired"))
+	c.put("/locks/orders:42/renew", lockToken(e.Token)).wantProblem(lost("expired"))
+}

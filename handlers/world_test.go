@@ -1,0 +1,208 @@
+package handlers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/openapi"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store/etcd"
+	"github.com/fencepost/fencepost/telemetry"
+)
+
+// briefHold is for how long the replica "brief" holds a request open.
+const briefHold = 300 * time.Millisecond
+
+// world is everything behind the routes, as the server wires it.
+type world struct {
+	dir       string
+	conn      *etcd.Conn
+	store     *etcd.Store
+	telemetry *telemetry.Telemetry
+	verifier  *auth.Verifier
+	journal   *journal
+	secrets   *secrets
+
+	main  *replica // with the server's own bounds
+	brief *replica // answers 202 after briefHold
+
+	tenants atomic.Int64
+}
+
+func newWorld() (*world, error) {
+	w := &world{secrets: newSecrets()}
+	w.journal = &journal{secrets: w.secrets}
+	if err := w.start(context.Background()); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+func (w *world) start(ctx context.Context) (err error) {
+	if w.dir, err = os.MkdirTemp("", "handlers-test-"); err != nil {
+		return err
+	}
+	config := telemetry.Config{LogWriter: w.journal, LogLevel: slog.LevelDebug}
+	if w.telemetry, err = telemetry.Setup(ctx, config); err != nil {
+		return err
+	}
+	log := w.telemetry.Logger()
+	if w.conn, err = etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{Dir: filepath.Join(w.dir, "store"), Logger: log}); err != nil {
+		return err
+	}
+	if w.store, err = etcd.Open(ctx, w.conn, etcd.Config{Logger: log}); err != nil {
+		return err
+	}
+	keys := filepath.Join(w.dir, "keys.json")
+	if err = os.WriteFile(keys, publicKeys(), 0o600); err != nil {
+		return err
+	}
+	w.verifier, err = auth.New(ctx, auth.Config{Secret: secret(), JWKS: keys, Issuer: issuer, Audience: audience, Logger: log})
+	if err != nil {
+		return err
+	}
+	w.main = w.replica(func(*service.Config) {}, w.telemetry.Tracer())
+	w.brief = w.replica(func(c *service.Config) { c.MaxHold = briefHold }, w.telemetry.Tracer())
+	return w.ready(ctx)
+}
+
+func (w *world) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return errors.Join(w.main.service.Ready(ctx), w.brief.service.Ready(ctx))
+}
+
+// close ends what start began, in reverse.
+func (w *world) close() error {
+	var errs []error
+	for _, r := range []*replica{w.brief, w.main} {
+		if r != nil {
+			r.close()
+		}
+	}
+	if w.verifier != nil {
+		w.verifier.Close()
+	}
+	if w.store != nil {
+		errs = append(errs, w.store.Close())
+	}
+	if w.conn != nil {
+		errs = append(errs, w.conn.Close())
+	}
+	if w.telemetry != nil {
+		errs = append(errs, w.telemetry.Shutdown(context.Background()))
+	}
+	return errors.Join(append(errs, os.RemoveAll(w.dir))...)
+}
+
+// checkMetrics holds /metrics, after all that the tests did, against the rule
+// that it names no secret, no tenant and no lock.
+func (w *world) checkMetrics() error {
+	answer := httptest.NewRecorder()
+	w.telemetry.MetricsHandler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	text := answer.Body.Bytes()
+	if found := w.secrets.find(text); found != "" {
+		return fmt.Errorf("/metrics shows the secret %q", found)
+	}
+	if found := ownNames.Find(text); found != nil {
+		return fmt.Errorf("/metrics shows %q", found)
+	}
+	return nil
+}
+
+// replica is one server over the shared store.
+type replica struct {
+	service   *service.Service // nil where a test stands in for it
+	server    *httptest.Server
+	transport *http.Transport
+	url       string
+}
+
+func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *replica {
+	config := service.Config{
+		Store: w.store, TokenKey: w.store.TokenKey(), MinTTL: etcd.MinTTL,
+		Metrics: w.telemetry.Metrics(), Logger: w.telemetry.Logger(), Tracer: tracer,
+	}
+	change(&config)
+	s := service.New(config)
+	h := w.handlers(s)
+	h.Tracer = tracer
+	return serve(s, handlers.New(h))
+}
+
+// handlers configures the HTTP layer over whatever has the use cases.
+func (w *world) handlers(locks handlers.Locks) handlers.Config {
+	return handlers.Config{
+		Locks: locks, Verifier: w.verifier, Metrics: w.telemetry.Metrics(), Exposition: w.telemetry.MetricsHandler(),
+		OpenAPI: openapi.Document(), Docs: openapi.Docs(), Logger: w.telemetry.Logger(), Tracer: w.telemetry.Tracer(),
+		Propagator: w.telemetry.Propagator(),
+	}
+}
+
+func serve(s *service.Service, h http.Handler) *replica {
+	server := httptest.NewServer(h)
+	return &replica{service: s, server: server, url: server.URL, transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+}
+
+func (r *replica) close() {
+	if r.service != nil {
+		r.service.Drain()
+	}
+	r.transport.CloseIdleConnections()
+	r.server.Close()
+	if r.service != nil {
+		r.service.Close()
+	}
+}
+
+// newReplica starts a further replica for one test.
+func newReplica(t testing.TB, change func(*service.Config)) *replica {
+	t.Helper()
+	r := shared.replica(change, shared.telemetry.Tracer())
+	t.Cleanup(r.close)
+	if err := r.service.Ready(t.Context()); err != nil {
+		t.Fatalf("the replica is not ready: %v", err)
+	}
+	return r
+}
+
+// newTenant returns a client of a tenant that nobody else has, with both scopes.
+func newTenant(t testing.TB) *client {
+	t.Helper()
+	tenant := fmt.Sprintf("tenant-%d-x", shared.tenants.Add(1))
+	c := &client{t: t, replica: shared.main, claims: auth.Claims{
+		Tenant: tenant, Subject: "worker-1", Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite},
+		Issuer: issuer, Audience: audience,
+	}}
+	return c.as(func(*auth.Claims) {})
+}
+
+// eventually waits until what holds, or fails.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	within(t, 10*time.Second, what, holds)
+}
+
+func within(t testing.TB, patience time.Duration, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !holds(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}

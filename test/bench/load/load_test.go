@@ -53,7 +53,7 @@ func (c *client) Acquire(ctx context.Context, name string) (int64, error) {
 
 func (c *client) answer(grant int64) error {
 	if c.delay != nil {
-		time.Sleep(c.delay(grant))
+		<-time.After(c.delay(grant))
 	}
 	if c.fail != nil {
 		return c.fail(grant)
@@ -164,7 +164,7 @@ func TestOpenCountsFromTheIntendedStart(t *testing.T) {
 		stall.Lock()
 		defer stall.Unlock()
 		if grant == 100 {
-			time.Sleep(100 * time.Millisecond)
+			<-time.After(100 * time.Millisecond)
 		}
 		return 0
 	}

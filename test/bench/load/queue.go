@@ -27,7 +27,8 @@ type Queue struct {
 // most burst of them on their way into the queue at a time. waiting tells how
 // many of the server's requests wait. It returns when all of them do, or ctx ends.
 func FillQueue(ctx context.Context, name string, workers []Worker, burst int,
-	waiting func(context.Context) (int, error)) (*Queue, error) {
+	waiting func(context.Context) (int, error),
+) (*Queue, error) {
 	q := &Queue{name: name, workers: workers, start: time.Now(), changed: make(chan struct{})}
 	if _, err := workers[0].Acquire(ctx, name); err != nil {
 		return nil, fmt.Errorf("take the lock first: %w", err)

@@ -25,9 +25,11 @@ func TestNumber(t *testing.T) {
 
 func TestOutcomeOfAComparison(t *testing.T) {
 	pairs := []load.Pair{{Ours: 1400, Theirs: 100}, {Ours: 1500, Theirs: 100}, {Ours: 1300, Theirs: 100}}
-	want := row.Outcome{ID: "S0", What: "test", Ours: "1 400/s", Theirs: "100/s",
+	want := row.Outcome{
+		ID: "S0", What: "test", Ours: "1 400/s", Theirs: "100/s",
 		Ratio: "14.00× (13.00–15.00)", Bar: "≥ 14×", Met: row.Reached,
-		OurP50: "1.00 ms", OurP99: "1.00 ms", TheirP50: "2.00 ms", TheirP99: "2.00 ms"}
+		OurP50: "1.00 ms", OurP99: "1.00 ms", TheirP50: "2.00 ms", TheirP99: "2.00 ms",
+	}
 	got := row.Compared(pairs, time.Millisecond, 2*time.Millisecond, 14)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

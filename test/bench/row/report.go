@@ -8,12 +8,16 @@ import (
 	"text/tabwriter"
 )
 
-var heading = [...]string{"row", "what", "Fencepost", "peer", "ratio", "bar", "met",
-	"p50", "p99", "peer p50", "peer p99"}
+var heading = [...]string{
+	"row", "what", "Fencepost", "peer", "ratio", "bar", "met",
+	"p50", "p99", "peer p50", "peer p99",
+}
 
 func (o Outcome) cells() []string {
-	cells := []string{o.ID, o.What, o.Ours, o.Theirs, o.Ratio, o.Bar, o.Met.String(),
-		o.OurP50, o.OurP99, o.TheirP50, o.TheirP99}
+	cells := []string{
+		o.ID, o.What, o.Ours, o.Theirs, o.Ratio, o.Bar, o.Met.String(),
+		o.OurP50, o.OurP99, o.TheirP50, o.TheirP99,
+	}
 	for i := range cells {
 		if cells[i] == "" {
 			cells[i] = "–"

@@ -63,8 +63,10 @@ func TestRunTheCeiling(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := filepath.Join(t.TempDir(), "ended")
-	config := row.Config{Dir: t.TempDir(), Empty: []string{"sh", "-c", `"$0" serve-empty; echo ended >>"$1"`, self, ended},
-		Duration: 200 * time.Millisecond, Warmup: 50 * time.Millisecond, Rounds: 2, Progress: io.Discard}
+	config := row.Config{
+		Dir: t.TempDir(), Empty: []string{"sh", "-c", `"$0" serve-empty; echo ended >>"$1"`, self, ended},
+		Duration: 200 * time.Millisecond, Warmup: 50 * time.Millisecond, Rounds: 2, Progress: io.Discard,
+	}
 	outcomes, err := row.Run(t.Context(), config, rows)
 	if err != nil || len(outcomes) != 2 {
 		t.Fatalf("%d outcomes, %v", len(outcomes), err)
@@ -108,8 +110,10 @@ func TestInspectMeasuresAFlush(t *testing.T) {
 var (
 	machine  = row.Machine{CPU: "Z80", Cores: 2, Kernel: "6.1", Go: "go1.26", Flush: 150 * time.Microsecond, Date: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}
 	outcomes = []row.Outcome{
-		{ID: "S1", What: "fast", Ours: "11 200/s", Theirs: "800/s", Ratio: "14.00× (13.00–15.00)", Bar: "≥ 14×", Met: row.Reached,
-			OurP50: "1.00 ms", OurP99: "2.00 ms", TheirP50: "3.00 ms", TheirP99: "4.00 ms"},
+		{
+			ID: "S1", What: "fast", Ours: "11 200/s", Theirs: "800/s", Ratio: "14.00× (13.00–15.00)", Bar: "≥ 14×", Met: row.Reached,
+			OurP50: "1.00 ms", OurP99: "2.00 ms", TheirP50: "3.00 ms", TheirP99: "4.00 ms",
+		},
 		{ID: "S8", What: "small", Ours: "25.0 KiB", Bar: "≤ 24 KiB", Met: row.Missed, Notes: []string{"A note."}},
 	}
 )

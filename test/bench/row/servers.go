@@ -3,6 +3,7 @@ package row
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -160,7 +161,7 @@ func (b *bench) startEmpty(ctx context.Context, cs *closers) (*url.URL, int, err
 	cs.add(cmd.Wait)
 	cs.add(in.Close) // ends it
 	address, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, 0, fmt.Errorf("start the server of empty answers: %w", err)
 	}
 	base, err := url.Parse("http://" + strings.TrimSpace(address))

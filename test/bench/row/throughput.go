@@ -30,40 +30,56 @@ func (t throughput) run(ctx context.Context, b *bench) ([]Outcome, error) {
 }
 
 func s1() throughput {
-	return throughput{id: "S1", what: "uncontended, 128 clients, against `v3lock` over HTTP, a lease each", atLeast: 14,
-		ours: fencepost(embedded, manyClients), theirs: v3lock(1, manyClients)}
+	return throughput{
+		id: "S1", what: "uncontended, 128 clients, against `v3lock` over HTTP, a lease each", atLeast: 14,
+		ours: fencepost(embedded, manyClients), theirs: v3lock(1, manyClients),
+	}
 }
 
 func s2() throughput {
-	return throughput{id: "S2", what: "uncontended, 128 clients, against `concurrency.Mutex`, shared session", atLeast: 2,
-		ours: fencepost(embedded, manyClients), theirs: mutex(1, manyClients)}
+	return throughput{
+		id: "S2", what: "uncontended, 128 clients, against `concurrency.Mutex`, shared session", atLeast: 2,
+		ours: fencepost(embedded, manyClients), theirs: mutex(1, manyClients),
+	}
 }
 
 func s3() throughput {
-	return throughput{id: "S3", what: "uncontended, 128 clients, against two empty answers of gin", atLeast: 0.55,
-		ours: fencepost(embedded, manyClients), theirs: empty(manyClients)}
+	return throughput{
+		id: "S3", what: "uncontended, 128 clients, against two empty answers of gin", atLeast: 0.55,
+		ours: fencepost(embedded, manyClients), theirs: empty(manyClients),
+	}
 }
 
 func s4() throughput {
-	return throughput{id: "S4", what: "one client, against `v3lock` over HTTP, a lease each", atLeast: 3.5,
-		ours: fencepost(embedded, 1), theirs: v3lock(1, 1)}
+	return throughput{
+		id: "S4", what: "one client, against `v3lock` over HTTP, a lease each", atLeast: 3.5,
+		ours: fencepost(embedded, 1), theirs: v3lock(1, 1),
+	}
 }
 
 func s5() throughput {
-	return throughput{id: "S5", what: "32 clients on one lock, against `concurrency.Mutex`", atLeast: 5,
-		ours: fencepostQueue(embedded), theirs: mutexQueue(1), notes: []string{fifoNote}}
+	return throughput{
+		id: "S5", what: "32 clients on one lock, against `concurrency.Mutex`", atLeast: 5,
+		ours: fencepostQueue(embedded), theirs: mutexQueue(1), notes: []string{fifoNote},
+	}
 }
 
 // runS13 repeats S1, S2 and S5 with the state of both sides on three members,
 // each side on a cluster of its own.
 func runS13(ctx context.Context, b *bench) ([]Outcome, error) {
 	parts := []throughput{
-		{id: "S13", what: "S1 on a cluster of three", atLeast: 10,
-			ours: fencepost(members, manyClients), theirs: v3lock(members, manyClients)},
-		{id: "S13", what: "S2 on a cluster of three", atLeast: 1.4,
-			ours: fencepost(members, manyClients), theirs: mutex(members, manyClients)},
-		{id: "S13", what: "S5 on a cluster of three", atLeast: 1.5,
-			ours: fencepostQueue(members), theirs: mutexQueue(members), notes: []string{fifoNote}},
+		{
+			id: "S13", what: "S1 on a cluster of three", atLeast: 10,
+			ours: fencepost(members, manyClients), theirs: v3lock(members, manyClients),
+		},
+		{
+			id: "S13", what: "S2 on a cluster of three", atLeast: 1.4,
+			ours: fencepost(members, manyClients), theirs: mutex(members, manyClients),
+		},
+		{
+			id: "S13", what: "S5 on a cluster of three", atLeast: 1.5,
+			ours: fencepostQueue(members), theirs: mutexQueue(members), notes: []string{fifoNote},
+		},
 	}
 	var outcomes []Outcome
 	for _, part := range parts {

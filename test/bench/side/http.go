@@ -60,8 +60,10 @@ func (c *caller) request(method, path string, header http.Header, body []byte) *
 		header = c.header
 	}
 	c.url.Path = path
-	req := &http.Request{Method: method, URL: &c.url, Host: c.url.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body))}
+	req := &http.Request{
+		Method: method, URL: &c.url, Host: c.url.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
+	}
 	if len(body) > 0 {
 		c.body.Reset(body)
 		req.Body = io.NopCloser(&c.body)

@@ -69,8 +69,12 @@ func TestFencepostWorkerFollowsTheContract(t *testing.T) {
 		}
 	}
 	post := request{"POST", "/locks/orders:1", "Bearer jwt", "", `{"ttl_seconds":30,"wait_seconds":7}`}
-	want := []request{post, {"DELETE", "/locks/orders:1", "Bearer jwt", "token-1", ""},
-		post, {"DELETE", "/locks/orders:1", "Bearer jwt", "token-2", ""}}
+	want := []request{
+		post,
+		{"DELETE", "/locks/orders:1", "Bearer jwt", "token-1", ""},
+		post,
+		{"DELETE", "/locks/orders:1", "Bearer jwt", "token-2", ""},
+	}
 	if diff := cmp.Diff(want, *seen); diff != "" {
 		t.Error(diff)
 	}
@@ -172,8 +176,10 @@ func TestPeersOnEtcd(t *testing.T) {
 		"mutex":  sessions.Workers(4),
 		"v3lock": side.NewV3LockWorkers(transport, []*url.URL{base}, 4),
 	} {
-		r, err := load.Closed{Workers: workers, Duration: 300 * time.Millisecond, Record: true,
-			Name: func(int, int) string { return "one" }}.Run(ctx)
+		r, err := load.Closed{
+			Workers: workers, Duration: 300 * time.Millisecond, Record: true,
+			Name: func(int, int) string { return "one" },
+		}.Run(ctx)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

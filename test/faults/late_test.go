@@ -34,7 +34,7 @@ func TestF5LateDuplicate(t *testing.T) {
 		}
 	}
 	t.Logf("%d late duplicates were refused, %d could not be answered", refused.Load(), unclear.Load())
-	if least := int64(passes * clients); refused.Load() < least {
+	if least := int64(passes * s.etcd.Size()); refused.Load() < least {
 		t.Errorf("want at least %d refused for the run to count", least)
 	}
 	s.judge()

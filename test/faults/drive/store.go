@@ -164,7 +164,12 @@ func (s *Store) Truth(ctx context.Context) (*history.Truth, error) {
 
 // sync waits until everything that is committed now has been observed.
 func (s *Store) sync(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
+	defer cancel()
 	resp, err := s.client.Put(ctx, syncKey, "")
+	for err != nil && pause(ctx, 200*time.Millisecond) { // an election may be under way
+		resp, err = s.client.Put(ctx, syncKey, "")
+	}
 	if err != nil {
 		return fmt.Errorf("sync with the store: %w", err)
 	}

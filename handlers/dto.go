@@ -22,7 +22,7 @@ type AcquireBody struct {
 	// default.
 	Holder *string `json:"holder,omitempty" example:"worker-7" minLength:"1" maxLength:"200"`
 	// Metadata are up to 16 pairs of strings, 2 KiB in all.
-	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
+	Metadata map[string]*string `json:"metadata,omitempty" swaggertype:"object,string" example:"job:nightly"`
 }
 
 // Entry is one acquisition, held or waiting.

@@ -88,7 +88,15 @@ func (b *AcquireBody) apply(req *service.AcquireRequest) (err error) {
 		}
 		req.Holder, req.Named = *b.Holder, true
 	}
-	req.Metadata = b.Metadata
+	for k, v := range b.Metadata {
+		if v == nil {
+			return lock.Invalid("metadata", "must be an object of strings")
+		}
+		if req.Metadata == nil {
+			req.Metadata = make(map[string]string, len(b.Metadata))
+		}
+		req.Metadata[k] = *v
+	}
 	return err
 }
 

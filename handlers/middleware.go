@@ -140,6 +140,17 @@ func (a *api) recover(c *gin.Context) {
 	c.Next()
 }
 
+// honest refuses a path with an encoded slash that net/url has decoded: it gives
+// up the path as it was sent if anything in it should have been escaped and is
+// not, and the slash would separate segments.
+func (a *api) honest(c *gin.Context) {
+	sent, _, _ := strings.Cut(c.Request.RequestURI, "?")
+	slash := func(path string) bool { return strings.Contains(strings.ToLower(path), "%2f") }
+	if slash(sent) && !slash(c.Request.URL.EscapedPath()) {
+		fail(c, errInvalidName())
+	}
+}
+
 // require lets a request pass whose bearer token has one of the scopes.
 func (a *api) require(scopes ...auth.Scope) gin.HandlerFunc {
 	return func(c *gin.Context) {
@@ -179,13 +190,17 @@ func (a *api) authenticate(c *gin.Context) (*auth.Principal, error) {
 
 func principal(c *gin.Context) *auth.Principal { return recordOf(c).principal }
 
+func errInvalidName() error {
+	return lock.Errorf(lock.InvalidName,
+		"a lock name is 1 to %d of the characters A-Z a-z 0-9 . _ : @ = + - and begins with a letter or a digit", lock.MaxNameLength)
+}
+
 // named reads the lock's name from the path and holds it against the bearer
 // token's patterns.
 func (a *api) named(c *gin.Context) {
 	name, err := url.PathUnescape(c.Param("name"))
 	if err != nil || !lock.ValidName(name) {
-		fail(c, lock.Errorf(lock.InvalidName,
-			"a lock name is 1 to %d of the characters A-Z a-z 0-9 . _ : @ = + - and begins with a letter or a digit", lock.MaxNameLength))
+		fail(c, errInvalidName())
 		return
 	}
 	recordOf(c).name = name

@@ -61,7 +61,7 @@ func New(cfg Config) *gin.Engine {
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
 	r.HandleMethodNotAllowed = true
 	a := &api{Config: cfg}
-	r.Use(a.observe, a.recover)
+	r.Use(a.observe, a.recover, a.honest)
 	r.NoRoute(func(c *gin.Context) { fail(c, lock.Errorf(lock.NotFound, "there is nothing at this path")) })
 	r.NoMethod(func(c *gin.Context) { fail(c, lock.Errorf(lock.MethodNotAllowed, "this path has no such method")) })
 	a.operations(r)

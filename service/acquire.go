@@ -87,7 +87,7 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 	}
 	if req.Wait == 0 {
 		if err := s.refuseIfBusy(ctx, e); err != nil {
-			return s.refusal(ctx, e, err)
+			return s.refuseOrRejoin(ctx, e, err)
 		}
 	}
 	return s.enqueue(ctx, e, req.Wait == 0, began)
@@ -183,6 +183,17 @@ func (s *Service) refuseIfBusy(ctx context.Context, e *lock.Entry) error {
 		return nil
 	}
 	return errHeld()
+}
+
+// refuseOrRejoin answers a request that found others in its way, unless it was
+// an earlier request with the same idempotency key that took the lock meanwhile.
+func (s *Service) refuseOrRejoin(ctx context.Context, e *lock.Entry, busy error) (*Grant, error) {
+	if e.Resumable() {
+		if g, err := s.rejoin(ctx, e); g != nil || err != nil {
+			return g, err
+		}
+	}
+	return s.refusal(ctx, e, busy)
 }
 
 func errHeld() error {

@@ -150,19 +150,24 @@ func deaf(_ context.Context, do func() error) error {
 	return unavailable(true)
 }
 
-// slow takes d before it is done, whatever happens to the caller.
+// slow does it after d, unless the caller has given up by then.
 func slow(d time.Duration) fault {
-	return func(_ context.Context, do func() error) error {
-		pause(context.Background(), d)
+	return func(ctx context.Context, do func() error) error {
+		if pause(ctx, d); ctx.Err() != nil {
+			return unavailable(false)
+		}
 		return do()
 	}
 }
 
-// late does it at once and answers after d.
+// late does it at once and answers after d, unless the caller has given up by
+// then.
 func late(d time.Duration) fault {
-	return func(_ context.Context, do func() error) error {
+	return func(ctx context.Context, do func() error) error {
 		err := do()
-		pause(context.Background(), d)
+		if pause(ctx, d); ctx.Err() != nil {
+			return unavailable(true)
+		}
 		return err
 	}
 }

@@ -206,11 +206,11 @@ func (s *Service) awaitRemoval(ctx context.Context, e *lock.Entry) {
 }
 
 // standing asks the store whether the entry is in all its queues, and whether it
-// holds. Requests that wait for one lock share the reads.
+// holds.
 func (s *Service) standing(ctx context.Context, e *lock.Entry) (found *lock.Entry, holds bool, err error) {
 	holds = true
 	for _, c := range e.Claims {
-		entries, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name})
+		entries, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number)
 		if err != nil {
 			return nil, false, err
 		}
@@ -224,21 +224,33 @@ func (s *Service) standing(ctx context.Context, e *lock.Entry) (found *lock.Entr
 	return found, holds, nil
 }
 
-func (s *Service) readQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, error) {
+// readQueue reads a queue at number or later. Requests that wait for one lock
+// share their reads; one that began too early is not enough, the next one is.
+func (s *Service) readQueue(ctx context.Context, r lock.Ref, number uint64) ([]*lock.Entry, error) {
+	read, err := s.shareRead(ctx, r)
+	if err == nil && read.number < number {
+		read, err = s.shareRead(ctx, r)
+	}
+	return read.entries, err
+}
+
+type queueRead struct {
+	entries []*lock.Entry
+	number  uint64
+}
+
+func (s *Service) shareRead(ctx context.Context, r lock.Ref) (queueRead, error) {
 	read := s.direct.DoChan(r.Tenant+"/"+r.Name, func() (any, error) {
 		ctx, cancel := context.WithTimeout(s.closing, askTimeout)
 		defer cancel()
-		entries, _, err := s.Store.Queue(ctx, r)
-		return entries, err
+		entries, number, err := s.Store.Queue(ctx, r)
+		return queueRead{entries, number}, err
 	})
 	select {
 	case r := <-read:
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		return r.Val.([]*lock.Entry), nil
+		return r.Val.(queueRead), r.Err
 	case <-ctx.Done():
-		return nil, &lock.Error{
+		return queueRead{}, &lock.Error{
 			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second, Cause: ctx.Err(),
 		}
 	}

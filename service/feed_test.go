@@ -43,3 +43,24 @@ func TestLostStoreIsTold(t *testing.T) {
 		})
 	}
 }
+
+// TestSharedReadOlderThanTheEntry: waiters of a lock share direct reads. One that
+// began before an entry was written proves nothing about it.
+func TestSharedReadOlderThanTheEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		s.occupy(t, "orders:1")
+		r.store.setFeed(frozen)
+		r.store.on(late(600*time.Millisecond), queue)
+		first := r.line(want("orders:1", 10*time.Second))
+		after(300 * time.Millisecond) // by now it asks
+		second := r.line(want("orders:1", 10*time.Second))
+		after(9 * time.Second)
+		first.waits()
+		second.waits()
+		if n := len(s.ids()); n != 3 {
+			t.Errorf("%d entries", n)
+		}
+	})
+}

@@ -1,13 +1,14 @@
 package service
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Reasons are kept for at least 10 minutes, in generations that are dropped
-// whole: an entry then costs its id and a byte, and no timer.
+// Reasons are kept for at least 10 minutes and at most 11, in generations that are
+// dropped whole: an entry then costs its id and a byte, and no timer.
 const (
 	generationLength = time.Minute
 	generationsKept  = 11
@@ -25,7 +26,7 @@ type generation struct {
 
 // record remembers a reason. The first one counts: an entry ends once.
 func (e *endings) record(id lock.ID, why lock.Reason, now time.Time) {
-	if why == lock.Withdrawn || e.reason(id) != "" {
+	if why == lock.Withdrawn || e.reason(id, now) != "" {
 		return
 	}
 	last := len(e.generations) - 1
@@ -38,9 +39,9 @@ func (e *endings) record(id lock.ID, why lock.Reason, now time.Time) {
 }
 
 // reason returns why the entry ended, or "" if it is not known to have.
-func (e *endings) reason(id lock.ID) lock.Reason {
+func (e *endings) reason(id lock.ID, now time.Time) lock.Reason {
 	key := [idSize]byte(decodeID(id))
-	for i := len(e.generations) - 1; i >= 0; i-- {
+	for i := len(e.generations) - 1; i >= 0 && !e.generations[i].over(now); i-- {
 		if why, ok := e.generations[i].reasons[key]; ok {
 			return why
 		}
@@ -49,7 +50,11 @@ func (e *endings) reason(id lock.ID) lock.Reason {
 }
 
 func (e *endings) forget(now time.Time) {
-	for len(e.generations) > 1 && now.Sub(e.generations[0].began) > generationsKept*generationLength {
-		e.generations = e.generations[1:]
+	for e.generations[0].over(now) {
+		e.generations = slices.Delete(e.generations, 0, 1)
 	}
+}
+
+func (g generation) over(now time.Time) bool {
+	return now.Sub(g.began) > generationsKept*generationLength
 }

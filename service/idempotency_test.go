@@ -1,6 +1,9 @@
 package service_test
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,7 +11,195 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
 )
+
+// same fails unless both grants are of one entry.
+func same(t *testing.T, a, b *service.Grant) {
+	t.Helper()
+	if a.Entry.ID != b.Entry.ID || a.Entry.Number != b.Entry.Number || a.Token != b.Token {
+		t.Fatalf("two entries: %+v and %+v", a.Entry, b.Entry)
+	}
+}
+
+// TestRepeatedWhileItWaits: a repeated request, here or at another replica, joins
+// its first one: one place, one token, one fence.
+func TestRepeatedWhileItWaits(t *testing.T) {
+	for _, lag := range []time.Duration{0, 100 * time.Millisecond, 2 * time.Second} {
+		t.Run(lag.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				a, b := s.replica(t), s.replica(t)
+				b.store.setLag(running, lag)
+				holder := a.hold(lasting(want("orders:1", 0)))
+				req := keyed("orders:1", time.Minute, "k")
+				requests := []*pending{a.line(req), a.line(req), b.line(req)}
+				behind := a.line(want("orders:1", time.Minute))
+				after(5 * time.Second)
+				requests = append(requests, b.line(req))
+				if n := len(s.ids()); n != 3 {
+					t.Fatalf("%d entries", n)
+				}
+				a.release(holder)
+				first := requests[0].holds()
+				for _, p := range requests {
+					same(t, first, p.holdsLater())
+				}
+				behind.waits()
+			})
+		})
+	}
+}
+
+// TestRepeatedWhileItHolds: the repeated request is answered with the grant and a
+// lease that starts anew.
+func TestRepeatedWhileItHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		for _, wait := range []time.Duration{0, time.Minute} {
+			req := keyed("orders:1", wait, fmt.Sprint(wait))
+			g := a.hold(req)
+			for _, r := range []*replica{a, b} {
+				after(20 * time.Second)
+				again := r.hold(req)
+				same(t, g, again)
+				if !again.ExpiresAt.Equal(time.Now().Add(ttl)) || len(r.store.times(refresh, g.Entry.ID)) != 1 {
+					t.Errorf("its lease ends in %v", time.Until(again.ExpiresAt))
+				}
+			}
+			a.release(g)
+		}
+	})
+}
+
+// TestRepeatedAtOnce: the first request and its repetition race at two replicas,
+// in every order.
+func TestRepeatedAtOnce(t *testing.T) {
+	delays := []time.Duration{0, time.Millisecond, 5 * time.Millisecond}
+	for _, wait := range []time.Duration{0, time.Minute} {
+		for _, da := range delays {
+			for _, db := range delays {
+				t.Run(fmt.Sprint(wait, da, db), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						s := newShelf(t)
+						a, b := s.replica(t), s.replica(t)
+						a.store.on(slow(da), enqueue)
+						b.store.on(slow(db), enqueue)
+						req := keyed("orders:1", wait, "k")
+						p, q := a.start(req), b.start(req)
+						same(t, p.holdsLater(), q.holdsLater())
+						if n := len(s.ids()); n != 1 {
+							t.Errorf("%d entries", n)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestKeyWithOtherParameters: it is refused wherever it arrives, and changes
+// nothing.
+func TestKeyWithOtherParameters(t *testing.T) {
+	change := map[string]func(*service.AcquireRequest){
+		"ttl":      func(r *service.AcquireRequest) { r.TTL = ttl + time.Second },
+		"wait":     func(r *service.AcquireRequest) { r.Wait += time.Second },
+		"try":      func(r *service.AcquireRequest) { r.Wait = 0 },
+		"holder":   func(r *service.AcquireRequest) { r.Holder = "worker-2" },
+		"metadata": func(r *service.AcquireRequest) { r.Metadata = map[string]string{"job": "2"} },
+		"none":     func(r *service.AcquireRequest) { r.Metadata = nil },
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		b.store.setFeed(frozen) // it learns of the entry by its own write only
+		req := keyed("orders:1", time.Minute, "k")
+		req.Metadata = map[string]string{"job": "1"}
+		g := a.hold(lasting(req))
+		for _, field := range slices.Sorted(maps.Keys(change)) {
+			other := lasting(req)
+			change[field](&other)
+			for _, r := range []*replica{a, b} {
+				p := r.start(other)
+				if e := p.fails(lock.IdempotencyMismatch); e.Ambiguous {
+					t.Errorf("%s: may have had an effect", field)
+				}
+			}
+		}
+		if diff := cmp.Diff([]lock.ID{g.Entry.ID}, s.ids()); diff != "" {
+			t.Errorf("entries (-want +got):\n%s", diff)
+		}
+		same(t, g, a.hold(lasting(req)))
+	})
+}
+
+// TestKeysAreOfOneLock: a key means nothing to another lock or tenant.
+func TestKeysAreOfOneLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		foreign := keyed("orders:1", time.Minute, "k")
+		foreign.Tenant = "globex"
+		grants := []*service.Grant{r.hold(keyed("orders:1", time.Minute, "k")), r.hold(keyed("orders:2", time.Minute, "k")), r.hold(foreign)}
+		ids := map[lock.ID]bool{}
+		for _, g := range grants {
+			ids[g.Entry.ID] = true
+		}
+		if len(ids) != 3 {
+			t.Errorf("%d entries of 3 requests", len(ids))
+		}
+		r.line(keyed("orders:1", time.Minute, "other"))
+	})
+}
+
+// TestKeyAfterTheEnd: for ten minutes the key answers why its entry ended, at
+// every replica, also at one that starts later. Then it is free.
+func TestKeyAfterTheEnd(t *testing.T) {
+	for _, why := range []lock.Reason{lock.Released, lock.Expired, lock.Revoked, lock.WaitTimeout} {
+		t.Run(string(why), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				a, b := s.replica(t), s.replica(t)
+				g := a.hold(keyed("orders:1", time.Minute, "k"))
+				if err := s.end(g.Entry, why); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				replicas := []*replica{a, b}
+				if why != lock.Expired { // that is recorded nowhere
+					replicas = append(replicas, s.replica(t))
+				}
+				for _, wait := range []time.Duration{0, 10*time.Minute - time.Second} {
+					after(wait)
+					for _, r := range replicas {
+						r.start(keyed("orders:1", time.Minute, "k")).ends(why)
+					}
+				}
+				after(3 * time.Minute)
+				for _, r := range replicas {
+					g := r.hold(keyed("orders:1", time.Minute, "k"))
+					after(time.Second)
+					g2 := a.hold(keyed("orders:1", time.Minute, "k"))
+					same(t, g, g2)
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedTryLeavesItsKey: nothing was written, so nothing has ended.
+func TestRefusedTryLeavesItsKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newShelf(t).replica(t)
+		holder := r.hold(want("orders:1", 0))
+		for range 2 {
+			r.start(keyed("orders:1", 0, "k")).fails(lock.Held)
+		}
+		r.release(holder)
+		r.hold(keyed("orders:1", 0, "k"))
+	})
+}
 
 // TestTryFindsItsWaitingEntry: the entry of a try waits, because its replica died
 // before it could take it back. The repeated try does not wait with it.

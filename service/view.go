@@ -75,7 +75,7 @@ func (v *view) status(id lock.ID, number uint64) status {
 	if number > v.number {
 		return status{} // it may be on its way, even if an earlier one with the id ended
 	}
-	if why := v.ended.reason(id); why != "" {
+	if why := v.ended.reason(id, time.Now()); why != "" {
 		return status{state: gone, reason: why}
 	}
 	if number != 0 {
@@ -88,7 +88,7 @@ func (v *view) status(id lock.ID, number uint64) status {
 func (v *view) ending(id lock.ID) lock.Reason {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.ended.reason(id)
+	return v.ended.reason(id, time.Now())
 }
 
 // reached reports whether everything up to number is in the view.

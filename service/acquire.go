@@ -108,7 +108,7 @@ func (s *Service) enqueue(ctx context.Context, e *lock.Entry, try bool, began ti
 	}
 	w := &wait{s: s, entry: placed, changed: changed, try: try, client: e.Resumable()}
 	if placed.EnqueuedAt.Equal(e.EnqueuedAt) { // ours, not an earlier request's
-		w.refreshed = began
+		w.wrote, w.refreshed = true, began
 	}
 	return w.run(ctx)
 }

@@ -188,6 +188,63 @@ func TestKeyAfterTheEnd(t *testing.T) {
 	}
 }
 
+// TestKeyThatJustEnded: the entry ends at one replica while the repeated request
+// arrives at another, which does not know yet. What is then written again is
+// taken back, and told at once, whoever holds the lock by then.
+func TestKeyThatJustEnded(t *testing.T) {
+	for _, state := range []string{"Free", "Held"} {
+		for _, wait := range []time.Duration{0, time.Minute} {
+			t.Run(fmt.Sprint(state, wait), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newShelf(t)
+					a, b := s.replica(t), s.replica(t)
+					b.store.setLag(running, 100*time.Millisecond)
+					req := keyed("orders:1", wait, "k")
+					a.release(a.hold(req))
+					var left []lock.ID
+					if state == "Held" && wait > 0 {
+						left = append(left, s.occupy(t, "orders:1").ID)
+					}
+					began := time.Now()
+					b.start(req).ends(lock.Released)
+					took(t, began, 100*time.Millisecond)
+					synctest.Wait()
+					if ids := s.ids(); !slices.Equal(ids, left) {
+						t.Errorf("left in the store: %v", ids)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestKeyUsedAgain: one replica has forgotten that the key was used before, the
+// other has not. The entry that the first one granted is not the other's to take
+// back.
+func TestKeyUsedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		b.release(b.hold(want("warm-up", 0))) // begins a generation of b's, as of a's
+		after(50 * time.Second)
+		a.release(a.hold(keyed("orders:1", time.Minute, "k")))
+		after(10*time.Minute + 30*time.Second)
+		b.store.setFeed(lost)
+		b.store.setFeed(running) // what is remembered in the store is now news to b
+		synctest.Wait()
+		late := s.replica(t) // as it is to a replica that just started
+		after(time.Minute)
+		g := a.hold(keyed("orders:1", time.Minute, "k"))
+		for _, r := range []*replica{b, late} {
+			p := r.start(keyed("orders:1", time.Minute, "k"))
+			same(t, g, p.holdsLater())
+		}
+		if diff := cmp.Diff([]lock.ID{g.Entry.ID}, s.ids()); diff != "" {
+			t.Errorf("entries (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestRefusedTryLeavesItsKey: nothing was written, so nothing has ended.
 func TestRefusedTryLeavesItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,6 +33,7 @@ type wait struct {
 	changed   <-chan struct{} // the view saw something happen to the entry
 	refreshed time.Time       // before the last proof of a full lease; zero if unknown
 	again     time.Time       // not before then is a failed keepalive repeated
+	wrote     bool            // the entry was written for this very request
 	try       bool            // leave the queue at once if the entry does not hold
 	client    bool            // the client can come back to the entry
 	limit     time.Duration   // for how long to hold the request open; 0 is MaxHold
@@ -63,10 +64,14 @@ func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 	if w.proven && (st.state == waiting || st.state == unseen) {
 		st.state, st.since = held, time.Now()
 	}
+	used := w.usedUp()
 	switch {
 	case st.state == gone:
 		g, err = w.lost(ctx, st.reason)
 		return g, err, true
+	case used != "":
+		w.withdraw(ctx)
+		return nil, lock.LostBecause(used), true
 	case st.state == held:
 		g, err = w.grant(ctx, st.since)
 		return g, err, true
@@ -101,10 +106,6 @@ func (w *wait) grant(ctx context.Context, since time.Time) (*Grant, error) {
 	if ctx.Err() != nil {
 		return w.leave(ctx, ctx.Err())
 	}
-	if why := w.endedBefore(); why != "" {
-		w.withdraw(ctx)
-		return nil, lock.LostBecause(why)
-	}
 	g := w.resumable()
 	g.Held, g.ExpiresAt = true, w.refreshed.Add(w.entry.TTL)
 	if w.waited {
@@ -113,10 +114,11 @@ func (w *wait) grant(ctx context.Context, since time.Time) (*Grant, error) {
 	return g, nil
 }
 
-// endedBefore finds that the idempotency key was used up already, on another
-// replica and just before this entry was written.
-func (w *wait) endedBefore() lock.Reason {
-	if !w.entry.Resumable() {
+// usedUp returns why an earlier entry of the idempotency key ended, if it did on
+// another replica just before this request wrote the entry anew. An entry that was
+// there already is none of its business: the replica that wrote it knows better.
+func (w *wait) usedUp() lock.Reason {
+	if !w.wrote || !w.entry.Resumable() {
 		return ""
 	}
 	return w.s.view.ending(w.entry.ID)

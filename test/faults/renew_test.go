@@ -137,18 +137,17 @@ func (a *aim) learn(extra time.Duration) {
 // raceExpiry reports whether the renewal around the expiry came in time.
 func (s *stand) raceExpiry(c *drive.Client, aim *aim) (saved bool) {
 	s.t.Helper()
-	lock := fmt.Sprint("expiring:", c.Number)
-	r := drive.Request{Lock: lock, TTL: 2 * time.Second, Replica: c.Number}
-	if c.Number%8 < 2 {
+	r := drive.Request{Lock: fmt.Sprint("expiring:", c.Number), TTL: 2 * time.Second, Replica: c.Number}
+	acquire := s.reuse
+	switch c.Number % 8 {
+	case 0:
 		r.TTL = 6 * time.Second
+	case 1:
+		r.TTL, acquire = 6*time.Second, s.inherit
 	}
-	if h, _ := c.Acquire(s.ctx, r); h != nil { // leaves a lease behind, which may be used again
-		c.Release(s.ctx, c.Number, 1, h)
-		pause(s.ctx, rand.N(r.TTL*3/8))
-	}
-	h, outcome := c.Acquire(s.ctx, r)
+	h, outcome := acquire(c, r)
 	if h == nil {
-		s.t.Errorf("%s: acquire is %s", lock, outcome)
+		s.t.Errorf("%s: acquire is %s", r.Lock, outcome)
 		return false
 	}
 	began := c.Now()
@@ -166,8 +165,47 @@ func (s *stand) raceExpiry(c *drive.Client, aim *aim) (saved bool) {
 		a := c.Put(s.ctx, replica, h)
 		c.Record(history.Renew, h, a)
 		if a.Status != http.StatusGone || a.Problem.Reason != "expired" {
-			s.t.Errorf("%s: renewal after the expiry was seen: %v, want 410 expired", lock, a)
+			s.t.Errorf("%s: renewal after the expiry was seen: %v, want 410 expired", r.Lock, a)
 		}
 	}
 	return saved
+}
+
+// reuse acquires with a lease that was used before, some time ago.
+func (s *stand) reuse(c *drive.Client, r drive.Request) (*drive.Hold, history.Outcome) {
+	h, outcome := c.Acquire(s.ctx, r)
+	if h == nil {
+		return h, outcome
+	}
+	c.Release(s.ctx, c.Number, 1, h)
+	pause(s.ctx, rand.N(r.TTL*3/8))
+	return c.Acquire(s.ctx, r)
+}
+
+// inherit acquires after waiting for a holder, and checks that the lease was
+// started anew for the grant.
+func (s *stand) inherit(c *drive.Client, r drive.Request) (*drive.Hold, history.Outcome) {
+	s.t.Helper()
+	first, outcome := c.Acquire(s.ctx, drive.Request{Lock: r.Lock, TTL: 10 * time.Second})
+	if first == nil {
+		return first, outcome
+	}
+	waiter := c.With(c.URLs...)
+	defer waiter.Close()
+	done := make(chan struct{})
+	var next *drive.Hold
+	go func() {
+		defer close(done)
+		r.Wait = 20 * time.Second
+		next, outcome = waiter.Acquire(s.ctx, r)
+	}()
+	_, err := s.store.AwaitQueue(s.ctx, r.Lock, 2)
+	s.must(err)
+	pause(s.ctx, r.TTL*3/10+rand.N(time.Second)) // around the time of the next renewal
+	c.Release(s.ctx, c.Number, 1, first)
+	<-done
+	if next != nil && next.Left < r.TTL-500*time.Millisecond {
+		s.t.Errorf("%s: the lease of a waited grant has %v left, want its TTL of %v", r.Lock, next.Left, r.TTL)
+	}
+	return next, outcome
 }

@@ -21,6 +21,8 @@ type Entry struct {
 	TTL      float64 `json:"ttl_seconds"`
 	Position int     `json:"position"`
 	Holder   string  `json:"holder"`
+
+	ExpiresAt time.Time `json:"expires_at"`
 }
 
 // Problem is the part of an error answer that the tests judge.
@@ -37,7 +39,8 @@ type Problem struct {
 // Answer is what came back from one attempt, or the lack of it.
 type Answer struct {
 	Call, Return time.Duration
-	Status       int // 0 without an answer
+	Until        time.Duration // when the lease ends at the earliest; 0 if it does not say
+	Status       int           // 0 without an answer
 	Entry        Entry
 	Problem      Problem
 	Header       http.Header

@@ -25,6 +25,7 @@ type Hold struct {
 	token    string
 	Fence    int64
 	TTL      time.Duration
+	Left     time.Duration // of the lease when the grant was answered, says the answer
 	Waiting  bool
 }
 
@@ -54,7 +55,7 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Hold, history.Outcome
 	op.Outcome, _ = a.outcome()
 	op.Reason = a.Problem.Reason
 	if h != nil {
-		op.Entry, op.Fence = h.ID, h.Fence
+		op.Entry, op.Fence, op.Until = h.ID, h.Fence, a.Until
 	}
 	if !a.harmless() {
 		c.history.Add(op)
@@ -90,7 +91,7 @@ func (c *Client) acquire(ctx context.Context, r Request, op *history.Op) (*Hold,
 }
 
 func hold(r Request, a Answer) *Hold {
-	return &Hold{Lock: r.Lock, ID: a.Entry.ID, token: a.Entry.Token, Fence: a.Entry.Fence, TTL: r.TTL}
+	return &Hold{Lock: r.Lock, ID: a.Entry.ID, token: a.Entry.Token, Fence: a.Entry.Fence, TTL: r.TTL, Left: a.Until - a.Return}
 }
 
 // HoldOf returns what an answer to r, 201 or 202, gives its client.
@@ -106,7 +107,7 @@ func (c *Client) Record(kind history.Kind, h *Hold, a Answer) {
 	outcome, _ := a.outcome()
 	c.history.Add(history.Op{
 		Client: c.Number, Lock: h.Lock, Kind: kind, Entry: h.ID, TTL: h.TTL, Fence: a.Entry.Fence,
-		Call: a.Call, Return: a.Return, Outcome: outcome, Reason: a.Problem.Reason, Waiting: h.Waiting,
+		Call: a.Call, Return: a.Return, Until: a.Until, Outcome: outcome, Reason: a.Problem.Reason, Waiting: h.Waiting,
 	})
 }
 
@@ -128,7 +129,9 @@ func (c *Client) Get(ctx context.Context, replica int, h *Hold) Answer {
 func (h *Hold) header() map[string]string { return map[string]string{"Lock-Token": h.token} }
 
 // SameGrant reports whether two holds are one: entry, token and fence.
-func (h *Hold) SameGrant(other *Hold) bool { return *h == *other }
+func (h *Hold) SameGrant(other *Hold) bool {
+	return h.Lock == other.Lock && h.ID == other.ID && h.token == other.token && h.Fence == other.Fence
+}
 
 // Renew makes one attempt and records it.
 func (c *Client) Renew(ctx context.Context, replica int, h *Hold) history.Outcome {

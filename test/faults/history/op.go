@@ -45,9 +45,10 @@ type Op struct {
 	Call    time.Duration // when the first attempt was sent
 	Return  time.Duration // when the last attempt ended
 	Outcome Outcome
-	Fence   int64  // of a grant
-	Reason  string // of Lost
-	Waiting bool   // as far as the client knows the entry was never granted
+	Until   time.Duration // when the lease ends at the earliest, says the answer; 0 if it says nothing
+	Fence   int64         // of a grant
+	Reason  string        // of Lost
+	Waiting bool          // as far as the client knows the entry was never granted
 }
 
 // String describes the operation on one line.
@@ -59,6 +60,9 @@ func (o Op) String() string {
 	s += " → " + string(o.Outcome)
 	if o.Kind == Acquire && o.Outcome == OK {
 		s += fmt.Sprintf(", fence %d, TTL %v", o.Fence, o.TTL)
+	}
+	if o.Until != 0 {
+		s += fmt.Sprintf(", until %v", o.Until)
 	}
 	if o.Reason != "" {
 		s += ", " + o.Reason

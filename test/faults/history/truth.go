@@ -188,14 +188,15 @@ func (l *Life) contradicts(op Op, head bool) error {
 }
 
 // promise returns until when the acknowledged operations of one entry let its
-// client count on it: a TTL from the call of the last of them.
+// client count on it: a TTL from the call of the last of them, or for longer if
+// an answer said so.
 func promise(told []Op) (end time.Duration, granted bool) {
 	for _, op := range told {
 		if op.Outcome != OK || op.Kind != Acquire && op.Kind != Renew {
 			continue
 		}
 		granted = granted || op.Kind == Acquire
-		end = max(end, op.Call+op.TTL)
+		end = max(end, op.Call+op.TTL, op.Until)
 	}
 	return end, granted
 }

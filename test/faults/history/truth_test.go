@@ -15,6 +15,11 @@ func left(entry string, revision int64, seen int, reason string) history.Change 
 	return history.Change{Lock: "l", Entry: entry, Revision: revision, At: at(seen), Reason: reason}
 }
 
+func until(end int, o history.Op) history.Op {
+	o.Until = at(end)
+	return o
+}
+
 func truth(t *testing.T, changes ...history.Change) *history.Truth {
 	t.Helper()
 	truth, err := history.NewTruth(changes)

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -123,11 +124,20 @@ func (s *Service) unclear(e *lock.Entry, err error) (*Grant, error) {
 	return nil, err
 }
 
-// removeOrphan looks for an entry that may have been written, and removes it.
+// removeOrphan looks for an entry that may have been written, and removes it. If
+// the store does not answer before ctx or the service ends, it lapses by its lease.
 func (s *Service) removeOrphan(ctx context.Context, e *lock.Entry) {
-	entries, _, err := s.Store.Queue(ctx, lock.Ref{Tenant: e.Tenant, Name: e.Name()})
-	if err != nil {
-		return // it lapses by its lease
+	ref := lock.Ref{Tenant: e.Tenant, Name: e.Name()}
+	entries, _, err := s.Store.Queue(ctx, ref)
+	for err != nil {
+		select {
+		case <-time.After(recheck + rand.N(recheck)):
+		case <-s.closing.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+		entries, _, err = s.Store.Queue(ctx, ref)
 	}
 	for _, found := range entries {
 		if found.ID == e.ID {

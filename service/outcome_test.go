@@ -1,0 +1,138 @@
+package service_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// TestUnknownOutcome: the answer to the write is lost. Nobody can come back for
+// the entry, so it is removed as soon as the store can be asked.
+func TestUnknownOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.store.on(first(1, deaf), enqueue)
+		r.store.on(first(3, broken), queue)
+		began := time.Now()
+		p := r.start(want("orders:1", time.Minute))
+		if e := p.fails(lock.StoreUnavailable); !e.Ambiguous || p.grant != nil {
+			t.Errorf("%+v with %+v", e, p.grant)
+		}
+		took(t, began, 0)
+		next := r.line(want("orders:1", time.Minute)) // behind the orphan
+		next.holdsLater()
+		if d := next.at.Sub(began); d > 3*time.Second {
+			t.Errorf("the orphan stood in the way for %v", d)
+		}
+		if n := len(s.ids()); n != 1 {
+			t.Errorf("%d entries", n)
+		}
+	})
+}
+
+// TestUnknownOutcomeOfALostStore: if the store stays away, the orphan lapses.
+func TestUnknownOutcomeOfALostStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.store.on(deaf, enqueue)
+		r.store.on(silent, queue, remove)
+		r.start(want("orders:1", time.Minute)).fails(lock.StoreUnavailable)
+		after(ttl - 1)
+		if len(s.ids()) != 1 {
+			t.Fatal("there is no orphan")
+		}
+		after(1)
+		if len(s.ids()) != 0 {
+			t.Error("somebody kept the orphan alive")
+		}
+	})
+}
+
+// TestUnknownOutcomeWithAKey: the client comes back for the entry, so it stays,
+// and is found at any replica.
+func TestUnknownOutcomeWithAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		b.store.setLag(running, 100*time.Millisecond)
+		a.store.on(first(1, deaf), enqueue)
+		req := keyed("orders:1", time.Minute, "k")
+		p := a.start(req)
+		if e := p.fails(lock.StoreUnavailable); !e.Ambiguous {
+			t.Errorf("%+v", e)
+		}
+		g := b.start(req).holdsLater()
+		if g.Entry.Number != 101 {
+			t.Errorf("a second entry: %+v", g.Entry)
+		}
+		same(t, g, a.hold(req))
+	})
+}
+
+// TestKnownFailure: what surely did not happen leaves nothing to look for.
+func TestKnownFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.store.on(broken, enqueue)
+		p := r.start(want("orders:1", time.Minute))
+		if e := p.fails(lock.StoreUnavailable); e.Ambiguous || r.store.count(queue) != 0 {
+			t.Errorf("%+v, and the queue was read %d times", e, r.store.count(queue))
+		}
+	})
+}
+
+// TestCloseTidiesUp: Close waits for what is still to be removed.
+func TestCloseTidiesUp(t *testing.T) {
+	tidy := map[string]func(r *replica){
+		"GoneClient": func(r *replica) {
+			r.store.on(slow(3*time.Second), remove)
+			p := r.line(want("orders:1", time.Minute))
+			p.cancel()
+			<-p.done
+		},
+		"Orphan": func(r *replica) {
+			r.store.on(deaf, enqueue)
+			r.store.on(slow(2*time.Second), queue)
+			r.start(want("orders:1", time.Minute)).fails(lock.StoreUnavailable)
+		},
+	}
+	for name, leave := range tidy {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				r := s.replica(t)
+				s.occupy(t, "orders:1")
+				synctest.Wait()
+				leave(r)
+				if n := len(s.ids()); n != 2 {
+					t.Fatalf("%d entries", n)
+				}
+				r.Close()
+				if n := len(s.ids()); n != 1 {
+					t.Errorf("%d entries after Close", n)
+				}
+			})
+		})
+	}
+}
+
+// TestCloseWithoutAStore: Close ends in time although nothing can be removed.
+func TestCloseWithoutAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.store.on(deaf, enqueue)
+		r.store.on(silent, queue, remove)
+		r.start(want("orders:1", time.Minute)).fails(lock.StoreUnavailable)
+		began := time.Now()
+		r.Close()
+		if d := time.Since(began); d > 10*time.Second {
+			t.Errorf("Close took %v", d)
+		}
+	})
+}

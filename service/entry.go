@@ -174,7 +174,7 @@ func (s *Service) locateInStore(ctx context.Context, r lock.Ref, id lock.ID, num
 			return e, nil
 		}
 	}
-	return nil, lock.LostBecause(lock.Unknown)
+	return nil, s.whyLost(ctx, &lock.Entry{ID: id, Number: number}, lock.LostBecause(lock.Unknown))
 }
 
 // whyLost adds the reason to an error that says that the store no longer has the

@@ -110,8 +110,13 @@ func TestAcquire(t *testing.T) {
 		{"lost with a key is repeated elsewhere", []answer{cut, granted}, "k", []string{"POST 0", "POST 1"}, grant},
 		{"away with a key is repeated", []answer{away, cut, granted}, "k", []string{"POST 0", "POST 1", "POST 0"}, grant},
 		{"vouched for without a key is repeated", []answer{vouched, granted}, "", []string{"POST 0", "POST 1"}, grant},
-		{"vouched for after a lost one", []answer{cut, vouched, vouched}, "k", []string{"POST 0", "POST 1", "POST 0"},
-			told{Kind: history.Acquire, Outcome: history.Unknown}},
+		{
+			"vouched for after a lost one",
+			[]answer{cut, vouched, vouched},
+			"k",
+			[]string{"POST 0", "POST 1", "POST 0"},
+			told{Kind: history.Acquire, Outcome: history.Unknown},
+		},
 		{"still waiting is repeated", []answer{waiting, granted}, "k", []string{"POST 0", "POST 1"}, grant},
 		{
 			"ended meanwhile",

@@ -98,6 +98,12 @@ func TestTruthRejectsAnswers(t *testing.T) {
 			history.ErrTooSoon,
 		},
 		{
+			"an expiry before the time that a waited grant was given",
+			[]history.Change{joined("a", 5, 1), left("a", 6, 399, "expired")},
+			[]history.Op{until(400, acquire("a", 0, 200, 5))},
+			history.ErrTooSoon,
+		},
+		{
 			"a removal that nobody asked for",
 			[]history.Change{joined("a", 5, 1), left("a", 6, 10, "released")},
 			[]history.Op{acquire("a", 0, 2, 5), release("a", 11, 12)},

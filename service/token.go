@@ -54,8 +54,11 @@ func (t tokens) issue(e *lock.Entry) string {
 // and another tenant's are told apart by nobody.
 func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {
 	text, ok := strings.CutPrefix(token, tokenPrefix)
+	if !ok || len(text) != base64.RawURLEncoding.EncodedLen(rawTokenSize) { // decoding would pass over line breaks
+		return "", 0, errTokenMismatch()
+	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if !ok || err != nil || len(raw) != rawTokenSize {
+	if err != nil || len(raw) != rawTokenSize {
 		return "", 0, errTokenMismatch()
 	}
 	signed, mac := raw[:idSize+8], raw[idSize+8:]

@@ -64,3 +64,148 @@ func TestSharedReadOlderThanTheEntry(t *testing.T) {
 		}
 	})
 }
+
+// TestLateFeed: who joined and is not seen in time by the view asks the store.
+func TestLateFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		b.store.setFeed(frozen)
+		began := time.Now()
+		g := b.start(want("orders:1", time.Minute)).holdsLater()
+		took(t, began, 250*time.Millisecond)
+		if !g.ExpiresAt.Equal(began.Add(ttl)) || g.Waited != 0 {
+			t.Errorf("%+v", g)
+		}
+		p := b.line(want("orders:1", time.Minute))
+		after(5100 * time.Millisecond)
+		a.release(g)
+		began = time.Now()
+		g = p.holdsLater()
+		if d := p.at.Sub(began); d > 250*time.Millisecond {
+			t.Errorf("a hand-over was seen after %v", d)
+		}
+		if d := p.at.Sub(g.Entry.EnqueuedAt); g.Waited != d || !g.ExpiresAt.Equal(p.at.Add(ttl)) {
+			t.Errorf("waited %v: %+v", d, g)
+		}
+	})
+}
+
+// TestLateFeedSkipsNobody: a direct read grants in order, too.
+func TestLateFeedSkipsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.store.setFeed(frozen)
+		r.store.on(late(50*time.Millisecond), queue)
+		holder := s.occupy(t, "orders:1")
+		var line []*pending
+		for range 10 {
+			line = append(line, r.line(want("orders:1", time.Minute)))
+		}
+		if err := s.end(holder, lock.Expired); err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range line {
+			g := p.holdsLater()
+			for _, behind := range line[i+1:] {
+				behind.waits()
+			}
+			r.release(g)
+		}
+		if reads := r.store.count(queue); reads > 45 {
+			t.Errorf("10 waiters read the queue %d times: they share no reads", reads)
+		}
+	})
+}
+
+// TestLostFeed: while the feed is down and the store answers, hand-overs go on.
+func TestLostFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		holder := r.hold(want("orders:1", 0))
+		line := []*pending{r.line(want("orders:1", time.Minute)), r.line(want("orders:1", time.Minute))}
+		r.store.setFeed(lost)
+		for _, p := range line {
+			after(10 * time.Second)
+			released := time.Now()
+			r.release(holder)
+			holder = p.holdsLater()
+			if d := p.at.Sub(released); d > time.Second {
+				t.Errorf("granted after %v", d)
+			}
+		}
+	})
+}
+
+// TestFeedComesBack: whoever waited over the interruption waits on, and what
+// happened meanwhile counts.
+func TestFeedComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		holder := a.hold(lasting(want("orders:1", 0)))
+		revoked, next, last := b.line(want("orders:1", time.Minute)), b.line(want("orders:1", time.Minute)), b.line(want("orders:1", time.Minute))
+		b.store.setFeed(frozen)
+		if err := s.end(revoked.entry(s, 1), lock.Revoked); err != nil {
+			t.Fatal(err)
+		}
+		a.release(holder)
+		next.waits()
+		b.store.setFeed(lost)
+		next.waits()
+		b.store.setFeed(running)
+		revoked.ends(lock.Revoked)
+		g := next.holds()
+		last.waits()
+		b.release(g)
+		last.holds()
+	})
+}
+
+// TestReady: a replica is ready when the store answers and its view is current.
+func TestReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		ready := func() error { return r.Ready(t.Context()) }
+		if err := ready(); err != nil {
+			t.Fatalf("not ready: %v", err)
+		}
+		r.store.setLag(running, 500*time.Millisecond)
+		s.occupy(t, "orders:1")
+		if err := ready(); err != nil {
+			t.Errorf("not ready, half a second late: %v", err)
+		}
+		r.store.setFeed(lost)
+		synctest.Wait()
+		coded(t, ready(), lock.StoreUnavailable)
+		r.store.setFeed(running)
+		synctest.Wait()
+		r.store.on(broken, newest)
+		coded(t, ready(), lock.StoreUnavailable)
+		r.store.on(nil, newest)
+		r.Drain()
+		coded(t, ready(), lock.Draining)
+	})
+}
+
+// TestNotReadyBeforeTheFirstList: and yet of use.
+func TestNotReadyBeforeTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		c := newClient(s)
+		c.setFeed(frozen)
+		r := s.replicaWith(t, c)
+		coded(t, r.Ready(t.Context()), lock.StoreUnavailable)
+		g := r.start(want("orders:1", 0)).holdsLater()
+		r.renew(g)
+		r.start(want("orders:1", 0)).fails(lock.Held)
+		r.release(g)
+		c.setFeed(running)
+		if synctest.Wait(); r.Ready(t.Context()) != nil {
+			t.Error("not ready after the first list")
+		}
+	})
+}

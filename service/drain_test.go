@@ -1,0 +1,101 @@
+package service_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// TestDrain: waiters are told at once, with what they need to go on elsewhere and
+// a full lease to do it in. Their places are kept.
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		holder := a.hold(lasting(want("orders:1", 0)))
+		byToken, byKey := a.line(want("orders:1", time.Hour)), a.line(keyed("orders:1", time.Hour, "k"))
+		after(7 * time.Second)
+		drained := time.Now()
+		a.Drain()
+		for _, p := range []*pending{byToken, byKey} {
+			if e := p.fails(lock.Draining); e.RetryAfter <= 0 || !p.at.Equal(drained) {
+				t.Errorf("told %v late: %+v", p.at.Sub(drained), e)
+			}
+			if p.grant == nil || p.grant.Token == "" || !p.grant.ExpiresAt.Equal(drained.Add(ttl)) {
+				t.Fatalf("told with %+v", p.grant)
+			}
+		}
+		a.Close()
+		after(ttl - time.Millisecond)
+		one, two := b.resume(byToken.grant, time.Minute), b.line(keyed("orders:1", time.Hour, "k"))
+		one.waits()
+		b.release(holder)
+		g := one.holds()
+		two.waits()
+		same(t, byToken.grant, g)
+		b.release(g)
+		same(t, byKey.grant, two.holds())
+	})
+}
+
+// TestDrainingTakesNothingNew: new requests are refused without a trace; holders
+// are served to the end.
+func TestDrainingTakesNothingNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		g := r.hold(want("orders:1", 0))
+		r.Drain()
+		r.Drain() // once is enough
+		if !r.Draining() {
+			t.Error("does not say that it drains")
+		}
+		for _, req := range []time.Duration{0, time.Minute} {
+			p := r.start(want("orders:2", req))
+			if e := p.fails(lock.Draining); e.Ambiguous || e.RetryAfter <= 0 || p.grant != nil {
+				t.Errorf("%+v with %+v", e, p.grant)
+			}
+		}
+		if n := len(s.ids()); n != 1 {
+			t.Errorf("%d entries", n)
+		}
+		r.renew(g)
+		r.release(g)
+	})
+}
+
+// TestDrainTellsTheLost: an entry that is gone cannot be resumed elsewhere.
+func TestDrainTellsTheLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		s.occupy(t, "orders:1")
+		p := b.line(want("orders:1", time.Hour))
+		b.store.setFeed(frozen)
+		if err := s.end(p.entry(s, 1), lock.Revoked); err != nil {
+			t.Fatal(err)
+		}
+		b.Drain()
+		p.ends(lock.Unknown)
+		a.Close()
+	})
+}
+
+// TestDrainWithoutAStore: waiters are told all the same.
+func TestDrainWithoutAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		s.occupy(t, "orders:1")
+		p := r.line(want("orders:1", time.Hour))
+		r.store.on(silent, allMethods...)
+		began := time.Now()
+		r.Drain()
+		p.fails(lock.Draining)
+		if d := p.at.Sub(began); d > 5*time.Second || p.grant == nil {
+			t.Errorf("told after %v with %+v", d, p.grant)
+		}
+	})
+}

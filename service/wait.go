@@ -263,7 +263,7 @@ func (w *wait) leave(ctx context.Context, why error) (*Grant, error) {
 
 func (w *wait) stillWaiting() *Grant {
 	g := w.resumable()
-	g.Position = w.s.view.position(w.entry.ID)
+	g.Position = max(1, w.s.view.position(w.entry.ID)) // a late view cannot tell; it is not none
 	return g
 }
 

@@ -1,0 +1,271 @@
+package service_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+func ref(name string) lock.Ref { return lock.Ref{Tenant: "acme", Name: name} }
+
+// see looks at a lock.
+func (r *replica) see(name string) *service.LockView {
+	r.t.Helper()
+	v, err := r.Lock(r.t.Context(), ref(name), false)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return v
+}
+
+func TestLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		if v := r.see("orders:1"); len(v.Holders) != 0 || len(v.Waiters) != 0 || v.Waiting != 0 || v.Newest != 0 || v.Revision != 100 {
+			t.Errorf("a free lock: %+v", v)
+		}
+		began := time.Now()
+		g := r.hold(want("orders:1", 0))
+		var line []*pending
+		for range 3 {
+			after(time.Second)
+			line = append(line, r.line(want("orders:1", time.Minute)))
+		}
+		after(time.Second)
+		v := r.see("orders:1")
+		if h := v.Holders; len(h) != 1 || h[0].Entry.ID != g.Entry.ID || !h[0].Since.Equal(began) || !h[0].ExpiresAt.Equal(g.ExpiresAt) {
+			t.Errorf("holders %+v", h)
+		}
+		if v.Waiting != 3 || v.Newest != g.Entry.Number || v.Revision != s.number {
+			t.Errorf("%+v", v)
+		}
+		for i, w := range v.Waiters {
+			if w.Position != i+1 || w.Waited != time.Duration(3-i)*time.Second || w.Entry.Number != g.Entry.Number+uint64(i)+1 {
+				t.Errorf("waiter %d: %+v", i, w)
+			}
+		}
+		line[1].cancel()
+		synctest.Wait()
+		if v := r.see("orders:1"); v.Waiting != 2 || v.Waiters[1].Position != 2 {
+			t.Errorf("after one left: %+v", v)
+		}
+		if v, err := r.Lock(t.Context(), lock.Ref{Tenant: "globex", Name: "orders:1"}, false); err != nil || v.Waiting+len(v.Holders) != 0 {
+			t.Errorf("another tenant sees %+v, %v", v, err)
+		}
+	})
+}
+
+// TestPosition is the place among those that wait, wherever it is told.
+func TestPosition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
+		late := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
+		holder := r.hold(lasting(want("orders:1", 0)))
+		var line []*service.Grant
+		for i := range 3 {
+			g := r.line(lasting(want("orders:1", time.Hour))).stillWaits()
+			if line = append(line, g); g.Position != i+1 {
+				t.Errorf("waiter %d is told position %d", i, g.Position)
+			}
+		}
+		r.release(line[0])
+		if g := r.renew(line[2]); g.Position != 2 || g.Held {
+			t.Errorf("renewed: %+v", g)
+		}
+		r.release(holder)
+		if g := r.renew(line[1]); g.Position != 0 || !g.Held {
+			t.Errorf("renewed: %+v", g)
+		}
+		late.store.setFeed(frozen) // it cannot tell which place, but not none
+		if g := late.start(want("orders:1", time.Hour)).stillWaits(); g.Position < 1 {
+			t.Errorf("position %d", g.Position)
+		}
+	})
+}
+
+// TestConsistentLook waits for what happened before it.
+func TestConsistentLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.store.setLag(running, time.Second)
+		s.occupy(t, "orders:1")
+		began := time.Now()
+		list := service.ListRequest{Tenant: "acme", Limit: 10}
+		if p, err := r.List(t.Context(), list, false); err != nil || len(p.Locks) != 0 || p.Revision != 100 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		took(t, began, 0)
+		if p, err := r.List(t.Context(), list, true); err != nil || len(p.Locks) != 1 || p.Revision != 101 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		took(t, began, time.Second)
+		s.occupy(t, "orders:2")
+		if v, err := r.Lock(t.Context(), ref("orders:2"), true); err != nil || len(v.Holders) != 1 || v.Revision != 102 {
+			t.Errorf("%+v, %v", v, err)
+		}
+		r.store.setFeed(frozen)
+		s.occupy(t, "orders:3")
+		_, err := r.Lock(t.Context(), ref("orders:3"), true)
+		coded(t, err, lock.StoreUnavailable)
+		_, err = r.List(t.Context(), list, true)
+		coded(t, err, lock.StoreUnavailable)
+		r.store.on(broken, newest)
+		_, err = r.Lock(t.Context(), ref("orders:3"), true)
+		coded(t, err, lock.StoreUnavailable)
+	})
+}
+
+// pageOf is what a page shows, in one word for each lock.
+func pageOf(p *service.Page) (names []string) {
+	for _, l := range p.Locks {
+		names = append(names, fmt.Sprintf("%s:%d+%d", l.Name, len(l.Holders), l.Waiting))
+	}
+	return names
+}
+
+func TestList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		for _, name := range []string{"b", "a", "B", "a-", "a:2", "a:10", "ab", "c"} {
+			s.occupy(t, name)
+		}
+		foreign := want("a:1", 0)
+		foreign.Tenant = "globex"
+		r.hold(foreign)
+		r.line(want("a:2", time.Minute))
+		r.line(want("c", time.Minute))
+		cases := map[string]struct {
+			req  service.ListRequest
+			want string
+		}{
+			"all":          {service.ListRequest{}, "B:1+0 a:1+0 a-:1+0 a:10:1+0 a:2:1+1 ab:1+0 b:1+0 c:1+1"},
+			"prefix":       {service.ListRequest{Prefix: "a:"}, "a:10:1+0 a:2:1+1"},
+			"no such":      {service.ListRequest{Prefix: "x"}, ""},
+			"held":         {service.ListRequest{State: "held", Prefix: "a"}, "a:1+0 a-:1+0 a:10:1+0 a:2:1+1 ab:1+0"},
+			"contended":    {service.ListRequest{State: "contended"}, "a:2:1+1 c:1+1"},
+			"after":        {service.ListRequest{After: "a:2"}, "ab:1+0 b:1+0 c:1+1"},
+			"after prefix": {service.ListRequest{Prefix: "a:", After: "a:10"}, "a:2:1+1"},
+			"after other":  {service.ListRequest{Prefix: "a:", After: "b"}, ""},
+			"before":       {service.ListRequest{Prefix: "b", After: "a"}, "b:1+0"},
+			"between":      {service.ListRequest{After: "aa"}, "ab:1+0 b:1+0 c:1+1"},
+			"may":          {service.ListRequest{May: func(n string) bool { return strings.HasPrefix(n, "a:") }}, "a:10:1+0 a:2:1+1"},
+			"tenant":       {service.ListRequest{Tenant: "globex"}, "a:1:1+0"},
+			"no tenant":    {service.ListRequest{Tenant: "initech"}, ""},
+		}
+		for name, c := range cases {
+			if c.req.Limit = 100; c.req.Tenant == "" {
+				c.req.Tenant = "acme"
+			}
+			p, err := r.List(t.Context(), c.req, false)
+			if err != nil || p.Next != "" || p.Locks == nil {
+				t.Errorf("%s: %+v, %v", name, p, err)
+				continue
+			}
+			if diff := cmp.Diff(c.want, strings.Join(pageOf(p), " ")); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}
+
+// TestPages: every page is as long as asked for, whatever the filter leaves out,
+// and locks that come and go between pages change nothing for the others.
+func TestPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		entries := map[string]*lock.Entry{}
+		for i := range 30 {
+			name := fmt.Sprintf("orders:%02d", i)
+			entries[name] = s.occupy(t, name)
+		}
+		synctest.Wait()
+		even := func(name string) bool { return (name[len(name)-1]-'0')%2 == 0 }
+		req := service.ListRequest{Tenant: "acme", Prefix: "orders:", State: "held", Limit: 5, May: even}
+		var seen []string
+		for pages := 1; ; pages++ {
+			p, err := r.List(t.Context(), req, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range p.Locks {
+				seen = append(seen, strings.TrimPrefix(l.Name, "orders:"))
+			}
+			if p.Next == "" {
+				if pages != 3 {
+					t.Errorf("%d pages", pages)
+				}
+				break
+			}
+			if len(p.Locks) != 5 || p.Next != p.Locks[4].Name {
+				t.Errorf("page %d: %v, then %q", pages, pageOf(p), p.Next)
+			}
+			req.After = p.Next
+			if pages == 1 { // the cursor's own lock goes, one before it, one after it; one comes
+				for _, gone := range []string{"orders:08", "orders:02", "orders:14"} {
+					if err := s.end(entries[gone], lock.Released); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.occupy(t, "orders:100")
+				synctest.Wait()
+			}
+		}
+		expected := strings.Fields("00 02 04 06 08 10 100 12 16 18 20 22 24 26 28")
+		if !slices.Equal(seen, expected) {
+			t.Errorf("seen %v", seen)
+		}
+	})
+}
+
+// TestLongList: a page that has to look at many names, most of which the caller
+// may not see.
+func TestLongList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		for i := range 3500 {
+			s.occupy(t, fmt.Sprintf("orders:%04d", i))
+		}
+		synctest.Wait()
+		req := service.ListRequest{Tenant: "acme", Limit: 2, May: func(n string) bool { return strings.HasSuffix(n, "999") }}
+		p, err := r.List(t.Context(), req, false)
+		if got := strings.Join(pageOf(p), " "); err != nil || got != "orders:0999:1+0 orders:1999:1+0" || p.Next != "orders:1999" {
+			t.Errorf("%s, next %q, %v", got, p.Next, err)
+		}
+		req.After = p.Next
+		p, err = r.List(t.Context(), req, false)
+		if got := strings.Join(pageOf(p), " "); err != nil || got != "orders:2999:1+0" || p.Next != "" {
+			t.Errorf("%s, next %q, %v", got, p.Next, err)
+		}
+	})
+}
+
+func TestCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		s.occupy(t, "orders:1")
+		s.occupy(t, "orders:2")
+		r.line(want("orders:1", time.Minute))
+		after(3 * time.Second)
+		r.line(want("orders:1", time.Minute))
+		after(time.Second)
+		byMode, oldest := r.Count()
+		if diff := cmp.Diff(map[lock.Mode]service.Counts{lock.Exclusive: {Held: 2, Waiting: 2}}, byMode); diff != "" || oldest != 4*time.Second {
+			t.Errorf("oldest %v (-want +got):\n%s", oldest, diff)
+		}
+	})
+}

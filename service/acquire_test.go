@@ -294,6 +294,7 @@ func TestTryBehindALateFeed(t *testing.T) {
 		})
 	}
 }
+
 func TestWaitTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)

@@ -1,0 +1,190 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// use holds the lock ten times, the i-th time for i units.
+func (r *replica) use(name string, unit time.Duration) (last *service.Grant) {
+	r.t.Helper()
+	for i := range 10 {
+		last = r.hold(lasting(want(name, 0)))
+		after(time.Duration(i+1) * unit)
+		r.release(last)
+	}
+	return last
+}
+
+func TestFigures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.use("orders:1", time.Second)
+		g := r.hold(want("orders:1", 0))
+		p := r.line(want("orders:1", time.Hour))
+		after(ttl) // g expires
+		last := p.holds()
+		v := r.see("orders:1")
+		expected := service.Figures{
+			Acquisitions: 12, Expirations: 1, Newest: last.Entry.Number,
+			Wait: service.Percentiles{P99: ttl},
+			Hold: service.Percentiles{P50: 6 * time.Second, P90: 10 * time.Second, P99: ttl},
+		}
+		if diff := cmp.Diff(expected, v.Figures); diff != "" || v.Newest != last.Entry.Number || last.Entry.Number <= g.Entry.Number {
+			t.Errorf("newest %d (-want +got):\n%s", v.Newest, diff)
+		}
+		r.release(last)
+		if v := r.see("orders:1"); v.Newest != last.Entry.Number || v.Advised != 2*ttl {
+			t.Errorf("when it is free again: newest %d, advised %v", v.Newest, v.Advised)
+		}
+		if v := r.see("orders:2"); v.Figures != (service.Figures{}) || v.Advised != 0 {
+			t.Errorf("a lock that nobody used: %+v", v)
+		}
+	})
+}
+
+// TestFiguresForgetOldSamples: percentiles are of the latest 128.
+func TestFiguresForgetOldSamples(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newShelf(t).replica(t)
+		r.use("orders:1", time.Minute)
+		for range 128 {
+			g := r.hold(want("orders:1", 0))
+			after(time.Second)
+			r.release(g)
+		}
+		if f := r.see("orders:1").Figures; f.Acquisitions != 138 || f.Hold.P99 != time.Second {
+			t.Errorf("%+v", f)
+		}
+	})
+}
+
+// TestFiguresOfManyLocks: they are kept for the 20 000 that were used last.
+func TestFiguresOfManyLocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		once := func(name string) {
+			if err := s.end(s.occupy(t, name), lock.Released); err != nil {
+				t.Fatal(err)
+			}
+		}
+		once("first")
+		once("second")
+		for i := range 20_000 - 2 {
+			once(fmt.Sprint("orders:", i))
+		}
+		once("first") // now it is not the one to be forgotten
+		once("one too many")
+		synctest.Wait()
+		for name, n := range map[string]uint64{"first": 2, "second": 0, "orders:0": 1, "one too many": 1} {
+			if f := r.see(name).Figures; f.Acquisitions != n {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	})
+}
+
+// TestAdvisedTTL is twice what one hold in a hundred exceeds, within the bounds,
+// as soon as there are ten to go by.
+func TestAdvisedTTL(t *testing.T) {
+	for unit, advised := range map[time.Duration]time.Duration{
+		time.Millisecond:       minTTL,
+		time.Second:            20 * time.Second,
+		50 * time.Millisecond:  minTTL,          // twice half a second is less
+		130 * time.Millisecond: 3 * time.Second, // twice 1.3 s, rounded up
+		time.Hour / 10:         time.Hour,
+	} {
+		t.Run(unit.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShelf(t).replica(t)
+				for range 9 {
+					r.release(r.hold(want("few", 0)))
+				}
+				req := want("orders:1", 0)
+				for i := range 10 {
+					req.TTL = time.Hour
+					g := r.hold(req)
+					after(time.Duration(i+1)*unit - 1)
+					r.release(g)
+				}
+				if v := r.see("orders:1"); v.Advised != advised {
+					t.Errorf("advised %v, want %v", v.Advised, advised)
+				}
+				if v := r.see("few"); v.Advised != 0 {
+					t.Errorf("advised %v after nine holds", v.Advised)
+				}
+			})
+		})
+	}
+}
+
+// diary notes what the metrics are told.
+type diary struct {
+	mu    sync.Mutex
+	notes []string
+}
+
+func (d *diary) note(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.notes = append(d.notes, fmt.Sprintf(format, args...))
+}
+
+func (d *diary) Waited(_ context.Context, outcome string, contended bool, w time.Duration) {
+	d.note("waited %s %t %v", outcome, contended, w)
+}
+
+func (d *diary) Held(_ context.Context, end string, h time.Duration) { d.note("held %s %v", end, h) }
+
+func (d *diary) Renewed(_ context.Context, outcome string) { d.note("renewed %s", outcome) }
+
+func (d *diary) Expired(_ context.Context, entries int) { d.note("expired %d", entries) }
+
+// TestMetrics: every way in which a wait and a hold can end has its word.
+func TestMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := newShelf(t), &diary{}
+		r := s.replica(t, func(c *service.Config) { c.Metrics = d })
+		g := r.hold(want("orders:1", 0))
+		r.start(want("orders:1", 0)).fails(lock.Held)
+		r.line(want("orders:1", time.Second)).fails(lock.TimedOut)
+		gone := r.line(want("orders:1", time.Minute))
+		gone.cancel()
+		<-gone.done
+		p := r.line(want("orders:1", time.Minute))
+		r.renew(g)
+		after(time.Second)
+		r.release(g)
+		if _, err := r.Renew(t.Context(), by(g)); err == nil {
+			t.Error("renewed")
+		}
+		p.holds()
+		after(ttl)
+		r.store.on(broken, enqueue)
+		r.start(want("orders:1", time.Second)).fails(lock.StoreUnavailable)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		expected := []string{
+			"waited granted false 0s", "waited refused true 0s", "waited timeout true 1s", "waited cancelled true 0s",
+			"renewed ok", "held released 2s", "waited granted true 1s", "renewed lost",
+			"held expired 30s", "expired 1", "waited error true 0s",
+		}
+		slices.Sort(expected)
+		slices.Sort(d.notes)
+		if diff := cmp.Diff(expected, d.notes); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+	})
+}

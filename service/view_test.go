@@ -1,0 +1,129 @@
+package service_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// interrupt cuts the feed off while something happens, for d.
+func (r *replica) interrupt(d time.Duration, during func()) {
+	r.store.setFeed(lost)
+	after(d / 2)
+	during()
+	after(d - d/2)
+	r.store.setFeed(running)
+	synctest.Wait()
+}
+
+// TestSinceSurvivesAnInterruption: for how long somebody has held is not forgotten
+// when the feed lists again; who came to hold meanwhile is dated to the list.
+func TestSinceSurvivesAnInterruption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		stays := r.hold(lasting(want("stays", 0)))
+		goes := r.hold(lasting(want("goes", 0)))
+		next := s.replica(t).line(lasting(want("goes", time.Hour)))
+		began := time.Now()
+		r.interrupt(10*time.Second, func() {
+			if err := s.end(goes.Entry, lock.Released); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if h := r.see("stays").Holders; len(h) != 1 || !h[0].Since.Equal(stays.Entry.EnqueuedAt) {
+			t.Errorf("holders %+v", h)
+		}
+		if h := r.see("goes").Holders; len(h) != 1 || h[0].Entry.ID != next.holds().Entry.ID || !h[0].Since.Equal(began.Add(10*time.Second)) {
+			t.Errorf("holders %+v", h)
+		}
+	})
+}
+
+// TestSinceAfterAStart: a replica that has just started can only guess.
+func TestSinceAfterAStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		e := s.occupy(t, "orders:1")
+		after(time.Minute)
+		if h := s.replica(t).see("orders:1").Holders; len(h) != 1 || !h[0].Since.Equal(e.EnqueuedAt) {
+			t.Errorf("holders %+v", h)
+		}
+	})
+}
+
+// TestEndsDuringAnInterruption: what vanished while the feed was down ended for
+// the reason that the store remembers, or expired.
+func TestEndsDuringAnInterruption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		expired, released := r.hold(want("orders:1", 0)), r.hold(want("orders:2", 0))
+		unseen := want("orders:3", 0)
+		r.interrupt(ttl, func() {
+			g, err := s.insert(&lock.Entry{
+				ID: "of-another", Tenant: "acme", Claims: unseen.Claims, TTL: time.Second, EnqueuedAt: time.Now(),
+			})
+			if err != nil || s.end(g, lock.Revoked) != nil || s.end(released.Entry, lock.Released) != nil {
+				t.Fatal("the test does not do what it should")
+			}
+		})
+		lostFor(t, r.Release(t.Context(), by(expired)), lock.Expired)
+		lostFor(t, r.Release(t.Context(), by(released)), lock.Released)
+		if v := r.see("orders:1"); len(v.Holders) != 0 {
+			t.Errorf("holders %+v", v.Holders)
+		}
+	})
+}
+
+// TestFirstReasonCounts: an end that was taken for an expiry stays one, and one
+// that was told is not taken for an expiry later.
+func TestFirstReasonCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		g := r.hold(want("orders:1", 0))
+		r.release(g)
+		r.interrupt(time.Second, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.ended = nil // the store forgot sooner than the replica
+		})
+		lostFor(t, r.Release(t.Context(), by(g)), lock.Released)
+	})
+}
+
+// TestRememberedEnds: a replica that starts later knows why entries ended.
+func TestRememberedEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a := s.replica(t)
+		g := a.hold(keyed("orders:1", 0, "k"))
+		a.release(g)
+		after(time.Minute)
+		b := s.replica(t)
+		lostFor(t, b.Release(t.Context(), by(g)), lock.Released)
+		b.start(keyed("orders:1", 0, "k")).ends(lock.Released)
+	})
+}
+
+// TestListAgainWithoutChange: nobody who waits or holds notices.
+func TestListAgainWithoutChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		g := r.hold(lasting(want("orders:1", 0)))
+		p := r.line(want("orders:1", time.Hour))
+		for range 10 {
+			r.interrupt(time.Second, func() {})
+		}
+		p.waits()
+		if v := r.see("orders:1"); v.Waiting != 1 || len(v.Holders) != 1 || v.Figures.Acquisitions != 1 {
+			t.Errorf("%+v", v)
+		}
+		r.release(g)
+		p.holds()
+	})
+}

@@ -65,18 +65,18 @@ func (c claims) readMember(d *json.Decoder) error {
 	return nil
 }
 
-// text returns the string of a member, and whether the member is there. A
-// member of another type, null included, is an error with the given reason.
-func (c claims) text(name string, reason Reason) (string, bool, error) {
+// text returns the string of a member, "" if it is not there. A member of
+// another type, null included, is an error with the given reason.
+func (c claims) text(name string, reason Reason) (string, error) {
 	raw, ok := c[name]
 	if !ok {
-		return "", false, nil
+		return "", nil
 	}
 	var s *string
 	if err := json.Unmarshal(raw, &s); err != nil || s == nil {
-		return "", true, refuse(reason, name+" is not a string")
+		return "", refuse(reason, name+" is not a string")
 	}
-	return *s, true, nil
+	return *s, nil
 }
 
 func (c claims) date(name string) (*jwt.NumericDate, error) {
@@ -102,12 +102,12 @@ func (c claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.date("n
 func (c claims) GetIssuedAt() (*jwt.NumericDate, error)       { return c.date("iat") }
 
 func (c claims) GetIssuer() (string, error) {
-	s, _, err := c.text("iss", WrongIssuer)
+	s, err := c.text("iss", WrongIssuer)
 	return s, err
 }
 
 func (c claims) GetSubject() (string, error) {
-	s, _, err := c.text("sub", BadSubject)
+	s, err := c.text("sub", BadSubject)
 	return s, err
 }
 
@@ -133,7 +133,7 @@ func (c claims) principal() (*Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	scope, _, err := c.text("scope", BadScope)
+	scope, err := c.text("scope", BadScope)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (c claims) principal() (*Principal, error) {
 }
 
 func (c claims) subject() (string, error) {
-	subject, _, err := c.text("sub", BadSubject)
+	subject, err := c.text("sub", BadSubject)
 	if err != nil {
 		return "", err
 	}
@@ -175,7 +175,7 @@ func checkSubject(subject string) error {
 }
 
 func (c claims) tenant() (string, error) {
-	tenant, _, err := c.text("tenant", BadTenant)
+	tenant, err := c.text("tenant", BadTenant)
 	if err != nil {
 		return "", err
 	}

@@ -302,7 +302,7 @@ func TestFailedReadKeepsTheKeys(t *testing.T) {
 		"RedirectToHTTPS": {redirect("https://127.0.0.1:1/marker"), "another scheme"},
 		"RedirectToFile":  {redirect("file:///etc/passwd"), "another scheme"},
 		"RedirectAway":    {redirect("http://192.0.2.1/marker"), "must be an https URL"},
-		"RedirectLoop":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", 302) }, "more than 5 redirects"},
+		"RedirectLoop":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) }, "more than 5 redirects"},
 		"Aborted":         {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {

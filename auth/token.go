@@ -128,7 +128,7 @@ func (v *Verifier) explainOrigin(c claims, err error) error {
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):
 		return refuse(WrongAudience, "aud does not name this service")
 	}
-	if iss, _, _ := c.text("iss", WrongIssuer); v.issuer != "" && iss == "" {
+	if iss, _ := c.text("iss", WrongIssuer); v.issuer != "" && iss == "" {
 		return refuse(WrongIssuer, "iss is missing")
 	}
 	return refuse(WrongAudience, "aud is missing")

@@ -53,7 +53,7 @@ func TestBadTokens(t *testing.T) {
 	v := strict(t)
 	for _, c := range slices.Concat(badShapes(), badAlgorithms(), badKeys(), badTimes(), badOrigins(), badIdentities(), badLocks()) {
 		t.Run(c.name, func(t *testing.T) {
-			fault := reject(t, v, c.raw, c.want)
+			fault := refusal(t, v, c.raw, c.want)
 			if fault.Detail == "" {
 				t.Error("Detail is empty")
 			}

@@ -63,6 +63,7 @@ const (
 	lostHasReason       bug = "lost comes with a reason"
 	reasonLost          bug = "the feed does not tell the reason"
 	endsForgotten       bug = "ends are not remembered"
+	withdrawnExpires    bug = "a withdrawal is told as an expiry"
 	withdrawnRemembered bug = "a withdrawal is remembered"
 
 	// Reading.

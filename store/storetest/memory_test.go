@@ -149,7 +149,7 @@ func (m *memory) remember(id lock.ID, why lock.Reason) {
 func (m *memory) drop(k *kept, why lock.Reason) {
 	delete(m.entries, keyOf(&k.entry))
 	m.leaveBehind(k)
-	if m.bug == reasonLost {
+	if m.bug == reasonLost || m.bug == withdrawnExpires && why == lock.Withdrawn {
 		why = lock.Expired
 	}
 	m.publish(lock.Change{Left: k.entry.ID, Reason: why})

@@ -89,6 +89,7 @@ func TestBadBodies(t *testing.T) {
 		"MetaArray":    {`{"metadata":[]}`, invalid("metadata", "must be an object of strings")},
 		"MetaText":     {`{"metadata":"x"}`, invalid("metadata", "must be an object of strings")},
 		"MetaNumber":   {`{"metadata":{"a":1}}`, invalid("metadata", "must be an object of strings")},
+		"MetaNull":     {`{"metadata":{"a":null}}`, invalid("metadata", "must be an object of strings")},
 		"MetaObject":   {`{"metadata":{"a":{}}}`, invalid("metadata", "must be an object of strings")},
 
 		"TTLZero":        {`{"ttl_seconds":0}`, invalid("ttl_seconds", "must be positive")},

@@ -125,17 +125,22 @@ func TestKeyOfAnEndedEntry(t *testing.T) {
 }
 
 // TestConcurrentRetries: requests with one key that are on their way together are
-// one entry.
+// one entry, and none of them is told that another one holds the lock.
 func TestConcurrentRetries(t *testing.T) {
 	t.Parallel()
-	for range 40 {
-		c := newTenant(t)
-		answers := make([]*pending, 4)
-		for i := range answers {
-			at := []*replica{shared.main, shared.brief}[i%2]
-			answers[i] = c.at(at).start("POST", "/locks/orders:42", body(`{"wait_seconds":5}`), key("k"))
-		}
-		c.release(sameEntry(t, answers))
+	for name, text := range map[string]string{"Waiting": `{"wait_seconds":5}`, "NotWaiting": `{}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 40 {
+				c := newTenant(t)
+				answers := make([]*pending, 4)
+				for i := range answers {
+					at := []*replica{shared.main, shared.other}[i%2]
+					answers[i] = c.at(at).start("POST", "/locks/orders:42", body(text), key("k"))
+				}
+				c.release(sameEntry(t, answers))
+			}
+		})
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// shared is what all tests of the package use: one store, one log, two replicas.
+// shared is what all tests of the package use: one store, one log, three replicas.
 // TestMain makes it and ends it; a test that needs another tenant, replica or
 // verifier makes its own.
 var shared *world

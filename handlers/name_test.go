@@ -87,6 +87,22 @@ func TestBadNames(t *testing.T) {
 	}
 }
 
+// TestEncodedSlashBesideABrace: an encoded slash is none, whatever else the path
+// has. net/url gives up the path as it was sent when a character of it should have
+// been escaped.
+func TestEncodedSlashBesideABrace(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for _, line := range []string{"POST /locks/a%2Fb{", "GET /locks/a%2fentries/x{", "PUT /locks/a%2Fx|/renew", "DELETE /locks/{%2F", "GET /locks/a%2Fb^?limit=1"} {
+		conn := dial(t, shared.main)
+		conn.write(line + " HTTP/1.1\r\nHost: x\r\nLock-Token: x\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n")
+		method, _, _ := strings.Cut(line, " ")
+		a, _ := conn.read(method)
+		a.check()
+		a.wantProblem(invalidName())
+	}
+}
+
 // TestNowhere: paths that are none of ours, with and without a bearer token.
 func TestNowhere(t *testing.T) {
 	t.Parallel()

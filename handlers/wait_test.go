@@ -81,12 +81,28 @@ func TestWaitTimeout(t *testing.T) {
 	granted := c.post("/locks/orders:42")
 	first := granted.held(http.StatusCreated)
 	a := c.named("late").post("/locks/orders:42", body(`{"wait_seconds":0.2}`))
-	r := a.refused("wait_timeout")
-	checkInTheWay(t, granted, first, r, *r.Waiters)
+	checkInTheWay(t, granted, first, a.refused("wait_timeout"), 0)
 	if took := a.received.Sub(a.sent); took < 200*time.Millisecond || took > 5*time.Second {
 		t.Errorf("it took %v, want 0.2 s", took)
 	}
 	c.checkQueue("orders:42", first, nil)
+}
+
+// TestWaitTimeoutCountsTheOthers: a request that gave up waiting is not among the
+// waiters that it is told of.
+func TestWaitTimeoutCountsTheOthers(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	c.acquire("orders:42")
+	for others := range 2 {
+		for range 5 {
+			a := c.post("/locks/orders:42", body(`{"wait_seconds":0.05}`))
+			if r := a.refused("wait_timeout"); *r.Waiters != others {
+				t.Errorf("waiters = %d, want %d", *r.Waiters, others)
+			}
+		}
+		c.join("orders:42")
+	}
 }
 
 // TestHeldOpen: a request is held open for no longer than the replica allows, and

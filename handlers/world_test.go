@@ -37,6 +37,7 @@ type world struct {
 	secrets   *secrets
 
 	main  *replica // with the server's own bounds
+	other *replica // like main
 	brief *replica // answers 202 after briefHold
 
 	tenants atomic.Int64
@@ -75,6 +76,7 @@ func (w *world) start(ctx context.Context) (err error) {
 		return err
 	}
 	w.main = w.replica(func(*service.Config) {}, w.telemetry.Tracer())
+	w.other = w.replica(func(*service.Config) {}, w.telemetry.Tracer())
 	w.brief = w.replica(func(c *service.Config) { c.MaxHold = briefHold }, w.telemetry.Tracer())
 	return w.ready(ctx)
 }
@@ -82,13 +84,13 @@ func (w *world) start(ctx context.Context) (err error) {
 func (w *world) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	return errors.Join(w.main.service.Ready(ctx), w.brief.service.Ready(ctx))
+	return errors.Join(w.main.service.Ready(ctx), w.other.service.Ready(ctx), w.brief.service.Ready(ctx))
 }
 
 // close ends what start began, in reverse.
 func (w *world) close() error {
 	var errs []error
-	for _, r := range []*replica{w.brief, w.main} {
+	for _, r := range []*replica{w.brief, w.other, w.main} {
 		if r != nil {
 			r.close()
 		}

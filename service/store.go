@@ -30,7 +30,8 @@ type Store interface {
 	// Remove takes exactly the entry e out of all its queues and records why in
 	// the same atomic write. An entry that is not there, for whatever reason,
 	// gives [lock.Lost] with no reason; nothing is then written. So it is safe to
-	// repeat. Reason [lock.Withdrawn] leaves no record.
+	// repeat. Feeds tell [lock.Withdrawn] like any reason, but it is not among the
+	// remembered ends.
 	Remove(ctx context.Context, e *lock.Entry, why lock.Reason) error
 
 	// Refresh starts e's lease anew for its full TTL and then proves, by a read

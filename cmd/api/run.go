@@ -127,7 +127,8 @@ func newService(c *config, t *telemetry.Telemetry, store *etcd.Store) *service.S
 	})
 	t.Metrics().ObserveQueues(func() telemetry.Queues {
 		byMode, oldest := s.Count()
-		q := telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{}, OldestWait: oldest}
+		// Exclusive is there even if nobody is: an alert wants a 0.
+		q := telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{string(lock.Exclusive): {}}, OldestWait: oldest}
 		for mode, n := range byMode {
 			q.ByMode[string(mode)] = telemetry.QueueCounts(n)
 		}

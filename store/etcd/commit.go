@@ -45,17 +45,28 @@ var errWithdrawn = errors.New("the request ended before its write was sent")
 // transaction (group commit). The writes of one transaction are independent: a
 // comparison that fails, or a lease that is gone, fails its own write only.
 type committer struct {
-	kv       kvClient
-	prefix   string
-	parallel int // transactions in flight at most
-	observe  func(writes int, took time.Duration, err error)
-	ctx      context.Context // ends when the store is closed
+	kv      kvClient
+	prefix  string
+	observe func(writes int, took time.Duration, err error)
+	ctx     context.Context // ends when the store is closed
 
-	mu      sync.Mutex
-	pending []*write
-	running int
-	workers sync.WaitGroup
+	mu       sync.Mutex
+	pending  []*write
+	running  int // transactions in flight
+	inFlight int // writes in them
+	workers  sync.WaitGroup
 }
+
+// A transaction is sent at once while few writes are in flight: waiting for
+// company would only cost time, and on one busy lock, whose entries cannot share
+// a transaction, there is no company. When many are in flight, later ones gather
+// for the next of two, which spends less on each.
+const (
+	fewWrites = 16
+	gathering = 2
+)
+
+func (c *committer) mayStart() bool { return c.running < gathering || c.inFlight < fewWrites }
 
 // do commits w and waits for what became of it.
 func (c *committer) do(ctx context.Context, w *write) outcome {
@@ -79,9 +90,16 @@ func (c *committer) enqueue(w *write) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pending = append(c.pending, w)
-	if c.running < c.parallel {
+	c.start()
+}
+
+// start begins a transaction with what is pending, if it may. The caller holds mu.
+func (c *committer) start() {
+	if len(c.pending) > 0 && c.mayStart() {
+		batch := c.next()
 		c.running++
-		c.workers.Go(c.work)
+		c.inFlight += len(batch)
+		c.workers.Go(func() { c.work(batch) })
 	}
 }
 
@@ -97,26 +115,36 @@ func (c *committer) withdraw(w *write) bool {
 	return false
 }
 
-func (c *committer) work() {
-	for {
-		batch := c.next()
-		if batch == nil {
-			return
-		}
+// work commits batch after batch for as long as there is something pending.
+func (c *committer) work(batch []*write) {
+	for batch != nil {
 		c.commit(batch)
+		batch = c.finish(len(batch))
 	}
 }
 
-// next takes the longest run of pending writes, in order of arrival, that may
-// share a transaction. Those that may not stay for the next one. It ends the
-// worker when there is nothing.
-func (c *committer) next() []*write {
+// finish accounts for a batch that is done and returns the next one, or ends the
+// worker.
+func (c *committer) finish(done int) []*write {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.pending) == 0 {
+	c.inFlight -= done
+	if len(c.pending) == 0 || !c.mayGoOn() {
 		c.running--
 		return nil
 	}
+	batch := c.next()
+	c.inFlight += len(batch)
+	c.start() // what could not share this transaction
+	return batch
+}
+
+func (c *committer) mayGoOn() bool { return c.running <= gathering || c.inFlight < fewWrites }
+
+// next takes the longest run of pending writes, in order of arrival, that may
+// share a transaction. Those that may not stay for another one. The caller holds
+// mu.
+func (c *committer) next() []*write {
 	var batch, rest []*write
 	taken := make(map[string]struct{}, 2*len(c.pending))
 	ops := 0
@@ -247,8 +275,6 @@ func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason) *write {
 		w.excludes = append(w.excludes, string(key))
 		w.ops = append(w.ops, deleteOp(key))
 	}
-	if why != lock.Withdrawn {
-		w.end = &end{ID: e.ID, Reason: why, At: time.Now().UnixMilli()}
-	}
+	w.end = &end{ID: e.ID, Reason: why, At: time.Now().UnixMilli()}
 	return w
 }

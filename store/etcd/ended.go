@@ -25,45 +25,42 @@ const (
 	maxEndsPerKey = 1000
 )
 
-// expiries are ends that nobody has recorded yet: etcd removes the entries of a
-// dead lease without a word. Every replica sees them in its feed and writes them
-// down at its next upkeep, unless another one was faster; a replica that starts
-// later can then still tell the reason.
-type expiries struct {
+// unrecorded are ends that the store does not know the reason of yet: expiries,
+// because etcd removes the entries of a dead lease without a word, and releases for
+// whose record a full store had no room. Every replica sees them in its feed and
+// writes them down at its next upkeep, unless another one was faster; a replica
+// that starts later can then still tell the reason.
+type unrecorded struct {
 	mu   sync.Mutex
-	open map[lock.ID]time.Time // when it was seen
+	open map[lock.ID]end
 }
 
-func (x *expiries) saw(id lock.ID) {
+func (x *unrecorded) saw(id lock.ID, why lock.Reason) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.open == nil {
-		x.open = map[lock.ID]time.Time{}
+		x.open = map[lock.ID]end{}
 	}
-	x.open[id] = time.Now()
+	x.open[id] = end{ID: id, Reason: why, At: time.Now().UnixMilli()}
 }
 
-// recorded forgets an expiry that is in the store.
-func (x *expiries) recorded(id lock.ID) {
+// recorded forgets an end that is in the store.
+func (x *unrecorded) recorded(id lock.ID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.open, id)
 }
 
-func (x *expiries) ends() []end {
+func (x *unrecorded) ends() []end {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	ends := make([]end, 0, len(x.open))
-	for id, at := range maps.All(x.open) {
-		ends = append(ends, end{ID: id, Reason: lock.Expired, At: at.UnixMilli()})
-	}
-	return ends
+	return slices.Collect(maps.Values(x.open))
 }
 
-// recordExpiries writes down what is open. What fails is tried again with the
+// recordEnds writes down what is open. What fails is tried again with the
 // next upkeep.
-func (s *Store) recordExpiries() {
-	for batch := range slices.Chunk(s.expiries.ends(), maxEndsPerKey) {
+func (s *Store) recordEnds() {
+	for batch := range slices.Chunk(s.unrecorded.ends(), maxEndsPerKey) {
 		ctx, cancel := context.WithTimeout(s.closing, attemptTimeout)
 		_, err := s.conn.kv.Txn(ctx, &pb.TxnRequest{
 			Success: []*pb.RequestOp{putOp(endedKey(s.prefix, time.Now()), encodeEnds(batch), 0)},
@@ -73,7 +70,7 @@ func (s *Store) recordExpiries() {
 			return
 		}
 		for _, e := range batch {
-			s.expiries.recorded(e.ID)
+			s.unrecorded.recorded(e.ID)
 		}
 	}
 }

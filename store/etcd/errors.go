@@ -17,14 +17,14 @@ var errLeaseGone = errors.New("lease not found")
 
 const storeRetryAfter = time.Second
 
-// unavailable translates an error of etcd's at the boundary. A write whose
-// answer is missing is ambiguous unless etcd says that it did not run.
+// unavailable translates an error of etcd's at the boundary. ambiguous says that
+// one of the attempts may have happened, whatever became of the last one.
 func unavailable(err error, doing string, ambiguous bool) *lock.Error {
 	e := &lock.Error{
 		Code:       lock.StoreUnavailable,
 		Detail:     "the store did not answer in time",
 		RetryAfter: storeRetryAfter,
-		Ambiguous:  ambiguous && !refused(err),
+		Ambiguous:  ambiguous,
 		Cause:      &operationError{doing, err},
 	}
 	if isNoSpace(err) {

@@ -145,6 +145,9 @@ func (s *Store) list(ctx context.Context, f lock.Follower) (int64, error) {
 			}
 		case strings.HasPrefix(rest, endedDir):
 			for _, e := range s.decodeEnds(kv.Key, kv.Value) {
+				if e.Reason == lock.Withdrawn {
+					continue // recorded for the feeds only, which would take it for an expiry
+				}
 				ended = append(ended, lock.Ended{ID: e.ID, Reason: e.Reason, At: time.UnixMilli(e.At)})
 			}
 		case strings.HasPrefix(rest, entriesDir):
@@ -247,25 +250,31 @@ func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
 			}
 			for _, e := range s.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
 				reasons[e.ID] = e.Reason
-				s.expiries.recorded(e.ID)
+				s.unrecorded.recorded(e.ID)
 			}
 		case rest == metaFloor, rest == metaDistrust:
 			return nil, errNewFloor
 		}
 	}
 	for i, c := range changes {
-		if c.Joined != nil {
-			continue
-		}
-		if r, ok := reasons[c.Left]; ok {
-			changes[i].Reason = r
-		} else if r, ok := s.unrecorded.LoadAndDelete(c.Left); ok {
-			changes[i].Reason = r.(lock.Reason)
-		} else {
-			s.expiries.saw(c.Left)
+		if c.Joined == nil {
+			changes[i].Reason = s.reasonOf(c.Left, reasons)
 		}
 	}
 	return changes, nil
+}
+
+// reasonOf returns why an entry left. What nobody recorded is put down for it.
+func (s *Store) reasonOf(id lock.ID, recorded map[lock.ID]lock.Reason) lock.Reason {
+	if why, ok := recorded[id]; ok {
+		return why
+	}
+	why := lock.Expired
+	if own, ok := s.bare.LoadAndDelete(id); ok {
+		why = own.(lock.Reason)
+	}
+	s.unrecorded.saw(id, why)
+	return why
 }
 
 // entryOf decodes an entry. What cannot be decoded is reported and left out: it

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -156,13 +157,48 @@ func (s *Store) Distrust(ctx context.Context, number uint64) error {
 	defer cancel()
 	why := fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it", number)
 	s.distrusted.CompareAndSwap(nil, &why)
-	m, _, err := s.readMeta(ctx)
-	if err == nil && m.distrust < number {
-		m.distrust = number
-		err = s.writeMeta(ctx, m)
+	err := s.raiseDistrust(ctx, number)
+	for errors.Is(err, errRaced) {
+		err = s.raiseDistrust(ctx, number)
 	}
 	if err != nil {
 		return unavailable(err, "record the distrust", true)
 	}
 	return nil
+}
+
+// errRaced says that another replica changed a record between a read and a write.
+var errRaced = errors.New("the record has changed")
+
+// raiseDistrust writes the number unless a greater one is there.
+func (s *Store) raiseDistrust(ctx context.Context, number uint64) error {
+	key := []byte(s.prefix + metaDistrust)
+	resp, err := s.read(ctx, "meta", &pb.RangeRequest{Key: key})
+	if err != nil {
+		return err
+	}
+	var m meta
+	var revision int64
+	for _, kv := range resp.Kvs {
+		if err := m.set(metaDistrust, kv.Value); err != nil {
+			return err
+		}
+		revision = kv.ModRevision
+	}
+	if m.distrust >= number {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	txn, err := s.conn.kv.Txn(ctx, &pb.TxnRequest{
+		Compare: []*pb.Compare{{
+			Key: key, Target: pb.Compare_MOD, Result: pb.Compare_EQUAL,
+			TargetUnion: &pb.Compare_ModRevision{ModRevision: revision},
+		}},
+		Success: []*pb.RequestOp{putOp(key, strconv.AppendUint(nil, number, 10), 0)},
+	})
+	if err == nil && !txn.Succeeded {
+		return errRaced
+	}
+	return err
 }

@@ -20,10 +20,6 @@ const MinTTL = 2 * time.Second
 // defaultPrefix starts every key of ours.
 const defaultPrefix = "/fencepost/v1/"
 
-// parallelCommits is how many transactions may be in flight. One alone would
-// leave etcd idle while an answer travels; more make the batches small.
-const parallelCommits = 2
-
 // Config of a [Store].
 type Config struct {
 	Prefix string       // of all keys, ending in a slash; "" is /fencepost/v1/
@@ -54,10 +50,10 @@ type Store struct {
 	leases  *leasePool
 	commits *committer
 
-	// unrecorded holds the reasons of removals that a full store has no room to
-	// record. This replica's feed tells them; to the others they look like expiries.
-	unrecorded sync.Map // lock.ID → lock.Reason
-	expiries   expiries
+	// bare holds the reasons of removals that a full store had no room to record.
+	// This replica's feed tells them; to the others they look like expiries.
+	bare       sync.Map // lock.ID → lock.Reason
+	unrecorded unrecorded
 
 	// feedAt is the revision that the feed has reached, and behind asks it for
 	// progress: revisions that are not ours pass without an event.
@@ -105,7 +101,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
 	s.commits = &committer{
-		kv: conn.kv, prefix: s.prefix, parallel: parallelCommits, ctx: s.closing,
+		kv: conn.kv, prefix: s.prefix, ctx: s.closing,
 		observe: func(writes int, took time.Duration, err error) {
 			s.observe.Batch(writes)
 			s.observe.Operation("commit", took, err)
@@ -160,7 +156,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 		if err == nil {
 			return placed, nil
 		}
-		ambiguous = ambiguous || !isLeaseNotFound(err) && !refused(err) && !errors.Is(err, errWithdrawn) && !errors.Is(err, errNoLease)
+		ambiguous = ambiguous || mayHaveHappened(err)
 		if refused(err) && !isLeaseNotFound(err) || pause(ctx, 20*time.Millisecond) != nil {
 			return nil, unavailable(err, "enqueue", ambiguous)
 		}
@@ -170,6 +166,11 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 			return found, nil
 		}
 	}
+}
+
+// mayHaveHappened judges one failed attempt to enqueue.
+func mayHaveHappened(err error) bool {
+	return !refused(err) && !isLeaseNotFound(err) && !errors.Is(err, errWithdrawn) && !errors.Is(err, errNoLease)
 }
 
 // errNoLease marks an attempt that ended before anything was written.
@@ -235,7 +236,7 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) erro
 			return s.removedBefore(ctx, unknown)
 		case isNoSpace(out.err) && !bare:
 			bare = true // a record needs room; the removal itself does not
-			s.unrecorded.Store(e.ID, why)
+			s.bare.Store(e.ID, why)
 		case refused(out.err):
 			return unavailable(out.err, "remove", unknown.any)
 		case !errors.Is(out.err, errWithdrawn):

@@ -4,7 +4,7 @@ import "time"
 
 const upkeepInterval = time.Second
 
-// upkeep renews idle leases, records expiries and forgets old reasons until the store is closed.
+// upkeep renews idle leases, records ends and forgets old reasons until the store is closed.
 // All replicas do it; what they do is idempotent.
 func (s *Store) upkeep() {
 	tick := time.NewTicker(upkeepInterval)
@@ -16,7 +16,7 @@ func (s *Store) upkeep() {
 			return
 		case <-tick.C:
 			s.leases.maintain(s.closing)
-			s.recordExpiries()
+			s.recordEnds()
 			if time.Since(forgot) >= forgetInterval {
 				forgot = time.Now()
 				s.forgetEnds(forgot.Add(-endedRetention))

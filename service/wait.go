@@ -108,7 +108,7 @@ func (w *wait) grant(ctx context.Context, since time.Time) (*Grant, error) {
 	}
 	g := w.resumable()
 	g.Held, g.ExpiresAt = true, w.refreshed.Add(w.entry.TTL)
-	if w.waited {
+	if w.waited || !w.wrote { // a request that came back is told how long the entry waited
 		g.Waited = max(0, since.Sub(w.entry.EnqueuedAt))
 	}
 	return g, nil

@@ -62,6 +62,9 @@ type Service struct {
 // and [Service.Ready], when the first list is read.
 func New(cfg Config) *Service {
 	cfg = cfg.withDefaults()
+	if _, off := cfg.Tracer.(noop.Tracer); !off {
+		cfg.Store = Traced(cfg.Store, cfg.Tracer)
+	}
 	s := &Service{
 		Config:   cfg,
 		tokens:   tokens{key: cfg.TokenKey},

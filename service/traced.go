@@ -1,0 +1,85 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Traced wraps a store so that each call of a request has a span. The feed has
+// none: it belongs to no request.
+func Traced(s Store, t trace.Tracer) Store { return &traced{Store: s, tracer: t} }
+
+type traced struct {
+	Store
+	tracer trace.Tracer
+}
+
+// Enqueue implements [Store].
+func (t *traced) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, err error) {
+	err = t.span(ctx, "store.Enqueue", e, func(ctx context.Context) error {
+		placed, err = t.Store.Enqueue(ctx, e)
+		return err
+	})
+	return placed, err
+}
+
+// Remove implements [Store].
+func (t *traced) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) error {
+	return t.span(ctx, "store.Remove", e, func(ctx context.Context) error { return t.Store.Remove(ctx, e, why) })
+}
+
+// Refresh implements [Store].
+func (t *traced) Refresh(ctx context.Context, e *lock.Entry) error {
+	return t.span(ctx, "store.Refresh", e, func(ctx context.Context) error { return t.Store.Refresh(ctx, e) })
+}
+
+// Remaining implements [Store].
+func (t *traced) Remaining(ctx context.Context, e *lock.Entry) (left time.Duration, err error) {
+	err = t.span(ctx, "store.Remaining", e, func(ctx context.Context) error {
+		left, err = t.Store.Remaining(ctx, e)
+		return err
+	})
+	return left, err
+}
+
+// Newest implements [Store].
+func (t *traced) Newest(ctx context.Context) (number uint64, err error) {
+	err = t.span(ctx, "store.Newest", nil, func(ctx context.Context) error {
+		number, err = t.Store.Newest(ctx)
+		return err
+	})
+	return number, err
+}
+
+// Queue implements [Store].
+func (t *traced) Queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, number uint64, err error) {
+	err = t.span(ctx, "store.Queue", nil, func(ctx context.Context) error {
+		entries, number, err = t.Store.Queue(ctx, r)
+		return err
+	})
+	return entries, number, err
+}
+
+// span runs call in a span. Traces may name locks, unlike metrics; no secret is
+// part of an entry.
+func (t *traced) span(ctx context.Context, name string, e *lock.Entry, call func(context.Context) error) error {
+	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient))
+	defer span.End()
+	if e != nil {
+		span.SetAttributes(
+			attribute.String("fencepost.tenant", e.Tenant),
+			attribute.String("fencepost.lock", e.Name()),
+			attribute.String("fencepost.entry", string(e.ID)),
+		)
+	}
+	err := call(ctx)
+	if err != nil {
+		span.RecordError(err)
+	}
+	return err
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -12,7 +13,7 @@ import (
 
 // serveDebug serves the Go profiler on an address of its own, so that it is never
 // reachable where clients are. It returns the func that ends it.
-func serveDebug(ctx context.Context, address string) (stop func() error, err error) {
+func serveDebug(ctx context.Context, address string, log *slog.Logger) (stop func() error, err error) {
 	if address == "" {
 		return func() error { return nil }, nil
 	}
@@ -20,6 +21,7 @@ func serveDebug(ctx context.Context, address string) (stop func() error, err err
 	if err != nil {
 		return nil, fmt.Errorf("--debug-listen: %w", err)
 	}
+	log.Warn("serving the profiler", "address", l.Addr().String())
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

@@ -35,11 +35,6 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return fmt.Errorf("--listen: %w", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has closed it, unless it never came to serve
-	stopDebug, err := serveDebug(ctx, c.debugListen)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stopDebug()) }()
 	t, err := telemetry.Setup(ctx, telemetry.Config{
 		ServiceVersion: version, LogWriter: stderr, LogFormat: c.logFormat, LogLevel: c.level,
 	})
@@ -47,6 +42,11 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, shutdownTelemetry(t)) }()
+	stopDebug, err := serveDebug(ctx, c.debugListen, t.Logger())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopDebug()) }()
 	verifier, err := auth.New(ctx, auth.Config{
 		Secret: c.secret, JWKS: c.jwks, Issuer: c.issuer, Audience: c.audience, Logger: t.Logger(),
 	})

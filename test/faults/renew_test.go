@@ -152,15 +152,17 @@ func (s *stand) raceExpiry(c *drive.Client, aim *aim) (saved bool) {
 	}
 	began := c.Now()
 	pause(s.ctx, r.TTL+aim.get()+rand.N(600*time.Millisecond)-300*time.Millisecond)
-	if saved = c.Renew(s.ctx, c.Number, h) == history.OK; saved {
-		began = c.Now()
-	}
+	saved = c.Renew(s.ctx, c.Number, h) == history.OK
 	seen, err := s.store.AwaitLeft(s.ctx, h.ID)
 	if err != nil {
 		s.t.Error(err)
 		return saved
 	}
-	aim.learn(seen - began - r.TTL)
+	if saved {
+		aim.learn(aim.get() + 50*time.Millisecond)
+	} else {
+		aim.learn(seen - began - r.TTL)
+	}
 	for replica := range 2 {
 		a := c.Put(s.ctx, replica, h)
 		c.Record(history.Renew, h, a)

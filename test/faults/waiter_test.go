@@ -217,6 +217,9 @@ func (s *stand) freeze(round int, slowest *longest) {
 		}
 		queues[c.Number] = s.queue(c, fmt.Sprint("frozen:", c.Number), r)
 	})
+	// Each lease is renewed after a third of the TTL. Until then an answer of the
+	// store may be on its way, without which the frozen replica would join again.
+	pause(s.ctx, time.Second)
 	s.must(s.replicas[0].Stop())
 	for _, q := range queues {
 		if q == nil {

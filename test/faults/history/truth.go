@@ -38,15 +38,16 @@ func (l Life) String() string {
 
 // The ways in which the store's history, or an answer held against it, is wrong.
 var (
-	ErrRewritten  = errors.New("an entry was written twice")
-	ErrSharedTurn = errors.New("two entries of a lock have one revision")
-	ErrNeverHead  = errors.New("granted, though it was never the first in its queue")
-	ErrNoEntry    = errors.New("answered for an entry that the store never had")
-	ErrWrongFence = errors.New("the fence is not the entry's revision")
-	ErrAfterEnd   = errors.New("answered 200 though the entry's removal was already known")
-	ErrTooSoon    = errors.New("the entry ended before its lease, and nobody released it")
-	ErrOverlap    = errors.New("two clients could believe at one moment that they hold the lock")
-	ErrOrphan     = errors.New("the entry was never removed")
+	ErrRewritten    = errors.New("an entry was written twice")
+	ErrSharedTurn   = errors.New("two entries of a lock have one revision")
+	ErrNeverHead    = errors.New("granted, though it was never the first in its queue")
+	ErrNoEntry      = errors.New("answered for an entry that the store never had")
+	ErrGrantedTwice = errors.New("one entry was granted with two fences")
+	ErrWrongFence   = errors.New("the fence is not the entry's revision")
+	ErrAfterEnd     = errors.New("answered 200 though the entry's removal was already known")
+	ErrTooSoon      = errors.New("the entry ended before its lease, and nobody released it")
+	ErrOverlap      = errors.New("two clients could believe at one moment that they hold the lock")
+	ErrOrphan       = errors.New("the entry was never removed")
 )
 
 // Truth is the store's history of all locks.
@@ -152,15 +153,15 @@ func byEntry(ops []Op) map[string][]Op {
 	return groups
 }
 
-// checkEntry holds what was told about one entry against its first life. What
-// comes after that (a duplicate of the request that was late may bring an entry
-// back for a moment) is nothing that a client may be told of.
+// checkEntry holds what was told about one entry against the life that it was
+// told of. An entry may come back after its end (a write whose answer was lost is
+// repeated, a duplicate of a request is late), but it is granted at most once.
 func (t *Truth) checkEntry(lives []*Life, heads map[*Life]bool, told []Op) error {
 	if len(lives) == 0 {
 		return fmt.Errorf("%v: %w", told[0], ErrNoEntry)
 	}
-	l := lives[0]
-	var errs []error
+	l, err := lifeOf(lives, told)
+	errs := []error{err}
 	for _, op := range told {
 		if err := l.contradicts(op, heads[l]); err != nil {
 			errs = append(errs, fmt.Errorf("%v; %v: %w", l, op, err))
@@ -170,6 +171,28 @@ func (t *Truth) checkEntry(lives []*Life, heads map[*Life]bool, told []Op) error
 		errs = append(errs, fmt.Errorf("%v, but was promised until %v: %w", l, end, ErrTooSoon))
 	}
 	return errors.Join(errs...)
+}
+
+// lifeOf returns the life of an entry that the first grant was about: the newest
+// one if there is no grant, or none that fits.
+func lifeOf(lives []*Life, told []Op) (*Life, error) {
+	var grant *Op
+	var err error
+	for i, op := range told {
+		switch {
+		case op.Kind != Acquire || op.Outcome != OK:
+		case grant == nil:
+			grant = &told[i]
+		case op.Fence != grant.Fence:
+			err = fmt.Errorf("%v; %v: %w", grant, op, ErrGrantedTwice)
+		}
+	}
+	for _, l := range lives {
+		if grant != nil && l.Joined == grant.Fence {
+			return l, err
+		}
+	}
+	return lives[len(lives)-1], err
 }
 
 // contradicts returns how an answer disagrees with the entry's life, or nil.

@@ -32,12 +32,15 @@ func truth(t *testing.T, changes ...history.Change) *history.Truth {
 func TestTruthAccepts(t *testing.T) {
 	told := truth(t,
 		joined("a", 5, 1), joined("b", 6, 5), joined("c", 7, 6), left("c", 8, 7, "wait_timeout"),
-		left("a", 9, 20, "released"), left("b", 10, 320, "expired"), joined("d", 12, 330), left("d", 13, 340, "released"))
+		left("a", 9, 20, "released"), left("b", 10, 320, "expired"), joined("d", 12, 330), left("d", 13, 340, "released"),
+		// the write of e was repeated after its first entry had ended unnoticed
+		joined("e", 14, 341), left("e", 15, 350, ""), joined("e", 16, 355), left("e", 17, 364, "released"))
 	ops := []history.Op{
 		acquire("a", 0, 2, 5), renew("a", 10, 11), release("a", 19, 21),
 		acquire("b", 4, 20, 6), renew("b", 110, 111), lost(history.Renew, "b", 330, 331, "expired"),
 		op(history.Acquire, "c", 5, 8, history.Refused),
 		acquire("d", 329, 331, 12), release("d", 335, 340),
+		acquire("e", 340, 360, 16), renew("e", 361, 362), release("e", 363, 364),
 	}
 	if err := told.Check(ops); err != nil {
 		t.Errorf("Check() = %v, want nil", err)
@@ -79,10 +82,14 @@ func TestTruthRejectsAnswers(t *testing.T) {
 			history.ErrWrongFence,
 		},
 		{
-			"a grant of an entry that came back",
+			"two grants of an entry that came back",
 			[]history.Change{joined("a", 5, 1), left("a", 6, 2, "released"), joined("a", 7, 3)},
-			[]history.Op{acquire("a", 0, 4, 7)},
-			history.ErrWrongFence,
+			[]history.Op{acquire("a", 0, 1, 5), release("a", 1, 2), acquire("a", 2, 4, 7)}, history.ErrGrantedTwice,
+		},
+		{
+			"a renewal of an entry whose second life has ended",
+			[]history.Change{joined("a", 5, 1), left("a", 6, 2, ""), joined("a", 7, 3), left("a", 8, 30, "released")},
+			[]history.Op{acquire("a", 0, 10, 7), release("a", 28, 30), renew("a", 31, 32)}, history.ErrAfterEnd,
 		},
 		{"an entry out of nowhere", nil, []history.Op{acquire("a", 0, 1, 4)}, history.ErrNoEntry},
 		{

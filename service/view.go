@@ -171,7 +171,7 @@ func (v *view) Apply(upTo uint64, changes []Change) {
 	defer v.mu.Unlock()
 	for _, c := range changes {
 		if c.Joined != nil {
-			v.join(c.Joined, now)
+			v.join(c.Joined)
 		} else {
 			v.leave(c.Left, c.Reason, now)
 		}
@@ -252,7 +252,7 @@ func (v *view) insert(e *lock.Entry) (holds, ok bool) {
 	return holds, true
 }
 
-func (v *view) join(e *lock.Entry, now time.Time) {
+func (v *view) join(e *lock.Entry) {
 	if known, _ := v.table.Entry(e.ID); known != nil {
 		return
 	}
@@ -261,7 +261,7 @@ func (v *view) join(e *lock.Entry, now time.Time) {
 		return
 	}
 	if holds {
-		v.grant(e, now)
+		v.grant(e, e.EnqueuedAt) // at once, which every replica tells alike
 	}
 	v.notify(e.ID)
 }

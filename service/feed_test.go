@@ -139,6 +139,25 @@ func TestLostFeed(t *testing.T) {
 	})
 }
 
+// TestShortOutage: a store and a feed that are away for a second cost nobody the
+// place.
+func TestShortOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		s.occupy(t, "orders:1")
+		p := r.line(want("orders:1", time.Hour))
+		after(time.Second)
+		r.store.on(broken, allMethods...)
+		r.store.setFeed(lost)
+		after(time.Second)
+		r.store.on(nil, allMethods...)
+		r.store.setFeed(running)
+		after(30 * time.Second)
+		p.waits()
+	})
+}
+
 // TestFeedComesBack: whoever waited over the interruption waits on, and what
 // happened meanwhile counts.
 func TestFeedComesBack(t *testing.T) {

@@ -110,7 +110,9 @@ func TestAdvisedTTL(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShelf(t).replica(t)
 				for range 9 {
-					r.release(r.hold(want("few", 0)))
+					g := r.hold(want("few", 0))
+					after(time.Second)
+					r.release(g)
 				}
 				req := want("orders:1", 0)
 				for i := range 10 {
@@ -163,6 +165,11 @@ func TestMetrics(t *testing.T) {
 		gone := r.line(want("orders:1", time.Minute))
 		gone.cancel()
 		<-gone.done
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := r.Acquire(ctx, want("orders:2", time.Minute)); err == nil {
+			t.Error("granted to nobody")
+		}
 		p := r.line(want("orders:1", time.Minute))
 		r.renew(g)
 		after(time.Second)
@@ -177,7 +184,7 @@ func TestMetrics(t *testing.T) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		expected := []string{
-			"waited granted false 0s", "waited refused true 0s", "waited timeout true 1s", "waited cancelled true 0s",
+			"waited granted false 0s", "waited refused true 0s", "waited timeout true 1s", "waited cancelled true 0s", "waited cancelled true 0s",
 			"renewed ok", "held released 2s", "waited granted true 1s", "renewed lost",
 			"held expired 30s", "expired 1", "waited error true 0s",
 		}

@@ -176,6 +176,9 @@ func TestKeyAfterTheEnd(t *testing.T) {
 						r.start(keyed("orders:1", time.Minute, "k")).ends(why)
 					}
 				}
+				if n := a.store.count(enqueue) + b.store.count(enqueue); n != 1 {
+					t.Errorf("%d writes", n)
+				}
 				after(3 * time.Minute)
 				for _, r := range replicas {
 					g := r.hold(keyed("orders:1", time.Minute, "k"))
@@ -269,7 +272,7 @@ func TestTryFindsItsWaitingEntry(t *testing.T) {
 				a.store.on(silent, remove)
 				a.store.setFeed(frozen)
 				b.store.setFeed(f)
-				holder := s.occupy(t, "orders:1").ID
+				other := s.occupy(t, "orders:1")
 				dead := a.start(keyed("orders:1", 0, "k"))
 				after(300 * time.Millisecond)
 				if len(s.ids()) != 2 {
@@ -280,11 +283,35 @@ func TestTryFindsItsWaitingEntry(t *testing.T) {
 				if d := time.Since(began); d > time.Second {
 					t.Errorf("a try took %v", d)
 				}
-				if diff := cmp.Diff([]lock.ID{holder}, s.ids()); diff != "" {
+				if diff := cmp.Diff([]lock.ID{other.ID}, s.ids()); diff != "" {
 					t.Errorf("left behind (-want +got):\n%s", diff)
 				}
 				dead.fails(lock.Held)
+				if err := s.end(other, lock.Released); err != nil {
+					t.Fatal(err)
+				}
+				b.start(keyed("orders:1", 0, "k")).holdsLater() // nothing has ended that the key stood for
 			})
 		})
 	}
+}
+
+// TestTwoTriesOfOneKey: they write one entry, and the one that takes it back must
+// not look to the other like somebody who ended it.
+func TestTwoTriesOfOneKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.store.setFeed(frozen)
+		b.store.setFeed(frozen)
+		s.occupy(t, "orders:1")
+		p := a.line(keyed("orders:1", 0, "k"))
+		after(time.Millisecond)
+		q := b.line(keyed("orders:1", 0, "k"))
+		p.fails(lock.Held)
+		q.fails(lock.Held)
+		if n := len(s.ids()); n != 1 {
+			t.Errorf("%d entries", n)
+		}
+	})
 }

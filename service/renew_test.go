@@ -117,6 +117,10 @@ func TestReasonsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)
 		a, b := s.replica(t), s.replica(t)
+		for _, before := range []time.Duration{6 * time.Minute, 59 * time.Second} { // others went before
+			a.release(a.hold(want("orders:2", 0)))
+			after(before)
+		}
 		g := a.hold(want("orders:1", 0))
 		a.release(g)
 		for _, step := range []struct {
@@ -124,8 +128,9 @@ func TestReasonsAreForgotten(t *testing.T) {
 			why  lock.Reason
 		}{{0, lock.Released}, {10 * time.Minute, lock.Released}, {time.Minute + time.Second, lock.Unknown}} {
 			after(step.wait)
-			for _, r := range []*replica{a, b} {
-				lostFor(t, r.Release(t.Context(), by(g)), step.why)
+			for began, r := time.Now(), []*replica{a, b}; len(r) > 0; r = r[1:] {
+				lostFor(t, r[0].Release(t.Context(), by(g)), step.why)
+				took(t, began, 0)
 			}
 			a.release(a.hold(want("orders:2", 0))) // others go on
 		}
@@ -175,6 +180,9 @@ func TestRenewBeforeTheFeed(t *testing.T) {
 				same(t, g, b.renew(g))
 				if d := time.Since(began); d > 250*time.Millisecond {
 					t.Errorf("found after %v", d)
+				}
+				if soon := lag < 250*time.Millisecond; soon == (b.store.count(queue) > 0) {
+					t.Errorf("the store was asked %d times", b.store.count(queue))
 				}
 				b.release(g)
 			})

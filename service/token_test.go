@@ -148,7 +148,8 @@ func TestTokensSurviveARestart(t *testing.T) {
 func TestTokenOfAnEarlierEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)
-		r := s.replica(t)
+		r, late := s.replica(t), s.replica(t)
+		late.store.setFeed(frozen)
 		old := r.hold(keyed("orders:1", 0, "k"))
 		r.release(old)
 		after(12 * time.Minute)
@@ -156,9 +157,11 @@ func TestTokenOfAnEarlierEntry(t *testing.T) {
 		if now.Entry.ID != old.Entry.ID {
 			t.Fatal("the key has another id: the test tests nothing")
 		}
-		for use, err := range r.uses(by(old)) {
-			if e := coded(t, err, lock.Lost); e.Reason != lock.Unknown {
-				t.Errorf("%s: %+v", use, e)
+		for _, r := range []*replica{r, late} {
+			for use, err := range r.uses(by(old)) {
+				if e := coded(t, err, lock.Lost); e.Reason != lock.Unknown {
+					t.Errorf("%s: %+v", use, e)
+				}
 			}
 		}
 		r.renew(now)

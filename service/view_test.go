@@ -48,8 +48,9 @@ func TestSinceAfterAStart(t *testing.T) {
 		s := newShelf(t)
 		e := s.occupy(t, "orders:1")
 		after(time.Minute)
-		if h := s.replica(t).see("orders:1").Holders; len(h) != 1 || !h[0].Since.Equal(e.EnqueuedAt) {
-			t.Errorf("holders %+v", h)
+		v := s.replica(t).see("orders:1")
+		if h := v.Holders; len(h) != 1 || !h[0].Since.Equal(e.EnqueuedAt) || v.Newest != e.Number {
+			t.Errorf("holders %+v, newest %d", h, v.Newest)
 		}
 	})
 }

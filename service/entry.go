@@ -113,7 +113,7 @@ func (s *Service) look(ctx context.Context, e *lock.Entry) (*Grant, error) {
 func (s *Service) describe(e *lock.Entry, expires time.Time) *Grant {
 	g := &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: expires}
 	if st := s.view.status(e.ID, e.Number); st.state == held {
-		g.Held, g.Waited = true, max(0, st.since.Sub(e.EnqueuedAt))
+		g.Held, g.Waited = true, st.waited
 	} else {
 		g.Position = max(1, s.view.position(e.ID))
 	}

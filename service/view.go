@@ -17,10 +17,11 @@ type view struct {
 
 	mu       sync.RWMutex
 	table    *lock.Table
-	number   uint64                // everything up to it is in the table
-	current  bool                  // the feed is up
-	lostAt   time.Time             // when it was not any more
-	since    map[lock.ID]time.Time // when an entry was seen to hold
+	number   uint64                    // everything up to it is in the table
+	current  bool                      // the feed is up
+	lostAt   time.Time                 // when it was not any more
+	since    map[lock.ID]time.Time     // when an entry was seen to hold
+	waited   map[lock.ID]time.Duration // for how long, by those that hold and did not at once
 	ended    endings
 	names    names
 	figures  figures
@@ -36,7 +37,7 @@ type numberWaiter struct {
 func newView(m Metrics, log *slog.Logger) *view {
 	return &view{
 		metrics: m, log: log,
-		table: lock.NewTable(), since: map[lock.ID]time.Time{},
+		table: lock.NewTable(), since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		names: newNames(), figures: newFigures(),
 		watchers: map[lock.ID][]chan struct{}{},
 	}
@@ -56,9 +57,9 @@ const (
 // status is what the view knows of an entry.
 type status struct {
 	state  state
-	entry  *lock.Entry // waiting or held
-	since  time.Time   // held: when it was seen to hold
-	reason lock.Reason // gone
+	entry  *lock.Entry   // waiting or held
+	waited time.Duration // held: between the request and the grant, 0 if it held at once
+	reason lock.Reason   // gone
 }
 
 // status looks up the entry with the id, whose number is known to be number, or
@@ -68,7 +69,7 @@ func (v *view) status(id lock.ID, number uint64) status {
 	defer v.mu.RUnlock()
 	if e, holds := v.table.Entry(id); e != nil {
 		if holds {
-			return status{state: held, entry: e, since: v.since[id]}
+			return status{state: held, entry: e, waited: v.waited[id]}
 		}
 		return status{state: waiting, entry: e}
 	}
@@ -171,7 +172,7 @@ func (v *view) Apply(upTo uint64, changes []Change) {
 	defer v.mu.Unlock()
 	for _, c := range changes {
 		if c.Joined != nil {
-			v.join(c.Joined)
+			v.join(c.Joined, now)
 		} else {
 			v.leave(c.Left, c.Reason, now)
 		}
@@ -219,8 +220,9 @@ func (v *view) Reset(s Snapshot) {
 }
 
 func (v *view) rebuild(entries []*lock.Entry, now time.Time) {
-	since := v.since
-	v.table, v.since, v.names = lock.NewTable(), make(map[lock.ID]time.Time, len(entries)), newNames()
+	since, waited := v.since, v.waited
+	v.table, v.names = lock.NewTable(), newNames()
+	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {
 		v.insert(e)
 	}
@@ -228,14 +230,16 @@ func (v *view) rebuild(entries []*lock.Entry, now time.Time) {
 		if !holds {
 			continue
 		}
-		at, ok := since[e.ID]
-		if !ok {
-			at = now
-			if len(since) == 0 { // a replica that just started: the best guess
-				at = e.EnqueuedAt
+		if at, ok := since[e.ID]; ok {
+			v.since[e.ID] = at
+			if w, ok := waited[e.ID]; ok {
+				v.waited[e.ID] = w
 			}
+		} else if len(since) == 0 {
+			v.since[e.ID] = e.EnqueuedAt // a replica that just started: the best guess
+		} else {
+			v.since[e.ID], v.waited[e.ID] = now, max(0, now.Sub(e.EnqueuedAt))
 		}
-		v.since[e.ID] = at
 	}
 }
 
@@ -252,7 +256,7 @@ func (v *view) insert(e *lock.Entry) (holds, ok bool) {
 	return holds, true
 }
 
-func (v *view) join(e *lock.Entry) {
+func (v *view) join(e *lock.Entry, now time.Time) {
 	if known, _ := v.table.Entry(e.ID); known != nil {
 		return
 	}
@@ -261,7 +265,7 @@ func (v *view) join(e *lock.Entry) {
 		return
 	}
 	if holds {
-		v.grant(e, e.EnqueuedAt) // at once, which every replica tells alike
+		v.grant(e, now)
 	}
 	v.notify(e.ID)
 }
@@ -286,6 +290,7 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 	}
 	v.notify(id)
 	for _, g := range granted {
+		v.waited[g.ID] = max(0, now.Sub(g.EnqueuedAt))
 		v.grant(g, now)
 		v.notify(g.ID)
 	}
@@ -301,6 +306,7 @@ func (v *view) grant(e *lock.Entry, now time.Time) {
 func (v *view) endHold(e *lock.Entry, why lock.Reason, now time.Time) {
 	lasted := now.Sub(v.since[e.ID])
 	delete(v.since, e.ID)
+	delete(v.waited, e.ID)
 	if why == lock.Withdrawn {
 		return
 	}

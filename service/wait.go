@@ -62,7 +62,9 @@ func (w *wait) run(ctx context.Context) (*Grant, error) {
 func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 	st := w.s.view.status(w.entry.ID, w.entry.Number)
 	if w.proven && (st.state == waiting || st.state == unseen) {
-		st.state, st.since = held, time.Now()
+		if st.state = held; w.waited {
+			st.waited = time.Since(w.entry.EnqueuedAt)
+		}
 	}
 	used := w.usedUp()
 	switch {
@@ -73,7 +75,7 @@ func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 		w.withdraw(ctx)
 		return nil, lock.LostBecause(used), true
 	case st.state == held:
-		g, err = w.grant(ctx, st.since)
+		g, err = w.grant(ctx, st.waited)
 		return g, err, true
 	case st.state == waiting || w.waited: // as the view sees it, or the store itself
 		if w.waited = true; w.try {
@@ -97,7 +99,7 @@ func (w *wait) lost(ctx context.Context, why lock.Reason) (*Grant, error) {
 // grant answers with the held entry. One that was taken over from an earlier
 // request, or that waited for long, gets its full TTL first, and the refresh
 // proves that it is still there.
-func (w *wait) grant(ctx context.Context, since time.Time) (*Grant, error) {
+func (w *wait) grant(ctx context.Context, waited time.Duration) (*Grant, error) {
 	if time.Since(w.refreshed) > freshEnough && (w.waited || w.refreshed.IsZero()) {
 		if err := w.refresh(context.WithoutCancel(ctx)); err != nil {
 			return w.leave(ctx, w.s.whyLost(ctx, w.entry, err))
@@ -107,10 +109,7 @@ func (w *wait) grant(ctx context.Context, since time.Time) (*Grant, error) {
 		return w.leave(ctx, ctx.Err())
 	}
 	g := w.resumable()
-	g.Held, g.ExpiresAt = true, w.refreshed.Add(w.entry.TTL)
-	if w.waited || !w.wrote { // a request that came back is told how long the entry waited
-		g.Waited = max(0, since.Sub(w.entry.EnqueuedAt))
-	}
+	g.Held, g.ExpiresAt, g.Waited = true, w.refreshed.Add(w.entry.TTL), waited
 	return g, nil
 }
 

@@ -197,11 +197,17 @@ func (c *client) send(r *request) (*answer, error) {
 // wait returns the answer, checked.
 func (p *pending) wait() *answer {
 	p.t.Helper()
-	<-p.done
-	if p.err != nil {
+	a := p.raw()
+	a.check()
+	return a
+}
+
+// raw returns the answer as it is.
+func (p *pending) raw() *answer {
+	p.t.Helper()
+	if <-p.done; p.err != nil {
 		p.t.Fatalf("%s: %v", p.asked, p.err)
 	}
-	p.answer.check()
 	return p.answer
 }
 

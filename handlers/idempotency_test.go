@@ -31,11 +31,15 @@ func TestRetry(t *testing.T) {
 				a := c.post("/locks/orders:42", append(tc.first, key("k"))...)
 				first := a.held(http.StatusCreated)
 				again := c.at(at).post("/locks/orders:42", append(tc.again, key("k"))...)
-				renewed := cmpopts.IgnoreFields(entry{}, "ExpiresAt")
-				if diff := cmp.Diff(first, again.held(http.StatusCreated), renewed); diff != "" {
+				second := again.held(http.StatusCreated)
+				changing := cmpopts.IgnoreFields(entry{}, "ExpiresAt", "WaitedSeconds")
+				if diff := cmp.Diff(first, second, changing); diff != "" {
 					t.Errorf("(-first +again)\n%s", diff)
 				}
-				again.wantFullTTL(again.held(http.StatusCreated), 0)
+				if took := again.received.Sub(a.sent).Seconds(); *second.WaitedSeconds > took {
+					t.Errorf("waited_seconds = %v after %v s", *second.WaitedSeconds, took)
+				}
+				again.wantFullTTL(second, 0)
 			})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -29,11 +30,24 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	if err := errors.Join(shared.checkMetrics(), shared.close(), shared.journal.check(), goleak.Find()); err != nil {
+	if err := errors.Join(describedIsTested(), shared.checkMetrics(), shared.close(), shared.journal.check(), goleak.Find()); err != nil {
 		fmt.Fprintln(os.Stderr, "FAIL after the tests:", err)
 		return 1
 	}
 	return code
+}
+
+// describedIsTested fails if an answer stands in the description that no test was
+// given. It looks only if all tests ran.
+func describedIsTested() error {
+	partial := false
+	flag.Visit(func(f *flag.Flag) {
+		partial = partial || strings.HasPrefix(f.Name, "test.fuzz") || f.Name == "test.run" || f.Name == "test.skip" || f.Name == "test.list"
+	})
+	if unseen := checker().Unseen(); !partial && len(unseen) > 0 {
+		return fmt.Errorf("no test was answered with %q", unseen)
+	}
+	return nil
 }
 
 // waitTogether lets more tests run at once than there are processors, as most of

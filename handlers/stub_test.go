@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,13 +49,24 @@ func (s *stub) Entry(context.Context, service.TokenRequest, time.Duration) (*ser
 	return s.answer()
 }
 
-func (s *stub) Release(context.Context, service.TokenRequest) error { return s.err }
-func (s *stub) Ready(context.Context) error                         { return s.err }
+func (s *stub) Release(context.Context, service.TokenRequest) error {
+	_, err := s.answer()
+	return err
+}
 
-func (s *stub) Lock(context.Context, lock.Ref, bool) (*service.LockView, error) { return nil, s.err }
+func (s *stub) Ready(context.Context) error {
+	_, err := s.answer()
+	return err
+}
+
+func (s *stub) Lock(context.Context, lock.Ref, bool) (*service.LockView, error) {
+	_, err := s.answer()
+	return nil, err
+}
 
 func (s *stub) List(context.Context, service.ListRequest, bool) (*service.Page, error) {
-	return nil, s.err
+	_, err := s.answer()
+	return nil, err
 }
 
 // over returns a client of a replica whose service is s.
@@ -186,7 +198,6 @@ func TestStoreUnavailableWithEntry(t *testing.T) {
 // TestInternal: a bug of ours shows nothing of the inside, which is in the log.
 func TestInternal(t *testing.T) {
 	t.Parallel()
-	const detail = "something went wrong in the server; the request id finds it in the log"
 	inside := errors.New("inside: 10.0.0.7:2379")
 	cases := map[string]struct {
 		stub   *stub
@@ -194,7 +205,7 @@ func TestInternal(t *testing.T) {
 	}{
 		"AnyError": {&stub{err: inside}, inside.Error()},
 		"Internal": {&stub{err: &lock.Error{Code: lock.Internal, Detail: "inside", Cause: inside}}, "internal: inside: inside: 10.0.0.7:2379"},
-		"NewCode":  {&stub{err: &lock.Error{Code: "new_code", Detail: detail}}, "new_code: " + detail},
+		"NewCode":  {&stub{err: &lock.Error{Code: "new_code", Detail: "inside"}}, "new_code: inside"},
 		"Canceled": {&stub{err: context.Canceled}, "context canceled"}, // of something else than the request
 		"Panic":    {&stub{panic: "inside"}, "panic: inside"},
 		"PanicErr": {&stub{panic: inside}, "panic: " + inside.Error()},
@@ -203,24 +214,33 @@ func TestInternal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := over(t, tc.stub)
-			p := c.start("POST", "/locks/orders:42")
-			<-p.done
-			if p.err != nil {
-				t.Fatal(p.err)
-			}
-			a := p.answer
-			want := map[string]any{
-				"type": "urn:fencepost:problem:internal", "title": "Internal error", "status": json.Number("500"),
-				"detail": detail, "code": "internal", "request_id": a.header.Get("X-Request-Id"),
-			}
-			if diff := cmp.Diff(want, a.fields()); a.status != 500 || diff != "" || a.header.Get("Content-Type") != "application/problem+json" {
-				t.Errorf("%v (-want +got)\n%s", a, diff)
-			}
-			line := shared.journal.request(t, a.header.Get("X-Request-Id"))
-			if line["level"] != "ERROR" || line["error"] != tc.logged || tc.stub.panic != nil && line["stack"] == nil {
-				t.Errorf("it is logged as %v, want the error %q", line, tc.logged)
+			for _, r := range append(routes("orders:42", "x"), route{"Ready", "GET", "/readyz"}) {
+				a := c.start(r.method, r.path, lockToken("x")).raw()
+				a.wantInternal()
+				line := shared.journal.request(t, a.header.Get("X-Request-Id"))
+				if line["level"] != "ERROR" || line["error"] != tc.logged || tc.stub.panic != nil && line["stack"] == nil {
+					t.Errorf("%v is logged as %v, want the error %q", a, line, tc.logged)
+				}
 			}
 		})
+	}
+}
+
+func (a *answer) wantInternal() {
+	a.t.Helper()
+	want := map[string]any{
+		"type": "urn:fencepost:problem:internal", "title": "Internal error", "status": json.Number("500"), "code": "internal",
+		"detail":     "something went wrong in the server; the request id finds it in the log",
+		"request_id": a.header.Get("X-Request-Id"),
+	}
+	diff := cmp.Diff(want, a.fields())
+	if a.status != 500 || diff != "" || a.header.Get("Content-Type") != "application/problem+json" {
+		a.t.Errorf("%v (-want +got)\n%s", a, diff)
+	}
+	if a.method != "GET" || !strings.HasPrefix(a.asked, "GET /readyz") { // where it cannot happen
+		for _, err := range a.violations {
+			a.t.Errorf("%v: not as described: %v", a, err)
+		}
 	}
 }
 

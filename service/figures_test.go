@@ -118,7 +118,7 @@ func TestAdvisedTTL(t *testing.T) {
 				for i := range 10 {
 					req.TTL = time.Hour
 					g := r.hold(req)
-					after(time.Duration(i+1)*unit - 1)
+					after(time.Duration(i+1) * (unit - unit/100))
 					r.release(g)
 				}
 				if v := r.see("orders:1"); v.Advised != advised {

@@ -64,6 +64,9 @@ func TestRepeatedWhileItHolds(t *testing.T) {
 				after(20 * time.Second)
 				again := r.hold(req)
 				same(t, g, again)
+				if again.Waited != g.Waited {
+					t.Errorf("waited %v, and then %v", g.Waited, again.Waited)
+				}
 				if !again.ExpiresAt.Equal(time.Now().Add(ttl)) || len(r.store.times(refresh, g.Entry.ID)) != 1 {
 					t.Errorf("its lease ends in %v", time.Until(again.ExpiresAt))
 				}

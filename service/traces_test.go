@@ -1,0 +1,72 @@
+package service_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// TestTraces: every use case and every call of it to the store has a span, with
+// the lock in it and nothing secret.
+func TestTraces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder := tracetest.NewSpanRecorder()
+		provider := trace.NewTracerProvider(trace.WithSpanProcessor(recorder))
+		r := newShelf(t).replica(t, func(c *service.Config) { c.Tracer = provider.Tracer("test") })
+		g := r.hold(want("orders:1", 0))
+		r.start(want("orders:1", 0)).fails(lock.Held)
+		r.renew(g)
+		_, looked := r.Entry(t.Context(), by(g), 0)
+		_, listed := r.List(t.Context(), service.ListRequest{Tenant: "acme", Limit: 1}, true)
+		r.release(g)
+		_, lost := r.Renew(t.Context(), by(g))
+		_, seen := r.Lock(t.Context(), ref("orders:1"), false)
+		if err := errors.Join(looked, listed, seen); err != nil || lost == nil {
+			t.Fatal(err, lost)
+		}
+		r.store.setFeed(frozen)
+		r.start(want("orders:2", time.Second)).holdsLater()
+
+		names := map[[16]byte][]string{}
+		for _, span := range recorder.Ended() {
+			id := span.SpanContext().TraceID()
+			names[id] = append(names[id], span.Name())
+			for _, a := range span.Attributes() {
+				if strings.Contains(a.Value.String(), "fp1_") {
+					t.Errorf("%s shows a token", span.Name())
+				}
+			}
+		}
+		var traces []string
+		for _, spans := range names {
+			slices.Sort(spans)
+			traces = append(traces, strings.Join(spans, " "))
+		}
+		slices.Sort(traces)
+		expected := []string{
+			"service.Acquire store.Enqueue",
+			"service.Acquire store.Enqueue",
+			"service.Acquire store.Newest store.Remaining",
+			"service.Entry store.Remaining",
+			"service.List store.Newest",
+			"service.Lock",
+			"service.Release store.Remove",
+			"service.Renew",
+			"service.Renew store.Refresh",
+			"store.Queue", // shared by all who wait for the lock
+		}
+		if diff := cmp.Diff(expected, traces); diff != "" {
+			t.Errorf("traces (-want +got):\n%s", diff)
+		}
+	})
+}

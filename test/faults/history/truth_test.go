@@ -84,12 +84,14 @@ func TestTruthRejectsAnswers(t *testing.T) {
 		{
 			"two grants of an entry that came back",
 			[]history.Change{joined("a", 5, 1), left("a", 6, 2, "released"), joined("a", 7, 3)},
-			[]history.Op{acquire("a", 0, 1, 5), release("a", 1, 2), acquire("a", 2, 4, 7)}, history.ErrGrantedTwice,
+			[]history.Op{acquire("a", 0, 1, 5), release("a", 1, 2), acquire("a", 2, 4, 7)},
+			history.ErrGrantedTwice,
 		},
 		{
 			"a renewal of an entry whose second life has ended",
 			[]history.Change{joined("a", 5, 1), left("a", 6, 2, ""), joined("a", 7, 3), left("a", 8, 30, "released")},
-			[]history.Op{acquire("a", 0, 10, 7), release("a", 28, 30), renew("a", 31, 32)}, history.ErrAfterEnd,
+			[]history.Op{acquire("a", 0, 10, 7), release("a", 28, 30), renew("a", 31, 32)},
+			history.ErrAfterEnd,
 		},
 		{"an entry out of nowhere", nil, []history.Op{acquire("a", 0, 1, 4)}, history.ErrNoEntry},
 		{

@@ -293,7 +293,8 @@ func TestTryFindsItsWaitingEntry(t *testing.T) {
 				if err := s.end(other, lock.Released); err != nil {
 					t.Fatal(err)
 				}
-				b.start(keyed("orders:1", 0, "k")).holdsLater() // nothing has ended that the key stood for
+				b.store.setFeed(running) // behind a late one nobody knows whether the key is used up
+				b.start(keyed("orders:1", 0, "k")).holdsLater()
 			})
 		})
 	}

@@ -61,7 +61,7 @@ func (w *wait) run(ctx context.Context) (*Grant, error) {
 // look answers from the view, if there is an answer.
 func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 	st := w.s.view.status(w.entry.ID, w.entry.Number)
-	if w.proven && (st.state == waiting || st.state == unseen) {
+	if w.proven && w.knowsEnds() && (st.state == waiting || st.state == unseen) {
 		if st.state = held; w.waited {
 			st.waited = time.Since(w.entry.EnqueuedAt)
 		}
@@ -111,6 +111,13 @@ func (w *wait) grant(ctx context.Context, waited time.Duration) (*Grant, error) 
 	g := w.resumable()
 	g.Held, g.ExpiresAt, g.Waited = true, w.refreshed.Add(w.entry.TTL), waited
 	return g, nil
+}
+
+// knowsEnds reports whether an earlier end of the idempotency key would be known
+// here. The store's queue shows who holds, but not whose turn is over: until the
+// view has reached an entry that this request wrote, the key may be used up.
+func (w *wait) knowsEnds() bool {
+	return !w.wrote || !w.entry.Resumable() || w.s.view.reached(w.entry.Number)
 }
 
 // usedUp returns why an earlier entry of the idempotency key ended, if it did on

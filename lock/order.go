@@ -277,6 +277,15 @@ func (o *Orders) isNew(key string) bool {
 	return true
 }
 
+// String tells the ring for a log: who held what and took what.
+func (c *Contradiction) String() string {
+	parts := make([]string, 0, len(c.Sides))
+	for _, s := range c.Sides {
+		parts = append(parts, s.Holder+" took "+s.Taken+" while it held "+s.Held)
+	}
+	return strings.Join(parts, "; ")
+}
+
 // key is the same for a ring wherever it begins. Names contain no slash.
 func (c *Contradiction) key() string {
 	first := 0

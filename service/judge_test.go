@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,8 +42,9 @@ func TestCrossingRequests(t *testing.T) {
 	for name, lastAtB := range map[string]bool{"LastAtA": false, "LastAtB": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
-				a, b := s.replica(t), s.replica(t)
+				s, d := newShelf(t), &diary{}
+				counted := func(c *service.Config) { c.Metrics = d }
+				a, b := s.replica(t, counted), s.replica(t, counted)
 				g1, g2 := a.hold(as("w1", want("x", 0))), b.hold(as("w2", want("y", 0)))
 				a.store.setLag(running, 100*time.Millisecond)
 				b.store.setLag(running, 100*time.Millisecond)
@@ -71,6 +73,11 @@ func TestCrossingRequests(t *testing.T) {
 				}
 				a.release(giveUp)
 				stays.holdsLater()
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				if n := strings.Count(strings.Join(d.notes, " "), "deadlocked"); n != 1 {
+					t.Errorf("%d refused deadlocks are counted, want 1", n)
+				}
 			})
 		})
 	}

@@ -147,10 +147,30 @@ type inquiry struct {
 	nodes   []*node // each known to its member, each line to its queue, each crew to its worker
 	lines   []*line
 	crews   []*crew
-	spare   []node
+	spare   spare
 	returns bool // the exploration came back to start's worker
 	todo    []*member
 	free    []*node // that can go
+}
+
+// spare is memory that an inquiry took in large pieces: it makes thousands of
+// small things, and all of them end together.
+type spare struct {
+	nodes  []node
+	lines  []line
+	order  []*node
+	claims []Claim
+	places []place
+}
+
+// take cuts n values off.
+func take[T any](from *[]T, n int) []T {
+	if len(*from) < n {
+		*from = make([]T, max(n, 32))
+	}
+	taken := (*from)[:n:n]
+	*from = (*from)[n:]
+	return taken
 }
 
 // clear takes the notes out of the table.
@@ -225,7 +245,8 @@ func (in *inquiry) explore() {
 func (in *inquiry) lookAhead(s *slot) {
 	l := s.queue.line
 	if l == nil {
-		l = &line{name: s.claim.Name}
+		l = &take(&in.spare.lines, 1)[0]
+		l.name = s.claim.Name
 		s.queue.line = l
 		in.lines = append(in.lines, l)
 	}
@@ -276,28 +297,27 @@ func (in *inquiry) meet(m *member) {
 }
 
 func (in *inquiry) newNode(m *member) *node {
-	if len(in.spare) == 0 {
-		in.spare = make([]node, 64)
-	}
-	n := &in.spare[0]
-	in.spare = in.spare[1:]
+	n := &take(&in.spare.nodes, 1)[0]
 	n.member, m.node = m, n
+	n.places = take(&in.spare.places, len(m.slots))[:0]
 	in.nodes = append(in.nodes, n)
 	return n
 }
 
 // arrange puts those who matter in a queue in order.
 func (in *inquiry) arrange(l *line) {
+	size := 0
 	for s := l.last; s != nil; s = s.prev {
-		if n := s.member.node; n != nil {
-			l.order = append(l.order, n)
-			l.claim = append(l.claim, s.claim)
+		if s.member.node != nil {
+			size++
 		}
 	}
-	last := len(l.order) - 1
-	for i := range len(l.order) / 2 {
-		l.order[i], l.order[last-i] = l.order[last-i], l.order[i]
-		l.claim[i], l.claim[last-i] = l.claim[last-i], l.claim[i]
+	l.order, l.claim = take(&in.spare.order, size), take(&in.spare.claims, size)
+	for s := l.last; s != nil; s = s.prev {
+		if s.member.node != nil {
+			size--
+			l.order[size], l.claim[size] = s.member.node, s.claim
+		}
 	}
 	for i, n := range l.order {
 		n.places = append(n.places, place{l, i})

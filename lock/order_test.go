@@ -76,7 +76,8 @@ func TestOrdersThatContradict(t *testing.T) {
 		},
 		"one way is fine": {[][]string{{"v", "a", "b"}, {"w", "a", "b", "c"}}, nil, nil},
 		"reported once": {
-			[][]string{{"v", "a", "b"}, {"w", "b", "a"}, {"x", "a", "b"}, {"y", "b", "a"}}, nil,
+			[][]string{{"v", "a", "b"}, {"w", "b", "a"}, {"x", "a", "b"}, {"y", "b", "a"}},
+			nil,
 			[]string{"b->a by w; a->b by v"},
 		},
 		"one holder alone cannot wait for itself": {[][]string{{"v", "a", "b"}, {"v", "b", "a"}}, nil, nil},
@@ -84,20 +85,24 @@ func TestOrdersThatContradict(t *testing.T) {
 			[][]string{{"v", "a", "b"}, {"v", "b", "a"}, {"w", "b", "a"}}, nil, []string{"b->a by w; a->b by v"},
 		},
 		"a ring of three": {
-			[][]string{{"v", "a", "b"}, {"w", "b", "c"}, {"x", "c", "a"}}, nil,
+			[][]string{{"v", "a", "b"}, {"w", "b", "c"}, {"x", "c", "a"}},
+			nil,
 			[]string{"c->a by x; a->b by v; b->c by w"},
 		},
 		"classes": {
-			[][]string{{"v", "orders:1", "stock:7"}, {"w", "stock:8", "orders:2"}}, nil,
+			[][]string{{"v", "orders:1", "stock:7"}, {"w", "stock:8", "orders:2"}},
+			nil,
 			[]string{"stock:*->orders:* by w; orders:*->stock:* by v"},
 		},
 		"a pattern that was configured": {
-			[][]string{{"v", "eu:orders", "eu:stock"}, {"w", "us:stock", "us:orders"}}, []string{"*:orders", "*:stock"},
+			[][]string{{"v", "eu:orders", "eu:stock"}, {"w", "us:stock", "us:orders"}},
+			[]string{"*:orders", "*:stock"},
 			[]string{"*:stock->*:orders by w; *:orders->*:stock by v"},
 		},
 		"within a class, always ascending": {[][]string{{"v", "o:1", "o:2"}, {"w", "o:2", "o:3"}}, nil, nil},
 		"within a class, both ways": {
-			[][]string{{"v", "o:1", "o:2"}, {"w", "o:5", "o:4"}}, nil,
+			[][]string{{"v", "o:1", "o:2"}, {"w", "o:5", "o:4"}},
+			nil,
 			[]string{"o:* (greater name)->o:* (smaller name) by w; o:* (smaller name)->o:* (greater name) by v"},
 		},
 		"a set has no order within": {[][]string{{"v", "a+b"}, {"w", "b+a"}}, nil, nil},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -116,9 +117,14 @@ func checkContentType(value string) error {
 
 // explain turns a decoder's error into one that names the field.
 func explain(err error) error {
+	var ours *lock.Error
+	if errors.As(err, &ours) { // a part of the body that reads itself
+		return ours
+	}
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) && wrongType.Field != "" {
-		return lock.Invalid(wrongType.Field, "must be %s", describeType(wrongType))
+		field := strings.TrimPrefix(wrongType.Field, "Terms.") // the decoder names what is embedded too
+		return lock.Invalid(field, "must be %s", describeType(field, wrongType.Type))
 	}
 	if rest, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return lock.Invalid(strings.Trim(rest, `"`), "is not known here")
@@ -126,11 +132,11 @@ func explain(err error) error {
 	return lock.Errorf(lock.InvalidRequest, "the body is not valid JSON")
 }
 
-func describeType(e *json.UnmarshalTypeError) string {
-	if e.Field == "metadata" { // the decoder names no deeper field, and the type of that
+func describeType(field string, t reflect.Type) string {
+	if field == "metadata" { // the decoder names no deeper field, and the type of that
 		return "an object of strings"
 	}
-	switch e.Type.Kind().String() {
+	switch t.Kind().String() {
 	case "string":
 		return "a string"
 	case "bool":
@@ -139,6 +145,8 @@ func describeType(e *json.UnmarshalTypeError) string {
 		return "a number"
 	case "int":
 		return "a whole number"
+	case "slice":
+		return "a list"
 	case "map", "struct":
 		return "an object"
 	}

@@ -20,6 +20,8 @@ func TestBadBodies(t *testing.T) {
 	t.Parallel()
 	ttl := invalid("ttl_seconds", "must be between 2 and 3600")
 	wait := invalid("wait_seconds", "must be between 0 and 86400")
+	mode := invalid("mode", "must be exclusive, shared or semaphore")
+	limit := invalid("limit", "must be a whole number from 1 to 1000000 for a semaphore")
 	bounds := func(field string) problem { return invalid(field, "is out of all bounds") }
 	unknown := func(field string) problem { return invalid(field, "is not known here") }
 	number := func(field string) problem { return invalid(field, "must be a number") }
@@ -67,7 +69,6 @@ func TestBadBodies(t *testing.T) {
 		"Typo":          {`{"ttl_secondss":5}`, unknown("ttl_secondss")},
 		"EmptyField":    {`{"":5}`, unknown("")},
 		"FieldOfAnswer": {`{"fence":5}`, unknown("fence")},
-		"Limit":         {`{"limit":5}`, unknown("limit")},
 		"Async":         {`{"async":true}`, unknown("async")},
 		"Tenant":        {`{"tenant":"other"}`, unknown("tenant")},
 		"OtherCase":     {`{"TTL_SECONDS":5}`, unknown("TTL_SECONDS")},
@@ -111,9 +112,18 @@ func TestBadBodies(t *testing.T) {
 		"WaitHuge":       {`{"wait_seconds":1e308}`, bounds("wait_seconds")},
 		"WaitOverflow":   {`{"wait_seconds":-1e309}`, number("wait_seconds")},
 		"WaitTiny":       {`{"wait_seconds":0.0001}`, invalid("wait_seconds", "must be a whole number of milliseconds")},
-		"ModeShared":     {`{"mode":"shared"}`, invalid("mode", "must be exclusive")},
-		"ModeEmpty":      {`{"mode":""}`, invalid("mode", "must be exclusive")},
-		"ModeInCaps":     {`{"mode":"EXCLUSIVE"}`, invalid("mode", "must be exclusive")},
+		"ModeUnknown":    {`{"mode":"both"}`, mode},
+		"ModeEmpty":      {`{"mode":""}`, mode},
+		"ModeInCaps":     {`{"mode":"EXCLUSIVE"}`, mode},
+		"LimitZero":      {`{"mode":"semaphore","limit":0}`, invalid("limit", "must be at least 1")},
+		"LimitZeroAlone": {`{"limit":0}`, invalid("limit", "must be at least 1")},
+		"LimitNegative":  {`{"mode":"semaphore","limit":-1}`, limit},
+		"LimitAbove":     {`{"mode":"semaphore","limit":1000001}`, limit},
+		"LimitMissing":   {`{"mode":"semaphore"}`, limit},
+		"LimitFraction":  {`{"mode":"semaphore","limit":1.5}`, invalid("limit", "must be a whole number")},
+		"LimitText":      {`{"mode":"semaphore","limit":"3"}`, invalid("limit", "must be a whole number")},
+		"LimitExclusive": {`{"limit":3}`, invalid("limit", "is for the mode semaphore only")},
+		"LimitShared":    {`{"mode":"shared","limit":3}`, invalid("limit", "is for the mode semaphore only")},
 		"HolderEmpty":    {`{"holder":""}`, invalid("holder", "must not be empty")},
 		"HolderLong":     {`{"holder":"` + strings.Repeat("h", 201) + `"}`, invalid("holder", "must not be longer than 200 characters")},
 		"HolderLongWide": {`{"holder":"` + strings.Repeat("工", 201) + `"}`, invalid("holder", "must not be longer than 200 characters")},

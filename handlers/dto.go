@@ -11,15 +11,42 @@ import (
 // AcquireBody is what a client may say about the acquire that it asks for. Every
 // field is optional.
 type AcquireBody struct {
+	// Mode of the lock: alone, readers together, or up to limit at once.
+	Mode *string `json:"mode,omitempty" enums:"exclusive,shared,semaphore" default:"exclusive"`
+	// Limit of a semaphore: how many may hold at once. All who use the lock at a
+	// time say the same.
+	Limit *int `json:"limit,omitempty" example:"3" minimum:"1" maximum:"1000000"`
+	Terms
+}
+
+// LockSetBody is what a client says about the set of locks that it asks for.
+type LockSetBody struct {
+	// Locks that are taken together, in any order, each once.
+	Locks []SetClaim `json:"locks"`
+	Terms
+}
+
+// SetClaim is one lock of a set that is asked for.
+type SetClaim struct {
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Mode of the lock: alone, readers together, or up to limit at once.
+	Mode *string `json:"mode,omitempty" enums:"exclusive,shared,semaphore" default:"exclusive"`
+	// Limit of a semaphore: how many may hold at once. All who use the lock at a
+	// time say the same.
+	Limit *int `json:"limit,omitempty" example:"3" minimum:"1" maximum:"1000000"`
+}
+
+// Terms are what every acquire can say.
+type Terms struct {
 	// TTLSeconds is the lease, 30 by default, from the store's minimum (etcd: 2) to
 	// the configured maximum.
 	TTLSeconds *float64 `json:"ttl_seconds,omitempty" example:"30" default:"30"`
 	// WaitSeconds is how long to stay in the queue at most; 0 is not to queue.
 	WaitSeconds *float64 `json:"wait_seconds,omitempty" example:"20" default:"0" minimum:"0" maximum:"86400"`
-	// Mode of the lock.
-	Mode *string `json:"mode,omitempty" enums:"exclusive" default:"exclusive"`
 	// Holder is which worker this is, for people to see; the bearer token's sub by
-	// default.
+	// default. Deadlocks and the order of locks are looked for among workers that are
+	// named here.
 	Holder *string `json:"holder,omitempty" example:"worker-7" minLength:"1" maxLength:"200"`
 	// Metadata are up to 16 pairs of strings, 2 KiB in all.
 	Metadata map[string]*string `json:"metadata,omitempty" swaggertype:"object,string" example:"job:nightly"`
@@ -34,7 +61,9 @@ type Entry struct {
 	// State of the entry.
 	State string `json:"state" enums:"held,waiting"`
 	// Mode in which the entry shares the lock.
-	Mode string `json:"mode" enums:"exclusive"`
+	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
+	// Limit of a semaphore.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000" example:"3"`
 	// Holder is the worker that asked.
 	Holder string `json:"holder" example:"worker-7"`
 	// Token proves that the entry is yours. Send it as Lock-Token.
@@ -68,7 +97,9 @@ type Holder struct {
 	// Fence of the grant.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Mode in which the lock is held.
-	Mode string `json:"mode" enums:"exclusive"`
+	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
+	// Limit of a semaphore.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000" example:"3"`
 	// Metadata as they were sent.
 	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
 }
@@ -80,7 +111,9 @@ type Waiter struct {
 	// Holder is the worker that asked.
 	Holder string `json:"holder" example:"worker-8"`
 	// Mode that is waited for.
-	Mode string `json:"mode" enums:"exclusive"`
+	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
+	// Limit of a semaphore.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000" example:"3"`
 	// EnqueuedAt is when the entry joined the queue.
 	EnqueuedAt instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// WaitedSeconds is how long that was ago.
@@ -181,7 +214,7 @@ func inSeconds(d time.Duration) seconds {
 func entryOf(g *service.Grant) *Entry {
 	e := g.Entry
 	out := &Entry{
-		ID: string(e.ID), Name: e.Name(), State: "waiting", Mode: string(e.Claims[0].Mode), Holder: e.Holder,
+		ID: string(e.ID), Name: e.Name(), State: "waiting", Mode: string(e.Claims[0].Mode), Limit: e.Claims[0].Limit, Holder: e.Holder,
 		Token: g.Token, TTLSeconds: inSeconds(e.TTL), Position: g.Position,
 		ExpiresAt: instant(g.ExpiresAt), EnqueuedAt: instant(e.EnqueuedAt), Metadata: e.Metadata,
 	}
@@ -196,9 +229,10 @@ func entryOf(g *service.Grant) *Entry {
 func holdersOf(holders []service.Holder, name string) []Holder {
 	out := make([]Holder, 0, len(holders))
 	for _, h := range holders {
+		claim := claimOn(h.Entry, name)
 		v := Holder{
 			Holder: h.Entry.Holder, Since: instant(h.Since), Fence: h.Entry.Number,
-			Mode: modeOn(h.Entry, name), Metadata: h.Entry.Metadata,
+			Mode: string(claim.Mode), Limit: claim.Limit, Metadata: h.Entry.Metadata,
 		}
 		if !h.ExpiresAt.IsZero() {
 			at := instant(h.ExpiresAt)
@@ -209,13 +243,13 @@ func holdersOf(holders []service.Holder, name string) []Holder {
 	return out
 }
 
-func modeOn(e *lock.Entry, name string) string {
+func claimOn(e *lock.Entry, name string) lock.Claim {
 	for _, c := range e.Claims {
 		if c.Name == name {
-			return string(c.Mode)
+			return c
 		}
 	}
-	return string(e.Claims[0].Mode)
+	return e.Claims[0]
 }
 
 func lockOf(v *service.LockView) *Lock {
@@ -228,8 +262,9 @@ func lockOf(v *service.LockView) *Lock {
 		},
 	}
 	for _, w := range v.Waiters {
+		claim := claimOn(w.Entry, v.Name)
 		out.Waiters = append(out.Waiters, Waiter{
-			Position: w.Position, Holder: w.Entry.Holder, Mode: modeOn(w.Entry, v.Name),
+			Position: w.Position, Holder: w.Entry.Holder, Mode: string(claim.Mode), Limit: claim.Limit,
 			EnqueuedAt: instant(w.Entry.EnqueuedAt), WaitedSeconds: inSeconds(w.Waited), Metadata: w.Entry.Metadata,
 		})
 	}

@@ -19,6 +19,7 @@ type entry struct {
 	Name          string            `json:"name"`
 	State         string            `json:"state"`
 	Mode          string            `json:"mode"`
+	Limit         int               `json:"limit"`
 	Holder        string            `json:"holder"`
 	Token         string            `json:"token"`
 	Fence         *uint64           `json:"fence"`
@@ -36,6 +37,7 @@ type holder struct {
 	ExpiresAt instant           `json:"expires_at"`
 	Fence     uint64            `json:"fence"`
 	Mode      string            `json:"mode"`
+	Limit     int               `json:"limit"`
 	Metadata  map[string]string `json:"metadata"`
 }
 
@@ -43,6 +45,7 @@ type waiter struct {
 	Position      int               `json:"position"`
 	Holder        string            `json:"holder"`
 	Mode          string            `json:"mode"`
+	Limit         int               `json:"limit"`
 	EnqueuedAt    instant           `json:"enqueued_at"`
 	WaitedSeconds *float64          `json:"waited_seconds"`
 	Metadata      map[string]string `json:"metadata"`
@@ -140,7 +143,7 @@ func (a *answer) waiting(status int) entry {
 // checkEntry holds an entry against what is true of all entries.
 func (a *answer) checkEntry(e entry) {
 	a.t.Helper()
-	if e.ID == "" || e.Token == "" || e.Mode != "exclusive" || e.TTLSeconds == nil || e.Holder == "" {
+	if e.ID == "" || e.Token == "" || e.Mode == "" || e.TTLSeconds == nil || e.Holder == "" {
 		a.t.Errorf("%v: want an id, a token, a holder, a TTL and the mode", a)
 		return
 	}

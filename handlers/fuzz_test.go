@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -250,7 +251,8 @@ func FuzzKey(f *testing.F) {
 
 func FuzzBody(f *testing.F) {
 	for _, text := range []string{
-		"", "{}", " ", someBody, `{"ttl_seconds":2}`, `{"ttl_seconds":1e308}`, `{"wait_seconds":-0.0}`, `{"mode":"shared"}`, `{"holder":"\u0000"}`,
+		"", "{}", " ", someBody, `{"ttl_seconds":2}`, `{"ttl_seconds":1e308}`, `{"wait_seconds":-0.0}`, `{"mode":"shared"}`,
+		`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":1e0}`, `{"limit":2}`, `{"limit":null}`, `{"mode":"semaphore"}`, `{"holder":"\u0000"}`,
 		`{"metadata":{"a":"b"}}`, `{"metadata":{"":""}}`, `{"metadata":{"a":null}}`, `{"metadata":null}`, `null`, `[]`, `{}{}`, `{"x":1}`, `{"ttl_seconds":5,"ttl_seconds":6}`, `{"Holder":"w"}`, "\xff",
 		`{"holder":"\ud800"}`, `{"ttl_seconds":1.9995}`, `{"wait_seconds":86400.0004}`, `{"metadata":{"a":{}}}`, strings.Repeat("[", 100), "{\"a\":",
 		padded(16 << 10), padded(16<<10 + 1), `{"holder":"` + strings.Repeat("工", 200) + `"}`,
@@ -309,11 +311,11 @@ func acceptable(text []byte) bool {
 		return false
 	}
 	for name, value := range members {
-		if value != nil && !acceptableMember(name, value) || !strings.Contains("ttl_seconds wait_seconds mode holder metadata", name) {
+		if value != nil && !acceptableMember(name, value) || !strings.Contains("ttl_seconds wait_seconds mode limit holder metadata", name) {
 			return false
 		}
 	}
-	return true
+	return (members["mode"] == "semaphore") == (members["limit"] != nil)
 }
 
 func acceptableMember(name string, value any) bool {
@@ -325,7 +327,11 @@ func acceptableMember(name string, value any) bool {
 		d, ok := milliseconds(value)
 		return ok && d >= 0 && d <= 24*time.Hour
 	case "mode":
-		return value == "exclusive"
+		return value == "exclusive" || value == "shared" || value == "semaphore"
+	case "limit":
+		number, ok := value.(json.Number)
+		n, err := strconv.ParseInt(number.String(), 10, 64)
+		return ok && err == nil && n >= 1 && n <= 1_000_000
 	case "holder":
 		s, ok := value.(string)
 		return ok && s != "" && utf8.RuneCountInString(s) <= 200

@@ -31,7 +31,7 @@ const maxIdempotencyKey = 200 // characters
 // @Failure     400 {object} Problem "invalid_request, invalid_name"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden"
-// @Failure     409 {object} Problem "idempotency_mismatch"
+// @Failure     409 {object} Problem "idempotency_mismatch, mode_mismatch, deadlock"
 // @Failure     410 {object} Problem "lock_lost"
 // @Failure     413 {object} Problem "body_too_large"
 // @Failure     415 {object} Problem "unsupported_media_type"
@@ -53,10 +53,7 @@ func (a *api) acquire(c *gin.Context) {
 
 func (a *api) acquireRequest(c *gin.Context) (service.AcquireRequest, error) {
 	p := principal(c)
-	req := service.AcquireRequest{
-		Tenant: p.Tenant, Holder: p.Subject,
-		Claims: []lock.Claim{{Name: recordOf(c).name, Mode: lock.Exclusive}},
-	}
+	req := service.AcquireRequest{Tenant: p.Tenant, Holder: p.Subject}
 	key, err := idempotencyKey(c)
 	if err != nil {
 		return req, err
@@ -66,11 +63,31 @@ func (a *api) acquireRequest(c *gin.Context) (service.AcquireRequest, error) {
 	if err := readJSON(c, &body); err != nil {
 		return req, err
 	}
+	claim, err := claimOf(recordOf(c).name, body.Mode, body.Limit, "limit")
+	if err != nil {
+		return req, err
+	}
+	req.Claims = []lock.Claim{claim}
 	return req, body.apply(&req)
 }
 
-// apply puts what the body says into the request.
-func (b *AcquireBody) apply(req *service.AcquireRequest) (err error) {
+// claimOf reads what is asked of a lock. The service checks what it comes to.
+func claimOf(name string, mode *string, limit *int, limitField string) (lock.Claim, error) {
+	c := lock.Claim{Name: name, Mode: lock.Exclusive}
+	if mode != nil {
+		c.Mode = lock.Mode(*mode)
+	}
+	if limit != nil {
+		if *limit == 0 { // which the service could not tell from none
+			return c, lock.Invalid(limitField, "must be at least 1")
+		}
+		c.Limit = *limit
+	}
+	return c, nil
+}
+
+// apply puts what the terms say into the request.
+func (b *Terms) apply(req *service.AcquireRequest) (err error) {
 	if b.TTLSeconds != nil {
 		if req.TTL, err = duration("ttl_seconds", *b.TTLSeconds); err == nil && req.TTL <= 0 {
 			err = lock.Invalid("ttl_seconds", "must be positive")
@@ -78,9 +95,6 @@ func (b *AcquireBody) apply(req *service.AcquireRequest) (err error) {
 	}
 	if err == nil && b.WaitSeconds != nil {
 		req.Wait, err = duration("wait_seconds", *b.WaitSeconds)
-	}
-	if err == nil && b.Mode != nil && *b.Mode != string(lock.Exclusive) {
-		err = lock.Invalid("mode", "must be exclusive")
 	}
 	if b.Holder != nil {
 		if *b.Holder == "" {
@@ -141,31 +155,50 @@ func answerWait(c *gin.Context, g *service.Grant, err error, held int) {
 		failWait(c, g, err)
 	case g.Held:
 		c.Header("Location", location(g.Entry))
-		respond(c, held, entryOf(g))
+		respond(c, held, answerOf(g))
 	default:
 		c.Header("Location", location(g.Entry))
-		respond(c, http.StatusAccepted, entryOf(g))
+		respond(c, http.StatusAccepted, answerOf(g))
 	}
 }
 
 // failWait adds to an error who is in the way, or the entry that still stands.
 func failWait(c *gin.Context, g *service.Grant, err error) {
 	if g == nil {
-		fail(c, err)
+		failWith(c, err, func(p *Problem) { p.Cycle = cycleIn(err, principal(c).MayUse) })
 		return
 	}
 	failWith(c, err, func(p *Problem) {
-		if errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut) {
+		switch busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut); {
+		case busy && g.Entry.Set:
+			p.Locks = busyOf(g.Busy)
+		case busy:
 			p.Holders, p.Waiters = holdersOf(g.Holders, g.Entry.Name()), &g.Waiters
-			return
+		case g.Entry.Set:
+			p.Set = setOf(g)
+			c.Header("Location", location(g.Entry))
+		default:
+			p.Entry = entryOf(g)
+			c.Header("Location", location(g.Entry))
 		}
-		p.Entry = entryOf(g)
-		c.Header("Location", location(g.Entry))
 	})
 }
 
+// answerOf is what a client sees of an entry: a lock, or a set of them.
+func answerOf(g *service.Grant) any {
+	if g.Entry.Set {
+		return setOf(g)
+	}
+	return entryOf(g)
+}
+
 // location is where an entry can be asked for; names need no escaping there.
-func location(e *lock.Entry) string { return "/locks/" + e.Name() + "/entries/" + string(e.ID) }
+func location(e *lock.Entry) string {
+	if e.Set {
+		return "/locksets/" + string(e.ID)
+	}
+	return "/locks/" + e.Name() + "/entries/" + string(e.ID)
+}
 
 // renew starts the lease anew.
 //
@@ -198,7 +231,7 @@ func (a *api) renew(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	respond(c, http.StatusOK, entryOf(g))
+	respond(c, http.StatusOK, answerOf(g))
 }
 
 // release gives the lock back, or the place in its queue.
@@ -252,6 +285,7 @@ func (a *api) release(c *gin.Context) {
 // @Failure     400 {object} Problem "invalid_request, invalid_name"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden, token_mismatch"
+// @Failure     409 {object} Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} Problem "lock_lost"
 // @Failure     413 {object} Problem "body_too_large"
 // @Failure     415 {object} Problem "unsupported_media_type"
@@ -266,7 +300,6 @@ func (a *api) entry(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	req.ID = lock.ID(c.Param("id"))
 	wait, err := waitParam(c)
 	if err != nil {
 		fail(c, err)
@@ -275,7 +308,7 @@ func (a *api) entry(c *gin.Context) {
 	recordOf(c).waits = wait > 0
 	g, err := a.Locks.Entry(c.Request.Context(), req, wait)
 	if err == nil && wait == 0 {
-		respond(c, http.StatusOK, entryOf(g))
+		respond(c, http.StatusOK, answerOf(g))
 		return
 	}
 	answerWait(c, g, err, http.StatusOK)
@@ -296,7 +329,11 @@ func waitParam(c *gin.Context) (time.Duration, error) {
 // tokenRequest reads the lock token, and the body, of which only an empty object
 // has a meaning here.
 func tokenRequest(c *gin.Context) (service.TokenRequest, error) {
-	req := service.TokenRequest{Tenant: principal(c).Tenant, Name: recordOf(c).name}
+	p := principal(c)
+	req := service.TokenRequest{Tenant: p.Tenant, Name: recordOf(c).name, ID: lock.ID(c.Param("id"))}
+	if req.Name == "" {
+		req.Set, req.May = true, p.MayUse
+	}
 	if err := readJSON(c, &struct{}{}); err != nil {
 		return req, err
 	}

@@ -100,9 +100,17 @@ type Problem struct {
 	// Waiters tells how many wait for the lock. With lock_held and wait_timeout.
 	Waiters *int `json:"waiters,omitempty" minimum:"0" example:"3"`
 
+	// Locks of the set that others hold or wait for. With lock_held and wait_timeout.
+	Locks []BusyLock `json:"locks,omitempty"`
+	// Cycle of waits that the request would close. With deadlock.
+	Cycle []CycleStep `json:"cycle,omitempty"`
+
 	// Entry that still stands in the queue and can be gone on with at Location.
 	// With store_unavailable and draining.
 	Entry *Entry `json:"entry,omitempty"`
+	// Set that still stands in its queues and can be gone on with at Location. With
+	// store_unavailable and draining.
+	Set *Set `json:"set,omitempty"`
 }
 
 // fail answers with err as a problem document.

@@ -23,6 +23,8 @@ type Locks interface {
 	Entry(ctx context.Context, req service.TokenRequest, wait time.Duration) (*service.Grant, error)
 	Lock(ctx context.Context, r lock.Ref, consistent bool) (*service.LockView, error)
 	List(ctx context.Context, req service.ListRequest, consistent bool) (*service.Page, error)
+	LockOrder(tenant string, limit int) service.OrderReport
+	Deadlocks(tenant string, limit int) []service.Deadlock
 	Ready(context.Context) error
 }
 
@@ -66,6 +68,8 @@ func New(cfg Config) *gin.Engine {
 	r.NoMethod(func(c *gin.Context) { fail(c, lock.Errorf(lock.MethodNotAllowed, "this path has no such method")) })
 	a.operations(r)
 	a.locks(r)
+	a.locksets(r)
+	a.admin(r)
 	return r
 }
 
@@ -80,6 +84,20 @@ func (a *api) locks(r *gin.Engine) {
 	r.PUT("/locks/:name/renew", write, a.named, a.renew)
 	r.DELETE("/locks/:name", write, a.named, a.release)
 	r.GET("/locks/:name/entries/:id", a.require(auth.LocksRead, auth.LocksWrite), a.named, a.entry)
+}
+
+func (a *api) locksets(r *gin.Engine) {
+	write := a.require(auth.LocksWrite)
+	r.POST("/locksets", write, a.acquireSet)
+	r.PUT("/locksets/:id/renew", write, a.renewSet)
+	r.DELETE("/locksets/:id", write, a.releaseSet)
+	r.GET("/locksets/:id", a.require(auth.LocksRead, auth.LocksWrite), a.set)
+}
+
+func (a *api) admin(r *gin.Engine) {
+	admin := a.require(auth.Admin)
+	r.GET("/admin/lock-order", admin, a.lockOrder)
+	r.GET("/admin/deadlocks", admin, a.deadlocks)
 }
 
 func (a *api) operations(r *gin.Engine) {

@@ -27,6 +27,15 @@ type Claim struct {
 	Limit int // of a semaphore: how many may hold at once; otherwise 0
 }
 
+// MaxLimit is the greatest limit of a semaphore.
+const MaxLimit = 1_000_000
+
+// Agrees reports whether two claims may be on one lock at a time: both or
+// neither are of a semaphore, and their limits are the same.
+func (c Claim) Agrees(other Claim) bool {
+	return (c.Mode == Semaphore) == (other.Mode == Semaphore) && c.Limit == other.Limit
+}
+
 // Entry is one acquisition of one or several locks, waiting or held. Once it is
 // in the store only the store's own view of its lease changes.
 type Entry struct {
@@ -66,6 +75,10 @@ func Canonical(claims []Claim) {
 
 // Name is the name of the entry's first lock: its only one unless it is a set.
 func (e *Entry) Name() string { return e.Claims[0].Name }
+
+// Tries reports whether the entry does not want to queue: it leaves at once if it
+// does not hold.
+func (e *Entry) Tries() bool { return e.WaitUntil.IsZero() }
 
 // Resumable reports whether a client that lost its connection can come back to
 // the entry by an idempotency key.

@@ -48,6 +48,9 @@ type Error struct {
 	// RetryAfter is how long to wait before trying again; 0 says nothing.
 	RetryAfter time.Duration
 
+	// Cycle is who waits for whom. Only with [Deadlock].
+	Cycle []Wait
+
 	// Ambiguous is set if the request may have taken effect all the same.
 	Ambiguous bool
 

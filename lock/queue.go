@@ -12,6 +12,7 @@ type Queue struct {
 	size       int
 	front      int
 	newest     uint64 // the greatest number ever inserted
+	line       *line  // while an inquiry runs
 }
 
 // slot is one entry's place in one queue.

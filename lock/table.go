@@ -13,6 +13,7 @@ import (
 type Table struct {
 	queues  map[Ref]*Queue
 	members map[ID]*member
+	workers map[Ref]*worker // by tenant and the name of the holder
 	held    int
 }
 
@@ -24,13 +25,19 @@ type member struct {
 	entry  *Entry
 	slots  []slot
 	fronts int // in how many of its queues it is in the front
+
+	condemned bool // see [Table.Condemn]
+
+	worker     *worker // nil if the request did not name its holder
+	prev, next *member // of the same worker
+	node       *node   // while an inquiry runs
 }
 
 func (m *member) holds() bool { return m.fronts == len(m.slots) }
 
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{queues: map[Ref]*Queue{}, members: map[ID]*member{}}
+	return &Table{queues: map[Ref]*Queue{}, members: map[ID]*member{}, workers: map[Ref]*worker{}}
 }
 
 // Insert puts e at the end of each of its queues and reports whether it holds at
@@ -55,6 +62,7 @@ func (t *Table) Insert(e *Entry) (holds bool, err error) {
 			m.fronts++
 		}
 	}
+	t.employ(m)
 	if m.holds() {
 		t.held++
 	}
@@ -79,6 +87,7 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 			entered.member.fronts++
 			if entered.member.holds() {
 				t.held++
+				entered.member.worker.granted()
 				granted = append(granted, entered.member.entry)
 			}
 		}
@@ -86,6 +95,7 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 			delete(t.queues, Ref{m.entry.Tenant, s.claim.Name})
 		}
 	}
+	t.dismiss(m, held)
 	return m.entry, held, granted
 }
 
@@ -99,6 +109,35 @@ func (t *Table) Admits(tenant string, claims []Claim) bool {
 		}
 	}
 	return true
+}
+
+// Clash returns the first claim of e that does not agree with those on its lock
+// before it. An entry that is not in the table would come last everywhere. What
+// is condemned is on its way out and does not count.
+func (t *Table) Clash(e *Entry) (Claim, bool) {
+	for _, c := range e.Claims {
+		q := t.queues[Ref{e.Tenant, c.Name}]
+		if q == nil {
+			continue
+		}
+		s := q.head
+		for s != nil && s.member.condemned {
+			s = s.next
+		}
+		if s != nil && s.member.entry.ID != e.ID && !s.claim.Agrees(c) {
+			return c, true
+		}
+	}
+	return Claim{}, false
+}
+
+// Condemn marks an entry that the replica which attends it is going to take back
+// before it holds. It keeps its place until then, but neither modes nor deadlocks
+// are decided by it.
+func (t *Table) Condemn(id ID) {
+	if m := t.members[id]; m != nil {
+		m.condemned = true
+	}
 }
 
 // Entry returns the entry with the id, and whether it holds.

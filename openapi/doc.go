@@ -19,8 +19,14 @@ package openapi
 // @tag.name        locks
 // @tag.description Take, keep and give back a lock. The lock token that comes with an entry proves that it is yours; it belongs into the header `Lock-Token`, never into a URL.
 
+// @tag.name        locksets
+// @tag.description Several locks at once, all or nothing, with one token and a fence for each. If one ends, all do.
+
 // @tag.name        look
 // @tag.description See who holds what and who waits for it. Lock tokens are never shown here.
+
+// @tag.name        admin
+// @tag.description For those who look after all tenants.
 
 // @tag.name        operations
 // @tag.description For those who run the server. No bearer token is needed.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -42,6 +43,14 @@ type Grant struct {
 	Position  int           // waiting: 1 is next
 	Holders   []Holder      // of a refusal: who holds
 	Waiters   int           // of a refusal: how many wait
+	Busy      []Busy        // of a set's refusal: the same for each lock, in canonical order
+}
+
+// Busy is a lock of a set that was refused.
+type Busy struct {
+	Name    string
+	Holders []Holder
+	Waiters int
 }
 
 // Holder is somebody who holds a lock, for people to see.
@@ -86,10 +95,8 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 			return g, err
 		}
 	}
-	if req.Wait == 0 {
-		if err := s.refuseIfBusy(ctx, e); err != nil {
-			return s.refuseOrRejoin(ctx, e, err)
-		}
+	if err := s.refuse(ctx, e); err != nil {
+		return s.refuseOrRejoin(ctx, e, err)
 	}
 	return s.enqueue(ctx, e, req.Wait == 0, began)
 }
@@ -172,12 +179,15 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	return w.run(ctx)
 }
 
-// refuseIfBusy answers a request that does not want to queue without a write, if
-// others are in its way. The view may be late, so before it is believed it must
+// refuse answers a request without a write, if others are in its way and it does
+// not want to queue, or must not: the lock is in use in another mode, or to wait
+// would close a cycle. The view may be late, so before it is believed it must
 // reach a number read after the request came in: somebody who just released the
 // lock elsewhere and tries it here must not be told that it is held.
-func (s *Service) refuseIfBusy(ctx context.Context, e *lock.Entry) error {
-	if s.view.admits(e.Tenant, e.Claims) {
+//
+// What comes between this and the write is noticed when the entry joins.
+func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
+	if s.view.objection(e) == nil {
 		return nil
 	}
 	number, err := s.Store.Newest(ctx)
@@ -189,10 +199,7 @@ func (s *Service) refuseIfBusy(ctx context.Context, e *lock.Entry) error {
 	if err := s.view.await(ctx, number); err != nil {
 		return nil // the queue itself will tell
 	}
-	if s.view.admits(e.Tenant, e.Claims) {
-		return nil
-	}
-	return errHeld()
+	return s.view.refuse(e)
 }
 
 // refuseOrRejoin answers a request that found others in its way, unless it was
@@ -210,6 +217,14 @@ func errHeld() error {
 	return &lock.Error{Code: lock.Held, Detail: "the lock is held", RetryAfter: time.Second}
 }
 
+func errModeMismatch(c lock.Claim) error {
+	return lock.Errorf(lock.ModeMismatch, "the lock %s is in use as a semaphore of another limit, or not as a semaphore", c.Name)
+}
+
+func errDeadlock(cycle []lock.Wait) error {
+	return &lock.Error{Code: lock.Deadlock, Cycle: cycle, Detail: "to wait would close a cycle: everybody in it would wait for ever"}
+}
+
 func errIdempotencyMismatch() error {
 	return lock.Errorf(lock.IdempotencyMismatch, "the idempotency key was used before with other parameters")
 }
@@ -221,9 +236,13 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 	}
 	g := &Grant{Entry: e}
 	for _, c := range e.Claims {
-		q := s.view.queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.ID, maxShownHolders, 0)
-		g.Holders = append(g.Holders, s.holders(ctx, q.holders)...)
-		g.Waiters = max(g.Waiters, q.waiting)
+		q := s.view.queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.ID, max(1, maxShownHolders/len(e.Claims)), 0)
+		b := Busy{Name: c.Name, Holders: s.holders(ctx, q.holders), Waiters: q.waiting}
+		if e.Set {
+			g.Busy = append(g.Busy, b)
+		} else {
+			g.Holders, g.Waiters = b.Holders, b.Waiters
+		}
 	}
 	return g, err
 }
@@ -237,6 +256,11 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 	if err := s.check(req); err != nil {
 		return nil, err
 	}
+	if err := checkClaims(req); err != nil {
+		return nil, err
+	}
+	req.Claims = slices.Clone(req.Claims)
+	lock.Canonical(req.Claims)
 	e := &lock.Entry{
 		ID: newID(), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
 		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
@@ -246,7 +270,7 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 		e.WaitUntil = e.EnqueuedAt.Add(req.Wait)
 	}
 	if req.IdempotencyKey != "" {
-		e.ID = idFor(req.Tenant, subjectOf(e), req.IdempotencyKey)
+		e.ID = idFor(req.Tenant, scopeOf(e), req.IdempotencyKey)
 		e.Request = fingerprint(req)
 	}
 	return e, nil
@@ -271,6 +295,46 @@ func (s *Service) check(req AcquireRequest) error {
 	}
 	if size > lock.MaxMetadataSize {
 		return lock.Invalid("metadata", "must not be longer than %d bytes in all", lock.MaxMetadataSize)
+	}
+	return nil
+}
+
+// checkClaims checks what is asked of each lock. A request for one lock says it in
+// fields of its own.
+func checkClaims(req AcquireRequest) error {
+	switch {
+	case req.Set && len(req.Claims) == 0:
+		return lock.Invalid("locks", "must name at least one lock")
+	case len(req.Claims) > lock.MaxSetSize:
+		return lock.Invalid("locks", "must not be more than %d", lock.MaxSetSize)
+	}
+	seen := make(map[string]struct{}, len(req.Claims))
+	for i, c := range req.Claims {
+		field := func(name string) string { return name }
+		if req.Set {
+			field = func(name string) string { return fmt.Sprintf("locks[%d].%s", i, name) }
+		}
+		if _, again := seen[c.Name]; again {
+			return lock.Invalid(field("name"), "repeats %s", c.Name)
+		}
+		seen[c.Name] = struct{}{}
+		if err := checkClaim(c, field); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkClaim(c lock.Claim, field func(string) string) error {
+	switch {
+	case !lock.ValidName(c.Name):
+		return lock.Invalid(field("name"), "is not a lock name")
+	case c.Mode != lock.Exclusive && c.Mode != lock.Shared && c.Mode != lock.Semaphore:
+		return lock.Invalid(field("mode"), "must be exclusive, shared or semaphore")
+	case c.Mode == lock.Semaphore && (c.Limit < 1 || c.Limit > lock.MaxLimit):
+		return lock.Invalid(field("limit"), "must be a whole number from 1 to %d for a semaphore", lock.MaxLimit)
+	case c.Mode != lock.Semaphore && c.Limit != 0:
+		return lock.Invalid(field("limit"), "is for the mode semaphore only")
 	}
 	return nil
 }

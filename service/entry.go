@@ -8,6 +8,9 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
+// setPatience is for how long the view is waited for by a request about a set.
+const setPatience = 2 * time.Second
+
 // removalPatience is how long the view is given to learn why an entry is gone.
 const removalPatience = time.Second
 
@@ -15,8 +18,28 @@ const removalPatience = time.Second
 type TokenRequest struct {
 	Tenant string
 	Name   string  // the lock in the URL
+	Set    bool    // the URL names a lock set, and no lock
 	ID     lock.ID // the entry in the URL; "" if it names none
 	Token  string
+	May    func(string) bool // which names the caller may use; nil is all. For sets
+}
+
+// subject is what the token has to be bound to.
+func (r TokenRequest) subject() string {
+	if r.Set {
+		return setSubject
+	}
+	return r.Name
+}
+
+// permits returns whether the caller may use all locks of e.
+func (r TokenRequest) permits(e *lock.Entry) error {
+	for _, c := range e.Claims {
+		if r.May != nil && !r.May(c.Name) {
+			return lock.Errorf(lock.Forbidden, "the bearer token is limited to other lock names")
+		}
+	}
+	return nil
 }
 
 // Renew starts the entry's lease anew for its full TTL, whether it holds or
@@ -122,7 +145,15 @@ func (s *Service) describe(e *lock.Entry, expires time.Time) *Grant {
 
 // locate finds the entry that a token is for.
 func (s *Service) locate(ctx context.Context, req TokenRequest) (*lock.Entry, error) {
-	id, number, err := s.tokens.check(req.Token, req.Tenant, req.Name)
+	e, err := s.find(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return e, req.permits(e)
+}
+
+func (s *Service) find(ctx context.Context, req TokenRequest) (*lock.Entry, error) {
+	id, number, err := s.tokens.check(req.Token, req.Tenant, req.subject())
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +173,35 @@ func (s *Service) locate(ctx context.Context, req TokenRequest) (*lock.Entry, er
 	case gone:
 		return nil, lock.LostBecause(st.reason)
 	}
+	if req.Set {
+		return s.awaitSet(ctx, id, number)
+	}
 	return s.locateInStore(ctx, lock.Ref{Tenant: req.Tenant, Name: req.Name}, id, number)
+}
+
+// awaitSet waits on for a set that the view has not seen. Neither its token nor
+// its URL names a lock under which the store could be asked for it, so a replica
+// that is cut off from the feed cannot serve a set that it has never seen.
+func (s *Service) awaitSet(ctx context.Context, id lock.ID, number uint64) (*lock.Entry, error) {
+	newest, err := s.Store.Newest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if newest < number {
+		return nil, s.distrust(ctx, number, newest)
+	}
+	ctx, cancel := context.WithTimeout(ctx, setPatience)
+	defer cancel()
+	if err := s.view.await(ctx, number); err != nil {
+		return nil, err
+	}
+	switch st := s.view.status(id, number); {
+	case st.entry != nil && st.entry.Number == number:
+		return st.entry, nil
+	case st.state == gone:
+		return nil, lock.LostBecause(st.reason)
+	}
+	return nil, lock.LostBecause(lock.Unknown)
 }
 
 // catchUp gives the view a moment to reach the number of a token.
@@ -163,11 +222,7 @@ func (s *Service) locateInStore(ctx context.Context, r lock.Ref, id lock.ID, num
 		return nil, err
 	}
 	if newest < number {
-		s.Logger.Error("a genuine lock token is ahead of the store", "token_number", number, "store_number", newest)
-		if err := s.Store.Distrust(ctx, number); err != nil {
-			return nil, err
-		}
-		return nil, lock.LostBecause(lock.Unknown)
+		return nil, s.distrust(ctx, number, newest)
 	}
 	for _, e := range entries {
 		if e.ID == id && e.Number == number {
@@ -175,6 +230,14 @@ func (s *Service) locateInStore(ctx context.Context, r lock.Ref, id lock.ID, num
 		}
 	}
 	return nil, s.whyLost(ctx, &lock.Entry{ID: id, Number: number}, lock.LostBecause(lock.Unknown))
+}
+
+func (s *Service) distrust(ctx context.Context, number, newest uint64) error {
+	s.Logger.Error("a genuine lock token is ahead of the store", "token_number", number, "store_number", newest)
+	if err := s.Store.Distrust(ctx, number); err != nil {
+		return err
+	}
+	return lock.LostBecause(lock.Unknown)
 }
 
 // whyLost adds the reason to an error that says that the store no longer has the

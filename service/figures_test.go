@@ -154,6 +154,10 @@ func (d *diary) Renewed(_ context.Context, outcome string) { d.note("renewed %s"
 
 func (d *diary) Expired(_ context.Context, entries int) { d.note("expired %d", entries) }
 
+func (d *diary) Deadlocked(context.Context) { d.note("deadlocked") }
+
+func (d *diary) Contradicted(context.Context) { d.note("contradicted") }
+
 // TestMetrics: every way in which a wait and a hold can end has its word.
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

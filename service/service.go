@@ -20,6 +20,8 @@ type Metrics interface {
 	Held(ctx context.Context, end string, d time.Duration)
 	Renewed(ctx context.Context, outcome string)
 	Expired(ctx context.Context, entries int)
+	Deadlocked(ctx context.Context)   // a cycle of waits was closed, and refused
+	Contradicted(ctx context.Context) // orders in which locks are taken were found to contradict each other
 }
 
 // Config of a [Service]. Zero durations take the defaults that are named.
@@ -32,6 +34,8 @@ type Config struct {
 	DefaultTTL time.Duration // 30 s
 	MaxWait    time.Duration // 24 h
 	MaxHold    time.Duration // for which one request is held open: 50 s
+
+	Classes lock.Classes // by which the orders of locks are compared
 
 	// FeedPatience is how long a request that joined waits for the view before it
 	// asks the store itself: 250 ms. The view is asked again and again after it.
@@ -68,7 +72,7 @@ func New(cfg Config) *Service {
 	s := &Service{
 		Config:   cfg,
 		tokens:   tokens{key: cfg.TokenKey},
-		view:     newView(cfg.Metrics, cfg.Logger),
+		view:     newView(cfg.Metrics, cfg.Logger, cfg.Classes),
 		draining: make(chan struct{}),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -170,3 +174,5 @@ func (silent) Waited(context.Context, string, bool, time.Duration) {}
 func (silent) Held(context.Context, string, time.Duration)         {}
 func (silent) Renewed(context.Context, string)                     {}
 func (silent) Expired(context.Context, int)                        {}
+func (silent) Deadlocked(context.Context)                          {}
+func (silent) Contradicted(context.Context)                        {}

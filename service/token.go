@@ -31,13 +31,31 @@ const (
 // MinTokenKey is the length of the key behind the lock tokens, in bytes.
 const MinTokenKey = 32
 
+// scopeOf is what an idempotency key counts within: a lock, or the locks of a set.
+// Keys of sets count within their locks, because the store finds an entry by its
+// first lock: two sets of one id and other locks could both be written.
+func scopeOf(e *lock.Entry) string {
+	if !e.Set {
+		return e.Name()
+	}
+	names := make([]string, 0, len(e.Claims)+1)
+	names = append(names, subjectOf(e))
+	for _, c := range e.Claims {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, "/")
+}
+
 type tokens struct{ key []byte }
 
-// subjectOf is what a token is bound to: a lock's name, or a set. Names cannot
-// contain a slash, so the two cannot be confused.
+// setSubject is what the tokens of sets are bound to. Names cannot contain a
+// slash, so it cannot be taken for a lock.
+const setSubject = "/set"
+
+// subjectOf is what a token is bound to: a lock's name, or a set.
 func subjectOf(e *lock.Entry) string {
 	if e.Set {
-		return "/set"
+		return setSubject
 	}
 	return e.Name()
 }

@@ -25,6 +25,8 @@ type view struct {
 	ended    endings
 	names    names
 	figures  figures
+	verdicts verdicts
+	orders   *lock.Orders
 	watchers map[lock.ID][]chan struct{}
 	waiters  []numberWaiter
 }
@@ -34,11 +36,11 @@ type numberWaiter struct {
 	reached chan struct{}
 }
 
-func newView(m Metrics, log *slog.Logger) *view {
+func newView(m Metrics, log *slog.Logger, classes lock.Classes) *view {
 	return &view{
 		metrics: m, log: log,
 		table: lock.NewTable(), since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
-		names: newNames(), figures: newFigures(),
+		names: newNames(), figures: newFigures(), verdicts: newVerdicts(), orders: lock.NewOrders(classes),
 		watchers: map[lock.ID][]chan struct{}{},
 	}
 }
@@ -60,6 +62,8 @@ type status struct {
 	entry  *lock.Entry   // waiting or held
 	waited time.Duration // held: between the request and the grant, 0 if it held at once
 	reason lock.Reason   // gone
+
+	refused error // waiting: why it cannot stay in the queue, if it cannot
 }
 
 // status looks up the entry with the id, whose number is known to be number, or
@@ -71,7 +75,7 @@ func (v *view) status(id lock.ID, number uint64) status {
 		if holds {
 			return status{state: held, entry: e, waited: v.waited[id]}
 		}
-		return status{state: waiting, entry: e}
+		return status{state: waiting, entry: e, refused: v.verdicts.byID[id]}
 	}
 	if number > v.number {
 		return status{} // it may be on its way, even if an earlier one with the id ended
@@ -221,10 +225,14 @@ func (v *view) Reset(s Snapshot) {
 
 func (v *view) rebuild(entries []*lock.Entry, now time.Time) {
 	since, waited := v.since, v.waited
+	judged := v.verdicts.byID
+	v.verdicts.byID = map[lock.ID]error{}
 	v.table, v.names = lock.NewTable(), newNames()
 	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {
-		v.insert(e)
+		if holds, ok := v.insert(e); ok && !holds {
+			v.judge(e, judged, now)
+		}
 	}
 	for e, holds := range v.table.Entries() {
 		if !holds {
@@ -266,6 +274,8 @@ func (v *view) join(e *lock.Entry, now time.Time) {
 	}
 	if holds {
 		v.grant(e, now)
+	} else {
+		v.judge(e, nil, now)
 	}
 	v.notify(e.ID)
 }
@@ -276,6 +286,7 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 		return
 	}
 	v.ended.record(id, why, now)
+	delete(v.verdicts.byID, id)
 	if held {
 		v.endHold(e, why, now)
 	}
@@ -294,12 +305,18 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 		v.grant(g, now)
 		v.notify(g.ID)
 	}
+	for _, g := range granted {
+		v.rejudge(g, now)
+	}
 }
 
 func (v *view) grant(e *lock.Entry, now time.Time) {
 	v.since[e.ID] = now
 	for _, c := range e.Claims {
 		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, now.Sub(e.EnqueuedAt))
+	}
+	if e.Named {
+		v.learn(e, now)
 	}
 }
 
@@ -363,13 +380,6 @@ func (v *view) count(now time.Time) (byMode map[lock.Mode]Counts, oldest time.Du
 		byMode[e.Claims[0].Mode] = c
 	}
 	return byMode, oldest
-}
-
-// admits reports whether an entry with these claims would hold at once.
-func (v *view) admits(tenant string, claims []lock.Claim) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.table.Admits(tenant, claims)
 }
 
 // position returns the entry's place among those that wait.

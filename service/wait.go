@@ -74,6 +74,13 @@ func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 	case used != "":
 		w.withdraw(ctx)
 		return nil, lock.LostBecause(used), true
+	case st.refused != nil && !w.proven:
+		w.withdraw(ctx)
+		if errors.Is(st.refused, lock.Deadlock) {
+			w.s.Metrics.Deadlocked(ctx)
+		}
+		g, err = w.s.refusal(ctx, w.entry, st.refused)
+		return g, err, true
 	case st.state == held:
 		g, err = w.grant(ctx, st.waited)
 		return g, err, true

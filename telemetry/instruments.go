@@ -88,6 +88,9 @@ func (m *Metrics) makeCounters(meter metric.Meter) error {
 	m.expirations = counter("fencepost.lock.expirations", "{entry}",
 		"Entries that the store removed because nobody renewed them.")
 	m.renewals = counter("fencepost.lock.renewals", "{renewal}", "Attempts to renew.")
+	m.deadlocks = counter("fencepost.lock.deadlocks", "{cycle}", "Cycles of waits that were refused.")
+	m.contradictions = counter("fencepost.lock.order_contradictions", "{ring}",
+		"Orders in which locks are taken that were found to contradict each other.")
 	m.feedRestarts = counter("fencepost.feed.restarts", "{restart}",
 		"Times that the feed of the store began again with a full view.")
 	return errors.Join(errs...)

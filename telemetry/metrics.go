@@ -50,6 +50,7 @@ type Metrics struct {
 	batch                      metric.Int64Histogram
 
 	expirations, renewals, feedRestarts metric.Int64Counter
+	deadlocks, contradictions           metric.Int64Counter
 
 	waits      *sets[waitKey]
 	holds      *sets[string]
@@ -139,6 +140,8 @@ func (m *Metrics) startAtZero() {
 	ctx := context.Background()
 	m.expirations.Add(ctx, 0)
 	m.feedRestarts.Add(ctx, 0)
+	m.deadlocks.Add(ctx, 0)
+	m.contradictions.Add(ctx, 0)
 	for _, outcome := range []string{OutcomeOK, OutcomeLost, OutcomeError} {
 		m.renewals.Add(ctx, 0, m.renewed.of(outcome).add...)
 	}
@@ -159,6 +162,13 @@ func (m *Metrics) Held(ctx context.Context, end string, d time.Duration) {
 func (m *Metrics) Expired(ctx context.Context, entries int) {
 	m.expirations.Add(ctx, int64(entries))
 }
+
+// Deadlocked counts a cycle of waits that was refused.
+func (m *Metrics) Deadlocked(ctx context.Context) { m.deadlocks.Add(ctx, 1) }
+
+// Contradicted counts orders in which locks are taken that contradict each other,
+// so that a deadlock is possible.
+func (m *Metrics) Contradicted(ctx context.Context) { m.contradictions.Add(ctx, 1) }
 
 // Renewed counts an attempt to renew.
 func (m *Metrics) Renewed(ctx context.Context, outcome string) {

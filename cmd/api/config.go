@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 )
 
@@ -49,6 +50,7 @@ type config struct {
 	fenceFloor                         uint64
 
 	maxTTL, maxHold, drain seconds
+	lockClasses            string
 	logFormat, logLevel    string
 	debugListen            string
 
@@ -58,6 +60,7 @@ type config struct {
 	endpoints []string // of an etcd cluster; nil for the embedded store
 	storePass string
 	tls       *tls.Config
+	classes   lock.Classes
 	level     slog.Level
 }
 
@@ -115,6 +118,7 @@ func (c *config) flags(stderr io.Writer) *flag.FlagSet {
 	f.Var(&c.maxTTL, "max-ttl-seconds", "longest lease")
 	f.Var(&c.maxHold, "max-hold-seconds", "for how long one request is held open at most")
 	f.Var(&c.drain, "drain-seconds", "for how long requests may take to end after SIGTERM")
+	f.StringVar(&c.lockClasses, "lock-classes", "", "`patterns`, separated by commas, of locks that count as one when orders of locks are compared: *:orders,eu-*; by default orders:1 and orders:2 are both orders:*")
 	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.debugListen, "debug-listen", "", "`address` to serve Go's profiler on, under /debug/pprof/; empty is off")
@@ -262,12 +266,25 @@ func readSecret(flagName, path string, atLeast int) ([]byte, error) {
 	return text, nil
 }
 
+func (c *config) resolveClasses() (err error) {
+	if c.lockClasses == "" {
+		return nil
+	}
+	if c.classes, err = lock.ParseClasses(strings.Split(c.lockClasses, ",")...); err != nil {
+		return usagef("--lock-classes: %v", err)
+	}
+	return nil
+}
+
 func (c *config) resolveRest() error {
 	if c.logFormat != "json" && c.logFormat != "text" {
 		return usagef("--log-format: %q is neither json nor text", c.logFormat)
 	}
 	if err := c.level.UnmarshalText([]byte(c.logLevel)); err != nil {
 		return usagef("--log-level: %q is not debug, info, warn or error", c.logLevel)
+	}
+	if err := c.resolveClasses(); err != nil {
+		return err
 	}
 	if _, _, err := net.SplitHostPort(c.listen); err != nil {
 		return usagef("--listen: %q is not host:port", c.listen)

@@ -122,7 +122,7 @@ func newService(c *config, t *telemetry.Telemetry, store *etcd.Store) *service.S
 	}
 	s := service.New(service.Config{
 		Store: store, TokenKey: key, MinTTL: minTTL,
-		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold),
+		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes,
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
 	})
 	t.Metrics().ObserveQueues(func() telemetry.Queues {

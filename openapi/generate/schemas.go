@@ -22,6 +22,8 @@ func improveSchema(name string, s *openapi3.Schema) {
 			ref.Value.Pattern = `\.\d{3}Z$`
 		case property == "metadata":
 			ref.Value.MaxProps = openapi3.Ptr(uint64(16))
+		case name == "LockSetBody" && property == "locks":
+			ref.Value.MinItems, ref.Value.MaxItems = 1, openapi3.Ptr(uint64(32))
 		}
 	}
 }

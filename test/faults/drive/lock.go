@@ -35,10 +35,9 @@ func (c *Client) Post(ctx context.Context, replica int, r Request) Answer {
 	if r.Key != "" {
 		header["Idempotency-Key"] = r.Key
 	}
-	body := map[string]any{
-		"ttl_seconds": r.TTL.Seconds(), "wait_seconds": r.Wait.Seconds(),
-		"holder": fmt.Sprintf("client-%d", c.Number),
-	}
+	// No holder is named: a client whose earlier entry is still there, because it
+	// does not know of it, would be refused as waiting for itself.
+	body := map[string]any{"ttl_seconds": r.TTL.Seconds(), "wait_seconds": r.Wait.Seconds()}
 	a := c.send(ctx, replica, http.MethodPost, "/locks/"+r.Lock, header, body, r.Wait)
 	if a.Status == http.StatusCreated && (a.Entry.ID == "" || a.Entry.Token == "" || a.Entry.Fence <= 0 || a.Entry.State != "held") {
 		c.odd.add(fmt.Errorf("client %d: POST /locks/%s: 201 without an entry that is held: %v", c.Number, r.Lock, a))
@@ -109,6 +108,11 @@ func (c *Client) Record(kind history.Kind, h *Hold, a Answer) {
 		Client: c.Number, Lock: h.Lock, Kind: kind, Entry: h.ID, TTL: h.TTL, Fence: a.Entry.Fence,
 		Call: a.Call, Return: a.Return, Until: a.Until, Outcome: outcome, Reason: a.Problem.Reason, Waiting: h.Waiting,
 	})
+}
+
+// Ask makes one attempt at anything and records nothing.
+func (c *Client) Ask(ctx context.Context, replica int, method, path string, header map[string]string, body any, wait time.Duration) Answer {
+	return c.send(ctx, replica, method, path, header, body, wait)
 }
 
 // Put makes one attempt to renew and records nothing.

@@ -118,6 +118,7 @@ func (s *Store) take(events []*clientv3.Event) {
 		c := history.Change{Lock: lock, Entry: entry, Revision: ev.Kv.ModRevision, At: at}
 		if ev.Type == clientv3.EventTypePut {
 			c.Joined, c.Rewritten = true, !ev.IsCreate()
+			c.Mode, c.Limit = modeOn(lock, ev.Kv.Value)
 			s.keys[entry] = key
 			s.queues[lock] = append(s.queues[lock], entry)
 		} else {
@@ -129,6 +130,28 @@ func (s *Store) take(events []*clientv3.Event) {
 		s.changes = append(s.changes, c)
 	}
 	s.tell()
+}
+
+// modeOn reads what an entry asks of one of its locks.
+func modeOn(name string, value []byte) (mode string, limit int) {
+	var v struct {
+		Mode   string
+		Limit  int
+		Claims []struct {
+			Name  string
+			Mode  string
+			Limit int
+		}
+	}
+	if json.Unmarshal(value, &v) != nil {
+		return "", 0 // which no check takes for a mode
+	}
+	for _, c := range v.Claims {
+		if c.Name == name {
+			return c.Mode, c.Limit
+		}
+	}
+	return v.Mode, v.Limit
 }
 
 func reasons(events []*clientv3.Event) map[string]string {

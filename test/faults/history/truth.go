@@ -13,9 +13,11 @@ import (
 type Change struct {
 	Lock, Entry string
 	Revision    int64
-	Joined      bool          // else it left
-	Rewritten   bool          // the entry had been written before
-	Reason      string        // why it left, if the store was told
+	Joined      bool   // else it left
+	Rewritten   bool   // the entry had been written before
+	Reason      string // why it left, if the store was told
+	Mode        string // that it joined with
+	Limit       int
 	At          time.Duration // when it was observed, which is after it happened
 }
 
@@ -26,6 +28,8 @@ type Life struct {
 	Left        int64 // revision; 0 if it is still there
 	LeftAt      time.Duration
 	Reason      string
+	Mode        string
+	Limit       int
 }
 
 func (l Life) String() string {
@@ -80,7 +84,7 @@ func (t *Truth) add(c Change) error {
 	case present || c.Rewritten:
 		return fmt.Errorf("lock %s entry %s at revision %d: %w", c.Lock, c.Entry, c.Revision, ErrRewritten)
 	}
-	l := &Life{Lock: c.Lock, Entry: c.Entry, Joined: c.Revision}
+	l := &Life{Lock: c.Lock, Entry: c.Entry, Joined: c.Revision, Mode: c.Mode, Limit: c.Limit}
 	queue := t.queues[c.Lock]
 	t.lives[id], t.queues[c.Lock] = append(lives, l), append(queue, l)
 	if len(queue) > 0 && queue[len(queue)-1].Joined >= c.Revision {
@@ -123,6 +127,38 @@ func (t *Truth) Orphans() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Held reports whether an entry of the lock held at some revision, whatever the
+// modes: whether, just before it left, all who were still there before it
+// tolerated it and each other.
+func (t *Truth) Held(lock, entry string, revision int64) bool {
+	var before []*Life
+	for _, l := range t.queues[lock] {
+		if l.Entry != entry || l.Joined != revision {
+			before = append(before, l)
+			continue
+		}
+		here := []*Life{}
+		for _, b := range before {
+			if b.Left == 0 || l.Left != 0 && b.Left > l.Left {
+				here = append(here, b)
+			}
+		}
+		return together(append(here, l))
+	}
+	return false
+}
+
+// together reports whether these may hold beside each other.
+func together(lives []*Life) bool {
+	for _, l := range lives[1:] {
+		alike := l.Mode == lives[0].Mode && l.Limit == lives[0].Limit
+		if !alike || l.Mode != "shared" && l.Mode != "semaphore" || l.Mode == "semaphore" && len(lives) > l.Limit {
+			return false
+		}
+	}
+	return true
 }
 
 // heads returns the lives of a lock's entries that were first in the queue at

@@ -157,3 +157,37 @@ func TestTruthRejectsStores(t *testing.T) {
 		t.Errorf("Orphans() = %v, want ErrOrphan", err)
 	}
 }
+
+func TestHeld(t *testing.T) {
+	join := func(entry string, revision int64, mode string, limit int) history.Change {
+		return history.Change{Lock: "a", Entry: entry, Revision: revision, Joined: true, Mode: mode, Limit: limit}
+	}
+	leave := func(entry string, revision int64) history.Change {
+		return history.Change{Lock: "a", Entry: entry, Revision: revision}
+	}
+	for name, c := range map[string]struct {
+		changes []history.Change
+		want    bool // of the entry e, which joined at 5
+	}{
+		"alone":                       {[]history.Change{join("e", 5, "exclusive", 0)}, true},
+		"behind a writer":             {[]history.Change{join("b", 4, "exclusive", 0), join("e", 5, "shared", 0), leave("e", 6), leave("b", 7)}, false},
+		"after a writer":              {[]history.Change{join("b", 4, "exclusive", 0), join("e", 5, "shared", 0), leave("b", 6), leave("e", 7)}, true},
+		"reader beside a reader":      {[]history.Change{join("b", 4, "shared", 0), join("e", 5, "shared", 0)}, true},
+		"writer beside a reader":      {[]history.Change{join("b", 4, "shared", 0), join("e", 5, "exclusive", 0)}, false},
+		"the second of two":           {[]history.Change{join("b", 4, "semaphore", 2), join("e", 5, "semaphore", 2)}, true},
+		"the third of two":            {[]history.Change{join("b", 3, "semaphore", 2), join("c", 4, "semaphore", 2), join("e", 5, "semaphore", 2)}, false},
+		"never there":                 {[]history.Change{join("b", 5, "exclusive", 0)}, false},
+		"there at another revision":   {[]history.Change{join("e", 6, "exclusive", 0)}, false},
+		"reader behind a waiting one": {[]history.Change{join("b", 3, "shared", 0), join("c", 4, "exclusive", 0), join("e", 5, "shared", 0)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			truth, err := history.NewTruth(c.changes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := truth.Held("a", "e", 5); got != c.want {
+				t.Errorf("Held = %t, want %t", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,202 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fencepost/fencepost/auth"
+)
+
+type step struct {
+	Holder   string `json:"holder"`
+	WaitsFor string `json:"waits_for"`
+	InTheWay string `json:"in_the_way"`
+	Holds    bool   `json:"holds"`
+}
+
+// wantCycle checks a 409 and the cycle that it names.
+func (a *answer) wantCycle(want ...step) {
+	a.t.Helper()
+	a.wantProblem(problem{code: "deadlock", detail: "to wait would close a cycle: everybody in it would wait for ever"}, "cycle")
+	var p struct {
+		Cycle []step `json:"cycle"`
+	}
+	if err := json.Unmarshal(a.body, &p); err != nil {
+		a.t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, p.Cycle); diff != "" {
+		a.t.Errorf("%v: cycle (-want +got)\n%s", a, diff)
+	}
+}
+
+func worker(name string) option  { return body(`{"holder":"` + name + `"}`) }
+func waitsAs(name string) option { return body(`{"holder":"` + name + `","wait_seconds":20}`) }
+
+func (c *client) admin() *client {
+	return c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} })
+}
+
+type deadlockPage struct {
+	Deadlocks []struct {
+		Tenant  string   `json:"tenant"`
+		At      instant  `json:"at"`
+		Refused string   `json:"refused"`
+		Locks   []string `json:"locks"`
+		Cycle   []step   `json:"cycle"`
+	} `json:"deadlocks"`
+}
+
+func TestDeadlock(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	a := c.acquire("a", worker("w1"))
+	b := c.acquire("b", worker("w2"))
+	waits := c.join("b", waitsAs("w1"))
+	cycle := []step{{"w2", "a", "w1", true}, {"w1", "b", "w2", true}}
+	c.post("/locks/a", waitsAs("w2"), key("k")).wantCycle(cycle...)
+	c.post("/locksets", body(`{"locks":[{"name":"c"},{"name":"a"}],"holder":"w2","wait_seconds":20}`)).wantCycle(cycle...)
+	c.post("/locks/a", worker("w2")).refused("lock_held") // who does not wait closes nothing
+	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"a"} })
+	limited.post("/locks/a", waitsAs("w2")).wantCycle(step{"w2", "a", "w1", true}, step{"w1", "", "w2", true})
+	if v := c.look("a"); *v.Waiting != 0 || waits.answered() {
+		t.Errorf("somebody else is touched: %+v", v)
+	}
+	var page deadlockPage
+	c.admin().get("/admin/deadlocks?limit=1&tenant="+c.claims.Tenant).want(http.StatusOK, &page)
+	if d := page.Deadlocks; len(d) != 1 || d[0].Refused != "w2" || d[0].Tenant != c.claims.Tenant || !cmp.Equal(d[0].Cycle, cycle) || !cmp.Equal(d[0].Locks, []string{"a"}) {
+		t.Errorf("deadlocks: %+v", page)
+	}
+	c.release(b)
+	c.release(waits.wait().held(http.StatusCreated))
+	c.release(a)
+	c.acquire("a", waitsAs("w2"), key("k")) // the key is not used up
+}
+
+// TestDeadlockOfOne: who waits for itself is told so at once.
+func TestDeadlockOfOne(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	e := c.acquire("a", waitsAs("w1"), key("k"))
+	c.post("/locks/a", waitsAs("w1")).wantCycle(step{"w1", "a", "w1", true})
+	if again := c.acquire("a", waitsAs("w1"), key("k")); again.ID != e.ID || again.Token != e.Token {
+		t.Error("the same key does not give what is held already")
+	}
+}
+
+// TestDeadlockAcrossReplicas: requests that cross on two replicas at the same
+// moment. Exactly one is refused, and the other is granted.
+func TestDeadlockAcrossReplicas(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for range 20 {
+		held := map[string]entry{"w1": c.acquire("a", worker("w1")), "w2": c.acquire("b", worker("w2"))}
+		elsewhere := c.at(shared.brief)
+		one, two := c.start("POST", "/locks/b", waitsAs("w1"), key("k1")), elsewhere.start("POST", "/locks/a", waitsAs("w2"), key("k2"))
+		refused, stays := "w1", two
+		select {
+		case <-one.done:
+		case <-two.done:
+			if two.answer != nil && two.answer.status == http.StatusConflict {
+				refused, stays = "w2", one
+				break
+			}
+			<-one.done // 202 after the brief hold
+		}
+		var got *answer
+		if refused == "w1" {
+			got = one.wait()
+		} else {
+			got = two.wait()
+		}
+		if got.status != http.StatusConflict {
+			t.Fatalf("nobody is refused: %v", got)
+		}
+		c.release(held[refused])
+		var last entry
+		if a := stays.wait(); a.status == http.StatusAccepted {
+			e := a.waiting(http.StatusAccepted)
+			last = c.get("/locks/"+e.Name+"/entries/"+e.ID+"?wait_seconds=20", lockToken(e.Token)).held(http.StatusOK)
+		} else {
+			last = a.held(http.StatusCreated)
+		}
+		c.release(last)
+		delete(held, refused)
+		for _, e := range held {
+			c.release(e)
+		}
+		c = newTenant(t) // with keys that are not used up
+	}
+}
+
+type orderReport struct {
+	Contradictions []struct {
+		Tenant  string  `json:"tenant"`
+		FoundAt instant `json:"found_at"`
+		Sides   []side  `json:"sides"`
+	} `json:"contradictions"`
+	Orders []struct {
+		Tenant   string    `json:"tenant"`
+		From     string    `json:"from"`
+		To       string    `json:"to"`
+		Seen     int       `json:"seen"`
+		Examples []example `json:"examples"`
+	} `json:"orders"`
+	Known     *int `json:"known"`
+	Forgotten *int `json:"forgotten"`
+}
+
+type side struct {
+	From    string  `json:"from"`
+	To      string  `json:"to"`
+	Example example `json:"example"`
+}
+
+type example struct {
+	Holder string  `json:"holder"`
+	Held   string  `json:"held"`
+	Taken  string  `json:"taken"`
+	At     instant `json:"at"`
+}
+
+// TestLockOrder: two workers that never meet take locks in opposite orders.
+func TestLockOrder(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for worker, names := range map[string][]string{"w1": {"orders:1", "stock:7"}, "w2": {"stock:8", "orders:2"}} {
+		for range 2 {
+			first := c.acquire(names[0], waitsAs(worker))
+			second := c.acquire(names[1], waitsAs(worker))
+			c.release(second)
+			c.release(first)
+		}
+	}
+	c.look("orders:1") // waits for the view
+	var got orderReport
+	c.admin().get("/admin/lock-order?tenant="+c.claims.Tenant).want(http.StatusOK, &got)
+	if len(got.Contradictions) != 1 || len(got.Orders) != 2 || *got.Known != 2 || got.Orders[0].Seen != 2 {
+		t.Fatalf("%+v, want one contradiction of two orders", got)
+	}
+	want := map[string]side{
+		"w1": {From: "orders:*", To: "stock:*", Example: example{Holder: "w1", Held: "orders:1", Taken: "stock:7"}},
+		"w2": {From: "stock:*", To: "orders:*", Example: example{Holder: "w2", Held: "stock:8", Taken: "orders:2"}},
+	}
+	for _, s := range got.Contradictions[0].Sides {
+		if diff := cmp.Diff(want[s.Example.Holder], s, cmpopts.IgnoreFields(example{}, "At")); diff != "" || s.Example.At.IsZero() {
+			t.Errorf("side (-want +got)\n%s", diff)
+		}
+	}
+}
+
+func TestAdminIsForAdmins(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for _, path := range []string{"/admin/lock-order", "/admin/deadlocks"} {
+		c.get(path).wantProblem(lacks("admin"))
+		c.admin().get(path + "?limit=0").wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
+		c.admin().get(path + "?tenant=A").wantProblem(invalid("tenant", "is not a tenant's name"))
+	}
+}

@@ -1,0 +1,325 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fencepost/fencepost/auth"
+)
+
+type set struct {
+	ID            string            `json:"id"`
+	Locks         []setLock         `json:"locks"`
+	State         string            `json:"state"`
+	Holder        string            `json:"holder"`
+	Token         string            `json:"token"`
+	Position      *int              `json:"position"`
+	WaitedSeconds *float64          `json:"waited_seconds"`
+	TTLSeconds    *float64          `json:"ttl_seconds"`
+	ExpiresAt     instant           `json:"expires_at"`
+	EnqueuedAt    instant           `json:"enqueued_at"`
+	Metadata      map[string]string `json:"metadata"`
+}
+
+type setLock struct {
+	Name  string `json:"name"`
+	Mode  string `json:"mode"`
+	Limit int    `json:"limit"`
+	Fence uint64 `json:"fence"`
+}
+
+// set checks an answer with a set.
+func (a *answer) set(status int, state string) set {
+	a.t.Helper()
+	var s set
+	a.want(status, &s)
+	held := state == "held"
+	if s.ID == "" || s.Token == "" || s.State != state || (s.WaitedSeconds != nil) != held || (s.Position == nil) != held {
+		a.t.Fatalf("%v: want a set that is %s", a, state)
+	}
+	for i, l := range s.Locks {
+		if (l.Fence > 0) != held || i > 0 && l.Name <= s.Locks[i-1].Name {
+			a.t.Errorf("%v: want fences only when held, in the order of the names", a)
+		}
+	}
+	return s
+}
+
+func (c *client) acquireSet(text string, o ...option) set {
+	c.t.Helper()
+	a := c.post("/locksets", append([]option{body(text)}, o...)...)
+	s := a.set(http.StatusCreated, "held")
+	if want := "/locksets/" + s.ID; a.header.Get("Location") != want {
+		c.t.Errorf("%v: Location = %q, want %q", a, a.header.Get("Location"), want)
+	}
+	return s
+}
+
+func locksOf(names ...string) string {
+	var locks []map[string]string
+	for _, n := range names {
+		locks = append(locks, map[string]string{"name": n})
+	}
+	return string(must(json.Marshal(map[string]any{"locks": locks})))
+}
+
+func TestLockSet(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	a := c.post("/locksets", body(`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b","mode":"shared"}],"ttl_seconds":5,"holder":"w","metadata":{"k":"v"}}`))
+	got := a.set(http.StatusCreated, "held")
+	want := set{
+		State: "held", Holder: "w", WaitedSeconds: ptr(0.0), TTLSeconds: ptr(5.0), Metadata: map[string]string{"k": "v"},
+		Locks: []setLock{{Name: "a", Mode: "exclusive"}, {Name: "b", Mode: "shared"}, {Name: "c", Mode: "semaphore", Limit: 2}},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(set{}, "ID", "Token", "ExpiresAt", "EnqueuedAt"), cmpopts.IgnoreFields(setLock{}, "Fence")); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	renewed := c.put("/locksets/"+got.ID+"/renew", lockToken(got.Token)).set(http.StatusOK, "held")
+	if !renewed.ExpiresAt.After(got.ExpiresAt.Time) {
+		t.Errorf("renewed until %v, before until %v", renewed.ExpiresAt, got.ExpiresAt)
+	}
+	looked := c.get("/locksets/"+got.ID, lockToken(got.Token)).set(http.StatusOK, "held")
+	if diff := cmp.Diff(got.Locks, looked.Locks); diff != "" {
+		t.Errorf("locks of the set (-acquired +looked at)\n%s", diff)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if v := c.look(name); len(v.Holders) != 1 || v.Holders[0].Fence != got.Locks[0].Fence {
+			t.Errorf("%s is held by %+v", name, v.Holders)
+		}
+	}
+	c.delete("/locksets/"+got.ID, lockToken(got.Token)).wantNoContent()
+	for _, name := range []string{"a", "b", "c"} {
+		if v := c.look(name); len(v.Holders) != 0 {
+			t.Errorf("%s is still held by %+v", name, v.Holders)
+		}
+	}
+	for _, again := range []*answer{
+		c.delete("/locksets/"+got.ID, lockToken(got.Token)), c.put("/locksets/"+got.ID+"/renew", lockToken(got.Token)),
+		c.get("/locksets/"+got.ID, lockToken(got.Token)),
+	} {
+		again.wantProblem(lost("released"))
+	}
+}
+
+// TestLockSetRefused: a refusal names, lock by lock, who is in the way.
+func TestLockSetRefused(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	first := c.acquire("b", body(`{"holder":"first"}`))
+	c.acquire("d", body(`{"holder":"other","mode":"shared"}`))
+	a := c.post("/locksets", body(locksOf("d", "a", "c", "b")))
+	a.wantProblem(problem{code: "lock_held", detail: "the lock is held"}, "locks")
+	var r struct {
+		Locks []struct {
+			Name    string   `json:"name"`
+			Holders []holder `json:"holders"`
+			Waiters *int     `json:"waiters"`
+		} `json:"locks"`
+	}
+	if err := json.Unmarshal(a.body, &r); err != nil || len(r.Locks) != 2 {
+		t.Fatalf("%v: want two busy locks", a)
+	}
+	if b := r.Locks[0]; b.Name != "b" || b.Holders[0].Holder != "first" || b.Holders[0].Fence != *first.Fence || *b.Waiters != 0 {
+		t.Errorf("%v: want b first, held by first", a)
+	}
+	if d := r.Locks[1]; d.Name != "d" || d.Holders[0].Holder != "other" || d.Holders[0].Mode != "shared" {
+		t.Errorf("%v: want d second, held by other", a)
+	}
+	if v := c.look("a"); len(v.Holders)+len(v.Waiters) != 0 {
+		t.Errorf("a refused set left something behind in a: %+v", v)
+	}
+}
+
+// TestWideSetIsNotStarved: a set keeps its place in every queue, so narrow
+// requests that come later do not pass it.
+func TestWideSetIsNotStarved(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	a, b := c.acquire("a"), c.acquire("b")
+	wide := c.start("POST", "/locksets", body(`{"locks":[{"name":"b"},{"name":"a"},{"name":"c"}],"wait_seconds":20}`))
+	c.awaitWaiting("c", 1)
+	narrow := []*pending{c.join("a"), c.join("b"), c.join("c")}
+	c.release(a)
+	c.look("a")
+	if wide.answered() || narrow[0].answered() || narrow[2].answered() {
+		t.Fatal("somebody passed the set, or it holds only some of its locks")
+	}
+	c.release(b)
+	s := wide.wait().set(http.StatusCreated, "held")
+	c.delete("/locksets/"+s.ID, lockToken(s.Token)).wantNoContent()
+	for _, n := range narrow {
+		n.wait().held(http.StatusCreated)
+	}
+}
+
+func TestLockSetIdempotency(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	s := c.acquireSet(locksOf("a", "b"), key("k"))
+	for _, at := range []*replica{shared.main, shared.brief} {
+		if again := c.at(at).acquireSet(locksOf("b", "a"), key("k")); again.ID != s.ID || again.Token != s.Token {
+			t.Errorf("the same key gives another set: %s and %s", s.ID, again.ID)
+		}
+	}
+	c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b","mode":"shared"}]}`), key("k")).
+		wantProblem(problem{code: "idempotency_mismatch", detail: "the idempotency key was used before with other parameters"})
+	if other := c.acquireSet(locksOf("c", "d"), key("k")); other.ID == s.ID {
+		t.Error("a key counts beyond the locks of the set")
+	}
+	if single := c.acquire("e", key("k")); single.ID == s.ID {
+		t.Error("a lock and a set have one id")
+	}
+}
+
+// TestLockSetStillWaits: one that is not granted within a request is gone on with,
+// at another replica too.
+func TestLockSetStillWaits(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	e := c.acquire("b")
+	a := c.at(shared.brief).post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":20}`), key("k"))
+	s := a.set(http.StatusAccepted, "waiting")
+	if a.header.Get("Location") != "/locksets/"+s.ID || *s.Position != 1 {
+		t.Errorf("%v: want its location and position 1", a)
+	}
+	c.put("/locksets/"+s.ID+"/renew", lockToken(s.Token)).set(http.StatusOK, "waiting")
+	resumed := c.start("GET", "/locksets/"+s.ID+"?wait_seconds=20", lockToken(s.Token))
+	repeated := c.start("POST", "/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":20}`), key("k"))
+	c.release(e)
+	if got := resumed.wait().set(http.StatusOK, "held"); got.ID != s.ID {
+		t.Errorf("resumed %s, got %s", s.ID, got.ID)
+	}
+	if got := repeated.wait().set(http.StatusCreated, "held"); got.ID != s.ID {
+		t.Errorf("repeated %s, got %s", s.ID, got.ID)
+	}
+}
+
+// TestLockSetEndsAsAWhole: nobody renews it, and then all its locks are free.
+func TestLockSetEndsAsAWhole(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	s := c.acquireSet(`{"locks":[{"name":"a"},{"name":"b"}],"ttl_seconds":2}`)
+	next := c.start("POST", "/locksets", body(`{"locks":[{"name":"b"},{"name":"a"}],"wait_seconds":20}`)).wait().set(http.StatusCreated, "held")
+	if next.Locks[0].Fence <= s.Locks[0].Fence {
+		t.Errorf("fence %d after %d", next.Locks[0].Fence, s.Locks[0].Fence)
+	}
+	c.put("/locksets/"+s.ID+"/renew", lockToken(s.Token)).wantProblem(lost("expired"))
+}
+
+func TestBadLockSets(t *testing.T) {
+	t.Parallel()
+	many := func(n int) string {
+		var names []string
+		for i := range n {
+			names = append(names, fmt.Sprintf("n%02d", i))
+		}
+		return locksOf(names...)
+	}
+	objects := invalid("locks", "must be a list of objects")
+	c := newTenant(t)
+	for name, tc := range map[string]struct {
+		text string
+		want problem
+	}{
+		"NoBody":         {``, invalid("locks", "must name at least one lock")},
+		"NoLocks":        {`{}`, invalid("locks", "must name at least one lock")},
+		"Null":           {`{"locks":null}`, invalid("locks", "must name at least one lock")},
+		"Empty":          {`{"locks":[]}`, invalid("locks", "must name at least one lock")},
+		"TooMany":        {many(33), invalid("locks", "must not be more than 32")},
+		"Repeated":       {locksOf("a", "b", "a"), invalid("locks[2].name", "repeats a")},
+		"NoName":         {`{"locks":[{"name":"a"},{}]}`, invalid("locks[1].name", "is not a lock name")},
+		"BadName":        {locksOf("a", "b/c"), invalid("locks[1].name", "is not a lock name")},
+		"Mode":           {`{"locks":[{"name":"a","mode":"both"}]}`, invalid("locks[0].mode", "must be exclusive, shared or semaphore")},
+		"LimitZero":      {`{"locks":[{"name":"a"},{"name":"b","mode":"semaphore","limit":0}]}`, invalid("locks[1].limit", "must be at least 1")},
+		"LimitMissing":   {`{"locks":[{"name":"b","mode":"semaphore"}]}`, invalid("locks[0].limit", "must be a whole number from 1 to 1000000 for a semaphore")},
+		"LimitExclusive": {`{"locks":[{"name":"b","limit":2}]}`, invalid("locks[0].limit", "is for the mode semaphore only")},
+		"Names":          {`{"locks":["a"]}`, objects},
+		"NullLock":       {`{"locks":[null]}`, objects},
+		"NoList":         {`{"locks":{"name":"a"}}`, invalid("locks", "must be a list")},
+		"NameNumber":     {`{"locks":[{"name":1}]}`, invalid("locks.name", "must be a string")},
+		"UnknownInside":  {`{"locks":[{"name":"a","fence":1}]}`, invalid("locks.fence", "is not known here")},
+		"TwiceInside":    {`{"locks":[{"name":"a","name":"b"}]}`, invalid("locks.name", "must not be there twice")},
+		"CapsInside":     {`{"locks":[{"Name":"a"}]}`, invalid("locks.Name", "is not known here")},
+		"ModeOutside":    {`{"locks":[{"name":"a"}],"mode":"shared"}`, invalid("mode", "is not known here")},
+		"TTL":            {`{"locks":[{"name":"a"}],"ttl_seconds":1}`, invalid("ttl_seconds", "must be between 2 and 3600")},
+	} {
+		t.Run(name, func(t *testing.T) { c.in(t).post("/locksets", body(tc.text)).wantProblem(tc.want) })
+	}
+	s := c.acquireSet(many(32))
+	if len(s.Locks) != 32 {
+		t.Errorf("%d locks, want 32", len(s.Locks))
+	}
+}
+
+// TestTokensOfSets: the token of a set is good for that set only, and that of a
+// lock for no set.
+func TestTokensOfSets(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	s, other, single := c.acquireSet(locksOf("a")), c.acquireSet(locksOf("b")), c.acquire("c")
+	for name, a := range map[string]*answer{
+		"SetOnLock":      c.put("/locks/a/renew", lockToken(s.Token)),
+		"SetReleaseLock": c.delete("/locks/a", lockToken(s.Token)),
+		"SetOnEntry":     c.get("/locks/a/entries/"+s.ID, lockToken(s.Token)),
+		"LockOnSet":      c.put("/locksets/"+single.ID+"/renew", lockToken(single.Token)),
+		"LockOnOther":    c.delete("/locksets/"+s.ID, lockToken(single.Token)),
+		"OtherSet":       c.put("/locksets/"+s.ID+"/renew", lockToken(other.Token)),
+		"OtherTenant":    newTenant(t).get("/locksets/"+s.ID, lockToken(s.Token)),
+		"NoSuchSet":      c.get("/locksets/nothing", lockToken(s.Token)),
+	} {
+		t.Run(name, func(t *testing.T) { a.t = t; a.wantProblem(tokenMismatch()) })
+	}
+}
+
+// TestPatternsOfSets: every lock of a set has to be within the patterns.
+func TestPatternsOfSets(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	limited.acquireSet(locksOf("orders:1", "orders:2"))
+	limited.post("/locksets", body(locksOf("orders:3", "stock:1"))).wantProblem(otherNames())
+	s := c.acquireSet(locksOf("orders:3", "stock:1"))
+	limited.put("/locksets/"+s.ID+"/renew", lockToken(s.Token)).wantProblem(otherNames())
+	limited.get("/locksets/"+s.ID, lockToken(s.Token)).wantProblem(otherNames())
+	limited.delete("/locksets/"+s.ID, lockToken(s.Token)).wantProblem(otherNames())
+	c.delete("/locksets/"+s.ID, lockToken(s.Token)).wantNoContent()
+}
+
+// TestSetsDoNotDeadlock: sets of crossing locks, named in any order.
+func TestSetsDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	orders := [][]string{{"a", "b", "c"}, {"c", "a"}, {"b", "c", "d"}, {"d", "b", "a"}}
+	var all []*pending
+	for i := range 24 {
+		names := orders[i%len(orders)]
+		text := strings.TrimSuffix(locksOf(names...), "}") + fmt.Sprintf(`,"wait_seconds":20,"holder":"w%d"}`, i)
+		p := c.start("POST", "/locksets", body(text))
+		all = append(all, p)
+		go func() {
+			<-p.done
+			if p.err != nil || p.answer.status != http.StatusCreated {
+				return
+			}
+			var s set
+			if json.Unmarshal(p.answer.body, &s) == nil {
+				<-c.start("DELETE", "/locksets/"+s.ID, lockToken(s.Token)).done
+			}
+		}()
+	}
+	began := time.Now()
+	for _, p := range all {
+		p.wait().set(http.StatusCreated, "held")
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("24 sets took %v", took)
+	}
+}

@@ -1,0 +1,83 @@
+package lock_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// crowd is a table of 10 000 entries, 1 000 of which wait. All of them name their
+// holders. chained has each waiter hold a lock that the next one waits for;
+// otherwise all wait for one lock.
+func crowd(b *testing.B, chained bool) *lock.Table {
+	b.Helper()
+	table, number := lock.NewTable(), uint64(0)
+	join := func(holder string, locks ...string) {
+		number++
+		if _, err := table.Insert(named(lock.ID(fmt.Sprint(number)), number, holder, locks...)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range 9000 {
+		join(fmt.Sprint("w", i), fmt.Sprint("lock", i))
+	}
+	for i := range 1000 {
+		if chained {
+			join(fmt.Sprint("w", i+1), fmt.Sprint("lock", i))
+		} else {
+			join(fmt.Sprint("w", i+1), "lock0")
+		}
+	}
+	return table
+}
+
+func BenchmarkCycle(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		chained bool
+		holder  string // who asks
+		lock    string
+		closes  bool
+	}{
+		{"none, one queue of 1000", false, "w5000", "lock0", false},
+		{"none, a chain of 1000", true, "w5000", "lock1000", false},
+		{"closed, one queue of 1000", false, "w0", "lock1", true},
+		{"closed, a chain of 1000", true, "w0", "lock1000", true},
+		{"a holder with nothing else", true, "new", "lock1000", false},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			table := crowd(b, c.chained)
+			e := named("new", 0, c.holder, c.lock)
+			for b.Loop() {
+				if cycle := table.Cycle(e); (cycle != nil) != c.closes {
+					b.Fatalf("a cycle of %d", len(cycle))
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkOrders is what learning adds to a grant: to a holder that has nothing
+// else, to one that takes its second lock, and to one that takes its ninth.
+func BenchmarkOrders(b *testing.B) {
+	for _, held := range []int{0, 1, 8} {
+		b.Run(fmt.Sprint("held ", held), func(b *testing.B) {
+			table, orders, now := lock.NewTable(), lock.NewOrders(lock.Classes{}), time.Now()
+			for i := range held {
+				if _, err := table.Insert(named(lock.ID(fmt.Sprint(i)), uint64(i+1), "v", fmt.Sprintf("class%d:1", i))); err != nil {
+					b.Fatal(err)
+				}
+			}
+			e := named("e", 100, "v", "orders:42")
+			if _, err := table.Insert(e); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				orders.Granted(table, e, now)
+			}
+		})
+	}
+}

@@ -1,0 +1,469 @@
+package lock
+
+import (
+	"cmp"
+	"math"
+)
+
+// Wait is one step of a cycle: somebody waits for a lock, and somebody is in the
+// way.
+type Wait struct {
+	Waiter *Entry
+	Lock   string
+
+	// Blocker holds the lock, or stands before Waiter in its queue if Holds is
+	// false.
+	Blocker *Entry
+	Holds   bool
+}
+
+// Refusal is a cycle of waits, and the entry that is refused because of it.
+type Refusal struct {
+	Refused *Entry
+	Cycle   []Wait
+}
+
+// Cycle returns the waits that lead from e back to the holder of e, or nil if
+// there are none: then e comes to hold once all others have done what they can.
+// Each waiter of the cycle belongs to the worker of the blocker before it, or is
+// that blocker itself; the last blocker belongs to the worker of e.
+//
+// e is an entry that waits, or one that would be put at the end of its queues. A
+// holder that names itself waits as a whole: it lets go of nothing while one of
+// its entries waits. A holder without a name can let go at any time, but its
+// entry has to be granted before it can. Entries that do not want to queue, and
+// condemned ones, are in nobody's way.
+//
+// It costs O(entries before e, and before those that they wait for), and next to
+// nothing if e's holder has no other entry. It leaves the table as it was, but
+// makes notes in it meanwhile.
+func (t *Table) Cycle(e *Entry) []Wait {
+	start := t.candidate(e)
+	if start == nil {
+		return nil
+	}
+	in := inquiry{start: start}
+	defer in.clear()
+	in.explore()
+	if !in.returns {
+		return nil
+	}
+	in.play()
+	if start.node.granted {
+		return nil
+	}
+	return in.trace()
+}
+
+// Break finds the deadlocks that there are because of e: an entry that just came
+// to wait, or one that came to hold although it was on its way out. In each of
+// them the waiting entry with the greatest number is condemned. All who follow
+// the same feed come to the same decision.
+func (t *Table) Break(e *Entry) []Refusal {
+	m := t.members[e.ID]
+	if m == nil || m.worker == nil {
+		return nil
+	}
+	if !m.holds() {
+		return t.breakAt(m, nil)
+	}
+	var found []Refusal
+	for other := m.worker.first; other != nil; other = other.next {
+		if !other.holds() {
+			found = t.breakAt(other, found)
+		}
+	}
+	return found
+}
+
+func (t *Table) breakAt(m *member, found []Refusal) []Refusal {
+	for !m.leaving() {
+		cycle := t.Cycle(m.entry)
+		if cycle == nil {
+			break
+		}
+		last := lastOf(cycle)
+		t.Condemn(last.ID)
+		found = append(found, Refusal{Refused: last, Cycle: cycle})
+	}
+	return found
+}
+
+// lastOf returns the waiter that joined last. Independent entries that were
+// written together share a number; their ids decide.
+func lastOf(cycle []Wait) *Entry {
+	last := cycle[0].Waiter
+	for _, w := range cycle[1:] {
+		if cmp.Or(cmp.Compare(w.Waiter.Number, last.Number), cmp.Compare(w.Waiter.ID, last.ID)) > 0 {
+			last = w.Waiter
+		}
+	}
+	return last
+}
+
+// candidate returns e as a member, in the table or behind everyone in it, or nil
+// if it cannot close a cycle: it holds, nobody named its holder, it does not
+// queue, or its holder has nothing that others could wait for.
+func (t *Table) candidate(e *Entry) *member {
+	w := t.workers[workerOf(e)]
+	if !e.Named || e.Tries() || w == nil {
+		return nil
+	}
+	m := t.members[e.ID]
+	if m == nil {
+		m = t.last(e, w)
+	} else if w.first == w.last {
+		return nil
+	}
+	if m.holds() || m.leaving() {
+		return nil
+	}
+	return m
+}
+
+// last returns e as if it had joined now, without changing the table.
+func (t *Table) last(e *Entry, w *worker) *member {
+	late := *e
+	late.Number = math.MaxUint64
+	m := &member{entry: &late, worker: w, slots: make([]slot, len(e.Claims))}
+	for i, c := range e.Claims {
+		s := slot{member: m, claim: c, queue: t.queues[Ref{e.Tenant, c.Name}]}
+		if s.queue == nil || s.queue.next == nil && joins(s.queue.head.claim, s.queue.front, c) {
+			s.inFront = true
+			m.fronts++
+		} else {
+			s.prev = s.queue.tail
+		}
+		m.slots[i] = s
+	}
+	return m
+}
+
+// inquiry works out whether start can ever hold. It explores all that start waits
+// for, directly or not, and then plays out what happens if everyone who can lets
+// go. What is left at the end waits for ever.
+type inquiry struct {
+	start   *member
+	nodes   []*node // each known to its member, each line to its queue, each crew to its worker
+	lines   []*line
+	crews   []*crew
+	spare   spare
+	returns bool // the exploration came back to start's worker
+	todo    []*member
+	free    []*node // that can go
+}
+
+// spare is memory that an inquiry took in large pieces: it makes thousands of
+// small things, and all of them end together.
+type spare struct {
+	nodes  []node
+	lines  []line
+	order  []*node
+	claims []Claim
+	places []place
+}
+
+// take cuts n values off.
+func take[T any](from *[]T, n int) []T {
+	if len(*from) < n {
+		*from = make([]T, max(n, 32))
+	}
+	taken := (*from)[:n:n]
+	*from = (*from)[n:]
+	return taken
+}
+
+// clear takes the notes out of the table.
+func (in *inquiry) clear() {
+	for _, n := range in.nodes {
+		n.node = nil
+	}
+	for _, l := range in.lines {
+		l.last.queue.line = nil
+	}
+	for _, c := range in.crews {
+		c.worker.crew = nil
+	}
+}
+
+// node is a member in the play.
+type node struct {
+	*member
+	places  []place // in all its queues that are part of the play
+	pending int     // in how many of them it is not in the front yet
+	granted bool
+	gone    bool
+	seen    bool // by the trace
+}
+
+type place struct {
+	line *line
+	at   int
+}
+
+// line is a queue, as far as it matters: from its head to the last who waits and
+// is part of the play. Those who can go at once are left out.
+type line struct {
+	name  string
+	last  *slot
+	order []*node
+	claim []Claim
+	front int // how many of order are in the front and not gone
+	next  int // the first that was never in the front
+
+	traced, tracedHard int // how much of order the trace has been through, for claims of all kinds and for shared ones
+}
+
+// crew is a worker in the play.
+type crew struct {
+	worker  *worker
+	nodes   []*node
+	waiting int
+}
+
+// idle reports whether the member can go at once: it holds, and its worker waits
+// for nothing. That of start waits at least for start.
+func (in *inquiry) idle(m *member) bool {
+	return m.holds() && (m.worker == nil || m.worker != in.start.worker && m.worker.waiting == 0)
+}
+
+func (in *inquiry) explore() {
+	in.meet(in.start)
+	for len(in.todo) > 0 {
+		m := in.todo[len(in.todo)-1]
+		in.todo = in.todo[:len(in.todo)-1]
+		for i := range m.slots {
+			if s := &m.slots[i]; !s.inFront {
+				in.lookAhead(s)
+			}
+		}
+	}
+}
+
+// lookAhead meets all who stand before s and were not met there yet. Numbers only
+// grow in a queue, so they tell how far it was gone through.
+func (in *inquiry) lookAhead(s *slot) {
+	l := s.queue.line
+	if l == nil {
+		l = &take(&in.spare.lines, 1)[0]
+		l.name = s.claim.Name
+		s.queue.line = l
+		in.lines = append(in.lines, l)
+	}
+	stop := l.last
+	if stop != nil && stop.member.entry.Number >= s.member.entry.Number {
+		return
+	}
+	l.last = s
+	if stop != nil { // who stands there was met as one who waits
+		in.returns = in.returns || stop.member.worker == in.start.worker
+	}
+	for ahead := s.prev; ahead != nil && ahead != stop; ahead = ahead.prev {
+		if m := ahead.member; !in.idle(m) && !m.leaving() {
+			in.returns = in.returns || m.worker == in.start.worker
+			in.meet(m)
+		}
+	}
+}
+
+// meet makes the member, and all that its worker waits for, part of the play.
+func (in *inquiry) meet(m *member) {
+	if m.node != nil {
+		return
+	}
+	n := in.newNode(m)
+	if !m.holds() {
+		in.todo = append(in.todo, m)
+	}
+	if m.worker == nil {
+		return
+	}
+	c := m.worker.crew
+	first := c == nil
+	if first {
+		c = &crew{worker: m.worker}
+		m.worker.crew = c
+		in.crews = append(in.crews, c)
+	}
+	c.nodes = append(c.nodes, n)
+	if !m.holds() {
+		c.waiting++
+	}
+	for other := m.worker.first; first && other != nil; other = other.next {
+		if !other.holds() && !other.leaving() {
+			in.meet(other)
+		}
+	}
+}
+
+func (in *inquiry) newNode(m *member) *node {
+	n := &take(&in.spare.nodes, 1)[0]
+	n.member, m.node = m, n
+	n.places = take(&in.spare.places, len(m.slots))[:0]
+	in.nodes = append(in.nodes, n)
+	return n
+}
+
+// arrange puts those who matter in a queue in order.
+func (in *inquiry) arrange(l *line) {
+	size := 0
+	for s := l.last; s != nil; s = s.prev {
+		if s.member.node != nil {
+			size++
+		}
+	}
+	l.order, l.claim = take(&in.spare.order, size), take(&in.spare.claims, size)
+	for s := l.last; s != nil; s = s.prev {
+		if s.member.node != nil {
+			size--
+			l.order[size], l.claim[size] = s.member.node, s.claim
+		}
+	}
+	for i, n := range l.order {
+		n.places = append(n.places, place{l, i})
+		n.pending++
+	}
+}
+
+// play lets everyone go who can, until nobody can.
+func (in *inquiry) play() {
+	for _, l := range in.lines {
+		in.arrange(l)
+	}
+	for _, n := range in.nodes {
+		if n.pending == 0 {
+			in.grant(n)
+		}
+	}
+	for _, l := range in.lines {
+		in.advance(l)
+	}
+	for len(in.free) > 0 {
+		n := in.free[len(in.free)-1]
+		in.free = in.free[:len(in.free)-1]
+		n.gone = true
+		for _, p := range n.places {
+			p.line.front--
+			in.advance(p.line)
+		}
+	}
+}
+
+// advance moves the front of a line. Claims in one front are alike, so that the
+// latest speaks for all.
+func (in *inquiry) advance(l *line) {
+	for l.next < len(l.order) && joins(l.claim[max(l.next-1, 0)], l.front, l.claim[l.next]) {
+		n := l.order[l.next]
+		l.next++
+		l.front++
+		if n.pending--; n.pending == 0 {
+			in.grant(n)
+		}
+	}
+}
+
+// grant notes that n holds, and frees those who wait for nothing any more.
+func (in *inquiry) grant(n *node) {
+	n.granted = true
+	if n.worker == nil {
+		in.free = append(in.free, n)
+		return
+	}
+	c := n.worker.crew
+	if !n.holds() {
+		c.waiting--
+	}
+	if c.waiting > 0 {
+		return
+	}
+	if n.holds() {
+		in.free = append(in.free, n)
+		return
+	}
+	// The last that the worker waited for: it can let go of all.
+	for _, other := range c.nodes {
+		if other.granted {
+			in.free = append(in.free, other)
+		}
+	}
+}
+
+// step is a node that the trace has reached, and how.
+type step struct {
+	node *node
+	wait Wait // by which it was reached: its blocker is of the node's worker
+	from int  // the step before; -1 at the start
+}
+
+// trace finds the shortest way from start to its own worker through those who are
+// left.
+func (in *inquiry) trace() []Wait {
+	start := in.start.node
+	start.seen = true
+	steps := []step{{node: start, from: -1}}
+	for i := 0; i < len(steps); i++ {
+		for _, p := range steps[i].node.places {
+			if p.at < p.line.next {
+				continue // it is in the front here
+			}
+			from, to := p.line.unseen(p.at)
+			for j := from; j < to; j++ {
+				b := p.line.order[j]
+				if b.gone || !p.blocks(j) {
+					continue
+				}
+				w := Wait{Waiter: steps[i].node.entry, Lock: p.line.name, Blocker: b.entry, Holds: b.holds()}
+				if b.worker == start.worker {
+					return unwind(steps, i, w)
+				}
+				steps = b.follow(steps, w, i)
+			}
+		}
+	}
+	return nil
+}
+
+// unseen returns which part of the line's first at nodes was not traced for a
+// claim like the one there, and notes that it is now.
+func (l *line) unseen(at int) (from, to int) {
+	if l.claim[at].Mode == Shared {
+		from = max(l.tracedHard, l.traced)
+		l.tracedHard = max(l.tracedHard, at)
+		return from, at
+	}
+	from = l.traced
+	l.traced = max(l.traced, at)
+	return from, at
+}
+
+// blocks reports whether node j of the line is in the way of the one at p.
+func (p place) blocks(j int) bool {
+	mine, other := p.line.claim[p.at], p.line.claim[j]
+	return mine.Mode != Shared || other.Mode != Shared
+}
+
+// follow adds what the blocker waits for: itself, or all that its worker does.
+func (n *node) follow(steps []step, w Wait, from int) []step {
+	next := []*node{n}
+	if n.worker != nil {
+		next = n.worker.crew.nodes
+	}
+	for _, other := range next {
+		if !other.granted && !other.seen {
+			other.seen = true
+			steps = append(steps, step{other, w, from})
+		}
+	}
+	return steps
+}
+
+func unwind(steps []step, i int, closing Wait) []Wait {
+	cycle := []Wait{closing}
+	for ; steps[i].from >= 0; i = steps[i].from {
+		cycle = append(cycle, steps[i].wait)
+	}
+	for a, b := 0, len(cycle)-1; a < b; a, b = a+1, b-1 {
+		cycle[a], cycle[b] = cycle[b], cycle[a]
+	}
+	return cycle
+}

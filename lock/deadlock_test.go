@@ -1,0 +1,361 @@
+package lock_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// playOut is the truth about deadlocks by brute force: whoever is not going to
+// queue leaves; whoever holds, and waits for nothing else under its name, lets
+// go; and so on until nothing moves. It returns who is left.
+func playOut(all []*lock.Entry, leaving map[lock.ID]bool) []lock.ID {
+	m := newModel()
+	for _, e := range all {
+		m.insert(e)
+	}
+	gone := slices.DeleteFunc(slices.Clone(all), func(e *lock.Entry) bool {
+		return m.holds(e) || !leaving[e.ID] && !e.Tries()
+	})
+	for _, e := range gone {
+		m.remove(e.ID)
+	}
+	for letGo(m) {
+	}
+	return entryIDs(m.entries)
+}
+
+func letGo(m *model) bool {
+	for _, e := range m.entries {
+		if m.holds(e) && !waits(m, e) {
+			m.remove(e.ID)
+			return true
+		}
+	}
+	return false
+}
+
+// waits says whether the worker of e waits for anything.
+func waits(m *model, e *lock.Entry) bool {
+	return e.Named && slices.ContainsFunc(m.entries, func(other *lock.Entry) bool {
+		return sameWorker(e, other) && !m.holds(other)
+	})
+}
+
+func sameWorker(a, b *lock.Entry) bool {
+	return a.Named && b.Named && a.Tenant == b.Tenant && a.Holder == b.Holder
+}
+
+func entryIDs(entries []*lock.Entry) []lock.ID {
+	all := []lock.ID{}
+	for _, e := range entries {
+		all = append(all, e.ID)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// workerEntries generates entries of few workers on few locks, most of which
+// queue. The modes of a lock agree, as the service sees to.
+func workerEntries(serial *int) *rapid.Generator[*lock.Entry] {
+	return rapid.Custom(func(t *rapid.T) *lock.Entry {
+		*serial++
+		e := &lock.Entry{
+			ID: lock.ID("e" + strconv.Itoa(*serial)), Tenant: rapid.SampledFrom([]string{"t", "t", "t", "u"}).Draw(t, "tenant"),
+			Holder: rapid.SampledFrom([]string{"v", "w", "x", "y", "z"}).Draw(t, "holder"),
+			Named:  rapid.IntRange(0, 5).Draw(t, "named") > 0,
+		}
+		if rapid.IntRange(0, 7).Draw(t, "queues") > 0 {
+			e.WaitUntil = time.Unix(1, 0)
+		}
+		size := rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "size")
+		for _, name := range rapid.Permutation([]string{"a", "b", "c", "d", "s2", "s3"}).Draw(t, "names")[:size] {
+			e.Claims = append(e.Claims, claimFor(t, name))
+		}
+		e.Set = size > 1
+		lock.Canonical(e.Claims)
+		return e
+	})
+}
+
+func claimFor(t *rapid.T, name string) lock.Claim {
+	switch {
+	case name == "s2":
+		return lock.Claim{Name: name, Mode: lock.Semaphore, Limit: 2}
+	case name == "s3":
+		return lock.Claim{Name: name, Mode: lock.Semaphore, Limit: 3}
+	case rapid.Bool().Draw(t, "shared"):
+		return lock.Claim{Name: name, Mode: lock.Shared}
+	}
+	return lock.Claim{Name: name, Mode: lock.Exclusive}
+}
+
+// detective runs the check on random histories beside the brute force.
+type detective struct {
+	table   *lock.Table
+	entries []*lock.Entry
+	leaving map[lock.ID]bool
+	number  uint64
+	serial  int
+}
+
+func newDetective() *detective {
+	return &detective{table: lock.NewTable(), leaving: map[lock.ID]bool{}}
+}
+
+// Join lets an entry come. If that closes a cycle it must be refused, if it does
+// not it must not, and the answer is the same before it comes and after.
+func (d *detective) Join(t *rapid.T) {
+	e := workerEntries(&d.serial).Draw(t, "entry")
+	d.number++
+	before := d.table.Cycle(e)
+	e.Number = d.number
+	holds, err := d.table.Insert(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.entries = append(d.entries, e)
+	stuck := playOut(d.entries, d.leaving)
+	refusals := d.table.Break(e)
+	if holds && before != nil {
+		t.Fatalf("%s need not wait and would have been refused: %v", e.ID, steps(before))
+	}
+	if (before != nil) != (len(stuck) > 0) || (len(refusals) > 0) != (len(stuck) > 0) {
+		t.Fatalf("%s by %s: cycle before %v, refusals %d, but left for ever are %v\n%s", e.ID, e.Holder, steps(before), len(refusals), stuck, describe(d.table))
+	}
+	d.refuse(t, e, refusals)
+}
+
+// refuse checks that e alone is refused, and why.
+func (d *detective) refuse(t *rapid.T, e *lock.Entry, refusals []lock.Refusal) {
+	for _, r := range refusals {
+		if r.Refused != e || len(refusals) > 1 {
+			t.Fatalf("%s came and %s is refused, of %d", e.ID, r.Refused.ID, len(refusals))
+		}
+		d.checkCycle(t, r.Cycle)
+		d.leaving[e.ID] = true
+	}
+}
+
+// Leave lets an entry go. Nobody comes to be stuck by that, except if one comes to
+// hold that was not going to stay.
+func (d *detective) Leave(t *rapid.T) {
+	if len(d.entries) == 0 {
+		t.Skip("empty")
+	}
+	i := rapid.IntRange(0, len(d.entries)-1).Draw(t, "who")
+	id := d.entries[i].ID
+	d.entries = slices.Delete(d.entries, i, i+1)
+	delete(d.leaving, id)
+	_, _, granted := d.table.Remove(id)
+	stays := func(e *lock.Entry) bool { return !d.leaving[e.ID] && !e.Tries() }
+	expected := !slices.ContainsFunc(granted, func(e *lock.Entry) bool { return !stays(e) })
+	for _, g := range granted {
+		if stays(g) && !expected {
+			continue
+		}
+		for _, r := range d.table.Break(g) {
+			if expected {
+				t.Fatalf("a grant of %s closed a cycle\n%s", g.ID, describe(d.table))
+			}
+			d.checkCycle(t, r.Cycle)
+			d.leaving[r.Refused.ID] = true
+		}
+	}
+}
+
+// Check holds the table to what it is for: with the refused gone, everyone who is
+// left comes to hold in the end.
+func (d *detective) Check(t *rapid.T) {
+	if stuck := playOut(d.entries, d.leaving); len(stuck) > 0 {
+		t.Fatalf("%v wait for ever\n%s", stuck, describe(d.table))
+	}
+}
+
+// checkCycle holds every step of a cycle against the queues.
+func (d *detective) checkCycle(t *rapid.T, cycle []lock.Wait) {
+	for i, w := range cycle {
+		next := cycle[(i+1)%len(cycle)].Waiter
+		if w.Blocker != next && !sameWorker(w.Blocker, next) {
+			t.Fatalf("%v: %s is in the way, and then %s waits", steps(cycle), w.Blocker.ID, next.ID)
+		}
+		_, waits := d.table.Entry(w.Waiter.ID)
+		if _, holds := d.table.Entry(w.Blocker.ID); waits || holds != w.Holds {
+			t.Fatalf("%v: step %d is wrong about who holds", steps(cycle), i)
+		}
+		mine, other := claimOn(w.Waiter, w.Lock), claimOn(w.Blocker, w.Lock)
+		before := w.Blocker.Number < w.Waiter.Number && w.Blocker.Tenant == w.Waiter.Tenant
+		if !before || mine.Mode == lock.Shared && other.Mode == lock.Shared {
+			t.Fatalf("%v: in step %d nobody is in the way", steps(cycle), i)
+		}
+	}
+}
+
+func steps(cycle []lock.Wait) []string {
+	var text []string
+	for _, w := range cycle {
+		text = append(text, string(w.Waiter.ID)+" waits for "+w.Lock+" of "+string(w.Blocker.ID))
+	}
+	return text
+}
+
+func deadlocksMatchBruteForce(t *rapid.T) {
+	d := newDetective()
+	t.Repeat(map[string]func(*rapid.T){"": d.Check, "Join": d.Join, "JoinMore": d.Join, "JoinAgain": d.Join, "Leave": d.Leave})
+}
+
+func TestDeadlocksMatchBruteForce(t *testing.T) { rapid.Check(t, deadlocksMatchBruteForce) }
+
+func FuzzDeadlocks(f *testing.F) { f.Fuzz(rapid.MakeFuzz(deadlocksMatchBruteForce)) }
+
+// named makes an entry of a worker that queues for the locks.
+func named(id lock.ID, number uint64, holder string, locks ...string) *lock.Entry {
+	e := entry(id, number, locks...)
+	e.Holder, e.Named, e.WaitUntil = holder, true, time.Unix(1, 0)
+	return e
+}
+
+func shared(e *lock.Entry) *lock.Entry {
+	for i := range e.Claims {
+		e.Claims[i].Mode = lock.Shared
+	}
+	return e
+}
+
+func counted(e *lock.Entry, limit int) *lock.Entry {
+	for i := range e.Claims {
+		e.Claims[i].Mode, e.Claims[i].Limit = lock.Semaphore, limit
+	}
+	return e
+}
+
+func unnamed(e *lock.Entry) *lock.Entry { e.Named = false; return e }
+
+func TestCycle(t *testing.T) {
+	for name, c := range map[string]struct {
+		there []*lock.Entry
+		e     *lock.Entry
+		want  []string
+	}{
+		"two workers cross": {
+			[]*lock.Entry{named("1", 1, "v", "a"), named("2", 2, "w", "b"), named("3", 3, "v", "b")},
+			named("4", 4, "w", "a"),
+			[]string{"4 waits for a of 1", "3 waits for b of 2"},
+		},
+		"one worker waits for itself": {
+			[]*lock.Entry{named("1", 1, "v", "a")}, named("2", 2, "v", "a"), []string{"2 waits for a of 1"},
+		},
+		"a reader behind a writer behind itself": {
+			[]*lock.Entry{shared(named("1", 1, "v", "a")), unnamed(named("2", 2, "w", "a"))},
+			shared(named("3", 3, "v", "a")),
+			[]string{"3 waits for a of 2", "2 waits for a of 1"},
+		},
+		"a semaphore with a unit that comes free": {
+			[]*lock.Entry{
+				counted(named("1", 1, "v", "a"), 2), counted(named("2", 2, "x", "a"), 2),
+				named("3", 3, "w", "b"), named("4", 4, "v", "b"),
+			},
+			counted(named("5", 5, "w", "a"), 2), nil,
+		},
+		"a semaphore of which nothing comes free": {
+			[]*lock.Entry{
+				counted(named("1", 1, "v", "a"), 2), counted(named("2", 2, "x", "a"), 2),
+				named("3", 3, "w", "b"), named("4", 4, "v", "b"), named("5", 5, "x", "b"),
+			},
+			counted(named("6", 6, "w", "a"), 2),
+			[]string{"6 waits for a of 1", "4 waits for b of 3"},
+		},
+		"another tenant's worker of the same name": {
+			[]*lock.Entry{named("1", 1, "v", "a"), named("2", 2, "w", "b"), named("3", 3, "v", "b")},
+			ofTenant("u", named("4", 4, "w", "a")), nil,
+		},
+		"a holder without a name": {
+			[]*lock.Entry{unnamed(named("1", 1, "v", "a")), named("2", 2, "w", "b"), unnamed(named("3", 3, "v", "b"))},
+			named("4", 4, "w", "a"), nil,
+		},
+		"behind somebody who does not queue": {
+			[]*lock.Entry{unnamed(shared(named("1", 1, "v", "a"))), tries(named("2", 2, "w", "a"))},
+			shared(named("3", 3, "w", "a")), nil,
+		},
+		"sets in the way of each other": {
+			[]*lock.Entry{named("1", 1, "v", "a", "b"), named("2", 2, "w", "c", "d"), named("3", 3, "v", "d", "e")},
+			named("4", 4, "w", "b", "f"),
+			[]string{"4 waits for b of 1", "3 waits for d of 2"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := tableOf(t, c.there...)
+			if diff := cmp.Diff(c.want, steps(table.Cycle(c.e))); diff != "" {
+				t.Errorf("before it joins (-want +got):\n%s", diff)
+			}
+			if _, err := table.Insert(c.e); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, steps(table.Cycle(c.e))); diff != "" {
+				t.Errorf("after it joined (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func ofTenant(tenant string, e *lock.Entry) *lock.Entry { e.Tenant = tenant; return e }
+
+func tries(e *lock.Entry) *lock.Entry { e.WaitUntil = time.Time{}; return e }
+
+// Two entries that close a cycle in one transaction share a number. Whichever a
+// replica sees first, the one with the greater id is refused, and no other.
+func TestBreakRefusesTheLastOfACycle(t *testing.T) {
+	there := []*lock.Entry{named("1", 1, "v", "a"), named("2", 2, "w", "b")}
+	for _, order := range [][]*lock.Entry{
+		{named("x", 3, "v", "b"), named("y", 3, "w", "a")},
+		{named("y", 3, "w", "a"), named("x", 3, "v", "b")},
+	} {
+		table := tableOf(t, there...)
+		var refused []lock.ID
+		for _, e := range order {
+			if _, err := table.Insert(e); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range table.Break(e) {
+				refused = append(refused, r.Refused.ID)
+			}
+		}
+		if !slices.Equal(refused, []lock.ID{"y"}) {
+			t.Errorf("refused %v, want [y]", refused)
+		}
+	}
+}
+
+func TestClash(t *testing.T) {
+	x, s := named("x", 9, "v", "a"), shared(named("s", 9, "v", "a"))
+	two, three := counted(named("2", 9, "v", "a"), 2), counted(named("3", 9, "v", "a"), 3)
+	holder := func(e *lock.Entry) *lock.Entry { c := *e; c.ID, c.Number = "holder", 1; return &c }
+	for name, c := range map[string]struct {
+		holder, e *lock.Entry
+		want      bool
+	}{
+		"exclusive and shared agree":    {x, s, false},
+		"shared and exclusive agree":    {s, x, false},
+		"semaphores of one limit agree": {two, two, false},
+		"semaphores of two limits":      {two, three, true},
+		"semaphore on exclusive":        {x, two, true},
+		"shared on a semaphore":         {two, s, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := tableOf(t, holder(c.holder))
+			if _, clash := table.Clash(c.e); clash != c.want {
+				t.Errorf("Clash = %t, want %t", clash, c.want)
+			}
+			table.Condemn("holder")
+			if _, clash := table.Clash(c.e); clash {
+				t.Error("it clashes with an entry that is condemned")
+			}
+		})
+	}
+}

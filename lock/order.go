@@ -1,0 +1,335 @@
+package lock
+
+import (
+	"container/list"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds of what an [Orders] remembers.
+const (
+	maxOrders       = 10_000 // in all
+	maxTenantOrders = 1_000  // of one tenant
+	maxRings        = 1_000  // contradictions that were reported
+)
+
+// Orders learns in which order named holders take locks, and finds out when the
+// orders of different holders contradict each other: some take A and then B,
+// others B and then A, or a longer ring of such steps. Then a deadlock is possible
+// although none may have happened yet.
+//
+// Locks are taken for instances of classes; see [Classes]. Two locks of one class
+// are compared by their names: some take the smaller first, others the greater.
+//
+// Memory is bounded: of each tenant the steps that were seen last are kept, and of
+// all tenants together as well. It is not safe for concurrent use.
+type Orders struct {
+	classes Classes
+	tenants map[string]*known
+	recent  *list.List // of *Order, the one seen last first
+	rings   map[string]struct{}
+	found   []Contradiction // the newest last
+	dropped uint64
+}
+
+// Order says that holders of a lock of one class took one of another.
+type Order struct {
+	Tenant   string
+	From, To string // classes
+	Seen     uint64
+	Examples []Example // one each of up to two holders, the one seen first first
+
+	inTenant, inAll *list.Element
+}
+
+// Example is one time that somebody took a lock while holding another.
+type Example struct {
+	Holder string
+	Held   string // the lock it had
+	Taken  string // the lock it took then
+	At     time.Time
+}
+
+// Contradiction is a ring of orders: each leads from the class where the one
+// before it ends, and the last back to the first. Seen alone, each is harmless.
+type Contradiction struct {
+	Tenant string
+	Found  time.Time
+	Sides  []Side
+}
+
+// Side is one order of a contradiction, with an example.
+type Side struct {
+	From, To string
+	Example
+}
+
+// known are the orders of one tenant.
+type known struct {
+	from   map[string]map[string]*Order // by class held, then class taken
+	recent *list.List                   // of *Order
+}
+
+// NewOrders returns an empty structure that groups locks by classes.
+func NewOrders(classes Classes) *Orders {
+	return &Orders{classes: classes, tenants: map[string]*known{}, recent: list.New(), rings: map[string]struct{}{}}
+}
+
+// Granted learns from an entry of t that has just come to hold. It returns the
+// contradictions that this brought to light, each once.
+func (o *Orders) Granted(t *Table, e *Entry, now time.Time) []Contradiction {
+	if !e.Named {
+		return nil
+	}
+	var found []Contradiction
+	for before := range t.alsoHeld(e) {
+		for _, held := range before.Claims {
+			for _, taken := range e.Claims {
+				if c := o.learn(e.Tenant, Example{e.Holder, held.Name, taken.Name, now}); c != nil {
+					found = append(found, *c)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// learn notes one step. Only one that is new, or new of this holder, can bring a
+// contradiction to light.
+func (o *Orders) learn(tenant string, x Example) *Contradiction {
+	if x.Held == x.Taken {
+		return nil // the same lock again, shared: no order
+	}
+	from, to := o.classes.step(x.Held, x.Taken)
+	k := o.tenant(tenant)
+	order := k.from[from][to]
+	if order == nil {
+		order = &Order{Tenant: tenant, From: from, To: to}
+		o.add(k, order)
+	} else {
+		o.recent.MoveToFront(order.inAll)
+		k.recent.MoveToFront(order.inTenant)
+	}
+	order.Seen++
+	if !order.note(x) {
+		return nil
+	}
+	return o.ring(k, order, x)
+}
+
+// note keeps x if it is the first of its holder, and there is room for it.
+func (o *Order) note(x Example) bool {
+	if len(o.Examples) == 2 || len(o.Examples) == 1 && o.Examples[0].Holder == x.Holder {
+		return false
+	}
+	o.Examples = append(o.Examples, x)
+	return true
+}
+
+// by returns an example of another holder if there is one.
+func (o *Order) by(not string) (x Example, another bool) {
+	for _, x := range o.Examples {
+		if x.Holder != not {
+			return x, true
+		}
+	}
+	return o.Examples[0], false
+}
+
+func (o *Orders) tenant(name string) *known {
+	k := o.tenants[name]
+	if k == nil {
+		k = &known{from: map[string]map[string]*Order{}, recent: list.New()}
+		o.tenants[name] = k
+	}
+	return k
+}
+
+func (o *Orders) add(k *known, order *Order) {
+	if k.recent.Len() >= maxTenantOrders {
+		o.drop(k.recent.Back().Value.(*Order))
+	} else if o.recent.Len() >= maxOrders {
+		o.drop(o.recent.Back().Value.(*Order))
+	}
+	if k.from[order.From] == nil {
+		k.from[order.From] = map[string]*Order{}
+	}
+	k.from[order.From][order.To] = order
+	order.inTenant, order.inAll = k.recent.PushFront(order), o.recent.PushFront(order)
+	o.tenants[order.Tenant] = k // a drop may have emptied it
+}
+
+func (o *Orders) drop(order *Order) {
+	k := o.tenants[order.Tenant]
+	o.dropped++
+	o.recent.Remove(order.inAll)
+	k.recent.Remove(order.inTenant)
+	delete(k.from[order.From], order.To)
+	if len(k.from[order.From]) == 0 {
+		delete(k.from, order.From)
+	}
+	if k.recent.Len() == 0 {
+		delete(o.tenants, order.Tenant)
+	}
+}
+
+// reached is a class on the way back, with whether more than one holder takes the
+// steps that lead there.
+type reached struct {
+	class   string
+	several bool
+}
+
+// arrival is how a class was reached first, which is by the fewest steps.
+type arrival struct {
+	from  reached
+	order *Order // nil at the start
+}
+
+// ring looks for the shortest way from where the order ends back to where it
+// begins, on which not all steps are by one holder: a worker does one thing after
+// another and cannot wait for itself.
+func (o *Orders) ring(k *known, order *Order, x Example) *Contradiction {
+	_, several := order.by(x.Holder)
+	start := reached{order.To, several}
+	goal := reached{order.From, true}
+	came := map[reached]arrival{start: {}}
+	for todo := []reached{start}; len(todo) > 0; todo = todo[1:] {
+		if todo[0] == goal {
+			break
+		}
+		for _, to := range sortedKeys(k.from[todo[0].class]) {
+			next := k.from[todo[0].class][to]
+			_, another := next.by(x.Holder)
+			r := reached{to, todo[0].several || another}
+			if _, been := came[r]; !been {
+				came[r] = arrival{todo[0], next}
+				todo = append(todo, r)
+			}
+		}
+	}
+	if _, ok := came[goal]; !ok {
+		return nil
+	}
+	way := wayTo(came, goal)
+	if !simple(way) {
+		return nil
+	}
+	return o.report(order, x, way)
+}
+
+// simple reports whether the way passes every class once. One that does not is
+// two rings, and each was looked for on its own.
+func simple(way []*Order) bool {
+	passed := make(map[string]bool, len(way))
+	for _, order := range way {
+		if passed[order.From] {
+			return false
+		}
+		passed[order.From] = true
+	}
+	return true
+}
+
+func sortedKeys(m map[string]*Order) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// wayTo returns the orders that led to the goal, in order.
+func wayTo(came map[reached]arrival, goal reached) []*Order {
+	var way []*Order
+	for at := goal; came[at].order != nil; at = came[at].from {
+		way = append(way, came[at].order)
+	}
+	slices.Reverse(way)
+	return way
+}
+
+// report makes a contradiction of a ring, unless it was reported before.
+func (o *Orders) report(order *Order, x Example, way []*Order) *Contradiction {
+	c := Contradiction{Tenant: order.Tenant, Found: x.At, Sides: []Side{{order.From, order.To, x}}}
+	for _, next := range way {
+		example, _ := next.by(x.Holder)
+		c.Sides = append(c.Sides, Side{next.From, next.To, example})
+	}
+	if key := c.key(); !o.isNew(key) {
+		return nil
+	}
+	o.found = append(o.found, c)
+	return &c
+}
+
+func (o *Orders) isNew(key string) bool {
+	if _, known := o.rings[key]; known {
+		return false
+	}
+	if len(o.found) >= maxRings {
+		delete(o.rings, o.found[0].key())
+		o.found = slices.Delete(o.found, 0, 1)
+	}
+	o.rings[key] = struct{}{}
+	return true
+}
+
+// String tells the ring for a log: who held what and took what.
+func (c *Contradiction) String() string {
+	parts := make([]string, 0, len(c.Sides))
+	for _, s := range c.Sides {
+		parts = append(parts, s.Holder+" took "+s.Taken+" while it held "+s.Held)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// key is the same for a ring wherever it begins. Names contain no slash.
+func (c *Contradiction) key() string {
+	first := 0
+	for i, s := range c.Sides {
+		if s.From < c.Sides[first].From {
+			first = i
+		}
+	}
+	parts := []string{c.Tenant}
+	for i := range c.Sides {
+		parts = append(parts, c.Sides[(first+i)%len(c.Sides)].From)
+	}
+	return strings.Join(parts, "/")
+}
+
+// Contradictions returns up to limit contradictions of the tenant, or of all
+// tenants if it is "", the newest first.
+func (o *Orders) Contradictions(tenant string, limit int) []Contradiction {
+	var out []Contradiction
+	for i := len(o.found) - 1; i >= 0 && len(out) < limit; i-- {
+		if tenant == "" || o.found[i].Tenant == tenant {
+			out = append(out, o.found[i])
+		}
+	}
+	return out
+}
+
+// Known returns up to limit orders of the tenant, or of all tenants if it is "",
+// those seen last first, how many there are, and how many were forgotten to make
+// room.
+func (o *Orders) Known(tenant string, limit int) (orders []Order, total int, dropped uint64) {
+	recent := o.recent
+	if tenant != "" {
+		k := o.tenants[tenant]
+		if k == nil {
+			return nil, 0, o.dropped
+		}
+		recent = k.recent
+	}
+	for el := recent.Front(); el != nil && len(orders) < limit; el = el.Next() {
+		order := *el.Value.(*Order)
+		order.Examples = slices.Clone(order.Examples)
+		order.inTenant, order.inAll = nil, nil
+		orders = append(orders, order)
+	}
+	return orders, recent.Len(), o.dropped
+}

@@ -1,0 +1,277 @@
+package lock_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// school teaches an Orders by letting workers take locks in a table.
+type school struct {
+	t      testing.TB
+	table  *lock.Table
+	orders *lock.Orders
+	number uint64
+	now    time.Time
+}
+
+func newSchool(t testing.TB, patterns ...string) *school {
+	t.Helper()
+	classes, err := lock.ParseClasses(patterns...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &school{t: t, table: lock.NewTable(), orders: lock.NewOrders(classes), now: time.Unix(1_700_000_000, 0)}
+}
+
+// takes lets a worker take locks one after the other, and then give all back. It
+// returns the rings that came to light.
+func (s *school) takes(tenant, holder string, locks ...string) []string {
+	s.t.Helper()
+	var rings []string
+	var ids []lock.ID
+	for _, name := range locks {
+		s.number++
+		s.now = s.now.Add(time.Second)
+		e := named(lock.ID(strconv.FormatUint(s.number, 10)), s.number, holder, strings.Split(name, "+")...)
+		e.Tenant = tenant
+		if holds, err := s.table.Insert(e); err != nil || !holds {
+			s.t.Fatalf("%s does not get %s: %v", holder, name, err)
+		}
+		for _, c := range s.orders.Granted(s.table, e, s.now) {
+			rings = append(rings, ringOf(c))
+		}
+		ids = append(ids, e.ID)
+	}
+	for _, id := range ids {
+		s.table.Remove(id)
+	}
+	return rings
+}
+
+func ringOf(c lock.Contradiction) string {
+	text := ""
+	for _, side := range c.Sides {
+		text += fmt.Sprintf("%s->%s by %s; ", side.From, side.To, side.Holder)
+	}
+	return strings.TrimSuffix(text, "; ")
+}
+
+func TestOrdersThatContradict(t *testing.T) {
+	for name, c := range map[string]struct {
+		habits   [][]string // each a holder and the locks that it takes
+		patterns []string
+		want     []string
+	}{
+		"two ways": {
+			[][]string{{"v", "a", "b"}, {"w", "b", "a"}}, nil, []string{"b->a by w; a->b by v"},
+		},
+		"one way is fine": {[][]string{{"v", "a", "b"}, {"w", "a", "b", "c"}}, nil, nil},
+		"reported once": {
+			[][]string{{"v", "a", "b"}, {"w", "b", "a"}, {"x", "a", "b"}, {"y", "b", "a"}},
+			nil,
+			[]string{"b->a by w; a->b by v"},
+		},
+		"one holder alone cannot wait for itself": {[][]string{{"v", "a", "b"}, {"v", "b", "a"}}, nil, nil},
+		"until another does it too": {
+			[][]string{{"v", "a", "b"}, {"v", "b", "a"}, {"w", "b", "a"}}, nil, []string{"b->a by w; a->b by v"},
+		},
+		"a ring of three": {
+			[][]string{{"v", "a", "b"}, {"w", "b", "c"}, {"x", "c", "a"}},
+			nil,
+			[]string{"c->a by x; a->b by v; b->c by w"},
+		},
+		"classes": {
+			[][]string{{"v", "orders:1", "stock:7"}, {"w", "stock:8", "orders:2"}},
+			nil,
+			[]string{"stock:*->orders:* by w; orders:*->stock:* by v"},
+		},
+		"a pattern that was configured": {
+			[][]string{{"v", "eu:orders", "eu:stock"}, {"w", "us:stock", "us:orders"}},
+			[]string{"*:orders", "*:stock"},
+			[]string{"*:stock->*:orders by w; *:orders->*:stock by v"},
+		},
+		"within a class, always ascending": {[][]string{{"v", "o:1", "o:2"}, {"w", "o:2", "o:3"}}, nil, nil},
+		"within a class, both ways": {
+			[][]string{{"v", "o:1", "o:2"}, {"w", "o:5", "o:4"}},
+			nil,
+			[]string{"o:* (greater name)->o:* (smaller name) by w; o:* (smaller name)->o:* (greater name) by v"},
+		},
+		"a set has no order within": {[][]string{{"v", "a+b"}, {"w", "b+a"}}, nil, nil},
+		"a set after a lock": {
+			[][]string{{"v", "a", "b+c"}, {"w", "c", "a"}}, nil, []string{"c->a by w; a->c by v"},
+		},
+		"two rings that share a lock, each of one holder": {
+			[][]string{{"v", "a", "b"}, {"v", "b", "a"}, {"w", "b", "c"}, {"w", "c", "b"}}, nil, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSchool(t, c.patterns...)
+			var got []string
+			for _, h := range c.habits {
+				got = append(got, s.takes("t", h[0], h[1:]...)...)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("rings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOrdersKeepTenantsApart(t *testing.T) {
+	s := newSchool(t)
+	if rings := append(s.takes("t", "v", "a", "b"), s.takes("u", "w", "b", "a")...); rings != nil {
+		t.Errorf("rings over two tenants: %v", rings)
+	}
+	if known, total, _ := s.orders.Known("u", 10); total != 1 || len(known) != 1 || known[0].Tenant != "u" {
+		t.Errorf("Known(u) = %v of %d, want its one order", known, total)
+	}
+	if _, total, _ := s.orders.Known("", 10); total != 2 {
+		t.Errorf("%d orders in all, want 2", total)
+	}
+}
+
+func TestContradictionHasAnExampleOfEachSide(t *testing.T) {
+	s := newSchool(t)
+	s.takes("t", "v", "orders:1", "stock:7")
+	s.takes("t", "w", "stock:8", "orders:2")
+	want := []lock.Contradiction{{Tenant: "t", Found: time.Unix(1_700_000_004, 0), Sides: []lock.Side{
+		{From: "stock:*", To: "orders:*", Example: lock.Example{Holder: "w", Held: "stock:8", Taken: "orders:2", At: time.Unix(1_700_000_004, 0)}},
+		{From: "orders:*", To: "stock:*", Example: lock.Example{Holder: "v", Held: "orders:1", Taken: "stock:7", At: time.Unix(1_700_000_002, 0)}},
+	}}}
+	if diff := cmp.Diff(want, s.orders.Contradictions("", 10)); diff != "" {
+		t.Errorf("Contradictions (-want +got):\n%s", diff)
+	}
+	if got := s.orders.Contradictions("u", 10); got != nil {
+		t.Errorf("another tenant has %v", got)
+	}
+}
+
+func TestOrdersAreBounded(t *testing.T) {
+	s := newSchool(t)
+	for i := range 12 {
+		for j := range 1100 {
+			s.takes(fmt.Sprint("tenant", i), "v", fmt.Sprint("a", j), fmt.Sprint("b", j))
+		}
+	}
+	_, all, dropped := s.orders.Known("", 0)
+	_, one, _ := s.orders.Known("tenant11", 0)
+	if all != 10_000 || one != 1_000 || dropped != 12*1100-10_000 {
+		t.Errorf("%d orders in all, %d of a tenant, %d dropped", all, one, dropped)
+	}
+	if latest, _, _ := s.orders.Known("tenant11", 1); latest[0].From != "a1099" {
+		t.Errorf("the latest order is from %s, want a1099", latest[0].From)
+	}
+}
+
+func TestRingsAreBounded(t *testing.T) {
+	s := newSchool(t)
+	for i := range 1200 {
+		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+		s.takes("t", "v", a, b)
+		if got := s.takes("t", "w", b, a); len(got) != 1 {
+			t.Fatalf("ring %d: %v", i, got)
+		}
+	}
+	if n := len(s.orders.Contradictions("", 5000)); n != 1000 {
+		t.Errorf("%d contradictions are kept, want 1000", n)
+	}
+}
+
+// When every step is by another holder, a ring is reported exactly if a step
+// closes one, and whatever is reported is a ring.
+func TestRingsMatchBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		orders, table := lock.NewOrders(lock.Classes{}), lock.NewTable()
+		known := map[[2]string]bool{}
+		number := uint64(0)
+		for i := range rapid.IntRange(1, 25).Draw(t, "steps") {
+			two := rapid.Permutation(names()).Draw(t, "locks")[:2]
+			step := [2]string{two[0], two[1]}
+			closes := !known[step] && leads(known, step[1], step[0])
+			known[step] = true
+			var found []lock.Contradiction
+			var ids []lock.ID
+			for _, name := range step {
+				number++
+				e := named(lock.ID(fmt.Sprint(number)), number, fmt.Sprint("w", i), name)
+				if _, err := table.Insert(e); err != nil {
+					t.Fatal(err)
+				}
+				found = append(found, orders.Granted(table, e, time.Unix(int64(i), 0))...)
+				ids = append(ids, e.ID)
+			}
+			for _, id := range ids {
+				table.Remove(id)
+			}
+			if closes && len(found) == 0 {
+				t.Fatalf("%v closes a ring and none is reported", step)
+			}
+			for _, c := range found {
+				checkRing(t, known, c)
+			}
+		}
+	})
+}
+
+// leads says whether steps lead from one lock to another.
+func leads(known map[[2]string]bool, from, to string) bool {
+	been := map[string]bool{}
+	var walk func(string) bool
+	walk = func(at string) bool {
+		if at == to {
+			return true
+		}
+		been[at] = true
+		for step := range known {
+			if step[0] == at && !been[step[1]] && walk(step[1]) {
+				return true
+			}
+		}
+		return false
+	}
+	return walk(from)
+}
+
+func checkRing(t *rapid.T, known map[[2]string]bool, c lock.Contradiction) {
+	var passed []string
+	holders := map[string]bool{}
+	for i, side := range c.Sides {
+		if !known[[2]string{side.From, side.To}] || side.To != c.Sides[(i+1)%len(c.Sides)].From || slices.Contains(passed, side.From) {
+			t.Fatalf("%s is not a ring of what happened", ringOf(c))
+		}
+		passed = append(passed, side.From)
+		holders[side.Holder] = true
+	}
+	if len(holders) < 2 {
+		t.Fatalf("%s is by one holder alone", ringOf(c))
+	}
+}
+
+func TestClasses(t *testing.T) {
+	classes, err := lock.ParseClasses("jobs:*:step:*", "*.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"orders:42": "orders:*", "a:b:c": "a:b:*", "plain": "plain", "x:": "x:*",
+		"jobs:7:step:8": "jobs:*:step:*", "jobs:7": "jobs:*", "a.lock": "*.lock", "a.locks": "a.locks",
+	} {
+		if got := classes.Of(name); got != want {
+			t.Errorf("Of(%s) = %s, want %s", name, got, want)
+		}
+	}
+	for _, bad := range []string{"", "a b", "a/b", strings.Repeat("a", 201)} {
+		if _, err := lock.ParseClasses(bad); err == nil {
+			t.Errorf("pattern %q is taken", bad)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// maxDeadlocks is how many refused cycles are remembered.
+const maxDeadlocks = 100
+
+// Deadlock is a cycle of waits that was found when it was closed, and who is
+// refused for it.
+type Deadlock struct {
+	At      time.Time
+	Tenant  string
+	Refused *lock.Entry
+	Cycle   []lock.Wait
+}
+
+// verdicts are the entries that cannot stay in their queues. The replica that
+// attends such an entry takes it back and answers with the error. All replicas
+// judge an entry when it joins, by what joined before it, so they agree without
+// talking to each other.
+type verdicts struct {
+	byID      map[lock.ID]error
+	deadlocks []Deadlock // the newest last
+}
+
+func newVerdicts() verdicts { return verdicts{byID: map[lock.ID]error{}} }
+
+// judge decides about an entry that has joined and waits. before holds the
+// verdicts that were known already, which are not counted again.
+func (v *view) judge(e *lock.Entry, before map[lock.ID]error, now time.Time) {
+	if c, clash := v.table.Clash(e); clash {
+		v.table.Condemn(e.ID)
+		v.verdicts.byID[e.ID] = errModeMismatch(c)
+		return
+	}
+	for _, r := range v.table.Break(e) {
+		if _, known := before[r.Refused.ID]; !known {
+			v.report(r.Refused, r.Cycle, now)
+		}
+		v.verdicts.byID[r.Refused.ID] = errDeadlock(r.Cycle)
+		v.notify(r.Refused.ID)
+	}
+}
+
+// rejudge looks again at an entry that came to hold. If it was on its way out,
+// nobody's wait for it has counted so far.
+func (v *view) rejudge(e *lock.Entry, now time.Time) {
+	if _, condemned := v.verdicts.byID[e.ID]; !condemned && !e.Tries() {
+		return
+	}
+	delete(v.verdicts.byID, e.ID)
+	v.judge(e, nil, now)
+}
+
+// report makes a refused cycle known. The entry may never have been written.
+func (v *view) report(e *lock.Entry, cycle []lock.Wait, now time.Time) {
+	if len(v.verdicts.deadlocks) == maxDeadlocks {
+		v.verdicts.deadlocks = slices.Delete(v.verdicts.deadlocks, 0, 1)
+	}
+	v.verdicts.deadlocks = append(v.verdicts.deadlocks, Deadlock{At: now, Tenant: e.Tenant, Refused: e, Cycle: cycle})
+	v.log.Info("a deadlock was found; the last who came is refused", "tenant", e.Tenant, "lock", e.Name(), "holder", e.Holder, "cycle_length", len(cycle))
+}
+
+// objection returns why e, which was not written yet, cannot join: the error that
+// it would get in the end.
+func (v *view) objection(e *lock.Entry) error {
+	v.mu.RLock()
+	c, clash := v.table.Clash(e)
+	admitted := v.table.Admits(e.Tenant, e.Claims)
+	v.mu.RUnlock()
+	switch {
+	case clash:
+		return errModeMismatch(c)
+	case admitted:
+		return nil
+	case e.Tries():
+		return errHeld()
+	case e.Named:
+		return v.cycle(e)
+	}
+	return nil
+}
+
+func (v *view) cycle(e *lock.Entry) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if cycle := v.table.Cycle(e); cycle != nil {
+		return errDeadlock(cycle)
+	}
+	return nil
+}
+
+// refuse is like objection, and makes it known.
+func (v *view) refuse(e *lock.Entry) error {
+	err := v.objection(e)
+	var refused *lock.Error
+	if errors.As(err, &refused) && refused.Code == lock.Deadlock {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.report(e, refused.Cycle, time.Now())
+		v.metrics.Deadlocked(context.Background())
+	}
+	return err
+}
+
+// learn notes in which order the holder of e takes locks.
+func (v *view) learn(e *lock.Entry, now time.Time) {
+	for _, c := range v.orders.Granted(v.table, e, now) {
+		v.metrics.Contradicted(context.Background())
+		v.log.Warn("locks are taken in orders that contradict each other; a deadlock is possible", "tenant", c.Tenant, "ring", c.String())
+	}
+}
+
+// OrderReport is what one replica has learnt about the orders in which locks are
+// taken.
+type OrderReport struct {
+	Contradictions []lock.Contradiction // the newest first
+	Orders         []lock.Order         // those seen last first
+	Total          int                  // how many orders are known
+	Dropped        uint64               // how many were forgotten to make room, of all tenants
+}
+
+// LockOrder tells in which orders named holders take locks, and where these
+// contradict each other. tenant "" is all.
+func (s *Service) LockOrder(tenant string, limit int) OrderReport {
+	s.view.mu.RLock()
+	defer s.view.mu.RUnlock()
+	r := OrderReport{Contradictions: s.view.orders.Contradictions(tenant, limit)}
+	r.Orders, r.Total, r.Dropped = s.view.orders.Known(tenant, limit)
+	return r
+}
+
+// Deadlocks returns the cycles that were refused last, the newest first. tenant
+// "" is all.
+func (s *Service) Deadlocks(tenant string, limit int) []Deadlock {
+	s.view.mu.RLock()
+	defer s.view.mu.RUnlock()
+	var out []Deadlock
+	all := s.view.verdicts.deadlocks
+	for i := len(all) - 1; i >= 0 && len(out) < limit; i-- {
+		if tenant == "" || all[i].Tenant == tenant {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}

@@ -1,0 +1,210 @@
+package service_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// as names the holder of a request.
+func as(holder string, req service.AcquireRequest) service.AcquireRequest {
+	req.Holder, req.Named = holder, true
+	return req
+}
+
+func semaphore(limit int, req service.AcquireRequest) service.AcquireRequest {
+	req.Claims[0].Mode, req.Claims[0].Limit = lock.Semaphore, limit
+	return req
+}
+
+// wantSet asks for several locks.
+func wantSet(wait time.Duration, names ...string) service.AcquireRequest {
+	req := service.AcquireRequest{Tenant: "acme", Holder: "worker-1", Set: true, Wait: wait}
+	for _, name := range names {
+		req.Claims = append(req.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
+	}
+	return req
+}
+
+func bySet(g *service.Grant) service.TokenRequest {
+	return service.TokenRequest{Tenant: g.Entry.Tenant, Set: true, ID: g.Entry.ID, Token: g.Token}
+}
+
+// TestCrossingRequests: two requests close a cycle at the same moment on two
+// replicas, neither of which has seen the other's. The one that the store put
+// last is refused, whoever attends it, and the other one goes on.
+func TestCrossingRequests(t *testing.T) {
+	for name, lastAtB := range map[string]bool{"LastAtA": false, "LastAtB": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, d := newShelf(t), &diary{}
+				counted := func(c *service.Config) { c.Metrics = d }
+				a, b := s.replica(t, counted), s.replica(t, counted)
+				g1, g2 := a.hold(as("w1", want("x", 0))), b.hold(as("w2", want("y", 0)))
+				a.store.setLag(running, 100*time.Millisecond)
+				b.store.setLag(running, 100*time.Millisecond)
+				after(time.Second)
+				ask1 := func() *pending { return a.line(as("w1", want("y", time.Minute))) }
+				ask2 := func() *pending { return b.line(as("w2", want("x", time.Minute))) }
+				var p1, p2 *pending
+				if lastAtB {
+					p1, p2 = ask1(), ask2()
+				} else {
+					p2, p1 = ask2(), ask1()
+				}
+				after(200 * time.Millisecond)
+				refused, stays, giveUp := p1, p2, g1
+				if lastAtB {
+					refused, stays, giveUp = p2, p1, g2
+				}
+				if e := refused.fails(lock.Deadlock); len(e.Cycle) != 2 {
+					t.Errorf("a cycle of %d waits, want 2", len(e.Cycle))
+				}
+				stays.waits()
+				for _, r := range []*replica{a, b} {
+					if d := r.Deadlocks("acme", 10); len(d) != 1 {
+						t.Errorf("a replica knows of %d deadlocks, want 1", len(d))
+					}
+				}
+				a.release(giveUp)
+				stays.holdsLater()
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				if n := strings.Count(strings.Join(d.notes, " "), "deadlocked"); n != 1 {
+					t.Errorf("%d refused deadlocks are counted, want 1", n)
+				}
+			})
+		})
+	}
+}
+
+// TestCycleIsSeenAfterAReset: an entry that joined while the feed was down is
+// judged when it is back.
+func TestCycleIsSeenAfterAReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.hold(as("w1", want("x", 0)))
+		b.hold(as("w2", want("y", 0)))
+		b.store.setFeed(lost)
+		stays := a.line(as("w1", want("y", time.Minute)))
+		refused := b.line(as("w2", want("x", time.Minute)))
+		b.store.setFeed(running)
+		refused.fails(lock.Deadlock)
+		stays.waits()
+	})
+}
+
+// TestRefusedCycleIsNotWritten: a cycle that can be seen costs the store a read.
+func TestRefusedCycleIsNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.hold(as("w1", want("x", 0)))
+		before := r.store.count(enqueue)
+		r.start(as("w1", want("x", time.Minute))).fails(lock.Deadlock)
+		if n := r.store.count(enqueue) - before; n != 0 {
+			t.Errorf("%d writes", n)
+		}
+	})
+}
+
+// TestWaitForNothingIsNoCycle: requests that need not wait, or do not name their
+// holder, are not refused.
+func TestWaitForNothingIsNoCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.hold(as("w1", want("x", time.Minute)))
+		r.hold(as("w1", want("y", time.Minute)))
+		r.start(as("w1", want("x", 0))).fails(lock.Held)
+		r.line(want("x", time.Minute))
+	})
+}
+
+// TestModesThatMeet: two requests of modes that disagree take a free lock at the
+// same moment on two replicas.
+func TestModesThatMeet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.store.setLag(running, 100*time.Millisecond)
+		b.store.setLag(running, 100*time.Millisecond)
+		first, second := a.start(want("x", time.Minute)), b.start(semaphore(2, keyed("x", time.Minute, "k")))
+		third := a.start(want("x", time.Minute))
+		after(200 * time.Millisecond)
+		g := first.holds()
+		second.fails(lock.ModeMismatch)
+		third.waits()
+		a.release(g)
+		after(200 * time.Millisecond)
+		a.release(third.holds())
+		after(200 * time.Millisecond)
+		b.start(semaphore(2, keyed("x", time.Minute, "k"))).holdsLater() // the key is not used up
+	})
+}
+
+// TestSetAtAReplicaThatNeverSawIt: the view is waited for; a replica without a
+// feed cannot know the set, and says so instead of calling it lost.
+func TestSetAtAReplicaThatNeverSawIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, late, cut := s.replica(t), s.replica(t), s.replica(t)
+		late.store.setLag(running, 600*time.Millisecond)
+		cut.store.setFeed(lost)
+		g := a.hold(wantSet(0, "b", "a"))
+		if e, err := late.Entry(t.Context(), bySet(g), 0); err != nil || e.Entry.ID != g.Entry.ID {
+			t.Errorf("a late replica says %+v, %v", e, err)
+		}
+		_, err := cut.Renew(t.Context(), bySet(g))
+		coded(t, err, lock.StoreUnavailable)
+		if err := a.Release(t.Context(), bySet(g)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = late.Renew(t.Context(), bySet(g))
+		lostFor(t, err, lock.Released)
+	})
+}
+
+// TestSetFromALostFuture: its token shows that the store lost its past.
+func TestSetFromALostFuture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		g := r.hold(wantSet(0, "a", "b"))
+		s.restoreBackup(50)
+		fresh := s.replica(t)
+		_, err := fresh.Renew(t.Context(), bySet(g))
+		lostFor(t, err, lock.Unknown)
+		if _, err := fresh.Acquire(t.Context(), want("c", 0)); !errors.Is(err, lock.StoreUnavailable) {
+			t.Errorf("Acquire in a store that lost its past: %v", err)
+		}
+	})
+}
+
+// TestOrdersAreLearnt: by every replica, also by one that only follows.
+func TestOrdersAreLearnt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		for _, habit := range [][]string{{"w1", "orders:1", "stock:1"}, {"w2", "stock:2", "orders:2"}, {"w3", "orders:3", "stock:3"}} {
+			first := a.hold(as(habit[0], want(habit[1], 0)))
+			second := a.hold(as(habit[0], want(habit[2], 0)))
+			a.release(second)
+			a.release(first)
+		}
+		for _, r := range []*replica{a, b} {
+			if o := r.LockOrder("", 10); len(o.Contradictions) != 1 || o.Total != 2 || o.Dropped != 0 {
+				t.Errorf("%+v, want one contradiction of two orders", o)
+			}
+			if o := r.LockOrder("other", 10); len(o.Contradictions)+len(o.Orders) != 0 {
+				t.Errorf("another tenant is shown %+v", o)
+			}
+		}
+	})
+}

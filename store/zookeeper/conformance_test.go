@@ -59,7 +59,6 @@ func startZooKeeper(t *testing.T, config rig.ZooKeeperConfig) *rig.ZooKeeper {
 
 func open(t *testing.T, cfg zookeeper.Config) *zookeeper.Store {
 	t.Helper()
-	cfg.Logger = debugLog()
 	s, err := zookeeper.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -192,7 +192,7 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 		&zk.SetDataRequest{Path: log, Data: inline, Version: -1},
 	)
 	start := time.Now()
-	results, err := do(s.closing, l, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(ops...) })
+	results, err := doHere(s.closing, l, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(ops...) })
 	s.observe.Operation("commit", time.Since(start), err)
 	s.observe.Batch(len(batch))
 	if err != nil {

@@ -19,6 +19,11 @@ const (
 	guardInterval = time.Second
 	// feedPatience is how long the feed may stay behind a write of its guard.
 	feedPatience = 2 * time.Second
+
+	// While for alone nobody but this replica has written, its feed reads the log
+	// no more often than every lull: it knows its own records without that.
+	alone = time.Second
+	lull  = 2 * time.Millisecond
 )
 
 // feed follows the log for all followers of the store, with a single watch: on
@@ -345,6 +350,8 @@ type tail struct {
 	heads chan head
 	read  chan reading
 	reads sync.WaitGroup
+
+	foreign time.Time // when a record of another replica was read last
 }
 
 // head is the log's data and how long the log is, with a watch on that.
@@ -366,9 +373,13 @@ func (t *tail) run(ctx context.Context) error {
 	t.readHead(ctx)
 	var h head
 	var watch <-chan zk.Event
+	rest := time.NewTimer(time.Hour)
+	defer rest.Stop()
 	for {
 		var err error
 		select {
+		case <-rest.C:
+			t.readHead(ctx)
 		case h = <-t.heads:
 			if err = h.err; err == nil {
 				err = t.seen(ctx, h, &watch)
@@ -383,13 +394,13 @@ func (t *tail) run(ctx context.Context) error {
 			}
 		case <-watch:
 			watch = nil
-			t.readHead(ctx)
-		case <-t.feed.fresh:
-			for _, w := range t.feed.takeOwn() {
-				if w.n >= t.feed.position() {
-					t.ahead[w.n] = w
-				}
+			if time.Since(t.foreign) > alone {
+				rest.Reset(lull)
+			} else {
+				t.readHead(ctx)
 			}
+		case <-t.feed.fresh:
+			t.takeOwn()
 			err = t.advance(head{})
 		case <-t.link.broken:
 			err = t.link.why
@@ -398,6 +409,16 @@ func (t *tail) run(ctx context.Context) error {
 		}
 		if err != nil {
 			return err
+		}
+	}
+}
+
+// takeOwn takes over what this replica has written.
+func (t *tail) takeOwn() {
+	next := t.feed.position()
+	for _, w := range t.feed.takeOwn() {
+		if w.n >= next {
+			t.ahead[w.n] = w
 		}
 	}
 }
@@ -420,7 +441,11 @@ func (t *tail) readHead(ctx context.Context) {
 // seen takes over a head. Records before it that are not known are read first;
 // the newest is often the head's own data.
 func (t *tail) seen(ctx context.Context, h head, watch *<-chan zk.Event) error {
+	t.takeOwn()
 	next, length := t.feed.position(), created(h.stat)
+	if _, own := t.ahead[length-1]; length > next && !own {
+		t.foreign = time.Now()
+	}
 	if length > next && len(h.data) > 0 {
 		var r record
 		if err := json.Unmarshal(h.data, &r); err != nil {

@@ -191,6 +191,20 @@ func do[T any](ctx context.Context, l *link, request func(*zk.Conn) (T, error)) 
 	}
 }
 
+// doHere is do for a caller that can wait for as long as the connection lives: it
+// saves the other goroutine. A silent server ends the connection, and with it the
+// request.
+func doHere[T any](ctx context.Context, l *link, request func(*zk.Conn) (T, error)) (T, error) {
+	var none T
+	if err := l.enter(ctx); err != nil {
+		return none, &notSent{err}
+	}
+	defer func() { <-l.slots }()
+	patience := time.AfterFunc(attemptTimeout, func() { l.fail(errSilent) })
+	defer patience.Stop()
+	return request(l.conn)
+}
+
 // enter takes a slot.
 func (l *link) enter(ctx context.Context) error {
 	select {

@@ -29,6 +29,9 @@ type meta struct {
 func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	m, err := s.readMeta(ctx)
 	if errors.Is(err, zk.ErrNoNode) {
+		if s.epochUsed(ctx) {
+			s.log.Error("the store's own records are gone, which nobody but us should delete; all lock tokens given out before are void", "path", s.root.meta())
+		}
 		key := make([]byte, 32)
 		_, _ = rand.Read(key) // never fails: crypto/rand ends the program instead
 		if err := s.ensure(ctx, s.reads, s.root.meta(), encode(meta{TokenKey: key, Floor: floor})); err != nil {
@@ -50,6 +53,12 @@ func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	s.tokenKey = m.TokenKey
 	s.judge(m)
 	return nil
+}
+
+// epochUsed reports whether the log has had records.
+func (s *Store) epochUsed(ctx context.Context) bool {
+	n, err := onLink(ctx, s.reads, get(s.root.log(s.epoch.Load())))
+	return err == nil && (n.stat.Cversion > 0 || s.epoch.Load() > 0)
 }
 
 // raise takes over the floor that the operator gave.

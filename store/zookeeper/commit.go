@@ -199,7 +199,7 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 		return c.explain(l, batch, results, err)
 	}
 	stat := results[len(results)-1].Stat
-	s.feed.wrote(epoch, written{n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true})
+	s.feed.wrote(written{epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true})
 	return -1, outcome{zxid: stat.Mzxid}
 }
 

@@ -141,7 +141,7 @@ func (f *feed) position() int32 {
 }
 
 // wrote tells the feed of a record of our own, which it so need not read.
-func (f *feed) wrote(epoch int32, w written) {
+func (f *feed) wrote(w written) {
 	f.ownMu.Lock()
 	f.own = append(f.own, w)
 	f.ownMu.Unlock()
@@ -417,7 +417,7 @@ func (t *tail) run(ctx context.Context) error {
 func (t *tail) takeOwn() {
 	next := t.feed.position()
 	for _, w := range t.feed.takeOwn() {
-		if w.n >= next {
+		if w.epoch == t.feed.epoch && w.n >= next {
 			t.ahead[w.n] = w
 		}
 	}

@@ -38,6 +38,7 @@ type written struct {
 	zxid   int64
 	record *record
 	here   bool // by this replica
+	epoch  int32
 }
 
 var (

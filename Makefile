@@ -67,11 +67,11 @@ verify: ## Fail if a generated file is not what the code says
 faults: ## Run all faults at full length (about an hour)
 	FAULTS=full $(GO) test -count=1 -timeout 90m -v ./test/faults/...
 
-bench: ## Measure against etcd's own locks and print the table (BENCHFLAGS=...)
-	$(GO) run ./test/bench $(BENCHFLAGS)
+bench: ## Measure against the stores' own locks and print the table (STORE=zookeeper, BENCHFLAGS=...)
+	$(GO) run ./test/bench $(if $(filter zookeeper,$(STORE)),-rows S6) $(BENCHFLAGS)
 
-demo: ## Three languages settle invoices while workers die (needs curl, python3, node; FENCE=off shows the damage)
-	@examples/settlement/demo
+demo: ## Three languages settle invoices while workers die (needs curl, python3, node; FENCE=off shows the damage; STORE=zookeeper)
+	@$(if $(filter zookeeper,$(STORE)),$(GO) run ./test/withstore zookeeper) examples/settlement/demo
 
 fuzz: ## Fuzz every fuzz target for FUZZTIME (30s)
 	@set -e; for file in $$(grep -rl --include='*_test.go' --exclude-dir=examples '^func Fuzz' .); do \

@@ -27,7 +27,9 @@ const (
 
 	minSecret = 32 // bytes
 
-	storeEmbedded = "embedded"
+	storeEmbedded  = "embedded"
+	storeEtcd      = "etcd"
+	storeZooKeeper = "zookeeper"
 )
 
 // lookup finds an environment variable.
@@ -57,7 +59,9 @@ type config struct {
 	// What the above comes to.
 	secret    []byte
 	tokenKey  []byte
-	endpoints []string // of an etcd cluster; nil for the embedded store
+	backend   string   // storeEmbedded, storeEtcd or storeZooKeeper
+	endpoints []string // of an etcd cluster or a ZooKeeper ensemble
+	chroot    string   // path in ZooKeeper, without a slash at its end
 	storePass string
 	tls       *tls.Config
 	classes   lock.Classes
@@ -100,7 +104,7 @@ func (c *config) flags(stderr io.Writer) *flag.FlagSet {
 	f := newFlags("api", stderr)
 	f.BoolVar(&c.dev, "dev", false, "development: make an HS256 secret in the data folder and print a ready bearer token")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 takes a free one")
-	f.StringVar(&c.store, "store", storeEmbedded, "embedded, or etcd://host:port,host:port")
+	f.StringVar(&c.store, "store", storeEmbedded, "embedded, etcd://host:port,host:port, or zookeeper://host:port,host:port/chroot")
 	f.StringVar(&c.dataDir, "data-dir", "./data", "`folder` of the embedded store")
 	f.Int64Var(&c.quotaMB, "data-quota-mb", 4096, "size that the embedded store may grow to, in MiB")
 	f.BoolVar(&c.storeTLS, "store-tls", false, "use TLS to the store, with the system's authorities unless --store-ca is set")
@@ -167,30 +171,53 @@ func parse(f *flag.FlagSet, args []string, env lookup) (map[string]bool, error) 
 
 // resolveStore turns --store and its companions into endpoints and TLS.
 func (c *config) resolveStore(set map[string]bool) error {
-	scheme, hosts, _ := strings.Cut(c.store, "://")
-	switch {
-	case c.store == storeEmbedded:
+	if c.store == storeEmbedded {
+		c.backend = storeEmbedded
 		for _, name := range []string{"store-tls", "store-ca", "store-cert", "store-key", "store-username", "store-password-file"} {
 			if set[name] {
 				return usagef("--%s contradicts --store embedded, which listens nowhere", name)
 			}
 		}
 		return nil
-	case scheme != "etcd":
-		return usagef("--store: %q is neither embedded nor etcd://host:port,host:port", c.store)
 	}
 	for _, name := range []string{"data-dir", "data-quota-mb"} {
 		if set[name] && !(c.dev && name == "data-dir") {
 			return usagef("--%s contradicts --store %s: only the embedded store has one", name, c.store)
 		}
 	}
-	for h := range strings.SplitSeq(strings.TrimSuffix(hosts, "/"), ",") {
+	if err := c.resolveEndpoints(); err != nil {
+		return err
+	}
+	return c.resolveStoreAccess()
+}
+
+// resolveEndpoints takes the address of an external store apart. Only ZooKeeper's
+// has a path.
+func (c *config) resolveEndpoints() error {
+	scheme, rest, _ := strings.Cut(c.store, "://")
+	hosts, path, _ := strings.Cut(rest, "/")
+	switch {
+	case scheme == storeEtcd && path == "":
+	case scheme == storeZooKeeper:
+		if path = strings.TrimSuffix(path, "/"); path != "" {
+			c.chroot = "/" + path
+		}
+	default:
+		return usagef("--store: %q is neither embedded nor etcd://host:port,host:port nor zookeeper://host:port,host:port/chroot", c.store)
+	}
+	for part := range strings.SplitSeq(strings.TrimPrefix(c.chroot, "/"), "/") {
+		if c.chroot != "" && (part == "" || part == "." || part == "..") {
+			return usagef("--store: %q is not a path in ZooKeeper", c.chroot)
+		}
+	}
+	c.backend = scheme
+	for h := range strings.SplitSeq(hosts, ",") {
 		if _, _, err := net.SplitHostPort(h); err != nil {
 			return usagef("--store: %q is not host:port", h)
 		}
 		c.endpoints = append(c.endpoints, h)
 	}
-	return c.resolveStoreAccess()
+	return nil
 }
 
 func (c *config) resolveStoreAccess() error {
@@ -289,7 +316,7 @@ func (c *config) resolveRest() error {
 	if _, _, err := net.SplitHostPort(c.listen); err != nil {
 		return usagef("--listen: %q is not host:port", c.listen)
 	}
-	if time.Duration(c.maxTTL) < minTTL {
+	if minTTL := c.minTTL(); time.Duration(c.maxTTL) < minTTL {
 		return usagef("--max-ttl-seconds: must be at least %g, the store's shortest lease", minTTL.Seconds())
 	}
 	if c.quotaMB < 1 {

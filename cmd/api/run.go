@@ -15,11 +15,8 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/store/etcd"
 	"github.com/fencepost/fencepost/telemetry"
 )
-
-const minTTL = etcd.MinTTL
 
 // serve runs the server until ctx ends, then drains it. What is built in one
 // order is torn down in the reverse one.
@@ -54,11 +51,11 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer verifier.Close()
-	store, closeStore, err := openStore(ctx, c, t)
+	store, err := openStore(ctx, c, t)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore()) }()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	s := newService(c, t, store)
 	defer s.Close()
 	return serveHTTP(ctx, c, t, listener, newServer(t, verifier, s), s, stdout)
@@ -70,58 +67,13 @@ func shutdownTelemetry(t *telemetry.Telemetry) error {
 	return t.Shutdown(ctx)
 }
 
-// openStore starts or reaches etcd and opens the store in it.
-func openStore(ctx context.Context, c *config, t *telemetry.Telemetry) (*etcd.Store, func() error, error) {
-	conn, err := connect(ctx, c, t.Logger())
-	if err != nil {
-		return nil, nil, err
-	}
-	store, err := etcd.Open(ctx, conn, etcd.Config{
-		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t.Metrics()),
-	})
-	if err != nil {
-		err = errors.Join(err, conn.Close())
-		if errors.Is(err, lock.StoreUnavailable) {
-			err = fmt.Errorf("the store %s cannot be used: %w", c.store, err)
-		}
-		return nil, nil, err
-	}
-	return store, func() error { return errors.Join(store.Close(), conn.Close()) }, nil
-}
-
-func connect(ctx context.Context, c *config, log *slog.Logger) (*etcd.Conn, error) {
-	if c.endpoints == nil {
-		return etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{Dir: c.dataDir, Quota: c.quotaMB << 20, Logger: log})
-	}
-	return etcd.Dial(etcd.RemoteConfig{
-		Endpoints: c.endpoints, TLS: c.tls, Username: c.storeUsername, Password: c.storePass,
-	})
-}
-
-// observeStore leads what the store tells into the metrics.
-func observeStore(m *telemetry.Metrics) etcd.Observer {
-	ctx := context.Background()
-	return etcd.Observer{
-		Operation: func(name string, took time.Duration, err error) {
-			outcome := telemetry.OutcomeOK
-			if err != nil {
-				outcome = telemetry.OutcomeError
-			}
-			m.StoreOperation(ctx, name, outcome, took)
-		},
-		Batch:     func(writes int) { m.Batched(ctx, writes) },
-		FeedLag:   m.FeedLag,
-		Restarted: func() { m.FeedRestarted(ctx) },
-	}
-}
-
-func newService(c *config, t *telemetry.Telemetry, store *etcd.Store) *service.Service {
+func newService(c *config, t *telemetry.Telemetry, store store) *service.Service {
 	key := c.tokenKey
 	if key == nil {
 		key = store.TokenKey()
 	}
 	s := service.New(service.Config{
-		Store: store, TokenKey: key, MinTTL: minTTL,
+		Store: store, TokenKey: key, MinTTL: c.minTTL(),
 		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes,
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
 	})

@@ -50,6 +50,7 @@ func only() map[string][]string {
 		"github.com/golang-jwt/jwt":               {"auth"},
 		"github.com/MicahParks":                   {"auth"},
 		"go.etcd.io":                              {"store/etcd"},
+		"github.com/go-zookeeper":                 {"store/zookeeper"},
 		"github.com/prometheus":                   {"telemetry"},
 		"go.opentelemetry.io/contrib":             {"telemetry"},
 		"go.opentelemetry.io/otel/exporters":      {"telemetry"},
@@ -205,7 +206,7 @@ func TestServerHasNoTestCode(t *testing.T) {
 // Every row must be about something, or a misspelt one would check nothing.
 // Folders that are planned but not there yet are named here.
 func TestRowsAreAboutSomething(t *testing.T) {
-	planned := []string{"store/zookeeper", "webhook", "dashboard", "client", "cmd/fencepost"}
+	planned := []string{"webhook", "dashboard", "client", "cmd/fencepost"}
 	there := make(map[string]bool)
 	for _, p := range ours(t) {
 		folder, _ := local(p.ImportPath)

@@ -54,6 +54,7 @@ func Definitions() []Definition {
 		{"S3", "uncontended, 128 clients, against empty answers", s3().run},
 		{"S4", "one client, against v3lock", s4().run},
 		{"S5", "32 clients on one lock, against concurrency.Mutex", s5().run},
+		{"S6", "on ZooKeeper, against go-zookeeper's lock", runS6},
 		{"S7", "hand-over with many waiters", runS7},
 		{"S8", "memory of a waiting request", runS8},
 		{"S10", "latency at a fixed rate, against a bare put", runS10},

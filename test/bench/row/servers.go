@@ -102,7 +102,7 @@ type replica struct {
 
 // startReplica starts Fencepost as its users run it: tokens are checked, and
 // the access log goes to a file. An empty store is the embedded one.
-func (b *bench) startReplica(ctx context.Context, store string, cs *closers) (*replica, error) {
+func (b *bench) startReplica(ctx context.Context, store string, cs *closers, args ...string) (*replica, error) {
 	binary, err := b.apiBinary(ctx)
 	if err != nil {
 		return nil, err
@@ -112,12 +112,13 @@ func (b *bench) startReplica(ctx context.Context, store string, cs *closers) (*r
 	config := rig.ReplicaConfig{
 		Binary: binary, Store: store, DataDir: filepath.Join(b.dir, fmt.Sprintf("fencepost-%d", b.replicas)),
 		Secret: "the secret of the benchmark, which is no secret",
+		Args:   args,
 	}
 	if b.Profiles != "" {
 		if r.debug, err = debugAddress(); err != nil {
 			return nil, err
 		}
-		config.Args = []string{"--debug-listen", r.debug}
+		config.Args = append(config.Args, "--debug-listen", r.debug)
 	}
 	if r.Replica, err = rig.StartReplica(ctx, config); err != nil {
 		return nil, err

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store/etcd"
+	"github.com/fencepost/fencepost/store/zookeeper"
+	"github.com/fencepost/fencepost/telemetry"
+)
+
+// store is what the server needs of either adapter.
+type store interface {
+	service.Store
+
+	// TokenKey is the secret behind the lock tokens that the store keeps.
+	TokenKey() []byte
+	Close() error
+}
+
+// minTTL is the shortest lease that the store keeps to.
+func (c *config) minTTL() time.Duration {
+	if c.backend == storeZooKeeper {
+		return zookeeper.MinTTL
+	}
+	return etcd.MinTTL
+}
+
+// openStore starts or reaches the store and opens it.
+func openStore(ctx context.Context, c *config, t *telemetry.Telemetry) (store, error) {
+	open := openEtcd
+	if c.backend == storeZooKeeper {
+		open = openZooKeeper
+	}
+	s, err := open(ctx, c, t)
+	if errors.Is(err, lock.StoreUnavailable) {
+		err = fmt.Errorf("the store %s cannot be used: %w", c.store, err)
+	}
+	return s, err
+}
+
+func openZooKeeper(ctx context.Context, c *config, t *telemetry.Telemetry) (store, error) {
+	s, err := zookeeper.Open(ctx, zookeeper.Config{
+		Servers: c.endpoints, Chroot: c.chroot, TLS: c.tls, Username: c.storeUsername, Password: c.storePass,
+		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: zookeeper.Observer(observeStore(t.Metrics())),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func openEtcd(ctx context.Context, c *config, t *telemetry.Telemetry) (store, error) {
+	conn, err := connectEtcd(ctx, c, t.Logger())
+	if err != nil {
+		return nil, err
+	}
+	s, err := etcd.Open(ctx, conn, etcd.Config{
+		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: etcd.Observer(observeStore(t.Metrics())),
+	})
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return etcdStore{s, conn}, nil
+}
+
+// etcdStore closes its connection with it.
+type etcdStore struct {
+	*etcd.Store
+	conn *etcd.Conn
+}
+
+func (s etcdStore) Close() error { return errors.Join(s.Store.Close(), s.conn.Close()) }
+
+func connectEtcd(ctx context.Context, c *config, log *slog.Logger) (*etcd.Conn, error) {
+	if c.backend == storeEmbedded {
+		return etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{Dir: c.dataDir, Quota: c.quotaMB << 20, Logger: log})
+	}
+	return etcd.Dial(etcd.RemoteConfig{
+		Endpoints: c.endpoints, TLS: c.tls, Username: c.storeUsername, Password: c.storePass,
+	})
+}
+
+// observer is what both adapters call an Observer.
+type observer struct {
+	Operation func(name string, took time.Duration, err error)
+	Batch     func(writes int)
+	FeedLag   func(time.Duration)
+	Restarted func()
+}
+
+// observeStore leads what the store tells into the metrics.
+func observeStore(m *telemetry.Metrics) observer {
+	ctx := context.Background()
+	return observer{
+		Operation: func(name string, took time.Duration, err error) {
+			outcome := telemetry.OutcomeOK
+			if err != nil {
+				outcome = telemetry.OutcomeError
+			}
+			m.StoreOperation(ctx, name, outcome, took)
+		},
+		Batch:     func(writes int) { m.Batched(ctx, writes) },
+		FeedLag:   m.FeedLag,
+		Restarted: func() { m.FeedRestarted(ctx) },
+	}
+}

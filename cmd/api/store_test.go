@@ -1,0 +1,42 @@
+package main
+
+import (
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStoreAddress(t *testing.T) {
+	type parsed struct {
+		Backend, Chroot string
+		Endpoints       []string
+	}
+	for address, want := range map[string]parsed{
+		"embedded":                               {Backend: "embedded"},
+		"etcd://a:1,b:2":                         {Backend: "etcd", Endpoints: []string{"a:1", "b:2"}},
+		"etcd://a:1/":                            {Backend: "etcd", Endpoints: []string{"a:1"}},
+		"etcd://a:1/path":                        {},
+		"zookeeper://a:1":                        {Backend: "zookeeper", Endpoints: []string{"a:1"}},
+		"zookeeper://a:1,b:2,[::1]:3/locks/prod": {Backend: "zookeeper", Chroot: "/locks/prod", Endpoints: []string{"a:1", "b:2", "[::1]:3"}},
+		"zookeeper://a:1/locks/":                 {Backend: "zookeeper", Chroot: "/locks", Endpoints: []string{"a:1"}},
+		"zookeeper://a:1/locks//prod":            {},
+		"zookeeper://a:1/../locks":               {},
+		"zookeeper://a/locks":                    {},
+		"zookeeper://":                           {},
+		"redis://a:1":                            {},
+	} {
+		env := func(name string) (string, bool) { return "0123456789abcdef0123456789abcdef", name == envSecret }
+		c, err := parseConfig([]string{"--store", address}, env, io.Discard)
+		if err != nil {
+			c = &config{}
+		}
+		if (err == nil) != (want.Backend != "") {
+			t.Errorf("%s: %v", address, err)
+			continue
+		}
+		if diff := cmp.Diff(want, parsed{c.backend, c.chroot, c.endpoints}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", address, diff)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	// parallelCommits is how many transactions are in flight at most. The server
+	// flushes its log once for all that arrive meanwhile.
+	parallelCommits = 8
+
+	// A transaction has at most this many writes, and bytes, which stays far from
+	// the server's limit of 1 MiB.
+	maxBatch     = 64
+	maxBatchSize = 256 << 10
+
+	// maxInline is the size up to which a record is also the log's data, where
+	// followers find it with one read.
+	maxInline = 4 << 10
+)
+
+// write is what one call wants to have written.
+type write struct {
+	ops    []any
+	change change // what the log says of it
+	joins  []lock.Ref
+	size   int
+
+	result chan outcome
+}
+
+// outcome of a write.
+type outcome struct {
+	zxid  int64 // of the transaction, if err is nil
+	err   error
+	op    int  // the op that failed, if the server refused it
+	maybe bool // it may have happened, or may still
+}
+
+// committer turns writes into transactions. Those that arrive while others are
+// in flight share the next one. ZooKeeper refuses a transaction as a whole: the
+// write that is at fault is answered, and the others try again without it.
+type committer struct {
+	store *Store
+
+	mu      sync.Mutex
+	pending []*write
+	running int
+	workers sync.WaitGroup
+}
+
+// do hands in a write and waits for its outcome.
+func (c *committer) do(ctx context.Context, w *write) outcome {
+	if ctx.Err() != nil {
+		return outcome{err: &notSent{ctx.Err()}}
+	}
+	w.result = make(chan outcome, 1)
+	c.mu.Lock()
+	c.pending = append(c.pending, w)
+	if c.running < parallelCommits {
+		c.running++
+		c.workers.Go(c.work)
+	}
+	c.mu.Unlock()
+	select {
+	case out := <-w.result:
+		return out
+	case <-ctx.Done():
+	case <-c.store.closing.Done():
+	}
+	err := errors.Join(ctx.Err(), c.store.closing.Err())
+	if c.withdraw(w) {
+		return outcome{err: &notSent{err}}
+	}
+	select {
+	case out := <-w.result:
+		return out
+	default:
+		return outcome{err: err, maybe: true}
+	}
+}
+
+// withdraw takes back a write that no transaction has.
+func (c *committer) withdraw(w *write) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.pending, w)
+	if i < 0 {
+		return false
+	}
+	c.pending = slices.Delete(c.pending, i, i+1)
+	return true
+}
+
+// work makes transactions until nothing is pending. It waits for a connection
+// before it takes writes, so that these can be withdrawn as long as there is none.
+func (c *committer) work() {
+	for {
+		ctx, cancel := context.WithTimeout(c.store.closing, attemptTimeout)
+		l, _ := c.store.calls.get(ctx)
+		cancel()
+		batch, end := c.take(l != nil)
+		if end {
+			return
+		}
+		if len(batch) > 0 {
+			c.commit(l, batch)
+		}
+	}
+}
+
+// take picks the writes of one transaction: in order, no two that join one lock,
+// as their entries would share a number, and no two of one entry.
+func (c *committer) take(connected bool) (batch []*write, end bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.pending) == 0 || c.store.closing.Err() != nil {
+		c.running--
+		return nil, true
+	}
+	if !connected {
+		return nil, false
+	}
+	joined, touched := map[lock.Ref]bool{}, map[key]bool{}
+	size, left := 0, c.pending[:0]
+	for _, w := range c.pending {
+		fits := len(batch) < maxBatch && (len(batch) == 0 || size+w.size < maxBatchSize)
+		fits = fits && !slices.ContainsFunc(w.joins, func(r lock.Ref) bool { return joined[r] })
+		fits = fits && !touched[w.change.key()]
+		for _, r := range w.joins {
+			joined[r] = true // also if it does not fit: those behind it must not overtake it
+		}
+		touched[w.change.key()] = true
+		if fits {
+			batch, size = append(batch, w), size+w.size
+		} else {
+			left = append(left, w)
+		}
+	}
+	clear(c.pending[len(left):])
+	c.pending = left
+	return batch, false
+}
+
+// commit writes the batch, without those that the server refuses.
+func (c *committer) commit(l *link, batch []*write) {
+	for len(batch) > 0 {
+		at, out := c.try(l, batch)
+		switch {
+		case out.err == nil || out.maybe || at < 0:
+			for _, w := range batch {
+				w.result <- out
+			}
+			return
+		default:
+			batch[at].result <- out
+			batch = slices.Delete(batch, at, at+1)
+		}
+	}
+}
+
+// try makes one transaction. If the server refuses one of the writes it returns
+// which one; -1 stands for all of them.
+func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
+	s := c.store
+	epoch := s.epoch.Load()
+	log := s.root.log(epoch)
+	ops := []any{
+		&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
+		&zk.CheckVersionRequest{Path: l.node, Version: -1},
+	}
+	var r record
+	for _, w := range batch {
+		ops = append(ops, w.ops...)
+		r.Changes = append(r.Changes, w.change)
+	}
+	data := encode(r)
+	inline := data
+	if len(inline) > maxInline {
+		inline = nil
+	}
+	ops = append(ops,
+		&zk.CreateRequest{Path: log + "/", Data: data, Acl: s.acl, Flags: zk.FlagSequence},
+		&zk.SetDataRequest{Path: log, Data: inline, Version: -1},
+	)
+	start := time.Now()
+	results, err := doHere(s.closing, l, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(ops...) })
+	s.observe.Operation("commit", time.Since(start), err)
+	s.observe.Batch(len(batch))
+	if err != nil {
+		return c.explain(l, batch, results, err)
+	}
+	stat := results[len(results)-1].Stat
+	s.feed.wrote(written{epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true})
+	return -1, outcome{zxid: stat.Mzxid}
+}
+
+// created returns how many children a node has ever had. ZooKeeper counts those
+// that came and those that went in one.
+func created(stat *zk.Stat) int32 { return (stat.Cversion + stat.NumChildren) / 2 }
+
+// explain finds out whose fault it was.
+func (c *committer) explain(l *link, batch []*write, results []zk.MultiResponse, err error) (at int, out outcome) {
+	if !answered(err) {
+		return -1, outcome{err: err, maybe: !harmless(err)}
+	}
+	failed := slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
+	if failed == 1 && errors.Is(err, zk.ErrNoNode) {
+		l.fail(errFenced) // the session is over, or somebody deleted the node
+	}
+	op := failed - 2
+	if failed >= 2 {
+		for i, w := range batch {
+			if op < len(w.ops) {
+				return i, outcome{err: err, op: op}
+			}
+			op -= len(w.ops)
+		}
+	}
+	// One of our own ops: the log was rotated, or damaged by hand.
+	if !errors.Is(err, zk.ErrNoAuth) && failed != 1 {
+		c.store.mend(errors.Join(errLogGone, err))
+	}
+	return -1, outcome{err: &retry{err}}
+}
+
+// retry marks a refusal that has nothing to do with the write.
+type retry struct{ cause error }
+
+func (e *retry) Error() string { return "to be repeated: " + e.cause.Error() }
+
+var (
+	errFenced  = errors.New("the connection's node is gone")
+	errLogGone = errors.New("the log is gone or another one is in use")
+)

@@ -1,0 +1,106 @@
+package zookeeper_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store/storetest"
+	"github.com/fencepost/fencepost/store/zookeeper"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+var _ service.Store = (*zookeeper.Store)(nil)
+
+// TestConformance runs the suite on a server that is a process. The second
+// client of each case reaches it through a proxy of its own.
+func TestConformance(t *testing.T) {
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	var cases atomic.Int32
+	storetest.Run(t, storetest.Harness{
+		MinTTL:    zookeeper.MinTTL,
+		NoCompact: "ZooKeeper keeps no history that it could forget",
+		Open: func(t *testing.T) storetest.Store {
+			prefix := fmt.Sprintf("/case-%d", cases.Add(1))
+			proxy := startProxy(t, z.Server(0))
+			reopen := func(t *testing.T) service.Store {
+				return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix})
+			}
+			return storetest.Store{
+				A: reopen(t), B: open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix}), Reopen: reopen,
+				CutB: func(_ *testing.T, how storetest.Fault) func() { return cut(proxy, how) },
+			}
+		},
+	})
+}
+
+func startZooKeeper(t *testing.T, config rig.ZooKeeperConfig) *rig.ZooKeeper {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cache, err := rig.ZooKeeperCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Java, err = rig.FetchZooKeeper(ctx, cache); err != nil {
+		t.Fatal(err)
+	}
+	config.Dir = t.TempDir()
+	z, err := rig.StartZooKeeper(ctx, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closing(t, "ZooKeeper", z.Close) })
+	return z
+}
+
+func open(t *testing.T, cfg zookeeper.Config) *zookeeper.Store {
+	t.Helper()
+	s, err := zookeeper.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closing(t, "a store", s.Close) })
+	return s
+}
+
+func startProxy(t *testing.T, server *rig.ZooKeeperServer) *rig.Proxy {
+	t.Helper()
+	p, err := rig.StartProxy(server.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closing(t, "a proxy", p.Close) })
+	return p
+}
+
+// closing checks that what a test opened ends without an error, and soon.
+func closing(t *testing.T, what string, end func() error) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- end() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("close %s: %v", what, err)
+		}
+	case <-time.After(15 * time.Second):
+		t.Errorf("close %s: it has not ended after 15 s", what)
+	}
+}
+
+func cut(proxy *rig.Proxy, how storetest.Fault) (restore func()) {
+	switch how {
+	case storetest.Silent:
+		proxy.Blackhole(rig.Both)
+	case storetest.Deaf:
+		proxy.Blackhole(rig.ToClient)
+	case storetest.Broken:
+		proxy.Blackhole(rig.Both)
+		proxy.CutAll()
+	}
+	return func() { proxy.Blackhole(0) }
+}

@@ -1,0 +1,147 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// connector keeps one connection open: when it breaks, the next one is opened,
+// to another server if there is one, sooner or later by chance, so that many
+// replicas do not come back in step.
+type connector struct {
+	name    string
+	servers []string // in an order of its own
+	access  access
+	log     *slog.Logger
+
+	// prepare readies a connection before it is used.
+	prepare func(context.Context, *link) error
+
+	ctx  context.Context
+	stop context.CancelFunc
+	done chan struct{}
+
+	mu      sync.Mutex
+	current *link
+	err     error         // of the last attempt
+	changed chan struct{} // closed and replaced when either changes
+}
+
+const (
+	firstPause   = 10 * time.Millisecond
+	longestPause = time.Second
+)
+
+func newConnector(name string, servers []string, a access, log *slog.Logger, prepare func(context.Context, *link) error) *connector {
+	c := &connector{
+		name: name, servers: slices.Clone(servers), access: a, log: log, prepare: prepare,
+		done: make(chan struct{}), changed: make(chan struct{}),
+	}
+	rand.Shuffle(len(c.servers), func(i, j int) { c.servers[i], c.servers[j] = c.servers[j], c.servers[i] })
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	go c.run() // ends with close
+	return c
+}
+
+func (c *connector) close() {
+	c.stop()
+	<-c.done
+}
+
+func (c *connector) run() {
+	defer close(c.done)
+	wait := firstPause
+	for i := 0; c.ctx.Err() == nil; i++ {
+		l, err := c.open(c.servers[i%len(c.servers)])
+		c.set(l, err)
+		if err != nil {
+			c.log.Warn("no connection to ZooKeeper", "use", c.name, "server", c.servers[i%len(c.servers)], "error", err)
+			if pause(c.ctx, wait/2+rand.N(wait)) != nil {
+				return
+			}
+			wait = min(2*wait, longestPause)
+			continue
+		}
+		wait = firstPause
+		select {
+		case <-l.broken:
+			c.set(nil, l.why)
+			c.log.Warn("a connection to ZooKeeper broke", "use", c.name, "server", l.server, "error", l.why)
+		case <-c.ctx.Done():
+			c.set(nil, errClosed)
+		}
+		l.close()
+	}
+}
+
+func (c *connector) open(server string) (*link, error) {
+	l, err := openLink(c.ctx, server, c.access)
+	if err != nil || c.prepare == nil {
+		return l, err
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, openTimeout)
+	defer cancel()
+	if err := c.prepare(ctx, l); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (c *connector) set(l *link, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current, c.err = l, err
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// get returns the connection, or waits for one.
+func (c *connector) get(ctx context.Context) (*link, error) {
+	if ctx.Err() != nil {
+		return nil, &notSent{ctx.Err()}
+	}
+	for {
+		c.mu.Lock()
+		l, err, changed := c.current, c.err, c.changed
+		c.mu.Unlock()
+		if l != nil {
+			select {
+			case <-l.broken:
+			default:
+				return l, nil
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, &notSent{errors.Join(ctx.Err(), err)}
+		case <-c.ctx.Done():
+			return nil, &notSent{errClosed}
+		}
+	}
+}
+
+// onLink makes a request on whichever connection there is, and repeats it on the
+// next one until it is answered or ctx ends. It is for requests that may be
+// executed more than once.
+func onLink[T any](ctx context.Context, c *connector, request func(*zk.Conn) (T, error)) (T, error) {
+	for {
+		l, err := c.get(ctx)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		value, err := do(ctx, l, request)
+		if err == nil || answered(err) || pause(ctx, firstPause) != nil {
+			return value, err
+		}
+	}
+}

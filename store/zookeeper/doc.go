@@ -1,0 +1,44 @@
+// Package zookeeper keeps Fencepost's entries in ZooKeeper.
+//
+// # What is where
+//
+//	<chroot>/fencepost/v1/
+//	  entries/<shard>/<tenant>,<lock>,<id>          an entry, in its first lock
+//	  entries/<shard>/<tenant>,<lock>,<id>,<first>  the same in another lock of its set
+//	  entries/<shard>/<tenant>,<lock>,<id>/<handle> its lease: the version counts renewals
+//	  epoch                                         its version names the log in use
+//	  logs/<epoch>                                  the log; its data is the newest record, or empty
+//	  logs/<epoch>/<sequence>                       a record: who came and who went in one transaction
+//	  ended/<time>-<random>                         why entries went, moved here from old records
+//	  links/<random>                                ephemeral, one per connection that writes
+//	  meta                                          what the store remembers about itself
+//
+// Only links are ephemeral: a session belongs to a replica and a lock does not.
+//
+// # Numbers
+//
+// Every change is one multi: it writes entries, appends a record and sets the
+// data of the log. All that has one zxid, which the answer tells in the stat of
+// the log, so an entry's czxid, its place and its fence are known without another
+// read. Two entries of one lock never share a multi.
+//
+// A zxid is epoch<<32 | counter. It stays below 2^53 for two million elections.
+//
+// # Leases
+//
+// A renewal sets the lease's data and so raises its version. A replica that has
+// seen one version for a full TTL removes the entry, by a delete that fails if
+// the version has changed. TTLs are counted by the replica's monotonic clock, and
+// only while the store answers. The name of a lease is random, so that a delete
+// or a renewal that is late cannot hit the lease of a later entry with the same id.
+//
+// # The library
+//
+// go-zookeeper keeps a connection alive for ever, sends late what it could not
+// send in time, and registers watches again in a way that is a data race. Here
+// every connection of its is used once: when it breaks it is closed and another
+// one opened, to another server, with addresses resolved anew (see link). Writes
+// carry a check of the connection's own node below links/, which the next
+// connection deletes first: what was not executed by then never will be, so that
+// reading tells the outcome of a write whose answer was lost.
+package zookeeper

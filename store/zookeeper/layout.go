@@ -1,0 +1,92 @@
+package zookeeper
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// layout is the path below which everything of ours is; see the package comment.
+type layout string
+
+func (r layout) meta() string               { return string(r) + "/meta" }
+func (r layout) epoch() string              { return string(r) + "/epoch" }
+func (r layout) links() string              { return string(r) + "/links" }
+func (r layout) logs() string               { return string(r) + "/logs" }
+func (r layout) ended() string              { return string(r) + "/ended" }
+func (r layout) entries() string            { return string(r) + "/entries" }
+func (r layout) log(epoch int32) string     { return fmt.Sprintf("%s/logs/%010d", string(r), epoch) }
+func (r layout) shard(name string) string   { return r.entries() + "/" + name }
+func recordPath(log string, n int32) string { return fmt.Sprintf("%s/%010d", log, n) }
+
+// Entries are spread over shards by the hash of their lock and the hash of their
+// id: a lock's entries are in up to shardsPerLock of them, so that neither many
+// locks nor many entries of one lock make a list of children long. 100 000
+// entries are 100 names in a shard if they are in many locks, and 3 000 if they
+// are in one.
+const (
+	lockGroups    = 32
+	shardsPerLock = 32
+)
+
+func (r layout) shardOf(tenant, name string, id lock.ID) string {
+	return r.shard(shardName(tenant, name, hash(string(id))))
+}
+
+// shardsOf returns all the shards that entries of the lock can be in.
+func (r layout) shardsOf(ref lock.Ref) []string {
+	all := make([]string, shardsPerLock)
+	for i := range all {
+		all[i] = r.shard(shardName(ref.Tenant, ref.Name, uint32(i)))
+	}
+	return all
+}
+
+func shardName(tenant, name string, idHash uint32) string {
+	return fmt.Sprintf("%03x", hash(tenant+","+name)%lockGroups*shardsPerLock+idHash%shardsPerLock)
+}
+
+func hash(text string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text)) // never fails
+	return h.Sum32()
+}
+
+// key names an entry: an id is one of its tenant and first lock.
+type key struct {
+	tenant, lock string
+	id           lock.ID
+}
+
+func keyOf(e *lock.Entry) key { return key{e.Tenant, e.Name(), e.ID} }
+
+// primary is the path of the entry in its first lock, which has everything.
+func (r layout) primary(k key) string {
+	return r.shardOf(k.tenant, k.lock, k.id) + "/" + k.tenant + "," + k.lock + "," + string(k.id)
+}
+
+// secondary is the path of the entry in another lock of its set. It has no data;
+// its name leads to the primary.
+func (r layout) secondary(k key, name string) string {
+	return r.shardOf(k.tenant, name, k.id) + "/" + k.tenant + "," + name + "," + string(k.id) + "," + k.lock
+}
+
+func (r layout) lease(k key, handle int64) string {
+	return fmt.Sprintf("%s/%016x", r.primary(k), uint64(handle))
+}
+
+// parseName reads a child of a shard: the entry's key, the lock that this node
+// stands for, and whether it is the primary one.
+func parseName(name string) (k key, in string, primary, ok bool) {
+	parts := strings.Split(name, ",")
+	if len(parts) < 3 || len(parts) > 4 || !lock.ValidTenant(parts[0]) || !lock.ValidName(parts[1]) || parts[2] == "" {
+		return key{}, "", false, false
+	}
+	k = key{parts[0], parts[1], lock.ID(parts[2])}
+	if len(parts) == 4 {
+		k.lock = parts[3]
+	}
+	return k, parts[1], len(parts) == 3, true
+}

@@ -1,0 +1,258 @@
+package zookeeper
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+const (
+	// sessionTimeout matters little, as nothing is bound to a session but the
+	// node below links/. A server may give another one.
+	sessionTimeout = 10 * time.Second
+
+	// attemptTimeout is how long an answer may take before the connection counts
+	// as broken, and openTimeout the same for the steps of opening one.
+	attemptTimeout = 1500 * time.Millisecond
+	openTimeout    = 2 * time.Second
+
+	// inFlight bounds the requests of one connection, and bulk those of one task
+	// that reads much, which so leaves room for the others.
+	inFlight = 256
+	bulk     = 64
+
+	// maxPacket bounds what a server may make us buffer. No answer comes near it.
+	maxPacket = 8 << 20
+)
+
+var (
+	errSilent  = errors.New("the server does not answer")
+	errClosed  = errors.New("the connection was closed")
+	errDialed  = errors.New("a connection is used once")
+	errEnded   = errors.New("the connection has ended")
+	errRefused = errors.New("the server refuses the credentials")
+)
+
+// notSent marks a request that has not reached the library, let alone a server.
+type notSent struct{ cause error }
+
+func (e *notSent) Error() string { return "not sent: " + e.cause.Error() }
+func (e *notSent) Unwrap() error { return e.cause }
+
+// link is one connection to one server with one session. It is never repaired:
+// go-zookeeper is kept from connecting again by a dialer that works once.
+type link struct {
+	conn   *zk.Conn
+	raw    net.Conn
+	server string
+	slots  chan struct{}
+	node   string // of this connection below links/; "" if it does not write
+
+	broken chan struct{}
+	once   sync.Once
+	why    error // read after broken
+}
+
+// access is what it takes to connect.
+type access struct {
+	tls                *tls.Config
+	username, password string
+}
+
+// openLink connects to one server and waits for a session.
+func openLink(ctx context.Context, server string, a access) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	raw, err := a.dial(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{raw: raw, server: server, slots: make(chan struct{}, inFlight), broken: make(chan struct{})}
+	started := make(chan struct{})
+	ready := sync.OnceFunc(func() { close(started) })
+	var dialed atomic.Bool
+	l.conn, _, err = zk.Connect([]string{server}, sessionTimeout,
+		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) {
+			if dialed.Swap(true) {
+				return nil, errDialed
+			}
+			return raw, nil
+		}),
+		zk.WithHostProvider(&oneHost{}), zk.WithLogger(silence{}), zk.WithLogInfo(false), zk.WithMaxBufferSize(maxPacket),
+		zk.WithEventCallback(func(e zk.Event) { l.event(e, ready) }),
+	)
+	if err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
+	if err := l.begin(ctx, started, a); err != nil {
+		l.fail(err)
+		l.close()
+		return nil, fmt.Errorf("%s: %w", server, err)
+	}
+	return l, nil
+}
+
+// begin waits for the session and shows who we are.
+func (l *link) begin(ctx context.Context, started <-chan struct{}, a access) error {
+	select {
+	case <-started:
+	case <-l.broken:
+		return l.why
+	case <-ctx.Done():
+		return fmt.Errorf("no session, as without a majority of the servers: %w", errSilent)
+	}
+	if a.username == "" {
+		return nil
+	}
+	_, err := do(ctx, l, func(c *zk.Conn) (struct{}, error) {
+		return struct{}{}, c.AddAuth("digest", []byte(a.username+":"+a.password))
+	})
+	if err != nil {
+		return errors.Join(errRefused, err)
+	}
+	return nil
+}
+
+// event runs in the library's goroutines and must not block.
+func (l *link) event(e zk.Event, ready func()) {
+	if e.Type != zk.EventSession {
+		return
+	}
+	switch e.State {
+	case zk.StateHasSession:
+		ready()
+	case zk.StateAuthFailed:
+		l.fail(errRefused)
+	case zk.StateDisconnected, zk.StateExpired:
+		l.fail(errEnded)
+	}
+}
+
+// fail gives the connection up. Its owner closes it.
+func (l *link) fail(why error) {
+	l.once.Do(func() {
+		l.why = why
+		close(l.broken)
+	})
+}
+
+// close ends the connection and waits for what is in flight. A sound one ends
+// its session, so that the server forgets it at once.
+func (l *link) close() {
+	select {
+	case <-l.broken:
+		_ = l.raw.Close() // first: the library would wait for an answer
+		l.conn.Close()
+	default:
+		l.fail(errClosed)
+		l.conn.Close()
+		_ = l.raw.Close()
+	}
+	for range cap(l.slots) {
+		l.slots <- struct{}{}
+	}
+}
+
+// do makes one request. The library's calls know no context, so they run beside;
+// one that is abandoned keeps its slot until it is answered or the connection
+// closed. A request that was not made gives [notSent].
+func do[T any](ctx context.Context, l *link, request func(*zk.Conn) (T, error)) (T, error) {
+	var none T
+	if err := l.enter(ctx); err != nil {
+		return none, &notSent{err}
+	}
+	type answer struct {
+		value T
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() { // ends with the answer, or with the link, whose close waits for it
+		defer func() { <-l.slots }()
+		value, err := request(l.conn)
+		answers <- answer{value, err}
+	}()
+	patience := time.NewTimer(attemptTimeout)
+	defer patience.Stop()
+	select {
+	case a := <-answers:
+		return a.value, a.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	case <-patience.C:
+		l.fail(errSilent)
+		return none, errSilent
+	}
+}
+
+// doHere is do for a caller that can wait for as long as the connection lives: it
+// saves the other goroutine. A silent server ends the connection, and with it the
+// request.
+func doHere[T any](ctx context.Context, l *link, request func(*zk.Conn) (T, error)) (T, error) {
+	var none T
+	if err := l.enter(ctx); err != nil {
+		return none, &notSent{err}
+	}
+	defer func() { <-l.slots }()
+	patience := time.AfterFunc(attemptTimeout, func() { l.fail(errSilent) })
+	defer patience.Stop()
+	return request(l.conn)
+}
+
+// enter takes a slot.
+func (l *link) enter(ctx context.Context) error {
+	select {
+	case <-l.broken:
+		return l.why
+	default:
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	select {
+	case l.slots <- struct{}{}:
+		return nil
+	case <-l.broken:
+		return l.why
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// dial resolves the server's name each time, so that a server that comes back
+// with another address is found.
+func (a access) dial(ctx context.Context, server string) (net.Conn, error) {
+	plain := &net.Dialer{}
+	if a.tls == nil {
+		return plain.DialContext(ctx, "tcp", server)
+	}
+	return (&tls.Dialer{NetDialer: plain, Config: a.tls}).DialContext(ctx, "tcp", server)
+}
+
+// oneHost is a zk.HostProvider for the connection that there already is.
+type oneHost struct {
+	server string
+	asked  bool
+}
+
+func (h *oneHost) Init(servers []string) error { h.server = servers[0]; return nil }
+func (h *oneHost) Len() int                    { return 1 }
+func (h *oneHost) Connected()                  {}
+
+// Next says from the second time on that all servers were tried, upon which the
+// library fails what it has not sent, and waits.
+func (h *oneHost) Next() (server string, retryStart bool) {
+	retryStart, h.asked = h.asked, true
+	return h.server, retryStart
+}
+
+// silence is a logger; what the library says of broken connections is said by us.
+type silence struct{}
+
+func (silence) Printf(string, ...any) {}

@@ -1,0 +1,267 @@
+package zookeeper
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// snapshot is all entries, or a lock's, as of one transaction.
+//
+// ZooKeeper reads one node at a time, so that a list of many is of no single
+// moment. It becomes one by the log: what the records since before the list say
+// is applied on top of it.
+type snapshot struct {
+	epoch   int32
+	next    int32 // the record that is not in it yet
+	zxid    int64
+	entries map[key]*lock.Entry
+}
+
+func (s *snapshot) sorted() []*lock.Entry {
+	return slices.SortedFunc(maps.Values(s.entries), func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// written is a record with its place in the log and its transaction.
+type written struct {
+	n      int32
+	zxid   int64
+	record *record
+	here   bool // by this replica
+	epoch  int32
+}
+
+var (
+	errRotated = errors.New("another log is in use")
+	errGap     = errors.New("records of the log are missing")
+)
+
+// snapshot reads everything, or if ref is not nil what is in that lock.
+func (s *Store) snapshot(ctx context.Context, l *link, ref *lock.Ref) (*snapshot, error) {
+	snap := &snapshot{epoch: s.epoch.Load(), entries: map[key]*lock.Entry{}}
+	from, err := s.barrierOn(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := s.listKeys(ctx, l, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.readEntries(ctx, l, keys, snap); err != nil {
+		return nil, err
+	}
+	head, err := s.readHead(ctx, l, snap.epoch)
+	if err != nil {
+		return nil, err
+	}
+	since, err := s.records(ctx, l, snap.epoch, created(from), created(head))
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range since {
+		s.replay(snap, w, ref)
+	}
+	snap.next, snap.zxid = created(head), head.Mzxid
+	return snap, nil
+}
+
+// readHead reads how far the log is.
+func (s *Store) readHead(ctx context.Context, l *link, epoch int32) (*zk.Stat, error) {
+	head, err := do(ctx, l, get(s.root.log(epoch)))
+	if err == nil && string(head.data) == rotated {
+		err = errRotated
+	}
+	return head.stat, err
+}
+
+// replay applies what a record says of the locks that the snapshot is of.
+func (s *Store) replay(snap *snapshot, w written, ref *lock.Ref) {
+	for _, c := range w.record.Changes {
+		k := c.key()
+		if c.Joined == nil {
+			if e := snap.entries[k]; e != nil && s.zxid(e.Number) == c.Czxid {
+				delete(snap.entries, k)
+			}
+			continue
+		}
+		e := c.Joined.entry(k, s.number(w.zxid))
+		if ref == nil || claims(e, *ref) {
+			snap.entries[k] = e
+		}
+	}
+}
+
+func claims(e *lock.Entry, ref lock.Ref) bool {
+	return e.Tenant == ref.Tenant && slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return c.Name == ref.Name })
+}
+
+// listKeys lists the names of entries. One of a set that is asked for by another
+// lock than its first is found by that lock's node.
+func (s *Store) listKeys(ctx context.Context, l *link, ref *lock.Ref) ([]key, error) {
+	shards, err := s.shardsToList(ctx, l, ref)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var keys []key
+	err = inParallel(len(shards), func(i int) error {
+		names, err := children(ctx, l, shards[i])
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, name := range names {
+			k, in, primary, ok := parseName(name)
+			switch {
+			case !ok:
+				s.log.Error("a node is not an entry's and is passed over", "path", shards[i]+"/"+name)
+			case ref == nil && primary, ref != nil && k.tenant == ref.Tenant && in == ref.Name:
+				keys = append(keys, k)
+			}
+		}
+		return err
+	})
+	return keys, err
+}
+
+func (s *Store) shardsToList(ctx context.Context, l *link, ref *lock.Ref) ([]string, error) {
+	if ref != nil {
+		return s.root.shardsOf(*ref), nil
+	}
+	names, err := children(ctx, l, s.root.entries())
+	for i := range names {
+		names[i] = s.root.shard(names[i])
+	}
+	return names, err
+}
+
+// node is a node's data and stat.
+type node struct {
+	data []byte
+	stat *zk.Stat
+}
+
+func get(path string) func(*zk.Conn) (node, error) {
+	return func(c *zk.Conn) (node, error) {
+		data, stat, err := c.Get(path)
+		return node{data, stat}, err
+	}
+}
+
+func children(ctx context.Context, l *link, path string) ([]string, error) {
+	return do(ctx, l, func(c *zk.Conn) ([]string, error) {
+		names, _, err := c.Children(path)
+		return names, err
+	})
+}
+
+func (s *Store) readEntries(ctx context.Context, l *link, keys []key, snap *snapshot) error {
+	var mu sync.Mutex
+	return inParallel(len(keys), func(i int) error {
+		e, err := s.readEntry(ctx, l, keys[i])
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil // gone meanwhile; the log knows
+		}
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		snap.entries[keys[i]] = e
+		return nil
+	})
+}
+
+// readEntry reads one entry. One that cannot be read is reported and kept in its
+// place until its lease is over.
+func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, error) {
+	path := s.root.primary(k)
+	n, err := do(ctx, l, get(path))
+	if err != nil {
+		return nil, err
+	}
+	v, err := decodeValue(k, n.data)
+	if err == nil {
+		return v.entry(k, s.number(n.stat.Czxid)), nil
+	}
+	s.log.Error("an entry cannot be read; it keeps its place until its lease is over", "path", path, "error", err)
+	names, err := children(ctx, l, path)
+	if err != nil {
+		return nil, err
+	}
+	var handle uint64
+	for _, name := range names {
+		if h, err := strconv.ParseUint(name, 16, 63); err == nil {
+			handle = h
+		}
+	}
+	return damaged(k, s.number(n.stat.Czxid), int64(handle)), nil
+}
+
+// records reads the records from one up to but not including another.
+func (s *Store) records(ctx context.Context, l *link, epoch, from, to int32) ([]written, error) {
+	if to <= from {
+		return nil, nil
+	}
+	all := make([]written, to-from)
+	err := inParallel(len(all), func(i int) (err error) {
+		all[i], err = s.readRecord(ctx, l, epoch, from+int32(i))
+		return err
+	})
+	return all, err
+}
+
+func (s *Store) readRecord(ctx context.Context, l *link, epoch, n int32) (written, error) {
+	path := recordPath(s.root.log(epoch), n)
+	found, err := do(ctx, l, get(path))
+	if err != nil {
+		return written{}, err
+	}
+	w := written{n: n, zxid: found.stat.Czxid, record: &record{}}
+	if err := json.Unmarshal(found.data, w.record); err != nil {
+		return written{}, fmt.Errorf("record %s: %w", path, err)
+	}
+	return w, nil
+}
+
+// inParallel does n things, a bounded number at a time, and returns one of their
+// errors.
+func inParallel(n int, work func(i int) error) error {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	next := 0
+	take := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		if failed != nil || next == n {
+			return -1
+		}
+		next++
+		return next - 1
+	}
+	for range min(n, bulk) {
+		all.Go(func() {
+			for i := take(); i >= 0; i = take() {
+				if err := work(i); err != nil {
+					mu.Lock()
+					failed = err
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	return failed
+}

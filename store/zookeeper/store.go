@@ -1,0 +1,369 @@
+package zookeeper
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// MinTTL is the shortest lease that can be kept to. TTLs run only while the store
+// answers, so an election does not use them up.
+const MinTTL = 2 * time.Second
+
+// operationTimeout bounds every call, with as many attempts as fit.
+const operationTimeout = 4 * time.Second
+
+// Config of a [Store].
+type Config struct {
+	Servers []string // host:port; names are resolved for every connection
+	Chroot  string   // path below which everything goes, which exists; "" is the root
+	Prefix  string   // path below that, made on first use; "" is /fencepost/v1
+	TLS     *tls.Config
+
+	// Username and Password are shown by digest authentication. With them
+	// everything that is created is for this user only; without, for everybody.
+	Username, Password string
+
+	Logger *slog.Logger // nil discards
+	Observer
+
+	// FenceFloor is added to every zxid to give a number. The store remembers it;
+	// a greater one may be given after the store lost its past, and 0 keeps what
+	// it remembers.
+	FenceFloor uint64
+}
+
+// Observer is told what the store does, for metrics. Nil fields are not called.
+type Observer struct {
+	Operation func(name string, took time.Duration, err error)
+	Batch     func(writes int)
+	FeedLag   func(time.Duration)
+	Restarted func() // the feed lists again
+}
+
+func (o Observer) orSilent() Observer {
+	if o.Operation == nil {
+		o.Operation = func(string, time.Duration, error) {}
+	}
+	if o.Batch == nil {
+		o.Batch = func(int) {}
+	}
+	if o.FeedLag == nil {
+		o.FeedLag = func(time.Duration) {}
+	}
+	if o.Restarted == nil {
+		o.Restarted = func() {}
+	}
+	return o
+}
+
+// Store is the adapter; it satisfies service.Store. Several stores, in one or
+// many processes, may share one ensemble and prefix.
+type Store struct {
+	chroot  string
+	root    layout
+	acl     []zk.ACL
+	log     *slog.Logger
+	observe Observer
+
+	calls   *connector // for requests
+	reads   *connector // for the feed, so that its reads do not queue behind writes
+	stale   staleNodes // of broken connections
+	commits *committer
+	feed    *feed
+	leases  *leases
+
+	epoch      atomic.Int32
+	floor      atomic.Uint64
+	distrusted atomic.Pointer[string] // why nothing may be granted, or nil
+	tokenKey   []byte
+	mending    chan error
+
+	closing context.Context
+	stop    context.CancelFunc
+	tasks   sync.WaitGroup
+}
+
+// Open connects, makes what is missing of the store's own nodes, and begins to
+// follow the log and to remove what expires. It fails if no server serves within
+// a few seconds, if the chroot is missing or closed to us, and when cfg's fence
+// floor cannot be right.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if len(cfg.Servers) == 0 {
+		return nil, errors.New("no ZooKeeper server is given")
+	}
+	s := newStore(cfg)
+	a := access{cfg.TLS, cfg.Username, cfg.Password}
+	s.reads = newConnector("feed", cfg.Servers, a, s.log, nil)
+	ctx, cancel := context.WithTimeout(ctx, 2*operationTimeout)
+	defer cancel()
+	if err := s.begin(ctx, cfg); err != nil {
+		s.stop()
+		s.reads.close()
+		return nil, err
+	}
+	s.calls = newConnector("calls", cfg.Servers, a, s.log, s.fence)
+	s.tasks.Go(s.feed.run)
+	s.tasks.Go(s.leases.run)
+	s.tasks.Go(s.upkeep)
+	return s, nil
+}
+
+func newStore(cfg Config) *Store {
+	s := &Store{
+		chroot: strings.TrimSuffix(cfg.Chroot, "/"), log: cfg.Logger, observe: cfg.Observer.orSilent(), acl: zk.WorldACL(zk.PermAll), mending: make(chan error, 1),
+	}
+	prefix := cfg.Prefix
+	if prefix == "" {
+		prefix = "/fencepost/v1"
+	}
+	s.root = layout(s.chroot + "/" + strings.Trim(prefix, "/"))
+	if cfg.Username != "" {
+		s.acl = zk.AuthACL(zk.PermAll)
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.closing, s.stop = context.WithCancel(context.Background())
+	s.commits = &committer{store: s}
+	s.leases = newLeases(s)
+	s.feed = newFeed(s)
+	return s
+}
+
+// begin makes and reads the store's own nodes.
+func (s *Store) begin(ctx context.Context, cfg Config) error {
+	err := s.makeNodes(ctx)
+	if err == nil {
+		err = s.loadEpoch(ctx)
+	}
+	if err == nil {
+		return s.loadMeta(ctx, cfg.FenceFloor)
+	}
+	if answered(err) && !errors.Is(err, zk.ErrNoAuth) {
+		return fmt.Errorf("prepare %s: %w", s.root, err)
+	}
+	return unavailable(err, "prepare "+string(s.root), false)
+}
+
+// Close ends the upkeep, the feed and the connections, and waits for them.
+func (s *Store) Close() error {
+	s.stop()
+	s.tasks.Wait()
+	s.calls.close()
+	s.reads.close()
+	s.commits.workers.Wait()
+	return nil
+}
+
+// TokenKey returns the secret behind the lock tokens: made on first use, the
+// same for all replicas and after every restart.
+func (s *Store) TokenKey() []byte { return s.tokenKey }
+
+func (s *Store) number(zxid int64) uint64 { return uint64(zxid) + s.floor.Load() }
+
+func (s *Store) zxid(number uint64) int64 { return int64(number - s.floor.Load()) }
+
+// Enqueue implements service.Store.
+func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
+	if why := s.distrusted.Load(); why != nil {
+		return nil, &lock.Error{Code: lock.StoreUnavailable, Detail: *why, RetryAfter: time.Minute}
+	}
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	w, handle := s.joinWrite(e)
+	ambiguous := false
+	for {
+		out := s.commits.do(ctx, w)
+		switch {
+		case out.err == nil:
+			placed := *e
+			placed.Number, placed.Handle = s.number(out.zxid), handle
+			return &placed, nil
+		case errors.Is(out.err, zk.ErrNodeExists):
+			if found, err := s.find(ctx, keyOf(e)); err == nil && found != nil {
+				return found, nil
+			}
+		case errors.Is(out.err, zk.ErrNoNode):
+			_ = s.makeShards(ctx, e) // the next attempt tells whether it worked
+		case answered(out.err):
+			return nil, unavailable(out.err, "enqueue", ambiguous)
+		}
+		ambiguous = ambiguous || out.maybe
+		if pause(ctx, firstPause) != nil {
+			return nil, unavailable(out.err, "enqueue", ambiguous)
+		}
+	}
+}
+
+// joinWrite makes the nodes of an entry: the primary with its lease, and one in
+// each other lock of a set.
+func (s *Store) joinWrite(e *lock.Entry) (w *write, handle int64) {
+	handle = randomHandle()
+	k, v := keyOf(e), valueOf(e, handle)
+	data := encode(v)
+	w = &write{size: 3*len(data) + 1024, change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
+	w.ops = append(w.ops, s.create(s.root.primary(k), data), s.create(s.root.lease(k, handle), nil))
+	for i, c := range e.Claims {
+		w.joins = append(w.joins, lock.Ref{Tenant: e.Tenant, Name: c.Name})
+		if i > 0 {
+			w.ops = append(w.ops, s.create(s.root.secondary(k, c.Name), nil))
+			w.size += 1024
+		}
+	}
+	return w, handle
+}
+
+func (s *Store) create(path string, data []byte) *zk.CreateRequest {
+	return &zk.CreateRequest{Path: path, Data: data, Acl: s.acl}
+}
+
+func randomHandle() int64 {
+	var raw [8]byte
+	_, _ = rand.Read(raw[:]) // never fails: crypto/rand ends the program instead
+	return int64(binary.BigEndian.Uint64(raw[:]) >> 1)
+}
+
+// makeShards makes the shards that e's nodes go into.
+func (s *Store) makeShards(ctx context.Context, e *lock.Entry) error {
+	for _, c := range e.Claims {
+		if err := s.ensure(ctx, s.calls, s.root.shardOf(e.Tenant, c.Name, e.ID), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find reads the entry, or nil if there is none. It is called after a write of
+// ours on the same connection, or one opened later, was answered: what that write
+// saw is what this one sees, or newer.
+func (s *Store) find(ctx context.Context, k key) (*lock.Entry, error) {
+	l, err := s.calls.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.readEntry(ctx, l, k)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	return e, err
+}
+
+// Refresh implements service.Store. A write that was executed proves that its
+// node was there, and no removal is missing from that.
+func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	path := s.root.lease(keyOf(e), e.Handle)
+	start := time.Now()
+	stat, err := onLink(ctx, s.calls, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(path, nil, -1) })
+	s.observe.Operation("renew", time.Since(start), err)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return errLost("the entry is not in the queue")
+	case err != nil:
+		return unavailable(err, "renew", false)
+	case stat.Czxid != s.zxid(e.Number):
+		return errLost("another entry is in the queue")
+	}
+	s.leases.renewed(keyOf(e), e.Handle, stat.Version)
+	return nil
+}
+
+// Remaining implements service.Store. It goes by the server's wall clock and ours,
+// as nothing is decided by it.
+func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if _, err := s.barrier(ctx, s.calls); err != nil {
+		return 0, unavailable(err, "ask for the lease", false)
+	}
+	path := s.root.lease(keyOf(e), e.Handle)
+	n, err := onLink(ctx, s.calls, get(path))
+	switch {
+	case errors.Is(err, zk.ErrNoNode) || err == nil && n.stat.Czxid != s.zxid(e.Number):
+		return 0, errLost("the entry is not in the queue")
+	case err != nil:
+		return 0, unavailable(err, "ask for the lease", false)
+	}
+	return max(0, min(e.TTL-time.Since(time.UnixMilli(n.stat.Mtime)), e.TTL)), nil
+}
+
+// Newest implements service.Store.
+func (s *Store) Newest(ctx context.Context) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	stat, err := s.barrier(ctx, s.calls)
+	if err != nil {
+		return 0, unavailable(err, "read the newest number", false)
+	}
+	return s.number(stat.Mzxid), nil
+}
+
+// barrier sets the log's data. ZooKeeper's reads may be old, even after a sync
+// (ZOOKEEPER-1675); a write is not, reads on the same connection after it are at
+// least as new, and all followers learn of its number.
+func (s *Store) barrier(ctx context.Context, c *connector) (*zk.Stat, error) {
+	for {
+		l, err := c.get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		stat, err := s.barrierOn(ctx, l)
+		if err == nil || errors.Is(err, zk.ErrNoAuth) || pause(ctx, firstPause) != nil {
+			return stat, err
+		}
+	}
+}
+
+func (s *Store) barrierOn(ctx context.Context, l *link) (*zk.Stat, error) {
+	epoch := s.epoch.Load()
+	results, err := do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) {
+		return c.Multi(
+			&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
+			&zk.SetDataRequest{Path: s.root.log(epoch), Version: -1},
+		)
+	})
+	if err != nil {
+		if answered(err) && !errors.Is(err, zk.ErrNoAuth) {
+			s.mend(errors.Join(errLogGone, err))
+		}
+		return nil, err
+	}
+	return results[1].Stat, nil
+}
+
+// Queue implements service.Store.
+func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	for {
+		snap, err := s.snapshotOf(ctx, r)
+		if err == nil {
+			return snap.sorted(), s.number(snap.zxid), nil
+		}
+		if errors.Is(err, zk.ErrNoAuth) || pause(ctx, firstPause) != nil {
+			return nil, 0, unavailable(err, "read the queue", false)
+		}
+	}
+}
+
+func (s *Store) snapshotOf(ctx context.Context, r lock.Ref) (*snapshot, error) {
+	l, err := s.calls.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.snapshot(ctx, l, &r)
+}

@@ -1,0 +1,255 @@
+package zookeeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+const (
+	upkeepInterval = time.Second
+
+	// endedRetention is how long reasons stay in the store. The contract says 10
+	// minutes; the rest allows for clocks that differ between replicas.
+	endedRetention = 11 * time.Minute
+	forgetInterval = 30 * time.Second
+
+	// The log keeps its last keepRecords records, for followers that are behind;
+	// older ones go foldRecords at a time, and what they say of ends moves to a
+	// node below ended/ in the same transaction.
+	keepRecords = 2000
+	foldRecords = 500
+
+	// rotateAfter records another log is begun: the count of children that came
+	// and went would overflow at twice as many.
+	rotateAfter = 1 << 29
+)
+
+// upkeep folds old records, forgets old reasons and mends the log until the store
+// is closed. All replicas do it; what they do is idempotent.
+func (s *Store) upkeep() {
+	tick := time.NewTicker(upkeepInterval)
+	defer tick.Stop()
+	forgot := time.Now()
+	for {
+		select {
+		case <-s.closing.Done():
+			return
+		case why := <-s.mending:
+			s.attend("mend the log", func(ctx context.Context) error { return s.mendLog(ctx, why) })
+			_ = pause(s.closing, firstPause) // at most so often; the loop sees whether it is over
+		case <-tick.C:
+			s.attend("fold the log", s.fold)
+			if time.Since(forgot) >= forgetInterval {
+				forgot = time.Now()
+				s.attend("forget old reasons", func(ctx context.Context) error {
+					return s.forget(ctx, forgot.Add(-endedRetention))
+				})
+			}
+		}
+	}
+}
+
+func (s *Store) attend(what string, work func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(s.closing, operationTimeout)
+	defer cancel()
+	if err := work(ctx); err != nil && s.closing.Err() == nil {
+		s.log.Warn("upkeep failed and is tried again", "what", what, "error", err)
+	}
+}
+
+// fold moves the ends of the oldest records out of the log and deletes these.
+func (s *Store) fold(ctx context.Context) error {
+	for {
+		records, epoch, last := s.feed.foldable(keepRecords + rand.N(foldRecords))
+		if last >= rotateAfter {
+			return s.rotate(ctx, endsOf(s.feed.unfolded()))
+		}
+		if len(records) == 0 {
+			return nil
+		}
+		ops := []any{&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch}}
+		for _, r := range records {
+			ops = append(ops, &zk.DeleteRequest{Path: recordPath(s.root.log(epoch), r.n), Version: -1})
+		}
+		for ends := range slices.Chunk(endsOf(records), foldRecords*4) {
+			ops = append(ops, s.create(s.endedPath(), encode(ends)))
+		}
+		_, err := onLink(ctx, s.reads, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
+		switch {
+		case err == nil, errors.Is(err, zk.ErrNoNode): // another replica was faster
+			s.feed.forgetFolded(records[len(records)-1].n)
+		case errors.Is(err, zk.ErrBadVersion):
+			return nil // the log was rotated
+		default:
+			return err
+		}
+	}
+}
+
+func endsOf(records []folded) []end {
+	var ends []end
+	for _, r := range records {
+		ends = append(ends, r.ends...)
+	}
+	return ends
+}
+
+// foldable returns the oldest records if there are enough beyond keep.
+func (f *feed) foldable(keep int) (records []folded, epoch, last int32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.current || len(f.folded) < keep+foldRecords {
+		return nil, f.epoch, f.next
+	}
+	return slices.Clone(f.folded[:foldRecords]), f.epoch, f.next
+}
+
+func (f *feed) unfolded() []folded {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.folded)
+}
+
+func (f *feed) forgetFolded(upTo int32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := 0
+	for i < len(f.folded) && f.folded[i].n <= upTo {
+		i++
+	}
+	f.folded = slices.Clone(f.folded[i:])
+	oldest := time.Now().Add(-endedRetention).UnixMilli()
+	f.ended = slices.DeleteFunc(f.ended, func(e end) bool { return e.At < oldest })
+}
+
+// listEnded reads what is remembered of ends: in the records that the log still
+// has, and then in the nodes to which those of older ones were moved. Ends that
+// are moved meanwhile are seen twice and kept once.
+func (s *Store) listEnded(ctx context.Context, l *link, snap *snapshot) ([]end, []folded, error) {
+	log := s.root.log(snap.epoch)
+	names, err := children(ctx, l, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.Sort(names)
+	records := make([]folded, len(names))
+	err = inParallel(len(names), func(i int) error {
+		n, err := strconv.ParseInt(names[i], 10, 32)
+		if err != nil {
+			s.log.Error("a node in the log is not a record", "path", log+"/"+names[i])
+			return nil
+		}
+		w, err := s.readRecord(ctx, l, snap.epoch, int32(n))
+		var syntax *json.SyntaxError
+		switch {
+		case errors.As(err, &syntax):
+			s.log.Error("a record cannot be read and is passed over", "error", err)
+			records[i] = folded{n: int32(n)}
+		case err == nil && w.n < snap.next:
+			records[i] = folded{w.n, w.record.ends()}
+		case err == nil, errors.Is(err, zk.ErrNoNode):
+			records[i] = folded{n: -1}
+		default:
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	records = slices.DeleteFunc(records, func(r folded) bool { return r.n < 0 })
+	ends, err := s.listFolded(ctx, l)
+	return unique(append(ends, endsOf(records)...)), records, err
+}
+
+func (s *Store) listFolded(ctx context.Context, l *link) ([]end, error) {
+	names, err := children(ctx, l, s.root.ended())
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]end, len(names))
+	err = inParallel(len(names), func(i int) error {
+		path := s.root.ended() + "/" + names[i]
+		n, err := do(ctx, l, get(path))
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil
+		}
+		if err == nil {
+			if bad := json.Unmarshal(n.data, &all[i]); bad != nil {
+				s.log.Error("a record of ended entries cannot be read", "path", path, "error", bad)
+			}
+		}
+		return err
+	})
+	return slices.Concat(all...), err
+}
+
+func unique(ends []end) []end {
+	seen := make(map[end]bool, len(ends))
+	return slices.DeleteFunc(ends, func(e end) bool {
+		was := seen[e]
+		seen[e] = true
+		return was
+	})
+}
+
+// forget deletes the reasons that were moved before the time, and logs that are
+// no longer in use.
+func (s *Store) forget(ctx context.Context, before time.Time) error {
+	l, err := s.reads.get(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := children(ctx, l, s.root.ended())
+	if err != nil {
+		return err
+	}
+	oldest := fmt.Sprintf("%013d", before.UnixMilli())
+	var paths []string
+	for _, name := range names {
+		if strings.Compare(name, oldest) < 0 {
+			paths = append(paths, s.root.ended()+"/"+name)
+		}
+	}
+	if err := s.deleteAll(ctx, l, paths); err != nil {
+		return err
+	}
+	logs, err := children(ctx, l, s.root.logs())
+	for _, name := range logs {
+		if epoch, bad := strconv.ParseInt(name, 10, 32); bad == nil && int32(epoch) < s.epoch.Load() && err == nil {
+			err = s.deleteLog(ctx, l, s.root.logs()+"/"+name)
+		}
+	}
+	return err
+}
+
+func (s *Store) deleteLog(ctx context.Context, l *link, path string) error {
+	names, err := children(ctx, l, path)
+	if err != nil {
+		return err
+	}
+	for i := range names {
+		names[i] = path + "/" + names[i]
+	}
+	return s.deleteAll(ctx, l, append(names, path))
+}
+
+// deleteAll deletes nodes one by one, which are few or nobody waits for.
+func (s *Store) deleteAll(ctx context.Context, l *link, paths []string) error {
+	for _, path := range paths {
+		_, err := do(ctx, l, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(path, -1) })
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package row
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/fencepost/fencepost/test/bench/side"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+// runS6 compares with go-zookeeper's lock, each side on a server of its own, both
+// with authentication.
+func runS6(ctx context.Context, b *bench) ([]Outcome, error) {
+	parts := []throughput{
+		{
+			id: "S6", what: "32 clients on one lock, on ZooKeeper, against go-zookeeper's lock", atLeast: 1.2,
+			ours: zooFencepost(queueing, true), theirs: zkLocks(queueing, true), notes: []string{fifoNote},
+		},
+		{
+			id: "S6", what: "uncontended, 128 clients, on ZooKeeper, against go-zookeeper's lock, a connection each", atLeast: 1,
+			ours: zooFencepost(manyClients, false), theirs: zkLocks(manyClients, false),
+		},
+	}
+	var outcomes []Outcome
+	for _, part := range parts {
+		o, err := part.run(ctx, b)
+		outcomes = append(outcomes, o...)
+		if err != nil {
+			return outcomes, err
+		}
+	}
+	return outcomes, nil
+}
+
+func (b *bench) startZooKeeper(ctx context.Context, name string, cs *closers) (*rig.ZooKeeper, error) {
+	cache, err := rig.ZooKeeperCache()
+	if err != nil {
+		return nil, err
+	}
+	java, err := rig.FetchZooKeeper(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	z, err := rig.StartZooKeeper(ctx, rig.ZooKeeperConfig{Dir: filepath.Join(b.dir, name), Java: java})
+	if err != nil {
+		return nil, err
+	}
+	cs.add(z.Close)
+	return z, nil
+}
+
+// zooFencepost starts ZooKeeper and the server for n clients.
+func zooFencepost(n int, queue bool) starter {
+	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
+		z, err := b.startZooKeeper(ctx, "store", cs)
+		if err != nil {
+			return contender{}, err
+		}
+		password := filepath.Join(b.dir, "password")
+		if err := os.WriteFile(password, []byte(side.ZooKeeperPassword), 0o600); err != nil {
+			return contender{}, err
+		}
+		s := &served{}
+		s.replica, err = b.startReplica(ctx, z.Store(), cs, "--store-username", side.ZooKeeperUser, "--store-password-file", password)
+		if err != nil {
+			return contender{}, err
+		}
+		s.pids = []int{z.Server(0).PID(), s.PID()}
+		if s.load, err = clients(s.replica, n, cs); err != nil {
+			return contender{}, err
+		}
+		run := b.uncontended(s.load.Workers(n))
+		if queue {
+			s.load.WaitSeconds = queueSeconds
+			run = b.contended(s.load.Workers(n), true)
+		}
+		return contender{"Fencepost", s.pids, s.watched(b, run)}, nil
+	}
+}
+
+// zkLocks starts ZooKeeper for n clients of go-zookeeper's lock.
+func zkLocks(n int, queue bool) starter {
+	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
+		z, err := b.startZooKeeper(ctx, "peer", cs)
+		if err != nil {
+			return contender{}, err
+		}
+		locks, err := side.NewZKLocks(ctx, z.Endpoints(), n)
+		cs.add(locks.Close)
+		if err != nil {
+			return contender{}, err
+		}
+		run := b.uncontended(locks.Workers())
+		if queue {
+			run = b.contended(locks.Workers(), false)
+		}
+		return contender{"go-zookeeper's lock", []int{z.Server(0).PID()}, run}, nil
+	}
+}

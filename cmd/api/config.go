@@ -75,8 +75,8 @@ func (s *seconds) String() string { return fmt.Sprintf("%g", time.Duration(*s).S
 
 func (s *seconds) Set(text string) error {
 	var v float64
-	if _, err := fmt.Sscanf(text+"\n", "%g\n", &v); err != nil || v <= 0 || v > 1e7 {
-		return errors.New("must be a positive number of seconds")
+	if _, err := fmt.Sscanf(text+"\n", "%g\n", &v); err != nil || !(v >= 0.001 && v <= 1e7) {
+		return errors.New("must be a positive number of seconds, from 0.001 to 10000000")
 	}
 	*s = seconds(v * float64(time.Second))
 	return nil
@@ -194,11 +194,11 @@ func (c *config) resolveStore(set map[string]bool) error {
 // resolveEndpoints takes the address of an external store apart. Only ZooKeeper's
 // has a path.
 func (c *config) resolveEndpoints() error {
-	scheme, rest, _ := strings.Cut(c.store, "://")
+	scheme, rest, hasHosts := strings.Cut(c.store, "://")
 	hosts, path, _ := strings.Cut(rest, "/")
 	switch {
-	case scheme == storeEtcd && path == "":
-	case scheme == storeZooKeeper:
+	case hasHosts && scheme == storeEtcd && path == "":
+	case hasHosts && scheme == storeZooKeeper:
 		if path = strings.TrimSuffix(path, "/"); path != "" {
 			c.chroot = "/" + path
 		}
@@ -269,6 +269,8 @@ func (c *config) resolveKeys(env lookup) (err error) {
 		return usagef("--dev makes a secret of its own and contradicts --jwt-secret-file, --jwks and %s", envSecret)
 	case !c.dev && inline == "" && c.secretFile == "" && c.jwks == "":
 		return usagef("no key for bearer tokens: set --jwt-secret-file or --jwks, or --dev to try things out")
+	case inline != "" && len(inline) < minSecret:
+		return fmt.Errorf("%s holds %d bytes, at least %d are needed", envSecret, len(inline), minSecret)
 	case inline != "":
 		c.secret = []byte(inline)
 	case c.secretFile != "":

@@ -24,7 +24,7 @@ type store interface {
 }
 
 // minTTL is the shortest lease that the store keeps to.
-func (c *config) minTTL() time.Duration {
+func (c *config) minTTL() time.Duration { //nolint:unparam // equal in both stores today
 	if c.backend == storeZooKeeper {
 		return zookeeper.MinTTL
 	}

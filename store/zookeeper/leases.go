@@ -289,11 +289,13 @@ func (h leaseHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
+
 func (h *leaseHeap) Push(x any) {
 	l := x.(*lease)
 	l.index = len(*h)
 	*h = append(*h, l)
 }
+
 func (h *leaseHeap) Pop() any {
 	old := *h
 	l := old[len(old)-1]

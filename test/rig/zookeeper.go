@@ -191,8 +191,10 @@ func (s *ZooKeeperServer) prepare(i int, config ZooKeeperConfig, ports []*port) 
 	}
 	// A small heap, and no threads for a collector or a compiler that two
 	// processors could not feed: several servers share the machine with the test.
-	s.args = []string{"-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4", "-XX:+PerfDisableSharedMem",
-		"-Dzookeeper.admin.enableServer=false", "-Djava.net.preferIPv4Stack=true"}
+	s.args = []string{
+		"-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4", "-XX:+PerfDisableSharedMem",
+		"-Dzookeeper.admin.enableServer=false", "-Djava.net.preferIPv4Stack=true",
+	}
 	for _, p := range config.Properties {
 		s.args = append(s.args, "-D"+p)
 	}

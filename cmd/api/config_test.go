@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"flag"
+	"io"
+	"math/big"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// parsed reads a configuration that must be right.
+func parsed(t *testing.T, env environment, args ...string) *config {
+	t.Helper()
+	c, err := parseConfig(args, env.lookup, io.Discard)
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	return c
+}
+
+// withoutPools takes out what is never equal: two pools with the same certificates.
+func withoutPools(c *config) *config {
+	if c.tls != nil {
+		c.tls.RootCAs = nil
+	}
+	return c
+}
+
+// base is the least that a flag needs beside it.
+func base(t *testing.T, name string) []string {
+	t.Helper()
+	args := []string{"--jwt-secret-file", file(t, secret)}
+	switch name {
+	case "dev", "jwt-secret-file":
+		args = nil
+	}
+	if strings.HasPrefix(name, "store") {
+		args = append(args, "--store", "etcd://127.0.0.1:2379")
+	}
+	return args
+}
+
+// TestEveryFlagByEnvironment: each flag does something, its variable does the
+// same, and the flag goes before the variable.
+func TestEveryFlagByEnvironment(t *testing.T) {
+	cert, key := certificate(t)
+	values := map[string][2]string{ // and another value, or ""
+		"dev": {"true", ""}, "listen": {"127.0.0.1:9999", ":1"}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
+		"data-dir": {"elsewhere", "here"}, "data-quota-mb": {"17", "18"},
+		"store-tls": {"true", ""}, "store-ca": {cert, ""}, "store-cert": {cert, ""}, "store-key": {key, ""},
+		"store-username": {"root", "admin"}, "store-password-file": {file(t, "x"), file(t, "y\n")},
+		"jwt-secret-file": {file(t, secret), file(t, secret+"2\r\n")}, "jwks": {"https://a.example/keys", "https://b.example/keys"},
+		"jwt-issuer": {"a", "b"}, "jwt-audience": {"a", "b"}, "token-key-file": {file(t, secret), file(t, secret+"2")},
+		"fence-floor": {"1000", "2000"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"},
+		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
+	}
+	pairs := map[string]string{"store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username"}
+	new(config).flags(io.Discard).VisitAll(func(f *flag.Flag) {
+		v, known := values[f.Name]
+		if !known {
+			t.Errorf("--%s is not tested here", f.Name)
+			return
+		}
+		args := base(t, f.Name)
+		if f.Name == "store" {
+			args = args[:2]
+		}
+		if other, needs := pairs[f.Name]; needs {
+			args = append(args, "--"+other, values[other][0])
+		}
+		name := "FENCEPOST_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		byFlag := withoutPools(parsed(t, nil, append(args, "--"+f.Name+"="+v[0])...))
+		byEnv := withoutPools(parsed(t, environment{name: v[0]}, args...))
+		if !reflect.DeepEqual(byFlag, byEnv) {
+			t.Errorf("%s: %+v, and by the environment %+v", f.Name, byFlag, byEnv)
+		}
+		if _, alone := pairs[f.Name]; !alone && f.Name != "dev" && f.Name != "jwt-secret-file" {
+			if reflect.DeepEqual(byFlag, parsed(t, environment{name: ""}, args...)) {
+				t.Errorf("--%s changes nothing", f.Name)
+			}
+		}
+		if v[1] == "" {
+			return
+		}
+		other := parsed(t, nil, append(args, "--"+f.Name+"="+v[1])...)
+		if reflect.DeepEqual(byFlag, other) || !reflect.DeepEqual(other, parsed(t, environment{name: v[0]}, append(args, "--"+f.Name+"="+v[1])...)) {
+			t.Errorf("--%s does not go before %s", f.Name, name)
+		}
+	})
+}
+
+func TestDefaults(t *testing.T) {
+	c := parsed(t, environment{"FENCEPOST_JWT_SECRET": secret})
+	if c.listen != "127.0.0.1:8080" || c.store != "embedded" || c.dataDir != "./data" || c.endpoints != nil || c.tls != nil || c.dev {
+		t.Errorf("%+v", c)
+	}
+	if time.Duration(c.maxTTL) != time.Hour || time.Duration(c.maxHold) != 50*time.Second || string(c.secret) != secret || c.tokenKey != nil {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestResolved: what several flags come to together.
+func TestResolved(t *testing.T) {
+	cert, key := certificate(t)
+	keys := []string{"--jwt-secret-file", file(t, secret+"\r\n"), "--token-key-file", file(t, strings.Repeat("k", 32)+"\n")}
+	c := parsed(t, nil, append(keys, "--store", "etcd://a:1,[::1]:2/", "--store-ca", cert, "--store-cert", cert, "--store-key", key,
+		"--store-username", "root", "--store-password-file", file(t, "pass word\n"))...)
+	if strings.Join(c.endpoints, " ") != "a:1 [::1]:2" || c.storePass != "pass word" || string(c.secret) != secret || len(c.tokenKey) != 32 {
+		t.Errorf("%+v", c)
+	}
+	if c.tls == nil || c.tls.RootCAs == nil || len(c.tls.Certificates) != 1 || c.tls.InsecureSkipVerify {
+		t.Errorf("TLS %+v", c.tls)
+	}
+	if c := parsed(t, nil, append(keys, "--store", "etcd://a:1", "--store-tls")...); c.tls == nil || c.tls.RootCAs != nil || c.tls.Certificates != nil {
+		t.Errorf("TLS with the system's authorities: %+v", c.tls)
+	}
+	if c := parsed(t, nil, "--dev", "--store", "etcd://a:1", "--data-dir", "x"); c.dataDir != "x" {
+		t.Errorf("the folder of the development secret: %+v", c)
+	}
+}
+
+// TestContradictions: flags that make no sense, alone or together, are refused
+// before anything is opened, and the message names them.
+func TestContradictions(t *testing.T) {
+	good := []string{"--jwt-secret-file", file(t, secret)}
+	etcd := append(good, "--store", "etcd://a:1")
+	cert, key := certificate(t)
+	with := func(some []string, more ...string) []string { return append(append([]string{}, some...), more...) }
+	inline := environment{"FENCEPOST_JWT_SECRET": secret}
+	for _, c := range []struct {
+		env  environment
+		args []string
+		code int
+		says []string
+	}{
+		{nil, nil, 2, []string{"no key", "--jwt-secret-file", "--jwks", "--dev"}},
+		{inline, good, 2, []string{"FENCEPOST_JWT_SECRET", "--jwt-secret-file", "contradict"}},
+		{inline, []string{"--dev"}, 2, []string{"--dev", "FENCEPOST_JWT_SECRET"}},
+		{nil, with(good, "--dev"), 2, []string{"--dev", "--jwt-secret-file"}},
+		{nil, []string{"--dev", "--jwks", "https://a.example"}, 2, []string{"--dev", "--jwks"}},
+		{environment{"FENCEPOST_DEV": "true"}, good, 2, []string{"--dev"}},
+		{environment{"FENCEPOST_DEV": "maybe"}, good, 2, []string{"FENCEPOST_DEV"}},
+		{environment{"FENCEPOST_DRAIN_SECONDS": "soon"}, good, 2, []string{"FENCEPOST_DRAIN_SECONDS", "positive number of seconds"}},
+		{environment{"FENCEPOST_JWT_SECRET": strings.Repeat("s", 31)}, nil, 1, []string{"FENCEPOST_JWT_SECRET", "31 bytes", "at least 32"}},
+		{nil, []string{"--jwt-secret-file", file(t, strings.Repeat("s", 31)+"\n")}, 1, []string{"--jwt-secret-file", "31 bytes", "at least 32"}},
+		{nil, []string{"--jwt-secret-file", "/none"}, 1, []string{"--jwt-secret-file", "/none", "no such file"}},
+		{nil, []string{"--jwt-secret-file", t.TempDir()}, 1, []string{"--jwt-secret-file", "directory"}},
+		{nil, with(good, "--token-key-file", file(t, strings.Repeat("k", 31))), 1, []string{"--token-key-file", "31 bytes", "at least 32"}},
+		{nil, with(good, "--token-key-file", "/none"), 1, []string{"--token-key-file", "no such file"}},
+
+		{nil, with(good, "--store", "redis://a:1"), 2, []string{"--store", "redis://a:1", "embedded", "etcd://"}},
+		{nil, with(good, "--store", "etcd"), 2, []string{"--store", "etcd://host:port"}},
+		{nil, with(good, "--store", "etcd://"), 2, []string{"--store", "not host:port"}},
+		{nil, with(good, "--store", "etcd://a:1,b"), 2, []string{"--store", `"b"`, "not host:port"}},
+		{nil, with(good, "--store-tls"), 2, []string{"--store-tls", "embedded"}},
+		{nil, with(good, "--store-ca", cert), 2, []string{"--store-ca", "embedded"}},
+		{nil, with(good, "--store-cert", cert), 2, []string{"--store-cert", "embedded"}},
+		{nil, with(good, "--store-key", key), 2, []string{"--store-key", "embedded"}},
+		{nil, with(good, "--store-username", "root"), 2, []string{"--store-username", "embedded"}},
+		{nil, with(good, "--store-password-file", file(t, "x")), 2, []string{"--store-password-file", "embedded"}},
+		{nil, with(etcd, "--data-dir", "x"), 2, []string{"--data-dir", "etcd://a:1"}},
+		{nil, with(etcd, "--data-quota-mb", "7"), 2, []string{"--data-quota-mb", "etcd://a:1"}},
+		{nil, with(etcd, "--store-cert", cert), 2, []string{"--store-cert", "--store-key", "need each other"}},
+		{nil, with(etcd, "--store-key", key), 2, []string{"--store-cert", "--store-key", "need each other"}},
+		{nil, with(etcd, "--store-username", "root"), 2, []string{"--store-username", "--store-password-file", "need each other"}},
+		{nil, with(etcd, "--store-password-file", file(t, "x")), 2, []string{"--store-username", "--store-password-file", "need each other"}},
+		{nil, with(etcd, "--store-username", "root", "--store-password-file", file(t, "\n")), 1, []string{"--store-password-file", "0 bytes"}},
+		{nil, with(etcd, "--store-username", "root", "--store-password-file", "/none"), 1, []string{"--store-password-file", "no such file"}},
+		{nil, with(etcd, "--store-ca", "/none"), 1, []string{"--store-ca", "no such file"}},
+		{nil, with(etcd, "--store-ca", file(t, "x")), 1, []string{"--store-ca", "no certificate"}},
+		{nil, with(etcd, "--store-cert", cert, "--store-key", cert), 1, []string{"--store-cert", "--store-key"}},
+
+		{nil, with(good, "--log-format", "xml"), 2, []string{"--log-format", `"xml"`, "json", "text"}},
+		{nil, with(good, "--log-level", "loud"), 2, []string{"--log-level", `"loud"`, "debug"}},
+		{nil, with(good, "--listen", "8080"), 2, []string{"--listen", `"8080"`, "host:port"}},
+		{nil, with(good, "--max-ttl-seconds", "1.9"), 2, []string{"--max-ttl-seconds", "at least 2"}},
+		{nil, with(good, "--data-quota-mb", "0"), 2, []string{"--data-quota-mb", "positive"}},
+		{nil, with(good, "--data-quota-mb", "-1"), 2, []string{"--data-quota-mb", "positive"}},
+		{nil, with(good, "--data-quota-mb", "many"), 2, []string{"-data-quota-mb"}},
+		{nil, with(good, "--fence-floor", "-1"), 2, []string{"-fence-floor"}},
+		{nil, with(good, "--dev=maybe"), 2, []string{"-dev"}},
+	} {
+		fails(t, c.code, c.env, c.args, c.says...)
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for text, want := range map[string]time.Duration{"1": time.Second, "0.25": 250 * time.Millisecond, "1e3": 1000 * time.Second, "10000000": 1e7 * time.Second} {
+		var s seconds
+		if err := s.Set(text); err != nil || time.Duration(s) != want {
+			t.Errorf("%q: %v, %v", text, time.Duration(s), err)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "1s", "x", "1 2", "NaN", "nan", "Inf", "-Inf", "1e8", "1e-10", "0x", "1,5"} {
+		var s seconds
+		if err := s.Set(text); err == nil || s != 0 {
+			t.Errorf("%q is taken for %v", text, time.Duration(s))
+		}
+	}
+}
+
+// TestSecretsAreNotQuoted: neither bad ones nor good ones.
+func TestSecretsAreNotQuoted(t *testing.T) {
+	short := "marker-marker"
+	for _, r := range []result{
+		command(t, environment{"FENCEPOST_JWT_SECRET": short}),
+		command(t, nil, "--jwt-secret-file", file(t, short)),
+		command(t, environment{"FENCEPOST_JWT_SECRET": secret}, "--token-key-file", file(t, short)),
+		command(t, environment{"FENCEPOST_JWT_SECRET": short}, "token", "--tenant", "acme"),
+		command(t, environment{"FENCEPOST_JWT_SECRET": short}, "--help"),
+		command(t, environment{"FENCEPOST_JWT_SECRET": secret}, "token", "--tenant", "ACME"),
+	} {
+		if strings.Contains(r.errOut+r.out, short) || strings.Contains(r.errOut+r.out, secret) {
+			t.Errorf("it says %q", r.errOut)
+		}
+	}
+}
+
+// certificate writes a certificate and its key.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secretPart, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secretPart}} {
+		var text bytes.Buffer
+		if err := pem.Encode(&text, block); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}

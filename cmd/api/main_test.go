@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// The tests run the whole program in this process. They are in package main
+// because there is no other way to reach it.
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// environment is what a test sets; nothing comes from the machine.
+type environment map[string]string
+
+func (e environment) lookup(name string) (string, bool) {
+	text, ok := e[name]
+	return text, ok
+}
+
+// output is what the program wrote, safe to read while it runs.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// result of a command that ended.
+type result struct {
+	code        int
+	out, errOut string
+}
+
+// command runs one command line to its end.
+func command(t *testing.T, env environment, args ...string) result {
+	t.Helper()
+	var out, errOut output
+	code := run(t.Context(), args, env.lookup, &out, &errOut)
+	return result{code, out.String(), errOut.String()}
+}
+
+// fails runs a command line that must end with the code and say all of the words.
+func fails(t *testing.T, code int, env environment, args []string, words ...string) {
+	t.Helper()
+	r := command(t, env, args...)
+	if r.code != code {
+		t.Errorf("%q: exit code %d, want %d; it says %q", args, r.code, code, r.errOut)
+	}
+	for _, w := range words {
+		if !strings.Contains(r.errOut, w) {
+			t.Errorf("%q does not say %q but %q", args, w, r.errOut)
+		}
+	}
+	if !strings.HasPrefix(lastLine(r.errOut), "fencepost: ") || r.out != "" {
+		t.Errorf("%q ends with %q, and prints %q", args, lastLine(r.errOut), r.out)
+	}
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// file writes a file of the owner's and returns its path.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// secret is one that is long enough.
+const secret = "a secret for bearer tokens, of more than 32 bytes"
+
+func TestVersion(t *testing.T) {
+	if r := command(t, nil, "version"); r.code != 0 || r.out != version+"\n" || r.errOut != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	flags := map[string]string{"": "--data-dir is FENCEPOST_DATA_DIR", "serve": "-jwt-secret-file", "token": "-tenant", "healthcheck": "-listen"}
+	for name, says := range flags {
+		for _, help := range []string{"--help", "-h"} {
+			args := []string{help}
+			if name != "" {
+				args = []string{name, help}
+			}
+			if r := command(t, nil, args...); r.code != 0 || !strings.Contains(r.errOut, says) || strings.Contains(r.errOut, "fencepost:") {
+				t.Errorf("%q: %+v", args, r)
+			}
+		}
+	}
+}
+
+func TestUnknownCommand(t *testing.T) {
+	fails(t, 2, nil, []string{"sreve"}, `"sreve"`, "token", "healthcheck", "version", "--help")
+	fails(t, 2, nil, []string{"serve", "now"}, `unexpected argument "now"`)
+	fails(t, 2, nil, []string{"token", "--tenant", "acme", "now"}, `unexpected argument "now"`)
+	fails(t, 2, nil, []string{"--bogus"}, "-bogus", "--help lists the flags")
+}
+
+func TestHealthcheck(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	status := http.StatusOK
+	path := ""
+	address := serveTest(t, func(w http.ResponseWriter, r *http.Request) {
+		path = r.URL.Path
+		w.WriteHeader(status)
+	})
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, listen := range []string{address, ":" + port, "0.0.0.0:" + port, "[::]:" + port} {
+		if r := command(t, nil, "healthcheck", "--listen", listen); r.code != 0 || path != "/healthz" {
+			t.Errorf("%s: %+v, asked for %s", listen, r, path)
+		}
+	}
+	if r := command(t, environment{"FENCEPOST_LISTEN": address}, "healthcheck"); r.code != 0 {
+		t.Errorf("by the environment: %+v", r)
+	}
+	status = http.StatusServiceUnavailable
+	fails(t, 1, nil, []string{"healthcheck", "--listen", address}, "503")
+	fails(t, 1, nil, []string{"healthcheck", "--listen", closedPort(t)}, "refused")
+	fails(t, 2, nil, []string{"healthcheck", "--listen", "nowhere"}, `--listen: "nowhere"`)
+	fails(t, 2, nil, []string{"healthcheck", "--bogus"}, "-bogus")
+}
+
+// TestHealthcheckInTime: a server that accepts and says nothing is not healthy.
+func TestHealthcheckInTime(t *testing.T) {
+	began := time.Now()
+	fails(t, 1, nil, []string{"healthcheck", "--listen", silentPort(t)}, "deadline exceeded")
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it took %v", d)
+	}
+}
+
+// TestBuilt runs the built program once, with what a test in this process cannot
+// see: its own exit code, its environment, a real signal.
+func TestBuilt(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(t.TempDir(), "api")
+	if out, err := exec.Command("go", "build", "-ldflags", "-X main.version=v1.2.3", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if out, err := exec.Command(binary, "version").Output(); err != nil || string(out) != "v1.2.3\n" {
+		t.Errorf("version: %q, %v", out, err)
+	}
+	var exit *exec.ExitError
+	if err := exec.Command(binary, "--bogus").Run(); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+		t.Errorf("--bogus: %v", err)
+	}
+	var log output
+	server := exec.Command(binary, "--dev", "--data-dir", t.TempDir())
+	server.Env = append(os.Environ(), "FENCEPOST_LISTEN=127.0.0.1:0")
+	server.Stderr = &log
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Wait() }()
+	t.Cleanup(func() { _ = server.Process.Kill() }) // it has ended, unless the test failed
+	eventually(t, "it listens", func() bool { return strings.Contains(log.String(), `"msg":"listening"`) })
+	if err := server.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil || !strings.Contains(log.String(), `"msg":"stopped"`) {
+			t.Errorf("%v, %s", err, log.String())
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+}
+
+func serveTest(t *testing.T, handle http.HandlerFunc) (address string) {
+	t.Helper()
+	l := listen(t)
+	server := &http.Server{Handler: handle, ReadHeaderTimeout: time.Second}
+	var served sync.WaitGroup
+	served.Go(func() { _ = server.Serve(l) }) // ends with Close
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		served.Wait()
+	})
+	return l.Addr().String()
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// closedPort is an address where nobody listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l := listen(t)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// silentPort is an address where connections are accepted by the system and
+// nobody answers.
+func silentPort(t *testing.T) string {
+	t.Helper()
+	l := listen(t)
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+// eventually waits until what holds, or fails.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}

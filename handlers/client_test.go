@@ -150,7 +150,7 @@ type pending struct {
 // start sends a request that may wait.
 func (c *client) start(method, path string, o ...option) *pending {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	p := &pending{t: c.t, asked: method + " " + path, cancel: cancel, done: make(chan struct{})}
 	r := c.request(ctx, method, path, o...)
 	go func() {

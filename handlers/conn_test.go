@@ -24,7 +24,7 @@ func dial(t testing.TB, r *replica) *conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() }) // it may be closed already
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	return &conn{t: t, TCPConn: c.(*net.TCPConn), in: bufio.NewReader(c)}

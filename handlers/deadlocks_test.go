@@ -34,7 +34,7 @@ func (a *answer) wantCycle(want ...step) {
 }
 
 func worker(name string) option  { return body(`{"holder":"` + name + `"}`) }
-func waitsAs(name string) option { return body(`{"holder":"` + name + `","wait_seconds":20}`) }
+func waitsAs(name string) option { return body(`{"holder":"` + name + `","wait_seconds":60}`) }
 
 func (c *client) admin() *client {
 	return c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} })
@@ -58,7 +58,7 @@ func TestDeadlock(t *testing.T) {
 	waits := c.join("b", waitsAs("w1"))
 	cycle := []step{{"w2", "a", "w1", true}, {"w1", "b", "w2", true}}
 	c.post("/locks/a", waitsAs("w2"), key("k")).wantCycle(cycle...)
-	c.post("/locksets", body(`{"locks":[{"name":"c"},{"name":"a"}],"holder":"w2","wait_seconds":20}`)).wantCycle(cycle...)
+	c.post("/locksets", body(`{"locks":[{"name":"c"},{"name":"a"}],"holder":"w2","wait_seconds":60}`)).wantCycle(cycle...)
 	c.post("/locks/a", worker("w2")).refused("lock_held") // who does not wait closes nothing
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"a"} })
 	limited.post("/locks/a", waitsAs("w2")).wantCycle(step{"w2", "a", "w1", true}, step{"w1", "", "w2", true})

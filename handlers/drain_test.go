@@ -21,7 +21,7 @@ func TestDrain(t *testing.T) {
 	first := c.at(leaving).acquire("orders:42")
 	inKey := c.named("a").at(leaving).join("orders:42", key("k"))
 	plain := c.named("b").at(leaving).join("orders:42")
-	e := c.named("c").at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":20}`)).waiting(http.StatusAccepted)
+	e := c.named("c").at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`)).waiting(http.StatusAccepted)
 	look := c.named("c").at(leaving).start("GET", entryPath(e)+"?wait_seconds=20", lockToken(e.Token))
 	eventually(t, "the GET waits", func() bool { return waitsOn(c, e) })
 
@@ -37,7 +37,7 @@ func TestDrain(t *testing.T) {
 	c.checkQueue("orders:42", first, []string{"a", "b", "c"})
 
 	resumed := []*pending{
-		c.named("a").start("POST", "/locks/orders:42", body(`{"wait_seconds":20}`), key("k")),
+		c.named("a").start("POST", "/locks/orders:42", body(`{"wait_seconds":60}`), key("k")),
 		c.start("GET", entryPath(entries[1])+"?wait_seconds=20", lockToken(entries[1].Token)),
 		c.start("GET", entryPath(entries[2])+"?wait_seconds=20", lockToken(entries[2].Token)),
 	}
@@ -87,12 +87,12 @@ func TestDraining(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	held, free := c.acquire("held"), c.acquire("free")
-	waiting := c.at(shared.brief).post("/locks/held", body(`{"wait_seconds":20}`)).waiting(http.StatusAccepted)
+	waiting := c.at(shared.brief).post("/locks/held", body(`{"wait_seconds":60}`)).waiting(http.StatusAccepted)
 	leaving := newReplica(t, func(*service.Config) {})
 	leaving.service.Drain()
 	d := c.at(leaving)
 	d.post("/locks/orders:42").wantDraining()
-	d.post("/locks/held", body(`{"wait_seconds":20}`)).wantDraining()
+	d.post("/locks/held", body(`{"wait_seconds":60}`)).wantDraining()
 	d.post("/locks/held", key("k")).wantDraining()
 	d.get(entryPath(waiting)+"?wait_seconds=20", lockToken(waiting.Token)).wantDraining("entry")
 	d.get(entryPath(waiting), lockToken(waiting.Token)).waiting(http.StatusOK)
@@ -117,7 +117,7 @@ func TestDrainAtTheGrant(t *testing.T) {
 		if a := p.wait(); a.status != http.StatusCreated {
 			a.wantDraining("entry")
 		}
-		c.named("a").post("/locks/orders:42", body(`{"wait_seconds":20}`), key("k")).held(http.StatusCreated)
+		c.named("a").post("/locks/orders:42", body(`{"wait_seconds":60}`), key("k")).held(http.StatusCreated)
 		if v := c.look("orders:42"); len(v.Holders) != 1 || v.Holders[0].Holder != "a" || *v.Waiting != 0 {
 			t.Errorf("%+v, want the one holder a", v)
 		}

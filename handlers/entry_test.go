@@ -193,7 +193,7 @@ func (c *client) release(e entry) {
 func (c *client) join(name string, o ...option) *pending {
 	c.t.Helper()
 	before := *c.look(name).Waiting
-	p := c.start("POST", "/locks/"+name, append([]option{body(`{"wait_seconds":20}`)}, o...)...)
+	p := c.start("POST", "/locks/"+name, append([]option{body(`{"wait_seconds":60}`)}, o...)...)
 	c.awaitWaiting(name, before+1)
 	return p
 }

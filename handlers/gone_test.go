@@ -14,8 +14,8 @@ const promptly = 5 * time.Second
 // once, however the connection ends and however the body was sent.
 func TestGone(t *testing.T) {
 	t.Parallel()
-	const text = `{"wait_seconds":20}`
-	large := `{"wait_seconds":20` + padded(8 << 10)[1:]
+	const text = `{"wait_seconds":60}`
+	large := `{"wait_seconds":60` + padded(8 << 10)[1:]
 	cases := map[string][]option{
 		"Body": {body(text)}, "Chunked": {chunked(text)}, "LargeBody": {body(large)}, "LargeChunked": {chunked(large)},
 		"Traced": {body(text), header("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")},
@@ -46,7 +46,7 @@ func TestGoneOnTheWire(t *testing.T) {
 			}
 		},
 	}
-	const text = `{"wait_seconds":20}`
+	const text = `{"wait_seconds":60}`
 	bodies := map[string]string{
 		"Body":    fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text),
 		"Chunked": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(text), text),
@@ -76,7 +76,7 @@ func TestGoneIsPassedOver(t *testing.T) {
 	for range 8 {
 		c := newTenant(t)
 		first := c.acquire("orders:42")
-		gone := c.named("gone").join("orders:42", body(`{"ttl_seconds":2,"wait_seconds":20}`))
+		gone := c.named("gone").join("orders:42", body(`{"ttl_seconds":2,"wait_seconds":60}`))
 		next := c.named("next").join("orders:42")
 		go gone.cancel() // together with the release
 		c.release(first)
@@ -98,7 +98,7 @@ func TestGoneButResumable(t *testing.T) {
 	for name, start := range map[string]func(c *client) *pending{
 		"WithKey": func(c *client) *pending { return c.join("orders:42", key("k")) },
 		"WithToken": func(c *client) *pending {
-			e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":20}`)).waiting(http.StatusAccepted)
+			e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`)).waiting(http.StatusAccepted)
 			p := c.start("GET", entryPath(e)+"?wait_seconds=20", lockToken(e.Token))
 			eventually(c.t, "the GET waits", func() bool { return waitsOn(c, e) })
 			return p
@@ -124,12 +124,12 @@ func TestGoneForGood(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	first := c.acquire("orders:42")
-	gone := c.named("gone").join("orders:42", key("k"), body(`{"ttl_seconds":2,"wait_seconds":20}`))
+	gone := c.named("gone").join("orders:42", key("k"), body(`{"ttl_seconds":2,"wait_seconds":60}`))
 	c.named("behind").join("orders:42")
 	gone.cut()
 	c.awaitWaiting("orders:42", 1)
 	c.checkQueue("orders:42", first, []string{"behind"})
-	c.named("gone").post("/locks/orders:42", key("k"), body(`{"ttl_seconds":2,"wait_seconds":20}`)).wantProblem(lost("expired"))
+	c.named("gone").post("/locks/orders:42", key("k"), body(`{"ttl_seconds":2,"wait_seconds":60}`)).wantProblem(lost("expired"))
 }
 
 // TestComesBack: a client that was cut off and asks again is where it was.
@@ -140,7 +140,7 @@ func TestComesBack(t *testing.T) {
 	gone := c.named("a").join("orders:42", key("k"))
 	c.named("b").join("orders:42")
 	gone.cut()
-	again := c.named("a").at(shared.brief).start("POST", "/locks/orders:42", body(`{"wait_seconds":20}`), key("k"))
+	again := c.named("a").at(shared.brief).start("POST", "/locks/orders:42", body(`{"wait_seconds":60}`), key("k"))
 	c.checkQueue("orders:42", first, []string{"a", "b"})
 	c.release(first)
 	if e := c.named("a").resume(again, "k"); e.Holder != "a" {

@@ -168,7 +168,7 @@ func TestRetryWhileWaiting(t *testing.T) {
 	first := c.acquire("orders:42")
 	answers := []*pending{c.join("orders:42", key("k"))}
 	for range 3 {
-		answers = append(answers, c.start("POST", "/locks/orders:42", body(`{"wait_seconds":20}`), key("k")))
+		answers = append(answers, c.start("POST", "/locks/orders:42", body(`{"wait_seconds":60}`), key("k")))
 	}
 	var all sync.WaitGroup
 	all.Go(func() { c.release(first) })

@@ -144,7 +144,7 @@ func TestWideSetIsNotStarved(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	a, b := c.acquire("a"), c.acquire("b")
-	wide := c.start("POST", "/locksets", body(`{"locks":[{"name":"b"},{"name":"a"},{"name":"c"}],"wait_seconds":20}`))
+	wide := c.start("POST", "/locksets", body(`{"locks":[{"name":"b"},{"name":"a"},{"name":"c"}],"wait_seconds":60}`))
 	c.awaitWaiting("c", 1)
 	narrow := []*pending{c.join("a"), c.join("b"), c.join("c")}
 	c.release(a)
@@ -185,14 +185,14 @@ func TestLockSetStillWaits(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("b")
-	a := c.at(shared.brief).post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":20}`), key("k"))
+	a := c.at(shared.brief).post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":60}`), key("k"))
 	s := a.set(http.StatusAccepted, "waiting")
 	if a.header.Get("Location") != "/locksets/"+s.ID || *s.Position != 1 {
 		t.Errorf("%v: want its location and position 1", a)
 	}
 	c.put("/locksets/"+s.ID+"/renew", lockToken(s.Token)).set(http.StatusOK, "waiting")
 	resumed := c.start("GET", "/locksets/"+s.ID+"?wait_seconds=20", lockToken(s.Token))
-	repeated := c.start("POST", "/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":20}`), key("k"))
+	repeated := c.start("POST", "/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":60}`), key("k"))
 	c.release(e)
 	if got := resumed.wait().set(http.StatusOK, "held"); got.ID != s.ID {
 		t.Errorf("resumed %s, got %s", s.ID, got.ID)
@@ -207,7 +207,7 @@ func TestLockSetEndsAsAWhole(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	s := c.acquireSet(`{"locks":[{"name":"a"},{"name":"b"}],"ttl_seconds":2}`)
-	next := c.start("POST", "/locksets", body(`{"locks":[{"name":"b"},{"name":"a"}],"wait_seconds":20}`)).wait().set(http.StatusCreated, "held")
+	next := c.start("POST", "/locksets", body(`{"locks":[{"name":"b"},{"name":"a"}],"wait_seconds":60}`)).wait().set(http.StatusCreated, "held")
 	if next.Locks[0].Fence <= s.Locks[0].Fence {
 		t.Errorf("fence %d after %d", next.Locks[0].Fence, s.Locks[0].Fence)
 	}
@@ -301,7 +301,7 @@ func TestSetsDoNotDeadlock(t *testing.T) {
 	var all []*pending
 	for i := range 24 {
 		names := orders[i%len(orders)]
-		text := strings.TrimSuffix(locksOf(names...), "}") + fmt.Sprintf(`,"wait_seconds":20,"holder":"w%d"}`, i)
+		text := strings.TrimSuffix(locksOf(names...), "}") + fmt.Sprintf(`,"wait_seconds":60,"holder":"w%d"}`, i)
 		p := c.start("POST", "/locksets", body(text))
 		all = append(all, p)
 		go func() {

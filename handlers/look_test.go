@@ -41,8 +41,8 @@ func TestLockInUse(t *testing.T) {
 	c := newTenant(t)
 	a := c.post("/locks/orders:42", body(`{"holder":"first","metadata":{"job":"7"}}`))
 	first := a.held(http.StatusCreated)
-	c.join("orders:42", body(`{"wait_seconds":20,"holder":"second","metadata":{"job":"8"}}`))
-	c.join("orders:42", body(`{"wait_seconds":20,"holder":"third"}`))
+	c.join("orders:42", body(`{"wait_seconds":60,"holder":"second","metadata":{"job":"8"}}`))
+	c.join("orders:42", body(`{"wait_seconds":60,"holder":"third"}`))
 	v := c.look("orders:42")
 	checkInTheWay(t, a, first, refusal{v.Holders, v.Waiting}, 2)
 	want := []waiter{
@@ -128,7 +128,7 @@ func listing(t *testing.T) *client {
 	t.Helper()
 	c := newTenant(t)
 	for _, name := range []string{"orders:1", "orders:2", "orders:10", "a", "b", "c", "d", "Z"} {
-		c.acquire(name)
+		c.acquire(name, body(`{"ttl_seconds":600}`))
 	}
 	c.join("c")
 	c.join("d")

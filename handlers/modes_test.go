@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	readers = `{"mode":"shared","wait_seconds":20}`
-	writer  = `{"wait_seconds":20}`
-	three   = `{"mode":"semaphore","limit":3,"wait_seconds":20}`
+	readers = `{"mode":"shared","wait_seconds":60}`
+	writer  = `{"wait_seconds":60}`
+	three   = `{"mode":"semaphore","limit":3,"wait_seconds":60}`
 )
 
 func modeMismatch(name string) problem {

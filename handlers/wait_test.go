@@ -18,7 +18,7 @@ func TestHandOver(t *testing.T) {
 	queue := make([]*pending, len(subjects))
 	for i, s := range subjects {
 		at := []*replica{shared.main, shared.brief}[i%2]
-		queue[i] = c.named(s).join("orders:42", body(`{"wait_seconds":20}`), key(s), via(at))
+		queue[i] = c.named(s).join("orders:42", body(`{"wait_seconds":60}`), key(s), via(at))
 	}
 	c.checkQueue("orders:42", first, subjects)
 	last := first
@@ -47,7 +47,7 @@ func (c *client) resume(p *pending, k string) entry {
 	a := p.wait()
 	for a.status == http.StatusAccepted {
 		a.waiting(http.StatusAccepted)
-		a = c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":20}`), key(k))
+		a = c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`), key(k))
 	}
 	return a.held(http.StatusCreated)
 }
@@ -111,7 +111,7 @@ func TestHeldOpen(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(c *client, e entry) *pending{
 		"SameKey": func(c *client, _ entry) *pending {
-			return c.start("POST", "/locks/orders:42", body(`{"wait_seconds":20}`), key("k"))
+			return c.start("POST", "/locks/orders:42", body(`{"wait_seconds":60}`), key("k"))
 		},
 		"EntryWithToken": func(c *client, e entry) *pending {
 			return c.start("GET", entryPath(e)+"?wait_seconds=50", lockToken(e.Token))
@@ -125,7 +125,7 @@ func TestHeldOpen(t *testing.T) {
 			t.Parallel()
 			c := newTenant(t)
 			first := c.acquire("orders:42")
-			a := c.at(shared.brief).named("b").post("/locks/orders:42", body(`{"wait_seconds":20}`), key("k"))
+			a := c.at(shared.brief).named("b").post("/locks/orders:42", body(`{"wait_seconds":60}`), key("k"))
 			e := a.waiting(http.StatusAccepted)
 			if took := a.received.Sub(a.sent); took < briefHold || *e.Position != 1 {
 				t.Errorf("%v after %v, want position 1 after %v", a, took, briefHold)
@@ -159,7 +159,7 @@ func TestEntryStillWaits(t *testing.T) {
 	c := newTenant(t)
 	c.acquire("orders:42")
 	c.named("b").join("orders:42")
-	e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":20}`)).waiting(http.StatusAccepted)
+	e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`)).waiting(http.StatusAccepted)
 	if *e.Position != 2 {
 		t.Errorf("position = %d, want 2", *e.Position)
 	}
@@ -180,7 +180,7 @@ func TestWaitEndsWhileResumed(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	c.acquire("orders:42")
-	e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":0.6}`)).waiting(http.StatusAccepted)
+	e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":1.5}`)).waiting(http.StatusAccepted)
 	c.get(entryPath(e)+"?wait_seconds=20", lockToken(e.Token)).refused("wait_timeout")
 	if v := c.look("orders:42"); *v.Waiting != 0 {
 		t.Errorf("%d wait after the timeout", *v.Waiting)
@@ -211,7 +211,7 @@ func TestLongWait(t *testing.T) {
 // joinBehind waits with the shortest TTL for a lock that nobody will release.
 func (c *client) joinBehind(e entry) *pending {
 	c.t.Helper()
-	return c.join(e.Name, body(`{"ttl_seconds":2,"wait_seconds":20}`))
+	return c.join(e.Name, body(`{"ttl_seconds":2,"wait_seconds":60}`))
 }
 
 // TestUnattendedWaiter: an entry that was told to come back and does not lapses
@@ -221,7 +221,7 @@ func TestUnattendedWaiter(t *testing.T) {
 	c := newTenant(t)
 	c.acquire("orders:42")
 	brief := c.at(shared.brief)
-	e := brief.post("/locks/orders:42", body(`{"ttl_seconds":2,"wait_seconds":20}`)).waiting(http.StatusAccepted)
+	e := brief.post("/locks/orders:42", body(`{"ttl_seconds":2,"wait_seconds":60}`)).waiting(http.StatusAccepted)
 	c.awaitWaiting("orders:42", 0)
 	if early := time.Until(e.ExpiresAt.Time); early > 0 {
 		t.Errorf("it lapsed %v too early", early)
@@ -236,7 +236,7 @@ func TestWaitedSecondsOfAResume(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	first := c.acquire("orders:42")
-	const text = `{"wait_seconds":20}`
+	const text = `{"wait_seconds":60}`
 	e := c.at(shared.brief).post("/locks/orders:42", body(text), key("k")).waiting(http.StatusAccepted)
 	c.release(first)
 	seen := c.get(entryPath(e)+"?wait_seconds=5", lockToken(e.Token)).held(http.StatusOK)

@@ -195,7 +195,7 @@ func newTenant(t testing.TB) *client {
 // eventually waits until what holds, or fails.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	within(t, 10*time.Second, what, holds)
+	within(t, 20*time.Second, what, holds)
 }
 
 func within(t testing.TB, patience time.Duration, what string, holds func() bool) {

@@ -229,6 +229,11 @@ func (v view) entries(r lock.Ref) []*lock.Entry {
 	return all
 }
 
+// whole reports whether the feed told everything as changes. One that started
+// over, because another case compacted the store that they share, told some of it
+// as a new view.
+func (v view) whole() bool { return v.resets == 1 }
+
 // departures returns how often the feed told that the entry left, and the last
 // time that it did.
 func (v view) departures(id lock.ID) (n int, last departure) {

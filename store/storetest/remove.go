@@ -38,7 +38,7 @@ func removeReason(t *trial) {
 	for _, f := range feeds {
 		v := f.state()
 		for id, why := range want {
-			if n, d := v.departures(id); n != 1 || d.Reason != why {
+			if n, d := v.departures(id); v.whole() && (n != 1 || d.Reason != why) {
 				t.Errorf("left %d times, with reason %q, want once, %q", n, d.Reason, why)
 			}
 		}
@@ -57,7 +57,9 @@ func removeAgain(t *trial) {
 	unknown.Number, unknown.Handle = e.Number, e.Handle
 	t.wantLost("Remove of an entry that never was", t.A.Remove(t.ctx, unknown, lock.Revoked))
 	t.settle(b)
-	if n, d := b.state().departures(e.ID); n != 1 || d.Reason != lock.Released {
+	if v := b.state(); !v.whole() {
+		t.Log("the feed started over")
+	} else if n, d := v.departures(e.ID); n != 1 || d.Reason != lock.Released {
 		t.Errorf("left %d times, with reason %q, want once, %q", n, d.Reason, lock.Released)
 	}
 	for _, end := range t.follow(t.Reopen(t.T)).state().ended {
@@ -189,7 +191,9 @@ func removeWithdrawn(t *trial) {
 	t.settle(feeds...)
 	for _, f := range feeds {
 		for _, e := range withdrawn {
-			if n, d := f.state().departures(e.ID); n != 1 || d.Reason != lock.Withdrawn {
+			if v := f.state(); !v.whole() {
+				continue
+			} else if n, d := v.departures(e.ID); n != 1 || d.Reason != lock.Withdrawn {
 				t.Errorf("left %d times, with reason %q, want once, %q", n, d.Reason, lock.Withdrawn)
 			}
 		}

@@ -158,6 +158,7 @@ type inquiry struct {
 type spare struct {
 	nodes  []node
 	lines  []line
+	crews  []crew
 	order  []*node
 	claims []Claim
 	places []place
@@ -281,7 +282,8 @@ func (in *inquiry) meet(m *member) {
 	c := m.worker.crew
 	first := c == nil
 	if first {
-		c = &crew{worker: m.worker}
+		c = &take(&in.spare.crews, 1)[0]
+		c.worker, c.nodes = m.worker, take(&in.spare.order, 2)[:0]
 		m.worker.crew = c
 		in.crews = append(in.crews, c)
 	}
@@ -444,17 +446,21 @@ func (p place) blocks(j int) bool {
 
 // follow adds what the blocker waits for: itself, or all that its worker does.
 func (n *node) follow(steps []step, w Wait, from int) []step {
-	next := []*node{n}
-	if n.worker != nil {
-		next = n.worker.crew.nodes
+	if n.worker == nil {
+		return n.visit(steps, w, from)
 	}
-	for _, other := range next {
-		if !other.granted && !other.seen {
-			other.seen = true
-			steps = append(steps, step{other, w, from})
-		}
+	for _, other := range n.worker.crew.nodes {
+		steps = other.visit(steps, w, from)
 	}
 	return steps
+}
+
+func (n *node) visit(steps []step, w Wait, from int) []step {
+	if n.granted || n.seen {
+		return steps
+	}
+	n.seen = true
+	return append(steps, step{n, w, from})
 }
 
 func unwind(steps []step, i int, closing Wait) []Wait {

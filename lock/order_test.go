@@ -172,6 +172,22 @@ func TestOrdersAreBounded(t *testing.T) {
 	}
 }
 
+// Two sets of 32 could teach 1024 steps.
+func TestOneGrantTeachesLittle(t *testing.T) {
+	s := newSchool(t)
+	set := func(prefix string) string {
+		var all []string
+		for i := range 32 {
+			all = append(all, fmt.Sprintf("%s%02d", prefix, i))
+		}
+		return strings.Join(all, "+")
+	}
+	s.takes("t", "v", set("a"), set("b"))
+	if _, n, _ := s.orders.Known("t", 0); n != 64 {
+		t.Errorf("%d steps learnt at once, want 64", n)
+	}
+}
+
 func TestRingsAreBounded(t *testing.T) {
 	s := newSchool(t)
 	for i := range 1200 {

@@ -133,6 +133,47 @@ func (f *feed) entry(k key) *lock.Entry {
 	return f.entries[k]
 }
 
+// queuePatience is how long a call waits for the feed before it reads itself.
+const queuePatience = 200 * time.Millisecond
+
+// queue returns a lock's entries as of a transaction that is no older than the
+// call, unless the feed is late.
+func (f *feed) queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, number uint64, ok bool) {
+	f.mu.Lock()
+	current := f.current
+	f.mu.Unlock()
+	if !current {
+		return nil, 0, false
+	}
+	stat, err := f.store.barrier(ctx, f.store.calls)
+	if err != nil {
+		return nil, 0, false
+	}
+	for end := time.Now().Add(queuePatience); ; {
+		f.mu.Lock()
+		if f.current && f.zxid >= stat.Mzxid {
+			defer f.mu.Unlock()
+			return f.inLock(r), f.store.number(f.zxid), true
+		}
+		f.mu.Unlock()
+		if time.Now().After(end) || pause(ctx, time.Millisecond) != nil {
+			return nil, 0, false
+		}
+	}
+}
+
+// inLock returns the entries of a lock in order. The caller holds mu.
+func (f *feed) inLock(r lock.Ref) []*lock.Entry {
+	var entries []*lock.Entry
+	for _, e := range f.entries {
+		if claims(e, r) {
+			entries = append(entries, e)
+		}
+	}
+	slices.SortFunc(entries, byNumber)
+	return entries
+}
+
 // position returns the record that the feed expects next.
 func (f *feed) position() int32 {
 	f.mu.Lock()

@@ -29,8 +29,10 @@ type snapshot struct {
 }
 
 func (s *snapshot) sorted() []*lock.Entry {
-	return slices.SortedFunc(maps.Values(s.entries), func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	return slices.SortedFunc(maps.Values(s.entries), byNumber)
 }
+
+func byNumber(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }
 
 // written is a record with its place in the log and its transaction.
 type written struct {

@@ -345,10 +345,19 @@ func (s *Store) barrierOn(ctx context.Context, l *link) (*zk.Stat, error) {
 	return results[1].Stat, nil
 }
 
-// Queue implements service.Store.
+// Queue implements service.Store. The feed has the answer, once it has reached a
+// number that is no older than the call. If it is late or cut off, the nodes
+// themselves are read.
 func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
+	if entries, number, ok := s.feed.queue(ctx, r); ok {
+		return entries, number, nil
+	}
+	return s.readQueue(ctx, r)
+}
+
+func (s *Store) readQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
 	for {
 		snap, err := s.snapshotOf(ctx, r)
 		if err == nil {

@@ -54,11 +54,14 @@ type result struct {
 	out, errOut string
 }
 
-// command runs one command line to its end.
+// command runs one command line to its end. A server that starts although it
+// should not is ended after a while.
 func command(t *testing.T, env environment, args ...string) result {
 	t.Helper()
 	var out, errOut output
-	code := run(t.Context(), args, env.lookup, &out, &errOut)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	code := run(ctx, args, env.lookup, &out, &errOut)
 	return result{code, out.String(), errOut.String()}
 }
 

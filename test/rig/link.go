@@ -25,6 +25,7 @@ type link struct {
 	proxy  *Proxy
 	client *net.TCPConn
 	budget int64 // bytes that may still reach the client, -1 is no limit; guarded by proxy.mu
+	muted  bool  // no answer may reach the client any more; guarded by proxy.mu
 
 	mu     sync.Mutex
 	server *net.TCPConn
@@ -166,25 +167,28 @@ func (p *Proxy) judge(l *link, d Direction, c chunk) verdict {
 	case len(c.data) == 0:
 		return verdict{}
 	case d == ToServer:
-		return p.judgeRequest(c)
+		return p.judgeRequest(l, c)
 	default:
 		return p.judgeAnswer(l, c)
 	}
 }
 
-func (p *Proxy) judgeRequest(c chunk) verdict {
+func (p *Proxy) judgeRequest(l *link, c chunk) verdict {
 	v := verdict{bytes: len(c.data)}
 	p.stats.BytesToServer += int64(v.bytes)
 	if p.faults.cutRequests > 0 {
 		p.faults.cutRequests--
 		p.stats.RequestsCut++
 		p.stats.Resets++
-		v.cut = true
+		v.cut, l.muted = true, true // a quick answer must not come before the reset
 	}
 	return v
 }
 
 func (p *Proxy) judgeAnswer(l *link, c chunk) verdict {
+	if l.muted {
+		return verdict{cut: true}
+	}
 	if p.faults.dropAnswers > 0 {
 		p.faults.dropAnswers--
 		p.stats.AnswersDropped++

@@ -52,12 +52,12 @@ func (s *stand) queue(c *drive.Client, lock string, r drive.Request) *queued {
 		return nil
 	}
 	go func() { q.answer <- c.Post(s.ctx, q.r.Replica, q.r) }()
-	ids, err := s.store.AwaitQueue(s.ctx, lock, 2)
+	waiter, err := s.store.AwaitBehind(s.ctx, lock, q.holder.ID)
 	if err != nil {
 		s.t.Errorf("%s: %v", lock, err)
 		return nil
 	}
-	q.waiter = ids[1]
+	q.waiter = waiter
 	return q
 }
 

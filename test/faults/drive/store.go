@@ -229,6 +229,21 @@ func (s *Store) AwaitQueue(ctx context.Context, lock string, n int) (ids []strin
 	return ids, err
 }
 
+// AwaitBehind waits until exactly one entry stands behind head in the queue of the
+// lock, and returns its id. Naming the head keeps a queue of before, which this
+// observer has not yet seen empty, from being taken for the one of now.
+func (s *Store) AwaitBehind(ctx context.Context, lock, head string) (id string, err error) {
+	err = s.await(ctx, "an entry of "+lock+" behind "+head, func() bool {
+		ids := s.queues[lock]
+		if len(ids) != 2 || ids[0] != head {
+			return false
+		}
+		id = ids[1]
+		return true
+	})
+	return id, err
+}
+
 // AwaitLeft waits until the entry is gone and returns when that was observed.
 func (s *Store) AwaitLeft(ctx context.Context, entry string) (at time.Duration, err error) {
 	err = s.await(ctx, "the removal of "+entry, func() bool {

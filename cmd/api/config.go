@@ -141,7 +141,8 @@ func newFlags(name string, stderr io.Writer) *flag.FlagSet {
 	return f
 }
 
-// parse returns which flags were set, on the command line or by the environment.
+// parse returns which flags were set: true on the command line, false by the
+// environment.
 func parse(f *flag.FlagSet, args []string, env lookup) (map[string]bool, error) {
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -164,7 +165,7 @@ func parse(f *flag.FlagSet, args []string, env lookup) (map[string]bool, error) 
 		if fail := fl.Value.Set(text); fail != nil {
 			err = usagef("%s: %v", name, fail)
 		}
-		set[fl.Name] = true
+		set[fl.Name] = false
 	})
 	return set, err
 }
@@ -174,12 +175,13 @@ func (c *config) resolveStore(set map[string]bool) error {
 	if c.store == storeEmbedded {
 		c.backend = storeEmbedded
 		for _, name := range []string{"store-tls", "store-ca", "store-cert", "store-key", "store-username", "store-password-file"} {
-			if set[name] {
+			if _, isSet := set[name]; isSet {
 				return usagef("--%s contradicts --store embedded, which listens nowhere", name)
 			}
 		}
 		return nil
 	}
+	// Only on the command line: an image sets them for whatever store it will be.
 	for _, name := range []string{"data-dir", "data-quota-mb"} {
 		if set[name] && !(c.dev && name == "data-dir") {
 			return usagef("--%s contradicts --store %s: only the embedded store has one", name, c.store)
@@ -261,18 +263,18 @@ func (c *config) resolveStoreAccess() error {
 // resolveKeys finds the keys for bearer and lock tokens. Without --dev there is
 // no default: a server with a known secret would be worse than none.
 func (c *config) resolveKeys(env lookup) (err error) {
-	inline, _ := env(envSecret)
+	inline, err := inlineSecret(env)
 	switch {
-	case inline != "" && c.secretFile != "":
+	case err != nil:
+		return err
+	case inline != nil && c.secretFile != "":
 		return usagef("%s and --jwt-secret-file contradict each other", envSecret)
-	case c.dev && (inline != "" || c.secretFile != "" || c.jwks != ""):
+	case c.dev && (inline != nil || c.secretFile != "" || c.jwks != ""):
 		return usagef("--dev makes a secret of its own and contradicts --jwt-secret-file, --jwks and %s", envSecret)
-	case !c.dev && inline == "" && c.secretFile == "" && c.jwks == "":
+	case !c.dev && inline == nil && c.secretFile == "" && c.jwks == "":
 		return usagef("no key for bearer tokens: set --jwt-secret-file or --jwks, or --dev to try things out")
-	case inline != "" && len(inline) < minSecret:
-		return fmt.Errorf("%s holds %d bytes, at least %d are needed", envSecret, len(inline), minSecret)
-	case inline != "":
-		c.secret = []byte(inline)
+	case inline != nil:
+		c.secret = inline
 	case c.secretFile != "":
 		c.secret, err = readSecret("--jwt-secret-file", c.secretFile, minSecret)
 	}
@@ -280,6 +282,18 @@ func (c *config) resolveKeys(env lookup) (err error) {
 		c.tokenKey, err = readSecret("--token-key-file", c.tokenKeyFile, service.MinTokenKey)
 	}
 	return err
+}
+
+// inlineSecret returns the secret that the environment itself holds, nil if none.
+func inlineSecret(env lookup) ([]byte, error) {
+	text, _ := env(envSecret)
+	if text == "" {
+		return nil, nil
+	}
+	if len(text) < minSecret {
+		return nil, fmt.Errorf("%s holds %d bytes, at least %d are needed", envSecret, len(text), minSecret)
+	}
+	return []byte(text), nil
 }
 
 // readSecret reads a secret from a file, without the line break that editors add.

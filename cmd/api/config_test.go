@@ -124,6 +124,10 @@ func TestResolved(t *testing.T) {
 	if c := parsed(t, nil, append(keys, "--store", "etcd://a:1", "--store-tls")...); c.tls == nil || c.tls.RootCAs != nil || c.tls.Certificates != nil {
 		t.Errorf("TLS with the system's authorities: %+v", c.tls)
 	}
+	image := environment{"FENCEPOST_DATA_DIR": "/var/lib", "FENCEPOST_DATA_QUOTA_MB": "7"}
+	if c := parsed(t, image, append(keys, "--store", "etcd://a:1")...); len(c.endpoints) != 1 {
+		t.Errorf("what an image sets for all its stores: %+v", c)
+	}
 	if c := parsed(t, nil, "--dev", "--store", "etcd://a:1", "--data-dir", "x"); c.dataDir != "x" {
 		t.Errorf("the folder of the development secret: %+v", c)
 	}
@@ -164,6 +168,7 @@ func TestContradictions(t *testing.T) {
 		{nil, with(good, "--store", "etcd://a:1,b"), 2, []string{"--store", `"b"`, "not host:port"}},
 		{nil, with(good, "--store-tls"), 2, []string{"--store-tls", "embedded"}},
 		{nil, with(good, "--store-ca", cert), 2, []string{"--store-ca", "embedded"}},
+		{environment{"FENCEPOST_STORE_CA": cert}, good, 2, []string{"--store-ca", "embedded"}},
 		{nil, with(good, "--store-cert", cert), 2, []string{"--store-cert", "embedded"}},
 		{nil, with(good, "--store-key", key), 2, []string{"--store-key", "embedded"}},
 		{nil, with(good, "--store-username", "root"), 2, []string{"--store-username", "embedded"}},

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 )
 
@@ -47,11 +48,12 @@ func run(ctx context.Context, args []string, env lookup, stdout, stderr io.Write
 		return 0
 	case errors.Is(err, flag.ErrHelp):
 		return 0
-	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "fencepost: %v\n", err)
+	}
+	// One line, also of several errors that were joined.
+	fmt.Fprintf(stderr, "fencepost: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	if errors.As(err, &usage) {
 		return 2
 	}
-	fmt.Fprintf(stderr, "fencepost: %v\n", err)
 	return 1
 }
 

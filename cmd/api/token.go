@@ -61,13 +61,13 @@ func printToken(args []string, env lookup, stdout, stderr io.Writer) error {
 }
 
 func signingSecret(env lookup, secretFile string, dev bool, dataDir string) ([]byte, error) {
-	inline, _ := env(envSecret)
-	switch {
-	case secretFile != "":
+	if secretFile != "" {
 		return readSecret("--jwt-secret-file", secretFile, minSecret)
-	case inline != "":
-		return []byte(inline), nil
-	case dev:
+	}
+	if inline, err := inlineSecret(env); inline != nil || err != nil {
+		return inline, err
+	}
+	if dev {
 		return readSecret("--dev", filepath.Join(dataDir, devSecretFile), minSecret)
 	}
 	return nil, usagef("no secret to sign with: set --jwt-secret-file or %s, or --dev for a development server's", envSecret)
@@ -79,7 +79,7 @@ func devSecret(dataDir string) ([]byte, error) {
 	if _, err := os.Stat(path); err == nil {
 		return readSecret("--dev", path, minSecret)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, fmt.Errorf("--data-dir: %w", err)
 	}
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("--data-dir: %w", err)

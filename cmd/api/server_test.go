@@ -1,0 +1,452 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// server is one that serves, until it is stopped or the test ends.
+type server struct {
+	t        *testing.T
+	url      string
+	out, log *output
+	stop     context.CancelFunc // what SIGTERM does
+	ended    chan struct{}
+	code     int // when it has ended
+	client   *http.Client
+}
+
+// listening finds the address in the log, in either format.
+var listening = regexp.MustCompile(`"?msg"?[=:]"?listening"?.*?"?address"?[=:]"?([0-9.]+:[0-9]+)`)
+
+// start runs a server on a free port.
+func start(t *testing.T, args ...string) *server {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &server{t: t, out: &output{}, log: &output{}, stop: cancel, ended: make(chan struct{}), client: &http.Client{Transport: &http.Transport{}}}
+	go func() {
+		defer close(s.ended)
+		s.code = run(ctx, append([]string{"--listen", "127.0.0.1:0"}, args...), environment{}.lookup, s.out, s.log)
+	}()
+	t.Cleanup(func() { s.end() })
+	var address []string
+	eventually(t, "the server listens", func() bool {
+		select {
+		case <-s.ended:
+			t.Fatalf("it ended with %d: %s", s.code, s.log)
+		default:
+		}
+		address = listening.FindStringSubmatch(s.log.String())
+		return address != nil
+	})
+	s.url = "http://" + address[1]
+	eventually(t, "it is ready", func() bool { return s.call("", "GET", "/readyz", "").status == http.StatusOK })
+	return s
+}
+
+// end stops the server and returns its exit code.
+func (s *server) end() int {
+	s.t.Helper()
+	s.stop()
+	s.client.CloseIdleConnections()
+	select {
+	case <-s.ended:
+	case <-time.After(30 * time.Second):
+		s.t.Fatalf("it does not end: %s", s.log)
+	}
+	return s.code
+}
+
+// reply is what the server answered.
+type reply struct {
+	status int
+	header http.Header
+	body   map[string]any
+}
+
+func (r reply) text(field string) string { text, _ := r.body[field].(string); return text }
+
+func (r reply) number(field string) float64 { n, _ := r.body[field].(float64); return n }
+
+// call sends a request with a bearer token, and headers as name and value.
+func (s *server) call(token, method, path, body string, headers ...string) reply {
+	s.t.Helper()
+	r, err := s.try(token, method, path, body, headers...)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return r
+}
+
+func (s *server) try(token, method, path, body string, headers ...string) (reply, error) {
+	req, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		return reply{}, err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	r := reply{status: resp.StatusCode, header: resp.Header, body: map[string]any{}}
+	if len(text) > 0 && strings.Contains(resp.Header.Get("Content-Type"), "json") {
+		err = json.Unmarshal(text, &r.body)
+	}
+	return r, err
+}
+
+// acquired is a grant of the lock, which must be given.
+func (s *server) acquired(token, name, body string) reply {
+	s.t.Helper()
+	r := s.call(token, "POST", "/locks/"+name, body)
+	if r.status != http.StatusCreated || r.text("state") != "held" || r.number("fence") < 1 {
+		s.t.Fatalf("acquire %s: %d %v", name, r.status, r.body)
+	}
+	return r
+}
+
+// bearer returns a token for the tenant acme, made by the token command.
+func bearer(t *testing.T, secretFile string) string {
+	t.Helper()
+	r := command(t, nil, "token", "--jwt-secret-file", secretFile, "--tenant", "acme", "--subject", "worker-1")
+	if r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	return strings.TrimSpace(r.out)
+}
+
+// TestDevelopment is the first thing that anybody sees: one flag, and the lines
+// that it prints work.
+func TestDevelopment(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // as careless as a user
+		t.Fatal(err)
+	}
+	s := start(t, "--dev", "--data-dir", dir, "--max-hold-seconds", "0.2")
+	token := printed(t, s, `(?m)^ *TOKEN=(\S+)$`)
+	curl := regexp.MustCompile(`curl -X POST (http://\S+)(/locks/\S+) -H "Authorization: Bearer \$TOKEN"`).FindStringSubmatch(s.out.String())
+	if curl == nil || curl[1] != s.url {
+		t.Fatalf("it prints %s", s.out)
+	}
+	held := s.acquired(token, strings.TrimPrefix(curl[2], "/locks/"), "")
+	waiting := s.call(token, "POST", curl[2], `{"wait_seconds":60}`)
+	if waiting.status != http.StatusAccepted || waiting.number("position") != 1 {
+		t.Fatalf("%d %v", waiting.status, waiting.body)
+	}
+	closedToOthers(t, dir)
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d: %s", code, s.log)
+	}
+
+	again := start(t, "--dev", "--data-dir", dir)
+	if printed(t, again, `(?m)^ *TOKEN=(\S+)$`) == "" || again.url == s.url {
+		t.Error("it did not start anew")
+	}
+	if r := again.call(token, "PUT", curl[2]+"/renew", "", "Lock-Token", held.text("token")); r.status != http.StatusOK || r.number("fence") != held.number("fence") {
+		t.Errorf("renew what was held before: %d %v", r.status, r.body)
+	}
+	place := "/locks/orders:42/entries/" + waiting.text("id")
+	if r := again.call(token, "GET", place, "", "Lock-Token", waiting.text("token")); r.status != http.StatusOK || r.text("state") != "waiting" || r.number("position") != 1 {
+		t.Errorf("look at what waited before: %d %v", r.status, r.body)
+	}
+	if r := again.call(token, "DELETE", curl[2], "", "Lock-Token", held.text("token")); r.status != http.StatusNoContent {
+		t.Errorf("release what was held before: %d %v", r.status, r.body)
+	}
+	r := again.call(token, "GET", place+"?wait_seconds=10", "", "Lock-Token", waiting.text("token"))
+	if r.status != http.StatusOK || r.text("state") != "held" || r.number("fence") <= held.number("fence") {
+		t.Errorf("the next in line: %d %v", r.status, r.body)
+	}
+}
+
+// printed finds what the server wrote for people.
+func printed(t *testing.T, s *server, pattern string) string {
+	t.Helper()
+	var found []string
+	eventually(t, "it prints "+pattern, func() bool {
+		found = regexp.MustCompile(pattern).FindStringSubmatch(s.out.String())
+		return found != nil && strings.Contains(s.out.String(), "/docs/")
+	})
+	return found[1]
+}
+
+// closedToOthers fails if anybody but the owner can see anything in the folder.
+func closedToOthers(t *testing.T, dir string) {
+	t.Helper()
+	files := map[string]bool{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		files[filepath.Base(path)] = true
+		return err
+	})
+	if err != nil || !files[devSecretFile] || !files[devTokenFile] || !files["db"] {
+		t.Errorf("%v in %v", err, files)
+	}
+}
+
+// TestDrain: on SIGTERM a waiting request is told to go on elsewhere, and the
+// place is there when it comes back.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	dir, secretFile := filepath.Join(t.TempDir(), "new"), file(t, secret)
+	token := bearer(t, secretFile)
+	s := start(t, "--jwt-secret-file", secretFile, "--data-dir", dir)
+	held := s.acquired(token, "orders:1", "")
+	told := make(chan reply, 1)
+	var asked sync.WaitGroup
+	asked.Go(func() {
+		r, err := s.try(token, "POST", "/locks/orders:1", `{"wait_seconds":60}`)
+		if err != nil {
+			t.Errorf("the waiting request: %v", err)
+		}
+		told <- r
+	})
+	defer asked.Wait()
+	eventually(t, "one waits", func() bool {
+		waiters, _ := s.call(token, "GET", "/locks/orders:1", "").body["waiters"].([]any)
+		return len(waiters) == 1
+	})
+	began := time.Now()
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d: %s", code, s.log)
+	}
+	if d := time.Since(began); d > 9*time.Second {
+		t.Errorf("it took %v to end", d)
+	}
+	r := <-told
+	entry, _ := r.body["entry"].(map[string]any)
+	if r.status != http.StatusServiceUnavailable || r.text("code") != "draining" || r.header.Get("Retry-After") == "" || entry == nil || r.header.Get("Location") == "" {
+		t.Fatalf("the waiting request: %d %v %v", r.status, r.header, r.body)
+	}
+	for _, msg := range []string{`"msg":"draining"`, `"msg":"stopped"`} {
+		if !strings.Contains(s.log.String(), msg) {
+			t.Errorf("%s is not in the log: %s", msg, s.log)
+		}
+	}
+
+	again := start(t, "--jwt-secret-file", secretFile, "--data-dir", dir)
+	if r := again.call(token, "DELETE", "/locks/orders:1", "", "Lock-Token", held.text("token")); r.status != http.StatusNoContent {
+		t.Errorf("release: %d %v", r.status, r.body)
+	}
+	lockToken, _ := entry["token"].(string)
+	got := again.call(token, "GET", r.header.Get("Location")+"?wait_seconds=10", "", "Lock-Token", lockToken)
+	if got.status != http.StatusOK || got.text("state") != "held" || got.text("id") != entry["id"] {
+		t.Errorf("resumed: %d %v", got.status, got.body)
+	}
+}
+
+// TestDrainEnds: a request that does not end is cut off when the time is over.
+func TestDrainEnds(t *testing.T) {
+	t.Parallel()
+	secretFile := file(t, secret)
+	token := bearer(t, secretFile)
+	s := start(t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--drain-seconds", "0.3")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	request := "POST /locks/orders:1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token +
+		"\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n"
+	if _, err := conn.Write([]byte(request)); err != nil {
+		t.Fatal(err)
+	}
+	begun := make([]byte, 8)
+	if _, err := io.ReadFull(conn, begun); err != nil || string(begun) != "HTTP/1.1" { // now the body is awaited
+		t.Fatalf("%q, %v", begun, err)
+	}
+	began := time.Now()
+	if code := s.end(); code != 0 || !strings.Contains(s.log.String(), "cut off") {
+		t.Errorf("exit code %d: %s", code, s.log)
+	}
+	if d := time.Since(began); d < 300*time.Millisecond || d > 8*time.Second {
+		t.Errorf("it took %v to end", d)
+	}
+}
+
+// TestSettingsReachTheServer: what the flags say is what the server does.
+func TestSettingsReachTheServer(t *testing.T) {
+	t.Parallel()
+	dir, secretFile, tokenKey := t.TempDir(), file(t, secret), file(t, strings.Repeat("k", 32))
+	token := bearer(t, secretFile)
+	common := []string{"--jwt-secret-file", secretFile, "--data-dir", dir}
+	s := start(t, append(common, "--max-ttl-seconds", "60", "--max-hold-seconds", "0.2", "--fence-floor", "5000",
+		"--token-key-file", tokenKey, "--log-format", "text", "--log-level", "debug", "--debug-listen", "127.0.0.1:0")...)
+	if r := s.call(token, "POST", "/locks/orders:1", `{"ttl_seconds":60.5}`); r.status != http.StatusBadRequest || !strings.Contains(r.text("detail"), "60") {
+		t.Errorf("a longer lease than allowed: %d %v", r.status, r.body)
+	}
+	held := s.acquired(token, "orders:1", `{"ttl_seconds":60}`)
+	if held.number("fence") <= 5000 {
+		t.Errorf("fence %v is not above the floor", held.body["fence"])
+	}
+	if r := s.call(token, "POST", "/locks/orders:1", `{"wait_seconds":20}`); r.status != http.StatusAccepted {
+		t.Errorf("held open for longer than allowed: %d %v", r.status, r.body)
+	}
+	if strings.HasPrefix(s.log.String(), "{") {
+		t.Errorf("the log is not text: %s", s.log)
+	}
+	profiler := regexp.MustCompile(`profiler" address=(\S+)`).FindStringSubmatch(s.log.String())
+	if profiler == nil {
+		t.Fatalf("the profiler's address is not in the log: %s", s.log)
+	}
+	for address, status := range map[string]int{"http://" + profiler[1]: http.StatusOK, s.url: http.StatusNotFound} {
+		resp, err := s.client.Get(address + "/debug/pprof/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != status {
+			t.Errorf("%s/debug/pprof/ answers %d", address, resp.StatusCode)
+		}
+	}
+	s.end()
+
+	// Without the key, its tokens are nobody's; the floor is kept.
+	other := start(t, common...)
+	if r := other.call(token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", held.text("token")); r.status != http.StatusForbidden || r.text("code") != "token_mismatch" {
+		t.Errorf("a token of another key: %d %v", r.status, r.body)
+	}
+	if fence := other.acquired(token, "orders:2", "").number("fence"); fence <= held.number("fence") {
+		t.Errorf("fence %v after %v", fence, held.body["fence"])
+	}
+	other.end()
+	fails(t, 1, nil, append(common, "--listen", "127.0.0.1:0", "--fence-floor", "4000"), "fence floor 4000", "5000")
+
+	same := start(t, append(common, "--token-key-file", tokenKey)...)
+	if r := same.call(token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", held.text("token")); r.status != http.StatusOK {
+		t.Errorf("a token of the same key: %d %v", r.status, r.body)
+	}
+}
+
+// TestNothingSecretIsLogged: not even when everything is logged and everything
+// goes wrong.
+func TestNothingSecretIsLogged(t *testing.T) {
+	t.Parallel()
+	secretFile, tokenKey := file(t, secret), file(t, "a key behind lock tokens of more than 32 bytes")
+	token := bearer(t, secretFile)
+	s := start(t, "--jwt-secret-file", secretFile, "--token-key-file", tokenKey, "--data-dir", t.TempDir(), "--log-level", "debug")
+	held := s.acquired(token, "orders:1", "")
+	lockToken := held.text("token")
+	tampered := lockToken[:len(lockToken)-1] + "x"
+	for _, r := range []reply{
+		s.call(token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", lockToken),
+		s.call(token, "PUT", "/locks/orders:2/renew", "", "Lock-Token", lockToken),
+		s.call(token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", tampered),
+		s.call(token+"x", "GET", "/locks", ""),
+		s.call("", "GET", "/locks?token="+token, ""),
+		s.call(token, "POST", "/locks/"+lockToken, "", "Idempotency-Key", "of-mine"),
+		s.call(token, "POST", "/locks/orders:1", `{"wait_seconds":0.05}`),
+		s.call(token, "POST", "/locks/orders:1", `{"token":"`+lockToken+`"}`),
+		s.call(token, "DELETE", "/locks/orders:1", "", "Lock-Token", lockToken),
+		s.call(token, "DELETE", "/locks/orders:1", "", "Lock-Token", lockToken),
+	} {
+		if r.status == http.StatusInternalServerError {
+			t.Errorf("%v", r.body)
+		}
+	}
+	s.end()
+	log := s.log.String()
+	if n := strings.Count(log, `"msg":"request"`); n < 10 {
+		t.Fatalf("%d requests are in the log: what was checked?", n)
+	}
+	secrets := map[string]string{"the secret": secret, "the token key": "a key behind lock tokens", "a lock token's body": lockToken[10:40]}
+	for i, part := range strings.Split(token, ".") {
+		secrets["part "+string(rune('1'+i))+" of the bearer token"] = part
+	}
+	for what, text := range secrets {
+		for line := range strings.SplitSeq(log, "\n") {
+			if strings.Contains(line, text) && !strings.Contains(line, `"lock":"`+lockToken+`"`) { // it was used as a name
+				t.Errorf("%s is in the log: %s", what, line)
+			}
+		}
+	}
+}
+
+// TestCannotStart: what the machine does not allow is said in one line, with the
+// flag or the path that it is about.
+func TestCannotStart(t *testing.T) {
+	t.Parallel()
+	secretFile := file(t, secret)
+	serving := listen(t)
+	t.Cleanup(func() { serving.Close() })
+	address := serving.Addr().String()
+	notAFolder, damaged := file(t, "not a folder"), t.TempDir()
+	if err := os.WriteFile(filepath.Join(damaged, devSecretFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		says []string
+	}{
+		"PortInUse":         {[]string{"--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--listen", address}, []string{"--listen", address, "in use"}},
+		"DebugPortInUse":    {[]string{"--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--debug-listen", address}, []string{"--debug-listen", address, "in use"}},
+		"NotAFolder":        {[]string{"--jwt-secret-file", secretFile, "--data-dir", notAFolder}, []string{"data folder", notAFolder, "not a directory"}},
+		"BelowAFile":        {[]string{"--jwt-secret-file", secretFile, "--data-dir", notAFolder + "/x"}, []string{"data folder", notAFolder, "not a directory"}},
+		"DevNotAFolder":     {[]string{"--dev", "--data-dir", notAFolder}, []string{"--data-dir", notAFolder, "not a directory"}},
+		"DevBelowAFile":     {[]string{"--dev", "--data-dir", notAFolder + "/x"}, []string{"--data-dir", notAFolder, "not a directory"}},
+		"DevSecretDamaged":  {[]string{"--dev", "--data-dir", damaged}, []string{devSecretFile, "0 bytes", "at least 32"}},
+		"KeysUnreadable":    {[]string{"--jwks", "/none", "--data-dir", t.TempDir()}, []string{"--jwks", "no such file"}},
+		"NobodyAtTheStore":  {[]string{"--jwt-secret-file", secretFile, "--store", "etcd://" + closedPort(t)}, []string{"etcd://127.0.0.1", "cannot be used"}},
+		"SilenceAtTheStore": {[]string{"--jwt-secret-file", secretFile, "--store", "etcd://" + silentPort(t)}, []string{"etcd://127.0.0.1", "cannot be used"}},
+		"NobodyAtZooKeeper": {[]string{"--jwt-secret-file", secretFile, "--store", "zookeeper://" + closedPort(t)}, []string{"zookeeper://127.0.0.1", "cannot be used"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			fails(t, 1, nil, append([]string{"--listen", "127.0.0.1:0"}, c.args...), c.says...)
+			if d := time.Since(began); d > 10*time.Second {
+				t.Errorf("it took %v", d)
+			}
+		})
+	}
+}
+
+// TestDataFolderInUse: two servers never meet in one folder.
+func TestDataFolderInUse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := start(t, "--dev", "--data-dir", dir)
+	token := printed(t, s, `(?m)^ *TOKEN=(\S+)$`)
+	fails(t, 1, nil, []string{"--dev", "--data-dir", dir, "--listen", "127.0.0.1:0"}, dir, "in use by another process")
+	s.acquired(token, "orders:1", "") // the first one did not notice
+	s.end()
+	start(t, "--dev", "--data-dir", dir)
+}
+
+// TestStopBeforeTheStart: a signal that comes early is not missed.
+func TestStopBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var log bytes.Buffer
+	began := time.Now()
+	run(ctx, []string{"--dev", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, environment{}.lookup, io.Discard, &log)
+	if d := time.Since(began); d > 10*time.Second {
+		t.Errorf("it took %v: %s", d, log.String())
+	}
+}

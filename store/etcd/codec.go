@@ -45,13 +45,20 @@ type end struct {
 	At     int64       `json:"at_ms"`
 }
 
-func (s *Store) entryKey(tenant, name string, id lock.ID) []byte {
-	return []byte(s.prefix + entriesDir + tenant + "/" + name + "/" + string(id))
+func (s *Store) entryKey(tenant, name string, id lock.ID) string {
+	return s.prefix + entriesDir + tenant + "/" + name + "/" + string(id)
 }
 
 // primaryKey is the entry's key in its first lock: the one that decides whether
 // the entry exists.
-func (s *Store) primaryKey(e *lock.Entry) []byte { return s.entryKey(e.Tenant, e.Name(), e.ID) }
+func (s *Store) primaryKey(e *lock.Entry) []byte {
+	return []byte(s.entryKey(e.Tenant, e.Name(), e.ID))
+}
+
+// isPrimary reports whether e was read from its first key.
+func (s *Store) isPrimary(e *lock.Entry, key []byte) bool {
+	return !e.Set || string(key) == s.entryKey(e.Tenant, e.Name(), e.ID)
+}
 
 func encode(e *lock.Entry) ([]byte, error) {
 	v := value{
@@ -73,6 +80,10 @@ func encode(e *lock.Entry) ([]byte, error) {
 
 // decode reads an entry from a key below entries/ and its value.
 func (s *Store) decode(key, val []byte, revision, lease int64) (*lock.Entry, error) {
+	if e := s.own.take(key); e != nil {
+		e.Number, e.Handle = s.number(revision), lease
+		return e, nil
+	}
 	tenant, name, id, ok := s.splitKey(key)
 	if !ok {
 		return nil, fmt.Errorf("key %q is not an entry's", key)

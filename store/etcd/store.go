@@ -50,6 +50,8 @@ type Store struct {
 	leases  *leasePool
 	commits *committer
 
+	own ownWrites
+
 	// bare holds the reasons of removals that a full store had no room to record.
 	// This replica's feed tells them; to the others they look like expiries.
 	bare       sync.Map // lock.ID → lock.Reason
@@ -101,7 +103,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
 	s.commits = &committer{
-		kv: conn.kv, prefix: s.prefix, ctx: s.closing,
+		kv: conn.kv, local: conn.local, prefix: s.prefix, ctx: s.closing,
 		observe: func(writes int, took time.Duration, err error) {
 			s.observe.Batch(writes)
 			s.observe.Operation("commit", took, err)
@@ -151,8 +153,8 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	ambiguous := false
-	for {
-		placed, err := s.tryEnqueue(ctx, e, val)
+	for first := true; ; first = false {
+		placed, err := s.tryEnqueue(ctx, e, val, first && !e.Resumable())
 		if err == nil {
 			return placed, nil
 		}
@@ -177,17 +179,20 @@ func mayHaveHappened(err error) bool {
 var errNoLease = errors.New("no lease")
 
 // tryEnqueue makes one attempt. A lease whose use is not known for certain is
-// left to expire.
-func (s *Store) tryEnqueue(ctx context.Context, e *lock.Entry, val []byte) (*lock.Entry, error) {
+// left to expire. fresh says that nobody has tried to write the id before.
+func (s *Store) tryEnqueue(ctx context.Context, e *lock.Entry, val []byte, fresh bool) (*lock.Entry, error) {
 	l, err := s.leases.take(ctx, e.Tenant, e.TTL)
 	if err != nil {
 		return nil, errors.Join(errNoLease, err)
 	}
-	out := s.commits.do(ctx, s.putWrite(e, val, l.id))
+	if fresh {
+		s.own.add(s.entryKey(e.Tenant, e.Name(), e.ID), e)
+	}
+	out := s.commits.do(ctx, s.putWrite(e, val, l.id, fresh))
 	switch {
 	case out.applied:
 		placed := *e
-		placed.Number, placed.Handle = s.number(out.revision), l.id
+		placed.Number, placed.Handle, placed.Patient = s.number(out.revision), l.id, false
 		return &placed, nil
 	case out.err != nil:
 		if refused(out.err) && !isLeaseNotFound(out.err) {

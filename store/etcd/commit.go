@@ -12,6 +12,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/kept"
 )
 
 // maxTxnOps is the number of operations and of comparisons in one transaction:
@@ -26,8 +27,8 @@ type write struct {
 	excludes []string
 	compares []*pb.Compare
 	ops      []*pb.RequestOp
-	end      *end // remembered together with a delete
-	patient  bool // may be held back for a moment, to share another's transaction
+	end      *kept.End // remembered together with a delete
+	patient  bool      // may be held back for a moment, to share another's transaction
 	done     chan outcome
 }
 
@@ -270,7 +271,7 @@ func settle(batch []*write, out outcome) {
 
 func (c *committer) transaction(batch []*write) (*pb.TxnRequest, []byte) {
 	txn := &pb.TxnRequest{}
-	var ends []end
+	var ends []kept.End
 	for _, w := range batch {
 		txn.Compare = append(txn.Compare, w.compares...)
 		txn.Success = append(txn.Success, w.ops...)
@@ -282,7 +283,7 @@ func (c *committer) transaction(batch []*write) (*pb.TxnRequest, []byte) {
 		return txn, nil
 	}
 	key := endedKey(c.prefix, time.Now())
-	txn.Success = append(txn.Success, putOp(key, encodeEnds(ends), 0))
+	txn.Success = append(txn.Success, putOp(key, kept.Encode(ends), 0))
 	return txn, key
 }
 
@@ -338,6 +339,6 @@ func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason) *write {
 		w.excludes = append(w.excludes, key)
 		w.ops = append(w.ops, deleteOp([]byte(key)))
 	}
-	w.end = &end{ID: e.ID, Reason: why, At: time.Now().UnixMilli()}
+	w.end = &kept.End{ID: e.ID, Reason: why, At: time.Now().UnixMilli()}
 	return w
 }

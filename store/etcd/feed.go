@@ -147,7 +147,7 @@ func (s *Store) list(ctx context.Context, f lock.Follower) (int64, error) {
 				if e.Reason == lock.Withdrawn {
 					continue // recorded for the feeds only, which would take it for an expiry
 				}
-				ended = append(ended, lock.Ended{ID: e.ID, Reason: e.Reason, At: time.UnixMilli(e.At)})
+				ended = append(ended, e.Ended())
 			}
 		case strings.HasPrefix(rest, entriesDir):
 			if e := s.entryOf(kv); e != nil && s.isPrimary(e, kv.Key) {
@@ -238,10 +238,10 @@ func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
 				changes = append(changes, lock.Change{Joined: e})
 			}
 		case hasPrefix(rest, entriesDir):
-			_, _, id, ok := s.splitKey(ev.Kv.Key)
-			if ok && left[id] != ev.Kv.ModRevision {
-				left[id] = ev.Kv.ModRevision
-				changes = append(changes, lock.Change{Left: id, Reason: lock.Expired})
+			k, ok := s.splitKey(ev.Kv.Key)
+			if ok && left[k.ID] != ev.Kv.ModRevision {
+				left[k.ID] = ev.Kv.ModRevision
+				changes = append(changes, lock.Change{Left: k.ID, Reason: lock.Expired})
 			}
 		case hasPrefix(rest, endedDir) && put:
 			if reasons == nil {
@@ -283,7 +283,7 @@ func (s *Store) reasonOf(id lock.ID, recorded map[lock.ID]lock.Reason) lock.Reas
 // entryOf decodes an entry. What cannot be decoded is reported and left out: it
 // must not block its lock.
 func (s *Store) entryOf(kv *mvccpb.KeyValue) *lock.Entry {
-	e, err := s.decode(kv.Key, kv.Value, kv.CreateRevision, kv.Lease)
+	e, err := s.decode(kv)
 	if err != nil {
 		s.log.Error("an entry cannot be read and is passed over", "error", err)
 		return nil

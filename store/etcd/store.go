@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/kept"
 )
 
 // MinTTL is the shortest lease that etcd keeps to: 1.5 election timeouts, which
@@ -146,10 +147,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 	if why := s.distrusted.Load(); why != nil {
 		return nil, &lock.Error{Code: lock.StoreUnavailable, Detail: *why, RetryAfter: time.Minute}
 	}
-	val, err := encode(e)
-	if err != nil {
-		return nil, &lock.Error{Code: lock.Internal, Cause: err}
-	}
+	val := kept.Encode(kept.Of(e))
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	ambiguous := false
@@ -217,8 +215,7 @@ func (s *Store) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
 	if err != nil || len(resp.Kvs) == 0 {
 		return nil, err
 	}
-	kv := resp.Kvs[0]
-	return s.decode(kv.Key, kv.Value, kv.CreateRevision, kv.Lease)
+	return s.decode(resp.Kvs[0])
 }
 
 // Remove implements service.Store.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"iter"
 	"mime"
 	"net/http"
 	"reflect"
@@ -52,44 +51,43 @@ func readJSON(c *gin.Context, v any) error {
 	return checkMembers(text)
 }
 
-// checkMembers refuses what the decoder lets pass in an object that it knows: a
-// name in another case, and the first of two members of one name. The text is
-// known to be valid JSON.
+// manyMembers is more than any object has that is not refused anyway.
+const manyMembers = 100
+
+// checkMembers refuses what the decoder lets pass: a name in another case in the
+// object that it knows, and the first of two members of one name in any. The text
+// is known to be valid JSON.
 func checkMembers(text []byte) error {
-	var seen []string
-	for name := range memberNames(text) {
-		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "" {
-			return lock.Invalid(name, "is not known here")
+	var open [][]string // the members so far of the objects and lists around
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{', '[':
+			open = append(open, nil)
+		case '}', ']':
+			open = open[:len(open)-1]
+		case '"':
+			end := endOfString(text, i+1)
+			if after := bytes.TrimLeft(text[end+1:], " \t\r\n"); after[0] == ':' {
+				name, inner := unquoted(text[i:end+1]), len(open)-1
+				if err := checkMember(name, open[inner], inner == 0); err != nil {
+					return err
+				}
+				open[inner] = append(open[inner], name)
+			}
+			i = end
 		}
-		if slices.Contains(seen, name) {
-			return lock.Invalid(name, "must not be there twice")
-		}
-		seen = append(seen, name)
 	}
 	return nil
 }
 
-// memberNames yields the names of the object's own members: each string one level
-// deep that a colon follows.
-func memberNames(text []byte) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		depth := 0
-		for i := 0; i < len(text); i++ {
-			switch text[i] {
-			case '{', '[':
-				depth++
-			case '}', ']':
-				depth--
-			case '"':
-				end := endOfString(text, i+1)
-				after := bytes.TrimLeft(text[end+1:], " \t\r\n")
-				if depth == 1 && after[0] == ':' && !yield(unquoted(text[i:end+1])) {
-					return
-				}
-				i = end
-			}
-		}
+func checkMember(name string, before []string, known bool) error {
+	switch {
+	case known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "":
+		return lock.Invalid(name, "is not known here")
+	case len(before) < manyMembers && slices.Contains(before, name):
+		return lock.Invalid(name, "must not be there twice")
 	}
+	return nil
 }
 
 func unquoted(text []byte) string {

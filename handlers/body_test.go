@@ -77,6 +77,7 @@ func TestBadBodies(t *testing.T) {
 		"Twice":         {`{"ttl_seconds":5,"ttl_seconds":50}`, invalid("ttl_seconds", "must not be there twice")},
 		"TwiceEscaped":  {`{"mode":"exclusive","m\u006fde":"exclusive"}`, invalid("mode", "must not be there twice")},
 		"KnownFirst":    {`{"ttl_seconds":5,"x":1}`, unknown("x")},
+		"MetaTwice":     {`{"metadata":{"a":"1","b":"{\"b\":","a":"2"}}`, invalid("a", "must not be there twice")},
 
 		"TTLText":      {`{"ttl_seconds":"5"}`, number("ttl_seconds")},
 		"TTLTrue":      {`{"ttl_seconds":true}`, number("ttl_seconds")},

@@ -321,7 +321,7 @@ func waitParam(c *gin.Context) (time.Duration, error) {
 	}
 	s, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(s >= 0 && s <= 86400) {
-		return 0, lock.Invalid("wait_seconds", "must be a number from 0 on; one request waits for at most 50")
+		return 0, lock.Invalid("wait_seconds", "must be a number from 0 to 86400")
 	}
 	return duration("wait_seconds", s)
 }

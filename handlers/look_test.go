@@ -191,7 +191,7 @@ func TestPages(t *testing.T) {
 	}
 	cursor := c.list("limit=3").NextCursor // a lock that is gone is no obstacle
 	c.release(c.acquire("bb"))
-	if got := c.list("limit=1&cursor=" + cursor).names(); !slices.Equal(got, []string{"c"}) {
+	if got := c.list("limit=1&consistent=true&cursor=" + cursor).names(); !slices.Equal(got, []string{"c"}) {
 		t.Errorf("the page after b is %v", got)
 	}
 }

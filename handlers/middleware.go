@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +32,7 @@ type record struct {
 	waits     bool   // the request may wait for a lock
 	attrs     []slog.Attr
 	cause     error
+	draining  bool // refused because the replica shuts down, which is no fault
 }
 
 const recordKey = "record"
@@ -86,7 +89,7 @@ func (a *api) trace(c *gin.Context) (context.Context, trace.Span) {
 func (a *api) log(c *gin.Context, r *record, status int, took time.Duration) {
 	ctx := c.Request.Context()
 	level := slog.LevelInfo
-	if status >= http.StatusInternalServerError {
+	if status >= http.StatusInternalServerError && !r.draining {
 		level = slog.LevelError
 	}
 	if !a.Logger.Enabled(ctx, level) {
@@ -172,6 +175,40 @@ func (a *api) require(scopes ...auth.Scope) gin.HandlerFunc {
 		}
 		fail(c, lock.Errorf(lock.Forbidden, "the bearer token lacks the scope %s", scopes[0]))
 	}
+}
+
+// query refuses a request with other query parameters, or with one of them twice:
+// a typo, or a field of the body in the wrong place, must not be passed over.
+func query(known ...string) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if c.Request.URL.RawQuery == "" {
+			return
+		}
+		values, err := url.ParseQuery(c.Request.URL.RawQuery)
+		if err != nil {
+			fail(c, lock.Errorf(lock.InvalidRequest, "the query is not of the form name=value&name=value"))
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			switch {
+			case !slices.Contains(known, name):
+				fail(c, unknownParameter(name))
+				return
+			case len(values[name]) > 1:
+				fail(c, lock.Invalid(name, "must not be there twice"))
+				return
+			}
+		}
+	}
+}
+
+// unknownParameter names the parameter if its name can be nothing but a name.
+func unknownParameter(name string) error {
+	const longest = 30
+	if len(name) > longest || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz_-") != "" {
+		return lock.Errorf(lock.InvalidRequest, "a query parameter is not known here")
+	}
+	return lock.Invalid(name, "is not known here as a query parameter")
 }
 
 func (a *api) authenticate(c *gin.Context) (*auth.Principal, error) {

@@ -137,8 +137,8 @@ func TestMethods(t *testing.T) {
 	}
 	for path, methods := range allow {
 		for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get", "X"} {
-			if slices.Contains(methods, m) {
-				continue
+			if slices.Contains(methods, m) || m == "HEAD" && slices.Contains(methods, "GET") {
+				continue // see TestHead
 			}
 			a := c.do(m, path)
 			if m == "HEAD" {

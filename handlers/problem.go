@@ -142,6 +142,7 @@ func failWith(c *gin.Context, err error, add func(*Problem)) {
 	if k.status >= http.StatusInternalServerError {
 		noteCause(c, err)
 	}
+	recordOf(c).draining = e.Code == lock.Draining
 	c.Abort()
 	write(c, k.status, "application/problem+json", p)
 }

@@ -53,8 +53,25 @@ type Config struct {
 	Propagator propagation.TextMapPropagator
 }
 
-// New returns the handler of all routes.
-func New(cfg Config) *gin.Engine {
+// Router answers requests to all routes.
+type Router struct{ engine *gin.Engine }
+
+// ServeHTTP implements http.Handler. Whatever can be got has a head too (RFC 9110,
+// 9.1): net/http leaves the body of its answer out.
+func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.Method == http.MethodHead {
+		get := *req
+		get.Method = http.MethodGet
+		req = &get
+	}
+	r.engine.ServeHTTP(w, req)
+}
+
+// Routes lists the routes.
+func (r *Router) Routes() gin.RoutesInfo { return r.engine.Routes() }
+
+// New returns the router.
+func New(cfg Config) *Router {
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
 	// Routes match the path as it was sent, and parameters arrive as they were
@@ -70,7 +87,7 @@ func New(cfg Config) *gin.Engine {
 	a.locks(r)
 	a.locksets(r)
 	a.admin(r)
-	return r
+	return &Router{r}
 }
 
 // api has the handlers as its methods.
@@ -78,26 +95,26 @@ type api struct{ Config }
 
 func (a *api) locks(r *gin.Engine) {
 	read, write := a.require(auth.LocksRead), a.require(auth.LocksWrite)
-	r.GET("/locks", read, a.list)
-	r.GET("/locks/:name", read, a.named, a.lock)
-	r.POST("/locks/:name", write, a.named, a.acquire)
-	r.PUT("/locks/:name/renew", write, a.named, a.renew)
-	r.DELETE("/locks/:name", write, a.named, a.release)
-	r.GET("/locks/:name/entries/:id", a.require(auth.LocksRead, auth.LocksWrite), a.named, a.entry)
+	r.GET("/locks", read, query("prefix", "state", "limit", "cursor", "consistent"), a.list)
+	r.GET("/locks/:name", read, a.named, query("consistent"), a.lock)
+	r.POST("/locks/:name", write, a.named, query(), a.acquire)
+	r.PUT("/locks/:name/renew", write, a.named, query(), a.renew)
+	r.DELETE("/locks/:name", write, a.named, query(), a.release)
+	r.GET("/locks/:name/entries/:id", a.require(auth.LocksRead, auth.LocksWrite), a.named, query("wait_seconds"), a.entry)
 }
 
 func (a *api) locksets(r *gin.Engine) {
 	write := a.require(auth.LocksWrite)
-	r.POST("/locksets", write, a.acquireSet)
-	r.PUT("/locksets/:id/renew", write, a.renewSet)
-	r.DELETE("/locksets/:id", write, a.releaseSet)
-	r.GET("/locksets/:id", a.require(auth.LocksRead, auth.LocksWrite), a.set)
+	r.POST("/locksets", write, query(), a.acquireSet)
+	r.PUT("/locksets/:id/renew", write, query(), a.renewSet)
+	r.DELETE("/locksets/:id", write, query(), a.releaseSet)
+	r.GET("/locksets/:id", a.require(auth.LocksRead, auth.LocksWrite), query("wait_seconds"), a.set)
 }
 
 func (a *api) admin(r *gin.Engine) {
 	admin := a.require(auth.Admin)
-	r.GET("/admin/lock-order", admin, a.lockOrder)
-	r.GET("/admin/deadlocks", admin, a.deadlocks)
+	r.GET("/admin/lock-order", admin, query("tenant", "limit"), a.lockOrder)
+	r.GET("/admin/deadlocks", admin, query("tenant", "limit"), a.deadlocks)
 }
 
 func (a *api) operations(r *gin.Engine) {

@@ -152,6 +152,13 @@ func (s *Service) Count() (byMode map[lock.Mode]Counts, oldest time.Duration) {
 	return s.view.count(time.Now())
 }
 
+// Revision returns the store's number up to which this replica has seen everything.
+func (s *Service) Revision() uint64 {
+	s.view.mu.RLock()
+	defer s.view.mu.RUnlock()
+	return s.view.number
+}
+
 func errDraining() error {
 	return &lock.Error{
 		Code: lock.Draining, Detail: "this replica is shutting down; go on at another",

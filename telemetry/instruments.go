@@ -14,6 +14,7 @@ import (
 type Queues struct {
 	ByMode     map[string]QueueCounts // "exclusive", "shared", "semaphore"
 	OldestWait time.Duration          // of the waiter that has waited longest; 0 without waiters
+	Revision   uint64                 // of the store, as far as this replica knows: no fence is above it
 }
 
 // QueueCounts are the entries of one mode.
@@ -98,9 +99,9 @@ func (m *Metrics) makeCounters(meter metric.Meter) error {
 
 // gauges are the figures that are read when they are collected.
 type gauges struct {
-	held, waiting, inFlight, build metric.Int64ObservableGauge
-	oldestWait, feedLag            metric.Float64ObservableGauge
-	buildInfo                      metric.MeasurementOption
+	held, waiting, inFlight, build, revision metric.Int64ObservableGauge
+	oldestWait, feedLag                      metric.Float64ObservableGauge
+	buildInfo                                metric.MeasurementOption
 }
 
 func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
@@ -119,6 +120,7 @@ func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
 		held:       count("fencepost.lock.held", "{entry}", "Entries that hold."),
 		waiting:    count("fencepost.lock.waiting", "{entry}", "Entries that wait."),
 		inFlight:   count("fencepost.http.requests.in_flight", "{request}", "Requests that are not answered yet."),
+		revision:   count("fencepost.store.revision", "", "Revision of the store that this replica has seen; no fence is above it."),
 		build:      count("fencepost.build.info", "", "Always 1; the attributes say what is running."),
 		oldestWait: seconds("fencepost.lock.oldest_wait", "How long the longest waiting entry has waited."),
 		feedLag:    seconds("fencepost.feed.lag", "How far this replica's view may be behind the store."),
@@ -128,7 +130,7 @@ func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		m.observe(o, g)
 		return nil
-	}, g.held, g.waiting, g.inFlight, g.build, g.oldestWait, g.feedLag)
+	}, g.held, g.waiting, g.inFlight, g.build, g.revision, g.oldestWait, g.feedLag)
 	return errors.Join(append(errs, err)...)
 }
 
@@ -143,6 +145,7 @@ func (m *Metrics) observe(o metric.Observer, g gauges) {
 	if read := m.queues.Load(); read != nil {
 		queues := (*read)()
 		o.ObserveFloat64(g.oldestWait, queues.OldestWait.Seconds())
+		o.ObserveInt64(g.revision, int64(queues.Revision))
 		for mode, counts := range queues.ByMode {
 			attributes := metric.WithAttributes(attribute.String("mode", mode))
 			o.ObserveInt64(g.held, int64(counts.Held), attributes)

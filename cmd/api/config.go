@@ -52,6 +52,7 @@ type config struct {
 	fenceFloor                         uint64
 
 	maxTTL, maxHold, drain seconds
+	drainDelay             float64 // in seconds
 	lockClasses            string
 	logFormat, logLevel    string
 	debugListen            string
@@ -67,6 +68,8 @@ type config struct {
 	classes   lock.Classes
 	level     slog.Level
 }
+
+const maxDrainDelay = 3600 // seconds
 
 // seconds is a duration flag in seconds.
 type seconds time.Duration
@@ -121,7 +124,8 @@ func (c *config) flags(stderr io.Writer) *flag.FlagSet {
 	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup")
 	f.Var(&c.maxTTL, "max-ttl-seconds", "longest lease")
 	f.Var(&c.maxHold, "max-hold-seconds", "for how long one request is held open at most")
-	f.Var(&c.drain, "drain-seconds", "for how long requests may take to end after SIGTERM")
+	f.Float64Var(&c.drainDelay, "drain-delay-seconds", 0, "for how long to go on listening after SIGTERM, so that load balancers see /readyz at 503")
+	f.Var(&c.drain, "drain-seconds", "for how long requests may take to end after that")
 	f.StringVar(&c.lockClasses, "lock-classes", "", "`patterns`, separated by commas, of locks that count as one when orders of locks are compared: *:orders,eu-*; by default orders:1 and orders:2 are both orders:*")
 	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -133,6 +137,9 @@ func newFlags(name string, stderr io.Writer) *flag.FlagSet {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.Usage = func() {
+		if name == "api" {
+			fmt.Fprintln(stderr, "api serves. api token, api healthcheck and api version do something else; see their --help.")
+		}
 		fmt.Fprintf(stderr, "Flags of %s. Every flag has an environment variable: --data-dir is FENCEPOST_DATA_DIR.\n", name)
 		f.SetOutput(stderr)
 		f.PrintDefaults()
@@ -144,8 +151,11 @@ func newFlags(name string, stderr io.Writer) *flag.FlagSet {
 // parse returns which flags were set: true on the command line, false by the
 // environment.
 func parse(f *flag.FlagSet, args []string, env lookup) (map[string]bool, error) {
+	help := f.Usage
+	f.Usage = func() {} // which is also called for a flag that is wrong
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
+			help()
 			return nil, err
 		}
 		return nil, usagef("%v; --help lists the flags", err)
@@ -337,6 +347,9 @@ func (c *config) resolveRest() error {
 	}
 	if c.quotaMB < 1 {
 		return usagef("--data-quota-mb: must be positive")
+	}
+	if !(c.drainDelay >= 0 && c.drainDelay <= maxDrainDelay) {
+		return usagef("--drain-delay-seconds: must be from 0 to %d", maxDrainDelay)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"store-username": {"root", "admin"}, "store-password-file": {file(t, "x"), file(t, "y\n")},
 		"jwt-secret-file": {file(t, secret), file(t, secret+"2\r\n")}, "jwks": {"https://a.example/keys", "https://b.example/keys"},
 		"jwt-issuer": {"a", "b"}, "jwt-audience": {"a", "b"}, "token-key-file": {file(t, secret), file(t, secret+"2")},
-		"fence-floor": {"1000", "2000"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"},
+		"fence-floor": {"1000", "2000"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
 		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
 	}
 	pairs := map[string]string{"store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username"}

@@ -80,7 +80,7 @@ func newService(c *config, t *telemetry.Telemetry, store store) *service.Service
 	t.Metrics().ObserveQueues(func() telemetry.Queues {
 		byMode, oldest := s.Count()
 		// Exclusive is there even if nobody is: an alert wants a 0.
-		q := telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{string(lock.Exclusive): {}}, OldestWait: oldest}
+		q := telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{string(lock.Exclusive): {}}, OldestWait: oldest, Revision: s.Revision()}
 		for mode, n := range byMode {
 			q.ByMode[string(mode)] = telemetry.QueueCounts(n)
 		}
@@ -106,7 +106,8 @@ func newServer(t *telemetry.Telemetry, v *auth.Verifier, s *service.Service) *ht
 }
 
 // serveHTTP serves until ctx ends or the server fails. Then requests that wait
-// are told to go on elsewhere, and the others may end.
+// are told to go on elsewhere, and the others may end. Load balancers may be given
+// a while to see it before the server stops listening.
 func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Listener, server *http.Server, s *service.Service, stdout io.Writer) error {
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }() // ends with Shutdown or Close below
@@ -121,8 +122,13 @@ func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Lis
 		return err
 	case <-ctx.Done():
 	}
-	t.Logger().Info("draining", "seconds", time.Duration(c.drain).Seconds())
+	t.Logger().Info("draining", "delay_seconds", c.drainDelay, "seconds", time.Duration(c.drain).Seconds())
 	s.Drain()
+	select {
+	case err := <-failed:
+		return err
+	case <-time.After(time.Duration(c.drainDelay * float64(time.Second))):
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(c.drain))
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {

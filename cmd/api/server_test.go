@@ -190,7 +190,7 @@ func printed(t *testing.T, s *server, pattern string) string {
 	return found[1]
 }
 
-// closedToOthers fails if anybody but the owner can see anything in the folder.
+// closedToOthers fails if anybody but the owner can see what is in the folder.
 func closedToOthers(t *testing.T, dir string) {
 	t.Helper()
 	files := map[string]bool{}
@@ -199,7 +199,7 @@ func closedToOthers(t *testing.T, dir string) {
 			return err
 		}
 		info, err := d.Info()
-		if err == nil && info.Mode().Perm()&0o077 != 0 {
+		if err == nil && path != dir && info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s has mode %v", path, info.Mode())
 		}
 		files[filepath.Base(path)] = true
@@ -258,6 +258,33 @@ func TestDrain(t *testing.T) {
 	got := again.call(token, "GET", r.header.Get("Location")+"?wait_seconds=10", "", "Lock-Token", lockToken)
 	if got.status != http.StatusOK || got.text("state") != "held" || got.text("id") != entry["id"] {
 		t.Errorf("resumed: %d %v", got.status, got.body)
+	}
+}
+
+// TestDrainDelay: a load balancer can see that the server is about to stop, and
+// what it still sends is answered.
+func TestDrainDelay(t *testing.T) {
+	t.Parallel()
+	secretFile := file(t, secret)
+	token := bearer(t, secretFile)
+	s := start(t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--drain-delay-seconds", "2")
+	held := s.call(token, "POST", "/locks/orders:1", "{}")
+	began := time.Now()
+	s.stop()
+	eventually(t, "it is not ready", func() bool {
+		return s.call("", "GET", "/readyz", "").status == http.StatusServiceUnavailable
+	})
+	if r := s.call(token, "POST", "/locks/orders:2", "{}"); r.status != http.StatusServiceUnavailable || r.text("code") != "draining" {
+		t.Errorf("acquire: %d %v", r.status, r.body)
+	}
+	if r := s.call(token, "DELETE", "/locks/orders:1", "", "Lock-Token", held.text("token")); r.status != http.StatusNoContent {
+		t.Errorf("release: %d %v", r.status, r.body)
+	}
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d: %s", code, s.log)
+	}
+	if d := time.Since(began); d < 2*time.Second {
+		t.Errorf("it went on listening for %v, want 2 s", d)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 
 const (
 	memberName   = "fencepost"
+	dataDir      = "etcd"           // in the data folder
 	startTimeout = 60 * time.Second // replaying a long log takes a while
 
 	// DefaultQuota bounds the embedded store's data file, in bytes.
@@ -37,7 +38,7 @@ const (
 
 // EmbeddedConfig says where and how large the embedded store is.
 type EmbeddedConfig struct {
-	Dir    string // made if it is not there; readable by its owner only
+	Dir    string // made if it is not there; what we put into it only its owner can read
 	Quota  int64  // bytes of the data file, 0 is DefaultQuota
 	Logger *slog.Logger
 }
@@ -68,13 +69,16 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 	}, nil
 }
 
-// claimDir makes the folder and holds it against other processes. etcd itself
-// would wait for the other one without end.
+// claimDir makes the folder and holds it against other processes: etcd itself
+// would wait for the other one without end. What is in it already, and who may see
+// that, is not ours to change (a volume may be shared with others); the folder in
+// it that holds the data is.
 func claimDir(dir string) (release func() error, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	own := filepath.Join(dir, dataDir)
+	if err := os.MkdirAll(own, 0o700); err != nil {
 		return nil, fmt.Errorf("the data folder cannot be made: %w", err)
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
+	if err := os.Chmod(own, 0o700); err != nil {
 		return nil, fmt.Errorf("the data folder cannot be closed to others: %w", err)
 	}
 	f, err := fileutil.TryLockFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
@@ -107,7 +111,7 @@ func startMember(ctx context.Context, cfg EmbeddedConfig) (*embed.Etcd, error) {
 
 func memberConfig(cfg EmbeddedConfig) *embed.Config {
 	c := embed.NewConfig()
-	c.Name, c.Dir = memberName, filepath.Join(cfg.Dir, "etcd")
+	c.Name, c.Dir = memberName, filepath.Join(cfg.Dir, dataDir)
 	c.ListenClientUrls, c.ListenPeerUrls = nil, nil
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	// The cluster's id is derived from the token; a random one makes it unique.

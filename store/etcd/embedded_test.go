@@ -27,6 +27,25 @@ func TestDataFolder(t *testing.T) {
 			t.Errorf("mode = %v, want 0700", info.Mode().Perm())
 		}
 	})
+	t.Run("SharedWithOthers", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		startEmbedded(t, etcd.EmbeddedConfig{Dir: dir})
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o777 {
+			t.Errorf("a folder that was there before is changed: %v, %v", info, err)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) == 0 {
+			t.Fatalf("in the folder: %v, %v", entries, err)
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s is open to others: %v, %v", e.Name(), info, err)
+			}
+		}
+	})
 	t.Run("InUse", func(t *testing.T) {
 		dir := t.TempDir()
 		startEmbedded(t, etcd.EmbeddedConfig{Dir: dir})

@@ -24,7 +24,8 @@ const (
 // are compared by their names: some take the smaller first, others the greater.
 //
 // Memory is bounded: of each tenant the steps that were seen last are kept, and of
-// all tenants together as well. It is not safe for concurrent use.
+// all tenants together as well. At worst, with the longest names, that is some 30
+// MiB. It is not safe for concurrent use.
 type Orders struct {
 	classes Classes
 	tenants map[string]*known
@@ -190,11 +191,23 @@ func (o *Orders) isNew(key string) bool {
 		return false
 	}
 	if len(o.found) >= maxRings {
-		delete(o.rings, o.found[0].key())
-		o.found = slices.Delete(o.found, 0, 1)
+		i := o.dispensable()
+		delete(o.rings, o.found[i].key())
+		o.found = slices.Delete(o.found, i, i+1)
 	}
 	o.rings[key] = struct{}{}
 	return true
+}
+
+// dispensable returns the oldest contradiction of the tenant that has most, so
+// that one tenant cannot make others' be forgotten.
+func (o *Orders) dispensable() int {
+	of, most := map[string]int{}, 0
+	for _, c := range o.found {
+		of[c.Tenant]++
+		most = max(most, of[c.Tenant])
+	}
+	return slices.IndexFunc(o.found, func(c Contradiction) bool { return of[c.Tenant] == most })
 }
 
 // String tells the ring for a log: who held what and took what.

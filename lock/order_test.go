@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -214,6 +215,54 @@ func TestRingsAreBounded(t *testing.T) {
 	}
 	if n := len(s.orders.Contradictions("", 5000)); n != 1000 {
 		t.Errorf("%d contradictions are kept, want 1000", n)
+	}
+}
+
+// A tenant with very many contradictions does not displace another's.
+func TestRingsOfOthersAreKept(t *testing.T) {
+	s := newSchool(t)
+	s.takes("quiet", "v", "a", "b")
+	s.takes("quiet", "w", "b", "a")
+	for i := range 1200 {
+		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+		s.takes("loud", "v", a, b)
+		s.takes("loud", "w", b, a)
+	}
+	if n := len(s.orders.Contradictions("quiet", 10)); n != 1 {
+		t.Errorf("%d contradictions of the quiet tenant are kept, want 1", n)
+	}
+	if got := s.takes("quiet", "x", "b", "a"); got != nil {
+		t.Errorf("it is reported again: %v", got)
+	}
+}
+
+// Very many locks and holders, with the longest names, of more tenants than there
+// is room for.
+func TestOrdersStaySmall(t *testing.T) {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	s, before := newSchool(t), heap()
+	for i := range 60_000 {
+		tenant := fmt.Sprintf("tenant-%d", i%20)
+		holder := strings.Repeat("漢", lock.MaxHolderLength-6) + fmt.Sprintf("%06d", i)
+		held, taken := fmt.Sprintf("%s%06d", strings.Repeat("h", lock.MaxNameLength-6), i%7_000), fmt.Sprintf("%s%06d", strings.Repeat("t", lock.MaxNameLength-6), i%9_000)
+		if i%3 == 0 {
+			held, taken = taken, held
+		}
+		s.takes(tenant, holder, held, taken)
+	}
+	const most = 40 << 20
+	if grown := int64(heap()) - int64(before); grown > most {
+		t.Errorf("the heap has grown by %d bytes, want at most %d", grown, most)
+	} else {
+		t.Logf("%d KiB", grown>>10)
+	}
+	if _, n, _ := s.orders.Known("", 0); n != 10_000 {
+		t.Errorf("%d orders are kept, want all 10000 that there is room for", n)
 	}
 }
 

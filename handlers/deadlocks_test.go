@@ -47,6 +47,7 @@ type deadlockPage struct {
 		Refused string   `json:"refused"`
 		Locks   []string `json:"locks"`
 		Cycle   []step   `json:"cycle"`
+		Waits   int      `json:"waits"`
 	} `json:"deadlocks"`
 }
 
@@ -67,7 +68,7 @@ func TestDeadlock(t *testing.T) {
 	}
 	var page deadlockPage
 	c.admin().get("/admin/deadlocks?limit=1&tenant="+c.claims.Tenant).want(http.StatusOK, &page)
-	if d := page.Deadlocks; len(d) != 1 || d[0].Refused != "w2" || d[0].Tenant != c.claims.Tenant || !cmp.Equal(d[0].Cycle, cycle) || !cmp.Equal(d[0].Locks, []string{"a"}) {
+	if d := page.Deadlocks; len(d) != 1 || d[0].Waits != 2 || d[0].Refused != "w2" || d[0].Tenant != c.claims.Tenant || !cmp.Equal(d[0].Cycle, cycle) || !cmp.Equal(d[0].Locks, []string{"a"}) {
 		t.Errorf("deadlocks: %+v", page)
 	}
 	c.release(b)

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -97,6 +98,40 @@ func TestCycleIsSeenAfterAReset(t *testing.T) {
 		b.store.setFeed(running)
 		refused.fails(lock.Deadlock)
 		stays.waits()
+	})
+}
+
+// TestManyDeadlocks: one tenant's do not displace another's, and of a long cycle
+// the beginning is kept.
+func TestManyDeadlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		quiet := as("w", want("x", time.Minute))
+		quiet.Tenant = "quiet"
+		r.hold(quiet)
+		r.start(quiet).fails(lock.Deadlock)
+		const ring = 40
+		name := func(i int) string { return "lock" + strconv.Itoa(i%ring) }
+		for i := range ring {
+			r.hold(as("w"+strconv.Itoa(i), lasting(want(name(i), 0))))
+		}
+		for i := range ring - 1 {
+			r.line(as("w"+strconv.Itoa(i), lasting(want(name(i+1), time.Minute))))
+		}
+		for range 120 {
+			closing := r.start(as("w"+strconv.Itoa(ring-1), lasting(want(name(0), time.Minute))))
+			if e := closing.fails(lock.Deadlock); len(e.Cycle) != ring {
+				t.Fatalf("a cycle of %d waits, want %d", len(e.Cycle), ring)
+			}
+		}
+		if d := r.Deadlocks("quiet", 10); len(d) != 1 {
+			t.Errorf("%d deadlocks of the quiet tenant are kept, want 1", len(d))
+		}
+		d := r.Deadlocks("", 1000)
+		if len(d) != 100 || d[0].Waits != ring || len(d[0].Cycle) != 32 {
+			t.Errorf("%d deadlocks are kept, the last with %d of %d waits", len(d), len(d[0].Cycle), d[0].Waits)
+		}
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -78,7 +79,6 @@ type play struct {
 	serial  int
 	asked   map[int]*asked
 	worlds  []waits.World
-	late    []waits.World // that become true only if an answer of the last moment is late
 	journal []string
 }
 
@@ -203,7 +203,7 @@ func (p *play) draw() *waits.Request {
 	if n := rand.IntN(5); n > 0 {
 		r.Holder = fmt.Sprint("worker-", n)
 	}
-	names := []string{"a", "b", "c", "d", "s2", "s3"}
+	names := lockNames()
 	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names[:[]int{1, 1, 1, 2, 3}[rand.IntN(5)]] {
 		c := waits.Claim{Name: p.prefix + name, Mode: []string{"exclusive", "exclusive", "shared"}[rand.IntN(3)]}
@@ -239,7 +239,7 @@ func (p *play) ask(r *waits.Request) deed {
 }
 
 func (p *play) send(ctx context.Context, a *asked) (status int, err error) {
-	body := map[string]any{"wait_seconds": 300, "ttl_seconds": 60}
+	body := map[string]any{"wait_seconds": 300, "ttl_seconds": 60, "metadata": map[string]string{"number": fmt.Sprint(a.ID)}}
 	if a.Holder != "" {
 		body["holder"] = p.prefix + a.Holder
 	}
@@ -256,11 +256,13 @@ func (p *play) send(ctx context.Context, a *asked) (status int, err error) {
 }
 
 func (p *play) exchange(ctx context.Context, replica int, method, path, token string, body, answer any) (status int, err error) {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return 0, err
+	var text bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&text).Encode(body); err != nil {
+			return 0, err
+		}
 	}
-	req, err := http.NewRequestWithContext(ctx, method, p.urls()[replica]+path, bytes.NewReader(text))
+	req, err := http.NewRequestWithContext(ctx, method, p.urls()[replica]+path, &text)
 	if err != nil {
 		return 0, err
 	}
@@ -327,23 +329,21 @@ func (p *play) moment(deeds ...deed) (ok bool) {
 	}
 	p.journal = append(p.journal, strings.Join(texts, " | "))
 	doAll(deeds)
-	after, later := ordersFrom(p.worlds, deeds), ordersFrom(p.late, deeds)
-	agreed := 0
-	for end := time.Now().Add(15 * time.Second); agreed < 4; pause(p.ctx, 5*time.Millisecond) {
-		if exact, _ := p.agree(append(slices.Clone(after), later...)); len(exact) > 0 {
-			agreed++
-		} else if agreed = 0; time.Now().After(end) {
+	after := ordersFrom(p.worlds, deeds)
+	var exact []outcome
+	for end := time.Now().Add(20 * time.Second); len(exact) == 0; pause(p.ctx, 5*time.Millisecond) {
+		if exact = p.agree(after); len(exact) > 0 {
+			exact = p.confirm(exact)
+		}
+		if time.Now().After(end) {
 			p.fail("no order of the last deeds makes this of:")
 			return false
 		}
 	}
-	exact, possible := p.agree(after)
-	belated, _ := p.agree(later)
-	exact = append(exact, belated...)
-	p.worlds, p.late = worldsOf(exact), worldsOf(possible)
-	if len(p.worlds) > 1 {
+	if len(after) > 1 {
 		p.doubtful++
 	}
+	p.worlds = p.worldsOf(exact)
 	return p.account(exact)
 }
 
@@ -390,11 +390,10 @@ func orders(from outcome, deeds []deed) []outcome {
 	return all
 }
 
-// agree returns the outcomes that are exactly what the requests were told, and
-// those that may still come true.
-func (p *play) agree(all []outcome) (exact, possible []outcome) {
+// agree returns the outcomes that are what the requests were told.
+func (p *play) agree(all []outcome) (exact []outcome) {
 	for _, o := range all {
-		same, may := true, true
+		same := true
 		for id, a := range p.asked {
 			done, status := a.outcome()
 			want := 0
@@ -404,25 +403,75 @@ func (p *play) agree(all []outcome) (exact, possible []outcome) {
 				want = http.StatusCreated
 			}
 			same = same && status == want && (status != 0 || !done)
-			may = may && (!done || status == want)
 		}
-		switch {
-		case same:
+		if same {
 			exact = append(exact, o)
-		case may:
-			possible = append(possible, o)
 		}
 	}
-	return exact, possible
+	return exact
 }
 
-// worldsOf returns the different worlds, but not very many.
-func worldsOf(all []outcome) []waits.World {
+// confirm returns the outcomes that are what both replicas show of the queues.
+// Who was not answered yet may be on its way, or on its way out.
+func (p *play) confirm(all []outcome) []outcome {
+	for name := range p.names() {
+		for replica := range 2 {
+			holders, waiters := p.look(replica, name)
+			all = slices.DeleteFunc(all, func(o outcome) bool {
+				h, w := o.world.Queue(name)
+				return !slices.Equal(h, holders) || !slices.Equal(w, waiters)
+			})
+		}
+	}
+	return all
+}
+
+// look asks a replica who holds a lock and who waits.
+func (p *play) look(replica int, name string) (holders, waiters []int) {
+	type numbered struct {
+		Metadata struct {
+			Number int `json:",string"`
+		}
+	}
+	var view struct{ Holders, Waiters []numbered }
+	status, err := p.exchange(p.ctx, replica, http.MethodGet, "/locks/"+name+"?consistent=true", "", nil, &view)
+	if status != http.StatusOK {
+		p.t.Errorf("look at %s: %d, %v", name, status, err)
+	}
+	for _, h := range view.Holders {
+		holders = append(holders, h.Metadata.Number)
+	}
+	for _, w := range view.Waiters {
+		waiters = append(waiters, w.Metadata.Number)
+	}
+	return holders, waiters
+}
+
+// names yields the locks of the round.
+func (p *play) names() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, name := range lockNames() {
+			if !yield(p.prefix + name) {
+				return
+			}
+		}
+	}
+}
+
+func lockNames() []string { return []string{"a", "b", "c", "d", "s2", "s3"} }
+
+// worldsOf returns the different worlds: what differs in the order of requests
+// that meet nowhere is the same.
+func (p *play) worldsOf(all []outcome) []waits.World {
 	var worlds []waits.World
 	seen := map[string]bool{}
 	for _, o := range all {
-		if text := o.world.String(); !seen[text] && len(worlds) < 24 {
-			seen[text] = true
+		key := ""
+		for name := range p.names() {
+			key += fmt.Sprintln(o.world.Queue(name))
+		}
+		if !seen[key] {
+			seen[key] = true
 			worlds = append(worlds, o.world)
 		}
 	}

@@ -118,6 +118,22 @@ func (w World) waits(holder string) bool {
 	return holder != "" && slices.ContainsFunc(w.entries, func(r *Request) bool { return r.Holder == holder && !w.Holds(r) })
 }
 
+// Queue returns who holds a lock, or waits where it is, in order. One that holds
+// this lock and waits for another one waits.
+func (w World) Queue(name string) (holders, waiters []int) {
+	for _, r := range w.entries {
+		if _, ok := r.on(name); !ok {
+			continue
+		}
+		if w.Holds(r) {
+			holders = append(holders, r.ID)
+		} else {
+			waiters = append(waiters, r.ID)
+		}
+	}
+	return holders, waiters
+}
+
 // String tells who holds and who waits.
 func (w World) String() string {
 	var lines []string

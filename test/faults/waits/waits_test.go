@@ -1,6 +1,7 @@
 package waits_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,16 @@ func TestWorld(t *testing.T) {
 				t.Errorf("%s: %s, want %s", c.last, got, c.want)
 			}
 		})
+	}
+}
+
+func TestQueue(t *testing.T) {
+	var w waits.World
+	for i, text := range []string{"v: r/a", "w: b", "x: r/a b", "y: r/a"} {
+		w, _ = w.Come(ask(i, text))
+	}
+	if holders, waiters := w.Queue("a"); !slices.Equal(holders, []int{0, 3}) || !slices.Equal(waiters, []int{2}) {
+		t.Errorf("a is held by %v, %v wait", holders, waiters)
 	}
 }
 

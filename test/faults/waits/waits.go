@@ -6,6 +6,7 @@ package waits
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -132,6 +133,18 @@ func (w World) Queue(name string) (holders, waiters []int) {
 		}
 	}
 	return holders, waiters
+}
+
+// Order tells who stands where in the queues. Worlds in which it is the same are
+// the same: the order of requests that meet nowhere does not matter.
+func (w World) Order() string {
+	queues := map[string][]string{}
+	for _, r := range w.entries {
+		for _, c := range r.Claims {
+			queues[c.Name] = append(queues[c.Name], strconv.Itoa(r.ID))
+		}
+	}
+	return fmt.Sprint(queues)
 }
 
 // String tells who holds and who waits.

@@ -74,6 +74,23 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+func TestOrder(t *testing.T) {
+	world := func(all ...int) string {
+		var w waits.World
+		asks := map[int]*waits.Request{1: ask(1, "v: a"), 2: ask(2, "w: a b"), 3: ask(3, "x: b"), 4: ask(4, "y: c")}
+		for _, id := range all {
+			w, _ = w.Come(asks[id])
+		}
+		return w.Order()
+	}
+	if world(1, 2, 3, 4) != world(4, 1, 2, 3) {
+		t.Error("the order of those who do not meet matters")
+	}
+	if world(1, 2, 3, 4) == world(2, 1, 3, 4) || world(1, 2, 3, 4) == world(1, 3, 2, 4) {
+		t.Error("the order of those who meet does not matter")
+	}
+}
+
 func TestGoing(t *testing.T) {
 	var w waits.World
 	for i, text := range []string{"v: a", "w: a b", "x: b"} {

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -200,19 +201,19 @@ func (a *asked) outcome() (done bool, status int) {
 	}
 }
 
-// draw asks for one to three of six locks, as one of four workers or as nobody.
+// draw asks for one to three of six locks, as one of five workers or as nobody.
 func (p *play) draw() *waits.Request {
 	p.serial++
 	r := &waits.Request{ID: p.serial}
-	if n := rand.IntN(5); n > 0 {
+	if n := rand.IntN(6); n > 0 {
 		r.Holder = fmt.Sprint("worker-", n)
 	}
 	names := lockNames()
 	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names[:[]int{1, 1, 1, 2, 3}[rand.IntN(5)]] {
 		c := waits.Claim{Name: p.prefix + name, Mode: []string{"exclusive", "exclusive", "shared"}[rand.IntN(3)]}
-		if limit, ok := strings.CutPrefix(name, "s"); ok {
-			c.Mode, c.Limit = "semaphore", int(limit[0]-'0')
+		if limit, err := strconv.Atoi(name[1:]); err == nil {
+			c.Mode, c.Limit = "semaphore", limit
 		}
 		r.Claims = append(r.Claims, c)
 	}
@@ -466,7 +467,7 @@ func (p *play) names() iter.Seq[string] {
 	}
 }
 
-func lockNames() []string { return []string{"a", "b", "c", "d", "s2", "s3"} }
+func lockNames() []string { return []string{"a", "b", "c", "s2", "t2", "s3"} }
 
 // worldsOf returns the different worlds. The queues do not tell whether one who
 // waits came before one who holds, so that there can be several.

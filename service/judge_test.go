@@ -101,6 +101,32 @@ func TestCycleIsSeenAfterAReset(t *testing.T) {
 	})
 }
 
+// TestRenewalTellsARefusal: an entry that nobody attends, because its request was
+// answered before the view had seen it, is not kept in a queue where it cannot stay.
+func TestRenewalTellsARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		brief := func(c *service.Config) { c.MaxHold = 50 * time.Millisecond }
+		a, b := s.replica(t), s.replica(t, brief)
+		a.hold(as("w1", want("x", 0)))
+		b.hold(as("w2", want("y", 0)))
+		b.store.setLag(running, 100*time.Millisecond)
+		after(time.Second)
+		stays := a.line(as("w1", want("y", time.Minute)))
+		unattended := b.start(as("w2", want("x", time.Minute))).stillWaits()
+		after(200 * time.Millisecond)
+		_, err := b.Renew(t.Context(), by(unattended))
+		if e := coded(t, err, lock.Deadlock); len(e.Cycle) != 2 {
+			t.Errorf("a cycle of %d waits, want 2", len(e.Cycle))
+		}
+		after(200 * time.Millisecond)
+		if v, err := a.Lock(t.Context(), lock.Ref{Tenant: "acme", Name: "x"}, true); err != nil || v.Waiting != 0 {
+			t.Errorf("it is still in the queue: %+v, %v", v, err)
+		}
+		stays.waits()
+	})
+}
+
 // TestManyDeadlocks: one tenant's do not displace another's, and of a long cycle
 // the beginning is kept.
 func TestManyDeadlocks(t *testing.T) {

@@ -80,7 +80,7 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 func (s *Service) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
 	st := s.view.status(e.ID, e.Number)
 	if st.refused != nil {
-		s.leaveQueue(context.WithoutCancel(ctx), e, lock.Withdrawn)
+		s.leaveQueue(context.WithoutCancel(ctx), e)
 		return st.refused
 	}
 	if st.state != waiting || e.WaitUntil.IsZero() || now.Before(e.WaitUntil) {

@@ -97,3 +97,44 @@ func (s *stand) deadlocksAt(replica int, tenant string) int {
 	}
 	return len(page.Deadlocks)
 }
+
+// TestDeadlockOfTheDead: a lock whose lease has ended is held by nobody, so its
+// former holder closes no cycle by it.
+func TestDeadlockOfTheDead(t *testing.T) {
+	s := newStand(t, 5*time.Minute)
+	p := s.play("dead", 0)
+	first, second := p.worker(0, 0), p.worker(1, 1)
+	first.ttl = 2
+	for _, a := range []*asked{first, second} {
+		if a.status, a.err = p.send(p.ctx, a); a.status != http.StatusCreated {
+			t.Fatalf("%d, %v", a.status, a.err)
+		}
+	}
+	heir := p.worker(1, 0) // waits until the first one's lease has ended
+	if heir.status, heir.err = p.send(p.ctx, heir); heir.status != http.StatusCreated {
+		t.Fatalf("the heir: %d, %v", heir.status, heir.err)
+	}
+	again, told := p.worker(0, 1), make(chan struct{})
+	go func() {
+		defer close(told)
+		again.status, again.err = p.send(p.ctx, again)
+	}()
+	for _, waiters := p.look(0, second.Claims[0].Name); len(waiters) == 0; _, waiters = p.look(0, second.Claims[0].Name) {
+		select {
+		case <-told:
+			t.Fatalf("who lost its lock is told %d, %+v", again.status, again.answer)
+		default:
+			pause(p.ctx, 10*time.Millisecond)
+		}
+	}
+	p.release(second).do()
+	<-told
+	if again.status != http.StatusCreated {
+		t.Errorf("who lost its lock is told %d, %v", again.status, again.err)
+	}
+	back := p.worker(0, 0) // now the heir holds it and waits for nothing
+	back.wait = 1
+	if back.status, back.err = p.send(p.ctx, back); back.status != http.StatusLocked {
+		t.Errorf("waiting for the heir: %d, %v, want 423 after a second", back.status, back.err)
+	}
+}

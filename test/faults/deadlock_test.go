@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,6 +92,8 @@ type play struct {
 type asked struct {
 	*waits.Request
 	replica int
+	ttl     int // seconds; 60 if 0
+	wait    int // seconds; 300 if 0
 	cancel  context.CancelFunc
 	done    chan struct{}
 	counted bool
@@ -244,7 +247,7 @@ func (p *play) ask(r *waits.Request) deed {
 }
 
 func (p *play) send(ctx context.Context, a *asked) (status int, err error) {
-	body := map[string]any{"wait_seconds": 300, "ttl_seconds": 60, "metadata": map[string]string{"number": fmt.Sprint(a.ID)}}
+	body := map[string]any{"wait_seconds": cmp.Or(a.wait, 300), "ttl_seconds": cmp.Or(a.ttl, 60), "metadata": map[string]string{"number": fmt.Sprint(a.ID)}}
 	if a.Holder != "" {
 		body["holder"] = p.prefix + a.Holder
 	}

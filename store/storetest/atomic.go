@@ -15,7 +15,7 @@ import (
 // reading, and looks for a set that is in one of its queues and not in another.
 func setsAtomic(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
-	const enough = 100 // sets that a reader met
+	const enough = 10 // sets that a reader met
 	names := []string{"a", "b", "c"}
 	seen, stop := t.inspect(names)
 	together(6, func(worker int) {

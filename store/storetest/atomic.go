@@ -25,14 +25,27 @@ func setsAtomic(t *trial) {
 				t.Errorf("Enqueue: %v", err)
 				return
 			}
+			t.wantPlaces(t.client(worker+1), e, true)
 			if err := t.client(worker+i).Remove(t.ctx, e, reasons()[i%3]); err != nil {
 				t.Errorf("Remove: %v", err)
 				return
 			}
+			t.wantPlaces(t.client(worker+1), e, false)
 		}
 	})
 	stop()
 	t.wantSame(feeds...)
+}
+
+// wantPlaces checks that the set is in all of its queues, or in none.
+func (t *trial) wantPlaces(s service.Store, e *lock.Entry, there bool) {
+	t.Helper()
+	for _, c := range e.Claims {
+		queue, _, err := s.Queue(t.ctx, t.ref(c.Name))
+		if err != nil || lock.Place(queue, e.ID) >= 0 != there {
+			t.Errorf("a set is in the queue of %s: %t, want %t; %v", c.Name, !there, there, err)
+		}
+	}
 }
 
 // inspect reads two queues in turn until stop, and reports sets that are in the

@@ -44,8 +44,10 @@ type RefusedDeadlock struct {
 	Refused string `json:"refused" example:"worker-7"`
 	// Locks that the request asked for.
 	Locks []string `json:"locks" example:"orders:42"`
-	// Cycle of waits.
+	// Cycle of waits; of a long one the first 32.
 	Cycle []CycleStep `json:"cycle"`
+	// Waits is how many waits the cycle has.
+	Waits int `json:"waits" minimum:"1" example:"2"`
 }
 
 // LockOrderReport tells in which orders workers take locks, as the answering
@@ -138,7 +140,7 @@ func (a *api) lockOrder(c *gin.Context) {
 //
 // @Summary     Look at deadlocks that were refused
 // @ID          listDeadlocks
-// @Description The last 100 of the answering replica since it started.
+// @Description The last 100 of the answering replica since it started; if there were more, those of the tenants with most give way.
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
@@ -158,7 +160,7 @@ func (a *api) deadlocks(c *gin.Context) {
 	}
 	page := DeadlockPage{Deadlocks: []RefusedDeadlock{}}
 	for _, d := range a.Locks.Deadlocks(tenant, limit) {
-		out := RefusedDeadlock{Tenant: d.Tenant, At: instantOf(d.At), Refused: d.Refused.Holder, Cycle: cycleOf(d.Cycle, everyLock)}
+		out := RefusedDeadlock{Tenant: d.Tenant, At: instantOf(d.At), Refused: d.Refused.Holder, Cycle: cycleOf(d.Cycle, everyLock), Waits: d.Waits}
 		for _, claim := range d.Refused.Claims {
 			out.Locks = append(out.Locks, claim.Name)
 		}

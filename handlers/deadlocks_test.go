@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
 )
 
 type step struct {
@@ -47,6 +48,7 @@ type deadlockPage struct {
 		Refused string   `json:"refused"`
 		Locks   []string `json:"locks"`
 		Cycle   []step   `json:"cycle"`
+		Waits   int      `json:"waits"`
 	} `json:"deadlocks"`
 }
 
@@ -67,7 +69,7 @@ func TestDeadlock(t *testing.T) {
 	}
 	var page deadlockPage
 	c.admin().get("/admin/deadlocks?limit=1&tenant="+c.claims.Tenant).want(http.StatusOK, &page)
-	if d := page.Deadlocks; len(d) != 1 || d[0].Refused != "w2" || d[0].Tenant != c.claims.Tenant || !cmp.Equal(d[0].Cycle, cycle) || !cmp.Equal(d[0].Locks, []string{"a"}) {
+	if d := page.Deadlocks; len(d) != 1 || d[0].Waits != 2 || d[0].Refused != "w2" || d[0].Tenant != c.claims.Tenant || !cmp.Equal(d[0].Cycle, cycle) || !cmp.Equal(d[0].Locks, []string{"a"}) {
 		t.Errorf("deadlocks: %+v", page)
 	}
 	c.release(b)
@@ -129,6 +131,21 @@ func TestDeadlockAcrossReplicas(t *testing.T) {
 			c.release(e)
 		}
 		c = newTenant(t) // with keys that are not used up
+	}
+}
+
+// TestRenewalTellsADeadlock: of an entry that waits and was refused after its
+// request had been answered.
+func TestRenewalTellsADeadlock(t *testing.T) {
+	t.Parallel()
+	claims := func(name string) []lock.Claim { return []lock.Claim{{Name: name, Mode: lock.Exclusive}} }
+	one, two := &lock.Entry{ID: "1", Holder: "w1", Claims: claims("a")}, &lock.Entry{ID: "2", Holder: "w2", Claims: claims("b")}
+	c := over(t, &stub{err: &lock.Error{
+		Code: lock.Deadlock, Detail: "to wait would close a cycle: everybody in it would wait for ever",
+		Cycle: []lock.Wait{{Waiter: one, Lock: "b", Blocker: two, Holds: true}, {Waiter: two, Lock: "a", Blocker: one}},
+	}})
+	for _, path := range []string{"/locks/b/renew", "/locksets/1/renew"} {
+		c.put(path, lockToken("x")).wantCycle(step{"w1", "b", "w2", true}, step{"w2", "a", "w1", false})
 	}
 }
 

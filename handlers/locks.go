@@ -214,6 +214,7 @@ func location(e *lock.Entry) string {
 // @Failure     400 {object} Problem "invalid_request, invalid_name"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden, token_mismatch"
+// @Failure     409 {object} Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} Problem "lock_lost"
 // @Failure     413 {object} Problem "body_too_large"
 // @Failure     415 {object} Problem "unsupported_media_type"
@@ -228,7 +229,7 @@ func (a *api) renew(c *gin.Context) {
 	}
 	g, err := a.Locks.Renew(c.Request.Context(), req)
 	if err != nil {
-		fail(c, err)
+		failWait(c, nil, err)
 		return
 	}
 	respond(c, http.StatusOK, answerOf(g))

@@ -170,6 +170,7 @@ func setRequest(c *gin.Context) (service.AcquireRequest, error) {
 // @Failure     400 {object} Problem "invalid_request"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden, token_mismatch"
+// @Failure     409 {object} Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} Problem "lock_lost"
 // @Failure     413 {object} Problem "body_too_large"
 // @Failure     415 {object} Problem "unsupported_media_type"

@@ -59,6 +59,18 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
+// BenchmarkAdmits is what decides, beside the same crowd, that a request need not
+// wait. Nothing is looked for then.
+func BenchmarkAdmits(b *testing.B) {
+	table := crowd(b, true)
+	e := named("new", 0, "w500", "free")
+	for b.Loop() {
+		if !table.Admits(e.Tenant, e.Claims) {
+			b.Fatal("a free lock is not to be had")
+		}
+	}
+}
+
 // BenchmarkOrders is what learning adds to a grant: to a holder that has nothing
 // else, to one that takes its second lock, and to one that takes its ninth.
 func BenchmarkOrders(b *testing.B) {

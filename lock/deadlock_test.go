@@ -332,6 +332,23 @@ func TestBreakRefusesTheLastOfACycle(t *testing.T) {
 	}
 }
 
+// Who is condemned and waits decides nothing; once it holds it does.
+func TestClashPassesOverTheCondemned(t *testing.T) {
+	two, three := counted(named("2", 2, "v", "a"), 2), counted(named("3", 3, "w", "a"), 3)
+	table := tableOf(t, named("1", 1, "u", "a"), two)
+	table.Condemn("2")
+	if _, clash := table.Clash(named("4", 4, "x", "a")); clash {
+		t.Error("it clashes behind a condemned entry that waits")
+	}
+	table.Remove("1") // before the condemned one was taken back
+	if _, clash := table.Clash(two); clash {
+		t.Error("a holder clashes with those behind it")
+	}
+	if _, clash := table.Clash(three); !clash {
+		t.Error("it agrees with a holder that counts to another limit")
+	}
+}
+
 func TestClash(t *testing.T) {
 	x, s := named("x", 9, "v", "a"), shared(named("s", 9, "v", "a"))
 	two, three := counted(named("2", 9, "v", "a"), 2), counted(named("3", 9, "v", "a"), 3)
@@ -352,9 +369,14 @@ func TestClash(t *testing.T) {
 			if _, clash := table.Clash(c.e); clash != c.want {
 				t.Errorf("Clash = %t, want %t", clash, c.want)
 			}
-			table.Condemn("holder")
-			if _, clash := table.Clash(c.e); clash {
-				t.Error("it clashes with an entry that is condemned")
+			if _, err := table.Insert(c.e); err != nil {
+				t.Fatal(err)
+			}
+			behind := *c.e
+			behind.ID, behind.Number = "behind", 10
+			table.Condemn("holder") // it came to hold all the same
+			if _, clash := table.Clash(&behind); clash != c.want {
+				t.Errorf("with a holder that was condemned, Clash = %t, want %t", clash, c.want)
 			}
 		})
 	}

@@ -24,7 +24,8 @@ const (
 // are compared by their names: some take the smaller first, others the greater.
 //
 // Memory is bounded: of each tenant the steps that were seen last are kept, and of
-// all tenants together as well. It is not safe for concurrent use.
+// all tenants together as well. At worst, with the longest names, that is some 30
+// MiB. It is not safe for concurrent use.
 type Orders struct {
 	classes Classes
 	tenants map[string]*known
@@ -69,6 +70,7 @@ type Side struct {
 // known are the orders of one tenant.
 type known struct {
 	from   map[string]map[string]*Order // by class held, then class taken
+	into   map[string]int               // how many orders lead to a class
 	recent *list.List                   // of *Order
 }
 
@@ -146,7 +148,7 @@ func (o *Order) by(not string) (x Example, another bool) {
 func (o *Orders) tenant(name string) *known {
 	k := o.tenants[name]
 	if k == nil {
-		k = &known{from: map[string]map[string]*Order{}, recent: list.New()}
+		k = &known{from: map[string]map[string]*Order{}, into: map[string]int{}, recent: list.New()}
 		o.tenants[name] = k
 	}
 	return k
@@ -162,6 +164,7 @@ func (o *Orders) add(k *known, order *Order) {
 		k.from[order.From] = map[string]*Order{}
 	}
 	k.from[order.From][order.To] = order
+	k.into[order.To]++
 	order.inTenant, order.inAll = k.recent.PushFront(order), o.recent.PushFront(order)
 	o.tenants[order.Tenant] = k // a drop may have emptied it
 }
@@ -172,6 +175,9 @@ func (o *Orders) drop(order *Order) {
 	o.recent.Remove(order.inAll)
 	k.recent.Remove(order.inTenant)
 	delete(k.from[order.From], order.To)
+	if k.into[order.To]--; k.into[order.To] == 0 {
+		delete(k.into, order.To)
+	}
 	if len(k.from[order.From]) == 0 {
 		delete(k.from, order.From)
 	}
@@ -180,107 +186,28 @@ func (o *Orders) drop(order *Order) {
 	}
 }
 
-// reached is a class on the way back, with whether more than one holder takes the
-// steps that lead there.
-type reached struct {
-	class   string
-	several bool
-}
-
-// arrival is how a class was reached first, which is by the fewest steps.
-type arrival struct {
-	from  reached
-	order *Order // nil at the start
-}
-
-// ring looks for the shortest way from where the order ends back to where it
-// begins, on which not all steps are by one holder: a worker does one thing after
-// another and cannot wait for itself.
-func (o *Orders) ring(k *known, order *Order, x Example) *Contradiction {
-	_, several := order.by(x.Holder)
-	start := reached{order.To, several}
-	goal := reached{order.From, true}
-	came := map[reached]arrival{start: {}}
-	for todo := []reached{start}; len(todo) > 0; todo = todo[1:] {
-		if todo[0] == goal {
-			break
-		}
-		for _, to := range sortedKeys(k.from[todo[0].class]) {
-			next := k.from[todo[0].class][to]
-			_, another := next.by(x.Holder)
-			r := reached{to, todo[0].several || another}
-			if _, been := came[r]; !been {
-				came[r] = arrival{todo[0], next}
-				todo = append(todo, r)
-			}
-		}
-	}
-	if _, ok := came[goal]; !ok {
-		return nil
-	}
-	way := wayTo(came, goal)
-	if !simple(way) {
-		return nil
-	}
-	return o.report(order, x, way)
-}
-
-// simple reports whether the way passes every class once. One that does not is
-// two rings, and each was looked for on its own.
-func simple(way []*Order) bool {
-	passed := make(map[string]bool, len(way))
-	for _, order := range way {
-		if passed[order.From] {
-			return false
-		}
-		passed[order.From] = true
-	}
-	return true
-}
-
-func sortedKeys(m map[string]*Order) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// wayTo returns the orders that led to the goal, in order.
-func wayTo(came map[reached]arrival, goal reached) []*Order {
-	var way []*Order
-	for at := goal; came[at].order != nil; at = came[at].from {
-		way = append(way, came[at].order)
-	}
-	slices.Reverse(way)
-	return way
-}
-
-// report makes a contradiction of a ring, unless it was reported before.
-func (o *Orders) report(order *Order, x Example, way []*Order) *Contradiction {
-	c := Contradiction{Tenant: order.Tenant, Found: x.At, Sides: []Side{{order.From, order.To, x}}}
-	for _, next := range way {
-		example, _ := next.by(x.Holder)
-		c.Sides = append(c.Sides, Side{next.From, next.To, example})
-	}
-	if key := c.key(); !o.isNew(key) {
-		return nil
-	}
-	o.found = append(o.found, c)
-	return &c
-}
-
 func (o *Orders) isNew(key string) bool {
 	if _, known := o.rings[key]; known {
 		return false
 	}
 	if len(o.found) >= maxRings {
-		delete(o.rings, o.found[0].key())
-		o.found = slices.Delete(o.found, 0, 1)
+		i := o.dispensable()
+		delete(o.rings, o.found[i].key())
+		o.found = slices.Delete(o.found, i, i+1)
 	}
 	o.rings[key] = struct{}{}
 	return true
+}
+
+// dispensable returns the oldest contradiction of the tenant that has most, so
+// that one tenant cannot make others' be forgotten.
+func (o *Orders) dispensable() int {
+	of, most := map[string]int{}, 0
+	for _, c := range o.found {
+		of[c.Tenant]++
+		most = max(most, of[c.Tenant])
+	}
+	return slices.IndexFunc(o.found, func(c Contradiction) bool { return of[c.Tenant] == most })
 }
 
 // String tells the ring for a log: who held what and took what.

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,16 +15,23 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
+// failer is a test or a property.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // school teaches an Orders by letting workers take locks in a table.
 type school struct {
-	t      testing.TB
+	t      failer
 	table  *lock.Table
 	orders *lock.Orders
 	number uint64
 	now    time.Time
 }
 
-func newSchool(t testing.TB, patterns ...string) *school {
+func newSchool(t failer, patterns ...string) *school {
 	t.Helper()
 	classes, err := lock.ParseClasses(patterns...)
 	if err != nil {
@@ -108,6 +116,14 @@ func TestOrdersThatContradict(t *testing.T) {
 		"a set has no order within": {[][]string{{"v", "a+b"}, {"w", "b+a"}}, nil, nil},
 		"a set after a lock": {
 			[][]string{{"v", "a", "b+c"}, {"w", "c", "a"}}, nil, []string{"c->a by w; a->c by v"},
+		},
+		"a longer ring, where the shorter one is of one holder": {
+			[][]string{{"v", "b", "c"}, {"w", "c", "b"}, {"v", "b", "a"}, {"w", "b", "d"}, {"w", "d", "e"}, {"w", "e", "f"}, {"w", "f", "a"}, {"v", "a", "b"}},
+			nil,
+			[]string{"c->b by w; b->c by v", "a->b by v; b->d by w; d->e by w; e->f by w; f->a by w"},
+		},
+		"two rings that share the lock where they close, each of one holder": {
+			[][]string{{"x", "a", "d"}, {"v", "d", "b"}, {"v", "b", "d"}, {"x", "d", "a"}}, nil, nil,
 		},
 		"two rings that share a lock, each of one holder": {
 			[][]string{{"v", "a", "b"}, {"v", "b", "a"}, {"w", "b", "c"}, {"w", "c", "b"}}, nil, nil,
@@ -202,6 +218,54 @@ func TestRingsAreBounded(t *testing.T) {
 	}
 }
 
+// A tenant with very many contradictions does not displace another's.
+func TestRingsOfOthersAreKept(t *testing.T) {
+	s := newSchool(t)
+	s.takes("quiet", "v", "a", "b")
+	s.takes("quiet", "w", "b", "a")
+	for i := range 1200 {
+		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+		s.takes("loud", "v", a, b)
+		s.takes("loud", "w", b, a)
+	}
+	if n := len(s.orders.Contradictions("quiet", 10)); n != 1 {
+		t.Errorf("%d contradictions of the quiet tenant are kept, want 1", n)
+	}
+	if got := s.takes("quiet", "x", "b", "a"); got != nil {
+		t.Errorf("it is reported again: %v", got)
+	}
+}
+
+// Very many locks and holders, with the longest names, of more tenants than there
+// is room for.
+func TestOrdersStaySmall(t *testing.T) {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	s, before := newSchool(t), heap()
+	for i := range 60_000 {
+		tenant := fmt.Sprintf("tenant-%d", i%20)
+		holder := strings.Repeat("漢", lock.MaxHolderLength-6) + fmt.Sprintf("%06d", i)
+		held, taken := fmt.Sprintf("%s%06d", strings.Repeat("h", lock.MaxNameLength-6), i%7_000), fmt.Sprintf("%s%06d", strings.Repeat("t", lock.MaxNameLength-6), i%9_000)
+		if i%3 == 0 {
+			held, taken = taken, held
+		}
+		s.takes(tenant, holder, held, taken)
+	}
+	const most = 40 << 20
+	if grown := int64(heap()) - int64(before); grown > most {
+		t.Errorf("the heap has grown by %d bytes, want at most %d", grown, most)
+	} else {
+		t.Logf("%d KiB", grown>>10)
+	}
+	if _, n, _ := s.orders.Known("", 0); n != 10_000 {
+		t.Errorf("%d orders are kept, want all 10000 that there is room for", n)
+	}
+}
+
 // When every step is by another holder, a ring is reported exactly if a step
 // closes one, and whatever is reported is a ring.
 func TestRingsMatchBruteForce(t *testing.T) {
@@ -236,6 +300,62 @@ func TestRingsMatchBruteForce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// When few holders take steps, each that closes rings which are not all of one
+// holder is in a ring that was reported, then or before.
+func TestRingsOfFewHoldersMatchBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSchool(t)
+		known, reported := map[[2]string][]string{}, map[[2]string]bool{}
+		for range rapid.IntRange(1, 20).Draw(t, "steps") {
+			two := rapid.Permutation(names()[:6]).Draw(t, "locks")[:2]
+			step, holder := [2]string{two[0], two[1]}, rapid.SampledFrom([]string{"v", "w", "x"}).Draw(t, "holder")
+			fresh := len(known[step]) < 2 && !slices.Contains(known[step], holder)
+			if fresh {
+				known[step] = append(known[step], holder)
+			}
+			s.takes("t", holder, two[0], two[1])
+			for _, c := range s.orders.Contradictions("t", 1000) {
+				for _, side := range c.Sides {
+					reported[[2]string{side.From, side.To}] = true
+				}
+			}
+			if fresh && closes(known, []string{step[0], step[1]}, known[step]) && !reported[step] {
+				t.Fatalf("%s takes %v: that is in a ring of several holders and none is reported\n%v", holder, step, known)
+			}
+		}
+		for _, c := range s.orders.Contradictions("t", 1000) {
+			checkRing(t, keysOf(known), c)
+		}
+	})
+}
+
+// closes says whether the way, which those holders took, leads back to where it
+// began without passing anything twice, and not all of it is one holder's alone.
+func closes(known map[[2]string][]string, way []string, holders []string) bool {
+	last := way[len(way)-1]
+	for step, by := range known {
+		all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(by), holders...))))
+		switch {
+		case step[0] != last:
+		case step[1] == way[0]:
+			if len(all) > 1 {
+				return true
+			}
+		case !slices.Contains(way, step[1]) && closes(known, append(slices.Clone(way), step[1]), all):
+			return true
+		}
+	}
+	return false
+}
+
+func keysOf(known map[[2]string][]string) map[[2]string]bool {
+	keys := map[[2]string]bool{}
+	for step := range known {
+		keys[step] = true
+	}
+	return keys
 }
 
 // leads says whether steps lead from one lock to another.

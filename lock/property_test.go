@@ -279,6 +279,51 @@ func holding(table *lock.Table) []*lock.Entry {
 	return all
 }
 
+// Fences grow: of two claims on a lock that do not tolerate each other, the one
+// that is granted later has the greater number, whatever came and went between.
+func TestFencesGrowFromGrantToConflictingGrant(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table, serial := lock.NewTable(), 0
+		var there []*lock.Entry
+		granted := map[lock.Ref][]*lock.Entry{}
+		grant := func(e *lock.Entry) {
+			for _, r := range refs(e) {
+				for _, before := range granted[r] {
+					if conflict(claimOn(before, r.Name), claimOn(e, r.Name)) && before.Number >= e.Number {
+						t.Fatalf("%v: %s is granted at %d after %s at %d\n%s", r, e.ID, e.Number, before.ID, before.Number, describe(table))
+					}
+				}
+				granted[r] = append(granted[r], e)
+			}
+		}
+		for n := range rapid.IntRange(1, 80).Draw(t, "steps") {
+			if len(there) > 0 && rapid.IntRange(0, 2).Draw(t, "goes") == 0 {
+				i := rapid.IntRange(0, len(there)-1).Draw(t, "who")
+				_, _, next := table.Remove(there[i].ID)
+				there = slices.Delete(there, i, i+1)
+				for _, e := range next {
+					grant(e)
+				}
+				continue
+			}
+			e := entries(&serial).Draw(t, "entry")
+			e.Number = uint64(n + 1)
+			holds, err := table.Insert(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if there = append(there, e); holds {
+				grant(e)
+			}
+		}
+	})
+}
+
+// conflict says whether two claims can never be granted at one time.
+func conflict(a, b lock.Claim) bool {
+	return !tolerates(a, b) || a.Mode == lock.Semaphore && a.Limit == 1
+}
+
 // Whoever follows the feed from the start and whoever lists later agree.
 func TestTableIsAFunctionOfItsEntries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

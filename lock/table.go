@@ -113,7 +113,7 @@ func (t *Table) Admits(tenant string, claims []Claim) bool {
 
 // Clash returns the first claim of e that does not agree with those on its lock
 // before it. An entry that is not in the table would come last everywhere. What
-// is condemned is on its way out and does not count.
+// is condemned and waits is on its way out and does not count.
 func (t *Table) Clash(e *Entry) (Claim, bool) {
 	for _, c := range e.Claims {
 		q := t.queues[Ref{e.Tenant, c.Name}]
@@ -121,7 +121,7 @@ func (t *Table) Clash(e *Entry) (Claim, bool) {
 			continue
 		}
 		s := q.head
-		for s != nil && s.member.condemned {
+		for s != nil && s.member.condemned && !s.member.holds() {
 			s = s.next
 		}
 		if s != nil && s.member.entry.ID != e.ID && !s.claim.Agrees(c) {

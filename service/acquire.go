@@ -149,13 +149,14 @@ func (s *Service) removeOrphan(ctx context.Context, e *lock.Entry) {
 	}
 	for _, found := range entries {
 		if found.ID == e.ID {
-			s.leaveQueue(ctx, found, lock.Withdrawn)
+			s.leaveQueue(ctx, found)
 		}
 	}
 }
 
-func (s *Service) leaveQueue(ctx context.Context, e *lock.Entry, why lock.Reason) {
-	if err := s.Store.Remove(ctx, e, why); err != nil && !errors.Is(err, lock.Lost) {
+// leaveQueue takes back an entry that waits, or that nobody was told of.
+func (s *Service) leaveQueue(ctx context.Context, e *lock.Entry) {
+	if err := s.Store.Remove(ctx, e, lock.Withdrawn); err != nil && !errors.Is(err, lock.Lost) {
 		s.Logger.Warn("an entry could not be removed and lapses by its lease",
 			"tenant", e.Tenant, "lock", e.Name(), "entry", string(e.ID), "error", err)
 	}

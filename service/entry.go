@@ -43,7 +43,8 @@ func (r TokenRequest) permits(e *lock.Entry) error {
 }
 
 // Renew starts the entry's lease anew for its full TTL, whether it holds or
-// waits, and proves that it is still there. Errors: token_mismatch, lock_lost.
+// waits, and proves that it is still there. Errors: token_mismatch, lock_lost; and
+// deadlock or mode_mismatch for one that waits and that no request has told yet.
 func (s *Service) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	ctx, span := s.Tracer.Start(ctx, "service.Renew")
 	defer span.End()
@@ -75,9 +76,13 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 }
 
 // expireWait ends an entry that its client keeps alive although it no longer
-// wants to wait.
+// wants to wait, or must not.
 func (s *Service) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
 	st := s.view.status(e.ID, e.Number)
+	if st.refused != nil {
+		s.leaveQueue(context.WithoutCancel(ctx), e)
+		return st.refused
+	}
 	if st.state != waiting || e.WaitUntil.IsZero() || now.Before(e.WaitUntil) {
 		return nil
 	}

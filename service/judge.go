@@ -9,8 +9,12 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// maxDeadlocks is how many refused cycles are remembered.
-const maxDeadlocks = 100
+// maxDeadlocks is how many refused cycles are remembered, and maxKeptWaits how
+// many waits of each.
+const (
+	maxDeadlocks = 100
+	maxKeptWaits = 32
+)
 
 // Deadlock is a cycle of waits that was found when it was closed, and who is
 // refused for it.
@@ -18,7 +22,8 @@ type Deadlock struct {
 	At      time.Time
 	Tenant  string
 	Refused *lock.Entry
-	Cycle   []lock.Wait
+	Cycle   []lock.Wait // the first of them
+	Waits   int         // how many there are
 }
 
 // verdicts are the entries that cannot stay in their queues. The replica that
@@ -62,10 +67,23 @@ func (v *view) rejudge(e *lock.Entry, now time.Time) {
 // report makes a refused cycle known. The entry may never have been written.
 func (v *view) report(e *lock.Entry, cycle []lock.Wait, now time.Time) {
 	if len(v.verdicts.deadlocks) == maxDeadlocks {
-		v.verdicts.deadlocks = slices.Delete(v.verdicts.deadlocks, 0, 1)
+		i := v.verdicts.dispensable()
+		v.verdicts.deadlocks = slices.Delete(v.verdicts.deadlocks, i, i+1)
 	}
-	v.verdicts.deadlocks = append(v.verdicts.deadlocks, Deadlock{At: now, Tenant: e.Tenant, Refused: e, Cycle: cycle})
+	kept := slices.Clone(cycle[:min(len(cycle), maxKeptWaits)])
+	v.verdicts.deadlocks = append(v.verdicts.deadlocks, Deadlock{At: now, Tenant: e.Tenant, Refused: e, Cycle: kept, Waits: len(cycle)})
 	v.log.Info("a deadlock was found; the last who came is refused", "tenant", e.Tenant, "lock", e.Name(), "holder", e.Holder, "cycle_length", len(cycle))
+}
+
+// dispensable returns the oldest deadlock of the tenant that has most, so that one
+// tenant cannot make others' be forgotten.
+func (v *verdicts) dispensable() int {
+	of, most := map[string]int{}, 0
+	for _, d := range v.deadlocks {
+		of[d.Tenant]++
+		most = max(most, of[d.Tenant])
+	}
+	return slices.IndexFunc(v.deadlocks, func(d Deadlock) bool { return of[d.Tenant] == most })
 }
 
 // objection returns why e, which was not written yet, cannot join: the error that

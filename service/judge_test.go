@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -97,6 +98,66 @@ func TestCycleIsSeenAfterAReset(t *testing.T) {
 		b.store.setFeed(running)
 		refused.fails(lock.Deadlock)
 		stays.waits()
+	})
+}
+
+// TestRenewalTellsARefusal: an entry that nobody attends, because its request was
+// answered before the view had seen it, is not kept in a queue where it cannot stay.
+func TestRenewalTellsARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		brief := func(c *service.Config) { c.MaxHold = 50 * time.Millisecond }
+		a, b := s.replica(t), s.replica(t, brief)
+		a.hold(as("w1", want("x", 0)))
+		b.hold(as("w2", want("y", 0)))
+		b.store.setLag(running, 100*time.Millisecond)
+		after(time.Second)
+		stays := a.line(as("w1", want("y", time.Minute)))
+		unattended := b.start(as("w2", want("x", time.Minute))).stillWaits()
+		after(200 * time.Millisecond)
+		_, err := b.Renew(t.Context(), by(unattended))
+		if e := coded(t, err, lock.Deadlock); len(e.Cycle) != 2 {
+			t.Errorf("a cycle of %d waits, want 2", len(e.Cycle))
+		}
+		after(200 * time.Millisecond)
+		if v, err := a.Lock(t.Context(), lock.Ref{Tenant: "acme", Name: "x"}, true); err != nil || v.Waiting != 0 {
+			t.Errorf("it is still in the queue: %+v, %v", v, err)
+		}
+		stays.waits()
+	})
+}
+
+// TestManyDeadlocks: one tenant's do not displace another's, and of a long cycle
+// the beginning is kept.
+func TestManyDeadlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		quiet := as("w", want("x", time.Minute))
+		quiet.Tenant = "quiet"
+		r.hold(quiet)
+		r.start(quiet).fails(lock.Deadlock)
+		const ring = 40
+		name := func(i int) string { return "lock" + strconv.Itoa(i%ring) }
+		for i := range ring {
+			r.hold(as("w"+strconv.Itoa(i), lasting(want(name(i), 0))))
+		}
+		for i := range ring - 1 {
+			r.line(as("w"+strconv.Itoa(i), lasting(want(name(i+1), time.Minute))))
+		}
+		for range 120 {
+			closing := r.start(as("w"+strconv.Itoa(ring-1), lasting(want(name(0), time.Minute))))
+			if e := closing.fails(lock.Deadlock); len(e.Cycle) != ring {
+				t.Fatalf("a cycle of %d waits, want %d", len(e.Cycle), ring)
+			}
+		}
+		if d := r.Deadlocks("quiet", 10); len(d) != 1 {
+			t.Errorf("%d deadlocks of the quiet tenant are kept, want 1", len(d))
+		}
+		d := r.Deadlocks("", 1000)
+		if len(d) != 100 || d[0].Waits != ring || len(d[0].Cycle) != 32 {
+			t.Errorf("%d deadlocks are kept, the last with %d of %d waits", len(d), len(d[0].Cycle), d[0].Waits)
+		}
 	})
 }
 

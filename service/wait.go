@@ -308,8 +308,8 @@ func (w *wait) handOver(ctx context.Context, why error) (*Grant, error) {
 // told.
 func (w *wait) withdraw(ctx context.Context) {
 	if ctx.Err() == nil {
-		w.s.leaveQueue(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
+		w.s.leaveQueue(context.WithoutCancel(ctx), w.entry)
 		return
 	}
-	w.s.inBackground(func(ctx context.Context) { w.s.leaveQueue(ctx, w.entry, lock.Withdrawn) })
+	w.s.inBackground(func(ctx context.Context) { w.s.leaveQueue(ctx, w.entry) })
 }

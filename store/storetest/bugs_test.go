@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +30,13 @@ const (
 	setRetriedTwice    bug = "a retry of a set writes it again"
 	largeSetCut        bug = "a large set loses locks"
 	setInFirstOnly     bug = "a set is in its first queue only"
+	setInSteps         bug = "a set comes into its queues one after the other"
+	setLeavesInSteps   bug = "a set leaves its queues one after the other"
+	setOrderPerQueue   bug = "two sets stand in one order here and in another there"
+	setHalfWritten     bug = "half of a set is written when the answer is lost"
+	modeLost           bug = "readers are stored as writers"
+	limitLost          bug = "the limit of a semaphore is not stored"
+	setModesLost       bug = "all locks of a set are stored as exclusive"
 	setStays           bug = "a set leaves its first queue only"
 	tenantsShareIDs    bug = "an id finds another tenant's entry"
 	namesByPrefix      bug = "a queue contains those whose names it begins"
@@ -46,6 +54,8 @@ const (
 	// Leases and removals.
 	expiresEarly        bug = "leases end early"
 	neverExpires        bug = "leases do not end"
+	setExpiresInPart    bug = "a set expires in its first queue only"
+	setExpiryToldTwice  bug = "the expiry of a set is told for each lock"
 	expiryLooksReleased bug = "an expiry is told as a release"
 	refreshForgets      bug = "a refresh does not extend"
 	refreshTrustsLease  bug = "a refresh asks the lease only"
@@ -107,6 +117,8 @@ func (m *memory) stored(e *lock.Entry) lock.Entry {
 		kept.Claims = kept.Claims[:min(len(kept.Claims), 16)]
 	case metadataLost:
 		kept.Metadata = nil
+	case modeLost, limitLost, setModesLost:
+		kept.Claims = m.claimsWrongly(e)
 	case retryWritesAgain:
 		m.mu.Unlock()
 		sleep(context.Background(), time.Millisecond) // the window between looking and writing
@@ -116,22 +128,41 @@ func (m *memory) stored(e *lock.Entry) lock.Entry {
 	return kept
 }
 
+func (m *memory) claimsWrongly(e *lock.Entry) []lock.Claim {
+	claims := slices.Clone(e.Claims)
+	for i, c := range claims {
+		switch {
+		case m.bug == modeLost && c.Mode == lock.Shared, m.bug == setModesLost && e.Set:
+			claims[i].Mode, claims[i].Limit = lock.Exclusive, 0
+		case m.bug == limitLost && c.Limit > 0:
+			claims[i].Limit = 1
+		}
+	}
+	return claims
+}
+
 // claims is what is seen of an entry's claims.
 func (m *memory) claims(e lock.Entry) []lock.Claim {
-	if m.bug == setInFirstOnly {
+	if m.bug == setInFirstOnly || m.bug == setInSteps && time.Since(e.EnqueuedAt) < inSteps {
 		return e.Claims[:1]
 	}
 	return e.Claims
 }
+
+// inSteps is how long it takes to get from one queue to the next, for bugs.
+const inSteps = 5 * time.Millisecond
 
 // leaveBehind is what stays of an entry that is removed.
 func (m *memory) leaveBehind(k *kept) {
 	switch {
 	case m.bug == leaseUsedUp || m.bug == leaseInherited:
 		m.idle = append(m.idle, k.entry.Handle)
-	case m.bug == setStays && len(k.entry.Claims) > 1:
+	case (m.bug == setStays || m.bug == setLeavesInSteps) && len(k.entry.Claims) > 1:
 		rest := *k
 		rest.entry.Claims = rest.entry.Claims[1:]
+		if m.bug == setLeavesInSteps {
+			rest.lease = &lease{end: time.Now().Add(inSteps)}
+		}
 		m.entries[keyOf(&rest.entry)] = &rest
 	case m.bug == readsThePast:
 		m.old = append(m.old, &k.entry)
@@ -210,6 +241,32 @@ func (m *memory) lifetime(ttl time.Duration) time.Duration {
 		return ttl / minTTL * minTTL
 	}
 	return ttl
+}
+
+// expireWrongly reports whether it has dealt with the entry.
+func (m *memory) expireWrongly(k *kept) bool {
+	if !k.entry.Set || m.bug != setExpiresInPart && m.bug != setExpiryToldTwice {
+		return false
+	}
+	claims := k.entry.Claims
+	m.drop(k, lock.Expired)
+	if m.bug == setExpiryToldTwice {
+		m.publish(lock.Change{Left: k.entry.ID, Reason: lock.Expired})
+		return true
+	}
+	rest := *k
+	rest.entry.Claims, rest.lease = claims[1:], &lease{ttl: time.Minute, end: time.Now().Add(time.Minute)}
+	m.entries[keyOf(&rest.entry)] = &rest
+	return true
+}
+
+// misorder swaps neighbours in every queue but a set's first, for a bug.
+func (m *memory) misorder(name string, queue []*lock.Entry) {
+	for i := 1; m.bug == setOrderPerQueue && i < len(queue); i += 2 {
+		if queue[i].Set && queue[i-1].Set && queue[i].Name() != name {
+			queue[i], queue[i-1] = queue[i-1], queue[i]
+		}
+	}
 }
 
 func (m *memory) expiryReason() lock.Reason {

@@ -83,6 +83,11 @@ func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 		return nil, unavailable(false)
 	}
 	err = c.call(ctx, true, func() error {
+		if fault, _ := c.state(); fault == storetest.Deaf && e.Set && c.m.bug == setHalfWritten {
+			half := *e
+			half.Claims = e.Claims[:1]
+			e = &half
+		}
 		placed = c.m.insert(e)
 		return nil
 	})

@@ -31,6 +31,7 @@ func cutCases() []testCase {
 		all = append(all,
 			testCase{"cut/" + string(f) + "/calls end in time", func(t *trial) { cutCalls(t, f) }, cut},
 			testCase{"cut/" + string(f) + "/no outcome is misreported", func(t *trial) { cutOutcomes(t, f) }, cut},
+			testCase{"cut/" + string(f) + "/sets are written whole or not at all", func(t *trial) { cutSets(t, f) }, cut},
 			testCase{"cut/" + string(f) + "/the feed says so and starts over", func(t *trial) { cutFeed(t, f) }, cut},
 		)
 	}

@@ -13,6 +13,7 @@ func expiryCases() []testCase {
 		{name: "expiry/neither early nor late", run: expiryOnTime},
 		{name: "expiry/a new entry has a whole lease", run: expiryWholeLease},
 		{name: "expiry/entries do not share a lease", run: expiryOwnLease},
+		{name: "expiry/a set goes from all queues at once and is told once", run: expirySets},
 	}
 }
 

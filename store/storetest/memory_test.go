@@ -207,6 +207,7 @@ func (m *memory) inQueue(r lock.Ref) []*lock.Entry {
 		}
 	}
 	slices.SortFunc(all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	m.misorder(r.Name, all)
 	return all
 }
 
@@ -257,7 +258,9 @@ func (m *memory) expireAt(now time.Time) {
 			continue
 		}
 		m.number++
-		m.drop(k, m.expiryReason())
+		if !m.expireWrongly(k) {
+			m.drop(k, m.expiryReason())
+		}
 	}
 }
 

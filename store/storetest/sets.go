@@ -12,6 +12,8 @@ func setCases() []testCase {
 		{name: "sets/in all queues at one number, and out of all at once", run: setsWhole},
 		{name: "sets/a retry joins its first attempt", run: setsRetry},
 		{name: "sets/the largest that is allowed", run: setsLargest},
+		{name: "sets/whole or not there, whoever looks", run: setsAtomic},
+		{name: "sets/crossing ones agree on the order everywhere", run: setsCrossing},
 	}
 }
 

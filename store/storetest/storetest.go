@@ -106,7 +106,7 @@ func cases() []testCase {
 	for _, topic := range [][]testCase{
 		expiryCases(), refreshCases(), cutCases(),
 		enqueueCases(), orderCases(), fenceCases(), removeCases(), readCases(), feedCases(),
-		setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(),
+		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(),
 	} {
 		all = append(all, topic...)
 	}

@@ -60,6 +60,8 @@ func Definitions() []Definition {
 		{"S10", "latency at a fixed rate, against a bare put", runS10},
 		{"S12", "start to ready on a warm data folder", runS12},
 		{"S13", "S1, S2 and S5 on a cluster of three", runS13},
+		{"sets", "a set of 8, against one lock", runSets},
+		{"order", "S1 with the order of locks learnt, against without", order().run},
 		{"ceiling", "empty answers alone", runCeiling},
 		{"peers", "etcd's locks alone", runPeers},
 	}

@@ -22,6 +22,8 @@ type Fencepost struct {
 	// WaitSeconds is how long to queue, 0 for not at all; less than the server
 	// holds a request open, as the workers do not ask again.
 	WaitSeconds int
+	// Named has each worker name itself as the holder, "worker-" and its number.
+	Named bool
 }
 
 // Workers returns n clients.
@@ -42,8 +44,16 @@ func (f Fencepost) worker(i int) *fencepostWorker {
 		http:    newCaller(f.Transport, f.Bases[i%len(f.Bases)], nil),
 		acquire: http.Header{"Authorization": authorization, "Content-Type": {"application/json"}},
 		release: http.Header{"Authorization": authorization, "Lock-Token": {""}},
-		body:    fmt.Appendf(nil, `{"ttl_seconds":%d,"wait_seconds":%d}`, f.TTLSeconds, f.WaitSeconds),
+		body:    f.body(i),
 	}
+}
+
+func (f Fencepost) body(i int) []byte {
+	holder := ""
+	if f.Named {
+		holder = fmt.Sprintf(`,"holder":"worker-%d"`, i)
+	}
+	return fmt.Appendf(nil, `{"ttl_seconds":%d,"wait_seconds":%d%s}`, f.TTLSeconds, f.WaitSeconds, holder)
 }
 
 type fencepostWorker struct {

@@ -80,6 +80,37 @@ func TestFencepostWorkerFollowsTheContract(t *testing.T) {
 	}
 }
 
+func TestSetWorkerFollowsTheContract(t *testing.T) {
+	base, seen := standIn(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprint(w, `{"id":"x","token":"secret","locks":[{"name":"a:00","fence":41},{"name":"a:01","fence":41}]}`)
+	})
+	transport := side.NewTransport(1)
+	defer transport.CloseIdleConnections()
+	f := side.Fencepost{Transport: transport, Bases: []*url.URL{base}, Bearers: []string{"jwt"}, Named: true}
+	w := f.SetWorkers(1, 2)[0]
+	if fence, err := w.Acquire(t.Context(), "a"); err != nil || fence != 41 {
+		t.Fatalf("Acquire: fence %d, %v", fence, err)
+	}
+	if err := w.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []request{
+		{"POST", "/locksets", "Bearer jwt", "", `{"locks":[{"name":"a:00"},{"name":"a:01"}],"ttl_seconds":30,"wait_seconds":0,"holder":"worker-0"}`},
+		{"DELETE", "/locksets/x", "Bearer jwt", "secret", ""},
+	}
+	if diff := cmp.Diff(want, *seen); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := f.SetWorkers(1, 3)[0].Acquire(t.Context(), "a"); err == nil {
+		t.Error("a set of two is taken for one of three")
+	}
+}
+
 func TestAnswersOtherThanExpectedAreErrors(t *testing.T) {
 	for status, quoted := range map[int]bool{http.StatusAccepted: false, http.StatusLocked: true} {
 		base, _ := standIn(t, func(w http.ResponseWriter, _ *http.Request) {

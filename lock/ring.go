@@ -1,0 +1,160 @@
+package lock
+
+import "slices"
+
+// reached is a class on the way back, with whether more than one holder takes the
+// steps that lead there.
+type reached struct {
+	class   string
+	several bool
+}
+
+// arrival is how a class was reached first, which is by the fewest steps.
+type arrival struct {
+	from  reached
+	order *Order // nil at the start
+}
+
+// ring looks for the shortest way from where the order ends back to where it
+// begins, on which not all steps are by one holder: a worker does one thing after
+// another and cannot wait for itself.
+func (o *Orders) ring(k *known, order *Order, x Example) *Contradiction {
+	if k.into[order.From] == 0 {
+		return nil
+	}
+	_, several := order.by(x.Holder)
+	start := reached{order.To, several}
+	goal := reached{order.From, true}
+	came := map[reached]arrival{start: {}}
+	for todo := []reached{start}; len(todo) > 0; todo = todo[1:] {
+		if todo[0] == goal {
+			break
+		}
+		for _, to := range sortedKeys(k.from[todo[0].class]) {
+			next := k.from[todo[0].class][to]
+			_, another := next.by(x.Holder)
+			r := reached{to, todo[0].several || another}
+			if to == order.From && !r.several {
+				continue // a ring, but of one holder
+			}
+			if _, been := came[r]; !been {
+				came[r] = arrival{todo[0], next}
+				todo = append(todo, r)
+			}
+		}
+	}
+	if _, ok := came[goal]; !ok {
+		return nil
+	}
+	way := wayTo(came, goal)
+	if !simple(way) {
+		way = k.detour(order, x.Holder, several, len(way))
+	}
+	if way == nil {
+		return nil
+	}
+	return o.report(order, x, way)
+}
+
+// simple reports whether the way passes every class once. One that does not is
+// two rings; the one that begins with the new order is by one holder.
+func simple(way []*Order) bool {
+	passed := make(map[string]bool, len(way))
+	for _, order := range way {
+		if passed[order.From] {
+			return false
+		}
+		passed[order.From] = true
+	}
+	return true
+}
+
+func sortedKeys(m map[string]*Order) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// wayTo returns the orders that led to the goal, in order.
+func wayTo(came map[reached]arrival, goal reached) []*Order {
+	var way []*Order
+	for at := goal; came[at].order != nil; at = came[at].from {
+		way = append(way, came[at].order)
+	}
+	slices.Reverse(way)
+	return way
+}
+
+// report makes a contradiction of a ring, unless it was reported before.
+func (o *Orders) report(order *Order, x Example, way []*Order) *Contradiction {
+	c := Contradiction{Tenant: order.Tenant, Found: x.At, Sides: []Side{{order.From, order.To, x}}}
+	alone := true
+	for _, next := range way {
+		example, another := next.by(x.Holder)
+		alone = alone && !another
+		c.Sides = append(c.Sides, Side{next.From, next.To, example})
+	}
+	if alone { // then somebody else took the first step, before
+		c.Sides[0].Example, _ = order.by(x.Holder)
+	}
+	if key := c.key(); !o.isNew(key) {
+		return nil
+	}
+	o.found = append(o.found, c)
+	return &c
+}
+
+// Bounds of the search for a way that is not the shortest one: how many steps it
+// has at most, and how many are tried. Such ways are hard to find in general.
+const (
+	longestDetour = 16
+	maxTries      = 5_000
+)
+
+// detour looks for the shortest way back that passes every class once.
+func (k *known) detour(order *Order, holder string, several bool, atLeast int) []*Order {
+	d := detour{known: k, goal: order.From, holder: holder, passed: map[string]bool{order.To: true}, left: maxTries}
+	for steps := atLeast; steps <= longestDetour && d.left > 0; steps++ {
+		if d.walk(order.To, several, steps) {
+			return d.way
+		}
+	}
+	return nil
+}
+
+type detour struct {
+	*known
+	goal   string
+	holder string // who must not take all steps
+	passed map[string]bool
+	way    []*Order
+	left   int
+}
+
+// walk goes on from a class for so many steps at most.
+func (d *detour) walk(at string, several bool, steps int) bool {
+	for _, to := range sortedKeys(d.from[at]) {
+		if d.left--; d.left < 0 {
+			return false
+		}
+		next := d.from[at][to]
+		_, another := next.by(d.holder)
+		switch {
+		case to == d.goal && (several || another):
+			d.way = append(d.way, next)
+			return true
+		case to == d.goal, steps == 1, d.passed[to]:
+			continue
+		}
+		d.passed[to], d.way = true, append(d.way, next)
+		if d.walk(to, several || another, steps-1) {
+			return true
+		}
+		d.way = d.way[:len(d.way)-1]
+		delete(d.passed, to)
+	}
+	return false
+}

@@ -37,6 +37,7 @@ var (
 	errClosed  = errors.New("the connection was closed")
 	errDialed  = errors.New("a connection is used once")
 	errEnded   = errors.New("the connection has ended")
+	errHungUp  = errors.New("the server hangs up: it does not serve at the moment, or it wants TLS or a certificate")
 	errRefused = errors.New("the server refuses the credentials")
 )
 
@@ -104,6 +105,9 @@ func (l *link) begin(ctx context.Context, started <-chan struct{}, a access) err
 	select {
 	case <-started:
 	case <-l.broken:
+		if errors.Is(l.why, errEnded) {
+			return errHungUp
+		}
 		return l.why
 	case <-ctx.Done():
 		return fmt.Errorf("no session, as without a majority of the servers: %w", errSilent)

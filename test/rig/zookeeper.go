@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -57,6 +58,14 @@ func FetchZooKeeper(ctx context.Context, dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("fetch ZooKeeper: %w", err)
 	}
+	unlock, err := lockFolder(ctx, dir)
+	if err != nil {
+		return "", fmt.Errorf("fetch ZooKeeper: %w", err)
+	}
+	defer func() { _ = unlock() }() // the lock ends with the process at the latest
+	if _, err := os.Stat(done); err == nil {
+		return classPath, nil // by another process meanwhile
+	}
 	pom := filepath.Join(dir, "pom.xml")
 	if err := os.WriteFile(pom, []byte(zooKeeperPOM), 0o644); err != nil {
 		return "", fmt.Errorf("fetch ZooKeeper: %w", err)
@@ -68,6 +77,26 @@ func FetchZooKeeper(ctx context.Context, dir string) (string, error) {
 		return "", fmt.Errorf("fetch ZooKeeper with Maven: %w\n%s", err, out)
 	}
 	return classPath, os.WriteFile(done, nil, 0o644)
+}
+
+// lockFolder keeps other processes out of the folder until unlock.
+func lockFolder(ctx context.Context, dir string) (unlock func() error, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+			return f.Close, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), f.Close())
+		case <-tick.C:
+		}
+	}
 }
 
 // ZooKeeperCache is the folder in which the tests of this machine share what

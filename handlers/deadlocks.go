@@ -158,7 +158,7 @@ func (a *api) deadlocks(c *gin.Context) {
 	}
 	page := DeadlockPage{Deadlocks: []RefusedDeadlock{}}
 	for _, d := range a.Locks.Deadlocks(tenant, limit) {
-		out := RefusedDeadlock{Tenant: d.Tenant, At: instant(d.At), Refused: d.Refused.Holder, Cycle: cycleOf(d.Cycle, everyLock)}
+		out := RefusedDeadlock{Tenant: d.Tenant, At: instantOf(d.At), Refused: d.Refused.Holder, Cycle: cycleOf(d.Cycle, everyLock)}
 		for _, claim := range d.Refused.Claims {
 			out.Locks = append(out.Locks, claim.Name)
 		}
@@ -210,7 +210,7 @@ func orderReportOf(r service.OrderReport) *LockOrderReport {
 		Contradictions: []OrderContradiction{}, Orders: []SeenOrder{}, Known: r.Total, Forgotten: r.Dropped,
 	}
 	for _, c := range r.Contradictions {
-		v := OrderContradiction{Tenant: c.Tenant, FoundAt: instant(c.Found)}
+		v := OrderContradiction{Tenant: c.Tenant, FoundAt: instantOf(c.Found)}
 		for _, s := range c.Sides {
 			v.Sides = append(v.Sides, OrderSide{From: s.From, To: s.To, Example: exampleOf(s.Example)})
 		}
@@ -227,5 +227,5 @@ func orderReportOf(r service.OrderReport) *LockOrderReport {
 }
 
 func exampleOf(x lock.Example) OrderExample {
-	return OrderExample{Holder: x.Holder, Held: x.Held, Taken: x.Taken, At: instant(time.Time(x.At))}
+	return OrderExample{Holder: x.Holder, Held: x.Held, Taken: x.Taken, At: instantOf(time.Time(x.At))}
 }

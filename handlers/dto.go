@@ -196,12 +196,11 @@ type Health struct {
 	Status string `json:"status" enums:"ok,ready"`
 }
 
-// instant is written in RFC 3339, UTC, with milliseconds.
-type instant time.Time
+// instant is a time in RFC 3339, UTC, with milliseconds.
+type instant string
 
-// MarshalJSON implements json.Marshaler.
-func (t instant) MarshalJSON() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(make([]byte, 0, 26), `"2006-01-02T15:04:05.000Z"`), nil
+func instantOf(t time.Time) instant {
+	return instant(t.UTC().AppendFormat(make([]byte, 0, 24), "2006-01-02T15:04:05.000Z"))
 }
 
 // seconds is a duration in seconds with three decimals.
@@ -216,7 +215,7 @@ func entryOf(g *service.Grant) *Entry {
 	out := &Entry{
 		ID: string(e.ID), Name: e.Name(), State: "waiting", Mode: string(e.Claims[0].Mode), Limit: e.Claims[0].Limit, Holder: e.Holder,
 		Token: g.Token, TTLSeconds: inSeconds(e.TTL), Position: g.Position,
-		ExpiresAt: instant(g.ExpiresAt), EnqueuedAt: instant(e.EnqueuedAt), Metadata: e.Metadata,
+		ExpiresAt: instantOf(g.ExpiresAt), EnqueuedAt: instantOf(e.EnqueuedAt), Metadata: e.Metadata,
 	}
 	if g.Held {
 		waited := inSeconds(g.Waited)
@@ -231,11 +230,11 @@ func holdersOf(holders []service.Holder, name string) []Holder {
 	for _, h := range holders {
 		claim := claimOn(h.Entry, name)
 		v := Holder{
-			Holder: h.Entry.Holder, Since: instant(h.Since), Fence: h.Entry.Number,
+			Holder: h.Entry.Holder, Since: instantOf(h.Since), Fence: h.Entry.Number,
 			Mode: string(claim.Mode), Limit: claim.Limit, Metadata: h.Entry.Metadata,
 		}
 		if !h.ExpiresAt.IsZero() {
-			at := instant(h.ExpiresAt)
+			at := instantOf(h.ExpiresAt)
 			v.ExpiresAt = &at
 		}
 		out = append(out, v)
@@ -265,7 +264,7 @@ func lockOf(v *service.LockView) *Lock {
 		claim := claimOn(w.Entry, v.Name)
 		out.Waiters = append(out.Waiters, Waiter{
 			Position: w.Position, Holder: w.Entry.Holder, Mode: string(claim.Mode), Limit: claim.Limit,
-			EnqueuedAt: instant(w.Entry.EnqueuedAt), WaitedSeconds: inSeconds(w.Waited), Metadata: w.Entry.Metadata,
+			EnqueuedAt: instantOf(w.Entry.EnqueuedAt), WaitedSeconds: inSeconds(w.Waited), Metadata: w.Entry.Metadata,
 		})
 	}
 	if v.Advised > 0 {

@@ -232,7 +232,7 @@ func setOf(g *service.Grant) *Set {
 	e := g.Entry
 	out := &Set{
 		ID: string(e.ID), State: "waiting", Holder: e.Holder, Token: g.Token, Position: g.Position,
-		TTLSeconds: inSeconds(e.TTL), ExpiresAt: instant(g.ExpiresAt), EnqueuedAt: instant(e.EnqueuedAt), Metadata: e.Metadata,
+		TTLSeconds: inSeconds(e.TTL), ExpiresAt: instantOf(g.ExpiresAt), EnqueuedAt: instantOf(e.EnqueuedAt), Metadata: e.Metadata,
 	}
 	for _, claim := range e.Claims {
 		l := SetLock{Name: claim.Name, Mode: string(claim.Mode), Limit: claim.Limit}

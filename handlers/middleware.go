@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
@@ -70,6 +71,9 @@ func (a *api) observe(c *gin.Context) {
 // trace starts the request's span below the caller's, if it sent one.
 func (a *api) trace(c *gin.Context) (context.Context, trace.Span) {
 	was := c.Request.Context()
+	if _, off := a.Tracer.(noop.Tracer); off && c.Request.Header["Traceparent"] == nil {
+		return was, noop.Span{}
+	}
 	ctx := a.Propagator.Extract(was, propagation.HeaderCarrier(c.Request.Header))
 	ctx, span := a.Tracer.Start(ctx, c.Request.Method+" "+c.FullPath(), trace.WithSpanKind(trace.SpanKindServer))
 	if !span.SpanContext().IsValid() {

@@ -58,6 +58,10 @@ type Entry struct {
 	// idempotency key must repeat. Empty for a request without such a key.
 	Request string
 
+	// Patient says of an entry that is yet to be written that others are in front
+	// of it, so that its write is not urgent. The store does not keep it.
+	Patient bool
+
 	// Number is the entry's place in all its queues and its fence, given by the
 	// store at the one write; 0 before it.
 	Number uint64

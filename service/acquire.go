@@ -98,6 +98,7 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 	if err := s.refuse(ctx, e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
+	e.Patient = !e.Tries() && !s.view.admits(e)
 	return s.enqueue(ctx, e, req.Wait == 0, began)
 }
 

@@ -88,6 +88,13 @@ func (v *view) objection(e *lock.Entry) error {
 	return nil
 }
 
+// admits reports whether e would hold at once.
+func (v *view) admits(e *lock.Entry) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.table.Admits(e.Tenant, e.Claims)
+}
+
 func (v *view) cycle(e *lock.Entry) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -71,7 +71,7 @@ func New(cfg Config) *Service {
 	}
 	s := &Service{
 		Config:   cfg,
-		tokens:   tokens{key: cfg.TokenKey},
+		tokens:   newTokens(cfg.TokenKey),
 		view:     newView(cfg.Metrics, cfg.Logger, cfg.Classes),
 		draining: make(chan struct{}),
 	}

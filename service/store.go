@@ -21,10 +21,13 @@ type Store interface {
 	// greater than that of every entry written before into any of the queues,
 	// for ever.
 	//
-	// If the tenant has an entry with e.ID in e's first lock, nothing is written
-	// and that entry is returned as it stands: a retry joins its first attempt.
-	// After an Ambiguous error the entry may be queued; it then lapses by its
-	// lease unless Enqueue is repeated with the same ID.
+	// If e is Resumable and the tenant has an entry with e.ID in e's first lock,
+	// nothing is written and that entry is returned as it stands: a retry joins its
+	// first attempt. The id of an entry that is not Resumable is fresh: the caller
+	// passes it to Enqueue once. After an Ambiguous error the entry may be queued;
+	// it then lapses by its lease, unless a retry joins it.
+	//
+	// A Patient entry may be written a moment later than others.
 	Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 
 	// Remove takes exactly the entry e out of all its queues and records why in

@@ -7,7 +7,9 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/binary"
+	"hash"
 	"strings"
+	"sync"
 
 	"github.com/fencepost/fencepost/lock"
 )
@@ -46,7 +48,11 @@ func scopeOf(e *lock.Entry) string {
 	return strings.Join(names, "/")
 }
 
-type tokens struct{ key []byte }
+type tokens struct{ macs *sync.Pool } // of hash.Hash, keyed
+
+func newTokens(key []byte) tokens {
+	return tokens{&sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
+}
 
 // setSubject is what the tokens of sets are bound to. Names cannot contain a
 // slash, so it cannot be taken for a lock.
@@ -87,9 +93,11 @@ func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {
 }
 
 func (t tokens) mac(tenant, subject string, signed []byte) []byte {
-	h := hmac.New(sha256.New, t.key)
-	writeParts(h, tenant, subject)
-	h.Write(signed)
+	h := t.macs.Get().(hash.Hash)
+	defer t.macs.Put(h)
+	h.Reset()
+	text := make([]byte, 0, 512)
+	h.Write(append(appendParts(text, tenant, subject), signed...))
 	return h.Sum(nil)[:macSize]
 }
 
@@ -127,11 +135,14 @@ func idFor(tenant, subject, key string) lock.ID {
 }
 
 // writeParts writes texts so that no other list of texts gives the same bytes.
-func writeParts(w interface{ Write([]byte) (int, error) }, parts ...string) {
-	var size [4]byte
+func writeParts(w hash.Hash, parts ...string) {
+	w.Write(appendParts(nil, parts...))
+}
+
+func appendParts(b []byte, parts ...string) []byte {
 	for _, p := range parts {
-		binary.BigEndian.PutUint32(size[:], uint32(len(p)))
-		_, _ = w.Write(size[:]) // a hash takes everything
-		_, _ = w.Write([]byte(p))
+		b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
+		b = append(b, p...)
 	}
+	return b
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/kept"
 )
 
 // maxTxnOps is the number of operations and of comparisons in one transaction:
@@ -25,7 +27,8 @@ type write struct {
 	excludes []string
 	compares []*pb.Compare
 	ops      []*pb.RequestOp
-	end      *end // remembered together with a delete
+	end      *kept.End // remembered together with a delete
+	patient  bool      // may be held back for a moment, to share another's transaction
 	done     chan outcome
 }
 
@@ -46,16 +49,23 @@ var errWithdrawn = errors.New("the request ended before its write was sent")
 // comparison that fails, or a lease that is gone, fails its own write only.
 type committer struct {
 	kv      kvClient
+	local   bool // the store is in this process
 	prefix  string
 	observe func(writes int, took time.Duration, err error)
 	ctx     context.Context // ends when the store is closed
 
 	mu       sync.Mutex
 	pending  []*write
-	running  int // transactions in flight
-	inFlight int // writes in them
+	held     *time.Timer // runs while a patient write is held back
+	running  int         // transactions in flight
+	inFlight int         // writes in them
 	workers  sync.WaitGroup
 }
+
+// patience is how long a write that is not urgent is held back at most. Somebody
+// who queues behind the holder of a busy lock loses nothing by it, and the
+// holder's release, which all wait for, need not queue behind his flush to disk.
+const patience = time.Millisecond
 
 // A transaction is sent at once while few writes are in flight: waiting for
 // company would only cost time, and on one busy lock, whose entries cannot share
@@ -86,20 +96,66 @@ func (c *committer) do(ctx context.Context, w *write) outcome {
 	}
 }
 
+// enqueue adds a write to what is pending, and commits it if it may.
 func (c *committer) enqueue(w *write) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.pending = append(c.pending, w)
+	if w.patient && c.held == nil {
+		c.held = time.AfterFunc(patience, c.hurry)
+	}
+	batch := c.begin()
+	c.mu.Unlock()
+	switch {
+	case batch == nil:
+	case c.local:
+		c.lead(batch)
+	default:
+		go c.work(batch)
+	}
+}
+
+// hurry ends the patience of all writes that are held back.
+func (c *committer) hurry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = nil
+	for _, w := range c.pending {
+		w.patient = false
+	}
 	c.start()
 }
 
-// start begins a transaction with what is pending, if it may. The caller holds mu.
+// begin takes a batch to commit, if there is an urgent write and a transaction
+// may start. The caller holds mu.
+func (c *committer) begin() []*write {
+	if !c.mayStart() || !slices.ContainsFunc(c.pending, urgent) {
+		return nil
+	}
+	batch := c.next()
+	c.running++
+	c.inFlight += len(batch)
+	c.workers.Add(1)
+	return batch
+}
+
+func urgent(w *write) bool { return !w.patient }
+
+// start is like begin, and has a goroutine of its own commit the batch.
 func (c *committer) start() {
-	if len(c.pending) > 0 && c.mayStart() {
-		batch := c.next()
-		c.running++
-		c.inFlight += len(batch)
-		c.workers.Go(func() { c.work(batch) })
+	if batch := c.begin(); batch != nil {
+		go c.work(batch)
+	}
+}
+
+// lead commits a batch in the goroutine of one of its requests: the fewer
+// goroutines a lone write passes through, the sooner it is done. What came
+// meanwhile is not that request's to wait for. It is for a store in the same
+// process: another one may leave a call without an answer for longer than the
+// request has.
+func (c *committer) lead(batch []*write) {
+	c.commit(batch)
+	if batch = c.finish(len(batch)); batch != nil {
+		go c.work(batch)
 	}
 }
 
@@ -123,14 +179,15 @@ func (c *committer) work(batch []*write) {
 	}
 }
 
-// finish accounts for a batch that is done and returns the next one, or ends the
-// worker.
+// finish accounts for a batch that is done and returns the next one, or lets the
+// worker go.
 func (c *committer) finish(done int) []*write {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.inFlight -= done
-	if len(c.pending) == 0 || !c.mayGoOn() {
+	if !c.mayGoOn() || !slices.ContainsFunc(c.pending, urgent) {
 		c.running--
+		c.workers.Done()
 		return nil
 	}
 	batch := c.next()
@@ -161,6 +218,10 @@ func (c *committer) next() []*write {
 		batch = append(batch, w)
 	}
 	c.pending = rest
+	if len(rest) == 0 && c.held != nil {
+		c.held.Stop()
+		c.held = nil
+	}
 	return batch
 }
 
@@ -210,7 +271,7 @@ func settle(batch []*write, out outcome) {
 
 func (c *committer) transaction(batch []*write) (*pb.TxnRequest, []byte) {
 	txn := &pb.TxnRequest{}
-	var ends []end
+	var ends []kept.End
 	for _, w := range batch {
 		txn.Compare = append(txn.Compare, w.compares...)
 		txn.Success = append(txn.Success, w.ops...)
@@ -222,7 +283,7 @@ func (c *committer) transaction(batch []*write) (*pb.TxnRequest, []byte) {
 		return txn, nil
 	}
 	key := endedKey(c.prefix, time.Now())
-	txn.Success = append(txn.Success, putOp(key, encodeEnds(ends), 0))
+	txn.Success = append(txn.Success, putOp(key, kept.Encode(ends), 0))
 	return txn, key
 }
 
@@ -254,14 +315,17 @@ func endedKey(prefix string, at time.Time) []byte {
 
 func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 
-// putWrite writes e under the lease if no key of its is there.
-func (s *Store) putWrite(e *lock.Entry, val []byte, lease int64) *write {
-	w := &write{excludes: make([]string, 0, 2*len(e.Claims))}
+// putWrite writes e under the lease. Unless its id is known to be fresh, it does so
+// only if no key of its is there.
+func (s *Store) putWrite(e *lock.Entry, val []byte, lease int64, fresh bool) *write {
+	w := &write{patient: e.Patient, excludes: make([]string, 0, 2*len(e.Claims))}
 	for _, c := range e.Claims {
 		key := s.entryKey(e.Tenant, c.Name, e.ID)
-		w.excludes = append(w.excludes, "queue:"+e.Tenant+"/"+c.Name, string(key))
-		w.compares = append(w.compares, created(key, 0))
-		w.ops = append(w.ops, putOp(key, val, lease))
+		w.excludes = append(w.excludes, key[:len(key)-len(e.ID)], key)
+		w.ops = append(w.ops, putOp([]byte(key), val, lease))
+		if !fresh {
+			w.compares = append(w.compares, created([]byte(key), 0))
+		}
 	}
 	return w
 }
@@ -272,9 +336,9 @@ func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason) *write {
 	w := &write{compares: []*pb.Compare{created(s.primaryKey(e), s.revision(e.Number))}}
 	for _, c := range e.Claims {
 		key := s.entryKey(e.Tenant, c.Name, e.ID)
-		w.excludes = append(w.excludes, string(key))
-		w.ops = append(w.ops, deleteOp(key))
+		w.excludes = append(w.excludes, key)
+		w.ops = append(w.ops, deleteOp([]byte(key)))
 	}
-	w.end = &end{ID: e.ID, Reason: why, At: time.Now().UnixMilli()}
+	w.end = &kept.End{ID: e.ID, Reason: why, At: time.Now().UnixMilli()}
 	return w
 }

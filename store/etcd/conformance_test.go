@@ -42,7 +42,7 @@ func TestConformanceEmbedded(t *testing.T) {
 // TestConformanceCluster runs the suite on three members that are processes. The
 // second client of each case reaches them through proxies of its own.
 func TestConformanceCluster(t *testing.T) {
-	cluster := startCluster(t)
+	cluster := startCluster(t, 3)
 	var cases atomic.Int32
 	storetest.Run(t, storetest.Harness{
 		MinTTL: etcd.MinTTL,
@@ -59,7 +59,7 @@ func TestConformanceCluster(t *testing.T) {
 	})
 }
 
-func startCluster(t *testing.T) *rig.Etcd {
+func startCluster(t *testing.T, members int) *rig.Etcd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -68,7 +68,7 @@ func startCluster(t *testing.T) *rig.Etcd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := rig.StartEtcd(ctx, rig.EtcdConfig{Members: 3, Dir: dir, Binary: binary})
+	cluster, err := rig.StartEtcd(ctx, rig.EtcdConfig{Members: members, Dir: dir, Binary: binary})
 	if err != nil {
 		t.Fatal(err)
 	}

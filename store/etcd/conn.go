@@ -22,6 +22,7 @@ type Conn struct {
 	leases  leaseClient
 	renewer renewer
 	watch   watchFunc
+	local   bool // the store is in this process: its calls do not hang on a network
 
 	// slack is added to each lease's TTL, so that a pooled lease that was
 	// renewed less than slack ago needs no renewal before it is used again. 0

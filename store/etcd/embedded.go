@@ -63,7 +63,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 	}
 	m.tasks.Go(func() { m.maintain(log) })
 	return &Conn{
-		kv: m.kv, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch,
+		kv: m.kv, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, local: true,
 		close: func() error { m.close(); return release() },
 	}, nil
 }

@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -148,10 +147,10 @@ func (s *Store) list(ctx context.Context, f lock.Follower) (int64, error) {
 				if e.Reason == lock.Withdrawn {
 					continue // recorded for the feeds only, which would take it for an expiry
 				}
-				ended = append(ended, lock.Ended{ID: e.ID, Reason: e.Reason, At: time.UnixMilli(e.At)})
+				ended = append(ended, e.Ended())
 			}
 		case strings.HasPrefix(rest, entriesDir):
-			if e := s.entryOf(kv); e != nil && bytes.Equal(kv.Key, s.primaryKey(e)) {
+			if e := s.entryOf(kv); e != nil && s.isPrimary(e, kv.Key) {
 				entries = append(entries, e)
 			}
 		}
@@ -229,22 +228,22 @@ func (s *Store) hand(f lock.Follower, m watchMessage) error {
 func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
 	changes := make([]lock.Change, 0, len(events))
 	var reasons map[lock.ID]lock.Reason
-	left := map[lock.ID]int64{} // the keys of a set go at one revision and count as one
+	left := make(map[lock.ID]int64, len(events)) // the keys of a set go at one revision and count as one
 	for _, ev := range events {
-		rest := string(ev.Kv.Key[len(s.prefix):])
+		rest := ev.Kv.Key[len(s.prefix):]
 		put := ev.Type == mvccpb.Event_PUT
 		switch {
-		case strings.HasPrefix(rest, entriesDir) && put:
-			if e := s.entryOf(ev.Kv); e != nil && bytes.Equal(ev.Kv.Key, s.primaryKey(e)) {
+		case hasPrefix(rest, entriesDir) && put:
+			if e := s.entryOf(ev.Kv); e != nil && s.isPrimary(e, ev.Kv.Key) {
 				changes = append(changes, lock.Change{Joined: e})
 			}
-		case strings.HasPrefix(rest, entriesDir):
-			_, _, id, ok := s.splitKey(ev.Kv.Key)
-			if ok && left[id] != ev.Kv.ModRevision {
-				left[id] = ev.Kv.ModRevision
-				changes = append(changes, lock.Change{Left: id, Reason: lock.Expired})
+		case hasPrefix(rest, entriesDir):
+			k, ok := s.splitKey(ev.Kv.Key)
+			if ok && left[k.ID] != ev.Kv.ModRevision {
+				left[k.ID] = ev.Kv.ModRevision
+				changes = append(changes, lock.Change{Left: k.ID, Reason: lock.Expired})
 			}
-		case strings.HasPrefix(rest, endedDir) && put:
+		case hasPrefix(rest, endedDir) && put:
 			if reasons == nil {
 				reasons = map[lock.ID]lock.Reason{}
 			}
@@ -252,7 +251,7 @@ func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
 				reasons[e.ID] = e.Reason
 				s.unrecorded.recorded(e.ID)
 			}
-		case rest == metaFloor, rest == metaDistrust:
+		case string(rest) == metaFloor, string(rest) == metaDistrust:
 			return nil, errNewFloor
 		}
 	}
@@ -262,6 +261,10 @@ func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
 		}
 	}
 	return changes, nil
+}
+
+func hasPrefix(key []byte, prefix string) bool {
+	return len(key) >= len(prefix) && string(key[:len(prefix)]) == prefix
 }
 
 // reasonOf returns why an entry left. What nobody recorded is put down for it.
@@ -280,7 +283,7 @@ func (s *Store) reasonOf(id lock.ID, recorded map[lock.ID]lock.Reason) lock.Reas
 // entryOf decodes an entry. What cannot be decoded is reported and left out: it
 // must not block its lock.
 func (s *Store) entryOf(kv *mvccpb.KeyValue) *lock.Entry {
-	e, err := s.decode(kv.Key, kv.Value, kv.CreateRevision, kv.Lease)
+	e, err := s.decode(kv)
 	if err != nil {
 		s.log.Error("an entry cannot be read and is passed over", "error", err)
 		return nil

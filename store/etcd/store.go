@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/kept"
 )
 
 // MinTTL is the shortest lease that etcd keeps to: 1.5 election timeouts, which
@@ -49,6 +50,8 @@ type Store struct {
 	observe Observer
 	leases  *leasePool
 	commits *committer
+
+	own ownWrites
 
 	// bare holds the reasons of removals that a full store had no room to record.
 	// This replica's feed tells them; to the others they look like expiries.
@@ -101,7 +104,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
 	s.commits = &committer{
-		kv: conn.kv, prefix: s.prefix, ctx: s.closing,
+		kv: conn.kv, local: conn.local, prefix: s.prefix, ctx: s.closing,
 		observe: func(writes int, took time.Duration, err error) {
 			s.observe.Batch(writes)
 			s.observe.Operation("commit", took, err)
@@ -144,15 +147,12 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 	if why := s.distrusted.Load(); why != nil {
 		return nil, &lock.Error{Code: lock.StoreUnavailable, Detail: *why, RetryAfter: time.Minute}
 	}
-	val, err := encode(e)
-	if err != nil {
-		return nil, &lock.Error{Code: lock.Internal, Cause: err}
-	}
+	val := kept.Encode(kept.Of(e))
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	ambiguous := false
-	for {
-		placed, err := s.tryEnqueue(ctx, e, val)
+	for first := true; ; first = false {
+		placed, err := s.tryEnqueue(ctx, e, val, first && !e.Resumable())
 		if err == nil {
 			return placed, nil
 		}
@@ -177,17 +177,20 @@ func mayHaveHappened(err error) bool {
 var errNoLease = errors.New("no lease")
 
 // tryEnqueue makes one attempt. A lease whose use is not known for certain is
-// left to expire.
-func (s *Store) tryEnqueue(ctx context.Context, e *lock.Entry, val []byte) (*lock.Entry, error) {
+// left to expire. fresh says that nobody has tried to write the id before.
+func (s *Store) tryEnqueue(ctx context.Context, e *lock.Entry, val []byte, fresh bool) (*lock.Entry, error) {
 	l, err := s.leases.take(ctx, e.Tenant, e.TTL)
 	if err != nil {
 		return nil, errors.Join(errNoLease, err)
 	}
-	out := s.commits.do(ctx, s.putWrite(e, val, l.id))
+	if fresh {
+		s.own.add(s.entryKey(e.Tenant, e.Name(), e.ID), e)
+	}
+	out := s.commits.do(ctx, s.putWrite(e, val, l.id, fresh))
 	switch {
 	case out.applied:
 		placed := *e
-		placed.Number, placed.Handle = s.number(out.revision), l.id
+		placed.Number, placed.Handle, placed.Patient = s.number(out.revision), l.id, false
 		return &placed, nil
 	case out.err != nil:
 		if refused(out.err) && !isLeaseNotFound(out.err) {
@@ -212,8 +215,7 @@ func (s *Store) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
 	if err != nil || len(resp.Kvs) == 0 {
 		return nil, err
 	}
-	kv := resp.Kvs[0]
-	return s.decode(kv.Key, kv.Value, kv.CreateRevision, kv.Lease)
+	return s.decode(resp.Kvs[0])
 }
 
 // Remove implements service.Store.

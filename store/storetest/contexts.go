@@ -92,7 +92,7 @@ func contextsEnding(t *trial) {
 	together(16, func(worker int) {
 		for i := range 30 {
 			ctx, cancel := t.brief(worker, moment)
-			draft := t.draft(names[(worker+i)%len(names)])
+			draft := t.repeatable(names[(worker+i)%len(names)])
 			_, err := t.A.Enqueue(ctx, clone(draft))
 			cancel()
 			if worker%2 == 1 && err != nil {

@@ -125,7 +125,7 @@ func cutOutcomes(t *trial, how Fault) {
 // interrupted enqueues one entry and removes another through client B, until
 // one of that fails.
 func (t *trial) interrupted(worker int, enqueues, removals *outcomes) error {
-	draft, start := t.draft([]string{"b", "c"}[worker%2]), time.Now()
+	draft, start := t.repeatable([]string{"b", "c"}[worker%2]), time.Now()
 	_, err := t.B.Enqueue(t.ctx, clone(draft))
 	t.wantSoon("Enqueue", start, t.CallLimit)
 	enqueues.add(t, "Enqueue", draft, err)

@@ -85,10 +85,10 @@ func (t *trial) richEntries() []*lock.Entry {
 // enqueueRetry repeats an entry, with other content, through both clients.
 func enqueueRetry(t *trial) {
 	b := t.follow(t.B)
-	first := t.enqueue(t.A, t.draft("a"))
+	first := t.enqueue(t.A, t.repeatable("a"))
 	behind := t.enqueue(t.B, t.draft("a"))
 	for i := range 4 {
-		retry := t.draft("a")
+		retry := t.repeatable("a")
 		retry.ID, retry.Holder, retry.TTL = first.ID, "someone else", longTTL+time.Second
 		if diff := diff(first, t.enqueue(t.client(i), retry)); diff != "" {
 			t.Errorf("the retry is not the first attempt (-want +got):\n%s", diff)
@@ -104,7 +104,7 @@ func enqueueRetry(t *trial) {
 // enqueueRace writes one id four times at once, again and again.
 func enqueueRace(t *trial) {
 	for range 40 {
-		draft, placed := t.draft("a"), make([]*lock.Entry, 4)
+		draft, placed := t.repeatable("a"), make([]*lock.Entry, 4)
 		together(len(placed), func(i int) {
 			var err error
 			if placed[i], err = t.client(i).Enqueue(t.ctx, clone(draft)); err != nil {

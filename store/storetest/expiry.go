@@ -151,7 +151,7 @@ func expiryOwnLease(t *trial) {
 // and the same entry removed, through both clients at once.
 func (t *trial) churn() {
 	for round := range 10 {
-		draft := t.draft("churn")
+		draft := t.repeatable("churn")
 		draft.TTL = t.MinTTL
 		var mu sync.Mutex
 		var e *lock.Entry

@@ -88,7 +88,7 @@ func removeExactly(t *trial) {
 // removeEarlier enqueues an id again after its entry is gone. Whoever still has
 // the first entry in hand must not touch the second.
 func removeEarlier(t *trial) {
-	draft := t.draft("a")
+	draft := t.repeatable("a")
 	first := t.enqueue(t.A, draft)
 	t.remove(t.A, first, lock.Released)
 	between := t.enqueue(t.B, t.draft("a"))
@@ -128,7 +128,7 @@ func removeRace(t *trial) {
 func removeBeside(t *trial) {
 	gone := t.enqueue(t.A, t.draft("gone"))
 	t.remove(t.A, gone, lock.Released)
-	there := t.enqueue(t.A, t.draft("there"))
+	there := t.enqueue(t.A, t.repeatable("there"))
 	together(12, func(worker int) {
 		for range 25 {
 			switch worker % 4 {

@@ -40,7 +40,7 @@ func setsWhole(t *trial) {
 }
 
 func setsRetry(t *trial) {
-	draft := t.draft("a", "b", "c")
+	draft := t.repeatable("a", "b", "c")
 	first := t.enqueue(t.A, draft)
 	for i := range 4 {
 		if diff := diff(first, t.enqueue(t.client(i), draft)); diff != "" {

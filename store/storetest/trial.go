@@ -43,6 +43,13 @@ func newTrial(t *testing.T, h Harness, n need) *trial {
 // draft returns a new exclusive entry of the trial's tenant on the locks named.
 func (t *trial) draft(locks ...string) *lock.Entry { return draft(t.tenant, locks...) }
 
+// repeatable is a draft whose id may be enqueued more than once.
+func (t *trial) repeatable(locks ...string) *lock.Entry {
+	e := t.draft(locks...)
+	e.Request = "the same parameters"
+	return e
+}
+
 func draft(tenant string, locks ...string) *lock.Entry {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	e := &lock.Entry{

@@ -22,8 +22,9 @@ func may() map[string][]string {
 	return map[string][]string{
 		"lock":            {},
 		"service":         {"lock"},
-		"store/etcd":      {"lock"},
-		"store/zookeeper": {"lock"},
+		"store/kept":      {"lock"},
+		"store/etcd":      {"lock", "store/kept"},
+		"store/zookeeper": {"lock", "store/kept"},
 		"store/storetest": {"lock", "service"},
 		"auth":            {"lock"},
 		"telemetry":       {},

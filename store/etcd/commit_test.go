@@ -1,0 +1,115 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+)
+
+// ledger is a KV service that remembers the size of each transaction and takes a
+// while for it.
+type ledger struct {
+	kvClient
+	took time.Duration
+
+	mu    sync.Mutex
+	sizes []int
+}
+
+func (l *ledger) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+	l.mu.Lock()
+	l.sizes = append(l.sizes, len(r.Success))
+	l.mu.Unlock()
+	<-time.After(l.took)
+	return &pb.TxnResponse{Succeeded: true, Header: &pb.ResponseHeader{Revision: 1}}, nil
+}
+
+func (l *ledger) seen() []int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.sizes)
+}
+
+// book is a committer in a bubble, with what was handed to it.
+type book struct {
+	*ledger
+	commits *committer
+	done    sync.WaitGroup
+	n       int
+}
+
+func newBook(t *testing.T, local bool) *book {
+	l := &ledger{took: 10 * time.Microsecond}
+	b := &book{ledger: l, commits: &committer{
+		kv: l, local: local, ctx: t.Context(), observe: func(int, time.Duration, error) {},
+	}}
+	t.Cleanup(b.commits.workers.Wait)
+	return b
+}
+
+func (b *book) write(t *testing.T, patient bool) {
+	b.n++
+	key := fmt.Sprint("key-", b.n)
+	w := &write{patient: patient, excludes: []string{key}, ops: []*pb.RequestOp{deleteOp([]byte(key))}}
+	b.done.Go(func() {
+		if out := b.commits.do(t.Context(), w); !out.applied {
+			t.Errorf("a write was not applied: %v", out.err)
+		}
+	})
+	synctest.Wait()
+}
+
+func (b *book) want(t *testing.T, sizes ...int) {
+	t.Helper()
+	if got := b.seen(); !slices.Equal(got, sizes) {
+		t.Errorf("transactions of %v writes, want %v", got, sizes)
+	}
+}
+
+// TestPatience: a write that is not urgent goes with the next one that is, or
+// alone when its time has come.
+func TestPatience(t *testing.T) {
+	for _, local := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBook(t, local)
+			b.write(t, true)
+			b.write(t, true)
+			b.want(t)
+			b.write(t, false)
+			b.want(t, 3)
+			b.done.Wait()
+
+			began := time.Now()
+			<-time.After(patience / 2) // what was held back before has no say any more
+			b.write(t, true)
+			<-time.After(patience - time.Nanosecond)
+			b.want(t, 3)
+			b.done.Wait()
+			b.want(t, 3, 1)
+			if took := time.Since(began); took != patience/2+patience+b.took {
+				t.Errorf("a patient write alone took %v", took-patience/2)
+			}
+		})
+	}
+}
+
+// TestWithdrawn: a write that is held back is not made when its request ends.
+func TestWithdrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(t, true)
+		ctx, cancel := context.WithTimeout(t.Context(), patience/2)
+		defer cancel()
+		out := b.commits.do(ctx, &write{patient: true, excludes: []string{"key"}, ops: []*pb.RequestOp{deleteOp([]byte("key"))}})
+		if out.err != errWithdrawn { //nolint:errorlint // the very value
+			t.Errorf("the outcome is %+v, want %v", out, errWithdrawn)
+		}
+		<-time.After(2 * patience)
+		b.want(t)
+	})
+}

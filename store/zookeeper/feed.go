@@ -336,19 +336,20 @@ func (f *feed) guard(ctx context.Context, l *link) {
 
 var errBehind = errors.New("the feed stays behind the store")
 
-// reaches waits for the feed to have told everything up to the zxid.
+// reaches waits for the feed to have told everything up to the zxid. It counts
+// its looks instead of asking a clock, which runs on while the process is stopped.
 func (f *feed) reaches(ctx context.Context, zxid int64) bool {
+	const each = 20 * time.Millisecond
 	start := time.Now()
-	for {
+	for looks := 0; ; looks++ {
 		f.mu.Lock()
 		there := f.zxid >= zxid
 		f.mu.Unlock()
-		late := time.Since(start)
-		f.store.observe.FeedLag(late)
+		f.store.observe.FeedLag(time.Since(start))
 		if there || ctx.Err() != nil {
 			return true
 		}
-		if late > feedPatience || pause(ctx, 20*time.Millisecond) != nil {
+		if looks > int(feedPatience/each) || pause(ctx, each) != nil {
 			return ctx.Err() != nil
 		}
 	}

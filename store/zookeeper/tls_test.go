@@ -1,6 +1,7 @@
 package zookeeper_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -65,7 +66,9 @@ func TestTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if s, err := zookeeper.Open(t.Context(), zookeeper.Config{Servers: servers, TLS: c.config}); err == nil {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			if s, err := zookeeper.Open(ctx, zookeeper.Config{Servers: servers, TLS: c.config}); err == nil {
 				t.Errorf("it opens; close: %v", s.Close())
 			} else if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Open: %v, want %q in it", err, c.want)

@@ -240,7 +240,7 @@ func TestStoppedReplica(t *testing.T) {
 		req := want("orders:1", time.Hour)
 		req.TTL = minTTL
 		b.store.on(first(1, func(context.Context, func() error) error {
-			time.Sleep(3 * minTTL)
+			pause(context.Background(), 3*minTTL) // whatever its caller allows
 			return unavailable(false)
 		}), refresh)
 		line := b.line(req)

@@ -46,6 +46,9 @@ system: ## Test the examples, and the built server from outside, with short faul
 	@set -e; for m in $(MODULES); do (set -x; $(GO) -C $$m test $(RACE) -count=1 -timeout 5m ./...); done
 	$(call say,from outside)
 	$(GO) test $(RACE) -count=1 -timeout 15m -p 1 ./test/...
+	$(call say,HTTP and faults on ZooKeeper)
+	STORE=zookeeper $(GO) test $(RACE) -count=1 -timeout 5m ./handlers
+	STORE=zookeeper $(GO) test $(RACE) -count=1 -timeout 10m -run 'F2|F5LostAcquire|Quorum|Modes' ./test/faults
 
 lint: ## Check the rules of .golangci.yml (the first time, a minute to build the linter)
 	$(call say,lint)
@@ -64,7 +67,7 @@ verify: ## Fail if a generated file is not what the code says
 	  $(MAKE) --no-print-directory generate; \
 	  diff -r "$$before/openapi" openapi || { echo 'openapi/ was out of date; it is written anew: commit it'; exit 1; }
 
-faults: ## Run all faults at full length (about an hour)
+faults: ## Run all faults at full length (about an hour; STORE=zookeeper)
 	FAULTS=full $(GO) test -count=1 -timeout 90m -v ./test/faults/...
 
 bench: ## Measure against the stores' own locks and print the table (STORE=zookeeper, BENCHFLAGS=...)
@@ -73,7 +76,7 @@ bench: ## Measure against the stores' own locks and print the table (STORE=zooke
 demo: ## Three languages settle invoices while workers die (needs curl, python3, node; FENCE=off shows the damage; STORE=zookeeper)
 	@$(if $(filter zookeeper,$(STORE)),$(GO) run ./test/withstore zookeeper) examples/settlement/demo
 
-fuzz: ## Fuzz every fuzz target for FUZZTIME (30s)
+fuzz: ## Fuzz every fuzz target for FUZZTIME (30s; STORE=zookeeper)
 	@set -e; for file in $$(grep -rl --include='*_test.go' --exclude-dir=examples '^func Fuzz' .); do \
 	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$file); do \
 	    (set -x; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$(dirname $$file)); done; done

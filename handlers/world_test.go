@@ -19,7 +19,6 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/store/etcd"
 	"github.com/fencepost/fencepost/telemetry"
 )
 
@@ -29,8 +28,8 @@ const briefHold = 300 * time.Millisecond
 // world is everything behind the routes, as the server wires it.
 type world struct {
 	dir       string
-	conn      *etcd.Conn
-	store     *etcd.Store
+	store     backing
+	servers   func() error // ends what the store runs on
 	telemetry *telemetry.Telemetry
 	verifier  *auth.Verifier
 	journal   *journal
@@ -61,10 +60,7 @@ func (w *world) start(ctx context.Context) (err error) {
 		return err
 	}
 	log := w.telemetry.Logger()
-	if w.conn, err = etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{Dir: filepath.Join(w.dir, "store"), Logger: log}); err != nil {
-		return err
-	}
-	if w.store, err = etcd.Open(ctx, w.conn, etcd.Config{Logger: log}); err != nil {
+	if err = w.startStore(ctx, log); err != nil {
 		return err
 	}
 	keys := filepath.Join(w.dir, "keys.json")
@@ -101,8 +97,8 @@ func (w *world) close() error {
 	if w.store != nil {
 		errs = append(errs, w.store.Close())
 	}
-	if w.conn != nil {
-		errs = append(errs, w.conn.Close())
+	if w.servers != nil {
+		errs = append(errs, w.servers())
 	}
 	if w.telemetry != nil {
 		errs = append(errs, w.telemetry.Shutdown(context.Background()))
@@ -135,7 +131,7 @@ type replica struct {
 
 func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *replica {
 	config := service.Config{
-		Store: w.store, TokenKey: w.store.TokenKey(), MinTTL: etcd.MinTTL,
+		Store: w.store, TokenKey: w.store.TokenKey(), MinTTL: minTTL,
 		Metrics: w.telemetry.Metrics(), Logger: w.telemetry.Logger(), Tracer: tracer,
 	}
 	change(&config)

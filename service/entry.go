@@ -76,15 +76,23 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 }
 
 // expireWait ends an entry that its client keeps alive although it no longer
-// wants to wait, or must not.
+// wants to wait, or must not. The view does not suffice for that: it may be late,
+// and another replica may have granted the entry meanwhile.
 func (s *Service) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
 	st := s.view.status(e.ID, e.Number)
-	if st.refused != nil {
+	over := !e.WaitUntil.IsZero() && !now.Before(e.WaitUntil)
+	if st.state != waiting || !over && st.refused == nil {
+		return nil
+	}
+	found, holds, err := s.standing(ctx, e)
+	switch {
+	case err != nil:
+		return err
+	case holds || found == nil: // if it is gone, the renewal tells why
+		return nil
+	case st.refused != nil:
 		s.leaveQueue(context.WithoutCancel(ctx), e)
 		return st.refused
-	}
-	if st.state != waiting || e.WaitUntil.IsZero() || now.Before(e.WaitUntil) {
-		return nil
 	}
 	if err := s.Store.Remove(ctx, e, lock.WaitTimeout); err != nil {
 		return s.whyLost(ctx, e, err)

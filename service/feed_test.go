@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,5 +227,24 @@ func TestNotReadyBeforeTheFirstList(t *testing.T) {
 		if synctest.Wait(); r.Ready(t.Context()) != nil {
 			t.Error("not ready after the first list")
 		}
+	})
+}
+
+// TestStoppedReplica: the process stands still while it keeps a waiter's lease
+// alive, until that has ended. The waiter is told so, and not that there is no store.
+func TestStoppedReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.hold(lasting(want("orders:1", 0)))
+		req := want("orders:1", time.Hour)
+		req.TTL = minTTL
+		b.store.on(first(1, func(context.Context, func() error) error {
+			pause(context.Background(), 3*minTTL) // whatever its caller allows
+			return unavailable(false)
+		}), refresh)
+		line := b.line(req)
+		after(5 * minTTL)
+		line.ends(lock.Expired)
 	})
 }

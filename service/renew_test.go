@@ -97,6 +97,29 @@ func TestRenewNeverSucceedsAfterTheEnd(t *testing.T) {
 	}
 }
 
+// TestRenewAtALateReplica: the client wanted to wait for three seconds, was granted
+// the lock in time, and renews later at a replica which still sees it wait.
+func TestRenewAtALateReplica(t *testing.T) {
+	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				a, b := s.replica(t), s.replica(t)
+				first := a.hold(want("orders:1", 0))
+				line := a.line(want("orders:1", 3*time.Second))
+				b.store.setFeed(f)
+				a.release(first)
+				g := line.holds()
+				after(5 * time.Second)
+				b.renew(g)
+				if _, err := a.Renew(t.Context(), by(g)); err != nil {
+					t.Errorf("the holder lost the lock: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // TestRenewDuringTheEnd: the entry goes while the store is being asked.
 func TestRenewDuringTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -221,12 +221,15 @@ func (w *wait) recheckAfter(lost bool) time.Duration {
 func (w *wait) keepAlive(ctx context.Context) (error, bool) {
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	start := time.Now()
 	err := w.refresh(ask)
 	switch {
 	case err == nil:
 		return nil, false
 	case errors.Is(err, lock.Lost):
 		return w.s.whyLost(ctx, w.entry, err), true
+	case time.Since(start) > 2*askTimeout:
+		return nil, false // this process stood still, which says nothing of the store
 	}
 	w.again = time.Now().Add(w.recheckAfter(true))
 	failing := time.Since(later(w.refreshed, w.began))

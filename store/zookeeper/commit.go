@@ -13,14 +13,21 @@ import (
 )
 
 const (
-	// parallelCommits is how many transactions are in flight at most. The server
-	// flushes its log once for all that arrive meanwhile.
-	parallelCommits = 8
+	// parallelCommits is how many transactions are in flight as a rule: one that is
+	// flushed and one that is on its way. More would be smaller and cost both
+	// sides more. Up to mostCommits are for writes that one transaction cannot take
+	// together, as those that join one lock.
+	parallelCommits = 2
+	mostCommits     = 8
 
 	// A transaction has at most this many writes, and bytes, which stays far from
 	// the server's limit of 1 MiB.
 	maxBatch     = 64
 	maxBatchSize = 256 << 10
+
+	// A write that nobody waits for joins the transaction of one that somebody does,
+	// unless none comes for this long.
+	gather = 5 * time.Millisecond
 
 	// maxInline is the size up to which a record is also the log's data, where
 	// followers find it with one read.
@@ -34,6 +41,9 @@ type write struct {
 	joins  []lock.Ref
 	size   int
 
+	patient bool // it makes no difference if it is written a little later
+	due     time.Time
+
 	result chan outcome
 }
 
@@ -46,7 +56,9 @@ type outcome struct {
 }
 
 // committer turns writes into transactions. Those that arrive while others are
-// in flight share the next one. ZooKeeper refuses a transaction as a whole: the
+// in flight share the next one. On a busy lock an entry that joins the queue so
+// shares one with the release that lets the next holder in, instead of making it
+// wait for a flush of its own. ZooKeeper refuses a transaction as a whole: the
 // write that is at fault is answered, and the others try again without it.
 type committer struct {
 	store *Store
@@ -54,6 +66,7 @@ type committer struct {
 	mu      sync.Mutex
 	pending []*write
 	running int
+	later   *time.Timer // starts workers for writes that are patient; nil if none is pending
 	workers sync.WaitGroup
 }
 
@@ -63,13 +76,7 @@ func (c *committer) do(ctx context.Context, w *write) outcome {
 		return outcome{err: &notSent{ctx.Err()}}
 	}
 	w.result = make(chan outcome, 1)
-	c.mu.Lock()
-	c.pending = append(c.pending, w)
-	if c.running < parallelCommits {
-		c.running++
-		c.workers.Go(c.work)
-	}
-	c.mu.Unlock()
+	c.hand(w)
 	select {
 	case out := <-w.result:
 		return out
@@ -86,6 +93,68 @@ func (c *committer) do(ctx context.Context, w *write) outcome {
 	default:
 		return outcome{err: err, maybe: true}
 	}
+}
+
+// hand makes a write pending and sees to it that it is taken.
+func (c *committer) hand(w *write) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending = append(c.pending, w)
+	if w.patient {
+		w.due = time.Now().Add(gather)
+		c.plan()
+		return
+	}
+	c.start(parallelCommits)
+}
+
+// start has one more worker work, unless as many as limit do. The caller holds mu.
+func (c *committer) start(limit int) {
+	if c.running < limit {
+		c.running++
+		c.workers.Go(c.work)
+	}
+}
+
+// plan has somebody look after the patient writes when they are due. The caller
+// holds mu.
+func (c *committer) plan() {
+	if c.later != nil || c.store.closing.Err() != nil {
+		return
+	}
+	c.later = time.AfterFunc(gather, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.later = nil; c.store.closing.Err() != nil {
+			return // their callers see that too
+		}
+		if c.ready(time.Now()) > 0 {
+			c.start(parallelCommits)
+		}
+		if len(c.pending) > 0 {
+			c.plan()
+		}
+	})
+}
+
+// close waits for the workers, once the store is closing.
+func (c *committer) close() {
+	c.mu.Lock()
+	if c.later != nil {
+		c.later.Stop()
+	}
+	c.mu.Unlock()
+	c.workers.Wait()
+}
+
+// ready counts the writes that are not to wait any longer. The caller holds mu.
+func (c *committer) ready(now time.Time) (n int) {
+	for _, w := range c.pending {
+		if !w.due.After(now) {
+			n++
+		}
+	}
+	return n
 }
 
 // withdraw takes back a write that no transaction has.
@@ -122,7 +191,7 @@ func (c *committer) work() {
 func (c *committer) take(connected bool) (batch []*write, end bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.pending) == 0 || c.store.closing.Err() != nil {
+	if c.store.closing.Err() != nil || c.ready(time.Now()) == 0 {
 		c.running--
 		return nil, true
 	}
@@ -147,6 +216,9 @@ func (c *committer) take(connected bool) (batch []*write, end bool) {
 	}
 	clear(c.pending[len(left):])
 	c.pending = left
+	if c.ready(time.Now()) > 0 {
+		c.start(mostCommits)
+	}
 	return batch, false
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -23,7 +24,7 @@ const (
 	// While for alone nobody but this replica has written, its feed reads the log
 	// no more often than every lull: it knows its own records without that.
 	alone = time.Second
-	lull  = 2 * time.Millisecond
+	lull  = 10 * time.Millisecond
 )
 
 // feed follows the log for all followers of the store, with a single watch: on
@@ -38,13 +39,15 @@ type feed struct {
 	zxid      int64  // everything up to it was told
 	number    uint64 // the greatest that followers were told
 	entries   map[key]*lock.Entry
-	ended     []end    // in the order in which they came
-	folded    []folded // of the records that are still there, to be moved to ended/
+	queued    map[lock.Ref]int // how many entries are in each lock
+	ended     []end            // in the order in which they came
+	folded    []folded         // of the records that are still there, to be moved to ended/
 	followers map[*follower]struct{}
 
 	ownMu sync.Mutex
 	own   []written     // by this replica, known without being read
-	fresh chan struct{} // there are new ones
+	fresh chan struct{} // there are new ones, or one came in turn
+	ahead atomic.Bool   // the tail has some that are not in turn yet
 }
 
 // folded are the ends of one record.
@@ -54,7 +57,7 @@ type folded struct {
 }
 
 func newFeed(s *Store) *feed {
-	return &feed{store: s, entries: map[key]*lock.Entry{}, followers: map[*follower]struct{}{}, fresh: make(chan struct{}, 1)}
+	return &feed{store: s, entries: map[key]*lock.Entry{}, queued: map[lock.Ref]int{}, followers: map[*follower]struct{}{}, fresh: make(chan struct{}, 1)}
 }
 
 // follower is one Follow.
@@ -181,11 +184,29 @@ func (f *feed) position() int32 {
 	return f.next
 }
 
-// wrote tells the feed of a record of our own, which it so need not read.
+// wrote tells the feed of a record of our own, which it so need not read. One that
+// is in turn is applied at once; others are left to the tail.
 func (f *feed) wrote(w written) {
+	if f.applyOwn(w) {
+		if f.ahead.Load() {
+			f.refresh()
+		}
+		return
+	}
 	f.ownMu.Lock()
 	f.own = append(f.own, w)
 	f.ownMu.Unlock()
+	f.refresh()
+}
+
+func (f *feed) applyOwn(w written) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.current && w.epoch == f.epoch && w.n == f.next && f.applyLocked([]written{w}, 0) == nil
+}
+
+// refresh has the tail look at what it knows already.
+func (f *feed) refresh() {
 	select {
 	case f.fresh <- struct{}{}:
 	default: // it will look anyway
@@ -274,6 +295,10 @@ func (f *feed) list(ctx context.Context, l *link) error {
 	defer f.mu.Unlock()
 	f.epoch, f.next, f.zxid, f.entries = snap.epoch, snap.next, snap.zxid, snap.entries
 	f.ended, f.folded, f.current = ended, records, true
+	f.queued = map[lock.Ref]int{}
+	for _, e := range f.entries {
+		f.count(e, 1)
+	}
 	f.number = max(f.number, s.number(snap.zxid))
 	s.leases.reset(snap.entries)
 	for to := range f.followers {
@@ -311,29 +336,34 @@ func (f *feed) guard(ctx context.Context, l *link) {
 
 var errBehind = errors.New("the feed stays behind the store")
 
-// reaches waits for the feed to have told everything up to the zxid.
+// reaches waits for the feed to have told everything up to the zxid. It counts
+// its looks instead of asking a clock, which runs on while the process is stopped.
 func (f *feed) reaches(ctx context.Context, zxid int64) bool {
+	const each = 20 * time.Millisecond
 	start := time.Now()
-	for {
+	for looks := 0; ; looks++ {
 		f.mu.Lock()
 		there := f.zxid >= zxid
 		f.mu.Unlock()
-		late := time.Since(start)
-		f.store.observe.FeedLag(late)
+		f.store.observe.FeedLag(time.Since(start))
 		if there || ctx.Err() != nil {
 			return true
 		}
-		if late > feedPatience || pause(ctx, 20*time.Millisecond) != nil {
+		if looks > int(feedPatience/each) || pause(ctx, each) != nil {
 			return ctx.Err() != nil
 		}
 	}
 }
 
 // apply tells the records, which follow each other, and that nothing else
-// happened up to zxid.
+// happened up to zxid. Some of our own may have been told meanwhile.
 func (f *feed) apply(records []written, zxid int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.applyLocked(slices.DeleteFunc(records, func(w written) bool { return w.n < f.next }), zxid)
+}
+
+func (f *feed) applyLocked(records []written, zxid int64) error {
 	var changes []lock.Change
 	for _, w := range records {
 		if w.zxid <= f.zxid || w.n != f.next {
@@ -368,7 +398,11 @@ func (f *feed) change(changes []lock.Change, c change, w written) []lock.Change 
 	k, s := c.key(), f.store
 	if c.Joined != nil {
 		e := c.Joined.entry(k, s.number(w.zxid))
+		if was := f.entries[k]; was != nil {
+			f.count(was, -1)
+		}
 		f.entries[k] = e
+		f.count(e, 1)
 		s.leases.joined(e, w.here)
 		return append(changes, lock.Change{Joined: e})
 	}
@@ -377,8 +411,32 @@ func (f *feed) change(changes []lock.Change, c change, w written) []lock.Change 
 		return changes
 	}
 	delete(f.entries, k)
+	f.count(e, -1)
 	s.leases.left(k)
 	return append(changes, lock.Change{Left: c.ID, Reason: c.Reason})
+}
+
+// count notes that an entry came or went. The caller holds mu.
+func (f *feed) count(e *lock.Entry, by int) {
+	for _, c := range e.Claims {
+		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
+		if f.queued[r] += by; f.queued[r] == 0 {
+			delete(f.queued, r)
+		}
+	}
+}
+
+// waits reports whether an entry that joins now will surely wait for another,
+// as far as the feed knows.
+func (f *feed) waits(e *lock.Entry) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range e.Claims {
+		if c.Mode == lock.Exclusive && f.queued[lock.Ref{Tenant: e.Tenant, Name: c.Name}] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 var errMeta = errors.New("the fence floor or the trust in the store has changed")
@@ -521,6 +579,8 @@ func (t *tail) seen(ctx context.Context, h head, watch *<-chan zk.Event) error {
 // before it were.
 func (t *tail) advance(h head) error {
 	var ready []written
+	t.feed.ahead.Store(true) // what comes in turn from here on is told of
+	defer func() { t.feed.ahead.Store(len(t.ahead) > 0) }()
 	next := t.feed.position()
 	for w, ok := t.ahead[next]; ok; w, ok = t.ahead[next] {
 		ready = append(ready, w)

@@ -23,6 +23,10 @@ const (
 	attemptTimeout = 1500 * time.Millisecond
 	openTimeout    = 2 * time.Second
 
+	// secondLook is the end of attemptTimeout. A process that was stopped for a
+	// while, and finds its timers over, so finds the answers that came meanwhile.
+	secondLook = 100 * time.Millisecond
+
 	// inFlight bounds the requests of one connection, and bulk those of one task
 	// that reads much, which so leaves room for the others.
 	inFlight = 256
@@ -37,6 +41,7 @@ var (
 	errClosed  = errors.New("the connection was closed")
 	errDialed  = errors.New("a connection is used once")
 	errEnded   = errors.New("the connection has ended")
+	errHungUp  = errors.New("the server hangs up: it does not serve at the moment, or it wants TLS or a certificate")
 	errRefused = errors.New("the server refuses the credentials")
 )
 
@@ -104,6 +109,9 @@ func (l *link) begin(ctx context.Context, started <-chan struct{}, a access) err
 	select {
 	case <-started:
 	case <-l.broken:
+		if errors.Is(l.why, errEnded) {
+			return errHungUp
+		}
 		return l.why
 	case <-ctx.Done():
 		return fmt.Errorf("no session, as without a majority of the servers: %w", errSilent)
@@ -178,16 +186,21 @@ func do[T any](ctx context.Context, l *link, request func(*zk.Conn) (T, error)) 
 		value, err := request(l.conn)
 		answers <- answer{value, err}
 	}()
-	patience := time.NewTimer(attemptTimeout)
+	patience := time.NewTimer(attemptTimeout - secondLook)
 	defer patience.Stop()
-	select {
-	case a := <-answers:
-		return a.value, a.err
-	case <-ctx.Done():
-		return none, ctx.Err()
-	case <-patience.C:
-		l.fail(errSilent)
-		return none, errSilent
+	for looks := 1; ; looks++ {
+		select {
+		case a := <-answers:
+			return a.value, a.err
+		case <-ctx.Done():
+			return none, ctx.Err()
+		case <-patience.C:
+		}
+		if looks == 2 {
+			l.fail(errSilent)
+			return none, errSilent
+		}
+		patience.Reset(secondLook)
 	}
 }
 
@@ -200,8 +213,16 @@ func doHere[T any](ctx context.Context, l *link, request func(*zk.Conn) (T, erro
 		return none, &notSent{err}
 	}
 	defer func() { <-l.slots }()
-	patience := time.AfterFunc(attemptTimeout, func() { l.fail(errSilent) })
+	var answered atomic.Bool
+	patience := time.AfterFunc(attemptTimeout-secondLook, func() {
+		time.AfterFunc(secondLook, func() {
+			if !answered.Load() {
+				l.fail(errSilent)
+			}
+		})
+	})
 	defer patience.Stop()
+	defer answered.Store(true)
 	return request(l.conn)
 }
 

@@ -102,19 +102,17 @@ func (s *Store) mendLog(ctx context.Context, why error) error {
 		return err
 	}
 	s.log.Error("the log is gone, which nobody but us should delete; another one is begun", "epoch", s.epoch.Load(), "error", why)
-	return s.rotate(ctx, nil)
+	return s.rotate(ctx)
 }
 
 // rotate begins another log, before the names of records could overflow, or
-// because the old one is gone. Who writes or follows finds out by the old one.
-func (s *Store) rotate(ctx context.Context, ends []end) error {
+// because the old one is gone. Who writes or follows finds out by the old one,
+// which is read for what it says of ends until [Store.retire] has moved that.
+func (s *Store) rotate(ctx context.Context) error {
 	was := s.epoch.Load()
 	ops := []any{
 		&zk.SetDataRequest{Path: s.root.epoch(), Version: was},
 		s.create(s.root.log(was+1), nil),
-	}
-	if len(ends) > 0 {
-		ops = append(ops, s.create(s.endedPath(), encode(ends)))
 	}
 	mark := &zk.SetDataRequest{Path: s.root.log(was), Data: []byte(rotated), Version: -1}
 	multi := func(ops ...any) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,5 +140,46 @@ func TestQueueIsOfOneMoment(t *testing.T) {
 	}
 	if t.Logf("%d of %d answers checked", checked, len(read)); checked < 5 {
 		t.Error("too few to mean anything")
+	}
+}
+
+// TestJoinSharesARelease has waiters join a lock that is passed on: each is written
+// in the transaction of the release, which so need not wait for a flush of theirs,
+// and one for which no release comes is written all the same.
+func TestJoinSharesARelease(t *testing.T) {
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	var shared atomic.Int64
+	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Observer: zookeeper.Observer{Batch: func(writes int) {
+		if writes == 2 {
+			shared.Add(1)
+		}
+	}}})
+	f := follow(t, s)
+	const rounds = 40
+	holder := enqueue(t, s, draft("a"))
+	for range rounds {
+		within(t, 10*time.Second, "the feed knows the holder", func() bool { return f.first("a") == holder.ID })
+		next := draft("a")
+		joined := make(chan *lock.Entry, 1)
+		go func() {
+			placed, err := s.Enqueue(t.Context(), next)
+			if err != nil {
+				t.Error(err)
+			}
+			joined <- placed
+		}()
+		if err := s.Remove(t.Context(), holder, lock.Released); err != nil {
+			t.Fatal(err)
+		}
+		if holder = <-joined; holder == nil {
+			t.FailNow()
+		}
+	}
+	if t.Logf("%d of %d joined with a release", shared.Load(), rounds); shared.Load() < rounds/4 {
+		t.Error("too few")
+	}
+	waiter := enqueue(t, s, draft("a"))
+	if waiter.Number <= holder.Number {
+		t.Errorf("number %d after %d", waiter.Number, holder.Number)
 	}
 }

@@ -164,7 +164,7 @@ func (s *Store) Close() error {
 	s.tasks.Wait()
 	s.calls.close()
 	s.reads.close()
-	s.commits.workers.Wait()
+	s.commits.close()
 	return nil
 }
 
@@ -184,6 +184,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	w, handle := s.joinWrite(e)
+	w.patient = s.feed.waits(e)
 	ambiguous := false
 	for {
 		out := s.commits.do(ctx, w)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -71,7 +72,7 @@ func (s *Store) fold(ctx context.Context) error {
 	for {
 		records, epoch, last := s.feed.foldable(keepRecords + rand.N(foldRecords))
 		if last >= rotateAfter {
-			return s.rotate(ctx, endsOf(s.feed.unfolded()))
+			return s.rotate(ctx)
 		}
 		if len(records) == 0 {
 			return nil
@@ -113,12 +114,6 @@ func (f *feed) foldable(keep int) (records []folded, epoch, last int32) {
 	return slices.Clone(f.folded[:foldRecords]), f.epoch, f.next
 }
 
-func (f *feed) unfolded() []folded {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.folded)
-}
-
 func (f *feed) forgetFolded(upTo int32) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,13 +127,49 @@ func (f *feed) forgetFolded(upTo int32) {
 }
 
 // listEnded reads what is remembered of ends: in the records that the log still
-// has, and then in the nodes to which those of older ones were moved. Ends that
-// are moved meanwhile are seen twice and kept once.
+// has, and those before it, and then in the nodes to which those of older ones were
+// moved. Ends that are moved meanwhile are seen twice and kept once.
 func (s *Store) listEnded(ctx context.Context, l *link, snap *snapshot) ([]end, []folded, error) {
-	log := s.root.log(snap.epoch)
-	names, err := children(ctx, l, log)
+	records, err := s.listRecords(ctx, l, snap.epoch, snap.next)
 	if err != nil {
 		return nil, nil, err
+	}
+	ends := endsOf(records)
+	old, err := s.oldLogs(ctx, l, snap.epoch)
+	for _, epoch := range old {
+		if err != nil {
+			break
+		}
+		var more []folded
+		if more, err = s.listRecords(ctx, l, epoch, math.MaxInt32); errors.Is(err, zk.ErrNoNode) {
+			err = nil // retired meanwhile
+		}
+		ends = append(ends, endsOf(more)...)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	moved, err := s.listFolded(ctx, l)
+	return unique(append(moved, ends...)), records, err
+}
+
+// oldLogs returns the logs before epoch that are not retired yet.
+func (s *Store) oldLogs(ctx context.Context, l *link, epoch int32) (old []int32, err error) {
+	names, err := children(ctx, l, s.root.logs())
+	for _, name := range names {
+		if n, bad := strconv.ParseInt(name, 10, 32); bad == nil && int32(n) < epoch {
+			old = append(old, int32(n))
+		}
+	}
+	return old, err
+}
+
+// listRecords reads what the records of a log before the one at end say of ends.
+func (s *Store) listRecords(ctx context.Context, l *link, epoch, end int32) ([]folded, error) {
+	log := s.root.log(epoch)
+	names, err := children(ctx, l, log)
+	if err != nil {
+		return nil, err
 	}
 	slices.Sort(names)
 	records := make([]folded, len(names))
@@ -146,15 +177,16 @@ func (s *Store) listEnded(ctx context.Context, l *link, snap *snapshot) ([]end, 
 		n, err := strconv.ParseInt(names[i], 10, 32)
 		if err != nil {
 			s.log.Error("a node in the log is not a record", "path", log+"/"+names[i])
+			records[i] = folded{n: -1}
 			return nil
 		}
-		w, err := s.readRecord(ctx, l, snap.epoch, int32(n))
+		w, err := s.readRecord(ctx, l, epoch, int32(n))
 		var syntax *json.SyntaxError
 		switch {
 		case errors.As(err, &syntax):
 			s.log.Error("a record cannot be read and is passed over", "error", err)
 			records[i] = folded{n: int32(n)}
-		case err == nil && w.n < snap.next:
+		case err == nil && w.n < end:
 			records[i] = folded{w.n, w.record.ends()}
 		case err == nil, errors.Is(err, zk.ErrNoNode):
 			records[i] = folded{n: -1}
@@ -163,12 +195,7 @@ func (s *Store) listEnded(ctx context.Context, l *link, snap *snapshot) ([]end, 
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	records = slices.DeleteFunc(records, func(r folded) bool { return r.n < 0 })
-	ends, err := s.listFolded(ctx, l)
-	return unique(append(ends, endsOf(records)...)), records, err
+	return slices.DeleteFunc(records, func(r folded) bool { return r.n < 0 }), err
 }
 
 func (s *Store) listFolded(ctx context.Context, l *link) ([]end, error) {
@@ -223,24 +250,48 @@ func (s *Store) forget(ctx context.Context, before time.Time) error {
 	if err := s.deleteAll(ctx, l, paths); err != nil {
 		return err
 	}
-	logs, err := children(ctx, l, s.root.logs())
-	for _, name := range logs {
-		if epoch, bad := strconv.ParseInt(name, 10, 32); bad == nil && int32(epoch) < s.epoch.Load() && err == nil {
-			err = s.deleteLog(ctx, l, s.root.logs()+"/"+name)
+	old, err := s.oldLogs(ctx, l, s.epoch.Load())
+	for _, epoch := range old {
+		if err == nil {
+			err = s.retire(ctx, l, epoch)
 		}
 	}
 	return err
 }
 
-func (s *Store) deleteLog(ctx context.Context, l *link, path string) error {
-	names, err := children(ctx, l, path)
+// retire moves what an old log says of ends, and deletes it.
+func (s *Store) retire(ctx context.Context, l *link, epoch int32) error {
+	records, err := s.listRecords(ctx, l, epoch, math.MaxInt32)
+	for chunk := range slices.Chunk(records, foldRecords) {
+		if err != nil {
+			break
+		}
+		var ops []any
+		for _, r := range chunk {
+			ops = append(ops, &zk.DeleteRequest{Path: recordPath(s.root.log(epoch), r.n), Version: -1})
+		}
+		for ends := range slices.Chunk(endsOf(chunk), foldRecords*4) {
+			ops = append(ops, s.create(s.endedPath(), encode(ends)))
+		}
+		_, err = do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
+	}
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil // another replica does it
+	}
 	if err != nil {
 		return err
 	}
-	for i := range names {
-		names[i] = path + "/" + names[i]
+	names, err := children(ctx, l, s.root.log(epoch)) // which are no records
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
 	}
-	return s.deleteAll(ctx, l, append(names, path))
+	for i := range names {
+		names[i] = s.root.log(epoch) + "/" + names[i]
+	}
+	if err != nil {
+		return err
+	}
+	return s.deleteAll(ctx, l, append(names, s.root.log(epoch)))
 }
 
 // deleteAll deletes nodes one by one, which are few or nobody waits for.

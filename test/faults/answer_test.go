@@ -109,7 +109,7 @@ func (l *loser) loseRelease(successor *drive.Client) {
 	acquire := func() { next = l.acquire(successor, 20*time.Second); close(granted) }
 	if l.round%8 < 4 { // the successor waits already
 		go acquire()
-		if _, err := l.s.store.AwaitQueue(l.s.ctx, l.lock, 2); err != nil {
+		if _, err := l.s.store.AwaitBehind(l.s.ctx, l.lock, old.ID); err != nil {
 			l.s.t.Error(err)
 		}
 	}
@@ -229,8 +229,9 @@ func (l *loser) losePlace() {
 	r := drive.Request{Lock: l.lock, TTL: 10 * time.Second, Wait: 30 * time.Second, Key: fmt.Sprintf("place-%d-%d", l.Number, l.round)}
 	cut := make(chan drive.Answer, 1)
 	go func() { cut <- l.Post(ctx, throughProxy, r) }()
-	before, err := l.s.store.AwaitQueue(ctx, l.lock, 2)
+	waiter, err := l.s.store.AwaitBehind(ctx, l.lock, holder.ID)
 	l.s.must(err)
+	before := []string{holder.ID, waiter}
 	l.proxy.CutAll()
 	first := <-cut
 	if first.Err == nil {

@@ -21,8 +21,8 @@ func TestF5LateDuplicate(t *testing.T) {
 	s := newStand(t, 10*time.Minute)
 	var refused, unclear atomic.Int64
 	for range passes {
-		for member := range s.etcd.Size() {
-			s.must(s.etcd.Member(member).Stop())
+		for member := range s.cluster.Size() {
+			s.must(s.cluster.Member(member).Stop())
 			ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
 			s.each(func(c *drive.Client) {
 				for ctx.Err() == nil {
@@ -30,11 +30,11 @@ func TestF5LateDuplicate(t *testing.T) {
 				}
 			})
 			cancel()
-			s.must(s.etcd.Member(member).Continue())
+			s.must(s.cluster.Member(member).Continue())
 		}
 	}
 	t.Logf("%d late duplicates were refused, %d could not be answered", refused.Load(), unclear.Load())
-	if least := int64(passes * s.etcd.Size()); refused.Load() < least {
+	if least := int64(passes * s.cluster.Size()); refused.Load() < least {
 		t.Errorf("want at least %d refused for the run to count", least)
 	}
 	s.judge()

@@ -85,7 +85,7 @@ func TestModes(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, length)
 	defer cancel()
-	nemesis := drive.Nemesis{Etcd: s.etcd, Replicas: s.replicas, Every: killEvery}
+	nemesis := drive.Nemesis{Cluster: s.cluster, Replicas: s.replicas, Every: killEvery}
 	broken := make(chan error, 1)
 	go func() { broken <- nemesis.Run(ctx) }()
 	s.each(func(c *drive.Client) {

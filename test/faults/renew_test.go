@@ -201,7 +201,7 @@ func (s *stand) inherit(c *drive.Client, r drive.Request) (*drive.Hold, history.
 		r.Wait = 20 * time.Second
 		next, outcome = waiter.Acquire(s.ctx, r)
 	}()
-	_, err := s.store.AwaitQueue(s.ctx, r.Lock, 2)
+	_, err := s.store.AwaitBehind(s.ctx, r.Lock, first.ID)
 	s.must(err)
 	pause(s.ctx, r.TTL*3/10+rand.N(time.Second)) // around the time of the next renewal
 	c.Release(s.ctx, c.Number, 1, first)

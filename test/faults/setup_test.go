@@ -32,12 +32,21 @@ func count(short, whole int) int {
 	return short
 }
 
-// binaries builds etcd and the server once for all tests of a run.
-var binaries = sync.OnceValues(func() (b struct{ etcd, api string }, err error) {
+// binaries builds the server, and builds or fetches the store, once for all tests
+// of a run.
+var binaries = sync.OnceValues(func() (b struct{ store, api string }, err error) {
 	dir := os.Getenv(binariesVariable)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	if b.etcd, err = rig.BuildEtcd(ctx, dir); err != nil {
+	switch kind := os.Getenv("STORE"); kind {
+	case "", "etcd":
+		b.store, err = rig.BuildEtcd(ctx, dir)
+	case "zookeeper":
+		b.store, err = fetchZooKeeper(ctx)
+	default:
+		err = fmt.Errorf("STORE=%s: there are etcd and zookeeper", kind)
+	}
+	if err != nil {
 		return b, err
 	}
 	if b.api = os.Getenv("FAULTS_API"); b.api != "" {
@@ -46,6 +55,26 @@ var binaries = sync.OnceValues(func() (b struct{ etcd, api string }, err error) 
 	b.api, err = rig.BuildAPI(ctx, dir, rig.Race(full()))
 	return b, err
 })
+
+func onZooKeeper() bool { return os.Getenv("STORE") == "zookeeper" }
+
+func fetchZooKeeper(ctx context.Context) (string, error) {
+	cache, err := rig.ZooKeeperCache()
+	if err != nil {
+		return "", err
+	}
+	return rig.FetchZooKeeper(ctx, cache)
+}
+
+// startCluster starts three members of the store that the run is about.
+func startCluster(ctx context.Context, dir, store string) (drive.Cluster, error) {
+	if onZooKeeper() {
+		z, err := rig.StartZooKeeper(ctx, rig.ZooKeeperConfig{Servers: 3, Dir: dir, Java: store})
+		return drive.ZooKeeper{ZooKeeper: z}, err
+	}
+	e, err := rig.StartEtcd(ctx, rig.EtcdConfig{Members: 3, Dir: dir, Binary: store})
+	return drive.Etcd{Etcd: e}, err
+}
 
 // binariesVariable names the folder for the binaries, which TestMain removes.
 const binariesVariable = "FAULTS_BINARIES"
@@ -73,7 +102,7 @@ func run(m *testing.M) int {
 type stand struct {
 	t        *testing.T
 	ctx      context.Context // ends with the test's own limit
-	etcd     *rig.Etcd
+	cluster  drive.Cluster
 	replicas []*rig.Replica
 	history  *history.Recorder
 	store    *drive.Store
@@ -91,13 +120,13 @@ func newStand(t *testing.T, limit time.Duration, args ...string) *stand {
 	t.Cleanup(cancel)
 	s := &stand{t: t, ctx: ctx, history: history.NewRecorder(), odd: &drive.Oddities{}}
 	dir := t.TempDir()
-	if s.etcd, err = rig.StartEtcd(ctx, rig.EtcdConfig{Members: 3, Dir: dir, Binary: built.etcd}); err != nil {
+	if s.cluster, err = startCluster(ctx, dir, built.store); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.must(s.etcd.Close()) })
+	t.Cleanup(func() { s.must(s.cluster.Close()) })
 	for i := range 2 {
 		r, err := rig.StartReplica(ctx, rig.ReplicaConfig{
-			Binary: built.api, Store: s.etcd.Store(), Secret: secret, Args: args,
+			Binary: built.api, Store: s.cluster.Store(), Secret: secret, Args: args,
 			DataDir: filepath.Join(dir, fmt.Sprint("replica-", i)),
 		})
 		if err != nil {
@@ -113,11 +142,8 @@ func newStand(t *testing.T, limit time.Duration, args ...string) *stand {
 
 func (s *stand) observe() {
 	s.t.Helper()
-	client, err := s.etcd.Client()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if s.store, err = drive.Observe(s.ctx, client, tenant, s.history.Now); err != nil {
+	var err error
+	if s.store, err = s.cluster.Observe(s.ctx, tenant, s.history.Now); err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { s.must(s.store.Close()) })
@@ -216,6 +242,9 @@ func (s *stand) readLogs() {
 		log, err := os.ReadFile(r.Log())
 		if err != nil {
 			s.t.Fatal(err)
+		}
+		if keep := os.Getenv("FAULTS_DIR"); keep != "" && s.t.Failed() {
+			s.must(os.WriteFile(filepath.Join(keep, fmt.Sprint(filepath.Base(s.t.Name()), ".replica-", i, ".log")), log, 0o600))
 		}
 		for _, bad := range []string{"panic", "DATA RACE", "fatal error:"} {
 			if at := bytes.Index(log, []byte(bad)); at >= 0 {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -29,6 +30,9 @@ type ZooKeeperConfig struct {
 	// TickTime is ZooKeeper's unit of time; 500 ms when zero. Sessions last at
 	// least two of them, and an election begins after five without the leader.
 	TickTime time.Duration
+	// Secure has each server listen for TLS as well, on its SecureAddress. The
+	// Properties must then name certificates.
+	Secure bool
 	// Properties are added to each JVM's system properties, as name=value.
 	Properties []string
 }
@@ -54,6 +58,14 @@ func FetchZooKeeper(ctx context.Context, dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("fetch ZooKeeper: %w", err)
 	}
+	unlock, err := lockFolder(ctx, dir)
+	if err != nil {
+		return "", fmt.Errorf("fetch ZooKeeper: %w", err)
+	}
+	defer func() { _ = unlock() }() // the lock ends with the process at the latest
+	if _, err := os.Stat(done); err == nil {
+		return classPath, nil // by another process meanwhile
+	}
 	pom := filepath.Join(dir, "pom.xml")
 	if err := os.WriteFile(pom, []byte(zooKeeperPOM), 0o644); err != nil {
 		return "", fmt.Errorf("fetch ZooKeeper: %w", err)
@@ -65,6 +77,26 @@ func FetchZooKeeper(ctx context.Context, dir string) (string, error) {
 		return "", fmt.Errorf("fetch ZooKeeper with Maven: %w\n%s", err, out)
 	}
 	return classPath, os.WriteFile(done, nil, 0o644)
+}
+
+// lockFolder keeps other processes out of the folder until unlock.
+func lockFolder(ctx context.Context, dir string) (unlock func() error, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+			return f.Close, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), f.Close())
+		case <-tick.C:
+		}
+	}
 }
 
 // ZooKeeperCache is the folder in which the tests of this machine share what
@@ -92,14 +124,14 @@ func StartZooKeeper(ctx context.Context, config ZooKeeperConfig) (*ZooKeeper, er
 	if config.TickTime == 0 {
 		config.TickTime = 500 * time.Millisecond
 	}
-	ports, err := reservePorts(3 * config.Servers)
+	ports, err := reservePorts(portsOf * config.Servers)
 	if err != nil {
 		return nil, err
 	}
 	z := &ZooKeeper{ports: ports}
 	for i := range config.Servers {
 		s := &ZooKeeperServer{
-			name: "zookeeper-" + strconv.Itoa(i), dir: filepath.Join(config.Dir, "zookeeper-"+strconv.Itoa(i)), client: ports[3*i],
+			name: "zookeeper-" + strconv.Itoa(i), dir: filepath.Join(config.Dir, "zookeeper-"+strconv.Itoa(i)), client: ports[portsOf*i], secure: ports[portsOf*i+3],
 		}
 		z.servers = append(z.servers, s)
 		if err := s.prepare(i, config, ports); err != nil {
@@ -116,6 +148,9 @@ func StartZooKeeper(ctx context.Context, config ZooKeeperConfig) (*ZooKeeper, er
 	}
 	return z, nil
 }
+
+// portsOf each server: for clients, for followers, for elections, for TLS.
+const portsOf = 4
 
 // Endpoints returns the servers' client addresses as host:port.
 func (z *ZooKeeper) Endpoints() []string {
@@ -170,6 +205,7 @@ type ZooKeeperServer struct {
 	dir     string
 	args    []string
 	client  *port
+	secure  *port
 	process *process
 }
 
@@ -183,7 +219,7 @@ func (s *ZooKeeperServer) prepare(i int, config ZooKeeperConfig, ports []*port) 
 		return fmt.Errorf("prepare %s: %w", s.name, err)
 	}
 	cfg := filepath.Join(s.dir, "zoo.cfg")
-	if err := os.WriteFile(cfg, []byte(zooCfg(data, config, s.client, ports)), 0o600); err != nil {
+	if err := os.WriteFile(cfg, []byte(s.zooCfg(data, config, ports)), 0o600); err != nil {
 		return fmt.Errorf("prepare %s: %w", s.name, err)
 	}
 	if err := os.WriteFile(filepath.Join(data, "myid"), []byte(strconv.Itoa(i+1)), 0o600); err != nil {
@@ -202,13 +238,16 @@ func (s *ZooKeeperServer) prepare(i int, config ZooKeeperConfig, ports []*port) 
 	return nil
 }
 
-func zooCfg(data string, config ZooKeeperConfig, client *port, ports []*port) string {
+func (s *ZooKeeperServer) zooCfg(data string, config ZooKeeperConfig, ports []*port) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tickTime=%d\ninitLimit=20\nsyncLimit=5\nmaxClientCnxns=0\n", config.TickTime.Milliseconds())
-	fmt.Fprintf(&b, "dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\n4lw.commands.whitelist=*\n", data, client.number)
+	fmt.Fprintf(&b, "dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\n4lw.commands.whitelist=*\n", data, s.client.number)
+	if config.Secure {
+		fmt.Fprintf(&b, "secureClientPort=%d\nsecureClientPortAddress=127.0.0.1\n", s.secure.number)
+	}
 	for i := range config.Servers {
 		if config.Servers > 1 {
-			fmt.Fprintf(&b, "server.%d=127.0.0.1:%d:%d\n", i+1, ports[3*i+1].number, ports[3*i+2].number)
+			fmt.Fprintf(&b, "server.%d=127.0.0.1:%d:%d\n", i+1, ports[portsOf*i+1].number, ports[portsOf*i+2].number)
 		}
 	}
 	return b.String()
@@ -266,6 +305,9 @@ func (s *ZooKeeperServer) mode(ctx context.Context) (string, error) {
 
 // Address returns the server's client address as host:port.
 func (s *ZooKeeperServer) Address() string { return s.client.address() }
+
+// SecureAddress returns where the server listens for TLS, as host:port.
+func (s *ZooKeeperServer) SecureAddress() string { return s.secure.address() }
 
 // Log returns the path of the server's log.
 func (s *ZooKeeperServer) Log() string { return filepath.Join(s.dir, "log") }

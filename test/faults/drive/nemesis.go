@@ -14,7 +14,7 @@ import (
 // and starts them again, one at a time: a majority of the store and one replica
 // always live.
 type Nemesis struct {
-	Etcd     *rig.Etcd
+	Cluster  Cluster
 	Replicas []*rig.Replica
 	Every    time.Duration // between two kills; each is down for about a third of it
 	Killed   Killed
@@ -64,15 +64,15 @@ func (n *Nemesis) strike(ctx context.Context, v victim, count *int) error {
 }
 
 func (n *Nemesis) killLeader(ctx context.Context) error {
-	leader, err := n.Etcd.Leader(ctx)
+	leader, err := n.Cluster.Leader(ctx)
 	if err != nil {
 		return err
 	}
-	return n.strike(ctx, n.Etcd.Member(leader), &n.Killed.Leaders)
+	return n.strike(ctx, n.Cluster.Member(leader), &n.Killed.Leaders)
 }
 
 func (n *Nemesis) killMember(ctx context.Context) error {
-	return n.strike(ctx, n.Etcd.Member(rand.IntN(n.Etcd.Size())), &n.Killed.Members)
+	return n.strike(ctx, n.Cluster.Member(rand.IntN(n.Cluster.Size())), &n.Killed.Members)
 }
 
 func (n *Nemesis) killReplica(ctx context.Context) error {

@@ -7,30 +7,19 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/fencepost/fencepost/test/faults/history"
-)
-
-// The layout of the store under test: entries/<tenant>/<lock>/<id>, and ended/…
-// with a list of ends, written in the transaction of the removals.
-const (
-	entriesDir = "/entries/"
-	endedDir   = "/ended/"
-	syncKey    = "/faults/sync"
 )
 
 // awaitLimit is longer than any lease in the tests may last.
 const awaitLimit = 40 * time.Second
 
-// Store observes everything that happens in the etcd behind the service, in
+// Store observes everything that happens in the store behind the service, in
 // order, from the moment it is made.
 type Store struct {
-	client *clientv3.Client
+	source source
 	tenant string
 	now    func() time.Duration
 	cancel context.CancelFunc
@@ -39,53 +28,42 @@ type Store struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced with every event
 	changes []history.Change
-	keys    map[string]string        // of the entries that are there, by id
+	places  map[string]string        // where the entries are that are there, by id
 	queues  map[string][]string      // ids of the entries that are there, by lock
 	left    map[string]time.Duration // when an entry was seen to leave
-	at      int64                    // revision of the newest event
+	at      int64                    // position of the newest event
 	err     error                    // why it stopped observing
 }
 
-// Observe starts observing the entries of tenant. The client is closed by Close.
-func Observe(ctx context.Context, client *clientv3.Client, tenant string, now func() time.Duration) (*Store, error) {
-	resp, err := client.Get(ctx, syncKey)
-	if err != nil {
-		return nil, fmt.Errorf("observe the store: %w", err)
-	}
+// source is the kind of store that is observed. Positions count up in the order
+// of what is committed; what they count is the source's own.
+type source interface {
+	// run tells s of everything behind its position until ctx ends.
+	run(ctx context.Context, s *Store)
+	// position is no less than that of anything that was committed before the call.
+	position(ctx context.Context) (int64, error)
+	// expire removes the entry as the end of its lease does, unless it is gone.
+	expire(ctx context.Context, place string) (removed bool, err error)
+	close() error
+}
+
+// observe starts observing the entries of tenant behind a position.
+func observe(ctx context.Context, from source, at int64, tenant string, now func() time.Duration) *Store {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Store{
-		client: client, tenant: tenant, now: now, cancel: cancel,
-		changed: make(chan struct{}), at: resp.Header.Revision,
-		keys: map[string]string{}, queues: map[string][]string{}, left: map[string]time.Duration{},
+		source: from, tenant: tenant, now: now, cancel: cancel, changed: make(chan struct{}), at: at,
+		places: map[string]string{}, queues: map[string][]string{}, left: map[string]time.Duration{},
 	}
-	s.done.Go(func() { s.run(ctx) })
-	return s, nil
+	s.done.Go(func() { from.run(ctx, s) })
+	return s
 }
 
 // Close stops observing.
 func (s *Store) Close() error {
 	s.cancel()
+	err := s.source.close()
 	s.done.Wait()
-	return s.client.Close()
-}
-
-// run watches; the client resumes a broken watch by itself, a closed one is
-// opened again where it ended.
-func (s *Store) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		s.mu.Lock()
-		from := s.at + 1
-		s.mu.Unlock()
-		watch := s.client.Watch(clientv3.WithRequireLeader(ctx), "", clientv3.WithPrefix(), clientv3.WithRev(from))
-		for resp := range watch {
-			if resp.CompactRevision != 0 {
-				s.fail(fmt.Errorf("the store was compacted to %d before it was observed", resp.CompactRevision))
-				return
-			}
-			s.take(resp.Events)
-		}
-		pause(ctx, 100*time.Millisecond)
-	}
+	return err
 }
 
 func (s *Store) fail(err error) {
@@ -101,48 +79,52 @@ func (s *Store) tell() {
 	s.changed = make(chan struct{})
 }
 
-// take records a run of events. The removals of one transaction and the record
-// of their reasons arrive in one run.
-func (s *Store) take(events []*clientv3.Event) {
-	at := s.now()
-	reasons := reasons(events)
+// change is one event, and where the entry that joined can be found.
+type change struct {
+	history.Change
+	place string
+}
+
+// take records everything up to a position.
+func (s *Store) take(upTo int64, changes []change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, ev := range events {
-		s.at = ev.Kv.ModRevision
-		key := string(ev.Kv.Key)
-		lock, entry, ok := s.split(key)
-		if !ok {
-			continue
-		}
-		c := history.Change{Lock: lock, Entry: entry, Revision: ev.Kv.ModRevision, At: at}
-		if ev.Type == clientv3.EventTypePut {
-			c.Joined, c.Rewritten = true, !ev.IsCreate()
-			c.Mode, c.Limit = modeOn(lock, ev.Kv.Value)
-			s.keys[entry] = key
-			s.queues[lock] = append(s.queues[lock], entry)
+	s.at = upTo
+	for _, c := range changes {
+		if c.Joined {
+			s.places[c.Entry] = c.place
+			s.queues[c.Lock] = append(s.queues[c.Lock], c.Entry)
 		} else {
-			c.Reason = reasons[entry]
-			delete(s.keys, entry)
-			s.queues[lock] = slices.DeleteFunc(s.queues[lock], func(id string) bool { return id == entry })
-			s.left[entry] = at
+			delete(s.places, c.Entry)
+			s.queues[c.Lock] = slices.DeleteFunc(s.queues[c.Lock], func(id string) bool { return id == c.Entry })
+			s.left[c.Entry] = c.At
 		}
-		s.changes = append(s.changes, c)
+		s.changes = append(s.changes, c.Change)
 	}
 	s.tell()
 }
 
+// position is where the observation stands.
+func (s *Store) position() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at
+}
+
+// entryValue is what both stores write of an entry, as far as it is looked at.
+type entryValue struct {
+	Mode   string
+	Limit  int
+	Claims []struct {
+		Name  string
+		Mode  string
+		Limit int
+	}
+}
+
 // modeOn reads what an entry asks of one of its locks.
 func modeOn(name string, value []byte) (mode string, limit int) {
-	var v struct {
-		Mode   string
-		Limit  int
-		Claims []struct {
-			Name  string
-			Mode  string
-			Limit int
-		}
-	}
+	var v entryValue
 	if json.Unmarshal(value, &v) != nil {
 		return "", 0 // which no check takes for a mode
 	}
@@ -152,27 +134,6 @@ func modeOn(name string, value []byte) (mode string, limit int) {
 		}
 	}
 	return v.Mode, v.Limit
-}
-
-func reasons(events []*clientv3.Event) map[string]string {
-	found := map[string]string{}
-	for _, ev := range events {
-		var ends []struct{ ID, Reason string }
-		if strings.Contains(string(ev.Kv.Key), endedDir) && json.Unmarshal(ev.Kv.Value, &ends) == nil {
-			for _, e := range ends {
-				found[e.ID] = e.Reason
-			}
-		}
-	}
-	return found
-}
-
-func (s *Store) split(key string) (lock, entry string, ok bool) {
-	_, rest, ok := strings.Cut(key, entriesDir+s.tenant+"/")
-	if !ok {
-		return "", "", false
-	}
-	return strings.Cut(rest, "/")
 }
 
 // Truth returns the history up to now: everything that was committed before the call.
@@ -189,14 +150,14 @@ func (s *Store) Truth(ctx context.Context) (*history.Truth, error) {
 func (s *Store) sync(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
 	defer cancel()
-	resp, err := s.client.Put(ctx, syncKey, "")
+	newest, err := s.source.position(ctx)
 	for err != nil && pause(ctx, 200*time.Millisecond) { // an election may be under way
-		resp, err = s.client.Put(ctx, syncKey, "")
+		newest, err = s.source.position(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("sync with the store: %w", err)
 	}
-	return s.await(ctx, "the newest revision", func() bool { return s.at >= resp.Header.Revision })
+	return s.await(ctx, "the newest change", func() bool { return s.at >= newest })
 }
 
 // await waits until the condition, which is called under mu, holds. What has not
@@ -257,20 +218,20 @@ func (s *Store) AwaitLeft(ctx context.Context, entry string) (at time.Duration, 
 // ErrNotThere says that an entry that was to be removed had left before.
 var ErrNotThere = errors.New("the entry is not there")
 
-// Expire takes the entry out of the store, with nothing that says why, as etcd
-// does when its lease ends. It returns when the removal was committed at the latest.
+// Expire takes the entry out of the store as the end of its lease does. It
+// returns when the removal was committed at the latest.
 func (s *Store) Expire(ctx context.Context, entry string) (time.Duration, error) {
 	s.mu.Lock()
-	key := s.keys[entry]
+	place := s.places[entry]
 	s.mu.Unlock()
-	if key == "" {
+	if place == "" {
 		return 0, fmt.Errorf("expire %s: %w", entry, ErrNotThere)
 	}
-	resp, err := s.client.Delete(ctx, key)
+	removed, err := s.source.expire(ctx, place)
 	if err != nil {
 		return 0, fmt.Errorf("expire %s: %w", entry, err)
 	}
-	if resp.Deleted != 1 {
+	if !removed {
 		return 0, fmt.Errorf("expire %s: %w", entry, ErrNotThere)
 	}
 	return s.now(), nil
@@ -278,11 +239,11 @@ func (s *Store) Expire(ctx context.Context, entry string) (time.Duration, error)
 
 // AwaitEmpty waits until no entry is left in any queue.
 func (s *Store) AwaitEmpty(ctx context.Context) error {
-	err := s.await(ctx, "empty queues", func() bool { return len(s.keys) == 0 })
+	err := s.await(ctx, "empty queues", func() bool { return len(s.places) == 0 })
 	if err == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Errorf("%w; still there: %v", err, slices.Collect(maps.Values(s.keys)))
+	return fmt.Errorf("%w; still there: %v", err, slices.Collect(maps.Values(s.places)))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-func TestStore(t *testing.T) {
+func TestStoreInEtcd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	binary, err := rig.BuildEtcd(ctx, t.TempDir())
@@ -29,7 +29,7 @@ func TestStore(t *testing.T) {
 	defer etcd.Close()
 	writer, reader := client(t, etcd), client(t, etcd)
 	defer writer.Close()
-	store, err := drive.Observe(ctx, reader, "acme", history.NewRecorder().Now)
+	store, err := drive.ObserveEtcd(ctx, reader, "acme", history.NewRecorder().Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -154,7 +154,7 @@ func TestCheckRejects(t *testing.T) {
 		},
 		"a waited grant lost before its TTL": {
 			acquire("a", 0, 1, 5), acquire("b", 2, 100, 6), release("a", 90, 91),
-			lost(history.Renew, "b", 280, 289, "expired"),
+			lost(history.Renew, "b", 260, 264, "expired"), // it may have been renewed a quarter of a second before the release
 		},
 		"called released, though nobody released it": {
 			acquire("a", 0, 1, 5), lost(history.Renew, "a", 300, 301, "released"),

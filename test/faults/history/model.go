@@ -9,6 +9,11 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
+// freshEnough is how much of its TTL a waited grant may lack: the server renews
+// the lease before the answer unless it did so less than this ago. What it says of
+// the lease in its answer is held against the store, see [Truth].
+const freshEnough = 250 * time.Millisecond
+
 // state is one lock, as it may be at one moment. It is a value: two states that
 // look the same are the same.
 //
@@ -80,9 +85,10 @@ func acquire(s state, op Op) []state {
 	if s.holder != "" {
 		from = s.deadline()
 	}
-	// A waited grant has its full TTL, and it was not given before the lock was free.
+	// A waited grant has its full TTL but for freshEnough, and it was not given
+	// before the lock was free.
 	next := s.free(from)
-	next.holder, next.fence, next.ttl, next.basis = op.Entry, op.Fence, op.TTL, max(op.Call, from)
+	next.holder, next.fence, next.ttl, next.basis = op.Entry, op.Fence, op.TTL, max(op.Call, from-freshEnough)
 	return []state{next}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/kept"
 )
 
 const (
@@ -254,7 +255,7 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 		ops = append(ops, w.ops...)
 		r.Changes = append(r.Changes, w.change)
 	}
-	data := encode(r)
+	data := kept.Encode(r)
 	inline := data
 	if len(inline) > maxInline {
 		inline = nil

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/kept"
 )
 
 const (
@@ -40,7 +41,7 @@ type feed struct {
 	number    uint64 // the greatest that followers were told
 	entries   map[key]*lock.Entry
 	queued    map[lock.Ref]int // how many entries are in each lock
-	ended     []end            // in the order in which they came
+	ended     []kept.End       // in the order in which they came
 	folded    []folded         // of the records that are still there, to be moved to ended/
 	followers map[*follower]struct{}
 
@@ -53,7 +54,7 @@ type feed struct {
 // folded are the ends of one record.
 type folded struct {
 	n    int32
-	ends []end
+	ends []kept.End
 }
 
 func newFeed(s *Store) *feed {
@@ -122,7 +123,7 @@ func (f *feed) view() lock.Snapshot {
 	oldest := time.Now().Add(-endedRetention).UnixMilli()
 	for _, e := range f.ended {
 		if e.At >= oldest {
-			v.Ended = append(v.Ended, e.ended())
+			v.Ended = append(v.Ended, e.Ended())
 		}
 	}
 	slices.SortStableFunc(v.Ended, func(a, b lock.Ended) int { return a.At.Compare(b.At) })
@@ -397,7 +398,7 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 func (f *feed) change(changes []lock.Change, c change, w written) []lock.Change {
 	k, s := c.key(), f.store
 	if c.Joined != nil {
-		e := c.Joined.entry(k, s.number(w.zxid))
+		e := c.Joined.Entry(k.kept(), s.number(w.zxid))
 		if was := f.entries[k]; was != nil {
 			f.count(was, -1)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/kept"
 )
 
 // layout is the path below which everything of ours is; see the package comment.
@@ -59,6 +60,8 @@ type key struct {
 	tenant, lock string
 	id           lock.ID
 }
+
+func (k key) kept() kept.Key { return kept.Key{Tenant: k.tenant, Lock: k.lock, ID: k.id} }
 
 func keyOf(e *lock.Entry) key { return key{e.Tenant, e.Name(), e.ID} }
 

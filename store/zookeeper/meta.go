@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/store/kept"
 )
 
 // meta is what the store remembers about itself.
@@ -34,7 +36,7 @@ func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 		}
 		key := make([]byte, 32)
 		_, _ = rand.Read(key) // never fails: crypto/rand ends the program instead
-		if err := s.ensure(ctx, s.reads, s.root.meta(), encode(meta{TokenKey: key, Floor: floor})); err != nil {
+		if err := s.ensure(ctx, s.reads, s.root.meta(), kept.Encode(meta{TokenKey: key, Floor: floor})); err != nil {
 			return err
 		}
 		m, err = s.readMeta(ctx)
@@ -132,8 +134,8 @@ func (s *Store) writeMeta(ctx context.Context, c *connector, m *meta) error {
 	_, err := onLink(ctx, c, func(conn *zk.Conn) ([]zk.MultiResponse, error) {
 		return conn.Multi(
 			&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
-			&zk.SetDataRequest{Path: s.root.meta(), Data: encode(m), Version: m.version},
-			&zk.CreateRequest{Path: s.root.log(epoch) + "/", Data: encode(record{Meta: true}), Acl: s.acl, Flags: zk.FlagSequence},
+			&zk.SetDataRequest{Path: s.root.meta(), Data: kept.Encode(m), Version: m.version},
+			&zk.CreateRequest{Path: s.root.log(epoch) + "/", Data: kept.Encode(record{Meta: true}), Acl: s.acl, Flags: zk.FlagSequence},
 			&zk.SetDataRequest{Path: s.root.log(epoch), Version: -1},
 		)
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/kept"
 )
 
 // snapshot is all entries, or a lock's, as of one transaction.
@@ -96,7 +97,7 @@ func (s *Store) replay(snap *snapshot, w written, ref *lock.Ref) {
 			}
 			continue
 		}
-		e := c.Joined.entry(k, s.number(w.zxid))
+		e := c.Joined.Entry(k.kept(), s.number(w.zxid))
 		if ref == nil || claims(e, *ref) {
 			snap.entries[k] = e
 		}
@@ -193,9 +194,9 @@ func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, err
 	if err != nil {
 		return nil, err
 	}
-	v, err := decodeValue(k, n.data)
+	v, err := kept.Parse(k.kept(), n.data)
 	if err == nil {
-		return v.entry(k, s.number(n.stat.Czxid)), nil
+		return v.Entry(k.kept(), s.number(n.stat.Czxid)), nil
 	}
 	s.log.Error("an entry cannot be read; it keeps its place until its lease is over", "path", path, "error", err)
 	names, err := children(ctx, l, path)
@@ -208,7 +209,7 @@ func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, err
 			handle = h
 		}
 	}
-	return damaged(k, s.number(n.stat.Czxid), int64(handle)), nil
+	return kept.Damaged(k.kept(), s.number(n.stat.Czxid), int64(handle)), nil
 }
 
 // records reads the records from one up to but not including another.

@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/kept"
 )
 
 // MinTTL is the shortest lease that can be kept to. TTLs run only while the store
@@ -214,7 +215,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 func (s *Store) joinWrite(e *lock.Entry) (w *write, handle int64) {
 	handle = randomHandle()
 	k, v := keyOf(e), valueOf(e, handle)
-	data := encode(v)
+	data := kept.Encode(v)
 	w = &write{size: 3*len(data) + 1024, change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
 	w.ops = append(w.ops, s.create(s.root.primary(k), data), s.create(s.root.lease(k, handle), nil))
 	for i, c := range e.Claims {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/store/kept"
 )
 
 const (
@@ -82,7 +84,7 @@ func (s *Store) fold(ctx context.Context) error {
 			ops = append(ops, &zk.DeleteRequest{Path: recordPath(s.root.log(epoch), r.n), Version: -1})
 		}
 		for ends := range slices.Chunk(endsOf(records), foldRecords*4) {
-			ops = append(ops, s.create(s.endedPath(), encode(ends)))
+			ops = append(ops, s.create(s.endedPath(), kept.Encode(ends)))
 		}
 		_, err := onLink(ctx, s.reads, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
 		switch {
@@ -96,8 +98,8 @@ func (s *Store) fold(ctx context.Context) error {
 	}
 }
 
-func endsOf(records []folded) []end {
-	var ends []end
+func endsOf(records []folded) []kept.End {
+	var ends []kept.End
 	for _, r := range records {
 		ends = append(ends, r.ends...)
 	}
@@ -123,13 +125,13 @@ func (f *feed) forgetFolded(upTo int32) {
 	}
 	f.folded = slices.Clone(f.folded[i:])
 	oldest := time.Now().Add(-endedRetention).UnixMilli()
-	f.ended = slices.DeleteFunc(f.ended, func(e end) bool { return e.At < oldest })
+	f.ended = slices.DeleteFunc(f.ended, func(e kept.End) bool { return e.At < oldest })
 }
 
 // listEnded reads what is remembered of ends: in the records that the log still
 // has, and those before it, and then in the nodes to which those of older ones were
 // moved. Ends that are moved meanwhile are seen twice and kept once.
-func (s *Store) listEnded(ctx context.Context, l *link, snap *snapshot) ([]end, []folded, error) {
+func (s *Store) listEnded(ctx context.Context, l *link, snap *snapshot) ([]kept.End, []folded, error) {
 	records, err := s.listRecords(ctx, l, snap.epoch, snap.next)
 	if err != nil {
 		return nil, nil, err
@@ -198,12 +200,12 @@ func (s *Store) listRecords(ctx context.Context, l *link, epoch, end int32) ([]f
 	return slices.DeleteFunc(records, func(r folded) bool { return r.n < 0 }), err
 }
 
-func (s *Store) listFolded(ctx context.Context, l *link) ([]end, error) {
+func (s *Store) listFolded(ctx context.Context, l *link) ([]kept.End, error) {
 	names, err := children(ctx, l, s.root.ended())
 	if err != nil {
 		return nil, err
 	}
-	all := make([][]end, len(names))
+	all := make([][]kept.End, len(names))
 	err = inParallel(len(names), func(i int) error {
 		path := s.root.ended() + "/" + names[i]
 		n, err := do(ctx, l, get(path))
@@ -220,9 +222,9 @@ func (s *Store) listFolded(ctx context.Context, l *link) ([]end, error) {
 	return slices.Concat(all...), err
 }
 
-func unique(ends []end) []end {
-	seen := make(map[end]bool, len(ends))
-	return slices.DeleteFunc(ends, func(e end) bool {
+func unique(ends []kept.End) []kept.End {
+	seen := make(map[kept.End]bool, len(ends))
+	return slices.DeleteFunc(ends, func(e kept.End) bool {
 		was := seen[e]
 		seen[e] = true
 		return was
@@ -271,7 +273,7 @@ func (s *Store) retire(ctx context.Context, l *link, epoch int32) error {
 			ops = append(ops, &zk.DeleteRequest{Path: recordPath(s.root.log(epoch), r.n), Version: -1})
 		}
 		for ends := range slices.Chunk(endsOf(chunk), foldRecords*4) {
-			ops = append(ops, s.create(s.endedPath(), encode(ends)))
+			ops = append(ops, s.create(s.endedPath(), kept.Encode(ends)))
 		}
 		_, err = do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
 	}

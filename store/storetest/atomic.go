@@ -227,7 +227,7 @@ func cutSets(t *trial, how Fault) {
 
 // interruptedSet enqueues one set and removes another through client B.
 func (t *trial) interruptedSet(names []string, enqueues, removals *outcomes) error {
-	draft := t.draft(names...)
+	draft := t.repeatable(names...)
 	_, err := t.B.Enqueue(t.ctx, clone(draft))
 	enqueues.add(t, "Enqueue", draft, err)
 	if err != nil {

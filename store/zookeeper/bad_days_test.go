@@ -200,6 +200,11 @@ func TestByHand(t *testing.T) {
 			t.Parallel()
 			prefix := "/" + strings.ReplaceAll(name, " ", "-")
 			var logged buffer
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("logged:\n%s", logged.String())
+				}
+			})
 			cfg := zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Logger: slog.New(slog.NewTextHandler(&logged, nil))}
 			s := open(t, cfg)
 			f := follow(t, s)

@@ -36,6 +36,7 @@ type feed struct {
 	mu        sync.Mutex
 	current   bool
 	epoch     int32
+	born      int64  // czxid of the log's node
 	next      int32  // the record that is expected
 	zxid      int64  // everything up to it was told
 	number    uint64 // the greatest that followers were told
@@ -294,7 +295,7 @@ func (f *feed) list(ctx context.Context, l *link) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.epoch, f.next, f.zxid, f.entries = snap.epoch, snap.next, snap.zxid, snap.entries
+	f.epoch, f.born, f.next, f.zxid, f.entries = snap.epoch, snap.born, snap.next, snap.zxid, snap.entries
 	f.ended, f.folded, f.current = ended, records, true
 	f.queued = map[lock.Ref]int{}
 	for _, e := range f.entries {
@@ -530,8 +531,12 @@ func (t *tail) readHead(ctx context.Context) {
 			h.data, h.stat, h.watch, err = c.GetW(path)
 			return h, err
 		})
-		if err == nil && string(h.data) == rotated {
+		switch {
+		case err != nil:
+		case string(h.data) == rotated:
 			err = errRotated
+		case h.stat.Czxid != t.feed.born:
+			err = errAnotherLog
 		}
 		h.err = err
 		t.heads <- h

@@ -24,6 +24,7 @@ import (
 // is applied on top of it.
 type snapshot struct {
 	epoch   int32
+	born    int64 // czxid of the log's node
 	next    int32 // the record that is not in it yet
 	zxid    int64
 	entries map[key]*lock.Entry
@@ -47,6 +48,10 @@ type written struct {
 var (
 	errRotated = errors.New("another log is in use")
 	errGap     = errors.New("records of the log are missing")
+
+	// errAnotherLog says that somebody deleted the log and a replica that started
+	// then has made it anew, under the same name.
+	errAnotherLog = errors.New("the log was deleted and is another one now")
 )
 
 // snapshot reads everything, or if ref is not nil what is in that lock.
@@ -74,7 +79,10 @@ func (s *Store) snapshot(ctx context.Context, l *link, ref *lock.Ref) (*snapshot
 	for _, w := range since {
 		s.replay(snap, w, ref)
 	}
-	snap.next, snap.zxid = created(head), head.Mzxid
+	if from.Czxid != head.Czxid {
+		return nil, errAnotherLog
+	}
+	snap.born, snap.next, snap.zxid = head.Czxid, created(head), head.Mzxid
 	return snap, nil
 }
 

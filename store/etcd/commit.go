@@ -54,12 +54,11 @@ type committer struct {
 	observe func(writes int, took time.Duration, err error)
 	ctx     context.Context // ends when the store is closed
 
-	mu       sync.Mutex
-	pending  []*write
-	held     *time.Timer // runs while a patient write is held back
-	running  int         // transactions in flight
-	inFlight int         // writes in them
-	workers  sync.WaitGroup
+	mu      sync.Mutex
+	pending []*write
+	held    *time.Timer // runs while a patient write is held back
+	running int         // transactions in flight
+	workers sync.WaitGroup
 }
 
 // patience is how long a write that is not urgent is held back at most. Somebody
@@ -67,16 +66,10 @@ type committer struct {
 // holder's release, which all wait for, need not queue behind his flush to disk.
 const patience = time.Millisecond
 
-// A transaction is sent at once while few writes are in flight: waiting for
-// company would only cost time, and on one busy lock, whose entries cannot share
-// a transaction, there is no company. When many are in flight, later ones gather
-// for the next of two, which spends less on each.
-const (
-	fewWrites = 16
-	gathering = 2
-)
-
-func (c *committer) mayStart() bool { return c.running < gathering || c.inFlight < fewWrites }
+// maxInFlight is how many transactions are under way at once. What comes meanwhile
+// gathers for the next, which spends less on each write; with one alone the disk
+// would be idle while answers are sent.
+const maxInFlight = 3
 
 // do commits w and waits for what became of it.
 func (c *committer) do(ctx context.Context, w *write) outcome {
@@ -128,14 +121,12 @@ func (c *committer) hurry() {
 // begin takes a batch to commit, if there is an urgent write and a transaction
 // may start. The caller holds mu.
 func (c *committer) begin() []*write {
-	if !c.mayStart() || !slices.ContainsFunc(c.pending, urgent) {
+	if c.running == maxInFlight || !slices.ContainsFunc(c.pending, urgent) {
 		return nil
 	}
-	batch := c.next()
 	c.running++
-	c.inFlight += len(batch)
 	c.workers.Add(1)
-	return batch
+	return c.next()
 }
 
 func urgent(w *write) bool { return !w.patient }
@@ -154,7 +145,7 @@ func (c *committer) start() {
 // request has.
 func (c *committer) lead(batch []*write) {
 	c.commit(batch)
-	if batch = c.finish(len(batch)); batch != nil {
+	if batch = c.finish(); batch != nil {
 		go c.work(batch)
 	}
 }
@@ -175,28 +166,23 @@ func (c *committer) withdraw(w *write) bool {
 func (c *committer) work(batch []*write) {
 	for batch != nil {
 		c.commit(batch)
-		batch = c.finish(len(batch))
+		batch = c.finish()
 	}
 }
 
-// finish accounts for a batch that is done and returns the next one, or lets the
-// worker go.
-func (c *committer) finish(done int) []*write {
+// finish returns the next batch of a worker that is done with one, or lets it go.
+func (c *committer) finish() []*write {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.inFlight -= done
-	if !c.mayGoOn() || !slices.ContainsFunc(c.pending, urgent) {
+	if !slices.ContainsFunc(c.pending, urgent) {
 		c.running--
 		c.workers.Done()
 		return nil
 	}
 	batch := c.next()
-	c.inFlight += len(batch)
 	c.start() // what could not share this transaction
 	return batch
 }
-
-func (c *committer) mayGoOn() bool { return c.running <= gathering || c.inFlight < fewWrites }
 
 // next takes the longest run of pending writes, in order of arrival, that may
 // share a transaction. Those that may not stay for another one. The caller holds

@@ -21,7 +21,7 @@ say   = @printf '\n== %s\n' '$(1)'
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: dashboard ## Start a development server; prints a token and curl lines (RUNFLAGS="--listen 127.0.0.1:9000")
+run: dashboard ## Start a development server; prints a token and a curl line (RUNFLAGS="--listen 127.0.0.1:9000")
 	@$(GO) build -o bin/api ./cmd/api
 	@exec bin/api --dev $(RUNFLAGS)
 

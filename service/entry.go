@@ -179,9 +179,6 @@ func (s *Service) find(ctx context.Context, req TokenRequest) (*lock.Entry, erro
 	}
 	switch st.state {
 	case held, waiting:
-		if st.entry.Number != number {
-			return nil, lock.LostBecause(lock.Unknown) // a later entry of the same idempotency key
-		}
 		return st.entry, nil
 	case gone:
 		return nil, lock.LostBecause(st.reason)

@@ -251,6 +251,25 @@ func TestKeyUsedAgain(t *testing.T) {
 	})
 }
 
+// TestLateViewHasTheFirstEntry: the key was used up elsewhere, and this replica hears
+// of the first entry, but not yet of its end, when it has already written a second.
+// The first one's turn is not the second one's.
+func TestLateViewHasTheFirstEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		b.store.setLag(running, 50*time.Millisecond)
+		first := a.hold(keyed("orders:1", time.Minute, "k"))
+		after(30 * time.Millisecond)
+		a.release(first)
+		after(10 * time.Millisecond)
+		b.start(keyed("orders:1", time.Minute, "k")).ends(lock.Released)
+		if ids := s.ids(); len(ids) != 0 {
+			t.Errorf("left behind: %v", ids)
+		}
+	})
+}
+
 // TestRefusedTryLeavesItsKey: nothing was written, so nothing has ended.
 func TestRefusedTryLeavesItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -294,6 +313,7 @@ func TestTryFindsItsWaitingEntry(t *testing.T) {
 					t.Fatal(err)
 				}
 				b.store.setFeed(running) // behind a late one nobody knows whether the key is used up
+				synctest.Wait()          // and a late view may refuse a try once more
 				b.start(keyed("orders:1", 0, "k")).holdsLater()
 			})
 		})

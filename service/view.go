@@ -67,14 +67,18 @@ type status struct {
 }
 
 // status looks up the entry with the id, whose number is known to be number, or
-// 0 if it is not known to exist.
+// 0 if it is not known to exist. An idempotency key can have an earlier entry of the
+// same id, whose end the view has not seen yet.
 func (v *view) status(id lock.ID, number uint64) status {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if e, holds := v.table.Entry(id); e != nil {
-		if holds {
-			return status{state: held, entry: e, waited: v.waited[id]}
-		}
+	switch e, holds := v.table.Entry(id); {
+	case e == nil, number != 0 && e.Number > number: // it ended, or is on its way
+	case e.Number < number:
+		return status{}
+	case holds:
+		return status{state: held, entry: e, waited: v.waited[id]}
+	default:
 		return status{state: waiting, entry: e, refused: v.verdicts.byID[id]}
 	}
 	if number > v.number {

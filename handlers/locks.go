@@ -265,7 +265,7 @@ func (a *api) release(c *gin.Context) {
 		return
 	}
 	c.Status(http.StatusNoContent)
-	c.Writer.WriteHeaderNow()
+	c.Writer.Flush()
 }
 
 // entry tells how an entry stands, or waits for its grant.

@@ -162,6 +162,8 @@ func typed(err error) *lock.Error {
 
 func respond(c *gin.Context, status int, body any) { write(c, status, "application/json", body) }
 
+// write sends the answer at once. Without the flush it would leave after the metrics
+// and the log line, for which the next one in the queue would have to wait too.
 func write(c *gin.Context, status int, contentType string, body any) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -176,4 +178,5 @@ func write(c *gin.Context, status int, contentType string, body any) {
 	if _, err := c.Writer.Write(text); err != nil {
 		noteCause(c, err)
 	}
+	c.Writer.Flush()
 }

@@ -48,7 +48,7 @@ system: ## Test the examples, and the built server from outside, with short faul
 	$(GO) test $(RACE) -count=1 -timeout 15m -p 1 ./test/...
 	$(call say,HTTP and faults on ZooKeeper)
 	STORE=zookeeper $(GO) test $(RACE) -count=1 -timeout 5m ./handlers
-	STORE=zookeeper $(GO) test $(RACE) -count=1 -timeout 10m -run 'F2|F5LostAcquire|Quorum|Modes' ./test/faults
+	STORE=zookeeper $(GO) test $(RACE) -count=1 -timeout 10m -run 'F2|F5LostAcquire|F5Late|Quorum|Modes' ./test/faults
 
 lint: ## Check the rules of .golangci.yml (the first time, a minute to build the linter)
 	$(call say,lint)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store/adapter"
 	"github.com/fencepost/fencepost/store/etcd"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/telemetry"
@@ -47,7 +48,7 @@ func openStore(ctx context.Context, c *config, t *telemetry.Telemetry) (store, e
 func openZooKeeper(ctx context.Context, c *config, t *telemetry.Telemetry) (store, error) {
 	s, err := zookeeper.Open(ctx, zookeeper.Config{
 		Servers: c.endpoints, Chroot: c.chroot, TLS: c.tls, Username: c.storeUsername, Password: c.storePass,
-		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: zookeeper.Observer(observeStore(t.Metrics())),
+		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t.Metrics()),
 	})
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func openEtcd(ctx context.Context, c *config, t *telemetry.Telemetry) (store, er
 		return nil, err
 	}
 	s, err := etcd.Open(ctx, conn, etcd.Config{
-		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: etcd.Observer(observeStore(t.Metrics())),
+		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t.Metrics()),
 	})
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
@@ -86,18 +87,10 @@ func connectEtcd(ctx context.Context, c *config, log *slog.Logger) (*etcd.Conn, 
 	})
 }
 
-// observer is what both adapters call an Observer.
-type observer struct {
-	Operation func(name string, took time.Duration, err error)
-	Batch     func(writes int)
-	FeedLag   func(time.Duration)
-	Restarted func()
-}
-
 // observeStore leads what the store tells into the metrics.
-func observeStore(m *telemetry.Metrics) observer {
+func observeStore(m *telemetry.Metrics) adapter.Observer {
 	ctx := context.Background()
-	return observer{
+	return adapter.Observer{
 		Operation: func(name string, took time.Duration, err error) {
 			outcome := telemetry.OutcomeOK
 			if err != nil {

@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -10,37 +9,22 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/adapter"
 )
 
 // errLeaseGone says that etcd has no such lease, any more or yet.
 var errLeaseGone = errors.New("lease not found")
 
-const storeRetryAfter = time.Second
-
 // unavailable translates an error of etcd's at the boundary. ambiguous says that
 // one of the attempts may have happened, whatever became of the last one.
 func unavailable(err error, doing string, ambiguous bool) *lock.Error {
-	e := &lock.Error{
-		Code:       lock.StoreUnavailable,
-		Detail:     "the store did not answer in time",
-		RetryAfter: storeRetryAfter,
-		Ambiguous:  ambiguous,
-		Cause:      &operationError{doing, err},
-	}
+	e := adapter.Unavailable(err, doing, ambiguous)
 	if isNoSpace(err) {
 		e.Detail = "the store is out of space and accepts no new entries; renewing and releasing still work"
 		e.RetryAfter = 10 * time.Second
 	}
 	return e
 }
-
-type operationError struct {
-	doing string
-	cause error
-}
-
-func (e *operationError) Error() string { return e.doing + ": " + e.cause.Error() }
-func (e *operationError) Unwrap() error { return e.cause }
 
 // refused reports whether etcd said that a write was not and will not be
 // executed. Everything else that is not an answer may still commit, up to 7 s
@@ -89,16 +73,4 @@ func description(err error) string {
 		return s.GRPCStatus().Message()
 	}
 	return err.Error()
-}
-
-// pause waits before the next attempt of an operation, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/adapter"
 )
 
 const (
@@ -41,7 +42,7 @@ func (s *Store) Follow(ctx context.Context, f lock.Follower) {
 		if time.Since(start) > 10*time.Second {
 			wait = 50 * time.Millisecond
 		}
-		if pause(ctx, wait) != nil {
+		if adapter.Pause(ctx, wait) != nil {
 			return
 		}
 		wait = min(2*wait, time.Second)

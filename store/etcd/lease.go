@@ -7,6 +7,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/store/adapter"
 )
 
 // Bounds of the pool of idle leases.
@@ -131,7 +133,7 @@ func (p *leasePool) grant(ctx context.Context, ttl time.Duration) (lease, error)
 		if err == nil || isLeaseExists(err) {
 			return l, nil
 		}
-		if !isUnavailable(err) || pause(ctx, 50*time.Millisecond) != nil {
+		if !isUnavailable(err) || adapter.Pause(ctx, 50*time.Millisecond) != nil {
 			return lease{}, err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/store/adapter"
 )
 
 const (
@@ -53,7 +55,7 @@ func (r *streamRenewer) renew(ctx context.Context, id int64, _ bool) error {
 		if err == nil || errors.Is(err, errLeaseGone) || ctx.Err() != nil {
 			return err
 		}
-		if pause(ctx, 50*time.Millisecond) != nil {
+		if adapter.Pause(ctx, 50*time.Millisecond) != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/adapter"
 	"github.com/fencepost/fencepost/store/etcd"
 )
 
@@ -19,9 +20,9 @@ type calls struct {
 	batch []int
 }
 
-func (c *calls) observer() etcd.Observer {
+func (c *calls) observer() adapter.Observer {
 	c.named = map[string]int{}
-	return etcd.Observer{
+	return adapter.Observer{
 		Operation: func(name string, _ time.Duration, _ error) {
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/adapter"
 	"github.com/fencepost/fencepost/store/kept"
 )
 
@@ -25,20 +26,12 @@ const defaultPrefix = "/fencepost/v1/"
 type Config struct {
 	Prefix string       // of all keys, ending in a slash; "" is /fencepost/v1/
 	Logger *slog.Logger // nil discards
-	Observer
+	adapter.Observer
 
 	// FenceFloor is added to every revision to give a number. The store
 	// remembers it; a greater one may be given after the store lost its past, and
 	// 0 keeps what it remembers.
 	FenceFloor uint64
-}
-
-// Observer is told what the store does, for metrics. Nil fields are not called.
-type Observer struct {
-	Operation func(name string, took time.Duration, err error)
-	Batch     func(writes int)
-	FeedLag   func(time.Duration)
-	Restarted func() // the feed lists again
 }
 
 // Store is the adapter; it satisfies service.Store. Several stores, in one or
@@ -47,7 +40,7 @@ type Store struct {
 	conn    *Conn
 	prefix  string
 	log     *slog.Logger
-	observe Observer
+	observe adapter.Observer
 	leases  *leasePool
 	commits *committer
 
@@ -92,7 +85,7 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 
 func newStore(conn *Conn, cfg Config) *Store {
 	s := &Store{
-		conn: conn, prefix: cfg.Prefix, log: cfg.Logger, observe: cfg.Observer.orSilent(),
+		conn: conn, prefix: cfg.Prefix, log: cfg.Logger, observe: cfg.Observer.OrSilent(),
 		behind: make(chan struct{}, 1),
 	}
 	if s.prefix == "" {
@@ -111,22 +104,6 @@ func newStore(conn *Conn, cfg Config) *Store {
 		},
 	}
 	return s
-}
-
-func (o Observer) orSilent() Observer {
-	if o.Operation == nil {
-		o.Operation = func(string, time.Duration, error) {}
-	}
-	if o.Batch == nil {
-		o.Batch = func(int) {}
-	}
-	if o.FeedLag == nil {
-		o.FeedLag = func(time.Duration) {}
-	}
-	if o.Restarted == nil {
-		o.Restarted = func() {}
-	}
-	return o
 }
 
 // Close ends the upkeep and the writes in flight, and waits for both. Feeds end
@@ -157,7 +134,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 			return placed, nil
 		}
 		ambiguous = ambiguous || mayHaveHappened(err)
-		if refused(err) && !isLeaseNotFound(err) || pause(ctx, 20*time.Millisecond) != nil {
+		if refused(err) && !isLeaseNotFound(err) || adapter.Pause(ctx, 20*time.Millisecond) != nil {
 			return nil, unavailable(err, "enqueue", ambiguous)
 		}
 		// The outcome may be unknown, but the id is ours: an entry with it is the
@@ -244,7 +221,7 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) erro
 		case !errors.Is(out.err, errWithdrawn):
 			unknown.add(out.endKey)
 		}
-		if pause(ctx, 20*time.Millisecond) != nil {
+		if adapter.Pause(ctx, 20*time.Millisecond) != nil {
 			return unavailable(out.err, "remove", unknown.any)
 		}
 	}
@@ -278,7 +255,7 @@ func (s *Store) removedBefore(ctx context.Context, unknown attempts) error {
 	if unknown.any && len(unknown.endKeys) == 0 {
 		return nil
 	}
-	return errLost("the entry is not in the queue")
+	return adapter.Lost("the entry is not in the queue")
 }
 
 // Refresh implements service.Store.
@@ -289,7 +266,7 @@ func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
 	err := s.conn.renewer.renew(ctx, e.Handle, false)
 	s.observe.Operation("renew", time.Since(start), err)
 	if isLeaseNotFound(err) {
-		return errLost("the lease has ended")
+		return adapter.Lost("the lease has ended")
 	}
 	if err != nil {
 		return unavailable(err, "renew", false)
@@ -308,7 +285,7 @@ func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, er
 	resp, err := s.conn.leases.LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{ID: e.Handle})
 	switch {
 	case isLeaseNotFound(err) || err == nil && resp.TTL < 0:
-		return 0, errLost("the lease has ended")
+		return 0, adapter.Lost("the lease has ended")
 	case err != nil:
 		return 0, unavailable(err, "ask for the lease", false)
 	}
@@ -325,12 +302,10 @@ func (s *Store) prove(ctx context.Context, e *lock.Entry) error {
 		return unavailable(err, "check entry", false)
 	}
 	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != s.revision(e.Number) {
-		return errLost("the entry is not in the queue")
+		return adapter.Lost("the entry is not in the queue")
 	}
 	return nil
 }
-
-func errLost(detail string) *lock.Error { return &lock.Error{Code: lock.Lost, Detail: detail} }
 
 // Newest implements service.Store.
 func (s *Store) Newest(ctx context.Context) (uint64, error) {
@@ -364,7 +339,7 @@ func (s *Store) newest(ctx context.Context) (int64, error) {
 func (s *Store) read(ctx context.Context, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
 	for {
 		resp, err := s.tryRead(ctx, name, r)
-		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || pause(ctx, 20*time.Millisecond) != nil {
+		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || adapter.Pause(ctx, 20*time.Millisecond) != nil {
 			return resp, err
 		}
 	}

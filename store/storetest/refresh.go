@@ -104,28 +104,33 @@ func refreshRemoved(t *trial) {
 
 // refreshForged asks for entries that differ from a living one in one thing.
 func refreshForged(t *trial) {
-	e := t.enqueue(t.A, t.draft("a"))
-	for what, forged := range forgeries(e) {
-		t.wantLost("Refresh of "+what, t.A.Refresh(t.ctx, forged))
-		t.wantLost("Refresh of "+what, t.B.Refresh(t.ctx, forged))
-	}
-	for i := range 2 {
-		if err := t.client(i).Refresh(t.ctx, e); err != nil {
-			t.Errorf("Refresh of the entry itself: %v", err)
+	fresh, repeatable := t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.repeatable("a"))
+	for _, e := range []*lock.Entry{fresh, repeatable} {
+		for what, forged := range forgeries(e) {
+			t.wantLost("Refresh of "+what, t.A.Refresh(t.ctx, forged))
+			t.wantLost("Refresh of "+what, t.B.Refresh(t.ctx, forged))
+		}
+		for i := range 2 {
+			if err := t.client(i).Refresh(t.ctx, e); err != nil {
+				t.Errorf("Refresh of the entry itself: %v", err)
+			}
 		}
 	}
-	t.wantQueue(t.B, t.ref("a"), e)
+	t.wantQueue(t.B, t.ref("a"), fresh, repeatable)
 }
 
-// forgeries returns entries that are not e, by what makes them another.
+// forgeries returns entries that are not e, by what makes them another. Only the
+// id of a resumable entry can have had an earlier one.
 func forgeries(e *lock.Entry) map[string]*lock.Entry {
-	tenant, name, id, older := clone(e), clone(e), clone(e), clone(e)
+	tenant, name, id := clone(e), clone(e), clone(e)
 	tenant.Tenant = "other"
 	name.Claims = []lock.Claim{{Name: "other", Mode: lock.Exclusive}}
 	id.ID = "OTHER" + e.ID[5:]
-	older.Number--
-	return map[string]*lock.Entry{
-		"another tenant's entry": tenant, "another lock's entry": name,
-		"another id": id, "an earlier entry with the same id": older,
+	forged := map[string]*lock.Entry{"another tenant's entry": tenant, "another lock's entry": name, "another id": id}
+	if e.Resumable() {
+		older := clone(e)
+		older.Number--
+		forged["an earlier entry with the same id"] = older
 	}
+	return forged
 }

@@ -72,11 +72,13 @@ func removeAgain(t *trial) {
 // removeExactly removes one of three entries of a lock, while other locks and
 // tenants have entries of the same name, and forgeries of it that must do nothing.
 func removeExactly(t *trial) {
-	before, e, after := t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.draft("a")), t.enqueue(t.B, t.draft("a"))
+	before, e, after := t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.draft("a")), t.enqueue(t.B, t.repeatable("a"))
 	beside, foreign := t.enqueue(t.A, t.draft("b")), t.enqueue(t.A, draft("other", "a"))
-	for what, forged := range forgeries(e) {
-		t.wantLost("Remove of "+what, t.A.Remove(t.ctx, forged, lock.Released))
-		t.wantLost("Remove of "+what, t.B.Remove(t.ctx, forged, lock.Revoked))
+	for _, whole := range []*lock.Entry{e, after} {
+		for what, forged := range forgeries(whole) {
+			t.wantLost("Remove of "+what, t.A.Remove(t.ctx, forged, lock.Released))
+			t.wantLost("Remove of "+what, t.B.Remove(t.ctx, forged, lock.Revoked))
+		}
 	}
 	t.wantQueue(t.A, t.ref("a"), before, e, after)
 	t.remove(t.B, e, lock.Released)

@@ -143,7 +143,8 @@ func TestByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Each entry is held with a TTL of 3 s and nobody renews it.
+	// Each entry is held with a TTL of 3 s and nobody renews it. It has a lease of its
+	// own from the beginning, except in the last three cases.
 	for name, damage := range map[string]func(t *testing.T, root string){
 		"nothing": func(*testing.T, string) {},
 		"the lease is deleted": func(t *testing.T, root string) {
@@ -195,6 +196,17 @@ func TestByHand(t *testing.T) {
 			_, err := client.Set(root+"/epoch", nil, -1)
 			check(t, err)
 		},
+		"a fresh entry is deleted": func(t *testing.T, root string) {
+			check(t, client.Delete(entries(t, root)[0], -1))
+		},
+		"a fresh entry is damaged": func(t *testing.T, root string) {
+			_, err := client.Set(entries(t, root)[0], []byte("{"), -1)
+			check(t, err)
+		},
+		"a fresh entry has a strange node below it": func(t *testing.T, root string) {
+			_, err := client.Create(entries(t, root)[0]+"/strange", nil, 0, zk.WorldACL(zk.PermAll))
+			check(t, err)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,6 +222,9 @@ func TestByHand(t *testing.T) {
 			f := follow(t, s)
 			e := draft("a")
 			e.TTL = 3 * time.Second
+			if !strings.HasPrefix(name, "a fresh entry") {
+				e.Request = "may be repeated"
+			}
 			first := enqueue(t, s, e)
 			damage(t, prefix)
 			late := follow(t, open(t, cfg)) // it has to list what is damaged
@@ -218,7 +233,7 @@ func TestByHand(t *testing.T) {
 				t.Errorf("fence %d after %d", heir.Number, first.Number)
 			}
 			limit := 25 * time.Second
-			if name == "the entry is damaged" {
+			if strings.HasSuffix(name, "entry is damaged") {
 				limit = 80 * time.Second
 			}
 			within(t, limit, "the lock is free for the next", func() bool {

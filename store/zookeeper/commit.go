@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -273,6 +274,7 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 	}
 	stat := results[len(results)-1].Stat
 	s.feed.wrote(written{epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true})
+	runtime.Gosched() // whoever came to hold is answered first: it is woken, and runs next on this processor
 	return -1, outcome{zxid: stat.Mzxid}
 }
 

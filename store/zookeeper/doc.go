@@ -5,7 +5,7 @@
 //	<chroot>/fencepost/v1/
 //	  entries/<shard>/<tenant>,<lock>,<id>          an entry, in its first lock
 //	  entries/<shard>/<tenant>,<lock>,<id>,<first>  the same in another lock of its set
-//	  entries/<shard>/<tenant>,<lock>,<id>/<handle> its lease: the version counts renewals
+//	  entries/<shard>/<tenant>,<lock>,<id>/<lease>  its lease, once it was renewed: the version counts renewals
 //	  epoch                                         its version names the log in use
 //	  logs/<epoch>                                  the log; its data is the newest record, or empty
 //	  logs/<epoch>/<sequence>                       a record: who came and who went in one transaction
@@ -26,11 +26,17 @@
 //
 // # Leases
 //
-// A renewal sets the lease's data and so raises its version. A replica that has
-// seen one version for a full TTL removes the entry, by a delete that fails if
-// the version has changed. TTLs are counted by the replica's monotonic clock, and
-// only while the store answers. The name of a lease is random, so that a delete
-// or a renewal that is late cannot hit the lease of a later entry with the same id.
+// The first renewal makes the lease's node, below the entry's, and each one after
+// it sets its data and so raises its version. A replica that has seen one version
+// for a full TTL removes the entry, by a delete that fails if the version has
+// changed; or it has seen no lease for so long and deletes the entry alone, which
+// fails if there is one by now. TTLs are counted by the replica's monotonic clock,
+// and only while the store answers.
+//
+// An id may come again if it stands for an idempotency key. Such an entry has a
+// lease from its beginning, with the entry's handle as its name, which is random, so
+// that a delete or a renewal that is late cannot hit a later entry with the same id.
+// The lease of any other entry is named "lease", and the handle is 0.
 //
 // # The library
 //

@@ -1,38 +1,22 @@
 package zookeeper
 
 import (
-	"context"
 	"errors"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/adapter"
 )
-
-const storeRetryAfter = time.Second
 
 // unavailable translates an error at the boundary.
 func unavailable(err error, doing string, ambiguous bool) *lock.Error {
-	e := &lock.Error{
-		Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: storeRetryAfter,
-		Ambiguous: ambiguous, Cause: &operationError{doing, err},
-	}
+	e := adapter.Unavailable(err, doing, ambiguous)
 	if errors.Is(err, zk.ErrNoAuth) || errors.Is(err, errRefused) {
 		e.Detail = "the store does not let this server in"
 	}
 	return e
 }
-
-func errLost(detail string) *lock.Error { return &lock.Error{Code: lock.Lost, Detail: detail} }
-
-type operationError struct {
-	doing string
-	cause error
-}
-
-func (e *operationError) Error() string { return e.doing + ": " + e.cause.Error() }
-func (e *operationError) Unwrap() error { return e.cause }
 
 // answered reports whether the server itself said that it did not execute a
 // request.
@@ -53,16 +37,4 @@ func answered(err error) bool {
 func harmless(err error) bool {
 	var unsent *notSent
 	return answered(err) || errors.As(err, &unsent) || errors.Is(err, zk.ErrNoServer)
-}
-
-// pause waits before the next attempt of an operation, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -2,16 +2,14 @@ package zookeeper
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/adapter"
 	"github.com/fencepost/fencepost/store/kept"
 )
 
@@ -21,11 +19,6 @@ const (
 	guardInterval = time.Second
 	// feedPatience is how long the feed may stay behind a write of its guard.
 	feedPatience = 2 * time.Second
-
-	// While for alone nobody but this replica has written, its feed reads the log
-	// no more often than every lull: it knows its own records without that.
-	alone = time.Second
-	lull  = 10 * time.Millisecond
 )
 
 // feed follows the log for all followers of the store, with a single watch: on
@@ -41,9 +34,8 @@ type feed struct {
 	zxid      int64  // everything up to it was told
 	number    uint64 // the greatest that followers were told
 	entries   map[key]*lock.Entry
-	queued    map[lock.Ref]int // how many entries are in each lock
-	ended     []kept.End       // in the order in which they came
-	folded    []folded         // of the records that are still there, to be moved to ended/
+	ended     []kept.End // in the order in which they came
+	folded    []folded   // of the records that are still there, to be moved to ended/
 	followers map[*follower]struct{}
 
 	ownMu sync.Mutex
@@ -59,7 +51,7 @@ type folded struct {
 }
 
 func newFeed(s *Store) *feed {
-	return &feed{store: s, entries: map[key]*lock.Entry{}, queued: map[lock.Ref]int{}, followers: map[*follower]struct{}{}, fresh: make(chan struct{}, 1)}
+	return &feed{store: s, entries: map[key]*lock.Entry{}, followers: map[*follower]struct{}{}, fresh: make(chan struct{}, 1)}
 }
 
 // follower is one Follow.
@@ -81,7 +73,7 @@ func (f *follower) call(what func(lock.Follower)) {
 func (s *Store) Follow(ctx context.Context, to lock.Follower) {
 	f := &follower{f: to}
 	for s.catchUp(ctx) != nil {
-		if pause(ctx, guardInterval/4) != nil {
+		if adapter.Pause(ctx, guardInterval/4) != nil {
 			return
 		}
 	}
@@ -161,7 +153,7 @@ func (f *feed) queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, nu
 			return f.inLock(r), f.store.number(f.zxid), true
 		}
 		f.mu.Unlock()
-		if time.Now().After(end) || pause(ctx, time.Millisecond) != nil {
+		if time.Now().After(end) || adapter.Pause(ctx, time.Millisecond) != nil {
 			return nil, 0, false
 		}
 	}
@@ -238,7 +230,7 @@ func (f *feed) run() {
 		if time.Since(start) > 10*time.Second {
 			wait = firstPause
 		}
-		if pause(s.closing, wait) != nil {
+		if adapter.Pause(s.closing, wait) != nil {
 			return
 		}
 		wait = min(2*wait, time.Second)
@@ -297,10 +289,6 @@ func (f *feed) list(ctx context.Context, l *link) error {
 	defer f.mu.Unlock()
 	f.epoch, f.born, f.next, f.zxid, f.entries = snap.epoch, snap.born, snap.next, snap.zxid, snap.entries
 	f.ended, f.folded, f.current = ended, records, true
-	f.queued = map[lock.Ref]int{}
-	for _, e := range f.entries {
-		f.count(e, 1)
-	}
 	f.number = max(f.number, s.number(snap.zxid))
 	s.leases.reset(snap.entries)
 	for to := range f.followers {
@@ -351,7 +339,7 @@ func (f *feed) reaches(ctx context.Context, zxid int64) bool {
 		if there || ctx.Err() != nil {
 			return true
 		}
-		if looks > int(feedPatience/each) || pause(ctx, each) != nil {
+		if looks > int(feedPatience/each) || adapter.Pause(ctx, each) != nil {
 			return ctx.Err() != nil
 		}
 	}
@@ -400,11 +388,7 @@ func (f *feed) change(changes []lock.Change, c change, w written) []lock.Change 
 	k, s := c.key(), f.store
 	if c.Joined != nil {
 		e := c.Joined.Entry(k.kept(), s.number(w.zxid))
-		if was := f.entries[k]; was != nil {
-			f.count(was, -1)
-		}
 		f.entries[k] = e
-		f.count(e, 1)
 		s.leases.joined(e, w.here)
 		return append(changes, lock.Change{Joined: e})
 	}
@@ -413,197 +397,8 @@ func (f *feed) change(changes []lock.Change, c change, w written) []lock.Change 
 		return changes
 	}
 	delete(f.entries, k)
-	f.count(e, -1)
 	s.leases.left(k)
 	return append(changes, lock.Change{Left: c.ID, Reason: c.Reason})
 }
 
-// count notes that an entry came or went. The caller holds mu.
-func (f *feed) count(e *lock.Entry, by int) {
-	for _, c := range e.Claims {
-		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-		if f.queued[r] += by; f.queued[r] == 0 {
-			delete(f.queued, r)
-		}
-	}
-}
-
-// waits reports whether an entry that joins now will surely wait for another,
-// as far as the feed knows.
-func (f *feed) waits(e *lock.Entry) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range e.Claims {
-		if c.Mode == lock.Exclusive && f.queued[lock.Ref{Tenant: e.Tenant, Name: c.Name}] > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 var errMeta = errors.New("the fence floor or the trust in the store has changed")
-
-// tail follows the log on one connection.
-type tail struct {
-	feed  *feed
-	link  *link
-	ahead map[int32]written // known, but not in turn yet
-	heads chan head
-	read  chan reading
-	reads sync.WaitGroup
-
-	foreign time.Time // when a record of another replica was read last
-}
-
-// head is the log's data and how long the log is, with a watch on that.
-type head struct {
-	data  []byte
-	stat  *zk.Stat
-	watch <-chan zk.Event
-	err   error
-}
-
-type reading struct {
-	records []written
-	err     error
-}
-
-// run reads the head whenever it has changed, and the records that it is ahead.
-// One of the two is under way or the watch is armed; our own writes come beside.
-func (t *tail) run(ctx context.Context) error {
-	t.readHead(ctx)
-	var h head
-	var watch <-chan zk.Event
-	rest := time.NewTimer(time.Hour)
-	defer rest.Stop()
-	for {
-		var err error
-		select {
-		case <-rest.C:
-			t.readHead(ctx)
-		case h = <-t.heads:
-			if err = h.err; err == nil {
-				err = t.seen(ctx, h, &watch)
-			}
-		case r := <-t.read:
-			for _, w := range r.records {
-				t.ahead[w.n] = w
-			}
-			if err = r.err; err == nil {
-				watch = h.watch
-				err = t.advance(h)
-			}
-		case <-watch:
-			watch = nil
-			if time.Since(t.foreign) > alone {
-				rest.Reset(lull)
-			} else {
-				t.readHead(ctx)
-			}
-		case <-t.feed.fresh:
-			t.takeOwn()
-			err = t.advance(head{})
-		case <-t.link.broken:
-			err = t.link.why
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// takeOwn takes over what this replica has written.
-func (t *tail) takeOwn() {
-	next := t.feed.position()
-	for _, w := range t.feed.takeOwn() {
-		if w.epoch == t.feed.epoch && w.n >= next {
-			t.ahead[w.n] = w
-		}
-	}
-}
-
-func (t *tail) readHead(ctx context.Context) {
-	path := t.feed.store.root.log(t.feed.epoch)
-	t.reads.Go(func() {
-		h, err := do(ctx, t.link, func(c *zk.Conn) (h head, err error) {
-			h.data, h.stat, h.watch, err = c.GetW(path)
-			return h, err
-		})
-		switch {
-		case err != nil:
-		case string(h.data) == rotated:
-			err = errRotated
-		case h.stat.Czxid != t.feed.born:
-			err = errAnotherLog
-		}
-		h.err = err
-		t.heads <- h
-	})
-}
-
-// seen takes over a head. Records before it that are not known are read first;
-// the newest is often the head's own data.
-func (t *tail) seen(ctx context.Context, h head, watch *<-chan zk.Event) error {
-	t.takeOwn()
-	next, length := t.feed.position(), created(h.stat)
-	if _, own := t.ahead[length-1]; length > next && !own {
-		t.foreign = time.Now()
-	}
-	if length > next && len(h.data) > 0 {
-		var r record
-		if err := json.Unmarshal(h.data, &r); err != nil {
-			return err
-		}
-		t.ahead[length-1] = written{n: length - 1, zxid: h.stat.Mzxid, record: &r}
-	}
-	from, to := next, length
-	for ; from < to; from++ {
-		if _, known := t.ahead[from]; !known {
-			break
-		}
-	}
-	for ; to > from; to-- {
-		if _, known := t.ahead[to-1]; !known {
-			break
-		}
-	}
-	if from == to {
-		*watch = h.watch
-		return t.advance(h)
-	}
-	epoch := t.feed.epoch
-	t.reads.Go(func() {
-		records, err := t.feed.store.records(ctx, t.link, epoch, from, to)
-		t.read <- reading{records, err}
-	})
-	return nil
-}
-
-// advance applies the records that are in turn, and the head's position if all
-// before it were.
-func (t *tail) advance(h head) error {
-	var ready []written
-	t.feed.ahead.Store(true) // what comes in turn from here on is told of
-	defer func() { t.feed.ahead.Store(len(t.ahead) > 0) }()
-	next := t.feed.position()
-	for w, ok := t.ahead[next]; ok; w, ok = t.ahead[next] {
-		ready = append(ready, w)
-		delete(t.ahead, next)
-		next++
-	}
-	for n := range t.ahead {
-		if n < next {
-			delete(t.ahead, n)
-		}
-	}
-	var zxid int64
-	if h.stat != nil && next >= created(h.stat) {
-		zxid = h.stat.Mzxid
-	}
-	if len(ready) == 0 && zxid == 0 {
-		return nil
-	}
-	return t.feed.apply(ready, zxid)
-}

@@ -77,8 +77,15 @@ func (r layout) secondary(k key, name string) string {
 }
 
 func (r layout) lease(k key, handle int64) string {
+	if handle == 0 {
+		return r.primary(k) + "/lease"
+	}
 	return fmt.Sprintf("%s/%016x", r.primary(k), uint64(handle))
 }
+
+// fresh reports whether e's id never comes again, so that its lease need not be
+// there before the first renewal, nor have a name that tells it from others.
+func fresh(e *lock.Entry) bool { return e.Handle == 0 }
 
 // parseName reads a child of a shard: the entry's key, the lock that this node
 // stands for, and whether it is the primary one.

@@ -26,7 +26,10 @@ const (
 	// leave it this much time, and as much again by chance.
 	courtesy = 150 * time.Millisecond
 
-	unknownVersion = -1
+	// Versions of leases are 0 and more. No node has one of these, to ZooKeeper
+	// neither, so that a delete which asks for one fails.
+	noLease        = -2 // there is none, as nobody has renewed yet
+	unknownVersion = -3
 )
 
 // aliveClock counts time by the monotonic clock, but only while the store
@@ -104,7 +107,10 @@ func (ls *leases) reset(entries map[key]*lock.Entry) {
 func (ls *leases) joined(e *lock.Entry, here bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	l := &lease{entry: e, since: ls.clock.now(), mine: here}
+	l := &lease{entry: e, version: noLease, since: ls.clock.now(), mine: here}
+	if !fresh(e) {
+		l.version = 0
+	}
 	l.plan(l.since)
 	ls.all[keyOf(e)] = l
 	heap.Push(&ls.heap, l)
@@ -135,6 +141,14 @@ func (ls *leases) renewed(k key, handle int64, version int32) {
 	if l.index >= 0 {
 		heap.Fix(&ls.heap, l.index)
 	}
+}
+
+// made reports whether the entry's lease is known to have a node.
+func (ls *leases) made(k key) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.all[k]
+	return l != nil && l.version >= 0
 }
 
 // seen notes a version that was not seen before.
@@ -206,17 +220,16 @@ func (ls *leases) next() (*lease, time.Duration) {
 // check reads a lease, or removes its entry if the lease is over.
 func (ls *leases) check(ctx context.Context, l *lease) {
 	ls.mu.Lock()
-	version, over := l.version, ls.clock.now() >= l.since+l.entry.TTL
-	missing := l.missing
+	version, missing, over := l.version, l.missing, ls.clock.now() >= l.since+l.entry.TTL
 	ls.mu.Unlock()
 	again := checkInterval
-	switch {
-	case version != unknownVersion && over && !missing:
-		again = ls.expire(ctx, l, version)
-	case over && missing:
-		ls.store.sweep(ctx, l.entry)
-	default:
+	if version != unknownVersion && over && !missing {
+		ls.expire(ctx, l, version)
+	} else {
 		again = ls.look(ctx, l)
+	}
+	if over && missing && ls.isMissing(l) {
+		ls.store.sweep(ctx, l.entry)
 	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -230,16 +243,30 @@ func (ls *leases) check(ctx context.Context, l *lease) {
 	ls.nudge()
 }
 
+func (ls *leases) isMissing(l *lease) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return l.missing
+}
+
 // look reads the version. It returns after how long to look again, 0 as planned.
 func (ls *leases) look(ctx context.Context, l *lease) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	path := ls.store.root.lease(keyOf(l.entry), l.entry.Handle)
+	ls.mu.Lock()
+	before := l.version
+	ls.mu.Unlock()
 	n, err := onLink(ctx, ls.store.calls, get(path))
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	now := ls.clock.now()
 	switch {
+	case l.version != before:
+		l.plan(now) // it was renewed here meanwhile, and what was read may be older
+	case errors.Is(err, zk.ErrNoNode) && fresh(l.entry) && l.version < 0 && !l.missing:
+		l.version = noLease
+		l.plan(now)
 	case errors.Is(err, zk.ErrNoNode):
 		if !l.missing {
 			l.missing, l.since = true, now
@@ -247,7 +274,7 @@ func (ls *leases) look(ctx context.Context, l *lease) time.Duration {
 		return checkInterval
 	case err != nil:
 		return checkInterval
-	case n.stat.Version > l.version || l.missing:
+	case n.stat.Version != l.version || l.missing: // a lower one is of a lease made again
 		l.mine = false
 		l.seen(n.stat.Version, now)
 	default:
@@ -256,27 +283,19 @@ func (ls *leases) look(ctx context.Context, l *lease) time.Duration {
 	return 0
 }
 
-// expire removes the entry, unless its lease was renewed.
-func (ls *leases) expire(ctx context.Context, l *lease, version int32) time.Duration {
+// expire removes the entry, unless its lease was renewed. The feed tells that it
+// left.
+func (ls *leases) expire(ctx context.Context, l *lease, version int32) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	r := ls.store.newRemoval(l.entry, version, lock.Expired)
-	for {
-		out := ls.store.commits.do(ctx, ls.store.removeWrite(r))
-		switch {
-		case out.err == nil:
-			return checkInterval // the feed tells that it left
-		case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
-			ls.mu.Lock()
-			defer ls.mu.Unlock()
-			l.missing, l.since = true, ls.clock.now()
-			return checkInterval
-		case errors.Is(out.err, zk.ErrBadVersion):
-			return ls.look(ctx, l)
-		case ls.store.adapt(ctx, r, out):
-			continue
-		}
-		return checkInterval
+	out := ls.store.attempt(ctx, ls.store.newRemoval(l.entry, version != noLease, version, lock.Expired))
+	switch {
+	case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
+		ls.mu.Lock()
+		defer ls.mu.Unlock()
+		l.missing, l.since = true, ls.clock.now()
+	case out.err != nil && answered(out.err):
+		ls.look(ctx, l) // it was renewed
 	}
 }
 

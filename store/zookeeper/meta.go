@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/fencepost/fencepost/store/adapter"
 	"github.com/fencepost/fencepost/store/kept"
 )
 
@@ -159,7 +160,7 @@ func (s *Store) Distrust(ctx context.Context, number uint64) error {
 				return nil
 			}
 		}
-		if pause(ctx, firstPause) != nil {
+		if adapter.Pause(ctx, firstPause) != nil {
 			return unavailable(err, "record the distrust", true)
 		}
 	}

@@ -166,19 +166,15 @@ func (s *Store) fence(ctx context.Context, l *link) error {
 }
 
 // sweep removes what is left of an entry that has lost its lease, or is gone
-// without a record, by somebody's hand.
+// without a record, by somebody's hand. An entry that has a lease after all stays.
 func (s *Store) sweep(ctx context.Context, e *lock.Entry) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	s.log.Error("an entry has no lease, or is gone, by another hand than ours; it is removed",
 		"tenant", e.Tenant, "lock", e.Name(), "entry", string(e.ID))
-	r := s.newRemoval(e, -1, lock.Expired)
+	r := s.newRemoval(e, !fresh(e), noLease, lock.Expired)
 	for {
-		w := s.removeWrite(r)
-		if len(r.paths) == 0 {
-			w.ops = nil
-		}
-		out := s.commits.do(ctx, w)
+		out := s.commits.do(ctx, s.removeWrite(r))
 		switch {
 		case out.err == nil || len(r.paths) == 0:
 			return

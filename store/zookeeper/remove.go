@@ -10,12 +10,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/adapter"
 )
 
 // removal is one entry's way out.
 type removal struct {
 	entry   *lock.Entry
-	version int32 // that the lease must have; -1 is any
+	version int32 // that the lease must have, or noLease, or anyVersion
 	why     lock.Reason
 
 	lease, primary string
@@ -25,12 +26,20 @@ type removal struct {
 	epoch          int32
 }
 
-func (s *Store) newRemoval(e *lock.Entry, version int32, why lock.Reason) *removal {
+// anyVersion is what ZooKeeper takes for any.
+const anyVersion = -1
+
+// newRemoval plans to delete e's nodes, leased telling whether it is known to have a
+// lease.
+func (s *Store) newRemoval(e *lock.Entry, leased bool, version int32, why lock.Reason) *removal {
 	k := keyOf(e)
 	r := &removal{
 		entry: e, version: version, why: why, lease: s.root.lease(k, e.Handle), primary: s.root.primary(k), try: rand.Text()[:12],
 	}
-	r.paths = append(r.paths, r.lease, r.primary)
+	if leased {
+		r.paths = append(r.paths, r.lease)
+	}
+	r.paths = append(r.paths, r.primary)
 	for _, c := range e.Claims[1:] {
 		r.paths = append(r.paths, s.root.secondary(k, c.Name))
 	}
@@ -45,7 +54,7 @@ func (s *Store) removeWrite(r *removal) *write {
 		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try,
 	}}
 	for _, path := range r.paths {
-		version := int32(-1)
+		version := int32(anyVersion)
 		if path == r.lease {
 			version = r.version
 		}
@@ -61,35 +70,60 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) erro
 	if err := s.checkNumber(ctx, e); err != nil {
 		return err
 	}
-	r := s.newRemoval(e, -1, why)
+	r := s.newRemoval(e, s.hasLease(ctx, e), anyVersion, why)
 	unknown := false
 	for {
-		out := s.commits.do(ctx, s.removeWrite(r))
+		out := s.attempt(ctx, r)
 		switch {
 		case out.err == nil:
 			return nil
 		case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
 			return s.removedBefore(ctx, r, unknown)
-		case s.adapt(ctx, r, out):
-			continue
-		case answered(out.err):
+		case answered(out.err) && !errors.Is(out.err, zk.ErrNotEmpty):
 			return unavailable(out.err, "remove", unknown)
 		}
 		unknown = unknown || out.maybe
-		if pause(ctx, firstPause) != nil {
+		if adapter.Pause(ctx, firstPause) != nil {
 			return unavailable(out.err, "remove", unknown)
 		}
 	}
 }
 
-// adapt makes a removal fit what somebody did to our nodes by hand.
+// hasLease reports whether an entry has been renewed, as far as that is easily told.
+// If it is wrong the removal is refused first, and with it all that share its
+// transaction. So an entry that is old enough for it, and was not renewed here, is
+// looked at.
+func (s *Store) hasLease(ctx context.Context, e *lock.Entry) bool {
+	if !fresh(e) || s.leases.made(keyOf(e)) {
+		return true
+	}
+	if time.Since(e.EnqueuedAt) < e.TTL/4 {
+		return false
+	}
+	_, err := onLink(ctx, s.calls, get(s.root.lease(keyOf(e), e.Handle)))
+	return err == nil
+}
+
+// attempt writes the removal, adapted to what there is.
+func (s *Store) attempt(ctx context.Context, r *removal) outcome {
+	for {
+		out := s.commits.do(ctx, s.removeWrite(r))
+		if !s.adapt(ctx, r, out) {
+			return out
+		}
+	}
+}
+
+// adapt makes a removal that was refused fit what there is: a lease of which this
+// replica did not know, or what somebody did to our nodes by hand. A lease is no
+// reason to go on if there must not be one.
 func (s *Store) adapt(ctx context.Context, r *removal, out outcome) bool {
-	if out.op <= 0 || out.op >= len(r.paths) {
+	if out.err == nil || out.op < 0 || out.op >= len(r.paths) {
 		return false
 	}
 	path := r.paths[out.op]
 	switch {
-	case errors.Is(out.err, zk.ErrNoNode):
+	case errors.Is(out.err, zk.ErrNoNode) && out.op > 0:
 		s.log.Error("a node of an entry is missing, which nobody but us should delete", "path", path)
 		r.paths = slices.Delete(r.paths, out.op, out.op+1)
 		return true
@@ -99,23 +133,42 @@ func (s *Store) adapt(ctx context.Context, r *removal, out outcome) bool {
 			return children, err
 		})
 		for _, child := range children {
-			if full := path + "/" + child; !slices.Contains(r.paths, full) {
-				s.log.Error("an entry has a node below it that is not ours, which goes with it", "path", full)
-				r.paths = slices.Insert(r.paths, out.op, full)
+			if full := path + "/" + child; !s.takeAlong(r, out.op, full) {
+				return false
 			}
 		}
-		return err == nil
+		return err == nil || errors.Is(err, zk.ErrNoNode) // somebody else was faster, as the next attempt finds
 	}
 	return false
 }
 
+// takeAlong has the removal delete a node first that is below an entry's.
+func (s *Store) takeAlong(r *removal, before int, path string) bool {
+	switch {
+	case slices.Contains(r.paths, path):
+		return true
+	case path == r.lease && r.version == noLease:
+		return false
+	case path != r.lease:
+		s.log.Error("an entry has a node below it that is not ours, which goes with it", "path", path)
+	}
+	r.paths = slices.Insert(r.paths, before, path)
+	return true
+}
+
 // checkNumber finds that e is not the entry that was written, if that can be
-// told. The path of a lease is never used twice, so what was read of it once is
-// true for ever, and a server that lags behind knows nothing rather than
-// something wrong; then the removal itself decides.
+// told. The path of a lease that has a handle is never used twice, so what was read
+// of it once is true for ever, and a server that lags behind knows nothing rather
+// than something wrong; then the removal itself decides.
 func (s *Store) checkNumber(ctx context.Context, e *lock.Entry) error {
-	if known := s.feed.entry(keyOf(e)); known != nil && known.Handle == e.Handle && known.Number == e.Number {
+	known := s.feed.entry(keyOf(e))
+	switch {
+	case known != nil && known.Handle == e.Handle && known.Number == e.Number:
 		return nil
+	case fresh(e) && known == nil:
+		return nil // there is no other
+	case fresh(e): // a greater fence floor was given, and the view has the new number
+		return adapter.Lost("another entry is in the queue")
 	}
 	path := s.root.lease(keyOf(e), e.Handle)
 	n, err := onLink(ctx, s.calls, get(path))
@@ -125,7 +178,7 @@ func (s *Store) checkNumber(ctx context.Context, e *lock.Entry) error {
 	case err != nil:
 		return unavailable(err, "remove", false)
 	case n.stat.Czxid != s.zxid(e.Number):
-		return errLost("another entry is in the queue")
+		return adapter.Lost("another entry is in the queue")
 	}
 	return nil
 }
@@ -136,7 +189,7 @@ func (s *Store) checkNumber(ctx context.Context, e *lock.Entry) error {
 // it.
 func (s *Store) removedBefore(ctx context.Context, r *removal, unknown bool) error {
 	if !unknown {
-		return errLost("the entry is not in the queue")
+		return adapter.Lost("the entry is not in the queue")
 	}
 	l, err := s.calls.get(ctx)
 	if err != nil {
@@ -163,5 +216,5 @@ func (s *Store) removedBefore(ctx context.Context, r *removal, unknown bool) err
 			}
 		}
 	}
-	return errLost("the entry is not in the queue")
+	return adapter.Lost("the entry is not in the queue")
 }

@@ -2,14 +2,18 @@ package zookeeper_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/adapter"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
 )
@@ -19,18 +23,147 @@ import (
 func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	here, elsewhere := open(t, zookeeper.Config{Servers: z.Endpoints()}), open(t, zookeeper.Config{Servers: z.Endpoints()})
+	for name, e := range map[string]*lock.Entry{"first renewal": draft("a"), "one of many": draft("b"), "repeatable": draft("c")} {
+		if name == "repeatable" {
+			e.Request = "the same"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e.TTL = 3 * time.Second
+			start := time.Now()
+			e = enqueue(t, here, e)
+			if name == "one of many" {
+				if err := here.Refresh(t.Context(), e); err != nil {
+					t.Fatalf("Refresh: %v", err)
+				}
+			}
+			within(t, e.TTL, "the lease is almost over", func() bool { return time.Since(start) > e.TTL*9/10 })
+			if err := elsewhere.Refresh(t.Context(), e); err != nil {
+				t.Fatalf("Refresh: %v", err)
+			}
+			renewed := time.Now()
+			within(t, e.TTL, "the old lease is long over", func() bool { return time.Since(renewed) > e.TTL*8/10 })
+			if err := here.Refresh(t.Context(), e); err != nil {
+				t.Errorf("Refresh after a renewal elsewhere: %v", err)
+			}
+		})
+	}
+}
+
+// TestLeaseOfTheFirstRenewal has an entry get a node for its lease when it is first
+// renewed, and a replica that knows nothing of that remove it all the same.
+func TestLeaseOfTheFirstRenewal(t *testing.T) {
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	client := hand(t, z)
+	var logged buffer
+	cfg := zookeeper.Config{Servers: z.Endpoints(), Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+	here, elsewhere := open(t, cfg), open(t, cfg)
+	nodes := func() (n int) {
+		walk(t, client, "/fencepost/v1/entries", func(path string) {
+			if strings.Contains(path, ",") {
+				n++
+			}
+		})
+		return n
+	}
+	e := enqueue(t, here, draft("a"))
+	if n := nodes(); n != 1 {
+		t.Errorf("%d nodes for an entry, want 1", n)
+	}
+	for range 2 {
+		if err := elsewhere.Refresh(t.Context(), e); err != nil {
+			t.Fatalf("Refresh: %v", err)
+		}
+		if n := nodes(); n != 2 {
+			t.Errorf("%d nodes for an entry that was renewed, want 2", n)
+		}
+	}
+	if err := here.Remove(t.Context(), e, lock.Released); err != nil {
+		t.Errorf("Remove: %v", err)
+	}
+	for _, s := range []*zookeeper.Store{here, elsewhere} {
+		if err := s.Refresh(t.Context(), e); !errors.Is(err, lock.Lost) {
+			t.Errorf("Refresh after the removal = %v, want lock_lost", err)
+		}
+	}
+	if n := nodes(); n != 0 || strings.Contains(logged.String(), "level=ERROR") {
+		t.Errorf("%d nodes are left, logged:\n%s", n, logged.String())
+	}
+}
+
+// TestRemoveTogether has two replicas remove an entry at once, one of which does not
+// know that it has a lease: one of them does, and the other one is told so.
+func TestRemoveTogether(t *testing.T) {
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	cfg := zookeeper.Config{Servers: z.Endpoints()}
+	here, elsewhere := open(t, cfg), open(t, cfg)
+	for range 200 {
+		e := enqueue(t, here, draft("a"))
+		if err := elsewhere.Refresh(t.Context(), e); err != nil {
+			t.Fatalf("Refresh: %v", err)
+		}
+		var failed [2]error
+		var both sync.WaitGroup
+		for i, s := range []*zookeeper.Store{here, elsewhere} {
+			both.Go(func() { failed[i] = s.Remove(t.Context(), e, lock.Released) })
+		}
+		both.Wait()
+		lost := slices.DeleteFunc(failed[:], func(err error) bool { return err == nil })
+		if len(lost) != 1 || !errors.Is(lost[0], lock.Lost) {
+			t.Fatalf("two removals end with %v, want one lock_lost", lost)
+		}
+	}
+}
+
+// TestDamagedEntryIsRenewed damages an entry that nobody has renewed yet. A replica
+// that reads it then, and one that knew it before, both take its holder's renewals
+// for what they are.
+func TestDamagedEntryIsRenewed(t *testing.T) {
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	client := hand(t, z)
+	here := open(t, zookeeper.Config{Servers: z.Endpoints()})
 	e := draft("a")
 	e.TTL = 3 * time.Second
-	start := time.Now()
 	e = enqueue(t, here, e)
-	within(t, e.TTL, "the lease is almost over", func() bool { return time.Since(start) > e.TTL*9/10 })
-	if err := elsewhere.Refresh(t.Context(), e); err != nil {
-		t.Fatalf("Refresh: %v", err)
+	walk(t, client, "/fencepost/v1/entries", func(path string) {
+		if strings.Contains(path, ",") {
+			if _, err := client.Set(path, []byte("{"), -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	late := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	queue, _, err := late.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"})
+	if err != nil || len(queue) != 1 {
+		t.Fatalf("Queue: %d entries, %v", len(queue), err)
 	}
 	renewed := time.Now()
-	within(t, e.TTL, "the old lease is long over", func() bool { return time.Since(renewed) > e.TTL*8/10 })
+	within(t, 4*e.TTL, "three leases are over", func() bool {
+		if err := late.Refresh(t.Context(), queue[0]); err != nil {
+			t.Fatalf("Refresh after %v: %v", time.Since(renewed), err)
+		}
+		return time.Since(renewed) > 3*e.TTL
+	})
 	if err := here.Refresh(t.Context(), e); err != nil {
-		t.Errorf("Refresh after a renewal elsewhere: %v", err)
+		t.Errorf("Refresh by who wrote it: %v", err)
+	}
+}
+
+// TestRemoveByAnOldNumber has an entry be called by a number that it had before the
+// fence floor was raised: nothing happens, rather than half of it.
+func TestRemoveByAnOldNumber(t *testing.T) {
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	f := follow(t, s)
+	e := enqueue(t, s, draft("a"))
+	within(t, 10*time.Second, "the feed has it", func() bool { return f.first("a") == e.ID })
+	old := *e
+	old.Number--
+	if err := s.Remove(t.Context(), &old, lock.Released); !errors.Is(err, lock.Lost) {
+		t.Errorf("Remove = %v, want lock_lost", err)
+	}
+	if err := s.Refresh(t.Context(), e); err != nil {
+		t.Errorf("Refresh: %v", err)
 	}
 }
 
@@ -149,7 +282,7 @@ func TestQueueIsOfOneMoment(t *testing.T) {
 func TestJoinSharesARelease(t *testing.T) {
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	var shared atomic.Int64
-	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Observer: zookeeper.Observer{Batch: func(writes int) {
+	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Observer: adapter.Observer{Batch: func(writes int) {
 		if writes == 2 {
 			shared.Add(1)
 		}
@@ -160,14 +293,17 @@ func TestJoinSharesARelease(t *testing.T) {
 	for range rounds {
 		within(t, 10*time.Second, "the feed knows the holder", func() bool { return f.first("a") == holder.ID })
 		next := draft("a")
-		joined := make(chan *lock.Entry, 1)
+		next.Patient = true
+		joined, begins := make(chan *lock.Entry, 1), make(chan struct{})
 		go func() {
+			close(begins)
 			placed, err := s.Enqueue(t.Context(), next)
 			if err != nil {
 				t.Error(err)
 			}
 			joined <- placed
 		}()
+		<-begins
 		if err := s.Remove(t.Context(), holder, lock.Released); err != nil {
 			t.Fatal(err)
 		}

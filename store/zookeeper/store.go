@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/adapter"
 	"github.com/fencepost/fencepost/store/kept"
 )
 
@@ -38,36 +39,12 @@ type Config struct {
 	Username, Password string
 
 	Logger *slog.Logger // nil discards
-	Observer
+	adapter.Observer
 
 	// FenceFloor is added to every zxid to give a number. The store remembers it;
 	// a greater one may be given after the store lost its past, and 0 keeps what
 	// it remembers.
 	FenceFloor uint64
-}
-
-// Observer is told what the store does, for metrics. Nil fields are not called.
-type Observer struct {
-	Operation func(name string, took time.Duration, err error)
-	Batch     func(writes int)
-	FeedLag   func(time.Duration)
-	Restarted func() // the feed lists again
-}
-
-func (o Observer) orSilent() Observer {
-	if o.Operation == nil {
-		o.Operation = func(string, time.Duration, error) {}
-	}
-	if o.Batch == nil {
-		o.Batch = func(int) {}
-	}
-	if o.FeedLag == nil {
-		o.FeedLag = func(time.Duration) {}
-	}
-	if o.Restarted == nil {
-		o.Restarted = func() {}
-	}
-	return o
 }
 
 // Store is the adapter; it satisfies service.Store. Several stores, in one or
@@ -77,7 +54,7 @@ type Store struct {
 	root    layout
 	acl     []zk.ACL
 	log     *slog.Logger
-	observe Observer
+	observe adapter.Observer
 
 	calls   *connector // for requests
 	reads   *connector // for the feed, so that its reads do not queue behind writes
@@ -124,7 +101,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 func newStore(cfg Config) *Store {
 	s := &Store{
-		chroot: strings.TrimSuffix(cfg.Chroot, "/"), log: cfg.Logger, observe: cfg.Observer.orSilent(), acl: zk.WorldACL(zk.PermAll), mending: make(chan error, 1),
+		chroot: strings.TrimSuffix(cfg.Chroot, "/"), log: cfg.Logger, observe: cfg.Observer.OrSilent(), acl: zk.WorldACL(zk.PermAll), mending: make(chan error, 1),
 	}
 	prefix := cfg.Prefix
 	if prefix == "" {
@@ -185,14 +162,13 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	w, handle := s.joinWrite(e)
-	w.patient = s.feed.waits(e)
 	ambiguous := false
 	for {
 		out := s.commits.do(ctx, w)
 		switch {
 		case out.err == nil:
 			placed := *e
-			placed.Number, placed.Handle = s.number(out.zxid), handle
+			placed.Number, placed.Handle, placed.Patient = s.number(out.zxid), handle, false
 			return &placed, nil
 		case errors.Is(out.err, zk.ErrNodeExists):
 			if found, err := s.find(ctx, keyOf(e)); err == nil && found != nil {
@@ -204,20 +180,25 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 			return nil, unavailable(out.err, "enqueue", ambiguous)
 		}
 		ambiguous = ambiguous || out.maybe
-		if pause(ctx, firstPause) != nil {
+		if adapter.Pause(ctx, firstPause) != nil {
 			return nil, unavailable(out.err, "enqueue", ambiguous)
 		}
 	}
 }
 
-// joinWrite makes the nodes of an entry: the primary with its lease, and one in
-// each other lock of a set.
+// joinWrite makes the nodes of an entry: the primary, its lease if its id may come
+// again, and one in each other lock of a set. A handle of 0 stands for a [fresh] id.
 func (s *Store) joinWrite(e *lock.Entry) (w *write, handle int64) {
-	handle = randomHandle()
+	if e.Resumable() {
+		handle = randomHandle()
+	}
 	k, v := keyOf(e), valueOf(e, handle)
 	data := kept.Encode(v)
-	w = &write{size: 3*len(data) + 1024, change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
-	w.ops = append(w.ops, s.create(s.root.primary(k), data), s.create(s.root.lease(k, handle), nil))
+	w = &write{size: 3*len(data) + 1024, patient: e.Patient, change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
+	w.ops = append(w.ops, s.create(s.root.primary(k), data))
+	if e.Resumable() {
+		w.ops = append(w.ops, s.create(s.root.lease(k, handle), nil))
+	}
 	for i, c := range e.Claims {
 		w.joins = append(w.joins, lock.Ref{Tenant: e.Tenant, Name: c.Name})
 		if i > 0 {
@@ -235,7 +216,7 @@ func (s *Store) create(path string, data []byte) *zk.CreateRequest {
 func randomHandle() int64 {
 	var raw [8]byte
 	_, _ = rand.Read(raw[:]) // never fails: crypto/rand ends the program instead
-	return int64(binary.BigEndian.Uint64(raw[:]) >> 1)
+	return int64(binary.BigEndian.Uint64(raw[:])>>1 | 1)
 }
 
 // makeShards makes the shards that e's nodes go into.
@@ -263,46 +244,6 @@ func (s *Store) find(ctx context.Context, k key) (*lock.Entry, error) {
 	return e, err
 }
 
-// Refresh implements service.Store. A write that was executed proves that its
-// node was there, and no removal is missing from that.
-func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
-	defer cancel()
-	path := s.root.lease(keyOf(e), e.Handle)
-	start := time.Now()
-	stat, err := onLink(ctx, s.calls, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(path, nil, -1) })
-	s.observe.Operation("renew", time.Since(start), err)
-	switch {
-	case errors.Is(err, zk.ErrNoNode):
-		return errLost("the entry is not in the queue")
-	case err != nil:
-		return unavailable(err, "renew", false)
-	case stat.Czxid != s.zxid(e.Number):
-		return errLost("another entry is in the queue")
-	}
-	s.leases.renewed(keyOf(e), e.Handle, stat.Version)
-	return nil
-}
-
-// Remaining implements service.Store. It goes by the server's wall clock and ours,
-// as nothing is decided by it.
-func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	if _, err := s.barrier(ctx, s.calls); err != nil {
-		return 0, unavailable(err, "ask for the lease", false)
-	}
-	path := s.root.lease(keyOf(e), e.Handle)
-	n, err := onLink(ctx, s.calls, get(path))
-	switch {
-	case errors.Is(err, zk.ErrNoNode) || err == nil && n.stat.Czxid != s.zxid(e.Number):
-		return 0, errLost("the entry is not in the queue")
-	case err != nil:
-		return 0, unavailable(err, "ask for the lease", false)
-	}
-	return max(0, min(e.TTL-time.Since(time.UnixMilli(n.stat.Mtime)), e.TTL)), nil
-}
-
 // Newest implements service.Store.
 func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
@@ -324,7 +265,7 @@ func (s *Store) barrier(ctx context.Context, c *connector) (*zk.Stat, error) {
 			return nil, err
 		}
 		stat, err := s.barrierOn(ctx, l)
-		if err == nil || errors.Is(err, zk.ErrNoAuth) || pause(ctx, firstPause) != nil {
+		if err == nil || errors.Is(err, zk.ErrNoAuth) || adapter.Pause(ctx, firstPause) != nil {
 			return stat, err
 		}
 	}
@@ -365,7 +306,7 @@ func (s *Store) readQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint6
 		if err == nil {
 			return snap.sorted(), s.number(snap.zxid), nil
 		}
-		if errors.Is(err, zk.ErrNoAuth) || pause(ctx, firstPause) != nil {
+		if errors.Is(err, zk.ErrNoAuth) || adapter.Pause(ctx, firstPause) != nil {
 			return nil, 0, unavailable(err, "read the queue", false)
 		}
 	}

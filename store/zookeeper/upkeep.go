@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/fencepost/fencepost/store/adapter"
 	"github.com/fencepost/fencepost/store/kept"
 )
 
@@ -48,7 +49,7 @@ func (s *Store) upkeep() {
 			return
 		case why := <-s.mending:
 			s.attend("mend the log", func(ctx context.Context) error { return s.mendLog(ctx, why) })
-			_ = pause(s.closing, firstPause) // at most so often; the loop sees whether it is over
+			_ = adapter.Pause(s.closing, firstPause) // at most so often; the loop sees whether it is over
 		case <-tick.C:
 			s.attend("fold the log", s.fold)
 			if time.Since(forgot) >= forgetInterval {
@@ -124,8 +125,14 @@ func (f *feed) forgetFolded(upTo int32) {
 		i++
 	}
 	f.folded = slices.Clone(f.folded[i:])
-	oldest := time.Now().Add(-endedRetention).UnixMilli()
-	f.ended = slices.DeleteFunc(f.ended, func(e kept.End) bool { return e.At < oldest })
+	// They came roughly in order, and a view leaves out what is left. One from the
+	// future, by a clock that is wrong, must not keep those behind it.
+	oldest, newest := time.Now().Add(-endedRetention).UnixMilli(), time.Now().Add(endedRetention).UnixMilli()
+	gone := 0
+	for gone < len(f.ended) && (f.ended[gone].At < oldest || f.ended[gone].At > newest) {
+		gone++
+	}
+	f.ended = f.ended[gone:]
 }
 
 // listEnded reads what is remembered of ends: in the records that the log still

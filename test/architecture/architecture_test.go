@@ -23,8 +23,9 @@ func may() map[string][]string {
 		"lock":            {},
 		"service":         {"lock"},
 		"store/kept":      {"lock"},
-		"store/etcd":      {"lock", "store/kept"},
-		"store/zookeeper": {"lock", "store/kept"},
+		"store/adapter":   {"lock"},
+		"store/etcd":      {"lock", "store/kept", "store/adapter"},
+		"store/zookeeper": {"lock", "store/kept", "store/adapter"},
 		"store/storetest": {"lock", "service"},
 		"auth":            {"lock"},
 		"telemetry":       {},
@@ -35,7 +36,7 @@ func may() map[string][]string {
 		"client":          {},
 		"cmd/fencepost":   {"client"},
 		"cmd/api": {
-			"lock", "service", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "openapi",
+			"lock", "service", "store/adapter", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "openapi",
 			"dashboard", "handlers",
 		},
 	}

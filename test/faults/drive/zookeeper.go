@@ -19,7 +19,7 @@ import (
 // it to the log, so that the record's czxid is the number of the change:
 //
 //	logs/<epoch>/<n>                                  record n
-//	entries/<shard>/<tenant>,<lock>,<id>/<handle>     an entry and its lease
+//	entries/<shard>/<tenant>,<lock>,<id>/<lease>      an entry and its lease, once there is one
 //	entries/<shard>/<tenant>,<lock>,<id>,<first lock> the same in another lock of its set
 const (
 	zooRoot = "/fencepost/v1"
@@ -54,7 +54,6 @@ type inZooKeeper struct {
 type zooEntry struct {
 	tenant, lock, id string
 	number           int64
-	handle           int64
 	locks            []string
 }
 
@@ -237,14 +236,10 @@ func (z *inZooKeeper) changesOf(records []numbered, tenant string, at time.Durat
 }
 
 func (e *zooEntry) read(value []byte) error {
-	var v struct {
-		entryValue
-		Handle int64
-	}
+	var v entryValue
 	if err := json.Unmarshal(value, &v); err != nil {
 		return err
 	}
-	e.handle = v.Handle
 	for _, c := range v.Claims {
 		if c.Name != e.lock {
 			e.locks = append(e.locks, c.Name)
@@ -292,17 +287,33 @@ func (z *inZooKeeper) expire(ctx context.Context, place string) (bool, error) {
 	if e == nil {
 		return false, nil
 	}
-	_, err := within(ctx, func() ([]zk.MultiResponse, error) { return z.conn.Multi(z.removal(e)...) })
+	_, err := within(ctx, func() ([]zk.MultiResponse, error) { return z.remove(e) })
 	if errors.Is(err, zk.ErrNoNode) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func (z *inZooKeeper) removal(e *zooEntry) []any {
+func (z *inZooKeeper) remove(e *zooEntry) ([]zk.MultiResponse, error) {
+	for {
+		leases, _, err := z.conn.Children(e.path(e.lock))
+		if err != nil {
+			return nil, err
+		}
+		results, err := z.conn.Multi(z.removal(e, leases)...)
+		if !errors.Is(err, zk.ErrNotEmpty) { // or it was renewed for the first time
+			return results, err
+		}
+	}
+}
+
+func (z *inZooKeeper) removal(e *zooEntry, leases []string) []any {
 	data := fmt.Appendf(nil, `{"changes":[{"tenant":%q,"lock":%q,"id":%q,"czxid":%d,"reason":"expired","at_ms":%d}]}`,
 		e.tenant, e.lock, e.id, e.number, time.Now().UnixMilli())
-	ops := []any{&zk.DeleteRequest{Path: fmt.Sprintf("%s/%016x", e.path(e.lock), uint64(e.handle)), Version: -1}}
+	var ops []any
+	for _, name := range leases {
+		ops = append(ops, &zk.DeleteRequest{Path: e.path(e.lock) + "/" + name, Version: -1})
+	}
 	for _, name := range e.locks {
 		ops = append(ops, &zk.DeleteRequest{Path: e.path(name), Version: -1})
 	}

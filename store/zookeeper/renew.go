@@ -1,0 +1,81 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/adapter"
+)
+
+// Refresh implements service.Store. A write that was executed proves that its
+// node was there, or the one above it, and no removal is missing from that.
+func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	start := time.Now()
+	version, err := s.renew(ctx, e)
+	s.observe.Operation("renew", time.Since(start), err)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return adapter.Lost("the entry is not in the queue")
+	case errors.Is(err, errAnotherEntry):
+		return adapter.Lost("another entry is in the queue")
+	case err != nil:
+		return unavailable(err, "renew", false)
+	}
+	s.leases.renewed(keyOf(e), e.Handle, version)
+	return nil
+}
+
+var errAnotherEntry = errors.New("the lease is not of this entry")
+
+// renew makes the lease, or sets it if there is one. It returns its version.
+func (s *Store) renew(ctx context.Context, e *lock.Entry) (version int32, err error) {
+	path := s.root.lease(keyOf(e), e.Handle)
+	if fresh(e) && !s.leases.made(keyOf(e)) {
+		_, err := onLink(ctx, s.calls, func(c *zk.Conn) (string, error) { return c.Create(path, nil, 0, s.acl) })
+		if !errors.Is(err, zk.ErrNodeExists) {
+			return 0, err
+		}
+	}
+	stat, err := onLink(ctx, s.calls, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(path, nil, -1) })
+	switch {
+	case err != nil:
+		return 0, err
+	case !fresh(e) && stat.Czxid != s.zxid(e.Number):
+		return 0, errAnotherEntry
+	}
+	return stat.Version, nil
+}
+
+// Remaining implements service.Store. It goes by the server's wall clock and ours,
+// as nothing is decided by it.
+func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if _, err := s.barrier(ctx, s.calls); err != nil {
+		return 0, unavailable(err, "ask for the lease", false)
+	}
+	n, err := s.renewal(ctx, e)
+	switch {
+	case errors.Is(err, zk.ErrNoNode) || err == nil && !fresh(e) && n.stat.Czxid != s.zxid(e.Number):
+		return 0, adapter.Lost("the entry is not in the queue")
+	case err != nil:
+		return 0, unavailable(err, "ask for the lease", false)
+	}
+	return max(0, min(e.TTL-time.Since(time.UnixMilli(n.stat.Mtime)), e.TTL)), nil
+}
+
+// renewal reads the node that was written with the last renewal.
+func (s *Store) renewal(ctx context.Context, e *lock.Entry) (node, error) {
+	k := keyOf(e)
+	n, err := onLink(ctx, s.calls, get(s.root.lease(k, e.Handle)))
+	if errors.Is(err, zk.ErrNoNode) && fresh(e) {
+		return onLink(ctx, s.calls, get(s.root.primary(k)))
+	}
+	return n, err
+}

@@ -30,7 +30,7 @@ const (
 // fencepost starts the server for n clients that take locks of their own.
 func fencepost(members, n int) starter {
 	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
-		s, err := b.serve(ctx, members, n, cs)
+		s, err := b.serve(ctx, members, cs)
 		if err != nil {
 			return contender{}, err
 		}
@@ -41,7 +41,7 @@ func fencepost(members, n int) starter {
 // fencepostQueue starts the server for clients that queue for one lock.
 func fencepostQueue(members int) starter {
 	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
-		s, err := b.serve(ctx, members, queueing, cs)
+		s, err := b.serve(ctx, members, cs)
 		if err != nil {
 			return contender{}, err
 		}
@@ -57,8 +57,8 @@ type served struct {
 	pids []int // of the server and the store
 }
 
-// serve starts the server for n clients, and so many members of a store for it.
-func (b *bench) serve(ctx context.Context, members, n int, cs *closers) (*served, error) {
+// serve starts the server, and so many members of a store for it.
+func (b *bench) serve(ctx context.Context, members int, cs *closers) (*served, error) {
 	s := &served{}
 	store := ""
 	if members > embedded {
@@ -73,7 +73,7 @@ func (b *bench) serve(ctx context.Context, members, n int, cs *closers) (*served
 		return nil, err
 	}
 	s.pids = append(s.pids, s.PID())
-	s.load, err = clients(s.replica, n, cs)
+	s.load, err = clients(s.replica, cs)
 	return s, err
 }
 
@@ -144,7 +144,7 @@ func empty(n int) starter {
 		if err != nil {
 			return contender{}, err
 		}
-		workers := side.NewEmptyWorkers(newTransport(n, cs), base, n)
+		workers := side.NewEmptyWorkers(connections(cs), base, n)
 		return contender{"empty answers", []int{pid}, b.uncontended(workers)}, nil
 	}
 }

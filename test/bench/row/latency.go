@@ -15,7 +15,7 @@ const openWorkers = 256
 func runS10(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
-	s, err := b.serve(ctx, embedded, openWorkers, &cs)
+	s, err := b.serve(ctx, embedded, &cs)
 	if err != nil {
 		return nil, err
 	}

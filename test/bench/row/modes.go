@@ -17,7 +17,7 @@ const setSize = 8
 func runSets(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
-	s, err := b.serve(ctx, embedded, 1, &cs)
+	s, err := b.serve(ctx, embedded, &cs)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func order() throughput {
 // nested starts the server for clients that each hold a lock and take others.
 func nested(named bool) starter {
 	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
-		s, err := b.serve(ctx, embedded, manyClients, cs)
+		s, err := b.serve(ctx, embedded, cs)
 		if err != nil {
 			return contender{}, err
 		}

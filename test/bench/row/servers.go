@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -75,7 +74,7 @@ func (c *cluster) v3lock(n int, cs *closers) ([]load.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return side.NewV3LockWorkers(newTransport(n, cs), urls, n), nil
+	return side.NewV3LockWorkers(connections(cs), urls, n), nil
 }
 
 // mutex returns workers with concurrency.Mutex over so many sessions.
@@ -88,10 +87,10 @@ func (c *cluster) mutex(n, sessions int, cs *closers) ([]load.Worker, error) {
 	return s.Workers(n), nil
 }
 
-func newTransport(n int, cs *closers) *http.Transport {
-	t := side.NewTransport(n)
-	cs.add(func() error { t.CloseIdleConnections(); return nil })
-	return t
+func connections(cs *closers) *side.Connections {
+	c := side.NewConnections()
+	cs.add(c.Close)
+	return c
 }
 
 // replica is a running API server.
@@ -127,13 +126,13 @@ func (b *bench) startReplica(ctx context.Context, store string, cs *closers, arg
 	return r, checkConditions(ctx, r)
 }
 
-// clients returns how n clients reach a replica; the caller may change it.
-func clients(r *replica, n int, cs *closers) (side.Fencepost, error) {
+// clients returns how clients reach a replica; the caller may change it.
+func clients(r *replica, cs *closers) (side.Fencepost, error) {
 	base, err := url.Parse(r.URL())
 	if err != nil {
 		return side.Fencepost{}, err
 	}
-	f := side.Fencepost{Transport: newTransport(n, cs), Bases: []*url.URL{base}}
+	f := side.Fencepost{Connections: connections(cs), Bases: []*url.URL{base}}
 	for i := range bearers {
 		token, err := r.Token(tenant, "locks:read locks:write", fmt.Sprintf("worker-%d", i))
 		if err != nil {

@@ -46,7 +46,7 @@ func runS12(ctx context.Context, b *bench) (_ []Outcome, err error) {
 
 // fill holds many locks for longer than the row takes.
 func (b *bench) fill(ctx context.Context, r *replica, cs *closers) error {
-	f, err := clients(r, manyClients, cs)
+	f, err := clients(r, cs)
 	if err != nil {
 		return err
 	}

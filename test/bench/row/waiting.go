@@ -24,7 +24,7 @@ const (
 
 // queueUp puts n requests behind a holder of the lock name.
 func queueUp(ctx context.Context, r *replica, name string, n int, cs *closers) (*load.Queue, error) {
-	f, err := clients(r, n+1, cs)
+	f, err := clients(r, cs)
 	if err != nil {
 		return nil, err
 	}

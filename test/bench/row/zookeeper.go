@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/fencepost/fencepost/test/bench/load"
 	"github.com/fencepost/fencepost/test/bench/side"
 	"github.com/fencepost/fencepost/test/rig"
 )
@@ -67,15 +69,13 @@ func zooFencepost(n int, queue bool) starter {
 			return contender{}, err
 		}
 		s.pids = []int{z.Server(0).PID(), s.PID()}
-		if s.load, err = clients(s.replica, n, cs); err != nil {
+		if s.load, err = clients(s.replica, cs); err != nil {
 			return contender{}, err
 		}
-		run := b.uncontended(s.load.Workers(n))
 		if queue {
 			s.load.WaitSeconds = queueSeconds
-			run = b.contended(s.load.Workers(n), true)
 		}
-		return contender{"Fencepost", s.pids, s.watched(b, run)}, nil
+		return contender{"Fencepost", s.pids, s.watched(b, b.heated(s.load.Workers(n), queue, true))}, nil
 	}
 }
 
@@ -91,10 +91,23 @@ func zkLocks(n int, queue bool) starter {
 		if err != nil {
 			return contender{}, err
 		}
-		run := b.uncontended(locks.Workers())
-		if queue {
-			run = b.contended(locks.Workers(), false)
+		return contender{"go-zookeeper's lock", []int{z.Server(0).PID()}, b.heated(locks.Workers(), queue, false)}, nil
+	}
+}
+
+// javaWarmup is how long Java compiles under load before its speed is steady.
+const javaWarmup = 15 * time.Second
+
+// heated returns rounds of the workers, the first of which begins with javaWarmup.
+func (b *bench) heated(workers []load.Worker, queue, fifo bool) roundFunc {
+	return func(ctx context.Context, round int) (*load.Result, error) {
+		b := *b
+		if round == 0 {
+			b.Warmup = javaWarmup
 		}
-		return contender{"go-zookeeper's lock", []int{z.Server(0).PID()}, run}, nil
+		if queue {
+			return b.contended(workers, fifo)(ctx, round)
+		}
+		return b.uncontended(workers)(ctx, round)
 	}
 }

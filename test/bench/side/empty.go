@@ -44,10 +44,10 @@ type emptyWorker struct {
 }
 
 // NewEmptyWorkers returns n clients of [ServeEmpty] at base.
-func NewEmptyWorkers(t *http.Transport, base *url.URL, n int) []load.Worker {
+func NewEmptyWorkers(c *Connections, base *url.URL, n int) []load.Worker {
 	workers := make([]load.Worker, n)
 	for i := range workers {
-		workers[i] = &emptyWorker{http: newCaller(t, base, http.Header{})}
+		workers[i] = &emptyWorker{http: newCaller(c, base, http.Header{})}
 	}
 	return workers
 }

@@ -12,7 +12,7 @@ import (
 
 // Fencepost says how clients of the API server take locks.
 type Fencepost struct {
-	Transport *http.Transport
+	Connections *Connections
 	// Bases are the addresses of replicas, Bearers the tokens of clients; workers
 	// are spread evenly over both.
 	Bases   []*url.URL
@@ -41,7 +41,7 @@ func (f Fencepost) worker(i int) *fencepostWorker {
 	}
 	authorization := []string{"Bearer " + f.Bearers[i%len(f.Bearers)]}
 	return &fencepostWorker{
-		http:    newCaller(f.Transport, f.Bases[i%len(f.Bases)], nil),
+		http:    newCaller(f.Connections, f.Bases[i%len(f.Bases)], nil),
 		acquire: http.Header{"Authorization": authorization, "Content-Type": {"application/json"}},
 		release: http.Header{"Authorization": authorization, "Lock-Token": {""}},
 		body:    f.body(i),

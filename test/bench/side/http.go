@@ -1,74 +1,162 @@
 package side
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
+	"sync"
 	"time"
 )
 
-// NewTransport returns the HTTP transport that all workers of a side share:
-// keep-alive with a connection for each of n workers.
-func NewTransport(n int) *http.Transport {
-	return &http.Transport{
-		MaxIdleConns:          n,
-		MaxIdleConnsPerHost:   n,
-		DisableCompression:    true,
-		DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-		ResponseHeaderTimeout: 2 * time.Minute,
+// Connections are the connections of one side, one for each of its workers, kept
+// for as long as requests on them succeed. A worker writes and reads on its own, in
+// one goroutine, as a client without a pool does: the load shares the processors
+// with what it measures, and an http.Transport takes as much of them as a server.
+type Connections struct {
+	mu     sync.Mutex
+	open   map[net.Conn]struct{}
+	closed bool
+}
+
+// NewConnections returns none yet: each is opened by its first request.
+func NewConnections() *Connections { return &Connections{open: map[net.Conn]struct{}{}} }
+
+// Close closes all; requests from then on fail.
+func (c *Connections) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	var err error
+	for conn := range c.open {
+		err = errors.Join(err, conn.Close())
+	}
+	clear(c.open)
+	return err
+}
+
+func (c *Connections) dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: 30 * time.Second}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errors.Join(net.ErrClosed, conn.Close())
+	}
+	c.open[conn] = struct{}{}
+	return conn, nil
+}
+
+func (c *Connections) drop(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, open := c.open[conn]; open {
+		delete(c.open, conn)
+		_ = conn.Close() // it is given up after an error
 	}
 }
 
-// caller makes one request after the other and reuses what they need.
+// answerTimeout is more than a server may hold a request open.
+const answerTimeout = 2 * time.Minute
+
+// caller makes one request after the other on one connection, and reuses what
+// they need.
 type caller struct {
-	transport *http.Transport
-	header    http.Header
-	url       url.URL
-	body      bytes.Reader
-	answer    bytes.Buffer
+	connections *Connections
+	header      http.Header
+	url         url.URL
+	conn        net.Conn // nil before the first request and after an error
+	reader      *bufio.Reader
+	text        []byte
+	answer      bytes.Buffer
 }
 
-func newCaller(t *http.Transport, base *url.URL, header http.Header) *caller {
-	return &caller{transport: t, header: header, url: *base}
+func newCaller(c *Connections, base *url.URL, header http.Header) *caller {
+	return &caller{connections: c, header: header, url: *base, reader: bufio.NewReaderSize(nil, 2<<10)}
 }
 
 // expect sends a request and returns the body of the answer, which is valid
 // until the next call. Another status than want is an error. A nil header
 // stands for the caller's own.
 func (c *caller) expect(ctx context.Context, want int, method, path string, header http.Header, body []byte) ([]byte, error) {
-	resp, err := c.transport.RoundTrip(c.request(method, path, header, body).WithContext(ctx))
+	if c.conn == nil {
+		conn, err := c.connections.dial(ctx, c.url.Host)
+		if err != nil {
+			return nil, err
+		}
+		c.conn = conn
+		c.reader.Reset(conn)
+	}
+	status, err := c.exchange(ctx, method, path, header, body)
 	if err != nil {
-		return nil, err
+		c.hangUp()
+		return nil, fmt.Errorf("%s: %w", method, err)
 	}
-	defer resp.Body.Close()
-	c.answer.Reset()
-	if _, err := c.answer.ReadFrom(resp.Body); err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
-	}
-	if resp.StatusCode != want {
-		return nil, unexpected(method, resp.StatusCode, c.answer.Bytes())
+	if status != want {
+		return nil, unexpected(method, status, c.answer.Bytes())
 	}
 	return c.answer.Bytes(), nil
 }
 
-func (c *caller) request(method, path string, header http.Header, body []byte) *http.Request {
+func (c *caller) hangUp() {
+	c.connections.drop(c.conn)
+	c.conn = nil
+}
+
+// exchange writes the request and reads the answer. The end of ctx ends it.
+func (c *caller) exchange(ctx context.Context, method, path string, header http.Header, body []byte) (status int, err error) {
+	conn := c.conn
+	if err := conn.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
+		return 0, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // fails only on a closed one
+	defer func() {
+		if !stop() {
+			err = errors.Join(ctx.Err(), err)
+		}
+	}()
+	if _, err := conn.Write(c.request(method, path, header, body)); err != nil {
+		return 0, err
+	}
+	return c.read()
+}
+
+func (c *caller) request(method, path string, header http.Header, body []byte) []byte {
 	if header == nil {
 		header = c.header
 	}
 	c.url.Path = path
-	req := &http.Request{
-		Method: method, URL: &c.url, Host: c.url.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
+	t := append(append(append(c.text[:0], method...), ' '), c.url.RequestURI()...)
+	t = append(append(t, " HTTP/1.1\r\nHost: "...), c.url.Host...)
+	for name, values := range header {
+		t = append(append(append(append(t, "\r\n"...), name...), ": "...), values[0]...)
 	}
-	if len(body) > 0 {
-		c.body.Reset(body)
-		req.Body = io.NopCloser(&c.body)
+	t = strconv.AppendInt(append(t, "\r\nContent-Length: "...), int64(len(body)), 10)
+	c.text = append(append(t, "\r\n\r\n"...), body...)
+	return c.text
+}
+
+func (c *caller) read() (status int, err error) {
+	resp, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		return 0, err
 	}
-	return req
+	c.answer.Reset()
+	_, err = c.answer.ReadFrom(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return 0, fmt.Errorf("read the answer: %w", err)
+	}
+	if resp.Close {
+		c.hangUp()
+	}
+	return resp.StatusCode, nil
 }
 
 // unexpected does not quote good answers: they hold lock tokens.

@@ -55,9 +55,9 @@ func TestFencepostWorkerFollowsTheContract(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprintf(w, `{"id":"x","token":"token-%d","fence":%d}`, grants, 40+grants)
 	})
-	transport := side.NewTransport(1)
-	defer transport.CloseIdleConnections()
-	f := side.Fencepost{Transport: transport, Bases: []*url.URL{base}, Bearers: []string{"jwt"}, WaitSeconds: 7}
+	connections := side.NewConnections()
+	defer connections.Close()
+	f := side.Fencepost{Connections: connections, Bases: []*url.URL{base}, Bearers: []string{"jwt"}, WaitSeconds: 7}
 	w := f.Workers(1)[0]
 	for i := range 2 {
 		fence, err := w.Acquire(t.Context(), "orders:1")
@@ -89,9 +89,9 @@ func TestSetWorkerFollowsTheContract(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprint(w, `{"id":"x","token":"secret","locks":[{"name":"a:00","fence":41},{"name":"a:01","fence":41}]}`)
 	})
-	transport := side.NewTransport(1)
-	defer transport.CloseIdleConnections()
-	f := side.Fencepost{Transport: transport, Bases: []*url.URL{base}, Bearers: []string{"jwt"}, Named: true}
+	connections := side.NewConnections()
+	defer connections.Close()
+	f := side.Fencepost{Connections: connections, Bases: []*url.URL{base}, Bearers: []string{"jwt"}, Named: true}
 	w := f.SetWorkers(1, 2)[0]
 	if fence, err := w.Acquire(t.Context(), "a"); err != nil || fence != 41 {
 		t.Fatalf("Acquire: fence %d, %v", fence, err)
@@ -117,10 +117,10 @@ func TestAnswersOtherThanExpectedAreErrors(t *testing.T) {
 			w.WriteHeader(status)
 			fmt.Fprint(w, `{"token":"the answer"}`)
 		})
-		transport := side.NewTransport(1)
-		f := side.Fencepost{Transport: transport, Bases: []*url.URL{base}, Bearers: []string{"jwt"}}
+		connections := side.NewConnections()
+		f := side.Fencepost{Connections: connections, Bases: []*url.URL{base}, Bearers: []string{"jwt"}}
 		_, err := f.Workers(1)[0].Acquire(t.Context(), "a")
-		transport.CloseIdleConnections()
+		connections.Close()
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprint(status)) {
 			t.Errorf("%d: error %v does not name the status", status, err)
 			continue
@@ -137,9 +137,9 @@ func TestWorkersKeepOneConnectionEach(t *testing.T) {
 		remotes <- r.RemoteAddr
 		w.WriteHeader(http.StatusNoContent)
 	})
-	transport := side.NewTransport(1)
-	defer transport.CloseIdleConnections()
-	w := side.NewEmptyWorkers(transport, base, 1)[0]
+	connections := side.NewConnections()
+	defer connections.Close()
+	w := side.NewEmptyWorkers(connections, base, 1)[0]
 	for range 10 {
 		if _, err := w.Acquire(t.Context(), "a"); err != nil {
 			t.Fatal(err)
@@ -158,6 +158,31 @@ func TestWorkersKeepOneConnectionEach(t *testing.T) {
 	}
 }
 
+// A worker that is told to stop while it waits hangs up, so that the server takes
+// its entry back.
+func TestCancelledWorkerHangsUp(t *testing.T) {
+	asked, gone := make(chan struct{}, 1), make(chan struct{}, 1)
+	base, _ := standIn(t, func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+		gone <- struct{}{}
+	})
+	connections := side.NewConnections()
+	defer connections.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := side.NewEmptyWorkers(connections, base, 1)[0].Acquire(ctx, "a")
+		ended <- err
+	}()
+	<-asked
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	<-gone
+}
+
 func TestServeEmptyAnswersACycleAndEndsWithItsInput(t *testing.T) {
 	address, out := io.Pipe()
 	in, stop := io.Pipe()
@@ -167,11 +192,11 @@ func TestServeEmptyAnswersACycleAndEndsWithItsInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := side.NewTransport(1)
-	w := side.NewEmptyWorkers(transport, &url.URL{Scheme: "http", Host: strings.TrimSpace(line)}, 1)[0]
+	connections := side.NewConnections()
+	w := side.NewEmptyWorkers(connections, &url.URL{Scheme: "http", Host: strings.TrimSpace(line)}, 1)[0]
 	_, acquire := w.Acquire(t.Context(), "a")
 	release := w.Release(t.Context())
-	transport.CloseIdleConnections()
+	connections.Close()
 	if err := errors.Join(acquire, release, stop.Close(), <-ended); err != nil {
 		t.Error(err)
 	}
@@ -200,12 +225,12 @@ func TestPeersOnEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := side.NewTransport(4)
-	defer transport.CloseIdleConnections()
+	connections := side.NewConnections()
+	defer connections.Close()
 	base := &url.URL{Scheme: "http", Host: etcd.Endpoints()[0]}
 	for name, workers := range map[string][]load.Worker{
 		"mutex":  sessions.Workers(4),
-		"v3lock": side.NewV3LockWorkers(transport, []*url.URL{base}, 4),
+		"v3lock": side.NewV3LockWorkers(connections, []*url.URL{base}, 4),
 	} {
 		r, err := load.Closed{
 			Workers: workers, Duration: 300 * time.Millisecond, Record: true,
@@ -226,11 +251,11 @@ func TestPeersOnEtcd(t *testing.T) {
 	if err := sessions.Close(); err != nil {
 		t.Error(err)
 	}
-	checkNothingLeft(t, transport, base)
+	checkNothingLeft(t, base)
 }
 
 // checkNothingLeft finds no lease and no lock after all were given back.
-func checkNothingLeft(t *testing.T, transport *http.Transport, base *url.URL) {
+func checkNothingLeft(t *testing.T, base *url.URL) {
 	t.Helper()
 	for path, list := range map[string]string{"/v3/lease/leases": "leases", "/v3/kv/range": "kvs"} {
 		body := `{"key":"b25lLw==","range_end":"b25lMA=="}` // every key below "one/"
@@ -241,7 +266,7 @@ func checkNothingLeft(t *testing.T, transport *http.Transport, base *url.URL) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := transport.RoundTrip(req)
+		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,11 +21,11 @@ type v3lockWorker struct {
 }
 
 // NewV3LockWorkers returns n clients, spread evenly over the members.
-func NewV3LockWorkers(t *http.Transport, members []*url.URL, n int) []load.Worker {
+func NewV3LockWorkers(c *Connections, members []*url.URL, n int) []load.Worker {
 	workers := make([]load.Worker, n)
 	for i := range workers {
 		header := http.Header{"Content-Type": {"application/json"}}
-		workers[i] = &v3lockWorker{http: newCaller(t, members[i%len(members)], header)}
+		workers[i] = &v3lockWorker{http: newCaller(c, members[i%len(members)], header)}
 	}
 	return workers
 }

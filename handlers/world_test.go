@@ -78,9 +78,22 @@ func (w *world) start(ctx context.Context) (err error) {
 }
 
 func (w *world) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	return errors.Join(w.main.service.Ready(ctx), w.other.service.Ready(ctx), w.brief.service.Ready(ctx))
+	return errors.Join(awaitReady(ctx, w.main), awaitReady(ctx, w.other), awaitReady(ctx, w.brief))
+}
+
+// awaitReady waits for longer than the one second for which Ready itself does.
+func awaitReady(ctx context.Context, r *replica) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := r.service.Ready(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		<-tick.C
+	}
 }
 
 // close ends what start began, in reverse.
@@ -171,7 +184,9 @@ func newReplica(t testing.TB, change func(*service.Config)) *replica {
 	t.Helper()
 	r := shared.replica(change, shared.telemetry.Tracer())
 	t.Cleanup(r.close)
-	if err := r.service.Ready(t.Context()); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := awaitReady(ctx, r); err != nil {
 		t.Fatalf("the replica is not ready: %v", err)
 	}
 	return r

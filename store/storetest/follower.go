@@ -62,14 +62,14 @@ func (t *trial) followUntil(s service.Store) (f *feed, stop func()) {
 		cancel()
 		select {
 		case <-done:
-		case <-time.After(t.CallLimit):
+		case <-time.After(4 * t.CallLimit): // it may first have much to tell
 			f.over.Store(true)
-			t.Errorf("Follow has not returned %v after its context ended", t.CallLimit)
+			t.Errorf("Follow has not returned %v after its context ended", 4*t.CallLimit)
 		}
 	})
-	if !f.await(t.CallLimit, func() bool { return f.current }) {
+	if !f.await(4*t.CallLimit, func() bool { return f.current }) {
 		stop()
-		t.Fatalf("no Reset within %v", t.CallLimit)
+		t.Fatalf("no Reset within %v", 4*t.CallLimit)
 	}
 	return f, stop
 }

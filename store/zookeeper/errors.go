@@ -2,12 +2,41 @@ package zookeeper
 
 import (
 	"errors"
+	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store/adapter"
 )
+
+// reports are what was said of nodes that are not as they should be, so that it is
+// not said again at every list.
+type reports struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+// reportAgain is how soon the same is said of the same node again.
+const reportAgain = 10 * time.Minute
+
+// report logs what is wrong with a node, unless that was done not long ago.
+func (s *Store) report(path, what string, args ...any) {
+	r, now := &s.reported, time.Now()
+	r.mu.Lock()
+	at, known := r.last[path+what]
+	if known = known && now.Sub(at) < reportAgain; !known {
+		if r.last == nil || len(r.last) >= 10_000 {
+			r.last = map[string]time.Time{}
+		}
+		r.last[path+what] = now
+	}
+	r.mu.Unlock()
+	if !known {
+		s.log.Error(what, append([]any{"path", path}, args...)...)
+	}
+}
 
 // unavailable translates an error at the boundary.
 func unavailable(err error, doing string, ambiguous bool) *lock.Error {

@@ -393,7 +393,7 @@ func (f *feed) change(changes []lock.Change, c change, w written) []lock.Change 
 		return append(changes, lock.Change{Joined: e})
 	}
 	e := f.entries[k]
-	if e == nil || s.zxid(e.Number) != c.Czxid {
+	if e == nil || !s.ends(c, e) {
 		return changes
 	}
 	delete(f.entries, k)

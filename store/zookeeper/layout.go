@@ -12,12 +12,18 @@ import (
 // layout is the path below which everything of ours is; see the package comment.
 type layout string
 
-func (r layout) meta() string               { return string(r) + "/meta" }
-func (r layout) epoch() string              { return string(r) + "/epoch" }
-func (r layout) links() string              { return string(r) + "/links" }
-func (r layout) logs() string               { return string(r) + "/logs" }
-func (r layout) ended() string              { return string(r) + "/ended" }
-func (r layout) entries() string            { return string(r) + "/entries" }
+func (r layout) meta() string    { return string(r) + "/meta" }
+func (r layout) epoch() string   { return string(r) + "/epoch" }
+func (r layout) links() string   { return string(r) + "/links" }
+func (r layout) logs() string    { return string(r) + "/logs" }
+func (r layout) ended() string   { return string(r) + "/ended" }
+func (r layout) entries() string { return string(r) + "/entries" }
+
+// parts are the nodes that are always there, but for meta.
+func (r layout) parts() []string {
+	return []string{r.epoch(), r.links(), r.logs(), r.ended(), r.entries()}
+}
+
 func (r layout) log(epoch int32) string     { return fmt.Sprintf("%s/logs/%010d", string(r), epoch) }
 func (r layout) shard(name string) string   { return r.entries() + "/" + name }
 func recordPath(log string, n int32) string { return fmt.Sprintf("%s/%010d", log, n) }

@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -32,15 +33,7 @@ type meta struct {
 func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	m, err := s.readMeta(ctx)
 	if errors.Is(err, zk.ErrNoNode) {
-		if s.epochUsed(ctx) {
-			s.log.Error("the store's own records are gone, which nobody but us should delete; all lock tokens given out before are void", "path", s.root.meta())
-		}
-		key := make([]byte, 32)
-		_, _ = rand.Read(key) // never fails: crypto/rand ends the program instead
-		if err := s.ensure(ctx, s.reads, s.root.meta(), kept.Encode(meta{TokenKey: key, Floor: floor})); err != nil {
-			return err
-		}
-		m, err = s.readMeta(ctx)
+		m, err = s.makeMeta(ctx, floor)
 	}
 	if err != nil {
 		return err
@@ -58,10 +51,55 @@ func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	return nil
 }
 
-// epochUsed reports whether the log has had records.
-func (s *Store) epochUsed(ctx context.Context) bool {
+// makeMeta writes meta on first use. If the store has been used, somebody deleted
+// it: without the floor that it had, fences could be handed out a second time.
+func (s *Store) makeMeta(ctx context.Context, floor uint64) (*meta, error) {
+	if s.used(ctx) {
+		if m, err := s.readMeta(ctx); !errors.Is(err, zk.ErrNoNode) {
+			return m, err // another replica made it just now, and then used the store
+		}
+		if floor == 0 {
+			return nil, fmt.Errorf("%s was deleted, which nobody but us should do: a server that still runs puts it back within seconds, so try again; "+
+				"if none runs, start one with --fence-floor set above every fence ever handed out, or to 1 if no floor was ever set", s.root.meta())
+		}
+		s.log.Error("the store's own records were deleted, which nobody but us should do; all lock tokens given out before are void", "path", s.root.meta())
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails: crypto/rand ends the program instead
+	if err := s.ensure(ctx, s.reads, s.root.meta(), kept.Encode(meta{TokenKey: key, Floor: floor})); err != nil {
+		return nil, err
+	}
+	return s.readMeta(ctx)
+}
+
+// used reports whether the log has had records.
+func (s *Store) used(ctx context.Context) bool {
 	n, err := onLink(ctx, s.reads, get(s.root.log(s.epoch.Load())))
 	return err == nil && (n.stat.Cversion > 0 || s.epoch.Load() > 0)
+}
+
+// keepMeta puts meta back as this replica knows it, if somebody deleted or damaged
+// it. Another token key is not taken over: the tokens that were given out here are
+// bound to this one.
+func (s *Store) keepMeta(ctx context.Context) error {
+	m, err := s.readMeta(ctx)
+	switch {
+	case err == nil && !bytes.Equal(m.TokenKey, s.tokenKey):
+		s.report(s.root.meta(), "the store has another key for lock tokens than this server, which so refuses the tokens of others, and they its own: start it anew")
+		return nil
+	case err == nil:
+		s.known.Store(m)
+		return nil
+	case !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, errUnreadable):
+		return err
+	}
+	s.log.Error("the store's own records were deleted or damaged, which nobody but us should do; they are put back", "path", s.root.meta(), "error", err)
+	data := kept.Encode(s.known.Load())
+	if errors.Is(err, errUnreadable) {
+		_, err = onLink(ctx, s.reads, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(s.root.meta(), data, -1) })
+		return err
+	}
+	return s.ensure(ctx, s.reads, s.root.meta(), data)
 }
 
 // raise takes over the floor that the operator gave.
@@ -91,10 +129,14 @@ func (s *Store) getMeta(c *zk.Conn) (*meta, error) {
 	}
 	m := &meta{version: stat.Version}
 	if err := json.Unmarshal(data, m); err != nil || len(m.TokenKey) == 0 {
-		return nil, errors.Join(fmt.Errorf("%s cannot be read, and without it no lock token can be checked: restore it: %w", s.root.meta(), zk.ErrAPIError), err)
+		return nil, errors.Join(fmt.Errorf("%s: %w", s.root.meta(), errUnreadable), err)
 	}
 	return m, nil
 }
+
+// errUnreadable counts as an answer of the server's.
+var errUnreadable = fmt.Errorf("it cannot be read, and without it no lock token can be checked: a server that still runs puts it back within seconds; "+
+	"if none does, restore it: %w", zk.ErrAPIError)
 
 // refreshMeta reads on the feed's connection what another replica may have
 // changed. What cannot be read leaves everything as it was.
@@ -115,6 +157,7 @@ func (s *Store) refreshMeta(ctx context.Context, l *link) error {
 
 // judge decides from what is remembered whether anything may be granted.
 func (s *Store) judge(m *meta) {
+	s.known.Store(m)
 	s.floor.Store(m.Floor)
 	if m.Distrust == 0 {
 		s.distrusted.Store(nil)

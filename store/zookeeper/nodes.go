@@ -50,12 +50,33 @@ func (s *Store) makeNodes(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, path := range []string{s.root.epoch(), s.root.links(), s.root.logs(), s.root.ended(), s.root.entries()} {
+	for _, path := range s.root.parts() {
 		if err := s.ensure(ctx, s.reads, path, nil); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keepNodes makes again what somebody deleted of the nodes that everything else is
+// below.
+func (s *Store) keepNodes(ctx context.Context) error {
+	l, err := s.reads.get(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := children(ctx, l, string(s.root))
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	for _, path := range s.root.parts() {
+		if !slices.Contains(names, strings.TrimPrefix(path, string(s.root)+"/")) {
+			s.log.Error("a node was deleted, which nobody but us should do; it is made again", "path", path)
+			err = s.makeNodes(ctx)
+			break
+		}
+	}
+	return errors.Join(err, s.keepMeta(ctx))
 }
 
 // loadEpoch finds out which log is in use, and makes the first one.

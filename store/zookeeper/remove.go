@@ -137,9 +137,19 @@ func (s *Store) adapt(ctx context.Context, r *removal, out outcome) bool {
 				return false
 			}
 		}
+		if errors.Is(err, zk.ErrNoAuth) {
+			s.reportStuck(path)
+		}
 		return err == nil || errors.Is(err, zk.ErrNoNode) // somebody else was faster, as the next attempt finds
+	case errors.Is(out.err, zk.ErrNoAuth):
+		s.reportStuck(path)
 	}
 	return false
+}
+
+// reportStuck tells that a node stays, and with it its entry.
+func (s *Store) reportStuck(path string) {
+	s.report(path, "a node cannot be deleted, as an ACL shuts this server out, and blocks its lock: restore the ACL or delete the node")
 }
 
 // takeAlong has the removal delete a node first that is below an entry's.

@@ -100,7 +100,7 @@ func (s *Store) replay(snap *snapshot, w written, ref *lock.Ref) {
 	for _, c := range w.record.Changes {
 		k := c.key()
 		if c.Joined == nil {
-			if e := snap.entries[k]; e != nil && s.zxid(e.Number) == c.Czxid {
+			if e := snap.entries[k]; e != nil && s.ends(c, e) {
 				delete(snap.entries, k)
 			}
 			continue
@@ -136,7 +136,7 @@ func (s *Store) listKeys(ctx context.Context, l *link, ref *lock.Ref) ([]key, er
 			k, in, primary, ok := parseName(name)
 			switch {
 			case !ok:
-				s.log.Error("a node is not an entry's and is passed over", "path", shards[i]+"/"+name)
+				s.report(shards[i]+"/"+name, "a node is not an entry's and is passed over")
 			case ref == nil && primary, ref != nil && k.tenant == ref.Tenant && in == ref.Name:
 				keys = append(keys, k)
 			}
@@ -199,6 +199,9 @@ func (s *Store) readEntries(ctx context.Context, l *link, keys []key, snap *snap
 func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, error) {
 	path := s.root.primary(k)
 	n, err := do(ctx, l, get(path))
+	if errors.Is(err, zk.ErrNoAuth) {
+		return s.closedEntry(k), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +209,7 @@ func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, err
 	if err == nil {
 		return v.Entry(k.kept(), s.number(n.stat.Czxid)), nil
 	}
-	s.log.Error("an entry cannot be read; it keeps its place until its lease is over", "path", path, "error", err)
+	s.report(path, "an entry cannot be read; it keeps its place until its lease is over", "error", err)
 	names, err := children(ctx, l, path)
 	if err != nil {
 		return nil, err
@@ -218,6 +221,24 @@ func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, err
 		}
 	}
 	return kept.Damaged(k.kept(), s.number(n.stat.Czxid), int64(handle)), nil
+}
+
+// closedEntry stands for an entry whose ACL somebody changed. One node like that
+// must not keep a replica from all others. It cannot even be asked when it was made
+// (ZOOKEEPER-2590), so its place is the first; it may be deleted as long as there is
+// nothing below it.
+func (s *Store) closedEntry(k key) *lock.Entry {
+	s.report(s.root.primary(k), "the ACL of an entry shuts this server out; the entry keeps its lock until its lease is over and it can be deleted")
+	return kept.Damaged(k.kept(), s.number(unknownZxid), 0)
+}
+
+// unknownZxid is the transaction of a node that cannot be looked at.
+const unknownZxid = 0
+
+// ends reports whether the change is the end of e.
+func (s *Store) ends(c change, e *lock.Entry) bool {
+	at := s.zxid(e.Number)
+	return at == c.Czxid || at == unknownZxid || c.Czxid == unknownZxid
 }
 
 // records reads the records from one up to but not including another.

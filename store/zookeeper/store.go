@@ -67,6 +67,8 @@ type Store struct {
 	floor      atomic.Uint64
 	distrusted atomic.Pointer[string] // why nothing may be granted, or nil
 	tokenKey   []byte
+	known      atomic.Pointer[meta] // as it was read last
+	reported   reports
 	mending    chan error
 
 	closing context.Context

@@ -37,8 +37,8 @@ const (
 	rotateAfter = 1 << 29
 )
 
-// upkeep folds old records, forgets old reasons and mends the log until the store
-// is closed. All replicas do it; what they do is idempotent.
+// upkeep folds old records, forgets old reasons and mends what somebody deleted
+// until the store is closed. All replicas do it; what they do is idempotent.
 func (s *Store) upkeep() {
 	tick := time.NewTicker(upkeepInterval)
 	defer tick.Stop()
@@ -51,6 +51,7 @@ func (s *Store) upkeep() {
 			s.attend("mend the log", func(ctx context.Context) error { return s.mendLog(ctx, why) })
 			_ = adapter.Pause(s.closing, firstPause) // at most so often; the loop sees whether it is over
 		case <-tick.C:
+			s.attend("look after the store's own nodes", s.keepNodes)
 			s.attend("fold the log", s.fold)
 			if time.Since(forgot) >= forgetInterval {
 				forgot = time.Now()
@@ -185,7 +186,7 @@ func (s *Store) listRecords(ctx context.Context, l *link, epoch, end int32) ([]f
 	err = inParallel(len(names), func(i int) error {
 		n, err := strconv.ParseInt(names[i], 10, 32)
 		if err != nil {
-			s.log.Error("a node in the log is not a record", "path", log+"/"+names[i])
+			s.report(log+"/"+names[i], "a node in the log is not a record")
 			records[i] = folded{n: -1}
 			return nil
 		}
@@ -193,7 +194,7 @@ func (s *Store) listRecords(ctx context.Context, l *link, epoch, end int32) ([]f
 		var syntax *json.SyntaxError
 		switch {
 		case errors.As(err, &syntax):
-			s.log.Error("a record cannot be read and is passed over", "error", err)
+			s.report(recordPath(log, int32(n)), "a record cannot be read and is passed over", "error", err)
 			records[i] = folded{n: int32(n)}
 		case err == nil && w.n < end:
 			records[i] = folded{w.n, w.record.ends()}
@@ -221,7 +222,7 @@ func (s *Store) listFolded(ctx context.Context, l *link) ([]kept.End, error) {
 		}
 		if err == nil {
 			if bad := json.Unmarshal(n.data, &all[i]); bad != nil {
-				s.log.Error("a record of ended entries cannot be read", "path", path, "error", bad)
+				s.report(path, "a record of ended entries cannot be read", "error", bad)
 			}
 		}
 		return err

@@ -86,9 +86,9 @@ func (s *Store) followOnce(ctx context.Context, f lock.Follower) error {
 }
 
 var (
-	errFeedEnded  = errors.New("the watch ended")
-	errFeedBehind = errors.New("the watch stays behind the store")
-	errNewFloor   = errors.New("the fence floor or the trust in the store has changed")
+	errFeedEnded   = errors.New("the watch ended")
+	errFeedBehind  = errors.New("the watch stays behind the store")
+	errMetaChanged = errors.New("the fence floor or the trust in the store has changed")
 )
 
 // feedGuard finds out that a watch which looks alive is not: it holds the feed's
@@ -140,7 +140,7 @@ func (s *Store) list(ctx context.Context, f lock.Follower) (int64, error) {
 	header, err := s.pages(ctx, func(kv *mvccpb.KeyValue) {
 		switch rest := string(kv.Key[len(s.prefix):]); {
 		case strings.HasPrefix(rest, metaDir):
-			if err := m.set(rest, kv.Value); err != nil {
+			if err := m.set(rest, kv); err != nil {
 				s.log.Error("a record of the store's own cannot be read", "error", err)
 			}
 		case strings.HasPrefix(rest, endedDir):
@@ -159,6 +159,9 @@ func (s *Store) list(ctx context.Context, f lock.Follower) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if !m.complete() {
+		return 0, errors.Join(errMetaGone, s.putBack(ctx, m))
+	}
 	s.adopt(m, header.ClusterId, entries)
 	slices.SortFunc(entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
 	slices.SortStableFunc(ended, func(a, b lock.Ended) int { return a.At.Compare(b.At) })
@@ -168,9 +171,6 @@ func (s *Store) list(ctx context.Context, f lock.Follower) (int64, error) {
 
 // adopt takes over a floor that another replica was given meanwhile.
 func (s *Store) adopt(m meta, cluster uint64, entries []*lock.Entry) {
-	if m.tokenKey == nil {
-		return
-	}
 	s.metaMu.Lock()
 	defer s.metaMu.Unlock()
 	was := s.floor.Load()
@@ -252,8 +252,8 @@ func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
 				reasons[e.ID] = e.Reason
 				s.unrecorded.recorded(e.ID)
 			}
-		case string(rest) == metaFloor, string(rest) == metaDistrust:
-			return nil, errNewFloor
+		case hasPrefix(rest, metaDir):
+			return nil, errMetaChanged
 		}
 	}
 	for i, c := range changes {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 )
 
 // What the store remembers about itself, below meta/.
@@ -24,7 +25,14 @@ type meta struct {
 	tokenKey []byte
 	floor    uint64
 	distrust uint64
+
+	good map[string]bool  // which of its keys could be read
+	bad  map[string]int64 // which could not, and the revisions of these
 }
+
+// complete reports whether all keys of meta, which are written together, are there
+// and can be read.
+func (m *meta) complete() bool { return len(m.good) == 4 }
 
 // TokenKey returns the secret behind the lock tokens: made on first use, the
 // same for all replicas and after every restart.
@@ -40,12 +48,13 @@ func (s *Store) TokenKey() []byte { return s.tokenKey }
 // Either way nothing is granted until an operator gives a floor.
 func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	m, header, err := s.readMeta(ctx)
-	if err == nil && m.tokenKey == nil {
-		if err = s.createMeta(ctx, header.ClusterId, floor); err == nil {
-			m, header, err = s.readMeta(ctx)
-		}
+	if err == nil && !m.complete() {
+		m, header, err = s.makeMeta(ctx, floor)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errMetaGone), errors.Is(err, errMetaDamaged):
+		return err
+	case err != nil:
 		return unavailable(err, "read the store's own records", false)
 	}
 	if floor != 0 && floor < m.floor {
@@ -66,6 +75,65 @@ func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	s.floor.Store(m.floor)
 	s.judge(header.ClusterId)
 	return nil
+}
+
+// errMetaGone says that the store was used, but that its own records are not there.
+var errMetaGone = errors.New("the store's own records below " + metaDir + " were deleted, which nobody but us should do: " +
+	"a server that still runs puts them back, so try again; if none runs, start one with --fence-floor set above every fence ever handed out, " +
+	"or to 1 if no floor was ever set")
+
+var errMetaDamaged = errors.New("one of the store's own records cannot be read: a server that still runs puts it back, so try again; if none runs, restore it")
+
+// makeMeta writes meta on first use. If there is anything else, somebody deleted it:
+// without the floor that it had, fences could be handed out a second time.
+func (s *Store) makeMeta(ctx context.Context, floor uint64) (meta, *pb.ResponseHeader, error) {
+	all, err := s.read(ctx, "meta", &pb.RangeRequest{Key: []byte(s.prefix), RangeEnd: prefixEnd(s.prefix), CountOnly: true})
+	if err != nil {
+		return meta{}, nil, err
+	}
+	if all.Count > 0 {
+		if m, header, err := s.readMeta(ctx); err != nil || m.complete() {
+			return m, header, err // another replica made it just now, and then used the store
+		}
+		if floor == 0 {
+			return meta{}, nil, errMetaGone
+		}
+		s.log.Error("the store's own records were deleted, which nobody but us should do; lock tokens given out before may be void", "prefix", s.prefix+metaDir)
+	}
+	if err := s.createMeta(ctx, all.Header.ClusterId, floor); err != nil {
+		return meta{}, nil, err
+	}
+	return s.readMeta(ctx)
+}
+
+// putBack writes those of meta's keys that somebody deleted or damaged, as this
+// replica knows them, unless another one was faster.
+func (s *Store) putBack(ctx context.Context, found meta) error {
+	s.metaMu.Lock()
+	known := s.meta
+	s.metaMu.Unlock()
+	s.log.Error("the store's own records were deleted or damaged, which nobody but us should do; they are put back", "prefix", s.prefix+metaDir)
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	for _, put := range append(s.metaPuts(known), putOp([]byte(s.prefix+metaTokenKey), known.tokenKey, 0)) {
+		key := put.GetRequestPut().Key
+		rest := string(key[len(s.prefix):])
+		if found.good[rest] {
+			continue
+		}
+		txn := &pb.TxnRequest{Compare: []*pb.Compare{modified(key, found.bad[rest])}, Success: []*pb.RequestOp{put}}
+		if _, err := s.conn.kv.Txn(ctx, txn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// modified compares with the revision of a key's last write, 0 if there is no key.
+func modified(key []byte, revision int64) *pb.Compare {
+	return &pb.Compare{
+		Key: key, Target: pb.Compare_MOD, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_ModRevision{ModRevision: revision},
+	}
 }
 
 // judge decides from what is remembered whether anything may be granted. The
@@ -94,27 +162,38 @@ func (s *Store) readMeta(ctx context.Context) (meta, *pb.ResponseHeader, error) 
 	}
 	var m meta
 	for _, kv := range resp.Kvs {
-		if err := m.set(string(kv.Key[len(s.prefix):]), kv.Value); err != nil {
+		if err := m.set(string(kv.Key[len(s.prefix):]), kv); err != nil {
 			return meta{}, nil, err
 		}
 	}
 	return m, resp.Header, nil
 }
 
-func (m *meta) set(key string, val []byte) (err error) {
+// set takes over a key. One that cannot be read is noted too.
+func (m *meta) set(key string, kv *mvccpb.KeyValue) (err error) {
+	val := string(kv.Value)
 	switch key {
 	case metaCluster:
-		m.cluster, err = strconv.ParseUint(string(val), 16, 64)
+		m.cluster, err = strconv.ParseUint(val, 16, 64)
 	case metaTokenKey:
-		m.tokenKey = val
+		if m.tokenKey = kv.Value; val == "" {
+			err = errors.New("it is empty")
+		}
 	case metaFloor:
-		m.floor, err = strconv.ParseUint(string(val), 10, 64)
+		m.floor, err = strconv.ParseUint(val, 10, 64)
 	case metaDistrust:
-		m.distrust, err = strconv.ParseUint(string(val), 10, 64)
+		m.distrust, err = strconv.ParseUint(val, 10, 64)
+	default:
+		return nil
+	}
+	if m.good == nil {
+		m.good, m.bad = map[string]bool{}, map[string]int64{}
 	}
 	if err != nil {
-		return fmt.Errorf("key %s: %w", key, err)
+		m.bad[key] = kv.ModRevision
+		return errors.Join(fmt.Errorf("key %s: %w", key, err), errMetaDamaged)
 	}
+	m.good[key] = true
 	return nil
 }
 
@@ -180,7 +259,7 @@ func (s *Store) raiseDistrust(ctx context.Context, number uint64) error {
 	var m meta
 	var revision int64
 	for _, kv := range resp.Kvs {
-		if err := m.set(metaDistrust, kv.Value); err != nil {
+		if err := m.set(metaDistrust, kv); err != nil {
 			return err
 		}
 		revision = kv.ModRevision
@@ -191,10 +270,7 @@ func (s *Store) raiseDistrust(ctx context.Context, number uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	txn, err := s.conn.kv.Txn(ctx, &pb.TxnRequest{
-		Compare: []*pb.Compare{{
-			Key: key, Target: pb.Compare_MOD, Result: pb.Compare_EQUAL,
-			TargetUnion: &pb.Compare_ModRevision{ModRevision: revision},
-		}},
+		Compare: []*pb.Compare{modified(key, revision)},
 		Success: []*pb.RequestOp{putOp(key, strconv.AppendUint(nil, number, 10), 0)},
 	})
 	if err == nil && !txn.Succeeded {

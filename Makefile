@@ -38,7 +38,7 @@ test: lint verify unit system ## Check everything that a change needs (sets itse
 unit: ## Test the packages, the stores on real etcd included
 	$(call say,packages$(if $(RACE),, - WITHOUT the race detector: there is no C compiler))
 	$(GO) build ./...
-	$(GO) test $(RACE) -count=1 -timeout 10m $$($(GO) list ./... | grep -v /test/)
+	$(GO) test $(RACE) -count=1 -timeout 15m $$($(GO) list ./... | grep -v /test/)
 
 # One after another: these start clusters and measure time.
 system: ## Test the examples, and the built server from outside, with short fault runs

@@ -119,6 +119,7 @@ func TestExpiredSession(t *testing.T) {
 // hits one entry is reported and frees its lock in time; what hits the store is
 // made again.
 func TestByHand(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	client := hand(t, z)
 	entries := func(t *testing.T, root string) []string {
@@ -268,6 +269,7 @@ func TestByHand(t *testing.T) {
 // be read nor deleted. It blocks its own lock, and that is reported; a replica that
 // starts then serves all others. When it is opened again its lock is free in time.
 func TestClosedEntry(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	client := hand(t, z)
 	e := draft("a")

@@ -21,6 +21,7 @@ import (
 // TestRenewedElsewhereAtTheLastMoment has a replica come to the end of a lease
 // which, unknown to it, another one has just renewed.
 func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	here, elsewhere := open(t, zookeeper.Config{Servers: z.Endpoints()}), open(t, zookeeper.Config{Servers: z.Endpoints()})
 	for name, e := range map[string]*lock.Entry{"first renewal": draft("a"), "one of many": draft("b"), "repeatable": draft("c")} {
@@ -119,6 +120,7 @@ func TestRemoveTogether(t *testing.T) {
 // that reads it then, and one that knew it before, both take its holder's renewals
 // for what they are.
 func TestDamagedEntryIsRenewed(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	client := hand(t, z)
 	here := open(t, zookeeper.Config{Servers: z.Endpoints()})

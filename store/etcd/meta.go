@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -117,11 +118,11 @@ func (s *Store) putBack(ctx context.Context, found meta) error {
 	defer cancel()
 	for _, put := range append(s.metaPuts(known), putOp([]byte(s.prefix+metaTokenKey), known.tokenKey, 0)) {
 		key := put.GetRequestPut().Key
-		rest := string(key[len(s.prefix):])
-		if found.good[rest] {
+		name := strings.TrimPrefix(string(key), s.prefix)
+		if found.good[name] {
 			continue
 		}
-		txn := &pb.TxnRequest{Compare: []*pb.Compare{modified(key, found.bad[rest])}, Success: []*pb.RequestOp{put}}
+		txn := &pb.TxnRequest{Compare: []*pb.Compare{modified(key, found.bad[name])}, Success: []*pb.RequestOp{put}}
 		if _, err := s.conn.kv.Txn(ctx, txn); err != nil {
 			return err
 		}

@@ -200,6 +200,13 @@ func TestByHand(t *testing.T) {
 		"the node above all entries is deleted": func(t *testing.T, root string) {
 			walk(t, client, root+"/entries", func(path string) { check(t, client.Delete(path, -1)) })
 		},
+		"everything is deleted": func(t *testing.T, root string) {
+			walk(t, client, root, func(path string) {
+				if err := client.Delete(path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty) {
+					t.Fatal(err)
+				}
+			})
+		},
 		"the node above all folded ends is deleted": func(t *testing.T, root string) {
 			check(t, client.Delete(root+"/ended", -1))
 		},

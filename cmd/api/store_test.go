@@ -2,10 +2,37 @@ package main
 
 import (
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/telemetry"
 )
+
+// TestFeedThatNeverStarts: the alarm at a lag of 2 s goes off.
+func TestFeedThatNeverStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tel, err := telemetry.Setup(t.Context(), telemetry.Config{LogWriter: io.Discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		observeStore(tel.Metrics())
+		<-time.After(time.Minute)
+		answer := httptest.NewRecorder()
+		tel.MetricsHandler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if !strings.Contains(answer.Body.String(), "fencepost_feed_lag_seconds 60\n") {
+			t.Errorf("not a minute behind:\n%s", answer.Body)
+		}
+		if err := tel.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 func TestStoreAddress(t *testing.T) {
 	type parsed struct {

@@ -30,7 +30,7 @@ type Config struct {
 	TokenKey []byte // behind the lock tokens, at least 32 bytes, the same on all replicas
 
 	MinTTL     time.Duration // the store's shortest lease
-	MaxTTL     time.Duration // 1 h
+	MaxTTL     time.Duration // 1 h; at most [lock.MaxTTL]
 	DefaultTTL time.Duration // 30 s
 	MaxWait    time.Duration // 24 h
 	MaxHold    time.Duration // for which one request is held open: 50 s

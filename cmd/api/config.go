@@ -122,7 +122,7 @@ func (c *config) flags(stderr io.Writer) *flag.FlagSet {
 	f.StringVar(&c.audience, "jwt-audience", "", "audience that bearer tokens must have")
 	f.StringVar(&c.tokenKeyFile, "token-key-file", "", "`file` with the key behind lock tokens, at least 32 bytes, the same on all replicas; by default the store keeps one")
 	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup")
-	f.Var(&c.maxTTL, "max-ttl-seconds", "longest lease")
+	f.Var(&c.maxTTL, "max-ttl-seconds", fmt.Sprintf("longest lease, at most %g", lock.MaxTTL.Seconds()))
 	f.Var(&c.maxHold, "max-hold-seconds", "for how long one request is held open at most")
 	f.Float64Var(&c.drainDelay, "drain-delay-seconds", 0, "for how long to go on listening after SIGTERM, so that load balancers see /readyz at 503")
 	f.Var(&c.drain, "drain-seconds", "for how long requests may take to end after that")
@@ -329,6 +329,16 @@ func (c *config) resolveClasses() (err error) {
 	return nil
 }
 
+func (c *config) checkMaxTTL() error {
+	switch minTTL := c.minTTL(); {
+	case time.Duration(c.maxTTL) < minTTL:
+		return usagef("--max-ttl-seconds: must be at least %g, the store's shortest lease", minTTL.Seconds())
+	case time.Duration(c.maxTTL) > lock.MaxTTL:
+		return usagef("--max-ttl-seconds: must be at most %g, a week: for as long a dead holder blocks its lock", lock.MaxTTL.Seconds())
+	}
+	return nil
+}
+
 func (c *config) resolveRest() error {
 	if c.logFormat != "json" && c.logFormat != "text" {
 		return usagef("--log-format: %q is neither json nor text", c.logFormat)
@@ -342,8 +352,8 @@ func (c *config) resolveRest() error {
 	if _, _, err := net.SplitHostPort(c.listen); err != nil {
 		return usagef("--listen: %q is not host:port", c.listen)
 	}
-	if minTTL := c.minTTL(); time.Duration(c.maxTTL) < minTTL {
-		return usagef("--max-ttl-seconds: must be at least %g, the store's shortest lease", minTTL.Seconds())
+	if err := c.checkMaxTTL(); err != nil {
+		return err
 	}
 	if c.quotaMB < 1 {
 		return usagef("--data-quota-mb: must be positive")

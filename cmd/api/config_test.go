@@ -189,6 +189,7 @@ func TestContradictions(t *testing.T) {
 		{nil, with(good, "--log-level", "loud"), 2, []string{"--log-level", `"loud"`, "debug"}},
 		{nil, with(good, "--listen", "8080"), 2, []string{"--listen", `"8080"`, "host:port"}},
 		{nil, with(good, "--max-ttl-seconds", "1.9"), 2, []string{"--max-ttl-seconds", "at least 2"}},
+		{nil, with(good, "--max-ttl-seconds", "604800.1"), 2, []string{"--max-ttl-seconds", "at most 604800", "a week"}},
 		{nil, with(good, "--data-quota-mb", "0"), 2, []string{"--data-quota-mb", "positive"}},
 		{nil, with(good, "--data-quota-mb", "-1"), 2, []string{"--data-quota-mb", "positive"}},
 		{nil, with(good, "--data-quota-mb", "many"), 2, []string{"-data-quota-mb"}},

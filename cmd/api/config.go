@@ -11,8 +11,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
@@ -211,23 +213,46 @@ func (c *config) resolveEndpoints() error {
 	switch {
 	case hasHosts && scheme == storeEtcd && path == "":
 	case hasHosts && scheme == storeZooKeeper:
-		if path = strings.TrimSuffix(path, "/"); path != "" {
+		if path != "" {
 			c.chroot = "/" + path
 		}
 	default:
 		return usagef("--store: %q is neither embedded nor etcd://host:port,host:port nor zookeeper://host:port,host:port/chroot", c.store)
 	}
-	for part := range strings.SplitSeq(strings.TrimPrefix(c.chroot, "/"), "/") {
-		if c.chroot != "" && (part == "" || part == "." || part == "..") {
-			return usagef("--store: %q is not a path in ZooKeeper", c.chroot)
-		}
-	}
 	c.backend = scheme
 	for h := range strings.SplitSeq(hosts, ",") {
-		if _, _, err := net.SplitHostPort(h); err != nil {
-			return usagef("--store: %q is not host:port", h)
+		if !isEndpoint(h) {
+			return usagef("--store: %q is not host:port, with a port from 1 to 65535", h)
 		}
 		c.endpoints = append(c.endpoints, h)
+	}
+	return c.checkChroot()
+}
+
+func isEndpoint(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil || host == "" {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+// checkChroot refuses paths that ZooKeeper cannot have, and those that it could but
+// that say that somebody meant something else: they are taken as they stand.
+func (c *config) checkChroot() error {
+	if c.chroot == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(c.chroot[1:], "/") {
+		if part == "" || part == "." || part == ".." {
+			return usagef("--store: %q is not a path in ZooKeeper: it has an empty part, as before a slash at its end, or . or ..", c.chroot)
+		}
+	}
+	for _, r := range c.chroot {
+		if strings.ContainsRune(`?#%,\`, r) || r == ' ' || !unicode.IsPrint(r) {
+			return usagef("--store: %q is not a path in ZooKeeper that we take: it has %q in it, and nothing in it is read as a query, an escape or another host", c.chroot, string(r))
+		}
 	}
 	return nil
 }
@@ -238,6 +263,9 @@ func (c *config) resolveStoreAccess() error {
 	}
 	if (c.storeUsername == "") != (c.storePasswordSrc == "") {
 		return usagef("--store-username and --store-password-file need each other")
+	}
+	if c.backend == storeZooKeeper && strings.Contains(c.storeUsername, ":") {
+		return usagef("--store-username: %q has a colon, with which ZooKeeper begins the password", c.storeUsername)
 	}
 	if c.storePasswordSrc != "" {
 		pass, err := readSecret("--store-password-file", c.storePasswordSrc, 1)

@@ -23,7 +23,7 @@ const (
 //
 // @Summary     Look at a lock
 // @ID          getLock
-// @Description Who holds it, who waits in which order, and how it was used. A lock that nobody uses has empty lists.
+// @Description Who holds it, who waits in which order, and how it was used. A lock that nobody uses has empty lists. By default it is as the answering replica saw it last, up to `revision`; one that has not seen the store yet answers 503.
 // @Tags        look
 // @Produce     json
 // @Security    bearer[locks:read]
@@ -54,7 +54,7 @@ func (a *api) lock(c *gin.Context) {
 //
 // @Summary     List the locks in use
 // @ID          listLocks
-// @Description In byte order of their names, only those that the bearer token may use.
+// @Description In byte order of their names, only those that the bearer token may use. By default they are as the answering replica saw them last, up to `revision`; one that has not seen the store yet answers 503.
 // @Tags        look
 // @Produce     json
 // @Security    bearer[locks:read]

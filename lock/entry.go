@@ -71,11 +71,18 @@ type Entry struct {
 	Handle int64
 }
 
+// MaxTTL is the longest lease that anybody may configure: a dead holder blocks its
+// lock for as long. An entry that says more was not written by us.
+const MaxTTL = 7 * 24 * time.Hour
+
 // Canonical sorts claims by the bytes of their names, the order in which sets
 // are stored and shown.
-func Canonical(claims []Claim) {
-	slices.SortFunc(claims, func(a, b Claim) int { return cmp.Compare(a.Name, b.Name) })
-}
+func Canonical(claims []Claim) { slices.SortFunc(claims, byName) }
+
+// IsCanonical reports whether claims are in the order of [Canonical].
+func IsCanonical(claims []Claim) bool { return slices.IsSortedFunc(claims, byName) }
+
+func byName(a, b Claim) int { return cmp.Compare(a.Name, b.Name) }
 
 // Name is the name of the entry's first lock: its only one unless it is a set.
 func (e *Entry) Name() string { return e.Claims[0].Name }

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -258,7 +257,7 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 	if err := s.check(req); err != nil {
 		return nil, err
 	}
-	if err := checkClaims(req); err != nil {
+	if err := lock.CheckClaims(req.Claims, req.Set); err != nil {
 		return nil, err
 	}
 	req.Claims = slices.Clone(req.Claims)
@@ -297,46 +296,6 @@ func (s *Service) check(req AcquireRequest) error {
 	}
 	if size > lock.MaxMetadataSize {
 		return lock.Invalid("metadata", "must not be longer than %d bytes in all", lock.MaxMetadataSize)
-	}
-	return nil
-}
-
-// checkClaims checks what is asked of each lock. A request for one lock says it in
-// fields of its own.
-func checkClaims(req AcquireRequest) error {
-	switch {
-	case req.Set && len(req.Claims) == 0:
-		return lock.Invalid("locks", "must name at least one lock")
-	case len(req.Claims) > lock.MaxSetSize:
-		return lock.Invalid("locks", "must not be more than %d", lock.MaxSetSize)
-	}
-	seen := make(map[string]struct{}, len(req.Claims))
-	for i, c := range req.Claims {
-		field := func(name string) string { return name }
-		if req.Set {
-			field = func(name string) string { return fmt.Sprintf("locks[%d].%s", i, name) }
-		}
-		if _, again := seen[c.Name]; again {
-			return lock.Invalid(field("name"), "repeats %s", c.Name)
-		}
-		seen[c.Name] = struct{}{}
-		if err := checkClaim(c, field); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkClaim(c lock.Claim, field func(string) string) error {
-	switch {
-	case !lock.ValidName(c.Name):
-		return lock.Invalid(field("name"), "is not a lock name")
-	case c.Mode != lock.Exclusive && c.Mode != lock.Shared && c.Mode != lock.Semaphore:
-		return lock.Invalid(field("mode"), "must be exclusive, shared or semaphore")
-	case c.Mode == lock.Semaphore && (c.Limit < 1 || c.Limit > lock.MaxLimit):
-		return lock.Invalid(field("limit"), "must be a whole number from 1 to %d for a semaphore", lock.MaxLimit)
-	case c.Mode != lock.Semaphore && c.Limit != 0:
-		return lock.Invalid(field("limit"), "is for the mode semaphore only")
 	}
 	return nil
 }

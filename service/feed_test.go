@@ -230,6 +230,24 @@ func TestNotReadyBeforeTheFirstList(t *testing.T) {
 	})
 }
 
+// TestWaiterBeforeTheFirstList: a replica that has just started waits for its feed
+// as long as for one that broke, before it tells a waiter that there is no store.
+func TestWaiterBeforeTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		c := newClient(s)
+		c.setFeed(lost)
+		s.occupy(t, "orders:1")
+		r := s.replicaWith(t, c)
+		c.on(first(1, broken), queue)
+		line := r.start(want("orders:1", time.Minute))
+		after(time.Second)
+		line.waits()
+		c.on(broken, queue, refresh)
+		line.fails(lock.StoreUnavailable)
+	})
+}
+
 // TestStoppedReplica: the process stands still while it keeps a waiter's lease
 // alive, until that has ended. The waiter is told so, and not that there is no store.
 func TestStoppedReplica(t *testing.T) {

@@ -61,7 +61,8 @@ type ListRequest struct {
 }
 
 // Lock tells about one lock. consistent waits until the view has everything that
-// happened before the call.
+// happened before the call; without it the view may be old, but there must be one:
+// before the first, it is [lock.StoreUnavailable].
 func (s *Service) Lock(ctx context.Context, r lock.Ref, consistent bool) (*LockView, error) {
 	ctx, span := s.Tracer.Start(ctx, "service.Lock")
 	defer span.End()
@@ -75,7 +76,7 @@ func (s *Service) Lock(ctx context.Context, r lock.Ref, consistent bool) (*LockV
 	}, nil
 }
 
-// List returns a page of the tenant's locks.
+// List returns a page of the tenant's locks, from a view as for [Service.Lock].
 func (s *Service) List(ctx context.Context, req ListRequest, consistent bool) (*Page, error) {
 	ctx, span := s.Tracer.Start(ctx, "service.List")
 	defer span.End()
@@ -89,10 +90,11 @@ func (s *Service) List(ctx context.Context, req ListRequest, consistent bool) (*
 	return page, nil
 }
 
-// settle waits for the view if the caller wants it current.
+// settle waits for the view if the caller wants it current. An old view says of
+// which number it is; one that never was would say that everything is free.
 func (s *Service) settle(ctx context.Context, consistent bool) error {
 	if !consistent {
-		return nil
+		return s.view.missing()
 	}
 	number, err := s.Store.Newest(ctx)
 	if err != nil {

@@ -140,6 +140,42 @@ func TestConsistentLook(t *testing.T) {
 	})
 }
 
+// TestLookBeforeTheFirstList: a replica that knows nothing does not say that
+// everything is free. Once it had a view it shows that, however old it is.
+func TestLookBeforeTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		s.occupy(t, "orders:1")
+		c := newClient(s)
+		c.setFeed(lost)
+		r := s.replicaWith(t, c)
+		after(time.Minute)
+		list := service.ListRequest{Tenant: "acme", Limit: 10}
+		_, err := r.Lock(t.Context(), ref("orders:1"), false)
+		if e := coded(t, err, lock.StoreUnavailable); e.Ambiguous || e.RetryAfter != time.Second {
+			t.Errorf("%+v", e)
+		}
+		_, err = r.List(t.Context(), list, false)
+		coded(t, err, lock.StoreUnavailable)
+		if byMode, _ := r.Count(); byMode != nil {
+			t.Errorf("it counts %v", byMode)
+		}
+		for _, f := range []feed{running, lost, frozen} {
+			c.setFeed(f)
+			synctest.Wait()
+			if v := r.see("orders:1"); len(v.Holders) != 1 || v.Revision != 101 {
+				t.Errorf("%+v", v)
+			}
+			if p, err := r.List(t.Context(), list, false); err != nil || len(p.Locks) != 1 || p.Revision != 101 {
+				t.Errorf("%+v, %v", p, err)
+			}
+			if byMode, _ := r.Count(); byMode[lock.Exclusive].Held != 1 {
+				t.Errorf("it counts %v", byMode)
+			}
+		}
+	})
+}
+
 // pageOf is what a page shows, in one word for each lock.
 func pageOf(p *service.Page) (names []string) {
 	for _, l := range p.Locks {

@@ -30,7 +30,7 @@ type Config struct {
 	TokenKey []byte // behind the lock tokens, at least 32 bytes, the same on all replicas
 
 	MinTTL     time.Duration // the store's shortest lease
-	MaxTTL     time.Duration // 1 h
+	MaxTTL     time.Duration // 1 h; at most [lock.MaxTTL]
 	DefaultTTL time.Duration // 30 s
 	MaxWait    time.Duration // 24 h
 	MaxHold    time.Duration // for which one request is held open: 50 s
@@ -148,11 +148,13 @@ func (s *Service) Ready(ctx context.Context) error {
 
 // Count returns how many entries hold and wait, in all tenants, by the mode of
 // their first claim, and for how long the oldest of those that wait has waited.
+// The map is nil until this replica has a first view of the store.
 func (s *Service) Count() (byMode map[lock.Mode]Counts, oldest time.Duration) {
 	return s.view.count(time.Now())
 }
 
-// Revision returns the store's number up to which this replica has seen everything.
+// Revision returns the store's number up to which this replica has seen everything,
+// 0 until it has a first view.
 func (s *Service) Revision() uint64 {
 	s.view.mu.RLock()
 	defer s.view.mu.RUnlock()

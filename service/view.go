@@ -18,8 +18,9 @@ type view struct {
 	mu       sync.RWMutex
 	table    *lock.Table
 	number   uint64                    // everything up to it is in the table
+	begun    bool                      // there was a first Reset
 	current  bool                      // the feed is up
-	lostAt   time.Time                 // when it was not any more
+	lostAt   time.Time                 // when it was not any more; before the first Reset, when we began to wait for it
 	since    map[lock.ID]time.Time     // when an entry was seen to hold
 	waited   map[lock.ID]time.Duration // for how long, by those that hold and did not at once
 	ended    endings
@@ -38,7 +39,7 @@ type numberWaiter struct {
 
 func newView(m Metrics, log *slog.Logger, classes lock.Classes) *view {
 	return &view{
-		metrics: m, log: log,
+		metrics: m, log: log, lostAt: time.Now(),
 		table: lock.NewTable(), since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		names: newNames(), figures: newFigures(), verdicts: newVerdicts(), orders: lock.NewOrders(classes),
 		watchers: map[lock.ID][]chan struct{}{},
@@ -107,7 +108,21 @@ func (v *view) reached(number uint64) bool {
 	return v.number >= number
 }
 
-// lostFor returns how long the feed has been interrupted, 0 if it is not.
+// missing returns an error if this replica never had a view of the store.
+func (v *view) missing() error {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.begun {
+		return nil
+	}
+	return &lock.Error{
+		Code: lock.StoreUnavailable, Detail: "this replica has not seen the store's locks yet",
+		RetryAfter: time.Second,
+	}
+}
+
+// lostFor returns how long the feed has been interrupted, or not come up yet, 0
+// if it is there.
 func (v *view) lostFor() time.Duration {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -219,7 +234,7 @@ func (v *view) Reset(s Snapshot) {
 		}
 	}
 	v.rebuild(s.Entries, now)
-	v.current = true
+	v.begun, v.current = true, true
 	v.number = s.Number
 	v.reach(s.Number)
 	for id := range v.watchers {
@@ -370,9 +385,12 @@ func (v *view) reach(number uint64) {
 type Counts struct{ Held, Waiting int }
 
 func (v *view) count(now time.Time) (byMode map[lock.Mode]Counts, oldest time.Duration) {
-	byMode = map[lock.Mode]Counts{}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
+	if !v.begun {
+		return nil, 0
+	}
+	byMode = map[lock.Mode]Counts{}
 	for e, holds := range v.table.Entries() {
 		c := byMode[e.Claims[0].Mode]
 		if holds {

@@ -22,8 +22,8 @@ type QueueCounts struct{ Held, Waiting int }
 
 // ObserveQueues names the source of the figures of the queues. read is called
 // at each collection, from any goroutine, until [Telemetry.Shutdown]; it must
-// not block.
-func (m *Metrics) ObserveQueues(read func() Queues) { m.queues.Store(&read) }
+// not block. While it does not know them, their gauges are left out.
+func (m *Metrics) ObserveQueues(read func() (q Queues, known bool)) { m.queues.Store(&read) }
 
 // feedLag is what the feed last said of itself.
 type feedLag struct {
@@ -143,13 +143,18 @@ func (m *Metrics) observe(o metric.Observer, g gauges) {
 		o.ObserveFloat64(g.feedLag, (said.lag + time.Since(said.at)).Seconds())
 	}
 	if read := m.queues.Load(); read != nil {
-		queues := (*read)()
-		o.ObserveFloat64(g.oldestWait, queues.OldestWait.Seconds())
-		o.ObserveInt64(g.revision, int64(queues.Revision))
-		for mode, counts := range queues.ByMode {
-			attributes := metric.WithAttributes(attribute.String("mode", mode))
-			o.ObserveInt64(g.held, int64(counts.Held), attributes)
-			o.ObserveInt64(g.waiting, int64(counts.Waiting), attributes)
+		if queues, known := (*read)(); known {
+			queues.observe(o, g)
 		}
+	}
+}
+
+func (q Queues) observe(o metric.Observer, g gauges) {
+	o.ObserveFloat64(g.oldestWait, q.OldestWait.Seconds())
+	o.ObserveInt64(g.revision, int64(q.Revision))
+	for mode, counts := range q.ByMode {
+		attributes := metric.WithAttributes(attribute.String("mode", mode))
+		o.ObserveInt64(g.held, int64(counts.Held), attributes)
+		o.ObserveInt64(g.waiting, int64(counts.Waiting), attributes)
 	}
 }

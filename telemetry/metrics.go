@@ -59,7 +59,7 @@ type Metrics struct {
 	requests   *sets[requestKey]
 
 	inFlight atomic.Int64
-	queues   atomic.Pointer[func() Queues]
+	queues   atomic.Pointer[func() (Queues, bool)]
 	feed     atomic.Pointer[feedLag]
 }
 

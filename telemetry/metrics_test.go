@@ -51,11 +51,11 @@ func TestNamesAreThoseOfTheReadme(t *testing.T) {
 func measureEverything(t *testing.T, m *telemetry.Metrics) {
 	t.Helper()
 	ctx := t.Context()
-	m.ObserveQueues(func() telemetry.Queues {
+	m.ObserveQueues(func() (telemetry.Queues, bool) {
 		return telemetry.Queues{
 			ByMode:     map[string]telemetry.QueueCounts{"exclusive": {Held: 3, Waiting: 2}},
 			OldestWait: 90 * time.Second,
-		}
+		}, true
 	})
 	m.FeedLag(1500 * time.Millisecond)
 	m.Waited(ctx, telemetry.WaitGranted, true, 70*time.Millisecond)
@@ -169,12 +169,22 @@ func TestSilentFeedFallsBehind(t *testing.T) {
 
 func TestGaugesWithoutSourceAreLeftOut(t *testing.T) {
 	unsetStandard(t)
-	text := scrape(t, setup(t, telemetry.Config{}), "")
-	for _, name := range []string{"fencepost_lock_held", "fencepost_lock_oldest_wait", "fencepost_feed_lag"} {
-		if strings.Contains(text, name) {
-			t.Errorf("%s is reported although nobody told it", name)
+	tel := setup(t, telemetry.Config{})
+	leftOut := func(names ...string) {
+		t.Helper()
+		text := scrape(t, tel, "")
+		for _, name := range names {
+			if strings.Contains(text, name) {
+				t.Errorf("%s is reported although nobody told it", name)
+			}
 		}
 	}
+	queues := []string{"fencepost_lock_held", "fencepost_lock_waiting", "fencepost_lock_oldest_wait", "fencepost_store_revision"}
+	leftOut(append(queues, "fencepost_feed_lag")...)
+	tel.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {
+		return telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{"exclusive": {}}}, false
+	})
+	leftOut(queues...)
 }
 
 // Whatever a client or a programmer passes, the number of series is bounded.

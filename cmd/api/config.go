@@ -11,8 +11,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
@@ -122,7 +124,7 @@ func (c *config) flags(stderr io.Writer) *flag.FlagSet {
 	f.StringVar(&c.audience, "jwt-audience", "", "audience that bearer tokens must have")
 	f.StringVar(&c.tokenKeyFile, "token-key-file", "", "`file` with the key behind lock tokens, at least 32 bytes, the same on all replicas; by default the store keeps one")
 	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup")
-	f.Var(&c.maxTTL, "max-ttl-seconds", "longest lease")
+	f.Var(&c.maxTTL, "max-ttl-seconds", fmt.Sprintf("longest lease, at most %g", lock.MaxTTL.Seconds()))
 	f.Var(&c.maxHold, "max-hold-seconds", "for how long one request is held open at most")
 	f.Float64Var(&c.drainDelay, "drain-delay-seconds", 0, "for how long to go on listening after SIGTERM, so that load balancers see /readyz at 503")
 	f.Var(&c.drain, "drain-seconds", "for how long requests may take to end after that")
@@ -211,23 +213,46 @@ func (c *config) resolveEndpoints() error {
 	switch {
 	case hasHosts && scheme == storeEtcd && path == "":
 	case hasHosts && scheme == storeZooKeeper:
-		if path = strings.TrimSuffix(path, "/"); path != "" {
+		if path != "" {
 			c.chroot = "/" + path
 		}
 	default:
 		return usagef("--store: %q is neither embedded nor etcd://host:port,host:port nor zookeeper://host:port,host:port/chroot", c.store)
 	}
-	for part := range strings.SplitSeq(strings.TrimPrefix(c.chroot, "/"), "/") {
-		if c.chroot != "" && (part == "" || part == "." || part == "..") {
-			return usagef("--store: %q is not a path in ZooKeeper", c.chroot)
-		}
-	}
 	c.backend = scheme
 	for h := range strings.SplitSeq(hosts, ",") {
-		if _, _, err := net.SplitHostPort(h); err != nil {
-			return usagef("--store: %q is not host:port", h)
+		if !isEndpoint(h) {
+			return usagef("--store: %q is not host:port, with a port from 1 to 65535", h)
 		}
 		c.endpoints = append(c.endpoints, h)
+	}
+	return c.checkChroot()
+}
+
+func isEndpoint(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil || host == "" {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+// checkChroot refuses paths that ZooKeeper cannot have, and those that it could but
+// that say that somebody meant something else: they are taken as they stand.
+func (c *config) checkChroot() error {
+	if c.chroot == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(c.chroot[1:], "/") {
+		if part == "" || part == "." || part == ".." {
+			return usagef("--store: %q is not a path in ZooKeeper: it has an empty part, as before a slash at its end, or . or ..", c.chroot)
+		}
+	}
+	for _, r := range c.chroot {
+		if strings.ContainsRune(`?#%,\`, r) || r == ' ' || !unicode.IsPrint(r) {
+			return usagef("--store: %q is not a path in ZooKeeper that we take: it has %q in it, and nothing in it is read as a query, an escape or another host", c.chroot, string(r))
+		}
 	}
 	return nil
 }
@@ -238,6 +263,9 @@ func (c *config) resolveStoreAccess() error {
 	}
 	if (c.storeUsername == "") != (c.storePasswordSrc == "") {
 		return usagef("--store-username and --store-password-file need each other")
+	}
+	if c.backend == storeZooKeeper && strings.Contains(c.storeUsername, ":") {
+		return usagef("--store-username: %q has a colon, with which ZooKeeper begins the password", c.storeUsername)
 	}
 	if c.storePasswordSrc != "" {
 		pass, err := readSecret("--store-password-file", c.storePasswordSrc, 1)
@@ -329,6 +357,16 @@ func (c *config) resolveClasses() (err error) {
 	return nil
 }
 
+func (c *config) checkMaxTTL() error {
+	switch minTTL := c.minTTL(); {
+	case time.Duration(c.maxTTL) < minTTL:
+		return usagef("--max-ttl-seconds: must be at least %g, the store's shortest lease", minTTL.Seconds())
+	case time.Duration(c.maxTTL) > lock.MaxTTL:
+		return usagef("--max-ttl-seconds: must be at most %g, a week: for as long a dead holder blocks its lock", lock.MaxTTL.Seconds())
+	}
+	return nil
+}
+
 func (c *config) resolveRest() error {
 	if c.logFormat != "json" && c.logFormat != "text" {
 		return usagef("--log-format: %q is neither json nor text", c.logFormat)
@@ -342,8 +380,8 @@ func (c *config) resolveRest() error {
 	if _, _, err := net.SplitHostPort(c.listen); err != nil {
 		return usagef("--listen: %q is not host:port", c.listen)
 	}
-	if minTTL := c.minTTL(); time.Duration(c.maxTTL) < minTTL {
-		return usagef("--max-ttl-seconds: must be at least %g, the store's shortest lease", minTTL.Seconds())
+	if err := c.checkMaxTTL(); err != nil {
+		return err
 	}
 	if c.quotaMB < 1 {
 		return usagef("--data-quota-mb: must be positive")

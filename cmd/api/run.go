@@ -77,14 +77,14 @@ func newService(c *config, t *telemetry.Telemetry, store store) *service.Service
 		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes,
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
 	})
-	t.Metrics().ObserveQueues(func() telemetry.Queues {
+	t.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {
 		byMode, oldest := s.Count()
 		// Exclusive is there even if nobody is: an alert wants a 0.
 		q := telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{string(lock.Exclusive): {}}, OldestWait: oldest, Revision: s.Revision()}
 		for mode, n := range byMode {
 			q.ByMode[string(mode)] = telemetry.QueueCounts(n)
 		}
-		return q
+		return q, byMode != nil
 	})
 	return s
 }

@@ -87,9 +87,11 @@ func connectEtcd(ctx context.Context, c *config, log *slog.Logger) (*etcd.Conn, 
 	})
 }
 
-// observeStore leads what the store tells into the metrics.
+// observeStore leads what the store tells into the metrics. From here on the feed
+// falls behind until it says otherwise, so that one that never starts is seen too.
 func observeStore(m *telemetry.Metrics) adapter.Observer {
 	ctx := context.Background()
+	m.FeedLag(0)
 	return adapter.Observer{
 		Operation: func(name string, took time.Duration, err error) {
 			outcome := telemetry.OutcomeOK

@@ -2,10 +2,37 @@ package main
 
 import (
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/telemetry"
 )
+
+// TestFeedThatNeverStarts: the alarm at a lag of 2 s goes off.
+func TestFeedThatNeverStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tel, err := telemetry.Setup(t.Context(), telemetry.Config{LogWriter: io.Discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		observeStore(tel.Metrics())
+		<-time.After(time.Minute)
+		answer := httptest.NewRecorder()
+		tel.MetricsHandler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if !strings.Contains(answer.Body.String(), "fencepost_feed_lag_seconds 60\n") {
+			t.Errorf("not a minute behind:\n%s", answer.Body)
+		}
+		if err := tel.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 func TestStoreAddress(t *testing.T) {
 	type parsed struct {
@@ -19,10 +46,31 @@ func TestStoreAddress(t *testing.T) {
 		"etcd://a:1/path":                        {},
 		"zookeeper://a:1":                        {Backend: "zookeeper", Endpoints: []string{"a:1"}},
 		"zookeeper://a:1,b:2,[::1]:3/locks/prod": {Backend: "zookeeper", Chroot: "/locks/prod", Endpoints: []string{"a:1", "b:2", "[::1]:3"}},
-		"zookeeper://a:1/locks/":                 {Backend: "zookeeper", Chroot: "/locks", Endpoints: []string{"a:1"}},
+		"zookeeper://a:65535/":                   {Backend: "zookeeper", Endpoints: []string{"a:65535"}},
+		"zookeeper://a:1/locks_1.a=b@c":          {Backend: "zookeeper", Chroot: "/locks_1.a=b@c", Endpoints: []string{"a:1"}},
+		"zookeeper://a:1/locks/":                 {},
 		"zookeeper://a:1/locks//prod":            {},
 		"zookeeper://a:1/../locks":               {},
 		"zookeeper://a/locks":                    {},
+		"zookeeper://a:1//":                      {},
+		"zookeeper://a:1/locks?x=1":              {},
+		"zookeeper://a:1?x=1":                    {},
+		"zookeeper://a:1/locks#x":                {},
+		"zookeeper://a:1/a%2Fb":                  {},
+		"zookeeper://a:1/a b":                    {},
+		"zookeeper://a:1/a\nb":                   {},
+		"zookeeper://a:1/a,b:2/a":                {},
+		"zookeeper://:1/locks":                   {},
+		"zookeeper://a:1,:2/locks":               {},
+		"zookeeper://a:99999/x":                  {},
+		"zookeeper://a:65536":                    {},
+		"zookeeper://a:0":                        {},
+		"zookeeper://a:-1":                       {},
+		"zookeeper://a:+1":                       {},
+		"zookeeper://a:":                         {},
+		"etcd://a:99999":                         {},
+		"etcd://a:1,:2":                          {},
+		"etcd://a:client":                        {},
 		"zookeeper://":                           {},
 		"redis://a:1":                            {},
 	} {

@@ -13,8 +13,11 @@ import (
 type Observer struct {
 	Operation func(name string, took time.Duration, err error)
 	Batch     func(writes int)
-	FeedLag   func(time.Duration)
 	Restarted func() // the feed lists again
+
+	// FeedLag is told how far the feed is behind. It is called while the feed is
+	// up: whoever shows the lag adds the time since the last call.
+	FeedLag func(time.Duration)
 }
 
 // OrSilent returns the observer with every field set, so that an adapter can call

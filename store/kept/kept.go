@@ -5,7 +5,9 @@ package kept
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -58,48 +60,59 @@ func Of(e *lock.Entry) *Entry {
 	return k
 }
 
-// Parse reads the value of an entry's key. An error says what is wrong with it.
+// Parse reads the value of an entry's key. An error says what is wrong with it:
+// that it is no entry, or that no replica can have written it.
 func Parse(key Key, data []byte) (*Entry, error) {
 	var k Entry
 	if err := json.Unmarshal(data, &k); err != nil {
 		return nil, err
 	}
-	switch {
-	case k.TTL <= 0:
+	if k.TTL <= 0 || k.TTL > lock.MaxTTL.Milliseconds() {
 		return nil, fmt.Errorf("a TTL of %d ms", k.TTL)
-	case len(k.Claims) == 0 && k.Mode == "", len(k.Claims) > 0 && !k.claims(key.Lock):
-		return nil, fmt.Errorf("claims that are not of %s", key.Lock)
+	}
+	if err := k.checkClaims(key); err != nil {
+		return nil, err
 	}
 	return &k, nil
 }
 
-func (k *Entry) claims(name string) bool {
-	for _, c := range k.Claims {
-		if c.Name == name {
-			return true
-		}
+func (k *Entry) checkClaims(key Key) error {
+	claims := k.claims(key)
+	if err := lock.CheckClaims(claims, len(k.Claims) > 0); err != nil {
+		return err
 	}
-	return false
+	switch {
+	case !slices.ContainsFunc(claims, func(c lock.Claim) bool { return c.Name == key.Lock }):
+		return fmt.Errorf("claims that are not of %s", key.Lock)
+	case !lock.IsCanonical(claims):
+		return errors.New("claims that are out of order")
+	}
+	return nil
+}
+
+// claims returns what the entry at key asks of each lock.
+func (k *Entry) claims(key Key) []lock.Claim {
+	if len(k.Claims) == 0 {
+		return []lock.Claim{{Name: key.Lock, Mode: k.Mode, Limit: k.Limit}}
+	}
+	claims := make([]lock.Claim, len(k.Claims))
+	for i, c := range k.Claims {
+		claims[i] = lock.Claim(c)
+	}
+	return claims
 }
 
 // Entry returns the entry at key that was written at number.
 func (k *Entry) Entry(key Key, number uint64) *lock.Entry {
 	e := &lock.Entry{
-		ID: key.ID, Tenant: key.Tenant, Holder: k.Holder, Named: k.Named, Metadata: k.Metadata, Request: k.Request,
+		ID: key.ID, Tenant: key.Tenant, Claims: k.claims(key), Set: len(k.Claims) > 0,
+		Holder: k.Holder, Named: k.Named, Metadata: k.Metadata, Request: k.Request,
 		TTL:        time.Duration(k.TTL) * time.Millisecond,
 		EnqueuedAt: time.UnixMilli(k.Enqueued).UTC(),
 		Number:     number, Handle: k.Handle,
 	}
 	if k.Until != 0 {
 		e.WaitUntil = time.UnixMilli(k.Until).UTC()
-	}
-	if len(k.Claims) == 0 {
-		e.Claims = []lock.Claim{{Name: key.Lock, Mode: k.Mode, Limit: k.Limit}}
-		return e
-	}
-	e.Set = true
-	for _, c := range k.Claims {
-		e.Claims = append(e.Claims, lock.Claim(c))
 	}
 	return e
 }

@@ -328,14 +328,17 @@ var errBehind = errors.New("the feed stays behind the store")
 
 // reaches waits for the feed to have told everything up to the zxid. It counts
 // its looks instead of asking a clock, which runs on while the process is stopped.
+// A feed that is down tells no lag, which so grows.
 func (f *feed) reaches(ctx context.Context, zxid int64) bool {
 	const each = 20 * time.Millisecond
 	start := time.Now()
 	for looks := 0; ; looks++ {
 		f.mu.Lock()
-		there := f.zxid >= zxid
+		there, current := f.zxid >= zxid, f.current
 		f.mu.Unlock()
-		f.store.observe.FeedLag(time.Since(start))
+		if current {
+			f.store.observe.FeedLag(time.Since(start))
+		}
 		if there || ctx.Err() != nil {
 			return true
 		}

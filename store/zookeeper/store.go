@@ -123,17 +123,25 @@ func newStore(cfg Config) *Store {
 	return s
 }
 
-// begin makes and reads the store's own nodes.
+// begin makes and reads the store's own nodes. What a server says plainly, or what
+// we find wrong with what it says, is no store that did not answer; nothing else
+// can come before ctx ends.
 func (s *Store) begin(ctx context.Context, cfg Config) error {
 	err := s.makeNodes(ctx)
 	if err == nil {
 		err = s.loadEpoch(ctx)
 	}
 	if err == nil {
-		return s.loadMeta(ctx, cfg.FenceFloor)
+		err = s.loadMeta(ctx, cfg.FenceFloor)
 	}
-	if answered(err) && !errors.Is(err, zk.ErrNoAuth) {
+	closed := errors.Is(err, zk.ErrNoAuth) || errors.Is(err, errRefused)
+	switch {
+	case err == nil:
+		return nil
+	case answered(err) && !closed:
 		return fmt.Errorf("prepare %s: %w", s.root, err)
+	case ctx.Err() == nil && !closed:
+		return err
 	}
 	return unavailable(err, "prepare "+string(s.root), false)
 }

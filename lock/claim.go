@@ -1,0 +1,44 @@
+package lock
+
+import "fmt"
+
+// CheckClaims returns what is wrong with the claims of an entry that is asked for,
+// or that a store has: an [Invalid] error, or nil. It names the fields as requests
+// do: a request for one lock has fields of its own, one for a set a list of locks.
+func CheckClaims(claims []Claim, set bool) error {
+	switch {
+	case set && len(claims) == 0:
+		return Invalid("locks", "must name at least one lock")
+	case len(claims) > MaxSetSize:
+		return Invalid("locks", "must not be more than %d", MaxSetSize)
+	}
+	seen := make(map[string]struct{}, len(claims))
+	for i, c := range claims {
+		field := func(name string) string { return name }
+		if set {
+			field = func(name string) string { return fmt.Sprintf("locks[%d].%s", i, name) }
+		}
+		if _, again := seen[c.Name]; again {
+			return Invalid(field("name"), "repeats %s", c.Name)
+		}
+		seen[c.Name] = struct{}{}
+		if err := c.check(field); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c Claim) check(field func(string) string) error {
+	switch {
+	case !ValidName(c.Name):
+		return Invalid(field("name"), "is not a lock name")
+	case c.Mode != Exclusive && c.Mode != Shared && c.Mode != Semaphore:
+		return Invalid(field("mode"), "must be exclusive, shared or semaphore")
+	case c.Mode == Semaphore && (c.Limit < 1 || c.Limit > MaxLimit):
+		return Invalid(field("limit"), "must be a whole number from 1 to %d for a semaphore", MaxLimit)
+	case c.Mode != Semaphore && c.Limit != 0:
+		return Invalid(field("limit"), "is for the mode semaphore only")
+	}
+	return nil
+}

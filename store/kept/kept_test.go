@@ -1,0 +1,113 @@
+package kept_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/kept"
+)
+
+func keyOf(e *lock.Entry) kept.Key {
+	return kept.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}
+}
+
+// TestRoundTrip: what is written is what is read, in every lock of a set.
+func TestRoundTrip(t *testing.T) {
+	enqueued := time.UnixMilli(1_700_000_000_123).UTC()
+	plain := lock.Entry{
+		ID: "01H", Tenant: "acme", Holder: "worker-1", TTL: lock.MaxTTL, EnqueuedAt: enqueued, Number: 7, Handle: 9,
+		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+	}
+	full := plain
+	full.Named, full.Metadata, full.Request = true, map[string]string{"job": "7"}, "request"
+	full.TTL, full.WaitUntil = time.Millisecond, enqueued.Add(time.Minute)
+	semaphore, set, largest := full, full, plain
+	semaphore.Claims = []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: lock.MaxLimit}}
+	set.Set, set.Claims = true, []lock.Claim{{Name: "a", Mode: lock.Shared}, {Name: "b", Mode: lock.Semaphore, Limit: 1}}
+	largest.Set, largest.Claims = true, nil
+	for i := range lock.MaxSetSize {
+		largest.Claims = append(largest.Claims, lock.Claim{Name: fmt.Sprintf("lock-%02d", i), Mode: lock.Exclusive})
+	}
+	for _, e := range []*lock.Entry{&plain, &full, &semaphore, &set, &largest} {
+		value := kept.Of(e)
+		value.Handle = e.Handle
+		for _, c := range e.Claims {
+			key := kept.Key{Tenant: e.Tenant, Lock: c.Name, ID: e.ID}
+			k, err := kept.Parse(key, kept.Encode(value))
+			if err != nil {
+				t.Errorf("%s of %+v: %v", c.Name, e, err)
+				continue
+			}
+			if diff := cmp.Diff(e, k.Entry(key, e.Number)); diff != "" {
+				t.Errorf("%s (-written +read):\n%s", c.Name, diff)
+			}
+		}
+	}
+}
+
+// TestDamage: what no replica can have written is not believed, whatever somebody
+// made of the JSON.
+func TestDamage(t *testing.T) {
+	set := func(claims string) string { return `"ttl_ms":30000,"claims":[` + claims + `]` }
+	many := `{"name":"a","mode":"shared"}`
+	for i := range lock.MaxSetSize {
+		many += fmt.Sprintf(`,{"name":"b%02d","mode":"shared"}`, i)
+	}
+	for name, c := range map[string]struct{ fields, says string }{
+		"no TTL":               {`"mode":"exclusive"`, "a TTL of 0 ms"},
+		"a negative TTL":       {`"mode":"exclusive","ttl_ms":-1`, "a TTL of -1 ms"},
+		"a TTL just too long":  {fmt.Sprintf(`"mode":"exclusive","ttl_ms":%d`, lock.MaxTTL.Milliseconds()+1), "a TTL of 604800001 ms"},
+		"a TTL of 285 years":   {`"mode":"exclusive","ttl_ms":9000000000000`, "a TTL of"},
+		"a TTL that overflows": {fmt.Sprintf(`"mode":"exclusive","ttl_ms":%d`, int64(math.MaxInt64)), "a TTL of"},
+
+		"no mode":                   {`"ttl_ms":30000`, "mode"},
+		"another mode":              {`"ttl_ms":30000,"mode":"greedy"`, "mode"},
+		"no limit":                  {`"ttl_ms":30000,"mode":"semaphore"`, "limit"},
+		"a negative limit":          {`"ttl_ms":30000,"mode":"semaphore","limit":-1`, "limit"},
+		"a limit too great":         {`"ttl_ms":30000,"mode":"semaphore","limit":1000001`, "limit"},
+		"a limit of no semaphore":   {`"ttl_ms":30000,"mode":"shared","limit":1`, "limit"},
+		"a set of other locks":      {set(`{"name":"b","mode":"exclusive"}`), "not of a"},
+		"a set with another mode":   {set(`{"name":"a","mode":"exclusive"},{"name":"b","mode":""}`), "locks[1].mode"},
+		"a set with a bad limit":    {set(`{"name":"a","mode":"semaphore","limit":-3}`), "locks[0].limit"},
+		"a set with a bad name":     {set(`{"name":"a","mode":"exclusive"},{"name":"b/../c","mode":"exclusive"}`), "locks[1].name"},
+		"a set with no name":        {set(`{"name":"","mode":"exclusive"},{"name":"a","mode":"exclusive"}`), "locks[0].name"},
+		"a set that repeats a lock": {set(`{"name":"a","mode":"shared"},{"name":"a","mode":"shared"}`), "repeats a"},
+		"a set out of order":        {set(`{"name":"b","mode":"shared"},{"name":"a","mode":"shared"}`), "order"},
+		"a set too large":           {set(many), "32"},
+	} {
+		checkDamaged(t, name, `{"holder":"worker-1","enqueued_ms":1700000000000,`+c.fields+`}`, c.says)
+	}
+	for _, text := range []string{"", "{", "null", "[]", "7", `{"ttl_ms":1e30}`, `{"ttl_ms":"30000"}`, "\x00"} {
+		checkDamaged(t, fmt.Sprintf("%q", text), text, "")
+	}
+}
+
+func checkDamaged(t *testing.T, name, text, says string) {
+	t.Helper()
+	k, err := kept.Parse(kept.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text))
+	if err == nil {
+		t.Errorf("%s is taken for %+v", name, k)
+	} else if !strings.Contains(err.Error(), says) {
+		t.Errorf("%s: %v, want %q in it", name, err, says)
+	}
+}
+
+// TestDamaged: it stands alone on its lock, and can be written and read like any other.
+func TestDamaged(t *testing.T) {
+	e := kept.Damaged(kept.Key{Tenant: "acme", Lock: "a", ID: "01H"}, 7, 9)
+	if e.TTL != time.Minute || e.Number != 7 || e.Handle != 9 || e.ID != "01H" || e.Tenant != "acme" {
+		t.Errorf("%+v", e)
+	}
+	if diff := cmp.Diff([]lock.Claim{{Name: "a", Mode: lock.Exclusive}}, e.Claims); diff != "" {
+		t.Errorf("claims (-want +got):\n%s", diff)
+	}
+	if _, err := kept.Parse(keyOf(e), kept.Encode(kept.Of(e))); err != nil {
+		t.Error(err)
+	}
+}

@@ -67,16 +67,17 @@ func Parse(key Key, data []byte) (*Entry, error) {
 	if err := json.Unmarshal(data, &k); err != nil {
 		return nil, err
 	}
-	if k.TTL <= 0 || k.TTL > lock.MaxTTL.Milliseconds() {
-		return nil, fmt.Errorf("a TTL of %d ms", k.TTL)
-	}
-	if err := k.checkClaims(key); err != nil {
+	if err := k.Check(key); err != nil {
 		return nil, err
 	}
 	return &k, nil
 }
 
-func (k *Entry) checkClaims(key Key) error {
+// Check returns what says that no replica can have written this for key.
+func (k *Entry) Check(key Key) error {
+	if k.TTL <= 0 || k.TTL > lock.MaxTTL.Milliseconds() {
+		return fmt.Errorf("a TTL of %d ms", k.TTL)
+	}
 	claims := k.claims(key)
 	if err := lock.CheckClaims(claims, len(k.Claims) > 0); err != nil {
 		return err

@@ -174,6 +174,22 @@ func TestByHand(t *testing.T) {
 			check(t, err)
 			check(t, client.Delete(root+"/logs/0000000000/"+names[len(names)-1], -1))
 		},
+		"the newest record is damaged": func(t *testing.T, root string) {
+			names, _, err := client.Children(root + "/logs/0000000000")
+			check(t, err)
+			_, err = client.Set(root+"/logs/0000000000/"+names[len(names)-1], []byte(`{"changes":1}`), -1)
+			check(t, err)
+		},
+		"the log says what nobody wrote": func(t *testing.T, root string) {
+			for _, said := range []string{
+				`{"changes":[{"tenant":"acme","lock":"a","id":"x","joined":{"mode":"greedy","ttl_ms":1000}}]}`, `[]`,
+			} {
+				_, err := client.Create(root+"/logs/0000000000/", []byte(said), zk.FlagSequence, zk.WorldACL(zk.PermAll))
+				check(t, err)
+				_, err = client.Set(root+"/logs/0000000000", []byte(said), -1)
+				check(t, err)
+			}
+		},
 		"the log is damaged": func(t *testing.T, root string) {
 			_, err := client.Set(root+"/logs/0000000000", []byte("{"), -1)
 			check(t, err)

@@ -1,6 +1,9 @@
 package zookeeper
 
 import (
+	"encoding/json"
+	"errors"
+
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store/kept"
 )
@@ -34,6 +37,25 @@ type change struct {
 }
 
 func (c change) key() key { return key{c.Tenant, c.Lock, c.ID} }
+
+// errDamaged says that a record is not as any replica writes it.
+var errDamaged = errors.New("the record is damaged")
+
+func parseRecord(data []byte) (*record, error) {
+	r := &record{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, errors.Join(errDamaged, err)
+	}
+	for _, c := range r.Changes {
+		if c.Joined == nil {
+			continue
+		}
+		if err := c.Joined.Check(c.key().kept()); err != nil {
+			return nil, errors.Join(errDamaged, err)
+		}
+	}
+	return r, nil
+}
 
 // ends returns the ends that are to be remembered.
 func (r *record) ends() []kept.End {

@@ -3,7 +3,6 @@ package zookeeper
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -260,11 +259,11 @@ func (s *Store) readRecord(ctx context.Context, l *link, epoch, n int32) (writte
 	if err != nil {
 		return written{}, err
 	}
-	w := written{n: n, zxid: found.stat.Czxid, record: &record{}}
-	if err := json.Unmarshal(found.data, w.record); err != nil {
+	r, err := parseRecord(found.data)
+	if err != nil {
 		return written{}, fmt.Errorf("record %s: %w", path, err)
 	}
-	return w, nil
+	return written{n: n, zxid: found.stat.Czxid, record: r}, nil
 }
 
 // inParallel does n things, a bounded number at a time, and returns one of their

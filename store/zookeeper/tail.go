@@ -2,7 +2,6 @@ package zookeeper
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -125,11 +124,11 @@ func (t *tail) seen(ctx context.Context, h head, watch *<-chan zk.Event) error {
 		t.foreign = time.Now()
 	}
 	if length > next && len(h.data) > 0 {
-		var r record
-		if err := json.Unmarshal(h.data, &r); err != nil {
+		r, err := parseRecord(h.data)
+		if err != nil {
 			return err
 		}
-		t.ahead[length-1] = written{n: length - 1, zxid: h.stat.Mzxid, record: &r}
+		t.ahead[length-1] = written{n: length - 1, zxid: h.stat.Mzxid, record: r}
 	}
 	from, to := next, length
 	for ; from < to; from++ {

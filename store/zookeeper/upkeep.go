@@ -191,9 +191,8 @@ func (s *Store) listRecords(ctx context.Context, l *link, epoch, end int32) ([]f
 			return nil
 		}
 		w, err := s.readRecord(ctx, l, epoch, int32(n))
-		var syntax *json.SyntaxError
 		switch {
-		case errors.As(err, &syntax):
+		case errors.Is(err, errDamaged):
 			s.report(recordPath(log, int32(n)), "a record cannot be read and is passed over", "error", err)
 			records[i] = folded{n: int32(n)}
 		case err == nil && w.n < end:

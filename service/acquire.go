@@ -72,6 +72,9 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 	ctx, span := s.Tracer.Start(ctx, "service.Acquire")
 	defer span.End()
 	g, err := s.acquire(ctx, req, began)
+	if g != nil {
+		err = stands(err)
+	}
 	if outcome := waitOutcome(g, err); outcome != "" {
 		s.Metrics.Waited(ctx, outcome, err != nil || g.Waited > 0, time.Since(began))
 	}
@@ -79,6 +82,18 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 		span.RecordError(err)
 	}
 	return g, err
+}
+
+// stands returns the error with which a request stops waiting on an entry that is
+// left in its queue: to acquire it has had its effect.
+func stands(err error) error {
+	var e *lock.Error
+	if !errors.As(err, &e) || e.Code != lock.StoreUnavailable && e.Code != lock.Draining {
+		return err
+	}
+	standing := *e
+	standing.Ambiguous = true
+	return &standing
 }
 
 func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Time) (*Grant, error) {

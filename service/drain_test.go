@@ -93,7 +93,9 @@ func TestDrainWithoutAStore(t *testing.T) {
 		r.store.on(silent, allMethods...)
 		began := time.Now()
 		r.Drain()
-		p.fails(lock.Draining)
+		if e := p.fails(lock.Draining); !e.Ambiguous {
+			t.Error("it is told that its request took no effect, and is in the queue")
+		}
 		if d := p.at.Sub(began); d > 5*time.Second || p.grant == nil {
 			t.Errorf("told after %v with %+v", d, p.grant)
 		}

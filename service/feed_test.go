@@ -33,7 +33,9 @@ func TestLostStoreIsTold(t *testing.T) {
 			after(feedNotices)
 			r.store.setFeed(lost)
 			for i, p := range line {
-				p.fails(lock.StoreUnavailable)
+				if e := p.fails(lock.StoreUnavailable); !e.Ambiguous {
+					t.Errorf("waiter %d is told that its request took no effect, and is in the queue", i)
+				}
 				if d := p.at.Sub(gone); d > 5*time.Second {
 					t.Errorf("waiter %d was told %v after the store was gone", i, d)
 				}

@@ -57,7 +57,7 @@ func (a Answer) notSent() bool {
 // harmless says that the attempt has changed nothing: it was not sent, or the
 // server vouches for it. A server that lies about it is found by the checks.
 func (a Answer) harmless() bool {
-	vouched := a.Status == http.StatusServiceUnavailable && a.Problem.Entry == nil &&
+	vouched := a.Status == http.StatusServiceUnavailable &&
 		a.Problem.MayHaveTakenEffect != nil && !*a.Problem.MayHaveTakenEffect
 	return a.notSent() || vouched
 }

@@ -40,7 +40,7 @@ func (s *Store) makeNodes(ctx context.Context) error {
 			return err
 		}
 		if !there {
-			return fmt.Errorf("ZooKeeper has no node %s: create it, or correct the path in the store's address", chroot)
+			return fmt.Errorf("ZooKeeper has no node %s: %w", chroot, errNoChroot)
 		}
 	}
 	path := chroot
@@ -57,6 +57,8 @@ func (s *Store) makeNodes(ctx context.Context) error {
 	}
 	return nil
 }
+
+var errNoChroot = errors.New("create it, or correct the path in the store's address")
 
 // keepNodes makes again what somebody deleted of the nodes that everything else is
 // below.

@@ -63,11 +63,18 @@ func (s *Store) upkeep() {
 	}
 }
 
+// attend does a part of the upkeep. That ZooKeeper does not answer is told by the
+// connections, and need not be told again every few seconds.
 func (s *Store) attend(what string, work func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(s.closing, operationTimeout)
 	defer cancel()
-	if err := work(ctx); err != nil && s.closing.Err() == nil {
+	err := work(ctx)
+	switch {
+	case err == nil, s.closing.Err() != nil:
+	case answered(err), errors.Is(err, errNoChroot):
 		s.log.Warn("upkeep failed and is tried again", "what", what, "error", err)
+	default:
+		s.log.Debug("upkeep could not be done and is tried again", "what", what, "error", err)
 	}
 }
 

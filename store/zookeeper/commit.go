@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -46,7 +47,8 @@ type write struct {
 	patient bool // it makes no difference if it is written a little later
 	due     time.Time
 
-	result chan outcome
+	result    chan outcome
+	abandoned atomic.Bool // the caller has given up and may have gone elsewhere
 }
 
 // outcome of a write.
@@ -89,6 +91,7 @@ func (c *committer) do(ctx context.Context, w *write) outcome {
 	if c.withdraw(w) {
 		return outcome{err: &notSent{err}}
 	}
+	w.abandoned.Store(true)
 	select {
 	case out := <-w.result:
 		return out
@@ -224,7 +227,9 @@ func (c *committer) take(connected bool) (batch []*write, end bool) {
 	return batch, false
 }
 
-// commit writes the batch, without those that the server refuses.
+// commit writes the batch, without those that the server refuses. One whose caller
+// has given up meanwhile is not sent again: it may be repeated at another replica, and
+// even removed there, by now.
 func (c *committer) commit(l *link, batch []*write) {
 	for len(batch) > 0 {
 		at, out := c.try(l, batch)
@@ -237,6 +242,7 @@ func (c *committer) commit(l *link, batch []*write) {
 		default:
 			batch[at].result <- out
 			batch = slices.Delete(batch, at, at+1)
+			batch = slices.DeleteFunc(batch, func(w *write) bool { return w.abandoned.Load() })
 		}
 	}
 }

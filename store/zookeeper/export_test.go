@@ -21,3 +21,20 @@ func (s *Store) Rotate(ctx context.Context) error { return s.rotate(ctx) }
 func (s *Store) Forget(ctx context.Context) error {
 	return s.forget(ctx, time.Now().Add(-endedRetention))
 }
+
+// CommitAbandoned puts e, whose caller has given up, into one transaction with the
+// removal of an entry that is not there, which ZooKeeper refuses.
+func (s *Store) CommitAbandoned(ctx context.Context, e, missing *lock.Entry) error {
+	l, err := s.calls.get(ctx)
+	if err != nil {
+		return err
+	}
+	join, _ := s.joinWrite(e)
+	batch := []*write{join, s.removeWrite(s.newRemoval(missing, false, anyVersion, lock.Released))}
+	for _, w := range batch {
+		w.result = make(chan outcome, 1)
+	}
+	join.abandoned.Store(true)
+	s.commits.commit(l, batch)
+	return nil
+}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -30,6 +31,8 @@ type write struct {
 	end      *kept.End // remembered together with a delete
 	patient  bool      // may be held back for a moment, to share another's transaction
 	done     chan outcome
+
+	abandoned atomic.Bool // the caller has given up and may have gone elsewhere
 }
 
 // outcome of a write: applied, or not applied because a comparison failed, or
@@ -85,6 +88,7 @@ func (c *committer) do(ctx context.Context, w *write) outcome {
 		if c.withdraw(w) {
 			return outcome{err: errWithdrawn}
 		}
+		w.abandoned.Store(true)
 		return outcome{err: ctx.Err()}
 	}
 }
@@ -240,8 +244,8 @@ func (c *committer) commit(batch []*write) {
 		settle(batch, outcome{applied: true, revision: resp.Header.Revision, endKey: endKey})
 	case len(batch) > 1 && (err == nil || isLeaseNotFound(err) || isNoSpace(err)):
 		half := len(batch) / 2
-		c.commit(batch[:half])
-		c.commit(batch[half:])
+		c.commitAgain(batch[:half])
+		c.commitAgain(batch[half:])
 	case err == nil:
 		settle(batch, outcome{revision: resp.Header.Revision})
 	default:
@@ -252,6 +256,16 @@ func (c *committer) commit(batch []*write) {
 func settle(batch []*write, out outcome) {
 	for _, w := range batch {
 		w.done <- out
+	}
+}
+
+// commitAgain commits a part of a batch that was refused. A write whose caller has
+// given up is not sent again: it may be repeated at another replica, and even removed
+// there, by now.
+func (c *committer) commitAgain(batch []*write) {
+	wanted := slices.DeleteFunc(slices.Clone(batch), func(w *write) bool { return w.abandoned.Load() })
+	if len(wanted) > 0 {
+		c.commit(wanted)
 	}
 }
 

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -18,16 +19,19 @@ type ledger struct {
 	kvClient
 	took time.Duration
 
-	mu    sync.Mutex
-	sizes []int
+	mu     sync.Mutex
+	sizes  []int
+	refuse int // so many of the next ones
 }
 
 func (l *ledger) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	l.mu.Lock()
 	l.sizes = append(l.sizes, len(r.Success))
+	refused := l.refuse > 0
+	l.refuse--
 	l.mu.Unlock()
 	<-time.After(l.took)
-	return &pb.TxnResponse{Succeeded: true, Header: &pb.ResponseHeader{Revision: 1}}, nil
+	return &pb.TxnResponse{Succeeded: !refused, Header: &pb.ResponseHeader{Revision: 1}}, nil
 }
 
 func (l *ledger) seen() []int {
@@ -111,5 +115,27 @@ func TestWithdrawn(t *testing.T) {
 		}
 		<-time.After(2 * patience)
 		b.want(t)
+	})
+}
+
+// TestAbandoned: who gives up on a write may repeat it at another replica, and may
+// have removed the entry there. What shared a transaction that was refused is not
+// sent again then.
+func TestAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(t, true)
+		b.took, b.refuse = time.Second, 1
+		ctx, cancel := context.WithTimeout(t.Context(), b.took/2)
+		defer cancel()
+		b.done.Go(func() {
+			w := &write{patient: true, excludes: []string{"key"}, ops: []*pb.RequestOp{deleteOp([]byte("key"))}}
+			if out := b.commits.do(ctx, w); !errors.Is(out.err, context.DeadlineExceeded) {
+				t.Errorf("the outcome is %+v, want unknown", out)
+			}
+		})
+		synctest.Wait()
+		b.write(t, false)
+		b.done.Wait()
+		b.want(t, 2, 1)
 	})
 }

@@ -44,6 +44,12 @@ func TestByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	madeAgain := func(t *testing.T, path string) { // by the replica that runs
+		within(t, 10*time.Second, path+" is made again", func() bool {
+			there, _, err := client.Exists(path)
+			return err == nil && there
+		})
+	}
 	// Each entry is held with a TTL of 3 s and nobody renews it. It has a lease of its
 	// own from the beginning, except in the last four cases.
 	for name, damage := range map[string]func(t *testing.T, root string){
@@ -115,6 +121,7 @@ func TestByHand(t *testing.T) {
 		},
 		"the node above all entries is deleted": func(t *testing.T, root string) {
 			walk(t, client, root+"/entries", func(path string) { check(t, client.Delete(path, -1)) })
+			madeAgain(t, root+"/entries")
 		},
 		"everything is deleted": func(t *testing.T, root string) {
 			walk(t, client, root, func(path string) {
@@ -122,9 +129,11 @@ func TestByHand(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
+			madeAgain(t, root+"/meta")
 		},
 		"the node above all folded ends is deleted": func(t *testing.T, root string) {
 			check(t, client.Delete(root+"/ended", -1))
+			madeAgain(t, root+"/ended")
 		},
 		"a fresh entry is closed": func(t *testing.T, root string) {
 			_, err := client.SetACL(entries(t, root)[0], zk.DigestACL(zk.PermAll, "somebody", "else"), -1)

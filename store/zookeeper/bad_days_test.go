@@ -32,7 +32,13 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := plain.Create("/broken", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
-	open(t, zookeeper.Config{Servers: z.Endpoints(), Chroot: "/broken"})
+	ours, err := zookeeper.Open(t.Context(), zookeeper.Config{Servers: z.Endpoints(), Chroot: "/broken"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ours.Close(); err != nil { // one that runs would put back what is damaged now
+		t.Fatal(err)
+	}
 	if _, err := plain.Set("/broken/fencepost/v1/meta", []byte("not ours"), -1); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package adapter
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -60,6 +61,14 @@ func (e *operationError) Unwrap() error { return e.cause }
 
 // Lost says that an entry is not in the store.
 func Lost(detail string) *lock.Error { return &lock.Error{Code: lock.Lost, Detail: detail} }
+
+// MetaGone says that a store was used, but that what it remembers of itself at path
+// is not there. Without the fence floor that stood there, fences could be handed out a
+// second time.
+func MetaGone(path string) error {
+	return fmt.Errorf("%s was deleted, which nobody but us should do: a server that still runs puts it back within seconds, so try again; "+
+		"if none runs, start one with --fence-floor set above every fence ever handed out, or to 1 if no floor was ever set", path)
+}
 
 // Pause waits before the next attempt of an operation, or until ctx ends.
 func Pause(ctx context.Context, d time.Duration) error {

@@ -10,6 +10,8 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/fencepost/fencepost/store/adapter"
 )
 
 // What the store remembers about itself, below meta/.
@@ -78,10 +80,7 @@ func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	return nil
 }
 
-// errMetaGone says that the store was used, but that its own records are not there.
-var errMetaGone = errors.New("the store's own records below " + metaDir + " were deleted, which nobody but us should do: " +
-	"a server that still runs puts them back, so try again; if none runs, start one with --fence-floor set above every fence ever handed out, " +
-	"or to 1 if no floor was ever set")
+var errMetaGone = adapter.MetaGone(metaDir)
 
 var errMetaDamaged = errors.New("one of the store's own records cannot be read: a server that still runs puts it back, so try again; if none runs, restore it")
 

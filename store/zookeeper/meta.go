@@ -59,8 +59,7 @@ func (s *Store) makeMeta(ctx context.Context, floor uint64) (*meta, error) {
 			return m, err // another replica made it just now, and then used the store
 		}
 		if floor == 0 {
-			return nil, fmt.Errorf("%s was deleted, which nobody but us should do: a server that still runs puts it back within seconds, so try again; "+
-				"if none runs, start one with --fence-floor set above every fence ever handed out, or to 1 if no floor was ever set", s.root.meta())
+			return nil, adapter.MetaGone(s.root.meta())
 		}
 		s.log.Error("the store's own records were deleted, which nobody but us should do; all lock tokens given out before are void", "path", s.root.meta())
 	}

@@ -88,12 +88,17 @@ func open(t *testing.T, conn *etcd.Conn, prefix string) *etcd.Store {
 
 func dial(t *testing.T, endpoints []string, prefix string) *etcd.Store {
 	t.Helper()
+	return open(t, connect(t, endpoints), prefix)
+}
+
+func connect(t *testing.T, endpoints []string) *etcd.Conn {
+	t.Helper()
 	conn, err := etcd.Dial(etcd.RemoteConfig{Endpoints: endpoints})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closing(t, "a connection", conn.Close) })
-	return open(t, conn, prefix)
+	return conn
 }
 
 // closing checks that what a test opened ends without an error, and soon.

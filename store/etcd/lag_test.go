@@ -14,11 +14,7 @@ import (
 // which so grows.
 func TestNoLagWithoutAFeed(t *testing.T) {
 	proxies := startProxies(t, startCluster(t, 1))
-	conn, err := etcd.Dial(etcd.RemoteConfig{Endpoints: proxies.addresses()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { closing(t, "a connection", conn.Close) })
+	conn := connect(t, proxies.addresses())
 	var restarts, reports atomic.Int32
 	s := openStore(t, conn, etcd.Config{Observer: adapter.Observer{
 		FeedLag:   func(time.Duration) { reports.Add(1) },

@@ -10,9 +10,8 @@ import (
 	"github.com/fencepost/fencepost/store/etcd"
 )
 
-// TestMetaByHand deletes and damages what the store knows of itself. A replica that
-// runs puts it back; where none does, none starts without a fence floor, as nobody
-// knows the one that stood there.
+// TestMetaByHand deletes and damages what the store knows of itself: a replica that
+// runs puts it back.
 func TestMetaByHand(t *testing.T) {
 	const prefix = "/by-hand/"
 	cluster := startCluster(t, 1)
@@ -33,11 +32,7 @@ func TestMetaByHand(t *testing.T) {
 		}
 		return all.String()
 	}
-	conn, err := etcd.Dial(etcd.RemoteConfig{Endpoints: cluster.Endpoints()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closing(t, "the connection", conn.Close)
+	conn := connect(t, cluster.Endpoints())
 	s := openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: 1_000_000})
 	go s.Follow(t.Context(), silent{})
 	before, held := records(), mustEnqueue(t, s, newEntry("a", "held"))
@@ -71,11 +66,7 @@ func TestMetaGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closing(t, "the client", client.Close)
-	conn, err := etcd.Dial(etcd.RemoteConfig{Endpoints: cluster.Endpoints()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closing(t, "the connection", conn.Close)
+	conn := connect(t, cluster.Endpoints())
 	before := mustEnqueue(t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: 1_000_000}), newEntry("a", "held"))
 	for _, key := range []string{"floor", ""} {
 		if _, err := client.Delete(t.Context(), prefix+"meta/"+key, clientv3.WithPrefix()); err != nil {

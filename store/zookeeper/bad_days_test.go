@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -268,6 +269,18 @@ func within(t *testing.T, limit time.Duration, what string, done func() bool) {
 			t.Fatalf("not within %v: %s", limit, what)
 		}
 	}
+}
+
+// journal returns a log and what is written to it, which is shown if the test fails.
+func journal(t *testing.T) (*slog.Logger, *buffer) {
+	t.Helper()
+	var written buffer
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("logged:\n%s", written.String())
+		}
+	})
+	return slog.New(slog.NewTextHandler(&written, nil)), &written
 }
 
 // buffer collects a log.

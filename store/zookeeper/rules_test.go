@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -56,8 +55,8 @@ func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
 func TestLeaseOfTheFirstRenewal(t *testing.T) {
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	client := hand(t, z)
-	var logged buffer
-	cfg := zookeeper.Config{Servers: z.Endpoints(), Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+	log, logged := journal(t)
+	cfg := zookeeper.Config{Servers: z.Endpoints(), Logger: log}
 	here, elsewhere := open(t, cfg), open(t, cfg)
 	nodes := func() (n int) {
 		walk(t, client, "/fencepost/v1/entries", func(path string) {
@@ -88,7 +87,7 @@ func TestLeaseOfTheFirstRenewal(t *testing.T) {
 		}
 	}
 	if n := nodes(); n != 0 || strings.Contains(logged.String(), "level=ERROR") {
-		t.Errorf("%d nodes are left, logged:\n%s", n, logged.String())
+		t.Errorf("%d nodes are left, or something was reported", n)
 	}
 }
 

@@ -16,7 +16,7 @@ say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build dashboard test unit system lint format generate verify faults bench demo fuzz clean
+.PHONY: help run build dashboard test unit system lint format generate verify faults mutants bench demo fuzz clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ verify: ## Fail if a generated file is not what the code says
 
 faults: ## Run all faults at full length (about an hour; STORE=zookeeper)
 	FAULTS=full $(GO) test -count=1 -timeout 90m -v ./test/faults/...
+
+mutants: ## Seed known bugs into a copy, one at a time, and see that a test catches each (MUTANTFLAGS="-run lock-")
+	@$(GO) run ./test/mutants $(MUTANTFLAGS)
 
 bench: ## Measure against the stores' own locks and print the table (STORE=zookeeper, BENCHFLAGS=...)
 	$(GO) run ./test/bench $(if $(filter zookeeper,$(STORE)),-rows S6) $(BENCHFLAGS)

@@ -112,16 +112,32 @@ func TestKeyWithOtherParameters(t *testing.T) {
 		"holder":   func(r *service.AcquireRequest) { r.Holder = "worker-2" },
 		"metadata": func(r *service.AcquireRequest) { r.Metadata = map[string]string{"job": "2"} },
 		"none":     func(r *service.AcquireRequest) { r.Metadata = nil },
+		"mode":     func(r *service.AcquireRequest) { r.Claims[0].Mode = lock.Shared },
 	}
+	req := keyed("orders:1", time.Minute, "k")
+	req.Metadata = map[string]string{"job": "1"}
+	refusesOthers(t, req, change)
+}
+
+func TestKeyWithAnotherLimit(t *testing.T) {
+	req := keyed("orders:1", time.Minute, "k")
+	req.Claims[0].Mode, req.Claims[0].Limit = lock.Semaphore, 2
+	refusesOthers(t, req, map[string]func(*service.AcquireRequest){
+		"limit": func(r *service.AcquireRequest) { r.Claims[0].Limit = 3 },
+	})
+}
+
+// refusesOthers repeats a request, changed in each of the ways.
+func refusesOthers(t *testing.T, req service.AcquireRequest, change map[string]func(*service.AcquireRequest)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen) // it learns of the entry by its own write only
-		req := keyed("orders:1", time.Minute, "k")
-		req.Metadata = map[string]string{"job": "1"}
 		g := a.hold(lasting(req))
 		for _, field := range slices.Sorted(maps.Keys(change)) {
 			other := lasting(req)
+			other.Claims = slices.Clone(req.Claims)
 			change[field](&other)
 			for _, r := range []*replica{a, b} {
 				p := r.start(other)

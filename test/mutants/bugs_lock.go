@@ -1,0 +1,47 @@
+package main
+
+// lockBugs break what package lock decides: who holds, and in which order.
+func lockBugs() []Bug {
+	return []Bug{
+		{
+			Name: "lock-two-exclusive", Breaks: "one holder",
+			File: "lock/queue.go", Anchor: "case first.Mode == Shared && next.Mode == Shared:",
+			Becomes: "case first.Mode != Semaphore && next.Mode == first.Mode:",
+			In:      "./lock", Run: "^TestFront$",
+		},
+		{
+			Name: "lock-semaphore-over-limit", Breaks: "a semaphore's first `limit` entries hold",
+			File: "lock/queue.go", Anchor: "n < next.Limit", Becomes: "n <= next.Limit",
+			In: "./lock", Run: "^TestFront$",
+		},
+		{
+			Name: "lock-reader-passes-writer", Breaks: "a reader behind a waiting writer waits",
+			File: "lock/queue.go", Anchor: "\tfor q.next != nil && joins(q.head.claim, q.front, q.next.claim) {\n",
+			Becomes: "\tfor s := q.next; s != nil; s = s.next {\n\t\tif joins(q.head.claim, q.front, s.claim) && !s.inFront && s != q.next {\n" +
+				"\t\t\ts.inFront = true\n\t\t\tq.front++\n\t\t\tentered = append(entered, s)\n\t\t}\n\t}\n" +
+				"\tfor q.next != nil && joins(q.head.claim, q.front, q.next.claim) {\n",
+			In: "./lock", Run: "^TestTableMatchesModel$",
+		},
+		{
+			Name: "lock-out-of-order-insert", Breaks: "once head, always head",
+			File: "lock/table.go", Anchor: "q != nil && q.newest >= e.Number", Becomes: "q != nil && q.newest == e.Number",
+			In: "./lock", Run: "^TestInsertRefusesWhatIsOutOfOrder$",
+		},
+		{
+			Name: "lock-set-holds-in-part", Breaks: "a set holds all of its locks or none",
+			File: "lock/table.go", Anchor: "return m.fronts == len(m.slots)", Becomes: "return m.fronts > 0",
+			In: "./lock", Run: "^TestSetHoldsOnlyWhenItHoldsEverywhere$",
+		},
+		{
+			Name: "lock-modes-mix", Breaks: "entries of one lock agree on mode and limit",
+			File: "lock/entry.go", Anchor: "return (c.Mode == Semaphore) == (other.Mode == Semaphore) && c.Limit == other.Limit",
+			Becomes: "return (c.Mode == Semaphore) == (other.Mode == Semaphore)",
+			In:      "./lock", Run: "^TestClash$",
+		},
+		{
+			Name: "lock-name-with-slash", Breaks: "a name is a path segment and a store key as it stands",
+			File: "lock/name.go", Anchor: `"._:@=+-"`, Becomes: `"._:@=+-/"`,
+			In: "./lock", Run: "^TestNamesFollowTheirPatterns$",
+		},
+	}
+}

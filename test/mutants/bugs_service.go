@@ -1,0 +1,125 @@
+package main
+
+// serviceBugs break what the service promises whatever the store.
+func serviceBugs() []Bug {
+	return []Bug{
+		{
+			Name: "service-forged-token", Breaks: "a lock token cannot be made without the key",
+			File: "service/token.go", Anchor: "if !hmac.Equal(mac, t.mac(tenant, subject, signed)) {",
+			Becomes: "if !hmac.Equal(mac[:1], t.mac(tenant, subject, signed)[:1]) {",
+			In:      "./service", Run: "^TestForgedTokens$",
+		},
+		{
+			Name: "service-token-of-another-tenant", Breaks: "a lock token is good for its tenant only",
+			File: "service/token.go", Anchor: "appendParts(text, tenant, subject)", Becomes: `appendParts(text, tenant[:0], subject)`,
+			In: "./service", Run: "^TestTokenIsForOneEntry$",
+		},
+		{
+			Name: "service-token-of-another-lock", Breaks: "a lock token is good for its lock only",
+			File: "service/token.go", Anchor: "appendParts(text, tenant, subject)", Becomes: `appendParts(text, tenant, subject[:0])`,
+			In: "./service", Run: "^TestTokenIsForOneEntry$",
+		},
+		{
+			Name: "service-token-of-another-entry", Breaks: "release hits its own entry only",
+			File: "service/entry.go", Anchor: `if req.ID != "" && req.ID != id {`, Becomes: "if false {",
+			In: "./service", Run: "^TestTokenIsForOneEntry$",
+		},
+		{
+			Name: "service-waiter-lapses", Breaks: "while a request waits, its replica keeps the lease alive",
+			File: "service/wait.go", Anchor: "\tsooner(later(w.refreshed.Add(w.entry.TTL/3), w.again), w.keepAlive)\n",
+			Becomes: "\tsooner(later(w.refreshed.Add(w.entry.TTL*3), w.again), w.keepAlive)\n",
+			In:      "./service", Run: "^TestKeepsWaitersAlive$",
+		},
+		{
+			Name: "service-grant-without-proof", Breaks: "a waited grant gets its full TTL, and is proven to be there",
+			File: "service/wait.go", Anchor: "if time.Since(w.refreshed) > freshEnough && ", Becomes: "if w.refreshed.IsZero() && ",
+			In: "./service", Run: "^TestExpiresAsItComesToHold$",
+		},
+		{
+			Name: "service-lease-from-the-answer", Breaks: "`expires_at` counts from when the store was asked",
+			File: "service/wait.go", Anchor: "w.refreshed = start\n", Becomes: "w.refreshed = start.Add(time.Since(start))\n",
+			In: "./service", Run: "^TestLeaseCountsFromTheQuestion$",
+		},
+		{
+			Name: "service-gone-client-stays", Breaks: "a client that goes away leaves the queue at once",
+			File: "service/wait.go", Anchor: "case ctx.Err() != nil && !w.client:\n\t\tw.withdraw(ctx)\n",
+			Becomes: "case ctx.Err() != nil && !w.client:\n",
+			In:      "./service", Run: "^TestGoneClient$|^TestGoneWaiterMakesRoom$",
+		},
+		{
+			Name: "service-gone-client-with-key-loses", Breaks: "with an `Idempotency-Key` a place is kept for one TTL",
+			File: "service/wait.go", Anchor: "case ctx.Err() != nil && !w.client:\n", Becomes: "case ctx.Err() != nil:\n",
+			In: "./service", Run: "^TestGoneClientWithAKey$",
+		},
+		{
+			Name: "service-key-with-other-parameters", Breaks: "a retry with other parameters is refused",
+			File: "service/acquire.go", Anchor: "if st.entry.Request != e.Request {", Becomes: "if false {",
+			In: "./service", Run: "^TestKeyWithOtherParameters$",
+		},
+		{
+			Name: "service-fingerprint-without-ttl", Breaks: "a retry with other parameters is refused",
+			File: "service/acquire.go", Anchor: "\twriteNumber(h, int64(req.TTL))\n", Becomes: "",
+			In: "./service", Run: "^TestKeyWithOtherParameters$",
+		},
+		{
+			Name: "service-fingerprint-without-mode", Breaks: "a retry with other parameters is refused",
+			File: "service/acquire.go", Anchor: "writeParts(h, c.Name, string(c.Mode))", Becomes: "writeParts(h, c.Name)",
+			In: "./service", Run: "^TestKeyWithOtherParameters$",
+		},
+		{
+			Name: "service-fingerprint-without-limit", Breaks: "a retry with other parameters is refused",
+			File: "service/acquire.go", Anchor: "\t\twriteNumber(h, int64(c.Limit))\n", Becomes: "",
+			In: "./service", Run: "^TestKeyWithAnotherLimit$",
+		},
+		{
+			Name: "service-key-of-another-tenant", Breaks: "tenants do not meet, whatever their keys are",
+			File: "service/token.go", Anchor: `writeParts(h, "idempotency", tenant, subject, key)`,
+			Becomes: `writeParts(h, "idempotency", tenant[:0], subject, key)`,
+			In:      "./service", Run: "^TestKeysAreOfOneLock$",
+		},
+		{
+			Name: "service-late-view-refuses", Breaks: "a lock that was released elsewhere is not refused as held",
+			File: "service/acquire.go", Anchor: "if err := s.view.await(ctx, number); err != nil {\n\t\treturn nil // the queue itself will tell\n\t}\n",
+			Becomes: "_ = number\n",
+			In:      "./service", Run: "^TestTryAfterAReleaseElsewhere$",
+		},
+		{
+			Name: "service-renewed-after-the-end", Breaks: "410 is final",
+			File: "service/entry.go", Anchor: "if err := s.Store.Refresh(ctx, e); err != nil {\n\t\treturn nil, s.whyLost(ctx, e, err)\n",
+			Becomes: "if err := s.Store.Refresh(ctx, e); err != nil && !errors.Is(err, lock.Lost) {\n\t\treturn nil, s.whyLost(ctx, e, err)\n",
+			In:      "./service", Run: "^TestRenewNeverSucceedsAfterTheEnd$",
+		},
+		{
+			Name: "service-release-half-done", Breaks: "a release is not given up with its client",
+			File: "service/entry.go", Anchor: "s.Store.Remove(context.WithoutCancel(ctx), e, lock.Released)",
+			Becomes: "s.Store.Remove(ctx, e, lock.Released)",
+			In:      "./service", Run: "^TestReleaseOutlivesItsClient$",
+		},
+		{
+			Name: "service-reasons-for-5-minutes", Breaks: "a key answers 410 for 10 minutes after its entry ended",
+			File: "service/endings.go", Anchor: "generationsKept  = 11", Becomes: "generationsKept  = 5",
+			In: "./service", Run: "^TestReasonsAreForgotten$",
+		},
+		{
+			Name: "service-deadlock-unseen", Breaks: "of requests that close a cycle of waits exactly one is refused",
+			File: "service/judge.go", Anchor: "v.verdicts.byID[r.Refused.ID] = errDeadlock(r.Cycle)\n", Becomes: "",
+			In: "./service", Run: "^TestCrossingRequests$",
+		},
+		{
+			Name: "service-takes-new-while-draining", Breaks: "a replica that shuts down takes nothing new",
+			File: "service/acquire.go", Anchor: "if s.Draining() {", Becomes: "if false {",
+			In: "./service", Run: "^TestDrainingTakesNothingNew$",
+		},
+		{
+			Name: "service-free-before-the-first-list", Breaks: "a replica that never had a view does not say that locks are free",
+			File: "service/view.go", Anchor: "\tif v.begun {\n\t\treturn nil\n\t}\n\treturn &lock.Error{\n",
+			Becomes: "\tif v.begun || !v.current {\n\t\treturn nil\n\t}\n\treturn &lock.Error{\n",
+			In:      "./service", Run: "^TestLookBeforeTheFirstList$",
+		},
+		{
+			Name: "service-metadata-without-bound", Breaks: "metadata are 2 KiB at most",
+			File: "service/acquire.go", Anchor: "if size > lock.MaxMetadataSize {", Becomes: "if false && size > 0 {",
+			In: "./service", Run: "^TestBounds$",
+		},
+	}
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// TestBugsApply finds early what the run over all of them would find in the end:
+// a bug whose place in the code has changed.
+func TestBugsApply(t *testing.T) {
+	names := map[string]bool{}
+	for _, b := range table() {
+		if err := b.check(root); err != nil {
+			t.Error(err)
+		}
+		if b.Breaks == "" || names[b.Name] {
+			t.Errorf("%q has no rule that it breaks, or another bug's name", b.Name)
+		}
+		names[b.Name] = true
+		switch b.Needs {
+		case "", "etcd", "zookeeper":
+		default:
+			t.Errorf("%s needs %q", b.Name, b.Needs)
+		}
+	}
+	if len(names) < 40 {
+		t.Errorf("there are %d bugs", len(names))
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := Bug{Name: "x", Breaks: "y", File: "code.go", Anchor: "a := 1", Becomes: "a := 2", In: "./.", Run: "^TestA$|TestB/case"}
+	tree := newTree(t)
+	if err := good.check(tree); err != nil {
+		t.Errorf("a good bug: %v", err)
+	}
+	for want, change := range map[string]func(*Bug){
+		"anchor is 0 times":   func(b *Bug) { b.Anchor = "c := 3" },
+		"anchor is 2 times":   func(b *Bug) { b.Anchor = ":= 1" },
+		"no longer applies":   func(b *Bug) { b.File = "gone.go" },
+		"changes nothing":     func(b *Bug) { b.Becomes = b.Anchor },
+		"there is no test":    func(b *Bug) { b.Run = "^TestA$|^TestC$" },
+		"there is no test  ":  func(b *Bug) { b.Run = "" },
+		"error parsing regex": func(b *Bug) { b.Run = "(" },
+	} {
+		b := good
+		change(&b)
+		if err := b.check(tree); err == nil || !strings.Contains(err.Error(), strings.TrimRight(want, " ")) {
+			t.Errorf("check() = %v, want %q", err, want)
+		}
+	}
+}
+
+// newTree is a module that the go command can test, with one test.
+func newTree(t *testing.T) string {
+	t.Helper()
+	tree := t.TempDir()
+	write(t, filepath.Join(tree, "go.mod"), "module example\n\ngo 1.26\n")
+	write(t, filepath.Join(tree, "code.go"), "package example\n\nfunc one() int {\n\ta := 1\n\tb := 1\n\treturn a * b\n}\n")
+	write(t, filepath.Join(tree, "code_test.go"), `package example
+
+import "testing"
+
+func TestA(t *testing.T) {
+	for one() == 3 {
+	}
+	t.Run("case", func(t *testing.T) {
+		if one() == 2 {
+			t.Error("two")
+		}
+	})
+}
+
+func TestB(*testing.T) {}
+`)
+	return tree
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOutcomes plants bugs for real: one that a test catches, one that none does,
+// one that does not compile, and leaves the code as it was.
+func TestOutcomes(t *testing.T) {
+	tree := newTree(t)
+	caught := Bug{Name: "x", File: "code.go", Anchor: "a := 1", Becomes: "a := 2", In: ".", Run: "TestA"}
+	survives, broken := caught, caught
+	survives.Becomes = "a := 5"
+	broken.Becomes = "a := none"
+	bugs := []Bug{caught, survives, broken}
+	if err := sound(t.Context(), []string{tree}, bugs); err != nil {
+		t.Fatal(err)
+	}
+	outcomes := tryAll(t.Context(), []string{tree}, bugs)
+	if o := outcomes[0]; o.caught != "TestA/case" || o.err != nil {
+		t.Errorf("one that is caught: %+v", o)
+	}
+	if o := outcomes[1]; o.caught != "" || o.err != nil {
+		t.Errorf("one that survives: %+v", o)
+	}
+	if o := outcomes[2]; o.caught != "" || o.err == nil {
+		t.Errorf("one that does not compile: %+v", o)
+	}
+	if err := verdict(outcomes); err == nil || !strings.Contains(err.Error(), "2 of 3") {
+		t.Errorf("verdict() = %v", err)
+	}
+	if err := verdict(outcomes[:1]); err != nil {
+		t.Errorf("verdict() = %v", err)
+	}
+	if err := sound(t.Context(), []string{tree}, bugs); err != nil {
+		t.Errorf("the tree is not as it was: %v", err)
+	}
+	for _, part := range []string{"`TestA/case`", "**survived . TestA**", "**it does not compile**"} {
+		if !strings.Contains(report(outcomes), part) {
+			t.Errorf("the report lacks %s:\n%s", part, report(outcomes))
+		}
+	}
+}
+
+// TestSoundness: tests that fail without any bug prove nothing.
+func TestSoundness(t *testing.T) {
+	tree := newTree(t)
+	b := Bug{File: "code.go", Anchor: "a := 1", Becomes: "a := 2", In: ".", Run: "TestA"}
+	if _, err := b.plant(tree); err != nil {
+		t.Fatal(err)
+	}
+	if err := sound(t.Context(), []string{tree}, []Bug{b}); err == nil {
+		t.Error("a tree whose tests fail is believed")
+	}
+}
+
+func TestJudgeOfTimeouts(t *testing.T) {
+	exit := &exec.ExitError{}
+	const output = "panic: test timed out after 30s\n"
+	if caught, err := (Bug{Run: "TestX"}).judge(output, exit); caught != "" || err == nil {
+		t.Errorf("a timeout counts: %q, %v", caught, err)
+	}
+	if caught, err := (Bug{Run: "TestX", Hangs: true}).judge(output, exit); caught == "" || err != nil {
+		t.Errorf("an expected timeout does not count: %q, %v", caught, err)
+	}
+}
+
+func TestCopyTree(t *testing.T) {
+	from, to := newTree(t), filepath.Join(t.TempDir(), "copy")
+	for _, dir := range leftOut {
+		if err := os.Mkdir(filepath.Join(from, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := copyTree(from, to); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(to, "code_test.go")); err != nil {
+		t.Error(err)
+	}
+	for _, dir := range leftOut {
+		if _, err := os.Stat(filepath.Join(to, dir)); err == nil {
+			t.Errorf("%s is copied", dir)
+		}
+	}
+}

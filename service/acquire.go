@@ -215,7 +215,11 @@ func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
 	if err := s.view.await(ctx, number); err != nil {
 		return nil // the queue itself will tell
 	}
-	return s.view.refuse(e)
+	err = s.view.refuse(e)
+	if errors.Is(err, lock.Deadlock) {
+		s.Metrics.Deadlocked(ctx)
+	}
+	return err
 }
 
 // refuseOrRejoin answers a request that found others in its way, unless it was

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -72,7 +71,7 @@ func (v *view) report(e *lock.Entry, cycle []lock.Wait, now time.Time) {
 	}
 	kept := slices.Clone(cycle[:min(len(cycle), maxKeptWaits)])
 	v.verdicts.deadlocks = append(v.verdicts.deadlocks, Deadlock{At: now, Tenant: e.Tenant, Refused: e, Cycle: kept, Waits: len(cycle)})
-	v.log.Info("a deadlock was found; the last who came is refused", "tenant", e.Tenant, "lock", e.Name(), "holder", e.Holder, "cycle_length", len(cycle))
+	v.happened(event{kind: deadlockFound, entry: e, waits: len(cycle)}, now)
 }
 
 // dispensable returns the oldest deadlock of the tenant that has most, so that one
@@ -130,7 +129,6 @@ func (v *view) refuse(e *lock.Entry) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.report(e, refused.Cycle, time.Now())
-		v.metrics.Deadlocked(context.Background())
 	}
 	return err
 }
@@ -138,8 +136,8 @@ func (v *view) refuse(e *lock.Entry) error {
 // learn notes in which order the holder of e takes locks.
 func (v *view) learn(e *lock.Entry, now time.Time) {
 	for _, c := range v.orders.Granted(v.table, e, now) {
-		v.metrics.Contradicted(context.Background())
-		v.log.Warn("locks are taken in orders that contradict each other; a deadlock is possible", "tenant", c.Tenant, "ring", c.String())
+		v.events.totals.contradicted.Add(1)
+		v.happened(event{kind: ordersContradict, entry: e, ring: &c}, now)
 	}
 }
 

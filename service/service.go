@@ -19,9 +19,7 @@ type Metrics interface {
 	Waited(ctx context.Context, outcome string, contended bool, d time.Duration)
 	Held(ctx context.Context, end string, d time.Duration)
 	Renewed(ctx context.Context, outcome string)
-	Expired(ctx context.Context, entries int)
-	Deadlocked(ctx context.Context)   // a cycle of waits was closed, and refused
-	Contradicted(ctx context.Context) // orders in which locks are taken were found to contradict each other
+	Deadlocked(ctx context.Context) // a cycle of waits was closed, and refused
 }
 
 // Config of a [Service]. Zero durations take the defaults that are named.
@@ -72,7 +70,7 @@ func New(cfg Config) *Service {
 	s := &Service{
 		Config:   cfg,
 		tokens:   newTokens(cfg.TokenKey),
-		view:     newView(cfg.Metrics, cfg.Logger, cfg.Classes),
+		view:     newView(newEvents(cfg.Metrics, cfg.Logger), cfg.Classes),
 		draining: make(chan struct{}),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -129,6 +127,7 @@ func (s *Service) Close() {
 	s.feed()
 	s.close()
 	s.tasks.Wait()
+	s.view.events.close()
 }
 
 // Ready returns nil if the service can do its work: it is not draining, the
@@ -151,6 +150,21 @@ func (s *Service) Ready(ctx context.Context) error {
 // The map is nil until this replica has a first view of the store.
 func (s *Service) Count() (byMode map[lock.Mode]Counts, oldest time.Duration) {
 	return s.view.count(time.Now())
+}
+
+// Totals count what this replica saw happen since it started.
+type Totals struct {
+	Expired       uint64 // entries that nobody renewed in time
+	Contradicted  uint64 // rings of orders of locks
+	EventsDropped uint64 // that came faster than the log took them
+}
+
+// Totals returns what this replica has counted so far.
+func (s *Service) Totals() Totals {
+	e := s.view.events
+	return Totals{
+		Expired: e.totals.expired.Load(), Contradicted: e.totals.contradicted.Load(), EventsDropped: e.dropped.Load(),
+	}
 }
 
 // Revision returns the store's number up to which this replica has seen everything,
@@ -182,6 +196,4 @@ type silent struct{}
 func (silent) Waited(context.Context, string, bool, time.Duration) {}
 func (silent) Held(context.Context, string, time.Duration)         {}
 func (silent) Renewed(context.Context, string)                     {}
-func (silent) Expired(context.Context, int)                        {}
 func (silent) Deadlocked(context.Context)                          {}
-func (silent) Contradicted(context.Context)                        {}

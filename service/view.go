@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -11,13 +10,16 @@ import (
 
 // view is the replica's picture of the store: the table of all queues, why
 // entries ended, and who waits for what. It implements [Follower].
+//
+// Grants wait for its lock. So nothing is logged, measured or asked while it is
+// held: what happens is handed on by events.
 type view struct {
-	metrics Metrics
-	log     *slog.Logger
+	events *events
 
 	mu       sync.RWMutex
 	table    *lock.Table
 	number   uint64                    // everything up to it is in the table
+	told     uint64                    // the number up to which the feed tells at the moment
 	begun    bool                      // there was a first Reset
 	current  bool                      // the feed is up
 	lostAt   time.Time                 // when it was not any more; before the first Reset, when we began to wait for it
@@ -37,9 +39,9 @@ type numberWaiter struct {
 	reached chan struct{}
 }
 
-func newView(m Metrics, log *slog.Logger, classes lock.Classes) *view {
+func newView(e *events, classes lock.Classes) *view {
 	return &view{
-		metrics: m, log: log, lostAt: time.Now(),
+		events: e, lostAt: time.Now(),
 		table: lock.NewTable(), since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		names: newNames(), figures: newFigures(), verdicts: newVerdicts(), orders: lock.NewOrders(classes),
 		watchers: map[lock.ID][]chan struct{}{},
@@ -193,6 +195,7 @@ func (v *view) Apply(upTo uint64, changes []Change) {
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.told = upTo
 	for _, c := range changes {
 		if c.Joined != nil {
 			v.join(c.Joined, now)
@@ -221,6 +224,7 @@ func (v *view) Reset(s Snapshot) {
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.told = s.Number
 	for _, e := range s.Ended {
 		v.ended.record(e.ID, e.Reason, now)
 	}
@@ -274,7 +278,7 @@ func (v *view) rebuild(entries []*lock.Entry, now time.Time) {
 func (v *view) insert(e *lock.Entry) (holds, ok bool) {
 	holds, err := v.table.Insert(e)
 	if err != nil {
-		v.log.Error("the feed is out of order; the entry is passed over", "error", err)
+		v.happened(event{kind: feedOutOfOrder, entry: e, err: err}, time.Now())
 		return false, false
 	}
 	for _, c := range e.Claims {
@@ -306,13 +310,14 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 	}
 	v.ended.record(id, why, now)
 	delete(v.verdicts.byID, id)
+	ended := event{kind: entryEnded, entry: e, reason: why, held: held}
 	if held {
-		v.endHold(e, why, now)
+		ended.lasted = v.endHold(e, why, now)
 	}
 	if why == lock.Expired {
-		v.metrics.Expired(context.Background(), 1)
-		v.log.Info("an entry expired", "tenant", e.Tenant, "lock", e.Name(), "entry", string(id), "holder", e.Holder, "held", held)
+		v.events.totals.expired.Add(1)
 	}
+	v.happened(ended, now)
 	for _, c := range e.Claims {
 		if v.table.Queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}) == nil {
 			v.names.remove(e.Tenant, c.Name)
@@ -339,17 +344,23 @@ func (v *view) grant(e *lock.Entry, now time.Time) {
 	}
 }
 
-func (v *view) endHold(e *lock.Entry, why lock.Reason, now time.Time) {
+// endHold returns for how long e held.
+func (v *view) endHold(e *lock.Entry, why lock.Reason, now time.Time) time.Duration {
 	lasted := now.Sub(v.since[e.ID])
 	delete(v.since, e.ID)
 	delete(v.waited, e.ID)
-	if why == lock.Withdrawn {
-		return
+	if why != lock.Withdrawn {
+		for _, c := range e.Claims {
+			v.figures.ended(lock.Ref{Tenant: e.Tenant, Name: c.Name}, why, lasted)
+		}
 	}
-	for _, c := range e.Claims {
-		v.figures.ended(lock.Ref{Tenant: e.Tenant, Name: c.Name}, why, lasted)
-	}
-	v.metrics.Held(context.Background(), string(why), lasted)
+	return lasted
+}
+
+// happened hands an event on, with what all of them have. It never waits.
+func (v *view) happened(what event, now time.Time) {
+	what.number, what.at = v.told, now
+	v.events.add(what)
 }
 
 // notify wakes the requests that wait for the entry. One wake-up that nobody has

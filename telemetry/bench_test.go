@@ -26,7 +26,6 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 		measureAcquire(ctx, m)
 		m.Held(ctx, telemetry.HoldReleased, time.Second)
 		m.Renewed(ctx, telemetry.OutcomeOK)
-		m.Expired(ctx, 1)
 		m.FeedRestarted(ctx)
 	}
 	if n := testing.AllocsPerRun(1000, everything); n != 0 {
@@ -49,7 +48,7 @@ func BenchmarkAcquire(b *testing.B) {
 }
 
 func BenchmarkLogLine(b *testing.B) {
-	w := telemetry.NewLineWriter(io.Discard)
+	w := telemetry.NewLineWriter(io.Discard, nil)
 	defer w.Close()
 	logger := telemetry.NewLogger(w, telemetry.FormatJSON, slog.LevelInfo)
 	b.ReportAllocs()

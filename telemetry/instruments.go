@@ -25,6 +25,18 @@ type QueueCounts struct{ Held, Waiting int }
 // not block. While it does not know them, their gauges are left out.
 func (m *Metrics) ObserveQueues(read func() (q Queues, known bool)) { m.queues.Store(&read) }
 
+// Counts are what somebody else counts exactly, where it happens, since the process
+// started.
+type Counts struct {
+	Expirations    uint64 // entries that the store removed because nobody renewed them
+	Contradictions uint64 // rings of orders in which locks are taken
+	EventsDropped  uint64 // that could not be told to the log and the figures in time
+}
+
+// ObserveCounts names the source of these counts, on the terms of
+// [Metrics.ObserveQueues]. Without a source they are 0.
+func (m *Metrics) ObserveCounts(read func() Counts) { m.counts.Store(&read) }
+
 // feedLag is what the feed last said of itself.
 type feedLag struct {
 	lag time.Duration
@@ -86,15 +98,55 @@ func (m *Metrics) makeCounters(meter metric.Meter) error {
 		errs = append(errs, err)
 		return c
 	}
-	m.expirations = counter("fencepost.lock.expirations", "{entry}",
-		"Entries that the store removed because nobody renewed them.")
 	m.renewals = counter("fencepost.lock.renewals", "{renewal}", "Attempts to renew.")
 	m.deadlocks = counter("fencepost.lock.deadlocks", "{cycle}", "Cycles of waits that were refused.")
-	m.contradictions = counter("fencepost.lock.order_contradictions", "{ring}",
-		"Orders in which locks are taken that were found to contradict each other.")
 	m.feedRestarts = counter("fencepost.feed.restarts", "{restart}",
 		"Times that the feed of the store began again with a full view.")
 	return errors.Join(errs...)
+}
+
+// counters are the counts that are read when they are collected.
+type counters struct {
+	expirations, contradictions, eventsDropped, linesDropped metric.Int64ObservableCounter
+}
+
+func (m *Metrics) makeObservedCounters(meter metric.Meter) error {
+	var errs []error
+	counter := func(name, unit, description string) metric.Int64ObservableCounter {
+		c, err := meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		errs = append(errs, err)
+		return c
+	}
+	c := counters{
+		expirations: counter("fencepost.lock.expirations", "{entry}",
+			"Entries that the store removed because nobody renewed them."),
+		contradictions: counter("fencepost.lock.order_contradictions", "{ring}",
+			"Orders in which locks are taken that were found to contradict each other."),
+		eventsDropped: counter("fencepost.events.dropped", "{event}",
+			"Events that came faster than the log and the figures took them."),
+		linesDropped: counter("fencepost.log.dropped", "{line}",
+			"Lines of the log that its reader did not take in time."),
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		m.observeCounters(o, c)
+		return nil
+	}, c.expirations, c.contradictions, c.eventsDropped, c.linesDropped)
+	return errors.Join(append(errs, err)...)
+}
+
+func (m *Metrics) observeCounters(o metric.Observer, c counters) {
+	var now Counts
+	if read := m.counts.Load(); read != nil {
+		now = (*read)()
+	}
+	o.ObserveInt64(c.expirations, int64(now.Expirations))
+	o.ObserveInt64(c.contradictions, int64(now.Contradictions))
+	o.ObserveInt64(c.eventsDropped, int64(now.EventsDropped))
+	dropped := uint64(0)
+	if lines := m.lines.Load(); lines != nil {
+		dropped = lines.Dropped()
+	}
+	o.ObserveInt64(c.linesDropped, int64(dropped))
 }
 
 // gauges are the figures that are read when they are collected.

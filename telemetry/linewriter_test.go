@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,7 +55,7 @@ func write(t *testing.T, w *telemetry.LineWriter, line string) {
 func TestLinesArePassedOnTogetherAfter50ms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out sink
-		w := telemetry.NewLineWriter(&out)
+		w := telemetry.NewLineWriter(&out, nil)
 		defer w.Close()
 		for range 2 { // the second round shows that the goroutine goes on
 			before, calls := out.got()
@@ -77,7 +78,7 @@ func TestLinesArePassedOnTogetherAfter50ms(t *testing.T) {
 func TestFullBatchIsPassedOnAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out sink
-		w := telemetry.NewLineWriter(&out)
+		w := telemetry.NewLineWriter(&out, nil)
 		defer w.Close()
 		line := strings.Repeat("x", 1023) + "\n"
 		for range 64 {
@@ -92,7 +93,7 @@ func TestFullBatchIsPassedOnAtOnce(t *testing.T) {
 
 func TestNothingIsLostOnClose(t *testing.T) {
 	var out sink
-	w := telemetry.NewLineWriter(&out)
+	w := telemetry.NewLineWriter(&out, nil)
 	const writers, each = 8, 2000
 	var wg sync.WaitGroup
 	for i := range writers {
@@ -116,7 +117,7 @@ func TestNothingIsLostOnClose(t *testing.T) {
 func TestCloseRightAfterWrite(t *testing.T) {
 	for range 200 {
 		var out sink
-		w := telemetry.NewLineWriter(&out)
+		w := telemetry.NewLineWriter(&out, nil)
 		write(t, w, "a\n")
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -131,7 +132,7 @@ func TestCloseRightAfterWrite(t *testing.T) {
 func TestCloseAmongWriters(t *testing.T) {
 	for range 100 {
 		var out sink
-		w := telemetry.NewLineWriter(&out)
+		w := telemetry.NewLineWriter(&out, nil)
 		const writers, each = 4, 100
 		half := make(chan struct{})
 		var wg sync.WaitGroup
@@ -173,35 +174,98 @@ func checkOrder(t *testing.T, out *sink, writers, each int) {
 	}
 }
 
-func TestWriteBlocksWhileFull(t *testing.T) {
+// TestReaderThatStandsStill: nobody waits for it, what is lost is counted, and said
+// when it reads again.
+func TestReaderThatStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := sink{gate: make(chan struct{})}
-		w := telemetry.NewLineWriter(&out)
-		line := strings.Repeat("x", 64<<10)
-		var mu sync.Mutex
-		written := 0
-		go func() {
-			for range 40 {
-				write(t, w, line)
-				mu.Lock()
-				written++
-				mu.Unlock()
-			}
-		}()
-		synctest.Wait()
-		mu.Lock()
-		if written < 16 || written > 32 {
-			t.Errorf("%d lines of 64 KiB taken while nothing is passed on, want about 1 MiB", written)
+		w := telemetry.NewLineWriter(&out, func(l telemetry.Lost) []byte { return fmt.Appendf(nil, "lost %d %v\n", l.Lines, l.Err) })
+		line := strings.Repeat("x", 64<<10-1) + "\n"
+		const written = 40
+		began := time.Now()
+		for range written {
+			write(t, w, line)
+			synctest.Wait() // until the first are on their way
 		}
-		mu.Unlock()
-
+		if d := time.Since(began); d != 0 {
+			t.Errorf("the writes took %v", d)
+		}
+		lost := w.Dropped()
+		if kept := written - lost; kept < 16 || kept > 18 {
+			t.Errorf("%d lines of 64 KiB are kept, want 1 MiB and one on its way", kept)
+		}
 		close(out.gate)
 		synctest.Wait()
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if text, _ := out.got(); len(text) != 40*len(line) {
-			t.Errorf("%d bytes arrived, want %d", len(text), 40*len(line))
+		text, _ := out.got()
+		if n := strings.Count(text, line); n != written-int(lost) {
+			t.Errorf("%d lines arrived, want %d", n, written-lost)
+		}
+		if want := fmt.Sprintf("lost %d <nil>\n", lost); !strings.HasSuffix(text, "x\n"+want) {
+			t.Errorf("it ends in %q, want %q", text[len(text)-40:], want)
+		}
+	})
+}
+
+// TestWarningsAndAReaderThatStandsStill: the first waits for a moment, the others
+// not at all, until the reader has moved.
+func TestWarningsAndAReaderThatStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := sink{gate: make(chan struct{})}
+		w := telemetry.NewLineWriter(&out, nil)
+		logger := telemetry.NewLogger(w, telemetry.FormatJSON, slog.LevelInfo)
+		warn := func(most time.Duration) {
+			t.Helper()
+			began := time.Now()
+			logger.Warn("a warning")
+			if d := time.Since(began); d > most {
+				t.Errorf("a warning took %v, want at most %v", d, most)
+			}
+		}
+		warn(100 * time.Millisecond)
+		for range 10 {
+			warn(0)
+		}
+		out.gate <- struct{}{}
+		synctest.Wait()
+		warn(100 * time.Millisecond)
+		warn(0)
+		close(out.gate)
+		synctest.Wait()
+		warn(0)
+		if text, _ := out.got(); strings.Count(text, "a warning") != 14 {
+			t.Errorf("written = %q, want 14 warnings", text)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestCloseAndAReaderThatStandsStill: it is given up after a while, and so are
+// lines that come later.
+func TestCloseAndAReaderThatStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := sink{gate: make(chan struct{})}
+		w := telemetry.NewLineWriter(&out, nil)
+		write(t, w, "a\n")
+		began := time.Now()
+		if err := w.Close(); err == nil || time.Since(began) > 10*time.Second {
+			t.Errorf("Close = %v after %v", err, time.Since(began))
+		}
+		write(t, w, "b\n")
+		if n := w.Dropped(); n != 1 {
+			t.Errorf("%d lines dropped, want the one after Close", n)
+		}
+		close(out.gate)
+		synctest.Wait()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := out.got(); text != "a\n" {
+			t.Errorf("written = %q", text)
 		}
 	})
 }
@@ -209,7 +273,7 @@ func TestWriteBlocksWhileFull(t *testing.T) {
 func TestWarningIsThereWhenLogReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out sink
-		w := telemetry.NewLineWriter(&out)
+		w := telemetry.NewLineWriter(&out, nil)
 		defer w.Close()
 		logger := telemetry.NewLogger(w, telemetry.FormatJSON, slog.LevelInfo).With("k", "v")
 		logger.Info("first")
@@ -227,7 +291,7 @@ func TestWarningIsThereWhenLogReturns(t *testing.T) {
 func TestErrorsOfTheSinkAreReported(t *testing.T) {
 	broken := errors.New("disk full")
 	out := sink{err: broken}
-	w := telemetry.NewLineWriter(&out)
+	w := telemetry.NewLineWriter(&out, nil)
 	write(t, w, "a\n")
 	if err := w.Flush(); !errors.Is(err, broken) {
 		t.Errorf("Flush = %v, want %v", err, broken)
@@ -238,4 +302,39 @@ func TestErrorsOfTheSinkAreReported(t *testing.T) {
 			t.Errorf("Close = %v, want %v", err, broken)
 		}
 	}
+	if n := w.Dropped(); n != 2 {
+		t.Errorf("%d lines dropped, want 2", n)
+	}
+}
+
+// TestErrorsAreToldWhenTheyAreOver: in the log itself, in its format.
+func TestErrorsAreToldWhenTheyAreOver(t *testing.T) {
+	unsetStandard(t)
+	synctest.Test(t, func(t *testing.T) {
+		out := sink{err: errors.New("disk full")}
+		tel, err := telemetry.Setup(t.Context(), telemetry.Config{LogWriter: &out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			tel.Logger().Warn("nobody reads this")
+		}
+		out.mu.Lock()
+		out.err = nil
+		out.mu.Unlock()
+		tel.Logger().Warn("somebody reads this")
+		tel.Logger().Warn("and this, after the line about those before")
+		metrics := scrape(t, tel, "")
+		if err := tel.Shutdown(context.Background()); err == nil {
+			t.Error("Shutdown does not tell that there was an error")
+		}
+		text, _ := out.got()
+		got := lines(t, []byte(text))
+		if len(got) != 3 || got[1]["dropped"] != 3.0 || got[1]["error"] != "disk full" || got[1]["level"] != "WARN" {
+			t.Errorf("told %v, want in between that 3 lines were dropped", got)
+		}
+		if !strings.Contains(metrics, "fencepost_log_dropped_total 3\n") {
+			t.Error("fencepost_log_dropped_total is not 3")
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -19,7 +20,7 @@ const (
 // to w, in [FormatText] or else in [FormatJSON], with times in UTC. If w has a
 // method Flush() error, as [LineWriter] has, it is called after each record of
 // level warn or above, so that such a line has left the process when the call
-// that logged it returns.
+// that logged it returns, unless nobody takes it.
 func NewLogger(w io.Writer, format string, level slog.Leveler) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	var inner slog.Handler = slog.NewJSONHandler(w, options)
@@ -31,6 +32,20 @@ func NewLogger(w io.Writer, format string, level slog.Leveler) *slog.Logger {
 		h.flush = f.Flush
 	}
 	return slog.New(h)
+}
+
+// lostLines makes the line about others that were lost, for a log of the format.
+func lostLines(format string) func(Lost) []byte {
+	return func(l Lost) []byte {
+		var line bytes.Buffer
+		attrs := []slog.Attr{slog.Uint64("dropped", l.Lines)}
+		if l.Err != nil {
+			attrs = append(attrs, slog.String("error", l.Err.Error()))
+		}
+		NewLogger(&line, format, slog.LevelWarn).LogAttrs(context.Background(), slog.LevelWarn,
+			"lines of the log were dropped, because nobody took them", attrs...)
+		return line.Bytes()
+	}
 }
 
 // handler adds UTC and the flush after warnings to a handler of log/slog.

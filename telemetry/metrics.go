@@ -49,8 +49,7 @@ type Metrics struct {
 	wait, hold, store, request metric.Float64Histogram
 	batch                      metric.Int64Histogram
 
-	expirations, renewals, feedRestarts metric.Int64Counter
-	deadlocks, contradictions           metric.Int64Counter
+	renewals, feedRestarts, deadlocks metric.Int64Counter
 
 	waits      *sets[waitKey]
 	holds      *sets[string]
@@ -60,6 +59,8 @@ type Metrics struct {
 
 	inFlight atomic.Int64
 	queues   atomic.Pointer[func() (Queues, bool)]
+	counts   atomic.Pointer[func() Counts]
+	lines    atomic.Pointer[LineWriter]
 	feed     atomic.Pointer[feedLag]
 }
 
@@ -88,6 +89,7 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 	err := errors.Join(
 		m.makeHistograms(meter),
 		m.makeCounters(meter),
+		m.makeObservedCounters(meter),
 		m.makeGauges(meter, version),
 	)
 	if err != nil {
@@ -138,10 +140,8 @@ func (k requestKey) attributes() []attribute.KeyValue {
 // series that begins with its first event misses that event.
 func (m *Metrics) startAtZero() {
 	ctx := context.Background()
-	m.expirations.Add(ctx, 0)
 	m.feedRestarts.Add(ctx, 0)
 	m.deadlocks.Add(ctx, 0)
-	m.contradictions.Add(ctx, 0)
 	for _, outcome := range []string{OutcomeOK, OutcomeLost, OutcomeError} {
 		m.renewals.Add(ctx, 0, m.renewed.of(outcome).add...)
 	}
@@ -158,17 +158,8 @@ func (m *Metrics) Held(ctx context.Context, end string, d time.Duration) {
 	m.hold.Record(ctx, d.Seconds(), m.holds.of(end).record...)
 }
 
-// Expired counts entries that the store removed because nobody renewed them.
-func (m *Metrics) Expired(ctx context.Context, entries int) {
-	m.expirations.Add(ctx, int64(entries))
-}
-
 // Deadlocked counts a cycle of waits that was refused.
 func (m *Metrics) Deadlocked(ctx context.Context) { m.deadlocks.Add(ctx, 1) }
-
-// Contradicted counts orders in which locks are taken that contradict each other,
-// so that a deadlock is possible.
-func (m *Metrics) Contradicted(ctx context.Context) { m.contradictions.Add(ctx, 1) }
 
 // Renewed counts an attempt to renew.
 func (m *Metrics) Renewed(ctx context.Context, outcome string) {

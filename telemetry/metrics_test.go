@@ -57,10 +57,12 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 			OldestWait: 90 * time.Second,
 		}, true
 	})
+	m.ObserveCounts(func() telemetry.Counts {
+		return telemetry.Counts{Expirations: 2, Contradictions: 3, EventsDropped: 4}
+	})
 	m.FeedLag(1500 * time.Millisecond)
 	m.Waited(ctx, telemetry.WaitGranted, true, 70*time.Millisecond)
 	m.Held(ctx, telemetry.HoldReleased, time.Second)
-	m.Expired(ctx, 2)
 	m.Renewed(ctx, telemetry.OutcomeLost)
 	m.StoreOperation(ctx, "txn", telemetry.OutcomeOK, time.Millisecond)
 	m.Batched(ctx, 12)
@@ -134,6 +136,9 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 		`fencepost_lock_wait_duration_seconds_bucket{contended="true",outcome="granted",le="0.1"} 1`,
 		`fencepost_lock_hold_duration_seconds_bucket{end="released",le="86400"} 1`,
 		`fencepost_lock_expirations_total 2`,
+		`fencepost_lock_order_contradictions_total 3`,
+		`fencepost_events_dropped_total 4`,
+		`fencepost_log_dropped_total 0`,
 		`fencepost_lock_renewals_total{outcome="lost"} 1`,
 		`fencepost_lock_renewals_total{outcome="ok"} 0`,
 		`fencepost_store_operation_duration_seconds_sum{operation="txn",outcome="ok"} 0.001`,

@@ -53,7 +53,7 @@ func Setup(ctx context.Context, c Config) (*Telemetry, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Telemetry{lines: NewLineWriter(c.LogWriter), registry: prometheus.NewRegistry()}
+	t := &Telemetry{lines: NewLineWriter(c.LogWriter, lostLines(c.LogFormat)), registry: prometheus.NewRegistry()}
 	t.logger = NewLogger(t.lines, c.LogFormat, c.LogLevel)
 	t.receiveSDKErrors()
 	if err := t.start(ctx, c.ServiceVersion); err != nil {
@@ -97,6 +97,7 @@ func (t *Telemetry) start(ctx context.Context, version string) error {
 	if t.metrics, err = NewMetrics(meters.Meter(scope), version); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
+	t.metrics.lines.Store(t.lines)
 	return t.measureProcess(meters)
 }
 

@@ -86,6 +86,10 @@ func newService(c *config, t *telemetry.Telemetry, store store) *service.Service
 		}
 		return q, byMode != nil
 	})
+	t.Metrics().ObserveCounts(func() telemetry.Counts {
+		n := s.Totals()
+		return telemetry.Counts{Expirations: n.Expired, Contradictions: n.Contradicted, EventsDropped: n.EventsDropped}
+	})
 	return s
 }
 

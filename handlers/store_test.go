@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
@@ -19,7 +19,7 @@ const minTTL = max(etcd.MinTTL, zookeeper.MinTTL)
 
 // backing is a store with what the server needs of it besides.
 type backing interface {
-	service.Store
+	store.Store
 	TokenKey() []byte
 	Close() error
 }

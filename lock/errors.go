@@ -31,9 +31,13 @@ const (
 	TimedOut            Code = "wait_timeout"
 	RateLimited         Code = "rate_limited"
 	QuotaExceeded       Code = "quota_exceeded"
+	Overloaded          Code = "overloaded"
 	StoreUnavailable    Code = "store_unavailable"
 	Draining            Code = "draining"
 	Internal            Code = "internal"
+
+	// Changed says that what a request was decided by is no longer so.
+	Changed Code = "changed"
 )
 
 // Error is the one error type that crosses package boundaries.

@@ -122,7 +122,7 @@ func (s *Service) enqueue(ctx context.Context, e *lock.Entry, try bool, began ti
 	defer unwatch()
 	// The write is not given up with the client: it could still happen, and then
 	// nobody would know of the entry.
-	placed, err := s.Store.Enqueue(context.WithoutCancel(ctx), e)
+	placed, written, err := s.Store.Enqueue(context.WithoutCancel(ctx), e)
 	if err != nil {
 		return s.unclear(e, err)
 	}
@@ -130,7 +130,7 @@ func (s *Service) enqueue(ctx context.Context, e *lock.Entry, try bool, began ti
 		return nil, errIdempotencyMismatch()
 	}
 	w := &wait{s: s, entry: placed, changed: changed, try: try, client: e.Resumable()}
-	if placed.EnqueuedAt.Equal(e.EnqueuedAt) { // ours, not an earlier request's
+	if written {
 		w.wrote, w.refreshed = true, began
 	}
 	return w.run(ctx)

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
-var _ service.Store = (*client)(nil)
+var _ store.Store = (*client)(nil)
 
 // callLimit is the deadline that the client puts on calls nobody answers. The
 // etcd adapter has the same.
@@ -197,19 +197,19 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, err error) {
+func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	err = c.call(ctx, enqueue, e.ID, func() (err error) {
-		placed, err = c.shelf.insert(e)
+		placed, written, err = c.shelf.insert(e)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return placed, nil
+	return placed, written, nil
 }
 
-func (c *client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) error {
-	return c.call(ctx, remove, e.ID, func() error { return c.shelf.end(e, why) })
+func (c *client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
+	return c.call(ctx, remove, e.ID, func() error { return c.shelf.end(e, why, while...) })
 }
 
 func (c *client) Refresh(ctx context.Context, e *lock.Entry) error {
@@ -247,7 +247,7 @@ func (c *client) Distrust(ctx context.Context, number uint64) error {
 	})
 }
 
-func (c *client) Follow(ctx context.Context, f lock.Follower) {
+func (c *client) Follow(ctx context.Context, f store.Follower) {
 	for ctx.Err() == nil {
 		if now, _, changed := c.feedNow(); now != running {
 			select {
@@ -261,9 +261,10 @@ func (c *client) Follow(ctx context.Context, f lock.Follower) {
 }
 
 // followOnce lists and follows until the feed is lost or ctx ends.
-func (c *client) followOnce(ctx context.Context, f lock.Follower) {
-	view, next := c.shelf.snapshot()
+func (c *client) followOnce(ctx context.Context, f store.Follower) {
+	view, ended, next := c.shelf.snapshot()
 	f.Reset(view)
+	f.Recall(ended, true)
 	for {
 		now, lag, changed := c.feedNow()
 		if now == lost {
@@ -281,7 +282,7 @@ func (c *client) followOnce(ctx context.Context, f lock.Follower) {
 		case <-changed:
 		case <-grown:
 		case <-due:
-			f.Apply(r.upTo, []lock.Change{r.change})
+			f.Apply(r.upTo, []store.Change{r.change})
 			next++
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // Metrics is told what happens to locks. The words for outcomes and ends are
@@ -24,7 +25,7 @@ type Metrics interface {
 
 // Config of a [Service]. Zero durations take the defaults that are named.
 type Config struct {
-	Store    Store
+	Store    store.Store
 	TokenKey []byte // behind the lock tokens, at least 32 bytes, the same on all replicas
 
 	MinTTL     time.Duration // the store's shortest lease

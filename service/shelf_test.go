@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // shelf is a store in memory, shared by any number of replicas, each with a
@@ -17,7 +18,7 @@ type shelf struct {
 	mu         sync.Mutex
 	number     uint64
 	entries    map[shelfKey]*kept
-	ended      []lock.Ended
+	ended      []store.Ended
 	runs       []run         // everything that ever happened, for the feeds
 	grown      chan struct{} // closed and replaced with every run
 	distrusted uint64
@@ -38,7 +39,7 @@ type kept struct {
 type run struct {
 	at     time.Time
 	upTo   uint64
-	change lock.Change
+	change store.Change
 }
 
 func newShelf(t *testing.T) *shelf {
@@ -67,44 +68,47 @@ func (s *shelf) find(e *lock.Entry) *kept {
 }
 
 // insert writes e and starts its lease, unless its id is there already.
-func (s *shelf) insert(e *lock.Entry) (*lock.Entry, error) {
+func (s *shelf) insert(e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.distrusted != 0 {
-		return nil, unavailable(false)
+		return nil, false, unavailable(false)
 	}
 	if k := s.entries[keyOf(e)]; k != nil {
 		found := k.entry
-		return &found, nil
+		return &found, false, nil
 	}
 	s.number++
 	k := &kept{entry: *e, end: time.Now().Add(e.TTL)}
 	k.entry.Number, k.entry.Handle = s.number, int64(s.number)
-	placed, told := k.entry, k.entry
+	mine, told := k.entry, k.entry
 	k.lease = time.AfterFunc(e.TTL, func() {
-		_ = s.end(&placed, lock.Expired) // it may just have left otherwise
+		_ = s.end(&mine, lock.Expired) // it may just have left otherwise
 	})
 	s.entries[keyOf(e)] = k
-	s.publish(lock.Change{Joined: &told})
-	written := placed
-	return &written, nil
+	s.publish(store.Change{Joined: &told})
+	answer := mine
+	return &answer, true, nil
 }
 
 // end takes the entry away, if it is there.
-func (s *shelf) end(e *lock.Entry, why lock.Reason) error {
+func (s *shelf) end(e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.find(e)
 	if k == nil {
 		return &lock.Error{Code: lock.Lost}
 	}
+	if slices.ContainsFunc(while, func(e *lock.Entry) bool { return s.find(e) == nil }) {
+		return &lock.Error{Code: lock.Changed}
+	}
 	k.lease.Stop()
 	delete(s.entries, keyOf(e))
 	s.number++
 	if why != lock.Withdrawn && why != lock.Expired {
-		s.ended = append(s.ended, lock.Ended{ID: e.ID, Reason: why, At: time.Now()})
+		s.ended = append(s.ended, store.Ended{ID: e.ID, Reason: why, At: time.Now()})
 	}
-	s.publish(lock.Change{Left: e.ID, Reason: why})
+	s.publish(store.Change{Left: e.ID, Reason: why})
 	return nil
 }
 
@@ -150,11 +154,11 @@ func (s *shelf) sorted(r lock.Ref) []*lock.Entry {
 	return all
 }
 
-// snapshot returns everything, and how many runs led to it.
-func (s *shelf) snapshot() (lock.Snapshot, int) {
+// snapshot returns everything, the remembered ends, and how many runs led to it.
+func (s *shelf) snapshot() (store.Snapshot, []store.Ended, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return lock.Snapshot{Number: s.number, Entries: s.sorted(lock.Ref{}), Ended: slices.Clone(s.ended)}, len(s.runs)
+	return store.Snapshot{Number: s.number, Entries: s.sorted(lock.Ref{})}, slices.Clone(s.ended), len(s.runs)
 }
 
 func (s *shelf) distrust(number uint64) {
@@ -172,7 +176,7 @@ func (s *shelf) restoreBackup(number uint64) {
 }
 
 // publish tells all feeds. The caller holds the mutex.
-func (s *shelf) publish(c lock.Change) {
+func (s *shelf) publish(c store.Change) {
 	s.runs = append(s.runs, run{time.Now(), s.number, c})
 	close(s.grown)
 	s.grown = make(chan struct{})
@@ -214,7 +218,7 @@ func (s *shelf) reasonOf(id lock.ID) lock.Reason {
 // occupy writes an entry that stays, as another replica would have.
 func (s *shelf) occupy(t *testing.T, name string) *lock.Entry {
 	t.Helper()
-	e, err := s.insert(&lock.Entry{
+	e, _, err := s.insert(&lock.Entry{
 		ID: lock.ID("by-hand-on-" + name), Tenant: "acme", Holder: "somebody", TTL: time.Hour,
 		Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, EnqueuedAt: time.Now(),
 	})

@@ -8,37 +8,38 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // Traced wraps a store so that each call of a request has a span. The feed has
 // none: it belongs to no request.
-func Traced(s Store, t trace.Tracer) Store { return &traced{Store: s, tracer: t} }
+func Traced(s store.Store, t trace.Tracer) store.Store { return &traced{Store: s, tracer: t} }
 
 type traced struct {
-	Store
+	store.Store
 	tracer trace.Tracer
 }
 
-// Enqueue implements [Store].
-func (t *traced) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, err error) {
+// Enqueue implements [store.Store].
+func (t *traced) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	err = t.span(ctx, "store.Enqueue", e, func(ctx context.Context) error {
-		placed, err = t.Store.Enqueue(ctx, e)
+		placed, written, err = t.Store.Enqueue(ctx, e)
 		return err
 	})
-	return placed, err
+	return placed, written, err
 }
 
-// Remove implements [Store].
-func (t *traced) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) error {
-	return t.span(ctx, "store.Remove", e, func(ctx context.Context) error { return t.Store.Remove(ctx, e, why) })
+// Remove implements [store.Store].
+func (t *traced) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
+	return t.span(ctx, "store.Remove", e, func(ctx context.Context) error { return t.Store.Remove(ctx, e, why, while...) })
 }
 
-// Refresh implements [Store].
+// Refresh implements [store.Store].
 func (t *traced) Refresh(ctx context.Context, e *lock.Entry) error {
 	return t.span(ctx, "store.Refresh", e, func(ctx context.Context) error { return t.Store.Refresh(ctx, e) })
 }
 
-// Remaining implements [Store].
+// Remaining implements [store.Store].
 func (t *traced) Remaining(ctx context.Context, e *lock.Entry) (left time.Duration, err error) {
 	err = t.span(ctx, "store.Remaining", e, func(ctx context.Context) error {
 		left, err = t.Store.Remaining(ctx, e)
@@ -47,7 +48,7 @@ func (t *traced) Remaining(ctx context.Context, e *lock.Entry) (left time.Durati
 	return left, err
 }
 
-// Newest implements [Store].
+// Newest implements [store.Store].
 func (t *traced) Newest(ctx context.Context) (number uint64, err error) {
 	err = t.span(ctx, "store.Newest", nil, func(ctx context.Context) error {
 		number, err = t.Store.Newest(ctx)
@@ -56,7 +57,7 @@ func (t *traced) Newest(ctx context.Context) (number uint64, err error) {
 	return number, err
 }
 
-// Queue implements [Store].
+// Queue implements [store.Store].
 func (t *traced) Queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, number uint64, err error) {
 	err = t.span(ctx, "store.Queue", nil, func(ctx context.Context) error {
 		entries, number, err = t.Store.Queue(ctx, r)

@@ -6,32 +6,34 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // view is the replica's picture of the store: the table of all queues, why
-// entries ended, and who waits for what. It implements [Follower].
+// entries ended, and who waits for what. It implements [store.Follower].
 //
 // Grants wait for its lock. So nothing is logged, measured or asked while it is
 // held: what happens is handed on by events.
 type view struct {
 	events *events
 
-	mu       sync.RWMutex
-	table    *lock.Table
-	number   uint64                    // everything up to it is in the table
-	told     uint64                    // the number up to which the feed tells at the moment
-	begun    bool                      // there was a first Reset
-	current  bool                      // the feed is up
-	lostAt   time.Time                 // when it was not any more; before the first Reset, when we began to wait for it
-	since    map[lock.ID]time.Time     // when an entry was seen to hold
-	waited   map[lock.ID]time.Duration // for how long, by those that hold and did not at once
-	ended    endings
-	names    names
-	figures  figures
-	verdicts verdicts
-	orders   *lock.Orders
-	watchers map[lock.ID][]chan struct{}
-	waiters  []numberWaiter
+	mu          sync.RWMutex
+	table       *lock.Table
+	number      uint64                    // everything up to it is in the table
+	told        uint64                    // the number up to which the feed tells at the moment
+	begun       bool                      // there was a first Reset
+	current     bool                      // the feed is up
+	lostAt      time.Time                 // when it was not any more; before the first Reset, when we began to wait for it
+	since       map[lock.ID]time.Time     // when an entry was seen to hold
+	waited      map[lock.ID]time.Duration // for how long, by those that hold and did not at once
+	ended       endings
+	unexplained map[lock.ID]struct{} // left while the feed was interrupted; why is yet to be told
+	names       names
+	figures     figures
+	verdicts    verdicts
+	orders      *lock.Orders
+	watchers    map[lock.ID][]chan struct{}
+	waiters     []numberWaiter
 }
 
 type numberWaiter struct {
@@ -42,7 +44,7 @@ type numberWaiter struct {
 func newView(e *events, classes lock.Classes) *view {
 	return &view{
 		events: e, lostAt: time.Now(),
-		table: lock.NewTable(), since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
+		table: lock.NewTable(), unexplained: map[lock.ID]struct{}{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		names: newNames(), figures: newFigures(), verdicts: newVerdicts(), orders: lock.NewOrders(classes),
 		watchers: map[lock.ID][]chan struct{}{},
 	}
@@ -190,8 +192,8 @@ func (v *view) dropWaiter(w numberWaiter) {
 	}
 }
 
-// Apply implements [Follower].
-func (v *view) Apply(upTo uint64, changes []Change) {
+// Apply implements [store.Follower].
+func (v *view) Apply(upTo uint64, changes []store.Change) {
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -206,7 +208,7 @@ func (v *view) Apply(upTo uint64, changes []Change) {
 	v.reach(upTo)
 }
 
-// Lost implements [Follower].
+// Lost implements [store.Follower].
 func (v *view) Lost(error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -218,23 +220,20 @@ func (v *view) Lost(error) {
 	}
 }
 
-// Reset implements [Follower]. What is no longer there left without our seeing
-// it: its reason is among the remembered ones, or it expired.
-func (v *view) Reset(s Snapshot) {
+// Reset implements [store.Follower]. What is no longer there left without our
+// seeing it: [view.Recall] will tell why.
+func (v *view) Reset(s store.Snapshot) {
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.told = s.Number
-	for _, e := range s.Ended {
-		v.ended.record(e.ID, e.Reason, now)
-	}
 	there := make(map[lock.ID]struct{}, len(s.Entries))
 	for _, e := range s.Entries {
 		there[e.ID] = struct{}{}
 	}
 	for e := range v.table.Entries() {
 		if _, ok := there[e.ID]; !ok {
-			v.ended.record(e.ID, lock.Expired, now)
+			v.unexplained[e.ID] = struct{}{}
 		}
 	}
 	v.rebuild(s.Entries, now)
@@ -244,6 +243,25 @@ func (v *view) Reset(s Snapshot) {
 	for id := range v.watchers {
 		v.notify(id)
 	}
+}
+
+// Recall implements [store.Follower]. Entries that left while the feed was
+// interrupted, and of which no reason is remembered, expired.
+func (v *view) Recall(ends []store.Ended, complete bool) {
+	now := time.Now()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, e := range ends {
+		v.ended.record(e.ID, e.Reason, now)
+		delete(v.unexplained, e.ID)
+	}
+	if !complete {
+		return
+	}
+	for id := range v.unexplained {
+		v.ended.record(id, lock.Expired, now)
+	}
+	clear(v.unexplained)
 }
 
 func (v *view) rebuild(entries []*lock.Entry, now time.Time) {

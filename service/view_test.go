@@ -64,7 +64,7 @@ func TestEndsDuringAnInterruption(t *testing.T) {
 		expired, released := r.hold(want("orders:1", 0)), r.hold(want("orders:2", 0))
 		unseen := want("orders:3", 0)
 		r.interrupt(ttl, func() {
-			g, err := s.insert(&lock.Entry{
+			g, _, err := s.insert(&lock.Entry{
 				ID: "of-another", Tenant: "acme", Claims: unseen.Claims, TTL: time.Second, EnqueuedAt: time.Now(),
 			})
 			if err != nil || s.end(g, lock.Revoked) != nil || s.end(released.Entry, lock.Released) != nil {

@@ -51,12 +51,12 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer verifier.Close()
-	store, err := openStore(ctx, c, t)
+	opened, err := openStore(ctx, c, t)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	s := newService(c, t, store)
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	s := newService(c, t, opened)
 	defer s.Close()
 	return serveHTTP(ctx, c, t, listener, newServer(t, verifier, s), s, stdout)
 }
@@ -67,13 +67,13 @@ func shutdownTelemetry(t *telemetry.Telemetry) error {
 	return t.Shutdown(ctx)
 }
 
-func newService(c *config, t *telemetry.Telemetry, store store) *service.Service {
+func newService(c *config, t *telemetry.Telemetry, opened openedStore) *service.Service {
 	key := c.tokenKey
 	if key == nil {
-		key = store.TokenKey()
+		key = opened.TokenKey()
 	}
 	s := service.New(service.Config{
-		Store: store, TokenKey: key, MinTTL: c.minTTL(),
+		Store: opened, TokenKey: key, MinTTL: c.minTTL(),
 		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes,
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
 	})

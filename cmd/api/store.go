@@ -8,16 +8,15 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/telemetry"
 )
 
-// store is what the server needs of either adapter.
-type store interface {
-	service.Store
+// openedStore is what the server needs of either adapter.
+type openedStore interface {
+	store.Store
 
 	// TokenKey is the secret behind the lock tokens that the store keeps.
 	TokenKey() []byte
@@ -33,7 +32,7 @@ func (c *config) minTTL() time.Duration { //nolint:unparam // equal in both stor
 }
 
 // openStore starts or reaches the store and opens it.
-func openStore(ctx context.Context, c *config, t *telemetry.Telemetry) (store, error) {
+func openStore(ctx context.Context, c *config, t *telemetry.Telemetry) (openedStore, error) {
 	open := openEtcd
 	if c.backend == storeZooKeeper {
 		open = openZooKeeper
@@ -45,7 +44,7 @@ func openStore(ctx context.Context, c *config, t *telemetry.Telemetry) (store, e
 	return s, err
 }
 
-func openZooKeeper(ctx context.Context, c *config, t *telemetry.Telemetry) (store, error) {
+func openZooKeeper(ctx context.Context, c *config, t *telemetry.Telemetry) (openedStore, error) {
 	s, err := zookeeper.Open(ctx, zookeeper.Config{
 		Servers: c.endpoints, Chroot: c.chroot, TLS: c.tls, Username: c.storeUsername, Password: c.storePass,
 		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t.Metrics()),
@@ -56,7 +55,7 @@ func openZooKeeper(ctx context.Context, c *config, t *telemetry.Telemetry) (stor
 	return s, nil
 }
 
-func openEtcd(ctx context.Context, c *config, t *telemetry.Telemetry) (store, error) {
+func openEtcd(ctx context.Context, c *config, t *telemetry.Telemetry) (openedStore, error) {
 	conn, err := connectEtcd(ctx, c, t.Logger())
 	if err != nil {
 		return nil, err
@@ -89,10 +88,10 @@ func connectEtcd(ctx context.Context, c *config, log *slog.Logger) (*etcd.Conn, 
 
 // observeStore leads what the store tells into the metrics. From here on the feed
 // falls behind until it says otherwise, so that one that never starts is seen too.
-func observeStore(m *telemetry.Metrics) adapter.Observer {
+func observeStore(m *telemetry.Metrics) store.Observer {
 	ctx := context.Background()
 	m.FeedLag(0)
-	return adapter.Observer{
+	return store.Observer{
 		Operation: func(name string, took time.Duration, err error) {
 			outcome := telemetry.OutcomeOK
 			if err != nil {

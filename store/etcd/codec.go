@@ -7,14 +7,14 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 // The layout under the store's prefix. Tenants, lock names and ids contain no
 // slash, so every key has one reading and every prefix ends at a segment.
 const (
-	entriesDir = "entries/" // <tenant>/<lock>/<id> → kept.Entry
-	endedDir   = "ended/"   // <10 s since 1970, decimal>/<batch> → []kept.End
+	entriesDir = "entries/" // <tenant>/<lock>/<id> → store.Value
+	endedDir   = "ended/"   // <10 s since 1970, decimal>/<batch> → []store.End
 	metaDir    = "meta/"    // see meta.go
 )
 
@@ -46,19 +46,19 @@ func (s *Store) decode(kv *mvccpb.KeyValue) (*lock.Entry, error) {
 	if !ok {
 		return nil, fmt.Errorf("key %q is not an entry's", kv.Key)
 	}
-	k, err := kept.Parse(key, kv.Value)
+	k, err := store.ParseValue(key, kv.Value)
 	switch {
 	case err != nil && kv.Lease == 0:
 		return nil, fmt.Errorf("value of key %q: %w", kv.Key, err)
 	case err != nil:
 		s.log.Error("an entry cannot be read; it keeps its place until its lease ends", "key", string(kv.Key), "error", err)
-		return kept.Damaged(key, number, kv.Lease), nil
+		return store.Damaged(key, number, kv.Lease), nil
 	}
 	k.Handle = kv.Lease
 	return k.Entry(key, number), nil
 }
 
-func (s *Store) splitKey(key []byte) (k kept.Key, ok bool) {
+func (s *Store) splitKey(key []byte) (k store.Key, ok bool) {
 	rest, ok := strings.CutPrefix(string(key), s.prefix+entriesDir)
 	if !ok {
 		return k, false

@@ -13,7 +13,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 // maxTxnOps is the number of operations and of comparisons in one transaction:
@@ -28,8 +28,8 @@ type write struct {
 	excludes []string
 	compares []*pb.Compare
 	ops      []*pb.RequestOp
-	end      *kept.End // remembered together with a delete
-	patient  bool      // may be held back for a moment, to share another's transaction
+	end      *store.End // remembered together with a delete
+	patient  bool       // may be held back for a moment, to share another's transaction
 	done     chan outcome
 
 	abandoned atomic.Bool // the caller has given up and may have gone elsewhere
@@ -271,7 +271,7 @@ func (c *committer) commitAgain(batch []*write) {
 
 func (c *committer) transaction(batch []*write) (*pb.TxnRequest, []byte) {
 	txn := &pb.TxnRequest{}
-	var ends []kept.End
+	var ends []store.End
 	for _, w := range batch {
 		txn.Compare = append(txn.Compare, w.compares...)
 		txn.Success = append(txn.Success, w.ops...)
@@ -283,7 +283,7 @@ func (c *committer) transaction(batch []*write) (*pb.TxnRequest, []byte) {
 		return txn, nil
 	}
 	key := endedKey(c.prefix, time.Now())
-	txn.Success = append(txn.Success, putOp(key, kept.Encode(ends), 0))
+	txn.Success = append(txn.Success, putOp(key, store.Encode(ends), 0))
 	return txn, key
 }
 
@@ -331,14 +331,17 @@ func (s *Store) putWrite(e *lock.Entry, val []byte, lease int64, fresh bool) *wr
 }
 
 // deleteWrite removes exactly the entry e, told from a later one with the same
-// key by its number.
-func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason) *write {
+// key by its number, if all of while are there.
+func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason, while []*lock.Entry) *write {
 	w := &write{compares: []*pb.Compare{created(s.primaryKey(e), s.revision(e.Number))}}
+	for _, other := range while {
+		w.compares = append(w.compares, created(s.primaryKey(other), s.revision(other.Number)))
+	}
 	for _, c := range e.Claims {
 		key := s.entryKey(e.Tenant, c.Name, e.ID)
 		w.excludes = append(w.excludes, key)
 		w.ops = append(w.ops, deleteOp([]byte(key)))
 	}
-	w.end = &kept.End{ID: e.ID, Reason: why, At: time.Now().UnixMilli()}
+	w.end = &store.End{ID: e.ID, Reason: why, At: time.Now().UnixMilli()}
 	return w
 }

@@ -10,13 +10,13 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
 	"github.com/fencepost/fencepost/store/storetest"
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-var _ service.Store = (*etcd.Store)(nil)
+var _ store.Store = (*etcd.Store)(nil)
 
 // TestConformanceEmbedded runs the suite on a member inside the process. The
 // clients of a case are two stores on it, as the process is the only client.
@@ -33,7 +33,7 @@ func TestConformanceEmbedded(t *testing.T) {
 		NoCompact: "it compacts itself and takes no orders",
 		Open: func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d/", cases.Add(1))
-			reopen := func(t *testing.T) service.Store { return open(t, conn, prefix) }
+			reopen := func(t *testing.T) store.Store { return open(t, conn, prefix) }
 			return storetest.Store{A: reopen(t), B: reopen(t), Reopen: reopen}
 		},
 	})
@@ -49,7 +49,7 @@ func TestConformanceCluster(t *testing.T) {
 		Open: func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d/", cases.Add(1))
 			proxies := startProxies(t, cluster)
-			reopen := func(t *testing.T) service.Store { return dial(t, cluster.Endpoints(), prefix) }
+			reopen := func(t *testing.T) store.Store { return dial(t, cluster.Endpoints(), prefix) }
 			return storetest.Store{
 				A: reopen(t), B: dial(t, proxies.addresses(), prefix), Reopen: reopen,
 				CutB:    func(_ *testing.T, how storetest.Fault) func() { return proxies.cut(how) },

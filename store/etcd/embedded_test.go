@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
 )
 
@@ -110,9 +111,9 @@ func TestExpiryIsRecorded(t *testing.T) {
 	eventually(t, "a late follower knows the expiry", func() bool {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		first := make(snapshots, 1)
+		first := make(recalls, 1)
 		go openStore(t, conn, etcd.Config{}).Follow(ctx, first)
-		for _, ended := range (<-first).Ended {
+		for _, ended := range <-first {
 			if ended.ID == e.ID {
 				return ended.Reason == lock.Expired
 			}
@@ -121,17 +122,18 @@ func TestExpiryIsRecorded(t *testing.T) {
 	})
 }
 
-// snapshots receives the first view of a feed.
-type snapshots chan lock.Snapshot
+// recalls receives the ends that a feed recalls first.
+type recalls chan []store.Ended
 
-func (s snapshots) Reset(snapshot lock.Snapshot) {
+func (r recalls) Recall(ends []store.Ended, _ bool) {
 	select {
-	case s <- snapshot:
+	case r <- ends:
 	default:
 	}
 }
-func (snapshots) Apply(uint64, []lock.Change) {}
-func (snapshots) Lost(error)                  {}
+func (recalls) Reset(store.Snapshot)         {}
+func (recalls) Apply(uint64, []store.Change) {}
+func (recalls) Lost(error)                   {}
 
 // A full store refuses new entries. Renewing and releasing go on, with their
 // reasons, and it accepts entries again by itself once there is room.
@@ -160,7 +162,7 @@ func TestFullStore(t *testing.T) {
 		t.Errorf("%d entries left for another reason than their release", n)
 	}
 	eventually(t, "a store with room accepts entries", func() bool {
-		_, err := s.Enqueue(t.Context(), newEntry("a", "room"))
+		_, _, err := s.Enqueue(t.Context(), newEntry("a", "room"))
 		return err == nil
 	})
 }
@@ -173,7 +175,7 @@ func fill(t *testing.T, s *etcd.Store) []*lock.Entry {
 		e := newEntry(fmt.Sprint("lock-", i), fmt.Sprint("entry-", i))
 		e.Metadata = map[string]string{"filler": strings.Repeat("x", lock.MaxMetadataSize-6)}
 		e.TTL = time.Hour
-		placed, err := s.Enqueue(t.Context(), e)
+		placed, _, err := s.Enqueue(t.Context(), e)
 		var refused *lock.Error
 		switch {
 		case err == nil:
@@ -197,10 +199,11 @@ type reasonsFollower struct {
 	others atomic.Int64
 }
 
-func (f *reasonsFollower) Reset(s lock.Snapshot) { f.upTo.Store(s.Number) }
-func (f *reasonsFollower) Lost(error)            {}
+func (f *reasonsFollower) Reset(s store.Snapshot)     { f.upTo.Store(s.Number) }
+func (f *reasonsFollower) Recall([]store.Ended, bool) {}
+func (f *reasonsFollower) Lost(error)                 {}
 
-func (f *reasonsFollower) Apply(upTo uint64, changes []lock.Change) {
+func (f *reasonsFollower) Apply(upTo uint64, changes []store.Change) {
 	for _, c := range changes {
 		if c.Joined == nil && c.Reason != lock.Released {
 			f.others.Add(1)

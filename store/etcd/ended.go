@@ -11,7 +11,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 const (
@@ -32,16 +32,16 @@ const (
 // that starts later can then still tell the reason.
 type unrecorded struct {
 	mu   sync.Mutex
-	open map[lock.ID]kept.End
+	open map[lock.ID]store.End
 }
 
 func (x *unrecorded) saw(id lock.ID, why lock.Reason) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.open == nil {
-		x.open = map[lock.ID]kept.End{}
+		x.open = map[lock.ID]store.End{}
 	}
-	x.open[id] = kept.End{ID: id, Reason: why, At: time.Now().UnixMilli()}
+	x.open[id] = store.End{ID: id, Reason: why, At: time.Now().UnixMilli()}
 }
 
 // recorded forgets an end that is in the store.
@@ -51,7 +51,7 @@ func (x *unrecorded) recorded(id lock.ID) {
 	delete(x.open, id)
 }
 
-func (x *unrecorded) ends() []kept.End {
+func (x *unrecorded) ends() []store.End {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Collect(maps.Values(x.open))
@@ -63,7 +63,7 @@ func (s *Store) recordEnds() {
 	for batch := range slices.Chunk(s.unrecorded.ends(), maxEndsPerKey) {
 		ctx, cancel := context.WithTimeout(s.closing, attemptTimeout)
 		_, err := s.conn.kv.Txn(ctx, &pb.TxnRequest{
-			Success: []*pb.RequestOp{putOp(endedKey(s.prefix, time.Now()), kept.Encode(batch), 0)},
+			Success: []*pb.RequestOp{putOp(endedKey(s.prefix, time.Now()), store.Encode(batch), 0)},
 		})
 		cancel()
 		if err != nil {
@@ -89,8 +89,8 @@ func (s *Store) forgetEnds(before time.Time) {
 	}
 }
 
-func (s *Store) decodeEnds(key, val []byte) []kept.End {
-	var ends []kept.End
+func (s *Store) decodeEnds(key, val []byte) []store.End {
+	var ends []store.End
 	if err := json.Unmarshal(val, &ends); err != nil {
 		s.log.Error("a record of ended entries cannot be read", "key", string(key), "error", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 )
 
 // errLeaseGone says that etcd has no such lease, any more or yet.
@@ -18,7 +18,7 @@ var errLeaseGone = errors.New("lease not found")
 // unavailable translates an error of etcd's at the boundary. ambiguous says that
 // one of the attempts may have happened, whatever became of the last one.
 func unavailable(err error, doing string, ambiguous bool) *lock.Error {
-	e := adapter.Unavailable(err, doing, ambiguous)
+	e := store.Unavailable(err, doing, ambiguous)
 	if isNoSpace(err) {
 		e.Detail = "the store is out of space and accepts no new entries; renewing and releasing still work"
 		e.RetryAfter = 10 * time.Second

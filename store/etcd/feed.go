@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 )
 
 const (
@@ -25,32 +25,20 @@ const (
 	feedPatience = 2 * time.Second
 )
 
-// Follow implements service.Store: it lists and then watches until ctx ends, starting over after every
+// Follow implements store.Store: it lists and then watches until ctx ends, starting over after every
 // gap. A watch is never resumed at the revision of a compaction: the deletes in
 // between would be lost (tikv/pd #11033).
-func (s *Store) Follow(ctx context.Context, f lock.Follower) {
-	wait := 50 * time.Millisecond
-	for ctx.Err() == nil {
-		start := time.Now()
-		err := s.followOnce(ctx, f)
-		if ctx.Err() != nil {
-			return
-		}
+func (s *Store) Follow(ctx context.Context, f store.Follower) {
+	follow := func(ctx context.Context) error { return s.followOnce(ctx, f) }
+	store.Restart(ctx, follow, func(err error) {
 		f.Lost(unavailable(err, "follow the store", false))
 		s.observe.Restarted()
 		s.log.Warn("the feed is interrupted and starts over", "error", err)
-		if time.Since(start) > 10*time.Second {
-			wait = 50 * time.Millisecond
-		}
-		if adapter.Pause(ctx, wait) != nil {
-			return
-		}
-		wait = min(2*wait, time.Second)
-	}
+	})
 }
 
 // followOnce lists, then hands on events until something is wrong.
-func (s *Store) followOnce(ctx context.Context, f lock.Follower) error {
+func (s *Store) followOnce(ctx context.Context, f store.Follower) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	at, err := s.list(ctx, f)
@@ -133,9 +121,9 @@ func (s *Store) newestOnce(ctx context.Context) (int64, error) {
 }
 
 // list reads everything at one revision and resets f with it.
-func (s *Store) list(ctx context.Context, f lock.Follower) (int64, error) {
+func (s *Store) list(ctx context.Context, f store.Follower) (int64, error) {
 	var entries []*lock.Entry
-	var ended []lock.Ended
+	var ended []store.Ended
 	m := meta{}
 	header, err := s.pages(ctx, func(kv *mvccpb.KeyValue) {
 		switch rest := string(kv.Key[len(s.prefix):]); {
@@ -145,9 +133,6 @@ func (s *Store) list(ctx context.Context, f lock.Follower) (int64, error) {
 			}
 		case strings.HasPrefix(rest, endedDir):
 			for _, e := range s.decodeEnds(kv.Key, kv.Value) {
-				if e.Reason == lock.Withdrawn {
-					continue // recorded for the feeds only, which would take it for an expiry
-				}
 				ended = append(ended, e.Ended())
 			}
 		case strings.HasPrefix(rest, entriesDir):
@@ -164,8 +149,9 @@ func (s *Store) list(ctx context.Context, f lock.Follower) (int64, error) {
 	}
 	s.adopt(m, header.ClusterId, entries)
 	slices.SortFunc(entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
-	slices.SortStableFunc(ended, func(a, b lock.Ended) int { return a.At.Compare(b.At) })
-	f.Reset(lock.Snapshot{Number: s.number(header.Revision), Entries: entries, Ended: ended})
+	slices.SortStableFunc(ended, func(a, b store.Ended) int { return a.At.Compare(b.At) })
+	f.Reset(store.Snapshot{Number: s.number(header.Revision), Entries: entries})
+	f.Recall(ended, true)
 	return header.Revision, nil
 }
 
@@ -211,7 +197,7 @@ func (s *Store) pages(ctx context.Context, each func(*mvccpb.KeyValue)) (*pb.Res
 }
 
 // hand translates a run of events and applies it.
-func (s *Store) hand(f lock.Follower, m watchMessage) error {
+func (s *Store) hand(f store.Follower, m watchMessage) error {
 	if len(m.events) == 0 {
 		f.Apply(s.number(m.revision), nil)
 		return nil
@@ -226,8 +212,8 @@ func (s *Store) hand(f lock.Follower, m watchMessage) error {
 
 // changes translates events. A removal and its reason are in one transaction,
 // hence in one run of events, in either order.
-func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
-	changes := make([]lock.Change, 0, len(events))
+func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
+	changes := make([]store.Change, 0, len(events))
 	var reasons map[lock.ID]lock.Reason
 	left := make(map[lock.ID]int64, len(events)) // the keys of a set go at one revision and count as one
 	for _, ev := range events {
@@ -236,13 +222,13 @@ func (s *Store) changes(events []*mvccpb.Event) ([]lock.Change, error) {
 		switch {
 		case hasPrefix(rest, entriesDir) && put:
 			if e := s.entryOf(ev.Kv); e != nil && s.isPrimary(e, ev.Kv.Key) {
-				changes = append(changes, lock.Change{Joined: e})
+				changes = append(changes, store.Change{Joined: e})
 			}
 		case hasPrefix(rest, entriesDir):
 			k, ok := s.splitKey(ev.Kv.Key)
 			if ok && left[k.ID] != ev.Kv.ModRevision {
 				left[k.ID] = ev.Kv.ModRevision
-				changes = append(changes, lock.Change{Left: k.ID, Reason: lock.Expired})
+				changes = append(changes, store.Change{Left: k.ID, Reason: lock.Expired})
 			}
 		case hasPrefix(rest, endedDir) && put:
 			if reasons == nil {
@@ -292,7 +278,7 @@ func (s *Store) entryOf(kv *mvccpb.KeyValue) *lock.Entry {
 	return e
 }
 
-// Queue implements service.Store.
+// Queue implements store.Store.
 func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()

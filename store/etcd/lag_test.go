@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
 	"github.com/fencepost/fencepost/store/storetest"
 )
@@ -16,7 +16,7 @@ func TestNoLagWithoutAFeed(t *testing.T) {
 	proxies := startProxies(t, startCluster(t, 1))
 	conn := connect(t, proxies.addresses())
 	var restarts, reports atomic.Int32
-	s := openStore(t, conn, etcd.Config{Observer: adapter.Observer{
+	s := openStore(t, conn, etcd.Config{Observer: store.Observer{
 		FeedLag:   func(time.Duration) { reports.Add(1) },
 		Restarted: func() { restarts.Add(1) },
 	}})

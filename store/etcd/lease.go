@@ -8,7 +8,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 )
 
 // Bounds of the pool of idle leases.
@@ -133,7 +133,7 @@ func (p *leasePool) grant(ctx context.Context, ttl time.Duration) (lease, error)
 		if err == nil || isLeaseExists(err) {
 			return l, nil
 		}
-		if !isUnavailable(err) || adapter.Pause(ctx, 50*time.Millisecond) != nil {
+		if !isUnavailable(err) || store.Pause(ctx, 50*time.Millisecond) != nil {
 			return lease{}, err
 		}
 	}

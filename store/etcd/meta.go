@@ -11,7 +11,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 )
 
 // What the store remembers about itself, below meta/.
@@ -80,7 +80,7 @@ func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	return nil
 }
 
-var errMetaGone = adapter.MetaGone(metaDir)
+var errMetaGone = store.MetaGone(metaDir)
 
 var errMetaDamaged = errors.New("one of the store's own records cannot be read: a server that still runs puts it back, so try again; if none runs, restore it")
 
@@ -230,7 +230,7 @@ func (s *Store) metaPuts(m meta) []*pb.RequestOp {
 	}
 }
 
-// Distrust implements service.Store. Other replicas learn of it by their feeds.
+// Distrust implements store.Store. Other replicas learn of it by their feeds.
 func (s *Store) Distrust(ctx context.Context, number uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()

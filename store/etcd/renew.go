@@ -8,7 +8,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 )
 
 const (
@@ -55,7 +55,7 @@ func (r *streamRenewer) renew(ctx context.Context, id int64, _ bool) error {
 		if err == nil || errors.Is(err, errLeaseGone) || ctx.Err() != nil {
 			return err
 		}
-		if adapter.Pause(ctx, 50*time.Millisecond) != nil {
+		if store.Pause(ctx, 50*time.Millisecond) != nil {
 			return err
 		}
 	}

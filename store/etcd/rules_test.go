@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
 )
 
@@ -20,9 +20,9 @@ type calls struct {
 	batch []int
 }
 
-func (c *calls) observer() adapter.Observer {
+func (c *calls) observer() store.Observer {
 	c.named = map[string]int{}
-	return adapter.Observer{
+	return store.Observer{
 		Operation: func(name string, _ time.Duration, _ error) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func newEntry(name, id string) *lock.Entry {
 
 func mustEnqueue(t *testing.T, s *etcd.Store, e *lock.Entry) *lock.Entry {
 	t.Helper()
-	placed, err := s.Enqueue(t.Context(), e)
+	placed, _, err := s.Enqueue(t.Context(), e)
 	if err != nil {
 		t.Fatalf("Enqueue(%s) = %v", e.ID, err)
 	}
@@ -151,7 +151,7 @@ func TestGroupCommit(t *testing.T) {
 			numbers := map[uint64]bool{}
 			for i := range 200 {
 				all.Go(func() {
-					e, err := s.Enqueue(context.WithoutCancel(t.Context()), newEntry(c.lockOf(i), fmt.Sprint("e", i)))
+					e, _, err := s.Enqueue(context.WithoutCancel(t.Context()), newEntry(c.lockOf(i), fmt.Sprint("e", i)))
 					if err != nil {
 						t.Error(err)
 						return
@@ -186,7 +186,7 @@ func TestAFailedWriteFailsAlone(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if _, err := s.Enqueue(context.WithoutCancel(t.Context()), newEntry(fmt.Sprint("l", i), fmt.Sprint("e", i))); err != nil {
+			if _, _, err := s.Enqueue(context.WithoutCancel(t.Context()), newEntry(fmt.Sprint("l", i), fmt.Sprint("e", i))); err != nil {
 				t.Errorf("Enqueue beside a failing release = %v", err)
 			}
 		})
@@ -227,7 +227,7 @@ func TestFloorEndsDistrust(t *testing.T) {
 	if err := running.Distrust(t.Context(), lost); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openStore(t, conn, etcd.Config{}).Enqueue(t.Context(), newEntry("a", "refused")); err == nil {
+	if _, _, err := openStore(t, conn, etcd.Config{}).Enqueue(t.Context(), newEntry("a", "refused")); err == nil {
 		t.Fatal("a new replica grants from a store that lost its past")
 	}
 	if _, err := etcd.Open(t.Context(), conn, etcd.Config{FenceFloor: 1000}); err == nil || !strings.Contains(err.Error(), "too low") {
@@ -238,16 +238,17 @@ func TestFloorEndsDistrust(t *testing.T) {
 		t.Errorf("fence after the floor = %d, want above %d", e.Number, lost)
 	}
 	eventually(t, "the running replica grants again", func() bool {
-		e, err := running.Enqueue(t.Context(), newEntry("b", "again"))
+		e, _, err := running.Enqueue(t.Context(), newEntry("b", "again"))
 		return err == nil && e.Number > lost
 	})
 }
 
 type silent struct{}
 
-func (silent) Reset(lock.Snapshot)         {}
-func (silent) Apply(uint64, []lock.Change) {}
-func (silent) Lost(error)                  {}
+func (silent) Reset(store.Snapshot)         {}
+func (silent) Apply(uint64, []store.Change) {}
+func (silent) Recall([]store.Ended, bool)   {}
+func (silent) Lost(error)                   {}
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,8 +12,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/adapter"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 // MinTTL is the shortest lease that etcd keeps to: 1.5 election timeouts, which
@@ -26,7 +26,7 @@ const defaultPrefix = "/fencepost/v1/"
 type Config struct {
 	Prefix string       // of all keys, ending in a slash; "" is /fencepost/v1/
 	Logger *slog.Logger // nil discards
-	adapter.Observer
+	store.Observer
 
 	// FenceFloor is added to every revision to give a number. The store
 	// remembers it; a greater one may be given after the store lost its past, and
@@ -34,13 +34,13 @@ type Config struct {
 	FenceFloor uint64
 }
 
-// Store is the adapter; it satisfies service.Store. Several stores, in one or
+// Store is the adapter; it satisfies store.Store. Several stores, in one or
 // many processes, may share one etcd and prefix.
 type Store struct {
 	conn    *Conn
 	prefix  string
 	log     *slog.Logger
-	observe adapter.Observer
+	observe store.Observer
 	leases  *leasePool
 	commits *committer
 
@@ -119,28 +119,30 @@ func (s *Store) number(revision int64) uint64 { return uint64(revision) + s.floo
 
 func (s *Store) revision(number uint64) int64 { return int64(number - s.floor.Load()) }
 
-// Enqueue implements service.Store.
-func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
+// Enqueue implements store.Store.
+func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	if why := s.distrusted.Load(); why != nil {
-		return nil, &lock.Error{Code: lock.StoreUnavailable, Detail: *why, RetryAfter: time.Minute}
+		return nil, false, &lock.Error{Code: lock.StoreUnavailable, Detail: *why, RetryAfter: time.Minute}
 	}
-	val := kept.Encode(kept.Of(e))
+	val := store.Encode(store.ValueOf(e))
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	ambiguous := false
+	var leases []int64 // of our attempts
 	for first := true; ; first = false {
-		placed, err := s.tryEnqueue(ctx, e, val, first && !e.Resumable())
+		placed, lease, err := s.tryEnqueue(ctx, e, val, first && !e.Resumable())
+		leases = append(leases, lease)
 		if err == nil {
-			return placed, nil
+			return placed, slices.Contains(leases, placed.Handle), nil
 		}
 		ambiguous = ambiguous || mayHaveHappened(err)
-		if refused(err) && !isLeaseNotFound(err) || adapter.Pause(ctx, 20*time.Millisecond) != nil {
-			return nil, unavailable(err, "enqueue", ambiguous)
+		if refused(err) && !isLeaseNotFound(err) || store.Pause(ctx, 20*time.Millisecond) != nil {
+			return nil, false, unavailable(err, "enqueue", ambiguous)
 		}
 		// The outcome may be unknown, but the id is ours: an entry with it is the
 		// one we wrote, and the comparison keeps us from writing a second.
 		if found, err := s.find(ctx, e); err == nil && found != nil {
-			return found, nil
+			return found, slices.Contains(leases, found.Handle), nil
 		}
 	}
 }
@@ -154,11 +156,11 @@ func mayHaveHappened(err error) bool {
 var errNoLease = errors.New("no lease")
 
 // tryEnqueue makes one attempt. A lease whose use is not known for certain is
-// left to expire. fresh says that nobody has tried to write the id before.
-func (s *Store) tryEnqueue(ctx context.Context, e *lock.Entry, val []byte, fresh bool) (*lock.Entry, error) {
+// left to expire; its id is returned in any case. fresh says that nobody has tried to write the id before.
+func (s *Store) tryEnqueue(ctx context.Context, e *lock.Entry, val []byte, fresh bool) (placed *lock.Entry, lease int64, err error) {
 	l, err := s.leases.take(ctx, e.Tenant, e.TTL)
 	if err != nil {
-		return nil, errors.Join(errNoLease, err)
+		return nil, 0, errors.Join(errNoLease, err)
 	}
 	if fresh {
 		s.own.add(s.entryKey(e.Tenant, e.Name(), e.ID), e)
@@ -168,19 +170,19 @@ func (s *Store) tryEnqueue(ctx context.Context, e *lock.Entry, val []byte, fresh
 	case out.applied:
 		placed := *e
 		placed.Number, placed.Handle, placed.Patient = s.number(out.revision), l.id, false
-		return &placed, nil
+		return &placed, l.id, nil
 	case out.err != nil:
 		if refused(out.err) && !isLeaseNotFound(out.err) {
 			s.leases.give(e.Tenant, e.TTL, l.id)
 		}
-		return nil, out.err
+		return nil, l.id, out.err
 	}
 	s.leases.give(e.Tenant, e.TTL, l.id)
 	found, err := s.find(ctx, e)
 	if err == nil && found == nil {
 		err = errGoneMeanwhile
 	}
-	return found, err
+	return found, l.id, err
 }
 
 // errGoneMeanwhile says that the key that stood in the way is gone again.
@@ -195,14 +197,14 @@ func (s *Store) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
 	return s.decode(resp.Kvs[0])
 }
 
-// Remove implements service.Store.
-func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) error {
+// Remove implements store.Store.
+func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	var unknown attempts
 	bare := false // without a record of the reason
 	for {
-		w := s.deleteWrite(e, why)
+		w := s.deleteWrite(e, why, while)
 		if bare {
 			w.end = nil
 		}
@@ -212,7 +214,7 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) erro
 			s.leases.give(e.Tenant, e.TTL, e.Handle)
 			return nil
 		case out.err == nil:
-			return s.removedBefore(ctx, unknown)
+			return s.notRemoved(ctx, e, unknown, while)
 		case isNoSpace(out.err) && !bare:
 			bare = true // a record needs room; the removal itself does not
 			s.bare.Store(e.ID, why)
@@ -221,10 +223,24 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) erro
 		case !errors.Is(out.err, errWithdrawn):
 			unknown.add(out.endKey)
 		}
-		if adapter.Pause(ctx, 20*time.Millisecond) != nil {
+		if store.Pause(ctx, 20*time.Millisecond) != nil {
 			return unavailable(out.err, "remove", unknown.any)
 		}
 	}
+}
+
+// notRemoved tells why a comparison has failed: e was gone, or one of while.
+func (s *Store) notRemoved(ctx context.Context, e *lock.Entry, unknown attempts, while []*lock.Entry) error {
+	if len(while) > 0 {
+		err := s.prove(ctx, e)
+		switch {
+		case err == nil:
+			return lock.Errorf(lock.Changed, "what the removal was decided by is gone")
+		case !errors.Is(err, lock.Lost):
+			return err
+		}
+	}
+	return s.removedBefore(ctx, unknown)
 }
 
 // attempts are removals of unknown outcome.
@@ -255,10 +271,10 @@ func (s *Store) removedBefore(ctx context.Context, unknown attempts) error {
 	if unknown.any && len(unknown.endKeys) == 0 {
 		return nil
 	}
-	return adapter.Lost("the entry is not in the queue")
+	return store.Lost("the entry is not in the queue")
 }
 
-// Refresh implements service.Store.
+// Refresh implements store.Store.
 func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
@@ -266,7 +282,7 @@ func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
 	err := s.conn.renewer.renew(ctx, e.Handle, false)
 	s.observe.Operation("renew", time.Since(start), err)
 	if isLeaseNotFound(err) {
-		return adapter.Lost("the lease has ended")
+		return store.Lost("the lease has ended")
 	}
 	if err != nil {
 		return unavailable(err, "renew", false)
@@ -276,7 +292,7 @@ func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
 	return s.prove(ctx, e)
 }
 
-// Remaining implements service.Store. The leader answers from memory, and counts
+// Remaining implements store.Store. The leader answers from memory, and counts
 // in whole seconds. The lease may be in use for another entry already, so the
 // entry is read too.
 func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
@@ -285,7 +301,7 @@ func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, er
 	resp, err := s.conn.leases.LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{ID: e.Handle})
 	switch {
 	case isLeaseNotFound(err) || err == nil && resp.TTL < 0:
-		return 0, adapter.Lost("the lease has ended")
+		return 0, store.Lost("the lease has ended")
 	case err != nil:
 		return 0, unavailable(err, "ask for the lease", false)
 	}
@@ -302,12 +318,12 @@ func (s *Store) prove(ctx context.Context, e *lock.Entry) error {
 		return unavailable(err, "check entry", false)
 	}
 	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != s.revision(e.Number) {
-		return adapter.Lost("the entry is not in the queue")
+		return store.Lost("the entry is not in the queue")
 	}
 	return nil
 }
 
-// Newest implements service.Store.
+// Newest implements store.Store.
 func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	revision, err := s.newest(ctx)
 	if err != nil {
@@ -339,7 +355,7 @@ func (s *Store) newest(ctx context.Context) (int64, error) {
 func (s *Store) read(ctx context.Context, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
 	for {
 		resp, err := s.tryRead(ctx, name, r)
-		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || adapter.Pause(ctx, 20*time.Millisecond) != nil {
+		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || store.Pause(ctx, 20*time.Millisecond) != nil {
 			return resp, err
 		}
 	}

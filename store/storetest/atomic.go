@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 // setsAtomic writes and removes sets through both clients while both go on
@@ -20,7 +20,7 @@ func setsAtomic(t *trial) {
 	seen, stop := t.inspect(names)
 	together(6, func(worker int) {
 		for i := 0; i < 25 || seen.Load() < enough && t.ctx.Err() == nil && !t.Failed(); i++ {
-			e, err := t.client(worker).Enqueue(t.ctx, t.draft(names...))
+			e, _, err := t.client(worker).Enqueue(t.ctx, t.draft(names...))
 			if err != nil {
 				t.Errorf("Enqueue: %v", err)
 				return
@@ -38,7 +38,7 @@ func setsAtomic(t *trial) {
 }
 
 // wantPlaces checks that the set is in all of its queues, or in none.
-func (t *trial) wantPlaces(s service.Store, e *lock.Entry, there bool) {
+func (t *trial) wantPlaces(s store.Store, e *lock.Entry, there bool) {
 	t.Helper()
 	for _, c := range e.Claims {
 		queue, _, err := s.Queue(t.ctx, t.ref(c.Name))
@@ -77,10 +77,10 @@ func (t *trial) inspect(names []string) (seen *atomic.Int64, stop func()) {
 }
 
 // lookTwice reads one queue before and after another one.
-func (t *trial) lookTwice(one, other service.Store, name, between string, seen *atomic.Int64) (ok bool) {
+func (t *trial) lookTwice(one, other store.Store, name, between string, seen *atomic.Int64) (ok bool) {
 	var reads [3][]*lock.Entry
 	for i, read := range []struct {
-		s    service.Store
+		s    store.Store
 		name string
 	}{{one, name}, {other, between}, {one, name}} {
 		entries, _, err := read.s.Queue(t.ctx, t.ref(read.name))
@@ -228,12 +228,12 @@ func cutSets(t *trial, how Fault) {
 // interruptedSet enqueues one set and removes another through client B.
 func (t *trial) interruptedSet(names []string, enqueues, removals *outcomes) error {
 	draft := t.repeatable(names...)
-	_, err := t.B.Enqueue(t.ctx, clone(draft))
+	_, _, err := t.B.Enqueue(t.ctx, clone(draft))
 	enqueues.add(t, "Enqueue", draft, err)
 	if err != nil {
 		return err
 	}
-	e, err := t.A.Enqueue(t.ctx, t.draft(names...))
+	e, _, err := t.A.Enqueue(t.ctx, t.draft(names...))
 	if err != nil {
 		t.Errorf("Enqueue by a client that was not cut off: %v", err)
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // bug is one mistake that a store can have.
@@ -64,6 +65,7 @@ const (
 	leasesShared        bug = "entries share a lease"
 	leaseInherited      bug = "a refresh of a gone entry extends its lease's next user"
 	leaseUsedUp         bug = "a lease is used again without starting anew"
+	ignoresWhile        bug = "a removal does not look at what it was decided by"
 	removesTheHead      bug = "a removal takes the head of the queue"
 	removesByID         bug = "a removal takes a later entry with the same id"
 	removesForeign      bug = "a removal does not look at the tenant"
@@ -251,7 +253,7 @@ func (m *memory) expireWrongly(k *kept) bool {
 	claims := k.entry.Claims
 	m.drop(k, lock.Expired)
 	if m.bug == setExpiryToldTwice {
-		m.publish(lock.Change{Left: k.entry.ID, Reason: lock.Expired})
+		m.publish(store.Change{Left: k.entry.ID, Reason: lock.Expired})
 		return true
 	}
 	rest := *k
@@ -338,7 +340,7 @@ func (m *memory) disorder(runs []run) []run {
 }
 
 // applyTwice makes harmless calls from two goroutines at once, for a bug.
-func (m *memory) applyTwice(f lock.Follower, upTo uint64) {
+func (m *memory) applyTwice(f store.Follower, upTo uint64) {
 	if m.bug != feedConcurrent {
 		return
 	}

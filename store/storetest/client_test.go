@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/storetest"
 )
 
-var _ service.Store = (*client)(nil)
+var _ store.Store = (*client)(nil)
 
 // client is one client of a memory.
 type client struct {
@@ -78,9 +78,9 @@ func (c *client) ask(ctx context.Context, do func() error) error {
 	return unavailable(false)
 }
 
-func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, err error) {
+func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	if c.m.refuses(c) {
-		return nil, unavailable(false)
+		return nil, false, unavailable(false)
 	}
 	err = c.call(ctx, true, func() error {
 		if fault, _ := c.state(); fault == storetest.Deaf && e.Set && c.m.bug == setHalfWritten {
@@ -88,17 +88,17 @@ func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 			half.Claims = e.Claims[:1]
 			e = &half
 		}
-		placed = c.m.insert(e)
+		placed, written = c.m.insert(e)
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return placed, nil
+	return placed, written, nil
 }
 
-func (c *client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) error {
-	return c.call(ctx, true, func() error { return c.m.remove(e, why) })
+func (c *client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
+	return c.call(ctx, true, func() error { return c.m.remove(e, why, while) })
 }
 
 func (c *client) Refresh(ctx context.Context, e *lock.Entry) error {
@@ -150,7 +150,7 @@ func (c *client) Distrust(ctx context.Context, number uint64) error {
 	})
 }
 
-func (c *client) Follow(ctx context.Context, f lock.Follower) {
+func (c *client) Follow(ctx context.Context, f store.Follower) {
 	for ctx.Err() == nil || c.m.bug == followNeverEnds {
 		fault, changed := c.state()
 		if fault == "" {
@@ -166,12 +166,13 @@ func (c *client) Follow(ctx context.Context, f lock.Follower) {
 }
 
 // followOnce follows until ctx ends or the client is cut off.
-func (c *client) followOnce(ctx context.Context, f lock.Follower, changed <-chan struct{}) {
-	s, view := c.m.subscribe()
+func (c *client) followOnce(ctx context.Context, f store.Follower, changed <-chan struct{}) {
+	s, view, ended := c.m.subscribe()
 	defer c.m.unsubscribe(s)
 	if c.m.bug != feedStartsEmpty {
 		f.Reset(view)
 	}
+	f.Recall(ended, true)
 	done := ctx.Done()
 	if c.m.bug == followNeverEnds {
 		done = nil
@@ -196,7 +197,7 @@ func (c *client) followOnce(ctx context.Context, f lock.Follower, changed <-chan
 }
 
 // cutOff tells the follower, and whether the feed must start over.
-func (c *client) cutOff(ctx context.Context, f lock.Follower) (startOver bool) {
+func (c *client) cutOff(ctx context.Context, f store.Follower) (startOver bool) {
 	if c.m.bug == feedGapUnnoticed {
 		_, changed := c.state()
 		select {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 func contextCases() []testCase {
@@ -41,8 +41,8 @@ func contextsEnded(t *trial) {
 }
 
 // ended makes every call with a context that has ended.
-func (t *trial) ended(ctx context.Context, s service.Store, kept *lock.Entry) {
-	_, err := s.Enqueue(ctx, t.draft("a"))
+func (t *trial) ended(ctx context.Context, s store.Store, kept *lock.Entry) {
+	_, _, err := s.Enqueue(ctx, t.draft("a"))
 	t.wantCertain("Enqueue", err)
 	t.wantCertain("Remove", s.Remove(ctx, kept, lock.Released))
 	t.wantUnavailable("Refresh", s.Refresh(ctx, kept))
@@ -93,7 +93,7 @@ func contextsEnding(t *trial) {
 		for i := range 30 {
 			ctx, cancel := t.brief(worker, moment)
 			draft := t.repeatable(names[(worker+i)%len(names)])
-			_, err := t.A.Enqueue(ctx, clone(draft))
+			_, _, err := t.A.Enqueue(ctx, clone(draft))
 			cancel()
 			if worker%2 == 1 && err != nil {
 				t.Errorf("Enqueue beside others that were cancelled: %v", err)
@@ -163,7 +163,7 @@ func contextsRemoval(t *trial) {
 	var out outcomes
 	together(8, func(worker int) {
 		for range 20 {
-			e, err := t.client(worker).Enqueue(t.ctx, t.draft("a"))
+			e, _, err := t.client(worker).Enqueue(t.ctx, t.draft("a"))
 			if err != nil {
 				t.Errorf("Enqueue: %v", err)
 				return

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 // Fault is a way in which a client loses its store.
@@ -41,26 +41,26 @@ func cutCases() []testCase {
 // call is a method of a client with its arguments.
 type call struct {
 	name string
-	do   func(context.Context, service.Store) error
+	do   func(context.Context, store.Store) error
 }
 
 func (t *trial) calls(removed, kept *lock.Entry) []call {
 	return []call{
-		{"Enqueue", func(ctx context.Context, s service.Store) error {
-			_, err := s.Enqueue(ctx, t.draft("other"))
+		{"Enqueue", func(ctx context.Context, s store.Store) error {
+			_, _, err := s.Enqueue(ctx, t.draft("other"))
 			return err
 		}},
-		{"Remove", func(ctx context.Context, s service.Store) error { return s.Remove(ctx, removed, lock.Released) }},
-		{"Refresh", func(ctx context.Context, s service.Store) error { return s.Refresh(ctx, kept) }},
-		{"Remaining", func(ctx context.Context, s service.Store) error {
+		{"Remove", func(ctx context.Context, s store.Store) error { return s.Remove(ctx, removed, lock.Released) }},
+		{"Refresh", func(ctx context.Context, s store.Store) error { return s.Refresh(ctx, kept) }},
+		{"Remaining", func(ctx context.Context, s store.Store) error {
 			_, err := s.Remaining(ctx, kept)
 			return err
 		}},
-		{"Queue", func(ctx context.Context, s service.Store) error {
+		{"Queue", func(ctx context.Context, s store.Store) error {
 			_, _, err := s.Queue(ctx, t.ref("a"))
 			return err
 		}},
-		{"Newest", func(ctx context.Context, s service.Store) error {
+		{"Newest", func(ctx context.Context, s store.Store) error {
 			_, err := s.Newest(ctx)
 			return err
 		}},
@@ -127,13 +127,13 @@ func cutOutcomes(t *trial, how Fault) {
 // one of that fails.
 func (t *trial) interrupted(worker int, enqueues, removals *outcomes) error {
 	draft, start := t.repeatable([]string{"b", "c"}[worker%2]), time.Now()
-	_, err := t.B.Enqueue(t.ctx, clone(draft))
+	_, _, err := t.B.Enqueue(t.ctx, clone(draft))
 	t.wantSoon("Enqueue", start, t.CallLimit)
 	enqueues.add(t, "Enqueue", draft, err)
 	if err != nil {
 		return err
 	}
-	e, err := t.A.Enqueue(t.ctx, t.draft("a"))
+	e, _, err := t.A.Enqueue(t.ctx, t.draft("a"))
 	if err != nil {
 		t.Errorf("Enqueue by a client that was not cut off: %v", err)
 		return err
@@ -164,7 +164,7 @@ func cutFeed(t *trial, how Fault) {
 	t.remove(t.A, removed, lock.Revoked)
 	brief := t.enqueue(t.A, t.draft("b"))
 	t.remove(t.A, brief, lock.WaitTimeout)
-	t.workload(func(int) service.Store { return t.A }, 2, 20)
+	t.workload(func(int) store.Store { return t.A }, 2, 20)
 	if t.Compact != nil {
 		t.Compact(t.T)
 	}

@@ -2,7 +2,7 @@ package storetest
 
 import (
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 func distrustCases() []testCase {
@@ -19,7 +19,7 @@ func distrust(t *trial) {
 	}
 	t.wantRefusal(t.A)
 	t.eventually(t.CallLimit, "the other client refuses", func() bool {
-		_, err := t.B.Enqueue(t.ctx, t.draft("b"))
+		_, _, err := t.B.Enqueue(t.ctx, t.draft("b"))
 		return err != nil
 	})
 	t.wantRefusal(t.B)
@@ -39,9 +39,9 @@ func distrust(t *trial) {
 	}
 }
 
-func (t *trial) wantRefusal(s service.Store) {
+func (t *trial) wantRefusal(s store.Store) {
 	t.Helper()
-	_, err := s.Enqueue(t.ctx, t.draft("c"))
+	_, _, err := s.Enqueue(t.ctx, t.draft("c"))
 	if t.wantUnavailable("Enqueue into a store that lost its past", err) {
 		t.Error("the refusal is ambiguous")
 	}

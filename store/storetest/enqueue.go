@@ -107,7 +107,7 @@ func enqueueRace(t *trial) {
 		draft, placed := t.repeatable("a"), make([]*lock.Entry, 4)
 		together(len(placed), func(i int) {
 			var err error
-			if placed[i], err = t.client(i).Enqueue(t.ctx, clone(draft)); err != nil {
+			if placed[i], _, err = t.client(i).Enqueue(t.ctx, clone(draft)); err != nil {
 				t.Errorf("Enqueue: %v", err)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 func exclusionCases() []testCase {
@@ -88,8 +88,8 @@ func exclusion(t *trial) {
 }
 
 // visit takes one entry through its life. Some give up while they wait.
-func (t *trial) visit(s service.Store, f *feed, watch *rooms) (ok bool) {
-	e, err := s.Enqueue(t.ctx, t.visitor())
+func (t *trial) visit(s store.Store, f *feed, watch *rooms) (ok bool) {
+	e, _, err := s.Enqueue(t.ctx, t.visitor())
 	if err != nil {
 		t.Errorf("Enqueue: %v", err)
 		return false

@@ -99,7 +99,7 @@ func (t *trial) leaseMany(n int) []leased {
 	together(n, func(i int) {
 		draft, from := t.draft(fmt.Sprintf("many-%d", i)), time.Now()
 		draft.TTL = t.MinTTL
-		placed, err := t.client(i).Enqueue(t.ctx, draft)
+		placed, _, err := t.client(i).Enqueue(t.ctx, draft)
 		if err != nil {
 			t.Errorf("Enqueue: %v", err)
 		}
@@ -157,7 +157,7 @@ func (t *trial) churn() {
 		var mu sync.Mutex
 		var e *lock.Entry
 		together(4, func(i int) {
-			placed, err := t.client(i).Enqueue(t.ctx, clone(draft))
+			placed, _, err := t.client(i).Enqueue(t.ctx, clone(draft))
 			if err != nil {
 				t.Errorf("Enqueue: %v", err)
 			}

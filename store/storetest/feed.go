@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 func feedCases() []testCase {
@@ -23,12 +23,12 @@ func feedCases() []testCase {
 }
 
 // workload enqueues and removes at random through the clients.
-func (t *trial) workload(client func(int) service.Store, workers, each int) {
+func (t *trial) workload(client func(int) store.Store, workers, each int) {
 	names := []string{"a", "b", "c", "d", "e"}
 	together(workers, func(worker int) {
 		var mine []*lock.Entry
 		for i := range each {
-			e, err := client(worker+i).Enqueue(t.ctx, t.draft(pick(names, 1+rand.IntN(3))...))
+			e, _, err := client(worker+i).Enqueue(t.ctx, t.draft(pick(names, 1+rand.IntN(3))...))
 			if err != nil {
 				t.Errorf("Enqueue: %v", err)
 				return
@@ -155,7 +155,7 @@ func (t *trial) turnOver(mine [][]*lock.Entry, n int) {
 	together(len(mine), func(worker int) {
 		old := mine[worker]
 		for i := range n {
-			e, err := t.client(worker).Enqueue(t.ctx, t.draft(fmt.Sprintf("lock-%s", crand.Text())))
+			e, _, err := t.client(worker).Enqueue(t.ctx, t.draft(fmt.Sprintf("lock-%s", crand.Text())))
 			if err == nil && i < len(old) {
 				err = t.client(worker+1).Remove(t.ctx, old[i], lock.Released)
 			}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 // feed is a follower that folds what it is told into a table, and reports every
@@ -21,16 +21,17 @@ type feed struct {
 	busy atomic.Bool // a call is running
 	over atomic.Bool // the trial is, so that nothing can be reported any more
 
-	mu      sync.Mutex
-	told    chan struct{} // closed and replaced by every call
-	table   *lock.Table
-	upTo    uint64
-	current bool // a Reset came, and no Lost since
-	resets  int
-	losses  int
-	joined  map[lock.ID]int // how often
-	left    []departure
-	ended   []lock.Ended // of the last Reset
+	mu       sync.Mutex
+	told     chan struct{} // closed and replaced by every call
+	table    *lock.Table
+	upTo     uint64
+	current  bool // a Reset came, and no Lost since
+	resets   int
+	losses   int
+	joined   map[lock.ID]int // how often
+	left     []departure
+	ended    []store.Ended // recalled since the last Reset, each once
+	recalled bool          // all of them
 }
 
 // departure is an entry that went, and when the feed said so.
@@ -41,7 +42,7 @@ type departure struct {
 }
 
 // follow starts a feed that ends with the trial.
-func (t *trial) follow(s service.Store) *feed {
+func (t *trial) follow(s store.Store) *feed {
 	f, stop := t.followUntil(s)
 	t.Cleanup(stop)
 	return f
@@ -49,7 +50,7 @@ func (t *trial) follow(s service.Store) *feed {
 
 // followUntil starts a feed and returns when it has its first view. stop ends it
 // and checks that Follow returns.
-func (t *trial) followUntil(s service.Store) (f *feed, stop func()) {
+func (t *trial) followUntil(s store.Store) (f *feed, stop func()) {
 	t.Helper()
 	f = &feed{t: t, told: make(chan struct{}), table: lock.NewTable(), joined: map[lock.ID]int{}}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -67,9 +68,9 @@ func (t *trial) followUntil(s service.Store) (f *feed, stop func()) {
 			t.Errorf("Follow has not returned %v after its context ended", 4*t.CallLimit)
 		}
 	})
-	if !f.await(4*t.CallLimit, func() bool { return f.current }) {
+	if !f.await(4*t.CallLimit, func() bool { return f.current && f.recalled }) {
 		stop()
-		t.Fatalf("no Reset within %v", 4*t.CallLimit)
+		t.Fatalf("no view within %v", 4*t.CallLimit)
 	}
 	return f, stop
 }
@@ -115,19 +116,16 @@ func (f *feed) enter() (leave func()) {
 	}
 }
 
-// Reset implements lock.Follower.
-func (f *feed) Reset(s lock.Snapshot) {
+// Reset implements store.Follower.
+func (f *feed) Reset(s store.Snapshot) {
 	defer f.enter()()
 	if s.Number < f.upTo {
 		f.errorf("Reset at %d, the feed was at %d already", s.Number, f.upTo)
 	}
-	f.table, f.upTo, f.current, f.ended = lock.NewTable(), s.Number, true, s.Ended
+	f.table, f.upTo, f.current, f.ended, f.recalled = lock.NewTable(), s.Number, true, nil, false
 	f.resets++
 	if !slices.IsSortedFunc(s.Entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }) {
 		f.errorf("the entries of a Reset are not in the order of their numbers")
-	}
-	if !slices.IsSortedFunc(s.Ended, func(a, b lock.Ended) int { return a.At.Compare(b.At) }) {
-		f.errorf("the ends of a Reset are not in the order of their times")
 	}
 	for _, e := range s.Entries {
 		if e.Number > s.Number {
@@ -137,8 +135,27 @@ func (f *feed) Reset(s lock.Snapshot) {
 	}
 }
 
-// Apply implements lock.Follower.
-func (f *feed) Apply(upTo uint64, changes []lock.Change) {
+// Recall implements store.Follower. That an entry was withdrawn is told so that it is
+// not taken for an expiry; it is not remembered.
+func (f *feed) Recall(ends []store.Ended, complete bool) {
+	defer f.enter()()
+	if !f.current {
+		f.errorf("Recall before a Reset")
+	}
+	known := make(map[lock.ID]bool, len(f.ended))
+	for _, e := range f.ended {
+		known[e.ID] = true
+	}
+	for _, e := range ends {
+		if !known[e.ID] && e.Reason != lock.Withdrawn {
+			f.ended, known[e.ID] = append(f.ended, e), true
+		}
+	}
+	f.recalled = f.recalled || complete
+}
+
+// Apply implements store.Follower.
+func (f *feed) Apply(upTo uint64, changes []store.Change) {
 	now := time.Now()
 	defer f.enter()()
 	if !f.current {
@@ -161,7 +178,7 @@ func (f *feed) Apply(upTo uint64, changes []lock.Change) {
 	f.upTo = upTo
 }
 
-// Lost implements lock.Follower.
+// Lost implements store.Follower.
 func (f *feed) Lost(err error) {
 	defer f.enter()()
 	if err == nil {
@@ -180,7 +197,7 @@ func (f *feed) insert(e *lock.Entry) {
 	}
 }
 
-func (f *feed) remove(c lock.Change, now time.Time) {
+func (f *feed) remove(c store.Change, now time.Time) {
 	if e, _, _ := f.table.Remove(c.Left); e == nil {
 		f.errorf("the feed told that %s left, which was not there", c.Left)
 	}
@@ -195,7 +212,7 @@ type view struct {
 	losses  int
 	joined  map[lock.ID]int
 	left    []departure
-	ended   []lock.Ended
+	ended   []store.Ended
 	queues  map[lock.Ref][]place
 }
 

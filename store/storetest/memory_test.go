@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // callLimit is how long a call to a memory that was cut off takes.
@@ -23,7 +24,7 @@ type memory struct {
 	mu         sync.Mutex
 	number     uint64
 	entries    map[key]*kept
-	ended      []lock.Ended
+	ended      []store.Ended
 	leases     map[int64]*lease
 	idle       []int64 // leases to use again; only bugs do that
 	followers  map[*subscription]struct{}
@@ -78,20 +79,20 @@ func (m *memory) find(e *lock.Entry) *kept {
 }
 
 // insert writes e, unless its id is there already.
-func (m *memory) insert(e *lock.Entry) *lock.Entry {
+func (m *memory) insert(e *lock.Entry) (placed *lock.Entry, written bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if found := m.existing(e); found != nil {
-		return found
+		return found, false
 	}
 	m.number = m.nextNumber(e)
-	placed := m.stored(e)
-	placed.Number = m.number
-	l := m.grant(&placed)
-	m.entries[keyOf(&placed)] = &kept{placed, l}
-	m.publish(lock.Change{Joined: m.told(placed)})
-	copied := placed
-	return &copied
+	stored := m.stored(e)
+	stored.Number = m.number
+	l := m.grant(&stored)
+	m.entries[keyOf(&stored)] = &kept{stored, l}
+	m.publish(store.Change{Joined: m.told(stored)})
+	copied := stored
+	return &copied, true
 }
 
 func (m *memory) existing(e *lock.Entry) *lock.Entry {
@@ -124,24 +125,30 @@ func (m *memory) grant(e *lock.Entry) *lease {
 	return l
 }
 
-func (m *memory) remove(e *lock.Entry, why lock.Reason) error {
+func (m *memory) remove(e *lock.Entry, why lock.Reason, while []*lock.Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.find(e)
 	if k == nil || m.bug == lostSpreads && time.Since(m.lastLost) < time.Millisecond {
 		return m.lost(why)
 	}
+	if m.bug != ignoresWhile && slices.ContainsFunc(while, func(e *lock.Entry) bool { return m.find(e) == nil }) {
+		return &lock.Error{Code: lock.Changed}
+	}
 	m.number++
 	m.drop(k, why)
-	if why != lock.Withdrawn || m.bug == withdrawnRemembered {
+	switch {
+	case why != lock.Withdrawn:
 		m.remember(k.entry.ID, why)
+	case m.bug == withdrawnRemembered:
+		m.remember(k.entry.ID, lock.Released)
 	}
 	return nil
 }
 
 func (m *memory) remember(id lock.ID, why lock.Reason) {
 	if m.bug != endsForgotten {
-		m.ended = append(m.ended, lock.Ended{ID: id, Reason: why, At: time.Now()})
+		m.ended = append(m.ended, store.Ended{ID: id, Reason: why, At: time.Now()})
 	}
 }
 
@@ -152,7 +159,7 @@ func (m *memory) drop(k *kept, why lock.Reason) {
 	if m.bug == reasonLost || m.bug == withdrawnExpires && why == lock.Withdrawn {
 		why = lock.Expired
 	}
-	m.publish(lock.Change{Left: k.entry.ID, Reason: why})
+	m.publish(store.Change{Left: k.entry.ID, Reason: why})
 }
 
 func (m *memory) refresh(e *lock.Entry) error {
@@ -219,8 +226,8 @@ func (m *memory) matches(name, asked string) bool {
 }
 
 // snapshot is everything there is. The caller holds the mutex.
-func (m *memory) snapshot() lock.Snapshot {
-	s := lock.Snapshot{Number: m.number, Ended: slices.Clone(m.ended)}
+func (m *memory) snapshot() store.Snapshot {
+	s := store.Snapshot{Number: m.number}
 	for _, k := range m.entries {
 		copied := k.entry
 		s.Entries = append(s.Entries, &copied)
@@ -274,7 +281,7 @@ type subscription struct {
 // run is the changes of one number.
 type run struct {
 	upTo    uint64
-	changes []lock.Change
+	changes []store.Change
 }
 
 func (s *subscription) add(r run) {
@@ -296,24 +303,24 @@ func (s *subscription) take() []run {
 }
 
 // publish tells all followers. The caller holds the mutex.
-func (m *memory) publish(changes ...lock.Change) {
+func (m *memory) publish(changes ...store.Change) {
 	for s := range m.followers {
 		m.tell(s, run{m.number, changes})
 	}
 }
 
-func (m *memory) subscribe() (*subscription, lock.Snapshot) {
+func (m *memory) subscribe() (*subscription, store.Snapshot, []store.Ended) {
 	s := &subscription{ready: make(chan struct{}, 1)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	view := m.snapshot()
+	view, ended := m.snapshot(), slices.Clone(m.ended)
 	if m.bug == feedHasSeam {
 		m.mu.Unlock()
 		sleep(context.Background(), time.Millisecond) // the bug
 		m.mu.Lock()
 	}
 	m.followers[s] = struct{}{}
-	return s, view
+	return s, view, ended
 }
 
 func (m *memory) unsubscribe(s *subscription) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 func modeCases() []testCase {
@@ -39,7 +39,7 @@ func (t *trial) wantHolders(r lock.Ref, feeds []*feed, want ...*lock.Entry) {
 			t.Errorf("holders of %s by feed %d (-want +got):\n%s", r.Name, i, diff)
 		}
 	}
-	for _, s := range []service.Store{t.A, t.B} {
+	for _, s := range []store.Store{t.A, t.B} {
 		queue := t.queue(s, r)
 		if diff := diff(want, queue[:lock.Front(lock.ClaimsOn(queue, r.Name))]); diff != "" {
 			t.Errorf("holders of %s by a read (-want +got):\n%s", r.Name, diff)

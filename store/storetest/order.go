@@ -41,7 +41,7 @@ func (t *trial) enqueueMany(workers, each int, next func(worker int) *lock.Entry
 	together(workers, func(worker int) {
 		for range each {
 			draft, start := next(worker), time.Now()
-			e, err := t.client(worker).Enqueue(t.ctx, draft)
+			e, _, err := t.client(worker).Enqueue(t.ctx, draft)
 			if err != nil {
 				t.Errorf("Enqueue: %v", err)
 				return

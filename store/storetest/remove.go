@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 func removeCases() []testCase {
@@ -15,6 +16,7 @@ func removeCases() []testCase {
 		{name: "remove/a repetition is lost and changes nothing", run: removeAgain},
 		{name: "remove/takes the entry and no other", run: removeExactly},
 		{name: "remove/a later entry with the same id survives", run: removeEarlier},
+		{name: "remove/only while what it was decided by is there", run: removeWhile},
 		{name: "remove/of many at once one succeeds", run: removeRace},
 		{name: "remove/a lost one costs none beside it", run: removeBeside},
 		{name: "remove/ends are remembered", run: removeRemembered},
@@ -43,6 +45,30 @@ func removeReason(t *trial) {
 			}
 		}
 	}
+}
+
+// removeWhile removes on the strength of other entries: one that is there, one that
+// is gone, and one whose id has come again since.
+func removeWhile(t *trial) {
+	first, second, waiter := t.enqueue(t.A, t.repeatable("a")), t.enqueue(t.B, t.draft("a")), t.enqueue(t.A, t.draft("a"))
+	bystander := t.enqueue(t.B, t.draft("b"))
+	t.remove(t.B, second, lock.Released)
+	wantChanged := func(while ...*lock.Entry) {
+		t.Helper()
+		err := t.B.Remove(t.ctx, waiter, lock.Withdrawn, while...)
+		if typed := t.typed("Remove", err); typed == nil || typed.Code != lock.Changed {
+			t.Errorf("Remove while one of %d others is gone = %v, want %s", len(while), err, lock.Changed)
+		}
+	}
+	wantChanged(second)
+	wantChanged(first, bystander, second)
+	t.wantQueue(t.A, t.ref("a"), first, waiter)
+	if err := t.B.Remove(t.ctx, waiter, lock.WaitTimeout, first, bystander); err != nil {
+		t.Errorf("Remove while all others are there = %v", err)
+	}
+	t.wantQueue(t.A, t.ref("a"), first)
+	t.wantLost("Remove of a removed entry", t.A.Remove(t.ctx, waiter, lock.Withdrawn, first))
+	t.wantLost("Remove of a removed entry", t.A.Remove(t.ctx, waiter, lock.Withdrawn, second))
 }
 
 func removeAgain(t *trial) {
@@ -137,11 +163,11 @@ func removeBeside(t *trial) {
 			case 0:
 				t.wantLost("Remove", t.A.Remove(t.ctx, gone, lock.Released))
 			case 1:
-				if again, err := t.A.Enqueue(t.ctx, clone(there)); err != nil || again.Number != there.Number {
+				if again, _, err := t.A.Enqueue(t.ctx, clone(there)); err != nil || again.Number != there.Number {
 					t.Errorf("Enqueue of what is there = %v, %v", again, err)
 				}
 			default:
-				e, err := t.A.Enqueue(t.ctx, t.draft("a"))
+				e, _, err := t.A.Enqueue(t.ctx, t.draft("a"))
 				if err == nil {
 					err = t.A.Remove(t.ctx, e, lock.Released)
 				}
@@ -158,11 +184,11 @@ func removeBeside(t *trial) {
 // removeRemembered asks a client that opens later for what ended before.
 func removeRemembered(t *trial) {
 	start := time.Now()
-	var want []lock.Ended
+	var want []store.Ended
 	for i, why := range slices.Repeat(reasons(), 3) {
 		e := t.enqueue(t.client(i), t.draft("a"))
 		t.remove(t.client(i/2), e, why)
-		want = append(want, lock.Ended{ID: e.ID, Reason: why})
+		want = append(want, store.Ended{ID: e.ID, Reason: why})
 	}
 	late := t.follow(t.Reopen(t.T)).state().ended
 	for i := range late {
@@ -172,7 +198,7 @@ func removeRemembered(t *trial) {
 		late[i].At = time.Time{}
 	}
 	// Ends within one tick of the store's clock have no order.
-	byID := func(a, b lock.Ended) int { return cmp.Compare(a.ID, b.ID) }
+	byID := func(a, b store.Ended) int { return cmp.Compare(a.ID, b.ID) }
 	slices.SortFunc(late, byID)
 	slices.SortFunc(want, byID)
 	if diff := diff(want, late); diff != "" {

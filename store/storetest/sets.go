@@ -68,7 +68,7 @@ func setsLargest(t *trial) {
 	together(4, func(i int) {
 		e := t.draft(names...)
 		e.Metadata = map[string]string{"k": strings.Repeat("v", lock.MaxMetadataSize-1)}
-		placed, err := t.client(i).Enqueue(t.ctx, e)
+		placed, _, err := t.client(i).Enqueue(t.ctx, e)
 		if err != nil {
 			t.Errorf("Enqueue: %v", err)
 			return

@@ -1,4 +1,4 @@
-// Package storetest is the conformance suite of the stores: what service.Store
+// Package storetest is the conformance suite of the stores: what store.Store
 // promises, as tests that every adapter passes. An adapter's own test file opens
 // the store and calls [Run]; it does not repeat the suite.
 //
@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 // Harness is what an adapter's test file brings.
@@ -42,10 +42,10 @@ type Harness struct {
 
 // Store is an empty store with two clients that share nothing but the store.
 type Store struct {
-	A, B service.Store
+	A, B store.Store
 
 	// Reopen returns one more client, as a replica that starts later has.
-	Reopen func(t *testing.T) service.Store
+	Reopen func(t *testing.T) store.Store
 
 	// CutB cuts client B off from the store until restore is called.
 	CutB func(t *testing.T, how Fault) (restore func())
@@ -70,7 +70,7 @@ const (
 	compact
 )
 
-// Run checks everything that service.Store promises.
+// Run checks everything that store.Store promises.
 func Run(t *testing.T, h Harness) {
 	if h.Late == 0 {
 		h.Late = 3 * time.Second

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/storetest"
 )
 
@@ -35,7 +35,7 @@ func open(t *testing.T, b bug) storetest.Store {
 	second := newClient(m, true)
 	return storetest.Store{
 		A: newClient(m, false), B: second,
-		Reopen: func(*testing.T) service.Store {
+		Reopen: func(*testing.T) store.Store {
 			m.reopened()
 			return newClient(m, false)
 		},
@@ -93,6 +93,7 @@ func caught() map[bug]string {
 		leasesShared:        "expiry/entries do not share a lease",
 		leaseInherited:      "refresh/a gone entry's keeps no other tenant's alive",
 		leaseUsedUp:         "expiry/a new entry has a whole lease",
+		ignoresWhile:        "remove/only while what it was decided by is there",
 		removesTheHead:      "remove/takes the entry and no other",
 		removesByID:         "remove/a later entry with the same id survives",
 		removesForeign:      "remove/takes the entry and no other",

@@ -24,7 +24,7 @@ func tenantsApart(t *trial) {
 		of := make([]*lock.Entry, len(names))
 		together(len(names), func(i int) {
 			var err error
-			if of[i], err = t.client(i).Enqueue(t.ctx, draft(tenant, names[i])); err != nil {
+			if of[i], _, err = t.client(i).Enqueue(t.ctx, draft(tenant, names[i])); err != nil {
 				t.Errorf("Enqueue(%s/%s): %v", tenant, names[i], err)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 // longTTL is a lease that does not end during a case.
@@ -66,23 +66,23 @@ func draft(tenant string, locks ...string) *lock.Entry {
 func (t *trial) ref(name string) lock.Ref { return lock.Ref{Tenant: t.tenant, Name: name} }
 
 // enqueue writes a copy of e, so that the case's own cannot be changed by it.
-func (t *trial) enqueue(s service.Store, e *lock.Entry) *lock.Entry {
+func (t *trial) enqueue(s store.Store, e *lock.Entry) *lock.Entry {
 	t.Helper()
-	placed, err := s.Enqueue(t.ctx, clone(e))
+	placed, _, err := s.Enqueue(t.ctx, clone(e))
 	if err != nil {
 		t.Fatalf("Enqueue(%s on %v): %v", e.ID, e.Claims, err)
 	}
 	return placed
 }
 
-func (t *trial) remove(s service.Store, e *lock.Entry, why lock.Reason) {
+func (t *trial) remove(s store.Store, e *lock.Entry, why lock.Reason) {
 	t.Helper()
 	if err := s.Remove(t.ctx, e, why); err != nil {
 		t.Fatalf("Remove(%s, %s): %v", e.ID, why, err)
 	}
 }
 
-func (t *trial) queue(s service.Store, r lock.Ref) []*lock.Entry {
+func (t *trial) queue(s store.Store, r lock.Ref) []*lock.Entry {
 	t.Helper()
 	entries, _, err := s.Queue(t.ctx, r)
 	if err != nil {
@@ -92,7 +92,7 @@ func (t *trial) queue(s service.Store, r lock.Ref) []*lock.Entry {
 }
 
 // wantQueue compares a queue, as the client sees it now, with the entries.
-func (t *trial) wantQueue(s service.Store, r lock.Ref, want ...*lock.Entry) {
+func (t *trial) wantQueue(s store.Store, r lock.Ref, want ...*lock.Entry) {
 	t.Helper()
 	if diff := diff(want, t.queue(s, r)); diff != "" {
 		t.Errorf("queue of %v (-want +got):\n%s", r, diff)
@@ -176,7 +176,7 @@ func together(n int, work func(i int)) {
 }
 
 // client returns A for even numbers and B for odd ones.
-func (t *trial) client(i int) service.Store {
+func (t *trial) client(i int) store.Store {
 	if i%2 == 0 {
 		return t.A
 	}

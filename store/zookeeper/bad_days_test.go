@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
 )
@@ -161,7 +162,7 @@ func enqueue(t *testing.T, s *zookeeper.Store, e *lock.Entry) *lock.Entry {
 	var placed *lock.Entry
 	within(t, 15*time.Second, "an entry is written", func() bool {
 		var err error
-		if placed, err = s.Enqueue(t.Context(), e); err != nil {
+		if placed, _, err = s.Enqueue(t.Context(), e); err != nil {
 			t.Logf("Enqueue: %v", err)
 		}
 		return err == nil
@@ -198,7 +199,7 @@ func follow(t *testing.T, s *zookeeper.Store) *mirror {
 	return m
 }
 
-func (m *mirror) Reset(s lock.Snapshot) {
+func (m *mirror) Reset(s store.Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s.Number < m.number {
@@ -210,7 +211,7 @@ func (m *mirror) Reset(s lock.Snapshot) {
 	}
 }
 
-func (m *mirror) Apply(upTo uint64, changes []lock.Change) {
+func (m *mirror) Apply(upTo uint64, changes []store.Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.number = upTo
@@ -228,6 +229,8 @@ func (m *mirror) insert(e *lock.Entry) {
 		m.faults = append(m.faults, err)
 	}
 }
+
+func (m *mirror) Recall([]store.Ended, bool) {}
 
 func (m *mirror) Lost(error) {
 	m.mu.Lock()

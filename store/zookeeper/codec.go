@@ -5,12 +5,12 @@ import (
 	"errors"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 // valueOf is what the primary node of an entry holds.
-func valueOf(e *lock.Entry, handle int64) *kept.Entry {
-	v := kept.Of(e)
+func valueOf(e *lock.Entry, handle int64) *store.Value {
+	v := store.ValueOf(e)
 	v.Handle = handle
 	return v
 }
@@ -25,10 +25,10 @@ type record struct {
 
 // change is one entry that came, with its value, or one that went.
 type change struct {
-	Tenant string      `json:"tenant"`
-	Lock   string      `json:"lock"` // the entry's first
-	ID     lock.ID     `json:"id"`
-	Joined *kept.Entry `json:"joined,omitempty"`
+	Tenant string       `json:"tenant"`
+	Lock   string       `json:"lock"` // the entry's first
+	ID     lock.ID      `json:"id"`
+	Joined *store.Value `json:"joined,omitempty"`
 
 	Czxid  int64       `json:"czxid,omitempty"` // of the entry that went
 	Reason lock.Reason `json:"reason,omitempty"`
@@ -58,11 +58,11 @@ func parseRecord(data []byte) (*record, error) {
 }
 
 // ends returns the ends that are to be remembered.
-func (r *record) ends() []kept.End {
-	var ends []kept.End
+func (r *record) ends() []store.End {
+	var ends []store.End
 	for _, c := range r.Changes {
-		if c.Joined == nil && c.Reason != lock.Withdrawn {
-			ends = append(ends, kept.End{ID: c.ID, Reason: c.Reason, At: c.At})
+		if c.Joined == nil {
+			ends = append(ends, store.End{ID: c.ID, Reason: c.Reason, At: c.At})
 		}
 	}
 	return ends

@@ -12,7 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 const (
@@ -262,7 +262,7 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 		ops = append(ops, w.ops...)
 		r.Changes = append(r.Changes, w.change)
 	}
-	data := kept.Encode(r)
+	data := store.Encode(r)
 	inline := data
 	if len(inline) > maxInline {
 		inline = nil

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/storetest"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-var _ service.Store = (*zookeeper.Store)(nil)
+var _ store.Store = (*zookeeper.Store)(nil)
 
 // TestConformance runs the suite on a server that is a process. The second
 // client of each case reaches it through a proxy of its own.
@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 		Open: func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d", cases.Add(1))
 			proxy := startProxy(t, z.Server(0))
-			reopen := func(t *testing.T) service.Store {
+			reopen := func(t *testing.T) store.Store {
 				return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix})
 			}
 			return storetest.Store{

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 )
 
 // connector keeps one connection open: when it breaks, the next one is opened,
@@ -65,7 +65,7 @@ func (c *connector) run() {
 		c.set(l, err)
 		if err != nil {
 			c.log.Warn("no connection to ZooKeeper", "use", c.name, "server", c.servers[i%len(c.servers)], "error", err)
-			if adapter.Pause(c.ctx, wait/2+rand.N(wait)) != nil {
+			if store.Pause(c.ctx, wait/2+rand.N(wait)) != nil {
 				return
 			}
 			wait = min(2*wait, longestPause)
@@ -142,7 +142,7 @@ func onLink[T any](ctx context.Context, c *connector, request func(*zk.Conn) (T,
 			return none, err
 		}
 		value, err := do(ctx, l, request)
-		if err == nil || answered(err) || adapter.Pause(ctx, firstPause) != nil {
+		if err == nil || answered(err) || store.Pause(ctx, firstPause) != nil {
 			return value, err
 		}
 	}

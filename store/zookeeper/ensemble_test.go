@@ -180,7 +180,7 @@ func (o *ordeal) renew(ctx context.Context, i int, long *lock.Entry) {
 	s := o.stores[i%2]
 	e := draft(fmt.Sprint("renewed-", i))
 	e.ID, e.TTL = lock.ID(fmt.Sprint("RENEWED", i)), renewedTTL
-	e, err := s.Enqueue(context.WithoutCancel(ctx), e)
+	e, _, err := s.Enqueue(context.WithoutCancel(ctx), e)
 	if err != nil {
 		o.t.Errorf("Enqueue: %v", err)
 		return
@@ -227,7 +227,7 @@ func (o *ordeal) join(worker, i int, name string) (*zookeeper.Store, *lock.Entry
 		if e.Request = "may be repeated"; worker%2 == 0 {
 			e.Request, e.ID = "", lock.ID(fmt.Sprintf("%sT%d", e.ID, try))
 		}
-		placed, err := s.Enqueue(context.Background(), e)
+		placed, _, err := s.Enqueue(context.Background(), e)
 		var typed *lock.Error
 		switch {
 		case err == nil:

@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 )
 
 // reports are what was said of nodes that are not as they should be, so that it is
@@ -40,7 +40,7 @@ func (s *Store) report(path, what string, args ...any) {
 
 // unavailable translates an error at the boundary.
 func unavailable(err error, doing string, ambiguous bool) *lock.Error {
-	e := adapter.Unavailable(err, doing, ambiguous)
+	e := store.Unavailable(err, doing, ambiguous)
 	if errors.Is(err, zk.ErrNoAuth) || errors.Is(err, errRefused) {
 		e.Detail = "the store does not let this server in"
 	}

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/adapter"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 const (
@@ -34,8 +33,8 @@ type feed struct {
 	zxid      int64  // everything up to it was told
 	number    uint64 // the greatest that followers were told
 	entries   map[key]*lock.Entry
-	ended     []kept.End // in the order in which they came
-	folded    []folded   // of the records that are still there, to be moved to ended/
+	ended     []store.End // in the order in which they came
+	folded    []folded    // of the records that are still there, to be moved to ended/
 	followers map[*follower]struct{}
 
 	ownMu sync.Mutex
@@ -47,7 +46,7 @@ type feed struct {
 // folded are the ends of one record.
 type folded struct {
 	n    int32
-	ends []kept.End
+	ends []store.End
 }
 
 func newFeed(s *Store) *feed {
@@ -57,11 +56,11 @@ func newFeed(s *Store) *feed {
 // follower is one Follow.
 type follower struct {
 	mu   sync.Mutex
-	f    lock.Follower
+	f    store.Follower
 	over bool
 }
 
-func (f *follower) call(what func(lock.Follower)) {
+func (f *follower) call(what func(store.Follower)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.over {
@@ -69,11 +68,11 @@ func (f *follower) call(what func(lock.Follower)) {
 	}
 }
 
-// Follow implements service.Store. The first view is no older than the call.
-func (s *Store) Follow(ctx context.Context, to lock.Follower) {
+// Follow implements store.Store. The first view is no older than the call.
+func (s *Store) Follow(ctx context.Context, to store.Follower) {
 	f := &follower{f: to}
 	for s.catchUp(ctx) != nil {
-		if adapter.Pause(ctx, guardInterval/4) != nil {
+		if store.Pause(ctx, guardInterval/4) != nil {
 			return
 		}
 	}
@@ -106,21 +105,22 @@ func (f *feed) add(to *follower) {
 	defer f.mu.Unlock()
 	f.followers[to] = struct{}{}
 	if f.current {
-		to.call(func(l lock.Follower) { l.Reset(f.view()) })
+		to.call(f.begin)
 	}
 }
 
-// view returns everything. The caller holds mu.
-func (f *feed) view() lock.Snapshot {
-	v := lock.Snapshot{Number: f.number, Entries: (&snapshot{entries: f.entries}).sorted()}
+// begin tells a follower everything. The caller holds mu.
+func (f *feed) begin(to store.Follower) {
+	to.Reset(store.Snapshot{Number: f.number, Entries: (&snapshot{entries: f.entries}).sorted()})
+	var ended []store.Ended
 	oldest := time.Now().Add(-endedRetention).UnixMilli()
 	for _, e := range f.ended {
 		if e.At >= oldest {
-			v.Ended = append(v.Ended, e.Ended())
+			ended = append(ended, e.Ended())
 		}
 	}
-	slices.SortStableFunc(v.Ended, func(a, b lock.Ended) int { return a.At.Compare(b.At) })
-	return v
+	slices.SortStableFunc(ended, func(a, b store.Ended) int { return a.At.Compare(b.At) })
+	to.Recall(ended, true)
 }
 
 // entry returns the entry as far as the feed knows, or nil.
@@ -153,7 +153,7 @@ func (f *feed) queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, nu
 			return f.inLock(r), f.store.number(f.zxid), true
 		}
 		f.mu.Unlock()
-		if time.Now().After(end) || adapter.Pause(ctx, time.Millisecond) != nil {
+		if time.Now().After(end) || store.Pause(ctx, time.Millisecond) != nil {
 			return nil, 0, false
 		}
 	}
@@ -218,23 +218,11 @@ func (f *feed) takeOwn() []written {
 // run follows until the store is closed, starting over after every doubt.
 func (f *feed) run() {
 	s := f.store
-	for wait := firstPause; s.closing.Err() == nil; {
-		start := time.Now()
-		err := f.follow(s.closing)
-		if s.closing.Err() != nil {
-			return
-		}
+	store.Restart(s.closing, f.follow, func(err error) {
 		f.lost(err)
 		s.observe.Restarted()
 		s.log.Warn("the feed is interrupted and starts over", "error", err)
-		if time.Since(start) > 10*time.Second {
-			wait = firstPause
-		}
-		if adapter.Pause(s.closing, wait) != nil {
-			return
-		}
-		wait = min(2*wait, time.Second)
-	}
+	})
 }
 
 func (f *feed) lost(err error) {
@@ -245,7 +233,7 @@ func (f *feed) lost(err error) {
 	}
 	f.current = false
 	for to := range f.followers {
-		to.call(func(l lock.Follower) { l.Lost(unavailable(err, "follow the store", false)) })
+		to.call(func(l store.Follower) { l.Lost(unavailable(err, "follow the store", false)) })
 	}
 }
 
@@ -292,7 +280,7 @@ func (f *feed) list(ctx context.Context, l *link) error {
 	f.number = max(f.number, s.number(snap.zxid))
 	s.leases.reset(snap.entries)
 	for to := range f.followers {
-		to.call(func(l lock.Follower) { l.Reset(f.view()) })
+		to.call(f.begin)
 	}
 	return nil
 }
@@ -342,7 +330,7 @@ func (f *feed) reaches(ctx context.Context, zxid int64) bool {
 		if there || ctx.Err() != nil {
 			return true
 		}
-		if looks > int(feedPatience/each) || adapter.Pause(ctx, each) != nil {
+		if looks > int(feedPatience/each) || store.Pause(ctx, each) != nil {
 			return ctx.Err() != nil
 		}
 	}
@@ -357,7 +345,7 @@ func (f *feed) apply(records []written, zxid int64) error {
 }
 
 func (f *feed) applyLocked(records []written, zxid int64) error {
-	var changes []lock.Change
+	var changes []store.Change
 	for _, w := range records {
 		if w.zxid <= f.zxid || w.n != f.next {
 			return errGap
@@ -380,20 +368,20 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 	}
 	f.number = number
 	for to := range f.followers {
-		to.call(func(l lock.Follower) { l.Apply(number, changes) })
+		to.call(func(l store.Follower) { l.Apply(number, changes) })
 	}
 	return nil
 }
 
 // change applies one change. An end that was recorded twice, as when somebody
 // deleted nodes by hand, is told once.
-func (f *feed) change(changes []lock.Change, c change, w written) []lock.Change {
+func (f *feed) change(changes []store.Change, c change, w written) []store.Change {
 	k, s := c.key(), f.store
 	if c.Joined != nil {
 		e := c.Joined.Entry(k.kept(), s.number(w.zxid))
 		f.entries[k] = e
 		s.leases.joined(e, w.here)
-		return append(changes, lock.Change{Joined: e})
+		return append(changes, store.Change{Joined: e})
 	}
 	e := f.entries[k]
 	if e == nil || !s.ends(c, e) {
@@ -401,7 +389,7 @@ func (f *feed) change(changes []lock.Change, c change, w written) []lock.Change 
 	}
 	delete(f.entries, k)
 	s.leases.left(k)
-	return append(changes, lock.Change{Left: c.ID, Reason: c.Reason})
+	return append(changes, store.Change{Left: c.ID, Reason: c.Reason})
 }
 
 var errMeta = errors.New("the fence floor or the trust in the store has changed")

@@ -34,7 +34,7 @@ func TestGrowth(t *testing.T) {
 		if e.ID = lock.ID(fmt.Sprintf("ENTRY%020d", i)); i%2 == 0 {
 			e.Claims[0].Name = fmt.Sprint("many-", i)
 		}
-		got, err := s.Enqueue(t.Context(), e)
+		got, _, err := s.Enqueue(t.Context(), e)
 		if err != nil {
 			t.Errorf("Enqueue: %v", err)
 			return

@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
 )
@@ -28,7 +28,7 @@ func TestNoLagWithoutAFeed(t *testing.T) {
 	}
 	entries(zk.PermAdmin)
 	var restarts, reports atomic.Int32
-	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: "/lag", Observer: adapter.Observer{
+	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: "/lag", Observer: store.Observer{
 		FeedLag:   func(time.Duration) { reports.Add(1) },
 		Restarted: func() { restarts.Add(1) },
 	}})

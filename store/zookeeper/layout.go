@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 // layout is the path below which everything of ours is; see the package comment.
@@ -67,7 +67,7 @@ type key struct {
 	id           lock.ID
 }
 
-func (k key) kept() kept.Key { return kept.Key{Tenant: k.tenant, Lock: k.lock, ID: k.id} }
+func (k key) kept() store.Key { return store.Key{Tenant: k.tenant, Lock: k.lock, ID: k.id} }
 
 func keyOf(e *lock.Entry) key { return key{e.Tenant, e.Name(), e.ID} }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
 )
@@ -38,7 +39,7 @@ func TestRotate(t *testing.T) {
 				e := draft(fmt.Sprint("lock-", worker))
 				e.ID = lock.ID(fmt.Sprintf("W%dC%d", worker, i))
 				s := stores[(worker+i)%2]
-				placed, err := s.Enqueue(t.Context(), e)
+				placed, _, err := s.Enqueue(t.Context(), e)
 				if err == nil {
 					err = s.Remove(t.Context(), placed, lock.Released)
 				}
@@ -124,16 +125,17 @@ type ends struct {
 	reasons map[lock.ID]lock.Reason
 }
 
-func (e *ends) Reset(s lock.Snapshot) {
+func (e *ends) Recall(ended []store.Ended, _ bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, end := range s.Ended {
+	for _, end := range ended {
 		e.reasons[end.ID] = end.Reason
 	}
 }
 
-func (e *ends) Apply(uint64, []lock.Change) {}
-func (e *ends) Lost(error)                  {}
+func (e *ends) Reset(store.Snapshot)         {}
+func (e *ends) Apply(uint64, []store.Change) {}
+func (e *ends) Lost(error)                   {}
 
 func (e *ends) know(all map[lock.ID]bool) bool {
 	e.mu.Lock()
@@ -157,7 +159,7 @@ func TestWaitersLeaveNoWatches(t *testing.T) {
 		e := draft("a")
 		e.ID = lock.ID(fmt.Sprint("WAITER", i))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		placed, err := s.Enqueue(ctx, e)
+		placed, _, err := s.Enqueue(ctx, e)
 		cancel()
 		if err == nil {
 			err = s.Remove(t.Context(), placed, lock.Withdrawn)

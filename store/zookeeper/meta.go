@@ -10,8 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/fencepost/fencepost/store/adapter"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 // meta is what the store remembers about itself.
@@ -59,13 +58,13 @@ func (s *Store) makeMeta(ctx context.Context, floor uint64) (*meta, error) {
 			return m, err // another replica made it just now, and then used the store
 		}
 		if floor == 0 {
-			return nil, adapter.MetaGone(s.root.meta())
+			return nil, store.MetaGone(s.root.meta())
 		}
 		s.log.Error("the store's own records were deleted, which nobody but us should do; all lock tokens given out before are void", "path", s.root.meta())
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails: crypto/rand ends the program instead
-	if err := s.ensure(ctx, s.reads, s.root.meta(), kept.Encode(meta{TokenKey: key, Floor: floor})); err != nil {
+	if err := s.ensure(ctx, s.reads, s.root.meta(), store.Encode(meta{TokenKey: key, Floor: floor})); err != nil {
 		return nil, err
 	}
 	return s.readMeta(ctx)
@@ -93,7 +92,7 @@ func (s *Store) keepMeta(ctx context.Context) error {
 		return err
 	}
 	s.log.Error("the store's own records were deleted or damaged, which nobody but us should do; they are put back", "path", s.root.meta(), "error", err)
-	data := kept.Encode(s.known.Load())
+	data := store.Encode(s.known.Load())
 	if errors.Is(err, errUnreadable) {
 		_, err = onLink(ctx, s.reads, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(s.root.meta(), data, -1) })
 		return err
@@ -177,15 +176,15 @@ func (s *Store) writeMeta(ctx context.Context, c *connector, m *meta) error {
 	_, err := onLink(ctx, c, func(conn *zk.Conn) ([]zk.MultiResponse, error) {
 		return conn.Multi(
 			&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
-			&zk.SetDataRequest{Path: s.root.meta(), Data: kept.Encode(m), Version: m.version},
-			&zk.CreateRequest{Path: s.root.log(epoch) + "/", Data: kept.Encode(record{Meta: true}), Acl: s.acl, Flags: zk.FlagSequence},
+			&zk.SetDataRequest{Path: s.root.meta(), Data: store.Encode(m), Version: m.version},
+			&zk.CreateRequest{Path: s.root.log(epoch) + "/", Data: store.Encode(record{Meta: true}), Acl: s.acl, Flags: zk.FlagSequence},
 			&zk.SetDataRequest{Path: s.root.log(epoch), Version: -1},
 		)
 	})
 	return err
 }
 
-// Distrust implements service.Store. Other replicas learn of it by the log.
+// Distrust implements store.Store. Other replicas learn of it by the log.
 func (s *Store) Distrust(ctx context.Context, number uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
@@ -202,7 +201,7 @@ func (s *Store) Distrust(ctx context.Context, number uint64) error {
 				return nil
 			}
 		}
-		if adapter.Pause(ctx, firstPause) != nil {
+		if store.Pause(ctx, firstPause) != nil {
 			return unavailable(err, "record the distrust", true)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 )
 
 // removal is one entry's way out.
@@ -21,6 +21,7 @@ type removal struct {
 
 	lease, primary string
 	paths          []string // to delete, in order, the lease first
+	while          []string // that must be there
 	try            string
 	from           int32 // records since then may be of an attempt of ours
 	epoch          int32
@@ -60,17 +61,35 @@ func (s *Store) removeWrite(r *removal) *write {
 		}
 		w.ops = append(w.ops, &zk.DeleteRequest{Path: path, Version: version})
 	}
+	for _, path := range r.while {
+		w.ops = append(w.ops, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
+	}
 	return w
 }
 
-// Remove implements service.Store.
-func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) error {
+// witnesses returns a node of each entry whose path is used only once, so that it is
+// there if and only if that very entry is.
+func (s *Store) witnesses(entries []*lock.Entry) []string {
+	var paths []string
+	for _, e := range entries {
+		if fresh(e) {
+			paths = append(paths, s.root.primary(keyOf(e)))
+		} else {
+			paths = append(paths, s.root.lease(keyOf(e), e.Handle))
+		}
+	}
+	return paths
+}
+
+// Remove implements store.Store.
+func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	if err := s.checkNumber(ctx, e); err != nil {
 		return err
 	}
 	r := s.newRemoval(e, s.hasLease(ctx, e), anyVersion, why)
+	r.while = s.witnesses(while)
 	unknown := false
 	for {
 		out := s.attempt(ctx, r)
@@ -79,11 +98,13 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason) erro
 			return nil
 		case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
 			return s.removedBefore(ctx, r, unknown)
+		case errors.Is(out.err, zk.ErrNoNode) && out.op >= len(r.paths):
+			return lock.Errorf(lock.Changed, "what the removal was decided by is gone")
 		case answered(out.err) && !errors.Is(out.err, zk.ErrNotEmpty):
 			return unavailable(out.err, "remove", unknown)
 		}
 		unknown = unknown || out.maybe
-		if adapter.Pause(ctx, firstPause) != nil {
+		if store.Pause(ctx, firstPause) != nil {
 			return unavailable(out.err, "remove", unknown)
 		}
 	}
@@ -178,7 +199,7 @@ func (s *Store) checkNumber(ctx context.Context, e *lock.Entry) error {
 	case fresh(e) && known == nil:
 		return nil // there is no other
 	case fresh(e): // a greater fence floor was given, and the view has the new number
-		return adapter.Lost("another entry is in the queue")
+		return store.Lost("another entry is in the queue")
 	}
 	path := s.root.lease(keyOf(e), e.Handle)
 	n, err := onLink(ctx, s.calls, get(path))
@@ -188,7 +209,7 @@ func (s *Store) checkNumber(ctx context.Context, e *lock.Entry) error {
 	case err != nil:
 		return unavailable(err, "remove", false)
 	case n.stat.Czxid != s.zxid(e.Number):
-		return adapter.Lost("another entry is in the queue")
+		return store.Lost("another entry is in the queue")
 	}
 	return nil
 }
@@ -199,7 +220,7 @@ func (s *Store) checkNumber(ctx context.Context, e *lock.Entry) error {
 // it.
 func (s *Store) removedBefore(ctx context.Context, r *removal, unknown bool) error {
 	if !unknown {
-		return adapter.Lost("the entry is not in the queue")
+		return store.Lost("the entry is not in the queue")
 	}
 	l, err := s.calls.get(ctx)
 	if err != nil {
@@ -226,5 +247,5 @@ func (s *Store) removedBefore(ctx context.Context, r *removal, unknown bool) err
 			}
 		}
 	}
-	return adapter.Lost("the entry is not in the queue")
+	return store.Lost("the entry is not in the queue")
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 )
 
-// Refresh implements service.Store. A write that was executed proves that its
+// Refresh implements store.Store. A write that was executed proves that its
 // node was there, or the one above it, and no removal is missing from that.
 func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
@@ -21,9 +21,9 @@ func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
 	s.observe.Operation("renew", time.Since(start), err)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
-		return adapter.Lost("the entry is not in the queue")
+		return store.Lost("the entry is not in the queue")
 	case errors.Is(err, errAnotherEntry):
-		return adapter.Lost("another entry is in the queue")
+		return store.Lost("another entry is in the queue")
 	case err != nil:
 		return unavailable(err, "renew", false)
 	}
@@ -52,7 +52,7 @@ func (s *Store) renew(ctx context.Context, e *lock.Entry) (version int32, err er
 	return stat.Version, nil
 }
 
-// Remaining implements service.Store. It goes by the server's wall clock and ours,
+// Remaining implements store.Store. It goes by the server's wall clock and ours,
 // as nothing is decided by it.
 func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
@@ -63,7 +63,7 @@ func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, er
 	n, err := s.renewal(ctx, e)
 	switch {
 	case errors.Is(err, zk.ErrNoNode) || err == nil && !fresh(e) && n.stat.Czxid != s.zxid(e.Number):
-		return 0, adapter.Lost("the entry is not in the queue")
+		return 0, store.Lost("the entry is not in the queue")
 	case err != nil:
 		return 0, unavailable(err, "ask for the lease", false)
 	}

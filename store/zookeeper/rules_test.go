@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/adapter"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
 )
@@ -195,7 +195,7 @@ type moments struct {
 	at    uint64
 }
 
-func (m *moments) Reset(s lock.Snapshot) {
+func (m *moments) Reset(s store.Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.table = lock.NewTable()
@@ -205,7 +205,7 @@ func (m *moments) Reset(s lock.Snapshot) {
 	m.note(s.Number)
 }
 
-func (m *moments) Apply(upTo uint64, changes []lock.Change) {
+func (m *moments) Apply(upTo uint64, changes []store.Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range changes {
@@ -228,7 +228,8 @@ func (m *moments) note(number uint64) {
 	m.ids[number], m.at = ids, number
 }
 
-func (m *moments) Lost(error) {}
+func (m *moments) Recall([]store.Ended, bool) {}
+func (m *moments) Lost(error)                 {}
 
 // TestQueueIsOfOneMoment reads a queue, node by node, while entries come and go,
 // and holds each answer against what was in the queue at its number.
@@ -249,7 +250,7 @@ func TestQueueIsOfOneMoment(t *testing.T) {
 			for i := 0; working.Err() == nil; i++ {
 				e := draft("a")
 				e.ID = lock.ID(fmt.Sprintf("W%dC%d", worker, i))
-				placed, err := s.Enqueue(ctx, e)
+				placed, _, err := s.Enqueue(ctx, e)
 				if err == nil {
 					err = s.Remove(ctx, placed, lock.Released)
 				}
@@ -302,7 +303,7 @@ func TestQueueIsOfOneMoment(t *testing.T) {
 func TestJoinSharesARelease(t *testing.T) {
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	var shared atomic.Int64
-	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Observer: adapter.Observer{Batch: func(writes int) {
+	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Observer: store.Observer{Batch: func(writes int) {
 		if writes == 2 {
 			shared.Add(1)
 		}
@@ -317,7 +318,7 @@ func TestJoinSharesARelease(t *testing.T) {
 		joined, begins := make(chan *lock.Entry, 1), make(chan struct{})
 		go func() {
 			close(begins)
-			placed, err := s.Enqueue(t.Context(), next)
+			placed, _, err := s.Enqueue(t.Context(), next)
 			if err != nil {
 				t.Error(err)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 // snapshot is all entries, or a lock's, as of one transaction.
@@ -204,7 +204,7 @@ func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, err
 	if err != nil {
 		return nil, err
 	}
-	v, err := kept.Parse(k.kept(), n.data)
+	v, err := store.ParseValue(k.kept(), n.data)
 	if err == nil {
 		return v.Entry(k.kept(), s.number(n.stat.Czxid)), nil
 	}
@@ -219,7 +219,7 @@ func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, err
 			handle = h
 		}
 	}
-	return kept.Damaged(k.kept(), s.number(n.stat.Czxid), int64(handle)), nil
+	return store.Damaged(k.kept(), s.number(n.stat.Czxid), int64(handle)), nil
 }
 
 // closedEntry stands for an entry whose ACL somebody changed. One node like that
@@ -228,7 +228,7 @@ func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, err
 // nothing below it.
 func (s *Store) closedEntry(k key) *lock.Entry {
 	s.report(s.root.primary(k), "the ACL of an entry shuts this server out; the entry keeps its lock until its lease is over and it can be deleted")
-	return kept.Damaged(k.kept(), s.number(unknownZxid), 0)
+	return store.Damaged(k.kept(), s.number(unknownZxid), 0)
 }
 
 // unknownZxid is the transaction of a node that cannot be looked at.

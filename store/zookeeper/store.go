@@ -16,8 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/adapter"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 // MinTTL is the shortest lease that can be kept to. TTLs run only while the store
@@ -39,7 +38,7 @@ type Config struct {
 	Username, Password string
 
 	Logger *slog.Logger // nil discards
-	adapter.Observer
+	store.Observer
 
 	// FenceFloor is added to every zxid to give a number. The store remembers it;
 	// a greater one may be given after the store lost its past, and 0 keeps what
@@ -47,14 +46,14 @@ type Config struct {
 	FenceFloor uint64
 }
 
-// Store is the adapter; it satisfies service.Store. Several stores, in one or
+// Store is the adapter; it satisfies store.Store. Several stores, in one or
 // many processes, may share one ensemble and prefix.
 type Store struct {
 	chroot  string
 	root    layout
 	acl     []zk.ACL
 	log     *slog.Logger
-	observe adapter.Observer
+	observe store.Observer
 
 	calls   *connector // for requests
 	reads   *connector // for the feed, so that its reads do not queue behind writes
@@ -164,10 +163,10 @@ func (s *Store) number(zxid int64) uint64 { return uint64(zxid) + s.floor.Load()
 
 func (s *Store) zxid(number uint64) int64 { return int64(number - s.floor.Load()) }
 
-// Enqueue implements service.Store.
-func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
+// Enqueue implements store.Store.
+func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	if why := s.distrusted.Load(); why != nil {
-		return nil, &lock.Error{Code: lock.StoreUnavailable, Detail: *why, RetryAfter: time.Minute}
+		return nil, false, &lock.Error{Code: lock.StoreUnavailable, Detail: *why, RetryAfter: time.Minute}
 	}
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
@@ -179,19 +178,19 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
 		case out.err == nil:
 			placed := *e
 			placed.Number, placed.Handle, placed.Patient = s.number(out.zxid), handle, false
-			return &placed, nil
+			return &placed, true, nil
 		case errors.Is(out.err, zk.ErrNodeExists):
 			if found, err := s.find(ctx, keyOf(e)); err == nil && found != nil {
-				return found, nil
+				return found, found.Handle == handle, nil
 			}
 		case errors.Is(out.err, zk.ErrNoNode):
 			_ = s.makeShards(ctx, e) // the next attempt tells whether it worked
 		case answered(out.err):
-			return nil, unavailable(out.err, "enqueue", ambiguous)
+			return nil, false, unavailable(out.err, "enqueue", ambiguous)
 		}
 		ambiguous = ambiguous || out.maybe
-		if adapter.Pause(ctx, firstPause) != nil {
-			return nil, unavailable(out.err, "enqueue", ambiguous)
+		if store.Pause(ctx, firstPause) != nil {
+			return nil, false, unavailable(out.err, "enqueue", ambiguous)
 		}
 	}
 }
@@ -203,7 +202,7 @@ func (s *Store) joinWrite(e *lock.Entry) (w *write, handle int64) {
 		handle = randomHandle()
 	}
 	k, v := keyOf(e), valueOf(e, handle)
-	data := kept.Encode(v)
+	data := store.Encode(v)
 	w = &write{size: 3*len(data) + 1024, patient: e.Patient, change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
 	w.ops = append(w.ops, s.create(s.root.primary(k), data))
 	if e.Resumable() {
@@ -254,7 +253,7 @@ func (s *Store) find(ctx context.Context, k key) (*lock.Entry, error) {
 	return e, err
 }
 
-// Newest implements service.Store.
+// Newest implements store.Store.
 func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
@@ -275,7 +274,7 @@ func (s *Store) barrier(ctx context.Context, c *connector) (*zk.Stat, error) {
 			return nil, err
 		}
 		stat, err := s.barrierOn(ctx, l)
-		if err == nil || errors.Is(err, zk.ErrNoAuth) || adapter.Pause(ctx, firstPause) != nil {
+		if err == nil || errors.Is(err, zk.ErrNoAuth) || store.Pause(ctx, firstPause) != nil {
 			return stat, err
 		}
 	}
@@ -298,7 +297,7 @@ func (s *Store) barrierOn(ctx context.Context, l *link) (*zk.Stat, error) {
 	return results[1].Stat, nil
 }
 
-// Queue implements service.Store. The feed has the answer, once it has reached a
+// Queue implements store.Store. The feed has the answer, once it has reached a
 // number that is no older than the call. If it is late or cut off, the nodes
 // themselves are read.
 func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
@@ -316,7 +315,7 @@ func (s *Store) readQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint6
 		if err == nil {
 			return snap.sorted(), s.number(snap.zxid), nil
 		}
-		if errors.Is(err, zk.ErrNoAuth) || adapter.Pause(ctx, firstPause) != nil {
+		if errors.Is(err, zk.ErrNoAuth) || store.Pause(ctx, firstPause) != nil {
 			return nil, 0, unavailable(err, "read the queue", false)
 		}
 	}

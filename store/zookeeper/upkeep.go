@@ -14,8 +14,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/fencepost/fencepost/store/adapter"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
 const (
@@ -49,7 +48,7 @@ func (s *Store) upkeep() {
 			return
 		case why := <-s.mending:
 			s.attend("mend the log", func(ctx context.Context) error { return s.mendLog(ctx, why) })
-			_ = adapter.Pause(s.closing, firstPause) // at most so often; the loop sees whether it is over
+			_ = store.Pause(s.closing, firstPause) // at most so often; the loop sees whether it is over
 		case <-tick.C:
 			s.attend("look after the store's own nodes", s.keepNodes)
 			s.attend("fold the log", s.fold)
@@ -93,7 +92,7 @@ func (s *Store) fold(ctx context.Context) error {
 			ops = append(ops, &zk.DeleteRequest{Path: recordPath(s.root.log(epoch), r.n), Version: -1})
 		}
 		for ends := range slices.Chunk(endsOf(records), foldRecords*4) {
-			ops = append(ops, s.create(s.endedPath(), kept.Encode(ends)))
+			ops = append(ops, s.create(s.endedPath(), store.Encode(ends)))
 		}
 		_, err := onLink(ctx, s.reads, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
 		switch {
@@ -107,8 +106,8 @@ func (s *Store) fold(ctx context.Context) error {
 	}
 }
 
-func endsOf(records []folded) []kept.End {
-	var ends []kept.End
+func endsOf(records []folded) []store.End {
+	var ends []store.End
 	for _, r := range records {
 		ends = append(ends, r.ends...)
 	}
@@ -146,7 +145,7 @@ func (f *feed) forgetFolded(upTo int32) {
 // listEnded reads what is remembered of ends: in the records that the log still
 // has, and those before it, and then in the nodes to which those of older ones were
 // moved. Ends that are moved meanwhile are seen twice and kept once.
-func (s *Store) listEnded(ctx context.Context, l *link, snap *snapshot) ([]kept.End, []folded, error) {
+func (s *Store) listEnded(ctx context.Context, l *link, snap *snapshot) ([]store.End, []folded, error) {
 	records, err := s.listRecords(ctx, l, snap.epoch, snap.next)
 	if err != nil {
 		return nil, nil, err
@@ -214,12 +213,12 @@ func (s *Store) listRecords(ctx context.Context, l *link, epoch, end int32) ([]f
 	return slices.DeleteFunc(records, func(r folded) bool { return r.n < 0 }), err
 }
 
-func (s *Store) listFolded(ctx context.Context, l *link) ([]kept.End, error) {
+func (s *Store) listFolded(ctx context.Context, l *link) ([]store.End, error) {
 	names, err := children(ctx, l, s.root.ended())
 	if err != nil {
 		return nil, err
 	}
-	all := make([][]kept.End, len(names))
+	all := make([][]store.End, len(names))
 	err = inParallel(len(names), func(i int) error {
 		path := s.root.ended() + "/" + names[i]
 		n, err := do(ctx, l, get(path))
@@ -236,9 +235,9 @@ func (s *Store) listFolded(ctx context.Context, l *link) ([]kept.End, error) {
 	return slices.Concat(all...), err
 }
 
-func unique(ends []kept.End) []kept.End {
-	seen := make(map[kept.End]bool, len(ends))
-	return slices.DeleteFunc(ends, func(e kept.End) bool {
+func unique(ends []store.End) []store.End {
+	seen := make(map[store.End]bool, len(ends))
+	return slices.DeleteFunc(ends, func(e store.End) bool {
 		was := seen[e]
 		seen[e] = true
 		return was
@@ -287,7 +286,7 @@ func (s *Store) retire(ctx context.Context, l *link, epoch int32) error {
 			ops = append(ops, &zk.DeleteRequest{Path: recordPath(s.root.log(epoch), r.n), Version: -1})
 		}
 		for ends := range slices.Chunk(endsOf(chunk), foldRecords*4) {
-			ops = append(ops, s.create(s.endedPath(), kept.Encode(ends)))
+			ops = append(ops, s.create(s.endedPath(), store.Encode(ends)))
 		}
 		_, err = do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
 	}

@@ -23,7 +23,7 @@ func TestStoreInZooKeeper(t *testing.T) {
 	z, adapter := zooKeeper(ctx, t)
 	placed := map[lock.ID]*lock.Entry{}
 	for _, e := range []*lock.Entry{entry("acme", "e1", "l"), entry("other", "e2", "l"), entry("acme", "e3", "l", "k"), entry("acme", "e4", "m")} {
-		p, err := adapter.Enqueue(ctx, e)
+		p, _, err := adapter.Enqueue(ctx, e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,7 @@
-// Package kept is the form in which stores keep entries and their ends. It is
-// JSON, so that a person with etcdctl or zkCli can read a queue, and one form, so
-// that what is said of one store is true of the other.
-package kept
+package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,12 +11,15 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Entry is everything of an entry but what its key says, and its number.
-type Entry struct {
+// Value is everything of an entry but what its key says, and its number, in the
+// form in which stores keep it. It is JSON, so that a person with etcdctl or zkCli
+// can read a queue, and one form, so that what is said of one store is true of the
+// other.
+type Value struct {
 	Handle   int64             `json:"handle,omitempty"` // where the store does not keep it beside the value
 	Mode     lock.Mode         `json:"mode,omitempty"`   // of an entry with one claim
 	Limit    int               `json:"limit,omitempty"`
-	Claims   []Claim           `json:"claims,omitempty"` // of a set
+	Claims   []ValueClaim      `json:"claims,omitempty"` // of a set
 	Holder   string            `json:"holder"`
 	Named    bool              `json:"named,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
@@ -28,8 +29,8 @@ type Entry struct {
 	Request  string            `json:"request,omitempty"`
 }
 
-// Claim is one lock of a set.
-type Claim struct {
+// ValueClaim is one lock of a set.
+type ValueClaim struct {
 	Name  string    `json:"name"`
 	Mode  lock.Mode `json:"mode"`
 	Limit int       `json:"limit,omitempty"`
@@ -41,45 +42,45 @@ type Key struct {
 	ID           lock.ID
 }
 
-// Of returns the form of e.
-func Of(e *lock.Entry) *Entry {
-	k := &Entry{
+// ValueOf returns the form of e.
+func ValueOf(e *lock.Entry) *Value {
+	v := &Value{
 		Holder: e.Holder, Named: e.Named, Metadata: e.Metadata, Request: e.Request,
 		TTL: e.TTL.Milliseconds(), Enqueued: e.EnqueuedAt.UnixMilli(),
 	}
 	if !e.WaitUntil.IsZero() {
-		k.Until = e.WaitUntil.UnixMilli()
+		v.Until = e.WaitUntil.UnixMilli()
 	}
 	if !e.Set {
-		k.Mode, k.Limit = e.Claims[0].Mode, e.Claims[0].Limit
-		return k
+		v.Mode, v.Limit = e.Claims[0].Mode, e.Claims[0].Limit
+		return v
 	}
 	for _, c := range e.Claims {
-		k.Claims = append(k.Claims, Claim(c))
+		v.Claims = append(v.Claims, ValueClaim(c))
 	}
-	return k
+	return v
 }
 
-// Parse reads the value of an entry's key. An error says what is wrong with it:
+// ParseValue reads the value of an entry's key. An error says what is wrong with it:
 // that it is no entry, or that no replica can have written it.
-func Parse(key Key, data []byte) (*Entry, error) {
-	var k Entry
-	if err := json.Unmarshal(data, &k); err != nil {
+func ParseValue(key Key, data []byte) (*Value, error) {
+	var v Value
+	if err := json.Unmarshal(data, &v); err != nil {
 		return nil, err
 	}
-	if err := k.Check(key); err != nil {
+	if err := v.Check(key); err != nil {
 		return nil, err
 	}
-	return &k, nil
+	return &v, nil
 }
 
 // Check returns what says that no replica can have written this for key.
-func (k *Entry) Check(key Key) error {
-	if k.TTL <= 0 || k.TTL > lock.MaxTTL.Milliseconds() {
-		return fmt.Errorf("a TTL of %d ms", k.TTL)
+func (v *Value) Check(key Key) error {
+	if v.TTL <= 0 || v.TTL > lock.MaxTTL.Milliseconds() {
+		return fmt.Errorf("a TTL of %d ms", v.TTL)
 	}
-	claims := k.claims(key)
-	if err := lock.CheckClaims(claims, len(k.Claims) > 0); err != nil {
+	claims := v.claims(key)
+	if err := lock.CheckClaims(claims, len(v.Claims) > 0); err != nil {
 		return err
 	}
 	switch {
@@ -92,28 +93,28 @@ func (k *Entry) Check(key Key) error {
 }
 
 // claims returns what the entry at key asks of each lock.
-func (k *Entry) claims(key Key) []lock.Claim {
-	if len(k.Claims) == 0 {
-		return []lock.Claim{{Name: key.Lock, Mode: k.Mode, Limit: k.Limit}}
+func (v *Value) claims(key Key) []lock.Claim {
+	if len(v.Claims) == 0 {
+		return []lock.Claim{{Name: key.Lock, Mode: v.Mode, Limit: v.Limit}}
 	}
-	claims := make([]lock.Claim, len(k.Claims))
-	for i, c := range k.Claims {
+	claims := make([]lock.Claim, len(v.Claims))
+	for i, c := range v.Claims {
 		claims[i] = lock.Claim(c)
 	}
 	return claims
 }
 
 // Entry returns the entry at key that was written at number.
-func (k *Entry) Entry(key Key, number uint64) *lock.Entry {
+func (v *Value) Entry(key Key, number uint64) *lock.Entry {
 	e := &lock.Entry{
-		ID: key.ID, Tenant: key.Tenant, Claims: k.claims(key), Set: len(k.Claims) > 0,
-		Holder: k.Holder, Named: k.Named, Metadata: k.Metadata, Request: k.Request,
-		TTL:        time.Duration(k.TTL) * time.Millisecond,
-		EnqueuedAt: time.UnixMilli(k.Enqueued).UTC(),
-		Number:     number, Handle: k.Handle,
+		ID: key.ID, Tenant: key.Tenant, Claims: v.claims(key), Set: len(v.Claims) > 0,
+		Holder: v.Holder, Named: v.Named, Metadata: v.Metadata, Request: v.Request,
+		TTL:        time.Duration(v.TTL) * time.Millisecond,
+		EnqueuedAt: time.UnixMilli(v.Enqueued).UTC(),
+		Number:     number, Handle: v.Handle,
 	}
-	if k.Until != 0 {
-		e.WaitUntil = time.UnixMilli(k.Until).UTC()
+	if v.Until != 0 {
+		e.WaitUntil = time.UnixMilli(v.Until).UTC()
 	}
 	return e
 }
@@ -140,15 +141,18 @@ type End struct {
 }
 
 // Ended returns what the feed tells of it.
-func (e End) Ended() lock.Ended {
-	return lock.Ended{ID: e.ID, Reason: e.Reason, At: time.UnixMilli(e.At)}
+func (e End) Ended() Ended {
+	return Ended{ID: e.ID, Reason: e.Reason, At: time.UnixMilli(e.At)}
 }
 
-// Encode returns the JSON of a value of this package, or of one made of such.
+// Encode returns the JSON of a value that can be encoded. It is as long as what is
+// in it: nothing is escaped for HTML, which would make six bytes of one.
 func Encode(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		panic(fmt.Sprintf("bug: %T cannot be encoded: %v", v, err))
 	}
-	return data
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }

@@ -1,4 +1,4 @@
-package service
+package store
 
 import (
 	"context"
@@ -13,7 +13,8 @@ import (
 // Every method returns a *lock.Error, and every call ends within the deadline
 // that the store puts on it, whatever ctx allows. [lock.StoreUnavailable] means
 // that the store could not be asked; it is Ambiguous if the write may have
-// happened.
+// happened. [lock.Overloaded] means that more writes are waiting than can be
+// written in time; it comes at once, and nothing was or will be written.
 type Store interface {
 	// Enqueue writes e into the queues of all its claims, atomically and at one
 	// number, and binds it to a lease of e.TTL that starts no earlier than the
@@ -21,21 +22,34 @@ type Store interface {
 	// greater than that of every entry written before into any of the queues,
 	// for ever.
 	//
-	// If e is Resumable and the tenant has an entry with e.ID in e's first lock,
-	// nothing is written and that entry is returned as it stands: a retry joins its
-	// first attempt. The id of an entry that is not Resumable is fresh: the caller
-	// passes it to Enqueue once. After an Ambiguous error the entry may be queued;
-	// it then lapses by its lease, unless a retry joins it.
+	// If e is Resumable and the tenant has an entry with e.ID, nothing is written
+	// and that entry is returned as it stands: a retry joins its first attempt.
+	// written tells whether this very call wrote the entry. If such an entry ended
+	// and its end is remembered, the error is [lock.Lost] with the reason, and
+	// nothing is written: an idempotency key is used once.
+	//
+	// The id of an entry that is not Resumable is fresh: the caller passes it to
+	// Enqueue once. If the outcome of its write is unknown when the call ends, the
+	// error is Ambiguous, and the store goes on to learn the outcome and takes the
+	// entry back. One that is Resumable stays, for a retry to join it.
+	//
+	// Whatever became of the call, no attempt of it is left that could write the
+	// entry after it was seen to be there or was taken back.
 	//
 	// A Patient entry may be written a moment later than others.
-	Enqueue(ctx context.Context, e *lock.Entry) (*lock.Entry, error)
+	Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error)
 
 	// Remove takes exactly the entry e out of all its queues and records why in
 	// the same atomic write. An entry that is not there, for whatever reason,
 	// gives [lock.Lost] with no reason; nothing is then written. So it is safe to
 	// repeat. Feeds tell [lock.Withdrawn] like any reason, but it is not among the
 	// remembered ends.
-	Remove(ctx context.Context, e *lock.Entry, why lock.Reason) error
+	//
+	// The removal happens only if each of while is in the store at that number too:
+	// who decides on a view that may be late so removes nothing that has come to
+	// hold meanwhile. If one of them is not there, and e is, the error is
+	// [lock.Changed].
+	Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error
 
 	// Refresh starts e's lease anew for its full TTL and then proves, by a read
 	// that no committed removal can be missing from, that e is there. Gone gives
@@ -62,15 +76,8 @@ type Store interface {
 
 	// Distrust tells the store that a genuine token carries number, although the
 	// store's newest is smaller: the store lost its past (a backup was restored).
-	// It must refuse Enqueue, here and on all replicas and after restarts, until
-	// an operator gives it a fence floor above number.
+	// The store reads anew before it believes that. If it is so, it must refuse
+	// Enqueue, here and on all replicas and after restarts, until an operator
+	// gives it a fence floor above number.
 	Distrust(ctx context.Context, number uint64) error
 }
-
-// Follower, Snapshot, Change and Ended are the domain's; see there.
-type (
-	Follower = lock.Follower
-	Snapshot = lock.Snapshot
-	Change   = lock.Change
-	Ended    = lock.Ended
-)

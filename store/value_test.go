@@ -1,4 +1,4 @@
-package kept_test
+package store_test
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store/kept"
+	"github.com/fencepost/fencepost/store"
 )
 
-func keyOf(e *lock.Entry) kept.Key {
-	return kept.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}
+func keyOf(e *lock.Entry) store.Key {
+	return store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}
 }
 
 // TestRoundTrip: what is written is what is read, in every lock of a set.
@@ -35,11 +35,11 @@ func TestRoundTrip(t *testing.T) {
 		largest.Claims = append(largest.Claims, lock.Claim{Name: fmt.Sprintf("lock-%02d", i), Mode: lock.Exclusive})
 	}
 	for _, e := range []*lock.Entry{&plain, &full, &semaphore, &set, &largest} {
-		value := kept.Of(e)
+		value := store.ValueOf(e)
 		value.Handle = e.Handle
 		for _, c := range e.Claims {
-			key := kept.Key{Tenant: e.Tenant, Lock: c.Name, ID: e.ID}
-			k, err := kept.Parse(key, kept.Encode(value))
+			key := store.Key{Tenant: e.Tenant, Lock: c.Name, ID: e.ID}
+			k, err := store.ParseValue(key, store.Encode(value))
 			if err != nil {
 				t.Errorf("%s of %+v: %v", c.Name, e, err)
 				continue
@@ -90,7 +90,7 @@ func TestDamage(t *testing.T) {
 
 func checkDamaged(t *testing.T, name, text, says string) {
 	t.Helper()
-	k, err := kept.Parse(kept.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text))
+	k, err := store.ParseValue(store.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text))
 	if err == nil {
 		t.Errorf("%s is taken for %+v", name, k)
 	} else if !strings.Contains(err.Error(), says) {
@@ -100,14 +100,14 @@ func checkDamaged(t *testing.T, name, text, says string) {
 
 // TestDamaged: it stands alone on its lock, and can be written and read like any other.
 func TestDamaged(t *testing.T) {
-	e := kept.Damaged(kept.Key{Tenant: "acme", Lock: "a", ID: "01H"}, 7, 9)
+	e := store.Damaged(store.Key{Tenant: "acme", Lock: "a", ID: "01H"}, 7, 9)
 	if e.TTL != time.Minute || e.Number != 7 || e.Handle != 9 || e.ID != "01H" || e.Tenant != "acme" {
 		t.Errorf("%+v", e)
 	}
 	if diff := cmp.Diff([]lock.Claim{{Name: "a", Mode: lock.Exclusive}}, e.Claims); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
-	if _, err := kept.Parse(keyOf(e), kept.Encode(kept.Of(e))); err != nil {
+	if _, err := store.ParseValue(keyOf(e), store.Encode(store.ValueOf(e))); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,43 @@
+package store
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Follower is told what happens in a store. Its methods are called from one
+// goroutine at a time and do not block.
+type Follower interface {
+	// Reset replaces the entries that are known.
+	Reset(Snapshot)
+	// Recall tells ends that are remembered from before the last Reset, a part at a
+	// time, some of them more than once; what [Follower.Apply] told counts more.
+	// complete says that there are no more. Changes can be told in between.
+	Recall(ends []Ended, complete bool)
+	// Apply tells the changes of one or several consecutive numbers, in order,
+	// the last of which is upTo. No changes means that nothing happened up to it.
+	Apply(upTo uint64, changes []Change)
+	// Lost says that the feed is interrupted. A Reset follows when it is back.
+	Lost(err error)
+}
+
+// Snapshot is all entries of a store at one number.
+type Snapshot struct {
+	Number  uint64
+	Entries []*lock.Entry // in the order of their numbers
+}
+
+// Ended remembers why an entry went away.
+type Ended struct {
+	ID     lock.ID
+	Reason lock.Reason
+	At     time.Time
+}
+
+// Change is one entry that came or went.
+type Change struct {
+	Joined *lock.Entry // nil if an entry went
+	Left   lock.ID
+	Reason lock.Reason // why it went; [lock.Expired] if nobody said why
+}

@@ -1,0 +1,48 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Pause waits before the next attempt of an operation, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// Pauses between the attempts of a feed to start over, and how long it must have
+// run for the first of them to count again.
+const (
+	firstRestart   = 50 * time.Millisecond
+	longestRestart = time.Second
+	soundRun       = 10 * time.Second
+)
+
+// Restart runs follow again and again until ctx ends: at once a little later, and
+// less and less often while it keeps failing soon. interrupted is told why follow
+// has ended, before the pause.
+func Restart(ctx context.Context, follow func(context.Context) error, interrupted func(error)) {
+	wait := firstRestart
+	for ctx.Err() == nil {
+		start := time.Now()
+		err := follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		interrupted(err)
+		if time.Since(start) > soundRun {
+			wait = firstRestart
+		}
+		if Pause(ctx, wait) != nil {
+			return
+		}
+		wait = min(2*wait, longestRestart)
+	}
+}

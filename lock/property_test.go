@@ -92,6 +92,7 @@ func (m *machine) RemoveUnknown(t *rapid.T) {
 func (m *machine) Check(t *rapid.T) {
 	m.checkQueues(t)
 	m.checkEntries(t)
+	m.checkCounts(t)
 	m.checkConflicts(t)
 	for id := range m.held {
 		if _, holds := m.table.Entry(id); !holds {
@@ -123,15 +124,18 @@ func (m *machine) checkQueue(t *rapid.T, r lock.Ref, q *lock.Queue) {
 		t.Fatalf("%v: Len %d, Waiting %d, Newest %d, want %d, %d, %d", r, q.Len(), q.Waiting(), q.Newest(),
 			len(want), len(want)-len(m.model.front(r)), m.model.newest[r])
 	}
-	i := 0
+	i, holders := 0, 0
 	for e, holds := range q.Entries() {
+		if holds {
+			holders++
+		}
 		if i == len(want) || e != want[i] || holds != m.model.holds(e) {
 			t.Fatalf("%v: %s, holds %t, at %d, want %v in order", r, e.ID, holds, i, ids(want))
 		}
 		i++
 	}
-	if i != len(want) {
-		t.Fatalf("%v: Entries yielded %d of %d", r, i, len(want))
+	if i != len(want) || q.Holders() != holders {
+		t.Fatalf("%v: Entries yielded %d of %d; Holders %d, want %d", r, i, len(want), q.Holders(), holders)
 	}
 }
 
@@ -153,6 +157,29 @@ func (m *machine) checkEntries(t *rapid.T) {
 	}
 	if len(got) != len(m.model.entries) {
 		t.Fatalf("Entries yielded %d, want %d", len(got), len(m.model.entries))
+	}
+}
+
+// checkCounts counts the model's entries.
+func (m *machine) checkCounts(t *rapid.T) {
+	counts := map[lock.Mode]lock.Counts{}
+	var longest *lock.Entry
+	for _, e := range m.model.entries { // in the order in which they came
+		c := counts[e.Claims[0].Mode]
+		if m.model.holds(e) {
+			c.Held++
+		} else if c.Waiting++; longest == nil {
+			longest = e
+		}
+		counts[e.Claims[0].Mode] = c
+	}
+	got := maps.Clone(m.table.Counts())
+	maps.DeleteFunc(got, func(_ lock.Mode, c lock.Counts) bool { return c == lock.Counts{} })
+	if diff := cmp.Diff(counts, got); diff != "" {
+		t.Fatalf("Counts (-want +got):\n%s%s", diff, describe(m.table))
+	}
+	if e := m.table.Longest(); e != longest {
+		t.Fatalf("Longest() = %v, want %v\n%s", e, longest, describe(m.table))
 	}
 }
 

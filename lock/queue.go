@@ -11,6 +11,7 @@ type Queue struct {
 	next       *slot // the first slot behind the front; nil when all are in it
 	size       int
 	front      int
+	holders    int    // how many of the front hold in all their queues
 	newest     uint64 // the greatest number ever inserted
 	line       *line  // while an inquiry runs
 }
@@ -55,6 +56,9 @@ func (q *Queue) Len() int { return q.size }
 // Waiting returns how many entries stand behind the front. An entry of a set can
 // be in the front here and still wait elsewhere.
 func (q *Queue) Waiting() int { return q.size - q.front }
+
+// Holders returns how many entries hold, here and in all their other queues.
+func (q *Queue) Holders() int { return q.holders }
 
 // Newest returns the greatest number that the queue has seen.
 func (q *Queue) Newest() uint64 { return q.newest }

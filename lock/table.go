@@ -15,7 +15,13 @@ type Table struct {
 	members map[ID]*member
 	workers map[Ref]*worker // by tenant and the name of the holder
 	held    int
+	counts  map[Mode]Counts
+
+	firstWaiting, lastWaiting *member // those that do not hold, in the order in which they came
 }
+
+// Counts says how many entries hold and how many wait.
+type Counts struct{ Held, Waiting int }
 
 // Ref names one lock of one tenant.
 type Ref struct{ Tenant, Name string }
@@ -31,13 +37,15 @@ type member struct {
 	worker     *worker // nil if the request did not name its holder
 	prev, next *member // of the same worker
 	node       *node   // while an inquiry runs
+
+	prevWaiting, nextWaiting *member
 }
 
 func (m *member) holds() bool { return m.fronts == len(m.slots) }
 
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{queues: map[Ref]*Queue{}, members: map[ID]*member{}, workers: map[Ref]*worker{}}
+	return &Table{queues: map[Ref]*Queue{}, members: map[ID]*member{}, workers: map[Ref]*worker{}, counts: map[Mode]Counts{}}
 }
 
 // Insert puts e at the end of each of its queues and reports whether it holds at
@@ -64,7 +72,9 @@ func (t *Table) Insert(e *Entry) (holds bool, err error) {
 	}
 	t.employ(m)
 	if m.holds() {
-		t.held++
+		t.countHeld(m, 1)
+	} else {
+		t.queueUp(m)
 	}
 	return m.holds(), nil
 }
@@ -79,14 +89,17 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 	}
 	delete(t.members, id)
 	if held = m.holds(); held {
-		t.held--
+		t.countHeld(m, -1)
+	} else {
+		t.stopWaiting(m)
 	}
 	for i := range m.slots {
 		s := &m.slots[i]
 		for _, entered := range s.queue.remove(s) {
 			entered.member.fronts++
 			if entered.member.holds() {
-				t.held++
+				t.stopWaiting(entered.member)
+				t.countHeld(entered.member, 1)
 				entered.member.worker.granted()
 				granted = append(granted, entered.member.entry)
 			}
@@ -196,6 +209,62 @@ func (t *Table) Entries() iter.Seq2[*Entry, bool] {
 
 // Len returns how many entries there are, and how many of them hold.
 func (t *Table) Len() (entries, held int) { return len(t.members), t.held }
+
+// Counts returns how many entries hold and wait, by the mode of their first claim.
+// The caller must not change it.
+func (t *Table) Counts() map[Mode]Counts { return t.counts }
+
+// Longest returns the entry that has waited longest, the first that came of those
+// that do not hold, or nil if nobody waits.
+func (t *Table) Longest() *Entry {
+	if t.firstWaiting == nil {
+		return nil
+	}
+	return t.firstWaiting.entry
+}
+
+// countHeld notes that n more entries like m hold.
+func (t *Table) countHeld(m *member, n int) {
+	t.held += n
+	for i := range m.slots {
+		m.slots[i].queue.holders += n
+	}
+	c := t.counts[m.entry.Claims[0].Mode]
+	c.Held += n
+	t.counts[m.entry.Claims[0].Mode] = c
+}
+
+func (t *Table) countWaiting(m *member, n int) {
+	c := t.counts[m.entry.Claims[0].Mode]
+	c.Waiting += n
+	t.counts[m.entry.Claims[0].Mode] = c
+}
+
+// queueUp adds m to those that wait.
+func (t *Table) queueUp(m *member) {
+	t.countWaiting(m, 1)
+	if m.prevWaiting = t.lastWaiting; m.prevWaiting == nil {
+		t.firstWaiting = m
+	} else {
+		m.prevWaiting.nextWaiting = m
+	}
+	t.lastWaiting = m
+}
+
+func (t *Table) stopWaiting(m *member) {
+	t.countWaiting(m, -1)
+	if m.prevWaiting == nil {
+		t.firstWaiting = m.nextWaiting
+	} else {
+		m.prevWaiting.nextWaiting = m.nextWaiting
+	}
+	if m.nextWaiting == nil {
+		t.lastWaiting = m.prevWaiting
+	} else {
+		m.nextWaiting.prevWaiting = m.prevWaiting
+	}
+	m.prevWaiting, m.nextWaiting = nil, nil
+}
 
 // Entries yields the queue in order, with whether each entry holds in all its
 // queues.

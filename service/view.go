@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -411,7 +412,7 @@ func (v *view) reach(number uint64) {
 }
 
 // Counts are the entries of one mode.
-type Counts struct{ Held, Waiting int }
+type Counts = lock.Counts
 
 func (v *view) count(now time.Time) (byMode map[lock.Mode]Counts, oldest time.Duration) {
 	v.mu.RLock()
@@ -419,18 +420,10 @@ func (v *view) count(now time.Time) (byMode map[lock.Mode]Counts, oldest time.Du
 	if !v.begun {
 		return nil, 0
 	}
-	byMode = map[lock.Mode]Counts{}
-	for e, holds := range v.table.Entries() {
-		c := byMode[e.Claims[0].Mode]
-		if holds {
-			c.Held++
-		} else {
-			c.Waiting++
-			oldest = max(oldest, now.Sub(e.EnqueuedAt))
-		}
-		byMode[e.Claims[0].Mode] = c
+	if first := v.table.Longest(); first != nil {
+		oldest = max(0, now.Sub(first.EnqueuedAt))
 	}
-	return byMode, oldest
+	return maps.Clone(v.table.Counts()), oldest
 }
 
 // position returns the entry's place among those that wait.

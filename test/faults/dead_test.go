@@ -51,7 +51,7 @@ func (s *stand) outlive(round int, slowest *longest) {
 		elections += s.depose()
 	}
 	waiters.Wait()
-	limit := deadTTL + deadKills*deadTTL + elections + 2*time.Second
+	limit := deadTTL + deadKills*deadTTL + elections + within(2*time.Second)
 	for i := range clients {
 		took := granted[i] - died[i]
 		slowest.add(took)

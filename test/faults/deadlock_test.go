@@ -32,27 +32,32 @@ import (
 // a replica lost its store, because the machine was busy, is not judged.
 func TestDeadlockModel(t *testing.T) {
 	length, enough := time.Duration(count(15, 300))*time.Second, count(20, 400)
-	s := newStand(t, length+5*time.Minute)
-	end := time.Now().Add(length)
+	s := newStand(t, length+seenWithin+5*time.Minute)
+	var mu sync.Mutex
+	var sum tally
+	seen := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return sum.deadlocks >= enough && sum.doubtful >= enough/4
+	}
+	ctx, stop := s.until(length, seen)
+	defer stop()
 	var all sync.WaitGroup
-	tallies := make([]tally, 4)
-	for i := range tallies {
+	for i := range 4 {
 		all.Go(func() {
-			for round := 0; time.Now().Before(end) && !t.Failed(); round++ {
+			for round := 0; ctx.Err() == nil && !t.Failed(); round++ {
 				p := s.play(fmt.Sprintf("tenant-%d", i), round)
 				p.round(40)
-				tallies[i].add(p.tally)
+				mu.Lock()
+				sum.add(p.tally)
+				mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	var sum tally
-	for _, one := range tallies {
-		sum.add(one)
-	}
 	t.Logf("%d requests in %d moments: %d granted at once, %d later, %d refused for a deadlock, %d clients went away; %d moments had more than one order; %d rounds were not judged",
 		sum.requests, sum.moments, sum.atOnce, sum.later, sum.deadlocks, sum.away, sum.doubtful, sum.void)
-	if sum.deadlocks < enough || sum.doubtful < enough/4 {
+	if !seen() {
 		t.Errorf("too few for the run to count, want at least %d deadlocks", enough)
 	}
 	s.readLogs()
@@ -339,7 +344,7 @@ func (p *play) moment(deeds ...deed) (ok bool) {
 	doAll(deeds)
 	after := ordersFrom(p.worlds, deeds)
 	var exact []outcome
-	for end := time.Now().Add(20 * time.Second); len(exact) == 0; pause(p.ctx, 5*time.Millisecond) {
+	for end := time.Now().Add(within(20 * time.Second)); len(exact) == 0; pause(p.ctx, 5*time.Millisecond) {
 		if exact = p.agree(after); len(exact) > 0 {
 			exact = p.confirm(exact)
 		}

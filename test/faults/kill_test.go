@@ -17,7 +17,7 @@ const (
 	killEvery = 3 * time.Second
 )
 
-// leastGrants is for a second, faults included. ZooKeeper needs longer for an
+// leastGrants is for a second of the planned length, faults included. ZooKeeper needs longer for an
 // election, and its processes for a start.
 func leastGrants() int {
 	if onZooKeeper() {
@@ -36,10 +36,13 @@ func TestF2KillAnything(t *testing.T) {
 }
 
 func killRound(t *testing.T, length time.Duration) {
-	s := newStand(t, length+5*time.Minute)
-	nemesis := drive.Nemesis{Cluster: s.cluster, Replicas: s.replicas, Every: killEvery}
-	ctx, cancel := context.WithTimeout(s.ctx, length)
-	defer cancel()
+	s := newStand(t, length+seenWithin+5*time.Minute)
+	nemesis := &drive.Nemesis{Cluster: s.cluster, Replicas: s.replicas, Every: killEvery}
+	least := int(length.Seconds()) * leastGrants()
+	ctx, stop := s.until(length, func() bool {
+		return killedEnough(nemesis.Killed()) && history.Summarize(s.history.Ops()).Grants >= least
+	})
+	defer stop()
 	broken := make(chan error, 1)
 	go func() { broken <- nemesis.Run(ctx) }()
 	s.each(func(c *drive.Client) {
@@ -51,15 +54,19 @@ func killRound(t *testing.T, length time.Duration) {
 		t.Fatal(err)
 	}
 	load := history.Summarize(s.history.Ops())
-	t.Logf("%v in %v", nemesis.Killed, length)
-	if k := nemesis.Killed; k.Leaders < 1 || k.Replicas < 2 || k.Members+k.Leaders < 2 {
+	t.Logf("%v in %v", nemesis.Killed(), s.history.Now())
+	if k := nemesis.Killed(); !killedEnough(k) {
 		t.Errorf("%v: too few for the run to count", k)
 	}
-	if least := int(length.Seconds()) * leastGrants(); load.Grants < least {
+	if load.Grants < least {
 		t.Errorf("%d grants, want at least %d for the run to count", load.Grants, least)
 	}
 	s.acquirable()
 	s.judge()
+}
+
+func killedEnough(k drive.Killed) bool {
+	return k.Leaders >= 1 && k.Replicas >= 2 && k.Members+k.Leaders >= 2
 }
 
 // cycle is one acquisition and what a client may do with it.
@@ -104,7 +111,7 @@ func (s *stand) keep(c *drive.Client, h *drive.Hold, length time.Duration, repli
 		if c.Renew(s.ctx, replicas[rand.IntN(len(replicas))], h) == history.Lost {
 			return
 		}
-		pause(s.ctx, h.TTL/3)
+		pause(s.ctx, min(h.TTL/3, end-c.Now()))
 	}
 }
 
@@ -112,7 +119,7 @@ func (s *stand) keep(c *drive.Client, h *drive.Hold, length time.Duration, repli
 // mended: a TTL, another one and an election for a leader that changed, and 2 s.
 func (s *stand) acquirable() {
 	s.t.Helper()
-	const limit = 2*killTTL + time.Second + 2*time.Second
+	limit := within(2*killTTL + time.Second + 2*time.Second)
 	var longest time.Duration
 	for i := range killLocks {
 		c, start := s.clients[i], s.history.Now()

@@ -79,13 +79,14 @@ const modesTTL = 2 * time.Second
 // somebody who does not tolerate it, and nothing may be left.
 func TestModes(t *testing.T) {
 	length, enough := time.Duration(count(20, 600))*time.Second, int64(count(1_000, 100_000))
-	s := &mixed{stand: newStand(t, length+5*time.Minute), registers: map[string]*register{}}
+	s := &mixed{stand: newStand(t, length+seenWithin+5*time.Minute), registers: map[string]*register{}}
 	for i := range 6 {
 		s.registers[fmt.Sprint("register:", i)] = &register{}
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, length)
-	defer cancel()
-	nemesis := drive.Nemesis{Cluster: s.cluster, Replicas: s.replicas, Every: killEvery}
+	nemesis := &drive.Nemesis{Cluster: s.cluster, Replicas: s.replicas, Every: killEvery}
+	killed := func() bool { k := nemesis.Killed(); return k.Members+k.Leaders >= 1 && k.Replicas >= 1 }
+	ctx, stop := s.until(length, func() bool { return killed() && s.ops.Load() >= enough })
+	defer stop()
 	broken := make(chan error, 1)
 	go func() { broken <- nemesis.Run(ctx) }()
 	s.each(func(c *drive.Client) {
@@ -96,12 +97,12 @@ func TestModes(t *testing.T) {
 	if err := <-broken; err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d fenced operations, %d refused by their fence, %d grants; %v", s.ops.Load(), s.refused.Load(), len(s.grants), nemesis.Killed)
+	t.Logf("%d fenced operations, %d refused by their fence, %d grants; %v", s.ops.Load(), s.refused.Load(), len(s.grants), nemesis.Killed())
 	if n := s.ops.Load(); n < enough {
 		t.Errorf("%d fenced operations, want at least %d for the run to count", n, enough)
 	}
-	if k := nemesis.Killed; k.Members+k.Leaders < 1 || k.Replicas < 1 {
-		t.Errorf("%v: too few for the run to count", k)
+	if !killed() {
+		t.Errorf("%v: too few for the run to count", nemesis.Killed())
 	}
 	s.verdict()
 }

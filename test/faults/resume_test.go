@@ -32,7 +32,7 @@ func (s *stand) resume(round, victim int) {
 	const ttl = 4 * time.Second
 	other := 1 - victim
 	lock := fmt.Sprint("resumed:", round)
-	holder, outcome := s.clients[0].Acquire(s.ctx, drive.Request{Lock: lock, TTL: 6 * time.Second, Replica: other})
+	holder, outcome := s.clients[0].Acquire(s.ctx, drive.Request{Lock: lock, TTL: 30 * time.Second, Replica: other})
 	if holder == nil {
 		s.t.Fatalf("%s: acquire is %s", lock, outcome)
 	}

@@ -181,6 +181,36 @@ func (s *stand) each(work func(c *drive.Client)) {
 	all.Wait()
 }
 
+// seenWithin bounds for how long a test goes on until it has seen what it is about.
+const seenWithin = 3 * time.Minute
+
+// until returns a context for load: it ends after length, but not before the test
+// has seen what it is about. On a slow machine that takes longer; after seenWithin
+// the test may say that it has not.
+func (s *stand) until(length time.Duration, seen func() bool) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithTimeout(s.ctx, length+seenWithin)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		defer cancel()
+		for pause(ctx, length); ctx.Err() == nil && !seen(); pause(ctx, 20*time.Millisecond) {
+		}
+	})
+	return ctx, func() {
+		cancel()
+		watch.Wait()
+	}
+}
+
+// within is a time within which something is promised to happen. The full runs
+// hold it as it is; the short ones share their machine with whatever else runs, and
+// find what does not happen at all.
+func within(promised time.Duration) time.Duration {
+	if full() {
+		return promised
+	}
+	return 4 * promised
+}
+
 // proxied returns a client that reaches replica 0 through a proxy of its own
 // (index 0), and both replicas directly (indexes 1 and 2).
 func (s *stand) proxied(c *drive.Client) (*drive.Client, *rig.Proxy) {

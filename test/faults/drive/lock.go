@@ -25,7 +25,7 @@ type Hold struct {
 	token    string
 	Fence    int64
 	TTL      time.Duration
-	Left     time.Duration // of the lease when the grant was answered, says the answer
+	Until    time.Duration // when the lease ends unless it is renewed, says the answer; on the clock of the history
 	Waiting  bool
 }
 
@@ -90,7 +90,7 @@ func (c *Client) acquire(ctx context.Context, r Request, op *history.Op) (*Hold,
 }
 
 func hold(r Request, a Answer) *Hold {
-	return &Hold{Lock: r.Lock, ID: a.Entry.ID, token: a.Entry.Token, Fence: a.Entry.Fence, TTL: r.TTL, Left: a.Until - a.Return}
+	return &Hold{Lock: r.Lock, ID: a.Entry.ID, token: a.Entry.Token, Fence: a.Entry.Fence, TTL: r.TTL, Until: a.Until}
 }
 
 // HoldOf returns what an answer to r, 201 or 202, gives its client.

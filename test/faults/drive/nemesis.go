@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/test/rig"
@@ -17,7 +18,16 @@ type Nemesis struct {
 	Cluster  Cluster
 	Replicas []*rig.Replica
 	Every    time.Duration // between two kills; each is down for about a third of it
-	Killed   Killed
+
+	mu     sync.Mutex
+	killed Killed
+}
+
+// Killed returns what was killed so far.
+func (n *Nemesis) Killed() Killed {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.killed
 }
 
 // Killed counts the faults that happened: the process was seen to end.
@@ -56,7 +66,9 @@ func (n *Nemesis) strike(ctx context.Context, v victim, count *int) error {
 	if err := v.Kill(); err != nil {
 		return err
 	}
+	n.mu.Lock()
 	*count++
+	n.mu.Unlock()
 	if !pause(ctx, n.Every/3) {
 		return errors.Join(ctx.Err(), v.Restart(ctx))
 	}
@@ -68,13 +80,13 @@ func (n *Nemesis) killLeader(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.strike(ctx, n.Cluster.Member(leader), &n.Killed.Leaders)
+	return n.strike(ctx, n.Cluster.Member(leader), &n.killed.Leaders)
 }
 
 func (n *Nemesis) killMember(ctx context.Context) error {
-	return n.strike(ctx, n.Cluster.Member(rand.IntN(n.Cluster.Size())), &n.Killed.Members)
+	return n.strike(ctx, n.Cluster.Member(rand.IntN(n.Cluster.Size())), &n.killed.Members)
 }
 
 func (n *Nemesis) killReplica(ctx context.Context) error {
-	return n.strike(ctx, n.Replicas[n.Killed.Replicas%len(n.Replicas)], &n.Killed.Replicas)
+	return n.strike(ctx, n.Replicas[n.Killed().Replicas%len(n.Replicas)], &n.killed.Replicas)
 }

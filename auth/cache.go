@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	cacheShards    = 16
-	cachePerShard  = 625
-	maxCachedCount = cacheShards * cachePerShard // 10 000 tokens, about 5 MB
+	cacheShards   = 16
+	cachePerShard = 625 // 10 000 tokens in all, about 5 MB
 )
 
 // digest is the SHA-256 of a raw token: what the cache knows a token by, so
@@ -54,13 +53,14 @@ type shard struct {
 	mu       sync.RWMutex
 	byDigest map[digest]*verified
 	ring     []*verified
+	limit    int // of the ring's length
 	hand     int
 }
 
 func newCache() *cache {
 	c := &cache{}
 	for i := range c.shards {
-		c.shards[i].byDigest = map[digest]*verified{}
+		c.shards[i].byDigest, c.shards[i].limit = map[digest]*verified{}, cachePerShard
 	}
 	return c
 }
@@ -97,7 +97,7 @@ func (s *shard) room(d digest, now time.Time) int {
 	if old := s.byDigest[d]; old != nil {
 		return old.place // two requests brought one new token, or its key came back
 	}
-	if len(s.ring) < cachePerShard {
+	if len(s.ring) < s.limit {
 		s.ring = append(s.ring, nil)
 		return len(s.ring) - 1
 	}

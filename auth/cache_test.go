@@ -36,17 +36,27 @@ func TestSameClaimsOtherSignature(t *testing.T) {
 	reject(t, v, good+"A", auth.BadSignature)
 }
 
+// few is how many tokens are remembered in tests that fill the memory.
+const few = 640
+
+func TestRoomForTenThousand(t *testing.T) {
+	if n := strict(t).CacheLimit(); n != 10_000 {
+		t.Errorf("%d tokens are remembered at most, want 10 000", n)
+	}
+}
+
 // TestGarbageEvictsNobody: whoever has no key cannot push out who has one.
 func TestGarbageEvictsNobody(t *testing.T) {
 	v := strict(t)
-	good := make([]string, 1000)
+	v.Shrink(few)
+	good := make([]string, few/5)
 	principals := make([]*auth.Principal, len(good))
 	for i := range good {
 		good[i] = hs().token(map[string]any{"jti": fmt.Sprint(i)})
 		principals[i] = accept(t, v, good[i])
 	}
 	forger := signer{"HS256", "", []byte(strings.Repeat("x", 32))}
-	for i := range 2 * auth.MaxCached {
+	for i := range 2 * few {
 		raw := forger.token(map[string]any{"jti": i})
 		switch i % 3 {
 		case 1:
@@ -68,25 +78,26 @@ func TestGarbageEvictsNobody(t *testing.T) {
 	}
 }
 
-// TestBoundedAndFair: more good tokens than there is room for, and a hundred of
-// them in use all the while. Those must stay.
+// TestBoundedAndFair: more good tokens than there is room for, and some of them in
+// use all the while. Those must stay.
 func TestBoundedAndFair(t *testing.T) {
 	v := newVerifier(t, auth.Config{Secret: secret, Now: newClock().Now})
+	v.Shrink(few)
 	mint := func(id string) string { return hs().token(map[string]any{"jti": id}) }
-	hot := make([]string, 100)
+	hot := make([]string, few/32)
 	principals := make([]*auth.Principal, len(hot))
 	for i := range hot {
 		hot[i] = mint(fmt.Sprint("hot", i))
 		principals[i] = accept(t, v, hot[i])
 	}
-	for i := range auth.MaxCached * 3 / 2 {
+	for i := range 2 * few {
 		accept(t, v, mint(fmt.Sprint("cold", i)))
-		if i%10 == 0 {
-			accept(t, v, hot[i/10%len(hot)])
+		if i%2 == 0 {
+			accept(t, v, hot[i/2%len(hot)])
 		}
 	}
-	if n := v.Cached(); n > auth.MaxCached || n < auth.MaxCached*9/10 {
-		t.Errorf("%d tokens are remembered, want nearly %d and no more", n, auth.MaxCached)
+	if n := v.Cached(); n > few || n < few*9/10 {
+		t.Errorf("%d tokens are remembered, want nearly %d and no more", n, few)
 	}
 	for i, raw := range hot {
 		if accept(t, v, raw) != principals[i] {
@@ -100,13 +111,14 @@ func TestBoundedAndFair(t *testing.T) {
 func TestExpiredMakeRoom(t *testing.T) {
 	clock := newClock()
 	v := newVerifier(t, auth.Config{Secret: secret, Now: clock.Now})
-	for i := range auth.MaxCached {
+	v.Shrink(few)
+	for i := range few {
 		raw := hs().token(map[string]any{"jti": i, "exp": start.Add(time.Minute).Unix()})
 		accept(t, v, raw)
 		accept(t, v, raw)
 	}
 	clock.Advance(2 * time.Minute)
-	long := make([]string, auth.MaxCached/4)
+	long := make([]string, few/4)
 	principals := make([]*auth.Principal, len(long))
 	for i := range long {
 		long[i] = hs().token(map[string]any{"jti": i})

@@ -5,7 +5,6 @@ import "context"
 // What tests of the package from outside cannot see otherwise.
 
 const (
-	MaxCached   = maxCachedCount
 	AskCooldown = askCooldown
 	AbsentFor   = absentFor
 )
@@ -27,6 +26,23 @@ func (v *Verifier) Cached() int {
 		}
 	}
 	return n
+}
+
+// CacheLimit returns how many tokens are remembered at most.
+func (v *Verifier) CacheLimit() int {
+	n := 0
+	for i := range v.cache.shards {
+		n += v.cache.shards[i].limit
+	}
+	return n
+}
+
+// Shrink has fewer tokens remembered, before any is, so that a test need not sign
+// tens of thousands to fill the memory.
+func (v *Verifier) Shrink(tokens int) {
+	for i := range v.cache.shards {
+		v.cache.shards[i].limit = tokens / cacheShards
+	}
 }
 
 // VerifyAnew makes every check without the memory of verified tokens.

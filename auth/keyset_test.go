@@ -127,7 +127,7 @@ func TestFloodOfUnknownKids(t *testing.T) {
 	good := es().token(nil)
 	accept(t, v, good)
 	for round := range 3 {
-		flood(t, v, 128, 20, round)
+		flood(t, v, 128, 3, round)
 		if got, want := server.reads.Load(), int64(2+round); got != want {
 			t.Fatalf("after flood %d the set was read %d times, want %d", round+1, got, want)
 		}
@@ -513,7 +513,7 @@ func TestVerifyDuringRotation(t *testing.T) {
 		var wait sync.WaitGroup
 		for range 128 {
 			wait.Go(func() {
-				for range 20 {
+				for range 4 {
 					if !verifies(t, v, good) || verifies(t, v, bad) {
 						t.Error("the key that stays was refused, or the stranger accepted")
 					}

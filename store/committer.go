@@ -1,0 +1,366 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Limits of a [Committer]. Those of what is pending have defaults.
+type Limits struct {
+	// Ops and Bytes bound a batch. A write that is larger goes alone.
+	Ops, Bytes int
+
+	// InFlight batches are under way at once as a rule: what comes meanwhile gathers
+	// for the next, which spends less on each write. Up to Most are while writes are
+	// pending that cannot share a batch, as those that join one lock.
+	InFlight, Most int
+
+	// Linger is how long a patient write is held back at most.
+	Linger time.Duration
+
+	// Inline has a batch sent by the goroutine of one of its writes, which saves a lone
+	// write the way through another. It is for a store whose calls always end soon.
+	Inline bool
+
+	// Pending bounds the writes that are not sent yet.
+	Pending Backlog
+}
+
+// Write is one call's part of a batch. P is what the adapter makes the batch of, O what
+// it tells of each write. A write is handed to [Committer.Do] once.
+type Write[P, O any] struct {
+	Tenant string // whose pending writes are counted together
+
+	// Keys are what no two writes of one batch may share: the queues that this one
+	// joins (their entries would get one number), and the keys of the store that it
+	// touches. Writes with a key in common are sent in the order in which they came.
+	Keys []string
+
+	Ops, Bytes int // its size
+
+	// Patient says that it makes no difference if the write is sent a little later.
+	Patient bool
+
+	// Must says that the write is never refused because others are pending. It is for
+	// removals, and for repeating what may have happened already.
+	Must bool
+
+	Payload P
+
+	out       O
+	err       error
+	done      chan struct{}
+	abandoned atomic.Bool
+	again     bool // handed back by the send function
+	pending   pendingState[P, O]
+}
+
+// ErrNotSent says of a write that it was not executed and will not be.
+var ErrNotSent = errors.New("the request ended before its write was sent")
+
+// ErrUnknown says that a write is under way and that its caller did not wait for its
+// outcome. [Write.Late] tells it.
+var ErrUnknown = errors.New("the request ended before the outcome of its write was known")
+
+// Settle tells the outcome of a write. The send function calls it once for each write
+// that it does not hand back. err is the adapter's own.
+func (w *Write[P, O]) Settle(out O, err error) {
+	w.out, w.err = out, err
+	close(w.done)
+}
+
+// Abandoned reports whether the caller has given up. It may have repeated the write
+// elsewhere by now, and even removed what it wrote, so it must not be sent again.
+func (w *Write[P, O]) Abandoned() bool { return w.abandoned.Load() }
+
+// Late waits for the outcome of a write that [Committer.Do] answered with [ErrUnknown].
+// It can return ErrNotSent too.
+func (w *Write[P, O]) Late(ctx context.Context) (O, error) {
+	select {
+	case <-w.done:
+		return w.out, w.err
+	case <-ctx.Done():
+		var none O
+		return none, errors.Join(ErrUnknown, ctx.Err())
+	}
+}
+
+func (w *Write[P, O]) settled() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Committer puts writes that arrive while others are in flight into the next batch
+// (group commit). What a batch is, the send function knows.
+//
+// A batch is chosen in constant time for each write in it: the writes that wait for a
+// key form a chain in the order of their arrival, and a write is ready when it is the
+// first of all its chains. So a long chain of joins of one lock holds up nothing else.
+type Committer[P, O any] struct {
+	limits Limits
+	send   func(batch []*Write[P, O]) (again [][]*Write[P, O])
+	await  func() bool
+
+	mu      sync.Mutex
+	pending *pending[P, O]
+	pace    pace
+	running int // workers, each with at most one batch in flight
+	linger  *time.Timer
+	closed  bool
+	workers sync.WaitGroup
+}
+
+// NewCommitter returns a committer. send writes a batch, settles its writes, and hands
+// back those that were not executed and are to be sent again, as batches of their own
+// that go before all others; those whose callers have given up are left out then.
+// Before a batch is chosen, await may wait until the store can be reached, so that
+// writes can be withdrawn until then; it returns soon if it cannot. It may be nil.
+func NewCommitter[P, O any](limits Limits, send func([]*Write[P, O]) [][]*Write[P, O], await func() bool) *Committer[P, O] {
+	limits.Pending = limits.Pending.orDefault()
+	return &Committer[P, O]{limits: limits, send: send, await: await, pending: newPending[P, O](limits)}
+}
+
+// Do has w sent and waits for what became of it, as the send function settled it. If w
+// was not sent the error is [ErrNotSent], or [lock.Overloaded] at once if it could not
+// be in time. If ctx ends first it is [ErrUnknown].
+func (c *Committer[P, O]) Do(ctx context.Context, w *Write[P, O]) (O, error) {
+	var none O
+	if ctx.Err() != nil {
+		return none, ErrNotSent
+	}
+	w.done = make(chan struct{})
+	lead, err := c.enter(w)
+	if err != nil {
+		return none, err
+	}
+	if lead {
+		c.lead()
+	}
+	select {
+	case <-w.done:
+		return w.out, w.err
+	case <-ctx.Done():
+	}
+	if c.withdraw(w) {
+		return none, ErrNotSent
+	}
+	w.abandoned.Store(true)
+	if w.settled() {
+		return w.out, w.err
+	}
+	return none, errors.Join(ErrUnknown, ctx.Err())
+}
+
+// Close settles what is pending with [ErrNotSent], and waits for what is in flight.
+func (c *Committer[P, O]) Close() {
+	c.mu.Lock()
+	c.closed = true
+	left := c.pending.drain()
+	if c.linger != nil {
+		c.linger.Stop()
+	}
+	c.mu.Unlock()
+	for _, w := range left {
+		w.notSent()
+	}
+	c.workers.Wait()
+}
+
+func (w *Write[P, O]) notSent() {
+	var none O
+	w.Settle(none, ErrNotSent)
+}
+
+// enter adds a write to what is pending. lead says that the caller is to send a batch.
+func (c *Committer[P, O]) enter(w *Write[P, O]) (lead bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false, ErrNotSent
+	}
+	if err := c.pending.refuse(w, &c.pace); err != nil {
+		return false, err
+	}
+	c.pending.add(w, time.Now())
+	if w.Patient {
+		c.arm()
+	}
+	if !c.limits.Inline {
+		c.start()
+		return false, nil
+	}
+	return c.reserve(), nil
+}
+
+// withdraw takes back a write that is in no batch yet.
+func (c *Committer[P, O]) withdraw(w *Write[P, O]) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pending.withdraw(w)
+}
+
+// arm sees to it that writes which are held back are so for no longer than they may.
+// The caller holds mu.
+func (c *Committer[P, O]) arm() {
+	due, any := c.pending.nextDue()
+	switch {
+	case !any || c.closed || c.pending.armed:
+		return
+	case c.linger == nil:
+		c.linger = time.AfterFunc(time.Until(due), c.hurry)
+	default:
+		c.linger.Reset(time.Until(due))
+	}
+	c.pending.armed = true
+}
+
+// hurry ends the patience of the writes that were held back for long enough.
+func (c *Committer[P, O]) hurry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending.armed = false
+	c.pending.hurry(time.Now().Add(c.limits.Linger / 2)) // soon due is due: the timer is not to run for each
+	c.start()
+	c.arm()
+}
+
+// allowed is how many workers there may be. The caller holds mu.
+func (c *Committer[P, O]) allowed() int {
+	if c.pending.blocked > 0 {
+		return c.limits.Most
+	}
+	return c.limits.InFlight
+}
+
+// reserve lets one more worker be if there is something for it to do. The caller holds
+// mu.
+func (c *Committer[P, O]) reserve() bool {
+	if c.closed || c.pending.urgent == 0 || c.running >= c.allowed() {
+		return false
+	}
+	c.running++
+	c.workers.Add(1)
+	return true
+}
+
+func (c *Committer[P, O]) start() {
+	if c.reserve() {
+		go c.work()
+	}
+}
+
+// lead sends one batch in the goroutine of one of its writes. What came meanwhile is
+// not that write's to wait for.
+func (c *Committer[P, O]) lead() {
+	c.round()
+	if c.proceed() {
+		go c.work()
+	}
+}
+
+// work sends batch after batch for as long as there is something to send.
+func (c *Committer[P, O]) work() {
+	for c.round(); c.proceed(); {
+		c.round()
+	}
+}
+
+// proceed lets a worker go on, or go.
+func (c *Committer[P, O]) proceed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed && c.pending.urgent > 0 && c.running <= c.allowed() {
+		return true
+	}
+	c.running--
+	c.workers.Done()
+	return false
+}
+
+// round sends one batch.
+func (c *Committer[P, O]) round() {
+	if c.await != nil && !c.await() {
+		return
+	}
+	c.mu.Lock()
+	var batch []*Write[P, O]
+	if c.pending.urgent > 0 {
+		batch = c.pending.take()
+		c.start() // what could not share this batch
+	}
+	running := c.running
+	c.mu.Unlock()
+	for parts := [][]*Write[P, O]{batch}; len(parts) > 0; {
+		part := c.wanted(parts[0])
+		parts = parts[1:]
+		if len(part) > 0 {
+			parts = append(c.commit(part, running), parts...)
+		}
+	}
+}
+
+// wanted leaves out the writes of a batch that are not to be sent any more.
+func (c *Committer[P, O]) wanted(batch []*Write[P, O]) []*Write[P, O] {
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	wanted := batch[:0:0]
+	for _, w := range batch {
+		if w.again = false; closed || w.Abandoned() {
+			w.notSent()
+			continue
+		}
+		wanted = append(wanted, w)
+	}
+	return wanted
+}
+
+// errForgotten is a bug of a send function. The write may have been executed.
+var errForgotten = errors.New("bug: the outcome of a write was not told")
+
+// commit sends a batch, and returns what is to be sent again.
+func (c *Committer[P, O]) commit(batch []*Write[P, O], running int) (again [][]*Write[P, O]) {
+	began := time.Now()
+	again = c.send(batch)
+	took := time.Since(began)
+	for _, part := range again {
+		for _, w := range part {
+			w.again = true
+		}
+	}
+	var none O
+	worked := false
+	for _, w := range batch {
+		if !w.again && !w.settled() {
+			w.Settle(none, errForgotten)
+		}
+		worked = worked || !w.again && w.err == nil
+	}
+	if worked { // how soon a store fails says nothing of how soon it writes
+		c.mu.Lock()
+		c.pace.saw(took, max(running, c.limits.InFlight))
+		c.mu.Unlock()
+	}
+	return again
+}
+
+// Halves divides a batch in two, for a send function that does not know which of its
+// writes is at fault.
+func Halves[P, O any](batch []*Write[P, O]) [][]*Write[P, O] {
+	half := len(batch) / 2
+	return [][]*Write[P, O]{batch[:half], batch[half:]}
+}
+
+// Pending is how many writes wait to be sent.
+func (c *Committer[P, O]) Pending() Size {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pending.all
+}

@@ -1,0 +1,556 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+type (
+	write     = store.Write[int, int]
+	committer = store.Committer[int, int]
+)
+
+// fakeStore executes batches after a while, and remembers what it was sent.
+type fakeStore struct {
+	t      *testing.T
+	took   time.Duration
+	tamper func(batch []*write) (again [][]*write) // nil: every write is executed
+
+	mu       sync.Mutex
+	batches  [][]*write
+	running  int
+	most     int
+	executed map[*write]int
+}
+
+func (f *fakeStore) send(batch []*write) [][]*write {
+	f.mu.Lock()
+	f.batches = append(f.batches, slices.Clone(batch))
+	f.running++
+	f.most = max(f.most, f.running)
+	f.mu.Unlock()
+	<-time.After(f.took)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running--
+	if f.tamper != nil {
+		return f.tamper(batch)
+	}
+	f.execute(batch...)
+	return nil
+}
+
+// execute settles the writes with their payloads. The caller holds mu.
+func (f *fakeStore) execute(writes ...*write) {
+	if f.executed == nil {
+		f.executed = map[*write]int{}
+	}
+	for _, w := range writes {
+		f.executed[w]++
+		w.Settle(w.Payload, nil)
+	}
+}
+
+// payloads returns what was sent, batch by batch.
+func (f *fakeStore) payloads() (all [][]int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.batches {
+		var one []int
+		for _, w := range b {
+			one = append(one, w.Payload)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+var limits = store.Limits{Ops: 10, Bytes: 1000, InFlight: 2, Most: 8, Linger: time.Millisecond}
+
+func join(payload int, keys ...string) *write {
+	return &write{Tenant: "acme", Keys: keys, Ops: 1, Bytes: 10, Payload: payload}
+}
+
+// bubble runs a test in virtual time with a committer whose batches take a moment.
+func bubble(t *testing.T, l store.Limits, test func(t *testing.T, c *committer, f *fakeStore)) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeStore{t: t, took: 10 * time.Millisecond}
+		c := store.NewCommitter(l, f.send, nil)
+		test(t, c, f)
+		c.Close()
+		if n := c.Kept(); n != 0 {
+			t.Errorf("%d things are remembered of writes that are done", n)
+		}
+	})
+}
+
+// handIn has writes wait in the given order.
+func handIn(t *testing.T, c *committer, writes ...*write) *sync.WaitGroup {
+	var all sync.WaitGroup
+	for _, w := range writes {
+		all.Go(func() {
+			if out, err := c.Do(context.Background(), w); err != nil || out != w.Payload {
+				t.Errorf("write %d: %d, %v", w.Payload, out, err)
+			}
+		})
+		synctest.Wait()
+	}
+	return &all
+}
+
+// TestLongChainHoldsUpNothingElse: of the joins of one lock each goes alone, in order
+// and several at once; what else is written shares the next batch, whatever waits.
+func TestLongChainHoldsUpNothingElse(t *testing.T) {
+	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+		var writes []*write
+		for i := range 30 {
+			writes = append(writes, join(i, "hot"))
+		}
+		all := handIn(t, c, writes...)
+		all2 := handIn(t, c, join(100, "other"), join(101, "release"))
+		all.Wait()
+		all2.Wait()
+		sent := f.payloads()
+		if !slices.Equal(sent[8], []int{8, 100, 101}) {
+			t.Errorf("batches are %v, want the other writes in the one after those in flight", sent)
+		}
+		for i := range 30 {
+			if sent[i][0] != i {
+				t.Fatalf("batches are %v, want the joins in order", sent)
+			}
+		}
+		if f.most != limits.Most {
+			t.Errorf("%d batches were in flight, want %d", f.most, limits.Most)
+		}
+	})
+}
+
+// TestWhatCanShareGathers: no more than a few batches are in flight.
+func TestWhatCanShareGathers(t *testing.T) {
+	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+		var writes []*write
+		for i := range 32 {
+			writes = append(writes, join(i, fmt.Sprint("lock", i)))
+		}
+		handIn(t, c, writes...).Wait()
+		if f.most != limits.InFlight || len(f.batches) != 5 {
+			t.Errorf("%d in flight, batches %v; want %d and the last three full", f.most, f.payloads(), limits.InFlight)
+		}
+	})
+}
+
+// TestBatchIsBoundedInBytes: also in bytes, and what is larger goes alone.
+func TestBatchIsBoundedInBytes(t *testing.T) {
+	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+		first, second := join(1, "a"), join(2, "b") // keep the two workers busy
+		big := []*write{join(3, "c"), join(4, "d"), join(5, "e"), join(6, "f")}
+		big[0].Bytes, big[1].Bytes, big[2].Bytes = 600, 600, 5000
+		handIn(t, c, append([]*write{first, second}, big...)...).Wait()
+		if got, want := fmt.Sprint(f.payloads()), "[[1] [2] [3] [4] [5] [6]]"; got != want {
+			t.Errorf("batches %s, want %s", got, want)
+		}
+	})
+}
+
+// TestPatience: a patient write goes with the next urgent one, or after the linger.
+func TestPatience(t *testing.T) {
+	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+		alone, along, later := join(1, "a"), join(2, "b"), join(4, "d")
+		for _, w := range []*write{alone, along, later} {
+			w.Patient = true
+		}
+		began := time.Now()
+		all := handIn(t, c, alone)
+		if len(f.payloads()) != 0 {
+			t.Error("a patient write was sent at once")
+		}
+		all.Wait()
+		if took := time.Since(began); took != f.took+limits.Linger {
+			t.Errorf("a patient write that nothing takes along took %v", took)
+		}
+		began = time.Now()
+		all = handIn(t, c, along, join(3, "c"))
+		all.Wait()
+		if took := time.Since(began); took != f.took {
+			t.Errorf("a patient write that an urgent one takes along took %v", took)
+		}
+		handIn(t, c, later).Wait() // the timer runs anew
+		if got, want := fmt.Sprint(f.payloads()), "[[1] [2 3] [4]]"; got != want {
+			t.Errorf("batches %s, want %s", got, want)
+		}
+	})
+}
+
+// TestOverload: what could not be written in time is refused at once, and honestly.
+func TestOverload(t *testing.T) {
+	small := func(b store.Backlog) store.Limits {
+		l := limits
+		if l.Pending = b; b.Budget == 0 {
+			l.Pending.Budget = time.Hour
+		}
+		return l
+	}
+	big := join(0, "hot")
+	big.Bytes = 500
+	stranger := join(0, "cold")
+	stranger.Tenant = "other"
+	for name, c := range map[string]struct {
+		bound      store.Backlog
+		over, fits *write
+	}{
+		"writes of a key":     {store.Backlog{PerKey: store.Size{Writes: 5, Bytes: 1000}}, join(0, "hot"), join(0, "cold")},
+		"bytes of a key":      {store.Backlog{PerKey: store.Size{Writes: 50, Bytes: 400}}, big, join(0, "hot")},
+		"writes of a tenant":  {store.Backlog{PerTenant: store.Size{Writes: 5, Bytes: 1000}}, join(0, "cold"), stranger},
+		"bytes of a tenant":   {store.Backlog{PerTenant: store.Size{Writes: 50, Bytes: 400}}, big, join(0, "cold")},
+		"writes in all":       {store.Backlog{InAll: store.Size{Writes: 5, Bytes: 1000}}, stranger, nil},
+		"bytes in all":        {store.Backlog{InAll: store.Size{Writes: 50, Bytes: 400}}, big, stranger},
+		"more than in budget": {store.Backlog{Budget: 300 * time.Millisecond}, join(0, "hot"), join(0, "cold")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, small(c.bound), func(t *testing.T, committer *committer, f *fakeStore) {
+				handIn(t, committer, join(-1, "measure")).Wait() // 10 ms / 2 from batch to batch
+				n := 13                                          // 8 in flight and 5 pending
+				if c.bound.Budget > 0 {
+					n = 8 + 200 // 1 s, and more than are always admitted
+				}
+				var writes []*write
+				for i := range n {
+					w := join(i, "hot")
+					w.Must = c.bound.Budget > 0
+					writes = append(writes, w)
+				}
+				all := handIn(t, committer, writes...)
+				began := time.Now()
+				_, err := committer.Do(t.Context(), c.over)
+				var e *lock.Error
+				if !errors.As(err, &e) || e.Code != lock.Overloaded || e.Ambiguous || e.RetryAfter < time.Second || time.Since(began) != 0 {
+					t.Errorf("the write over the bound: %v (%+v) after %v", err, e, time.Since(began))
+				}
+				must := join(1000, "hot")
+				must.Must, must.Bytes = true, c.over.Bytes
+				late := []*write{must}
+				if c.fits != nil {
+					late = []*write{c.fits, must}
+				}
+				handIn(t, committer, late...).Wait()
+				all.Wait()
+				if left := committer.Pending(); left != (store.Size{}) {
+					t.Errorf("pending at the end: %+v", left)
+				}
+			})
+		})
+	}
+}
+
+// TestWithdrawn: a write that is not sent yet is taken back wherever it stands, and makes
+// room; those behind it go on.
+func TestWithdrawn(t *testing.T) {
+	l := limits
+	l.Pending.PerKey = store.Size{Writes: 4, Bytes: 1000}
+	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+		var writes []*write
+		for i := range 8 {
+			writes = append(writes, join(i, "hot"))
+		}
+		all := handIn(t, c, writes...)
+		ctx, cancel := context.WithCancel(t.Context())
+		var gone sync.WaitGroup
+		for i := range 4 {
+			w := join(100+i, "hot")
+			if i == 3 {
+				w.Keys = []string{"hot", "cold"}
+			}
+			gone.Go(func() {
+				if _, err := c.Do(ctx, w); !errors.Is(err, store.ErrNotSent) {
+					t.Errorf("a write that was withdrawn: %v", err)
+				}
+			})
+			synctest.Wait()
+		}
+		behind := handIn(t, c, join(200, "cold"))
+		cancel()
+		gone.Wait()
+		again := handIn(t, c, join(201, "hot"))
+		for _, g := range []*sync.WaitGroup{all, behind, again} {
+			g.Wait()
+		}
+		if got, want := fmt.Sprint(f.payloads()[8:]), "[[200 201]]"; got != want {
+			t.Errorf("after those in flight %s were sent, want %s", got, want)
+		}
+	})
+}
+
+// TestGivenUp: who does not wait for a write that was sent can still learn its outcome,
+// and it is not sent again.
+func TestGivenUp(t *testing.T) {
+	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+		executed, handedBack := join(1, "a"), join(2, "b")
+		f.tamper = func(batch []*write) (again [][]*write) {
+			for _, w := range batch {
+				if w == handedBack {
+					again = append(again, []*write{w})
+					continue
+				}
+				f.execute(w)
+			}
+			return again
+		}
+		for _, w := range []*write{executed, handedBack} {
+			ctx, cancel := context.WithTimeout(t.Context(), f.took/2)
+			if _, err := c.Do(ctx, w); !errors.Is(err, store.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("write %d given up: %v", w.Payload, err)
+			}
+			if _, err := w.Late(ctx); !errors.Is(err, store.ErrUnknown) {
+				t.Errorf("write %d, asked too soon: %v", w.Payload, err)
+			}
+			cancel()
+		}
+		if out, err := executed.Late(t.Context()); out != 1 || err != nil {
+			t.Errorf("the late outcome of what was executed: %d, %v", out, err)
+		}
+		if _, err := handedBack.Late(t.Context()); !errors.Is(err, store.ErrNotSent) {
+			t.Errorf("the late outcome of what was handed back: %v", err)
+		}
+		if len(f.batches) != 2 {
+			t.Errorf("sent: %v, want each once", f.payloads())
+		}
+	})
+}
+
+// TestCloseLosesNothing: what is in flight is waited for, the rest is known not to have
+// been sent.
+func TestCloseLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeStore{t: t, took: time.Second}
+		c := store.NewCommitter(limits, f.send, nil)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		results := map[string]int{}
+		for i := range 100 {
+			w := join(i, "hot")
+			w.Patient = i%2 == 1
+			all.Go(func() {
+				_, err := c.Do(context.Background(), w)
+				mu.Lock()
+				defer mu.Unlock()
+				results[fmt.Sprint(err)]++
+			})
+			synctest.Wait()
+		}
+		<-time.After(limits.Linger)
+		synctest.Wait()
+		c.Close()
+		all.Wait()
+		if results["<nil>"] != limits.Most || results[store.ErrNotSent.Error()] != 100-limits.Most {
+			t.Errorf("%v, want %d in flight to have succeeded", results, limits.Most)
+		}
+		if _, err := c.Do(t.Context(), join(1, "a")); !errors.Is(err, store.ErrNotSent) {
+			t.Errorf("a write after Close: %v", err)
+		}
+	})
+}
+
+// TestManyOfOneLock: a batch is chosen in constant time for each of its writes. With a
+// walk over all that is pending this would take minutes.
+func TestManyOfOneLock(t *testing.T) {
+	l := limits
+	l.Pending.PerKey = store.Size{Writes: 1 << 30, Bytes: 1 << 40}
+	l.Pending.PerTenant, l.Pending.InAll = l.Pending.PerKey, l.Pending.PerKey
+	l.Pending.Budget = time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		const n = 40_000
+		hold := make(chan struct{})
+		c := store.NewCommitter(l, func(batch []*write) [][]*write {
+			<-hold
+			for _, w := range batch {
+				w.Settle(0, nil)
+			}
+			return nil
+		}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var kept, gone sync.WaitGroup
+		for i := range n {
+			if i%2 == 0 {
+				kept.Go(func() { _, _ = c.Do(t.Context(), join(i, "hot")) })
+			} else {
+				gone.Go(func() { _, _ = c.Do(ctx, join(i, "hot")) })
+			}
+		}
+		synctest.Wait()
+		cancel()
+		gone.Wait()
+		close(hold)
+		kept.Wait()
+		c.Close()
+	})
+}
+
+// TestCommitterProperties: whatever comes, fails and is given up, in whatever order.
+func TestCommitterProperties(t *testing.T) {
+	for seed := range uint64(100) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { (&random{rand: rand.New(rand.NewPCG(seed, 7))}).run(t) })
+		})
+	}
+}
+
+// random is a run of a committer with random writes on a store that fails at random.
+type random struct {
+	rand *rand.Rand // used under mu
+
+	mu       sync.Mutex
+	t        *testing.T
+	limits   store.Limits
+	running  int
+	sent     map[string]sending // per key the newest write that was sent
+	inFlight map[*write]bool
+	executed map[*write]int
+}
+
+// sending is which write was sent, and when. Of two that are sent at one instant either
+// may come first: they are in flight together.
+type sending struct {
+	payload int
+	at      time.Time
+}
+
+var errRefused = errors.New("refused")
+
+func (r *random) run(t *testing.T) {
+	r.t, r.sent, r.inFlight, r.executed = t, map[string]sending{}, map[*write]bool{}, map[*write]int{}
+	r.limits = store.Limits{
+		Ops: 1 + r.rand.IntN(12), Bytes: 20 + r.rand.IntN(200), InFlight: 1 + r.rand.IntN(3), Linger: 3 * time.Millisecond, Inline: r.rand.IntN(2) == 0,
+	}
+	r.limits.Most = r.limits.InFlight + r.rand.IntN(6)
+	c := store.NewCommitter(r.limits, r.send, nil)
+	var all sync.WaitGroup
+	writes := make([]*write, 300)
+	for i := range writes {
+		r.mu.Lock()
+		w := &write{
+			Tenant: fmt.Sprint("t", r.rand.IntN(3)), Ops: 1 + r.rand.IntN(4), Bytes: r.rand.IntN(60), Payload: i,
+			Patient: r.rand.IntN(3) == 0, Must: r.rand.IntN(4) == 0,
+		}
+		for range r.rand.IntN(4) {
+			w.Keys = append(w.Keys, fmt.Sprint("k", r.rand.IntN(6)))
+		}
+		writes[i] = w
+		ctx, cancel := context.WithCancel(t.Context())
+		if r.rand.IntN(4) == 0 {
+			ctx, cancel = context.WithTimeout(t.Context(), time.Duration(r.rand.IntN(30_000))*time.Microsecond)
+		}
+		r.mu.Unlock()
+		all.Go(func() {
+			defer cancel()
+			r.one(ctx, c, w)
+		})
+		synctest.Wait()
+		if r.draw(2) == 0 {
+			<-time.After(time.Duration(r.draw(3000)) * time.Microsecond)
+		}
+	}
+	if r.draw(2) == 0 {
+		c.Close()
+	}
+	all.Wait()
+	c.Close()
+	if n := c.Kept(); n != 0 {
+		t.Errorf("%d things are remembered of writes that are done", n)
+	}
+}
+
+func (r *random) draw(n int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rand.IntN(n)
+}
+
+// one hands in a write and compares what it is told with what happened.
+func (r *random) one(ctx context.Context, c *committer, w *write) {
+	out, err := c.Do(ctx, w)
+	if errors.Is(err, store.ErrUnknown) {
+		out, err = w.Late(context.Background())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	want := 0
+	if err == nil {
+		want = 1
+	}
+	if r.executed[w] != want || err == nil && out != w.Payload {
+		r.t.Errorf("write %d: %d, %v; it was executed %d times", w.Payload, out, err, r.executed[w])
+	}
+	if w.Must && errors.Is(err, lock.Overloaded) {
+		r.t.Errorf("write %d was refused", w.Payload)
+	}
+}
+
+func (r *random) send(batch []*write) (again [][]*write) {
+	r.mu.Lock()
+	if r.running++; r.running > r.limits.Most {
+		r.t.Errorf("%d batches in flight, of %d", r.running, r.limits.Most)
+	}
+	r.check(batch)
+	took := time.Duration(r.rand.IntN(8000)) * time.Microsecond
+	r.mu.Unlock()
+	<-time.After(took)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running--
+	switch what := r.rand.IntN(6); {
+	case what == 0 && len(batch) > 1:
+		return store.Halves(batch)
+	case what == 1:
+		again = [][]*write{batch[:1]}
+		batch = batch[1:]
+	}
+	for _, w := range batch {
+		if r.rand.IntN(8) == 0 {
+			w.Settle(0, errRefused)
+			continue
+		}
+		r.executed[w]++
+		w.Settle(w.Payload, nil)
+	}
+	return again
+}
+
+// check looks at a batch before it is executed. The caller holds mu.
+func (r *random) check(batch []*write) {
+	ops, bytes := 0, 0
+	taken := map[string]*write{}
+	for _, w := range batch {
+		if w.Abandoned() {
+			r.t.Errorf("write %d is sent although it was given up", w.Payload)
+		}
+		ops, bytes = ops+w.Ops, bytes+w.Bytes
+		first := !r.inFlight[w]
+		r.inFlight[w] = true
+		for _, k := range w.Keys {
+			if other := taken[k]; other != nil && other != w {
+				r.t.Errorf("writes %d and %d share a batch and %s", other.Payload, w.Payload, k)
+			}
+			taken[k] = w
+			newest := r.sent[k]
+			if first && newest.payload > w.Payload && newest.at.Before(time.Now()) {
+				r.t.Errorf("write %d is sent after %d, which came later, for %s", w.Payload, newest.payload, k)
+			}
+			if w.Payload > newest.payload {
+				r.sent[k] = sending{w.Payload, time.Now()}
+			}
+		}
+	}
+	if len(batch) > 1 && (ops > r.limits.Ops || bytes > r.limits.Bytes) {
+		r.t.Errorf("a batch of %d operations and %d bytes, of %d and %d", ops, bytes, r.limits.Ops, r.limits.Bytes)
+	}
+}

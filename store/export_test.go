@@ -1,0 +1,9 @@
+package store
+
+// Kept is how many keys and tenants a committer remembers.
+func (c *Committer[P, O]) Kept() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.pending
+	return len(p.chains) + len(p.tenants) + p.ready.Len() + p.held.Len() + p.ops + p.blocked + p.urgent
+}

@@ -36,6 +36,7 @@ const maxIdempotencyKey = 200 // characters
 // @Failure     413 {object} Problem "body_too_large"
 // @Failure     415 {object} Problem "unsupported_media_type"
 // @Failure     423 {object} Problem "lock_held, wait_timeout"
+// @Failure     429 {object} Problem "overloaded"
 // @Failure     500 {object} Problem "internal"
 // @Failure     503 {object} Problem "store_unavailable, draining"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"

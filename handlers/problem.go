@@ -63,6 +63,8 @@ func kindOf(code lock.Code) kind {
 		return kind{http.StatusTooManyRequests, "Too many requests"}
 	case lock.QuotaExceeded:
 		return kind{http.StatusTooManyRequests, "A quota is used up"}
+	case lock.Overloaded:
+		return kind{http.StatusTooManyRequests, "Too much is waiting to be written"}
 	case lock.StoreUnavailable:
 		return kind{http.StatusServiceUnavailable, "The store is unavailable"}
 	case lock.Draining:
@@ -92,7 +94,7 @@ type Problem struct {
 	// Reason for which the entry is gone. With lock_lost.
 	Reason string `json:"reason,omitempty" enums:"released,expired,revoked,wait_timeout,unknown"`
 	// MayHaveTakenEffect says whether the request may have been carried out all
-	// the same. With store_unavailable and draining.
+	// the same. With store_unavailable, draining and overloaded, where it is false.
 	MayHaveTakenEffect *bool `json:"may_have_taken_effect,omitempty"`
 
 	// Holders of the lock. With lock_held and wait_timeout.
@@ -129,7 +131,7 @@ func failWith(c *gin.Context, err error, add func(*Problem)) {
 		Type: "urn:fencepost:problem:" + string(e.Code), Title: k.title, Status: k.status, Detail: e.Detail,
 		Code: string(e.Code), RequestID: requestID(c), Field: e.Field, Reason: string(e.Reason),
 	}
-	if k.status == http.StatusServiceUnavailable {
+	if k.status == http.StatusServiceUnavailable || e.Code == lock.Overloaded {
 		p.MayHaveTakenEffect = &e.Ambiguous
 	}
 	if add != nil {

@@ -36,6 +36,7 @@ func kinds() map[string]kind {
 		"wait_timeout":           {423, "The lock was not granted in time"},
 		"rate_limited":           {429, "Too many requests"},
 		"quota_exceeded":         {429, "A quota is used up"},
+		"overloaded":             {429, "Too much is waiting to be written"},
 		"store_unavailable":      {503, "The store is unavailable"},
 		"draining":               {503, "The replica is shutting down"},
 		"internal":               {500, "Internal error"},

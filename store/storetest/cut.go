@@ -29,10 +29,10 @@ func cutCases() []testCase {
 	var all []testCase
 	for _, f := range []Fault{Silent, Deaf, Broken} {
 		all = append(all,
-			testCase{"cut/" + string(f) + "/calls end in time", func(t *trial) { cutCalls(t, f) }, cut},
-			testCase{"cut/" + string(f) + "/no outcome is misreported", func(t *trial) { cutOutcomes(t, f) }, cut},
-			testCase{"cut/" + string(f) + "/sets are written whole or not at all", func(t *trial) { cutSets(t, f) }, cut},
-			testCase{"cut/" + string(f) + "/the feed says so and starts over", func(t *trial) { cutFeed(t, f) }, cut},
+			testCase{name: "cut/" + string(f) + "/calls end in time", run: func(t *trial) { cutCalls(t, f) }, needs: cut},
+			testCase{name: "cut/" + string(f) + "/no outcome is misreported", run: func(t *trial) { cutOutcomes(t, f) }, needs: cut},
+			testCase{name: "cut/" + string(f) + "/sets are written whole or not at all", run: func(t *trial) { cutSets(t, f) }, needs: cut},
+			testCase{name: "cut/" + string(f) + "/the feed says so and starts over", run: func(t *trial) { cutFeed(t, f) }, needs: cut},
 		)
 	}
 	return all

@@ -16,7 +16,7 @@ func feedCases() []testCase {
 		{name: "feed/every change once and in order", run: feedComplete},
 		{name: "feed/a late follower sees the same", run: feedLate},
 		{name: "feed/nothing is lost between the view and what follows", run: feedSeam},
-		{name: "feed/more entries than fit a page", run: feedLarge},
+		{name: "feed/more entries than fit a page", run: feedLarge, alone: true},
 		{name: "feed/ends with its context and can start again", run: feedEnds},
 		{name: "feed/goes on over a compaction", run: feedCompacted, needs: compact},
 	}

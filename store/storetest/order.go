@@ -12,7 +12,7 @@ import (
 
 func orderCases() []testCase {
 	return []testCase{
-		{name: "order/thousands on one lock", run: orderOneLock},
+		{name: "order/thousands on one lock", run: orderOneLock, alone: true},
 		{name: "order/many locks and sets", run: orderManyLocks},
 	}
 }

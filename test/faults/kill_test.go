@@ -30,6 +30,10 @@ func leastGrants() int {
 // leader and both replicas are killed with -9 in turn.
 func TestF2KillAnything(t *testing.T) {
 	rounds, length := count(1, 5), time.Duration(count(18, 120))*time.Second
+	if rounds == 1 {
+		killRound(t, length)
+		return
+	}
 	for round := range rounds {
 		t.Run(fmt.Sprint("round ", round+1), func(t *testing.T) { killRound(t, length) })
 	}

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,10 +82,20 @@ const binariesVariable = "FAULTS_BINARIES"
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
+// standsAtOnce is how many clusters the short runs have at a time: most of what
+// they do is wait for leases and elections.
+const standsAtOnce = "3"
+
 func run(m *testing.M) int {
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
 	dir, err := os.MkdirTemp("", "fencepost-faults-")
 	if err == nil {
 		err = os.Setenv(binariesVariable, dir)
+	}
+	if err == nil && !chosen {
+		err = flag.Set("test.parallel", standsAtOnce)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -112,6 +123,9 @@ type stand struct {
 
 func newStand(t *testing.T, limit time.Duration, args ...string) *stand {
 	t.Helper()
+	if !full() { // the full runs measure time
+		t.Parallel()
+	}
 	built, err := binaries()
 	if err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func startCluster(t *testing.T, members int) *rig.Etcd {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	binary, err := rig.BuildEtcd(ctx, dir)
+	binary, err := rig.BuildEtcd(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ var binaries = sync.OnceValues(func() (b struct{ store, api string }, err error)
 	defer cancel()
 	switch kind := os.Getenv("STORE"); kind {
 	case "", "etcd":
-		b.store, err = rig.BuildEtcd(ctx, dir)
+		b.store, err = rig.BuildEtcd(ctx)
 	case "zookeeper":
 		b.store, err = fetchZooKeeper(ctx)
 	default:

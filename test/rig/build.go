@@ -3,8 +3,10 @@ package rig
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -32,11 +34,35 @@ func Tags(tags string) BuildOption {
 	return func(o *buildOptions) { o.tags = tags }
 }
 
-// BuildEtcd builds the etcd server of the version that go.mod names and returns
-// the path of the binary in dir. The Go build cache makes a second call cheap;
-// the first one takes most of a minute on two cores.
-func BuildEtcd(ctx context.Context, dir string, options ...BuildOption) (string, error) {
-	return build(ctx, filepath.Join(dir, "etcd"), etcdPath, options)
+// BuildEtcd returns the path of an etcd server of the version that go.mod names. It
+// is built once for all tests of this machine, which takes most of a minute on two
+// cores: the Go build cache would spare a second call the compiler, but not the linker.
+func BuildEtcd(ctx context.Context) (string, error) {
+	version, err := goOutput(ctx, "list", "-m", "-f", "{{.Version}}", etcdPath)
+	if err != nil {
+		return "", fmt.Errorf("find the version of etcd: %w", err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find a folder for etcd: %w", err)
+	}
+	binary := filepath.Join(cache, "fencepost", "etcd-"+version+"-"+runtime.Version(), "etcd")
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(binary), 0o750); err != nil {
+		return "", fmt.Errorf("make a folder for etcd: %w", err)
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(binary), "build-")
+	if err != nil {
+		return "", fmt.Errorf("make a folder for etcd: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(fresh) }()
+	built, err := build(ctx, filepath.Join(fresh, "etcd"), etcdPath, nil)
+	if err != nil {
+		return "", err
+	}
+	return binary, os.Rename(built, binary) // another process may have been faster, with the same
 }
 
 // BuildAPI builds the API server of this module, ./cmd/api, and returns the
@@ -74,9 +100,14 @@ func build(ctx context.Context, binary, pkg string, options []BuildOption) (stri
 }
 
 func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", modulePath).Output()
+	dir, err := goOutput(ctx, "list", "-m", "-f", "{{.Dir}}", modulePath)
 	if err != nil {
 		return "", fmt.Errorf("find the folder of module %s: %w", modulePath, err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	return dir, nil
+}
+
+func goOutput(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", args...).Output()
+	return strings.TrimSpace(string(out)), err
 }

@@ -9,7 +9,7 @@
 //
 // A cluster and two replicas of the server on it:
 //
-//	etcdBinary, err := rig.BuildEtcd(ctx, dir)
+//	etcdBinary, err := rig.BuildEtcd(ctx)
 //	apiBinary, err := rig.BuildAPI(ctx, dir)
 //	etcd, err := rig.StartEtcd(ctx, rig.EtcdConfig{Members: 3, Dir: dir, Binary: etcdBinary})
 //	defer etcd.Close()

@@ -12,7 +12,7 @@ func TestEtcdSurvivesTheLossOfItsLeader(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	binary, err := rig.BuildEtcd(ctx, dir)
+	binary, err := rig.BuildEtcd(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

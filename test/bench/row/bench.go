@@ -137,7 +137,7 @@ func (b *bench) logf(format string, args ...any) {
 func (b *bench) etcdBinary(ctx context.Context) (_ string, err error) {
 	if b.etcd == "" {
 		b.logf("building etcd")
-		b.etcd, err = rig.BuildEtcd(ctx, b.Dir)
+		b.etcd, err = rig.BuildEtcd(ctx)
 	}
 	return b.etcd, err
 }

@@ -207,7 +207,7 @@ func TestPeersOnEtcd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	binary, err := rig.BuildEtcd(ctx, dir)
+	binary, err := rig.BuildEtcd(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

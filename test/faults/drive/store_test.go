@@ -18,7 +18,7 @@ import (
 func TestStoreInEtcd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	binary, err := rig.BuildEtcd(ctx, t.TempDir())
+	binary, err := rig.BuildEtcd(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

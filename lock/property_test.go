@@ -124,18 +124,19 @@ func (m *machine) checkQueue(t *rapid.T, r lock.Ref, q *lock.Queue) {
 		t.Fatalf("%v: Len %d, Waiting %d, Newest %d, want %d, %d, %d", r, q.Len(), q.Waiting(), q.Newest(),
 			len(want), len(want)-len(m.model.front(r)), m.model.newest[r])
 	}
-	i, holders := 0, 0
+	i, holders, newest := 0, 0, uint64(0)
 	for e, holds := range q.Entries() {
 		if holds {
-			holders++
+			holders, newest = holders+1, e.Number
 		}
 		if i == len(want) || e != want[i] || holds != m.model.holds(e) {
 			t.Fatalf("%v: %s, holds %t, at %d, want %v in order", r, e.ID, holds, i, ids(want))
 		}
 		i++
 	}
-	if i != len(want) || q.Holders() != holders {
-		t.Fatalf("%v: Entries yielded %d of %d; Holders %d, want %d", r, i, len(want), q.Holders(), holders)
+	if i != len(want) || q.Holders() != holders || q.NewestHolder("") != newest {
+		t.Fatalf("%v: Entries yielded %d of %d; Holders %d, want %d; NewestHolder %d, want %d", r, i, len(want),
+			q.Holders(), holders, q.NewestHolder(""), newest)
 	}
 }
 

@@ -254,10 +254,12 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 	if !errors.Is(err, lock.Held) && !errors.Is(err, lock.TimedOut) {
 		return nil, err
 	}
-	g := &Grant{Entry: e}
+	g, asks := &Grant{Entry: e}, askedPerRefusal
 	for _, c := range e.Claims {
 		q := s.view.queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.ID, max(1, maxShownHolders/len(e.Claims)), 0)
-		b := Busy{Name: c.Name, Holders: s.holders(ctx, q.holders), Waiters: q.waiting}
+		s.addExpiries(ctx, q.holders, asks)
+		asks = max(0, asks-len(q.holders))
+		b := Busy{Name: c.Name, Holders: q.holders, Waiters: q.waiting}
 		if e.Set {
 			g.Busy = append(g.Busy, b)
 		} else {

@@ -1,60 +1,145 @@
 package service
 
 import (
-	"slices"
+	"encoding/binary"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Reasons are kept for at least 10 minutes and at most 11, in generations that are
-// dropped whole: an entry then costs its id and a byte, and no timer.
+// Reasons are kept for at least 10 minutes and at most 11, as far as there is room.
+// They serve to explain a 410; nothing is decided by them.
 const (
-	generationLength = time.Minute
-	generationsKept  = 11
+	minutesKept   = 10        // whole ones, beside the one in which the entry ended
+	maxEnds       = 4_000_000 // in all, some 190 MB at most
+	maxTenantEnds = 1_000_000 // of one tenant
+	chunkLength   = 512       // that are forgotten together
 )
 
-// endings remembers why entries ended. It is not safe for concurrent use.
+// endings remembers why entries ended, in up to 48 bytes each and without pointers
+// that a garbage collection would have to follow. Ends are forgotten in chunks: when
+// they are too old, when their tenant has too many, or when all together have too
+// many, those of the tenant that has most. It is not safe for concurrent use.
 type endings struct {
-	generations []generation // the newest last
+	most     int // in all
+	ofTenant int // and of one tenant, at most
+	began    time.Time
+	accounts accounts
+	byID     map[endKey]end
+	reasons  []lock.Reason // those seen, as ends name them
+	chunks   []*chunk      // of all tenants, the oldest first
+	shares   shares
 }
 
-type generation struct {
-	began   time.Time
-	reasons map[[idSize]byte]lock.Reason
+// endKey is the beginning of an entry's id. Ids are random, so that no two with
+// the same beginning live within 11 minutes.
+type endKey uint64
+
+type end struct {
+	minute uint32 // since endings began
+	reason uint8
 }
 
-// record remembers a reason. The first one counts: an entry ends once.
-func (e *endings) record(id lock.ID, why lock.Reason, now time.Time) {
-	if why == lock.Withdrawn || e.reason(id, now) != "" {
+// chunk is some ends of one tenant that were told in one minute.
+type chunk struct {
+	of     *account
+	minute uint32
+	keys   []endKey // nil if they are forgotten
+}
+
+func newEndings(all accounts) endings {
+	return endings{most: maxEnds, ofTenant: maxTenantEnds, began: time.Now(), accounts: all, byID: map[endKey]end{}, reasons: []lock.Reason{lock.Unknown}}
+}
+
+func keyOf(id lock.ID) endKey { return endKey(binary.BigEndian.Uint64(decodeID(id))) }
+
+func (e *endings) minuteOf(now time.Time) uint32 {
+	return uint32(max(0, now.Sub(e.began)) / time.Minute)
+}
+
+// record remembers why an entry of the tenant ended, "" if the tenant is not known.
+// The latest counts: when an idempotency key is forgotten, its id can be used again.
+func (e *endings) record(tenant string, id lock.ID, why lock.Reason, now time.Time) {
+	if why == lock.Withdrawn {
 		return
 	}
-	last := len(e.generations) - 1
-	if last < 0 || now.Sub(e.generations[last].began) >= generationLength {
-		e.generations = append(e.generations, generation{began: now, reasons: map[[idSize]byte]lock.Reason{}})
-		e.forget(now)
-		last = len(e.generations) - 1
+	minute, a, key := e.minuteOf(now), e.accounts.of(tenant), keyOf(id)
+	e.byID[key] = end{minute, e.number(why)}
+	if last := len(a.chunks) - 1; last >= 0 && a.chunks[last].minute == minute && len(a.chunks[last].keys) < chunkLength {
+		a.chunks[last].keys = append(a.chunks[last].keys, key)
+	} else {
+		c := &chunk{of: a, minute: minute, keys: []endKey{key}}
+		a.chunks, e.chunks = append(a.chunks, c), append(e.chunks, c)
 	}
-	e.generations[last].reasons[[idSize]byte(decodeID(id))] = why
+	e.shares.change(&a.ends, 1)
+	switch {
+	case tenant != "" && a.ends.size > e.ofTenant:
+		e.forget(a)
+	case e.shares.total > e.most:
+		e.forget(e.shares.largest())
+	default:
+		e.sweep(minute)
+	}
+}
+
+// recall remembers an end from before, unless a later one is known.
+func (e *endings) recall(tenant string, id lock.ID, why lock.Reason, now time.Time) {
+	if e.reason(id, now) == "" {
+		e.record(tenant, id, why, now)
+	}
 }
 
 // reason returns why the entry ended, or "" if it is not known to have.
 func (e *endings) reason(id lock.ID, now time.Time) lock.Reason {
-	key := [idSize]byte(decodeID(id))
-	for i := len(e.generations) - 1; i >= 0 && !e.generations[i].over(now); i-- {
-		if why, ok := e.generations[i].reasons[key]; ok {
-			return why
+	known, ok := e.byID[keyOf(id)]
+	if !ok || e.over(known.minute, e.minuteOf(now)) {
+		return ""
+	}
+	return e.reasons[known.reason]
+}
+
+func (e *endings) over(minute, now uint32) bool { return now > minute+minutesKept }
+
+// number returns the number by which ends name a reason. There are few; a store
+// that makes up more of them is not followed.
+func (e *endings) number(why lock.Reason) uint8 {
+	for i, known := range e.reasons {
+		if known == why {
+			return uint8(i)
 		}
 	}
-	return ""
+	if len(e.reasons) == 100 {
+		return 0
+	}
+	e.reasons = append(e.reasons, why)
+	return uint8(len(e.reasons) - 1)
 }
 
-func (e *endings) forget(now time.Time) {
-	for e.generations[0].over(now) {
-		e.generations = slices.Delete(e.generations, 0, 1)
+// sweep forgets a little of what is too old: more than is added meanwhile.
+func (e *endings) sweep(now uint32) {
+	for range 2 {
+		for len(e.chunks) > 0 && e.chunks[0].keys == nil {
+			e.chunks[0] = nil
+			e.chunks = e.chunks[1:]
+		}
+		if len(e.chunks) == 0 || !e.over(e.chunks[0].minute, now) {
+			return
+		}
+		e.forget(e.chunks[0].of)
 	}
 }
 
-func (g generation) over(now time.Time) bool {
-	return now.Sub(g.began) > generationsKept*generationLength
+// forget drops the oldest chunk of an account.
+func (e *endings) forget(a *account) {
+	c := a.chunks[0]
+	a.chunks[0] = nil
+	a.chunks = a.chunks[1:]
+	for _, key := range c.keys {
+		if e.byID[key].minute == c.minute {
+			delete(e.byID, key)
+		}
+	}
+	e.shares.change(&a.ends, -len(c.keys))
+	c.keys = nil
+	e.accounts.close(a)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxFigures = 20_000 // locks whose figures are kept, the most recently used ones
+	maxFigures = 20_000 // locks whose figures are kept
 	maxSamples = 128    // of the latest waits and holds of a lock
 )
 
@@ -24,11 +24,13 @@ type Figures struct {
 // Percentiles of the latest samples; all 0 if there are none.
 type Percentiles struct{ P50, P90, P99 time.Duration }
 
-// figures are the figures of the locks used last. It is not safe for concurrent
-// use.
+// figures are the figures of the locks used last. If there are too many, the tenant
+// that has most loses those of its lock that was used least recently. It is not safe
+// for concurrent use.
 type figures struct {
-	byLock map[lock.Ref]*list.Element
-	recent *list.List // of *usage, the most recently used first
+	accounts accounts
+	byLock   map[lock.Ref]*list.Element // of the accounts' recent
+	shares   *shares
 }
 
 type usage struct {
@@ -39,8 +41,8 @@ type usage struct {
 	waits, holds samples
 }
 
-func newFigures() figures {
-	return figures{byLock: map[lock.Ref]*list.Element{}, recent: list.New()}
+func newFigures(all accounts) figures {
+	return figures{accounts: all, byLock: map[lock.Ref]*list.Element{}, shares: &shares{}}
 }
 
 func (f figures) granted(r lock.Ref, number uint64, waited time.Duration) {
@@ -59,21 +61,27 @@ func (f figures) ended(r lock.Ref, why lock.Reason, lasted time.Duration) {
 }
 
 func (f figures) of(r lock.Ref) *usage {
+	a := f.accounts.of(r.Tenant)
 	if el := f.byLock[r]; el != nil {
-		f.recent.MoveToFront(el)
+		a.recent.MoveToFront(el)
 		return el.Value.(*usage)
 	}
-	u := &usage{ref: r}
-	if f.recent.Len() < maxFigures {
-		f.byLock[r] = f.recent.PushFront(u)
-		return u
+	if f.shares.total >= maxFigures {
+		f.forget(f.shares.largest())
 	}
-	el := f.recent.Back()
-	delete(f.byLock, el.Value.(*usage).ref)
-	el.Value = u
-	f.recent.MoveToFront(el)
-	f.byLock[r] = el
+	u := &usage{ref: r}
+	f.byLock[r] = a.recent.PushFront(u)
+	f.accounts[r.Tenant] = a // it may have been closed
+	f.shares.change(&a.figures, 1)
 	return u
+}
+
+// forget drops what is known of the account's lock that was used least recently.
+func (f figures) forget(a *account) {
+	u := a.recent.Remove(a.recent.Back()).(*usage)
+	delete(f.byLock, u.ref)
+	f.shares.change(&a.figures, -1)
+	f.accounts.close(a)
 }
 
 func (f figures) read(r lock.Ref) Figures {

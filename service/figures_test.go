@@ -96,6 +96,55 @@ func TestFiguresOfManyLocks(t *testing.T) {
 	})
 }
 
+// TestFiguresOfOtherTenants: a tenant with very many locks does not make those of
+// others be forgotten, and leaves room for them when they come.
+func TestFiguresOfOtherTenants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		once := func(tenant, name string) {
+			e, _, err := s.insert(&lock.Entry{
+				ID: lock.ID(tenant + name), Tenant: tenant, TTL: time.Hour, EnqueuedAt: time.Now(),
+				Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}},
+			})
+			if err != nil || s.end(e, lock.Released) != nil {
+				t.Fatal("the test does not do what it should")
+			}
+		}
+		known := func(tenant string, first, last int) (n int) {
+			for i := first; i < last; i++ {
+				v, err := r.Lock(t.Context(), lock.Ref{Tenant: tenant, Name: fmt.Sprint("orders:", i)}, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v.Figures.Acquisitions == 1 && v.Newest > 0 {
+					n++
+				}
+			}
+			return n
+		}
+		for i := range 500 {
+			once("quiet", fmt.Sprint("orders:", i))
+		}
+		for i := range 25_000 {
+			once("loud", fmt.Sprint("orders:", i))
+		}
+		for i := range 5_000 {
+			once("late", fmt.Sprint("orders:", i))
+		}
+		synctest.Wait()
+		if n := known("quiet", 0, 500); n != 500 {
+			t.Errorf("figures of %d locks of the quiet tenant are known, want 500", n)
+		}
+		if n := known("late", 0, 5_000); n != 5_000 {
+			t.Errorf("figures of %d locks of the late tenant are known, want 5000", n)
+		}
+		if n := known("loud", 25_000-14_500, 25_000); n != 14_500 || known("loud", 0, 25_000-14_500) != 0 {
+			t.Errorf("of the newest 14500 locks of the loud tenant %d are known, want just these", n)
+		}
+	})
+}
+
 // TestAdvisedTTL is twice what one hold in a hundred exceeds, within the bounds,
 // as soon as there are ten to go by.
 func TestAdvisedTTL(t *testing.T) {

@@ -26,7 +26,7 @@ type Waiter struct {
 // LockView is a lock as this replica sees it.
 type LockView struct {
 	Name     string
-	Holders  []Holder // the longest holding first; at most 100
+	Holders  []Holder // the longest holding first; at most 100, the first 10 with ExpiresAt
 	Waiters  []Waiter // in order; at most 1000
 	Waiting  int      // how many wait in all
 	Newest   uint64   // the newest fence, 0 if this replica saw none
@@ -70,8 +70,9 @@ func (s *Service) Lock(ctx context.Context, r lock.Ref, consistent bool) (*LockV
 		return nil, err
 	}
 	q := s.view.queue(r, "", maxShownHolders, maxShownWaiters)
+	s.addExpiries(ctx, q.holders, askedPerLook)
 	return &LockView{
-		Name: r.Name, Holders: s.holders(ctx, q.holders), Waiters: q.waiters, Waiting: q.waiting,
+		Name: r.Name, Holders: q.holders, Waiters: q.waiters, Waiting: q.waiting,
 		Newest: q.newest, Figures: q.figures, Advised: s.advisedTTL(q.figures), Revision: q.revision,
 	}, nil
 }
@@ -105,19 +106,14 @@ func (s *Service) settle(ctx context.Context, consistent bool) error {
 	return s.view.await(ctx, number)
 }
 
-// holders adds to each holder until when its lease lasts, as the store knows it.
-func (s *Service) holders(ctx context.Context, holders []Holder) []Holder {
+// addExpiries adds to the first holders, up to most of them, until when their leases
+// last, as the store knows it.
+func (s *Service) addExpiries(ctx context.Context, holders []Holder, most int) {
 	var asks sync.WaitGroup
-	for i := range holders {
-		asks.Go(func() {
-			start := time.Now()
-			if left, err := s.Store.Remaining(ctx, holders[i].Entry); err == nil {
-				holders[i].ExpiresAt = start.Add(left)
-			}
-		})
+	for i := range holders[:min(len(holders), most)] {
+		asks.Go(func() { holders[i].ExpiresAt = s.expiries.of(ctx, holders[i].Entry, s.Store.Remaining) })
 	}
 	asks.Wait()
-	return holders
 }
 
 // advisedTTL is twice the hold time that one in a hundred exceeds, in whole
@@ -142,7 +138,8 @@ type queueView struct {
 	revision uint64
 }
 
-// queue reads a queue, without the entry that is leaving it, if there is one.
+// queue reads a queue, without the entry that is leaving it, if there is one. It
+// costs what it shows.
 func (v *view) queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) queueView {
 	now := time.Now()
 	v.mu.RLock()
@@ -153,19 +150,24 @@ func (v *view) queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) qu
 	if q == nil {
 		return out
 	}
+	out.newest = max(out.newest, q.NewestHolder(leaving))
+	holding := q.Holders()
+	out.waiting = q.Len() - holding
+	if e, holds := v.table.Entry(leaving); holds {
+		holding--
+	} else if e != nil {
+		out.waiting--
+	}
+	maxHolders, maxWaiters = min(maxHolders, holding), min(maxWaiters, out.waiting)
 	for e, holds := range q.Entries() {
 		switch {
+		case len(out.holders) == maxHolders && len(out.waiters) == maxWaiters:
+			return out
 		case e.ID == leaving:
-		case holds:
-			out.newest = max(out.newest, e.Number)
-			if len(out.holders) < maxHolders {
-				out.holders = append(out.holders, Holder{Entry: e, Since: v.since[e.ID]})
-			}
-		default:
-			out.waiting++
-			if len(out.waiters) < maxWaiters {
-				out.waiters = append(out.waiters, Waiter{Entry: e, Position: out.waiting, Waited: now.Sub(e.EnqueuedAt)})
-			}
+		case holds && len(out.holders) < maxHolders:
+			out.holders = append(out.holders, Holder{Entry: e, Since: v.since[e.ID]})
+		case !holds && len(out.waiters) < maxWaiters:
+			out.waiters = append(out.waiters, Waiter{Entry: e, Position: len(out.waiters) + 1, Waited: now.Sub(e.EnqueuedAt)})
 		}
 	}
 	return out
@@ -178,7 +180,7 @@ func (v *view) list(req ListRequest, last string, page *Page) (string, bool) {
 	defer v.mu.RUnlock()
 	page.Revision = v.number
 	seen, more := 0, false
-	v.names.after(req.Tenant, req.Prefix, last, func(name string) bool {
+	v.accounts.after(req.Tenant, req.way(), req.Prefix, last, func(name string) bool {
 		if seen == listChunk {
 			more = true
 			return false
@@ -200,32 +202,33 @@ func (v *view) list(req ListRequest, last string, page *Page) (string, bool) {
 	return last, more
 }
 
-// summary describes a lock if the request asks for it.
+// way is how the locks that the request asks for are used.
+func (r ListRequest) way() int {
+	switch r.State {
+	case "held":
+		return isHeld
+	case "contended":
+		return contended
+	}
+	return inUse
+}
+
+// summary describes a lock if the caller may see it.
 func (v *view) summary(req ListRequest, name string) (Summary, bool) {
 	if req.May != nil && !req.May(name) {
 		return Summary{}, false
 	}
 	ref := lock.Ref{Tenant: req.Tenant, Name: name}
 	q := v.table.Queue(ref)
-	sum := Summary{Name: name, Newest: v.figures.newest(ref), Waiting: q.Waiting()}
-	left := q.Len() - q.Waiting()
+	sum := Summary{Name: name, Newest: v.figures.newest(ref), Waiting: q.Len() - q.Holders()}
 	for e, holds := range q.Entries() {
-		if left--; left < 0 {
+		if len(sum.Holders) == min(q.Holders(), maxShownHolders) {
 			break
 		}
-		switch {
-		case !holds: // of a set that still waits for another lock
-			sum.Waiting++
-		case len(sum.Holders) < maxShownHolders:
+		if holds { // others are of sets that still wait for another lock
 			sum.Holders = append(sum.Holders, Holder{Entry: e, Since: v.since[e.ID]})
 			sum.Newest = max(sum.Newest, e.Number)
 		}
-	}
-	switch req.State {
-	case "held":
-		return sum, len(sum.Holders) > 0
-	case "contended":
-		return sum, sum.Waiting > 0
 	}
 	return sum, true
 }

@@ -304,19 +304,182 @@ func TestLongList(t *testing.T) {
 	})
 }
 
+// TestContendedList looks only at what it shows, however many locks there are.
+func TestContendedList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		for i := range 2000 {
+			s.occupy(t, fmt.Sprintf("orders:%04d", i))
+		}
+		synctest.Wait()
+		first, second := r.line(want("orders:1990", time.Minute)), r.line(want("orders:0010", time.Minute))
+		expect := func(state, want string, most int) {
+			t.Helper()
+			looked := 0
+			req := service.ListRequest{Tenant: "acme", State: state, Limit: 10, May: func(string) bool { looked++; return true }}
+			p, err := r.List(t.Context(), req, false)
+			if err != nil || strings.Join(pageOf(p), " ") != want || looked > most {
+				t.Errorf("%s: %v, %v, want %s; looked at %d locks, want %d", state, pageOf(p), err, want, looked, most)
+			}
+		}
+		expect("contended", "orders:0010:1+1 orders:1990:1+1", 2)
+		second.cancel()
+		synctest.Wait()
+		expect("contended", "orders:1990:1+1", 1)
+		r.interrupt(time.Second, func() {})
+		expect("contended", "orders:1990:1+1", 1)
+		first.cancel()
+		synctest.Wait()
+		expect("contended", "", 0)
+
+		// A set that waits stands first in the queues of its other locks, and nobody holds them.
+		set := r.line(wantSet(time.Minute, "orders:0000", "zz:1", "zz:2"))
+		expect("contended", "orders:0000:1+1 zz:1:0+1 zz:2:0+1", 3)
+		looked := 0
+		req := service.ListRequest{Tenant: "acme", State: "held", Prefix: "zz", Limit: 10, May: func(string) bool { looked++; return true }}
+		if p, err := r.List(t.Context(), req, false); err != nil || len(p.Locks) != 0 || looked != 0 {
+			t.Errorf("held: %v, %v after %d locks", pageOf(p), err, looked)
+		}
+		set.cancel()
+	})
+}
+
+// shared is a request for a lock that many hold.
+func shared(name string) service.AcquireRequest {
+	req := lasting(want(name, 0))
+	req.Claims[0].Mode = lock.Shared
+	return req
+}
+
+// TestLooksAskTheStoreLittle: of many holders the store is asked about the ones at the
+// top, and once in a second, however many look.
+func TestLooksAskTheStoreLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		for range 150 {
+			r.hold(shared("orders:1"))
+		}
+		asked := func(most int, look func()) {
+			t.Helper()
+			before := r.store.count(remaining)
+			look()
+			if n := r.store.count(remaining) - before; n > most {
+				t.Errorf("the store was asked %d times, want at most %d", n, most)
+			}
+		}
+		see := func() {
+			v := r.see("orders:1")
+			dated := 0
+			for i, h := range v.Holders {
+				if !h.ExpiresAt.IsZero() && i < 10 {
+					dated++
+				}
+			}
+			if len(v.Holders) != 100 || dated != 10 || v.Newest != s.number {
+				t.Errorf("%d holders, %d dated, newest %d, want 100, the first 10 and %d", len(v.Holders), dated, v.Newest, s.number)
+			}
+		}
+		asked(10, see)
+		asked(0, see)
+		after(time.Second)
+		r.store.on(late(100*time.Millisecond), remaining)
+		asked(10, func() {
+			var looks []*pending
+			for range 50 {
+				looks = append(looks, r.begin(t.Context(), func(ctx context.Context) (*service.Grant, error) {
+					see()
+					return nil, nil
+				}))
+			}
+			after(time.Second / 2)
+			for _, p := range looks {
+				<-p.done
+			}
+		})
+		after(time.Second)
+		asked(3, func() {
+			if e := r.start(want("orders:1", 0)); len(e.refusedBy()) != 100 {
+				t.Errorf("refused because of %d", len(e.refusedBy()))
+			}
+		})
+		after(time.Second)
+		r.store.on(silent, remaining)
+		began := time.Now()
+		if v := r.see("orders:1"); len(v.Holders) != 100 || time.Since(began) > time.Second {
+			t.Errorf("%d holders after %v while the store is silent", len(v.Holders), time.Since(began))
+		}
+	})
+}
+
+// refusedBy waits for the refusal of a request and returns who is in the way.
+func (p *pending) refusedBy() []service.Holder {
+	p.t.Helper()
+	p.fails(lock.Held)
+	return p.grant.Holders
+}
+
+// TestRefusedSetAsksLittle: the questions are counted over all its locks.
+func TestRefusedSetAsksLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newShelf(t).replica(t)
+		var names []string
+		for i := range 20 {
+			names = append(names, fmt.Sprintf("orders:%02d", i))
+			r.hold(lasting(want(names[i], 0)))
+		}
+		before := r.store.count(remaining)
+		p := r.start(wantSet(0, names...))
+		p.fails(lock.Held)
+		if n := r.store.count(remaining) - before; n != 3 || len(p.grant.Busy) != 20 || p.grant.Busy[2].Holders[0].ExpiresAt.IsZero() {
+			t.Errorf("the store was asked %d times for %d locks, want 3 times for 20", n, len(p.grant.Busy))
+		}
+	})
+}
+
+// TestLongQueueIsShownInPart, but counted in full; a refused request does not count
+// itself.
+func TestLongQueueIsShownInPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newShelf(t).replica(t)
+		r.hold(lasting(want("orders:1", 0)))
+		for range 1005 {
+			r.line(lasting(want("orders:1", time.Hour)))
+		}
+		if v := r.see("orders:1"); v.Waiting != 1005 || len(v.Waiters) != 1000 || v.Waiters[999].Position != 1000 {
+			t.Errorf("%d wait and %d are shown", v.Waiting, len(v.Waiters))
+		}
+		p := r.start(want("orders:1", time.Second))
+		p.fails(lock.TimedOut)
+		if p.grant.Waiters != 1005 || len(p.grant.Holders) != 1 {
+			t.Errorf("%d wait beside %d holders, want 1005 beside 1", p.grant.Waiters, len(p.grant.Holders))
+		}
+	})
+}
+
 func TestCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
 		s.occupy(t, "orders:2")
-		r.line(want("orders:1", time.Minute))
+		first := r.line(want("orders:1", time.Minute))
 		after(3 * time.Second)
 		r.line(want("orders:1", time.Minute))
 		after(time.Second)
-		byMode, oldest := r.Count()
-		if diff := cmp.Diff(map[lock.Mode]service.Counts{lock.Exclusive: {Held: 2, Waiting: 2}}, byMode); diff != "" || oldest != 4*time.Second {
-			t.Errorf("oldest %v (-want +got):\n%s", oldest, diff)
+		expect := func(waiting int, longest time.Duration) {
+			t.Helper()
+			byMode, oldest := r.Count()
+			if diff := cmp.Diff(map[lock.Mode]service.Counts{lock.Exclusive: {Held: 2, Waiting: waiting}}, byMode); diff != "" || oldest != longest {
+				t.Errorf("oldest %v, want %v (-want +got):\n%s", oldest, longest, diff)
+			}
 		}
+		expect(2, 4*time.Second)
+		r.interrupt(2*time.Second, func() {})
+		expect(2, 6*time.Second)
+		first.cancel()
+		synctest.Wait()
+		expect(1, 3*time.Second)
 	})
 }

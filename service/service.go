@@ -53,6 +53,8 @@ type Service struct {
 	view   *view
 	direct singleflight.Group // reads of a queue, shared by its waiters
 
+	expiries expiries
+
 	feed     context.CancelFunc
 	tasks    sync.WaitGroup
 	draining chan struct{}

@@ -28,8 +28,8 @@ type view struct {
 	since       map[lock.ID]time.Time     // when an entry was seen to hold
 	waited      map[lock.ID]time.Duration // for how long, by those that hold and did not at once
 	ended       endings
-	unexplained map[lock.ID]struct{} // left while the feed was interrupted; why is yet to be told
-	names       names
+	unexplained map[lock.ID]string // the tenants of those that left while the feed was interrupted; why is yet to be told
+	accounts    accounts
 	figures     figures
 	verdicts    verdicts
 	orders      *lock.Orders
@@ -43,10 +43,11 @@ type numberWaiter struct {
 }
 
 func newView(e *events, classes lock.Classes) *view {
+	all := accounts{}
 	return &view{
 		events: e, lostAt: time.Now(),
-		table: lock.NewTable(), unexplained: map[lock.ID]struct{}{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
-		names: newNames(), figures: newFigures(), verdicts: newVerdicts(), orders: lock.NewOrders(classes),
+		table: lock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
+		accounts: all, ended: newEndings(all), figures: newFigures(all), verdicts: newVerdicts(), orders: lock.NewOrders(classes),
 		watchers: map[lock.ID][]chan struct{}{},
 	}
 }
@@ -233,8 +234,8 @@ func (v *view) Reset(s store.Snapshot) {
 		there[e.ID] = struct{}{}
 	}
 	for e := range v.table.Entries() {
-		if _, ok := there[e.ID]; !ok {
-			v.unexplained[e.ID] = struct{}{}
+		if _, ok := there[e.ID]; !ok && len(v.unexplained) < maxTenantEnds {
+			v.unexplained[e.ID] = e.Tenant
 		}
 	}
 	v.rebuild(s.Entries, now)
@@ -253,14 +254,14 @@ func (v *view) Recall(ends []store.Ended, complete bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, e := range ends {
-		v.ended.record(e.ID, e.Reason, now)
+		v.ended.recall(v.unexplained[e.ID], e.ID, e.Reason, now)
 		delete(v.unexplained, e.ID)
 	}
 	if !complete {
 		return
 	}
-	for id := range v.unexplained {
-		v.ended.record(id, lock.Expired, now)
+	for id, tenant := range v.unexplained {
+		v.ended.recall(tenant, id, lock.Expired, now)
 	}
 	clear(v.unexplained)
 }
@@ -269,7 +270,8 @@ func (v *view) rebuild(entries []*lock.Entry, now time.Time) {
 	since, waited := v.since, v.waited
 	judged := v.verdicts.byID
 	v.verdicts.byID = map[lock.ID]error{}
-	v.table, v.names = lock.NewTable(), newNames()
+	v.table = lock.NewTable()
+	v.accounts.empty()
 	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {
 		if holds, ok := v.insert(e); ok && !holds {
@@ -300,9 +302,9 @@ func (v *view) insert(e *lock.Entry) (holds, ok bool) {
 		v.happened(event{kind: feedOutOfOrder, entry: e, err: err}, time.Now())
 		return false, false
 	}
-	for _, c := range e.Claims {
-		v.names.add(e.Tenant, c.Name)
-	}
+	a := v.accounts.of(e.Tenant)
+	a.entries++
+	v.reindex(a, e)
 	return holds, true
 }
 
@@ -327,7 +329,7 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 	if e == nil {
 		return
 	}
-	v.ended.record(id, why, now)
+	v.ended.record(e.Tenant, id, why, now)
 	delete(v.verdicts.byID, id)
 	ended := event{kind: entryEnded, entry: e, reason: why, held: held}
 	if held {
@@ -337,11 +339,10 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 		v.events.totals.expired.Add(1)
 	}
 	v.happened(ended, now)
-	for _, c := range e.Claims {
-		if v.table.Queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}) == nil {
-			v.names.remove(e.Tenant, c.Name)
-		}
-	}
+	a := v.accounts.of(e.Tenant)
+	a.entries--
+	v.reindex(a, append(granted, e)...)
+	v.accounts.close(a)
 	v.notify(id)
 	for _, g := range granted {
 		v.waited[g.ID] = max(0, now.Sub(g.EnqueuedAt))
@@ -350,6 +351,15 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 	}
 	for _, g := range granted {
 		v.rejudge(g, now)
+	}
+}
+
+// reindex notes how the locks of entries that changed are used now.
+func (v *view) reindex(a *account, entries ...*lock.Entry) {
+	for _, e := range entries {
+		for _, c := range e.Claims {
+			a.note(c.Name, v.table.Queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}))
+		}
 	}
 }
 

@@ -1,0 +1,200 @@
+package service
+
+import (
+	"container/heap"
+	"container/list"
+	"strings"
+	"time"
+
+	"github.com/google/btree"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// account is what the view keeps for one tenant, beside the entries themselves, so
+// that everything that a tenant can make grow has a bound of its own.
+type account struct {
+	tenant  string
+	entries int // in the table
+
+	uses  map[string]use // of the locks in use, by name
+	names [allUses]*btree.BTreeG[string]
+
+	ends    share
+	chunks  []*chunk // of ends, the oldest first
+	figures share
+	recent  *list.List // of *usage, the lock used last first
+
+	rings limiter // lines about contradicting orders
+}
+
+// use is how a lock is used, as a set of bits.
+type use uint8
+
+// The ways in which a lock is used. Each has an index of names.
+const (
+	inUse     = iota // there is somebody
+	isHeld           // somebody holds
+	contended        // somebody waits
+	allUses
+)
+
+// accounts are those of all tenants that have anything. It is not safe for
+// concurrent use.
+type accounts map[string]*account
+
+// of returns the tenant's account and makes it if need be. Whoever does not
+// charge it with anything must close it.
+func (all accounts) of(tenant string) *account {
+	a := all[tenant]
+	if a == nil {
+		a = &account{tenant: tenant, uses: map[string]use{}, recent: list.New()}
+		a.ends.of, a.figures.of = a, a
+		all[tenant] = a
+	}
+	return a
+}
+
+// close forgets the account if there is nothing left in it.
+func (all accounts) close(a *account) {
+	if a.entries == 0 && len(a.uses) == 0 && a.ends.size == 0 && a.figures.size == 0 {
+		delete(all, a.tenant)
+	}
+}
+
+// empty takes all entries out of the accounts, before they are counted anew.
+func (all accounts) empty() {
+	for _, a := range all {
+		a.entries, a.uses, a.names = 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
+		all.close(a)
+	}
+}
+
+// note keeps the indexes right after the lock's queue has changed; nil stands for
+// one that is empty.
+func (a *account) note(name string, q *lock.Queue) {
+	var now use
+	if q != nil {
+		now = 1 << inUse
+		if q.Holders() > 0 {
+			now |= 1 << isHeld
+		}
+		if q.Len() > q.Holders() {
+			now |= 1 << contended
+		}
+	}
+	changed := a.uses[name] ^ now
+	if changed == 0 {
+		return
+	}
+	for i := range a.names {
+		if changed&(1<<i) != 0 {
+			a.index(i, name, now&(1<<i) != 0)
+		}
+	}
+	if now == 0 {
+		delete(a.uses, name)
+	} else {
+		a.uses[name] = now
+	}
+}
+
+func (a *account) index(i int, name string, add bool) {
+	if a.names[i] == nil {
+		a.names[i] = btree.NewOrderedG[string](32)
+	}
+	if add {
+		a.names[i].ReplaceOrInsert(name)
+	} else {
+		a.names[i].Delete(name)
+	}
+}
+
+// after yields the names of locks used in the way, in byte order: those that start
+// with prefix and come after the given one. So a page of a list costs its own
+// length.
+func (all accounts) after(tenant string, way int, prefix, last string, yield func(string) bool) {
+	a := all[tenant]
+	if a == nil || a.names[way] == nil {
+		return
+	}
+	a.names[way].AscendGreaterOrEqual(max(prefix, last), func(name string) bool {
+		if !strings.HasPrefix(name, prefix) {
+			return name < prefix
+		}
+		return name == last || yield(name)
+	})
+}
+
+// share is how much of something bounded one tenant has.
+type share struct {
+	of    *account
+	size  int
+	place int // in the heap, if size is not 0
+}
+
+// shares are all tenants' shares of one thing. Where there is no room, whoever has
+// most gives way: nobody can push out those who have less. It is a heap with the
+// largest first.
+type shares struct {
+	total int
+	heap  []*share
+}
+
+// change adds n, which may be negative, to a share.
+func (all *shares) change(s *share, n int) {
+	was := s.size
+	s.size += n
+	all.total += n
+	switch {
+	case was == 0 && s.size > 0:
+		heap.Push(all, s)
+	case was > 0 && s.size == 0:
+		heap.Remove(all, s.place)
+	case s.size > 0:
+		heap.Fix(all, s.place)
+	}
+}
+
+// largest returns the account with the largest share. There must be one.
+func (all *shares) largest() *account { return all.heap[0].of }
+
+// Len implements [heap.Interface], like the methods below.
+func (all *shares) Len() int           { return len(all.heap) }
+func (all *shares) Less(i, j int) bool { return all.heap[i].size > all.heap[j].size }
+func (all *shares) Push(s any)         { all.add(s.(*share)) }
+func (all *shares) Swap(i, j int) {
+	all.heap[i], all.heap[j] = all.heap[j], all.heap[i]
+	all.heap[i].place, all.heap[j].place = i, j
+}
+
+func (all *shares) add(s *share) {
+	s.place = len(all.heap)
+	all.heap = append(all.heap, s)
+}
+
+// Pop removes the last.
+func (all *shares) Pop() any {
+	last := len(all.heap) - 1
+	s := all.heap[last]
+	all.heap[last] = nil
+	all.heap = all.heap[:last]
+	return s
+}
+
+// limiter lets one thing through in a while and counts the others.
+type limiter struct {
+	last   time.Time
+	passed uint64 // over, since then
+}
+
+// pass reports whether it is time again, and how many were passed over since the
+// last.
+func (l *limiter) pass(now time.Time, every time.Duration) (silenced uint64, ok bool) {
+	if !l.last.IsZero() && now.Sub(l.last) < every {
+		l.passed++
+		return 0, false
+	}
+	silenced, l.passed, l.last = l.passed, 0, now
+	return silenced, true
+}

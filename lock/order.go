@@ -2,6 +2,7 @@ package lock
 
 import (
 	"container/list"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -11,8 +12,12 @@ import (
 const (
 	maxOrders       = 10_000 // in all
 	maxTenantOrders = 1_000  // of one tenant
-	maxRings        = 1_000  // contradictions that were reported
+	maxFound        = 1_000  // contradictions that are kept to be shown
+	maxTenantRings  = 1_000  // contradictions of one tenant that are reported at all
+	maxRings        = 50_000 // reported contradictions that are recognised, of all tenants
+	maxSides        = 32     // of a contradiction
 	maxSteps        = 64     // that one grant can teach
+	maxLooks        = 20_000 // orders that are looked at because of one grant
 )
 
 // Orders learns in which order named holders take locks, and finds out when the
@@ -25,13 +30,17 @@ const (
 //
 // Memory is bounded: of each tenant the steps that were seen last are kept, and of
 // all tenants together as well. At worst, with the longest names, that is some 30
-// MiB. It is not safe for concurrent use.
+// MiB. A contradiction is reported once, also when it is no longer kept. Of a tenant
+// for which 1,000 were reported nothing more is looked for: whoever takes locks in so
+// many orders is not helped by the next line. It is not safe for concurrent use.
 type Orders struct {
 	classes Classes
 	tenants map[string]*known
-	recent  *list.List // of *Order, the one seen last first
-	rings   map[string]struct{}
-	found   []Contradiction // the newest last
+	recent  *list.List                     // of *Order, the one seen last first
+	rings   map[string]map[uint64]struct{} // those reported, by tenant, as hashes of their keys
+	known   int                            // how many these are
+	left    int                            // how many orders may still be looked at for this grant
+	found   []Contradiction                // the newest last
 	dropped uint64
 }
 
@@ -76,7 +85,7 @@ type known struct {
 
 // NewOrders returns an empty structure that groups locks by classes.
 func NewOrders(classes Classes) *Orders {
-	return &Orders{classes: classes, tenants: map[string]*known{}, recent: list.New(), rings: map[string]struct{}{}}
+	return &Orders{classes: classes, tenants: map[string]*known{}, recent: list.New(), rings: map[string]map[uint64]struct{}{}}
 }
 
 // Granted learns from an entry of t that has just come to hold. It returns the
@@ -88,6 +97,7 @@ func (o *Orders) Granted(t *Table, e *Entry, now time.Time) []Contradiction {
 	}
 	var found []Contradiction
 	steps := 0
+	o.left = maxLooks
 	for before := range t.alsoHeld(e) {
 		for _, held := range before.Claims {
 			for _, taken := range e.Claims {
@@ -120,7 +130,7 @@ func (o *Orders) learn(tenant string, x Example) *Contradiction {
 		k.recent.MoveToFront(order.inTenant)
 	}
 	order.Seen++
-	if !order.note(x) {
+	if !order.note(x) || len(o.rings[tenant]) >= maxTenantRings {
 		return nil
 	}
 	return o.ring(k, order, x)
@@ -186,17 +196,40 @@ func (o *Orders) drop(order *Order) {
 	}
 }
 
-func (o *Orders) isNew(key string) bool {
-	if _, known := o.rings[key]; known {
+// isNew reports whether the contradiction was not reported before, and notes it.
+func (o *Orders) isNew(c *Contradiction) bool {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(c.key())) // a hash takes everything
+	key, reported := hash.Sum64(), o.rings[c.Tenant]
+	if _, known := reported[key]; known {
 		return false
 	}
-	if len(o.found) >= maxRings {
+	if reported == nil {
+		reported = map[uint64]struct{}{}
+		o.rings[c.Tenant] = reported
+	}
+	reported[key] = struct{}{}
+	if o.known++; o.known > maxRings {
+		o.forgetRings()
+	}
+	if len(o.found) >= maxFound {
 		i := o.dispensable()
-		delete(o.rings, o.found[i].key())
 		o.found = slices.Delete(o.found, i, i+1)
 	}
-	o.rings[key] = struct{}{}
 	return true
+}
+
+// forgetRings makes room by those of the tenant that has most. They can be reported
+// again.
+func (o *Orders) forgetRings() {
+	var most string
+	for tenant, reported := range o.rings {
+		if n := len(o.rings[most]); len(reported) > n || len(reported) == n && tenant < most {
+			most = tenant
+		}
+	}
+	o.known -= len(o.rings[most])
+	delete(o.rings, most)
 }
 
 // dispensable returns the oldest contradiction of the tenant that has most, so

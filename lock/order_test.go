@@ -204,17 +204,58 @@ func TestOneGrantTeachesLittle(t *testing.T) {
 	}
 }
 
+// crosses lets two workers of the tenant take two locks in both orders.
+func (s *school) crosses(tenant string, i int) []string {
+	a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+	return append(s.takes(tenant, "v", a, b), s.takes(tenant, "w", b, a)...)
+}
+
 func TestRingsAreBounded(t *testing.T) {
 	s := newSchool(t)
 	for i := range 1200 {
-		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
-		s.takes("t", "v", a, b)
-		if got := s.takes("t", "w", b, a); len(got) != 1 {
-			t.Fatalf("ring %d: %v", i, got)
+		if got, want := len(s.crosses("t", i)), 1; got != want && i < 1000 || got != 0 && i >= 1000 {
+			t.Fatalf("ring %d is reported %d times", i, got)
 		}
 	}
 	if n := len(s.orders.Contradictions("", 5000)); n != 1000 {
 		t.Errorf("%d contradictions are kept, want 1000", n)
+	}
+	if got := s.crosses("another", 0); len(got) != 1 {
+		t.Errorf("of another tenant: %v, want one ring", got)
+	}
+}
+
+// What had to make room for others is still not reported again.
+func TestRingsAreReportedOnce(t *testing.T) {
+	s := newSchool(t)
+	for _, tenant := range []string{"t", "u"} {
+		for i := range 700 {
+			if got := s.crosses(tenant, i); len(got) != 1 {
+				t.Fatalf("ring %d of %s: %v", i, tenant, got)
+			}
+		}
+	}
+	if n := len(s.orders.Contradictions("t", 5000)); n >= 700 {
+		t.Fatalf("all %d contradictions of the tenant are kept; the test does not do what it should", n)
+	}
+	for i := range 200 { // orders and contradictions of these are forgotten
+		if got := s.crosses("t", i); len(got) != 0 {
+			t.Fatalf("ring %d is reported again: %v", i, got)
+		}
+	}
+}
+
+// A ring of very many steps says nothing to anybody, and is very much to keep.
+func TestLongRingsAreNotReported(t *testing.T) {
+	for length, want := range map[int]int{32: 1, 33: 0, 500: 0} {
+		s := newSchool(t)
+		var got []string
+		for i := range length {
+			got = append(got, s.takes("t", fmt.Sprint("v", i), fmt.Sprint("a", i), fmt.Sprint("a", (i+1)%length))...)
+		}
+		if len(got) != want {
+			t.Errorf("a ring of %d is reported %d times, want %d", length, len(got), want)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ type arrival struct {
 
 // ring looks for the shortest way from where the order ends back to where it
 // begins, on which not all steps are by one holder: a worker does one thing after
-// another and cannot wait for itself.
+// another and cannot wait for itself. It gives up when the grant has cost enough.
 func (o *Orders) ring(k *known, order *Order, x Example) *Contradiction {
 	if k.into[order.From] == 0 {
 		return nil
@@ -31,6 +31,9 @@ func (o *Orders) ring(k *known, order *Order, x Example) *Contradiction {
 			break
 		}
 		for _, to := range sortedKeys(k.from[todo[0].class]) {
+			if o.left--; o.left < 0 {
+				return nil
+			}
 			next := k.from[todo[0].class][to]
 			_, another := next.by(x.Holder)
 			r := reached{to, todo[0].several || another}
@@ -48,9 +51,9 @@ func (o *Orders) ring(k *known, order *Order, x Example) *Contradiction {
 	}
 	way := wayTo(came, goal)
 	if !simple(way) {
-		way = k.detour(order, x.Holder, several, len(way))
+		way = o.detour(k, order, x.Holder, several, len(way))
 	}
-	if way == nil {
+	if way == nil || len(way) >= maxSides {
 		return nil
 	}
 	return o.report(order, x, way)
@@ -100,7 +103,7 @@ func (o *Orders) report(order *Order, x Example, way []*Order) *Contradiction {
 	if alone { // then somebody else took the first step, before
 		c.Sides[0].Example, _ = order.by(x.Holder)
 	}
-	if key := c.key(); !o.isNew(key) {
+	if !o.isNew(&c) {
 		return nil
 	}
 	o.found = append(o.found, c)
@@ -115,8 +118,10 @@ const (
 )
 
 // detour looks for the shortest way back that passes every class once.
-func (k *known) detour(order *Order, holder string, several bool, atLeast int) []*Order {
-	d := detour{known: k, goal: order.From, holder: holder, passed: map[string]bool{order.To: true}, left: maxTries}
+func (o *Orders) detour(k *known, order *Order, holder string, several bool, atLeast int) []*Order {
+	tries := min(maxTries, o.left)
+	d := detour{known: k, goal: order.From, holder: holder, passed: map[string]bool{order.To: true}, left: tries}
+	defer func() { o.left -= tries - max(0, d.left) }()
 	for steps := atLeast; steps <= longestDetour && d.left > 0; steps++ {
 		if d.walk(order.To, several, steps) {
 			return d.way

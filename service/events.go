@@ -22,7 +22,7 @@ type eventKind int
 const (
 	entryEnded       eventKind = iota // reason, held, lasted
 	deadlockFound                     // waits; the entry is the one that is refused
-	ordersContradict                  // ring; the entry is the one that brought it to light
+	ordersContradict                  // ring, silenced; the entry is the one that brought it to light
 	feedOutOfOrder                    // err; the entry is passed over
 )
 
@@ -33,12 +33,13 @@ type event struct {
 	at     time.Time // when this replica saw it
 	entry  *lock.Entry
 
-	reason lock.Reason
-	held   bool
-	lasted time.Duration // of the hold
-	waits  int           // in the cycle
-	ring   *lock.Contradiction
-	err    error
+	reason   lock.Reason
+	held     bool
+	lasted   time.Duration // of the hold
+	waits    int           // in the cycle
+	ring     *lock.Contradiction
+	silenced uint64 // how many rings of the tenant were not told since the last line
+	err      error
 }
 
 // events hands what happened in the view on to log and metrics, from a goroutine of
@@ -151,8 +152,11 @@ func (e *events) tell(what event) {
 		e.line(what, slog.LevelInfo, "a deadlock was found; the last who came is refused", slog.String("lock", entry.Name()),
 			slog.String("holder", entry.Holder), slog.Int("cycle_length", what.waits))
 	case ordersContradict:
-		e.line(what, slog.LevelWarn, "locks are taken in orders that contradict each other; a deadlock is possible",
-			slog.String("ring", what.ring.String()))
+		attrs := []slog.Attr{slog.String("ring", what.ring.String())}
+		if what.silenced > 0 {
+			attrs = append(attrs, slog.Uint64("silenced", what.silenced))
+		}
+		e.line(what, slog.LevelWarn, "locks are taken in orders that contradict each other; a deadlock is possible", attrs...)
 	case feedOutOfOrder:
 		e.line(what, slog.LevelError, "the feed is out of order; the entry is passed over",
 			slog.String("entry", string(entry.ID)), slog.Any("error", what.err))

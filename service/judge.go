@@ -15,6 +15,10 @@ const (
 	maxKeptWaits = 32
 )
 
+// betweenRings is the time between two lines about contradicting orders of one
+// tenant.
+const betweenRings = 10 * time.Second
+
 // Deadlock is a cycle of waits that was found when it was closed, and who is
 // refused for it.
 type Deadlock struct {
@@ -137,7 +141,9 @@ func (v *view) refuse(e *lock.Entry) error {
 func (v *view) learn(e *lock.Entry, now time.Time) {
 	for _, c := range v.orders.Granted(v.table, e, now) {
 		v.events.totals.contradicted.Add(1)
-		v.happened(event{kind: ordersContradict, entry: e, ring: &c}, now)
+		if silenced, ok := v.accounts.of(e.Tenant).rings.pass(now, betweenRings); ok {
+			v.happened(event{kind: ordersContradict, entry: e, ring: &c, silenced: silenced}, now)
+		}
 	}
 }
 

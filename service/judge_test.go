@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -266,6 +267,47 @@ func TestOrdersAreLearnt(t *testing.T) {
 			if o := r.LockOrder("other", 10); len(o.Contradictions)+len(o.Orders) != 0 {
 				t.Errorf("another tenant is shown %+v", o)
 			}
+		}
+	})
+}
+
+// TestContradictionsOfOneTenant: its lines do not flood the log, and do not keep
+// another tenant's out of it. All are counted.
+func TestContradictionsOfOneTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, j := newShelf(t), &journal{}
+		r := s.replicaWithLog(t, j)
+		contradict := func(tenant string, i int) {
+			for _, habit := range [][]string{{"w1", "a", "b"}, {"w2", "b", "a"}} {
+				var held []*service.Grant
+				for _, name := range habit[1:] {
+					req := as(habit[0], want(fmt.Sprint(name, i), 0))
+					req.Tenant = tenant
+					held = append(held, r.hold(req))
+				}
+				for _, g := range held {
+					r.release(g)
+				}
+			}
+		}
+		for i := range 100 {
+			contradict("loud", i)
+		}
+		contradict("quiet", 0)
+		after(10 * time.Second)
+		contradict("loud", 100)
+		after(time.Second)
+		if lines := j.with("tenant=loud"); len(lines) != 2 || !strings.HasSuffix(lines[1], " silenced=99") {
+			t.Errorf("told %q, want two lines, the second with 99 others", lines)
+		}
+		if lines := j.with("tenant=quiet"); len(lines) != 1 {
+			t.Errorf("told %q, want one line", lines)
+		}
+		if n := r.Totals().Contradicted; n != 102 {
+			t.Errorf("%d counted, want 102", n)
+		}
+		if o := r.LockOrder("loud", 1000); len(o.Contradictions) != 101 {
+			t.Errorf("%d are shown, want 101", len(o.Contradictions))
 		}
 	})
 }

@@ -28,7 +28,7 @@ type Bug struct {
 
 // table is all bugs. Each package's are in a file of their own.
 func table() []Bug {
-	return slices.Concat(lockBugs(), serviceBugs(), authBugs(), handlersBugs())
+	return slices.Concat(lockBugs(), serviceBugs(), boundsBugs(), authBugs(), handlersBugs())
 }
 
 // check returns what keeps the bug from being seeded and tested in the tree.

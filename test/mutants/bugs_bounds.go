@@ -1,0 +1,88 @@
+package main
+
+// boundsBugs let one tenant, or one reader of the log, take more than its share.
+func boundsBugs() []Bug {
+	return []Bug{
+		{
+			Name: "service-tells-under-the-lock", Breaks: "a log that stands still stops no grant",
+			File: "service/view.go", Anchor: "v.events.add(what)", Becomes: "v.events.tell(what)",
+			In: "./service", Run: "^TestLogThatStandsStill$", Hangs: true,
+		},
+		{
+			Name: "service-events-without-bound", Breaks: "events that nobody takes are dropped and counted",
+			File: "service/events.go", Anchor: "full, first := len(e.pending) >= maxEvents, ", Becomes: "full, first := false, ",
+			In: "./service", Run: "^TestMoreEventsThanTheLogTakes$",
+		},
+		{
+			Name: "service-ends-of-one-tenant-without-bound", Breaks: "a tenant's newest million ends are remembered, and no more",
+			File: "service/endings.go", Anchor: `case tenant != "" && a.ends.size > e.ofTenant:`, Becomes: "case false:",
+			In: "./service", Run: "^TestEndsAreBounded$",
+		},
+		{
+			Name: "service-ends-of-others-give-way", Breaks: "where there is no room, the tenant with most gives way",
+			File: "service/endings.go", Anchor: "e.forget(e.shares.largest())", Becomes: "e.forget(a)",
+			In: "./service", Run: "^TestEndsAreBounded$",
+		},
+		{
+			Name: "service-old-ends-stay", Breaks: "what is forgotten takes no memory",
+			File: "service/endings.go", Anchor: "\t\te.sweep(minute)\n", Becomes: "",
+			In: "./service", Run: "^TestOldEndsMakeRoom$",
+		},
+		{
+			Name: "service-figures-of-others-give-way", Breaks: "a tenant does not push out the figures of others",
+			File: "service/accounts.go", Anchor: "return all.heap[0].of", Becomes: "return all.heap[len(all.heap)-1].of",
+			In: "./service", Run: "^TestFiguresOfOtherTenants$",
+		},
+		{
+			Name: "service-look-asks-for-everybody", Breaks: "a look asks the store about 10 holders at most",
+			File: "service/look.go", Anchor: "s.addExpiries(ctx, q.holders, askedPerLook)",
+			Becomes: "s.addExpiries(ctx, q.holders, maxShownHolders)",
+			In:      "./service", Run: "^TestLooksAskTheStoreLittle$",
+		},
+		{
+			Name: "service-looks-ask-each-for-itself", Breaks: "the store is asked about a holder once a second, however many look",
+			File: "service/expiries.go", Anchor: "\t\tx.remember(key, known, time.Now())\n", Becomes: "",
+			In: "./service", Run: "^TestLooksAskTheStoreLittle$",
+		},
+		{
+			Name: "service-refused-set-asks-for-all", Breaks: "a refusal asks the store about 3 holders at most",
+			File: "service/acquire.go", Anchor: "\t\tasks = max(0, asks-len(q.holders))\n", Becomes: "",
+			In: "./service", Run: "^TestRefusedSetAsksLittle$",
+		},
+		{
+			Name: "service-contended-list-walks-all", Breaks: "a list of contended locks costs what it shows",
+			File: "service/look.go", Anchor: "case \"contended\":\n\t\treturn contended\n", Becomes: "case \"contended\":\n\t\treturn inUse\n",
+			In: "./service", Run: "^TestContendedList$",
+		},
+		{
+			Name: "service-contradictions-flood-the-log", Breaks: "a tenant's contradictions are one line in 10 s",
+			File: "service/judge.go", Anchor: "rings.pass(now, betweenRings)", Becomes: "rings.pass(now, 0)",
+			In: "./service", Run: "^TestContradictionsOfOneTenant$",
+		},
+		{
+			Name: "lock-ring-reported-again", Breaks: "a contradiction is reported once",
+			File: "lock/order.go", Anchor: "\t\ti := o.dispensable()\n", Becomes: "\t\ti := o.dispensable()\n\t\tdelete(o.rings, o.found[i].Tenant)\n",
+			In: "./lock", Run: "^TestRingsAreReportedOnce$",
+		},
+		{
+			Name: "lock-endless-rings", Breaks: "what is kept of a contradiction is bounded",
+			File: "lock/ring.go", Anchor: "way == nil || len(way) >= maxSides", Becomes: "way == nil",
+			In: "./lock", Run: "^TestLongRingsAreNotReported$",
+		},
+		{
+			Name: "telemetry-log-without-bound", Breaks: "of a log that nobody reads at most 1 MiB is kept",
+			File: "telemetry/linewriter.go", Anchor: "case len(w.pending) > 0 && len(w.pending)+len(lines) > lineCapacity:", Becomes: "case false:",
+			In: "./telemetry", Run: "^TestReaderThatStandsStill$",
+		},
+		{
+			Name: "telemetry-warnings-wait", Breaks: "whoever logs a warning does not wait for a reader that stands still",
+			File: "telemetry/linewriter.go", Anchor: "w.stalled = w.stalled || over && w.passed < target", Becomes: "_ = over",
+			In: "./telemetry", Run: "^TestWarningsAndAReaderThatStandsStill$",
+		},
+		{
+			Name: "telemetry-loss-untold", Breaks: "the log says how many of its lines were dropped",
+			File: "telemetry/linewriter.go", Anchor: "\t\tw.confess()\n", Becomes: "",
+			In: "./telemetry", Run: "^TestReaderThatStandsStill$",
+		},
+	}
+}

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -165,11 +163,8 @@ func checkSubject(subject string) error {
 	if subject == "" {
 		return refuse(NoSubject, "sub is missing")
 	}
-	if utf8.RuneCountInString(subject) > lock.MaxHolderLength {
-		return refuse(BadSubject, fmt.Sprintf("sub is longer than %d characters", lock.MaxHolderLength))
-	}
-	if strings.ContainsFunc(subject, unicode.IsControl) {
-		return refuse(BadSubject, "sub has a control character")
+	if wrong := lock.CheckHolder(subject); wrong != "" {
+		return refuse(BadSubject, "sub "+wrong)
 	}
 	return nil
 }

@@ -140,14 +140,14 @@ func TestHeldCounts(t *testing.T) {
 	for range 3 {
 		c.join("orders:42")
 	}
-	if r := c.post("/locks/orders:42").refused("lock_held"); *r.Waiters != 3 {
-		t.Errorf("waiters = %d, want 3", *r.Waiters)
+	if r := c.post("/locks/orders:42").refused("lock_held"); *r.Waiting != 3 {
+		t.Errorf("waiting = %d, want 3", *r.Waiting)
 	}
 }
 
 func checkInTheWay(t *testing.T, granted *answer, first entry, r refusal, waiters int) {
 	t.Helper()
-	if len(r.Holders) != 1 || *r.Waiters != waiters {
+	if len(r.Holders) != 1 || *r.Waiting != waiters {
 		t.Fatalf("refusal = %+v, want one holder and %d waiters", r, waiters)
 	}
 	h := r.Holders[0]

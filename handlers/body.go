@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
@@ -31,7 +33,7 @@ func readJSON(c *gin.Context, v any) error {
 	if err != nil || len(text) == 0 {
 		return err
 	}
-	if err := checkContentType(c.Request.Header.Get("Content-Type")); err != nil {
+	if err := checkForm(c); err != nil {
 		return err
 	}
 	if text[0] != '{' {
@@ -55,8 +57,9 @@ func readJSON(c *gin.Context, v any) error {
 const manyMembers = 100
 
 // checkMembers refuses what the decoder lets pass: a name in another case in the
-// object that it knows, and the first of two members of one name in any. The text
-// is known to be valid JSON.
+// object that it knows, the first of two members of one name in any, and half of a
+// surrogate pair, in the place of which it would put something else. The text is
+// known to be valid JSON.
 func checkMembers(text []byte) error {
 	var open [][]string // the members so far of the objects and lists around
 	for i := 0; i < len(text); i++ {
@@ -67,7 +70,10 @@ func checkMembers(text []byte) error {
 			open = open[:len(open)-1]
 		case '"':
 			end := endOfString(text, i+1)
-			if after := bytes.TrimLeft(text[end+1:], " \t\r\n"); after[0] == ':' {
+			if halved(text[i+1 : end]) {
+				return lock.Errorf(lock.InvalidRequest, "the body has half of a surrogate pair in an escape")
+			}
+			if after := bytes.TrimLeft(text[end+1:], " \t\r\n"); len(after) > 0 && after[0] == ':' {
 				name, inner := unquoted(text[i:end+1]), len(open)-1
 				if err := checkMember(name, open[inner], inner == 0); err != nil {
 					return err
@@ -78,6 +84,33 @@ func checkMembers(text []byte) error {
 		}
 	}
 	return nil
+}
+
+// halved reports whether a string, as JSON writes it, has an escape of one half of
+// a surrogate pair without the other.
+func halved(text []byte) bool {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if i++; text[i] != 'u' {
+			continue
+		}
+		if first := escaped(text[i:]); utf16.IsSurrogate(first) {
+			i += len("uXXXX")
+			if i+1 >= len(text) || text[i] != '\\' || text[i+1] != 'u' || utf16.DecodeRune(first, escaped(text[i+1:])) == utf8.RuneError {
+				return true
+			}
+			i++
+		}
+	}
+	return false
+}
+
+// escaped returns the code of an escape, of which text begins with the u.
+func escaped(text []byte) rune {
+	code, _ := strconv.ParseUint(string(text[1:5]), 16, 32) // it is valid
+	return rune(code)
 }
 
 func checkMember(name string, before []string, known bool) error {
@@ -133,13 +166,25 @@ func readBody(c *gin.Context) ([]byte, error) {
 	return bytes.Trim(text, " \t\r\n"), nil
 }
 
-func checkContentType(value string) error {
-	if value == "" {
+// checkForm refuses a body that says that it is something else than JSON in UTF-8
+// as it stands.
+func checkForm(c *gin.Context) error {
+	for _, coding := range c.Request.Header["Content-Encoding"] {
+		if !strings.EqualFold(coding, "identity") {
+			c.Header("Accept-Encoding", "identity")
+			return lock.Errorf(lock.UnsupportedMedia, "send the body without a Content-Encoding")
+		}
+	}
+	values := c.Request.Header["Content-Type"]
+	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return nil
 	}
-	media, _, err := mime.ParseMediaType(value)
-	if err != nil || media != "application/json" {
+	media, parameters, err := mime.ParseMediaType(values[0])
+	switch charset, named := parameters["charset"]; {
+	case err != nil || media != "application/json" || len(values) > 1:
 		return lock.Errorf(lock.UnsupportedMedia, "send the body as application/json")
+	case named && !strings.EqualFold(charset, "utf-8"):
+		return lock.Errorf(lock.UnsupportedMedia, "send the body in UTF-8")
 	}
 	return nil
 }

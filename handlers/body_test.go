@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,7 +23,8 @@ func TestBadBodies(t *testing.T) {
 	wait := invalid("wait_seconds", "must be between 0 and 86400")
 	mode := invalid("mode", "must be exclusive, shared or semaphore")
 	limit := invalid("limit", "must be a whole number from 1 to 1000000 for a semaphore")
-	bounds := func(field string) problem { return invalid(field, "is out of all bounds") }
+	oddHolder := invalid("holder", "must not have control characters, line breaks or marks that turn the direction of writing")
+	const half = "the body has half of a surrogate pair in an escape"
 	unknown := func(field string) problem { return invalid(field, "is not known here") }
 	number := func(field string) problem { return invalid(field, "must be a number") }
 	cases := map[string]struct {
@@ -94,30 +96,36 @@ func TestBadBodies(t *testing.T) {
 		"MetaNull":     {`{"metadata":{"a":null}}`, invalid("metadata", "must be an object of strings")},
 		"MetaObject":   {`{"metadata":{"a":{}}}`, invalid("metadata", "must be an object of strings")},
 
-		"TTLZero":        {`{"ttl_seconds":0}`, invalid("ttl_seconds", "must be positive")},
-		"TTLMinusZero":   {`{"ttl_seconds":-0.0}`, invalid("ttl_seconds", "must be positive")},
-		"TTLNegative":    {`{"ttl_seconds":-5}`, invalid("ttl_seconds", "must be positive")},
-		"TTLTiny":        {`{"ttl_seconds":0.0001}`, invalid("ttl_seconds", "must be a whole number of milliseconds")},
-		"TTLDenormal":    {`{"ttl_seconds":5e-324}`, invalid("ttl_seconds", "must be a whole number of milliseconds")},
+		"TTLZero":        {`{"ttl_seconds":0}`, ttl},
+		"TTLMinusZero":   {`{"ttl_seconds":-0.0}`, ttl},
+		"TTLNegative":    {`{"ttl_seconds":-5}`, ttl},
+		"TTLTiny":        {`{"ttl_seconds":0.0001}`, ttl},
+		"TTLDenormal":    {`{"ttl_seconds":5e-324}`, ttl},
 		"TTLBelow":       {`{"ttl_seconds":1.999}`, ttl},
 		"TTLAbove":       {`{"ttl_seconds":3600.001}`, ttl},
 		"TTLDay":         {`{"ttl_seconds":86400}`, ttl},
-		"TTLHuge":        {`{"ttl_seconds":1e308}`, bounds("ttl_seconds")},
-		"TTLHugeMinus":   {`{"ttl_seconds":-1e308}`, bounds("ttl_seconds")},
-		"TTLOverflow":    {`{"ttl_seconds":1e309}`, number("ttl_seconds")},
-		"TTLNanoseconds": {`{"ttl_seconds":9223372036854775807}`, bounds("ttl_seconds")},
-		"TTLManyDigits":  {`{"ttl_seconds":` + strings.Repeat("9", 5000) + `}`, number("ttl_seconds")},
+		"TTLHuge":        {`{"ttl_seconds":1e308}`, ttl},
+		"TTLHugeMinus":   {`{"ttl_seconds":-1e308}`, ttl},
+		"TTLOverflow":    {`{"ttl_seconds":1e309}`, ttl},
+		"TTLNanoseconds": {`{"ttl_seconds":9223372036854775807}`, ttl},
+		"TTLManyDigits":  {`{"ttl_seconds":` + strings.Repeat("9", 5000) + `}`, ttl},
 		"WaitNegative":   {`{"wait_seconds":-1}`, wait},
 		"WaitAbove":      {`{"wait_seconds":86400.001}`, wait},
 		"WaitAbsurd":     {`{"wait_seconds":1e8}`, wait},
-		"WaitHuge":       {`{"wait_seconds":1e308}`, bounds("wait_seconds")},
-		"WaitOverflow":   {`{"wait_seconds":-1e309}`, number("wait_seconds")},
-		"WaitTiny":       {`{"wait_seconds":0.0001}`, invalid("wait_seconds", "must be a whole number of milliseconds")},
+		"WaitHuge":       {`{"wait_seconds":1e308}`, wait},
+		"WaitOverflow":   {`{"wait_seconds":-1e309}`, wait},
+		"TTLJustAbove":   {`{"ttl_seconds":3600.0000000000000001}`, ttl},
+		"TTLRounds":      {`{"ttl_seconds":1.9995}`, ttl},
+		"TTLExponent":    {`{"ttl_seconds":1e999}`, ttl},
+		"TTLExponents":   {`{"ttl_seconds":1e99999999999999999999}`, ttl},
+		"TTLNoExponent":  {`{"ttl_seconds":1e-99999999999999999999}`, ttl},
+		"WaitJustBelow":  {`{"wait_seconds":-1e-30}`, wait},
+		"WaitJustAbove":  {`{"wait_seconds":86400.000000000000001}`, wait},
 		"ModeUnknown":    {`{"mode":"both"}`, mode},
 		"ModeEmpty":      {`{"mode":""}`, mode},
 		"ModeInCaps":     {`{"mode":"EXCLUSIVE"}`, mode},
-		"LimitZero":      {`{"mode":"semaphore","limit":0}`, invalid("limit", "must be at least 1")},
-		"LimitZeroAlone": {`{"limit":0}`, invalid("limit", "must be at least 1")},
+		"LimitZero":      {`{"mode":"semaphore","limit":0}`, limit},
+		"LimitZeroAlone": {`{"limit":0}`, invalid("limit", "is for the mode semaphore only")},
 		"LimitNegative":  {`{"mode":"semaphore","limit":-1}`, limit},
 		"LimitAbove":     {`{"mode":"semaphore","limit":1000001}`, limit},
 		"LimitMissing":   {`{"mode":"semaphore"}`, limit},
@@ -125,6 +133,24 @@ func TestBadBodies(t *testing.T) {
 		"LimitText":      {`{"mode":"semaphore","limit":"3"}`, invalid("limit", "must be a whole number")},
 		"LimitExclusive": {`{"limit":3}`, invalid("limit", "is for the mode semaphore only")},
 		"LimitShared":    {`{"mode":"shared","limit":3}`, invalid("limit", "is for the mode semaphore only")},
+		"LimitExponents": {`{"mode":"semaphore","limit":1e999}`, limit},
+		"LimitAlmost":    {`{"mode":"semaphore","limit":1.0000000000000000000001}`, invalid("limit", "must be a whole number")},
+		"HolderNUL":      {`{"holder":"a\u0000b"}`, oddHolder},
+		"HolderEscape":   {`{"holder":"\u001b[2J"}`, oddHolder},
+		"HolderLines":    {`{"holder":"a\nb"}`, oddHolder},
+		"HolderC1":       {`{"holder":"a\u009bb"}`, oddHolder},
+		"HolderBidi":     {`{"holder":"a\u202eb"}`, oddHolder},
+		"HolderIsolate":  {"{\"holder\":\"a\u2066b\"}", oddHolder},
+		"MetaKeyLines":   {`{"metadata":{"a\nb":"v"}}`, invalid("metadata", "must not have keys with control characters, line breaks or marks that turn the direction of writing")},
+		"MetaNUL":        {`{"metadata":{"a":"v\u0000"}}`, invalid("metadata", "must not have values with control characters other than tabs and line breaks")},
+		"MetaEscape":     {`{"metadata":{"a":"\u001b[2J"}}`, invalid("metadata", "must not have values with control characters other than tabs and line breaks")},
+		"HalfHigh":       {`{"holder":"a\ud800b"}`, malformed(half)},
+		"HalfLow":        {`{"holder":"\udc00"}`, malformed(half)},
+		"HalfEnd":        {`{"holder":"\uD83D"}`, malformed(half)},
+		"HalfTwice":      {`{"holder":"\ud83d\ud83d\ude00"}`, malformed(half)},
+		"HalfNoEscape":   {`{"holder":"\ud83d\\ude00"}`, malformed(half)},
+		"HalfValue":      {`{"metadata":{"a":"\ud800"}}`, malformed(half)},
+		"HalfKey":        {`{"metadata":{"\ud800":"a"}}`, malformed(half)},
 		"HolderEmpty":    {`{"holder":""}`, invalid("holder", "must not be empty")},
 		"HolderLong":     {`{"holder":"` + strings.Repeat("h", 201) + `"}`, invalid("holder", "must not be longer than 200 characters")},
 		"HolderLongWide": {`{"holder":"` + strings.Repeat("工", 201) + `"}`, invalid("holder", "must not be longer than 200 characters")},
@@ -187,6 +213,67 @@ func TestTooLarge(t *testing.T) {
 			}
 			c.acquire("orders:42")
 		})
+	}
+}
+
+// TestNumbers: as they are written, to the digit. A duration is rounded up to the
+// millisecond, after its bounds were looked at.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]float64{
+		`{"ttl_seconds":2.0}`: 2, `{"ttl_seconds":20e-1}`: 2, `{"ttl_seconds":0.0000000003E10}`: 3, `{"ttl_seconds":2.0001}`: 2.001,
+		`{"ttl_seconds":3599.9991}`: 3600, `{"ttl_seconds":3600.000}`: 3600, `{"ttl_seconds":2.345}`: 2.345, `{"ttl_seconds":2.3450000000000000001}`: 2.346,
+		`{"ttl_seconds":` + "2." + strings.Repeat("0", 5000) + `}`: 2, `{"wait_seconds":0.0001}`: 30, `{"wait_seconds":5e-324}`: 30,
+		`{"wait_seconds":-0.0}`: 30, `{"wait_seconds":86400.0}`: 30, `{"wait_seconds":1e-999999999999}`: 30,
+	} {
+		if e := newTenant(t).acquire("orders:42", body(text)); *e.TTLSeconds != want {
+			t.Errorf("%.80s: ttl_seconds = %v, want %v", text, *e.TTLSeconds, want)
+		}
+	}
+	for _, limit := range []string{"3", "3.0", "3e0", "0.3e1", "30e-1", "3.000000000000000000000"} {
+		e := newTenant(t).acquire("orders:42", body(`{"mode":"semaphore","limit":`+limit+`}`), loose)
+		if e.Limit != 3 {
+			t.Errorf("limit %s is %d", limit, e.Limit)
+		}
+	}
+}
+
+// TestTextOfManyKinds: what people write is taken and given back as it is.
+func TestTextOfManyKinds(t *testing.T) {
+	t.Parallel()
+	e := newTenant(t).acquire("orders:42", body(`{"holder":"\ud83d\ude00 \u05e2 <&>","metadata":{"trace":"a\n\tb\r\n","\ud83d\uDE00":"\\ud800 \u200f\u2028"}}`))
+	want := map[string]string{"trace": "a\n\tb\r\n", "😀": "\\ud800 \u200f\u2028"}
+	if e.Holder != "😀 ע <&>" || !maps.Equal(e.Metadata, want) {
+		t.Errorf("%q %q", e.Holder, e.Metadata)
+	}
+}
+
+func TestContentEncoding(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	encoded := problem{code: "unsupported_media_type", detail: "send the body without a Content-Encoding"}
+	for _, send := range []func(string) option{body, chunked} {
+		for _, coding := range [][]string{{"gzip"}, {"br"}, {"identity", "gzip"}, {"identity, gzip"}, {""}} {
+			a := c.post("/locks/orders:42", send(`{}`), header("Content-Encoding", coding...))
+			a.wantProblem(encoded)
+			if got := a.header.Get("Accept-Encoding"); got != "identity" {
+				t.Errorf("Accept-Encoding = %q", got)
+			}
+		}
+	}
+	c.acquire("orders:42", body(`{}`), header("Content-Encoding", "identity"))
+}
+
+func TestCharsets(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	foreign := problem{code: "unsupported_media_type", detail: "send the body in UTF-8"}
+	for _, charset := range []string{"latin1", "utf-16", "iso-8859-1", `""`, "utf8", "us-ascii"} {
+		c.post("/locks/orders:42", body(`{}`), header("Content-Type", "application/json; charset="+charset)).wantProblem(foreign)
+	}
+	c.post("/locks/orders:42", body(`{}`), header("Content-Type", "application/json", "text/plain")).wantProblem(notJSONType())
+	for i, charset := range []string{"utf-8", "UTF-8", `"Utf-8"`} {
+		c.acquire(fmt.Sprint("orders:", i), body(`{}`), header("Content-Type", "application/json;charset="+charset))
 	}
 }
 

@@ -105,6 +105,12 @@ func header(name string, values ...string) option {
 	}
 }
 
+// What fits the description, for requests to stubs.
+const (
+	someID    = "5mdrk1w5pvy0wg1dcjt2b2gthr"
+	someToken = "fp1_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+)
+
 func lockToken(token string) option {
 	return func(r *request) {
 		shared.secrets.add(token)

@@ -115,7 +115,7 @@ type SeenOrder struct {
 //
 // @Summary     Find orders of locks that contradict each other
 // @ID          getLockOrder
-// @Description In which orders workers that name themselves take locks, and where these contradict each other, so that a deadlock is possible. Locks are grouped into classes: what stands before the last colon, or a configured pattern. As the answering replica has seen it since it started.
+// @Description In which orders workers that name themselves take locks, and where these contradict each other, so that a deadlock is possible. Locks are grouped into classes: what stands before the last colon, or a configured pattern. As the answering replica has seen it since it started, and as much of it as fits into 1 MiB.
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
@@ -125,6 +125,7 @@ type SeenOrder struct {
 // @Failure     400 {object} Problem "invalid_request"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden"
+// @Failure     429 {object} Problem "overloaded"
 // @Failure     500 {object} Problem "internal"
 // @Router      /admin/lock-order [get]
 func (a *api) lockOrder(c *gin.Context) {
@@ -133,14 +134,21 @@ func (a *api) lockOrder(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	respond(c, http.StatusOK, orderReportOf(a.Locks.LockOrder(tenant, limit)))
+	r := a.Locks.LockOrder(tenant, limit)
+	left := maxPageBytes / 2
+	r.Contradictions = r.Contradictions[:fit(len(r.Contradictions), &left, func(i int) int { return contradictionBytes(r.Contradictions[i]) })]
+	left += maxPageBytes / 2
+	r.Orders = r.Orders[:fit(len(r.Orders), &left, func(i int) int { return orderBytes(r.Orders[i]) })]
+	if a.room(c, maxPageBytes-left) {
+		respond(c, http.StatusOK, orderReportOf(r))
+	}
 }
 
 // deadlocks tells which deadlocks were refused.
 //
 // @Summary     Look at deadlocks that were refused
 // @ID          listDeadlocks
-// @Description The last 100 of the answering replica since it started; if there were more, those of the tenants with most give way.
+// @Description The last 100 of the answering replica since it started; if there were more, those of the tenants with most give way. As many as fit into 1 MiB.
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
@@ -150,6 +158,7 @@ func (a *api) lockOrder(c *gin.Context) {
 // @Failure     400 {object} Problem "invalid_request"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden"
+// @Failure     429 {object} Problem "overloaded"
 // @Failure     500 {object} Problem "internal"
 // @Router      /admin/deadlocks [get]
 func (a *api) deadlocks(c *gin.Context) {
@@ -158,8 +167,13 @@ func (a *api) deadlocks(c *gin.Context) {
 		fail(c, err)
 		return
 	}
+	found, left := a.Locks.Deadlocks(tenant, limit), maxPageBytes
+	found = found[:fit(len(found), &left, func(i int) int { return deadlockBytes(found[i]) })]
+	if !a.room(c, maxPageBytes-left) {
+		return
+	}
 	page := DeadlockPage{Deadlocks: []RefusedDeadlock{}}
-	for _, d := range a.Locks.Deadlocks(tenant, limit) {
+	for _, d := range found {
 		out := RefusedDeadlock{Tenant: d.Tenant, At: instantOf(d.At), Refused: d.Refused.Holder, Cycle: cycleOf(d.Cycle, everyLock), Waits: d.Waits}
 		for _, claim := range d.Refused.Claims {
 			out.Locks = append(out.Locks, claim.Name)
@@ -179,7 +193,7 @@ func tenantAndLimit(c *gin.Context) (tenant string, limit int, err error) {
 		}
 	}
 	tenant = c.Query("tenant")
-	if tenant != "" && !lock.ValidTenant(tenant) {
+	if _, sent := c.GetQuery("tenant"); sent && !lock.ValidTenant(tenant) {
 		return "", 0, lock.Invalid("tenant", "is not a tenant's name")
 	}
 	return tenant, limit, nil
@@ -194,10 +208,13 @@ func cycleIn(err error, may func(string) bool) []CycleStep {
 	return cycleOf(e.Cycle, may)
 }
 
+// maxShownWaits is how many waits of a cycle are told of.
+const maxShownWaits = 32
+
 // cycleOf describes a cycle to somebody who may know the locks that may selects.
 func cycleOf(cycle []lock.Wait, may func(string) bool) []CycleStep {
 	var out []CycleStep
-	for _, w := range cycle {
+	for _, w := range cycle[:min(len(cycle), maxShownWaits)] {
 		step := CycleStep{Holder: w.Waiter.Holder, InTheWay: w.Blocker.Holder, Holds: w.Holds}
 		if may(w.Lock) {
 			step.WaitsFor = w.Lock

@@ -144,8 +144,8 @@ func TestRenewalTellsADeadlock(t *testing.T) {
 		Code: lock.Deadlock, Detail: "to wait would close a cycle: everybody in it would wait for ever",
 		Cycle: []lock.Wait{{Waiter: one, Lock: "b", Blocker: two, Holds: true}, {Waiter: two, Lock: "a", Blocker: one}},
 	}})
-	for _, path := range []string{"/locks/b/renew", "/locksets/1/renew"} {
-		c.put(path, lockToken("x")).wantCycle(step{"w1", "b", "w2", true}, step{"w2", "a", "w1", false})
+	for _, path := range []string{"/locks/b/renew", "/locksets/" + someID + "/renew"} {
+		c.put(path, lockToken(someToken)).wantCycle(step{"w1", "b", "w2", true}, step{"w2", "a", "w1", false})
 	}
 }
 

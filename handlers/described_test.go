@@ -27,15 +27,15 @@ func setRoutes(id string) map[route]string {
 func TestSetsOnBadDays(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	const id = "5mdrk1w5pvy0wg1dcjt2b2gthr"
+	const id = someID
 	for r, text := range setRoutes(id) {
-		c.with("nonsense").do(r.method, r.path, body(text), lockToken("x")).wantStatus(http.StatusUnauthorized)
-		c.do(r.method, r.path, body(strings.Repeat(" ", 17<<10)+text), lockToken("x"), loose).wantStatus(http.StatusRequestEntityTooLarge)
-		c.do(r.method, r.path, body(text), header("Content-Type", "text/plain"), lockToken("x"), loose).wantStatus(http.StatusUnsupportedMediaType)
+		c.with("nonsense").do(r.method, r.path, body(text), lockToken(someToken)).wantStatus(http.StatusUnauthorized)
+		c.do(r.method, r.path, body(strings.Repeat(" ", 17<<10)+text), lockToken(someToken), loose).wantStatus(http.StatusRequestEntityTooLarge)
+		c.do(r.method, r.path, body(text), header("Content-Type", "text/plain"), lockToken(someToken), loose).wantStatus(http.StatusUnsupportedMediaType)
 		if r.method != http.MethodPost {
 			c.do(r.method, r.path, loose).wantStatus(http.StatusBadRequest)
 		}
-		o := []option{lockToken("x")}
+		o := []option{lockToken(someToken)}
 		if r.method == http.MethodPost {
 			o = []option{body(text)}
 		}
@@ -50,14 +50,14 @@ func TestSetsOnBadDays(t *testing.T) {
 // TestWaitingForASet: the answers of a set that is waited for by its id.
 func TestWaitingForASet(t *testing.T) {
 	t.Parallel()
-	const path = "/locksets/5mdrk1w5pvy0wg1dcjt2b2gthr?wait_seconds=1"
-	e := &lock.Entry{ID: "5mdrk1w5pvy0wg1dcjt2b2gthr", Tenant: "acme", Set: true, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
-	over(t, &stub{grant: &service.Grant{Entry: e, Token: "fp1_x", Position: 1}}).get(path, lockToken("x")).wantStatus(http.StatusAccepted)
+	const path = "/locksets/" + someID + "?wait_seconds=1"
+	e := &lock.Entry{ID: someID, Tenant: "acme", Set: true, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+	over(t, &stub{grant: &service.Grant{Entry: e, Token: someToken, Position: 1}}).get(path, lockToken(someToken)).wantStatus(http.StatusAccepted)
 	timedOut := &stub{err: &lock.Error{Code: lock.TimedOut, Detail: "x", RetryAfter: time.Second}, grant: &service.Grant{Entry: e}}
-	over(t, timedOut).get(path, lockToken("x")).wantStatus(http.StatusLocked)
+	over(t, timedOut).get(path, lockToken(someToken)).wantStatus(http.StatusLocked)
 	clash := &stub{err: &lock.Error{Code: lock.ModeMismatch, Detail: "x"}}
-	over(t, clash).get(path, lockToken("x")).wantStatus(http.StatusConflict)
-	over(t, clash).get(strings.Replace(path, "/locksets/", "/locks/a/entries/", 1), lockToken("x")).wantStatus(http.StatusConflict)
+	over(t, clash).get(path, lockToken(someToken)).wantStatus(http.StatusConflict)
+	over(t, clash).get(strings.Replace(path, "/locksets/", "/locks/a/entries/", 1), lockToken(someToken)).wantStatus(http.StatusConflict)
 }
 
 // TestAdminOnBadDays: operators' routes ask for a bearer token, and a bug in them
@@ -66,7 +66,7 @@ func TestAdminOnBadDays(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/admin/deadlocks", "/admin/lock-order"} {
 		newTenant(t).with("nonsense").get(path).wantStatus(http.StatusUnauthorized)
-		broken := over(t, &stub{}).as(func(c *auth.Claims) { c.Scopes = []auth.Scope{auth.Admin} })
+		broken := over(t, &stub{panic: "a bug"}).as(func(c *auth.Claims) { c.Scopes = []auth.Scope{auth.Admin} })
 		broken.start("GET", path).raw().wantInternal()
 	}
 }

@@ -15,7 +15,7 @@ type AcquireBody struct {
 	Mode *string `json:"mode,omitempty" enums:"exclusive,shared,semaphore" default:"exclusive"`
 	// Limit of a semaphore: how many may hold at once. All who use the lock at a
 	// time say the same.
-	Limit *int `json:"limit,omitempty" example:"3" minimum:"1" maximum:"1000000"`
+	Limit *whole `json:"limit,omitempty" swaggertype:"integer" minimum:"1" maximum:"1000000"`
 	Terms
 }
 
@@ -34,16 +34,16 @@ type SetClaim struct {
 	Mode *string `json:"mode,omitempty" enums:"exclusive,shared,semaphore" default:"exclusive"`
 	// Limit of a semaphore: how many may hold at once. All who use the lock at a
 	// time say the same.
-	Limit *int `json:"limit,omitempty" example:"3" minimum:"1" maximum:"1000000"`
+	Limit *whole `json:"limit,omitempty" swaggertype:"integer" minimum:"1" maximum:"1000000"`
 }
 
 // Terms are what every acquire can say.
 type Terms struct {
-	// TTLSeconds is the lease, 30 by default, from the store's minimum (etcd: 2) to
-	// the configured maximum.
-	TTLSeconds *float64 `json:"ttl_seconds,omitempty" example:"30" default:"30"`
+	// TTLSeconds is the lease, up to the configured maximum, 3600 by default. Like all
+	// durations it is rounded up to the millisecond.
+	TTLSeconds *decimal `json:"ttl_seconds,omitempty" swaggertype:"number" example:"30" default:"30" minimum:"2" maximum:"604800"`
 	// WaitSeconds is how long to stay in the queue at most; 0 is not to queue.
-	WaitSeconds *float64 `json:"wait_seconds,omitempty" example:"20" default:"0" minimum:"0" maximum:"86400"`
+	WaitSeconds *decimal `json:"wait_seconds,omitempty" swaggertype:"number" example:"20" default:"0" minimum:"0" maximum:"86400"`
 	// Holder is which worker this is, for people to see; the bearer token's sub by
 	// default. Deadlocks and the order of locks are looked for among workers that are
 	// named here.
@@ -52,37 +52,67 @@ type Terms struct {
 	Metadata map[string]*string `json:"metadata,omitempty" swaggertype:"object,string" example:"job:nightly"`
 }
 
-// Entry is one acquisition, held or waiting.
-type Entry struct {
+// entryFields are what held and waiting entries have in common.
+type entryFields struct {
 	// ID of the entry, the same for every request with its Idempotency-Key.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
-	// State of the entry.
-	State string `json:"state" enums:"held,waiting"`
 	// Mode in which the entry shares the lock.
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
-	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000" example:"3"`
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	grantFields
+}
+
+// grantFields are what entries and sets have in common.
+type grantFields struct {
 	// Holder is the worker that asked.
 	Holder string `json:"holder" example:"worker-7"`
-	// Token proves that the entry is yours. Send it as Lock-Token.
+	// Token proves that it is yours. Send it as Lock-Token.
 	Token string `json:"token"`
-	// Fence grows from each grant of the lock to the next, for ever; below 2^53. Only
-	// when held.
-	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// Position in the queue, 1 is next. Only when waiting.
-	Position int `json:"position,omitempty" minimum:"1" example:"3"`
-	// WaitedSeconds is how long the grant took. Only when held.
-	WaitedSeconds *seconds `json:"waited_seconds,omitempty" swaggertype:"number" example:"0.25"`
 	// TTLSeconds is how long the lease lasts each time.
 	TTLSeconds seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
 	// ExpiresAt is until when the lease is sure to last unless it is renewed.
 	ExpiresAt instant `json:"expires_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
-	// EnqueuedAt is when the entry joined the queue.
+	// EnqueuedAt is when it joined the queue, or all its queues.
 	EnqueuedAt instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Metadata as they were sent.
 	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
+}
+
+// Entry is one acquisition of a lock. Its state says which of the two it is.
+type Entry struct {
+	Held    *HeldEntry
+	Waiting *WaitingEntry
+}
+
+// MarshalJSON writes the one that there is.
+func (e *Entry) MarshalJSON() ([]byte, error) {
+	if e.Held != nil {
+		return plainJSON(e.Held)
+	}
+	return plainJSON(e.Waiting)
+}
+
+// HeldEntry is an acquisition that holds its lock.
+type HeldEntry struct {
+	entryFields
+	// State of the entry.
+	State string `json:"state" enums:"held" example:"held"`
+	// Fence grows from each grant of the lock to the next, for ever; below 2^53.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// WaitedSeconds is how long the grant took.
+	WaitedSeconds seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
+}
+
+// WaitingEntry is an acquisition that stands in its lock's queue.
+type WaitingEntry struct {
+	entryFields
+	// State of the entry.
+	State string `json:"state" enums:"waiting" example:"waiting"`
+	// Position in the queue, 1 is next.
+	Position int `json:"position" minimum:"1" example:"3"`
 }
 
 // Holder is somebody who holds a lock.
@@ -99,8 +129,8 @@ type Holder struct {
 	// Mode in which the lock is held.
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
-	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000" example:"3"`
-	// Metadata as they were sent.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// Metadata as they were sent; left out of lists, and of the refusal of a set.
 	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
 }
 
@@ -113,7 +143,7 @@ type Waiter struct {
 	// Mode that is waited for.
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
-	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000" example:"3"`
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
 	// EnqueuedAt is when the entry joined the queue.
 	EnqueuedAt instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// WaitedSeconds is how long that was ago.
@@ -139,10 +169,10 @@ type Figures struct {
 	Acquisitions uint64 `json:"acquisitions" format:"int64" minimum:"0" example:"1042"`
 	// Expirations counts the leases that ended without a release.
 	Expirations uint64 `json:"expirations" format:"int64" minimum:"0" example:"2"`
-	// WaitSeconds is how long the grants took.
-	WaitSeconds Percentiles `json:"wait_seconds"`
-	// HoldSeconds is how long the lock was held.
-	HoldSeconds Percentiles `json:"hold_seconds"`
+	// WaitSeconds is how long the grants took; left out before the first.
+	WaitSeconds *Percentiles `json:"wait_seconds,omitempty"`
+	// HoldSeconds is how long the lock was held; left out before the first end.
+	HoldSeconds *Percentiles `json:"hold_seconds,omitempty"`
 	// RecommendedTTLSeconds is twice the hold time that one in a hundred exceeds;
 	// left out before ten acquisitions.
 	RecommendedTTLSeconds *seconds `json:"recommended_ttl_seconds,omitempty" swaggertype:"number" example:"9"`
@@ -172,7 +202,7 @@ type LockSummary struct {
 	Name string `json:"name" example:"orders:42"`
 	// State is contended if somebody waits for the lock.
 	State string `json:"state" enums:"held,contended"`
-	// Holders, the longest holding first, at most 100 of them.
+	// Holders, the longest holding first, at most 100 of them, without their metadata.
 	Holders []Holder `json:"holders"`
 	// Waiting is how many wait.
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
@@ -210,16 +240,31 @@ func inSeconds(d time.Duration) seconds {
 	return seconds(math.Round(d.Seconds()*1000) / 1000)
 }
 
+// entryOf describes an entry of one lock.
 func entryOf(g *service.Grant) *Entry {
 	e := g.Entry
-	out := &Entry{
-		ID: string(e.ID), Name: e.Name(), State: "waiting", Mode: string(e.Claims[0].Mode), Limit: e.Claims[0].Limit, Holder: e.Holder,
-		Token: g.Token, TTLSeconds: inSeconds(e.TTL), Position: g.Position,
-		ExpiresAt: instantOf(g.ExpiresAt), EnqueuedAt: instantOf(e.EnqueuedAt), Metadata: e.Metadata,
+	fields := entryFields{
+		ID: string(e.ID), Name: e.Name(), Mode: string(e.Claims[0].Mode), Limit: e.Claims[0].Limit, grantFields: fieldsOf(g),
 	}
 	if g.Held {
-		waited := inSeconds(g.Waited)
-		out.State, out.Fence, out.WaitedSeconds = "held", e.Number, &waited
+		return &Entry{Held: &HeldEntry{entryFields: fields, State: "held", Fence: e.Number, WaitedSeconds: inSeconds(g.Waited)}}
+	}
+	return &Entry{Waiting: &WaitingEntry{entryFields: fields, State: "waiting", Position: max(1, g.Position)}}
+}
+
+func fieldsOf(g *service.Grant) grantFields {
+	e := g.Entry
+	return grantFields{
+		Holder: e.Holder, Token: g.Token, TTLSeconds: inSeconds(e.TTL),
+		ExpiresAt: instantOf(g.ExpiresAt), EnqueuedAt: instantOf(e.EnqueuedAt), Metadata: e.Metadata,
+	}
+}
+
+// briefly describes holders without their metadata.
+func briefly(holders []service.Holder, name string) []Holder {
+	out := holdersOf(holders, name)
+	for i := range out {
+		out[i].Metadata = nil
 	}
 	return out
 }
@@ -274,8 +319,12 @@ func lockOf(v *service.LockView) *Lock {
 	return out
 }
 
-func percentilesOf(p service.Percentiles) Percentiles {
-	return Percentiles{P50: inSeconds(p.P50), P90: inSeconds(p.P90), P99: inSeconds(p.P99)}
+// percentilesOf is nil without samples: a 0 would say that all were quick.
+func percentilesOf(p service.Percentiles) *Percentiles {
+	if p.Samples == 0 {
+		return nil
+	}
+	return &Percentiles{P50: inSeconds(p.P50), P90: inSeconds(p.P90), P99: inSeconds(p.P99)}
 }
 
 func pageOf(p *service.Page) *LockPage {
@@ -284,7 +333,7 @@ func pageOf(p *service.Page) *LockPage {
 		out.NextCursor = encodeCursor(p.Next)
 	}
 	for _, l := range p.Locks {
-		s := LockSummary{Name: l.Name, State: "held", Holders: holdersOf(l.Holders, l.Name), Waiting: l.Waiting, Fence: l.Newest}
+		s := LockSummary{Name: l.Name, State: "held", Holders: briefly(l.Holders, l.Name), Waiting: l.Waiting, Fence: l.Newest}
 		if l.Waiting > 0 {
 			s.State = "contended"
 		}

@@ -58,11 +58,11 @@ type percentiles struct {
 }
 
 type figures struct {
-	Acquisitions          *uint64     `json:"acquisitions"`
-	Expirations           *uint64     `json:"expirations"`
-	WaitSeconds           percentiles `json:"wait_seconds"`
-	HoldSeconds           percentiles `json:"hold_seconds"`
-	RecommendedTTLSeconds *float64    `json:"recommended_ttl_seconds"`
+	Acquisitions          *uint64      `json:"acquisitions"`
+	Expirations           *uint64      `json:"expirations"`
+	WaitSeconds           *percentiles `json:"wait_seconds"`
+	HoldSeconds           *percentiles `json:"hold_seconds"`
+	RecommendedTTLSeconds *float64     `json:"recommended_ttl_seconds"`
 }
 
 type lockView struct {

@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"math"
+	"math/big"
 	"mime"
 	"net/http"
 	"net/url"
@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -290,14 +289,15 @@ func FuzzBody(f *testing.F) {
 // due is the status that an acquire of a free lock has to be answered with,
 // found in another way than the server's.
 func due(text []byte, contentType string) int {
-	media, _, err := mime.ParseMediaType(contentType)
+	media, parameters, err := mime.ParseMediaType(contentType)
+	charset, named := parameters["charset"]
 	content := bytes.Trim(text, " \t\r\n")
 	switch {
 	case len(text) > 16<<10:
 		return http.StatusRequestEntityTooLarge
 	case len(content) == 0:
 		return http.StatusCreated
-	case contentType != "" && (err != nil || media != "application/json"):
+	case contentType != "" && (err != nil || media != "application/json" || named && !strings.EqualFold(charset, "utf-8")):
 		return http.StatusUnsupportedMediaType
 	case !acceptable(content):
 		return http.StatusBadRequest
@@ -307,7 +307,7 @@ func due(text []byte, contentType string) int {
 
 func acceptable(text []byte) bool {
 	var members map[string]any
-	if !utf8.Valid(text) || unmarshalNumbers(text, &members) != nil || members == nil || repeats(text) {
+	if !utf8.Valid(text) || unmarshalNumbers(text, &members) != nil || members == nil || repeats(text) || lonely(text) {
 		return false
 	}
 	for name, value := range members {
@@ -321,26 +321,23 @@ func acceptable(text []byte) bool {
 func acceptableMember(name string, value any) bool {
 	switch name {
 	case "ttl_seconds":
-		d, ok := milliseconds(value)
-		return ok && d >= 2*time.Second && d <= time.Hour
+		return between(inNanoseconds(value), 2e9, 3600e9)
 	case "wait_seconds":
-		d, ok := milliseconds(value)
-		return ok && d >= 0 && d <= 24*time.Hour
+		return between(inNanoseconds(value), 0, 86400e9)
 	case "mode":
 		return value == "exclusive" || value == "shared" || value == "semaphore"
 	case "limit":
-		number, ok := value.(json.Number)
-		n, err := strconv.ParseInt(number.String(), 10, 64)
-		return ok && err == nil && n >= 1 && n <= 1_000_000
+		n := exactly(value)
+		return between(n, 1, 1_000_000) && n.IsInt()
 	case "holder":
 		s, ok := value.(string)
-		return ok && s != "" && utf8.RuneCountInString(s) <= 200
+		return ok && s != "" && utf8.RuneCountInString(s) <= 200 && !oddName.MatchString(s)
 	case "metadata":
 		pairs, ok := value.(map[string]any)
 		size := 0
 		for k, v := range pairs {
 			s, isText := v.(string)
-			ok = ok && isText
+			ok = ok && isText && !oddName.MatchString(k) && !oddText.MatchString(s)
 			size += len(k) + len(s)
 		}
 		return ok && len(pairs) <= 16 && size <= 2048
@@ -348,14 +345,58 @@ func acceptableMember(name string, value any) bool {
 	return false
 }
 
-func milliseconds(value any) (time.Duration, bool) {
-	number, ok := value.(json.Number)
-	s, err := number.Float64()
-	if !ok || err != nil || math.Abs(s) > 1e6 {
-		return 0, false
+var (
+	oddName = regexp.MustCompile(`[\p{Cc}\p{Zl}\p{Zp}\x{61c}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]`)
+	oddText = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}]`)
+)
+
+// between compares a number exactly. nil is none.
+func between(n *big.Rat, least, most int64) bool {
+	return n != nil && n.Cmp(big.NewRat(least, 1)) >= 0 && n.Cmp(big.NewRat(most, 1)) <= 0
+}
+
+// inNanoseconds rounds seconds away from zero, so that no bound is passed by it.
+func inNanoseconds(value any) *big.Rat {
+	n := exactly(value)
+	if n == nil {
+		return nil
 	}
-	d := time.Duration(s * float64(time.Second)).Round(time.Millisecond)
-	return d, d != 0 || s == 0
+	n.Mul(n, big.NewRat(1e9, 1))
+	whole, rest := new(big.Int).QuoRem(n.Num(), n.Denom(), new(big.Int))
+	return n.SetInt(whole.Add(whole, big.NewInt(int64(rest.Sign()))))
+}
+
+// exactly is the number, or one that is as good for any bound if it has an exponent
+// with which big would take all memory. It is nil for anything else.
+func exactly(value any) *big.Rat {
+	number, ok := value.(json.Number)
+	if !ok {
+		return nil
+	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(number.String()), "e")
+	if n, err := strconv.Atoi(exponent); exponent != "" && (err != nil || n > 20_000 || n < -20_000) {
+		exponent = "20000"
+		if strings.HasPrefix(number.String()[len(mantissa)+1:], "-") {
+			exponent = "-20000"
+		}
+		number = json.Number(mantissa + "e" + exponent)
+	}
+	n, ok := new(big.Rat).SetString(number.String())
+	if !ok {
+		panic("not a number: " + number)
+	}
+	return n
+}
+
+var (
+	aPair = regexp.MustCompile(`(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}`)
+	aHalf = regexp.MustCompile(`(?i)\\ud[89a-f]`)
+)
+
+// lonely reports whether there is an escape of half a surrogate pair.
+func lonely(text []byte) bool {
+	plain := bytes.ReplaceAll(text, []byte(`\\`), []byte(" "))
+	return aHalf.Match(aPair.ReplaceAll(plain, nil))
 }
 
 // repeats reports whether an object has two members of one name.

@@ -23,7 +23,7 @@ const (
 //
 // @Summary     Look at a lock
 // @ID          getLock
-// @Description Who holds it, who waits in which order, and how it was used. A lock that nobody uses has empty lists. By default it is as the answering replica saw it last, up to `revision`; one that has not seen the store yet answers 503.
+// @Description Who holds it, who waits in which order, and how it was used. A lock that nobody uses has empty lists. The answer is at most 1 MiB long: beyond that, holders and waiters are left out, the last first. By default it is as the answering replica saw it last, up to `revision`; one that has not seen the store yet answers 503.
 // @Tags        look
 // @Produce     json
 // @Security    bearer[locks:read]
@@ -33,6 +33,7 @@ const (
 // @Failure     400 {object} Problem "invalid_request, invalid_name"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden"
+// @Failure     429 {object} Problem "overloaded"
 // @Failure     500 {object} Problem "internal"
 // @Failure     503 {object} Problem "store_unavailable"
 // @Router      /locks/{name} [get]
@@ -47,14 +48,16 @@ func (a *api) lock(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	respond(c, http.StatusOK, lockOf(v))
+	if a.room(c, fitLock(v)) {
+		respond(c, http.StatusOK, lockOf(v))
+	}
 }
 
 // list tells about the locks in use.
 //
 // @Summary     List the locks in use
 // @ID          listLocks
-// @Description In byte order of their names, only those that the bearer token may use. By default they are as the answering replica saw them last, up to `revision`; one that has not seen the store yet answers 503.
+// @Description In byte order of their names, only those that the bearer token may use, and without the metadata of their holders. A page may have fewer locks than `limit`: it is at most 1 MiB long, and ends after 2000 holders. By default they are as the answering replica saw them last, up to `revision`; one that has not seen the store yet answers 503.
 // @Tags        look
 // @Produce     json
 // @Security    bearer[locks:read]
@@ -67,6 +70,7 @@ func (a *api) lock(c *gin.Context) {
 // @Failure     400 {object} Problem "invalid_request"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden"
+// @Failure     429 {object} Problem "overloaded"
 // @Failure     500 {object} Problem "internal"
 // @Failure     503 {object} Problem "store_unavailable"
 // @Router      /locks [get]
@@ -81,7 +85,9 @@ func (a *api) list(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	respond(c, http.StatusOK, pageOf(page))
+	if a.room(c, fitPage(page)) {
+		respond(c, http.StatusOK, pageOf(page))
+	}
 }
 
 func listRequest(c *gin.Context) (req service.ListRequest, consistent bool, err error) {
@@ -90,7 +96,7 @@ func listRequest(c *gin.Context) (req service.ListRequest, consistent bool, err 
 	if req.Prefix != "" && !lock.ValidName(req.Prefix) {
 		return req, false, lock.Invalid("prefix", "is not how a lock name can begin")
 	}
-	if req.State != "" && req.State != "held" && req.State != "contended" {
+	if _, sent := c.GetQuery("state"); sent && req.State != "held" && req.State != "contended" {
 		return req, false, lock.Invalid("state", "must be held or contended")
 	}
 	if text, sent := c.GetQuery("limit"); sent {

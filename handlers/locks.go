@@ -3,7 +3,6 @@ package handlers
 import (
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -26,8 +25,8 @@ const maxIdempotencyKey = 200 // characters
 // @Param       name             path   string      true  "Lock name"
 // @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
 // @Param       body             body   AcquireBody false "How to acquire"
-// @Success     201 {object} Entry "The lock is held"
-// @Success     202 {object} Entry "The entry still waits; go on at Location, or repeat the request with its Idempotency-Key"
+// @Success     201 {object} HeldEntry "The lock is held"
+// @Success     202 {object} WaitingEntry "The entry still waits; go on at Location, or repeat the request with its Idempotency-Key"
 // @Failure     400 {object} Problem "invalid_request, invalid_name"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden"
@@ -64,41 +63,39 @@ func (a *api) acquireRequest(c *gin.Context) (service.AcquireRequest, error) {
 	if err := readJSON(c, &body); err != nil {
 		return req, err
 	}
-	claim, err := claimOf(recordOf(c).name, body.Mode, body.Limit, "limit")
-	if err != nil {
-		return req, err
-	}
-	req.Claims = []lock.Claim{claim}
+	req.Claims = []lock.Claim{claimOf(recordOf(c).name, body.Mode, body.Limit)}
 	return req, body.apply(&req)
 }
 
 // claimOf reads what is asked of a lock. The service checks what it comes to.
-func claimOf(name string, mode *string, limit *int, limitField string) (lock.Claim, error) {
+func claimOf(name string, mode *string, limit *whole) lock.Claim {
 	c := lock.Claim{Name: name, Mode: lock.Exclusive}
 	if mode != nil {
 		c.Mode = lock.Mode(*mode)
 	}
 	if limit != nil {
-		if *limit == 0 { // which the service could not tell from none
-			return c, lock.Invalid(limitField, "must be at least 1")
+		if c.Limit = int(*limit); c.Limit == 0 {
+			c.Limit = outOfBounds // 0 is none there
 		}
-		c.Limit = *limit
 	}
-	return c, nil
+	return c
 }
 
-// apply puts what the terms say into the request.
-func (b *Terms) apply(req *service.AcquireRequest) (err error) {
+// outOfBounds stands for a 0 that was sent where 0 means that nothing was.
+const outOfBounds = -1
+
+// apply puts what the terms say into the request. The service checks bounds.
+func (b *Terms) apply(req *service.AcquireRequest) error {
 	if b.TTLSeconds != nil {
-		if req.TTL, err = duration("ttl_seconds", *b.TTLSeconds); err == nil && req.TTL <= 0 {
-			err = lock.Invalid("ttl_seconds", "must be positive")
+		if req.TTL = b.TTLSeconds.duration(); req.TTL == 0 {
+			req.TTL = outOfBounds
 		}
 	}
-	if err == nil && b.WaitSeconds != nil {
-		req.Wait, err = duration("wait_seconds", *b.WaitSeconds)
+	if b.WaitSeconds != nil {
+		req.Wait = b.WaitSeconds.duration()
 	}
 	if b.Holder != nil {
-		if *b.Holder == "" {
+		if *b.Holder == "" { // which the service could not tell from none
 			return lock.Invalid("holder", "must not be empty")
 		}
 		req.Holder, req.Named = *b.Holder, true
@@ -112,20 +109,7 @@ func (b *Terms) apply(req *service.AcquireRequest) (err error) {
 		}
 		req.Metadata[k] = *v
 	}
-	return err
-}
-
-// duration converts seconds, whatever a client may send, to the millisecond.
-func duration(field string, s float64) (time.Duration, error) {
-	const absurd = 1e9
-	if s < -absurd || s > absurd {
-		return 0, lock.Invalid(field, "is out of all bounds")
-	}
-	d := time.Duration(s * float64(time.Second)).Round(time.Millisecond)
-	if d == 0 && s != 0 {
-		return 0, lock.Invalid(field, "must be a whole number of milliseconds")
-	}
-	return d, nil
+	return nil
 }
 
 func idempotencyKey(c *gin.Context) (string, error) {
@@ -169,12 +153,17 @@ func failWait(c *gin.Context, g *service.Grant, err error) {
 		failWith(c, err, func(p *Problem) { p.Cycle = cycleIn(err, principal(c).MayUse) })
 		return
 	}
+	// A refusal that is too large for now does without the holders: that it is refused
+	// has to be said, and once.
+	if size := fitRefusal(g); size > smallAnswer && !recordOf(c).api.take(c, size, false) {
+		hideHolders(g)
+	}
 	failWith(c, err, func(p *Problem) {
 		switch busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut); {
 		case busy && g.Entry.Set:
 			p.Locks = busyOf(g.Busy)
 		case busy:
-			p.Holders, p.Waiters = holdersOf(g.Holders, g.Entry.Name()), &g.Waiters
+			p.Holders, p.Waiting = holdersOf(g.Holders, g.Entry.Name()), &g.Waiters
 		case g.Entry.Set:
 			p.Set = setOf(g)
 			c.Header("Location", location(g.Entry))
@@ -185,12 +174,18 @@ func failWait(c *gin.Context, g *service.Grant, err error) {
 	})
 }
 
-// answerOf is what a client sees of an entry: a lock, or a set of them.
+// answerOf is what a client sees of an entry: a lock, or a set of them, held or
+// waiting.
 func answerOf(g *service.Grant) any {
-	if g.Entry.Set {
-		return setOf(g)
+	switch {
+	case g.Entry.Set && g.Held:
+		return setOf(g).Held
+	case g.Entry.Set:
+		return setOf(g).Waiting
+	case g.Held:
+		return entryOf(g).Held
 	}
-	return entryOf(g)
+	return entryOf(g).Waiting
 }
 
 // location is where an entry can be asked for; names need no escaping there.
@@ -282,7 +277,7 @@ func (a *api) release(c *gin.Context) {
 // @Param       Lock-Token   header string true  "The entry's token"
 // @Param       wait_seconds query  number false "How long to wait for the grant; one request waits for at most 50" minimum(0) maximum(86400)
 // @Success     200 {object} Entry "The entry holds, or waits and was not to be waited for"
-// @Success     202 {object} Entry "The entry still waits after wait_seconds"
+// @Success     202 {object} WaitingEntry "The entry still waits after wait_seconds"
 // @Header      200 {string} Location "Where the entry can be asked for, if it was waited for"
 // @Failure     400 {object} Problem "invalid_request, invalid_name"
 // @Failure     401 {object} Problem "unauthenticated"
@@ -317,15 +312,16 @@ func (a *api) entry(c *gin.Context) {
 }
 
 func waitParam(c *gin.Context) (time.Duration, error) {
+	const longest = 24 * time.Hour
 	text, sent := c.GetQuery("wait_seconds")
 	if !sent {
 		return 0, nil
 	}
-	s, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(s >= 0 && s <= 86400) {
-		return 0, lock.Invalid("wait_seconds", "must be a number from 0 to 86400")
+	wait := decimal(text).duration
+	if !isDecimal(text) || wait() < 0 || wait() > longest {
+		return 0, lock.Invalid("wait_seconds", "must be a number from 0 to %g", longest.Seconds())
 	}
-	return duration("wait_seconds", s)
+	return wait(), nil
 }
 
 // tokenRequest reads the lock token, and the body, of which only an empty object

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 
@@ -14,31 +13,45 @@ import (
 	"github.com/fencepost/fencepost/service"
 )
 
-// Set is one acquisition of several locks, held or waiting as a whole.
+// Set is one acquisition of several locks as a whole. Its state says which of the
+// two it is.
 type Set struct {
+	Held    *HeldSet
+	Waiting *WaitingSet
+}
+
+// MarshalJSON writes the one that there is.
+func (s *Set) MarshalJSON() ([]byte, error) {
+	if s.Held != nil {
+		return plainJSON(s.Held)
+	}
+	return plainJSON(s.Waiting)
+}
+
+// HeldSet is a set that holds all its locks.
+type HeldSet struct {
+	// ID of the set, the same for every request with its Idempotency-Key.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Locks of the set in byte order of their names.
+	Locks []HeldSetLock `json:"locks"`
+	grantFields
+	// State of the set.
+	State string `json:"state" enums:"held" example:"held"`
+	// WaitedSeconds is how long the grant took.
+	WaitedSeconds seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
+}
+
+// WaitingSet is a set that stands in the queues of its locks.
+type WaitingSet struct {
 	// ID of the set, the same for every request with its Idempotency-Key.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Locks of the set in byte order of their names.
 	Locks []SetLock `json:"locks"`
+	grantFields
 	// State of the set.
-	State string `json:"state" enums:"held,waiting"`
-	// Holder is the worker that asked.
-	Holder string `json:"holder" example:"worker-7"`
-	// Token proves that the set is yours. Send it as Lock-Token.
-	Token string `json:"token"`
-	// Position in the queue where the set is furthest back, 1 is next. Only when
-	// waiting.
-	Position int `json:"position,omitempty" minimum:"1" example:"3"`
-	// WaitedSeconds is how long the grant took. Only when held.
-	WaitedSeconds *seconds `json:"waited_seconds,omitempty" swaggertype:"number" example:"0.25"`
-	// TTLSeconds is how long the lease lasts each time.
-	TTLSeconds seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
-	// ExpiresAt is until when the lease is sure to last unless it is renewed.
-	ExpiresAt instant `json:"expires_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
-	// EnqueuedAt is when the set joined its queues.
-	EnqueuedAt instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Metadata as they were sent.
-	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
+	State string `json:"state" enums:"waiting" example:"waiting"`
+	// Position in the queue where the set is furthest back, 1 is next.
+	Position int `json:"position" minimum:"1" example:"3"`
 }
 
 // SetLock is one lock of a set.
@@ -48,20 +61,24 @@ type SetLock struct {
 	// Mode in which the set shares the lock.
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
-	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000" example:"3"`
-	// Fence grows from each grant of the lock to the next, for ever; below 2^53. Only
-	// when held.
-	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+}
+
+// HeldSetLock is one lock of a set that holds.
+type HeldSetLock struct {
+	SetLock
+	// Fence grows from each grant of the lock to the next, for ever; below 2^53.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 }
 
 // BusyLock is a lock of a set that was not granted, with those who use it.
 type BusyLock struct {
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
-	// Holders, the longest holding first.
+	// Holders, the longest holding first, without their metadata.
 	Holders []Holder `json:"holders"`
-	// Waiters tells how many wait for the lock.
-	Waiters int `json:"waiters" minimum:"0" example:"3"`
+	// Waiting tells how many wait for the lock.
+	Waiting int `json:"waiting" minimum:"0" example:"3"`
 }
 
 // UnmarshalJSON reads a claim as strictly as the body that it is in.
@@ -105,8 +122,8 @@ func explainWithin(field string, err error) error {
 // @Security    bearer[locks:write]
 // @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
 // @Param       body             body   LockSetBody true  "Which locks, and how to acquire them"
-// @Success     201 {object} Set "All locks are held"
-// @Success     202 {object} Set "The set still waits; go on at Location, or repeat the request with its Idempotency-Key"
+// @Success     201 {object} HeldSet "All locks are held"
+// @Success     202 {object} WaitingSet "The set still waits; go on at Location, or repeat the request with its Idempotency-Key"
 // @Failure     400 {object} Problem "invalid_request"
 // @Failure     401 {object} Problem "unauthenticated"
 // @Failure     403 {object} Problem "forbidden"
@@ -144,15 +161,11 @@ func setRequest(c *gin.Context) (service.AcquireRequest, error) {
 	if err := readJSON(c, &body); err != nil {
 		return req, err
 	}
-	for i, l := range body.Locks {
-		claim, err := claimOf(l.Name, l.Mode, l.Limit, fmt.Sprintf("locks[%d].limit", i))
-		if err != nil {
-			return req, err
-		}
+	for _, l := range body.Locks {
 		if lock.ValidName(l.Name) && !p.MayUse(l.Name) {
 			return req, lock.Errorf(lock.Forbidden, "the bearer token is limited to other lock names")
 		}
-		req.Claims = append(req.Claims, claim)
+		req.Claims = append(req.Claims, claimOf(l.Name, l.Mode, l.Limit))
 	}
 	return req, body.apply(&req)
 }
@@ -214,7 +227,7 @@ func (a *api) releaseSet(c *gin.Context) { a.release(c) }
 // @Param       Lock-Token   header string true  "The set's token"
 // @Param       wait_seconds query  number false "How long to wait for the grant; one request waits for at most 50" minimum(0) maximum(86400)
 // @Success     200 {object} Set "The set holds, or waits and was not to be waited for"
-// @Success     202 {object} Set "The set still waits after wait_seconds"
+// @Success     202 {object} WaitingSet "The set still waits after wait_seconds"
 // @Header      200 {string} Location "Where the set can be asked for, if it was waited for"
 // @Failure     400 {object} Problem "invalid_request"
 // @Failure     401 {object} Problem "unauthenticated"
@@ -230,24 +243,21 @@ func (a *api) releaseSet(c *gin.Context) { a.release(c) }
 // @Router      /locksets/{id} [get]
 func (a *api) set(c *gin.Context) { a.entry(c) }
 
+// setOf describes a set.
 func setOf(g *service.Grant) *Set {
-	e := g.Entry
-	out := &Set{
-		ID: string(e.ID), State: "waiting", Holder: e.Holder, Token: g.Token, Position: g.Position,
-		TTLSeconds: inSeconds(e.TTL), ExpiresAt: instantOf(g.ExpiresAt), EnqueuedAt: instantOf(e.EnqueuedAt), Metadata: e.Metadata,
+	id := string(g.Entry.ID)
+	locks := make([]SetLock, 0, len(g.Entry.Claims))
+	for _, c := range g.Entry.Claims {
+		locks = append(locks, SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit})
 	}
-	for _, claim := range e.Claims {
-		l := SetLock{Name: claim.Name, Mode: string(claim.Mode), Limit: claim.Limit}
-		if g.Held {
-			l.Fence = e.Number
-		}
-		out.Locks = append(out.Locks, l)
+	if !g.Held {
+		return &Set{Waiting: &WaitingSet{ID: id, Locks: locks, grantFields: fieldsOf(g), State: "waiting", Position: max(1, g.Position)}}
 	}
-	if g.Held {
-		waited := inSeconds(g.Waited)
-		out.State, out.WaitedSeconds = "held", &waited
+	held := make([]HeldSetLock, 0, len(locks))
+	for _, l := range locks {
+		held = append(held, HeldSetLock{l, g.Entry.Number})
 	}
-	return out
+	return &Set{Held: &HeldSet{ID: id, Locks: held, grantFields: fieldsOf(g), State: "held", WaitedSeconds: inSeconds(g.Waited)}}
 }
 
 // busyOf describes the locks that somebody uses.
@@ -255,7 +265,7 @@ func busyOf(busy []service.Busy) []BusyLock {
 	var out []BusyLock
 	for _, b := range busy {
 		if len(b.Holders) > 0 || b.Waiters > 0 {
-			out = append(out, BusyLock{Name: b.Name, Holders: holdersOf(b.Holders, b.Name), Waiters: b.Waiters})
+			out = append(out, BusyLock{Name: b.Name, Holders: briefly(b.Holders, b.Name), Waiting: b.Waiters})
 		}
 	}
 	return out

@@ -116,18 +116,18 @@ func TestLockSetRefused(t *testing.T) {
 	first := c.acquire("b", body(`{"holder":"first"}`))
 	c.acquire("d", body(`{"holder":"other","mode":"shared"}`))
 	a := c.post("/locksets", body(locksOf("d", "a", "c", "b")))
-	a.wantProblem(problem{code: "lock_held", detail: "the lock is held"}, "locks")
+	a.wantProblem(problem{code: "lock_held", detail: heldDetail}, "locks")
 	var r struct {
 		Locks []struct {
 			Name    string   `json:"name"`
 			Holders []holder `json:"holders"`
-			Waiters *int     `json:"waiters"`
+			Waiting *int     `json:"waiting"`
 		} `json:"locks"`
 	}
 	if err := json.Unmarshal(a.body, &r); err != nil || len(r.Locks) != 2 {
 		t.Fatalf("%v: want two busy locks", a)
 	}
-	if b := r.Locks[0]; b.Name != "b" || b.Holders[0].Holder != "first" || b.Holders[0].Fence != *first.Fence || *b.Waiters != 0 {
+	if b := r.Locks[0]; b.Name != "b" || b.Holders[0].Holder != "first" || b.Holders[0].Fence != *first.Fence || *b.Waiting != 0 {
 		t.Errorf("%v: want b first, held by first", a)
 	}
 	if d := r.Locks[1]; d.Name != "d" || d.Holders[0].Holder != "other" || d.Holders[0].Mode != "shared" {
@@ -238,7 +238,7 @@ func TestBadLockSets(t *testing.T) {
 		"NoName":         {`{"locks":[{"name":"a"},{}]}`, invalid("locks[1].name", "is not a lock name")},
 		"BadName":        {locksOf("a", "b/c"), invalid("locks[1].name", "is not a lock name")},
 		"Mode":           {`{"locks":[{"name":"a","mode":"both"}]}`, invalid("locks[0].mode", "must be exclusive, shared or semaphore")},
-		"LimitZero":      {`{"locks":[{"name":"a"},{"name":"b","mode":"semaphore","limit":0}]}`, invalid("locks[1].limit", "must be at least 1")},
+		"LimitZero":      {`{"locks":[{"name":"a"},{"name":"b","mode":"semaphore","limit":0}]}`, invalid("locks[1].limit", "must be a whole number from 1 to 1000000 for a semaphore")},
 		"LimitMissing":   {`{"locks":[{"name":"b","mode":"semaphore"}]}`, invalid("locks[0].limit", "must be a whole number from 1 to 1000000 for a semaphore")},
 		"LimitExclusive": {`{"locks":[{"name":"b","limit":2}]}`, invalid("locks[0].limit", "is for the mode semaphore only")},
 		"Names":          {`{"locks":["a"]}`, objects},

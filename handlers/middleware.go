@@ -26,13 +26,23 @@ import (
 
 // record is what the layers learn about a request, for its log line.
 type record struct {
+	api       *api
 	id        string
+	taken     int // of what [answers] count
 	principal *auth.Principal
 	name      string // of the lock
 	waits     bool   // the request may wait for a lock
 	attrs     []slog.Attr
 	cause     error
 	draining  bool // refused because the replica shuts down, which is no fault
+}
+
+// tenant is "" until it is known.
+func (r *record) tenant() string {
+	if r.principal == nil {
+		return ""
+	}
+	return r.principal.Tenant
 }
 
 const recordKey = "record"
@@ -56,12 +66,13 @@ func noteCause(c *gin.Context, err error) { recordOf(c).cause = err }
 // observe gives the request an id and a span, counts it and writes its log line.
 func (a *api) observe(c *gin.Context) {
 	began := time.Now()
-	r := &record{id: acceptRequestID(c.Request.Header.Get("X-Request-Id"))}
+	r := &record{api: a, id: acceptRequestID(c.Request.Header.Get("X-Request-Id"))}
 	c.Set(recordKey, r)
 	c.Header("X-Request-Id", r.id)
 	ctx, span := a.trace(c)
 	defer span.End()
 	a.Metrics.RequestStarted()
+	defer a.give(r)
 	c.Next()
 	status, took := c.Writer.Status(), time.Since(began)
 	a.Metrics.RequestDone(ctx, c.Request.Method, c.FullPath(), status, r.waits, took)

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 )
@@ -11,8 +12,20 @@ const (
 	three   = `{"mode":"semaphore","limit":3,"wait_seconds":60}`
 )
 
-func modeMismatch(name string) problem {
-	return problem{code: "mode_mismatch", detail: "the lock " + name + " is in use as a semaphore of another limit, or not as a semaphore"}
+func modeMismatch(name, as string) problem {
+	return problem{code: "mode_mismatch", detail: "the lock " + name + " is in use " + as}
+}
+
+// inUse is what a refusal says of the lock.
+func (a *answer) inUse() setLock {
+	a.t.Helper()
+	var p struct {
+		InUse setLock `json:"in_use"`
+	}
+	if err := json.Unmarshal(a.body, &p); err != nil {
+		a.t.Fatal(err)
+	}
+	return p.InUse
 }
 
 // TestReadersTogether: readers hold together, a writer waits for all of them, and
@@ -62,13 +75,14 @@ func TestModeMismatch(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first, then string
 		agree       bool
+		as          string
 	}{
-		"ExclusiveSemaphore": {`{}`, `{"mode":"semaphore","limit":2}`, false},
-		"SharedSemaphore":    {`{"mode":"shared"}`, `{"mode":"semaphore","limit":2,"wait_seconds":5}`, false},
-		"SemaphoreExclusive": {`{"mode":"semaphore","limit":2}`, `{"wait_seconds":5}`, false},
-		"SemaphoreShared":    {`{"mode":"semaphore","limit":2}`, `{"mode":"shared"}`, false},
-		"OtherLimit":         {`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":3}`, false},
-		"SameLimit":          {`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":2}`, true},
+		"ExclusiveSemaphore": {`{}`, `{"mode":"semaphore","limit":2}`, false, "in the mode exclusive"},
+		"SharedSemaphore":    {`{"mode":"shared"}`, `{"mode":"semaphore","limit":2,"wait_seconds":5}`, false, "in the mode shared"},
+		"SemaphoreExclusive": {`{"mode":"semaphore","limit":2}`, `{"wait_seconds":5}`, false, "as a semaphore with the limit 2"},
+		"SemaphoreShared":    {`{"mode":"semaphore","limit":2}`, `{"mode":"shared"}`, false, "as a semaphore with the limit 2"},
+		"OtherLimit":         {`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":3}`, false, "as a semaphore with the limit 2"},
+		"SameLimit":          {`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":2}`, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +93,10 @@ func TestModeMismatch(t *testing.T) {
 				a.held(http.StatusCreated)
 				return
 			}
-			a.wantProblem(modeMismatch("orders:42"))
+			a.wantProblem(modeMismatch("orders:42", tc.as), "in_use")
+			if got := a.inUse(); got != (setLock{Name: "orders:42", Mode: e.Mode, Limit: e.Limit}) {
+				t.Errorf("%v: in use as %+v", a, got)
+			}
 			if v := c.look("orders:42"); *v.Waiting != 0 {
 				t.Errorf("%d wait after a refusal", *v.Waiting)
 			}

@@ -27,7 +27,7 @@ func violations(r *request, resp *http.Response, text []byte) []error {
 		return &again, nil
 	}
 	ctx := r.Context()
-	if r.loose || slices.Contains([]int{400, 401, 404, 405, 413, 415}, resp.StatusCode) {
+	if r.loose || slices.Contains([]int{400, 401, 403, 404, 405, 413, 415}, resp.StatusCode) {
 		ctx = contract.Malformed(ctx)
 	}
 	sent := r.Clone(ctx)

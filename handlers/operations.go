@@ -2,9 +2,17 @@ package handlers
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/openapi"
 )
+
+// maxScrapes is how many may ask for the metrics at once: each has a picture of all
+// of them in memory until its client has received it.
+const maxScrapes = 4
 
 // health answers as long as the process lives. It asks the store nothing: a
 // replica whose store is away must not be restarted for it.
@@ -52,8 +60,16 @@ func (a *api) openAPI(c *gin.Context) { c.Data(http.StatusOK, "application/json"
 // @Tags     operations
 // @Produce  text/plain,application/openmetrics-text
 // @Success  200 {string} string "In the Prometheus text format, or in OpenMetrics for those who accept it"
+// @Failure  429 {object} Problem "overloaded"
 // @Router   /metrics [get]
-func (a *api) metrics(c *gin.Context) { a.Exposition.ServeHTTP(c.Writer, c.Request) }
+func (a *api) metrics(c *gin.Context) {
+	if !a.scrapes.TryAcquire(1) {
+		fail(c, &lock.Error{Code: lock.Overloaded, Detail: "too many ask for the metrics at once", RetryAfter: time.Second})
+		return
+	}
+	defer a.scrapes.Release(1)
+	a.Exposition.ServeHTTP(c.Writer, c.Request)
+}
 
 // docs leads to the page about this interface.
 //
@@ -84,6 +100,16 @@ func (a *api) docsPage(c *gin.Context) { a.Docs.ServeHTTP(c.Writer, c.Request) }
 // @Produce  text/css,text/javascript,image/png
 // @Param    file path string true "Name of the file"
 // @Success  200 {string} string "The file"
-// @Failure  404 {string} string "There is no such file"
+// @Failure  404 {object} Problem "not_found"
 // @Router   /docs/{file} [get]
-func (a *api) docsFile(c *gin.Context) { a.Docs.ServeHTTP(c.Writer, c.Request) }
+func (a *api) docsFile(c *gin.Context) {
+	if !openapi.IsDocsFile(c.Param("file")) {
+		nothingHere(c)
+		return
+	}
+	a.Docs.ServeHTTP(c.Writer, c.Request)
+}
+
+func nothingHere(c *gin.Context) {
+	fail(c, lock.Errorf(lock.NotFound, "there is nothing at this path"))
+}

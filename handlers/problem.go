@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"math"
@@ -16,7 +15,8 @@ import (
 )
 
 // statusClientGone is what the access log shows for a request whose client went
-// away before the answer. It is never sent.
+// away before the answer, or closed its side of the connection, which looks the
+// same. It is never sent: the connection is closed without an answer.
 const statusClientGone = 499
 
 // kind is how a code appears over HTTP.
@@ -61,10 +61,10 @@ func kindOf(code lock.Code) kind {
 		return kind{http.StatusLocked, "The lock was not granted in time"}
 	case lock.RateLimited:
 		return kind{http.StatusTooManyRequests, "Too many requests"}
+	case lock.Overloaded:
+		return kind{http.StatusTooManyRequests, "The server is overloaded"}
 	case lock.QuotaExceeded:
 		return kind{http.StatusTooManyRequests, "A quota is used up"}
-	case lock.Overloaded:
-		return kind{http.StatusTooManyRequests, "Too much is waiting to be written"}
 	case lock.StoreUnavailable:
 		return kind{http.StatusServiceUnavailable, "The store is unavailable"}
 	case lock.Draining:
@@ -83,7 +83,7 @@ type Problem struct {
 	// Status of the response.
 	Status int `json:"status" minimum:"400" maximum:"599" example:"423"`
 	// Detail says what is wrong with this request, for a person.
-	Detail string `json:"detail,omitempty" example:"the lock is held"`
+	Detail string `json:"detail,omitempty" example:"others are in front; with wait_seconds the request would queue"`
 	// Code says what went wrong, for a program.
 	Code string `json:"code" example:"lock_held"`
 	// RequestID finds the request in the server's log.
@@ -92,19 +92,22 @@ type Problem struct {
 	// Field of the request that is at fault. With invalid_request.
 	Field string `json:"field,omitempty" example:"ttl_seconds"`
 	// Reason for which the entry is gone. With lock_lost.
-	Reason string `json:"reason,omitempty" enums:"released,expired,revoked,wait_timeout,unknown"`
+	Reason string `json:"reason,omitempty" enums:"released,expired,revoked,wait_timeout,deadlock,mode_mismatch,unknown"`
 	// MayHaveTakenEffect says whether the request may have been carried out all
 	// the same. With store_unavailable, draining and overloaded, where it is false.
 	MayHaveTakenEffect *bool `json:"may_have_taken_effect,omitempty"`
 
 	// Holders of the lock. With lock_held and wait_timeout.
 	Holders []Holder `json:"holders,omitempty"`
-	// Waiters tells how many wait for the lock. With lock_held and wait_timeout.
-	Waiters *int `json:"waiters,omitempty" minimum:"0" example:"3"`
+	// Waiting tells how many wait for the lock. With lock_held and wait_timeout.
+	Waiting *int `json:"waiting,omitempty" minimum:"0" example:"3"`
+	// InUse says as what the lock is in use. With mode_mismatch.
+	InUse *SetLock `json:"in_use,omitempty"`
 
 	// Locks of the set that others hold or wait for. With lock_held and wait_timeout.
 	Locks []BusyLock `json:"locks,omitempty"`
-	// Cycle of waits that the request would close. With deadlock.
+	// Cycle of waits that the request would close; of a long one the first 32. With
+	// deadlock.
 	Cycle []CycleStep `json:"cycle,omitempty"`
 
 	// Entry that still stands in the queue and can be gone on with at Location.
@@ -134,6 +137,9 @@ func failWith(c *gin.Context, err error, add func(*Problem)) {
 	if k.status == http.StatusServiceUnavailable || e.Code == lock.Overloaded {
 		p.MayHaveTakenEffect = &e.Ambiguous
 	}
+	if e.InUse != nil {
+		p.InUse = &SetLock{Name: e.InUse.Name, Mode: string(e.InUse.Mode), Limit: e.InUse.Limit}
+	}
 	if add != nil {
 		add(p)
 	}
@@ -160,25 +166,4 @@ func typed(err error) *lock.Error {
 		return &lock.Error{Code: lock.StoreUnavailable, Detail: "the request took too long", RetryAfter: time.Second, Ambiguous: true}
 	}
 	return &lock.Error{Code: lock.Internal, Detail: "something went wrong in the server; the request id finds it in the log"}
-}
-
-func respond(c *gin.Context, status int, body any) { write(c, status, "application/json", body) }
-
-// write sends the answer at once. Without the flush it would leave after the metrics
-// and the log line, for which the next one in the queue would have to wait too.
-func write(c *gin.Context, status int, contentType string, body any) {
-	text, err := json.Marshal(body)
-	if err != nil {
-		noteCause(c, err)
-		c.AbortWithStatus(http.StatusInternalServerError)
-		return
-	}
-	h := c.Writer.Header()
-	h["Content-Type"] = []string{contentType}
-	h["Content-Length"] = []string{strconv.Itoa(len(text))}
-	c.Writer.WriteHeader(status)
-	if _, err := c.Writer.Write(text); err != nil {
-		noteCause(c, err)
-	}
-	c.Writer.Flush()
 }

@@ -36,8 +36,8 @@ func kinds() map[string]kind {
 		"wait_timeout":           {423, "The lock was not granted in time"},
 		"rate_limited":           {429, "Too many requests"},
 		"quota_exceeded":         {429, "A quota is used up"},
-		"overloaded":             {429, "Too much is waiting to be written"},
 		"store_unavailable":      {503, "The store is unavailable"},
+		"overloaded":             {429, "The server is overloaded"},
 		"draining":               {503, "The replica is shutting down"},
 		"internal":               {500, "Internal error"},
 	}
@@ -54,6 +54,9 @@ const (
 	mismatch  = "the lock token does not belong to this entry"
 	notJSON   = "the body is not valid JSON"
 	notObject = "the body must be a JSON object"
+
+	heldDetail    = "others are in front; with wait_seconds the request would queue"
+	timeoutDetail = "others were in front for all of wait_seconds"
 )
 
 func invalid(field, rest string) problem {
@@ -184,23 +187,23 @@ func (a *answer) checkNoSecret(got map[string]any) {
 // refusal is what a 423 tells about those in the way.
 type refusal struct {
 	Holders []holder `json:"holders"`
-	Waiters *int     `json:"waiters"`
+	Waiting *int     `json:"waiting"`
 }
 
 // refused checks a 423 and returns who is in the way.
 func (a *answer) refused(code string) refusal {
 	a.t.Helper()
-	detail := "the lock is held"
+	detail := heldDetail
 	if code == "wait_timeout" {
-		detail = "the lock was not granted in time"
+		detail = timeoutDetail
 	}
-	a.wantProblem(problem{code: code, detail: detail}, "holders", "waiters")
+	a.wantProblem(problem{code: code, detail: detail}, "holders", "waiting")
 	var r refusal
 	if err := json.Unmarshal(a.body, &r); err != nil {
 		a.t.Fatalf("%v: %v", a, err)
 	}
-	if r.Waiters == nil {
-		a.t.Fatalf("%v: waiters is no number", a)
+	if r.Waiting == nil {
+		a.t.Fatalf("%v: waiting is no number", a)
 	}
 	return r
 }

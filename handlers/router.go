@@ -1,14 +1,17 @@
 package handlers
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
@@ -40,7 +43,8 @@ type RequestMetrics interface {
 	RequestDone(ctx context.Context, method, route string, status int, wait bool, d time.Duration)
 }
 
-// Config of the HTTP layer. All fields are required.
+// Config of the HTTP layer. All fields are required but those that say what they
+// are without.
 type Config struct {
 	Locks      Locks
 	Verifier   Verifier
@@ -51,10 +55,17 @@ type Config struct {
 	Logger     *slog.Logger
 	Tracer     trace.Tracer
 	Propagator propagation.TextMapPropagator
+
+	// AnswerTimeout is for how long a client may take to receive an answer; 0 is 15 s.
+	// A client that takes longer is cut off.
+	AnswerTimeout time.Duration
 }
 
 // Router answers requests to all routes.
-type Router struct{ engine *gin.Engine }
+type Router struct {
+	engine *gin.Engine
+	api    *api
+}
 
 // ServeHTTP implements http.Handler. Whatever can be got has a head too (RFC 9110,
 // 9.1): net/http leaves the body of its answer out.
@@ -64,7 +75,12 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		get.Method = http.MethodGet
 		req = &get
 	}
-	r.engine.ServeHTTP(w, req)
+	out := &answer{ResponseWriter: w, timeout: r.api.AnswerTimeout}
+	out.deadline(time.Time{}) // the one for the answer before on this connection may be over
+	r.engine.ServeHTTP(out, req)
+	if out.gone {
+		panic(http.ErrAbortHandler) // net/http closes the connection
+	}
 }
 
 // Routes lists the routes.
@@ -79,19 +95,36 @@ func New(cfg Config) *Router {
 	r.UseEscapedPath, r.UnescapePathValues = true, false
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
 	r.HandleMethodNotAllowed = true
-	a := &api{Config: cfg}
+	a := newAPI(cfg)
 	r.Use(a.observe, a.recover, a.honest)
-	r.NoRoute(func(c *gin.Context) { fail(c, lock.Errorf(lock.NotFound, "there is nothing at this path")) })
+	r.NoRoute(nothingHere)
 	r.NoMethod(func(c *gin.Context) { fail(c, lock.Errorf(lock.MethodNotAllowed, "this path has no such method")) })
 	a.operations(r)
 	a.locks(r)
 	a.locksets(r)
 	a.admin(r)
-	return &Router{r}
+	return &Router{r, a}
 }
 
 // api has the handlers as its methods.
-type api struct{ Config }
+type api struct {
+	Config
+	buffers sync.Pool // of *bytes.Buffer, for answers
+	answers answers
+	scrapes *semaphore.Weighted
+}
+
+func newAPI(cfg Config) *api {
+	if cfg.AnswerTimeout == 0 {
+		cfg.AnswerTimeout = defaultAnswerTimeout
+	}
+	return &api{
+		Config:  cfg,
+		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
+		answers: answers{byTenant: map[string]int{}},
+		scrapes: semaphore.NewWeighted(maxScrapes),
+	}
+}
 
 func (a *api) locks(r *gin.Engine) {
 	read, write := a.require(auth.LocksRead), a.require(auth.LocksWrite)

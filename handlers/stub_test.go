@@ -28,6 +28,11 @@ type stub struct {
 	err   error
 	grant *service.Grant
 	panic any
+
+	view      service.LockView
+	page      service.Page
+	order     service.OrderReport
+	deadlocks []service.Deadlock
 }
 
 func (s *stub) answer() (*service.Grant, error) {
@@ -61,12 +66,24 @@ func (s *stub) Ready(context.Context) error {
 
 func (s *stub) Lock(context.Context, lock.Ref, bool) (*service.LockView, error) {
 	_, err := s.answer()
-	return nil, err
+	view := s.view
+	return &view, err
 }
 
 func (s *stub) List(context.Context, service.ListRequest, bool) (*service.Page, error) {
 	_, err := s.answer()
-	return nil, err
+	page := s.page
+	return &page, err
+}
+
+func (s *stub) LockOrder(string, int) service.OrderReport {
+	_, _ = s.answer()
+	return s.order
+}
+
+func (s *stub) Deadlocks(string, int) []service.Deadlock {
+	_, _ = s.answer()
+	return s.deadlocks
 }
 
 // over returns a client of a replica whose service is s.
@@ -109,11 +126,15 @@ func TestCodes(t *testing.T) {
 			continue // they have tests of their own
 		}
 		err := &lock.Error{Code: lock.Code(code), Detail: "the detail", Field: "field", Reason: "reason", Cause: errors.New("inside")}
+		var besides []string
 		if kinds()[code].status == http.StatusTooManyRequests {
 			err.RetryAfter = time.Second
 		}
+		if code == "overloaded" {
+			besides = append(besides, "may_have_taken_effect")
+		}
 		c := over(t, &stub{err: fmt.Errorf("wrapped: %w", err)})
-		c.post("/locks/orders:42", undescribed).wantProblem(problem{code, "the detail", "field", "reason"})
+		c.post("/locks/orders:42", undescribed).wantProblem(problem{code, "the detail", "field", "reason"}, besides...)
 	}
 }
 
@@ -156,8 +177,8 @@ func TestStoreUnavailable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := over(t, &stub{err: tc.err})
-			for _, r := range append(routes("orders:42", "x"), route{"Ready", "GET", "/readyz"}) {
-				a := c.do(r.method, r.path, lockToken("x"))
+			for _, r := range append(routes("orders:42", someID), route{"Ready", "GET", "/readyz"}) {
+				a := c.do(r.method, r.path, lockToken(someToken))
 				a.wantProblem(problem{code: "store_unavailable", detail: tc.detail}, "may_have_taken_effect")
 				if got := a.fields()["may_have_taken_effect"]; got != tc.ambiguous {
 					t.Errorf("%v: may_have_taken_effect = %v, want %v", a, got, tc.ambiguous)
@@ -193,20 +214,20 @@ func TestStoreUnavailableWithEntry(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	e := &lock.Entry{
-		ID: "id", Tenant: "acme", Holder: "w", TTL: 30 * time.Second, EnqueuedAt: now, Number: 7,
+		ID: someID, Tenant: "acme", Holder: "w", TTL: 30 * time.Second, EnqueuedAt: now, Number: 7,
 		Claims: []lock.Claim{{Name: "orders:42", Mode: lock.Exclusive}},
 	}
-	grant := &service.Grant{Entry: e, Token: "the token", ExpiresAt: now}
+	grant := &service.Grant{Entry: e, Token: someToken, ExpiresAt: now}
 	c := over(t, &stub{err: &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second}, grant: grant})
 	for _, a := range []*answer{
-		c.post("/locks/orders:42"), c.get("/locks/orders:42/entries/id?wait_seconds=1", lockToken("the token")),
+		c.post("/locks/orders:42"), c.get("/locks/orders:42/entries/"+someID+"?wait_seconds=1", lockToken(someToken)),
 	} {
 		a.wantProblem(problem{code: "store_unavailable", detail: "x"}, "may_have_taken_effect", "entry")
 		got := a.fields()["entry"].(map[string]any)
-		if got["id"] != "id" || got["token"] != "the token" || got["state"] != "waiting" {
+		if got["id"] != someID || got["token"] != someToken || got["state"] != "waiting" {
 			t.Errorf("entry = %v", got)
 		}
-		if at := a.header.Get("Location"); at != "/locks/orders:42/entries/id" {
+		if at := a.header.Get("Location"); at != "/locks/orders:42/entries/"+someID {
 			t.Errorf("Location = %q", at)
 		}
 	}
@@ -231,8 +252,8 @@ func TestInternal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := over(t, tc.stub)
-			for _, r := range append(routes("orders:42", "x"), route{"Ready", "GET", "/readyz"}) {
-				a := c.start(r.method, r.path, lockToken("x")).raw()
+			for _, r := range append(routes("orders:42", someID), route{"Ready", "GET", "/readyz"}) {
+				a := c.start(r.method, r.path, lockToken(someToken)).raw()
 				a.wantInternal()
 				line := shared.journal.request(t, a.header.Get("X-Request-Id"))
 				if line["level"] != "ERROR" || line["error"] != tc.logged || tc.stub.panic != nil && line["stack"] == nil {

@@ -97,8 +97,8 @@ func TestWaitTimeoutCountsTheOthers(t *testing.T) {
 	for others := range 2 {
 		for range 5 {
 			a := c.post("/locks/orders:42", body(`{"wait_seconds":0.05}`))
-			if r := a.refused("wait_timeout"); *r.Waiters != others {
-				t.Errorf("waiters = %d, want %d", *r.Waiters, others)
+			if r := a.refused("wait_timeout"); *r.Waiting != others {
+				t.Errorf("waiters = %d, want %d", *r.Waiting, others)
 			}
 		}
 		c.join("orders:42")

@@ -55,6 +55,9 @@ type Error struct {
 	// Cycle is who waits for whom. Only with [Deadlock].
 	Cycle []Wait
 
+	// InUse is as what the lock is in use. Only with [ModeMismatch].
+	InUse *Claim
+
 	// Ambiguous is set if the request may have taken effect all the same.
 	Ambiguous bool
 

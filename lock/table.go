@@ -124,8 +124,8 @@ func (t *Table) Admits(tenant string, claims []Claim) bool {
 	return true
 }
 
-// Clash returns the first claim of e that does not agree with those on its lock
-// before it. An entry that is not in the table would come last everywhere. What
+// Clash returns the claim on a lock before e's, as what the lock is in use, with
+// which a claim of e does not agree. An entry that is not in the table would come last everywhere. What
 // is condemned and waits is on its way out and does not count.
 func (t *Table) Clash(e *Entry) (Claim, bool) {
 	for _, c := range e.Claims {
@@ -138,7 +138,7 @@ func (t *Table) Clash(e *Entry) (Claim, bool) {
 			s = s.next
 		}
 		if s != nil && s.member.entry.ID != e.ID && !s.claim.Agrees(c) {
-			return c, true
+			return s.claim, true
 		}
 	}
 	return Claim{}, false

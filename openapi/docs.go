@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"embed"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -23,31 +24,41 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 func Docs() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		dir, name := path.Split(r.URL.Path)
-		content, err := read(name)
+		file, err := open(name)
 		if path.Base(dir) != "docs" || err != nil {
 			http.NotFound(w, r)
 			return
 		}
+		defer file.Close()
 		h := w.Header()
 		h.Set("Content-Type", contentType(name))
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "max-age=3600")
-		_, _ = w.Write(content) // the reader has gone
+		_, _ = io.Copy(w, file) // piece by piece: the largest is 1.4 MB. The reader may have gone
 	})
 }
 
-// read returns a file of the page. Of Swagger UI it is those that the page loads,
+// IsDocsFile reports whether /docs/ has a file of the name.
+func IsDocsFile(name string) bool {
+	file, err := open(name)
+	if err != nil {
+		return false
+	}
+	return file.Close() == nil
+}
+
+// open opens a file of the page. Of Swagger UI it is those that the page loads,
 // which are a quarter of what there is.
-func read(name string) ([]byte, error) {
+func open(name string) (fs.File, error) {
 	switch name {
 	case "":
-		return pages.ReadFile("docs/index.html")
+		return pages.Open("docs/index.html")
 	case "start.js":
-		return pages.ReadFile("docs/start.js")
+		return pages.Open("docs/start.js")
 	case "swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png":
-		return fs.ReadFile(swaggerui.FS, name)
+		return swaggerui.FS.Open(name)
 	}
 	return nil, fs.ErrNotExist
 }

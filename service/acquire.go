@@ -6,11 +6,11 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/fencepost/fencepost/lock"
 )
@@ -234,11 +234,15 @@ func (s *Service) refuseOrRejoin(ctx context.Context, e *lock.Entry, busy error)
 }
 
 func errHeld() error {
-	return &lock.Error{Code: lock.Held, Detail: "the lock is held", RetryAfter: time.Second}
+	return &lock.Error{Code: lock.Held, Detail: "others are in front; with wait_seconds the request would queue", RetryAfter: time.Second}
 }
 
-func errModeMismatch(c lock.Claim) error {
-	return lock.Errorf(lock.ModeMismatch, "the lock %s is in use as a semaphore of another limit, or not as a semaphore", c.Name)
+func errModeMismatch(inUse lock.Claim) error {
+	as := "in the mode " + string(inUse.Mode)
+	if inUse.Mode == lock.Semaphore {
+		as = fmt.Sprintf("as a semaphore with the limit %d", inUse.Limit)
+	}
+	return &lock.Error{Code: lock.ModeMismatch, Detail: "the lock " + inUse.Name + " is in use " + as, InUse: &inUse}
 }
 
 func errDeadlock(cycle []lock.Wait) error {
@@ -281,6 +285,7 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 	if err := lock.CheckClaims(req.Claims, req.Set); err != nil {
 		return nil, err
 	}
+	req.TTL, req.Wait = wholeMilliseconds(req.TTL), wholeMilliseconds(req.Wait)
 	req.Claims = slices.Clone(req.Claims)
 	lock.Canonical(req.Claims)
 	e := &lock.Entry{
@@ -304,21 +309,19 @@ func (s *Service) check(req AcquireRequest) error {
 		return lock.Invalid("ttl_seconds", "must be between %g and %g", s.MinTTL.Seconds(), s.MaxTTL.Seconds())
 	case req.Wait < 0 || req.Wait > s.MaxWait:
 		return lock.Invalid("wait_seconds", "must be between 0 and %g", s.MaxWait.Seconds())
-	case utf8.RuneCountInString(req.Holder) > lock.MaxHolderLength:
-		return lock.Invalid("holder", "must not be longer than %d characters", lock.MaxHolderLength)
-	case !utf8.ValidString(req.Holder):
-		return lock.Invalid("holder", "must be UTF-8")
-	case len(req.Metadata) > lock.MaxMetadata:
-		return lock.Invalid("metadata", "must not have more than %d pairs", lock.MaxMetadata)
 	}
-	size := 0
-	for k, v := range req.Metadata {
-		size += len(k) + len(v)
+	if wrong := lock.CheckHolder(req.Holder); wrong != "" {
+		return lock.Invalid("holder", "%s", wrong)
 	}
-	if size > lock.MaxMetadataSize {
-		return lock.Invalid("metadata", "must not be longer than %d bytes in all", lock.MaxMetadataSize)
+	if wrong := lock.CheckMetadata(req.Metadata); wrong != "" {
+		return lock.Invalid("metadata", "%s", wrong)
 	}
 	return nil
+}
+
+// wholeMilliseconds rounds up, so that a wait that is asked for is never none.
+func wholeMilliseconds(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 // fingerprint condenses what a retry must repeat.

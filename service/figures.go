@@ -22,7 +22,10 @@ type Figures struct {
 }
 
 // Percentiles of the latest samples; all 0 if there are none.
-type Percentiles struct{ P50, P90, P99 time.Duration }
+type Percentiles struct {
+	P50, P90, P99 time.Duration
+	Samples       int // of which these are
+}
 
 // figures are the figures of the locks used last. If there are too many, the tenant
 // that has most loses those of its lock that was used least recently. It is not safe
@@ -129,5 +132,5 @@ func (s *samples) percentiles() Percentiles {
 		i := min(int(p*float64(len(sorted))), len(sorted)-1)
 		return time.Duration(float64(sorted[i]) * float64(time.Millisecond))
 	}
-	return Percentiles{P50: at(0.5), P90: at(0.9), P99: at(0.99)}
+	return Percentiles{P50: at(0.5), P90: at(0.9), P99: at(0.99), Samples: len(sorted)}
 }

@@ -38,8 +38,8 @@ func TestFigures(t *testing.T) {
 		v := r.see("orders:1")
 		expected := service.Figures{
 			Acquisitions: 12, Expirations: 1, Newest: last.Entry.Number,
-			Wait: service.Percentiles{P99: ttl},
-			Hold: service.Percentiles{P50: 6 * time.Second, P90: 10 * time.Second, P99: ttl},
+			Wait: service.Percentiles{P99: ttl, Samples: 12},
+			Hold: service.Percentiles{P50: 6 * time.Second, P90: 10 * time.Second, P99: ttl, Samples: 11},
 		}
 		if diff := cmp.Diff(expected, v.Figures); diff != "" || v.Newest != last.Entry.Number || last.Entry.Number <= g.Entry.Number {
 			t.Errorf("newest %d (-want +got):\n%s", v.Newest, diff)

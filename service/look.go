@@ -13,6 +13,8 @@ const (
 	maxShownHolders = 100  // of one lock
 	maxShownWaiters = 1000 // of one lock
 
+	maxListedHolders = 2000 // on one page
+
 	listChunk = 1000 // names looked at before the view is let go for a moment
 )
 
@@ -48,9 +50,12 @@ type Page struct {
 	Locks    []Summary
 	Next     string // the last name of the page if there is more, otherwise ""
 	Revision uint64
+
+	holders int // on the page
 }
 
-// ListRequest asks for a page of the locks in use.
+// ListRequest asks for a page of the locks in use. A page has at most 2000 holders,
+// even if that is fewer locks than Limit.
 type ListRequest struct {
 	Tenant string
 	Prefix string
@@ -191,11 +196,12 @@ func (v *view) list(req ListRequest, last string, page *Page) (string, bool) {
 			last = name
 			return true
 		}
-		if len(page.Locks) == req.Limit {
+		if len(page.Locks) == req.Limit || page.holders+len(sum.Holders) > maxListedHolders {
 			page.Next = page.Locks[len(page.Locks)-1].Name
 			return false
 		}
 		last = name
+		page.holders += len(sum.Holders)
 		page.Locks = append(page.Locks, sum)
 		return true
 	})

@@ -203,7 +203,7 @@ func later(a, b time.Time) time.Time {
 }
 
 func errTimedOut() error {
-	return &lock.Error{Code: lock.TimedOut, Detail: "the lock was not granted in time", RetryAfter: time.Second}
+	return &lock.Error{Code: lock.TimedOut, Detail: "others were in front for all of wait_seconds", RetryAfter: time.Second}
 }
 
 // recheckAfter is soon after joining, and spread while the feed is down, so that

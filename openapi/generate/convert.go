@@ -80,19 +80,35 @@ func alternatives(words []string) string {
 	return "`" + strings.Join(words[:last], "`, `") + "` or `" + words[last] + "`"
 }
 
-// lockName is what a lock may be called; package lock checks it.
-const lockName = `^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$`
+// What texts may be, for which swag has no attribute. Package lock and the service
+// check it.
+const (
+	lockName   = `^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$`
+	lockToken  = `^fp1_[A-Za-z0-9_-]{64}$`
+	entryID    = `^[0-9a-hjkmnp-tv-z]{26}$`
+	tenantName = `^[a-z0-9][a-z0-9-]{0,62}$`
+	oneLine    = `^[^\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]*$`
+	textValue  = `^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$`
+)
 
-// improveParameter adds the patterns, for which swag has no attribute.
+// improveParameter adds the patterns.
 func improveParameter(p *openapi3.Parameter) {
-	improveNumbers(p.Schema.Value)
+	s := p.Schema.Value
+	improveNumbers(s)
 	switch p.In + " " + p.Name {
 	case "path name":
-		p.Schema.Value.Pattern = lockName
-		p.Example = "orders:42"
+		s.Pattern, p.Example = lockName, "orders:42"
+	case "path id":
+		s.Pattern, p.Example = entryID, "5mdrk1w5pvy0wg1dcjt2b2gthr"
+	case "header Lock-Token":
+		s.Pattern = lockToken
 	case "query prefix":
-		p.Schema.Value.Pattern = `^([A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199})?$`
+		s.Pattern = `^([A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199})?$`
+	case "query cursor":
+		s.Pattern, s.MaxLength = `^[A-Za-z0-9_-]+$`, openapi3.Ptr(uint64(275))
+	case "query tenant":
+		s.Pattern = tenantName
 	case "header Idempotency-Key":
-		p.Schema.Value.Pattern = `^[ -~]+$`
+		s.Pattern = `^[ -~]+$`
 	}
 }

@@ -8,9 +8,39 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
+// union returns the schemas of which a value has one, told apart by its state. In Go
+// they are the fields of a struct.
+func union(name string) []string {
+	switch name {
+	case "Entry":
+		return []string{"HeldEntry", "WaitingEntry"}
+	case "Set":
+		return []string{"HeldSet", "WaitingSet"}
+	}
+	return nil
+}
+
+// unite makes a schema one of others.
+func unite(s *openapi3.Schema, members []string) {
+	s.Type, s.Properties, s.Required = nil, nil, nil
+	s.Discriminator = &openapi3.Discriminator{PropertyName: "state", Mapping: map[string]openapi3.MappingRef{}}
+	for _, name := range members {
+		ref := "#/components/schemas/" + name
+		s.OneOf = append(s.OneOf, openapi3.NewSchemaRef(ref, nil))
+		state := "waiting"
+		if strings.HasPrefix(name, "Held") {
+			state = "held"
+		}
+		s.Discriminator.Mapping[state] = openapi3.MappingRef{Ref: ref}
+	}
+}
+
 // improveSchema makes a Go type a schema for everybody.
 func improveSchema(name string, s *openapi3.Schema) {
 	s.Description = phrase(s.Description, name)
+	if members := union(name); members != nil {
+		unite(s, members)
+	}
 	for property, ref := range s.Properties {
 		if ref.Ref != "" {
 			continue
@@ -22,6 +52,16 @@ func improveSchema(name string, s *openapi3.Schema) {
 			ref.Value.Pattern = `\.\d{3}Z$`
 		case property == "metadata":
 			ref.Value.MaxProps = openapi3.Ptr(uint64(16))
+			ref.Value.AdditionalProperties.Schema.Value.MaxLength = openapi3.Ptr(uint64(2048))
+			ref.Value.AdditionalProperties.Schema.Value.Pattern = textValue
+		case property == "name":
+			ref.Value.Pattern = lockName
+		case property == "token":
+			ref.Value.Pattern = lockToken
+		case property == "id":
+			ref.Value.Pattern = entryID
+		case property == "holder" && ref.Value.MaxLength != nil:
+			ref.Value.Pattern = oneLine
 		case name == "LockSetBody" && property == "locks":
 			ref.Value.MinItems, ref.Value.MaxItems = 1, openapi3.Ptr(uint64(32))
 		}
@@ -62,16 +102,61 @@ func improveBody(doc *openapi3.T, body *openapi3.RequestBody) error {
 		if !found {
 			return fmt.Errorf("the body has no schema of its own")
 		}
-		s := ref.Value
-		body.Required = len(s.Required) > 0
-		s.AdditionalProperties = openapi3.AdditionalProperties{Has: openapi3.Ptr(false)}
-		for property, p := range s.Properties {
-			if !slices.Contains(s.Required, property) && p.Ref == "" {
-				allowNull(p.Value)
-			}
-		}
+		body.Required = len(ref.Value.Required) > 0
+		closeForRequests(doc, ref.Value)
+		media.Examples = examples(name)
 	}
 	return nil
+}
+
+// closeForRequests does it for an object of a body and for those in it.
+func closeForRequests(doc *openapi3.T, s *openapi3.Schema) {
+	s.AdditionalProperties = openapi3.AdditionalProperties{Has: openapi3.Ptr(false)}
+	for property, p := range s.Properties {
+		if p.Value != nil && p.Value.Items != nil && p.Value.Items.Ref != "" {
+			closeForRequests(doc, doc.Components.Schemas[strings.TrimPrefix(p.Value.Items.Ref, "#/components/schemas/")].Value)
+		}
+		if !slices.Contains(s.Required, property) && p.Ref == "" {
+			allowNull(p.Value)
+		}
+	}
+	if s.Properties["mode"] != nil && s.Properties["limit"] != nil {
+		s.Not = limitWithoutSemaphore()
+	}
+}
+
+// limitWithoutSemaphore is what no claim may be: one with a limit in another mode, or
+// a semaphore without one.
+func limitWithoutSemaphore() *openapi3.SchemaRef {
+	without := openapi3.NewObjectSchema().WithRequired([]string{"limit"}).
+		WithProperty("limit", openapi3.NewIntegerSchema()).
+		WithProperty("mode", openapi3.NewStringSchema().WithEnum("exclusive", "shared", nil).WithNullable())
+	semaphore := openapi3.NewObjectSchema().WithRequired([]string{"mode"}).
+		WithProperty("limit", openapi3.NewIntegerSchema().WithEnum(nil).WithNullable()).
+		WithProperty("mode", openapi3.NewStringSchema().WithEnum("semaphore"))
+	return openapi3.NewAnyOfSchema(without, semaphore).NewRef()
+}
+
+// examples of whole bodies: put together from those of its fields one would be a
+// limit without a semaphore.
+func examples(name string) openapi3.Examples {
+	all := map[string]map[string]any{
+		"AcquireBody": {
+			"exclusive": map[string]any{"ttl_seconds": 30, "wait_seconds": 20, "holder": "worker-7", "metadata": map[string]any{"job": "nightly"}},
+			"semaphore": map[string]any{"mode": "semaphore", "limit": 3, "ttl_seconds": 30},
+		},
+		"LockSetBody": {
+			"two locks": map[string]any{
+				"locks":       []any{map[string]any{"name": "orders:42"}, map[string]any{"name": "stock:7", "mode": "shared"}},
+				"ttl_seconds": 30, "wait_seconds": 20, "holder": "worker-7",
+			},
+		},
+	}
+	out := openapi3.Examples{}
+	for title, value := range all[name] {
+		out[title] = &openapi3.ExampleRef{Value: openapi3.NewExample(value)}
+	}
+	return out
 }
 
 func allowNull(s *openapi3.Schema) {

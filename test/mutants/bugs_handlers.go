@@ -77,5 +77,90 @@ func handlersBugs() []Bug {
 			File: "handlers/problem.go", Anchor: "p.MayHaveTakenEffect = &e.Ambiguous", Becomes: "p.MayHaveTakenEffect = new(bool)",
 			In: "./handlers", Run: "^TestStoreUnavailable", Needs: "etcd",
 		},
+		{
+			Name: "handlers-endless-page", Breaks: "a page is bounded in bytes",
+			File: "handlers/fit.go", Anchor: "p.Locks, p.Next = p.Locks[:n], p.Locks[n-1].Name", Becomes: "_ = n",
+			In: "./handlers", Run: "^TestPageIsBounded$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-endless-look", Breaks: "what is told of a lock is bounded in bytes",
+			File: "handlers/fit.go", Anchor: "v.Waiters = v.Waiters[:fit(", Becomes: "_ = v.Waiters[:fit(",
+			In: "./handlers", Run: "^TestLockIsBounded$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-endless-refusal", Breaks: "what a refusal tells is bounded in bytes",
+			File: "handlers/fit.go", Anchor: "g.Holders = fitHolders(g.Holders, &left, true)\n\tfor", Becomes: "fitHolders(g.Holders, &left, true)\n\tfor",
+			In: "./handlers", Run: "^TestRefusalIsBounded$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-endless-cycle", Breaks: "a cycle is told of in part",
+			File: "handlers/deadlocks.go", Anchor: "cycle[:min(len(cycle), maxShownWaits)]", Becomes: "cycle",
+			In: "./handlers", Run: "^TestLongCycleIsBounded$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-metadata-in-lists", Breaks: "lists are without metadata",
+			File: "handlers/dto.go", Anchor: "out[i].Metadata = nil", Becomes: "_ = i",
+			In: "./handlers", Run: "^TestListsAreWithoutMetadata$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-html", Breaks: "answers are not escaped for HTML, which makes them six times as long",
+			File: "handlers/answer.go", Anchor: "\te.SetEscapeHTML(false)\n", Becomes: "",
+			In: "./handlers", Run: "^TestListsAreWithoutMetadata$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-no-write-deadline", Breaks: "a client that does not read its answer is cut off",
+			File: "handlers/answer.go", Anchor: "w.deadline(time.Now().Add(w.timeout))", Becomes: "_ = w.timeout",
+			In: "./handlers", Run: "^TestNeverRead$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-deadline-of-the-last-answer", Breaks: "the time to receive an answer begins with the answer",
+			File: "handlers/router.go", Anchor: "out.deadline(time.Time{})", Becomes: "_ = out",
+			In: "./handlers", Run: "^TestWaitingIsNoAnswer$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-answers-unbounded", Breaks: "a tenant's unread answers are bounded",
+			File: "handlers/answer.go", Anchor: "a.byTenant[tenant]+size > maxAnswersOfTenant", Becomes: "a.byTenant[tenant] < 0",
+			In: "./handlers", Run: "^TestNoRoom$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-answers-kept", Breaks: "what an answer took is given back",
+			File: "handlers/middleware.go", Anchor: "\tdefer a.give(r)\n", Becomes: "",
+			In: "./handlers", Run: "^TestNeverRead$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-499-sent", Breaks: "a client that closed its side of the connection gets no answer",
+			File: "handlers/answer.go", Anchor: "if status == statusClientGone {", Becomes: "if false {",
+			In: "./handlers", Run: "^TestHalfClosed$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-half-a-pair", Breaks: "half of a surrogate pair is refused, not replaced",
+			File: "handlers/body.go", Anchor: "if halved(text[i+1 : end]) {", Becomes: "if false && halved(text[i+1:end]) {",
+			In: "./handlers", Run: "^TestBadBodies$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-compressed", Breaks: "a Content-Encoding is refused",
+			File: "handlers/body.go", Anchor: `if !strings.EqualFold(coding, "identity") {`, Becomes: `if strings.EqualFold(coding, "x") {`,
+			In: "./handlers", Run: "^TestContentEncoding$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-any-charset", Breaks: "another charset than UTF-8 is refused",
+			File: "handlers/body.go", Anchor: `case named && !strings.EqualFold(charset, "utf-8"):`, Becomes: `case named && charset == "x":`,
+			In: "./handlers", Run: "^TestCharsets$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-state-empty", Breaks: "a state is one of its enum",
+			File: "handlers/list.go", Anchor: `if _, sent := c.GetQuery("state"); sent &&`, Becomes: `if req.State != "" &&`,
+			In: "./handlers", Run: "^TestBadLists$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-zero-without-samples", Breaks: "without samples there are no percentiles",
+			File: "handlers/dto.go", Anchor: "if p.Samples == 0 {", Becomes: "if p.Samples < 0 {",
+			In: "./handlers", Run: "^TestLockFree$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-scrapes-unbounded", Breaks: "few may ask for the metrics at once",
+			File: "handlers/operations.go", Anchor: "const maxScrapes = 4", Becomes: "const maxScrapes = 1 << 20",
+			In: "./handlers", Run: "^TestScrapesAreBounded$", Needs: "etcd",
+		},
 	}
 }

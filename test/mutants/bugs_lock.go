@@ -43,5 +43,15 @@ func lockBugs() []Bug {
 			File: "lock/name.go", Anchor: `"._:@=+-"`, Becomes: `"._:@=+-/"`,
 			In: "./lock", Run: "^TestNamesFollowTheirPatterns$",
 		},
+		{
+			Name: "lock-holder-turns-the-writing", Breaks: "a holder shows as it is",
+			File: "lock/text.go", Anchor: "unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)", Becomes: "false",
+			In: "./lock", Run: "^TestCheckHolder$",
+		},
+		{
+			Name: "lock-escape-in-metadata", Breaks: "metadata have no control characters",
+			File: "lock/text.go", Anchor: "return unicode.IsControl(r) && r !=", Becomes: "return r == 0 && r !=",
+			In: "./lock", Run: "^TestCheckMetadata$",
+		},
 	}
 }

@@ -118,8 +118,8 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-metadata-without-bound", Breaks: "metadata are 2 KiB at most",
-			File: "service/acquire.go", Anchor: "if size > lock.MaxMetadataSize {", Becomes: "if false && size > 0 {",
-			In: "./service", Run: "^TestBounds$",
+			File: "lock/text.go", Anchor: "if size > MaxMetadataSize {", Becomes: "if false && size > 0 {",
+			In: "./lock", Run: "^TestCheckMetadata$",
 		},
 	}
 }

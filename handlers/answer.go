@@ -1,0 +1,199 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	// defaultAnswerTimeout is how long a client may take to receive an answer, from
+	// its first byte on. Waiting for a lock comes before that.
+	defaultAnswerTimeout = 15 * time.Second
+
+	// smallAnswer is what a connection costs anyway, about. Answers up to it are not
+	// counted, and their buffers are used again.
+	smallAnswer = 16 << 10 // bytes
+
+	// Larger answers are kept in memory until their clients have received them, so
+	// they are counted, for each tenant and in all.
+	maxAnswersOfTenant = 16 << 20 // bytes
+	maxAnswers         = 64 << 20 // bytes
+)
+
+// answer passes on what a handler writes, and gives the client a limited time to
+// receive it.
+type answer struct {
+	http.ResponseWriter
+	timeout time.Duration
+	begun   bool
+	gone    bool // nobody is there to be answered
+}
+
+// WriteHeader implements http.ResponseWriter. [statusClientGone] is not sent.
+func (w *answer) WriteHeader(status int) {
+	if status == statusClientGone {
+		w.gone = true
+		return
+	}
+	if status >= http.StatusOK {
+		w.begin()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *answer) Write(p []byte) (int, error) {
+	if w.gone {
+		return 0, http.ErrAbortHandler
+	}
+	w.begin()
+	return w.ResponseWriter.Write(p)
+}
+
+// Flush implements http.Flusher.
+func (w *answer) Flush() {
+	if w.gone {
+		return
+	}
+	w.begin()
+	if f, ok := w.ResponseWriter.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *answer) begin() {
+	if !w.begun {
+		w.begun = true
+		w.deadline(time.Now().Add(w.timeout))
+	}
+}
+
+// deadline is for everything that is written from now on. A connection that has
+// none, as in tests, cannot block either.
+func (w *answer) deadline(t time.Time) {
+	if conn, ok := w.ResponseWriter.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		_ = conn.SetWriteDeadline(t) // fails if the connection is closed, as the write will
+	}
+}
+
+// answers are those on their way to their clients, in bytes.
+type answers struct {
+	mu       sync.Mutex
+	all      int
+	byTenant map[string]int
+}
+
+// take counts an answer of the size. It reports false, and counts nothing, if there
+// are too many already, unless the answer has to be given all the same.
+func (a *answers) take(tenant string, size int, anyway bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !anyway && (a.all+size > maxAnswers || a.byTenant[tenant]+size > maxAnswersOfTenant) {
+		return false
+	}
+	a.all += size
+	a.byTenant[tenant] += size
+	return true
+}
+
+func (a *answers) give(tenant string, size int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all -= size
+	if a.byTenant[tenant] -= size; a.byTenant[tenant] == 0 {
+		delete(a.byTenant, tenant)
+	}
+}
+
+// room takes what an answer of about the size will need until it is sent. If there
+// is too little it answers so itself and returns false.
+func (a *api) room(c *gin.Context, size int) bool {
+	if size <= smallAnswer || a.take(c, size, false) {
+		return true
+	}
+	fail(c, &lock.Error{
+		Code: lock.Overloaded, RetryAfter: time.Second,
+		Detail: "too many large answers are on their way; read those, or ask for shorter pages",
+	})
+	return false
+}
+
+// take counts what the request's answer holds until the request ends.
+func (a *api) take(c *gin.Context, size int, anyway bool) bool {
+	r := recordOf(c)
+	ok := a.answers.take(r.tenant(), size, anyway)
+	if ok {
+		r.taken += size
+	}
+	return ok
+}
+
+func (a *api) give(r *record) {
+	if r.taken > 0 {
+		a.answers.give(r.tenant(), r.taken)
+	}
+}
+
+func respond(c *gin.Context, status int, body any) { write(c, status, "application/json", body) }
+
+// write sends the answer at once. Without the flush it would leave after the metrics
+// and the log line, for which the next one in the queue would have to wait too.
+func write(c *gin.Context, status int, contentType string, body any) {
+	r := recordOf(c)
+	text := r.api.buffers.Get().(*bytes.Buffer)
+	defer r.api.putBack(text)
+	text.Reset()
+	text.Grow(r.taken) // doubling could take twice as much
+	if err := encode(text, body); err != nil {
+		noteCause(c, err)
+		c.AbortWithStatus(http.StatusInternalServerError)
+		return
+	}
+	if text.Len() > smallAnswer && r.taken == 0 {
+		r.api.take(c, text.Len(), true)
+	}
+	h := c.Writer.Header()
+	h["Content-Type"] = []string{contentType}
+	h["Content-Length"] = []string{strconv.Itoa(text.Len())}
+	c.Writer.WriteHeader(status)
+	if _, err := c.Writer.Write(text.Bytes()); err != nil {
+		noteCause(c, err)
+	}
+	c.Writer.Flush()
+}
+
+// putBack keeps a buffer for the next answer, if it is of an ordinary size.
+func (a *api) putBack(text *bytes.Buffer) {
+	if text.Cap() <= smallAnswer {
+		a.buffers.Put(text)
+	}
+}
+
+// encode writes JSON as it is read by programs: <, > and & stay as they are.
+func encode(text *bytes.Buffer, body any) error {
+	e := json.NewEncoder(text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(body); err != nil {
+		return err
+	}
+	text.Truncate(text.Len() - 1) // of the line break
+	return nil
+}
+
+// plainJSON is what [encode] writes.
+func plainJSON(body any) ([]byte, error) {
+	var text bytes.Buffer
+	err := encode(&text, body)
+	return text.Bytes(), err
+}

@@ -1,0 +1,139 @@
+package handlers
+
+import (
+	"maps"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// How many bytes an answer may have, about. What does not fit is left to the next
+// page where there is one, and left out where not.
+const (
+	maxPageBytes    = 1 << 20
+	maxRefusalBytes = 256 << 10
+
+	// What a member of an answer needs besides the texts of clients.
+	rowBytes  = 300 // of a holder, a waiter, a lock, a wait
+	pairBytes = 6   // of metadata
+)
+
+// textBytes is what a text needs in JSON at most: texts have no control characters
+// but tabs and line breaks, each of which becomes two, and U+2028 becomes six.
+func textBytes(s string) int { return 2*len(s) + 2 }
+
+func metadataBytes(pairs map[string]string) int {
+	size := 0
+	for key, value := range maps.All(pairs) {
+		size += textBytes(key) + textBytes(value) + pairBytes
+	}
+	return size
+}
+
+func entryBytes(e *lock.Entry, metadata bool) int {
+	size := rowBytes + textBytes(e.Holder)
+	if metadata {
+		size += metadataBytes(e.Metadata)
+	}
+	return size
+}
+
+// fit returns how many of the first n members fit into what is left, and takes what
+// they need.
+func fit(n int, left *int, size func(i int) int) int {
+	for i := range n {
+		need := size(i)
+		if need > *left {
+			return i
+		}
+		*left -= need
+	}
+	return n
+}
+
+func fitHolders(holders []service.Holder, left *int, metadata bool) []service.Holder {
+	return holders[:fit(len(holders), left, func(i int) int { return entryBytes(holders[i].Entry, metadata) })]
+}
+
+// fitLock shortens what is told of a lock and returns how large the answer gets. Of
+// holders there are few, as a rule, so they come first; half is for those who wait.
+func fitLock(v *service.LockView) int {
+	left := maxPageBytes / 2
+	v.Holders = fitHolders(v.Holders, &left, true)
+	left += maxPageBytes / 2
+	v.Waiters = v.Waiters[:fit(len(v.Waiters), &left, func(i int) int { return entryBytes(v.Waiters[i].Entry, true) })]
+	return maxPageBytes - left + 2*rowBytes
+}
+
+// fitPage shortens a page and returns how large the answer gets. One lock fits
+// always: it has at most 100 holders, without metadata.
+func fitPage(p *service.Page) int {
+	left := maxPageBytes
+	n := fit(len(p.Locks), &left, func(i int) int {
+		size := rowBytes + len(p.Locks[i].Name)
+		for _, h := range p.Locks[i].Holders {
+			size += entryBytes(h.Entry, false)
+		}
+		return size
+	})
+	if n < len(p.Locks) {
+		p.Locks, p.Next = p.Locks[:n], p.Locks[n-1].Name
+	}
+	return maxPageBytes - left + rowBytes
+}
+
+// fitRefusal shortens what a refusal tells of those in the way, and returns how
+// large it gets.
+func fitRefusal(g *service.Grant) int {
+	left := maxRefusalBytes
+	g.Holders = fitHolders(g.Holders, &left, true)
+	for i := range g.Busy {
+		left -= rowBytes
+		g.Busy[i].Holders = fitHolders(g.Busy[i].Holders, &left, false)
+	}
+	return maxRefusalBytes - left + rowBytes
+}
+
+// hideHolders leaves the numbers of those who wait.
+func hideHolders(g *service.Grant) {
+	g.Holders = nil
+	for i := range g.Busy {
+		g.Busy[i].Holders = nil
+	}
+}
+
+func cycleBytes(cycle []lock.Wait) int {
+	size := 0
+	for _, w := range cycle[:min(len(cycle), maxShownWaits)] {
+		size += rowBytes + textBytes(w.Waiter.Holder) + textBytes(w.Blocker.Holder) + len(w.Lock)
+	}
+	return size
+}
+
+func exampleBytes(x lock.Example) int {
+	return rowBytes + textBytes(x.Holder) + len(x.Held) + len(x.Taken)
+}
+
+func contradictionBytes(c lock.Contradiction) int {
+	size := rowBytes
+	for _, s := range c.Sides {
+		size += rowBytes + len(s.From) + len(s.To) + exampleBytes(s.Example)
+	}
+	return size
+}
+
+func orderBytes(o lock.Order) int {
+	size := rowBytes + len(o.From) + len(o.To)
+	for _, x := range o.Examples {
+		size += exampleBytes(x)
+	}
+	return size
+}
+
+func deadlockBytes(d service.Deadlock) int {
+	size := rowBytes + textBytes(d.Refused.Holder) + cycleBytes(d.Cycle)
+	for _, c := range d.Refused.Claims {
+		size += len(c.Name) + 3
+	}
+	return size
+}

@@ -1,0 +1,62 @@
+package lock
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// CheckHolder returns what is wrong with the name that a worker gives itself, or
+// "" if nothing is: a phrase that goes on from the name of the field. A bearer
+// token's subject is held to the same rule, because it is the default.
+func CheckHolder(s string) string {
+	switch {
+	case s == "":
+		return "must not be empty"
+	case utf8.RuneCountInString(s) > MaxHolderLength:
+		return "must not be longer than 200 characters"
+	case !utf8.ValidString(s):
+		return "must be UTF-8"
+	case !oneLine(s):
+		return "must not have control characters, line breaks or marks that turn the direction of writing"
+	}
+	return ""
+}
+
+// CheckMetadata returns what is wrong with an entry's metadata as a phrase, "" if
+// nothing is. A key is a name like a holder's, though it may be empty. A value is
+// text of any number of lines: of the control characters it may have tabs and line
+// breaks, and marks of direction are part of some languages.
+func CheckMetadata(pairs map[string]string) string {
+	if len(pairs) > MaxMetadata {
+		return "must not have more than 16 pairs"
+	}
+	size := 0
+	for key, value := range pairs {
+		size += len(key) + len(value)
+		switch {
+		case !utf8.ValidString(key) || !utf8.ValidString(value):
+			return "must be UTF-8"
+		case !oneLine(key):
+			return "must not have keys with control characters, line breaks or marks that turn the direction of writing"
+		case strings.ContainsFunc(value, unfitForText):
+			return "must not have values with control characters other than tabs and line breaks"
+		}
+	}
+	if size > MaxMetadataSize {
+		return "must not be longer than 2048 bytes in all"
+	}
+	return ""
+}
+
+// oneLine reports whether a text shows as it is wherever it is printed: in a log,
+// on a terminal or in a table.
+func oneLine(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+	})
+}
+
+func unfitForText(r rune) bool {
+	return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r'
+}

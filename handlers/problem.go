@@ -49,6 +49,8 @@ func kindOf(code lock.Code) kind {
 		return kind{http.StatusConflict, "The lock is in use in another mode"}
 	case lock.Deadlock:
 		return kind{http.StatusConflict, "Waiting would close a cycle"}
+	case lock.Changed:
+		return kind{http.StatusConflict, "It has changed meanwhile"}
 	case lock.Lost:
 		return kind{http.StatusGone, "The entry is gone"}
 	case lock.BodyTooLarge:

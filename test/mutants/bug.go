@@ -28,7 +28,15 @@ type Bug struct {
 
 // table is all bugs. Each package's are in a file of their own.
 func table() []Bug {
-	return slices.Concat(lockBugs(), serviceBugs(), boundsBugs(), authBugs(), handlersBugs())
+	return slices.Concat(
+		lockBugs(),
+		serviceBugs(),
+		boundsBugs(),
+		authBugs(),
+		handlersBugs(),
+		storeBugs(),
+		etcdBugs(),
+	)
 }
 
 // check returns what keeps the bug from being seeded and tested in the tree.

@@ -1,0 +1,49 @@
+package etcd
+
+import (
+	"context"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+)
+
+// Transact stands for a call of etcd's that do makes.
+type Transact func(ctx context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error)
+
+// Interfere has every transaction of the stores that are opened on the connection
+// from now on made by way of f.
+func (c *Conn) Interfere(f Transact) { c.kv = interfered{c.kv, f} }
+
+type interfered struct {
+	kvClient
+	by Transact
+}
+
+func (i interfered) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+	return i.by(ctx, r, func() (*pb.TxnResponse, error) { return i.kvClient.Txn(ctx, r) })
+}
+
+// Mute has the watches that begin from now on stay open and tell nothing for as
+// long as muted says so.
+func (c *Conn) Mute(muted func() bool) {
+	loud := c.watch
+	c.watch = func(ctx context.Context, prefix string, from int64) watch {
+		w := loud(ctx, prefix, from)
+		told := make(chan watchMessage)
+		go func() {
+			defer close(told)
+			for m := range w.messages {
+				if muted() {
+					continue
+				}
+				select {
+				case told <- m:
+				case <-ctx.Done():
+				}
+			}
+		}()
+		return watch{messages: told, ask: w.ask}
+	}
+}
+
+// Watch begins a watch as the feed does.
+func (c *Conn) Watch(ctx context.Context) { c.watch(ctx, defaultPrefix, 1) }

@@ -1,0 +1,39 @@
+package main
+
+// etcdBugs break what the store on etcd promises.
+func etcdBugs() []Bug {
+	return []Bug{
+		{
+			Name: "etcd-timed-out-is-refused", Breaks: "an unknown outcome is not reported as a refusal",
+			File: "store/etcd/errors.go", Anchor: `"there is no address available", "there is no connection available":`,
+			Becomes: `description(rpctypes.ErrGRPCTimeout), "there is no address available", "there is no connection available":`,
+			In:      "./store/etcd", Run: "^TestTimedOutIsNotRefused$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-lease-of-an-unknown-outcome", Breaks: "what an abandoned write would need is taken away, not used again",
+			File: "store/etcd/store.go", Anchor: "if refused(out.err) && !isLeaseNotFound(out.err) {\n\t\t\ts.leases.give",
+			Becomes: "if true {\n\t\t\ts.leases.give",
+			In:      "./store/etcd", Run: "^TestLeaseOfAnUnknownOutcome$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-silent-watch", Breaks: "a feed that stays behind the store is begun anew",
+			File: "store/etcd/feed.go", Anchor: "feedPatience = 2 * time.Second", Becomes: "feedPatience = 2000 * time.Second",
+			In: "./store/etcd", Run: "^TestSilentWatch$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-feed-without-a-leader", Breaks: "watches carry require-leader",
+			File: "store/etcd/remote.go", Anchor: "\tctx = clientv3.WithRequireLeader(ctx)\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestFeedRequiresALeader$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-renewed-without-proof", Breaks: "a lease that answers is no proof that its entry is there",
+			File: "store/etcd/store.go", Anchor: "are there (etcd #14758).\n\treturn s.prove(ctx, e)", Becomes: "are there (etcd #14758).\n\treturn nil",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^refresh", Needs: "etcd",
+		},
+		{
+			Name: "etcd-watch-begins-late", Breaks: "a watch begins at the list's revision + 1",
+			File: "store/etcd/feed.go", Anchor: "s.conn.watch(ctx, s.prefix, at+1)", Becomes: "s.conn.watch(ctx, s.prefix, at+2)",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^feed$/^nothing_is_lost", Needs: "etcd",
+		},
+	}
+}

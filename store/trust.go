@@ -1,0 +1,211 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Trust decides whether a store's numbers can be trusted. A number is a position
+// in the store (a revision, a zxid) plus the fence floor.
+//
+// After a restore from a backup positions start over from an old one, and fences
+// would be handed out a second time. What gives it away is a linearizable answer to
+// a call that was sent after a higher number was received, and that shows a lower
+// one or another cluster. Answers that overtake each other prove nothing, nor does
+// what one member says of itself. Such an answer makes grants be refused at once;
+// then the store's own records are read anew, which tells a lost past from a floor
+// that another replica was given meanwhile.
+//
+// It is safe for concurrent use.
+type Trust struct {
+	floor    atomic.Uint64 // only rises
+	greatest atomic.Uint64 // of the numbers that were received
+	cluster  atomic.Uint64 // whose answers are expected; 0 if the store has no identity
+	refusal  atomic.Pointer[refusal]
+	doubts   chan struct{}
+	reading  chan struct{} // held while records are read anew, so that an old answer cannot undo a newer one
+}
+
+// refusal is why nothing may be granted. Each is another one, so that none is taken
+// back by who judged an earlier one.
+type refusal struct{ why string }
+
+// Records is what a linearizable answer says of a store's numbers.
+type Records struct {
+	Position uint64 // the newest one
+	Cluster  uint64 // who answered; 0 if the store has no identity
+	Kept     uint64 // the identity that is kept beside the data
+	Floor    uint64
+	Distrust uint64 // a number that the store must have reached, but had not; 0 none
+}
+
+// Verdict is what is to be done after records were read anew.
+type Verdict struct {
+	// Lost is the number that the store must have reached, but has not, if that is
+	// not recorded yet; 0 none.
+	Lost uint64
+	// Lowered says that the recorded floor is below the one in use.
+	Lowered bool
+}
+
+// NewTrust returns a trust that knows nothing yet.
+func NewTrust() *Trust {
+	return &Trust{doubts: make(chan struct{}, 1), reading: make(chan struct{}, 1)}
+}
+
+// Floor is added to every position to give a number.
+func (t *Trust) Floor() uint64 { return t.floor.Load() }
+
+// Number returns the number of a position.
+func (t *Trust) Number(position int64) uint64 { return uint64(position) + t.floor.Load() }
+
+// Position returns the position of a number.
+func (t *Trust) Position(number uint64) int64 { return int64(number - t.floor.Load()) }
+
+// Sent returns the mark of a call that is sent now, for [Trust.Received].
+func (t *Trust) Sent() (mark uint64) { return t.greatest.Load() }
+
+// Received takes note of the position in a linearizable answer to the call that was
+// sent at the mark. If it proves that the store lost its past, nothing is granted
+// from now on, until the store's records were read anew.
+func (t *Trust) Received(mark uint64, position int64, cluster uint64) {
+	number, expected := t.Number(position), t.cluster.Load()
+	switch {
+	case expected != 0 && cluster != expected:
+		t.doubt("the store answers as another cluster than before, which is being looked into")
+	case number < mark:
+		t.doubt(fmt.Sprintf("the store is at %d although %d was received from it before, which is being looked into", number, mark))
+	default:
+		t.Saw(position)
+	}
+}
+
+// Saw takes note of a position that was received and proves nothing by itself, such
+// as that of an event in a feed.
+func (t *Trust) Saw(position int64) { t.reach(t.Number(position)) }
+
+func (t *Trust) reach(number uint64) {
+	for known := t.greatest.Load(); number > known; known = t.greatest.Load() {
+		if t.greatest.CompareAndSwap(known, number) {
+			return
+		}
+	}
+}
+
+func (t *Trust) doubt(why string) {
+	t.refusal.Store(&refusal{why})
+	t.wake()
+}
+
+func (t *Trust) wake() {
+	select {
+	case t.doubts <- struct{}{}:
+	default: // it is being looked into already
+	}
+}
+
+// Refusal returns why nothing may be granted, or nil.
+func (t *Trust) Refusal() *lock.Error {
+	r := t.refusal.Load()
+	if r == nil {
+		return nil
+	}
+	return &lock.Error{Code: lock.StoreUnavailable, Detail: r.why, RetryAfter: time.Minute}
+}
+
+// Attend has what is doubtful looked into until ctx ends. look reads the records
+// anew; it is repeated until it succeeds.
+func (t *Trust) Attend(ctx context.Context, look func(context.Context) error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.doubts:
+		}
+		for look(ctx) != nil && Pause(ctx, lookAgain) == nil {
+		}
+	}
+}
+
+// lookAgain is how long after a failed look the next one begins.
+const lookAgain = 100 * time.Millisecond
+
+// Anew reads a store's records and takes them over. read makes a linearizable call
+// and returns what the answer says, all of it at one position. told is a number that
+// is known to be handed out, as by a token, or 0.
+func (t *Trust) Anew(ctx context.Context, told uint64, read func(context.Context) (Records, error)) (Verdict, error) {
+	select {
+	case t.reading <- struct{}{}:
+		defer func() { <-t.reading }()
+	case <-ctx.Done():
+		return Verdict{}, ctx.Err()
+	}
+	mark, before := max(told, t.Sent()), t.refusal.Load()
+	r, err := read(ctx)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return t.judge(mark, before, r), nil
+}
+
+// judge takes over records that were asked for at the mark. A refusal since then is
+// not taken back by them.
+func (t *Trust) judge(mark uint64, before *refusal, r Records) Verdict {
+	v := Verdict{Lowered: r.Floor < t.floor.Load()}
+	t.floor.Store(max(r.Floor, t.floor.Load()))
+	t.cluster.Store(r.Cluster)
+	const remedy = "; nothing is granted until the server is started with --fence-floor set above every fence ever handed out"
+	number := t.Number(int64(r.Position))
+	lost := r.Distrust
+	if lost == 0 && number < mark {
+		lost, v.Lost = mark, mark
+		t.reach(mark)
+		t.wake() // until it is recorded
+	}
+	switch {
+	case r.Kept != r.Cluster:
+		t.refusal.Store(&refusal{"the store was restored from a backup: its cluster id is not the one in its data" + remedy})
+	case lost != 0:
+		t.refusal.Store(&refusal{fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it%s", lost, remedy)})
+	default:
+		t.reach(number)
+		t.refusal.CompareAndSwap(before, nil)
+	}
+	return v
+}
+
+// maxFloor keeps fences where JSON numbers are exact, which is below 2^53, for
+// 2^51 further writes.
+const maxFloor = 1<<53 - 1<<51
+
+// CheckFloor refuses a floor with which the numbers of a store whose newest position
+// is given would come near 2^53.
+func CheckFloor(floor, position uint64) error {
+	if floor != 0 && (floor > maxFloor || position > maxFloor-floor) {
+		return fmt.Errorf("the fence floor %d is too high: fences have to stay well below 2^53, where JSON numbers are no longer exact; it can be at most %d",
+			floor, maxFloor-min(position, maxFloor))
+	}
+	return nil
+}
+
+// Raises reports whether floor, which an operator gives, is to be recorded in a
+// store with these records: 0 and the one that is there already are not. An error
+// says why it cannot be right.
+func (r Records) Raises(floor uint64) (bool, error) {
+	if err := CheckFloor(floor, r.Position); err != nil {
+		return false, err
+	}
+	switch {
+	case floor == 0, floor == r.Floor:
+		return false, nil
+	case floor < r.Floor:
+		return false, fmt.Errorf("the fence floor %d is below %d, which the store was given before", floor, r.Floor)
+	case r.Position+floor <= r.Distrust:
+		return false, fmt.Errorf("the fence floor %d is too low: fences would go on at %d, and %d was handed out before", floor, r.Position+floor, r.Distrust)
+	}
+	return true, nil
+}

@@ -1,0 +1,182 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+// trustAt returns a trust in a store of cluster 7 with a floor of 1000 at position 50.
+func trustAt(t *testing.T) *store.Trust {
+	t.Helper()
+	trust := store.NewTrust()
+	judge(t, trust, records(50))
+	return trust
+}
+
+func records(position uint64) store.Records {
+	return store.Records{Position: position, Cluster: 7, Kept: 7, Floor: 1000}
+}
+
+func judge(t *testing.T, trust *store.Trust, r store.Records) store.Verdict {
+	t.Helper()
+	v, err := trust.Anew(t.Context(), 0, func(context.Context) (store.Records, error) { return r, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestTrustAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers func(*store.Trust)
+		refuses bool
+	}{
+		"numbers that grow": {func(trust *store.Trust) {
+			trust.Received(trust.Sent(), 51, 7)
+			trust.Received(trust.Sent(), 51, 7)
+		}, false},
+		"answers that overtake each other": {func(trust *store.Trust) {
+			first, second := trust.Sent(), trust.Sent()
+			trust.Received(second, 60, 7)
+			trust.Received(first, 59, 7)
+		}, false},
+		"a lower answer to a later call": {func(trust *store.Trust) {
+			trust.Received(trust.Sent(), 60, 7)
+			trust.Received(trust.Sent(), 59, 7)
+		}, true},
+		"a lower answer after an event": {func(trust *store.Trust) {
+			trust.Saw(60)
+			trust.Received(trust.Sent(), 59, 7)
+		}, true},
+		"events of a member that is behind": {func(trust *store.Trust) {
+			trust.Received(trust.Sent(), 60, 7)
+			trust.Saw(40)
+			trust.Received(trust.Sent(), 60, 7)
+		}, false},
+		"another cluster": {func(trust *store.Trust) { trust.Received(trust.Sent(), 60, 8) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trust := trustAt(t)
+			c.answers(trust)
+			if got := trust.Refusal() != nil; got != c.refuses {
+				t.Errorf("refuses: %v, want %v (%v)", got, c.refuses, trust.Refusal())
+			}
+		})
+	}
+}
+
+func TestTrustReadsAnew(t *testing.T) {
+	higher, restored, known := records(60), records(60), records(40)
+	higher.Floor, restored.Cluster, known.Distrust = 2000, 8, 1060
+	higher.Position = 10
+	for name, c := range map[string]struct {
+		found   store.Records
+		want    store.Verdict
+		refuses string
+		floor   uint64
+	}{
+		"it was a mistake":                  {records(60), store.Verdict{}, "", 1000},
+		"another replica was given a floor": {higher, store.Verdict{}, "", 2000},
+		"the past is lost":                  {records(59), store.Verdict{Lost: 1060}, "lost its past: fence 1060", 1000},
+		"that is recorded already":          {known, store.Verdict{}, "lost its past: fence 1060", 1000},
+		"the cluster is another one":        {restored, store.Verdict{}, "cluster id", 1000},
+		"the floor went down":               {store.Records{Position: 61, Cluster: 7, Kept: 7, Floor: 999}, store.Verdict{Lowered: true}, "", 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trust := trustAt(t)
+			trust.Saw(60)
+			trust.Received(trust.Sent(), 59, 7)
+			if got := judge(t, trust, c.found); got != c.want {
+				t.Errorf("verdict %+v, want %+v", got, c.want)
+			}
+			switch why := trust.Refusal(); {
+			case why == nil && c.refuses != "", why != nil && (c.refuses == "" || !strings.Contains(why.Detail, c.refuses)):
+				t.Errorf("the refusal is %v, want %q", why, c.refuses)
+			}
+			if got := trust.Floor(); got != c.floor {
+				t.Errorf("floor %d, want %d", got, c.floor)
+			}
+		})
+	}
+}
+
+// A proof that comes while the records are read is not taken back by what is read.
+func TestTrustDoubtWhileReading(t *testing.T) {
+	trust := trustAt(t)
+	_, err := trust.Anew(t.Context(), 0, func(context.Context) (store.Records, error) {
+		trust.Saw(90)
+		trust.Received(trust.Sent(), 80, 7)
+		return records(70), nil
+	})
+	if err != nil || trust.Refusal() == nil {
+		t.Errorf("refuses: %v, %v; want a refusal", trust.Refusal(), err)
+	}
+}
+
+// A doubt is looked into until that succeeds.
+func TestTrustAttends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		trust := trustAt(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		looks, done := 0, make(chan struct{})
+		go trust.Attend(ctx, func(context.Context) error {
+			if looks++; looks < 3 {
+				return errors.New("no answer")
+			}
+			close(done)
+			return nil
+		})
+		synctest.Wait()
+		if looks != 0 {
+			t.Errorf("%d looks without a doubt", looks)
+		}
+		trust.Saw(60)
+		trust.Received(trust.Sent(), 59, 7)
+		<-done
+	})
+}
+
+func TestFloors(t *testing.T) {
+	r := store.Records{Position: 100, Floor: 1000, Distrust: 5000}
+	const limit = 1<<53 - 1<<51
+	for floor, want := range map[uint64]string{
+		0: "", 1000: "", 999: "below 1000", 4900: "too low", 4901: "raises",
+		limit - 100: "raises", limit - 99: "too high", limit: "too high", 1 << 53: "too high",
+		math.MaxUint64: "too high", math.MaxUint64 - 99: "too high",
+	} {
+		raises, err := r.Raises(floor)
+		switch {
+		case want == "raises" && (err != nil || !raises), want == "" && (err != nil || raises):
+			t.Errorf("floor %d: %v, %v, want %q", floor, raises, err, want)
+		case want != "" && want != "raises" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("floor %d: %v, want an error with %q", floor, err, want)
+		}
+	}
+}
+
+// A number that a token carries is held against what is read, not against answers
+// that a floor is still to be added to.
+func TestTrustIsTold(t *testing.T) {
+	trust := trustAt(t)
+	read := func(r store.Records) func(context.Context) (store.Records, error) {
+		return func(context.Context) (store.Records, error) { return r, nil }
+	}
+	higher := records(51)
+	higher.Floor = 2000
+	if v, err := trust.Anew(t.Context(), 2051, read(higher)); err != nil || v != (store.Verdict{}) || trust.Refusal() != nil {
+		t.Errorf("a floor that this replica did not know yet: %+v, %v, refuses %v", v, err, trust.Refusal())
+	}
+	if v, err := trust.Anew(t.Context(), 2053, read(higher)); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
+		t.Errorf("a number that the store has not reached: %+v, %v, refuses %v", v, err, trust.Refusal())
+	}
+	if v, err := trust.Anew(t.Context(), 0, read(higher)); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
+		t.Errorf("the same as long as it is not recorded: %+v, %v, refuses %v", v, err, trust.Refusal())
+	}
+}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 const (
@@ -382,6 +383,9 @@ func (c *config) resolveRest() error {
 	}
 	if err := c.checkMaxTTL(); err != nil {
 		return err
+	}
+	if err := store.CheckFloor(c.fenceFloor, 0); err != nil {
+		return usagef("--fence-floor: %v", err)
 	}
 	if c.quotaMB < 1 {
 		return usagef("--data-quota-mb: must be positive")

@@ -201,6 +201,8 @@ func TestContradictions(t *testing.T) {
 		{nil, with(good, "--data-quota-mb", "-1"), 2, []string{"--data-quota-mb", "positive"}},
 		{nil, with(good, "--data-quota-mb", "many"), 2, []string{"-data-quota-mb"}},
 		{nil, with(good, "--fence-floor", "-1"), 2, []string{"-fence-floor"}},
+		{nil, with(good, "--fence-floor", "9007199254740991"), 2, []string{"--fence-floor", "too high", "2^53", "at most"}},
+		{nil, with(good, "--fence-floor", "18446744073709551615"), 2, []string{"--fence-floor", "too high", "2^53"}},
 		{nil, with(good, "--dev=maybe"), 2, []string{"-dev"}},
 	} {
 		fails(t, c.code, c.env, c.args, c.says...)

@@ -16,9 +16,10 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// maxTxnOps is the number of operations and of comparisons in one transaction:
-// etcd's default limit of 128, less the one that records the ends.
-const maxTxnOps = 127
+// maxTxnOps is the number of operations and of comparisons that the writes of one
+// transaction may have: etcd's default limit of 128, less the operation that records
+// the ends, and the two comparisons of [Store.unchanged].
+const maxTxnOps = 126
 
 // write is one request's part of a transaction.
 type write struct {
@@ -29,11 +30,14 @@ type write struct {
 	compares []*pb.Compare
 	ops      []*pb.RequestOp
 	end      *store.End // remembered together with a delete
+	joins    bool       // it puts an entry
 	patient  bool       // may be held back for a moment, to share another's transaction
 	done     chan outcome
 
 	abandoned atomic.Bool // the caller has given up and may have gone elsewhere
 }
+
+func (w *write) size() int { return max(len(w.ops), len(w.compares)) }
 
 // outcome of a write: applied, or not applied because a comparison failed, or
 // unknown because of err.
@@ -56,6 +60,7 @@ type committer struct {
 	prefix  string
 	observe func(writes int, took time.Duration, err error)
 	ctx     context.Context // ends when the store is closed
+	trusted trusted
 
 	mu      sync.Mutex
 	pending []*write
@@ -196,7 +201,7 @@ func (c *committer) next() []*write {
 	taken := make(map[string]struct{}, 2*len(c.pending))
 	ops := 0
 	for i, w := range c.pending {
-		if ops+len(w.ops) > maxTxnOps && len(batch) > 0 {
+		if ops+w.size() > maxTxnOps && len(batch) > 0 {
 			rest = append(rest, c.pending[i:]...)
 			break
 		}
@@ -204,7 +209,7 @@ func (c *committer) next() []*write {
 			rest = append(rest, w)
 			continue
 		}
-		ops += len(w.ops)
+		ops += w.size()
 		batch = append(batch, w)
 	}
 	c.pending = rest
@@ -242,6 +247,8 @@ func (c *committer) commit(batch []*write) {
 	switch {
 	case err == nil && resp.Succeeded:
 		settle(batch, outcome{applied: true, revision: resp.Header.Revision, endKey: endKey})
+	case err == nil && outdated(txn, resp):
+		c.bringUpToDate(ctx, batch)
 	case len(batch) > 1 && (err == nil || isLeaseNotFound(err) || isNoSpace(err)):
 		half := len(batch) / 2
 		c.commitAgain(batch[:half])
@@ -278,6 +285,9 @@ func (c *committer) transaction(batch []*write) (*pb.TxnRequest, []byte) {
 		if w.end != nil {
 			ends = append(ends, *w.end)
 		}
+	}
+	if slices.ContainsFunc(batch, func(w *write) bool { return w.joins }) {
+		bind(txn, c.trusted.unchanged())
 	}
 	if len(ends) == 0 {
 		return txn, nil
@@ -318,7 +328,7 @@ func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 // putWrite writes e under the lease. Unless its id is known to be fresh, it does so
 // only if no key of its is there.
 func (s *Store) putWrite(e *lock.Entry, val []byte, lease int64, fresh bool) *write {
-	w := &write{patient: e.Patient, excludes: make([]string, 0, 2*len(e.Claims))}
+	w := &write{joins: true, patient: e.Patient, excludes: make([]string, 0, 2*len(e.Claims))}
 	for _, c := range e.Claims {
 		key := s.entryKey(e.Tenant, c.Name, e.ID)
 		w.excludes = append(w.excludes, key[:len(key)-len(e.ID)], key)

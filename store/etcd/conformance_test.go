@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,10 +32,11 @@ func TestConformanceEmbedded(t *testing.T) {
 		MinTTL:    etcd.MinTTL,
 		NoCut:     "it is in the process and cannot be cut off",
 		NoCompact: "it compacts itself and takes no orders",
+		NoBackup:  "its data belongs to this process alone",
 		Open: func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d/", cases.Add(1))
 			reopen := func(t *testing.T) store.Store { return open(t, conn, prefix) }
-			return storetest.Store{A: reopen(t), B: reopen(t), Reopen: reopen}
+			return storetest.Store{A: reopen(t), B: reopen(t), Reopen: reopen, OpenFloor: withFloor(conn, prefix)}
 		},
 	})
 }
@@ -45,18 +47,67 @@ func TestConformanceCluster(t *testing.T) {
 	cluster := startCluster(t, 3)
 	var cases atomic.Int32
 	storetest.Run(t, storetest.Harness{
-		MinTTL: etcd.MinTTL,
+		MinTTL:    etcd.MinTTL,
+		OpenAlone: openAlone,
 		Open: func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d/", cases.Add(1))
 			proxies := startProxies(t, cluster)
 			reopen := func(t *testing.T) store.Store { return dial(t, cluster.Endpoints(), prefix) }
 			return storetest.Store{
 				A: reopen(t), B: dial(t, proxies.addresses(), prefix), Reopen: reopen,
-				CutB:    func(_ *testing.T, how storetest.Fault) func() { return proxies.cut(how) },
-				Compact: func(t *testing.T) { compact(t, cluster) },
+				OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
+				CutB:      func(_ *testing.T, how storetest.Fault) func() { return proxies.cut(how) },
+				Compact:   func(t *testing.T) { compact(t, cluster) },
 			}
 		},
 	})
+}
+
+// withFloor opens stores with fence floors.
+func withFloor(conn *etcd.Conn, prefix string) func(*testing.T, uint64) (store.Store, error) {
+	return func(t *testing.T, floor uint64) (store.Store, error) {
+		s, err := etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix, FenceFloor: floor})
+		if err != nil {
+			return nil, err
+		}
+		t.Cleanup(func() { closing(t, "a store", s.Close) })
+		return s, nil
+	}
+}
+
+// openAlone starts a member whose data can be put back: to etcd, the member that comes
+// back is the same cluster.
+func openAlone(t *testing.T) storetest.Store {
+	cluster := startCluster(t, 1)
+	const prefix = "/alone/"
+	reopen := func(t *testing.T) store.Store { return dial(t, cluster.Endpoints(), prefix) }
+	return storetest.Store{
+		A: reopen(t), B: reopen(t), Reopen: reopen, OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
+		Backup: func(t *testing.T) func(*testing.T) {
+			m := cluster.Member(0)
+			copied := t.TempDir()
+			replaced(t, m.Kill, m.Restart, m.Dir(), copied)
+			return func(t *testing.T) { replaced(t, m.Kill, m.Restart, copied, m.Dir()) }
+		},
+	}
+}
+
+// replaced puts a copy of one folder in the place of another one while the server
+// that uses them does not run.
+func replaced(t *testing.T, kill func() error, restart func(context.Context) error, from, to string) {
+	t.Helper()
+	if err := kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(to); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	if err := restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func startCluster(t *testing.T, members int) *rig.Etcd {

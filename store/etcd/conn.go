@@ -22,7 +22,10 @@ type Conn struct {
 	leases  leaseClient
 	renewer renewer
 	watch   watchFunc
-	local   bool // the store is in this process: its calls do not hang on a network
+	// hold keeps the history that there is now from compaction for a while, until
+	// release is called; nil where others compact.
+	hold  func() (release func())
+	local bool // the store is in this process: its calls do not hang on a network
 
 	// slack is added to each lease's TTL, so that a pooled lease that was
 	// renewed less than slack ago needs no renewal before it is used again. 0
@@ -34,6 +37,13 @@ type Conn struct {
 
 // Close ends the connection, or stops the embedded member.
 func (c *Conn) Close() error { return c.close() }
+
+func (c *Conn) holdHistory() (release func()) {
+	if c.hold == nil {
+		return func() {}
+	}
+	return c.hold()
+}
 
 // kvClient is the part of etcd's KV service that the store uses.
 type kvClient interface {

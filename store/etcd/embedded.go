@@ -64,7 +64,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 	}
 	m.tasks.Go(func() { m.maintain(log) })
 	return &Conn{
-		kv: m.kv, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, local: true,
+		kv: m.kv, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, hold: m.holds.begin, local: true,
 		close: func() error { m.close(); return release() },
 	}, nil
 }
@@ -120,7 +120,7 @@ func memberConfig(cfg EmbeddedConfig) *embed.Config {
 	if cfg.Quota > 0 {
 		c.QuotaBackendBytes = cfg.Quota
 	}
-	c.MaxTxnOps = maxTxnOps + 1
+	c.MaxTxnOps = maxTxnOps + 2
 	log := zap.NewNop()
 	if cfg.Logger != nil {
 		log = zap.New(slogCore{log: cfg.Logger})
@@ -143,9 +143,48 @@ type member struct {
 	server *etcdserver.EtcdServer
 	kv     pb.KVServer
 
+	holds holds
+
 	ctx   context.Context
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
+}
+
+// maxHold is for how long compaction is held back at most, which bounds what a feed
+// that never gets through its list costs.
+const maxHold = time.Minute
+
+// holds are the feeds that read a list, for which history must not be compacted.
+type holds struct {
+	mu    sync.Mutex
+	since map[*time.Time]struct{}
+}
+
+func (h *holds) begin() (release func()) {
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.since == nil {
+		h.since = map[*time.Time]struct{}{}
+	}
+	h.since[&now] = struct{}{}
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.since, &now)
+	}
+}
+
+// any reports whether one is under way that has not taken too long.
+func (h *holds) any() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for at := range h.since {
+		if time.Since(*at) < maxHold {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *member) close() {
@@ -240,16 +279,25 @@ func (m *member) maintain(log *slog.Logger) {
 		case <-m.ctx.Done():
 			return
 		case <-tick.C:
-			now := m.server.KV().Rev()
-			if err := m.compact(before); err != nil && m.ctx.Err() == nil {
+			var err error
+			if before, err = m.compactSome(before); err != nil && m.ctx.Err() == nil {
 				log.Warn("the embedded store could not be compacted", "error", err)
 			}
-			before = now
 			if err := m.makeRoom(log); err != nil && m.ctx.Err() == nil {
 				log.Error("the embedded store is full and could not be tidied", "error", err)
 			}
 		}
 	}
+}
+
+// compactSome compacts up to a revision that was the newest some time ago, unless a
+// list is being read, and returns the next one.
+func (m *member) compactSome(before int64) (next int64, err error) {
+	if m.holds.any() {
+		return before, nil
+	}
+	next = m.server.KV().Rev()
+	return next, m.compact(before)
 }
 
 func (m *member) compact(revision int64) error {

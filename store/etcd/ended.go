@@ -62,7 +62,7 @@ func (x *unrecorded) ends() []store.End {
 func (s *Store) recordEnds() {
 	for batch := range slices.Chunk(s.unrecorded.ends(), maxEndsPerKey) {
 		ctx, cancel := context.WithTimeout(s.closing, attemptTimeout)
-		_, err := s.conn.kv.Txn(ctx, &pb.TxnRequest{
+		_, err := s.kv.Txn(ctx, &pb.TxnRequest{
 			Success: []*pb.RequestOp{putOp(endedKey(s.prefix, time.Now()), store.Encode(batch), 0)},
 		})
 		cancel()
@@ -81,7 +81,7 @@ func (s *Store) forgetEnds(before time.Time) {
 	ctx, cancel := context.WithTimeout(s.closing, operationTimeout)
 	defer cancel()
 	prefix := s.prefix + endedDir
-	_, err := s.conn.kv.DeleteRange(ctx, &pb.DeleteRangeRequest{
+	_, err := s.kv.DeleteRange(ctx, &pb.DeleteRangeRequest{
 		Key: []byte(prefix), RangeEnd: []byte(prefix + bucket(before)),
 	})
 	if err != nil && ctx.Err() == nil {

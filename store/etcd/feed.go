@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	listPage = 2000 // keys of one page of a list
-
 	// feedCheck is how often a silent feed is held against the store, and
 	// feedPatience how long it may stay behind before it is started over. Watch
 	// delay has no bound by contract, so this is the bound.
@@ -41,11 +39,15 @@ func (s *Store) Follow(ctx context.Context, f store.Follower) {
 func (s *Store) followOnce(ctx context.Context, f store.Follower) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	release := sync.OnceFunc(s.conn.holdHistory())
+	defer release()
 	at, err := s.list(ctx, f)
 	if err != nil {
 		return err
 	}
 	w := s.conn.watch(ctx, s.prefix, at+1)
+	reasons := s.readReasons(ctx, at)
+	defer func() { cancel(); reasons.task.Wait() }()
 	check := time.NewTicker(feedCheck)
 	defer check.Stop()
 	guard := feedGuard{store: s, at: at, ask: w.ask}
@@ -58,14 +60,22 @@ func (s *Store) followOnce(ctx context.Context, f store.Follower) error {
 			if m.err != nil {
 				return m.err
 			}
+			release()
+			s.trust.Saw(m.revision)
 			if err := s.hand(f, m); err != nil {
 				return err
 			}
 			guard.at = max(guard.at, m.revision)
 			s.feedAt.Store(guard.at)
+		case p := <-reasons.pages:
+			if p.err != nil {
+				return p.err
+			}
+			f.Recall(p.ends, p.complete)
 		case <-s.behind:
 			w.ask()
 		case <-check.C:
+			release() // the watch has begun long since
 			if err := guard.check(ctx); err != nil {
 				return err
 			}
@@ -113,87 +123,11 @@ func (g *feedGuard) check(ctx context.Context) error {
 
 // newestOnce does not retry: a feed whose store cannot be read is not current.
 func (s *Store) newestOnce(ctx context.Context) (int64, error) {
-	resp, err := s.tryRead(ctx, "newest", &pb.RangeRequest{Key: []byte(s.prefix + metaCluster), CountOnly: true})
+	resp, err := s.tryRead(ctx, s.kv, "newest", &pb.RangeRequest{Key: []byte(s.prefix + metaCluster), CountOnly: true})
 	if err != nil {
 		return 0, err
 	}
 	return resp.Header.Revision, nil
-}
-
-// list reads everything at one revision and resets f with it.
-func (s *Store) list(ctx context.Context, f store.Follower) (int64, error) {
-	var entries []*lock.Entry
-	var ended []store.Ended
-	m := meta{}
-	header, err := s.pages(ctx, func(kv *mvccpb.KeyValue) {
-		switch rest := string(kv.Key[len(s.prefix):]); {
-		case strings.HasPrefix(rest, metaDir):
-			if err := m.set(rest, kv); err != nil {
-				s.log.Error("a record of the store's own cannot be read", "error", err)
-			}
-		case strings.HasPrefix(rest, endedDir):
-			for _, e := range s.decodeEnds(kv.Key, kv.Value) {
-				ended = append(ended, e.Ended())
-			}
-		case strings.HasPrefix(rest, entriesDir):
-			if e := s.entryOf(kv); e != nil && s.isPrimary(e, kv.Key) {
-				entries = append(entries, e)
-			}
-		}
-	})
-	if err != nil {
-		return 0, err
-	}
-	if !m.complete() {
-		return 0, errors.Join(errMetaGone, s.putBack(ctx, m))
-	}
-	s.adopt(m, header.ClusterId, entries)
-	slices.SortFunc(entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
-	slices.SortStableFunc(ended, func(a, b store.Ended) int { return a.At.Compare(b.At) })
-	f.Reset(store.Snapshot{Number: s.number(header.Revision), Entries: entries})
-	f.Recall(ended, true)
-	return header.Revision, nil
-}
-
-// adopt takes over a floor that another replica was given meanwhile.
-func (s *Store) adopt(m meta, cluster uint64, entries []*lock.Entry) {
-	s.metaMu.Lock()
-	defer s.metaMu.Unlock()
-	was := s.floor.Load()
-	m.tokenKey = s.meta.tokenKey
-	changed := m.floor != was || m.distrust != s.meta.distrust || m.cluster != s.meta.cluster
-	s.meta = m
-	if !changed {
-		return
-	}
-	s.floor.Store(m.floor)
-	for _, e := range entries {
-		e.Number += m.floor - was
-	}
-	s.judge(cluster)
-}
-
-// pages reads all keys at the revision of the first page.
-func (s *Store) pages(ctx context.Context, each func(*mvccpb.KeyValue)) (*pb.ResponseHeader, error) {
-	var header *pb.ResponseHeader
-	r := &pb.RangeRequest{Key: []byte(s.prefix), RangeEnd: prefixEnd(s.prefix), Limit: listPage}
-	for {
-		resp, err := s.tryRead(ctx, "list", r)
-		if err != nil {
-			return nil, err
-		}
-		if header == nil {
-			header = resp.Header
-			r.Revision = header.Revision
-		}
-		for _, kv := range resp.Kvs {
-			each(kv)
-		}
-		if !resp.More {
-			return header, nil
-		}
-		r.Key = append(resp.Kvs[len(resp.Kvs)-1].Key, 0)
-	}
 }
 
 // hand translates a run of events and applies it.

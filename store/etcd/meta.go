@@ -29,104 +29,261 @@ type meta struct {
 	floor    uint64
 	distrust uint64
 
-	good map[string]bool  // which of its keys could be read
-	bad  map[string]int64 // which could not, and the revisions of these
+	keys map[string]metaKey // by their names; what is not there is missing
+}
+
+// metaKey is one of meta's keys as it was read.
+type metaKey struct {
+	good     bool // it could be read
+	revision int64
+	value    []byte
 }
 
 // complete reports whether all keys of meta, which are written together, are there
 // and can be read.
-func (m *meta) complete() bool { return len(m.good) == 4 }
+func (m *meta) complete() bool {
+	for _, name := range []string{metaCluster, metaTokenKey, metaFloor, metaDistrust} {
+		if !m.keys[name].good {
+			return false
+		}
+	}
+	return true
+}
+
+// records returns what meta says beside the header of the answer that it came with.
+func (m *meta) records(header *pb.ResponseHeader) store.Records {
+	return store.Records{
+		Position: uint64(header.Revision), Cluster: header.ClusterId,
+		Kept: m.cluster, Floor: m.floor, Distrust: m.distrust,
+	}
+}
 
 // TokenKey returns the secret behind the lock tokens: made on first use, the
 // same for all replicas and after every restart.
 func (s *Store) TokenKey() []byte { return s.tokenKey }
 
-// loadMeta reads meta, writes it on first use, and decides whether the store's
-// numbers can be trusted.
-//
-// After a restore from a backup, revisions start over from an old one, and
-// fences would be handed out a second time. Two signs give it away: etcd's
-// cluster id, which a restore changes, differs from the one kept in the data;
-// or a lock token carries a number that the store has not reached ([Store.Distrust]).
-// Either way nothing is granted until an operator gives a floor.
+// loadMeta reads meta, writes it on first use, takes over the floor that the
+// operator gave, and decides whether the store's numbers can be trusted: see
+// [store.Trust]. A restore of etcd from a snapshot changes its cluster id, unless
+// it is told the old one.
 func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
-	m, header, err := s.readMeta(ctx)
-	if err == nil && !m.complete() {
-		m, header, err = s.makeMeta(ctx, floor)
+	err := s.raise(ctx, floor)
+	for errors.Is(err, errRaced) {
+		err = s.raise(ctx, floor)
 	}
+	if err == nil {
+		err = s.readAnew(ctx, 0)
+	}
+	var final *finalError
 	switch {
+	case errors.As(err, &final):
+		return final.cause
 	case errors.Is(err, errMetaGone), errors.Is(err, errMetaDamaged):
 		return err
 	case err != nil:
 		return unavailable(err, "read the store's own records", false)
 	}
-	if floor != 0 && floor < m.floor {
-		return fmt.Errorf("the fence floor %d is below %d, which the store was given before", floor, m.floor)
-	}
-	if floor > m.floor {
-		if reached := uint64(header.Revision) + floor; reached <= m.distrust {
-			return fmt.Errorf("the fence floor %d is too low: fences would go on at %d, and %d was handed out before", floor, reached, m.distrust)
-		}
-		m.floor, m.cluster, m.distrust = floor, header.ClusterId, 0
-		if err := s.writeMeta(ctx, m); err != nil {
-			return unavailable(err, "write the fence floor", true)
-		}
-	}
-	s.metaMu.Lock()
-	defer s.metaMu.Unlock()
-	s.meta, s.tokenKey = m, m.tokenKey
-	s.floor.Store(m.floor)
-	s.judge(header.ClusterId)
+	s.tokenKey = s.known.Load().tokenKey
 	return nil
 }
+
+// finalError is one that another attempt would not change.
+type finalError struct{ cause error }
+
+func (e *finalError) Error() string { return e.cause.Error() }
 
 var errMetaGone = store.MetaGone(metaDir)
 
 var errMetaDamaged = errors.New("one of the store's own records cannot be read: a server that still runs puts it back, so try again; if none runs, restore it")
 
+// raise writes the floor that the operator gave, unless it is there. It only ever
+// rises: the comparison fails if another replica was faster.
+func (s *Store) raise(ctx context.Context, floor uint64) error {
+	m, header, err := s.readMeta(ctx)
+	if err == nil && !m.complete() {
+		m, header, err = s.makeMeta(ctx, floor)
+	}
+	if err != nil {
+		return err
+	}
+	raises, err := m.records(header).Raises(floor)
+	if err != nil {
+		return &finalError{err}
+	}
+	if !raises {
+		return nil
+	}
+	next := *m
+	next.floor, next.cluster, next.distrust = floor, header.ClusterId, 0
+	return s.replaceMeta(ctx, m, s.metaPuts(&next)...)
+}
+
+// errRaced says that another replica changed a record between a read and a write.
+var errRaced = errors.New("the record has changed")
+
+// replaceMeta writes keys of meta if none has changed since it was read.
+func (s *Store) replaceMeta(ctx context.Context, read *meta, puts ...*pb.RequestOp) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	txn := &pb.TxnRequest{Success: puts}
+	for _, name := range []string{metaCluster, metaFloor, metaDistrust} {
+		txn.Compare = append(txn.Compare, modified([]byte(s.prefix+name), read.keys[name].revision))
+	}
+	resp, err := s.kv.Txn(ctx, txn)
+	if err == nil && !resp.Succeeded {
+		return errRaced
+	}
+	return err
+}
+
 // makeMeta writes meta on first use. If there is anything else, somebody deleted it:
 // without the floor that it had, fences could be handed out a second time.
-func (s *Store) makeMeta(ctx context.Context, floor uint64) (meta, *pb.ResponseHeader, error) {
+func (s *Store) makeMeta(ctx context.Context, floor uint64) (*meta, *pb.ResponseHeader, error) {
 	all, err := s.read(ctx, "meta", &pb.RangeRequest{Key: []byte(s.prefix), RangeEnd: prefixEnd(s.prefix), CountOnly: true})
 	if err != nil {
-		return meta{}, nil, err
+		return nil, nil, err
 	}
 	if all.Count > 0 {
 		if m, header, err := s.readMeta(ctx); err != nil || m.complete() {
 			return m, header, err // another replica made it just now, and then used the store
 		}
 		if floor == 0 {
-			return meta{}, nil, errMetaGone
+			return nil, nil, errMetaGone
 		}
 		s.log.Error("the store's own records were deleted, which nobody but us should do; lock tokens given out before may be void", "prefix", s.prefix+metaDir)
 	}
+	if err := store.CheckFloor(floor, uint64(all.Header.Revision)); err != nil {
+		return nil, nil, &finalError{err}
+	}
 	if err := s.createMeta(ctx, all.Header.ClusterId, floor); err != nil {
-		return meta{}, nil, err
+		return nil, nil, err
 	}
 	return s.readMeta(ctx)
 }
 
+// createMeta writes the first records, unless another replica was faster.
+func (s *Store) createMeta(ctx context.Context, cluster, floor uint64) error {
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return err
+	}
+	key := []byte(s.prefix + metaTokenKey)
+	txn := &pb.TxnRequest{
+		Compare: []*pb.Compare{created(key, 0)},
+		Success: append(s.metaPuts(&meta{cluster: cluster, floor: floor}), putOp(key, secret, 0)),
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	_, err := s.kv.Txn(ctx, txn)
+	return err
+}
+
+// readAnew reads the store's own records and takes them over. It records a lost past
+// that they show, and puts right what somebody did to them by hand. told is a number
+// that was handed out, or 0.
+func (s *Store) readAnew(ctx context.Context, told uint64) error {
+	for {
+		verdict, err := s.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) {
+			m, header, err := s.readMeta(ctx)
+			if err != nil && !errors.Is(err, errMetaDamaged) {
+				return store.Records{}, err
+			}
+			return s.takeOver(ctx, m, header)
+		})
+		if err == nil {
+			err = s.settle(ctx, verdict)
+		}
+		if !errors.Is(err, errRaced) {
+			return err
+		}
+	}
+}
+
+// look reads anew what has become doubtful.
+func (s *Store) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	return s.readAnew(ctx, 0)
+}
+
+// takeOver keeps what was read, if it is whole. What is not is put back as this
+// replica knows it.
+func (s *Store) takeOver(ctx context.Context, m *meta, header *pb.ResponseHeader) (store.Records, error) {
+	if !m.complete() {
+		return store.Records{}, errors.Join(errMetaGone, s.putBack(ctx, m))
+	}
+	if known := s.known.Load(); known != nil {
+		m.tokenKey = known.tokenKey // the tokens that were given out here are bound to this one
+	}
+	s.known.Store(m)
+	return m.records(header), nil
+}
+
+// settle does what a verdict asks for, and then has the records read again.
+func (s *Store) settle(ctx context.Context, v store.Verdict) error {
+	s.tellRefusal()
+	m := s.known.Load()
+	put := func(key string, number uint64) error {
+		err := s.replaceMeta(ctx, m, putOp([]byte(s.prefix+key), strconv.AppendUint(nil, number, 10), 0))
+		if err == nil {
+			err = errRaced
+		}
+		return err
+	}
+	switch {
+	case v.Lost != 0:
+		return put(metaDistrust, v.Lost)
+	case v.Lowered:
+		s.log.Error("the fence floor was lowered, which nobody should do; it is put back", "floor", s.trust.Floor())
+		return put(metaFloor, s.trust.Floor())
+	}
+	return nil
+}
+
+// tellRefusal logs why nothing is granted, once.
+func (s *Store) tellRefusal() {
+	why := ""
+	if r := s.trust.Refusal(); r != nil {
+		why = r.Detail
+	}
+	if was := s.told.Swap(&why); why != "" && (was == nil || *was != why) {
+		s.log.Error("nothing is granted", "why", why)
+	}
+}
+
 // putBack writes those of meta's keys that somebody deleted or damaged, as this
 // replica knows them, unless another one was faster.
-func (s *Store) putBack(ctx context.Context, found meta) error {
-	s.metaMu.Lock()
-	known := s.meta
-	s.metaMu.Unlock()
+func (s *Store) putBack(ctx context.Context, found *meta) error {
+	known := s.known.Load()
+	if known == nil {
+		return nil
+	}
 	s.log.Error("the store's own records were deleted or damaged, which nobody but us should do; they are put back", "prefix", s.prefix+metaDir)
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	for _, put := range append(s.metaPuts(known), putOp([]byte(s.prefix+metaTokenKey), known.tokenKey, 0)) {
 		key := put.GetRequestPut().Key
 		name := strings.TrimPrefix(string(key), s.prefix)
-		if found.good[name] {
+		if found.keys[name].good {
 			continue
 		}
-		txn := &pb.TxnRequest{Compare: []*pb.Compare{modified(key, found.bad[name])}, Success: []*pb.RequestOp{put}}
-		if _, err := s.conn.kv.Txn(ctx, txn); err != nil {
+		txn := &pb.TxnRequest{Compare: []*pb.Compare{modified(key, found.keys[name].revision)}, Success: []*pb.RequestOp{put}}
+		if _, err := s.kv.Txn(ctx, txn); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unchanged compares the floor and the distrust with what this replica knows of
+// them. Each transaction that puts an entry has these comparisons: none is granted
+// below a floor that another replica was given, nor in a store that one distrusts.
+func (s *Store) unchanged() []*pb.Compare {
+	m := s.known.Load()
+	return []*pb.Compare{
+		valued([]byte(s.prefix+metaFloor), m.keys[metaFloor].value),
+		valued([]byte(s.prefix+metaDistrust), m.keys[metaDistrust].value),
+	}
 }
 
 // modified compares with the revision of a key's last write, 0 if there is no key.
@@ -136,37 +293,32 @@ func modified(key []byte, revision int64) *pb.Compare {
 	}
 }
 
-// judge decides from what is remembered whether anything may be granted. The
-// caller holds metaMu.
-func (s *Store) judge(cluster uint64) {
-	const remedy = "; nothing is granted until the server is started with --fence-floor set above every fence ever handed out"
-	var why string
-	switch {
-	case s.meta.cluster != cluster:
-		why = "the store was restored from a backup: its cluster id is not the one in its data" + remedy
-	case s.meta.distrust != 0:
-		why = fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it%s", s.meta.distrust, remedy)
-	default:
-		s.distrusted.Store(nil)
-		return
-	}
-	s.distrusted.Store(&why)
-	s.log.Error("nothing is granted", "why", why)
+func valued(key, value []byte) *pb.Compare {
+	return &pb.Compare{Key: key, Target: pb.Compare_VALUE, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_Value{Value: value}}
 }
 
-func (s *Store) readMeta(ctx context.Context) (meta, *pb.ResponseHeader, error) {
+// readMeta reads all of meta. If one of its keys cannot be read, the error is
+// errMetaDamaged and the rest is returned all the same.
+func (s *Store) readMeta(ctx context.Context) (*meta, *pb.ResponseHeader, error) {
 	prefix := s.prefix + metaDir
-	resp, err := s.read(ctx, "meta", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
+	// What the answer proves is judged with the floor that is in it.
+	resp, err := s.readFrom(ctx, s.conn.kv, "meta", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
 	if err != nil {
-		return meta{}, nil, err
+		return nil, nil, err
 	}
-	var m meta
-	for _, kv := range resp.Kvs {
+	m, err := s.parseMeta(resp.Kvs)
+	return m, resp.Header, err
+}
+
+func (s *Store) parseMeta(kvs []*mvccpb.KeyValue) (*meta, error) {
+	m := &meta{keys: map[string]metaKey{}}
+	var damaged error
+	for _, kv := range kvs {
 		if err := m.set(string(kv.Key[len(s.prefix):]), kv); err != nil {
-			return meta{}, nil, err
+			damaged = err
 		}
 	}
-	return m, resp.Header, nil
+	return m, damaged
 }
 
 // set takes over a key. One that cannot be read is noted too.
@@ -186,42 +338,14 @@ func (m *meta) set(key string, kv *mvccpb.KeyValue) (err error) {
 	default:
 		return nil
 	}
-	if m.good == nil {
-		m.good, m.bad = map[string]bool{}, map[string]int64{}
-	}
+	m.keys[key] = metaKey{good: err == nil, revision: kv.ModRevision, value: kv.Value}
 	if err != nil {
-		m.bad[key] = kv.ModRevision
 		return errors.Join(fmt.Errorf("key %s: %w", key, err), errMetaDamaged)
 	}
-	m.good[key] = true
 	return nil
 }
 
-// createMeta writes the first records, unless another replica was faster.
-func (s *Store) createMeta(ctx context.Context, cluster, floor uint64) error {
-	secret := make([]byte, 32)
-	if _, err := rand.Read(secret); err != nil {
-		return err
-	}
-	key := []byte(s.prefix + metaTokenKey)
-	txn := &pb.TxnRequest{
-		Compare: []*pb.Compare{created(key, 0)},
-		Success: append(s.metaPuts(meta{cluster: cluster, floor: floor}), putOp(key, secret, 0)),
-	}
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	_, err := s.conn.kv.Txn(ctx, txn)
-	return err
-}
-
-func (s *Store) writeMeta(ctx context.Context, m meta) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	_, err := s.conn.kv.Txn(ctx, &pb.TxnRequest{Success: s.metaPuts(m)})
-	return err
-}
-
-func (s *Store) metaPuts(m meta) []*pb.RequestOp {
+func (s *Store) metaPuts(m *meta) []*pb.RequestOp {
 	put := func(key, val string) *pb.RequestOp { return putOp([]byte(s.prefix+key), []byte(val), 0) }
 	return []*pb.RequestOp{
 		put(metaCluster, strconv.FormatUint(m.cluster, 16)),
@@ -230,51 +354,13 @@ func (s *Store) metaPuts(m meta) []*pb.RequestOp {
 	}
 }
 
-// Distrust implements store.Store. Other replicas learn of it by their feeds.
+// Distrust implements store.Store. Other replicas learn of it by their feeds, or
+// by their next write.
 func (s *Store) Distrust(ctx context.Context, number uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	why := fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it", number)
-	s.distrusted.CompareAndSwap(nil, &why)
-	err := s.raiseDistrust(ctx, number)
-	for errors.Is(err, errRaced) {
-		err = s.raiseDistrust(ctx, number)
-	}
-	if err != nil {
+	if err := s.readAnew(ctx, number); err != nil {
 		return unavailable(err, "record the distrust", true)
 	}
 	return nil
-}
-
-// errRaced says that another replica changed a record between a read and a write.
-var errRaced = errors.New("the record has changed")
-
-// raiseDistrust writes the number unless a greater one is there.
-func (s *Store) raiseDistrust(ctx context.Context, number uint64) error {
-	key := []byte(s.prefix + metaDistrust)
-	resp, err := s.read(ctx, "meta", &pb.RangeRequest{Key: key})
-	if err != nil {
-		return err
-	}
-	var m meta
-	var revision int64
-	for _, kv := range resp.Kvs {
-		if err := m.set(metaDistrust, kv); err != nil {
-			return err
-		}
-		revision = kv.ModRevision
-	}
-	if m.distrust >= number {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	txn, err := s.conn.kv.Txn(ctx, &pb.TxnRequest{
-		Compare: []*pb.Compare{modified(key, revision)},
-		Success: []*pb.RequestOp{putOp(key, strconv.AppendUint(nil, number, 10), 0)},
-	})
-	if err == nil && !txn.Succeeded {
-		return errRaced
-	}
-	return err
 }

@@ -57,11 +57,10 @@ type Store struct {
 	behind chan struct{}
 
 	tokenKey []byte
-	metaMu   sync.Mutex
-	meta     meta
-
-	floor      atomic.Uint64
-	distrusted atomic.Pointer[string] // why nothing may be granted, or nil
+	kv       trustedKV
+	trust    *store.Trust
+	known    atomic.Pointer[meta]   // as it was read last
+	told     atomic.Pointer[string] // what was logged last of why nothing is granted
 
 	closing context.Context
 	stop    context.CancelFunc
@@ -80,14 +79,16 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s.tasks.Go(s.upkeep)
+	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
 	return s, nil
 }
 
 func newStore(conn *Conn, cfg Config) *Store {
 	s := &Store{
 		conn: conn, prefix: cfg.Prefix, log: cfg.Logger, observe: cfg.Observer.OrSilent(),
-		behind: make(chan struct{}, 1),
+		behind: make(chan struct{}, 1), trust: store.NewTrust(),
 	}
+	s.kv = trustedKV{conn.kv, s.trust}
 	if s.prefix == "" {
 		s.prefix = defaultPrefix
 	}
@@ -97,7 +98,8 @@ func newStore(conn *Conn, cfg Config) *Store {
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
 	s.commits = &committer{
-		kv: conn.kv, local: conn.local, prefix: s.prefix, ctx: s.closing,
+		trusted: s,
+		kv:      s.kv, local: conn.local, prefix: s.prefix, ctx: s.closing,
 		observe: func(writes int, took time.Duration, err error) {
 			s.observe.Batch(writes)
 			s.observe.Operation("commit", took, err)
@@ -115,25 +117,26 @@ func (s *Store) Close() error {
 	return nil
 }
 
-func (s *Store) number(revision int64) uint64 { return uint64(revision) + s.floor.Load() }
+func (s *Store) number(revision int64) uint64 { return s.trust.Number(revision) }
 
-func (s *Store) revision(number uint64) int64 { return int64(number - s.floor.Load()) }
+func (s *Store) revision(number uint64) int64 { return s.trust.Position(number) }
 
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
-	if why := s.distrusted.Load(); why != nil {
-		return nil, false, &lock.Error{Code: lock.StoreUnavailable, Detail: *why, RetryAfter: time.Minute}
-	}
 	val := store.Encode(store.ValueOf(e))
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	ambiguous := false
 	var leases []int64 // of our attempts
 	for first := true; ; first = false {
+		if err := s.trust.Refusal(); err != nil {
+			err.Ambiguous = ambiguous
+			return nil, false, err
+		}
 		placed, lease, err := s.tryEnqueue(ctx, e, val, first && !e.Resumable())
 		leases = append(leases, lease)
 		if err == nil {
-			return placed, slices.Contains(leases, placed.Handle), nil
+			return s.handOut(ctx, placed, slices.Contains(leases, placed.Handle))
 		}
 		ambiguous = ambiguous || mayHaveHappened(err)
 		if refused(err) && !isLeaseNotFound(err) || store.Pause(ctx, 20*time.Millisecond) != nil {
@@ -142,9 +145,23 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		// The outcome may be unknown, but the id is ours: an entry with it is the
 		// one we wrote, and the comparison keeps us from writing a second.
 		if found, err := s.find(ctx, e); err == nil && found != nil {
-			return found, slices.Contains(leases, found.Handle), nil
+			return s.handOut(ctx, found, slices.Contains(leases, found.Handle))
 		}
 	}
+}
+
+// handOut returns an entry, unless an answer since the call began, perhaps that to its
+// own write, proves that the store lost its past. Then it is taken back.
+func (s *Store) handOut(ctx context.Context, e *lock.Entry, written bool) (*lock.Entry, bool, error) {
+	refusal := s.trust.Refusal()
+	if refusal == nil {
+		return e, written, nil
+	}
+	if written {
+		err := s.Remove(ctx, e, lock.Withdrawn)
+		refusal.Ambiguous = err != nil && !errors.Is(err, lock.Lost)
+	}
+	return nil, false, refusal
 }
 
 // mayHaveHappened judges one failed attempt to enqueue.
@@ -353,22 +370,26 @@ func (s *Store) newest(ctx context.Context) (int64, error) {
 // each attempt with a deadline of its own, because a frozen member answers
 // nothing and the next attempt may reach another.
 func (s *Store) read(ctx context.Context, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	return s.readFrom(ctx, s.kv, name, r)
+}
+
+func (s *Store) readFrom(ctx context.Context, kv kvClient, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
 	for {
-		resp, err := s.tryRead(ctx, name, r)
+		resp, err := s.tryRead(ctx, kv, name, r)
 		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || store.Pause(ctx, 20*time.Millisecond) != nil {
 			return resp, err
 		}
 	}
 }
 
-func (s *Store) tryRead(ctx context.Context, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (s *Store) tryRead(ctx context.Context, kv kvClient, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // the embedded member would not notice
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	start := time.Now()
-	resp, err := s.conn.kv.Range(ctx, r)
+	resp, err := kv.Range(ctx, r)
 	s.observe.Operation(name, time.Since(start), err)
 	return resp, err
 }

@@ -34,10 +34,13 @@ type Harness struct {
 	// answer; 0 is 5 s.
 	CallLimit time.Duration
 
-	// NoCut and NoCompact say why the stores that Open gives have no CutB or no
-	// Compact. The cases that need them do not run then; without a reason they
-	// fail.
-	NoCut, NoCompact string
+	// OpenAlone gives a case a store on a server of its own, with Backup.
+	OpenAlone func(t *testing.T) Store
+
+	// NoCut, NoCompact, NoFloor and NoBackup say why there is no CutB, Compact,
+	// OpenFloor or OpenAlone. The cases that need them do not run then; without a
+	// reason they fail.
+	NoCut, NoCompact, NoFloor, NoBackup string
 }
 
 // Store is an empty store with two clients that share nothing but the store.
@@ -49,6 +52,13 @@ type Store struct {
 
 	// CutB cuts client B off from the store until restore is called.
 	CutB func(t *testing.T, how Fault) (restore func())
+
+	// OpenFloor is Reopen with a fence floor that the operator gives; 0 is none.
+	OpenFloor func(t *testing.T, floor uint64) (store.Store, error)
+
+	// Backup copies the store's data. restore puts the copy in its place, as an
+	// operator would who restores a backup while clients run.
+	Backup func(t *testing.T) (restore func(t *testing.T))
 
 	// Compact makes the store forget all history that it can do without.
 	Compact func(t *testing.T)
@@ -69,6 +79,8 @@ const (
 	nothing need = iota
 	cut
 	compact
+	floors
+	backup
 )
 
 // Run checks everything that store.Store promises.
@@ -99,6 +111,10 @@ func (h Harness) absent(n need) string {
 		return h.NoCut
 	case compact:
 		return h.NoCompact
+	case floors:
+		return h.NoFloor
+	case backup:
+		return h.NoBackup
 	}
 	return ""
 }
@@ -107,7 +123,7 @@ func (h Harness) absent(n need) string {
 func cases() []testCase {
 	var all []testCase
 	for _, topic := range [][]testCase{
-		expiryCases(), refreshCases(), cutCases(),
+		trustCases(), expiryCases(), refreshCases(), cutCases(),
 		enqueueCases(), orderCases(), fenceCases(), removeCases(), readCases(), feedCases(),
 		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(),
 	} {

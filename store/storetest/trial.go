@@ -33,8 +33,12 @@ type trial struct {
 func newTrial(t *testing.T, h Harness, n need) *trial {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	tr := &trial{T: t, Harness: h, Store: h.Open(t), ctx: ctx, tenant: "acme"}
-	if n == cut && tr.CutB == nil || n == compact && tr.Compact == nil {
+	open := h.Open
+	if n == backup && h.OpenAlone != nil {
+		open = h.OpenAlone
+	}
+	tr := &trial{T: t, Harness: h, Store: open(t), ctx: ctx, tenant: "acme"}
+	if n == cut && tr.CutB == nil || n == compact && tr.Compact == nil || n == floors && tr.OpenFloor == nil || n == backup && tr.Backup == nil {
 		t.Fatal("the harness lacks what the case needs and does not say why")
 	}
 	return tr

@@ -36,6 +36,7 @@ func table() []Bug {
 		handlersBugs(),
 		storeBugs(),
 		etcdBugs(),
+		trustBugs(),
 	)
 }
 

@@ -1,0 +1,188 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+const (
+	// listPage is how many keys one page of a list has at most, and pageSize how
+	// many bytes it should have.
+	listPage = 1000
+	pageSize = 1 << 20
+	// firstPage is the number of keys of a page whose keys' size is not known.
+	firstPage = 100
+)
+
+// list reads all entries, at one revision, and resets f with them. The store's own
+// records are read at the same revision.
+func (s *Store) list(ctx context.Context, f store.Follower) (int64, error) {
+	var entries []*lock.Entry
+	at, err := s.listEntries(ctx, func(kv *mvccpb.KeyValue) {
+		if e := s.entryOf(kv); e != nil && s.isPrimary(e, kv.Key) {
+			entries = append(entries, e)
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	slices.SortFunc(entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	f.Reset(store.Snapshot{Number: s.number(at), Entries: entries})
+	return at, nil
+}
+
+// listEntries reads the keys of all entries at the revision of the first page.
+func (s *Store) listEntries(ctx context.Context, each func(*mvccpb.KeyValue)) (at int64, err error) {
+	prefix := s.prefix + entriesDir
+	page := newPager(prefix)
+	resp, err := s.firstEntries(ctx, page.next())
+	for err == nil {
+		if at == 0 {
+			at = resp.Header.Revision
+			page.request.Revision = at
+		}
+		for _, kv := range resp.Kvs {
+			each(kv)
+		}
+		if !page.turn(resp) {
+			return at, nil
+		}
+		resp, err = s.tryRead(ctx, s.kv, "list", page.next())
+	}
+	return 0, err
+}
+
+// firstEntries reads the first page together with the store's own records, which it
+// takes over.
+func (s *Store) firstEntries(ctx context.Context, r *pb.RangeRequest) (entries *pb.RangeResponse, err error) {
+	own := s.prefix + metaDir
+	ranged := func(r *pb.RangeRequest) *pb.RequestOp {
+		return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: r}}
+	}
+	txn := &pb.TxnRequest{Success: []*pb.RequestOp{
+		ranged(&pb.RangeRequest{Key: []byte(own), RangeEnd: prefixEnd(own)}), ranged(r),
+	}}
+	verdict, err := s.trust.Anew(ctx, 0, func(ctx context.Context) (store.Records, error) {
+		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
+		resp, err := s.conn.kv.Txn(ctx, txn)
+		if err != nil {
+			return store.Records{}, err
+		}
+		m, err := s.parseMeta(resp.Responses[0].GetResponseRange().Kvs)
+		if err != nil {
+			s.log.Error("a record of the store's own cannot be read", "error", err)
+		}
+		entries = resp.Responses[1].GetResponseRange()
+		entries.Header = resp.Header
+		return s.takeOver(ctx, m, resp.Header)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return entries, s.settle(ctx, verdict)
+}
+
+// pager asks for a range of keys page by page, so that a page has about pageSize
+// bytes, judged by the largest value so far.
+type pager struct {
+	request *pb.RangeRequest
+	largest int
+}
+
+func newPager(prefix string) *pager {
+	return &pager{request: &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)}}
+}
+
+// next returns the request for the next page.
+func (p *pager) next() *pb.RangeRequest {
+	p.request.Limit = firstPage
+	if p.largest > 0 {
+		p.request.Limit = int64(max(1, min(listPage, pageSize/p.largest)))
+	}
+	return p.request
+}
+
+// turn goes on behind a page. It reports whether there is more.
+func (p *pager) turn(resp *pb.RangeResponse) bool {
+	for _, kv := range resp.Kvs {
+		p.largest = max(p.largest, len(kv.Key)+len(kv.Value))
+	}
+	if resp.More {
+		p.request.Key = append(slices.Clone(resp.Kvs[len(resp.Kvs)-1].Key), 0)
+	}
+	return resp.More
+}
+
+// reasons are read beside the feed and told by it a page at a time.
+type reasons struct {
+	pages chan reasonsPage
+	task  *sync.WaitGroup
+}
+
+type reasonsPage struct {
+	ends     []store.Ended
+	complete bool
+	err      error
+}
+
+// readReasons begins to read what is remembered of ends. Each page is as of now:
+// nothing is kept from compaction for it, however long it takes. What was recorded
+// after the revision at is told by the watch.
+func (s *Store) readReasons(ctx context.Context, at int64) reasons {
+	r := reasons{pages: make(chan reasonsPage), task: &sync.WaitGroup{}}
+	tell := func(p reasonsPage) bool {
+		select {
+		case r.pages <- p:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	r.task.Go(func() {
+		page := newPager(s.prefix + endedDir)
+		for {
+			resp, err := s.readPage(ctx, page.next())
+			if err != nil {
+				tell(reasonsPage{err: errors.Join(errReasons, err)})
+				return
+			}
+			more := page.turn(resp)
+			if !tell(reasonsPage{ends: s.endsBefore(resp.Kvs, at), complete: !more}) || !more {
+				return
+			}
+		}
+	})
+	return r
+}
+
+func (s *Store) readPage(ctx context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	return s.read(ctx, "list reasons", r)
+}
+
+var errReasons = errors.New("the reasons of ends cannot be read")
+
+func (s *Store) endsBefore(kvs []*mvccpb.KeyValue, at int64) []store.Ended {
+	var ended []store.Ended
+	for _, kv := range kvs {
+		if kv.ModRevision > at {
+			continue
+		}
+		for _, e := range s.decodeEnds(kv.Key, kv.Value) {
+			ended = append(ended, e.Ended())
+		}
+	}
+	slices.SortStableFunc(ended, func(a, b store.Ended) int { return a.At.Compare(b.At) })
+	return ended
+}

@@ -1,0 +1,68 @@
+package main
+
+// trustBugs break how a store finds out that it lost its past, and how the floor is
+// kept.
+func trustBugs() []Bug {
+	return []Bug{
+		{
+			Name: "trust-lower-answer-believed", Breaks: "an answer below what was received before is a lost past",
+			File: "store/trust.go", Anchor: "case number < mark:", Becomes: "case number < mark && expected == 1:",
+			In: "./store", Run: "^TestTrustAnswers$",
+		},
+		{
+			Name: "trust-overtaking-is-proof", Breaks: "answers that overtake each other prove nothing",
+			File: "store/trust.go", Anchor: "case number < mark:", Becomes: "case number < t.Sent():",
+			In: "./store", Run: "^TestTrustAnswers$",
+		},
+		{
+			Name: "trust-other-cluster-believed", Breaks: "another cluster's answer is a lost past",
+			File: "store/trust.go", Anchor: "expected != 0 && cluster != expected", Becomes: "expected == 1 && cluster != expected",
+			In: "./store", Run: "^TestTrustAnswers$",
+		},
+		{
+			Name: "trust-floor-falls", Breaks: "the floor only rises",
+			File: "store/trust.go", Anchor: "t.floor.Store(max(r.Floor, t.floor.Load()))", Becomes: "t.floor.Store(r.Floor)",
+			In: "./store", Run: "^TestTrustReadsAnew$",
+		},
+		{
+			Name: "trust-newer-doubt-lost", Breaks: "a proof that comes while records are read stays",
+			File: "store/trust.go", Anchor: "t.refusal.CompareAndSwap(before, nil)", Becomes: "t.refusal.Store(nil)",
+			In: "./store", Run: "^TestTrustDoubtWhileReading$",
+		},
+		{
+			Name: "trust-floor-overflows", Breaks: "an absurd floor is refused",
+			File: "store/trust.go", Anchor: "(floor > maxFloor || position > maxFloor-floor)", Becomes: "floor+position > maxFloor",
+			In: "./store", Run: "^TestFloors$",
+		},
+		{
+			Name: "etcd-floor-not-compared", Breaks: "each transaction that puts an entry compares the floor",
+			File: "store/etcd/trusted.go", Anchor: "txn.Compare = append(txn.Compare, unchanged...)", Becomes: "unchanged = nil",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^trust$/^a_floor_binds_all_at_once$",
+		},
+		{
+			Name: "etcd-floor-overwritten", Breaks: "of two floors the higher one stays",
+			File: "store/etcd/meta.go", Anchor: "modified([]byte(s.prefix+name), read.keys[name].revision)", Becomes: "modified([]byte(s.prefix+name+\"x\"), 0)",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^trust$/^of_two_floors_the_higher_one_stays$",
+		},
+		{
+			Name: "etcd-distrusts-late-replica", Breaks: "distrust is declared only after reading anew",
+			File: "store/trust.go", Anchor: "number := t.Number(int64(r.Position))", Becomes: "number := r.Position",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^trust$/^a_floor_that_a_client_does_not_know_yet_is_no_lost_past$",
+		},
+		{
+			Name: "etcd-proof-handed-out", Breaks: "a grant whose own answer proves the lost past is not handed out",
+			File: "store/etcd/store.go", Anchor: "	if refusal == nil {\n		return e, written, nil", Becomes: "	if refusal == nil || written {\n		return e, written, nil",
+			In: "./store/etcd", Run: "^TestConformanceCluster$/^trust$/^a_store_that_went_back_is_noticed$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-reasons-pinned", Breaks: "a long list of reasons outlives compactions",
+			File: "store/etcd/list.go", Anchor: "page := newPager(s.prefix + endedDir)", Becomes: "page := newPager(s.prefix + endedDir)\n\t\tpage.request.Revision = at",
+			In: "./store/etcd", Run: "^TestListUnderLoad$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-compacts-under-lists", Breaks: "the embedded store does not compact while entries are listed",
+			File: "store/etcd/embedded.go", Anchor: "if m.holds.any() {", Becomes: "if m.holds.any() && before < 0 {",
+			In: "./store/etcd", Run: "^TestCompactionWaitsForLists$",
+		},
+	}
+}

@@ -234,6 +234,8 @@ func (c *committer) commit(l *link, batch []*write) {
 	for len(batch) > 0 {
 		at, out := c.try(l, batch)
 		switch {
+		case errors.Is(out.err, errOutdated):
+			batch = c.bringUpToDate(batch)
 		case out.err == nil || out.maybe || at < 0:
 			for _, w := range batch {
 				w.result <- out
@@ -257,6 +259,10 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 		&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
 		&zk.CheckVersionRequest{Path: l.node, Version: -1},
 	}
+	if joining(batch) {
+		ops = append(ops, &zk.CheckVersionRequest{Path: s.root.meta(), Version: s.known.Load().version})
+	}
+	own := len(ops)
 	var r record
 	for _, w := range batch {
 		ops = append(ops, w.ops...)
@@ -271,14 +277,15 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 		&zk.CreateRequest{Path: log + "/", Data: data, Acl: s.acl, Flags: zk.FlagSequence},
 		&zk.SetDataRequest{Path: log, Data: inline, Version: -1},
 	)
-	start := time.Now()
+	start, mark := time.Now(), s.trust.Sent()
 	results, err := doHere(s.closing, l, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(ops...) })
 	s.observe.Operation("commit", time.Since(start), err)
 	s.observe.Batch(len(batch))
 	if err != nil {
-		return c.explain(l, batch, results, err)
+		return c.explain(l, batch, results, own, err)
 	}
 	stat := results[len(results)-1].Stat
+	s.trust.Received(mark, stat.Mzxid, 0)
 	s.feed.wrote(written{epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true})
 	runtime.Gosched() // whoever came to hold is answered first: it is woken, and runs next on this processor
 	return -1, outcome{zxid: stat.Mzxid}
@@ -288,8 +295,33 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 // that came and those that went in one.
 func created(stat *zk.Stat) int32 { return (stat.Cversion + stat.NumChildren) / 2 }
 
-// explain finds out whose fault it was.
-func (c *committer) explain(l *link, batch []*write, results []zk.MultiResponse, err error) (at int, out outcome) {
+// joining reports whether a write of the batch puts an entry. Its transaction checks
+// that meta is as this replica knows it: none is granted below a floor that another
+// one was given, nor in a store that one distrusts.
+func joining(batch []*write) bool {
+	return slices.ContainsFunc(batch, func(w *write) bool { return len(w.joins) > 0 })
+}
+
+// errOutdated says that meta is not as this replica knows it.
+var errOutdated = errors.New("the fence floor or the trust in the store has changed")
+
+// bringUpToDate reads meta anew and returns what is to be sent again. An entry is not
+// put into a store that is found to have lost its past: its caller sees that.
+func (c *committer) bringUpToDate(batch []*write) []*write {
+	ctx, cancel := context.WithTimeout(c.store.closing, attemptTimeout)
+	defer cancel()
+	err := c.store.readAnew(ctx, c.store.calls, 0)
+	return slices.DeleteFunc(batch, func(w *write) bool {
+		refused := len(w.joins) > 0 && (err != nil || c.store.trust.Refusal() != nil)
+		if refused {
+			w.result <- outcome{err: &retry{errOutdated}}
+		}
+		return refused || w.abandoned.Load()
+	})
+}
+
+// explain finds out whose fault it was. The first own ops are not of any write.
+func (c *committer) explain(l *link, batch []*write, results []zk.MultiResponse, own int, err error) (at int, out outcome) {
 	if !answered(err) {
 		return -1, outcome{err: err, maybe: !harmless(err)}
 	}
@@ -297,8 +329,11 @@ func (c *committer) explain(l *link, batch []*write, results []zk.MultiResponse,
 	if failed == 1 && errors.Is(err, zk.ErrNoNode) {
 		l.fail(errFenced) // the session is over, or somebody deleted the node
 	}
-	op := failed - 2
-	if failed >= 2 {
+	if failed == 2 && failed < own && !errors.Is(err, zk.ErrNoAuth) {
+		return -1, outcome{err: errOutdated}
+	}
+	op := failed - own
+	if failed >= own {
 		for i, w := range batch {
 			if op < len(w.ops) {
 				return i, outcome{err: err, op: op}

@@ -3,6 +3,7 @@ package zookeeper_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		MinTTL:    zookeeper.MinTTL,
 		NoCompact: "ZooKeeper keeps no history that it could forget",
+		OpenAlone: openAlone,
 		Open: func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d", cases.Add(1))
 			proxy := startProxy(t, z.Server(0))
@@ -32,10 +34,58 @@ func TestConformance(t *testing.T) {
 			}
 			return storetest.Store{
 				A: reopen(t), B: reader{open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix})}, Reopen: reopen,
+				OpenFloor: withFloor(z, prefix),
 				CutB: func(_ *testing.T, how storetest.Fault) func() { return cut(proxy, how) },
 			}
 		},
 	})
+}
+
+// withFloor opens stores with fence floors.
+func withFloor(z *rig.ZooKeeper, prefix string) func(*testing.T, uint64) (store.Store, error) {
+	return func(t *testing.T, floor uint64) (store.Store, error) {
+		s, err := zookeeper.Open(t.Context(), zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, FenceFloor: floor})
+		if err != nil {
+			return nil, err
+		}
+		t.Cleanup(func() { closing(t, "a store", s.Close) })
+		return s, nil
+	}
+}
+
+// openAlone starts a server whose data can be put back.
+func openAlone(t *testing.T) storetest.Store {
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	const prefix = "/alone"
+	reopen := func(t *testing.T) store.Store {
+		return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix})
+	}
+	return storetest.Store{
+		A: reopen(t), B: reopen(t), Reopen: reopen, OpenFloor: withFloor(z, prefix),
+		Backup: func(t *testing.T) func(*testing.T) {
+			copied := t.TempDir()
+			replaced(t, z.Server(0), z.Server(0).Data(), copied)
+			return func(t *testing.T) { replaced(t, z.Server(0), copied, z.Server(0).Data()) }
+		},
+	}
+}
+
+// replaced puts a copy of one folder in the place of another one while the server
+// does not run.
+func replaced(t *testing.T, server *rig.ZooKeeperServer, from, to string) {
+	t.Helper()
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(to); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // reader is a store whose feed is late whenever a queue is asked for.

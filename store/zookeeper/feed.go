@@ -245,7 +245,7 @@ func (f *feed) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.refreshMeta(ctx, l); err != nil {
+	if err := s.refreshMeta(ctx); err != nil {
 		return err
 	}
 	if err := f.list(ctx, l); err != nil {
@@ -277,6 +277,7 @@ func (f *feed) list(ctx context.Context, l *link) error {
 	defer f.mu.Unlock()
 	f.epoch, f.born, f.next, f.zxid, f.entries = snap.epoch, snap.born, snap.next, snap.zxid, snap.entries
 	f.ended, f.folded, f.current = ended, records, true
+	s.trust.Saw(snap.zxid)
 	f.number = max(f.number, s.number(snap.zxid))
 	s.leases.reset(snap.entries)
 	for to := range f.followers {
@@ -362,6 +363,7 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 		f.folded = append(f.folded, folded{w.n, ends})
 	}
 	f.zxid = max(f.zxid, zxid)
+	f.store.trust.Saw(f.zxid)
 	number := f.store.number(f.zxid)
 	if number <= f.number && len(changes) == 0 {
 		return nil
@@ -392,4 +394,4 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 	return append(changes, store.Change{Left: c.ID, Reason: c.Reason})
 }
 
-var errMeta = errors.New("the fence floor or the trust in the store has changed")
+var errMeta = errOutdated

@@ -22,32 +22,26 @@ type meta struct {
 	version int32
 }
 
-// loadMeta reads meta, writes it on first use, and decides whether the store's
-// numbers can be trusted.
-//
-// After a restore from a backup, or in an ensemble that was set up anew, zxids
-// start over from an old one, and fences would be handed out a second time. A
-// lock token that carries a number which the store has not reached gives it away
-// ([Store.Distrust]). Nothing is granted then until an operator gives a floor.
+// records returns what meta says beside the zxid at which it stood there.
+func (m *meta) records(zxid int64) store.Records {
+	return store.Records{Position: uint64(zxid), Floor: m.Floor, Distrust: m.Distrust}
+}
+
+// loadMeta reads meta, writes it on first use, takes over the floor that the operator
+// gave, and decides whether the store's numbers can be trusted: see [store.Trust].
+// ZooKeeper has no identity that a restore would change.
 func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
-	m, err := s.readMeta(ctx)
-	if errors.Is(err, zk.ErrNoNode) {
-		m, err = s.makeMeta(ctx, floor)
+	err := s.raise(ctx, floor)
+	for errors.Is(err, zk.ErrBadVersion) && store.Pause(ctx, firstPause) == nil {
+		err = s.raise(ctx, floor) // another replica was faster, or the log was rotated
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.readAnew(ctx, s.reads, 0)
 	}
-	if floor != 0 && floor < m.Floor {
-		return fmt.Errorf("the fence floor %d is below %d, which the store was given before", floor, m.Floor)
+	if err == nil {
+		s.tokenKey = s.known.Load().TokenKey
 	}
-	if floor > m.Floor {
-		if m, err = s.raise(ctx, m, floor); err != nil {
-			return err
-		}
-	}
-	s.tokenKey = m.TokenKey
-	s.judge(m)
-	return nil
+	return err
 }
 
 // makeMeta writes meta on first use. If the store has been used, somebody deleted
@@ -86,7 +80,6 @@ func (s *Store) keepMeta(ctx context.Context) error {
 		s.report(s.root.meta(), "the store has another key for lock tokens than this server, which so refuses the tokens of others, and they its own: start it anew")
 		return nil
 	case err == nil:
-		s.known.Store(m)
 		return nil
 	case !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, errUnreadable):
 		return err
@@ -100,20 +93,26 @@ func (s *Store) keepMeta(ctx context.Context) error {
 	return s.ensure(ctx, s.reads, s.root.meta(), data)
 }
 
-// raise takes over the floor that the operator gave.
-func (s *Store) raise(ctx context.Context, m *meta, floor uint64) (*meta, error) {
+// raise writes the floor that the operator gave, unless it is there. It only ever
+// rises: the write is refused if another replica was faster.
+func (s *Store) raise(ctx context.Context, floor uint64) error {
+	m, err := s.readMeta(ctx)
+	if errors.Is(err, zk.ErrNoNode) {
+		m, err = s.makeMeta(ctx, floor)
+	}
+	if err != nil {
+		return err
+	}
 	stat, err := s.barrier(ctx, s.reads)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if reached := uint64(stat.Mzxid) + floor; reached <= m.Distrust {
-		return nil, fmt.Errorf("the fence floor %d is too low: fences would go on at %d, and %d was handed out before", floor, reached, m.Distrust)
+	raises, err := m.records(stat.Mzxid).Raises(floor)
+	if err != nil || !raises {
+		return err
 	}
 	m.Floor, m.Distrust = floor, 0
-	if err := s.writeMeta(ctx, s.reads, m); err != nil {
-		return nil, err
-	}
-	return s.readMeta(ctx)
+	return s.writeMeta(ctx, s.reads, m)
 }
 
 func (s *Store) readMeta(ctx context.Context) (*meta, error) {
@@ -136,38 +135,99 @@ func (s *Store) getMeta(c *zk.Conn) (*meta, error) {
 var errUnreadable = fmt.Errorf("it cannot be read, and without it no lock token can be checked: a server that still runs puts it back within seconds; "+
 	"if none does, restore it: %w", zk.ErrAPIError)
 
-// refreshMeta reads on the feed's connection what another replica may have
-// changed. What cannot be read leaves everything as it was.
-func (s *Store) refreshMeta(ctx context.Context, l *link) error {
-	if _, err := s.barrierOn(ctx, l); err != nil {
-		return err
+// readAnew reads meta and takes it over. It records a lost past that it shows, and a
+// floor that somebody lowered. told is a number that was handed out, or 0.
+func (s *Store) readAnew(ctx context.Context, c *connector, told uint64) error {
+	for {
+		verdict, err := s.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) { return s.askMeta(ctx, c) })
+		if err == nil {
+			err = s.settle(ctx, c, verdict)
+		}
+		if err == nil || ctx.Err() != nil || !errors.Is(err, errRaced) && !errors.Is(err, zk.ErrBadVersion) {
+			return err
+		}
+		if store.Pause(ctx, firstPause) != nil {
+			return err
+		}
+	}
+}
+
+// errRaced says that meta has changed since it was read.
+var errRaced = errors.New("meta has changed")
+
+// askMeta returns meta as it stood at one transaction, which is no older than the
+// call: that meta was still the same is checked by the transaction itself.
+func (s *Store) askMeta(ctx context.Context, c *connector) (store.Records, error) {
+	l, err := c.get(ctx)
+	if err != nil {
+		return store.Records{}, err
+	}
+	if _, err := s.setLog(ctx, l); err != nil {
+		return store.Records{}, err
 	}
 	m, err := do(ctx, l, s.getMeta)
-	if answered(err) {
+	if s.known.Load() != nil && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, errUnreadable)) {
+		return store.Records{}, errors.Join(errRaced, s.keepMeta(ctx))
+	}
+	if err != nil {
+		return store.Records{}, err
+	}
+	stat, err := s.setLog(ctx, l, &zk.CheckVersionRequest{Path: s.root.meta(), Version: m.version})
+	if err != nil {
+		return store.Records{}, err
+	}
+	s.known.Store(m)
+	return m.records(stat.Mzxid), nil
+}
+
+// settle does what a verdict asks for, and then has meta read again.
+func (s *Store) settle(ctx context.Context, c *connector, v store.Verdict) error {
+	s.tellRefusal()
+	m := *s.known.Load()
+	switch {
+	case v.Lost != 0:
+		m.Distrust = v.Lost
+	case v.Lowered:
+		s.log.Error("the fence floor was lowered, which nobody should do; it is put back", "floor", s.trust.Floor())
+		m.Floor = s.trust.Floor()
+	default:
+		return nil
+	}
+	if err := s.writeMeta(ctx, c, &m); err != nil {
+		return err
+	}
+	return errRaced
+}
+
+// tellRefusal logs why nothing is granted, once.
+func (s *Store) tellRefusal() {
+	why := ""
+	if r := s.trust.Refusal(); r != nil {
+		why = r.Detail
+	}
+	if was := s.told.Swap(&why); why != "" && (was == nil || *was != why) {
+		s.log.Error("nothing is granted", "why", why)
+	}
+}
+
+// look reads anew what has become doubtful.
+func (s *Store) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	return s.readAnew(ctx, s.calls, 0)
+}
+
+// refreshMeta reads on the feed's connection what another replica may have
+// changed. What cannot be read leaves everything as it was.
+func (s *Store) refreshMeta(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	err := s.readAnew(ctx, s.reads, 0)
+	if answered(err) && !errors.Is(err, zk.ErrBadVersion) {
 		s.log.Error("the store's own records cannot be read", "error", err)
 		return nil
 	}
-	if err == nil {
-		s.judge(m)
-	}
 	return err
-}
-
-// judge decides from what is remembered whether anything may be granted.
-func (s *Store) judge(m *meta) {
-	s.known.Store(m)
-	s.floor.Store(m.Floor)
-	if m.Distrust == 0 {
-		s.distrusted.Store(nil)
-		return
-	}
-	why := distrustOf(m.Distrust) + "; nothing is granted until the server is started with --fence-floor set above every fence ever handed out"
-	s.distrusted.Store(&why)
-	s.log.Error("nothing is granted", "why", why)
-}
-
-func distrustOf(number uint64) string {
-	return fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it", number)
 }
 
 // writeMeta replaces meta and tells all followers of it.
@@ -184,22 +244,15 @@ func (s *Store) writeMeta(ctx context.Context, c *connector, m *meta) error {
 	return err
 }
 
-// Distrust implements store.Store. Other replicas learn of it by the log.
+// Distrust implements store.Store. Other replicas learn of it by the log, or by their
+// next write.
 func (s *Store) Distrust(ctx context.Context, number uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	why := distrustOf(number)
-	s.distrusted.CompareAndSwap(nil, &why)
 	for {
-		m, err := s.readMeta(ctx)
-		if err == nil && m.Distrust >= number {
-			return nil
-		}
+		err := s.readAnew(ctx, s.calls, number)
 		if err == nil {
-			m.Distrust = number
-			if err = s.writeMeta(ctx, s.calls, m); err == nil {
-				return nil
-			}
+			return nil
 		}
 		if store.Pause(ctx, firstPause) != nil {
 			return unavailable(err, "record the distrust", true)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,13 +63,13 @@ type Store struct {
 	feed    *feed
 	leases  *leases
 
-	epoch      atomic.Int32
-	floor      atomic.Uint64
-	distrusted atomic.Pointer[string] // why nothing may be granted, or nil
-	tokenKey   []byte
-	known      atomic.Pointer[meta] // as it was read last
-	reported   reports
-	mending    chan error
+	epoch    atomic.Int32
+	trust    *store.Trust
+	tokenKey []byte
+	known    atomic.Pointer[meta]   // as it was read last
+	told     atomic.Pointer[string] // what was logged last of why nothing is granted
+	reported reports
+	mending  chan error
 
 	closing context.Context
 	stop    context.CancelFunc
@@ -97,12 +98,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.tasks.Go(s.feed.run)
 	s.tasks.Go(s.leases.run)
 	s.tasks.Go(s.upkeep)
+	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
 	return s, nil
 }
 
 func newStore(cfg Config) *Store {
 	s := &Store{
 		chroot: strings.TrimSuffix(cfg.Chroot, "/"), log: cfg.Logger, observe: cfg.Observer.OrSilent(), acl: zk.WorldACL(zk.PermAll), mending: make(chan error, 1),
+		trust: store.NewTrust(),
 	}
 	prefix := cfg.Prefix
 	if prefix == "" {
@@ -159,29 +162,30 @@ func (s *Store) Close() error {
 // same for all replicas and after every restart.
 func (s *Store) TokenKey() []byte { return s.tokenKey }
 
-func (s *Store) number(zxid int64) uint64 { return uint64(zxid) + s.floor.Load() }
+func (s *Store) number(zxid int64) uint64 { return s.trust.Number(zxid) }
 
-func (s *Store) zxid(number uint64) int64 { return int64(number - s.floor.Load()) }
+func (s *Store) zxid(number uint64) int64 { return s.trust.Position(number) }
 
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
-	if why := s.distrusted.Load(); why != nil {
-		return nil, false, &lock.Error{Code: lock.StoreUnavailable, Detail: *why, RetryAfter: time.Minute}
-	}
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	w, handle := s.joinWrite(e)
 	ambiguous := false
 	for {
+		if err := s.trust.Refusal(); err != nil {
+			err.Ambiguous = ambiguous
+			return nil, false, err
+		}
 		out := s.commits.do(ctx, w)
 		switch {
 		case out.err == nil:
 			placed := *e
 			placed.Number, placed.Handle, placed.Patient = s.number(out.zxid), handle, false
-			return &placed, true, nil
+			return s.handOut(ctx, &placed, true)
 		case errors.Is(out.err, zk.ErrNodeExists):
 			if found, err := s.find(ctx, keyOf(e)); err == nil && found != nil {
-				return found, found.Handle == handle, nil
+				return s.handOut(ctx, found, found.Handle == handle)
 			}
 		case errors.Is(out.err, zk.ErrNoNode):
 			_ = s.makeShards(ctx, e) // the next attempt tells whether it worked
@@ -193,6 +197,20 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 			return nil, false, unavailable(out.err, "enqueue", ambiguous)
 		}
 	}
+}
+
+// handOut returns an entry, unless an answer since the call began, perhaps that to its
+// own write, proves that the store lost its past. Then it is taken back.
+func (s *Store) handOut(ctx context.Context, e *lock.Entry, written bool) (*lock.Entry, bool, error) {
+	refusal := s.trust.Refusal()
+	if refusal == nil {
+		return e, written, nil
+	}
+	if written {
+		err := s.Remove(ctx, e, lock.Withdrawn)
+		refusal.Ambiguous = err != nil && !errors.Is(err, lock.Lost)
+	}
+	return nil, false, refusal
 }
 
 // joinWrite makes the nodes of an entry: the primary, its lease if its id may come
@@ -281,20 +299,28 @@ func (s *Store) barrier(ctx context.Context, c *connector) (*zk.Stat, error) {
 }
 
 func (s *Store) barrierOn(ctx context.Context, l *link) (*zk.Stat, error) {
-	epoch := s.epoch.Load()
-	results, err := do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) {
-		return c.Multi(
-			&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
-			&zk.SetDataRequest{Path: s.root.log(epoch), Version: -1},
-		)
-	})
-	if err != nil {
-		if answered(err) && !errors.Is(err, zk.ErrNoAuth) {
-			s.mend(errors.Join(errLogGone, err))
-		}
-		return nil, err
+	mark := s.trust.Sent()
+	stat, err := s.setLog(ctx, l)
+	if err == nil {
+		s.trust.Received(mark, stat.Mzxid, 0)
 	}
-	return results[1].Stat, nil
+	return stat, err
+}
+
+// setLog sets the log's data, if all the checks hold.
+func (s *Store) setLog(ctx context.Context, l *link, checks ...any) (*zk.Stat, error) {
+	epoch := s.epoch.Load()
+	ops := append([]any{&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch}}, checks...)
+	ops = append(ops, &zk.SetDataRequest{Path: s.root.log(epoch), Version: -1})
+	results, err := do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
+	if err == nil {
+		return results[len(results)-1].Stat, nil
+	}
+	failed := slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
+	if checked := failed > 0 && failed <= len(checks); answered(err) && !errors.Is(err, zk.ErrNoAuth) && !checked {
+		s.mend(errors.Join(errLogGone, err))
+	}
+	return nil, err
 }
 
 // Queue implements store.Store. The feed has the answer, once it has reached a

@@ -55,6 +55,22 @@ func trustBugs() []Bug {
 			In: "./store/etcd", Run: "^TestConformanceCluster$/^trust$/^a_store_that_went_back_is_noticed$", Needs: "etcd",
 		},
 		{
+			Name: "zookeeper-floor-not-checked", Breaks: "each transaction with a join checks meta",
+			File: "store/zookeeper/commit.go", Anchor: "if joining(batch) {", Becomes: "if joining(batch) && len(batch) == 0 {",
+			In: "./store/zookeeper", Run: "^TestConformance$/^trust$/^a_floor_binds_all_at_once$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-lower-zxid-believed", Breaks: "a write's number below what was received before is a lost past",
+			File: "store/zookeeper/commit.go", Anchor: "s.trust.Received(mark, stat.Mzxid, 0)", Becomes: "s.trust.Received(mark*0, stat.Mzxid, 0)",
+			In: "./store/zookeeper", Run: "^TestConformance$/^trust$/^a_store_that_went_back_is_noticed$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-stale-meta-judged", Breaks: "floor and newest number are read at one transaction",
+			File: "store/zookeeper/meta.go", Anchor: "stat, err := s.setLog(ctx, l, &zk.CheckVersionRequest{Path: s.root.meta(), Version: m.version})",
+			Becomes: "m.Floor = 0\n\tstat, err := s.setLog(ctx, l, &zk.CheckVersionRequest{Path: s.root.meta(), Version: m.version})",
+			In: "./store/zookeeper", Run: "^TestConformance$/^trust$/^a_floor_that_a_client_does_not_know_yet_is_no_lost_past$", Needs: "zookeeper",
+		},
+		{
 			Name: "etcd-reasons-pinned", Breaks: "a long list of reasons outlives compactions",
 			File: "store/etcd/list.go", Anchor: "page := newPager(s.prefix + endedDir)", Becomes: "page := newPager(s.prefix + endedDir)\n\t\tpage.request.Revision = at",
 			In: "./store/etcd", Run: "^TestListUnderLoad$", Needs: "etcd",

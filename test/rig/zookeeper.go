@@ -214,7 +214,7 @@ func (s *ZooKeeperServer) prepare(i int, config ZooKeeperConfig, ports []*port) 
 	if err := os.RemoveAll(s.dir); err != nil {
 		return fmt.Errorf("prepare %s: %w", s.name, err)
 	}
-	data := filepath.Join(s.dir, "data")
+	data := s.Data()
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return fmt.Errorf("prepare %s: %w", s.name, err)
 	}
@@ -314,6 +314,9 @@ func (s *ZooKeeperServer) Log() string { return filepath.Join(s.dir, "log") }
 
 // PID returns the id of the server's newest process.
 func (s *ZooKeeperServer) PID() int { return s.process.pid() }
+
+// Data is the folder that the server keeps its data in.
+func (s *ZooKeeperServer) Data() string { return filepath.Join(s.dir, "data") }
 
 // Running says whether the server's process exists, stopped or not.
 func (s *ZooKeeperServer) Running() bool { return s.process != nil && s.process.running() }

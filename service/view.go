@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"maps"
 	"sync"
 	"time"
@@ -34,12 +33,7 @@ type view struct {
 	verdicts    verdicts
 	orders      *lock.Orders
 	watchers    map[lock.ID][]chan struct{}
-	waiters     []numberWaiter
-}
-
-type numberWaiter struct {
-	number  uint64
-	reached chan struct{}
+	waiters     numberWaiters
 }
 
 func newView(e *events, classes lock.Classes) *view {
@@ -157,39 +151,6 @@ func (v *view) watch(id lock.ID) (<-chan struct{}, func()) {
 		}
 		if v.watchers[id] = left; len(left) == 0 {
 			delete(v.watchers, id)
-		}
-	}
-}
-
-// await waits until the view has reached number.
-func (v *view) await(ctx context.Context, number uint64) error {
-	v.mu.Lock()
-	if v.current && v.number >= number {
-		v.mu.Unlock()
-		return nil
-	}
-	w := numberWaiter{number, make(chan struct{})}
-	v.waiters = append(v.waiters, w)
-	v.mu.Unlock()
-	select {
-	case <-w.reached:
-		return nil
-	case <-ctx.Done():
-		v.dropWaiter(w)
-		return &lock.Error{
-			Code: lock.StoreUnavailable, Detail: "this replica has not caught up with the store",
-			RetryAfter: time.Second, Cause: ctx.Err(),
-		}
-	}
-}
-
-func (v *view) dropWaiter(w numberWaiter) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for i := range v.waiters {
-		if v.waiters[i].reached == w.reached {
-			v.waiters = append(v.waiters[:i], v.waiters[i+1:]...)
-			return
 		}
 	}
 }
@@ -401,24 +362,6 @@ func (v *view) notify(id lock.ID) {
 		default:
 		}
 	}
-}
-
-// reach moves the view on to number.
-func (v *view) reach(number uint64) {
-	v.number = max(v.number, number)
-	if !v.current || len(v.waiters) == 0 {
-		return
-	}
-	kept := v.waiters[:0]
-	for _, w := range v.waiters {
-		if w.number <= v.number {
-			close(w.reached)
-		} else {
-			kept = append(kept, w)
-		}
-	}
-	clear(v.waiters[len(kept):])
-	v.waiters = kept
 }
 
 // Counts are the entries of one mode.

@@ -1,11 +1,14 @@
 package service_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
 )
 
 // interrupt cuts the feed off while something happens, for d.
@@ -126,5 +129,43 @@ func TestListAgainWithoutChange(t *testing.T) {
 		}
 		r.release(g)
 		p.holds()
+	})
+}
+
+// TestWaitForNumbers: of many requests that wait for a late view, each goes on when
+// its own number is there, whoever has given up meanwhile.
+func TestWaitForNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.store.setLag(running, time.Second)
+		var looks []*pending
+		gaveUp := map[int]bool{}
+		for i := range 20 {
+			name := fmt.Sprint("orders:", i)
+			s.occupy(t, name)
+			looks = append(looks, r.begin(t.Context(), func(ctx context.Context) (*service.Grant, error) {
+				_, err := r.Lock(ctx, ref(name), true)
+				return nil, err
+			}))
+			after(100 * time.Millisecond) // the view is ten behind
+			if i%3 == 0 {
+				looks[i/2].cancel()
+				gaveUp[i/2] = true
+			}
+			for j, p := range looks {
+				seen := j <= i-9 // its number has come, a second after it
+				if !gaveUp[j] && p.answered() != seen {
+					t.Fatalf("after %d, look %d is answered: %t, want %t", i, j, !seen, seen)
+				}
+			}
+		}
+		after(time.Second)
+		for j, p := range looks {
+			<-p.done
+			if !gaveUp[j] && p.err != nil {
+				t.Errorf("look %d: %v", j, p.err)
+			}
+		}
 	})
 }

@@ -1,5 +1,7 @@
 package auth
 
+import "strings"
+
 // Reason says in what way a bearer token is bad, for a program: a metric, a log
 // field, a test. It is an error itself, so that errors.Is(err, auth.Expired)
 // works on what [Verifier.Verify] returns.
@@ -30,12 +32,16 @@ const (
 	BadLocks             Reason = "bad_locks" // the claim is not a list of patterns
 )
 
-// Error is the only error type that [Verifier.Verify] returns. Neither field
-// ever holds a piece of the token or of a key: both may be logged, and Detail
-// may be shown to the caller.
+// Error is the only error type that [Verifier.Verify] returns. Nothing in it is
+// secret: all of it may be logged, and Detail, which has no piece of the token or of
+// a key, may be shown to the caller.
 type Error struct {
 	Reason Reason
 	Detail string // one clause for a person
+
+	// KeyID is the kid that the token names, for the log: up to 64 letters, digits and
+	// signs, others as a question mark. "" if it names none. Anybody can have written it.
+	KeyID string
 }
 
 // Error describes the fault for a log.
@@ -45,6 +51,22 @@ func (e *Error) Error() string {
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Reason }
+
+// loggedKeyID makes the kid of a token that nobody vouches for harmless.
+func loggedKeyID(header map[string]any) string {
+	const longest = 64
+	kid, _ := header["kid"].(string)
+	harmless := func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("-._~:/+=@#", r) {
+			return r
+		}
+		return '?'
+	}
+	if runes := []rune(kid[:min(len(kid), 4*longest)]); len(runes) > longest {
+		kid = string(runes[:longest])
+	}
+	return strings.Map(harmless, kid)
+}
 
 func refuse(reason Reason, detail string) error {
 	return &Error{Reason: reason, Detail: detail}

@@ -60,13 +60,24 @@ func (v *Verifier) parse(ctx context.Context, raw string) (*Principal, *key, err
 		return k.material, nil
 	})
 	if err != nil {
-		return nil, nil, v.explain(token, c, err)
+		return nil, nil, withKeyID(token, v.explain(token, c, err))
 	}
 	p, err := c.principal()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, withKeyID(token, err)
 	}
 	return p, signedWith, nil
+}
+
+// withKeyID adds to an error which key the token names.
+func withKeyID(token *jwt.Token, err error) error {
+	refused, ok := errors.AsType[*Error](err)
+	if token == nil || !ok {
+		return err
+	}
+	named := *refused
+	named.KeyID = loggedKeyID(token.Header)
+	return &named
 }
 
 // keyFor picks the key by the token's header. The parser has made sure that the

@@ -70,5 +70,10 @@ func authBugs() []Bug {
 			File: "auth/keyset.go", Anchor: "if now.Before(s.nextAsk) {", Becomes: "if false {",
 			In: "./auth", Run: "^TestFloodOfUnknownKids$",
 		},
+		{
+			Name: "auth-kid-as-sent", Breaks: "a refused token writes nothing of its own into the log",
+			File: "auth/errors.go", Anchor: "return strings.Map(harmless, kid)", Becomes: "_ = harmless\n\treturn kid",
+			In: "./auth", Run: "^TestKeyIDOfRefused$",
+		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -333,8 +334,12 @@ func TestScrapesAreBounded(t *testing.T) {
 		all = append(all, c.start("GET", "/metrics"))
 		<-asked
 	}
-	c.get("/metrics").wantProblem(problem{code: "overloaded", detail: "too many ask for the metrics at once"}, "may_have_taken_effect")
-	close(goOn)
+	release := sync.OnceFunc(func() { close(goOn) })
+	t.Cleanup(release) // before the replica is closed
+	crowd := c.start("GET", "/metrics")
+	eventually(t, "the fifth is answered", crowd.answered)
+	crowd.wait().wantProblem(problem{code: "overloaded", detail: "too many ask for the metrics at once"}, "may_have_taken_effect")
+	release()
 	for _, p := range all {
 		if a := p.wait(); a.status != http.StatusOK {
 			t.Errorf("%v", a.status)

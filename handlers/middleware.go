@@ -106,15 +106,16 @@ func (a *api) log(c *gin.Context, r *record, status int, took time.Duration) {
 	if !a.Logger.Enabled(ctx, level) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 10+len(r.attrs)),
+	attrs := append(make([]slog.Attr, 0, 12+len(r.attrs)),
 		slog.String("request_id", r.id),
+		slog.String("client", clientAddress(c.Request, a.TrustedProxies)),
 		slog.String("method", c.Request.Method),
 		slog.String("route", c.FullPath()),
 		slog.Int("status", status),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 	)
 	if r.principal != nil {
-		attrs = append(attrs, slog.String("tenant", r.principal.Tenant))
+		attrs = append(attrs, slog.String("tenant", r.principal.Tenant), slog.String("subject", r.principal.Subject))
 	}
 	if r.name != "" {
 		attrs = append(attrs, slog.String("lock", r.name))
@@ -235,6 +236,9 @@ func (a *api) authenticate(c *gin.Context) (*auth.Principal, error) {
 	var refused *auth.Error
 	if errors.As(err, &refused) {
 		note(c, slog.String("auth", string(refused.Reason)))
+		if refused.KeyID != "" {
+			note(c, slog.String("kid", refused.KeyID))
+		}
 		return nil, lock.Errorf(lock.Unauthenticated, "%s", refused.Detail)
 	}
 	return p, err

@@ -138,7 +138,10 @@ func TestLog(t *testing.T) {
 	}
 	for a, want := range cases {
 		got := shared.journal.request(t, a.header.Get("X-Request-Id"))
-		want["msg"], want["request_id"] = "request", a.header.Get("X-Request-Id")
+		want["msg"], want["request_id"], want["client"] = "request", a.header.Get("X-Request-Id"), "127.0.0.1"
+		if want["tenant"] != nil {
+			want["subject"] = "worker-1"
+		}
 		for _, name := range []string{"time", "duration_ms"} {
 			if got[name] == nil {
 				t.Errorf("%v is logged without %s: %v", a, name, got)

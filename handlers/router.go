@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -55,6 +56,10 @@ type Config struct {
 	Logger     *slog.Logger
 	Tracer     trace.Tracer
 	Propagator propagation.TextMapPropagator
+
+	// TrustedProxies are the addresses of proxies whose X-Forwarded-For is believed, for
+	// the log; none believes nobody.
+	TrustedProxies []netip.Prefix
 
 	// AnswerTimeout is for how long a client may take to receive an answer; 0 is 15 s.
 	// A client that takes longer is cut off.

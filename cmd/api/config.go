@@ -8,8 +8,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -41,6 +43,7 @@ type lookup func(string) (string, bool)
 // config is everything that can be set, checked.
 type config struct {
 	dev     bool
+	devOpen bool // development on an address that others reach
 	listen  string
 	store   string
 	dataDir string
@@ -59,6 +62,7 @@ type config struct {
 	lockClasses            string
 	logFormat, logLevel    string
 	debugListen            string
+	proxies                string
 
 	// What the above comes to.
 	secret    []byte
@@ -70,6 +74,8 @@ type config struct {
 	tls       *tls.Config
 	classes   lock.Classes
 	level     slog.Level
+	trusted   []netip.Prefix
+	warnings  []string // for the log, once there is one
 }
 
 const maxDrainDelay = 3600 // seconds
@@ -109,6 +115,7 @@ func parseConfig(args []string, env lookup, stderr io.Writer) (*config, error) {
 func (c *config) flags(stderr io.Writer) *flag.FlagSet {
 	f := newFlags("api", stderr)
 	f.BoolVar(&c.dev, "dev", false, "development: make an HS256 secret in the data folder and print a ready bearer token")
+	f.BoolVar(&c.devOpen, "dev-insecure-listen", false, "let --dev serve on an address that is not loopback: everybody who reaches it and sees the token is an operator")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 takes a free one")
 	f.StringVar(&c.store, "store", storeEmbedded, "embedded, etcd://host:port,host:port, or zookeeper://host:port,host:port/chroot")
 	f.StringVar(&c.dataDir, "data-dir", "./data", "`folder` of the embedded store")
@@ -132,6 +139,7 @@ func (c *config) flags(stderr io.Writer) *flag.FlagSet {
 	f.StringVar(&c.lockClasses, "lock-classes", "", "`patterns`, separated by commas, of locks that count as one when orders of locks are compared: *:orders,eu-*; by default orders:1 and orders:2 are both orders:*")
 	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&c.proxies, "trusted-proxies", "", "`ranges`, separated by commas, of proxies whose X-Forwarded-For says where a request comes from, for the log: 10.0.0.0/8,127.0.0.1")
 	f.StringVar(&c.debugListen, "debug-listen", "", "`address` to serve Go's profiler on, under /debug/pprof/; empty is off")
 	return f
 }
@@ -317,6 +325,9 @@ func (c *config) resolveKeys(env lookup) (err error) {
 	case c.secretFile != "":
 		c.secret, err = readSecret("--jwt-secret-file", c.secretFile, minSecret)
 	}
+	if c.jwks != "" && (c.issuer == "" || c.audience == "") {
+		c.warn("--jwks without --jwt-issuer and --jwt-audience: a token that was made for another service with one of these keys is taken too")
+	}
 	if err == nil && c.tokenKeyFile != "" {
 		c.tokenKey, err = readSecret("--token-key-file", c.tokenKeyFile, service.MinTokenKey)
 	}
@@ -381,6 +392,13 @@ func (c *config) resolveRest() error {
 	if _, _, err := net.SplitHostPort(c.listen); err != nil {
 		return usagef("--listen: %q is not host:port", c.listen)
 	}
+	if c.dev && !c.devOpen && !isLoopback(c.listen) {
+		return usagef("--dev on %s, which others may reach, with a token for operators: listen on 127.0.0.1, or say --dev-insecure-listen", c.listen)
+	}
+	if err := c.resolveProxies(); err != nil {
+		return err
+	}
+	c.checkFiles()
 	if err := c.checkMaxTTL(); err != nil {
 		return err
 	}
@@ -395,3 +413,53 @@ func (c *config) resolveRest() error {
 	}
 	return nil
 }
+
+func (c *config) warn(format string, args ...any) {
+	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
+}
+
+// isLoopback reports whether only this machine reaches the address. A name is taken
+// for one that others reach, unless it is the one that means this machine.
+func isLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	ip, _ := netip.ParseAddr(host)
+	return err == nil && (host == "localhost" || ip.Unmap().IsLoopback())
+}
+
+func (c *config) resolveProxies() error {
+	if c.proxies == "" {
+		return nil
+	}
+	for text := range strings.SplitSeq(c.proxies, ",") {
+		prefix, err := netip.ParsePrefix(text)
+		if addr, failed := netip.ParseAddr(text); failed == nil {
+			prefix, err = addr.Prefix(addr.BitLen())
+		}
+		if err != nil || prefix.Addr().Is4In6() {
+			return usagef("--trusted-proxies: %q is neither an address nor a range of them, as 10.0.0.0/8", text)
+		}
+		c.trusted = append(c.trusted, prefix.Masked())
+	}
+	return nil
+}
+
+// checkFiles warns about secrets of the operator's that others may read. What is
+// right for them is for the operator to know.
+func (c *config) checkFiles() {
+	for name, path := range map[string]string{
+		"jwt-secret-file": c.secretFile, "token-key-file": c.tokenKeyFile, "store-key": c.storeKey, "store-password-file": c.storePasswordSrc,
+	} {
+		if path == "" {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&forOthers != 0 {
+			c.warn("--%s: %s is secret, and other users of this machine may read or change it (mode %04o)", name, path, info.Mode().Perm())
+		}
+	}
+}
+
+const (
+	forOthers   fs.FileMode = 0o007
+	forNotOurs  fs.FileMode = 0o077
+	othersWrite fs.FileMode = 0o022
+)

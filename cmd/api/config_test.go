@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"flag"
 	"io"
 	"math/big"
@@ -55,7 +56,7 @@ func base(t *testing.T, name string) []string {
 func TestEveryFlagByEnvironment(t *testing.T) {
 	cert, key := certificate(t)
 	values := map[string][2]string{ // and another value, or ""
-		"dev": {"true", ""}, "listen": {"127.0.0.1:9999", ":1"}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
+		"dev": {"true", ""}, "dev-insecure-listen": {"true", ""}, "trusted-proxies": {"10.0.0.0/8,::1", "127.0.0.1"}, "listen": {"127.0.0.1:9999", ":1"}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
 		"data-dir": {"elsewhere", "here"}, "data-quota-mb": {"17", "18"},
 		"store-tls": {"true", ""}, "store-ca": {cert, ""}, "store-cert": {cert, ""}, "store-key": {key, ""},
 		"store-username": {"root", "admin"}, "store-password-file": {file(t, "x"), file(t, "y\n")},
@@ -109,6 +110,74 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestDevelopmentIsLocal: unless somebody says otherwise.
+func TestDevelopmentIsLocal(t *testing.T) {
+	for _, listen := range []string{"127.0.0.1:0", "127.1.2.3:1", "localhost:1", "[::1]:1"} {
+		parsed(t, nil, "--dev", "--listen", listen)
+	}
+	parsed(t, nil, "--dev", "--listen", "0.0.0.0:1", "--dev-insecure-listen")
+	parsed(t, nil, "--jwt-secret-file", file(t, secret), "--listen", "0.0.0.0:1")
+}
+
+// TestWarnings: of what is dangerous and may be meant.
+func TestWarnings(t *testing.T) {
+	keys := []string{"--jwks", "https://a.example/keys"}
+	exposed, closed := file(t, secret), file(t, secret)
+	if err := errors.Join(os.Chmod(exposed, 0o644), os.Chmod(closed, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{keys, "--jwt-audience"},
+		{append(keys[:2:2], "--jwt-issuer", "a"), "--jwt-audience"},
+		{append(keys[:2:2], "--jwt-audience", "a"), "--jwt-issuer"},
+		{append(keys[:2:2], "--jwt-issuer", "a", "--jwt-audience", "a"), ""},
+		{[]string{"--jwt-secret-file", exposed}, "--jwt-secret-file: " + exposed},
+		{[]string{"--jwt-secret-file", closed}, ""},
+		{[]string{"--jwt-secret-file", closed, "--token-key-file", exposed}, "--token-key-file: " + exposed},
+	} {
+		got := strings.Join(parsed(t, nil, c.args...).warnings, "\n")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || strings.Contains(got, secret) {
+			t.Errorf("%v warns %q, want %q", c.args, got, c.want)
+		}
+	}
+	if info, err := os.Stat(exposed); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("the operator's file was changed: %v, %v", info.Mode(), err)
+	}
+}
+
+// TestOwnFilesAreClosed: what --dev made, and others could read.
+func TestOwnFilesAreClosed(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{filepath.Join(dir, devSecretFile), filepath.Join(dir, devTokenFile)}
+	for _, name := range names {
+		if err := errors.Join(os.WriteFile(name, []byte(secret), 0o600), os.Chmod(name, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	c := &config{dataDir: dir}
+	if got, err := c.devSecret(); err != nil || string(got) != secret {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, %v", name, info.Mode(), err)
+		}
+	}
+	if text := strings.Join(c.warnings, "\n"); len(c.warnings) != 3 || !strings.Contains(text, names[0]) || !strings.Contains(text, names[1]) || !strings.Contains(text, "--data-dir") {
+		t.Errorf("warnings %q", c.warnings)
+	}
+	c = &config{dataDir: t.TempDir()}
+	if _, err := c.devSecret(); err != nil || len(c.warnings) != 0 {
+		t.Errorf("a new folder: %v, %q", err, c.warnings)
+	}
+}
+
 // TestResolved: what several flags come to together.
 func TestResolved(t *testing.T) {
 	cert, key := certificate(t)
@@ -153,6 +222,14 @@ func TestContradictions(t *testing.T) {
 		{nil, with(good, "--dev"), 2, []string{"--dev", "--jwt-secret-file"}},
 		{nil, []string{"--dev", "--jwks", "https://a.example"}, 2, []string{"--dev", "--jwks"}},
 		{environment{"FENCEPOST_DEV": "true"}, good, 2, []string{"--dev"}},
+		{nil, []string{"--dev", "--listen", "0.0.0.0:8080"}, 2, []string{"--dev", "0.0.0.0:8080", "--dev-insecure-listen"}},
+		{nil, []string{"--dev", "--listen", ":8080"}, 2, []string{"--dev-insecure-listen"}},
+		{nil, []string{"--dev", "--listen", "[::]:8080"}, 2, []string{"--dev-insecure-listen"}},
+		{nil, []string{"--dev", "--listen", "192.0.2.1:8080"}, 2, []string{"--dev-insecure-listen"}},
+		{nil, []string{"--dev", "--listen", "somewhere:8080"}, 2, []string{"--dev-insecure-listen"}},
+		{nil, with(good, "--trusted-proxies", "10.0.0.0/8,proxy"), 2, []string{"--trusted-proxies", "proxy"}},
+		{nil, with(good, "--trusted-proxies", "10.0.0.0/33"), 2, []string{"--trusted-proxies", "10.0.0.0/33"}},
+		{nil, with(good, "--trusted-proxies", ","), 2, []string{"--trusted-proxies"}},
 		{environment{"FENCEPOST_DEV": "maybe"}, good, 2, []string{"FENCEPOST_DEV"}},
 		{environment{"FENCEPOST_DRAIN_SECONDS": "soon"}, good, 2, []string{"FENCEPOST_DRAIN_SECONDS", "positive number of seconds"}},
 		{environment{"FENCEPOST_JWT_SECRET": strings.Repeat("s", 31)}, nil, 1, []string{"FENCEPOST_JWT_SECRET", "31 bytes", "at least 32"}},

@@ -22,7 +22,7 @@ import (
 // order is torn down in the reverse one.
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error) {
 	if c.dev {
-		if c.secret, err = devSecret(c.dataDir); err != nil {
+		if c.secret, err = c.devSecret(); err != nil {
 			return err
 		}
 	}
@@ -39,6 +39,9 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, shutdownTelemetry(t)) }()
+	for _, text := range c.warnings {
+		t.Logger().Warn(text)
+	}
 	stopDebug, err := serveDebug(ctx, c.debugListen, t.Logger())
 	if err != nil {
 		return err
@@ -58,7 +61,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	s := newService(c, t, opened)
 	defer s.Close()
-	return serveHTTP(ctx, c, t, listener, newServer(t, verifier, s), s, stdout)
+	return serveHTTP(ctx, c, t, listener, newServer(c, t, verifier, s), s, stdout)
 }
 
 func shutdownTelemetry(t *telemetry.Telemetry) error {
@@ -95,17 +98,20 @@ func newService(c *config, t *telemetry.Telemetry, opened openedStore) *service.
 
 // newServer has no read or write timeout: they would end waiting requests. The
 // handlers set a deadline for each body instead.
-func newServer(t *telemetry.Telemetry, v *auth.Verifier, s *service.Service) *http.Server {
+func newServer(c *config, t *telemetry.Telemetry, v *auth.Verifier, s *service.Service) *http.Server {
 	return &http.Server{
 		Handler: handlers.New(handlers.Config{
 			Locks: s, Verifier: v, Metrics: t.Metrics(), Exposition: t.MetricsHandler(),
 			OpenAPI: openapi.Document(), Docs: openapi.Docs(),
 			Logger: t.Logger(), Tracer: t.Tracer(), Propagator: t.Propagator(),
+			TrustedProxies: c.trusted,
 		}),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(t.Logger().Handler(), slog.LevelWarn),
+		// The routes answer OPTIONS * too, which net/http would do on its own.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(t.Logger().Handler(), slog.LevelWarn),
 	}
 }
 
@@ -114,7 +120,7 @@ func newServer(t *telemetry.Telemetry, v *auth.Verifier, s *service.Service) *ht
 // a while to see it before the server stops listening.
 func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Listener, server *http.Server, s *service.Service, stdout io.Writer) error {
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }() // ends with Shutdown or Close below
+	go func() { failed <- server.Serve(handlers.Listener(l, t.Logger())) }() // ends with Shutdown or Close below
 	t.Logger().Info("listening", "address", l.Addr().String(), "store", c.store, "version", version)
 	if c.dev {
 		if err := greetDeveloper(stdout, c.secret, c.dataDir, l.Addr()); err != nil {

@@ -73,9 +73,17 @@ func signingSecret(env lookup, secretFile string, dev bool, dataDir string) ([]b
 	return nil, usagef("no secret to sign with: set --jwt-secret-file or %s, or --dev for a development server's", envSecret)
 }
 
-// devSecret returns the secret of a development server, made on first use.
-func devSecret(dataDir string) ([]byte, error) {
+// devSecret returns the secret of a development server, made on first use. The files
+// that we made are closed to others if they were not; the folder may be anybody's.
+func (c *config) devSecret() ([]byte, error) {
+	dataDir := c.dataDir
 	path := filepath.Join(dataDir, devSecretFile)
+	for _, own := range []string{path, filepath.Join(dataDir, devTokenFile)} {
+		c.closeToOthers(own)
+	}
+	if info, err := os.Stat(dataDir); err == nil && info.Mode().Perm()&othersWrite != 0 && info.Mode()&fs.ModeSticky == 0 {
+		c.warn("other users of this machine may put files of their own in place of those in --data-dir %s (mode %04o)", dataDir, info.Mode().Perm())
+	}
 	if _, err := os.Stat(path); err == nil {
 		return readSecret("--dev", path, minSecret)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -90,6 +98,21 @@ func devSecret(dataDir string) ([]byte, error) {
 	}
 	secret := []byte(base64.RawURLEncoding.EncodeToString(raw))
 	return secret, os.WriteFile(path, append(secret, '\n'), 0o600)
+}
+
+// closeToOthers takes a file or folder of ours away from everybody else. What cannot
+// be mended is warned about.
+func (c *config) closeToOthers(path string) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&forNotOurs == 0 {
+		return
+	}
+	was := info.Mode().Perm()
+	if err := os.Chmod(path, was&^forNotOurs); err != nil {
+		c.warn("other users of this machine may read %s (mode %04o), and that cannot be changed: %v", path, was, err)
+		return
+	}
+	c.warn("other users of this machine could read %s (mode %04o); now they cannot, but may have", path, was)
 }
 
 // greetDeveloper leaves a ready bearer token in the data folder and prints how

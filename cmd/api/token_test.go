@@ -90,7 +90,7 @@ func TestTokenOptions(t *testing.T) {
 // TestTokenSecrets: where the secret can come from, and which one counts.
 func TestTokenSecrets(t *testing.T) {
 	dir := t.TempDir()
-	made, err := devSecret(dir)
+	made, err := (&config{dataDir: dir}).devSecret()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,5 +162,15 @@ func handlersBugs() []Bug {
 			File: "handlers/operations.go", Anchor: "const maxScrapes = 4", Becomes: "const maxScrapes = 1 << 20",
 			In: "./handlers", Run: "^TestScrapesAreBounded$", Needs: "etcd",
 		},
+		{
+			Name: "handlers-anybody-is-a-proxy", Breaks: "X-Forwarded-For is believed only of trusted proxies",
+			File: "handlers/address.go", Anchor: "if !within(addr, trusted) {", Becomes: "if false && !within(addr, trusted) {",
+			In: "./handlers", Run: "^TestClientAddress$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-plain-refusals", Breaks: "what net/http refuses is a problem document",
+			File: "handlers/listener.go", Anchor: "if status == 0 {", Becomes: "if status >= 0 {",
+			In: "./handlers", Run: "^TestNotHTTP$", Needs: "etcd",
+		},
 	}
 }

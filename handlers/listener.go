@@ -1,0 +1,85 @@
+package handlers
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Listener makes the answers problem documents that net/http gives by itself, before
+// any handler: to requests that are not HTTP, without a Host, with headers that are
+// too large, of another version, in a transfer coding or with an expectation that it
+// does not know. Each closes its connection. They have a request id, and logger is
+// told of them.
+func Listener(l net.Listener, logger *slog.Logger) net.Listener { return &listener{l, logger} }
+
+type listener struct {
+	net.Listener
+	logger *slog.Logger
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &rewriter{Conn: conn, logger: l.logger}, nil
+}
+
+// rewriter is a connection that looks at the beginning of what is written to it.
+type rewriter struct {
+	net.Conn
+	logger *slog.Logger
+}
+
+// Write implements net.Conn. net/http writes such an answer in one piece, and our
+// answers have a request id in their first piece.
+func (c *rewriter) Write(p []byte) (int, error) {
+	status := refusedByNetHTTP(p)
+	if status == 0 {
+		return c.Conn.Write(p)
+	}
+	id := acceptRequestID("")
+	c.logger.Info("request", "request_id", id, "client", addressOf(c.RemoteAddr().String()).String(), "status", status, "code", "invalid_request")
+	_ = c.Conn.SetWriteDeadline(time.Now().Add(defaultAnswerTimeout)) // fails if it is closed, as the write will
+	if _, err := c.Conn.Write(refusal(status, id)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// refusedByNetHTTP returns the status of an answer that no handler gave, or 0.
+func refusedByNetHTTP(p []byte) int {
+	rest, isHTTP := bytes.CutPrefix(p, []byte("HTTP/1.1 "))
+	if !isHTTP || len(rest) < 3 || rest[0] != '4' && rest[0] != '5' {
+		return 0
+	}
+	head, _, _ := bytes.Cut(p, []byte("\r\n\r\n"))
+	status, err := strconv.Atoi(string(rest[:3]))
+	if err != nil || bytes.Contains(head, []byte("\r\nX-Request-Id:")) || !bytes.Contains(head, []byte("\r\nConnection: close")) {
+		return 0
+	}
+	return status
+}
+
+// refusal is the whole answer.
+func refusal(status int, id string) []byte {
+	detail := map[int]string{
+		http.StatusExpectationFailed:           "there is no expectation but 100-continue",
+		http.StatusRequestHeaderFieldsTooLarge: "the headers are too large",
+		http.StatusNotImplemented:              "the transfer coding is not known",
+		http.StatusHTTPVersionNotSupported:     "the version of HTTP is not known",
+	}[status]
+	if detail == "" {
+		detail = "the request is not HTTP as it is understood here"
+	}
+	text := fmt.Appendf(nil, `{"type":"urn:fencepost:problem:invalid_request","title":"The request is not valid","status":%d,"detail":%q,"code":"invalid_request","request_id":%q}`,
+		status, detail, id)
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nX-Request-Id: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		status, http.StatusText(status), id, len(text), text)
+}

@@ -1,9 +1,6 @@
 package lock
 
-import (
-	"cmp"
-	"math"
-)
+import "math"
 
 // Wait is one step of a cycle: somebody waits for a lock, and somebody is in the
 // way.
@@ -15,12 +12,6 @@ type Wait struct {
 	// false.
 	Blocker *Entry
 	Holds   bool
-}
-
-// Refusal is a cycle of waits, and the entry that is refused because of it.
-type Refusal struct {
-	Refused *Entry
-	Cycle   []Wait
 }
 
 // Cycle returns the waits that lead from e back to the holder of e, or nil if
@@ -38,12 +29,18 @@ type Refusal struct {
 // nothing if e's holder has no other entry. It leaves the table as it was, but
 // makes notes in it meanwhile.
 func (t *Table) Cycle(e *Entry) []Wait {
-	start := t.candidate(e)
+	return cycleAt(t.candidate(e))
+}
+
+// cycleAt looks at what there was when start joined: entries that stand after it in
+// the order of all entries are not seen.
+func cycleAt(start *member) []Wait {
 	if start == nil {
 		return nil
 	}
-	in := inquiry{start: start}
+	in := inquiry{start: start, limit: start.entry}
 	defer in.clear()
+	in.meet(in.start)
 	in.explore()
 	if !in.returns {
 		return nil
@@ -53,52 +50,6 @@ func (t *Table) Cycle(e *Entry) []Wait {
 		return nil
 	}
 	return in.trace()
-}
-
-// Break finds the deadlocks that there are because of e: an entry that just came
-// to wait, or one that came to hold although it was on its way out. In each of
-// them the waiting entry with the greatest number is condemned. All who follow
-// the same feed come to the same decision.
-func (t *Table) Break(e *Entry) []Refusal {
-	m := t.members[e.ID]
-	if m == nil || m.worker == nil {
-		return nil
-	}
-	if !m.holds() {
-		return t.breakAt(m, nil)
-	}
-	var found []Refusal
-	for other := m.worker.first; other != nil; other = other.next {
-		if !other.holds() {
-			found = t.breakAt(other, found)
-		}
-	}
-	return found
-}
-
-func (t *Table) breakAt(m *member, found []Refusal) []Refusal {
-	for !m.leaving() {
-		cycle := t.Cycle(m.entry)
-		if cycle == nil {
-			break
-		}
-		last := lastOf(cycle)
-		t.Condemn(last.ID)
-		found = append(found, Refusal{Refused: last, Cycle: cycle})
-	}
-	return found
-}
-
-// lastOf returns the waiter that joined last. Independent entries that were
-// written together share a number; their ids decide.
-func lastOf(cycle []Wait) *Entry {
-	last := cycle[0].Waiter
-	for _, w := range cycle[1:] {
-		if cmp.Or(cmp.Compare(w.Waiter.Number, last.Number), cmp.Compare(w.Waiter.ID, last.ID)) > 0 {
-			last = w.Waiter
-		}
-	}
-	return last
 }
 
 // candidate returns e as a member, in the table or behind everyone in it, or nil
@@ -139,11 +90,13 @@ func (t *Table) last(e *Entry, w *worker) *member {
 	return m
 }
 
-// inquiry works out whether start can ever hold. It explores all that start waits
+// inquiry works out whether start, or whoever it begins with if that is nil, can
+// ever hold. It explores all that start waits
 // for, directly or not, and then plays out what happens if everyone who can lets
 // go. What is left at the end waits for ever.
 type inquiry struct {
 	start   *member
+	limit   *Entry  // nothing that joined after it is looked at; nil is all
 	nodes   []*node // each known to its member, each line to its queue, each crew to its worker
 	lines   []*line
 	crews   []*crew
@@ -225,11 +178,15 @@ type crew struct {
 // idle reports whether the member can go at once: it holds, and its worker waits
 // for nothing. That of start waits at least for start.
 func (in *inquiry) idle(m *member) bool {
-	return m.holds() && (m.worker == nil || m.worker != in.start.worker && m.worker.waiting == 0)
+	return m.holds() && (m.worker == nil || !in.starts(m.worker) && m.worker.waiting == 0)
 }
 
+func (in *inquiry) starts(w *worker) bool { return in.start != nil && in.start.worker == w }
+
+// sees reports whether m is part of what is looked at.
+func (in *inquiry) sees(m *member) bool { return in.limit == nil || inOrder(m.entry, in.limit) <= 0 }
+
 func (in *inquiry) explore() {
-	in.meet(in.start)
 	for len(in.todo) > 0 {
 		m := in.todo[len(in.todo)-1]
 		in.todo = in.todo[:len(in.todo)-1]
@@ -257,11 +214,11 @@ func (in *inquiry) lookAhead(s *slot) {
 	}
 	l.last = s
 	if stop != nil { // who stands there was met as one who waits
-		in.returns = in.returns || stop.member.worker == in.start.worker
+		in.returns = in.returns || in.starts(stop.member.worker)
 	}
 	for ahead := s.prev; ahead != nil && ahead != stop; ahead = ahead.prev {
 		if m := ahead.member; !in.idle(m) && !m.leaving() {
-			in.returns = in.returns || m.worker == in.start.worker
+			in.returns = in.returns || in.starts(m.worker)
 			in.meet(m)
 		}
 	}
@@ -292,7 +249,7 @@ func (in *inquiry) meet(m *member) {
 		c.waiting++
 	}
 	for other := m.worker.first; first && other != nil; other = other.next {
-		if !other.holds() && !other.leaving() {
+		if !other.holds() && !other.leaving() && in.sees(other) {
 			in.meet(other)
 		}
 	}

@@ -16,6 +16,7 @@ type Table struct {
 	workers map[Ref]*worker // by tenant and the name of the holder
 	held    int
 	counts  map[Mode]Counts
+	court   court
 
 	firstWaiting, lastWaiting *member // those that do not hold, in the order in which they came
 }
@@ -32,7 +33,9 @@ type member struct {
 	slots  []slot
 	fronts int // in how many of its queues it is in the front
 
-	condemned bool // see [Table.Condemn]
+	verdict *Verdict // why it cannot stay; see [Table.Judge]
+	judged  bool
+	restsOn []*member // that the verdict does
 
 	worker     *worker // nil if the request did not name its holder
 	prev, next *member // of the same worker
@@ -45,7 +48,9 @@ func (m *member) holds() bool { return m.fronts == len(m.slots) }
 
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{queues: map[Ref]*Queue{}, members: map[ID]*member{}, workers: map[Ref]*worker{}, counts: map[Mode]Counts{}}
+	return &Table{
+		queues: map[Ref]*Queue{}, members: map[ID]*member{}, workers: map[Ref]*worker{}, counts: map[Mode]Counts{}, court: newCourt(),
+	}
 }
 
 // Insert puts e at the end of each of its queues and reports whether it holds at
@@ -76,6 +81,7 @@ func (t *Table) Insert(e *Entry) (holds bool, err error) {
 	} else {
 		t.queueUp(m)
 	}
+	t.court.joined(m)
 	return m.holds(), nil
 }
 
@@ -102,6 +108,7 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 				t.countHeld(entered.member, 1)
 				entered.member.worker.granted()
 				granted = append(granted, entered.member.entry)
+				t.court.granted(entered.member)
 			}
 		}
 		if s.queue.size == 0 {
@@ -109,6 +116,7 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 		}
 	}
 	t.dismiss(m, held)
+	t.court.left(m)
 	return m.entry, held, granted
 }
 
@@ -122,35 +130,6 @@ func (t *Table) Admits(tenant string, claims []Claim) bool {
 		}
 	}
 	return true
-}
-
-// Clash returns the claim on a lock before e's, as what the lock is in use, with
-// which a claim of e does not agree. An entry that is not in the table would come last everywhere. What
-// is condemned and waits is on its way out and does not count.
-func (t *Table) Clash(e *Entry) (Claim, bool) {
-	for _, c := range e.Claims {
-		q := t.queues[Ref{e.Tenant, c.Name}]
-		if q == nil {
-			continue
-		}
-		s := q.head
-		for s != nil && s.member.condemned && !s.member.holds() {
-			s = s.next
-		}
-		if s != nil && s.member.entry.ID != e.ID && !s.claim.Agrees(c) {
-			return s.claim, true
-		}
-	}
-	return Claim{}, false
-}
-
-// Condemn marks an entry that the replica which attends it is going to take back
-// before it holds. It keeps its place until then, but neither modes nor deadlocks
-// are decided by it.
-func (t *Table) Condemn(id ID) {
-	if m := t.members[id]; m != nil {
-		m.condemned = true
-	}
 }
 
 // Entry returns the entry with the id, and whether it holds.

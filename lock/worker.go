@@ -68,7 +68,7 @@ func (t *Table) dismiss(m *member, held bool) {
 // leaving reports whether the member is going to be taken back by its own
 // replica, so that nobody has to wait for it.
 func (m *member) leaving() bool {
-	return !m.holds() && (m.condemned || m.entry.Tries())
+	return !m.holds() && (m.verdict != nil || m.entry.Tries())
 }
 
 // alsoHeld yields the entries that the named holder of e holds beside e, the

@@ -29,42 +29,56 @@ type Deadlock struct {
 	Waits   int         // how many there are
 }
 
-// verdicts are the entries that cannot stay in their queues. The replica that
-// attends such an entry takes it back and answers with the error. All replicas
-// judge an entry when it joins, by what joined before it, so they agree without
-// talking to each other.
+// verdicts are the refused cycles that are remembered. Who cannot stay in its queues
+// is decided by the table, from the entries that are there: so all replicas agree
+// without talking to each other, also one that has just listed. The replica that
+// attends such an entry takes it back and answers with the error.
 type verdicts struct {
-	byID      map[lock.ID]error
 	deadlocks []Deadlock // the newest last
 }
 
-func newVerdicts() verdicts { return verdicts{byID: map[lock.ID]error{}} }
+func newVerdicts() verdicts { return verdicts{} }
 
-// judge decides about an entry that has joined and waits. before holds the
-// verdicts that were known already, which are not counted again.
-func (v *view) judge(e *lock.Entry, before map[lock.ID]error, now time.Time) {
-	if c, clash := v.table.Clash(e); clash {
-		v.table.Condemn(e.ID)
-		v.verdicts.byID[e.ID] = errModeMismatch(c)
-		return
-	}
-	for _, r := range v.table.Break(e) {
-		if _, known := before[r.Refused.ID]; !known {
-			v.report(r.Refused, r.Cycle, now)
+// judge brings the verdicts up to date with a change. known has those that were known
+// before a list, which are not told again.
+func (v *view) judge(known func(lock.ID) bool, now time.Time) {
+	for _, e := range v.table.Judge() {
+		if verdict := v.table.Verdict(e.ID); verdict != nil && verdict.Clash == nil && (known == nil || !known(e.ID)) {
+			v.report(e, verdict.Cycle, now)
 		}
-		v.verdicts.byID[r.Refused.ID] = errDeadlock(r.Cycle)
-		v.notify(r.Refused.ID)
+		v.notify(e.ID)
 	}
 }
 
-// rejudge looks again at an entry that came to hold. If it was on its way out,
-// nobody's wait for it has counted so far.
-func (v *view) rejudge(e *lock.Entry, now time.Time) {
-	if _, condemned := v.verdicts.byID[e.ID]; !condemned && !e.Tries() {
-		return
+// refused returns why the entry cannot stay in its queues, nil if it can.
+func (v *view) refused(id lock.ID) error {
+	switch verdict := v.table.Verdict(id); {
+	case verdict == nil:
+		return nil
+	case verdict.Clash != nil:
+		return errModeMismatch(*verdict.Clash)
+	default:
+		return errDeadlock(verdict.Cycle)
 	}
-	delete(v.verdicts.byID, e.ID)
-	v.judge(e, nil, now)
+}
+
+// grounds returns what the removal of an entry is decided by that cannot stay: what
+// has to be there still when it is carried out. ok is false if it can stay.
+func (v *view) grounds(id lock.ID) (while []*lock.Entry, ok bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.table.Grounds(id)
+}
+
+// blockers returns because of whom an entry waits. ok is false if the view does not
+// show that it waits.
+func (v *view) blockers(e *lock.Entry) (while []*lock.Entry, ok bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if known, _ := v.table.Entry(e.ID); known == nil || known.Number != e.Number {
+		return nil, false
+	}
+	return v.table.Blockers(e.ID, false)
 }
 
 // report makes a refused cycle known. The entry may never have been written.

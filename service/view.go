@@ -80,7 +80,7 @@ func (v *view) status(id lock.ID, number uint64) status {
 	case holds:
 		return status{state: held, entry: e, waited: v.waited[id]}
 	default:
-		return status{state: waiting, entry: e, refused: v.verdicts.byID[id]}
+		return status{state: waiting, entry: e, refused: v.refused(id)}
 	}
 	if number > v.number {
 		return status{} // it may be on its way, even if an earlier one with the id ended
@@ -229,15 +229,14 @@ func (v *view) Recall(ends []store.Ended, complete bool) {
 
 func (v *view) rebuild(entries []*lock.Entry, now time.Time) {
 	since, waited := v.since, v.waited
-	judged := v.verdicts.byID
-	v.verdicts.byID = map[lock.ID]error{}
+	before := v.table
+	known := func(id lock.ID) bool { return before.Verdict(id) != nil }
 	v.table = lock.NewTable()
 	v.accounts.empty()
 	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {
-		if holds, ok := v.insert(e); ok && !holds {
-			v.judge(e, judged, now)
-		}
+		v.insert(e)
+		v.judge(known, now)
 	}
 	for e, holds := range v.table.Entries() {
 		if !holds {
@@ -279,9 +278,8 @@ func (v *view) join(e *lock.Entry, now time.Time) {
 	}
 	if holds {
 		v.grant(e, now)
-	} else {
-		v.judge(e, nil, now)
 	}
+	v.judge(nil, now)
 	v.notify(e.ID)
 }
 
@@ -291,7 +289,6 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 		return
 	}
 	v.ended.record(e.Tenant, id, why, now)
-	delete(v.verdicts.byID, id)
 	ended := event{kind: entryEnded, entry: e, reason: why, held: held}
 	if held {
 		ended.lasted = v.endHold(e, why, now)
@@ -310,9 +307,7 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 		v.grant(g, now)
 		v.notify(g.ID)
 	}
-	for _, g := range granted {
-		v.rejudge(g, now)
-	}
+	v.judge(nil, now)
 }
 
 // reindex notes how the locks of entries that changed are used now.

@@ -53,5 +53,25 @@ func lockBugs() []Bug {
 			File: "lock/text.go", Anchor: "return unicode.IsControl(r) && r !=", Becomes: "return r == 0 && r !=",
 			In: "./lock", Run: "^TestCheckMetadata$",
 		},
+		{
+			Name: "lock-verdict-outlives-its-cycle", Breaks: "a deadlock is a function of the entries that are there",
+			File: "lock/verdict.go", Anchor: "\tc.appeal(m)\n\tc.enter(m, nil)\n", Becomes: "\tc.enter(m, nil)\n",
+			In: "./lock", Run: "^TestDeadlocksMatchBruteForce$",
+		},
+		{
+			Name: "lock-lifted-verdict-harms-nobody", Breaks: "a deadlock is a function of the entries that are there",
+			File: "lock/verdict.go", Anchor: "\t\tt.lookBehind(m, m.entry)\n", Becomes: "",
+			In: "./lock", Run: "^TestDeadlocksMatchBruteForce$",
+		},
+		{
+			Name: "lock-judged-by-later-ones", Breaks: "a deadlock is a function of the entries that are there",
+			File: "lock/deadlock.go", Anchor: " && in.sees(other) {\n\t\t\tin.meet(other)", Becomes: " {\n\t\t\tin.meet(other)",
+			In: "./lock", Run: "^TestDeadlocksMatchBruteForce$",
+		},
+		{
+			Name: "lock-semaphore-waits-for-one", Breaks: "a semaphore waits for as many as it has units",
+			File: "lock/blockers.go", Anchor: "if c.Mode != Semaphore || len(alike) < c.Limit {\n\t\treturn nil\n\t}\n\treturn alike\n", Becomes: "return alike[:min(1, len(alike))]\n",
+			In: "./lock", Run: "^TestBlockersAreBounded$",
+		},
 	}
 }

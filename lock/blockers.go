@@ -1,0 +1,116 @@
+package lock
+
+import (
+	"iter"
+	"slices"
+)
+
+// MaxBlockers is how many entries a removal is decided by at most. A semaphore of a
+// greater limit is removed from without.
+const MaxBlockers = 100
+
+// Blockers returns entries because of which the one with the id does not hold: for as
+// long as all of them are there, it does not. One is enough, unless all before it are
+// of one semaphore with it: then it takes as many as the limit, and there are none if
+// that is above [MaxBlockers]. ok is false if the entry holds or is not in the table.
+//
+// Those at the head of a queue are returned, or with nearest those right before the
+// entry. The first last while the lock is held for long, the others while it changes
+// hands.
+func (t *Table) Blockers(id ID, nearest bool) (blockers []*Entry, ok bool) {
+	m := t.members[id]
+	if m == nil || m.holds() {
+		return nil, false
+	}
+	for i := range m.slots {
+		s := &m.slots[i]
+		if s.inFront {
+			continue
+		}
+		before := s.before
+		if nearest {
+			before = s.backwards
+		}
+		blockers = fewer(blockers, obstacles(before, s.claim))
+	}
+	return blockers, true
+}
+
+// BlockersIn is like [Table.Blockers], for an entry in the queue of one of its locks
+// as read from a store. ok is false if it is in the front there.
+func BlockersIn(queue []*Entry, e *Entry, name string, nearest bool) (blockers []*Entry, ok bool) {
+	claims := ClaimsOn(queue, name)
+	place := Place(queue, e.ID)
+	if place < Front(claims) {
+		return nil, false
+	}
+	before := func(yield func(*Entry, Claim) bool) {
+		for i := range place {
+			if nearest {
+				i = place - 1 - i
+			}
+			if !yield(queue[i], claims[i]) {
+				return
+			}
+		}
+	}
+	return obstacles(before, claims[place]), true
+}
+
+// obstacles returns the first of those before a claim that suffice.
+func obstacles(before iter.Seq2[*Entry, Claim], c Claim) []*Entry {
+	var alike []*Entry
+	for e, other := range before {
+		if !joins(other, 1, c) {
+			return []*Entry{e}
+		}
+		if c.Mode == Semaphore && c.Limit <= MaxBlockers && len(alike) < c.Limit {
+			alike = append(alike, e)
+		}
+	}
+	if c.Mode != Semaphore || len(alike) < c.Limit {
+		return nil
+	}
+	return alike
+}
+
+func fewer(a, b []*Entry) []*Entry {
+	if b == nil || a != nil && len(a) <= len(b) {
+		return a
+	}
+	return b
+}
+
+// before yields who stands before s, from the head.
+func (s *slot) before(yield func(*Entry, Claim) bool) {
+	for other := s.queue.head; other != s; other = other.next {
+		if !yield(other.member.entry, other.claim) {
+			return
+		}
+	}
+}
+
+func (s *slot) backwards(yield func(*Entry, Claim) bool) {
+	for other := s.prev; other != nil; other = other.prev {
+		if !yield(other.member.entry, other.claim) {
+			return
+		}
+	}
+}
+
+// Grounds returns the entries that have to be there still when the one with the id is
+// taken back because of its [Verdict]: those that the verdict is about, as many as
+// may be compared, and its blockers in any case. ok is false if there is no verdict.
+func (t *Table) Grounds(id ID) (grounds []*Entry, ok bool) {
+	m := t.members[id]
+	if m == nil || m.verdict == nil {
+		return nil, false
+	}
+	grounds, ok = t.Blockers(id, false)
+	for _, e := range m.verdict.others(m.entry) {
+		if len(grounds) < MaxBlockers && !slices.Contains(grounds, e) {
+			grounds = append(grounds, e)
+		}
+	}
+	return grounds, ok
+}

@@ -1,0 +1,72 @@
+package lock_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// TestBlockers: for as long as those in the way of an entry are there, it does not
+// hold, whoever else goes; and the queues say the same as the table.
+func TestBlockers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table, all := filled(t)
+		e := all[rapid.IntRange(0, len(all)-1).Draw(t, "who")]
+		nearest := rapid.Bool().Draw(t, "nearest")
+		_, holds := table.Entry(e.ID)
+		blockers, ok := table.Blockers(e.ID, nearest)
+		if ok == holds || ok != (len(blockers) > 0) {
+			t.Fatalf("%s holds %t, and its blockers are %v, %t\n%s", e.ID, holds, ids(blockers), ok, describe(table))
+		}
+		if !ok {
+			return
+		}
+		checkBlockersIn(t, table, e, nearest)
+		for _, other := range rapid.Permutation(all).Draw(t, "order") {
+			if other != e && !slices.Contains(blockers, other) {
+				table.Remove(other.ID)
+			}
+		}
+		if _, holds := table.Entry(e.ID); holds {
+			t.Fatalf("%s holds although %v are there", e.ID, ids(blockers))
+		}
+	})
+}
+
+// checkBlockersIn: an entry waits in one of its queues at least if it waits.
+func checkBlockersIn(t *rapid.T, table *lock.Table, e *lock.Entry, nearest bool) {
+	waits := false
+	for _, r := range refs(e) {
+		var queue []*lock.Entry
+		for other := range table.Queue(r).Entries() {
+			queue = append(queue, other)
+		}
+		blockers, ok := lock.BlockersIn(queue, e, r.Name, nearest)
+		waits = waits || ok
+		if ok != (len(blockers) > 0) || slices.ContainsFunc(blockers, func(other *lock.Entry) bool { return other.Number >= e.Number }) {
+			t.Fatalf("%s: in the way are %v, %t\n%s", e.ID, ids(blockers), ok, describe(table))
+		}
+	}
+	if !waits {
+		t.Fatalf("%s is in the front of all queues\n%s", e.ID, describe(table))
+	}
+}
+
+// A removal is decided by so many at most.
+func TestBlockersAreBounded(t *testing.T) {
+	for limit, want := range map[int]int{1: 1, 7: 7, lock.MaxBlockers: lock.MaxBlockers, lock.MaxBlockers + 1: 0} {
+		table, last := lock.NewTable(), lock.ID("")
+		for i := range limit + 1 {
+			last = lock.ID(rune('0' + i))
+			if _, err := table.Insert(counted(named(last, uint64(i+1), "w", "a"), limit)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if blockers, ok := table.Blockers(last, true); len(blockers) != want || !ok {
+			t.Errorf("of a limit of %d there are %d blockers, %t, want %d", limit, len(blockers), ok, want)
+		}
+	}
+}

@@ -59,6 +59,9 @@ type Holder struct {
 	ExpiresAt time.Time // zero if the store could not tell
 }
 
+// removalTimeout is for how long an entry is tried to be taken out of its queues.
+const removalTimeout = 10 * time.Second
+
 // Acquire puts an entry into its queues and waits for the grant: at most for
 // req.Wait, and at most for MaxHold in one call. A grant that is not held then
 // still waits in its place. Errors come with a grant where there is something to
@@ -168,11 +171,41 @@ func (s *Service) removeOrphan(ctx context.Context, e *lock.Entry) {
 	}
 }
 
-// leaveQueue takes back an entry that waits, or that nobody was told of.
+// leaveQueue takes back an entry that nobody was told of and whose client is gone.
 func (s *Service) leaveQueue(ctx context.Context, e *lock.Entry) {
-	if err := s.Store.Remove(ctx, e, lock.Withdrawn); err != nil && !errors.Is(err, lock.Lost) {
+	s.warnUnlessGone(e, s.Store.Remove(ctx, e, lock.Withdrawn))
+}
+
+func (s *Service) warnUnlessGone(e *lock.Entry, err error) {
+	if err != nil && !errors.Is(err, lock.Lost) {
 		s.Logger.Warn("an entry could not be removed and lapses by its lease",
 			"tenant", e.Tenant, "lock", e.Name(), "entry", string(e.ID), "error", err)
+	}
+}
+
+// giveWay takes an entry out of its queues that others are in the way of. It is not
+// taken out if it holds: this replica may be the last to learn that, and another one
+// may have granted it. So the removal is decided by those in the way: it happens only
+// if they are there still.
+func (s *Service) giveWay(ctx context.Context, e *lock.Entry, why lock.Reason) (holds bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
+	defer cancel()
+	blockers, known := s.view.blockers(e)
+	for nearest := true; ; nearest = !nearest {
+		if !known {
+			st, err := s.standing(ctx, e, nearest)
+			if err != nil || st.holds {
+				return st.holds, err
+			}
+			if blockers = st.blockers; st.entry == nil {
+				return false, lock.LostBecause(lock.Unknown)
+			}
+		}
+		err := s.Store.Remove(ctx, e, why, blockers...)
+		if !errors.Is(err, lock.Changed) {
+			return false, err
+		}
+		known = false
 	}
 }
 

@@ -72,32 +72,45 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	if err := s.Store.Refresh(ctx, e); err != nil {
 		return nil, s.whyLost(ctx, e, err)
 	}
-	return s.describe(e, start.Add(e.TTL)), nil
+	return s.describe(ctx, e, start.Add(e.TTL))
 }
 
 // expireWait ends an entry that its client keeps alive although it no longer
-// wants to wait, or must not. The view does not suffice for that: it may be late,
-// and another replica may have granted the entry meanwhile.
+// wants to wait, or must not.
 func (s *Service) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
 	st := s.view.status(e.ID, e.Number)
 	over := !e.WaitUntil.IsZero() && !now.Before(e.WaitUntil)
 	if st.state != waiting || !over && st.refused == nil {
 		return nil
 	}
-	found, holds, err := s.standing(ctx, e)
-	switch {
-	case err != nil:
-		return err
-	case holds || found == nil: // if it is gone, the renewal tells why
-		return nil
-	case st.refused != nil:
-		s.leaveQueue(context.WithoutCancel(ctx), e)
-		return st.refused
+	if st.refused != nil {
+		return s.carryOut(ctx, e, st.refused)
 	}
-	if err := s.Store.Remove(ctx, e, lock.WaitTimeout); err != nil {
+	holds, err := s.giveWay(context.WithoutCancel(ctx), e, lock.WaitTimeout)
+	switch {
+	case holds:
+		return nil
+	case err != nil:
 		return s.whyLost(ctx, e, err)
 	}
 	return lock.LostBecause(lock.WaitTimeout)
+}
+
+// carryOut takes an entry back that cannot stay in its queues, and returns why. If
+// the view is late about that, or the entry is gone, a renewal goes on.
+func (s *Service) carryOut(ctx context.Context, e *lock.Entry, refused error) error {
+	while, ok := s.view.grounds(e.ID)
+	if !ok {
+		return nil
+	}
+	err := s.Store.Remove(context.WithoutCancel(ctx), e, lock.Withdrawn, while...)
+	switch {
+	case errors.Is(err, lock.Changed), errors.Is(err, lock.Lost):
+		return nil
+	case err != nil:
+		return err
+	}
+	return refused
 }
 
 // Release takes the entry out of its queue, whether it holds or waits. Errors:
@@ -142,18 +155,48 @@ func (s *Service) look(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	if err != nil {
 		return nil, s.whyLost(ctx, e, err)
 	}
-	return s.describe(e, start.Add(left)), nil
+	return s.describe(ctx, e, start.Add(left))
 }
 
-// describe answers about an entry that is there.
-func (s *Service) describe(e *lock.Entry, expires time.Time) *Grant {
+// describe answers about an entry that is there. That it holds is true in every view,
+// however old; that it waits only in one that has what happened before the question:
+// another replica may have told its client otherwise.
+func (s *Service) describe(ctx context.Context, e *lock.Entry, expires time.Time) (*Grant, error) {
 	g := &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: expires}
-	if st := s.view.status(e.ID, e.Number); st.state == held {
-		g.Held, g.Waited = true, st.waited
-	} else {
+	st := s.view.status(e.ID, e.Number)
+	if st.state != held && (!s.view.reached(e.Number) || !s.settled(ctx)) {
+		direct, err := s.standing(ctx, e, true)
+		switch {
+		case err != nil:
+			return nil, err
+		case direct.entry == nil:
+			return nil, s.whyLost(ctx, e, lock.LostBecause(lock.Unknown))
+		case direct.holds:
+			st = status{state: held, waited: time.Since(e.EnqueuedAt)}
+		}
+	} else if st.state != held {
+		st = s.view.status(e.ID, e.Number)
+	}
+	switch st.state {
+	case held:
+		g.Held, g.Waited = true, max(0, st.waited)
+	case gone:
+		return nil, lock.LostBecause(st.reason)
+	default:
 		g.Position = max(1, s.view.position(e.ID))
 	}
-	return g
+	return g, nil
+}
+
+// settled waits for a moment until the view has all that happened before the call.
+func (s *Service) settled(ctx context.Context) bool {
+	number, err := s.Store.Newest(ctx)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.FeedPatience)
+	defer cancel()
+	return s.view.await(ctx, number) == nil
 }
 
 // locate finds the entry that a token is for.
@@ -278,23 +321,33 @@ func (s *Service) awaitRemoval(ctx context.Context, e *lock.Entry) {
 	}
 }
 
-// standing asks the store whether the entry is in all its queues, and whether it
-// holds.
-func (s *Service) standing(ctx context.Context, e *lock.Entry) (found *lock.Entry, holds bool, err error) {
-	holds = true
+// standing is where an entry stands, as read from the store's queues.
+type standing struct {
+	entry    *lock.Entry // nil if it is not in all of them
+	holds    bool
+	blockers []*lock.Entry // because of whom it waits, if it does: see [lock.BlockersIn]
+}
+
+func (s *Service) standing(ctx context.Context, e *lock.Entry, nearest bool) (standing, error) {
+	st := standing{holds: true}
 	for _, c := range e.Claims {
 		entries, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number)
 		if err != nil {
-			return nil, false, err
+			return standing{}, err
 		}
 		place := lock.Place(entries, e.ID)
-		if place < 0 {
-			return nil, false, nil
+		if place < 0 || entries[place].Number != e.Number {
+			return standing{}, nil
 		}
-		found = entries[place]
-		holds = holds && place < lock.Front(lock.ClaimsOn(entries, c.Name))
+		st.entry = entries[place]
+		if blockers, waits := lock.BlockersIn(entries, e, c.Name, nearest); waits {
+			st.holds = false
+			if st.blockers == nil || blockers != nil && len(blockers) < len(st.blockers) {
+				st.blockers = blockers
+			}
+		}
 	}
-	return found, holds, nil
+	return st, nil
 }
 
 // readQueue reads a queue at number or later. Requests that wait for one lock

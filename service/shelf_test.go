@@ -105,7 +105,7 @@ func (s *shelf) end(e *lock.Entry, why lock.Reason, while ...*lock.Entry) error 
 	k.lease.Stop()
 	delete(s.entries, keyOf(e))
 	s.number++
-	if why != lock.Withdrawn && why != lock.Expired {
+	if why != lock.Expired {
 		s.ended = append(s.ended, store.Ended{ID: e.ID, Reason: why, At: time.Now()})
 	}
 	s.publish(store.Change{Left: e.ID, Reason: why})
@@ -208,7 +208,7 @@ func (s *shelf) reasonOf(id lock.ID) lock.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.ended {
-		if e.ID == id {
+		if e.ID == id && e.Reason != lock.Withdrawn {
 			return e.Reason
 		}
 	}

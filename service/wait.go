@@ -38,9 +38,10 @@ type wait struct {
 	client    bool            // the client can come back to the entry
 	limit     time.Duration   // for how long to hold the request open; 0 is MaxHold
 
-	began  time.Time
-	waited bool // the entry was seen not to hold
-	proven bool // the store itself showed that the entry holds
+	began   time.Time
+	doubted uint64 // no verdict counts before the view has reached it
+	waited  bool   // the entry was seen not to hold
+	proven  bool   // the store itself showed that the entry holds
 }
 
 // run waits until the entry holds, is gone, has waited for long enough, or the
@@ -74,24 +75,86 @@ func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 	case used != "":
 		w.withdraw(ctx)
 		return nil, lock.LostBecause(used), true
-	case st.refused != nil && !w.proven:
-		w.withdraw(ctx)
-		if errors.Is(st.refused, lock.Deadlock) {
-			w.s.Metrics.Deadlocked(ctx)
-		}
-		g, err = w.s.refusal(ctx, w.entry, st.refused)
-		return g, err, true
+	case st.refused != nil && !w.proven && w.s.view.reached(w.doubted):
+		return w.refuse(ctx, st.refused)
 	case st.state == held:
 		g, err = w.grant(ctx, st.waited)
 		return g, err, true
 	case st.state == waiting || w.waited: // as the view sees it, or the store itself
 		if w.waited = true; w.try {
-			w.withdraw(ctx)
-			g, err = w.s.refusal(ctx, w.entry, errHeld())
+			g, err = w.giveWay(ctx)
 			return g, err, true
 		}
 	}
 	return nil, nil, false
+}
+
+// refuse takes back an entry that cannot stay in its queues. If what this was decided
+// by has changed, it is decided anew when the view has that.
+func (w *wait) refuse(ctx context.Context, why error) (g *Grant, err error, done bool) {
+	while, ok := w.s.view.grounds(w.entry.ID)
+	if !ok {
+		return nil, nil, false // it can stay now, of which it has been notified
+	}
+	if w.goneForGood(ctx) {
+		return nil, why, true
+	}
+	err = w.s.Store.Remove(context.WithoutCancel(ctx), w.entry, lock.Withdrawn, while...)
+	if errors.Is(err, lock.Changed) {
+		if err = w.doubt(ctx); err != nil {
+			g, err = w.leave(ctx, err)
+		}
+		return g, err, err != nil
+	}
+	w.s.warnUnlessGone(w.entry, err)
+	if errors.Is(why, lock.Deadlock) {
+		w.s.Metrics.Deadlocked(ctx)
+	}
+	g, err = w.s.refusal(ctx, w.entry, why)
+	return g, err, true
+}
+
+// doubt does not believe in a verdict before the view is newer than now.
+func (w *wait) doubt(ctx context.Context) error {
+	number, err := w.s.Store.Newest(context.WithoutCancel(ctx))
+	w.doubted = number
+	return err
+}
+
+// giveWay takes back the entry of a request that does not want to queue, or tells its
+// grant if it has come to hold.
+func (w *wait) giveWay(ctx context.Context) (*Grant, error) {
+	switch {
+	case w.goneForGood(ctx):
+	case ctx.Err() != nil:
+		w.s.inBackground(func(ctx context.Context) {
+			_, err := w.s.giveWay(ctx, w.entry, lock.Withdrawn)
+			w.s.warnUnlessGone(w.entry, err)
+		})
+	default:
+		holds, err := w.s.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
+		if holds {
+			return w.grantDirectly(ctx)
+		}
+		w.s.warnUnlessGone(w.entry, err)
+	}
+	return w.s.refusal(ctx, w.entry, errHeld())
+}
+
+// grantDirectly answers with an entry that holds, as the store showed.
+func (w *wait) grantDirectly(ctx context.Context) (*Grant, error) {
+	w.proven, w.waited = true, true
+	return w.grant(ctx, max(0, time.Since(w.entry.EnqueuedAt)))
+}
+
+// goneForGood takes the entry back, whether it holds or not, if the client is gone
+// and cannot come back to it.
+func (w *wait) goneForGood(ctx context.Context) bool {
+	if ctx.Err() == nil || w.client {
+		return false
+	}
+	w.withdraw(ctx)
+	return true
 }
 
 // lost answers that the entry ended. An entry that did not want to queue was
@@ -189,6 +252,9 @@ func (w *wait) next() (time.Time, action) {
 		sooner(until, func(context.Context) (error, bool) { return errTimedOut(), true })
 	}
 	sooner(later(w.refreshed.Add(w.entry.TTL/3), w.again), w.keepAlive)
+	if !w.s.view.reached(w.doubted) {
+		sooner(time.Now().Add(w.s.FeedPatience), func(context.Context) (error, bool) { return nil, false })
+	}
 	if lost := w.s.view.lostFor() > 0; lost || !w.s.view.reached(w.entry.Number) {
 		sooner(time.Now().Add(w.recheckAfter(lost)), w.askStore)
 	}
@@ -242,13 +308,13 @@ func (w *wait) keepAlive(ctx context.Context) (error, bool) {
 func (w *wait) askStore(ctx context.Context) (error, bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	found, holds, err := w.s.standing(ctx, w.entry)
+	st, err := w.s.standing(ctx, w.entry, true)
 	switch {
 	case err != nil:
 		return err, w.s.view.lostFor() > giveUp
-	case found == nil:
+	case st.entry == nil:
 		return w.s.whyLost(ctx, w.entry, lock.LostBecause(lock.Unknown)), true
-	case holds:
+	case st.holds:
 		w.proven = true
 	default:
 		w.waited = true
@@ -291,8 +357,11 @@ func (w *wait) timeOut(ctx context.Context, why error) (*Grant, error) {
 	if g, err, done := w.look(ctx); done {
 		return g, err
 	}
-	ctx = context.WithoutCancel(ctx)
-	if err := w.s.Store.Remove(ctx, w.entry, lock.WaitTimeout); err != nil && !errors.Is(err, lock.Lost) {
+	holds, err := w.s.giveWay(context.WithoutCancel(ctx), w.entry, lock.WaitTimeout)
+	switch {
+	case holds:
+		return w.grantDirectly(ctx)
+	case err != nil && !errors.Is(err, lock.Lost):
 		return w.resumable(), err
 	}
 	return w.s.refusal(ctx, w.entry, why)

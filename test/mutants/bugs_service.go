@@ -121,5 +121,44 @@ func serviceBugs() []Bug {
 			File: "lock/text.go", Anchor: "if size > MaxMetadataSize {", Becomes: "if false && size > 0 {",
 			In: "./lock", Run: "^TestCheckMetadata$",
 		},
+		{
+			Name: "service-times-out-what-holds", Breaks: "an entry that came to hold elsewhere is not taken away by a late view",
+			File: "service/acquire.go", Anchor: "s.Store.Remove(ctx, e, why, blockers...)", Becomes: "s.Store.Remove(ctx, e, why, blockers[:0]...)",
+			In: "./service", Run: "^TestTimesOutLate$",
+		},
+		{
+			Name: "service-try-takes-what-holds", Breaks: "an entry that came to hold elsewhere is not taken away by a late view",
+			File:    "service/wait.go",
+			Anchor:  "holds, err := w.s.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)",
+			Becomes: "holds, err := false, w.s.Store.Remove(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)",
+			In:      "./service", Run: "^TestTryGivesWayLate$",
+		},
+		{
+			Name: "service-gone-try-takes-what-holds", Breaks: "an entry that came to hold elsewhere is not taken away by a late view",
+			File:    "service/wait.go",
+			Anchor:  "_, err := w.s.giveWay(ctx, w.entry, lock.Withdrawn)",
+			Becomes: "err := w.s.Store.Remove(ctx, w.entry, lock.Withdrawn)",
+			In:      "./service", Run: "^TestTryGivesWayLate$",
+		},
+		{
+			Name: "service-gives-way-to-nobody", Breaks: "a removal that was decided by somebody who is gone is decided anew",
+			File: "service/acquire.go", Anchor: "\t\tif !errors.Is(err, lock.Changed) {\n\t\t\treturn false, err\n", Becomes: "\t\tif true {\n\t\t\treturn false, err\n",
+			In: "./service", Run: "^TestTimesOutBehindAnother$",
+		},
+		{
+			Name: "service-cycle-that-is-no-more", Breaks: "nobody is refused for a cycle that is no more",
+			File: "service/wait.go", Anchor: "w.entry, lock.Withdrawn, while...)", Becomes: "w.entry, lock.Withdrawn, while[:0]...)",
+			In: "./service", Run: "^TestCycleThatIsNoMore$",
+		},
+		{
+			Name: "service-late-view-says-waiting", Breaks: "who was told that it holds is not told that it waits",
+			File: "service/entry.go", Anchor: "(!s.view.reached(e.Number) || !s.settled(ctx)) {", Becomes: "false {",
+			In: "./service", Run: "^TestRenewedAtALateReplica$",
+		},
+		{
+			Name: "service-withdrawn-is-expired", Breaks: "an entry that was taken back is not called expired",
+			File: "service/view.go", Anchor: "\t\tdelete(v.unexplained, e.ID)\n", Becomes: "\t\tif e.Reason != lock.Withdrawn {\n\t\t\tdelete(v.unexplained, e.ID)\n\t\t}\n",
+			In: "./service", Run: "^TestWithdrawnDuringAGap$",
+		},
 	}
 }

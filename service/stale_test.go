@@ -1,0 +1,271 @@
+package service_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// kept fails unless the entry of a grant is there for as long as was said.
+func (s *shelf) keeps(t *testing.T, g *service.Grant) {
+	t.Helper()
+	if !s.has(g.Entry.ID) {
+		t.Errorf("granted until %v, and gone %v before that", g.ExpiresAt, time.Until(g.ExpiresAt))
+	}
+}
+
+func (s *shelf) has(id lock.ID) bool {
+	for _, x := range s.ids() {
+		if x == id {
+			return true
+		}
+	}
+	return false
+}
+
+// TestTimesOutLate: an entry that came to hold elsewhere is not taken out of its
+// queue by the replica where its wait is over, and whose view is behind.
+func TestTimesOutLate(t *testing.T) {
+	for name, late := range map[string]func(*client){
+		"Late":   func(c *client) { c.setLag(running, time.Second) },
+		"Frozen": func(c *client) { c.setFeed(frozen) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				a, b := s.replica(t), s.replica(t)
+				holder := b.hold(lasting(want("orders:1", 0)))
+				req := keyed("orders:1", 10*time.Second, "k")
+				p, q := a.line(req), b.line(req)
+				after(9500 * time.Millisecond)
+				late(a.store)
+				b.release(holder)
+				g := q.holds()
+				after(2 * time.Second)
+				s.keeps(t, g)
+				same(t, g, p.holdsLater())
+			})
+		})
+	}
+}
+
+// TestTimesOutBehindAnother: who was in the way is gone, but another one is.
+func TestTimesOutBehindAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		holder := b.hold(lasting(want("orders:1", 0)))
+		next := b.line(want("orders:1", time.Minute))
+		p := a.line(want("orders:1", 10*time.Second))
+		after(9500 * time.Millisecond)
+		a.store.setFeed(frozen)
+		b.release(holder)
+		g := next.holds()
+		after(2 * time.Second)
+		p.fails(lock.TimedOut)
+		if ids := s.ids(); len(ids) != 1 || ids[0] != g.Entry.ID {
+			t.Errorf("entries: %v", ids)
+		}
+	})
+}
+
+// TestRenewalTimesOutLate: the same for an entry that nobody attends.
+func TestRenewalTimesOutLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		brief := func(c *service.Config) { c.MaxHold = time.Second }
+		a, b := s.replica(t), s.replica(t, brief)
+		holder := b.hold(lasting(want("orders:1", 0)))
+		g := b.start(lasting(keyed("orders:1", 5*time.Second, "k"))).stillWaits()
+		after(4 * time.Second)
+		a.store.on(func(ctx context.Context, do func() error) error { // the next one holds meanwhile
+			a.store.on(nil, remove)
+			b.release(holder)
+			return do()
+		}, remove)
+		if again, err := a.Renew(t.Context(), by(g)); err != nil || !again.Held {
+			t.Errorf("renewed: %+v, %v", again, err)
+		}
+		s.keeps(t, g)
+	})
+}
+
+// TestTryGivesWayLate: a try that found the lock held by a view that is behind does
+// not take away what the client's second attempt was granted elsewhere.
+func TestTryGivesWayLate(t *testing.T) {
+	for name, gone := range map[string]bool{"ClientStays": false, "ClientGone": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				a, b := s.replica(t), s.replica(t)
+				a.store.setLag(running, 100*time.Millisecond)
+				a.store.on(late(120*time.Millisecond), enqueue)
+				holder := b.hold(lasting(want("orders:1", 0))) // which a has not seen yet
+				req := keyed("orders:1", 0, "k")
+				p := a.start(req)
+				after(60 * time.Millisecond)
+				if gone {
+					p.cancel()
+				}
+				b.release(holder)
+				g := b.start(req).holds()
+				after(3 * time.Second)
+				s.keeps(t, g)
+				if !gone {
+					same(t, g, p.holdsLater())
+				}
+			})
+		})
+	}
+}
+
+// TestSemaphoreGivesWay: it waits for as many as there are units, all of whom its
+// removal is decided by; beyond what can be compared it is not.
+func TestSemaphoreGivesWay(t *testing.T) {
+	for _, limit := range []int{2, lock.MaxBlockers, lock.MaxBlockers + 1} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShelf(t)
+			a, b := s.replica(t), s.replica(t)
+			var holders []*service.Grant
+			for range limit {
+				holders = append(holders, b.hold(lasting(semaphore(limit, want("orders:1", 0)))))
+			}
+			req := semaphore(limit, keyed("orders:1", 10*time.Second, "k"))
+			p, q := a.line(req), b.line(req)
+			after(9500 * time.Millisecond)
+			a.store.setFeed(frozen)
+			b.release(holders[limit-1])
+			g := q.holds()
+			after(2 * time.Second)
+			if limit <= lock.MaxBlockers {
+				s.keeps(t, g)
+				p.holdsLater()
+			} else if p.fails(lock.TimedOut); s.has(g.Entry.ID) {
+				t.Error("it was decided by more than may be compared")
+			}
+		})
+	}
+}
+
+// TestCycleAfterAList: one of two replicas lists anew, and does not know by whom an
+// entry was judged that has left meanwhile. Both come to one decision all the same.
+func TestCycleAfterAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.hold(lasting(as("w1", want("x", 0))))
+		b.hold(lasting(as("w2", want("y", 0))))
+		synctest.Wait()
+		b.store.setFeed(lost)
+		first := a.line(as("w1", want("y", time.Minute)))
+		stays := b.line(as("w2", want("x", 10*time.Minute)))
+		first.cancel()
+		after(10 * time.Millisecond)
+		b.store.setFeed(running)
+		synctest.Wait()
+		stays.waits()
+		a.start(as("w1", want("y", 10*time.Minute))).fails(lock.Deadlock)
+		stays.waits()
+	})
+}
+
+// TestCycleThatIsNoMore: an entry is refused because of a cycle of which one has left,
+// as the replica that refuses it has not heard yet. It goes on waiting.
+func TestCycleThatIsNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.hold(lasting(as("w1", want("x", 0))))
+		g2 := b.hold(lasting(as("w2", want("y", 0))))
+		b.store.setLag(running, 100*time.Millisecond)
+		after(time.Second)
+		leaves := a.line(as("w1", want("y", time.Minute)))
+		stays := b.line(as("w2", want("x", 10*time.Minute)))
+		after(50 * time.Millisecond)
+		leaves.cancel() // b hears of it, and of the cycle, before
+		after(time.Second)
+		stays.waits()
+		if err := a.Release(t.Context(), by(g2)); err != nil {
+			t.Fatal(err)
+		}
+		after(time.Second)
+		if n := len(s.ids()); n != 2 {
+			t.Errorf("%d entries", n)
+		}
+	})
+}
+
+// TestModeThatNoLongerDisagrees: the entry by which another one's mode was judged has
+// left, as the replica that refuses it has not heard yet.
+func TestModeThatNoLongerDisagrees(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		b.store.setLag(running, 100*time.Millisecond)
+		first := a.hold(want("x", time.Minute))
+		second := b.start(semaphore(2, keyed("x", time.Minute, "k")))
+		after(50 * time.Millisecond)
+		a.release(first)
+		again := a.hold(semaphore(2, keyed("x", time.Minute, "k")))
+		same(t, again, second.holdsLater())
+		after(time.Second)
+		s.keeps(t, again)
+	})
+}
+
+// TestRenewedAtALateReplica: who was told that it holds is not told that it waits.
+func TestRenewedAtALateReplica(t *testing.T) {
+	for name, unseen := range map[string]bool{"SeenWaiting": false, "Unseen": true} {
+		for _, lag := range []time.Duration{100 * time.Millisecond, time.Minute} {
+			t.Run(name+lag.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newShelf(t)
+					a, b := s.replica(t), s.replica(t)
+					holder := a.hold(lasting(want("orders:1", 0)))
+					if unseen {
+						b.store.setLag(running, lag)
+						after(time.Second)
+					}
+					p := a.line(lasting(want("orders:1", time.Minute)))
+					b.store.setLag(running, lag)
+					a.release(holder)
+					g := p.holds()
+					for what, ask := range map[string]func() (*service.Grant, error){
+						"renewal": func() (*service.Grant, error) { return b.Renew(t.Context(), by(g)) },
+						"look":    func() (*service.Grant, error) { return b.Entry(t.Context(), by(g), 0) },
+					} {
+						if got, err := ask(); err != nil || !got.Held {
+							t.Errorf("%s: %+v, %v", what, got, err)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestWithdrawnDuringAGap: it was not used up, and is not called expired.
+func TestWithdrawnDuringAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		b.store.setFeed(frozen)
+		holder := s.occupy(t, "orders:1")
+		synctest.Wait()
+		req := keyed("orders:1", 0, "k")
+		p := b.start(req) // writes, because its view is late
+		after(100 * time.Millisecond)
+		a.store.setFeed(lost)
+		p.fails(lock.Held) // and has taken it back
+		if err := s.end(holder, lock.Released); err != nil {
+			t.Fatal(err)
+		}
+		a.store.setFeed(running)
+		synctest.Wait()
+		a.hold(req)
+	})
+}

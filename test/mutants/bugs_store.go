@@ -20,5 +20,46 @@ func storeBugs() []Bug {
 			Becomes: "Claims: []lock.Claim{{Name: key.Lock, Mode: lock.Shared}},",
 			In:      "./store", Run: "^TestDamaged$",
 		},
+		{
+			Name: "store-two-of-one-lock-in-a-batch", Breaks: "two entries of one lock do not share a number",
+			File: "store/pending.go", Anchor: "\tc := p.chains[key]\n\tif c == nil {\n\t\tc = &chain",
+			Becomes: "\tkey += string(rune('a' + p.all.Writes%26))\n\tc := p.chains[key]\n\tif c == nil {\n\t\tc = &chain",
+			In:      "./store", Run: "^TestLongChainHoldsUpNothingElse$",
+		},
+		{
+			Name: "store-batch-without-bytes", Breaks: "a batch is bounded in bytes",
+			File: "store/pending.go", Anchor: "(ops > p.limits.Ops || bytes > p.limits.Bytes)", Becomes: "(ops > p.limits.Ops)",
+			In: "./store", Run: "^TestBatchIsBoundedInBytes$",
+		},
+		{
+			Name: "store-overload-waits", Breaks: "what cannot be written in time is refused at once",
+			File: "store/pending.go", Anchor: "if fits && (before < alwaysAdmitted || wait <= b.Budget) {", Becomes: "if fits {",
+			In: "./store", Run: "^TestOverload$",
+		},
+		{
+			Name: "store-pending-without-bound", Breaks: "what is pending is bounded, for each tenant too",
+			File: "store/pending.go", Anchor: "if fits && (before < alwaysAdmitted || wait <= b.Budget) {", Becomes: "if before < alwaysAdmitted || wait <= b.Budget {",
+			In: "./store", Run: "^TestOverload$",
+		},
+		{
+			Name: "store-removal-refused", Breaks: "a release is not refused because others are pending",
+			File: "store/pending.go", Anchor: "if w.Must {", Becomes: "if false {",
+			In: "./store", Run: "^TestOverload$",
+		},
+		{
+			Name: "store-abandoned-is-sent-again", Breaks: "nothing is sent again that its caller has given up",
+			File: "store/committer.go", Anchor: "if w.again = false; closed || w.Abandoned() {", Becomes: "if w.again = false; closed {",
+			In: "./store", Run: "^TestGivenUp$", Hangs: true,
+		},
+		{
+			Name: "store-one-lock-in-a-row", Breaks: "a burst on one lock has more transactions in flight",
+			File: "store/committer.go", Anchor: "return c.limits.Most", Becomes: "return c.limits.InFlight",
+			In: "./store", Run: "^TestLongChainHoldsUpNothingElse$|^TestManyOfOneLock$",
+		},
+		{
+			Name: "store-patience-without-end", Breaks: "a patient write is held back for the linger at most",
+			File: "store/committer.go", Anchor: "\tif w.Patient {\n\t\tc.arm()\n\t}\n", Becomes: "",
+			In: "./store", Run: "^TestPatience$",
+		},
 	}
 }

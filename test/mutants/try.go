@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,10 @@ func (b Bug) test(ctx context.Context, tree string, timeout time.Duration) (outp
 	return both.String(), err
 }
 
-var failed = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
+var (
+	failed = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
+	inTest = regexp.MustCompile(`_test\.(Test\w+)`) // a frame of a panic's trace
+)
 
 // judge reads from a test's output whether it caught the bug.
 func (b Bug) judge(output string, err error) (caught string, _ error) {
@@ -144,7 +148,7 @@ func (b Bug) judge(output string, err error) (caught string, _ error) {
 	case hung && !b.Hangs:
 		return "", errors.New("the test did not end, and the table does not say that it would")
 	case hung:
-		return b.Run + " (does not end)", nil
+		return strings.Trim(b.Run, "^$") + " (does not end)", nil
 	}
 	return firstFailure(output), nil
 }
@@ -157,10 +161,10 @@ func firstFailure(output string) string {
 			name = found[1]
 		}
 	}
-	if name == "" {
-		return "the package's checks after its tests, or a panic"
+	if panicked := inTest.FindStringSubmatch(output); name == "" && panicked != nil {
+		return panicked[1] + " (panic)"
 	}
-	return name
+	return cmp.Or(name, "the checks after the tests")
 }
 
 func tail(output string) string {

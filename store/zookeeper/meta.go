@@ -32,9 +32,6 @@ func (m *meta) records(zxid int64) store.Records {
 // ZooKeeper has no identity that a restore would change.
 func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	err := s.raise(ctx, floor)
-	for errors.Is(err, zk.ErrBadVersion) && store.Pause(ctx, firstPause) == nil {
-		err = s.raise(ctx, floor) // another replica was faster, or the log was rotated
-	}
 	if err == nil {
 		err = s.readAnew(ctx, s.reads, 0)
 	}
@@ -100,10 +97,14 @@ func (s *Store) raise(ctx context.Context, floor uint64) error {
 	if errors.Is(err, zk.ErrNoNode) {
 		m, err = s.makeMeta(ctx, floor)
 	}
+	if err != nil || floor == 0 {
+		return err
+	}
+	l, err := s.reads.get(ctx)
 	if err != nil {
 		return err
 	}
-	stat, err := s.barrier(ctx, s.reads)
+	stat, err := s.setLog(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -143,10 +144,7 @@ func (s *Store) readAnew(ctx context.Context, c *connector, told uint64) error {
 		if err == nil {
 			err = s.settle(ctx, c, verdict)
 		}
-		if err == nil || ctx.Err() != nil || !errors.Is(err, errRaced) && !errors.Is(err, zk.ErrBadVersion) {
-			return err
-		}
-		if store.Pause(ctx, firstPause) != nil {
+		if !errors.Is(err, errRaced) || store.Pause(ctx, firstPause) != nil {
 			return err
 		}
 	}

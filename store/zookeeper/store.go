@@ -129,12 +129,9 @@ func newStore(cfg Config) *Store {
 // we find wrong with what it says, is no store that did not answer; nothing else
 // can come before ctx ends.
 func (s *Store) begin(ctx context.Context, cfg Config) error {
-	err := s.makeNodes(ctx)
-	if err == nil {
-		err = s.loadEpoch(ctx)
-	}
-	if err == nil {
-		err = s.loadMeta(ctx, cfg.FenceFloor)
+	err := s.tryBegin(ctx, cfg)
+	for errors.Is(err, zk.ErrBadVersion) && store.Pause(ctx, firstPause) == nil {
+		err = s.tryBegin(ctx, cfg) // another replica was faster, or another log is in use
 	}
 	closed := errors.Is(err, zk.ErrNoAuth) || errors.Is(err, errRefused)
 	switch {
@@ -146,6 +143,16 @@ func (s *Store) begin(ctx context.Context, cfg Config) error {
 		return err
 	}
 	return unavailable(err, "prepare "+string(s.root), false)
+}
+
+func (s *Store) tryBegin(ctx context.Context, cfg Config) error {
+	if err := s.makeNodes(ctx); err != nil {
+		return err
+	}
+	if err := s.loadEpoch(ctx); err != nil {
+		return err
+	}
+	return s.loadMeta(ctx, cfg.FenceFloor)
 }
 
 // Close ends the upkeep, the feed and the connections, and waits for them.
@@ -317,7 +324,11 @@ func (s *Store) setLog(ctx context.Context, l *link, checks ...any) (*zk.Stat, e
 		return results[len(results)-1].Stat, nil
 	}
 	failed := slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
-	if checked := failed > 0 && failed <= len(checks); answered(err) && !errors.Is(err, zk.ErrNoAuth) && !checked {
+	switch {
+	case !answered(err) || errors.Is(err, zk.ErrNoAuth):
+	case failed > 0 && failed <= len(checks):
+		err = errors.Join(errRaced, err)
+	default:
 		s.mend(errors.Join(errLogGone, err))
 	}
 	return nil, err

@@ -126,9 +126,9 @@ func (p *leasePool) pop(class leaseClass) (lease, bool) {
 // grant makes a new lease under an id of our choice. An id that exists already
 // is our own earlier attempt: 63 random bits do not meet by chance.
 func (p *leasePool) grant(ctx context.Context, ttl time.Duration) (lease, error) {
-	l := lease{id: rand.Int64() | 1}
+	// It may be the first attempt that etcd has executed, and counts from.
+	l := lease{id: rand.Int64() | 1, renewed: time.Now()}
 	for {
-		l.renewed = time.Now()
 		err := p.tryGrant(ctx, l.id, ttl)
 		if err == nil || isLeaseExists(err) {
 			return l, nil

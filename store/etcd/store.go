@@ -295,19 +295,44 @@ func (s *Store) removedBefore(ctx context.Context, unknown attempts) error {
 func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	start := time.Now()
-	err := s.conn.renewer.renew(ctx, e.Handle, false)
-	s.observe.Operation("renew", time.Since(start), err)
-	if isLeaseNotFound(err) {
+	for {
+		start := time.Now()
+		err := s.conn.renewer.renew(ctx, e.Handle, false)
+		s.observe.Operation("renew", time.Since(start), err)
+		if err != nil && !isLeaseNotFound(err) {
+			return unavailable(err, "renew", false)
+		}
+		if err == nil {
+			s.leases.refreshed(e.Handle, start)
+			// A lease that answers is no proof that its keys are there (etcd #14758).
+			return s.prove(ctx, e)
+		}
+		if err := s.proveLeased(ctx, e); err != nil {
+			return err
+		}
+		if store.Pause(ctx, renewPause) != nil {
+			return unavailable(err, "renew", false)
+		}
+	}
+}
+
+// proveLeased is [Store.prove] for an entry whose lease etcd does not know. That is no
+// proof that the entry is gone: a leader that was just elected may not know the lease
+// yet. The entry has to be there under it.
+func (s *Store) proveLeased(ctx context.Context, e *lock.Entry) error {
+	resp, err := s.read(ctx, "check", &pb.RangeRequest{Key: s.primaryKey(e)})
+	if err != nil {
+		return unavailable(err, "check entry", false)
+	}
+	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != s.revision(e.Number) || resp.Kvs[0].Lease != e.Handle {
 		return store.Lost("the lease has ended")
 	}
-	if err != nil {
-		return unavailable(err, "renew", false)
-	}
-	s.leases.refreshed(e.Handle, start)
-	// A lease that answers is no proof that its keys are there (etcd #14758).
-	return s.prove(ctx, e)
+	return nil
 }
+
+// renewPause is how long a lease that is not known, though its entry is there, is left
+// alone.
+const renewPause = 100 * time.Millisecond
 
 // Remaining implements store.Store. The leader answers from memory, and counts
 // in whole seconds. The lease may be in use for another entry already, so the
@@ -318,7 +343,10 @@ func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, er
 	resp, err := s.conn.leases.LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{ID: e.Handle})
 	switch {
 	case isLeaseNotFound(err) || err == nil && resp.TTL < 0:
-		return 0, store.Lost("the lease has ended")
+		if err := s.proveLeased(ctx, e); err != nil {
+			return 0, err
+		}
+		return 0, unavailable(errLeaseGone, "ask for the lease", false)
 	case err != nil:
 		return 0, unavailable(err, "ask for the lease", false)
 	}

@@ -27,7 +27,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-renewed-without-proof", Breaks: "a lease that answers is no proof that its entry is there",
-			File: "store/etcd/store.go", Anchor: "are there (etcd #14758).\n\treturn s.prove(ctx, e)", Becomes: "are there (etcd #14758).\n\treturn nil",
+			File: "store/etcd/store.go", Anchor: "are there (etcd #14758).\n\t\t\treturn s.prove(ctx, e)", Becomes: "are there (etcd #14758).\n\t\t\treturn nil",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^refresh", Needs: "etcd",
 		},
 		{

@@ -55,6 +55,16 @@ func trustBugs() []Bug {
 			In: "./store/etcd", Run: "^TestConformanceCluster$/^trust$/^a_store_that_went_back_is_noticed$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-unknown-lease-is-gone", Breaks: "a renewal that is answered with a TTL of 0 is 410 only if the entry is gone",
+			File: "store/etcd/store.go", Anchor: "if err := s.proveLeased(ctx, e); err != nil {\n\t\t\treturn err", Becomes: "if s.proveLeased(ctx, e); true {\n\t\t\treturn store.Lost(``)",
+			In: "./store/etcd", Run: "^TestLeaderThatDoesNotKnowALease$",
+		},
+		{
+			Name: "etcd-grant-counts-late", Breaks: "a lease runs since the first attempt to grant it",
+			File: "store/etcd/lease.go", Anchor: "\t\terr := p.tryGrant(", Becomes: "\t\tl.renewed = time.Now()\n\t\terr := p.tryGrant(",
+			In: "./store/etcd", Run: "^TestGrantCountsFromItsFirstAttempt$",
+		},
+		{
 			Name: "zookeeper-floor-not-checked", Breaks: "each transaction with a join checks meta",
 			File: "store/zookeeper/commit.go", Anchor: "if joining(batch) {", Becomes: "if joining(batch) && len(batch) == 0 {",
 			In: "./store/zookeeper", Run: "^TestConformance$/^trust$/^a_floor_binds_all_at_once$", Needs: "zookeeper",

@@ -14,6 +14,9 @@ type Queue struct {
 	holders    int    // how many of the front hold in all their queues
 	newest     uint64 // the greatest number ever inserted
 	line       *line  // while an inquiry runs
+
+	lastBlock *block
+	ownBlock  block // the first one, so that a short queue needs no other
 }
 
 // slot is one entry's place in one queue.
@@ -22,6 +25,7 @@ type slot struct {
 	claim      Claim
 	queue      *Queue
 	prev, next *slot
+	block      *block
 	inFront    bool
 }
 
@@ -89,6 +93,7 @@ func (q *Queue) push(s *slot) []*slot {
 	}
 	q.tail = s
 	q.size++
+	q.seat(s)
 	q.newest = s.member.entry.Number
 	if q.next == nil {
 		q.next = s
@@ -101,6 +106,7 @@ func (q *Queue) remove(s *slot) []*slot {
 	if q.next == s {
 		q.next = s.next
 	}
+	q.unseat(s)
 	if s.inFront {
 		q.front--
 		s.inFront = false
@@ -114,6 +120,7 @@ func (q *Queue) advance() []*slot {
 	var entered []*slot
 	for q.next != nil && joins(q.head.claim, q.front, q.next.claim) {
 		q.next.inFront = true
+		q.next.block.waiting--
 		q.front++
 		entered = append(entered, q.next)
 		q.next = q.next.next

@@ -144,7 +144,7 @@ func (t *Table) Entry(id ID) (e *Entry, holds bool) {
 // Position returns the entry's place among those that wait in the queue where it
 // is furthest back: 1 means next, 0 that it holds or is not there. It is not the
 // number of removals to wait for: several waiters can be let in by one, and one
-// can wait for several holders. It costs a walk over the waiters before it.
+// can wait for several holders. It costs O(waiters before it / 100).
 func (t *Table) Position(id ID) int {
 	m := t.members[id]
 	if m == nil || m.holds() {
@@ -152,11 +152,7 @@ func (t *Table) Position(id ID) int {
 	}
 	position := 1
 	for i := range m.slots {
-		n := 0
-		for s := &m.slots[i]; s != nil && !s.inFront; s = s.prev {
-			n++
-		}
-		position = max(position, n)
+		position = max(position, m.slots[i].position())
 	}
 	return position
 }

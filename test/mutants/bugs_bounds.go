@@ -60,6 +60,11 @@ func boundsBugs() []Bug {
 			In: "./service", Run: "^TestContradictionsOfOneTenant$",
 		},
 		{
+			Name: "lock-place-in-a-long-queue", Breaks: "a waiter's position is its place among those that wait",
+			File: "lock/block.go", Anchor: "\tinto.waiting += b.waiting\n", Becomes: "",
+			In: "./lock", Run: "^TestPositionsInALongQueue$",
+		},
+		{
 			Name: "lock-ring-reported-again", Breaks: "a contradiction is reported once",
 			File: "lock/order.go", Anchor: "\t\ti := o.dispensable()\n", Becomes: "\t\ti := o.dispensable()\n\t\tdelete(o.rings, o.found[i].Tenant)\n",
 			In: "./lock", Run: "^TestRingsAreReportedOnce$",

@@ -181,6 +181,12 @@ type mirror struct {
 
 func follow(t *testing.T, s *zookeeper.Store) *mirror {
 	t.Helper()
+	return followFor(t, s, 15*time.Second)
+}
+
+// followFor is follow for a store that may take that long until it has a view.
+func followFor(t *testing.T, s *zookeeper.Store, limit time.Duration) *mirror {
+	t.Helper()
 	m := &mirror{table: lock.NewTable()}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -195,7 +201,7 @@ func follow(t *testing.T, s *zookeeper.Store) *mirror {
 			t.Error(err)
 		}
 	})
-	within(t, 15*time.Second, "the feed begins", m.isCurrent)
+	within(t, limit, "the feed begins", m.isCurrent)
 	return m
 }
 

@@ -17,10 +17,11 @@ func (s *Store) ReadQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint6
 // Rotate is what the upkeep does long before the names of records overflow.
 func (s *Store) Rotate(ctx context.Context) error { return s.rotate(ctx) }
 
-// Forget is what the upkeep does now and then.
-func (s *Store) Forget(ctx context.Context) error {
-	return s.forget(ctx, time.Now().Add(-endedRetention))
-}
+// Forget is what the upkeep does now and then, as if so much more time had passed.
+func (s *Store) Forget(ctx context.Context, ahead time.Duration) error { return s.forget(ctx, ahead) }
+
+// Fold is what the upkeep does again and again, as if so much more time had passed.
+func (s *Store) Fold(ctx context.Context, ahead time.Duration) error { return s.fold(ctx, ahead) }
 
 // CommitAbandoned puts e, whose caller has given up, into one transaction with the
 // removal of an entry that is not there, which ZooKeeper refuses.

@@ -27,14 +27,15 @@ type feed struct {
 
 	mu        sync.Mutex
 	current   bool
+	listing   *listing // under way; nil otherwise
 	epoch     int32
 	born      int64  // czxid of the log's node
 	next      int32  // the record that is expected
 	zxid      int64  // everything up to it was told
 	number    uint64 // the greatest that followers were told
-	entries   map[key]*lock.Entry
-	ended     []store.End // in the order in which they came
-	folded    []folded    // of the records that are still there, to be moved to ended/
+	time      int64  // of the server, in ms, some time ago
+	entries   index
+	kept      kept // records that are still there
 	followers map[*follower]struct{}
 
 	ownMu sync.Mutex
@@ -43,47 +44,8 @@ type feed struct {
 	ahead atomic.Bool   // the tail has some that are not in turn yet
 }
 
-// folded are the ends of one record.
-type folded struct {
-	n    int32
-	ends []store.End
-}
-
 func newFeed(s *Store) *feed {
-	return &feed{store: s, entries: map[key]*lock.Entry{}, followers: map[*follower]struct{}{}, fresh: make(chan struct{}, 1)}
-}
-
-// follower is one Follow.
-type follower struct {
-	mu   sync.Mutex
-	f    store.Follower
-	over bool
-}
-
-func (f *follower) call(what func(store.Follower)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.over {
-		what(f.f)
-	}
-}
-
-// Follow implements store.Store. The first view is no older than the call.
-func (s *Store) Follow(ctx context.Context, to store.Follower) {
-	f := &follower{f: to}
-	for s.catchUp(ctx) != nil {
-		if store.Pause(ctx, guardInterval/4) != nil {
-			return
-		}
-	}
-	s.feed.add(f)
-	<-ctx.Done()
-	f.mu.Lock()
-	f.over = true
-	f.mu.Unlock()
-	s.feed.mu.Lock()
-	defer s.feed.mu.Unlock()
-	delete(s.feed.followers, f)
+	return &feed{store: s, entries: newIndex(), followers: map[*follower]struct{}{}, fresh: make(chan struct{}, 1)}
 }
 
 // catchUp waits for the feed to have everything that there is now.
@@ -99,35 +61,11 @@ func (s *Store) catchUp(ctx context.Context) error {
 	return err
 }
 
-// add begins with a view, now or when there is one.
-func (f *feed) add(to *follower) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.followers[to] = struct{}{}
-	if f.current {
-		to.call(f.begin)
-	}
-}
-
-// begin tells a follower everything. The caller holds mu.
-func (f *feed) begin(to store.Follower) {
-	to.Reset(store.Snapshot{Number: f.number, Entries: (&snapshot{entries: f.entries}).sorted()})
-	var ended []store.Ended
-	oldest := time.Now().Add(-endedRetention).UnixMilli()
-	for _, e := range f.ended {
-		if e.At >= oldest {
-			ended = append(ended, e.Ended())
-		}
-	}
-	slices.SortStableFunc(ended, func(a, b store.Ended) int { return a.At.Compare(b.At) })
-	to.Recall(ended, true)
-}
-
 // entry returns the entry as far as the feed knows, or nil.
 func (f *feed) entry(k key) *lock.Entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.entries[k]
+	return f.entries.byKey[k]
 }
 
 // queuePatience is how long a call waits for the feed before it reads itself.
@@ -150,25 +88,13 @@ func (f *feed) queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, nu
 		f.mu.Lock()
 		if f.current && f.zxid >= stat.Mzxid {
 			defer f.mu.Unlock()
-			return f.inLock(r), f.store.number(f.zxid), true
+			return f.entries.queue(r), f.store.number(f.zxid), true
 		}
 		f.mu.Unlock()
 		if time.Now().After(end) || store.Pause(ctx, time.Millisecond) != nil {
 			return nil, 0, false
 		}
 	}
-}
-
-// inLock returns the entries of a lock in order. The caller holds mu.
-func (f *feed) inLock(r lock.Ref) []*lock.Entry {
-	var entries []*lock.Entry
-	for _, e := range f.entries {
-		if claims(e, r) {
-			entries = append(entries, e)
-		}
-	}
-	slices.SortFunc(entries, byNumber)
-	return entries
 }
 
 // position returns the record that the feed expects next.
@@ -196,7 +122,8 @@ func (f *feed) wrote(w written) {
 func (f *feed) applyOwn(w written) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.current && w.epoch == f.epoch && w.n == f.next && f.applyLocked([]written{w}, 0) == nil
+	following := f.current || f.listing != nil
+	return following && w.epoch == f.epoch && w.n == f.next && f.applyLocked([]written{w}, 0) == nil
 }
 
 // refresh has the tail look at what it knows already.
@@ -228,17 +155,18 @@ func (f *feed) run() {
 func (f *feed) lost(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.listing = nil
 	if !f.current {
 		return
 	}
 	f.current = false
 	for to := range f.followers {
-		to.call(func(l store.Follower) { l.Lost(unavailable(err, "follow the store", false)) })
+		to.lose(unavailable(err, "follow the store", false))
 	}
 }
 
-// follow lists on one connection and then follows the log on it, until something
-// is wrong.
+// follow follows the log on one connection, and lists the entries meanwhile, until
+// something is wrong.
 func (f *feed) follow(ctx context.Context) error {
 	s := f.store
 	l, err := s.reads.get(ctx)
@@ -248,46 +176,26 @@ func (f *feed) follow(ctx context.Context) error {
 	if err := s.refreshMeta(ctx); err != nil {
 		return err
 	}
-	if err := f.list(ctx, l); err != nil {
+	if err := f.start(ctx, l); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var guard sync.WaitGroup
-	guard.Go(func() { f.guard(ctx, l) })
-	defer guard.Wait()
+	t := &tail{
+		feed: f, link: l, ahead: map[int32]written{},
+		heads: make(chan head, 1), read: make(chan reading, 1), listed: make(chan error, 1),
+	}
+	var beside sync.WaitGroup
+	beside.Go(func() { f.guard(ctx, l) })
+	beside.Go(func() { t.listed <- f.list(ctx, l) })
+	defer beside.Wait()
 	defer cancel()
-	t := &tail{feed: f, link: l, ahead: map[int32]written{}, heads: make(chan head, 1), read: make(chan reading, 1)}
 	defer t.reads.Wait()
 	return t.run(ctx)
 }
 
-// list reads everything and begins anew with it.
-func (f *feed) list(ctx context.Context, l *link) error {
-	s := f.store
-	f.takeOwn() // they will be in the list or in the log behind it
-	snap, err := s.snapshot(ctx, l, nil)
-	if err != nil {
-		return err
-	}
-	ended, records, err := s.listEnded(ctx, l, snap)
-	if err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.epoch, f.born, f.next, f.zxid, f.entries = snap.epoch, snap.born, snap.next, snap.zxid, snap.entries
-	f.ended, f.folded, f.current = ended, records, true
-	s.trust.Saw(snap.zxid)
-	f.number = max(f.number, s.number(snap.zxid))
-	s.leases.reset(snap.entries)
-	for to := range f.followers {
-		to.call(f.begin)
-	}
-	return nil
-}
-
 // guard writes to the log now and then. A store that does not answer fails the
-// connection, and so does a watch that does not fire.
+// connection, and so does a watch that does not fire. While the entries are listed
+// nobody relies on the feed, which may so fall behind for a while.
 func (f *feed) guard(ctx context.Context, l *link) {
 	tick := time.NewTicker(guardInterval)
 	defer tick.Stop()
@@ -301,7 +209,11 @@ func (f *feed) guard(ctx context.Context, l *link) {
 			return
 		}
 		f.store.leases.clock.tick()
-		if !f.reaches(ctx, stat.Mzxid) {
+		f.mu.Lock()
+		f.time = stat.Mtime
+		listing := f.listing != nil
+		f.mu.Unlock()
+		if !listing && !f.reaches(ctx, stat.Mzxid) {
 			l.fail(errBehind)
 			return
 		}
@@ -358,14 +270,12 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 		for _, c := range w.record.Changes {
 			changes = f.change(changes, c, w)
 		}
-		ends := w.record.ends()
-		f.ended = append(f.ended, ends...)
-		f.folded = append(f.folded, folded{w.n, ends})
+		f.kept.add(w, f.time)
 	}
 	f.zxid = max(f.zxid, zxid)
 	f.store.trust.Saw(f.zxid)
 	number := f.store.number(f.zxid)
-	if number <= f.number && len(changes) == 0 {
+	if f.listing != nil || number <= f.number && len(changes) == 0 {
 		return nil
 	}
 	f.number = number
@@ -381,15 +291,18 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 	k, s := c.key(), f.store
 	if c.Joined != nil {
 		e := c.Joined.Entry(k.kept(), s.number(w.zxid))
-		f.entries[k] = e
+		f.entries.add(e)
 		s.leases.joined(e, w.here)
 		return append(changes, store.Change{Joined: e})
 	}
-	e := f.entries[k]
+	if f.listing != nil {
+		f.listing.left(c)
+	}
+	e := f.entries.byKey[k]
 	if e == nil || !s.ends(c, e) {
 		return changes
 	}
-	delete(f.entries, k)
+	f.entries.remove(k)
 	s.leases.left(k)
 	return append(changes, store.Change{Left: c.ID, Reason: c.Reason})
 }

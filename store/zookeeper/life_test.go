@@ -89,7 +89,7 @@ func TestRotate(t *testing.T) {
 	var retiring sync.WaitGroup
 	for _, s := range stores {
 		retiring.Go(func() {
-			within(t, 20*time.Second, "old logs are retired", func() bool { return s.Forget(t.Context()) == nil && len(logsOf(t, client)) == 1 })
+			within(t, 20*time.Second, "old logs are retired", func() bool { return s.Forget(t.Context(), 0) == nil && len(logsOf(t, client)) == 1 })
 		})
 	}
 	retiring.Wait()

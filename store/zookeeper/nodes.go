@@ -63,7 +63,7 @@ var errNoChroot = errors.New("create it, or correct the path in the store's addr
 // keepNodes makes again what somebody deleted of the nodes that everything else is
 // below.
 func (s *Store) keepNodes(ctx context.Context) error {
-	l, err := s.reads.get(ctx)
+	l, err := s.chores.get(ctx)
 	if err != nil {
 		return err
 	}

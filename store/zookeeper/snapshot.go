@@ -16,15 +16,13 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// snapshot is all entries, or a lock's, as of one transaction.
+// snapshot is a lock's entries as of one transaction.
 //
 // ZooKeeper reads one node at a time, so that a list of many is of no single
 // moment. It becomes one by the log: what the records since before the list say
 // is applied on top of it.
 type snapshot struct {
 	epoch   int32
-	born    int64 // czxid of the log's node
-	next    int32 // the record that is not in it yet
 	zxid    int64
 	entries map[key]*lock.Entry
 }
@@ -42,6 +40,7 @@ type written struct {
 	record *record
 	here   bool // by this replica
 	epoch  int32
+	size   int // in bytes
 }
 
 var (
@@ -53,14 +52,14 @@ var (
 	errAnotherLog = errors.New("the log was deleted and is another one now")
 )
 
-// snapshot reads everything, or if ref is not nil what is in that lock.
-func (s *Store) snapshot(ctx context.Context, l *link, ref *lock.Ref) (*snapshot, error) {
+// snapshot reads what is in a lock.
+func (s *Store) snapshot(ctx context.Context, l *link, ref lock.Ref) (*snapshot, error) {
 	snap := &snapshot{epoch: s.epoch.Load(), entries: map[key]*lock.Entry{}}
 	from, err := s.barrierOn(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := s.listKeys(ctx, l, ref)
+	keys, err := s.listKeys(ctx, l, &ref)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +80,7 @@ func (s *Store) snapshot(ctx context.Context, l *link, ref *lock.Ref) (*snapshot
 	if from.Czxid != head.Czxid {
 		return nil, errAnotherLog
 	}
-	snap.born, snap.next, snap.zxid = head.Czxid, created(head), head.Mzxid
+	snap.zxid = head.Mzxid
 	return snap, nil
 }
 
@@ -94,8 +93,8 @@ func (s *Store) readHead(ctx context.Context, l *link, epoch int32) (*zk.Stat, e
 	return head.stat, err
 }
 
-// replay applies what a record says of the locks that the snapshot is of.
-func (s *Store) replay(snap *snapshot, w written, ref *lock.Ref) {
+// replay applies what a record says of the lock that the snapshot is of.
+func (s *Store) replay(snap *snapshot, w written, ref lock.Ref) {
 	for _, c := range w.record.Changes {
 		k := c.key()
 		if c.Joined == nil {
@@ -105,7 +104,7 @@ func (s *Store) replay(snap *snapshot, w written, ref *lock.Ref) {
 			continue
 		}
 		e := c.Joined.Entry(k.kept(), s.number(w.zxid))
-		if ref == nil || claims(e, *ref) {
+		if claims(e, ref) {
 			snap.entries[k] = e
 		}
 	}
@@ -115,7 +114,7 @@ func claims(e *lock.Entry, ref lock.Ref) bool {
 	return e.Tenant == ref.Tenant && slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return c.Name == ref.Name })
 }
 
-// listKeys lists the names of entries. One of a set that is asked for by another
+// listKeys lists the names of a lock's entries, or of all if ref is nil. One of a set that is asked for by another
 // lock than its first is found by that lock's node.
 func (s *Store) listKeys(ctx context.Context, l *link, ref *lock.Ref) ([]key, error) {
 	shards, err := s.shardsToList(ctx, l, ref)
@@ -263,7 +262,7 @@ func (s *Store) readRecord(ctx context.Context, l *link, epoch, n int32) (writte
 	if err != nil {
 		return written{}, fmt.Errorf("record %s: %w", path, err)
 	}
-	return written{n: n, zxid: found.stat.Czxid, record: r}, nil
+	return written{n: n, zxid: found.stat.Czxid, record: r, size: len(found.data)}, nil
 }
 
 // inParallel does n things, a bounded number at a time, and returns one of their

@@ -58,6 +58,7 @@ type Store struct {
 
 	calls   *connector // for requests
 	reads   *connector // for the feed, so that its reads do not queue behind writes
+	chores  *connector // for the upkeep, so that nothing it asks for is in the way of others
 	stale   staleNodes // of broken connections
 	commits *committer
 	feed    *feed
@@ -70,6 +71,7 @@ type Store struct {
 	told     atomic.Pointer[string] // what was logged last of why nothing is granted
 	reported reports
 	mending  chan error
+	folding  folding
 
 	closing context.Context
 	stop    context.CancelFunc
@@ -95,10 +97,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s.calls = newConnector("calls", cfg.Servers, a, s.log, s.fence)
+	s.chores = newConnector("upkeep", cfg.Servers, a, s.log, nil)
 	s.tasks.Go(s.feed.run)
 	s.tasks.Go(s.leases.run)
 	s.tasks.Go(s.upkeep)
 	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
+	s.tasks.Go(s.tidy)
 	return s, nil
 }
 
@@ -161,6 +165,7 @@ func (s *Store) Close() error {
 	s.tasks.Wait()
 	s.calls.close()
 	s.reads.close()
+	s.chores.close()
 	s.commits.close()
 	return nil
 }
@@ -363,5 +368,5 @@ func (s *Store) snapshotOf(ctx context.Context, r lock.Ref) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.snapshot(ctx, l, &r)
+	return s.snapshot(ctx, l, r)
 }

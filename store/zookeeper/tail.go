@@ -24,6 +24,8 @@ type tail struct {
 	read  chan reading
 	reads sync.WaitGroup
 
+	listed chan error // the list has ended
+
 	foreign time.Time // when a record of another replica was read last
 }
 
@@ -75,6 +77,7 @@ func (t *tail) run(ctx context.Context) error {
 		case <-t.feed.fresh:
 			t.takeOwn()
 			err = t.advance(head{})
+		case err = <-t.listed:
 		case <-t.link.broken:
 			err = t.link.why
 		case <-ctx.Done():
@@ -128,7 +131,7 @@ func (t *tail) seen(ctx context.Context, h head, watch *<-chan zk.Event) error {
 		if err != nil {
 			return err
 		}
-		t.ahead[length-1] = written{n: length - 1, zxid: h.stat.Mzxid, record: r}
+		t.ahead[length-1] = written{n: length - 1, zxid: h.stat.Mzxid, record: r, size: len(h.data)}
 	}
 	from, to := next, length
 	for ; from < to; from++ {

@@ -1,0 +1,354 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+const (
+	// The log keeps its records for keepFor, by the server's clock, for followers that
+	// are behind and for calls whose answer was lost, but no more than keepRecords and
+	// keepBytes of them. What older ones say of ends moves to a node below ended/, in
+	// the transaction that deletes them. foldSpread and a part of the other bounds are
+	// added by chance, so that one replica does it before others think of it.
+	keepFor     = time.Minute
+	foldSpread  = 10 * time.Second
+	keepRecords = 20_000
+	keepBytes   = 64 << 20
+
+	// One transaction moves no more than this. A server takes 1 MiB.
+	foldRecords = 500
+	foldEnds    = 4000
+	foldBytes   = 512 << 10
+
+	// maxHangUps in a row of the server's that a request has to meet, until it is
+	// believed to be what the server cannot bear, and cut in half.
+	maxHangUps = 2
+
+	// rotateAfter records another log is begun: the count of children that came
+	// and went would overflow at twice as many.
+	rotateAfter = 1 << 29
+)
+
+// folded are the ends of one record.
+type folded struct {
+	n    int32
+	at   int64 // ms, by the server's clock
+	size int   // of the record
+	ends []store.End
+}
+
+// kept is the records that the log still has, as far as they are known.
+type kept struct {
+	from    int32 // those before it are known once they were read
+	loaded  bool
+	records []folded
+	size    int
+}
+
+func (k *kept) add(w written, at int64) {
+	r := folded{n: w.n, at: at, size: w.size, ends: w.record.ends()}
+	k.records, k.size = append(k.records, r), k.size+r.size
+}
+
+// part returns the oldest records that one transaction can move, if some are due.
+func (k *kept) part(now time.Time, most int) []folded {
+	spread := rand.N(foldSpread)
+	if !k.exceeds(0, k.size, now.Add(-spread), int(spread/time.Millisecond)) {
+		return nil
+	}
+	n, ends, bytes, left := 0, 0, 0, k.size
+	for ; n < len(k.records) && n < most && k.exceeds(n, left, now, 0); n++ {
+		r := k.records[n]
+		if ends, bytes = ends+len(r.ends), bytes+sizeOf(r); n > 0 && (ends > foldEnds || bytes > foldBytes) {
+			break
+		}
+		left -= r.size
+	}
+	return slices.Clone(k.records[:n])
+}
+
+// exceeds reports whether the record at n, with which size bytes are left, is not to be
+// kept any longer. more records are borne.
+func (k *kept) exceeds(n, size int, now time.Time, more int) bool {
+	if n >= len(k.records) {
+		return false
+	}
+	old := now.UnixMilli()-k.records[n].at > keepFor.Milliseconds()
+	return old || len(k.records)-n > keepRecords+more || size > keepBytes+more<<10
+}
+
+// drop forgets records.
+func (k *kept) drop(gone func(folded) bool) {
+	k.records = slices.DeleteFunc(k.records, func(r folded) bool {
+		if gone(r) {
+			k.size -= r.size
+			return true
+		}
+		return false
+	})
+}
+
+// sizeOf is about what moving a record adds to a request.
+func sizeOf(r folded) int {
+	bytes := 100
+	for _, e := range r.ends {
+		bytes += 60 + len(e.ID) + len(e.Reason)
+	}
+	return bytes
+}
+
+func endsOf(records []folded) []store.End {
+	var ends []store.End
+	for _, r := range records {
+		ends = append(ends, r.ends...)
+	}
+	return ends
+}
+
+// fold moves the ends of records that were kept long enough. ahead is added to the
+// time that has passed.
+func (s *Store) fold(ctx context.Context, ahead time.Duration) error {
+	if err := s.loadKept(ctx); err != nil {
+		return err
+	}
+	for {
+		part, epoch, last := s.feed.foldable(ahead, s.folding.limit())
+		if last >= rotateAfter {
+			return s.rotate(ctx)
+		}
+		if len(part) == 0 {
+			return nil
+		}
+		err := s.move(ctx, epoch, part, &zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch})
+		switch {
+		case err == nil:
+			s.feed.forgetFolded(part[len(part)-1].n, nil)
+		case errors.Is(err, zk.ErrNoNode):
+			err = s.compareKept(ctx, epoch, part[len(part)-1].n)
+		case errors.Is(err, zk.ErrBadVersion):
+			return nil // the log was rotated
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// foldable returns the oldest records if they are due.
+func (f *feed) foldable(ahead time.Duration, most int) (part []folded, epoch, last int32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.current && f.kept.loaded {
+		part = f.kept.part(time.UnixMilli(f.time).Add(ahead), most)
+	}
+	return part, f.epoch, f.next
+}
+
+// forgetFolded forgets the records up to one, without those that are still there.
+func (f *feed) forgetFolded(upTo int32, there map[int32]bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kept.drop(func(r folded) bool { return r.n <= upTo && !there[r.n] })
+}
+
+// compareKept finds out which records there are still, after another replica was
+// faster, or somebody deleted some.
+func (s *Store) compareKept(ctx context.Context, epoch, upTo int32) error {
+	l, err := s.chores.get(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := s.recordNames(ctx, l, epoch)
+	there := make(map[int32]bool, len(names))
+	for _, n := range names {
+		there[n] = true
+	}
+	if err == nil {
+		s.feed.forgetFolded(upTo, there)
+	}
+	return err
+}
+
+// loadKept reads the records from before the feed has started.
+func (s *Store) loadKept(ctx context.Context) error {
+	f := s.feed
+	f.mu.Lock()
+	current, epoch, from, loaded := f.current, f.epoch, f.kept.from, f.kept.loaded
+	f.mu.Unlock()
+	if loaded || !current {
+		return nil
+	}
+	l, err := s.chores.get(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := s.barrierOn(ctx, l); err != nil {
+		return err
+	}
+	before := kept{from: from, loaded: true}
+	err = s.eachPart(ctx, l, epoch, from, func(records []folded) error {
+		before.records = append(before.records, records...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.epoch != epoch || f.kept.from != from || f.kept.loaded {
+		return nil // the feed has started over
+	}
+	before.records = append(before.records, f.kept.records...)
+	for _, r := range before.records {
+		before.size += r.size
+	}
+	f.kept = before
+	return nil
+}
+
+// folding is how the server took the last requests that move ends.
+type folding struct {
+	mu      sync.Mutex
+	cut     int // how often a request was cut in half
+	hangUps int // in a row
+}
+
+// limit is how many records one request moves.
+func (f *folding) limit() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return max(1, foldRecords>>f.cut)
+}
+
+// bears reports whether the server can be asked to move that many records with their
+// ends, as far as is known.
+func (f *folding) bears(records int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return records > 1 || f.hangUps < maxHangUps
+}
+
+func (f *folding) worked() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hangUps, f.cut = 0, max(0, f.cut-1)
+}
+
+// hungUp reports whether the next request is to be another one.
+func (f *folding) hungUp(records int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hangUps++; f.hangUps < maxHangUps {
+		return false
+	}
+	if records > 1 {
+		f.hangUps, f.cut = 0, f.cut+1
+	}
+	return true
+}
+
+// move moves what records say of ends and deletes the records. If the server hangs up
+// on it again and again, the next request has half of it, and at last a single record
+// goes without what it says.
+func (s *Store) move(ctx context.Context, epoch int32, records []folded, checks ...any) error {
+	l, err := s.chores.get(ctx)
+	if err != nil {
+		return err
+	}
+	ops := checks
+	for _, r := range records {
+		ops = append(ops, &zk.DeleteRequest{Path: recordPath(s.root.log(epoch), r.n), Version: -1})
+	}
+	if ends := endsOf(records); len(ends) > 0 && s.folding.bears(len(records)) {
+		ops = append(ops, s.create(s.endedPath(), store.Encode(ends)))
+	}
+	_, err = do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
+	switch {
+	case err == nil:
+		s.folding.worked()
+		return nil
+	case answered(err), ctx.Err() != nil, errors.Is(err, errSilent):
+		return err
+	}
+	if s.folding.hungUp(len(records)) {
+		s.log.Warn("ZooKeeper hangs up when old records are folded: the next request is smaller, or leaves the reasons out",
+			"records", len(records), "ends", len(endsOf(records)), "log", s.root.log(epoch), "error", err)
+	}
+	return err
+}
+
+// recordNames lists the records of a log in order.
+func (s *Store) recordNames(ctx context.Context, l *link, epoch int32) ([]int32, error) {
+	log := s.root.log(epoch)
+	names, err := children(ctx, l, log)
+	if err != nil {
+		return nil, err
+	}
+	numbers := make([]int32, 0, len(names))
+	for _, name := range names {
+		n, err := strconv.ParseInt(name, 10, 32)
+		if err != nil {
+			s.report(log+"/"+name, "a node in the log is not a record")
+			continue
+		}
+		numbers = append(numbers, int32(n))
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// eachPart reads what the records of a log before the one at end say of ends, a part
+// at a time.
+func (s *Store) eachPart(ctx context.Context, l *link, epoch, end int32, use func([]folded) error) error {
+	numbers, err := s.recordNames(ctx, l, epoch)
+	if err != nil {
+		return err
+	}
+	before, _ := slices.BinarySearch(numbers, end)
+	for some := range slices.Chunk(numbers[:before], foldRecords) {
+		records, err := s.readEnds(ctx, l, epoch, some)
+		if err != nil {
+			return err
+		}
+		if err := use(records); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readEnds reads what records say of ends, without those that are gone.
+func (s *Store) readEnds(ctx context.Context, l *link, epoch int32, numbers []int32) ([]folded, error) {
+	const gone = -1
+	records := make([]folded, len(numbers))
+	err := inParallel(len(numbers), func(i int) error {
+		path := recordPath(s.root.log(epoch), numbers[i])
+		found, err := do(ctx, l, get(path))
+		if errors.Is(err, zk.ErrNoNode) {
+			records[i].n = gone
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		records[i] = folded{n: numbers[i], at: found.stat.Ctime, size: len(found.data)}
+		r, err := parseRecord(found.data)
+		if err != nil {
+			s.report(path, "a record cannot be read and is passed over", "error", err)
+			return nil
+		}
+		records[i].ends = r.ends()
+		return nil
+	})
+	return slices.DeleteFunc(records, func(r folded) bool { return r.n == gone }), err
+}

@@ -1,0 +1,202 @@
+package zookeeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+// follower is one Follow.
+type follower struct {
+	mu    sync.Mutex
+	f     store.Follower
+	over  bool
+	view  view
+	begun chan struct{} // there is another view
+}
+
+// view is one that a follower was given; ends from before it are told later.
+type view struct {
+	count int   // views and losses before it
+	epoch int32 // of the log in use
+	next  int32 // the first record that is not in it
+}
+
+func (f *follower) call(what func(store.Follower)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.over {
+		what(f.f)
+	}
+}
+
+// begin gives the follower a view. The caller holds the feed's mu.
+func (f *follower) begin(from *feed) {
+	f.call(func(to store.Follower) {
+		to.Reset(store.Snapshot{Number: from.number, Entries: (&snapshot{entries: from.entries.byKey}).sorted()})
+		f.view = view{f.view.count + 1, from.epoch, from.next}
+	})
+	select {
+	case f.begun <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+func (f *follower) lose(err error) {
+	f.call(func(to store.Follower) {
+		to.Lost(err)
+		f.view.count++
+	})
+}
+
+func (f *follower) now() view {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.view
+}
+
+// errAnotherView says that the ends before an older view need not be told any more.
+var errAnotherView = errors.New("the follower has another view")
+
+// recall tells a part of what was before the view.
+func (f *follower) recall(v view, ends []store.End, complete bool) error {
+	told := make([]store.Ended, len(ends))
+	for i, e := range ends {
+		told[i] = e.Ended()
+	}
+	err := errAnotherView
+	f.call(func(to store.Follower) {
+		if f.view == v {
+			to.Recall(told, complete)
+			err = nil
+		}
+	})
+	return err
+}
+
+// Follow implements store.Store. The first view is no older than the call.
+func (s *Store) Follow(ctx context.Context, to store.Follower) {
+	f := &follower{f: to, begun: make(chan struct{}, 1)}
+	for s.catchUp(ctx) != nil {
+		if store.Pause(ctx, guardInterval/4) != nil {
+			return
+		}
+	}
+	s.feed.add(f)
+	for ctx.Err() == nil {
+		select {
+		case <-f.begun:
+			s.recall(ctx, f)
+		case <-ctx.Done():
+		}
+	}
+	f.mu.Lock()
+	f.over = true
+	f.mu.Unlock()
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	delete(s.feed.followers, f)
+}
+
+// add begins with a view, now or when there is one.
+func (f *feed) add(to *follower) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.followers[to] = struct{}{}
+	if f.current {
+		to.begin(f)
+	}
+}
+
+// recall tells the ends from before the follower's view, unless it gets another one.
+func (s *Store) recall(ctx context.Context, f *follower) {
+	for v := f.now(); ; {
+		err := s.recallOn(ctx, f, v)
+		switch {
+		case err == nil, errors.Is(err, errAnotherView), ctx.Err() != nil, s.closing.Err() != nil:
+			return
+		case answered(err):
+			s.log.Warn("the reasons of ends cannot be read; it is tried again", "error", err)
+		}
+		if store.Pause(ctx, longestPause) != nil {
+			return
+		}
+	}
+}
+
+// recallOn reads what is remembered of ends, a part at a time: in the records that
+// the logs still have, and then in the nodes to which those of older ones were moved.
+// Ends that are moved meanwhile are told twice.
+func (s *Store) recallOn(ctx context.Context, f *follower, v view) error {
+	l, err := s.chores.get(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := s.barrierOn(ctx, l); err != nil {
+		return err
+	}
+	old, err := s.oldLogs(ctx, l, v.epoch)
+	if err != nil {
+		return err
+	}
+	for _, epoch := range append(old, v.epoch) {
+		end := int32(math.MaxInt32)
+		if epoch == v.epoch {
+			end = v.next
+		}
+		err := s.eachPart(ctx, l, epoch, end, func(records []folded) error { return f.recall(v, endsOf(records), false) })
+		if err != nil && !errors.Is(err, zk.ErrNoNode) { // a log may be retired meanwhile
+			return err
+		}
+	}
+	if err := s.recallMoved(ctx, l, f, v); err != nil {
+		return err
+	}
+	return f.recall(v, nil, true)
+}
+
+// recallMoved tells what was moved below ended/.
+func (s *Store) recallMoved(ctx context.Context, l *link, f *follower, v view) error {
+	names, err := children(ctx, l, s.root.ended())
+	if err != nil {
+		return err
+	}
+	const together = 4 // each has up to foldBytes
+	for some := range slices.Chunk(names, together) {
+		read := make([][]store.End, len(some))
+		err := inParallel(len(some), func(i int) (err error) {
+			read[i], err = s.readMoved(ctx, l, s.root.ended()+"/"+some[i])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, ends := range read {
+			if err := f.recall(v, ends, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) readMoved(ctx context.Context, l *link, path string) (ends []store.End, err error) {
+	n, err := do(ctx, l, get(path))
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil // forgotten meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
+	if bad := json.Unmarshal(n.data, &ends); bad != nil {
+		s.report(path, "a record of ended entries cannot be read", "error", bad)
+	}
+	return ends, nil
+}

@@ -1,0 +1,103 @@
+package zookeeper
+
+import (
+	"context"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// listing is a list of all entries that is under way while the feed follows the log,
+// so that it comes to its end however long it takes and however much is written.
+// What joins meanwhile goes into the feed's entries; what is older is listed, unless
+// it went meanwhile. So no more is kept than there are entries.
+type listing struct {
+	from int64         // zxid at which the feed began to follow
+	gone map[key]int64 // czxids of older entries that went since
+}
+
+// left notes the end of an entry that may be listed.
+func (l *listing) left(c change) {
+	if c.Czxid <= l.from {
+		l.gone[c.key()] = c.Czxid
+	}
+}
+
+// has reports whether an entry that was read belongs to the list.
+func (l *listing) has(s *Store, e *lock.Entry) bool {
+	gone, went := l.gone[keyOf(e)]
+	return s.zxid(e.Number) <= l.from && !(went && s.ends(change{Czxid: gone}, e))
+}
+
+// start begins to follow the log, at a record that is no older than the call.
+func (f *feed) start(ctx context.Context, l *link) error {
+	s := f.store
+	f.takeOwn() // they will be in the list
+	epoch := s.epoch.Load()
+	stat, err := s.barrierOn(ctx, l)
+	if err != nil {
+		return err
+	}
+	if s.epoch.Load() != epoch {
+		return errRotated
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.epoch, f.born, f.next, f.zxid, f.time = epoch, stat.Czxid, created(stat), stat.Mzxid, stat.Mtime
+	f.entries, f.kept = newIndex(), kept{from: created(stat)}
+	f.listing = &listing{from: stat.Mzxid, gone: map[key]int64{}}
+	return nil
+}
+
+// list reads the entries that were there when the feed started. When the feed has
+// reached what the last of these reads saw, they and what the log said since are a
+// view of one moment, with which all followers begin.
+func (f *feed) list(ctx context.Context, l *link) error {
+	s := f.store
+	keys, err := s.listKeys(ctx, l, nil)
+	if err != nil {
+		return err
+	}
+	snap := &snapshot{entries: make(map[key]*lock.Entry, len(keys))}
+	if err := s.readEntries(ctx, l, keys, snap); err != nil {
+		return err
+	}
+	stat, err := s.barrierOn(ctx, l)
+	if err != nil {
+		return err
+	}
+	for {
+		f.mu.Lock()
+		if f.zxid >= stat.Mzxid {
+			defer f.mu.Unlock()
+			f.begin(snap.sorted())
+			return nil
+		}
+		f.mu.Unlock()
+		if err := store.Pause(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// begin makes a view of what was listed and what the log said meanwhile. The caller
+// holds mu.
+func (f *feed) begin(listed []*lock.Entry) {
+	s, since := f.store, f.entries
+	f.entries = newIndex()
+	for _, e := range listed {
+		if f.listing.has(s, e) {
+			f.entries.add(e)
+		}
+	}
+	for _, e := range (&snapshot{entries: since.byKey}).sorted() {
+		f.entries.add(e)
+	}
+	f.listing, f.current = nil, true
+	f.number = max(f.number, s.number(f.zxid))
+	s.leases.reset(f.entries.byKey)
+	for to := range f.followers {
+		to.begin(f)
+	}
+}

@@ -1,0 +1,147 @@
+package zookeeper_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/zookeeper"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+// TestListUnderLoad has a replica list many entries, slowly, while others come and go
+// and the records of that are folded long before the list is over. It has its view all
+// the same, and that is right.
+func TestListUnderLoad(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	early := follow(t, s)
+	var mu sync.Mutex
+	var held []*lock.Entry
+	parallel(32, 1500, func(i int) {
+		e := draft(fmt.Sprint("held-", i))
+		e.ID = lock.ID(fmt.Sprintf("HELD%022d", i))
+		placed, _, err := s.Enqueue(t.Context(), e)
+		if err != nil {
+			t.Errorf("Enqueue: %v", err)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		held = append(held, placed)
+	})
+	var cycles atomic.Int64
+	working, rest := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer rest()
+	for w := range 4 {
+		all.Go(func() {
+			for i := 0; working.Err() == nil; i++ {
+				e := draft("busy")
+				e.ID = lock.ID(fmt.Sprintf("BUSY%dX%020d", w, i))
+				placed, _, err := s.Enqueue(t.Context(), e)
+				if err == nil {
+					err = s.Remove(t.Context(), placed, lock.Released)
+				}
+				if err == nil && i%8 == 0 { // what is listed goes meanwhile
+					mu.Lock()
+					e, held = held[0], append(held[1:], nil)[:len(held)-1]
+					mu.Unlock()
+					err = s.Remove(t.Context(), e, lock.Released)
+				}
+				if err != nil {
+					t.Errorf("Enqueue or Remove: %v", err)
+					return
+				}
+				cycles.Add(1)
+			}
+		})
+	}
+	all.Go(func() {
+		for working.Err() == nil {
+			_ = s.Fold(working, 55*time.Second) // keeps 5 s of records
+			_ = store.Pause(working, 100*time.Millisecond)
+		}
+	})
+	proxy := startProxy(t, z.Server(0))
+	proxy.Delay(rig.Both, 100*time.Millisecond)
+	start := cycles.Load()
+	log, _ := journal(t)
+	late := followFor(t, open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Logger: log}), 2*time.Minute)
+	t.Logf("%d cycles during the list", cycles.Load()-start)
+	rest()
+	all.Wait()
+	last := enqueue(t, s, draft("last"))
+	for _, m := range []*mirror{early, late} {
+		within(t, time.Minute, "the feed has everything", func() bool { return m.first("last") == last.ID })
+		m.mu.Lock()
+		if n, _ := m.table.Len(); n != len(held)+1 {
+			t.Errorf("a feed has %d entries, want %d", n, len(held)+1)
+		}
+		m.mu.Unlock()
+	}
+}
+
+// TestReasonsComeLater has reasons that cannot be read for a while, and many of them.
+// The view does not wait for them, and they are told in parts.
+func TestReasonsComeLater(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	follow(t, s)
+	client := hand(t, z)
+	want := writeEnds(t, client, 100, 64)
+	folded(t, s, client)
+	access := func(permissions int32) {
+		t.Helper()
+		if _, err := client.SetACL("/fencepost/v1/ended", zk.WorldACL(permissions), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	access(zk.PermAll &^ zk.PermRead)
+	r := &recalls{ends: ends{reasons: map[lock.ID]lock.Reason{}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer cancel()
+	late := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	following.Go(func() { late.Follow(ctx, r) })
+	within(t, 30*time.Second, "there is a view", func() bool { return r.begun.Load() })
+	if r.complete.Load() {
+		t.Error("all reasons were told, although they cannot be read")
+	}
+	access(zk.PermAll)
+	within(t, 30*time.Second, "all reasons are told", func() bool { return r.complete.Load() })
+	if !r.know(want) {
+		t.Error("some reasons were not told")
+	}
+	if n := r.most.Load(); n > 5000 {
+		t.Errorf("%d reasons were told at once", n)
+	}
+}
+
+// recalls notes how reasons are told.
+type recalls struct {
+	ends
+	begun, complete atomic.Bool
+	most            atomic.Int64
+}
+
+func (r *recalls) Reset(store.Snapshot) { r.begun.Store(true) }
+
+func (r *recalls) Recall(ended []store.Ended, complete bool) {
+	r.ends.Recall(ended, complete)
+	r.most.Store(max(r.most.Load(), int64(len(ended))))
+	if complete {
+		r.complete.Store(true)
+	}
+}

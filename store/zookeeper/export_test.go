@@ -39,3 +39,16 @@ func (s *Store) CommitAbandoned(ctx context.Context, e, missing *lock.Entry) err
 	s.commits.commit(l, batch)
 	return nil
 }
+
+// Watched returns how many leases this replica looks at because others share them.
+func (s *Store) Watched() (n int) {
+	ls := s.leases
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, l := range ls.all {
+		if ls.watches(l) {
+			n++
+		}
+	}
+	return n
+}

@@ -61,6 +61,12 @@ func hash(text string) uint32 {
 	return h.Sum32()
 }
 
+func hash64(text string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // never fails
+	return h.Sum64()
+}
+
 // key names an entry: an id is one of its tenant and first lock.
 type key struct {
 	tenant, lock string

@@ -17,10 +17,14 @@ const (
 	// parallelChecks bounds the reads and removals of leases that are under way.
 	parallelChecks = 32
 
-	// A lease is looked at every third of its TTL, so that a renewal through
-	// another replica, of which this one does not learn otherwise, delays the end
-	// by no more than that. Never more often than checkInterval.
+	// The replica that wrote or renewed an entry last knows when its lease ends, and
+	// looks at it only then. Two others look every third of the TTL, so that the end
+	// comes no later than that if the first has died; see [leases.watches]. All others
+	// look every lazy TTLs, in case that these have died too and nobody noticed. Nobody
+	// looks more often than checkInterval.
 	checkInterval = 500 * time.Millisecond
+	watchers      = 2
+	lazy          = 3
 
 	// The replica that wrote or renewed an entry removes it first; the others
 	// leave it this much time, and as much again by chance.
@@ -71,6 +75,7 @@ type lease struct {
 	missing bool          // the node was not there, since that time
 	due     time.Duration // when to look next
 	index   int           // in the heap; -1 while it is being looked at
+	spot    uint64        // decides who watches it
 }
 
 // leases watches over the leases of all entries.
@@ -81,6 +86,8 @@ type leases struct {
 	mu   sync.Mutex
 	all  map[key]*lease
 	heap leaseHeap
+	team []uint64 // the connections that write, of all replicas
+	self uint64   // this one's
 	wake chan struct{}
 }
 
@@ -88,15 +95,25 @@ func newLeases(s *Store) *leases {
 	return &leases{store: s, all: map[key]*lease{}, wake: make(chan struct{}, 1)}
 }
 
-// reset begins anew: nothing is known of any version, and every TTL starts over,
-// as nobody can tell what happened meanwhile.
+// reset takes over the entries that there are. The leases of those that are known
+// already go on, as their versions tell what happened meanwhile.
 func (ls *leases) reset(entries map[key]*lock.Entry) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ls.all, ls.heap = make(map[key]*lease, len(entries)), nil
+	for k, l := range ls.all {
+		if e := entries[k]; e == nil || e.Number != l.entry.Number || e.Handle != l.entry.Handle {
+			ls.drop(k)
+		}
+	}
 	now := ls.clock.now()
 	for k, e := range entries {
-		l := &lease{entry: e, version: unknownVersion, since: now, due: now + rand.N(checkInterval)}
+		if ls.all[k] != nil {
+			continue
+		}
+		l := &lease{entry: e, version: unknownVersion, since: now, due: now + rand.N(checkInterval), spot: spotOf(k)}
+		if !ls.watches(l) {
+			l.due = now + rand.N(e.TTL)
+		}
 		ls.all[k] = l
 		heap.Push(&ls.heap, l)
 	}
@@ -107,12 +124,14 @@ func (ls *leases) reset(entries map[key]*lock.Entry) {
 func (ls *leases) joined(e *lock.Entry, here bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	l := &lease{entry: e, version: noLease, since: ls.clock.now(), mine: here}
+	k := keyOf(e)
+	ls.drop(k)
+	l := &lease{entry: e, version: noLease, since: ls.clock.now(), mine: here, spot: spotOf(k)}
 	if !fresh(e) {
 		l.version = 0
 	}
-	l.plan(l.since)
-	ls.all[keyOf(e)] = l
+	ls.plan(l, l.since)
+	ls.all[k] = l
 	heap.Push(&ls.heap, l)
 	ls.nudge()
 }
@@ -120,6 +139,11 @@ func (ls *leases) joined(e *lock.Entry, here bool) {
 func (ls *leases) left(k key) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
+	ls.drop(k)
+}
+
+// drop ends the watch over a lease. The caller holds mu.
+func (ls *leases) drop(k key) {
 	if l := ls.all[k]; l != nil {
 		delete(ls.all, k)
 		if l.index >= 0 {
@@ -137,7 +161,7 @@ func (ls *leases) renewed(k key, handle int64, version int32) {
 		return
 	}
 	l.mine = true
-	l.seen(version, ls.clock.now())
+	ls.seen(l, version, ls.clock.now())
 	if l.index >= 0 {
 		heap.Fix(&ls.heap, l.index)
 	}
@@ -151,19 +175,23 @@ func (ls *leases) made(k key) bool {
 	return l != nil && l.version >= 0
 }
 
-// seen notes a version that was not seen before.
-func (l *lease) seen(version int32, now time.Duration) {
+// seen notes a version that was not seen before. The caller holds mu.
+func (ls *leases) seen(l *lease, version int32, now time.Duration) {
 	l.version, l.since, l.missing = version, now, false
-	l.plan(now)
+	ls.plan(l, now)
 }
 
-// plan sets when to look next.
-func (l *lease) plan(now time.Duration) {
+// plan sets when to look next. The caller holds mu.
+func (ls *leases) plan(l *lease, now time.Duration) {
 	end := l.since + l.entry.TTL
-	if !l.mine {
-		end += courtesy + rand.N(courtesy)
+	switch {
+	case l.mine:
+		l.due = end
+	case ls.watches(l):
+		l.due = min(end+courtesy+rand.N(courtesy), now+max(l.entry.TTL/3, checkInterval))
+	default:
+		l.due = now + lazy*l.entry.TTL + rand.N(l.entry.TTL)
 	}
-	l.due = min(end, now+max(l.entry.TTL/3, checkInterval))
 }
 
 // nudge wakes the loop, which may sleep for longer than the newest lease allows.
@@ -217,24 +245,27 @@ func (ls *leases) next() (*lease, time.Duration) {
 	return heap.Pop(&ls.heap).(*lease), 0
 }
 
-// check reads a lease, or removes its entry if the lease is over.
+// check reads a lease, and removes its entry if the lease is over.
 func (ls *leases) check(ctx context.Context, l *lease) {
+	again := ls.look(ctx, l)
 	ls.mu.Lock()
 	version, missing, over := l.version, l.missing, ls.clock.now() >= l.since+l.entry.TTL
+	known := ls.all[keyOf(l.entry)] == l
 	ls.mu.Unlock()
-	again := checkInterval
-	if version != unknownVersion && over && !missing {
-		ls.expire(ctx, l, version)
-	} else {
-		again = ls.look(ctx, l)
-	}
-	if over && missing && ls.isMissing(l) {
+	switch {
+	case !known: // it left meanwhile
+		return
+	case over && missing:
 		ls.store.sweep(ctx, l.entry)
+		again = checkInterval
+	case over && again == asPlanned && version != unknownVersion:
+		ls.expire(ctx, l, version)
+		again = checkInterval
 	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.all[keyOf(l.entry)] != l {
-		return // it left meanwhile
+		return
 	}
 	if again > 0 {
 		l.due = ls.clock.now() + again
@@ -243,13 +274,10 @@ func (ls *leases) check(ctx context.Context, l *lease) {
 	ls.nudge()
 }
 
-func (ls *leases) isMissing(l *lease) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return l.missing
-}
+// asPlanned is how soon to look again after one that told something.
+const asPlanned = 0
 
-// look reads the version. It returns after how long to look again, 0 as planned.
+// look reads the version. It returns after how long to look again, or [asPlanned].
 func (ls *leases) look(ctx context.Context, l *lease) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -263,10 +291,10 @@ func (ls *leases) look(ctx context.Context, l *lease) time.Duration {
 	now := ls.clock.now()
 	switch {
 	case l.version != before:
-		l.plan(now) // it was renewed here meanwhile, and what was read may be older
+		ls.plan(l, now) // it was renewed here meanwhile, and what was read may be older
 	case errors.Is(err, zk.ErrNoNode) && fresh(l.entry) && l.version < 0 && !l.missing:
 		l.version = noLease
-		l.plan(now)
+		ls.plan(l, now)
 	case errors.Is(err, zk.ErrNoNode):
 		if !l.missing {
 			l.missing, l.since = true, now
@@ -276,11 +304,11 @@ func (ls *leases) look(ctx context.Context, l *lease) time.Duration {
 		return checkInterval
 	case n.stat.Version != l.version || l.missing: // a lower one is of a lease made again
 		l.mine = false
-		l.seen(n.stat.Version, now)
+		ls.seen(l, n.stat.Version, now)
 	default:
-		l.plan(now)
+		ls.plan(l, now)
 	}
-	return 0
+	return asPlanned
 }
 
 // expire removes the entry, unless its lease was renewed. The feed tells that it
@@ -297,29 +325,4 @@ func (ls *leases) expire(ctx context.Context, l *lease, version int32) {
 	case out.err != nil && answered(out.err):
 		ls.look(ctx, l) // it was renewed
 	}
-}
-
-// leaseHeap is ordered by when a lease is due.
-type leaseHeap []*lease
-
-func (h leaseHeap) Len() int           { return len(h) }
-func (h leaseHeap) Less(i, j int) bool { return h[i].due < h[j].due }
-func (h leaseHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-func (h *leaseHeap) Push(x any) {
-	l := x.(*lease)
-	l.index = len(*h)
-	*h = append(*h, l)
-}
-
-func (h *leaseHeap) Pop() any {
-	old := *h
-	l := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	l.index = -1
-	return l
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"path"
 	"strconv"
 	"time"
 
@@ -22,7 +23,8 @@ const (
 	forgetInterval = 30 * time.Second
 )
 
-// upkeep mends what somebody deleted until the store is closed. All replicas do it; what they do is idempotent.
+// upkeep mends what somebody deleted, and looks who else is there, until the store is
+// closed. All replicas do it; what they do is idempotent.
 func (s *Store) upkeep() {
 	tick := time.NewTicker(upkeepInterval)
 	defer tick.Stop()
@@ -35,6 +37,7 @@ func (s *Store) upkeep() {
 			_ = store.Pause(s.closing, firstPause) // at most so often; the loop sees whether it is over
 		case <-tick.C:
 			s.attend("look after the store's own nodes", operationTimeout, s.keepNodes)
+			s.attend("look for other replicas", operationTimeout, s.meetOthers)
 		}
 	}
 }
@@ -73,6 +76,24 @@ func (s *Store) attend(what string, patience time.Duration, work func(context.Co
 	default:
 		s.log.Debug("upkeep could not be done and is tried again", "what", what, "error", err)
 	}
+}
+
+// meetOthers looks which connections write, and so which replicas there are.
+func (s *Store) meetOthers(ctx context.Context) error {
+	l, err := s.chores.get(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := children(ctx, l, s.root.links())
+	if err != nil {
+		return err
+	}
+	own, err := s.calls.get(ctx)
+	if err != nil {
+		return err
+	}
+	s.leases.share(names, path.Base(own.node))
+	return nil
 }
 
 // oldLogs returns the logs before epoch that are not retired yet.

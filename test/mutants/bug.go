@@ -37,6 +37,7 @@ func table() []Bug {
 		storeBugs(),
 		etcdBugs(),
 		trustBugs(),
+		zookeeperBugs(),
 	)
 }
 

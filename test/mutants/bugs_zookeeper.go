@@ -31,5 +31,22 @@ func zookeeperBugs() []Bug {
 				"\tstat, err := s.barrierOn(ctx, l)\n\tif err != nil {\n\t\treturn err\n\t}\n\tfor {\n",
 			In: "./store/zookeeper", Run: "^TestReasonsComeLater$", Needs: "zookeeper",
 		},
+		{
+			Name: "zookeeper-forget-by-a-replicas-clock", Breaks: "no replica forgets reasons by its own clock",
+			File: "store/zookeeper/upkeep.go", Anchor: "if err == nil && stat.Ctime < before {",
+			Becomes: "if err == nil && stat != nil && path.Base(node)[:13] < strconv.FormatInt(before, 10) {",
+			In:      "./store/zookeeper", Run: "^TestForgetByTheServersClock$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-list-starts-leases-anew", Breaks: "a bad connection does not keep dead entries",
+			File: "store/zookeeper/leases.go", Anchor: "e == nil || e.Number != l.entry.Number || e.Handle != l.entry.Handle {",
+			Becomes: "e == nil || e.Number == l.entry.Number {",
+			In:      "./store/zookeeper", Run: "^TestExpiresOnABadConnection$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-all-read-all-leases", Breaks: "replicas share the reading of leases",
+			File: "store/zookeeper/team.go", Anchor: "return before < watchers", Becomes: "return before >= 0",
+			In: "./store/zookeeper", Run: "^TestReplicasShareLeases$", Needs: "zookeeper",
+		},
 	}
 }

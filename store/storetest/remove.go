@@ -113,12 +113,12 @@ func removeExactly(t *trial) {
 	t.wantQueue(t.B, lock.Ref{Tenant: "other", Name: "a"}, foreign)
 }
 
-// removeEarlier enqueues an id again after its entry is gone. Whoever still has
+// removeEarlier enqueues an id again after its entry was withdrawn. Whoever still has
 // the first entry in hand must not touch the second.
 func removeEarlier(t *trial) {
 	draft := t.repeatable("a")
 	first := t.enqueue(t.A, draft)
-	t.remove(t.A, first, lock.Released)
+	t.remove(t.A, first, lock.Withdrawn)
 	between := t.enqueue(t.B, t.draft("a"))
 	second := t.enqueue(t.B, draft)
 	if second.Number <= between.Number {

@@ -269,6 +269,17 @@ func (m *mirror) first(name string) lock.ID {
 	return ""
 }
 
+// all returns the ids of all entries.
+func (m *mirror) all() map[lock.ID]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ids := map[lock.ID]bool{}
+	for e := range m.table.Entries() {
+		ids[e.ID] = true
+	}
+	return ids
+}
+
 func within(t *testing.T, limit time.Duration, what string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

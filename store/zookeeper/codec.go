@@ -33,7 +33,8 @@ type change struct {
 	Czxid  int64       `json:"czxid,omitempty"` // of the entry that went
 	Reason lock.Reason `json:"reason,omitempty"`
 	At     int64       `json:"at_ms,omitempty"`
-	Try    string      `json:"try,omitempty"` // names the attempt that removed it
+	Try    string      `json:"try,omitempty"`   // names the attempt that removed it
+	Keyed  bool        `json:"keyed,omitempty"` // its key has a mark
 }
 
 func (c change) key() key { return key{c.Tenant, c.Lock, c.ID} }
@@ -58,12 +59,17 @@ func parseRecord(data []byte) (*record, error) {
 }
 
 // ends returns the ends that are to be remembered.
-func (r *record) ends() []store.End {
-	var ends []store.End
+func (r *record) ends() []end {
+	var ends []end
 	for _, c := range r.Changes {
-		if c.Joined == nil {
-			ends = append(ends, store.End{ID: c.ID, Reason: c.Reason, At: c.At})
+		if c.Joined != nil {
+			continue
 		}
+		e := end{End: store.End{ID: c.ID, Reason: c.Reason, At: c.At}}
+		if c.Keyed {
+			e.Tenant = c.Tenant
+		}
+		ends = append(ends, e)
 	}
 	return ends
 }

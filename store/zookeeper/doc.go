@@ -6,6 +6,7 @@
 //	  entries/<shard>/<tenant>,<lock>,<id>          an entry, in its first lock
 //	  entries/<shard>/<tenant>,<lock>,<id>,<first>  the same in another lock of its set
 //	  entries/<shard>/<tenant>,<lock>,<id>/<lease>  its lease, once it was renewed: the version counts renewals
+//	  keys/<shard>/<tenant>,<id>                    the mark of an idempotency key: who uses it, or why that one ended
 //	  epoch                                         its version names the log in use
 //	  logs/<epoch>                                  the log; its data is the newest record, or empty
 //	  logs/<epoch>/<sequence>                       a record: who came and who went in one transaction
@@ -37,6 +38,12 @@
 // lease from its beginning, with the entry's handle as its name, which is random, so
 // that a delete or a renewal that is late cannot hit a later entry with the same id.
 // The lease of any other entry is named "lease", and the handle is 0.
+//
+// Such an id, which is one of its tenant, also has a mark. The join makes it, or fails;
+// the removal replaces what is in it by the reason. So a join that was sent long ago, by
+// whichever replica, cannot make an entry of a key that is used up. The mark of an entry
+// that was withdrawn stays too, and a join may replace the very version that it has seen.
+// Marks go with the reasons, after 11 minutes by the server's clock.
 //
 // # The library
 //

@@ -30,7 +30,7 @@ func (s *Store) CommitAbandoned(ctx context.Context, e, missing *lock.Entry) err
 	if err != nil {
 		return err
 	}
-	join, _ := s.joinWrite(e)
+	join := s.joinWrite(e, newHandle(e), noMark)
 	batch := []*write{join, s.removeWrite(s.newRemoval(missing, false, anyVersion, lock.Released))}
 	for _, w := range batch {
 		w.result = make(chan outcome, 1)
@@ -51,4 +51,20 @@ func (s *Store) Watched() (n int) {
 		}
 	}
 	return n
+}
+
+// CallsThrough returns the server that the connection for calls is to.
+func (s *Store) CallsThrough(ctx context.Context) string {
+	l, err := s.calls.get(ctx)
+	if err != nil {
+		return ""
+	}
+	return l.server
+}
+
+// Asking reports whether a request is under way on the connection for calls.
+func (s *Store) Asking() bool {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	return s.calls.current != nil && len(s.calls.current.slots) > 0
 }

@@ -44,7 +44,7 @@ type folded struct {
 	n    int32
 	at   int64 // ms, by the server's clock
 	size int   // of the record
-	ends []store.End
+	ends []end
 }
 
 // kept is the records that the log still has, as far as they are known.
@@ -102,13 +102,13 @@ func (k *kept) drop(gone func(folded) bool) {
 func sizeOf(r folded) int {
 	bytes := 100
 	for _, e := range r.ends {
-		bytes += 60 + len(e.ID) + len(e.Reason)
+		bytes += 72 + len(e.ID) + len(e.Reason) + len(e.Tenant)
 	}
 	return bytes
 }
 
-func endsOf(records []folded) []store.End {
-	var ends []store.End
+func endsOf(records []folded) []end {
+	var ends []end
 	for _, r := range records {
 		ends = append(ends, r.ends...)
 	}

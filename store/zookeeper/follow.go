@@ -66,7 +66,7 @@ func (f *follower) now() view {
 var errAnotherView = errors.New("the follower has another view")
 
 // recall tells a part of what was before the view.
-func (f *follower) recall(v view, ends []store.End, complete bool) error {
+func (f *follower) recall(v view, ends []end, complete bool) error {
 	told := make([]store.Ended, len(ends))
 	for i, e := range ends {
 		told[i] = e.Ended()
@@ -170,7 +170,7 @@ func (s *Store) recallMoved(ctx context.Context, l *link, f *follower, v view) e
 	}
 	const together = 4 // each has up to foldBytes
 	for some := range slices.Chunk(names, together) {
-		read := make([][]store.End, len(some))
+		read := make([][]end, len(some))
 		err := inParallel(len(some), func(i int) (err error) {
 			read[i], err = s.readMoved(ctx, l, s.root.ended()+"/"+some[i])
 			return err
@@ -187,7 +187,7 @@ func (s *Store) recallMoved(ctx context.Context, l *link, f *follower, v view) e
 	return nil
 }
 
-func (s *Store) readMoved(ctx context.Context, l *link, path string) (ends []store.End, err error) {
+func (s *Store) readMoved(ctx context.Context, l *link, path string) (ends []end, err error) {
 	n, err := do(ctx, l, get(path))
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil // forgotten meanwhile

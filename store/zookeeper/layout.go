@@ -17,11 +17,12 @@ func (r layout) epoch() string   { return string(r) + "/epoch" }
 func (r layout) links() string   { return string(r) + "/links" }
 func (r layout) logs() string    { return string(r) + "/logs" }
 func (r layout) ended() string   { return string(r) + "/ended" }
+func (r layout) keys() string    { return string(r) + "/keys" }
 func (r layout) entries() string { return string(r) + "/entries" }
 
 // parts are the nodes that are always there, but for meta.
 func (r layout) parts() []string {
-	return []string{r.epoch(), r.links(), r.logs(), r.ended(), r.entries()}
+	return []string{r.epoch(), r.links(), r.logs(), r.ended(), r.keys(), r.entries()}
 }
 
 func (r layout) log(epoch int32) string     { return fmt.Sprintf("%s/logs/%010d", string(r), epoch) }
@@ -86,6 +87,15 @@ func (r layout) primary(k key) string {
 // its name leads to the primary.
 func (r layout) secondary(k key, name string) string {
 	return r.shardOf(k.tenant, name, k.id) + "/" + k.tenant + "," + name + "," + string(k.id) + "," + k.lock
+}
+
+// keyShard is where the mark of an idempotency key is, which is one of its tenant.
+func (r layout) keyShard(tenant string, id lock.ID) string {
+	return fmt.Sprintf("%s/%03x", r.keys(), hash(tenant+","+string(id))%(lockGroups*shardsPerLock))
+}
+
+func (r layout) mark(tenant string, id lock.ID) string {
+	return r.keyShard(tenant, id) + "/" + tenant + "," + string(id)
 }
 
 func (r layout) lease(k key, handle int64) string {

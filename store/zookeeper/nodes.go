@@ -201,6 +201,7 @@ func (s *Store) sweep(ctx context.Context, e *lock.Entry) {
 		switch {
 		case out.err == nil || len(r.paths) == 0:
 			return
+		case s.unmark(r, out):
 		case errors.Is(out.err, zk.ErrNoNode):
 			r.paths = slices.Delete(r.paths, out.op, out.op+1)
 		case !s.adapt(ctx, r, out):

@@ -22,6 +22,7 @@ type removal struct {
 	lease, primary string
 	paths          []string // to delete, in order, the lease first
 	while          []string // that must be there
+	mark           string   // of the entry's key, "" if it has none
 	try            string
 	from           int32 // records since then may be of an attempt of ours
 	epoch          int32
@@ -44,6 +45,9 @@ func (s *Store) newRemoval(e *lock.Entry, leased bool, version int32, why lock.R
 	for _, c := range e.Claims[1:] {
 		r.paths = append(r.paths, s.root.secondary(k, c.Name))
 	}
+	if !fresh(e) {
+		r.mark = s.root.mark(e.Tenant, e.ID)
+	}
 	r.epoch, r.from = s.epoch.Load(), s.feed.position()
 	return r
 }
@@ -52,7 +56,7 @@ func (s *Store) removeWrite(r *removal) *write {
 	k := keyOf(r.entry)
 	w := &write{size: 512 * len(r.paths), change: change{
 		Tenant: k.tenant, Lock: k.lock, ID: k.id, Czxid: s.zxid(r.entry.Number),
-		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try,
+		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "",
 	}}
 	for _, path := range r.paths {
 		version := int32(anyVersion)
@@ -60,6 +64,10 @@ func (s *Store) removeWrite(r *removal) *write {
 			version = r.version
 		}
 		w.ops = append(w.ops, &zk.DeleteRequest{Path: path, Version: version})
+	}
+	if r.mark != "" {
+		data := store.Encode(mark{Lock: k.lock, Reason: r.why, At: w.change.At})
+		w.ops = append(w.ops, &zk.SetDataRequest{Path: r.mark, Data: data, Version: anyVersion})
 	}
 	for _, path := range r.while {
 		w.ops = append(w.ops, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
@@ -139,6 +147,9 @@ func (s *Store) attempt(ctx context.Context, r *removal) outcome {
 // replica did not know, or what somebody did to our nodes by hand. A lease is no
 // reason to go on if there must not be one.
 func (s *Store) adapt(ctx context.Context, r *removal, out outcome) bool {
+	if s.unmark(r, out) {
+		return true
+	}
 	if out.err == nil || out.op < 0 || out.op >= len(r.paths) {
 		return false
 	}
@@ -166,6 +177,17 @@ func (s *Store) adapt(ctx context.Context, r *removal, out outcome) bool {
 		s.reportStuck(path)
 	}
 	return false
+}
+
+// unmark makes a removal that was refused go without the mark of its key, if that is
+// what is missing.
+func (s *Store) unmark(r *removal, out outcome) bool {
+	if r.mark == "" || out.op != len(r.paths) || !errors.Is(out.err, zk.ErrNoNode) {
+		return false
+	}
+	s.report(r.mark, "what is known of a key was deleted, which nobody but us should do")
+	r.mark = ""
+	return true
 }
 
 // reportStuck tells that a node stays, and with it its entry.

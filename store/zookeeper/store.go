@@ -182,31 +182,21 @@ func (s *Store) zxid(number uint64) int64 { return s.trust.Position(number) }
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	w, handle := s.joinWrite(e)
-	ambiguous := false
+	j := &join{store: s, entry: e, handle: newHandle(e), since: s.here(), taken: noMark}
 	for {
 		if err := s.trust.Refusal(); err != nil {
-			err.Ambiguous = ambiguous
+			err.Ambiguous = j.maybe
 			return nil, false, err
 		}
-		out := s.commits.do(ctx, w)
+		found, written, err := j.attempt(ctx)
+		var final *lock.Error
 		switch {
-		case out.err == nil:
-			placed := *e
-			placed.Number, placed.Handle, placed.Patient = s.number(out.zxid), handle, false
-			return s.handOut(ctx, &placed, true)
-		case errors.Is(out.err, zk.ErrNodeExists):
-			if found, err := s.find(ctx, keyOf(e)); err == nil && found != nil {
-				return s.handOut(ctx, found, found.Handle == handle)
-			}
-		case errors.Is(out.err, zk.ErrNoNode):
-			_ = s.makeShards(ctx, e) // the next attempt tells whether it worked
-		case answered(out.err):
-			return nil, false, unavailable(out.err, "enqueue", ambiguous)
-		}
-		ambiguous = ambiguous || out.maybe
-		if store.Pause(ctx, firstPause) != nil {
-			return nil, false, unavailable(out.err, "enqueue", ambiguous)
+		case found != nil:
+			return s.handOut(ctx, found, written)
+		case errors.As(err, &final):
+			return nil, false, final
+		case store.Pause(ctx, firstPause) != nil:
+			return nil, false, unavailable(err, "enqueue", j.maybe)
 		}
 	}
 }
@@ -225,29 +215,6 @@ func (s *Store) handOut(ctx context.Context, e *lock.Entry, written bool) (*lock
 	return nil, false, refusal
 }
 
-// joinWrite makes the nodes of an entry: the primary, its lease if its id may come
-// again, and one in each other lock of a set. A handle of 0 stands for a [fresh] id.
-func (s *Store) joinWrite(e *lock.Entry) (w *write, handle int64) {
-	if e.Resumable() {
-		handle = randomHandle()
-	}
-	k, v := keyOf(e), valueOf(e, handle)
-	data := store.Encode(v)
-	w = &write{size: 3*len(data) + 1024, patient: e.Patient, change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
-	w.ops = append(w.ops, s.create(s.root.primary(k), data))
-	if e.Resumable() {
-		w.ops = append(w.ops, s.create(s.root.lease(k, handle), nil))
-	}
-	for i, c := range e.Claims {
-		w.joins = append(w.joins, lock.Ref{Tenant: e.Tenant, Name: c.Name})
-		if i > 0 {
-			w.ops = append(w.ops, s.create(s.root.secondary(k, c.Name), nil))
-			w.size += 1024
-		}
-	}
-	return w, handle
-}
-
 func (s *Store) create(path string, data []byte) *zk.CreateRequest {
 	return &zk.CreateRequest{Path: path, Data: data, Acl: s.acl}
 }
@@ -264,6 +231,9 @@ func (s *Store) makeShards(ctx context.Context, e *lock.Entry) error {
 		if err := s.ensure(ctx, s.calls, s.root.shardOf(e.Tenant, c.Name, e.ID), nil); err != nil {
 			return err
 		}
+	}
+	if e.Resumable() {
+		return s.ensure(ctx, s.calls, s.root.keyShard(e.Tenant, e.ID), nil)
 	}
 	return nil
 }

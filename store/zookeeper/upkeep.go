@@ -139,7 +139,8 @@ func (s *Store) forget(ctx context.Context, ahead time.Duration) error {
 	return err
 }
 
-// forgetOne deletes a node of reasons that was made before the time.
+// forgetOne deletes a node of reasons that was made before the time, and the marks of
+// the keys in it.
 func (s *Store) forgetOne(ctx context.Context, l *link, node string, before int64) error {
 	stat, err := do(ctx, l, func(c *zk.Conn) (*zk.Stat, error) {
 		there, stat, err := c.Exists(node)
@@ -149,7 +150,13 @@ func (s *Store) forgetOne(ctx context.Context, l *link, node string, before int6
 		return stat, err
 	})
 	if err == nil && stat.Ctime < before {
-		err = s.deleteAll(ctx, l, []string{node})
+		var ends []end
+		if ends, err = s.readMoved(ctx, l, node); err == nil {
+			err = s.forgetMarks(ctx, l, ends, before)
+		}
+		if err == nil {
+			err = s.deleteAll(ctx, l, []string{node})
+		}
 	}
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil

@@ -44,6 +44,31 @@ func zookeeperBugs() []Bug {
 			In:      "./store/zookeeper", Run: "^TestExpiresOnABadConnection$", Needs: "zookeeper",
 		},
 		{
+			Name: "zookeeper-key-without-mark", Breaks: "a late write cannot use a key again that is used up",
+			File: "store/zookeeper/join.go", Anchor: "s.claim(e, taken), ", Becomes: "",
+			In: "./store/zookeeper", Run: "^TestLateCreate$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-key-in-use-forgotten", Breaks: "a key in use is not forgotten",
+			File: "store/zookeeper/keys.go", Anchor: `(m.Reason == "" || n.stat.Mtime >= before)`, Becomes: "n.stat.Mtime >= before",
+			In: "./store/zookeeper", Run: "^TestUsedUpKey$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-fresh-entry-written-twice", Breaks: "one call writes one entry, once",
+			File: "store/zookeeper/join.go", Anchor: "if j.unknown && !e.Resumable() {", Becomes: "if j.unknown && e.Resumable() {",
+			In: "./store/zookeeper", Run: "^TestWrittenOnce$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-earlier-connection-alive", Breaks: "what was sent over a connection that broke is not executed any more",
+			File: "store/zookeeper/nodes.go", Anchor: "for len(s.stale.paths) > 0 {", Becomes: "for false {",
+			In: "./store/zookeeper", Run: "^TestWriteOfAnEarlierConnection$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-queue-of-the-past", Breaks: "a queue that is read is no older than the question",
+			File: "store/zookeeper/snapshot.go", Anchor: "from, err := s.barrierOn(ctx, l)", Becomes: "from, err := s.readHead(ctx, l, snap.epoch)",
+			In: "./store/zookeeper", Run: "^TestQueueOfALateFollower$", Needs: "zookeeper",
+		},
+		{
 			Name: "zookeeper-all-read-all-leases", Breaks: "replicas share the reading of leases",
 			File: "store/zookeeper/team.go", Anchor: "return before < watchers", Becomes: "return before >= 0",
 			In: "./store/zookeeper", Run: "^TestReplicasShareLeases$", Needs: "zookeeper",

@@ -1,0 +1,96 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// join is one call of Enqueue, with all its attempts.
+type join struct {
+	store  *Store
+	entry  *lock.Entry
+	handle int64
+	taken  int32 // the version of the key's mark that is to be replaced, or noMark
+	since  place // in the log, before the first attempt
+
+	maybe   bool // one of the attempts may have happened
+	unknown bool // and nobody has looked whether it did
+}
+
+// attempt writes the entry, or finds that it is there. A *lock.Error is final; after
+// any other one the next attempt may fare better.
+func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, err error) {
+	s, e := j.store, j.entry
+	if j.unknown && !e.Resumable() {
+		if found, err := s.outcomeOf(ctx, e, j.since); found != nil || err != nil {
+			return found, true, err
+		}
+	}
+	out := s.commits.do(ctx, s.joinWrite(e, j.handle, j.taken))
+	j.maybe, j.unknown = j.maybe || out.maybe, out.maybe
+	switch {
+	case out.err == nil:
+		placed := *e
+		placed.Number, placed.Handle, placed.Patient = s.number(out.zxid), j.handle, false
+		return &placed, true, nil
+	case errors.Is(out.err, zk.ErrNodeExists), errors.Is(out.err, zk.ErrBadVersion):
+		return j.refused(ctx, out.err)
+	case errors.Is(out.err, zk.ErrNoNode):
+		j.taken = noMark
+		_ = s.makeShards(ctx, e) // the next attempt tells whether it worked
+	case answered(out.err):
+		return nil, false, unavailable(out.err, "enqueue", j.maybe)
+	}
+	return nil, false, out.err
+}
+
+// refused returns the entry that is there instead, or why there is none any more. The key
+// of one that was withdrawn can be taken by the next attempt, which is an entry of its
+// own: the name of a lease is used once.
+func (j *join) refused(ctx context.Context, cause error) (found *lock.Entry, written bool, err error) {
+	found, version, err := j.store.standing(ctx, j.entry)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case found != nil:
+		return found, found.Handle == j.handle, nil
+	case version != j.taken:
+		j.handle, j.taken = newHandle(j.entry), version
+	}
+	return nil, false, cause
+}
+
+// newHandle returns the name of the lease of an entry whose id may come again, which is
+// made with the entry, or 0 for a fresh one.
+func newHandle(e *lock.Entry) int64 {
+	if e.Resumable() {
+		return randomHandle()
+	}
+	return 0
+}
+
+// joinWrite makes the nodes of an entry: the primary, its lease and the mark of its key
+// if its id may come again, and one in each other lock of a set. A handle of 0 stands for
+// a [fresh] id.
+func (s *Store) joinWrite(e *lock.Entry, handle int64, taken int32) (w *write) {
+	k, v := keyOf(e), valueOf(e, handle)
+	data := store.Encode(v)
+	w = &write{size: 3*len(data) + 1024, patient: e.Patient, change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
+	w.ops = append(w.ops, s.create(s.root.primary(k), data))
+	if e.Resumable() {
+		w.ops = append(w.ops, s.claim(e, taken), s.create(s.root.lease(k, handle), nil))
+	}
+	for i, c := range e.Claims {
+		w.joins = append(w.joins, lock.Ref{Tenant: e.Tenant, Name: c.Name})
+		if i > 0 {
+			w.ops = append(w.ops, s.create(s.root.secondary(k, c.Name), nil))
+			w.size += 1024
+		}
+	}
+	return w
+}

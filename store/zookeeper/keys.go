@@ -1,0 +1,146 @@
+package zookeeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// mark is what the node of an idempotency key holds. The node is made with the entry
+// and outlives it, so that the store itself refuses a join with a key that was used,
+// however late it comes and whoever sent it.
+type mark struct {
+	Lock   string      `json:"lock"`             // the first one of the entry
+	Reason lock.Reason `json:"reason,omitempty"` // why it ended, if it did
+	At     int64       `json:"at_ms,omitempty"`
+}
+
+// noMark stands for the version of a node that is not there.
+const noMark = -1
+
+// claim is the operation by which an entry takes its key: by a new node, or by one of
+// that version which an entry left that was withdrawn.
+func (s *Store) claim(e *lock.Entry, version int32) any {
+	path, data := s.root.mark(e.Tenant, e.ID), store.Encode(mark{Lock: e.Name()})
+	if version == noMark {
+		return s.create(path, data)
+	}
+	return &zk.SetDataRequest{Path: path, Data: data, Version: version}
+}
+
+// standing finds out why a join was refused: the entry is there, or its key is used up,
+// which is an error with the reason. If neither is so the key may be taken by replacing
+// the version of its mark. It is called after a write of ours on the same connection,
+// or one opened later, was answered: what that write saw is what this one sees, or newer.
+func (s *Store) standing(ctx context.Context, e *lock.Entry) (found *lock.Entry, version int32, err error) {
+	k, version := keyOf(e), int32(noMark)
+	if e.Resumable() {
+		n, err := onLink(ctx, s.calls, get(s.root.mark(e.Tenant, e.ID)))
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return nil, noMark, err
+		}
+		var m mark
+		if err == nil {
+			version = n.stat.Version
+			if bad := json.Unmarshal(n.data, &m); bad != nil {
+				s.report(s.root.mark(e.Tenant, e.ID), "what is known of a key cannot be read", "error", bad)
+			}
+		}
+		switch {
+		case m.Reason == lock.Withdrawn:
+			return nil, version, nil
+		case m.Reason != "":
+			return nil, version, &lock.Error{Code: lock.Lost, Detail: "the entry of this key has ended", Reason: m.Reason}
+		case m.Lock != "":
+			k.lock = m.Lock
+		}
+	}
+	found, err = s.find(ctx, k)
+	return found, version, err
+}
+
+// place is one in the log.
+type place struct{ epoch, n int32 }
+
+func (s *Store) here() place { return place{s.epoch.Load(), s.feed.position()} }
+
+// outcomeOf finds out what became of the attempts to write an entry with a fresh id since
+// a place in the log, none of which is under way any more, as another connection is in
+// use. It returns the entry if it is there. If it was written and has gone since, the
+// error is [lock.Lost] with the reason: a repetition would write it a second time.
+func (s *Store) outcomeOf(ctx context.Context, e *lock.Entry, since place) (*lock.Entry, error) {
+	l, err := s.calls.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stat, err := s.barrierOn(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.readEntry(ctx, l, keyOf(e))
+	if !errors.Is(err, zk.ErrNoNode) {
+		return found, err
+	}
+	if s.epoch.Load() != since.epoch {
+		return nil, errRotated
+	}
+	written, err := s.records(ctx, l, since.epoch, since.n, created(stat))
+	if err != nil {
+		return nil, err
+	}
+	joined, why := false, lock.Expired
+	for _, w := range written {
+		for _, c := range w.record.Changes {
+			switch {
+			case c.key() != keyOf(e):
+			case c.Joined != nil:
+				joined = true
+			default:
+				why = c.Reason
+			}
+		}
+	}
+	if joined {
+		return nil, &lock.Error{Code: lock.Lost, Detail: "the entry was removed before its request was answered", Reason: why}
+	}
+	return nil, nil
+}
+
+// end is one remembered removal. Tenant is there if the entry had a key, whose mark is
+// forgotten with it.
+type end struct {
+	store.End
+	Tenant string `json:"tenant,omitempty"`
+}
+
+// forgetMarks deletes the marks of keys whose entries ended so, unless the key was taken
+// again since, as that of an entry which was withdrawn.
+func (s *Store) forgetMarks(ctx context.Context, l *link, ends []end, before int64) error {
+	return inParallel(len(ends), func(i int) error {
+		if ends[i].Tenant == "" {
+			return nil
+		}
+		path := s.root.mark(ends[i].Tenant, ends[i].ID)
+		n, err := do(ctx, l, get(path))
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var m mark
+		if bad := json.Unmarshal(n.data, &m); bad == nil && (m.Reason == "" || n.stat.Mtime >= before) {
+			return nil
+		}
+		_, err = do(ctx, l, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(path, n.stat.Version) })
+		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
+			return nil
+		}
+		return err
+	})
+}

@@ -24,7 +24,7 @@ func TestFoldManyEnds(t *testing.T) {
 	log, logged := journal(t)
 	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Logger: log})
 	follow(t, s)
-	all := writeEnds(t, hand(t, z), 200, 64)
+	all := writeEnds(t, hand(t, z), 256, 64)
 	folded(t, s, hand(t, z))
 	knows(t, z, all)
 	if strings.Contains(logged.String(), "hangs up") {

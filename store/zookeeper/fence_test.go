@@ -1,0 +1,106 @@
+package zookeeper_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/zookeeper"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+// TestWriteOfAnEarlierConnection has a create be held back on its way, until it was
+// repeated over another connection and the entry is gone again. It arrives then, in a
+// session that is still alive, and nothing is made of it: the node that it checks was
+// deleted by the connection that came after.
+func TestWriteOfAnEarlierConnection(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	proxies := map[string]*rig.Proxy{}
+	var servers []string
+	for range 2 {
+		p := startProxy(t, z.Server(0))
+		proxies[p.Address()] = p
+		servers = append(servers, p.Address())
+	}
+	s, other := open(t, zookeeper.Config{Servers: servers}), open(t, zookeeper.Config{Servers: z.Endpoints()})
+	m := follow(t, other)
+	e := draft("a")
+	if err := other.Remove(t.Context(), take(t, other, e), lock.Withdrawn); err != nil {
+		t.Fatal(err) // its shard is made
+	}
+	held := proxies[s.CallsThrough(t.Context())]
+	if held == nil {
+		t.Fatal("there is no connection for calls")
+	}
+	held.Blackhole(rig.ToServer)
+	sent := held.Stats().BytesToServer
+	var placed *lock.Entry
+	within(t, 30*time.Second, "the entry is written over the other connection", func() bool {
+		var err error
+		placed, _, err = s.Enqueue(t.Context(), e)
+		return err == nil
+	})
+	if err := other.Remove(t.Context(), placed, lock.Released); err != nil {
+		t.Fatal(err)
+	}
+	held.Blackhole(0)
+	within(t, 10*time.Second, "what was held back has arrived", func() bool { return held.Stats().BytesToServer > sent+100 })
+	for i := range 5 {
+		last := take(t, other, draft(fmt.Sprint("last-", i)))
+		within(t, 10*time.Second, "the feed has what came later", func() bool { return m.first(fmt.Sprint("last-", i)) == last.ID })
+		if m.first("a") != "" {
+			t.Fatalf("there is an entry at %d again, which was released", placed.Number)
+		}
+	}
+}
+
+// TestQueueOfALateFollower reads a queue from a server that was stopped while much was
+// written elsewhere. What it answers right after is no older than the question.
+func TestQueueOfALateFollower(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{Servers: 3, TickTime: 2 * time.Second})
+	leader, err := z.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := z.Server((leader + 1) % 3)
+	s, other := open(t, zookeeper.Config{Servers: []string{late.Address()}}), open(t, zookeeper.Config{Servers: []string{z.Server(leader).Address()}})
+	follow(t, s)
+	for round := range 5 {
+		if err := late.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		parallel(16, 60, func(i int) {
+			e := draft("busy")
+			e.ID = lock.ID(fmt.Sprintf("BUSY%dX%020d", round, i))
+			if _, _, err := other.Enqueue(t.Context(), e); err != nil {
+				t.Errorf("Enqueue: %v", err)
+			}
+		})
+		last := draft("a")
+		last.ID = lock.ID(fmt.Sprintf("LAST%022d", round))
+		last = take(t, other, last)
+		type answer struct {
+			entries []*lock.Entry
+			number  uint64
+			err     error
+		}
+		read := make(chan answer, 1)
+		go func() {
+			entries, number, err := s.ReadQueue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"})
+			read <- answer{entries, number, err}
+		}()
+		within(t, 10*time.Second, "the question is on its way", func() bool { return s.Asking() })
+		if err := late.Continue(); err != nil {
+			t.Fatal(err)
+		}
+		a := <-read
+		if a.err != nil {
+			t.Logf("round %d: %v", round, a.err) // it was stopped for too long
+		} else if n := len(a.entries); n != round+1 || a.entries[n-1].ID != last.ID || a.number < last.Number {
+			t.Errorf("round %d: %d entries as of %d, although the last was written at %d before", round, n, a.number, last.Number)
+		}
+	}
+}

@@ -129,12 +129,7 @@ func startCluster(t *testing.T, members int) *rig.Etcd {
 
 func open(t *testing.T, conn *etcd.Conn, prefix string) *etcd.Store {
 	t.Helper()
-	s, err := etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { closing(t, "a store", s.Close) })
-	return s
+	return openStore(t, conn, etcd.Config{Prefix: prefix})
 }
 
 func dial(t *testing.T, endpoints []string, prefix string) *etcd.Store {

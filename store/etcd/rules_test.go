@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -60,9 +61,14 @@ func startEmbedded(t *testing.T, cfg etcd.EmbeddedConfig) *etcd.Conn {
 	return conn
 }
 
+// openStore opens again what did not answer in time: that the machine is busy is not
+// what tests are about.
 func openStore(t *testing.T, conn *etcd.Conn, cfg etcd.Config) *etcd.Store {
 	t.Helper()
 	s, err := etcd.Open(t.Context(), conn, cfg)
+	for end := time.Now().Add(30 * time.Second); errors.Is(err, lock.StoreUnavailable) && time.Now().Before(end); {
+		s, err = etcd.Open(t.Context(), conn, cfg)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

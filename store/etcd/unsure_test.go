@@ -88,6 +88,36 @@ func TestLeaseOfAnUnknownOutcome(t *testing.T) {
 	}
 }
 
+// TestFloorThatComesLate: a replica starts with a floor, and while its write is on its
+// way another one starts with a higher one.
+func TestFloorThatComesLate(t *testing.T) {
+	conn := startEmbedded(t, etcd.EmbeddedConfig{})
+	openStore(t, conn, etcd.Config{})
+	var high atomic.Pointer[etcd.Store]
+	var late atomic.Bool
+	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+		floors := func(op *pb.RequestOp) bool { return bytes.HasSuffix(op.GetRequestPut().GetKey(), []byte("/floor")) }
+		if slices.ContainsFunc(r.Success, floors) && late.CompareAndSwap(false, true) {
+			high.Store(openStore(t, conn, etcd.Config{FenceFloor: 2_000_000}))
+		}
+		return do()
+	})
+	if s, err := etcd.Open(t.Context(), conn, etcd.Config{FenceFloor: 1_000_000}); err == nil {
+		t.Errorf("a floor that is lower than the store's is taken; close: %v", s.Close())
+	}
+	if high.Load() == nil {
+		t.Fatal("no floor was written")
+	}
+	before, _, err := high.Load().Enqueue(t.Context(), newEntry("orders:1", "before"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, _, err := openStore(t, conn, etcd.Config{}).Enqueue(t.Context(), newEntry("orders:1", "after"))
+	if err != nil || after.Number <= before.Number {
+		t.Errorf("an entry behind number %d got %v, %v", before.Number, after, err)
+	}
+}
+
 // counting is a follower that counts what it is told.
 type counting struct {
 	store.Follower

@@ -42,7 +42,7 @@ func trustBugs() []Bug {
 		{
 			Name: "etcd-floor-overwritten", Breaks: "of two floors the higher one stays",
 			File: "store/etcd/meta.go", Anchor: "modified([]byte(s.prefix+name), read.keys[name].revision)", Becomes: "modified([]byte(s.prefix+name+\"x\"), 0)",
-			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^trust$/^of_two_floors_the_higher_one_stays$",
+			In: "./store/etcd", Run: "^TestFloorThatComesLate$", Needs: "etcd",
 		},
 		{
 			Name: "etcd-distrusts-late-replica", Breaks: "distrust is declared only after reading anew",
@@ -78,7 +78,7 @@ func trustBugs() []Bug {
 			Name: "zookeeper-stale-meta-judged", Breaks: "floor and newest number are read at one transaction",
 			File: "store/zookeeper/meta.go", Anchor: "stat, err := s.setLog(ctx, l, &zk.CheckVersionRequest{Path: s.root.meta(), Version: m.version})",
 			Becomes: "m.Floor = 0\n\tstat, err := s.setLog(ctx, l, &zk.CheckVersionRequest{Path: s.root.meta(), Version: m.version})",
-			In: "./store/zookeeper", Run: "^TestConformance$/^trust$/^a_floor_that_a_client_does_not_know_yet_is_no_lost_past$", Needs: "zookeeper",
+			In:      "./store/zookeeper", Run: "^TestConformance$/^trust$/^a_floor_that_a_client_does_not_know_yet_is_no_lost_past$", Needs: "zookeeper",
 		},
 		{
 			Name: "etcd-reasons-pinned", Breaks: "a long list of reasons outlives compactions",

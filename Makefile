@@ -16,7 +16,7 @@ say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build dashboard test unit system lint format generate verify faults mutants bench demo fuzz clean
+.PHONY: help run build dashboard test unit system lint format generate verify faults mutants bench clients schemathesis demo fuzz clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,12 @@ mutants: ## Seed known bugs into a copy, one at a time, and see that a test catc
 
 bench: ## Measure against the stores' own locks and print the table (STORE=zookeeper, BENCHFLAGS=...)
 	$(GO) run ./test/bench $(if $(filter zookeeper,$(STORE)),-rows S6) $(BENCHFLAGS)
+
+clients: ## Generate clients with five generators, compile them and have them use a server (needs node, npm, python3)
+	test/clients/run
+
+schemathesis: ## Check a server against its description with schemathesis (needs python3, npm)
+	test/clients/run schemathesis
 
 demo: ## Three languages settle invoices while workers die (needs curl, python3, node; FENCE=off shows the damage; STORE=zookeeper)
 	@$(if $(filter zookeeper,$(STORE)),$(GO) run ./test/withstore zookeeper) examples/settlement/demo

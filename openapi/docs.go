@@ -29,7 +29,7 @@ func Docs() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }() // reading is over
 		h := w.Header()
 		h.Set("Content-Type", contentType(name))
 		h.Set("Content-Security-Policy", policy)

@@ -24,7 +24,11 @@ type Conn struct {
 	watch   watchFunc
 	// hold keeps the history that there is now from compaction for a while, until
 	// release is called; nil where others compact.
-	hold  func() (release func())
+	hold func() (release func())
+
+	// admit reports whether there is room for a new entry of so many bytes; nil where
+	// others keep the quota.
+	admit func(bytes int) bool
 	local bool // the store is in this process: its calls do not hang on a network
 
 	// slack is added to each lease's TTL, so that a pooled lease that was
@@ -37,6 +41,8 @@ type Conn struct {
 
 // Close ends the connection, or stops the embedded member.
 func (c *Conn) Close() error { return c.close() }
+
+func (c *Conn) hasRoom(bytes int) bool { return c.admit == nil || c.admit(bytes) }
 
 func (c *Conn) holdHistory() (release func()) {
 	if c.hold == nil {

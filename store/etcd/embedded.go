@@ -64,7 +64,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 	}
 	m.tasks.Go(func() { m.maintain(log) })
 	return &Conn{
-		kv: m.kv, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, hold: m.holds.begin, local: true,
+		kv: m.kv, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, hold: m.holds.begin, admit: m.admit, local: true,
 		close: func() error { m.close(); return release() },
 	}, nil
 }
@@ -144,6 +144,7 @@ type member struct {
 	kv     pb.KVServer
 
 	holds holds
+	room  room
 
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -283,9 +284,7 @@ func (m *member) maintain(log *slog.Logger) {
 			if before, err = m.compactSome(before); err != nil && m.ctx.Err() == nil {
 				log.Warn("the embedded store could not be compacted", "error", err)
 			}
-			if err := m.makeRoom(log); err != nil && m.ctx.Err() == nil {
-				log.Error("the embedded store is full and could not be tidied", "error", err)
-			}
+			m.room.attend(m, log)
 		}
 	}
 }
@@ -307,34 +306,5 @@ func (m *member) compact(revision int64) error {
 	ctx, cancel := context.WithTimeout(m.ctx, operationTimeout)
 	defer cancel()
 	_, err := m.kv.Compact(ctx, &pb.CompactionRequest{Revision: revision})
-	return err
-}
-
-// makeRoom answers the alarm that etcd raises when its quota is reached. With
-// history compacted, what is left over is free pages, which defragmenting gives
-// back; the alarm is cleared once the file is well below the quota.
-func (m *member) makeRoom(log *slog.Logger) error {
-	full := false
-	for _, a := range m.server.Alarms() {
-		full = full || a.Alarm == pb.AlarmType_NOSPACE
-	}
-	if !full {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(m.ctx, startTimeout)
-	defer cancel()
-	if err := m.server.Defragment(); err != nil {
-		return err
-	}
-	size, quota := m.server.Backend().Size(), m.server.Cfg.QuotaBackendBytes
-	if size > quota*9/10 {
-		return fmt.Errorf("its entries alone need %d of %d bytes: raise the quota", size, quota)
-	}
-	_, err := m.server.Alarm(ctx, &pb.AlarmRequest{
-		MemberID: uint64(m.server.MemberID()), Action: pb.AlarmRequest_DEACTIVATE, Alarm: pb.AlarmType_NOSPACE,
-	})
-	if err == nil {
-		log.Warn("the embedded store was full; it was tidied and accepts entries again", "bytes", size)
-	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -124,6 +125,9 @@ func (s *Store) revision(number uint64) int64 { return s.trust.Position(number) 
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	val := store.Encode(store.ValueOf(e))
+	if !s.conn.hasRoom(len(e.Claims) * len(val)) {
+		return nil, false, unavailable(rpctypes.ErrGRPCNoSpace, "enqueue", false)
+	}
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	ambiguous := false
@@ -238,7 +242,7 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 		case refused(out.err):
 			return unavailable(out.err, "remove", unknown.any)
 		case !errors.Is(out.err, errWithdrawn):
-			unknown.add(out.endKey)
+			unknown.add(out.endKey, bare)
 		}
 		if store.Pause(ctx, 20*time.Millisecond) != nil {
 			return unavailable(out.err, "remove", unknown.any)
@@ -263,11 +267,12 @@ func (s *Store) notRemoved(ctx context.Context, e *lock.Entry, unknown attempts,
 // attempts are removals of unknown outcome.
 type attempts struct {
 	any     bool
+	bare    bool     // one of them leaves no record
 	endKeys [][]byte // each is there if its attempt was applied
 }
 
-func (a *attempts) add(endKey []byte) {
-	a.any = true
+func (a *attempts) add(endKey []byte, bare bool) {
+	a.any, a.bare = true, a.bare || bare
 	if endKey != nil {
 		a.endKeys = append(a.endKeys, endKey)
 	}
@@ -285,7 +290,7 @@ func (s *Store) removedBefore(ctx context.Context, unknown attempts) error {
 			return nil
 		}
 	}
-	if unknown.any && len(unknown.endKeys) == 0 {
+	if unknown.bare || unknown.any && len(unknown.endKeys) == 0 {
 		return nil
 	}
 	return store.Lost("the entry is not in the queue")

@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 			return storetest.Store{
 				A: reopen(t), B: reader{open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix})}, Reopen: reopen,
 				OpenFloor: withFloor(z, prefix),
-				CutB: func(_ *testing.T, how storetest.Fault) func() { return cut(proxy, how) },
+				CutB:      func(_ *testing.T, how storetest.Fault) func() { return cut(proxy, how) },
 			}
 		},
 	})

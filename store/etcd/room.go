@@ -1,0 +1,105 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+)
+
+// Parts of the embedded store's quota, in percent. New entries may use the first one;
+// the rest is for what renewing and releasing write, so that etcd's own alarm, which
+// stops both of them for a while, is not reached.
+const (
+	forEntries = 90
+	// costOf is what a byte of an entry costs in the file.
+	costOf = 150
+)
+
+// Defragmenting stops all calls. It is tried again after a while, which doubles as
+// long as it does not help.
+const (
+	firstTidy   = 10 * time.Second
+	longestTidy = 10 * time.Minute
+)
+
+// room is what is known of the free space of the embedded store.
+type room struct {
+	mu       sync.Mutex
+	used     int64 // as the store told last: it counts what was flushed
+	admitted int64 // since then
+
+	next time.Time // when the store may be defragmented again
+	wait time.Duration
+}
+
+// admit reports whether an entry of so many bytes may be written.
+func (m *member) admit(bytes int) bool {
+	return m.room.admit(int64(bytes)*costOf/100, m.server.Backend().SizeInUse(), m.server.Cfg.QuotaBackendBytes)
+}
+
+func (r *room) admit(bytes, used, quota int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if used != r.used {
+		r.used, r.admitted = used, 0
+	}
+	if used+r.admitted+bytes > quota/100*forEntries {
+		return false
+	}
+	r.admitted += bytes
+	return true
+}
+
+// attend answers the alarm that etcd raises when its quota is reached all the same.
+func (r *room) attend(m *member, log *slog.Logger) {
+	full := false
+	for _, a := range m.server.Alarms() {
+		full = full || a.Alarm == pb.AlarmType_NOSPACE
+	}
+	backend := m.server.Backend()
+	if !full {
+		r.wait = 0
+		return
+	}
+	if !r.due(time.Now(), backend.SizeInUse(), m.server.Cfg.QuotaBackendBytes) {
+		return
+	}
+	if err := m.makeRoom(log); err != nil && m.ctx.Err() == nil {
+		log.Error("the embedded store is full and could not be tidied", "error", err)
+	}
+}
+
+// due reports whether to defragment a full store now: only free pages can be given
+// back, so it is of no use if what is in use alone is too much.
+func (r *room) due(now time.Time, used, quota int64) bool {
+	if used > quota/100*forEntries || now.Before(r.next) {
+		return false
+	}
+	r.wait = min(max(firstTidy, 2*r.wait), longestTidy)
+	r.next = now.Add(r.wait)
+	return true
+}
+
+// makeRoom defragments and clears the alarm once the file is well below the quota.
+func (m *member) makeRoom(log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(m.ctx, startTimeout)
+	defer cancel()
+	if err := m.server.Defragment(); err != nil {
+		return err
+	}
+	size, quota := m.server.Backend().Size(), m.server.Cfg.QuotaBackendBytes
+	if size > quota/100*forEntries {
+		return fmt.Errorf("what is in it needs %d of %d bytes: raise the quota", size, quota)
+	}
+	_, err := m.server.Alarm(ctx, &pb.AlarmRequest{
+		MemberID: uint64(m.server.MemberID()), Action: pb.AlarmRequest_DEACTIVATE, Alarm: pb.AlarmType_NOSPACE,
+	})
+	if err == nil {
+		log.Warn("the embedded store was full; it was tidied and accepts entries again", "bytes", size)
+	}
+	return err
+}

@@ -1,0 +1,172 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// testStore is a store on a member of its own.
+func testStore(t *testing.T, cfg EmbeddedConfig, by func(*Conn)) (*Store, *member) {
+	t.Helper()
+	cfg.Dir = t.TempDir()
+	conn, err := StartEmbedded(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	m, ok := conn.renewer.(*member)
+	if !ok {
+		t.Fatal("the embedded store renews elsewhere")
+	}
+	by(conn)
+	s, err := Open(t.Context(), conn, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, m
+}
+
+func testEntry(name, id string) *lock.Entry {
+	return &lock.Entry{
+		ID: lock.ID(id), Tenant: "acme", Holder: "w", TTL: time.Hour, EnqueuedAt: time.Now(),
+		Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}},
+	}
+}
+
+// TestHeadroom fills a store. It refuses new entries before etcd's alarm, which would
+// stop releases and their reasons too.
+func TestHeadroom(t *testing.T) {
+	t.Parallel()
+	s, m := testStore(t, EmbeddedConfig{Quota: 16 << 20}, func(*Conn) {})
+	var held []*lock.Entry
+	var full *lock.Error
+	for i := 0; full == nil && i < 50_000; i++ {
+		e := testEntry(fmt.Sprint("lock-", i), fmt.Sprint("entry-", i))
+		e.Metadata = map[string]string{"filler": strings.Repeat("x", lock.MaxMetadataSize-6)}
+		placed, _, err := s.Enqueue(t.Context(), e)
+		switch {
+		case err == nil:
+			held = append(held, placed)
+		case !errors.As(err, &full) || full.Ambiguous || full.RetryAfter == 0 || !strings.Contains(full.Detail, "out of space"):
+			t.Fatalf("Enqueue = %v, want it out of space for certain", err)
+		}
+	}
+	t.Logf("full with %d entries: %d of %d bytes, %d in use", len(held), m.server.Backend().Size(), m.server.Cfg.QuotaBackendBytes, m.server.Backend().SizeInUse())
+	if len(held) < 1000 {
+		t.Errorf("only %d entries fit", len(held))
+	}
+	for _, e := range held {
+		if err := s.Refresh(t.Context(), e); err != nil {
+			t.Fatalf("Refresh in a full store = %v", err)
+		}
+		if err := s.Remove(t.Context(), e, lock.Released); err != nil {
+			t.Fatalf("Remove in a full store = %v", err)
+		}
+	}
+	if alarms := m.server.Alarms(); len(alarms) > 0 {
+		t.Errorf("etcd's alarm went off: %v", alarms)
+	}
+	s.bare.Range(func(id, why any) bool {
+		t.Errorf("the reason of %v (%v) is in memory only", id, why)
+		return true
+	})
+}
+
+func TestRoom(t *testing.T) {
+	const quota = 1000
+	var r room
+	for i, c := range []struct {
+		bytes, used int64
+		want        bool
+	}{
+		{100, 0, true},
+		{800, 0, true},
+		{1, 0, false}, // what was admitted is not flushed yet, and counts
+		{1, 900, false},
+		{300, 600, true},
+		{1, 600, false},
+		{1, 500, true}, // after a compaction
+	} {
+		if got := r.admit(c.bytes, c.used, quota); got != c.want {
+			t.Errorf("%d: %d bytes beside %d: %v, want %v", i, c.bytes, c.used, got, c.want)
+		}
+	}
+}
+
+// A store is defragmented only if that helps, and not again and again.
+func TestDefragmentsWhenItHelps(t *testing.T) {
+	const quota = 1000
+	var r room
+	now := time.Now()
+	if r.due(now, 901, quota) {
+		t.Error("what is live is defragmented")
+	}
+	var last time.Duration
+	for range 10 {
+		if !r.due(now, 500, quota) {
+			t.Fatal("free pages are not given back")
+		}
+		if r.due(now.Add(r.wait-1), 500, quota) {
+			t.Error("it is defragmented again too soon")
+		}
+		if r.wait < last || r.wait > longestTidy {
+			t.Errorf("a pause of %v after one of %v", r.wait, last)
+		}
+		now, last = now.Add(r.wait), r.wait
+	}
+	if last != longestTidy {
+		t.Errorf("the pause is %v in the end, want %v", last, longestTidy)
+	}
+}
+
+// TestBareRemovalOfUnknownOutcome: a removal's first attempt is lost, the second one
+// finds no room for its record, and the third one, without a record, is executed and
+// its answer is lost. The release was done.
+func TestBareRemovalOfUnknownOutcome(t *testing.T) {
+	attempt := 0
+	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
+		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+			if !strings.Contains(r.String(), "request_delete_range") {
+				return do()
+			}
+			switch attempt++; attempt {
+			case 1:
+				return nil, rpctypes.ErrGRPCTimeout
+			case 2:
+				return nil, rpctypes.ErrGRPCNoSpace
+			case 3:
+				_, _ = do()
+				return nil, rpctypes.ErrGRPCTimeout
+			}
+			return do()
+		})
+	})
+	e, _, err := s.Enqueue(t.Context(), testEntry("a", "held"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(t.Context(), e, lock.Released); err != nil || attempt != 4 {
+		t.Errorf("Remove = %v after %d attempts", err, attempt)
+	}
+	if err := s.Remove(t.Context(), e, lock.Released); !errors.Is(err, lock.Lost) {
+		t.Errorf("Remove again = %v, want %s", err, lock.Lost)
+	}
+}

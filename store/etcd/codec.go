@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // The layout under the store's prefix. Tenants, lock names and ids contain no
 // slash, so every key has one reading and every prefix ends at a segment.
 const (
-	entriesDir = "entries/" // <tenant>/<lock>/<id> → store.Value
+	entriesDir = "entries/" // <tenant>/<lock>/<id> → store.Value, or of a set's other locks a pointer
 	endedDir   = "ended/"   // <10 s since 1970, decimal>/<batch> → []store.End
 	metaDir    = "meta/"    // see meta.go
 )
@@ -26,6 +27,47 @@ func (s *Store) entryKey(tenant, name string, id lock.ID) string {
 // the entry exists.
 func (s *Store) primaryKey(e *lock.Entry) []byte {
 	return []byte(s.entryKey(e.Tenant, e.Name(), e.ID))
+}
+
+// pointer is the value of a set's entry in another lock than its first, under whose key
+// the entry's value is.
+type pointer struct {
+	First string `json:"first"`
+}
+
+const pointerStart = `{"first":`
+
+// valueAt returns what goes under the key of an entry's i-th lock.
+func valueAt(e *lock.Entry, i int, val []byte) []byte {
+	if i == 0 {
+		return val
+	}
+	return store.Encode(pointer{e.Name()})
+}
+
+// pointsTo returns the key that kv points to, if it is a set's entry in another lock
+// than its first.
+func (s *Store) pointsTo(kv *mvccpb.KeyValue) (primary []byte, ok bool) {
+	if !hasPrefix(kv.Value, pointerStart) {
+		return nil, false
+	}
+	var p pointer
+	k, ok := s.splitKey(kv.Key)
+	if !ok || json.Unmarshal(kv.Value, &p) != nil || !lock.ValidName(p.First) {
+		return nil, false
+	}
+	return []byte(s.entryKey(k.Tenant, p.First, k.ID)), true
+}
+
+// primaryAt decodes an entry at its first key; nil is another key of it, or unreadable.
+func (s *Store) primaryAt(kv *mvccpb.KeyValue) *lock.Entry {
+	if _, ok := s.pointsTo(kv); ok {
+		return nil
+	}
+	if e := s.entryOf(kv); e != nil && s.isPrimary(e, kv.Key) {
+		return e
+	}
+	return nil
 }
 
 // isPrimary reports whether e was read from its first key.

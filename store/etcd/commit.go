@@ -329,10 +329,10 @@ func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 // only if no key of its is there.
 func (s *Store) putWrite(e *lock.Entry, val []byte, lease int64, fresh bool) *write {
 	w := &write{joins: true, patient: e.Patient, excludes: make([]string, 0, 2*len(e.Claims))}
-	for _, c := range e.Claims {
+	for i, c := range e.Claims {
 		key := s.entryKey(e.Tenant, c.Name, e.ID)
 		w.excludes = append(w.excludes, key[:len(key)-len(e.ID)], key)
-		w.ops = append(w.ops, putOp([]byte(key), val, lease))
+		w.ops = append(w.ops, putOp([]byte(key), valueAt(e, i, val), lease))
 		if !fresh {
 			w.compares = append(w.compares, created([]byte(key), 0))
 		}

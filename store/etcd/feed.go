@@ -1,10 +1,8 @@
 package etcd
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -155,7 +153,7 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		put := ev.Type == mvccpb.Event_PUT
 		switch {
 		case hasPrefix(rest, entriesDir) && put:
-			if e := s.entryOf(ev.Kv); e != nil && s.isPrimary(e, ev.Kv.Key) {
+			if e := s.primaryAt(ev.Kv); e != nil {
 				changes = append(changes, store.Change{Joined: e})
 			}
 		case hasPrefix(rest, entriesDir):
@@ -210,23 +208,4 @@ func (s *Store) entryOf(kv *mvccpb.KeyValue) *lock.Entry {
 		return nil
 	}
 	return e
-}
-
-// Queue implements store.Store.
-func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
-	defer cancel()
-	prefix := s.prefix + entriesDir + r.Tenant + "/" + r.Name + "/"
-	resp, err := s.read(ctx, "queue", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
-	if err != nil {
-		return nil, 0, unavailable(err, "read the queue", false)
-	}
-	entries := make([]*lock.Entry, 0, len(resp.Kvs))
-	for _, kv := range resp.Kvs {
-		if e := s.entryOf(kv); e != nil {
-			entries = append(entries, e)
-		}
-	}
-	slices.SortFunc(entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
-	return entries, s.number(resp.Header.Revision), nil
 }

@@ -28,7 +28,7 @@ const (
 func (s *Store) list(ctx context.Context, f store.Follower) (int64, error) {
 	var entries []*lock.Entry
 	at, err := s.listEntries(ctx, func(kv *mvccpb.KeyValue) {
-		if e := s.entryOf(kv); e != nil && s.isPrimary(e, kv.Key) {
+		if e := s.primaryAt(kv); e != nil {
 			entries = append(entries, e)
 		}
 	})

@@ -17,6 +17,8 @@ const (
 	forEntries = 90
 	// costOf is what a byte of an entry costs in the file.
 	costOf = 150
+	// keyRoom is what one of an entry's keys takes at most, besides its value.
+	keyRoom = 512
 )
 
 // Defragmenting stops all calls. It is tried again after a while, which doubles as

@@ -125,7 +125,7 @@ func (s *Store) revision(number uint64) int64 { return s.trust.Position(number) 
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	val := store.Encode(store.ValueOf(e))
-	if !s.conn.hasRoom(len(e.Claims) * len(val)) {
+	if !s.conn.hasRoom(len(val) + len(e.Claims)*keyRoom) {
 		return nil, false, unavailable(rpctypes.ErrGRPCNoSpace, "enqueue", false)
 	}
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)

@@ -1,0 +1,82 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// primariesAtOnce is how many entries of sets one read asks for.
+const primariesAtOnce = 100
+
+// Queue implements store.Store.
+func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	entries, at, err := s.readQueue(ctx, r)
+	for isCompacted(err) && store.Pause(ctx, 20*time.Millisecond) == nil {
+		entries, at, err = s.readQueue(ctx, r)
+	}
+	if err != nil {
+		return nil, 0, unavailable(err, "read the queue", false)
+	}
+	slices.SortFunc(entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	return entries, s.number(at), nil
+}
+
+// readQueue reads a lock's keys, and then at the same revision what those of sets
+// point to.
+func (s *Store) readQueue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, at int64, err error) {
+	prefix := s.prefix + entriesDir + r.Tenant + "/" + r.Name + "/"
+	resp, err := s.read(ctx, "queue", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
+	if err != nil {
+		return nil, 0, err
+	}
+	found, at := make([]*mvccpb.KeyValue, 0, len(resp.Kvs)), resp.Header.Revision
+	var elsewhere []*pb.RequestOp
+	for _, kv := range resp.Kvs {
+		if primary, ok := s.pointsTo(kv); ok {
+			elsewhere = append(elsewhere, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{
+				RequestRange: &pb.RangeRequest{Key: primary, Revision: at},
+			}})
+			continue
+		}
+		found = append(found, kv)
+	}
+	for some := range slices.Chunk(elsewhere, primariesAtOnce) {
+		kvs, err := s.readPrimaries(ctx, some)
+		if err != nil {
+			return nil, 0, err
+		}
+		found = append(found, kvs...)
+	}
+	for _, kv := range found {
+		if e := s.entryOf(kv); e != nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries, at, nil
+}
+
+func (s *Store) readPrimaries(ctx context.Context, ranges []*pb.RequestOp) ([]*mvccpb.KeyValue, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	start := time.Now()
+	resp, err := s.kv.Txn(ctx, &pb.TxnRequest{Success: ranges})
+	s.observe.Operation("queue", time.Since(start), err)
+	if err != nil {
+		return nil, err
+	}
+	var kvs []*mvccpb.KeyValue
+	for _, r := range resp.Responses {
+		kvs = append(kvs, r.GetResponseRange().Kvs...)
+	}
+	return kvs, nil
+}

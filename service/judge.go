@@ -35,9 +35,13 @@ type Deadlock struct {
 // attends such an entry takes it back and answers with the error.
 type verdicts struct {
 	deadlocks []Deadlock // the newest last
+
+	// carriedOut has the errors of entries that were taken back for them, for the
+	// requests that still wait on such an entry: another one did it.
+	carriedOut map[lock.ID]error
 }
 
-func newVerdicts() verdicts { return verdicts{} }
+func newVerdicts() verdicts { return verdicts{carriedOut: map[lock.ID]error{}} }
 
 // judge brings the verdicts up to date with a change. known has those that were known
 // before a list, which are not told again.
@@ -59,6 +63,14 @@ func (v *view) refused(id lock.ID) error {
 		return errModeMismatch(*verdict.Clash)
 	default:
 		return errDeadlock(verdict.Cycle)
+	}
+}
+
+// carriedOut notes that an entry leaves, if that is for its verdict and somebody waits
+// on it.
+func (v *view) carriedOut(id lock.ID, why lock.Reason) {
+	if refused := v.refused(id); refused != nil && why == lock.Withdrawn && len(v.watchers[id]) > 0 {
+		v.verdicts.carriedOut[id] = refused
 	}
 }
 

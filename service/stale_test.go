@@ -269,3 +269,44 @@ func TestWithdrawnDuringAGap(t *testing.T) {
 		a.hold(req)
 	})
 }
+
+// TestRefusedTwice: two requests of one key wait at two replicas when their entry is
+// refused. Both are told why, whichever of them takes it back.
+func TestRefusedTwice(t *testing.T) {
+	for name, lag := range map[string]time.Duration{"Together": 0, "Late": 100 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				a, b := s.replica(t), s.replica(t)
+				a.hold(lasting(as("w1", want("x", 0))))
+				b.hold(lasting(as("w2", want("y", 0))))
+				synctest.Wait()
+				b.store.setLag(running, lag)
+				a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
+				after(time.Second)
+				stays := s.replica(t).line(as("w1", want("y", time.Minute)))
+				req := as("w2", keyed("x", time.Minute, "k"))
+				p, q := a.start(req), b.start(req)
+				p.fails(lock.Deadlock)
+				q.fails(lock.Deadlock)
+				stays.waits()
+			})
+		})
+	}
+}
+
+// TestModeRefusedTwice is the same for a mode.
+func TestModeRefusedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.store.setLag(running, 50*time.Millisecond)
+		b.store.setLag(running, 100*time.Millisecond)
+		after(time.Second)
+		s.replica(t).hold(lasting(want("x", 0)))
+		req := semaphore(2, keyed("x", time.Minute, "k"))
+		p, q := a.start(req), b.start(req)
+		p.fails(lock.ModeMismatch)
+		q.fails(lock.ModeMismatch)
+	})
+}

@@ -64,7 +64,7 @@ type status struct {
 	waited time.Duration // held: between the request and the grant, 0 if it held at once
 	reason lock.Reason   // gone
 
-	refused error // waiting: why it cannot stay in the queue, if it cannot
+	refused error // waiting: why it cannot stay in the queue, if it cannot; gone: why it could not
 }
 
 // status looks up the entry with the id, whose number is known to be number, or
@@ -89,7 +89,7 @@ func (v *view) status(id lock.ID, number uint64) status {
 		return status{state: gone, reason: why}
 	}
 	if number != 0 {
-		return status{state: gone, reason: lock.Unknown}
+		return status{state: gone, reason: lock.Unknown, refused: v.verdicts.carriedOut[id]}
 	}
 	return status{}
 }
@@ -151,6 +151,7 @@ func (v *view) watch(id lock.ID) (<-chan struct{}, func()) {
 		}
 		if v.watchers[id] = left; len(left) == 0 {
 			delete(v.watchers, id)
+			delete(v.verdicts.carriedOut, id)
 		}
 	}
 }
@@ -284,6 +285,7 @@ func (v *view) join(e *lock.Entry, now time.Time) {
 }
 
 func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
+	v.carriedOut(id, why)
 	e, held, granted := v.table.Remove(id)
 	if e == nil {
 		return

@@ -69,6 +69,8 @@ func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 	}
 	used := w.usedUp()
 	switch {
+	case st.state == gone && st.refused != nil:
+		return nil, st.refused, true // another request with the same key has taken it back
 	case st.state == gone:
 		g, err = w.lost(ctx, st.reason)
 		return g, err, true

@@ -156,6 +156,11 @@ func serviceBugs() []Bug {
 			In: "./service", Run: "^TestRenewedAtALateReplica$",
 		},
 		{
+			Name: "service-refused-is-unknown", Breaks: "each request of a key is told why its entry was refused",
+			File: "service/judge.go", Anchor: "v.verdicts.carriedOut[id] = refused", Becomes: "_ = refused",
+			In: "./service", Run: "^TestRefusedTwice$",
+		},
+		{
 			Name: "service-withdrawn-is-expired", Breaks: "an entry that was taken back is not called expired",
 			File: "service/view.go", Anchor: "\t\tdelete(v.unexplained, e.ID)\n", Becomes: "\t\tif e.Reason != lock.Withdrawn {\n\t\t\tdelete(v.unexplained, e.ID)\n\t\t}\n",
 			In: "./service", Run: "^TestWithdrawnDuringAGap$",

@@ -15,6 +15,7 @@ func trustCases() []testCase {
 		{name: "trust/a floor binds all at once", run: floorBinds, needs: floors},
 		{name: "trust/of two floors the higher one stays", run: floorsRace, needs: floors},
 		{name: "trust/a floor that a client does not know yet is no lost past", run: floorUnknown, needs: floors},
+		{name: "trust/feeds add the floor to what was there before", run: floorListed, needs: floors},
 		{name: "trust/a floor that cannot be right is refused", run: floorRefused, needs: floors},
 	}
 }
@@ -83,6 +84,28 @@ func floorUnknown(t *trial) {
 		if e := t.enqueue(s, t.draft("b")); e.Number <= newest.Number {
 			t.Errorf("fence %d after %d", e.Number, newest.Number)
 		}
+	}
+}
+
+// floorListed looks at an entry from before a floor was given, in a feed that ran then
+// and in those that begin afterwards.
+func floorListed(t *trial) {
+	feeds := []*feed{t.follow(t.A)}
+	before := t.enqueue(t.A, t.draft("a"))
+	raised := t.openFloor(1 << 40)
+	want := t.queue(raised, t.ref("a"))
+	if len(want) != 1 || want[0].Number != before.Number+1<<40 {
+		t.Fatalf("the queue is %v, want %s with number %d", want, before.ID, before.Number+1<<40)
+	}
+	feeds = append(feeds, t.follow(raised), t.follow(t.Reopen(t.T)))
+	for i, f := range feeds {
+		t.eventually(4*t.CallLimit, "the feed has the number with the floor", func() bool {
+			queue := f.state().queues[t.ref("a")]
+			if i > 0 && (len(queue) != 1 || queue[0].Entry.Number != want[0].Number) {
+				t.Fatalf("feed %d begins with %v", i, queue)
+			}
+			return len(queue) == 1 && queue[0].Entry.Number == want[0].Number
+		})
 	}
 }
 

@@ -81,7 +81,6 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		req = &get
 	}
 	out := &answer{ResponseWriter: w, timeout: r.api.AnswerTimeout}
-	out.deadline(time.Time{}) // the one for the answer before on this connection may be over
 	r.engine.ServeHTTP(out, req)
 	if out.gone {
 		panic(http.ErrAbortHandler) // net/http closes the connection

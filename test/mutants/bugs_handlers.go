@@ -113,11 +113,6 @@ func handlersBugs() []Bug {
 			In: "./handlers", Run: "^TestNeverRead$", Needs: "etcd",
 		},
 		{
-			Name: "handlers-deadline-of-the-last-answer", Breaks: "the time to receive an answer begins with the answer",
-			File: "handlers/router.go", Anchor: "out.deadline(time.Time{})", Becomes: "_ = out",
-			In: "./handlers", Run: "^TestWaitingIsNoAnswer$", Needs: "etcd",
-		},
-		{
 			Name: "handlers-answers-unbounded", Breaks: "a tenant's unread answers are bounded",
 			File: "handlers/answer.go", Anchor: "a.byTenant[tenant]+size > maxAnswersOfTenant", Becomes: "a.byTenant[tenant] < 0",
 			In: "./handlers", Run: "^TestNoRoom$", Needs: "etcd",

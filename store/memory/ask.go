@@ -1,0 +1,88 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+const retryPause = 50 * time.Millisecond
+
+// none is the answer of a request that has none but its error.
+type none = struct{}
+
+// reply is an answer with the server's number at that time.
+type reply[T any] struct {
+	value  T
+	number uint64
+}
+
+// once sends a request over the wire, once. The answer counts only if it comes
+// while somebody waits for it.
+func once[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do func() (T, uint64, error)) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
+	defer cancel()
+	if ctx.Err() != nil {
+		return answer, ErrUnsent
+	}
+	known := c.newest()
+	answered := make(chan reply[T], 1) // a late one finds nobody
+	err = c.wire.Call(ctx, op, id, func() error {
+		value, number, err := do()
+		select {
+		case answered <- reply[T]{value, number}:
+		default:
+		}
+		return err
+	})
+	if unanswered(err) {
+		return answer, err
+	}
+	got := <-answered
+	if c.note(known, got.number) && op != Distrust {
+		c.lostPast(known)
+		if op == Put {
+			return answer, ErrUnknown // its number may have been handed out before
+		}
+	}
+	return got.value, err
+}
+
+func unanswered(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnsent) }
+
+// lostPast makes it known that the server's newest number is below one that it has
+// shown before.
+func (c *Client) lostPast(known uint64) {
+	c.inBackground(func(ctx context.Context) { untilDone(ctx, c, Distrust, "", c.distrusting(known)) })
+}
+
+// ask repeats a request that has no answer until the call's deadline.
+func ask[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do func() (T, uint64, error)) (answer T, err error) {
+	if ctx.Err() != nil {
+		return answer, store.Unavailable(ctx.Err(), string(op), false)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	for unknown := false; ; {
+		answer, err = once(ctx, c, op, id, do)
+		if !unanswered(err) {
+			return answer, err
+		}
+		unknown = unknown || errors.Is(err, ErrUnknown)
+		if ctx.Err() != nil || store.Pause(ctx, retryPause) != nil {
+			return answer, store.Unavailable(err, string(op), unknown && op == Remove)
+		}
+	}
+}
+
+// untilDone repeats a request until the server has answered it, or ctx ends.
+func untilDone[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do func() (T, uint64, error)) {
+	for {
+		if _, err := once(ctx, c, op, id, do); !unanswered(err) || store.Pause(ctx, retryPause) != nil {
+			return
+		}
+	}
+}

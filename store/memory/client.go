@@ -1,0 +1,174 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// Deadlines of a client's calls, and of their attempts. The adapters have the same.
+const (
+	callLimit    = 4 * time.Second
+	attemptLimit = 1500 * time.Millisecond
+)
+
+// Operation is what a request over a [Wire] asks for.
+type Operation string
+
+// The operations.
+const (
+	Put       Operation = "put"
+	Exclude   Operation = "exclude" // attempts of a put that are no longer wanted
+	Remove    Operation = "remove"
+	Refresh   Operation = "refresh"
+	Remaining Operation = "remaining"
+	Queue     Operation = "queue"
+	Newest    Operation = "newest"
+	Distrust  Operation = "distrust"
+	List      Operation = "list"
+)
+
+// Wire is what lies between a client and its server.
+type Wire interface {
+	// Call carries a request to the server, by do, and its answer back, which is
+	// do's error. It may do neither, or one only, and do may even be called when
+	// Call has returned; then it returns [ErrUnknown] or, if the request can not
+	// have reached the server, [ErrUnsent]. It returns when ctx ends.
+	Call(ctx context.Context, op Operation, id lock.ID, do func() error) error
+
+	// Listen waits until a feed can begin, and returns a context for it that ends
+	// when the wire is cut.
+	Listen(ctx context.Context) (context.Context, context.CancelFunc)
+
+	// Tell waits until a step of the history arrives at the client.
+	Tell(ctx context.Context, r Run) error
+}
+
+// What a wire says of a request without an answer.
+var (
+	ErrUnknown = errors.New("no answer")
+	ErrUnsent  = errors.New("not sent")
+)
+
+var _ store.Store = (*Client)(nil)
+
+// Client is one replica's client of a [Server].
+type Client struct {
+	server *Server
+	wire   Wire
+
+	closing context.Context
+	close   context.CancelFunc
+	tasks   sync.WaitGroup
+
+	mu       sync.Mutex
+	id       int64
+	attempts int64
+	greatest uint64 // number that any answer has shown
+}
+
+// Connect returns a client that reaches the server over the wire; nil is one
+// that never fails. The caller closes it.
+func (s *Server) Connect(w Wire) *Client {
+	if w == nil {
+		w = NewCable()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients++
+	c := &Client{server: s, wire: w, id: s.clients}
+	c.closing, c.close = context.WithCancel(context.Background())
+	return c
+}
+
+// Close ends what the client still has to do, and waits for that.
+func (c *Client) Close() {
+	c.close()
+	c.tasks.Wait()
+}
+
+// attempt returns a name that no other has.
+func (c *Client) attempt() Attempt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempts++
+	return Attempt(c.id<<32 | c.attempts)
+}
+
+func (c *Client) newest() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.greatest
+}
+
+// note keeps the number that an answer shows. One that is smaller than what was
+// known when the question was sent proves that the server lost its past.
+func (c *Client) note(known, number uint64) (lostPast bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.greatest = max(c.greatest, number)
+	return number < known
+}
+
+func (c *Client) inBackground(task func(context.Context)) {
+	c.tasks.Go(func() { task(c.closing) })
+}
+
+// Remove implements [store.Store].
+func (c *Client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
+	a := c.attempt()
+	_, err := ask(ctx, c, Remove, e.ID, func() (none, uint64, error) {
+		number, err := c.server.remove(a, e, why, while)
+		return none{}, number, err
+	})
+	return err
+}
+
+// Refresh implements [store.Store].
+func (c *Client) Refresh(ctx context.Context, e *lock.Entry) error {
+	_, err := ask(ctx, c, Refresh, e.ID, func() (none, uint64, error) {
+		number, err := c.server.refresh(e)
+		return none{}, number, err
+	})
+	return err
+}
+
+// Remaining implements [store.Store].
+func (c *Client) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
+	return ask(ctx, c, Remaining, e.ID, func() (time.Duration, uint64, error) { return c.server.remaining(e) })
+}
+
+// Queue implements [store.Store].
+func (c *Client) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
+	type reading struct {
+		entries []*lock.Entry
+		number  uint64
+	}
+	got, err := ask(ctx, c, Queue, "", func() (reading, uint64, error) {
+		entries, number := c.server.queue(r)
+		return reading{entries, number}, number, nil
+	})
+	return got.entries, got.number, err
+}
+
+// Newest implements [store.Store].
+func (c *Client) Newest(ctx context.Context) (uint64, error) {
+	return ask(ctx, c, Newest, "", func() (uint64, uint64, error) {
+		number := c.server.Number()
+		return number, number, nil
+	})
+}
+
+// Distrust implements [store.Store].
+func (c *Client) Distrust(ctx context.Context, number uint64) error {
+	_, err := ask(ctx, c, Distrust, "", c.distrusting(number))
+	return err
+}
+
+func (c *Client) distrusting(number uint64) func() (none, uint64, error) {
+	return func() (none, uint64, error) { return none{}, c.server.distrust(number), nil }
+}

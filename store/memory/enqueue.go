@@ -1,0 +1,72 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// Enqueue implements [store.Store]. An attempt without an answer is followed by
+// another one, which writes nothing if an earlier one did. What is left of the
+// attempts at the end, whatever that is, is excluded in the background.
+func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
+	if ctx.Err() != nil {
+		return nil, false, store.Unavailable(ctx.Err(), string(Put), false)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	var attempts []Attempt
+	unknown := false
+	for {
+		attempts = append(attempts, c.attempt())
+		placed, err = c.put(ctx, slices.Clone(attempts), e)
+		if !unanswered(err) {
+			break
+		}
+		unknown = unknown || errors.Is(err, ErrUnknown)
+		if ctx.Err() != nil || store.Pause(ctx, retryPause) != nil {
+			err = store.Unavailable(err, string(Put), unknown)
+			break
+		}
+	}
+	if unknown {
+		c.settle(attempts, e, err != nil && !e.Resumable())
+	}
+	if err != nil {
+		return nil, false, ambiguous(err, unknown)
+	}
+	return placed, slices.Contains(attempts, Attempt(placed.Handle)), nil
+}
+
+func (c *Client) put(ctx context.Context, attempts []Attempt, e *lock.Entry) (*lock.Entry, error) {
+	return once(ctx, c, Put, e.ID, func() (*lock.Entry, uint64, error) { return c.server.put(attempts, e) })
+}
+
+// settle makes sure, however long that takes, that nothing is written by attempts
+// that had no answer, and takes back what they have written if nobody can come back
+// for it.
+func (c *Client) settle(attempts []Attempt, e *lock.Entry, takeBack bool) {
+	c.inBackground(func(ctx context.Context) {
+		untilDone(ctx, c, Exclude, e.ID, func() (none, uint64, error) {
+			if takeBack {
+				return none{}, c.server.takeBack(attempts, e), nil
+			}
+			return none{}, c.server.exclude(attempts), nil
+		})
+	})
+}
+
+// ambiguous is a refusal of the last attempt, after others that may have been
+// carried out. That the entry ended says all there is to say.
+func ambiguous(err error, unknown bool) error {
+	var refused *lock.Error
+	if !unknown || !errors.As(err, &refused) || refused.Code == lock.Lost {
+		return err
+	}
+	both := *refused
+	both.Ambiguous = true
+	return &both
+}

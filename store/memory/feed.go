@@ -1,0 +1,62 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+// endsAtOnce is how many remembered ends are told in one part.
+const endsAtOnce = 100
+
+// listing is what a feed begins with.
+type listing struct {
+	view store.Snapshot
+	ends []store.Ended
+	next cursor
+}
+
+// Follow implements [store.Store].
+func (c *Client) Follow(ctx context.Context, f store.Follower) {
+	for ctx.Err() == nil {
+		listening, stop := c.wire.Listen(ctx)
+		err := c.follow(listening, f)
+		stop()
+		if err != nil && ctx.Err() == nil {
+			f.Lost(err)
+		}
+	}
+}
+
+// follow tells a view and what follows it, until ctx or the history ends.
+func (c *Client) follow(ctx context.Context, f store.Follower) error {
+	l, err := once(ctx, c, List, "", func() (listing, uint64, error) {
+		view, ends, next := c.server.list()
+		return listing{view, ends, next}, view.Number, nil
+	})
+	if err != nil {
+		return err
+	}
+	f.Reset(l.view)
+	tellEnds(f, l.ends)
+	for {
+		r, err := c.server.next(ctx, l.next)
+		if err != nil {
+			return err
+		}
+		if err := c.wire.Tell(ctx, r); err != nil {
+			return err
+		}
+		c.note(0, r.Number)
+		f.Apply(r.Number, r.Changes)
+		l.next.next++
+	}
+}
+
+func tellEnds(f store.Follower, ends []store.Ended) {
+	for len(ends) > endsAtOnce {
+		f.Recall(ends[:endsAtOnce], false)
+		ends = ends[endsAtOnce:]
+	}
+	f.Recall(ends, true)
+}

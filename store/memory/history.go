@@ -1,0 +1,145 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// publish makes a step of the history known. The caller holds the mutex.
+func (s *Server) publish(changes ...store.Change) {
+	r := Run{s.number, time.Now(), changes}
+	s.runs = append(s.runs, r)
+	s.cfg.Observe(r)
+	close(s.grown)
+	s.grown = make(chan struct{})
+}
+
+// cursor is a place in the history.
+type cursor struct {
+	life int
+	next uint64
+}
+
+var errHistory = errors.New("the history from there on was forgotten")
+
+// list returns all entries, the remembered ends, and where the history goes on.
+func (s *Server) list() (store.Snapshot, []store.Ended, cursor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	view := store.Snapshot{Number: s.number, Entries: s.sorted(func(*lock.Entry) bool { return true })}
+	return view, s.ends(), cursor{s.life, s.first + uint64(len(s.runs))}
+}
+
+// next waits for the step after the cursor.
+func (s *Server) next(ctx context.Context, at cursor) (Run, error) {
+	for {
+		r, ok, grown, err := s.step(at)
+		if ok || err != nil {
+			return r, err
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return Run{}, context.Cause(ctx)
+		}
+	}
+}
+
+func (s *Server) step(at cursor) (r Run, ok bool, grown <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch i := at.next - s.first; {
+	case at.life != s.life || at.next < s.first:
+		return Run{}, false, nil, errHistory
+	case i < uint64(len(s.runs)):
+		return s.runs[i], true, nil, nil
+	}
+	return Run{}, false, s.grown, nil
+}
+
+// Compact forgets the history: a feed that is behind has to list anew.
+func (s *Server) Compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first += uint64(len(s.runs))
+	s.runs = nil
+}
+
+// Checkpoint is a copy of a server at one number, as from a backup.
+type Checkpoint struct {
+	Number  uint64
+	Entries []lock.Entry
+	records map[key]store.Ended
+}
+
+// Checkpoint returns a copy of the server as it stands.
+func (s *Server) Checkpoint() Checkpoint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := Checkpoint{Number: s.number, records: map[key]store.Ended{}}
+	for _, e := range s.sorted(func(*lock.Entry) bool { return true }) {
+		c.Entries = append(c.Entries, *e)
+	}
+	for k, r := range s.records {
+		c.records[k] = r.ended
+	}
+	return c
+}
+
+// Restore makes the server what it was: it goes on from there, and numbers repeat.
+// Leases start anew.
+func (s *Server) Restore(c Checkpoint) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopTimers()
+	s.number, s.runs, s.first, s.distrusted = c.Number, nil, 0, 0
+	s.entries, s.records = map[key]*kept{}, map[key]*record{}
+	for _, e := range c.Entries {
+		k := &kept{entry: e, end: time.Now().Add(e.TTL)}
+		k.lease = time.AfterFunc(e.TTL, func() { s.expire(&e) })
+		s.entries[keyOf(&e)] = k
+	}
+	for _, k := range slices.Collect(maps.Keys(c.records)) {
+		r := &record{ended: c.records[k]}
+		r.forget = time.AfterFunc(s.cfg.Remember, func() {})
+		s.records[k] = r
+	}
+	s.life++
+	close(s.grown)
+	s.grown = make(chan struct{})
+}
+
+// Raise is an operator's fence floor: every number from now on is greater, and the
+// server is trusted again.
+func (s *Server) Raise(floor uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.number, s.distrusted = max(s.number, floor), 0
+}
+
+// distrust notes that number was handed out, if the server's newest is smaller.
+func (s *Server) distrust(number uint64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number > s.number {
+		s.distrusted = max(s.distrusted, number)
+	}
+	return s.number
+}
+
+// Distrusted returns the number that was handed out and is missing, 0 if none is.
+func (s *Server) Distrusted() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.distrusted
+}
+
+func refusal() error {
+	return store.Unavailable(errors.New("the store lost its past; an operator must set a fence floor"), "enqueue", false)
+}

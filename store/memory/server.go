@@ -1,0 +1,195 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// Config of a [Server].
+type Config struct {
+	// Number is the number of the server's history before its first write.
+	Number uint64
+
+	// Remember is for how long ends are remembered; 0 is 11 minutes.
+	Remember time.Duration
+
+	// ExpiryRecord is how long after an expiry its record is written. Until then
+	// the key of the entry is not used up.
+	ExpiryRecord time.Duration
+
+	// Observe is told each step of the history as it happens. It must not call the
+	// server.
+	Observe func(Run)
+}
+
+// Run is what happened at one number.
+type Run struct {
+	Number  uint64
+	At      time.Time
+	Changes []store.Change
+}
+
+// Server is a history: one sequence of writes with their numbers, what they made
+// of the entries, and the leases that end them. It is safe for concurrent use.
+type Server struct {
+	cfg Config
+
+	mu         sync.Mutex
+	number     uint64
+	entries    map[key]*kept
+	records    map[key]*record // of ends
+	attempts   map[Attempt]fate
+	removals   map[Attempt]bool // that took effect
+	distrusted uint64           // the number that was missed, 0 if none was
+	clients    int64
+
+	runs    []Run         // since the last compaction
+	first   uint64        // the index of runs[0]
+	life    int           // counts restores: a feed of an earlier one must list anew
+	grown   chan struct{} // closed and replaced with every run
+	stopped bool
+}
+
+// key is what an entry is found by.
+type key struct {
+	tenant string
+	id     lock.ID
+}
+
+func keyOf(e *lock.Entry) key { return key{e.Tenant, e.ID} }
+
+// kept is an entry with its lease.
+type kept struct {
+	entry lock.Entry
+	lease *time.Timer
+	end   time.Time
+}
+
+// record remembers an end.
+type record struct {
+	ended  store.Ended
+	forget *time.Timer
+}
+
+// Attempt names one try to write something, for ever.
+type Attempt int64
+
+// fate is what became of an attempt to write an entry.
+type fate int
+
+const (
+	unknown  fate = iota
+	wrote         // it wrote the entry
+	excluded      // it never will
+)
+
+// NewServer returns an empty server.
+func NewServer(cfg Config) *Server {
+	if cfg.Remember == 0 {
+		cfg.Remember = 11 * time.Minute
+	}
+	if cfg.Observe == nil {
+		cfg.Observe = func(Run) {}
+	}
+	return &Server{
+		cfg: cfg, number: cfg.Number, entries: map[key]*kept{}, records: map[key]*record{},
+		attempts: map[Attempt]fate{}, removals: map[Attempt]bool{}, grown: make(chan struct{}),
+	}
+}
+
+// Close stops the server's timers: no lease ends any more.
+func (s *Server) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	s.stopTimers()
+}
+
+func (s *Server) stopTimers() {
+	for _, k := range s.entries {
+		k.lease.Stop()
+	}
+	for _, r := range s.records {
+		r.forget.Stop()
+	}
+}
+
+// Number returns the number of the last write.
+func (s *Server) Number() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.number
+}
+
+// Entries returns all entries in the order of their numbers.
+func (s *Server) Entries() []*lock.Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sorted(func(*lock.Entry) bool { return true })
+}
+
+// Ends returns all ends that are remembered, in the order of their times, withdrawals
+// among them.
+func (s *Server) Ends() []store.Ended {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ends()
+}
+
+// Forget drops all remembered ends.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.records {
+		r.forget.Stop()
+	}
+	clear(s.records)
+}
+
+func (s *Server) ends() []store.Ended {
+	all := make([]store.Ended, 0, len(s.records))
+	for _, r := range s.records {
+		all = append(all, r.ended)
+	}
+	slices.SortFunc(all, func(a, b store.Ended) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+// sorted returns copies of the entries that are wanted, in the order of their numbers.
+func (s *Server) sorted(wanted func(*lock.Entry) bool) []*lock.Entry {
+	var all []*lock.Entry
+	for _, k := range s.entries {
+		if wanted(&k.entry) {
+			all = append(all, copied(k.entry))
+		}
+	}
+	slices.SortFunc(all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}
+
+func copied(e lock.Entry) *lock.Entry { return &e }
+
+// queue reads a lock's entries.
+func (s *Server) queue(r lock.Ref) ([]*lock.Entry, uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sorted(func(e *lock.Entry) bool {
+		return e.Tenant == r.Tenant && slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return c.Name == r.Name })
+	}), s.number
+}
+
+// find returns exactly the entry e, or nil.
+func (s *Server) find(e *lock.Entry) *kept {
+	k := s.entries[keyOf(e)]
+	if k == nil || k.entry.Number != e.Number || k.entry.Name() != e.Name() {
+		return nil
+	}
+	return k
+}

@@ -1,0 +1,180 @@
+package memory
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// put writes e as the last of the attempts, all of which are of one call. It
+// writes nothing if e's id is there already or used up, or if the attempt was
+// excluded meanwhile.
+func (s *Server) put(attempts []Attempt, e *lock.Entry) (placed *lock.Entry, number uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	this := attempts[len(attempts)-1]
+	if s.distrusted != 0 {
+		return nil, s.number, refusal()
+	}
+	if found := s.entries[keyOf(e)]; found != nil {
+		return copied(found.entry), s.number, nil
+	}
+	if s.attempts[this] == excluded {
+		return nil, s.number, store.Unavailable(errors.New("the attempt was given up"), "put", false)
+	}
+	if r := s.records[keyOf(e)]; r != nil && r.ended.Reason != lock.Withdrawn {
+		return nil, s.number, lock.LostBecause(r.ended.Reason)
+	}
+	if slices.ContainsFunc(attempts, func(a Attempt) bool { return s.attempts[a] == wrote }) {
+		return nil, s.number, lock.LostBecause(lock.Unknown) // it was there, and was withdrawn
+	}
+	s.attempts[this] = wrote
+	return s.insert(this, e), s.number, nil
+}
+
+func (s *Server) insert(a Attempt, e *lock.Entry) *lock.Entry {
+	s.number++
+	k := &kept{entry: *e, end: time.Now().Add(e.TTL)}
+	k.entry.Number, k.entry.Handle, k.entry.Patient = s.number, int64(a), false
+	mine := k.entry
+	k.lease = time.AfterFunc(e.TTL, func() { s.expire(&mine) })
+	s.entries[keyOf(e)] = k
+	s.publish(store.Change{Joined: copied(k.entry)})
+	return copied(k.entry)
+}
+
+// exclude makes sure that none of the attempts writes anything any more.
+func (s *Server) exclude(attempts []Attempt) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut(attempts)
+	return s.number
+}
+
+func (s *Server) shut(attempts []Attempt) {
+	for _, a := range attempts {
+		if s.attempts[a] == unknown {
+			s.attempts[a] = excluded
+		}
+	}
+}
+
+// takeBack excludes the attempts, and removes what one of them has written.
+func (s *Server) takeBack(attempts []Attempt, e *lock.Entry) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut(attempts)
+	if k := s.entries[keyOf(e)]; k != nil && slices.Contains(attempts, Attempt(k.entry.Handle)) {
+		s.drop(k, lock.Withdrawn)
+	}
+	return s.number
+}
+
+// remove takes the entry away, unless this very removal did so before.
+func (s *Server) remove(a Attempt, e *lock.Entry, why lock.Reason, while []*lock.Entry) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.removals[a] {
+		return s.number, nil
+	}
+	k := s.find(e)
+	if k == nil {
+		return s.number, store.Lost("the entry is not there")
+	}
+	if slices.ContainsFunc(while, func(e *lock.Entry) bool { return s.find(e) == nil }) {
+		return s.number, lock.Errorf(lock.Changed, "what the removal was decided by is not there any more")
+	}
+	s.removals[a] = true
+	s.drop(k, why)
+	return s.number, nil
+}
+
+// End takes the entry away as an operator would, and reports whether it was there.
+func (s *Server) End(e *lock.Entry, why lock.Reason) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.find(e)
+	if k != nil {
+		s.drop(k, why)
+	}
+	return k != nil
+}
+
+// drop removes the entry and records why.
+func (s *Server) drop(k *kept, why lock.Reason) {
+	k.lease.Stop()
+	delete(s.entries, keyOf(&k.entry))
+	s.number++
+	if why != lock.Expired {
+		s.remember(k.entry, why)
+	}
+	s.publish(store.Change{Left: k.entry.ID, Reason: why})
+}
+
+// expire ends an entry whose lease is over.
+func (s *Server) expire(e *lock.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.find(e)
+	if s.stopped || k == nil || time.Now().Before(k.end) { // it was refreshed as the timer fired
+		return
+	}
+	s.drop(k, lock.Expired)
+	if s.cfg.ExpiryRecord == 0 {
+		s.remember(*e, lock.Expired)
+		return
+	}
+	time.AfterFunc(s.cfg.ExpiryRecord, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.stopped && s.entries[keyOf(e)] == nil {
+			s.remember(*e, lock.Expired)
+		}
+	})
+}
+
+// remember records an end, the first of an id. One that was withdrawn does not count:
+// it is recorded only so that a feed which missed it does not take it for an expiry.
+func (s *Server) remember(e lock.Entry, why lock.Reason) {
+	k := keyOf(&e)
+	if before := s.records[k]; before != nil {
+		if before.ended.Reason != lock.Withdrawn {
+			return
+		}
+		before.forget.Stop()
+	}
+	r := &record{ended: store.Ended{ID: e.ID, Reason: why, At: time.Now()}}
+	r.forget = time.AfterFunc(s.cfg.Remember, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.records[k] == r {
+			delete(s.records, k)
+		}
+	})
+	s.records[k] = r
+}
+
+func (s *Server) refresh(e *lock.Entry) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.find(e)
+	if k == nil {
+		return s.number, store.Lost("the entry is not there")
+	}
+	k.lease.Reset(k.entry.TTL)
+	k.end = time.Now().Add(k.entry.TTL)
+	return s.number, nil
+}
+
+func (s *Server) remaining(e *lock.Entry) (left time.Duration, number uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.find(e)
+	if k == nil {
+		return 0, s.number, store.Lost("the entry is not there")
+	}
+	return max(0, time.Until(k.end)), s.number, nil
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/memory"
 )
 
 var _ store.Store = (*client)(nil)
@@ -33,7 +34,7 @@ var allMethods = []string{enqueue, remove, refresh, remaining, queue, newest, di
 // client is one replica's way to a shelf. Each method and the feed can be made
 // to misbehave.
 type client struct {
-	shelf *shelf
+	inner *memory.Client // over a wire that always works, but for its feed
 
 	mu      sync.Mutex
 	faults  map[string]fault
@@ -62,7 +63,10 @@ const (
 )
 
 func newClient(s *shelf) *client {
-	return &client{shelf: s, faults: map[string]fault{}, changed: make(chan struct{})}
+	c := &client{faults: map[string]fault{}, changed: make(chan struct{})}
+	c.inner = s.Connect((*wire)(c))
+	s.t.Cleanup(c.inner.Close)
+	return c
 }
 
 // on sets the fault of methods; nil mends them.
@@ -199,7 +203,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	err = c.call(ctx, enqueue, e.ID, func() (err error) {
-		placed, written, err = c.shelf.insert(e)
+		placed, written, err = c.inner.Enqueue(ctx, e)
 		return err
 	})
 	if err != nil {
@@ -209,81 +213,96 @@ func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 }
 
 func (c *client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
-	return c.call(ctx, remove, e.ID, func() error { return c.shelf.end(e, why, while...) })
+	return c.call(ctx, remove, e.ID, func() error { return c.inner.Remove(ctx, e, why, while...) })
 }
 
 func (c *client) Refresh(ctx context.Context, e *lock.Entry) error {
-	return c.call(ctx, refresh, e.ID, func() error { return c.shelf.refresh(e) })
+	return c.call(ctx, refresh, e.ID, func() error { return c.inner.Refresh(ctx, e) })
 }
 
 func (c *client) Remaining(ctx context.Context, e *lock.Entry) (left time.Duration, err error) {
 	err = c.call(ctx, remaining, e.ID, func() (err error) {
-		left, err = c.shelf.remaining(e)
+		left, err = c.inner.Remaining(ctx, e)
 		return err
 	})
 	return left, err
 }
 
 func (c *client) Queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, number uint64, err error) {
-	err = c.call(ctx, queue, "", func() error {
-		entries, number = c.shelf.queue(r)
-		return nil
+	err = c.call(ctx, queue, "", func() (err error) {
+		entries, number, err = c.inner.Queue(ctx, r)
+		return err
 	})
 	return entries, number, err
 }
 
 func (c *client) Newest(ctx context.Context) (number uint64, err error) {
-	err = c.call(ctx, newest, "", func() error {
-		_, number = c.shelf.queue(lock.Ref{})
-		return nil
+	err = c.call(ctx, newest, "", func() (err error) {
+		number, err = c.inner.Newest(ctx)
+		return err
 	})
 	return number, err
 }
 
 func (c *client) Distrust(ctx context.Context, number uint64) error {
-	return c.call(ctx, distrust, "", func() error {
-		c.shelf.distrust(number)
-		return nil
-	})
+	return c.call(ctx, distrust, "", func() error { return c.inner.Distrust(ctx, number) })
 }
 
-func (c *client) Follow(ctx context.Context, f store.Follower) {
-	for ctx.Err() == nil {
-		if now, _, changed := c.feedNow(); now != running {
-			select {
-			case <-changed:
-			case <-ctx.Done():
+func (c *client) Follow(ctx context.Context, f store.Follower) { c.inner.Follow(ctx, f) }
+
+// wire is a client as its own way to the shelf: it carries all requests, and the
+// feed as that does.
+type wire client
+
+func (w *wire) Call(_ context.Context, _ memory.Operation, _ lock.ID, do func() error) error {
+	return do()
+}
+
+// Listen waits until the feed runs, and returns a context that ends when it is lost.
+func (w *wire) Listen(ctx context.Context) (context.Context, context.CancelFunc) {
+	c := (*client)(w)
+	for now, _, changed := c.feedNow(); now != running && ctx.Err() == nil; now, _, changed = c.feedNow() {
+		await(ctx, changed, nil)
+	}
+	listening, end := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for listening.Err() == nil {
+			now, _, changed := c.feedNow()
+			if now == lost {
+				end(errors.New("cut off"))
 			}
-			continue
+			await(listening, changed, nil)
 		}
-		c.followOnce(ctx, f)
+	}()
+	return listening, func() {
+		end(nil)
+		<-done
 	}
 }
 
-// followOnce lists and follows until the feed is lost or ctx ends.
-func (c *client) followOnce(ctx context.Context, f store.Follower) {
-	view, ended, next := c.shelf.snapshot()
-	f.Reset(view)
-	f.Recall(ended, true)
-	for {
-		now, lag, changed := c.feedNow()
-		if now == lost {
-			f.Lost(unavailable(false))
-			return
+// Tell waits for as long as the feed lags, or is frozen.
+func (w *wire) Tell(ctx context.Context, r memory.Run) error {
+	for ctx.Err() == nil {
+		now, lag, changed := (*client)(w).feedNow()
+		left := time.Until(r.At.Add(lag))
+		if now == running && left <= 0 {
+			return nil
 		}
-		r, ok, grown := c.shelf.runAt(next)
 		var due <-chan time.Time
-		if ok && now == running {
-			due = time.After(time.Until(r.at.Add(lag)))
+		if now == running {
+			due = time.After(left)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-changed:
-		case <-grown:
-		case <-due:
-			f.Apply(r.upTo, []store.Change{r.change})
-			next++
-		}
+		await(ctx, changed, due)
+	}
+	return context.Cause(ctx)
+}
+
+func await(ctx context.Context, changed <-chan struct{}, due <-chan time.Time) {
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	case <-due:
 	}
 }

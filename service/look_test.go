@@ -46,7 +46,7 @@ func TestLock(t *testing.T) {
 		if h := v.Holders; len(h) != 1 || h[0].Entry.ID != g.Entry.ID || !h[0].Since.Equal(began) || !h[0].ExpiresAt.Equal(g.ExpiresAt) {
 			t.Errorf("holders %+v", h)
 		}
-		if v.Waiting != 3 || v.Newest != g.Entry.Number || v.Revision != s.number {
+		if v.Waiting != 3 || v.Newest != g.Entry.Number || v.Revision != s.Number() {
 			t.Errorf("%+v", v)
 		}
 		for i, w := range v.Waiters {
@@ -377,8 +377,8 @@ func TestLooksAskTheStoreLittle(t *testing.T) {
 					dated++
 				}
 			}
-			if len(v.Holders) != 100 || dated != 10 || v.Newest != s.number {
-				t.Errorf("%d holders, %d dated, newest %d, want 100, the first 10 and %d", len(v.Holders), dated, v.Newest, s.number)
+			if len(v.Holders) != 100 || dated != 10 || v.Newest != s.Number() {
+				t.Errorf("%d holders, %d dated, newest %d, want 100, the first 10 and %d", len(v.Holders), dated, v.Newest, s.Number())
 			}
 		}
 		asked(10, see)

@@ -192,8 +192,8 @@ func TestTokenAheadOfTheStore(t *testing.T) {
 				}
 				_, err := r.Renew(t.Context(), by(g))
 				lostFor(t, err, lock.Unknown)
-				if s.distrusted != g.Entry.Number {
-					t.Errorf("distrusted up to %d, want %d", s.distrusted, g.Entry.Number)
+				if s.Distrusted() != g.Entry.Number {
+					t.Errorf("distrusted up to %d, want %d", s.Distrusted(), g.Entry.Number)
 				}
 				p := r.start(want("orders:2", time.Minute))
 				p.fails(lock.StoreUnavailable)

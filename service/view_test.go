@@ -91,9 +91,7 @@ func TestFirstReasonCounts(t *testing.T) {
 		g := r.hold(want("orders:1", 0))
 		r.release(g)
 		r.interrupt(time.Second, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.ended = nil // the store forgot sooner than the replica
+			s.Forget() // sooner than the replica
 		})
 		lostFor(t, r.Release(t.Context(), by(g)), lock.Released)
 	})

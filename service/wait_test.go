@@ -103,7 +103,7 @@ func TestRemovedWaiterIsTold(t *testing.T) {
 // entry is the one at the index among all entries.
 func (p *pending) entry(s *shelf, i int) *lock.Entry {
 	p.t.Helper()
-	all, _ := s.queue(lock.Ref{})
+	all := s.Entries()
 	if len(all) <= i {
 		p.t.Fatalf("%d entries", len(all))
 	}

@@ -25,7 +25,7 @@ func (s *Server) put(attempts []Attempt, e *lock.Entry) (placed *lock.Entry, num
 	if s.attempts[this] == excluded {
 		return nil, s.number, store.Unavailable(errors.New("the attempt was given up"), "put", false)
 	}
-	if r := s.records[keyOf(e)]; r != nil && r.ended.Reason != lock.Withdrawn {
+	if r := s.records[keyOf(e)]; e.Resumable() && r != nil && r.ended.Reason != lock.Withdrawn {
 		return nil, s.number, lock.LostBecause(r.ended.Reason)
 	}
 	if slices.ContainsFunc(attempts, func(a Attempt) bool { return s.attempts[a] == wrote }) {

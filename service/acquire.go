@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -100,7 +99,7 @@ func stands(err error) error {
 }
 
 func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Time) (*Grant, error) {
-	e, err := s.newEntry(req, began)
+	e, err := s.newEntry(req, s.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +155,7 @@ func (s *Service) removeOrphan(ctx context.Context, e *lock.Entry) {
 	entries, _, err := s.Store.Queue(ctx, ref)
 	for err != nil {
 		select {
-		case <-time.After(recheck + rand.N(recheck)):
+		case <-time.After(s.spread(recheck)):
 		case <-s.closing.Done():
 			return
 		case <-ctx.Done():
@@ -322,7 +321,7 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 	req.Claims = slices.Clone(req.Claims)
 	lock.Canonical(req.Claims)
 	e := &lock.Entry{
-		ID: newID(), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
+		ID: newID(s.Rand), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
 		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
 		EnqueuedAt: now.UTC().Truncate(time.Millisecond),
 	}

@@ -66,13 +66,13 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 		return nil, err
 	}
 	start := time.Now()
-	if err := s.expireWait(ctx, e, start); err != nil {
+	if err := s.expireWait(ctx, e, s.Now()); err != nil {
 		return nil, err
 	}
 	if err := s.Store.Refresh(ctx, e); err != nil {
 		return nil, s.whyLost(ctx, e, err)
 	}
-	return s.describe(ctx, e, start.Add(e.TTL))
+	return s.describe(ctx, e, s.wall(start.Add(e.TTL)))
 }
 
 // expireWait ends an entry that its client keeps alive although it no longer
@@ -155,7 +155,7 @@ func (s *Service) look(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	if err != nil {
 		return nil, s.whyLost(ctx, e, err)
 	}
-	return s.describe(ctx, e, start.Add(left))
+	return s.describe(ctx, e, s.wall(start.Add(left)))
 }
 
 // describe answers about an entry that is there. That it holds is true in every view,
@@ -172,7 +172,7 @@ func (s *Service) describe(ctx context.Context, e *lock.Entry, expires time.Time
 		case direct.entry == nil:
 			return nil, s.whyLost(ctx, e, lock.LostBecause(lock.Unknown))
 		case direct.holds:
-			st = status{state: held, waited: time.Since(e.EnqueuedAt)}
+			st = status{state: held, waited: s.Now().Sub(e.EnqueuedAt)}
 		}
 	} else if st.state != held {
 		st = s.view.status(e.ID, e.Number)

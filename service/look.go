@@ -146,7 +146,6 @@ type queueView struct {
 // queue reads a queue, without the entry that is leaving it, if there is one. It
 // costs what it shows.
 func (v *view) queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) queueView {
-	now := time.Now()
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	out := queueView{figures: v.figures.read(r), revision: v.number}
@@ -172,7 +171,7 @@ func (v *view) queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) qu
 		case holds && len(out.holders) < maxHolders:
 			out.holders = append(out.holders, Holder{Entry: e, Since: v.since[e.ID]})
 		case !holds && len(out.waiters) < maxWaiters:
-			out.waiters = append(out.waiters, Waiter{Entry: e, Position: len(out.waiters) + 1, Waited: now.Sub(e.EnqueuedAt)})
+			out.waiters = append(out.waiters, Waiter{Entry: e, Position: len(out.waiters) + 1, Waited: v.waitedFor(e)})
 		}
 	}
 	return out

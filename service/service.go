@@ -40,6 +40,9 @@ type Config struct {
 	// asks the store itself: 250 ms. The view is asked again and again after it.
 	FeedPatience time.Duration
 
+	Now  func() time.Time // the wall clock, by which instants are told to others; nil is time.Now
+	Rand Rand             // nil is the system's randomness
+
 	Metrics Metrics      // nil records nothing
 	Logger  *slog.Logger // nil discards
 	Tracer  trace.Tracer // nil traces nothing
@@ -76,6 +79,7 @@ func New(cfg Config) *Service {
 		view:     newView(newEvents(cfg.Metrics, cfg.Logger), cfg.Classes),
 		draining: make(chan struct{}),
 	}
+	s.view.wall = cfg.Now
 	ctx, cancel := context.WithCancel(context.Background())
 	s.feed = cancel
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -89,6 +93,12 @@ func (c Config) withDefaults() Config {
 	c.MaxWait = orDuration(c.MaxWait, 24*time.Hour)
 	c.MaxHold = orDuration(c.MaxHold, 50*time.Second)
 	c.FeedPatience = orDuration(c.FeedPatience, 250*time.Millisecond)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Rand == nil {
+		c.Rand = systemRand{}
+	}
 	if c.Metrics == nil {
 		c.Metrics = silent{}
 	}
@@ -152,7 +162,7 @@ func (s *Service) Ready(ctx context.Context) error {
 // their first claim, and for how long the oldest of those that wait has waited.
 // The map is nil until this replica has a first view of the store.
 func (s *Service) Count() (byMode map[lock.Mode]Counts, oldest time.Duration) {
-	return s.view.count(time.Now())
+	return s.view.count()
 }
 
 // Totals count what this replica saw happen since it started.

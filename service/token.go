@@ -2,7 +2,6 @@ package service
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/base64"
@@ -120,9 +119,9 @@ func decodeID(id lock.ID) []byte {
 }
 
 // newID returns an id that nobody else has.
-func newID() lock.ID {
+func newID(r Rand) lock.ID {
 	raw := make([]byte, idSize)
-	_, _ = rand.Read(raw) // never fails: crypto/rand ends the program instead
+	_, _ = r.Read(raw) // never fails: crypto/rand ends the program instead
 	return encodeID(raw)
 }
 

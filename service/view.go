@@ -16,6 +16,7 @@ import (
 // held: what happens is handed on by events.
 type view struct {
 	events *events
+	wall   func() time.Time // the clock by which entries say when they were asked for
 
 	mu          sync.RWMutex
 	table       *lock.Table
@@ -39,7 +40,7 @@ type view struct {
 func newView(e *events, classes lock.Classes) *view {
 	all := accounts{}
 	return &view{
-		events: e, lostAt: time.Now(),
+		events: e, wall: time.Now, lostAt: time.Now(),
 		table: lock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, ended: newEndings(all), figures: newFigures(all), verdicts: newVerdicts(), orders: lock.NewOrders(classes),
 		watchers: map[lock.ID][]chan struct{}{},
@@ -251,10 +252,13 @@ func (v *view) rebuild(entries []*lock.Entry, now time.Time) {
 		} else if len(since) == 0 {
 			v.since[e.ID] = e.EnqueuedAt // a replica that just started: the best guess
 		} else {
-			v.since[e.ID], v.waited[e.ID] = now, max(0, now.Sub(e.EnqueuedAt))
+			v.since[e.ID], v.waited[e.ID] = now, v.waitedFor(e)
 		}
 	}
 }
+
+// waitedFor returns how long ago the entry was asked for, by the replicas' clocks.
+func (v *view) waitedFor(e *lock.Entry) time.Duration { return max(0, v.wall().Sub(e.EnqueuedAt)) }
 
 // insert adds an entry without telling anyone.
 func (v *view) insert(e *lock.Entry) (holds, ok bool) {
@@ -305,7 +309,7 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 	v.accounts.close(a)
 	v.notify(id)
 	for _, g := range granted {
-		v.waited[g.ID] = max(0, now.Sub(g.EnqueuedAt))
+		v.waited[g.ID] = v.waitedFor(g)
 		v.grant(g, now)
 		v.notify(g.ID)
 	}
@@ -324,7 +328,7 @@ func (v *view) reindex(a *account, entries ...*lock.Entry) {
 func (v *view) grant(e *lock.Entry, now time.Time) {
 	v.since[e.ID] = now
 	for _, c := range e.Claims {
-		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, now.Sub(e.EnqueuedAt))
+		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, v.waitedFor(e))
 	}
 	if e.Named {
 		v.learn(e, now)
@@ -364,14 +368,14 @@ func (v *view) notify(id lock.ID) {
 // Counts are the entries of one mode.
 type Counts = lock.Counts
 
-func (v *view) count(now time.Time) (byMode map[lock.Mode]Counts, oldest time.Duration) {
+func (v *view) count() (byMode map[lock.Mode]Counts, oldest time.Duration) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if !v.begun {
 		return nil, 0
 	}
 	if first := v.table.Longest(); first != nil {
-		oldest = max(0, now.Sub(first.EnqueuedAt))
+		oldest = v.waitedFor(first)
 	}
 	return maps.Clone(v.table.Counts()), oldest
 }

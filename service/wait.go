@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -64,7 +63,7 @@ func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 	st := w.s.view.status(w.entry.ID, w.entry.Number)
 	if w.proven && w.knowsEnds() && (st.state == waiting || st.state == unseen) {
 		if st.state = held; w.waited {
-			st.waited = time.Since(w.entry.EnqueuedAt)
+			st.waited = w.s.Now().Sub(w.entry.EnqueuedAt)
 		}
 	}
 	used := w.usedUp()
@@ -181,7 +180,7 @@ func (w *wait) grant(ctx context.Context, waited time.Duration) (*Grant, error) 
 		return w.leave(ctx, ctx.Err())
 	}
 	g := w.resumable()
-	g.Held, g.ExpiresAt, g.Waited = true, w.refreshed.Add(w.entry.TTL), waited
+	g.Held, g.Waited = true, waited
 	return g, nil
 }
 
@@ -204,7 +203,7 @@ func (w *wait) usedUp() lock.Reason {
 
 // resumable is what a client needs to come back to the entry.
 func (w *wait) resumable() *Grant {
-	return &Grant{Entry: w.entry, Token: w.s.tokens.issue(w.entry), ExpiresAt: w.refreshed.Add(w.entry.TTL)}
+	return &Grant{Entry: w.entry, Token: w.s.tokens.issue(w.entry), ExpiresAt: w.s.wall(w.refreshed.Add(w.entry.TTL))}
 }
 
 func (w *wait) refresh(ctx context.Context) error {
@@ -251,7 +250,7 @@ func (w *wait) next() (time.Time, action) {
 		}
 	}
 	if until := w.entry.WaitUntil; !until.IsZero() {
-		sooner(until, func(context.Context) (error, bool) { return errTimedOut(), true })
+		sooner(time.Now().Add(until.Sub(w.s.Now())), func(context.Context) (error, bool) { return errTimedOut(), true })
 	}
 	sooner(later(w.refreshed.Add(w.entry.TTL/3), w.again), w.keepAlive)
 	if !w.s.view.reached(w.doubted) {
@@ -280,7 +279,7 @@ func (w *wait) recheckAfter(lost bool) time.Duration {
 	if !lost {
 		return w.s.FeedPatience
 	}
-	return recheck + rand.N(recheck)
+	return w.s.spread(recheck)
 }
 
 // keepAlive renews the lease while the client waits here. A store that does not

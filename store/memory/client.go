@@ -148,7 +148,7 @@ func (c *Client) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, 
 		entries []*lock.Entry
 		number  uint64
 	}
-	got, err := ask(ctx, c, Queue, "", func() (reading, uint64, error) {
+	got, err := ask(ctx, c, Queue, lock.ID(r.Tenant+"/"+r.Name), func() (reading, uint64, error) {
 		entries, number := c.server.queue(r)
 		return reading{entries, number}, number, nil
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // AcquireRequest asks for one or several locks. Wait and TTL of 0 mean none and
@@ -172,14 +173,33 @@ func (s *Service) removeOrphan(ctx context.Context, e *lock.Entry) {
 
 // leaveQueue takes back an entry that nobody was told of and whose client is gone.
 func (s *Service) leaveQueue(ctx context.Context, e *lock.Entry) {
-	s.warnUnlessGone(e, s.Store.Remove(ctx, e, lock.Withdrawn))
+	s.unlessGone(e, s.Store.Remove(ctx, e, lock.Withdrawn))
 }
 
-func (s *Service) warnUnlessGone(e *lock.Entry, err error) {
-	if err != nil && !errors.Is(err, lock.Lost) {
-		s.Logger.Warn("an entry could not be removed and lapses by its lease",
-			"tenant", e.Tenant, "lock", e.Name(), "entry", string(e.ID), "error", err)
+// unlessGone goes on to take back an entry that could not be removed: whoever was told
+// that the wait is over would otherwise still block others, until the lease ends.
+func (s *Service) unlessGone(e *lock.Entry, err error) {
+	if err == nil || errors.Is(err, lock.Lost) {
+		return
 	}
+	s.tasks.Go(func() { s.removeAtLast(e, err) })
+}
+
+func (s *Service) removeAtLast(e *lock.Entry, err error) {
+	ctx, cancel := context.WithTimeout(s.closing, e.TTL)
+	defer cancel()
+	for store.Pause(ctx, s.spread(recheck)) == nil {
+		if e.Resumable() {
+			_, err = s.giveWay(ctx, e, lock.Withdrawn) // it may have been granted to another request
+		} else {
+			err = s.Store.Remove(ctx, e, lock.Withdrawn)
+		}
+		if err == nil || errors.Is(err, lock.Lost) {
+			return
+		}
+	}
+	s.Logger.Warn("an entry could not be removed and lapses by its lease",
+		"tenant", e.Tenant, "lock", e.Name(), "entry", string(e.ID), "error", err)
 }
 
 // giveWay takes an entry out of its queues that others are in the way of. It is not
@@ -223,8 +243,13 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	if st.entry.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	w := &wait{s: s, entry: st.entry, changed: changed, try: e.WaitUntil.IsZero(), client: true}
-	return w.run(ctx)
+	w := &wait{s: s, entry: st.entry, changed: changed, try: e.WaitUntil.IsZero(), client: true, rejoined: true}
+	g, err := w.run(ctx)
+	var ended *lock.Error
+	if errors.As(err, &ended) && ended.Code == lock.Lost && ended.Reason == lock.Unknown {
+		return nil, nil // the store knows whether the key is used up
+	}
+	return g, err
 }
 
 // refuse answers a request without a write, if others are in its way and it does

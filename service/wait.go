@@ -32,6 +32,7 @@ type wait struct {
 	changed   <-chan struct{} // the view saw something happen to the entry
 	refreshed time.Time       // before the last proof of a full lease; zero if unknown
 	again     time.Time       // not before then is a failed keepalive repeated
+	rejoined  bool            // the entry was there before this request
 	wrote     bool            // the entry was written for this very request
 	try       bool            // leave the queue at once if the entry does not hold
 	client    bool            // the client can come back to the entry
@@ -107,7 +108,7 @@ func (w *wait) refuse(ctx context.Context, why error) (g *Grant, err error, done
 		}
 		return g, err, err != nil
 	}
-	w.s.warnUnlessGone(w.entry, err)
+	w.s.unlessGone(w.entry, err)
 	if errors.Is(why, lock.Deadlock) {
 		w.s.Metrics.Deadlocked(ctx)
 	}
@@ -130,14 +131,14 @@ func (w *wait) giveWay(ctx context.Context) (*Grant, error) {
 	case ctx.Err() != nil:
 		w.s.inBackground(func(ctx context.Context) {
 			_, err := w.s.giveWay(ctx, w.entry, lock.Withdrawn)
-			w.s.warnUnlessGone(w.entry, err)
+			w.s.unlessGone(w.entry, err)
 		})
 	default:
 		holds, err := w.s.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
 		if holds {
 			return w.grantDirectly(ctx)
 		}
-		w.s.warnUnlessGone(w.entry, err)
+		w.s.unlessGone(w.entry, err)
 	}
 	return w.s.refusal(ctx, w.entry, errHeld())
 }
@@ -161,7 +162,7 @@ func (w *wait) goneForGood(ctx context.Context) bool {
 // lost answers that the entry ended. An entry that did not want to queue was
 // taken back by another request with the same idempotency key.
 func (w *wait) lost(ctx context.Context, why lock.Reason) (*Grant, error) {
-	if w.try && why == lock.Unknown {
+	if w.try && !w.rejoined && why == lock.Unknown && w.s.view.status(w.entry.ID, w.entry.Number).state == gone {
 		return w.s.refusal(ctx, w.entry, errHeld())
 	}
 	return nil, lock.LostBecause(why)

@@ -1,0 +1,56 @@
+package service_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// TestGivesWayAtLast: a request is told that the lock is held while the store cannot
+// be asked whether its entry may go. The entry does not stay in the way of others
+// until its lease ends.
+func TestGivesWayAtLast(t *testing.T) {
+	for _, req := range []string{"", "k"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShelf(t)
+			r := s.replica(t)
+			r.store.setFeed(frozen) // it does not learn who is in front
+			held := s.occupy(t, "orders:1")
+			var asked atomic.Int64
+			r.store.on(func(ctx context.Context, do func() error) error {
+				if n := asked.Add(1); n > 1 && n < 5 {
+					return unavailable(false)
+				}
+				return do()
+			}, queue)
+			r.start(lasting(keyed("orders:1", 0, req))).fails(lock.Held)
+			after(5 * time.Second)
+			if ids := s.ids(); len(ids) != 1 || ids[0] != held.ID {
+				t.Errorf("left in the store: %v", ids)
+			}
+		})
+	}
+}
+
+// TestKeyThatEndedUnseen: a repeated request finds its entry in a view that is late.
+// The store knows better, and says why it ended.
+func TestKeyThatEndedUnseen(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShelf(t)
+			a, b := s.replica(t), s.replica(t)
+			req := keyed("orders:1", wait, "k")
+			g := a.hold(req)
+			b.store.setFeed(frozen)
+			a.release(g)
+			b.start(req).ends(lock.Released)
+			if n := len(s.ids()); n != 0 {
+				t.Errorf("%d entries", n)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 
 	"github.com/fencepost/fencepost/store"
 )
@@ -37,6 +38,9 @@ func (c *Client) follow(ctx context.Context, f store.Follower) error {
 	if err != nil {
 		return err
 	}
+	if l.view.Number < c.newest() {
+		return c.awaitTrust(ctx)
+	}
 	f.Reset(l.view)
 	tellEnds(f, l.ends)
 	for {
@@ -51,6 +55,15 @@ func (c *Client) follow(ctx context.Context, f store.Follower) error {
 		f.Apply(r.Number, r.Changes)
 		l.next.next++
 	}
+}
+
+// awaitTrust passes some time while the server's past is missing: what it lists is
+// older than what was told before.
+func (c *Client) awaitTrust(ctx context.Context) error {
+	if err := store.Pause(ctx, retryPause); err != nil {
+		return err
+	}
+	return errors.New("the store lost its past")
 }
 
 func tellEnds(f store.Follower, ends []store.Ended) {

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -115,12 +116,23 @@ func (s *Server) Restore(c Checkpoint) {
 	s.grown = make(chan struct{})
 }
 
+// maxFloor leaves room for numbers below 2^53.
+const maxFloor = 1 << 52
+
 // Raise is an operator's fence floor: every number from now on is greater, and the
-// server is trusted again.
-func (s *Server) Raise(floor uint64) {
+// server is trusted again if the floor is as high as what is missing. A floor only
+// rises.
+func (s *Server) Raise(floor uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.number, s.distrusted = max(s.number, floor), 0
+	if floor < s.floor || floor > maxFloor {
+		return fmt.Errorf("a fence floor of %d after %d", floor, s.floor)
+	}
+	s.floor, s.number = floor, max(s.number, floor)
+	if s.number >= s.distrusted {
+		s.distrusted = 0
+	}
+	return nil
 }
 
 // distrust notes that number was handed out, if the server's newest is smaller.

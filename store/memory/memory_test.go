@@ -12,7 +12,7 @@ import (
 // TestConformance runs what every store has to pass.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
-		MinTTL: 500 * time.Millisecond, Late: time.Second, Open: open,
+		MinTTL: 500 * time.Millisecond, Late: time.Second, Open: open, OpenAlone: open,
 	})
 }
 
@@ -31,6 +31,16 @@ func open(t *testing.T) storetest.Store {
 		CutB: func(_ *testing.T, how storetest.Fault) func() {
 			cable.Cut(memory.Cut(how))
 			return func() { cable.Cut("") }
+		},
+		OpenFloor: func(t *testing.T, floor uint64) (store.Store, error) {
+			if floor == 0 {
+				return connect(t, nil), nil
+			}
+			return connect(t, nil), s.Raise(floor)
+		},
+		Backup: func(*testing.T) func(*testing.T) {
+			backup := s.Checkpoint()
+			return func(*testing.T) { s.Restore(backup) }
 		},
 		Compact: func(*testing.T) { s.Compact() },
 	}

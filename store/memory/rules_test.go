@@ -184,7 +184,9 @@ func TestRestoreIsNoticed(t *testing.T) {
 		if _, _, err := other.Enqueue(t.Context(), draft("d", "")); err == nil {
 			t.Error("another client writes on")
 		}
-		s.Raise(1000)
+		if err := s.Raise(1000); err != nil {
+			t.Fatal(err)
+		}
 		e, _, err := c.Enqueue(t.Context(), draft("e", ""))
 		if err != nil || e.Number <= 1000 {
 			t.Errorf("%+v, %v", e, err)

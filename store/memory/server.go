@@ -45,6 +45,7 @@ type Server struct {
 	records    map[key]*record // of ends
 	attempts   map[Attempt]fate
 	removals   map[Attempt]bool // that took effect
+	floor      uint64           // that an operator gave
 	distrusted uint64           // the number that was missed, 0 if none was
 	clients    int64
 

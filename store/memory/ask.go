@@ -44,9 +44,6 @@ func once[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do fu
 	got := <-answered
 	if c.note(known, got.number) && op != Distrust {
 		c.lostPast(known)
-		if op == Put && err == nil {
-			return answer, ErrUnknown // its number may have been handed out before
-		}
 	}
 	return got.value, err
 }

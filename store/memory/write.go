@@ -10,12 +10,15 @@ import (
 )
 
 // put writes e as the last of the attempts, all of which are of one call. It
-// writes nothing if e's id is there already or used up, or if the attempt was
-// excluded meanwhile.
-func (s *Server) put(attempts []Attempt, e *lock.Entry) (placed *lock.Entry, number uint64, err error) {
+// writes nothing if e's id is there already or used up, if the attempt was excluded
+// meanwhile, or if the client knows of a later number: then the past is missing.
+func (s *Server) put(attempts []Attempt, known uint64, e *lock.Entry) (placed *lock.Entry, number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	this := attempts[len(attempts)-1]
+	if known > s.number {
+		s.distrusted = max(s.distrusted, known)
+	}
 	if s.distrusted != 0 {
 		return nil, s.number, refusal()
 	}

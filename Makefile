@@ -2,6 +2,8 @@
 
 GO       ?= go
 FUZZTIME ?= 30s
+SEEDS    ?= 100000
+FROM     ?= 1
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The race detector needs a C compiler. Without one the tests still run, and
@@ -16,7 +18,7 @@ say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build dashboard test unit system lint format generate verify faults mutants bench clients schemathesis demo fuzz clean
+.PHONY: help run build dashboard test unit system lint format generate verify faults mutants bench clients schemathesis demo simulate fuzz clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +93,9 @@ schemathesis: ## Check a server against its description with schemathesis (needs
 
 demo: ## Three languages settle invoices while workers die (needs curl, python3, node; FENCE=off shows the damage; STORE=zookeeper)
 	@$(if $(filter zookeeper,$(STORE)),$(GO) run ./test/withstore zookeeper) examples/settlement/demo
+
+simulate: ## Play SEEDS histories of replicas on a faulty store in virtual time (SEEDS=1000000 FROM=1)
+	SIMULATE_SEEDS=$(SEEDS) SIMULATE_FROM=$(FROM) $(GO) test -count=1 -timeout 24h -run '^TestHistories$$' -v ./test/simulation
 
 fuzz: ## Fuzz every fuzz target for FUZZTIME (30s; STORE=zookeeper)
 	@set -e; for file in $$(grep -rl --include='*_test.go' --exclude-dir=examples '^func Fuzz' .); do \

@@ -23,13 +23,14 @@ func (c *Client) Follow(ctx context.Context, f store.Follower) {
 		listening, stop := c.wire.Listen(ctx)
 		err := c.follow(listening, f)
 		stop()
-		if err != nil && ctx.Err() == nil {
+		if ctx.Err() == nil {
 			f.Lost(err)
 		}
 	}
 }
 
-// follow tells a view and what follows it, until ctx or the history ends.
+// follow tells a view and what follows it, until ctx or the history ends, and
+// returns why.
 func (c *Client) follow(ctx context.Context, f store.Follower) error {
 	l, err := once(ctx, c, List, "", func() (listing, uint64, error) {
 		view, ends, next := c.server.list()

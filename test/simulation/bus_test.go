@@ -1,0 +1,258 @@
+package simulation
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/memory"
+)
+
+// event is something that is going to happen.
+type event struct {
+	at time.Duration // since the beginning; no two are alike
+	do func()
+}
+
+// agenda is what is going to happen, the first first.
+type agenda []event
+
+func (a agenda) Len() int           { return len(a) }
+func (a agenda) Less(i, j int) bool { return a[i].at < a[j].at }
+func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any)        { *a = append(*a, x.(event)) }
+func (a *agenda) Pop() any {
+	old := *a
+	e := old[len(old)-1]
+	*a = old[:len(old)-1]
+	return e
+}
+
+// schedule has something happen in a while, at an instant of its own.
+func (w *world) schedule(in time.Duration, do func()) {
+	at := w.now() + max(in, 1)
+	for w.taken[at] {
+		at++
+	}
+	w.taken[at] = true
+	heap.Push(&w.agenda, event{at, do})
+}
+
+// arrival is something that a goroutine of the bubble hands to the one that decides.
+type arrival struct {
+	replica int
+	kind    string
+	caller  int // the client's call it is part of, -1 if of none
+	id      lock.ID
+	number  uint64
+	handle  func()
+}
+
+func (a arrival) compare(b arrival) int {
+	return cmp.Or(
+		cmp.Compare(a.replica, b.replica), cmp.Compare(a.kind, b.kind), cmp.Compare(a.caller, b.caller),
+		cmp.Compare(a.id, b.id), cmp.Compare(a.number, b.number),
+	)
+}
+
+// inbox holds what has arrived since the last quiet moment.
+type inbox struct {
+	mu      sync.Mutex
+	all     []arrival
+	arrived chan struct{}
+}
+
+func (in *inbox) add(a arrival) {
+	in.mu.Lock()
+	in.all = append(in.all, a)
+	in.mu.Unlock()
+	select {
+	case in.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what has arrived in an order that does not depend on who ran first.
+func (in *inbox) take() []arrival {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	taken := in.all
+	in.all = nil
+	slices.SortStableFunc(taken, arrival.compare)
+	return taken
+}
+
+type callerKey struct{}
+
+func callerOf(ctx context.Context) int {
+	if n, ok := ctx.Value(callerKey{}).(int); ok {
+		return n
+	}
+	return -1
+}
+
+// wire is a replica's way to the store, in one life of the replica.
+type wire struct {
+	w    *world
+	r    *replica
+	dead chan struct{} // closed when the replica crashes
+
+	mu       sync.Mutex
+	cut      context.CancelCauseFunc // ends the feed that is running
+	cutUntil time.Time
+}
+
+// Call implements [memory.Wire].
+func (l *wire) Call(ctx context.Context, op memory.Operation, id lock.ID, do func() error) error {
+	answer := make(chan error, 1)
+	m := &message{wire: l, op: op, id: id, do: do, answer: answer, caller: callerOf(ctx)}
+	select {
+	case <-l.dead:
+		return memory.ErrUnsent
+	default:
+	}
+	l.w.inbox.add(arrival{l.r.n, string(op), m.caller, id, 0, func() { l.w.send(m) }})
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+	case <-l.dead:
+	}
+	return memory.ErrUnknown
+}
+
+// Listen implements [memory.Wire].
+func (l *wire) Listen(ctx context.Context) (context.Context, context.CancelFunc) {
+	for {
+		select {
+		case <-l.dead:
+			<-ctx.Done()
+		default:
+		}
+		l.mu.Lock()
+		left := time.Until(l.cutUntil)
+		if left <= 0 {
+			listening, end := context.WithCancelCause(ctx)
+			l.cut = end
+			l.mu.Unlock()
+			return listening, func() { end(nil) }
+		}
+		l.mu.Unlock()
+		_ = store.Pause(ctx, left) // looked at next
+		if ctx.Err() != nil {
+			return ctx, func() {}
+		}
+	}
+}
+
+// Tell implements [memory.Wire].
+func (l *wire) Tell(ctx context.Context, r memory.Run) error {
+	told := make(chan struct{})
+	l.w.inbox.add(arrival{l.r.n, "tell", -1, "", r.Number, func() { l.w.carryFeed(l, r, told) }})
+	select {
+	case <-told:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-l.dead:
+		return memory.ErrUnsent
+	}
+}
+
+// cutFeed ends the feed for a while.
+func (l *wire) cutFeed(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cutUntil = time.Now().Add(d)
+	if l.cut != nil {
+		l.cut(memory.ErrUnknown)
+	}
+}
+
+// message is a request on its way to the store, or its answer on the way back.
+type message struct {
+	wire   *wire
+	op     memory.Operation
+	id     lock.ID
+	caller int
+	do     func() error
+	answer chan<- error
+
+	arrived bool
+}
+
+// send gives a request its fate.
+func (w *world) send(m *message) {
+	if m.op == memory.Put {
+		w.truth.wroteFor(m.id, m.caller)
+	}
+	write := m.op == memory.Put || m.op == memory.Remove
+	switch {
+	case w.chance(w.Lost):
+		w.note("lost", m.wire.r.n, string(m.op), m.id)
+	case write && w.chance(w.Late):
+		w.note("stuck", m.wire.r.n, string(m.op), m.id)
+		w.stuck = append(w.stuck, m)
+		w.schedule(w.late(), func() { w.carryOut(m, false) })
+	default:
+		w.schedule(w.latency(), func() { w.arrive(m) })
+	}
+}
+
+// arrive hands a request to the store, unless the replica stands still.
+func (w *world) arrive(m *message) {
+	if left := m.wire.r.stillUntil - w.now(); left > 0 {
+		w.schedule(left+w.latency(), func() { w.arrive(m) })
+		return
+	}
+	w.carryOut(m, !w.chance(w.Unheard))
+}
+
+func (w *world) carryOut(m *message, heard bool) {
+	if m.arrived {
+		return
+	}
+	m.arrived = true
+	err := m.do()
+	w.note("done", m.wire.r.n, string(m.op), m.id, w.server.Number(), err == nil, heard)
+	if !heard {
+		return
+	}
+	w.schedule(w.latency(), func() {
+		w.note("answer", m.wire.r.n, string(m.op), m.id)
+		m.answer <- err
+	})
+}
+
+// carryFeed brings a step of the history to a replica.
+func (w *world) carryFeed(l *wire, r memory.Run, told chan struct{}) {
+	in := w.latency()
+	if lag := l.r.lagUntil - w.now(); lag > 0 {
+		in += time.Duration(w.rand.Int64N(int64(lag)))
+	}
+	w.schedule(max(in, l.r.stillUntil-w.now()), func() {
+		w.note("tell", l.r.n, r.Number)
+		close(told)
+	})
+}
+
+func (w *world) chance(ofThousand int) bool { return !w.healed && w.rand.IntN(1000) < ofThousand }
+
+func (w *world) latency() time.Duration {
+	d := time.Duration(w.rand.Int64N(int64(2 * w.Latency)))
+	if w.chance(w.Slow) {
+		d += time.Duration(w.rand.Int64N(int64(time.Second)))
+	}
+	return d
+}
+
+// late is when a write arrives that got stuck: after its caller has given up.
+func (w *world) late() time.Duration {
+	most := []time.Duration{2 * time.Second, 10 * time.Second, 2 * time.Minute}[w.rand.IntN(3)]
+	return time.Duration(w.rand.Int64N(int64(most)))
+}

@@ -1,0 +1,160 @@
+package simulation
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// check holds an answer against what really happened.
+func (t *truth) check(c *call) {
+	var e *lock.Error
+	switch {
+	case c.err == nil && c.grant == nil: // a release
+	case c.err == nil:
+		t.checkGrant(c, c.grant)
+	case errors.As(c.err, &e):
+		t.checkRefusal(c, e)
+	}
+}
+
+// checkGrant is about answers with an entry: it is there, and it holds or waits as
+// it was told.
+func (t *truth) checkGrant(c *call, g *service.Grant) {
+	l := t.at(g.Entry.ID, g.Entry.Number)
+	if l == nil {
+		t.w.problem("%v: was told of %s at %d, which never was", c, g.Entry.ID, g.Entry.Number)
+		return
+	}
+	now := t.w.now()
+	if l.ended < c.began {
+		t.w.problem("%v: was told of %s, which had ended before, as %s", c, l.entry.ID, l.reason)
+	}
+	if !g.Held {
+		if os.Getenv("SIMX") == "" && l.held < c.began && l.ended == never {
+			t.w.problem("%v: was told that %s waits, which held all the time", c, l.entry.ID)
+		}
+		return
+	}
+	if l.held > now {
+		t.w.problem("%v: was told that %s holds, which did not", c, l.entry.ID)
+	}
+	l.told = true
+	sure := now + g.ExpiresAt.Sub(c.replica.wall())
+	if c.kind == renew {
+		sure = min(sure, c.began+g.Entry.TTL)
+	}
+	if c.life == c.replica.life && !c.jumped {
+		l.sureTill = max(l.sureTill, sure)
+	}
+	t.checkEnd(l)
+	t.checkOneOfKey(g.Entry.ID)
+}
+
+// checkEnd is about entries that somebody was told hold: nobody takes them away
+// but their clients, and they last for as long as was said.
+func (t *truth) checkEnd(l *life) {
+	if !l.told || l.ended == never {
+		return
+	}
+	switch l.reason {
+	case lock.Withdrawn, lock.WaitTimeout:
+		t.w.problem("%s at %d was granted, and ended as %s", l.entry.ID, l.entry.Number, l.reason)
+	case lock.Expired:
+		if l.ended < l.sureTill {
+			t.w.problem("%s at %d expired at %v, and was sure to last till %v", l.entry.ID, l.entry.Number, l.ended, l.sureTill)
+		}
+	}
+}
+
+// checkOneOfKey: of all entries that an idempotency key ever had, one at most was
+// granted.
+func (t *truth) checkOneOfKey(id lock.ID) {
+	var granted []uint64
+	for _, l := range t.lives[id] {
+		if l.told {
+			granted = append(granted, l.entry.Number)
+		}
+	}
+	if len(granted) > 1 {
+		t.w.problem("one idempotency key was granted more than once: %s at %v", id, granted)
+	}
+}
+
+// checkRefusal is about answers that something is not so.
+func (t *truth) checkRefusal(c *call, e *lock.Error) {
+	now := t.w.now()
+	switch e.Code {
+	case lock.Lost:
+		t.checkLost(c, e.Reason)
+	case lock.Held:
+		if !t.busy(c.id, c.claims, c.began, now) {
+			t.w.problem("%v: was told that the lock is held, which was free all the time", c)
+		}
+		t.checkGone(c, e)
+	case lock.TimedOut:
+		if !t.busy(c.id, c.claims, c.began, now) {
+			t.w.problem("%v: timed out, and the lock was free all the time", c)
+		}
+		t.checkGone(c, e)
+	case lock.ModeMismatch:
+		if !t.clashes(c.id, c.claims, t.joinedOr(c), now) {
+			t.w.problem("%v: was told that modes clash, which they never did", c)
+		}
+	case lock.Deadlock:
+		t.checkDeadlock(c, e)
+	case lock.IdempotencyMismatch:
+		if !c.altered {
+			t.w.problem("%v: was told that its key was used with other parameters", c)
+		}
+	case lock.StoreUnavailable, lock.Draining:
+	default:
+		t.w.problem("%v: an answer that cannot be: %v", c, e)
+	}
+}
+
+// checkGone: who was told that a wait is over has no entry left, once all that was
+// under way has been done.
+func (t *truth) checkGone(c *call, e *lock.Error) {
+	if l := t.last(c.id); l != nil && l.ended == never && e.Code == lock.TimedOut {
+		t.w.problem("%v: timed out, and %s at %d is still there", c, c.id, l.entry.Number)
+	}
+}
+
+func (t *truth) joinedOr(c *call) time.Duration {
+	if l := t.last(c.id); l != nil {
+		return min(l.joined, c.began)
+	}
+	return c.began
+}
+
+// checkLost: the entry has ended, for the reason that was told.
+func (t *truth) checkLost(c *call, why lock.Reason) {
+	if c.kind != acquire {
+		switch l := t.at(c.id, c.number); {
+		case l == nil:
+			t.w.problem("%v: a token for an entry that never was", c)
+		case l.ended == never:
+			t.w.problem("%v: was told that the entry is lost (%s), which is there", c, why)
+		case l.reason != why && why != lock.Unknown && !(why == lock.Expired && l.reason == lock.Withdrawn):
+			t.w.problem("%v: was told that the entry ended as %s, and it was %s", c, why, l.reason)
+		}
+		return
+	}
+	if c.id == "" {
+		return // nobody ever learnt the id of the key
+	}
+	fits := false
+	for _, l := range t.lives[c.id] {
+		if l.ended == never && l.joined < c.began {
+			t.w.problem("%v: was told that the key is used up (%s), and its entry is there", c, why)
+		}
+		fits = fits || l.ended != never && (l.reason == why || why == lock.Unknown)
+	}
+	if !fits {
+		t.w.problem("%v: was told that the key's entry ended as %s, and none did", c, why)
+	}
+}

@@ -1,0 +1,137 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// queues are all queues at one instant.
+type queues map[string][]*lock.Entry
+
+// at returns the queues as they were at an instant.
+func (t *truth) queuesAt(at time.Duration) queues {
+	all := queues{}
+	for name, q := range t.queues {
+		if some := q.between(at, at); len(some) > 0 {
+			all[name] = slices.Clone(some[len(some)-1].entries)
+		}
+	}
+	return all
+}
+
+// stuck returns the entries that never come to hold: everybody who can let go does,
+// again and again, and these are left. A holder with a name lets go when none of its
+// entries waits, one without when its entry holds. Who does not want to queue leaves.
+func (q queues) stuck() []*lock.Entry {
+	q.remove(func(e *lock.Entry) bool { return e.Tries() && !q.holds(e) })
+	for {
+		waits := map[string]bool{}
+		for _, e := range q.entries() {
+			if e.Named && !q.holds(e) {
+				waits[e.Holder] = true
+			}
+		}
+		n := q.remove(func(e *lock.Entry) bool { return q.holds(e) && !(e.Named && waits[e.Holder]) })
+		if n == 0 {
+			return slices.DeleteFunc(q.entries(), q.holds)
+		}
+	}
+}
+
+func (q queues) holds(e *lock.Entry) bool {
+	for _, c := range e.Claims {
+		if queue := q[c.Name]; lock.Place(queue, e.ID) >= lock.Front(lock.ClaimsOn(queue, c.Name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// entries are all, each once.
+func (q queues) entries() []*lock.Entry {
+	var all []*lock.Entry
+	for _, queue := range q {
+		for _, e := range queue {
+			if lock.Place(all, e.ID) < 0 {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// remove takes out those that are to go, and returns how many.
+func (q queues) remove(goes func(*lock.Entry) bool) int {
+	gone := map[lock.ID]bool{}
+	for _, e := range q.entries() {
+		if goes(e) {
+			gone[e.ID] = true
+		}
+	}
+	for name := range q {
+		q[name] = slices.DeleteFunc(q[name], func(e *lock.Entry) bool { return gone[e.ID] })
+	}
+	return len(gone)
+}
+
+// checkDeadlock: at some instant of the call the refused request would have waited
+// for ever.
+func (t *truth) checkDeadlock(c *call, e *lock.Error) {
+	if len(e.Cycle) == 0 {
+		t.w.problem("%v: a deadlock without a cycle", c)
+	}
+	for _, at := range t.changes(t.joinedOr(c), t.w.now()) {
+		q := t.queuesAt(at)
+		id := c.id
+		if l := t.last(id); l == nil || !l.there(at, at) {
+			id = q.append(c)
+		}
+		if lock.Place(q.stuck(), id) >= 0 {
+			return
+		}
+	}
+	t.w.problem("%v: was refused for a deadlock that there never was", c)
+}
+
+// append puts the request of a call at the end of its queues, as if it were written.
+func (q queues) append(c *call) lock.ID {
+	req := c.asked.req
+	e := &lock.Entry{
+		ID: "new", Tenant: req.Tenant, Claims: c.claims, Holder: req.Holder, Named: req.Named,
+		WaitUntil: time.Now().Add(req.Wait),
+	}
+	for _, claim := range c.claims {
+		q[claim.Name] = append(q[claim.Name], e)
+	}
+	return e.ID
+}
+
+// changes are the instants of the time at which any queue changed, and its beginning.
+func (t *truth) changes(from, to time.Duration) []time.Duration {
+	all := []time.Duration{from}
+	for _, q := range t.queues {
+		for _, s := range q.states {
+			if s.from > from && s.from <= to {
+				all = append(all, s.from)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// standing returns the ids of entries that wait for each other, each of them with a
+// request that waits for its answer.
+func (t *truth) standing() []lock.ID {
+	var ids []lock.ID
+	for _, e := range t.queuesAt(t.w.now()).stuck() {
+		if !slices.ContainsFunc(t.w.open, func(c *call) bool { return c.id == e.ID && !c.gone }) {
+			return nil // it lapses
+		}
+		ids = append(ids, e.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}

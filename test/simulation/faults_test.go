@@ -1,0 +1,99 @@
+package simulation
+
+import (
+	"time"
+)
+
+// fault begins something that goes wrong.
+func (w *world) fault() {
+	if w.healed {
+		return
+	}
+	r := w.replicas[w.pick(len(w.replicas))]
+	kind := w.pick(9)
+	w.note("fault", kind, r.n)
+	switch kind {
+	case 0:
+		r.stillUntil = w.now() + w.between(100*time.Millisecond, 8*time.Second)
+	case 1:
+		w.lag(r)
+	case 2:
+		r.wire.cutFeed(w.between(time.Millisecond, 6*time.Second))
+	case 3:
+		w.server.Compact()
+		r.wire.cutFeed(w.between(time.Millisecond, 200*time.Millisecond))
+	case 4, 5:
+		w.jump(r)
+	case 6:
+		w.crash(r)
+	case 7:
+		w.restart(r)
+	case 8:
+		w.server.Compact()
+		w.lag(r)
+	}
+}
+
+// lag has the replica's feed tell everything late for a while.
+func (w *world) lag(r *replica) {
+	r.lagUntil = w.now() + w.between(300*time.Millisecond, 10*time.Second)
+}
+
+// jump changes the replica's wall clock.
+func (w *world) jump(r *replica) {
+	r.offset += w.between(-time.Minute, time.Minute)
+	for _, k := range w.open {
+		if k.replica == r {
+			k.jumped = true
+		}
+	}
+}
+
+// crash ends a replica, with all that it does, and starts it again later.
+func (w *world) crash(r *replica) {
+	if r.down {
+		return
+	}
+	w.hangUp(r)
+	r.crash()
+	w.schedule(w.between(10*time.Millisecond, 10*time.Second), r.start)
+}
+
+// restart shuts a replica down in good order.
+func (w *world) restart(r *replica) {
+	if r.down {
+		return
+	}
+	r.down = true
+	r.svc.Drain()
+	w.schedule(8*time.Second, func() {
+		w.hangUp(r)
+		r.end()
+		r.start()
+	})
+}
+
+// hangUp breaks the connections of all clients of a replica.
+func (w *world) hangUp(r *replica) {
+	for _, k := range w.open {
+		if k.replica == r {
+			k.disconnect()
+		}
+	}
+}
+
+// heal ends all that goes wrong. What got stuck arrives.
+func (w *world) heal() {
+	w.note("heal")
+	w.healed = true
+	for _, r := range w.replicas {
+		r.stillUntil, r.lagUntil = 0, 0
+		r.wire.cutFeed(0)
+	}
+	for _, m := range w.stuck {
+		if !m.arrived {
+			w.schedule(w.between(0, 5*time.Second), func() { w.carryOut(m, false) })
+		}
+	}
+	w.stuck = nil
+}

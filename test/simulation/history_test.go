@@ -1,0 +1,150 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// How long everything may take to come right when nothing goes wrong any more:
+// every call is answered and every client has given back what it has; nothing is
+// left that nobody knows of; and leases of what was forgotten have ended.
+const (
+	answersWithin = time.Minute
+	orphansWithin = 20 * time.Second
+	leasesWithin  = 3 * time.Minute
+	deadlockGoes  = 5 * time.Second
+)
+
+// history plays all of it, and leaves what is wrong in problems.
+func (w *world) history() {
+	for range w.Faults {
+		w.schedule(w.between(0, w.Length), w.fault)
+	}
+	defer w.end()
+	w.run(w.Length, w.failed)
+	w.heal()
+	w.schedule(deadlockGoes, w.watchDeadlocks)
+	w.finish("every call answered", answersWithin, func() bool {
+		return !slices.ContainsFunc(w.clients, func(c *client) bool { return !c.done }) && len(w.open) == 0
+	})
+	if w.run(w.now()+orphansWithin, w.failed) {
+		return
+	}
+	w.checkOrphans()
+	w.finish("no lease left", leasesWithin, func() bool { return len(w.server.Entries()) == 0 })
+	if w.failed() {
+		return
+	}
+	w.probe()
+	w.checkViews()
+}
+
+func (w *world) failed() bool { return len(w.problems) > 0 }
+
+// finish goes on until it is done, which must be soon.
+func (w *world) finish(what string, within time.Duration, done func() bool) {
+	if !w.run(w.now()+within, func() bool { return w.failed() || done() }) {
+		w.problem("not within %v: %s: %v, %v", within, what, w.open, w.server.Entries())
+	}
+}
+
+// watchDeadlocks looks again and again for waits that stand although nothing goes
+// wrong.
+func (w *world) watchDeadlocks() {
+	before := w.truth.standing()
+	if len(before) == 0 {
+		if len(w.open) > 0 {
+			w.schedule(time.Second, w.watchDeadlocks)
+		}
+		return
+	}
+	w.schedule(deadlockGoes, func() {
+		if slices.Equal(before, w.truth.standing()) {
+			w.problem("wait for each other: %v", before)
+		}
+		w.watchDeadlocks()
+	})
+}
+
+// checkOrphans: what is left in the store is of clients that know of it and forgot,
+// or can come back for it. A replica that crashed could not tidy up.
+func (w *world) checkOrphans() {
+	for _, e := range w.server.Entries() {
+		c := w.truth.writer[e.ID]
+		known := slices.ContainsFunc(w.truth.told, func(id lock.ID) bool { return id == e.ID })
+		switch {
+		case e.Resumable() || known:
+		case c != nil && c.life != c.replica.life:
+		default:
+			w.problem("%s at %d was left behind by %v", e.ID, e.Number, c)
+		}
+	}
+}
+
+// probe has every replica grant every lock.
+func (w *world) probe() {
+	c := &client{w: w, n: -1, done: true}
+	for _, r := range w.replicas {
+		for n := range w.Locks {
+			a := c.wants()
+			a.req.Claims = []lock.Claim{{Name: fmt.Sprint("lock-", n), Mode: lock.Exclusive}}
+			a.req.Set, a.req.IdempotencyKey = false, ""
+			k := c.asking(a)
+			k.client, k.replica = c, r
+			c.send(k)
+			w.finish("a probe is answered", 10*time.Second, func() bool { return len(w.open) == 0 })
+			if w.failed() {
+				return
+			}
+			if k.err != nil || !k.grant.Held {
+				w.problem("%v: a free lock is not granted: %v", k, k.err)
+				return
+			}
+			give := c.about(c.has[0], release)
+			give.client, give.replica = c, r
+			c.send(give)
+			w.finish("a probe is released", 10*time.Second, func() bool { return len(w.open) == 0 })
+		}
+	}
+}
+
+// checkViews: in the end every replica sees what the store has.
+func (w *world) checkViews() {
+	w.run(w.now()+time.Second, w.failed)
+	for _, r := range w.replicas {
+		byMode, _ := r.svc.Count()
+		for mode, n := range byMode {
+			if n.Held+n.Waiting > 0 {
+				w.problem("replica %d sees %+v of %s, and the store is empty", r.n, n, mode)
+			}
+		}
+	}
+}
+
+// end closes everything. What does not end is left to the bubble to complain of.
+func (w *world) end() {
+	w.over = true
+	for _, r := range w.replicas {
+		w.hangUp(r)
+		r.end()
+	}
+	w.run(w.now()+leasesWithin, func() bool {
+		if len(w.open) > 0 {
+			return false
+		}
+		for _, r := range w.replicas {
+			for _, gone := range r.closed {
+				select {
+				case <-gone:
+				default:
+					return false
+				}
+			}
+		}
+		return true
+	})
+	w.server.Close()
+}

@@ -1,0 +1,57 @@
+package simulation
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"time"
+)
+
+// options are what a seed says of its history. They are printed when it fails.
+type options struct {
+	Seed       uint64
+	Replicas   int
+	Clients    int
+	Operations int // that clients begin
+	Faults     int
+	Locks      int
+	Length     time.Duration // in which operations and faults begin
+
+	Latency time.Duration // the usual one, of each way
+	Slow    int           // messages of a thousand that take up to a second
+	Lost    int           // requests of a thousand that never arrive
+	Unheard int           // answers of a thousand that never arrive
+	Late    int           // writes of a thousand that arrive seconds or minutes later
+
+	Named        int // clients of a hundred that give a name
+	Keyed        int // acquires of a hundred with an idempotency key
+	Twice        int // of those: that are sent to two replicas at once
+	Sets         int // acquires of a hundred for several locks
+	Tries        int // acquires of a hundred that do not wait
+	ExpiryRecord time.Duration
+}
+
+func expand(seed uint64) options {
+	r := rand.New(rand.NewPCG(seed, 1))
+	between := func(least, most int) int { return least + r.IntN(most-least+1) }
+	o := options{
+		Seed: seed, Replicas: between(2, 3), Clients: between(6, 8), Operations: between(60, 80), Faults: between(10, 14),
+		Locks: between(2, 4), Length: time.Duration(between(20, 60)) * time.Second,
+		Latency: time.Duration(between(1, 20)) * time.Millisecond,
+		Named:   between(0, 100), Keyed: between(20, 90), Twice: between(0, 40), Sets: between(0, 40), Tries: between(10, 50),
+	}
+	if r.IntN(4) > 0 {
+		o.Slow, o.Lost, o.Unheard, o.Late = between(0, 30), between(0, 30), between(0, 30), between(0, 30)
+	}
+	if r.IntN(2) > 0 {
+		o.ExpiryRecord = time.Duration(between(1, 1000)) * time.Millisecond
+	}
+	return o
+}
+
+func (o options) String() string {
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,95 @@
+package simulation
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// result is what came of a history.
+type result struct {
+	problems []string
+	hash     uint64
+	steps    int
+}
+
+// simulate plays the history of a seed.
+func simulate(t *testing.T, o options, trace func(string)) (r result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.problems = append(r.problems, fmt.Sprint("panic: ", p))
+		}
+	}()
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld(o, trace)
+		defer func() { r = result{w.problems, w.hash.Sum64(), w.steps} }()
+		w.history()
+	})
+	return r
+}
+
+// number is an environment variable's value.
+func number(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// TestHistories plays histories of one seed after the other: SIMULATE_SEEDS of them,
+// from SIMULATE_FROM on.
+func TestHistories(t *testing.T) {
+	from, n := number(t, "SIMULATE_FROM", 1), number(t, "SIMULATE_SEEDS", 1000)
+	const shown = 20 // failures
+	var next, steps, failed atomic.Uint64
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < n && failed.Load() < shown; i = next.Add(1) - 1 {
+				o := expand(from + i)
+				r := simulate(t, o, nil)
+				steps.Add(uint64(r.steps))
+				if len(r.problems) > 0 && failed.Add(1) <= shown {
+					t.Errorf("seed %d: %v\noptions: %v\nplay it again with SIMULATE_SEED=%d go test -run TestSeed -v ./test/simulation", o.Seed, r.problems, o, o.Seed)
+				}
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d histories, %d steps", n, steps.Load())
+}
+
+// TestSeed plays the history of SIMULATE_SEED and shows each step of it.
+func TestSeed(t *testing.T) {
+	o := expand(number(t, "SIMULATE_SEED", 1))
+	trace := func(string) {}
+	if testing.Verbose() {
+		trace = func(line string) { fmt.Println(line) }
+	}
+	if r := simulate(t, o, trace); len(r.problems) > 0 {
+		t.Errorf("%v\noptions: %v", r.problems, o)
+	}
+}
+
+// TestReplay: a seed gives the same history each time.
+func TestReplay(t *testing.T) {
+	for seed := range uint64(10) {
+		first := simulate(t, expand(seed), nil)
+		for range 20 {
+			if again := simulate(t, expand(seed), nil); again.hash != first.hash {
+				t.Fatalf("seed %d gives histories with the hashes %x and %x", seed, first.hash, again.hash)
+			}
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/memory"
+)
+
+// truth is what really happened in the store: worked out step by step, by brute
+// force, from its history. What replicas answer is held against it.
+type truth struct {
+	w      *world
+	lives  map[lock.ID][]*life // of each id, one after the other
+	queues map[string]*queue   // of each lock
+	calls  map[int]*call
+	writer map[lock.ID]*call // the first call that wrote the id
+	told   []lock.ID         // whose tokens were told
+}
+
+// life is an entry from when it was written to when it was removed.
+type life struct {
+	entry  *lock.Entry
+	joined time.Duration
+	held   time.Duration // when it came to hold, never if it did not
+	ended  time.Duration // never if it is still there
+	reason lock.Reason
+
+	told     bool          // somebody was told that it holds
+	sureTill time.Duration // until when somebody was told that it cannot expire
+}
+
+// never is later than everything.
+const never = time.Duration(1<<63 - 1)
+
+func (l *life) there(from, to time.Duration) bool { return l.joined <= to && l.ended >= from }
+
+// queue is what a lock's queue was, from one change to the next.
+type queue struct {
+	states []state
+}
+
+type state struct {
+	from    time.Duration
+	entries []*lock.Entry
+}
+
+func newTruth(w *world) *truth {
+	return &truth{w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{}, writer: map[lock.ID]*call{}}
+}
+
+// observe takes a step of the store's history.
+func (t *truth) observe(r memory.Run) {
+	now := t.w.now()
+	for _, c := range r.Changes {
+		if c.Joined != nil {
+			t.join(c.Joined, now)
+		} else {
+			t.leave(c.Left, c.Reason, now)
+		}
+	}
+}
+
+func (t *truth) join(e *lock.Entry, now time.Duration) {
+	if l := t.last(e.ID); l != nil && l.ended == never {
+		t.w.problem("%s was written twice", e.ID)
+	}
+	t.lives[e.ID] = append(t.lives[e.ID], &life{entry: e, joined: now, held: never, ended: never})
+	for _, c := range e.Claims {
+		q := t.queues[c.Name]
+		if q == nil {
+			q = &queue{states: []state{{}}}
+			t.queues[c.Name] = q
+		}
+		q.states = append(q.states, state{now, append(slices.Clone(q.now()), e)})
+	}
+	t.promote(e.Claims, now)
+}
+
+func (t *truth) leave(id lock.ID, why lock.Reason, now time.Duration) {
+	l := t.last(id)
+	l.ended, l.reason = now, why
+	for _, c := range l.entry.Claims {
+		q := t.queues[c.Name]
+		rest := slices.DeleteFunc(slices.Clone(q.now()), func(e *lock.Entry) bool { return e.ID == id })
+		q.states = append(q.states, state{now, rest})
+	}
+	t.promote(l.entry.Claims, now)
+	t.checkEnd(l)
+}
+
+// promote notes who holds because of a change in the queues of the claims.
+func (t *truth) promote(claims []lock.Claim, now time.Duration) {
+	for _, c := range claims {
+		for _, e := range t.queues[c.Name].now() {
+			if l := t.last(e.ID); l.held == never && t.holds(e) {
+				l.held = now
+			}
+		}
+	}
+}
+
+// holds reports whether the entry is in the front of all its queues.
+func (t *truth) holds(e *lock.Entry) bool {
+	for _, c := range e.Claims {
+		queue := t.queues[c.Name].now()
+		if lock.Place(queue, e.ID) >= lock.Front(lock.ClaimsOn(queue, c.Name)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (q *queue) now() []*lock.Entry { return q.states[len(q.states)-1].entries }
+
+// between yields the states in which the queue was at any instant of the time.
+func (q *queue) between(from, to time.Duration) []state {
+	var some []state
+	for i, s := range q.states {
+		over := i+1 < len(q.states) && q.states[i+1].from < from
+		if !over && s.from <= to {
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+func (t *truth) last(id lock.ID) *life {
+	lives := t.lives[id]
+	if len(lives) == 0 {
+		return nil
+	}
+	return lives[len(lives)-1]
+}
+
+func (t *truth) at(id lock.ID, number uint64) *life {
+	for _, l := range t.lives[id] {
+		if l.entry.Number == number {
+			return l
+		}
+	}
+	return nil
+}
+
+// busy reports whether at any instant of the time an entry with the claims, other
+// than that with the id, would not have held.
+func (t *truth) busy(id lock.ID, claims []lock.Claim, from, to time.Duration) bool {
+	return t.any(claims, from, to, func(c lock.Claim, others []*lock.Entry) bool {
+		others = before(others, id)
+		return lock.Front(append(lock.ClaimsOn(others, c.Name), c)) <= len(others)
+	})
+}
+
+// clashes reports whether at any instant of the time another entry disagreed.
+func (t *truth) clashes(id lock.ID, claims []lock.Claim, from, to time.Duration) bool {
+	return t.any(claims, from, to, func(c lock.Claim, others []*lock.Entry) bool {
+		return slices.ContainsFunc(lock.ClaimsOn(before(others, id), c.Name), func(o lock.Claim) bool { return !o.Agrees(c) })
+	})
+}
+
+func (t *truth) any(claims []lock.Claim, from, to time.Duration, is func(lock.Claim, []*lock.Entry) bool) bool {
+	for _, c := range claims {
+		q := t.queues[c.Name]
+		if q == nil {
+			continue
+		}
+		for _, s := range q.between(from, to) {
+			if is(c, s.entries) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// before returns the entries that stand before the one with the id, all if it is
+// not among them.
+func before(entries []*lock.Entry, id lock.ID) []*lock.Entry {
+	if place := lock.Place(entries, id); place >= 0 {
+		return entries[:place]
+	}
+	return entries
+}
+
+// wroteFor notes which call has the entry written.
+func (t *truth) wroteFor(id lock.ID, caller int) {
+	c := t.calls[caller]
+	if c == nil {
+		return
+	}
+	c.id, c.asked.id = id, id
+	if t.writer[id] == nil {
+		t.writer[id] = c
+	}
+}

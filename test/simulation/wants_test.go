@@ -1,0 +1,54 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// wants is a new request for locks, or now and then one whose key was used before.
+func (c *client) wants() *asked {
+	w := c.w
+	if len(c.old) > 0 && w.percent(15) {
+		return c.old[w.pick(len(c.old))]
+	}
+	req := service.AcquireRequest{
+		Tenant: "acme", Holder: fmt.Sprint("worker-", c.n), Named: c.named, Claims: w.claims(),
+		TTL: w.between(2*time.Second, 12*time.Second).Truncate(time.Millisecond),
+	}
+	req.Set = len(req.Claims) > 1
+	if w.percent(20) {
+		req.TTL = 2 * time.Minute
+	}
+	if !w.percent(w.Tries) {
+		req.Wait = w.between(time.Second, 40*time.Second).Truncate(time.Millisecond)
+	}
+	if w.percent(w.Keyed) {
+		req.IdempotencyKey = fmt.Sprint("key-", c.n, "-", c.turns)
+	}
+	return &asked{req: req}
+}
+
+// claims are of one lock or several. The last lock is a semaphore, mostly.
+func (w *world) claims() []lock.Claim {
+	first := w.pick(w.Locks)
+	claims := []lock.Claim{w.claim(first)}
+	if w.percent(w.Sets) {
+		claims = append(claims, w.claim((first+1)%w.Locks))
+		lock.Canonical(claims)
+	}
+	return claims
+}
+
+func (w *world) claim(n int) lock.Claim {
+	c := lock.Claim{Name: fmt.Sprint("lock-", n), Mode: lock.Exclusive}
+	switch x := w.pick(100); {
+	case n == w.Locks-1 && n > 1 && x < 95:
+		c.Mode, c.Limit = lock.Semaphore, 2
+	case x < 20:
+		c.Mode = lock.Shared
+	}
+	return c
+}

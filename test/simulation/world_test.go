@@ -1,0 +1,130 @@
+package simulation
+
+import (
+	"container/heap"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"math/rand/v2"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/store/memory"
+)
+
+// world is one history while it happens. Everything but the replicas and the
+// clients' calls is done by one goroutine.
+type world struct {
+	options
+	rand   *rand.Rand
+	began  time.Time
+	inbox  inbox
+	agenda agenda
+	taken  map[time.Duration]bool
+	stuck  []*message // writes that arrive late
+	healed bool
+	over   bool
+
+	server   *memory.Server
+	replicas []*replica
+	clients  []*client
+	truth    *truth
+	calls    int     // that were begun
+	open     []*call // that were not answered yet
+
+	hash     hash.Hash64
+	trace    func(string) // of each step, if anybody wants it
+	steps    int
+	problems []string
+}
+
+func newWorld(o options, trace func(string)) *world {
+	w := &world{
+		options: o, rand: rand.New(rand.NewPCG(o.Seed, 2)), began: time.Now(),
+		inbox: inbox{arrived: make(chan struct{}, 1)}, taken: map[time.Duration]bool{},
+		hash: fnv.New64a(), trace: trace,
+	}
+	w.truth = newTruth(w)
+	w.server = memory.NewServer(memory.Config{Number: 100, ExpiryRecord: o.ExpiryRecord, Observe: w.truth.observe})
+	for n := range o.Replicas {
+		r := &replica{w: w, n: n}
+		r.start()
+		w.replicas = append(w.replicas, r)
+	}
+	for n := range o.Clients {
+		w.clients = append(w.clients, newClient(w, n))
+	}
+	return w
+}
+
+// now is how long the history has been going on.
+func (w *world) now() time.Duration { return time.Since(w.began) }
+
+// run does one thing after the other until the time or until done.
+func (w *world) run(until time.Duration, done func() bool) bool {
+	for {
+		synctest.Wait()
+		for _, a := range w.inbox.take() {
+			a.handle()
+		}
+		if done() {
+			return true
+		}
+		next := until
+		if len(w.agenda) > 0 {
+			next = min(next, w.agenda[0].at)
+		}
+		if left := next - w.now(); left > 0 && !w.elapse(left) {
+			continue // something arrived
+		}
+		if w.now() >= until {
+			return false
+		}
+		e := heap.Pop(&w.agenda).(event)
+		delete(w.taken, e.at)
+		w.steps++
+		e.do()
+	}
+}
+
+// elapse lets time pass, and reports whether all of it did before anything arrived.
+func (w *world) elapse(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-w.inbox.arrived:
+		return false
+	}
+}
+
+// note adds a step to the log.
+func (w *world) note(what string, details ...any) {
+	var at [8]byte
+	binary.LittleEndian.PutUint64(at[:], uint64(w.now()))
+	w.hash.Write(at[:])
+	fmt.Fprint(w.hash, what, details)
+	if w.trace != nil {
+		w.trace(fmt.Sprintf("%12v %s %v", w.now(), what, details))
+	}
+}
+
+// problem notes that something is wrong with the history.
+func (w *world) problem(format string, args ...any) {
+	text := fmt.Sprintf("%v: ", w.now()) + fmt.Sprintf(format, args...)
+	w.problems = append(w.problems, text)
+	if w.trace != nil {
+		w.trace("PROBLEM " + text)
+	}
+}
+
+func (w *world) pick(n int) int { return w.rand.IntN(n) }
+
+func (w *world) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(w.rand.Int64N(int64(most-least)))
+}
+
+// percent reports true so many times of a hundred.
+func (w *world) percent(n int) bool { return w.rand.IntN(100) < n }

@@ -162,7 +162,7 @@ func (w *wait) goneForGood(ctx context.Context) bool {
 // lost answers that the entry ended. An entry that did not want to queue was
 // taken back by another request with the same idempotency key.
 func (w *wait) lost(ctx context.Context, why lock.Reason) (*Grant, error) {
-	if w.try && !w.rejoined && why == lock.Unknown && w.s.view.status(w.entry.ID, w.entry.Number).state == gone {
+	if w.try && !w.rejoined && why == lock.Unknown {
 		return w.s.refusal(ctx, w.entry, errHeld())
 	}
 	return nil, lock.LostBecause(why)

@@ -122,7 +122,7 @@ func TestCodes(t *testing.T) {
 		t.Errorf("package lock has %d codes, the contract %d", len(all), len(kinds()))
 	}
 	for _, code := range all {
-		if slices.Contains([]string{"internal", "lock_held", "wait_timeout", "store_unavailable", "draining"}, code) {
+		if slices.Contains([]string{"internal", "lock_held", "wait_timeout", "overloaded", "store_unavailable", "draining"}, code) {
 			continue // they have tests of their own
 		}
 		err := &lock.Error{Code: lock.Code(code), Detail: "the detail", Field: "field", Reason: "reason", Cause: errors.New("inside")}

@@ -15,7 +15,8 @@ type Limits struct {
 
 	// InFlight batches are under way at once as a rule: what comes meanwhile gathers
 	// for the next, which spends less on each write. Up to Most are while writes are
-	// pending that cannot share a batch, as those that join one lock.
+	// pending that cannot share a batch, as those that join one lock; fewer while the
+	// store is slow.
 	InFlight, Most int
 
 	// Linger is how long a patient write is held back at most.
@@ -124,7 +125,9 @@ type Committer[P, O any] struct {
 // writes can be withdrawn until then; it returns soon if it cannot. It may be nil.
 func NewCommitter[P, O any](limits Limits, send func([]*Write[P, O]) [][]*Write[P, O], await func() bool) *Committer[P, O] {
 	limits.Pending = limits.Pending.orDefault()
-	return &Committer[P, O]{limits: limits, send: send, await: await, pending: newPending[P, O](limits)}
+	return &Committer[P, O]{
+		limits: limits, send: send, await: await, pending: newPending[P, O](limits), pace: pace{window: float64(limits.Most)},
+	}
 }
 
 // Do has w sent and waits for what became of it, as the send function settled it. If w
@@ -160,6 +163,12 @@ func (c *Committer[P, O]) Do(ctx context.Context, w *Write[P, O]) (O, error) {
 
 // Close settles what is pending with [ErrNotSent], and waits for what is in flight.
 func (c *Committer[P, O]) Close() {
+	c.Stop()
+	c.workers.Wait()
+}
+
+// Stop is Close without the wait, for a store that can end what is in flight only then.
+func (c *Committer[P, O]) Stop() {
 	c.mu.Lock()
 	c.closed = true
 	left := c.pending.drain()
@@ -170,7 +179,6 @@ func (c *Committer[P, O]) Close() {
 	for _, w := range left {
 		w.notSent()
 	}
-	c.workers.Wait()
 }
 
 func (w *Write[P, O]) notSent() {
@@ -234,9 +242,9 @@ func (c *Committer[P, O]) hurry() {
 // allowed is how many workers there may be. The caller holds mu.
 func (c *Committer[P, O]) allowed() int {
 	if c.pending.blocked > 0 {
-		return c.limits.Most
+		return int(c.pace.window)
 	}
-	return c.limits.InFlight
+	return min(c.limits.InFlight, int(c.pace.window))
 }
 
 // reserve lets one more worker be if there is something for it to do. The caller holds
@@ -343,10 +351,12 @@ func (c *Committer[P, O]) commit(batch []*Write[P, O], running int) (again [][]*
 		}
 		worked = worked || !w.again && w.err == nil
 	}
-	if worked { // how soon a store fails says nothing of how soon it writes
-		c.mu.Lock()
-		c.pace.saw(took, max(running, c.limits.InFlight))
-		c.mu.Unlock()
+	c.mu.Lock()
+	c.pace.saw(took, max(running, min(c.limits.InFlight, fewest)), worked, c.limits.Most)
+	late, refusal := c.pending.shed(batch, &c.pace)
+	c.mu.Unlock()
+	for _, w := range late {
+		w.Settle(none, refusal)
 	}
 	return again
 }

@@ -38,8 +38,9 @@ func (f *fakeStore) send(batch []*write) [][]*write {
 	f.batches = append(f.batches, slices.Clone(batch))
 	f.running++
 	f.most = max(f.most, f.running)
+	took := f.took
 	f.mu.Unlock()
-	<-time.After(f.took)
+	<-time.After(took)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.running--
@@ -149,6 +150,32 @@ func TestWhatCanShareGathers(t *testing.T) {
 	})
 }
 
+// TestSlowStoreIsSentLess: what a slow store has to do at once does not grow with what
+// waits, or the time of all would run out together.
+func TestSlowStoreIsSentLess(t *testing.T) {
+	l := limits
+	l.Most, l.Pending.Budget = 64, time.Hour
+	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+		f.took = time.Second
+		var writes []*write
+		for i := range 400 {
+			writes = append(writes, join(i, "hot"))
+		}
+		all := handIn(t, c, writes...)
+		<-time.After(3*f.took + f.took/2)
+		f.mu.Lock()
+		if f.running > 4 {
+			t.Errorf("a slow store has %d batches to write at once", f.running)
+		}
+		f.took, f.most = time.Millisecond, 0
+		f.mu.Unlock()
+		all.Wait()
+		if f.most < 40 {
+			t.Errorf("a store that is fast again has %d at once", f.most)
+		}
+	})
+}
+
 // TestBatchIsBoundedInBytes: also in bytes, and what is larger goes alone.
 func TestBatchIsBoundedInBytes(t *testing.T) {
 	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
@@ -250,6 +277,37 @@ func TestOverload(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestShedding: writes that were admitted before anything was known of the store's pace
+// are refused when it is known, and not when their time is over.
+func TestShedding(t *testing.T) {
+	l := limits
+	l.Pending.Budget = 2 * time.Second
+	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+		f.took = 200 * time.Millisecond // 8 at once: 25 ms for each
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var refused []time.Duration
+		for i := range 1000 {
+			w := join(i, "hot")
+			all.Go(func() {
+				began := time.Now()
+				_, err := c.Do(context.Background(), w)
+				mu.Lock()
+				defer mu.Unlock()
+				if errors.Is(err, lock.Overloaded) {
+					refused = append(refused, time.Since(began))
+				} else if took := time.Since(began); err != nil || took > 4*time.Second {
+					t.Errorf("after %v: %v", took, err)
+				}
+			})
+		}
+		all.Wait()
+		if len(refused) < 800 || slices.Max(refused) > time.Second {
+			t.Errorf("%d were refused, the last after %v", len(refused), slices.Max(refused))
+		}
+	})
 }
 
 // TestWithdrawn: a write that is not sent yet is taken back wherever it stands, and makes

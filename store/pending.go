@@ -45,7 +45,7 @@ func (b Backlog) orDefault() Backlog {
 // store that stood still for a moment so refuses nobody for it.
 const alwaysAdmitted = 128
 
-// Overloaded says that more writes are pending than can be written in time.
+// overloaded says that more writes are pending than can be written in time.
 func overloaded(wait time.Duration) *lock.Error {
 	return &lock.Error{
 		Code: lock.Overloaded, Detail: "more requests are waiting to be written than can be in time",
@@ -53,16 +53,35 @@ func overloaded(wait time.Duration) *lock.Error {
 	}
 }
 
-// pace is how much time there is between one batch and the next under load.
-type pace struct{ between time.Duration }
+// slow is how long a batch may take before more of them at once are of no use: the store
+// is busy with those that it has, and the time of all would run out together.
+const slow = 250 * time.Millisecond
 
-// saw notes a batch that took so long beside others.
-func (p *pace) saw(took time.Duration, parallel int) {
+// fewest batches are under way however slow the store is.
+const fewest = 3
+
+// pace is how fast batches are written.
+type pace struct {
+	between time.Duration // from one batch to the next under load
+	window  float64       // how many batches may be under way, as far as the store lets us
+}
+
+// saw notes a batch that took so long beside others. How soon one failed says nothing of
+// how soon the store writes.
+func (p *pace) saw(took time.Duration, parallel int, worked bool, most int) {
+	if !worked && took < slow {
+		return
+	}
 	sample := took / time.Duration(parallel)
 	if p.between == 0 {
 		p.between = sample
 	}
 	p.between += (sample - p.between) / 16
+	if took < slow {
+		p.window = min(p.window+1, float64(most))
+	} else {
+		p.window = max(p.window*0.9, min(fewest, float64(most)))
+	}
 }
 
 // pendingState is what pending knows of a write.
@@ -95,8 +114,9 @@ type pending[P, O any] struct {
 	chains  map[string]*chain[P, O]
 	tenants map[string]*Size
 	all     Size
-	ops     int
 	ready   *list.List // of writes that are the first of all their chains, in order
+	ops     int        // of these
+	bytes   int
 	held    *list.List // of patient writes, in order
 	urgent  int        // ready and not held back
 	blocked int        // not ready
@@ -119,7 +139,7 @@ func (p *pending[P, O]) refuse(w *Write[P, O], pace *pace) error {
 	if t := p.tenants[w.Tenant]; t != nil {
 		fits = fits && t.within(b.PerTenant, w.Bytes)
 	}
-	before := max(p.ops/p.limits.Ops, p.all.Bytes/p.limits.Bytes)
+	before := max(p.ops/p.limits.Ops, p.bytes/p.limits.Bytes)
 	for _, key := range w.Keys {
 		if c := p.chains[key]; c != nil {
 			fits = fits && c.size.within(b.PerKey, w.Bytes)
@@ -131,6 +151,29 @@ func (p *pending[P, O]) refuse(w *Write[P, O], pace *pace) error {
 		return nil
 	}
 	return overloaded(wait.Round(time.Second))
+}
+
+// shed removes the newest of those that wait for a key of the batch if they cannot be
+// written in time at the pace that is known by now. It leaves those some room that were
+// just admitted.
+func (p *pending[P, O]) shed(batch []*Write[P, O], pace *pace) (late []*Write[P, O], err error) {
+	limit := p.limits.Pending.Budget * 3 / 2
+	for _, sent := range batch {
+		late = append(late, p.shedBehind(sent, pace, limit)...)
+	}
+	return late, overloaded(limit)
+}
+
+func (p *pending[P, O]) shedBehind(sent *Write[P, O], pace *pace, limit time.Duration) (late []*Write[P, O]) {
+	for _, key := range sent.Keys {
+		c := p.chains[key]
+		for c != nil && c.last != nil && c.size.Writes > alwaysAdmitted && time.Duration(c.size.Writes)*pace.between > limit && !c.last.write.Must {
+			w := c.last.write
+			p.withdraw(w)
+			late = append(late, w)
+		}
+	}
+	return late
 }
 
 // add puts a write at the end of the chains of its keys.
@@ -148,7 +191,6 @@ func (p *pending[P, O]) add(w *Write[P, O], now time.Time) {
 	}
 	t.add(1, w.Bytes)
 	p.all.add(1, w.Bytes)
-	p.ops += w.Ops
 	if w.Patient {
 		s.due = now.Add(p.limits.Linger)
 		s.held = p.held.PushBack(w)
@@ -184,6 +226,7 @@ func (p *pending[P, O]) append(w *Write[P, O], key string) {
 
 func (p *pending[P, O]) makeReady(w *Write[P, O]) {
 	w.pending.ready = p.ready.PushBack(w)
+	p.ops, p.bytes = p.ops+w.Ops, p.bytes+w.Bytes
 	if w.pending.held == nil {
 		p.urgent++
 	}
@@ -201,6 +244,7 @@ func (p *pending[P, O]) remove(w *Write[P, O]) (freed []*Write[P, O]) {
 	}
 	if s.ready != nil {
 		p.ready.Remove(s.ready)
+		p.ops, p.bytes = p.ops-w.Ops, p.bytes-w.Bytes
 	}
 	if s.held != nil {
 		p.held.Remove(s.held)
@@ -211,7 +255,6 @@ func (p *pending[P, O]) remove(w *Write[P, O]) (freed []*Write[P, O]) {
 		t.add(-1, -w.Bytes)
 	}
 	p.all.add(-1, -w.Bytes)
-	p.ops -= w.Ops
 	for i := range s.links {
 		if next := p.unlink(&s.links[i]); next != nil {
 			freed = append(freed, next)

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/store"
 )
 
-// ledger is a KV service that remembers the size of each transaction and takes a
-// while for it.
+// ledger is a KV service that remembers how many removals each transaction has and takes
+// a while for it.
 type ledger struct {
 	kvClient
 	took time.Duration
@@ -26,12 +28,14 @@ type ledger struct {
 
 func (l *ledger) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	l.mu.Lock()
-	l.sizes = append(l.sizes, len(r.Success))
+	nested := r.Success[0].GetRequestTxn()
+	l.sizes = append(l.sizes, len(nested.Success))
 	refused := l.refuse > 0
 	l.refuse--
 	l.mu.Unlock()
 	<-time.After(l.took)
-	return &pb.TxnResponse{Succeeded: !refused, Header: &pb.ResponseHeader{Revision: 1}}, nil
+	resp := &pb.ResponseOp{Response: &pb.ResponseOp_ResponseTxn{ResponseTxn: &pb.TxnResponse{Succeeded: !refused}}}
+	return &pb.TxnResponse{Succeeded: true, Header: &pb.ResponseHeader{Revision: 1}, Responses: []*pb.ResponseOp{resp}}, nil
 }
 
 func (l *ledger) seen() []int {
@@ -50,23 +54,27 @@ type book struct {
 
 func newBook(t *testing.T, local bool) *book {
 	l := &ledger{took: 10 * time.Microsecond}
-	b := &book{ledger: l, commits: &committer{
-		kv: l, local: local, ctx: t.Context(), observe: func(int, time.Duration, error) {},
-	}}
-	t.Cleanup(b.commits.workers.Wait)
+	b := &book{ledger: l, commits: (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(l, local)}
+	t.Cleanup(b.commits.Close)
 	return b
 }
 
 func (b *book) write(t *testing.T, patient bool) {
 	b.n++
 	key := fmt.Sprint("key-", b.n)
-	w := &write{patient: patient, excludes: []string{key}, ops: []*pb.RequestOp{deleteOp([]byte(key))}}
+	w := removal(key, patient)
 	b.done.Go(func() {
-		if out := b.commits.do(t.Context(), w); !out.applied {
-			t.Errorf("a write was not applied: %v", out.err)
+		if out, err := b.commits.Do(t.Context(), w); !out.applied {
+			t.Errorf("a write was not applied: %v", err)
 		}
 	})
 	synctest.Wait()
+}
+
+// removal is a write that shares its nested transaction with its like.
+func removal(key string, patient bool) *write {
+	p := &part{ops: []*pb.RequestOp{deleteOp([]byte(key))}}
+	return p.sized(&write{Patient: patient, Keys: []string{key}, Payload: p})
 }
 
 func (b *book) want(t *testing.T, sizes ...int) {
@@ -109,9 +117,8 @@ func TestWithdrawn(t *testing.T) {
 		b := newBook(t, true)
 		ctx, cancel := context.WithTimeout(t.Context(), patience/2)
 		defer cancel()
-		out := b.commits.do(ctx, &write{patient: true, excludes: []string{"key"}, ops: []*pb.RequestOp{deleteOp([]byte("key"))}})
-		if out.err != errWithdrawn { //nolint:errorlint // the very value
-			t.Errorf("the outcome is %+v, want %v", out, errWithdrawn)
+		if _, err := b.commits.Do(ctx, removal("key", true)); !errors.Is(err, store.ErrNotSent) {
+			t.Errorf("the outcome is %v, want %v", err, store.ErrNotSent)
 		}
 		<-time.After(2 * patience)
 		b.want(t)
@@ -128,9 +135,8 @@ func TestAbandoned(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), b.took/2)
 		defer cancel()
 		b.done.Go(func() {
-			w := &write{patient: true, excludes: []string{"key"}, ops: []*pb.RequestOp{deleteOp([]byte("key"))}}
-			if out := b.commits.do(ctx, w); !errors.Is(out.err, context.DeadlineExceeded) {
-				t.Errorf("the outcome is %+v, want unknown", out)
+			if _, err := b.commits.Do(ctx, removal("key", true)); !errors.Is(err, store.ErrUnknown) {
+				t.Errorf("the outcome is %v, want unknown", err)
 			}
 		})
 		synctest.Wait()

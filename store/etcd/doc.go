@@ -9,12 +9,17 @@
 //
 // Writes of independent requests share transactions ([committer]), under one
 // rule: never two entries of one lock, because they would share a revision and
-// have no order between them.
+// have no order between them. Each is a nested transaction, so that what it is
+// compared with decides about itself only.
+//
+// A write that was given up may commit much later. So each put is compared with
+// "not there", and each attempt has a lease of its own, which is revoked when another
+// attempt stands or nobody waits any more ([Store.clean]): no write is left alive that
+// could bring an entry back.
 //
 // What it does not use, and why: concurrency.Mutex and Session (etcd #22082: a
 // retried unlock deletes a newer lock; #19597: a waiter whose session expired
 // waits on), clientv3's automatic keepalive (it renews for clients that are
-// gone), serializable reads, nested transactions, and ranges on the path of a
-// request (a prefix of unique keys is full of tombstones until compaction, and a
-// range walks them all).
+// gone), serializable reads, and ranges on the path of a request (a prefix of
+// unique keys is full of tombstones until compaction, and a range walks them all).
 package etcd

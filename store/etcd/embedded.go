@@ -120,7 +120,7 @@ func memberConfig(cfg EmbeddedConfig) *embed.Config {
 	if cfg.Quota > 0 {
 		c.QuotaBackendBytes = cfg.Quota
 	}
-	c.MaxTxnOps = maxTxnOps + 2
+	c.MaxTxnOps = maxTxnOps
 	log := zap.NewNop()
 	if cfg.Logger != nil {
 		log = zap.New(slogCore{log: cfg.Logger})

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -30,6 +31,9 @@ func unavailable(err error, doing string, ambiguous bool) *lock.Error {
 // executed. Everything else that is not an answer may still commit, up to 7 s
 // after the proposal.
 func refused(err error) bool {
+	if isTooLarge(err) {
+		return true
+	}
 	switch description(err) {
 	case description(rpctypes.ErrGRPCNoSpace),
 		description(rpctypes.ErrGRPCRequestTooManyRequests),
@@ -40,6 +44,12 @@ func refused(err error) bool {
 		return true
 	}
 	return false
+}
+
+// isTooLarge reports whether a request was refused, here or by etcd, for its size.
+func isTooLarge(err error) bool {
+	text := description(err)
+	return text == description(rpctypes.ErrGRPCRequestTooLarge) || strings.HasPrefix(text, "trying to send message larger than max")
 }
 
 func isNoSpace(err error) bool {

@@ -8,6 +8,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -15,6 +16,10 @@ import (
 const (
 	maxIdlePerClass = 256
 	idleLifetime    = 5 * time.Minute
+
+	// maxGrants bounds the leases that are granted at once. Each is a write to etcd,
+	// which refuses all writes when too many are under way.
+	maxGrants = 64
 
 	// forgetInUse bounds what is remembered of entries that never came back.
 	forgetInUse = 10 * time.Minute
@@ -40,15 +45,33 @@ type leaseClass struct {
 // leases are renewed for a while, which etcd answers from memory, and then left
 // to expire.
 type leasePool struct {
-	conn *Conn
+	conn   *Conn
+	grants *store.Committer[grant, lease]
 
 	mu    sync.Mutex
 	idle  map[leaseClass][]lease // the one used last at the end
 	inUse map[int64]time.Time    // when a lease that carries an entry was renewed, if by us
 }
 
+// grant is a request for a new lease.
+type grant struct {
+	ctx context.Context
+	ttl time.Duration
+}
+
 func newLeasePool(conn *Conn) *leasePool {
-	return &leasePool{conn: conn, idle: map[leaseClass][]lease{}, inUse: map[int64]time.Time{}}
+	p := &leasePool{conn: conn, idle: map[leaseClass][]lease{}, inUse: map[int64]time.Time{}}
+	one := store.Limits{Ops: 1, Bytes: 1, InFlight: maxGrants, Most: maxGrants, Inline: conn.local}
+	p.grants = store.NewCommitter(one, p.send, nil)
+	return p
+}
+
+// send grants one lease.
+func (p *leasePool) send(batch []*store.Write[grant, lease]) [][]*store.Write[grant, lease] {
+	for _, w := range batch {
+		w.Settle(p.grant(w.Payload.ctx, w.Payload.ttl))
+	}
+	return nil
 }
 
 // seconds returns the lease TTL that covers ttl.
@@ -57,24 +80,26 @@ func (p *leasePool) seconds(ttl time.Duration) time.Duration {
 	return whole + p.conn.slack
 }
 
-// take returns a lease that lives for at least ttl from now on.
-func (p *leasePool) take(ctx context.Context, tenant string, ttl time.Duration) (lease, error) {
-	class := leaseClass{tenant, p.seconds(ttl)}
-	l, err := p.fresh(ctx, class, ttl)
+// take returns a lease for e, which lives for at least its TTL from now on. If one has
+// to be granted, e waits behind those who want the same locks. must says that it is not
+// refused because of them.
+func (p *leasePool) take(ctx context.Context, e *lock.Entry, must bool) (lease, error) {
+	l, err := p.fresh(ctx, e, must)
 	if err == nil {
 		p.refreshed(l.id, l.renewed)
 	}
 	return l, err
 }
 
-func (p *leasePool) fresh(ctx context.Context, class leaseClass, ttl time.Duration) (lease, error) {
+func (p *leasePool) fresh(ctx context.Context, e *lock.Entry, must bool) (lease, error) {
+	class := leaseClass{e.Tenant, p.seconds(e.TTL)}
 	now := time.Now()
 	for {
 		l, ok := p.pop(class)
 		if !ok {
-			return p.grant(ctx, class.ttl)
+			return p.grants.Do(ctx, p.grantFor(ctx, e, must))
 		}
-		if l.renewed.Add(class.ttl - ttl).After(now) {
+		if l.renewed.Add(class.ttl - e.TTL).After(now) {
 			return l, nil
 		}
 		if !l.renewed.IsZero() && now.Sub(l.renewed) > class.ttl*9/10 {
@@ -88,6 +113,14 @@ func (p *leasePool) fresh(ctx context.Context, class leaseClass, ttl time.Durati
 			return lease{}, err
 		}
 	}
+}
+
+func (p *leasePool) grantFor(ctx context.Context, e *lock.Entry, must bool) *store.Write[grant, lease] {
+	w := &store.Write[grant, lease]{Tenant: e.Tenant, Ops: 1, Bytes: 1, Must: must, Payload: grant{ctx, p.seconds(e.TTL)}}
+	for _, c := range e.Claims {
+		w.Keys = append(w.Keys, e.Tenant+"/"+c.Name)
+	}
+	return w
 }
 
 // refreshed notes that the lease of an entry was renewed by a call that began at
@@ -109,6 +142,21 @@ func (p *leasePool) give(tenant string, ttl time.Duration, id int64) {
 	if len(p.idle[class]) < maxIdlePerClass {
 		p.idle[class] = append(p.idle[class], l)
 	}
+}
+
+// revoke ends a lease, and with it what was written under it: what is written under it
+// later is refused. It is acknowledged if there is no error.
+func (p *leasePool) revoke(ctx context.Context, id int64) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	_, err := p.conn.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: id})
+	if err != nil && !isLeaseNotFound(err) {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.inUse, id)
+	return nil
 }
 
 func (p *leasePool) pop(class leaseClass) (lease, bool) {

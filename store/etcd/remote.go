@@ -100,6 +100,10 @@ func (r remoteLeases) LeaseGrant(ctx context.Context, in *pb.LeaseGrantRequest) 
 	return r.c.LeaseGrant(ctx, in)
 }
 
+func (r remoteLeases) LeaseRevoke(ctx context.Context, in *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
+	return r.c.LeaseRevoke(ctx, in)
+}
+
 func (r remoteLeases) LeaseTimeToLive(ctx context.Context, in *pb.LeaseTimeToLiveRequest) (*pb.LeaseTimeToLiveResponse, error) {
 	return r.c.LeaseTimeToLive(ctx, in)
 }

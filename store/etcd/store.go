@@ -44,6 +44,7 @@ type Store struct {
 	observe store.Observer
 	leases  *leasePool
 	commits *committer
+	orphans *store.Cleaner[*orphan]
 
 	own ownWrites
 
@@ -79,6 +80,7 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 		s.stop()
 		return nil, err
 	}
+	s.orphans = store.NewCleaner(s.log, s.clean)
 	s.tasks.Go(s.upkeep)
 	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
 	return s, nil
@@ -98,14 +100,13 @@ func newStore(conn *Conn, cfg Config) *Store {
 	}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
-	s.commits = &committer{
-		trusted: s,
-		kv:      s.kv, local: conn.local, prefix: s.prefix, ctx: s.closing,
+	s.commits = (&committer{
+		prefix: s.prefix, ctx: s.closing, trusted: s,
 		observe: func(writes int, took time.Duration, err error) {
 			s.observe.Batch(writes)
 			s.observe.Operation("commit", took, err)
 		},
-	}
+	}).over(s.kv, conn.local)
 	return s
 }
 
@@ -113,8 +114,10 @@ func newStore(conn *Conn, cfg Config) *Store {
 // by their own contexts.
 func (s *Store) Close() error {
 	s.stop()
+	s.orphans.Close()
 	s.tasks.Wait()
-	s.commits.workers.Wait()
+	s.leases.grants.Close()
+	s.commits.Close()
 	return nil
 }
 
@@ -130,28 +133,12 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	}
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	ambiguous := false
-	var leases []int64 // of our attempts
-	for first := true; ; first = false {
-		if err := s.trust.Refusal(); err != nil {
-			err.Ambiguous = ambiguous
-			return nil, false, err
-		}
-		placed, lease, err := s.tryEnqueue(ctx, e, val, first && !e.Resumable())
-		leases = append(leases, lease)
-		if err == nil {
-			return s.handOut(ctx, placed, slices.Contains(leases, placed.Handle))
-		}
-		ambiguous = ambiguous || mayHaveHappened(err)
-		if refused(err) && !isLeaseNotFound(err) || store.Pause(ctx, 20*time.Millisecond) != nil {
-			return nil, false, unavailable(err, "enqueue", ambiguous)
-		}
-		// The outcome may be unknown, but the id is ours: an entry with it is the
-		// one we wrote, and the comparison keeps us from writing a second.
-		if found, err := s.find(ctx, e); err == nil && found != nil {
-			return s.handOut(ctx, found, slices.Contains(leases, found.Handle))
-		}
+	j := &joining{store: s, entry: e, value: val}
+	placed, err = j.run(ctx)
+	if err != nil {
+		return nil, false, err
 	}
+	return s.handOut(ctx, placed, slices.Contains(j.leases, placed.Handle))
 }
 
 // handOut returns an entry, unless an answer since the call began, perhaps that to its
@@ -168,56 +155,6 @@ func (s *Store) handOut(ctx context.Context, e *lock.Entry, written bool) (*lock
 	return nil, false, refusal
 }
 
-// mayHaveHappened judges one failed attempt to enqueue.
-func mayHaveHappened(err error) bool {
-	return !refused(err) && !isLeaseNotFound(err) && !errors.Is(err, errWithdrawn) && !errors.Is(err, errNoLease)
-}
-
-// errNoLease marks an attempt that ended before anything was written.
-var errNoLease = errors.New("no lease")
-
-// tryEnqueue makes one attempt. A lease whose use is not known for certain is
-// left to expire; its id is returned in any case. fresh says that nobody has tried to write the id before.
-func (s *Store) tryEnqueue(ctx context.Context, e *lock.Entry, val []byte, fresh bool) (placed *lock.Entry, lease int64, err error) {
-	l, err := s.leases.take(ctx, e.Tenant, e.TTL)
-	if err != nil {
-		return nil, 0, errors.Join(errNoLease, err)
-	}
-	if fresh {
-		s.own.add(s.entryKey(e.Tenant, e.Name(), e.ID), e)
-	}
-	out := s.commits.do(ctx, s.putWrite(e, val, l.id, fresh))
-	switch {
-	case out.applied:
-		placed := *e
-		placed.Number, placed.Handle, placed.Patient = s.number(out.revision), l.id, false
-		return &placed, l.id, nil
-	case out.err != nil:
-		if refused(out.err) && !isLeaseNotFound(out.err) {
-			s.leases.give(e.Tenant, e.TTL, l.id)
-		}
-		return nil, l.id, out.err
-	}
-	s.leases.give(e.Tenant, e.TTL, l.id)
-	found, err := s.find(ctx, e)
-	if err == nil && found == nil {
-		err = errGoneMeanwhile
-	}
-	return found, l.id, err
-}
-
-// errGoneMeanwhile says that the key that stood in the way is gone again.
-var errGoneMeanwhile = errors.New("the entry was removed at the same moment")
-
-// find reads the entry with e's id, or nil if there is none.
-func (s *Store) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
-	resp, err := s.read(ctx, "find", &pb.RangeRequest{Key: s.primaryKey(e)})
-	if err != nil || len(resp.Kvs) == 0 {
-		return nil, err
-	}
-	return s.decode(resp.Kvs[0])
-}
-
 // Remove implements store.Store.
 func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
@@ -227,25 +164,26 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 	for {
 		w := s.deleteWrite(e, why, while)
 		if bare {
-			w.end = nil
+			w.Payload.end = nil
 		}
-		out := s.commits.do(ctx, w)
+		out, err := s.commits.Do(ctx, w)
 		switch {
 		case out.applied:
 			s.leases.give(e.Tenant, e.TTL, e.Handle)
 			return nil
-		case out.err == nil:
+		case err == nil:
 			return s.notRemoved(ctx, e, unknown, while)
-		case isNoSpace(out.err) && !bare:
+		case isNoSpace(err) && !bare:
 			bare = true // a record needs room; the removal itself does not
 			s.bare.Store(e.ID, why)
-		case refused(out.err):
-			return unavailable(out.err, "remove", unknown.any)
-		case !errors.Is(out.err, errWithdrawn):
+		case errors.Is(err, store.ErrNotSent):
+		case refused(err):
+			return unavailable(err, "remove", unknown.any)
+		default:
 			unknown.add(out.endKey, bare)
 		}
 		if store.Pause(ctx, 20*time.Millisecond) != nil {
-			return unavailable(out.err, "remove", unknown.any)
+			return unavailable(err, "remove", unknown.any)
 		}
 	}
 }

@@ -11,9 +11,24 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-lease-of-an-unknown-outcome", Breaks: "what an abandoned write would need is taken away, not used again",
-			File: "store/etcd/store.go", Anchor: "if refused(out.err) && !isLeaseNotFound(out.err) {\n\t\t\ts.leases.give",
-			Becomes: "if true {\n\t\t\ts.leases.give",
-			In:      "./store/etcd", Run: "^TestLeaseOfAnUnknownOutcome$", Needs: "etcd",
+			File: "store/etcd/join.go", Anchor: "case err != nil && !certain(err):", Becomes: "case err != nil && false:",
+			In: "./store/etcd", Run: "^TestLeaseOfAnUnknownOutcome$|^TestLateAttempt$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-put-without-comparison", Breaks: "an entry is put once, however late an attempt commits",
+			File: "store/etcd/commit.go", Anchor: "p := &part{puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}}",
+			Becomes: "p := &part{puts: true}",
+			In:      "./store/etcd", Run: "^TestLateAttempt$",
+		},
+		{
+			Name: "etcd-late-write-lives", Breaks: "no write is left alive that could bring an entry back",
+			File: "store/etcd/orphan.go", Anchor: "for len(x.leases) > 0 {", Becomes: "for false {",
+			In: "./store/etcd", Run: "^TestLateAttempt$|^TestGivenUp$",
+		},
+		{
+			Name: "etcd-given-up-stays", Breaks: "an entry that was given up is taken back",
+			File: "store/etcd/join.go", Anchor: "if ambiguous && !j.entry.Resumable() {", Becomes: "if false {",
+			In: "./store/etcd", Run: "^TestGivenUp$",
 		},
 		{
 			Name: "etcd-silent-watch", Breaks: "a feed that stays behind the store is begun anew",

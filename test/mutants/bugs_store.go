@@ -53,8 +53,18 @@ func storeBugs() []Bug {
 		},
 		{
 			Name: "store-one-lock-in-a-row", Breaks: "a burst on one lock has more transactions in flight",
-			File: "store/committer.go", Anchor: "return c.limits.Most", Becomes: "return c.limits.InFlight",
+			File: "store/committer.go", Anchor: "return int(c.pace.window)\n\t}", Becomes: "return c.limits.InFlight\n\t}",
 			In: "./store", Run: "^TestLongChainHoldsUpNothingElse$|^TestManyOfOneLock$",
+		},
+		{
+			Name: "store-slow-store-swamped", Breaks: "a slow store has less to write at once",
+			File: "store/pending.go", Anchor: "p.window = max(p.window*0.9, min(fewest, float64(most)))", Becomes: "p.window = float64(most)",
+			In: "./store", Run: "^TestSlowStoreIsSentLess$",
+		},
+		{
+			Name: "store-admitted-too-much", Breaks: "what was admitted before the pace was known is refused when it is",
+			File: "store/committer.go", Anchor: "late, refusal := c.pending.shed(batch, &c.pace)", Becomes: "late, refusal := c.pending.shed(nil, &c.pace)",
+			In: "./store", Run: "^TestShedding$",
 		},
 		{
 			Name: "store-patience-without-end", Breaks: "a patient write is held back for the linger at most",

@@ -36,7 +36,7 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "etcd-floor-not-compared", Breaks: "each transaction that puts an entry compares the floor",
-			File: "store/etcd/trusted.go", Anchor: "txn.Compare = append(txn.Compare, unchanged...)", Becomes: "unchanged = nil",
+			File: "store/etcd/commit.go", Anchor: "outer.Compare = c.trusted.unchanged()", Becomes: "_ = c.trusted",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^trust$/^a_floor_binds_all_at_once$",
 		},
 		{

@@ -1,0 +1,89 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+// TestCleanerRepeats: until it has worked, whatever waits beside it.
+func TestCleanerRepeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		tries, done := map[int]int{}, []int{}
+		c := store.NewCleaner(slog.New(slog.DiscardHandler), func(_ context.Context, n int) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if tries[n]++; n%2 == 0 && tries[n] < 50 {
+				return errors.New("not yet")
+			}
+			done = append(done, n)
+			return nil
+		})
+		for n := range 10 {
+			c.Add(n, time.Second)
+		}
+		<-time.After(time.Minute)
+		synctest.Wait()
+		c.Close()
+		slices.Sort(done)
+		if !slices.Equal(done, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) || tries[4] != 50 {
+			t.Errorf("done: %v, tries: %v", done, tries)
+		}
+	})
+}
+
+// journal is a log that is read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// TestCleanerGivesUp: when the lease is long over, and when it is closed.
+func TestCleanerGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		c := store.NewCleaner(slog.New(slog.NewTextHandler(&log, nil)), func(ctx context.Context, _ int) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		began := time.Now()
+		c.Add(1, time.Hour)
+		<-time.After(time.Hour)
+		if log.String() != "" {
+			t.Errorf("it was given up before its lease was over: %s", log.String())
+		}
+		<-time.After(time.Hour)
+		if !strings.Contains(log.String(), "could not be taken back") {
+			t.Errorf("after %v: %s", time.Since(began), log.String())
+		}
+		for range 20_000 {
+			c.Add(2, time.Hour)
+		}
+		if !strings.Contains(log.String(), "too many") {
+			t.Error("what waits has no bound")
+		}
+		c.Close()
+	})
+}

@@ -219,7 +219,7 @@ func (l narrow) Accept() (net.Conn, error) {
 // TestNeverRead: what clients do not read is bounded, ends, and is given back.
 func TestNeverRead(t *testing.T) { // alone: it measures memory
 	config := shared.handlers(&stub{page: largePage()})
-	config.AnswerTimeout = 2 * time.Second
+	config.AnswerTimeout = 10 * time.Second // in which a busy machine gets all of them going
 	router := handlers.New(config)
 	server := httptest.NewUnstartedServer(router)
 	server.Listener = narrow{server.Listener}
@@ -237,7 +237,7 @@ func TestNeverRead(t *testing.T) { // alone: it measures memory
 		}
 		conn.write("GET /locks?limit=1000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n")
 	}
-	within(t, 20*time.Second, "one is told that there is no room", func() bool {
+	within(t, 60*time.Second, "one is told that there is no room", func() bool {
 		a := c.get("/locks?limit=1000")
 		return a.status == http.StatusTooManyRequests
 	})
@@ -247,7 +247,7 @@ func TestNeverRead(t *testing.T) { // alone: it measures memory
 	if grown := heap() - before; grown > 2*handlers.MaxAnswersOfTenant {
 		t.Errorf("%d unread answers take %d MiB", clients, grown/mebibyte)
 	}
-	within(t, 30*time.Second, "the unread answers are given up", func() bool { return router.InFlight() == 0 })
+	within(t, 60*time.Second, "the unread answers are given up", func() bool { return router.InFlight() == 0 })
 	if a := c.get("/locks?limit=1000"); a.status != http.StatusOK {
 		t.Errorf("after them: %v", a.status)
 	}

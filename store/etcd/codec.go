@@ -15,6 +15,7 @@ import (
 // slash, so every key has one reading and every prefix ends at a segment.
 const (
 	entriesDir = "entries/" // <tenant>/<lock>/<id> → store.Value, or of a set's other locks a pointer
+	keysDir    = "keys/"    // <tenant>/<id> → mark
 	endedDir   = "ended/"   // <10 s since 1970, decimal>/<batch> → []store.End
 	metaDir    = "meta/"    // see meta.go
 )

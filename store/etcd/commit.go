@@ -42,6 +42,7 @@ type part struct {
 	compares    []*pb.Compare
 	ops         []*pb.RequestOp
 	end         *store.End // remembered together with a delete
+	memory      int64      // the lease under which it is
 	puts        bool       // an entry
 	conditional bool       // a removal that depends on other entries
 }
@@ -149,16 +150,17 @@ func (c *committer) transaction(groups []*group) *pb.TxnRequest {
 func (g *group) transaction(prefix string) *pb.TxnRequest {
 	txn := &pb.TxnRequest{}
 	var ends []store.End
+	var memory int64
 	for _, w := range g.writes {
 		txn.Compare = append(txn.Compare, w.Payload.compares...)
 		txn.Success = append(txn.Success, w.Payload.ops...)
 		if w.Payload.end != nil {
-			ends = append(ends, *w.Payload.end)
+			ends, memory = append(ends, *w.Payload.end), w.Payload.memory
 		}
 	}
 	if len(ends) > 0 {
 		g.endKey = endedKey(prefix, time.Now())
-		txn.Success = append(txn.Success, putOp(g.endKey, store.Encode(ends), 0))
+		txn.Success = append(txn.Success, putOp(g.endKey, store.Encode(ends), memory))
 	}
 	return txn
 }
@@ -230,12 +232,14 @@ func (s *Store) putWrite(e *lock.Entry, val []byte, lease int64) *write {
 		w.Keys = append(w.Keys, key[:len(key)-len(e.ID)], key)
 		p.ops = append(p.ops, putOp([]byte(key), valueAt(e, i, val), lease))
 	}
+	s.putMark(w, e, lease)
 	return p.sized(w)
 }
 
 // deleteWrite removes exactly the entry e, told from a later one with the same
-// key by its number, if all of while are there.
-func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason, while []*lock.Entry) *write {
+// key by its number, if all of while are there. The reason is recorded under the
+// lease of the memory; without one it is not recorded.
+func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason, memory int64, while []*lock.Entry) *write {
 	p := &part{compares: []*pb.Compare{created(s.primaryKey(e), s.revision(e.Number))}, conditional: len(while) > 0}
 	for _, other := range while {
 		p.compares = append(p.compares, created(s.primaryKey(other), s.revision(other.Number)))
@@ -246,7 +250,11 @@ func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason, while []*lock.Entry)
 		w.Keys = append(w.Keys, key)
 		p.ops = append(p.ops, deleteOp([]byte(key)))
 	}
-	p.end = &store.End{ID: e.ID, Reason: why, At: time.Now().UnixMilli()}
+	at := time.Now().UnixMilli()
+	s.endMark(w, e, why, at, memory)
+	if memory != 0 {
+		p.end, p.memory = &store.End{ID: e.ID, Reason: why, At: at}, memory
+	}
 	return p.sized(w)
 }
 

@@ -14,16 +14,9 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-const (
-	// endedRetention is how long reasons stay in the store. The contract says 10
-	// minutes; the rest allows for clocks that differ between replicas.
-	endedRetention = 11 * time.Minute
-	forgetInterval = 30 * time.Second
-
-	// maxEndsPerKey keeps a record of many expiries far below etcd's limit for a
-	// request.
-	maxEndsPerKey = 1000
-)
+// maxEndsPerKey keeps a record of many expiries far below etcd's limits for a request,
+// which counts the marks of those that were resumable.
+const maxEndsPerKey = 100
 
 // unrecorded are ends that the store does not know the reason of yet: expiries,
 // because etcd removes the entries of a dead lease without a word, and releases for
@@ -32,16 +25,21 @@ const (
 // that starts later can then still tell the reason.
 type unrecorded struct {
 	mu   sync.Mutex
-	open map[lock.ID]store.End
+	open map[lock.ID]unrecordedEnd
 }
 
-func (x *unrecorded) saw(id lock.ID, why lock.Reason) {
+type unrecordedEnd struct {
+	store.End
+	tenant string // if the entry was resumable: whose its mark was
+}
+
+func (x *unrecorded) saw(id lock.ID, why lock.Reason, tenant string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.open == nil {
-		x.open = map[lock.ID]store.End{}
+		x.open = map[lock.ID]unrecordedEnd{}
 	}
-	x.open[id] = store.End{ID: id, Reason: why, At: time.Now().UnixMilli()}
+	x.open[id] = unrecordedEnd{store.End{ID: id, Reason: why, At: time.Now().UnixMilli()}, tenant}
 }
 
 // recorded forgets an end that is in the store.
@@ -51,7 +49,7 @@ func (x *unrecorded) recorded(id lock.ID) {
 	delete(x.open, id)
 }
 
-func (x *unrecorded) ends() []store.End {
+func (x *unrecorded) ends() []unrecordedEnd {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Collect(maps.Values(x.open))
@@ -61,12 +59,7 @@ func (x *unrecorded) ends() []store.End {
 // next upkeep.
 func (s *Store) recordEnds() {
 	for batch := range slices.Chunk(s.unrecorded.ends(), maxEndsPerKey) {
-		ctx, cancel := context.WithTimeout(s.closing, attemptTimeout)
-		_, err := s.kv.Txn(ctx, &pb.TxnRequest{
-			Success: []*pb.RequestOp{putOp(endedKey(s.prefix, time.Now()), store.Encode(batch), 0)},
-		})
-		cancel()
-		if err != nil {
+		if s.recordSome(batch) != nil {
 			return
 		}
 		for _, e := range batch {
@@ -75,18 +68,27 @@ func (s *Store) recordEnds() {
 	}
 }
 
-// forgetEnds deletes the reasons recorded before the time. They are few unless
-// the store was never tidied: one key for the removals of a whole transaction.
-func (s *Store) forgetEnds(before time.Time) {
-	ctx, cancel := context.WithTimeout(s.closing, operationTimeout)
+// recordSome writes a record of ends, and the marks that went with their entries: from
+// now on their keys are used up.
+func (s *Store) recordSome(batch []unrecordedEnd) error {
+	ctx, cancel := context.WithTimeout(s.closing, attemptTimeout)
 	defer cancel()
-	prefix := s.prefix + endedDir
-	_, err := s.kv.DeleteRange(ctx, &pb.DeleteRangeRequest{
-		Key: []byte(prefix), RangeEnd: []byte(prefix + bucket(before)),
-	})
-	if err != nil && ctx.Err() == nil {
-		s.log.Warn("old reasons could not be deleted", "error", err)
+	memory, err := s.memory.lease(ctx, 1+len(batch))
+	if err != nil {
+		return err
 	}
+	txn := &pb.TxnRequest{}
+	ends := make([]store.End, 0, len(batch))
+	for _, e := range batch {
+		if ends = append(ends, e.End); e.tenant != "" {
+			s.markExpired(txn, e.tenant, e.End, memory)
+		}
+	}
+	txn.Success = append(txn.Success, putOp(endedKey(s.prefix, time.Now()), store.Encode(ends), memory))
+	if _, err = s.kv.Txn(ctx, txn); isLeaseNotFound(err) {
+		s.memory.drop(memory)
+	}
+	return err
 }
 
 func (s *Store) decodeEnds(key, val []byte) []store.End {

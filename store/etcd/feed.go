@@ -147,6 +147,7 @@ func (s *Store) hand(f store.Follower, m watchMessage) error {
 func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 	changes := make([]store.Change, 0, len(events))
 	var reasons map[lock.ID]lock.Reason
+	marked := map[lock.ID]string{}               // whose mark went
 	left := make(map[lock.ID]int64, len(events)) // the keys of a set go at one revision and count as one
 	for _, ev := range events {
 		rest := ev.Kv.Key[len(s.prefix):]
@@ -170,13 +171,17 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 				reasons[e.ID] = e.Reason
 				s.unrecorded.recorded(e.ID)
 			}
+		case hasPrefix(rest, keysDir) && !put:
+			if tenant, id, ok := splitMarkKey(string(rest[len(keysDir):])); ok {
+				marked[id] = tenant
+			}
 		case hasPrefix(rest, metaDir):
 			return nil, errMetaChanged
 		}
 	}
 	for i, c := range changes {
 		if c.Joined == nil {
-			changes[i].Reason = s.reasonOf(c.Left, reasons)
+			changes[i].Reason = s.reasonOf(c.Left, reasons, marked[c.Left])
 		}
 	}
 	return changes, nil
@@ -187,7 +192,7 @@ func hasPrefix(key []byte, prefix string) bool {
 }
 
 // reasonOf returns why an entry left. What nobody recorded is put down for it.
-func (s *Store) reasonOf(id lock.ID, recorded map[lock.ID]lock.Reason) lock.Reason {
+func (s *Store) reasonOf(id lock.ID, recorded map[lock.ID]lock.Reason, marked string) lock.Reason {
 	if why, ok := recorded[id]; ok {
 		return why
 	}
@@ -195,7 +200,7 @@ func (s *Store) reasonOf(id lock.ID, recorded map[lock.ID]lock.Reason) lock.Reas
 	if own, ok := s.bare.LoadAndDelete(id); ok {
 		why = own.(lock.Reason)
 	}
-	s.unrecorded.saw(id, why)
+	s.unrecorded.saw(id, why, marked)
 	return why
 }
 

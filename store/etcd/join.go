@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
@@ -33,6 +31,10 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 			j.stands(placed)
 			return placed, nil
 		}
+		if used := usedUp(err); used != nil {
+			j.stands(nil)
+			return nil, used
+		}
 		if full := (*lock.Error)(nil); errors.As(err, &full) && full.Code == lock.Overloaded {
 			return nil, full
 		}
@@ -41,7 +43,12 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 		}
 		// The outcome may be unknown, but the id is ours: an entry with it is the
 		// one we wrote, and the comparison keeps us from writing a second.
-		if found, err := j.store.find(ctx, j.entry); err == nil && found != nil {
+		found, err := j.store.find(ctx, j.entry)
+		if used := usedUp(err); used != nil {
+			j.stands(nil)
+			return nil, used
+		}
+		if err == nil && found != nil {
 			j.stands(found)
 			return found, nil
 		}
@@ -88,20 +95,17 @@ func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 	return found, err
 }
 
-// errGoneMeanwhile says that the key that stood in the way is gone again.
-var errGoneMeanwhile = errors.New("the entry was removed at the same moment")
-
 // certain reports whether a write that failed was not executed and never will be.
 func certain(err error) bool {
 	return refused(err) || errors.Is(err, store.ErrNotSent) || errors.Is(err, lock.Overloaded)
 }
 
-// stands has the attempts ended that did not write the entry. One that commits after the
+// stands has the attempts ended that did not write the entry, which may be gone. One that commits after the
 // entry was removed would bring it back.
 func (j *joining) stands(placed *lock.Entry) {
 	var late []int64
 	for _, l := range j.open {
-		if l != placed.Handle {
+		if placed == nil || l != placed.Handle {
 			late = append(late, l)
 		}
 	}
@@ -119,13 +123,4 @@ func (j *joining) giveUp() (ambiguous bool) {
 		j.store.orphans.Add(&orphan{entry: j.entry, leases: j.open}, j.store.leases.seconds(j.entry.TTL))
 	}
 	return ambiguous
-}
-
-// find reads the entry with e's id, or nil if there is none.
-func (s *Store) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
-	resp, err := s.read(ctx, "find", &pb.RangeRequest{Key: s.primaryKey(e)})
-	if err != nil || len(resp.Kvs) == 0 {
-		return nil, err
-	}
-	return s.decode(resp.Kvs[0])
 }

@@ -38,6 +38,13 @@ func (s *Store) takeBack(ctx context.Context, x *orphan) error {
 	if err != nil || found == nil || !slices.Contains(x.leases, found.Handle) {
 		return err
 	}
-	_, err = s.commits.Do(ctx, s.deleteWrite(found, lock.Withdrawn, nil))
+	memory, err := s.memory.lease(ctx, 1)
+	if err != nil {
+		return err
+	}
+	_, err = s.commits.Do(ctx, s.deleteWrite(found, lock.Withdrawn, memory, nil))
+	if isLeaseNotFound(err) {
+		s.memory.drop(memory)
+	}
 	return err
 }

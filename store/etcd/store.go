@@ -43,6 +43,7 @@ type Store struct {
 	log     *slog.Logger
 	observe store.Observer
 	leases  *leasePool
+	memory  *memory
 	commits *committer
 	orphans *store.Cleaner[*orphan]
 
@@ -100,6 +101,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 	}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
+	s.memory = newMemory(s.leases.tryGrant)
 	s.commits = (&committer{
 		prefix: s.prefix, ctx: s.closing, trusted: s,
 		observe: func(writes int, took time.Duration, err error) {
@@ -162,11 +164,7 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 	var unknown attempts
 	bare := false // without a record of the reason
 	for {
-		w := s.deleteWrite(e, why, while)
-		if bare {
-			w.Payload.end = nil
-		}
-		out, err := s.commits.Do(ctx, w)
+		memory, out, err := s.tryRemove(ctx, e, why, bare, while)
 		switch {
 		case out.applied:
 			s.leases.give(e.Tenant, e.TTL, e.Handle)
@@ -176,7 +174,9 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 		case isNoSpace(err) && !bare:
 			bare = true // a record needs room; the removal itself does not
 			s.bare.Store(e.ID, why)
-		case errors.Is(err, store.ErrNotSent):
+		case isLeaseNotFound(err):
+			s.memory.drop(memory)
+		case errors.Is(err, store.ErrNotSent), errors.Is(err, errNotTried):
 		case refused(err):
 			return unavailable(err, "remove", unknown.any)
 		default:
@@ -186,6 +186,19 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 			return unavailable(err, "remove", unknown.any)
 		}
 	}
+}
+
+// tryRemove makes one attempt, with a record of the reason unless bare.
+func (s *Store) tryRemove(
+	ctx context.Context, e *lock.Entry, why lock.Reason, bare bool, while []*lock.Entry,
+) (memory int64, out outcome, err error) {
+	if !bare {
+		if memory, err = s.memory.lease(ctx, 2); err != nil {
+			return 0, outcome{}, errors.Join(errNotTried, err)
+		}
+	}
+	out, err = s.commits.Do(ctx, s.deleteWrite(e, why, memory, while))
+	return memory, out, err
 }
 
 // notRemoved tells why a comparison has failed: e was gone, or one of while.

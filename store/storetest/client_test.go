@@ -82,14 +82,14 @@ func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 	if c.m.refuses(c) {
 		return nil, false, unavailable(false)
 	}
-	err = c.call(ctx, true, func() error {
+	err = c.call(ctx, true, func() (err error) {
 		if fault, _ := c.state(); fault == storetest.Deaf && e.Set && c.m.bug == setHalfWritten {
 			half := *e
 			half.Claims = e.Claims[:1]
 			e = &half
 		}
-		placed, written = c.m.insert(e)
-		return nil
+		placed, written, err = c.m.insert(e)
+		return err
 	})
 	if err != nil {
 		return nil, false, err

@@ -25,6 +25,7 @@ type memory struct {
 	number     uint64
 	entries    map[key]*kept
 	ended      []store.Ended
+	used       map[lock.Ref]lock.Reason // by tenant and id: keys whose entries ended
 	leases     map[int64]*lease
 	idle       []int64 // leases to use again; only bugs do that
 	followers  map[*subscription]struct{}
@@ -54,7 +55,7 @@ type lease struct {
 
 func newMemory(b bug) *memory {
 	m := &memory{
-		bug: b, entries: map[key]*kept{}, leases: map[int64]*lease{}, followers: map[*subscription]struct{}{},
+		bug: b, entries: map[key]*kept{}, used: map[lock.Ref]lock.Reason{}, leases: map[int64]*lease{}, followers: map[*subscription]struct{}{},
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go m.expire()
@@ -78,12 +79,15 @@ func (m *memory) find(e *lock.Entry) *kept {
 	return m.findWrongly(e)
 }
 
-// insert writes e, unless its id is there already.
-func (m *memory) insert(e *lock.Entry) (placed *lock.Entry, written bool) {
+// insert writes e, unless its id is there already or used up.
+func (m *memory) insert(e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if found := m.existing(e); found != nil {
-		return found, false
+		return found, m.bug == retryWrote, nil
+	}
+	if why, used := m.used[keyUse(e)]; used && e.Resumable() && m.bug != keyUsedTwice {
+		return nil, false, lock.LostBecause(why)
 	}
 	m.number = m.nextNumber(e)
 	stored := m.stored(e)
@@ -92,11 +96,23 @@ func (m *memory) insert(e *lock.Entry) (placed *lock.Entry, written bool) {
 	m.entries[keyOf(&stored)] = &kept{stored, l}
 	m.publish(store.Change{Joined: m.told(stored)})
 	copied := stored
-	return &copied, true
+	return &copied, true, nil
+}
+
+func keyUse(e *lock.Entry) lock.Ref { return lock.Ref{Tenant: e.Tenant, Name: string(e.ID)} }
+
+// byKey returns the entry of a key, whatever its locks are.
+func (m *memory) byKey(e *lock.Entry) *kept {
+	for _, k := range m.entries {
+		if e.Resumable() && k.entry.ID == e.ID && k.entry.Tenant == e.Tenant && m.bug != keyPerLock {
+			return k
+		}
+	}
+	return m.entries[keyOf(e)]
 }
 
 func (m *memory) existing(e *lock.Entry) *lock.Entry {
-	found := m.entries[keyOf(e)]
+	found := m.byKey(e)
 	if m.bug == tenantsShareIDs && found == nil {
 		found = m.entries[key{lock.Ref{Tenant: "acme", Name: e.Name()}, e.ID}]
 	}
@@ -154,6 +170,9 @@ func (m *memory) remember(id lock.ID, why lock.Reason) {
 
 // drop takes the entry away at the current number.
 func (m *memory) drop(k *kept, why lock.Reason) {
+	if why != lock.Withdrawn && (why != lock.Expired || m.bug != keyForgetsExpiry) || m.bug == withdrawnUsesUp {
+		m.used[keyUse(&k.entry)] = why
+	}
 	delete(m.entries, keyOf(&k.entry))
 	m.leaveBehind(k)
 	if m.bug == reasonLost || m.bug == withdrawnExpires && why == lock.Withdrawn {
@@ -267,6 +286,7 @@ func (m *memory) expireAt(now time.Time) {
 		m.number++
 		if !m.expireWrongly(k) {
 			m.drop(k, m.expiryReason())
+			m.remember(k.entry.ID, lock.Expired)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func cases() []testCase {
 	var all []testCase
 	for _, topic := range [][]testCase{
 		trustCases(), expiryCases(), refreshCases(), cutCases(),
-		enqueueCases(), orderCases(), fenceCases(), removeCases(), readCases(), feedCases(),
+		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), readCases(), feedCases(),
 		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(),
 	} {
 		all = append(all, topic...)

@@ -50,5 +50,20 @@ func etcdBugs() []Bug {
 			File: "store/etcd/feed.go", Anchor: "s.conn.watch(ctx, s.prefix, at+1)", Becomes: "s.conn.watch(ctx, s.prefix, at+2)",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^feed$/^nothing_is_lost", Needs: "etcd",
 		},
+		{
+			Name: "etcd-key-used-twice", Breaks: "an idempotency key is used once",
+			File: "store/etcd/keys.go", Anchor: "\tw.Payload.compares = append(w.Payload.compares, created([]byte(key), 0))\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^a_used-up_key", Needs: "etcd",
+		},
+		{
+			Name: "etcd-expiry-leaves-the-key", Breaks: "the key of an entry that expired is used up",
+			File: "store/etcd/ended.go", Anchor: "e.tenant != \"\" {", Becomes: "false {",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^the_key_of_an_entry", Needs: "etcd",
+		},
+		{
+			Name: "etcd-withdrawal-uses-the-key", Breaks: "the key of a withdrawn entry is free",
+			File: "store/etcd/keys.go", Anchor: "if why != lock.Withdrawn && lease != 0 {", Becomes: "if lease != 0 {",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^the_key_of_a_withdrawn", Needs: "etcd",
+		},
 	}
 }

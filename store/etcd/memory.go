@@ -1,0 +1,78 @@
+package etcd
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// memoryTTL is how long reasons stay in the store at least. The contract says 10
+	// minutes. A change of leader gives every lease its full time again.
+	memoryTTL = 12 * time.Minute
+
+	// memorySpan is for how long new records go under one lease, memoryNext when the
+	// next one is granted in advance if there were any, and memoryRecords how many
+	// records there are under one: etcd deletes them all at once.
+	memorySpan    = 30 * time.Second
+	memoryNext    = 20 * time.Second
+	memoryRecords = 1000
+)
+
+// memory gives out the leases of records of ends. They are never renewed: so it is the
+// store's own time that decides when something is forgotten, and no replica's clock.
+type memory struct {
+	grant func(ctx context.Context, id int64, ttl time.Duration) error
+
+	turn    chan struct{} // taken by whoever looks at what follows
+	id      int64         // 0 if there is none
+	granted time.Time
+	records int
+}
+
+func newMemory(grant func(ctx context.Context, id int64, ttl time.Duration) error) *memory {
+	return &memory{grant: grant, turn: make(chan struct{}, 1)}
+}
+
+// lease returns a lease for n more records.
+func (m *memory) lease(ctx context.Context, n int) (int64, error) {
+	return m.leaseFor(ctx, n, memorySpan)
+}
+
+func (m *memory) leaseFor(ctx context.Context, n int, span time.Duration) (int64, error) {
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if m.id == 0 || time.Since(m.granted) > span || m.records+n > memoryRecords {
+		id, now := rand.Int64()|1, time.Now()
+		if err := m.grant(ctx, id, memoryTTL); err != nil {
+			return 0, err
+		}
+		m.id, m.granted, m.records = id, now, 0
+	}
+	m.records += n
+	return m.id, nil
+}
+
+// prepare grants the next lease in advance if the present one is in use, so that
+// nobody has to wait for it.
+func (m *memory) prepare(ctx context.Context) {
+	m.turn <- struct{}{}
+	used := m.records > 0
+	<-m.turn
+	if used {
+		_, _ = m.leaseFor(ctx, 0, memoryNext) // otherwise whoever needs it asks for it
+	}
+}
+
+// drop forgets a lease that the store does not have.
+func (m *memory) drop(id int64) {
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
+	if m.id == id {
+		m.id = 0
+	}
+}

@@ -181,7 +181,7 @@ func (s *Service) describe(ctx context.Context, e *lock.Entry, expires time.Time
 	case held:
 		g.Held, g.Waited = true, max(0, st.waited)
 	case gone:
-		return nil, lock.LostBecause(st.reason)
+		return nil, s.lostBecause(ctx, e.ID, e.Number)
 	default:
 		g.Position = max(1, s.view.position(e.ID))
 	}
@@ -224,7 +224,7 @@ func (s *Service) find(ctx context.Context, req TokenRequest) (*lock.Entry, erro
 	case held, waiting:
 		return st.entry, nil
 	case gone:
-		return nil, lock.LostBecause(st.reason)
+		return nil, s.lostBecause(ctx, id, number)
 	}
 	if req.Set {
 		return s.awaitSet(ctx, id, number)
@@ -251,10 +251,8 @@ func (s *Service) awaitSet(ctx context.Context, id lock.ID, number uint64) (*loc
 	switch st := s.view.status(id, number); {
 	case st.entry != nil && st.entry.Number == number:
 		return st.entry, nil
-	case st.state == gone:
-		return nil, lock.LostBecause(st.reason)
 	}
-	return nil, lock.LostBecause(lock.Unknown)
+	return nil, s.lostBecause(ctx, id, number)
 }
 
 // catchUp gives the view a moment to reach the number of a token.
@@ -300,7 +298,20 @@ func (s *Service) whyLost(ctx context.Context, e *lock.Entry, err error) error {
 		return err
 	}
 	s.awaitRemoval(ctx, e)
-	if st := s.view.status(e.ID, e.Number); st.state == gone {
+	return s.lostBecause(ctx, e.ID, e.Number)
+}
+
+// lostBecause says why the entry is gone, as far as that is known. Right after a list
+// the reasons from before are still being read; they are waited for, but not for long.
+func (s *Service) lostBecause(ctx context.Context, id lock.ID, number uint64) error {
+	st := s.view.status(id, number)
+	if st.state == gone && st.reason == lock.Unknown {
+		ctx, cancel := context.WithTimeout(ctx, removalPatience)
+		defer cancel()
+		s.view.awaitReasons(ctx)
+		st = s.view.status(id, number)
+	}
+	if st.state == gone {
 		return lock.LostBecause(st.reason)
 	}
 	return lock.LostBecause(lock.Unknown)

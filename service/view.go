@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"maps"
 	"sync"
 	"time"
@@ -29,6 +30,7 @@ type view struct {
 	waited      map[lock.ID]time.Duration // for how long, by those that hold and did not at once
 	ended       endings
 	unexplained map[lock.ID]string // the tenants of those that left while the feed was interrupted; why is yet to be told
+	recalled    chan struct{}      // closed when the reasons from before the last list are known; nil if they are
 	accounts    accounts
 	figures     figures
 	verdicts    verdicts
@@ -192,6 +194,9 @@ func (v *view) Reset(s store.Snapshot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.told = s.Number
+	if v.recalled == nil {
+		v.recalled = make(chan struct{})
+	}
 	there := make(map[lock.ID]struct{}, len(s.Entries))
 	for _, e := range s.Entries {
 		there[e.ID] = struct{}{}
@@ -227,6 +232,24 @@ func (v *view) Recall(ends []store.Ended, complete bool) {
 		v.ended.recall(tenant, id, lock.Expired, now)
 	}
 	clear(v.unexplained)
+	if v.recalled != nil {
+		close(v.recalled)
+		v.recalled = nil
+	}
+}
+
+// awaitReasons waits until the reasons from before the last list are known.
+func (v *view) awaitReasons(ctx context.Context) {
+	v.mu.RLock()
+	recalled := v.recalled
+	v.mu.RUnlock()
+	if recalled == nil {
+		return
+	}
+	select {
+	case <-recalled:
+	case <-ctx.Done():
+	}
 }
 
 func (v *view) rebuild(entries []*lock.Entry, now time.Time) {

@@ -1,0 +1,57 @@
+package service_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
+)
+
+// TestReasonsAreWaitedFor: a replica that has just started tells why an entry ended
+// before, although it learns the reasons a moment after the entries; if they do not
+// come it says soon that it does not know.
+func TestReasonsAreWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		late time.Duration
+		want lock.Reason
+	}{
+		"a moment": {300 * time.Millisecond, lock.Released},
+		"for long": {time.Minute, lock.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				before := s.replica(t)
+				g := before.hold(want("a", 0))
+				before.release(g)
+				after := s.replica(t, func(cfg *service.Config) { cfg.Store = lateReasons{cfg.Store, c.late} })
+				began := time.Now()
+				lostFor(t, after.Release(t.Context(), by(g)), c.want)
+				took(t, began, min(c.late, time.Second))
+			})
+		})
+	}
+}
+
+// lateReasons is a store whose feed recalls what ended before a while after its list.
+type lateReasons struct {
+	store.Store
+	late time.Duration
+}
+
+func (s lateReasons) Follow(ctx context.Context, f store.Follower) {
+	s.Store.Follow(ctx, recallsLate{f, s.late})
+}
+
+type recallsLate struct {
+	store.Follower
+	late time.Duration
+}
+
+func (r recallsLate) Recall(ends []store.Ended, complete bool) {
+	time.AfterFunc(r.late, func() { r.Follower.Recall(ends, complete) })
+}

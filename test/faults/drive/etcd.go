@@ -58,7 +58,7 @@ func (e *inEtcd) run(ctx context.Context, s *Store) {
 // record of their reasons arrive in one run.
 func changesOf(events []*clientv3.Event, tenant string, at time.Duration) []change {
 	var changes []change
-	reasons := reasons(events)
+	reasons, values := reasons(events), valuesOf(events, tenant)
 	for _, ev := range events {
 		key := string(ev.Kv.Key)
 		lock, entry, ok := split(key, tenant)
@@ -68,13 +68,27 @@ func changesOf(events []*clientv3.Event, tenant string, at time.Duration) []chan
 		c := change{history.Change{Lock: lock, Entry: entry, Revision: ev.Kv.ModRevision, At: at}, key}
 		if ev.Type == clientv3.EventTypePut {
 			c.Joined, c.Rewritten = true, !ev.IsCreate()
-			c.Mode, c.Limit = modeOn(lock, ev.Kv.Value)
+			c.Mode, c.Limit = modeOn(lock, values[entry])
 		} else {
 			c.Reason = reasons[entry]
 		}
 		changes = append(changes, c)
 	}
 	return changes
+}
+
+// valuesOf returns the values of the entries that join, by their ids. That of a set
+// is under the key of its first lock only; the others hold that lock's name, as first.
+func valuesOf(events []*clientv3.Event, tenant string) map[string][]byte {
+	found := map[string][]byte{}
+	for _, ev := range events {
+		_, entry, ok := split(string(ev.Kv.Key), tenant)
+		var pointer struct{ First string }
+		if ok && json.Unmarshal(ev.Kv.Value, &pointer) == nil && pointer.First == "" {
+			found[entry] = ev.Kv.Value
+		}
+	}
+	return found
 }
 
 func reasons(events []*clientv3.Event) map[string]string {

@@ -122,11 +122,11 @@ func TestLongChainHoldsUpNothingElse(t *testing.T) {
 		all.Wait()
 		all2.Wait()
 		sent := f.payloads()
-		if !slices.Equal(sent[8], []int{8, 100, 101}) {
+		if !slices.ContainsFunc(sent, func(batch []int) bool { return slices.Equal(batch, []int{8, 100, 101}) }) {
 			t.Errorf("batches are %v, want the other writes in the one after those in flight", sent)
 		}
-		for i := range 30 {
-			if sent[i][0] != i {
+		for i, batch := range sent { // those that begin at one instant do so in any order
+			if batch[0] <= i-limits.Most || batch[0] >= i+limits.Most {
 				t.Fatalf("batches are %v, want the joins in order", sent)
 			}
 		}

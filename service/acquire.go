@@ -123,11 +123,11 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 func (s *Service) enqueue(ctx context.Context, e *lock.Entry, try bool, began time.Time) (*Grant, error) {
 	changed, unwatch := s.view.watch(e.ID)
 	defer unwatch()
-	// The write is not given up with the client: it could still happen, and then
-	// nobody would know of the entry.
+	// The write is not given up with the client: its outcome would only be harder to
+	// learn. The store takes back what it gives up itself.
 	placed, written, err := s.Store.Enqueue(context.WithoutCancel(ctx), e)
 	if err != nil {
-		return s.unclear(e, err)
+		return nil, err
 	}
 	if placed.Request != e.Request {
 		return nil, errIdempotencyMismatch()
@@ -137,38 +137,6 @@ func (s *Service) enqueue(ctx context.Context, e *lock.Entry, try bool, began ti
 		w.wrote, w.refreshed = true, began
 	}
 	return w.run(ctx)
-}
-
-// unclear handles a failed write. If it may have happened and nobody can come
-// back for the entry, it is removed as soon as the store answers again.
-func (s *Service) unclear(e *lock.Entry, err error) (*Grant, error) {
-	var le *lock.Error
-	if errors.As(err, &le) && le.Ambiguous && !e.Resumable() {
-		s.inBackground(func(ctx context.Context) { s.removeOrphan(ctx, e) })
-	}
-	return nil, err
-}
-
-// removeOrphan looks for an entry that may have been written, and removes it. If
-// the store does not answer before ctx or the service ends, it lapses by its lease.
-func (s *Service) removeOrphan(ctx context.Context, e *lock.Entry) {
-	ref := lock.Ref{Tenant: e.Tenant, Name: e.Name()}
-	entries, _, err := s.Store.Queue(ctx, ref)
-	for err != nil {
-		select {
-		case <-time.After(s.spread(recheck)):
-		case <-s.closing.Done():
-			return
-		case <-ctx.Done():
-			return
-		}
-		entries, _, err = s.Store.Queue(ctx, ref)
-	}
-	for _, found := range entries {
-		if found.ID == e.ID {
-			s.leaveQueue(ctx, found)
-		}
-	}
 }
 
 // leaveQueue takes back an entry that nobody was told of and whose client is gone.

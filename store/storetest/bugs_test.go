@@ -49,6 +49,7 @@ const (
 	ignoresContext     bug = "a context that has ended is ignored"
 	lateWrite          bug = "a call whose context ended says that it did nothing, and does it"
 	alwaysAmbiguous    bug = "a call that did nothing is ambiguous"
+	givenUpStays       bug = "an entry that was given up stays"
 	neverAmbiguous     bug = "a lost answer is reported as certain"
 	bareErrors         bug = "errors are not typed"
 	hangs              bug = "a call waits for as long as its context allows"

@@ -91,6 +91,9 @@ func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 		placed, written, err = c.m.insert(e)
 		return err
 	})
+	if err != nil && placed != nil && !e.Resumable() && c.m.bug != givenUpStays {
+		_ = c.m.remove(placed, lock.Withdrawn, nil) // what it learns of the outcome
+	}
 	if err != nil {
 		return nil, false, err
 	}

@@ -32,6 +32,7 @@ func cutCases() []testCase {
 			testCase{name: "cut/" + string(f) + "/calls end in time", run: func(t *trial) { cutCalls(t, f) }, needs: cut},
 			testCase{name: "cut/" + string(f) + "/no outcome is misreported", run: func(t *trial) { cutOutcomes(t, f) }, needs: cut},
 			testCase{name: "cut/" + string(f) + "/sets are written whole or not at all", run: func(t *trial) { cutSets(t, f) }, needs: cut},
+			testCase{name: "cut/" + string(f) + "/what was given up is taken back", run: func(t *trial) { cutGivenUp(t, f) }, needs: cut},
 			testCase{name: "cut/" + string(f) + "/the feed says so and starts over", run: func(t *trial) { cutFeed(t, f) }, needs: cut},
 		)
 	}
@@ -121,6 +122,33 @@ func cutOutcomes(t *trial, how Fault) {
 	})
 	t.checkRemovals(a, &removals)
 	t.checkEnqueues(a, &enqueues)
+}
+
+// cutGivenUp cuts a client off that joins a lock under fresh ids. Whatever became of its
+// writes, nobody comes back for the entries, and they must not stand in the way.
+func cutGivenUp(t *trial, how Fault) {
+	together(64, func(int) { // everything that a join needs is there
+		e, _, err := t.B.Enqueue(t.ctx, t.draft("a"))
+		if err == nil {
+			err = t.B.Remove(t.ctx, e, lock.Released)
+		}
+		if err != nil {
+			t.Errorf("before the cut: %v", err)
+		}
+	})
+	restore := t.CutB(t.T, how)
+	together(16, func(int) {
+		_, _, err := t.B.Enqueue(t.ctx, t.draft("a"))
+		t.wantUnavailable("Enqueue", err)
+	})
+	restore()
+	t.eventually(recovery, "the client works again", func() bool {
+		_, err := t.B.Newest(t.ctx)
+		return err == nil
+	})
+	t.eventually(recovery, "the lock is free", func() bool { return len(t.queue(t.A, t.ref("a"))) == 0 })
+	next := t.enqueue(t.A, t.draft("a"))
+	t.wantQueue(t.A, t.ref("a"), next)
 }
 
 // interrupted enqueues one entry and removes another through client B, until

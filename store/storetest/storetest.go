@@ -123,7 +123,7 @@ func (h Harness) absent(n need) string {
 func cases() []testCase {
 	var all []testCase
 	for _, topic := range [][]testCase{
-		trustCases(), expiryCases(), refreshCases(), cutCases(),
+		trustCases(), expiryCases(), refreshCases(), cutCases(), burstCases(),
 		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), readCases(), feedCases(),
 		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(),
 	} {

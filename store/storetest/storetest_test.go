@@ -82,6 +82,7 @@ func caught() map[bug]string {
 		namesByPrefix:       "tenants/names that resemble each other are apart",
 		ignoresContext:      "contexts/one that has ended does nothing",
 		alwaysAmbiguous:     "contexts/one that has ended does nothing",
+		givenUpStays:        "cut/deaf/what was given up is taken back",
 		neverAmbiguous:      "cut/deaf/no outcome is misreported",
 		bareErrors:          "remove/a repetition is lost and changes nothing",
 		hangs:               "cut/silent/calls end in time",

@@ -5,27 +5,24 @@ import (
 	"errors"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
 
 const (
 	// parallelCommits is how many transactions are in flight as a rule: one that is
 	// flushed and one that is on its way. More would be smaller and cost both
-	// sides more. Up to mostCommits are for writes that one transaction cannot take
-	// together, as those that join one lock.
+	// sides more. Up to mostCommits are while writes wait that one transaction cannot
+	// take together, as those that join one lock: a server flushes them together.
 	parallelCommits = 2
-	mostCommits     = 8
+	mostCommits     = 32
 
-	// A transaction has at most this many writes, and bytes, which stays far from
+	// A transaction has at most this many operations, and bytes, which stays far from
 	// the server's limit of 1 MiB.
-	maxBatch     = 64
+	maxBatch     = 128
 	maxBatchSize = 256 << 10
 
 	// A write that nobody waits for joins the transaction of one that somebody does,
@@ -37,19 +34,13 @@ const (
 	maxInline = 4 << 10
 )
 
-// write is what one call wants to have written.
-type write struct {
+// part is what one call wants to have written.
+type part struct {
 	ops    []any
 	change change // what the log says of it
-	joins  []lock.Ref
-	size   int
-
-	patient bool // it makes no difference if it is written a little later
-	due     time.Time
-
-	result    chan outcome
-	abandoned atomic.Bool // the caller has given up and may have gone elsewhere
 }
+
+type write = store.Write[*part, outcome]
 
 // outcome of a write.
 type outcome struct {
@@ -59,194 +50,71 @@ type outcome struct {
 	maybe bool // it may have happened, or may still
 }
 
-// committer turns writes into transactions. Those that arrive while others are
-// in flight share the next one. On a busy lock an entry that joins the queue so
-// shares one with the release that lets the next holder in, instead of making it
-// wait for a flush of its own. ZooKeeper refuses a transaction as a whole: the
-// write that is at fault is answered, and the others try again without it.
+// committer turns writes into transactions. On a busy lock an entry that joins the queue
+// shares one with the release that lets the next holder in, instead of making it wait
+// for a flush of its own. ZooKeeper refuses a transaction as a whole: the write that is
+// at fault is answered, and the others try again without it.
 type committer struct {
+	*store.Committer[*part, outcome]
 	store *Store
+}
 
-	mu      sync.Mutex
-	pending []*write
-	running int
-	later   *time.Timer // starts workers for writes that are patient; nil if none is pending
-	workers sync.WaitGroup
+func newCommitter(s *Store) *committer {
+	c := &committer{store: s}
+	c.Committer = store.NewCommitter(store.Limits{
+		Ops: maxBatch, Bytes: maxBatchSize, InFlight: parallelCommits, Most: mostCommits, Linger: gather,
+	}, c.send, c.connected)
+	return c
 }
 
 // do hands in a write and waits for its outcome.
 func (c *committer) do(ctx context.Context, w *write) outcome {
-	if ctx.Err() != nil {
-		return outcome{err: &notSent{ctx.Err()}}
-	}
-	w.result = make(chan outcome, 1)
-	c.hand(w)
-	select {
-	case out := <-w.result:
-		return out
-	case <-ctx.Done():
-	case <-c.store.closing.Done():
-	}
-	err := errors.Join(ctx.Err(), c.store.closing.Err())
-	if c.withdraw(w) {
-		return outcome{err: &notSent{err}}
-	}
-	w.abandoned.Store(true)
-	select {
-	case out := <-w.result:
-		return out
-	default:
+	out, err := c.Do(ctx, w)
+	return told(out, err)
+}
+
+// told is the outcome that a write has, or that it has none that is known.
+func told(out outcome, err error) outcome {
+	switch {
+	case errors.Is(err, store.ErrUnknown):
 		return outcome{err: err, maybe: true}
+	case errors.Is(err, store.ErrNotSent):
+		return outcome{err: &notSent{err}}
+	case err != nil:
+		out.err = err
 	}
+	return out
 }
 
-// hand makes a write pending and sees to it that it is taken.
-func (c *committer) hand(w *write) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pending = append(c.pending, w)
-	if w.patient {
-		w.due = time.Now().Add(gather)
-		c.plan()
-		return
-	}
-	c.start(parallelCommits)
+// connected waits for a connection, so that writes can be withdrawn as long as there is
+// none.
+func (c *committer) connected() bool {
+	ctx, cancel := context.WithTimeout(c.store.closing, attemptTimeout)
+	defer cancel()
+	l, _ := c.store.calls.get(ctx)
+	return l != nil
 }
 
-// start has one more worker work, unless as many as limit do. The caller holds mu.
-func (c *committer) start(limit int) {
-	if c.running < limit {
-		c.running++
-		c.workers.Go(c.work)
+// send writes the batch, and hands back what the server did not refuse.
+func (c *committer) send(batch []*write) [][]*write {
+	ctx, cancel := context.WithTimeout(c.store.closing, attemptTimeout)
+	defer cancel()
+	l, err := c.store.calls.get(ctx)
+	at, out := -1, outcome{err: err}
+	if err == nil {
+		at, out = c.try(l, batch)
 	}
-}
-
-// plan has somebody look after the patient writes when they are due. The caller
-// holds mu.
-func (c *committer) plan() {
-	if c.later != nil || c.store.closing.Err() != nil {
-		return
+	if errors.Is(out.err, errOutdated) {
+		return [][]*write{c.bringUpToDate(batch)}
 	}
-	c.later = time.AfterFunc(gather, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.later = nil; c.store.closing.Err() != nil {
-			return // their callers see that too
-		}
-		if c.ready(time.Now()) > 0 {
-			c.start(parallelCommits)
-		}
-		if len(c.pending) > 0 {
-			c.plan()
-		}
-	})
-}
-
-// close waits for the workers, once the store is closing.
-func (c *committer) close() {
-	c.mu.Lock()
-	if c.later != nil {
-		c.later.Stop()
+	if out.err != nil && !out.maybe && at >= 0 {
+		batch[at].Settle(out, out.err)
+		return [][]*write{slices.Delete(slices.Clone(batch), at, at+1)}
 	}
-	c.mu.Unlock()
-	c.workers.Wait()
-}
-
-// ready counts the writes that are not to wait any longer. The caller holds mu.
-func (c *committer) ready(now time.Time) (n int) {
-	for _, w := range c.pending {
-		if !w.due.After(now) {
-			n++
-		}
+	for _, w := range batch {
+		w.Settle(out, out.err)
 	}
-	return n
-}
-
-// withdraw takes back a write that no transaction has.
-func (c *committer) withdraw(w *write) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.Index(c.pending, w)
-	if i < 0 {
-		return false
-	}
-	c.pending = slices.Delete(c.pending, i, i+1)
-	return true
-}
-
-// work makes transactions until nothing is pending. It waits for a connection
-// before it takes writes, so that these can be withdrawn as long as there is none.
-func (c *committer) work() {
-	for {
-		ctx, cancel := context.WithTimeout(c.store.closing, attemptTimeout)
-		l, _ := c.store.calls.get(ctx)
-		cancel()
-		batch, end := c.take(l != nil)
-		if end {
-			return
-		}
-		if len(batch) > 0 {
-			c.commit(l, batch)
-		}
-	}
-}
-
-// take picks the writes of one transaction: in order, no two that join one lock,
-// as their entries would share a number, and no two of one entry.
-func (c *committer) take(connected bool) (batch []*write, end bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.store.closing.Err() != nil || c.ready(time.Now()) == 0 {
-		c.running--
-		return nil, true
-	}
-	if !connected {
-		return nil, false
-	}
-	joined, touched := map[lock.Ref]bool{}, map[key]bool{}
-	size, left := 0, c.pending[:0]
-	for _, w := range c.pending {
-		fits := len(batch) < maxBatch && (len(batch) == 0 || size+w.size < maxBatchSize)
-		fits = fits && !slices.ContainsFunc(w.joins, func(r lock.Ref) bool { return joined[r] })
-		fits = fits && !touched[w.change.key()]
-		for _, r := range w.joins {
-			joined[r] = true // also if it does not fit: those behind it must not overtake it
-		}
-		touched[w.change.key()] = true
-		if fits {
-			batch, size = append(batch, w), size+w.size
-		} else {
-			left = append(left, w)
-		}
-	}
-	clear(c.pending[len(left):])
-	c.pending = left
-	if c.ready(time.Now()) > 0 {
-		c.start(mostCommits)
-	}
-	return batch, false
-}
-
-// commit writes the batch, without those that the server refuses. One whose caller
-// has given up meanwhile is not sent again: it may be repeated at another replica, and
-// even removed there, by now.
-func (c *committer) commit(l *link, batch []*write) {
-	for len(batch) > 0 {
-		at, out := c.try(l, batch)
-		switch {
-		case errors.Is(out.err, errOutdated):
-			batch = c.bringUpToDate(batch)
-		case out.err == nil || out.maybe || at < 0:
-			for _, w := range batch {
-				w.result <- out
-			}
-			return
-		default:
-			batch[at].result <- out
-			batch = slices.Delete(batch, at, at+1)
-			batch = slices.DeleteFunc(batch, func(w *write) bool { return w.abandoned.Load() })
-		}
-	}
+	return nil
 }
 
 // try makes one transaction. If the server refuses one of the writes it returns
@@ -265,8 +133,8 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 	own := len(ops)
 	var r record
 	for _, w := range batch {
-		ops = append(ops, w.ops...)
-		r.Changes = append(r.Changes, w.change)
+		ops = append(ops, w.Payload.ops...)
+		r.Changes = append(r.Changes, w.Payload.change)
 	}
 	data := store.Encode(r)
 	inline := data
@@ -299,25 +167,29 @@ func created(stat *zk.Stat) int32 { return (stat.Cversion + stat.NumChildren) / 
 // that meta is as this replica knows it: none is granted below a floor that another
 // one was given, nor in a store that one distrusts.
 func joining(batch []*write) bool {
-	return slices.ContainsFunc(batch, func(w *write) bool { return len(w.joins) > 0 })
+	return slices.ContainsFunc(batch, joins)
 }
+
+func joins(w *write) bool { return w.Payload.change.Joined != nil }
 
 // errOutdated says that meta is not as this replica knows it.
 var errOutdated = errors.New("the fence floor or the trust in the store has changed")
 
 // bringUpToDate reads meta anew and returns what is to be sent again. An entry is not
 // put into a store that is found to have lost its past: its caller sees that.
-func (c *committer) bringUpToDate(batch []*write) []*write {
+func (c *committer) bringUpToDate(batch []*write) (again []*write) {
 	ctx, cancel := context.WithTimeout(c.store.closing, attemptTimeout)
 	defer cancel()
 	err := c.store.readAnew(ctx, c.store.calls, 0)
-	return slices.DeleteFunc(batch, func(w *write) bool {
-		refused := len(w.joins) > 0 && (err != nil || c.store.trust.Refusal() != nil)
-		if refused {
-			w.result <- outcome{err: &retry{errOutdated}}
+	for _, w := range batch {
+		if joins(w) && (err != nil || c.store.trust.Refusal() != nil) {
+			refused := &retry{errOutdated}
+			w.Settle(outcome{err: refused}, refused)
+			continue
 		}
-		return refused || w.abandoned.Load()
-	})
+		again = append(again, w)
+	}
+	return again
 }
 
 // explain finds out whose fault it was. The first own ops are not of any write.
@@ -335,10 +207,10 @@ func (c *committer) explain(l *link, batch []*write, results []zk.MultiResponse,
 	op := failed - own
 	if failed >= own {
 		for i, w := range batch {
-			if op < len(w.ops) {
+			if op < len(w.Payload.ops) {
 				return i, outcome{err: err, op: op}
 			}
-			op -= len(w.ops)
+			op -= len(w.Payload.ops)
 		}
 	}
 	// One of our own ops: the log was rotated, or damaged by hand.

@@ -23,23 +23,6 @@ func (s *Store) Forget(ctx context.Context, ahead time.Duration) error { return 
 // Fold is what the upkeep does again and again, as if so much more time had passed.
 func (s *Store) Fold(ctx context.Context, ahead time.Duration) error { return s.fold(ctx, ahead) }
 
-// CommitAbandoned puts e, whose caller has given up, into one transaction with the
-// removal of an entry that is not there, which ZooKeeper refuses.
-func (s *Store) CommitAbandoned(ctx context.Context, e, missing *lock.Entry) error {
-	l, err := s.calls.get(ctx)
-	if err != nil {
-		return err
-	}
-	join := s.joinWrite(e, newHandle(e), noMark)
-	batch := []*write{join, s.removeWrite(s.newRemoval(missing, false, anyVersion, lock.Released))}
-	for _, w := range batch {
-		w.result = make(chan outcome, 1)
-	}
-	join.abandoned.Store(true)
-	s.commits.commit(l, batch)
-	return nil
-}
-
 // Watched returns how many leases this replica looks at because others share them.
 func (s *Store) Watched() (n int) {
 	ls := s.leases

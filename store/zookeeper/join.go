@@ -18,8 +18,9 @@ type join struct {
 	taken  int32 // the version of the key's mark that is to be replaced, or noMark
 	since  place // in the log, before the first attempt
 
-	maybe   bool // one of the attempts may have happened
-	unknown bool // and nobody has looked whether it did
+	maybe   bool     // one of the attempts may have happened
+	open    []*write // those, of a fresh id
+	unknown bool     // and nobody has looked whether it did
 }
 
 // attempt writes the entry, or finds that it is there. A *lock.Error is final; after
@@ -31,8 +32,13 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 			return found, true, err
 		}
 	}
-	out := s.commits.do(ctx, s.joinWrite(e, j.handle, j.taken))
+	w := s.joinWrite(e, j.handle, j.taken)
+	w.Must = j.maybe // what may have happened is not refused any more
+	out := s.commits.do(ctx, w)
 	j.maybe, j.unknown = j.maybe || out.maybe, out.maybe
+	if out.maybe {
+		j.open = append(j.open, w)
+	}
 	switch {
 	case out.err == nil:
 		placed := *e
@@ -43,6 +49,8 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 	case errors.Is(out.err, zk.ErrNoNode):
 		j.taken = noMark
 		_ = s.makeShards(ctx, e) // the next attempt tells whether it worked
+	case errors.Is(out.err, lock.Overloaded):
+		return nil, false, out.err
 	case answered(out.err):
 		return nil, false, unavailable(out.err, "enqueue", j.maybe)
 	}
@@ -77,20 +85,21 @@ func newHandle(e *lock.Entry) int64 {
 // joinWrite makes the nodes of an entry: the primary, its lease and the mark of its key
 // if its id may come again, and one in each other lock of a set. A handle of 0 stands for
 // a [fresh] id.
-func (s *Store) joinWrite(e *lock.Entry, handle int64, taken int32) (w *write) {
+func (s *Store) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 	k, v := keyOf(e), valueOf(e, handle)
 	data := store.Encode(v)
-	w = &write{size: 3*len(data) + 1024, patient: e.Patient, change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
-	w.ops = append(w.ops, s.create(s.root.primary(k), data))
+	p := &part{change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
+	w := &write{Tenant: e.Tenant, Keys: []string{k.conflict()}, Patient: e.Patient, Payload: p}
+	p.ops = append(p.ops, s.create(s.root.primary(k), data))
 	if e.Resumable() {
-		w.ops = append(w.ops, s.claim(e, taken), s.create(s.root.lease(k, handle), nil))
+		p.ops = append(p.ops, s.claim(e, taken), s.create(s.root.lease(k, handle), nil))
 	}
 	for i, c := range e.Claims {
-		w.joins = append(w.joins, lock.Ref{Tenant: e.Tenant, Name: c.Name})
+		w.Keys = append(w.Keys, "lock,"+e.Tenant+","+c.Name)
 		if i > 0 {
-			w.ops = append(w.ops, s.create(s.root.secondary(k, c.Name), nil))
-			w.size += 1024
+			p.ops = append(p.ops, s.create(s.root.secondary(k, c.Name), nil))
 		}
 	}
+	w.Ops, w.Bytes = len(p.ops), 3*len(data)+opSize*(len(p.ops)+1) // the data is in the record too, and in the log
 	return w
 }

@@ -76,6 +76,10 @@ type key struct {
 
 func (k key) kept() store.Key { return store.Key{Tenant: k.tenant, Lock: k.lock, ID: k.id} }
 
+// conflict names the entry and the mark of its key among what no two writes of one
+// transaction may share.
+func (k key) conflict() string { return "id," + k.tenant + "," + string(k.id) }
+
 func keyOf(e *lock.Entry) key { return key{e.Tenant, e.Name(), e.ID} }
 
 // primary is the path of the entry in its first lock, which has everything.

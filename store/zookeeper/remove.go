@@ -54,7 +54,7 @@ func (s *Store) newRemoval(e *lock.Entry, leased bool, version int32, why lock.R
 
 func (s *Store) removeWrite(r *removal) *write {
 	k := keyOf(r.entry)
-	w := &write{size: 512 * len(r.paths), change: change{
+	p := &part{change: change{
 		Tenant: k.tenant, Lock: k.lock, ID: k.id, Czxid: s.zxid(r.entry.Number),
 		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "",
 	}}
@@ -63,17 +63,22 @@ func (s *Store) removeWrite(r *removal) *write {
 		if path == r.lease {
 			version = r.version
 		}
-		w.ops = append(w.ops, &zk.DeleteRequest{Path: path, Version: version})
+		p.ops = append(p.ops, &zk.DeleteRequest{Path: path, Version: version})
 	}
 	if r.mark != "" {
-		data := store.Encode(mark{Lock: k.lock, Reason: r.why, At: w.change.At})
-		w.ops = append(w.ops, &zk.SetDataRequest{Path: r.mark, Data: data, Version: anyVersion})
+		data := store.Encode(mark{Lock: k.lock, Reason: r.why, At: p.change.At})
+		p.ops = append(p.ops, &zk.SetDataRequest{Path: r.mark, Data: data, Version: anyVersion})
 	}
 	for _, path := range r.while {
-		w.ops = append(w.ops, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
+		p.ops = append(p.ops, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
 	}
-	return w
+	return &write{
+		Tenant: k.tenant, Keys: []string{k.conflict()}, Ops: len(p.ops), Bytes: opSize * (len(p.ops) + 1), Must: true, Payload: p,
+	}
 }
+
+// opSize is more than an operation takes besides data, with the longest names.
+const opSize = 512
 
 // witnesses returns a node of each entry whose path is used only once, so that it is
 // there if and only if that very entry is.

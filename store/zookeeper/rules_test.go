@@ -150,25 +150,6 @@ func TestDamagedEntryIsRenewed(t *testing.T) {
 	}
 }
 
-// TestAbandonedWrite: who gives up on a write may repeat it at another replica, and
-// may have removed the entry there. What shared a transaction that was refused is not
-// sent again then.
-func TestAbandonedWrite(t *testing.T) {
-	z := startZooKeeper(t, rig.ZooKeeperConfig{})
-	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
-	e := enqueue(t, s, draft("a"))
-	if err := s.Remove(t.Context(), e, lock.Released); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.CommitAbandoned(t.Context(), e, draft("missing")); err != nil {
-		t.Fatal(err)
-	}
-	queue, _, err := s.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"})
-	if err != nil || len(queue) != 0 {
-		t.Errorf("%d entries, %v", len(queue), err)
-	}
-}
-
 // TestRemoveByAnOldNumber has an entry be called by a number that it had before the
 // fence floor was raised: nothing happens, rather than half of it.
 func TestRemoveByAnOldNumber(t *testing.T) {

@@ -61,6 +61,7 @@ type Store struct {
 	chores  *connector // for the upkeep, so that nothing it asks for is in the way of others
 	stale   staleNodes // of broken connections
 	commits *committer
+	orphans *store.Cleaner[*orphan]
 	feed    *feed
 	leases  *leases
 
@@ -98,6 +99,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s.calls = newConnector("calls", cfg.Servers, a, s.log, s.fence)
 	s.chores = newConnector("upkeep", cfg.Servers, a, s.log, nil)
+	s.orphans = store.NewCleaner(s.log, s.clean)
 	s.tasks.Go(s.feed.run)
 	s.tasks.Go(s.leases.run)
 	s.tasks.Go(s.upkeep)
@@ -123,7 +125,7 @@ func newStore(cfg Config) *Store {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.closing, s.stop = context.WithCancel(context.Background())
-	s.commits = &committer{store: s}
+	s.commits = newCommitter(s)
 	s.leases = newLeases(s)
 	s.feed = newFeed(s)
 	return s
@@ -162,11 +164,13 @@ func (s *Store) tryBegin(ctx context.Context, cfg Config) error {
 // Close ends the upkeep, the feed and the connections, and waits for them.
 func (s *Store) Close() error {
 	s.stop()
+	s.commits.Stop()
+	s.orphans.Close()
 	s.tasks.Wait()
 	s.calls.close()
 	s.reads.close()
 	s.chores.close()
-	s.commits.close()
+	s.commits.Close()
 	return nil
 }
 
@@ -185,6 +189,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	j := &join{store: s, entry: e, handle: newHandle(e), since: s.here(), taken: noMark}
 	for {
 		if err := s.trust.Refusal(); err != nil {
+			j.giveUp()
 			err.Ambiguous = j.maybe
 			return nil, false, err
 		}
@@ -194,8 +199,10 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		case found != nil:
 			return s.handOut(ctx, found, written)
 		case errors.As(err, &final):
+			j.giveUp()
 			return nil, false, final
-		case store.Pause(ctx, firstPause) != nil:
+		case s.closing.Err() != nil || store.Pause(ctx, firstPause) != nil:
+			j.giveUp()
 			return nil, false, unavailable(err, "enqueue", j.maybe)
 		}
 	}

@@ -1,0 +1,57 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// orphan is what a call of Enqueue left behind: writes that may have happened and that
+// nobody waits for any more.
+type orphan struct {
+	entry  *lock.Entry
+	writes []*write
+}
+
+// giveUp ends a call that does not know what stands. Nobody can come back for an entry
+// that is not resumable, so it is taken back. A retry can join one that is, or it lapses
+// by its lease.
+func (j *join) giveUp() {
+	if len(j.open) > 0 && !j.entry.Resumable() {
+		j.store.orphans.Add(&orphan{j.entry, j.open}, j.entry.TTL)
+	}
+}
+
+// clean learns what became of the writes, and removes the entry if it is there. When the
+// outcome of each is told, none is in flight: what was sent over a connection that broke
+// is not executed any more once the next one is in use.
+func (s *Store) clean(ctx context.Context, x *orphan) error {
+	for len(x.writes) > 0 {
+		if _, err := x.writes[0].Late(ctx); errors.Is(err, store.ErrUnknown) {
+			return err
+		}
+		x.writes = x.writes[1:]
+	}
+	l, err := s.calls.get(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := s.barrierOn(ctx, l); err != nil {
+		return err
+	}
+	found, err := s.readEntry(ctx, l, keyOf(x.entry))
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := s.Remove(ctx, found, lock.Withdrawn); err != nil && !errors.Is(err, lock.Lost) {
+		return err
+	}
+	return nil
+}

@@ -99,7 +99,7 @@ func (s *Server) Restore(c Checkpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopTimers()
-	s.number, s.runs, s.first, s.distrusted = c.Number, nil, 0, 0
+	s.number, s.distrusted = c.Number, 0
 	s.entries, s.records = map[key]*kept{}, map[key]*record{}
 	for _, e := range c.Entries {
 		k := &kept{entry: e, end: time.Now().Add(e.TTL)}
@@ -111,28 +111,50 @@ func (s *Server) Restore(c Checkpoint) {
 		r.forget = time.AfterFunc(s.cfg.Remember, func() {})
 		s.records[k] = r
 	}
-	s.life++
-	close(s.grown)
-	s.grown = make(chan struct{})
+	s.startOver()
 }
 
 // maxFloor leaves room for numbers below 2^53.
 const maxFloor = 1 << 52
 
-// Raise is an operator's fence floor: every number from now on is greater, and the
-// server is trusted again if the floor is as high as what is missing. A floor only
-// rises.
+// Raise is an operator's fence floor, which is part of every number, also of those
+// that are there, so that feeds list anew. The server is trusted again if it so has
+// reached what is missing. A floor only rises.
 func (s *Server) Raise(floor uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if floor < s.floor || floor > maxFloor {
 		return fmt.Errorf("a fence floor of %d after %d", floor, s.floor)
 	}
-	s.floor, s.number = floor, max(s.number, floor)
+	s.shift(floor - s.floor)
+	s.floor = floor
 	if s.number >= s.distrusted {
 		s.distrusted = 0
 	}
 	return nil
+}
+
+// shift adds to all numbers.
+func (s *Server) shift(by uint64) {
+	if by == 0 {
+		return
+	}
+	s.number += by
+	for _, k := range s.entries {
+		k.lease.Stop()
+		k.entry.Number += by
+		e := k.entry
+		k.lease = time.AfterFunc(time.Until(k.end), func() { s.expire(&e) })
+	}
+	s.startOver()
+}
+
+// startOver has feeds list anew, as numbers mean something else now.
+func (s *Server) startOver() {
+	s.runs, s.first = nil, 0
+	s.life++
+	close(s.grown)
+	s.grown = make(chan struct{})
 }
 
 // distrust notes that number was handed out, if the server's newest is smaller.

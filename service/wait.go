@@ -363,7 +363,12 @@ func (w *wait) timeOut(ctx context.Context, why error) (*Grant, error) {
 	switch {
 	case holds:
 		return w.grantDirectly(ctx)
-	case err != nil && !errors.Is(err, lock.Lost):
+	case errors.Is(err, lock.Lost): // it may have expired, and the lock be free
+		var gone *lock.Error
+		if errors.As(w.s.whyLost(ctx, w.entry, err), &gone) && gone.Reason != lock.WaitTimeout {
+			return w.lost(ctx, gone.Reason)
+		}
+	case err != nil:
 		return w.resumable(), err
 	}
 	return w.s.refusal(ctx, w.entry, why)

@@ -54,7 +54,8 @@ system: ## Test the examples, and the built server from outside, with short faul
 	$(call say,examples)
 	@set -e; for m in $(MODULES); do (set -x; $(GO) -C $$m test $(RACE) -count=1 -timeout 5m ./...); done
 	$(call say,from outside)
-	$(GO) test $(RACE) -count=1 -timeout 15m -p 1 ./test/...
+	$(GO) test $(RACE) -count=1 -timeout 15m -p 1 $$($(GO) list ./test/... | grep -v '/simulation$$')
+	$(GO) test -count=1 -timeout 5m ./test/simulation
 	$(call say,HTTP and faults on ZooKeeper)
 	STORE=zookeeper $(GO) test $(RACE) -count=1 -timeout 5m -skip '$(STORELESS)' ./handlers
 	STORE=zookeeper $(GO) test $(RACE) -count=1 -timeout 10m -run 'F2|F5LostAcquire|F5Late|Quorum|Modes' ./test/faults

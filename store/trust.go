@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -115,6 +116,21 @@ func (t *Trust) Refusal() *lock.Error {
 		return nil
 	}
 	return &lock.Error{Code: lock.StoreUnavailable, Detail: r.why, RetryAfter: time.Minute}
+}
+
+// HandOut returns an entry that s enqueued, unless an answer since the call began,
+// perhaps that to its own write, proves that the store lost its past. Then it is taken
+// back.
+func (t *Trust) HandOut(ctx context.Context, s Store, e *lock.Entry, written bool) (*lock.Entry, bool, error) {
+	refusal := t.Refusal()
+	if refusal == nil {
+		return e, written, nil
+	}
+	if written {
+		err := s.Remove(ctx, e, lock.Withdrawn)
+		refusal.Ambiguous = err != nil && !errors.Is(err, lock.Lost)
+	}
+	return nil, false, refusal
 }
 
 // Attend has what is doubtful looked into until ctx ends. look reads the records

@@ -140,21 +140,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	if err != nil {
 		return nil, false, err
 	}
-	return s.handOut(ctx, placed, slices.Contains(j.leases, placed.Handle))
-}
-
-// handOut returns an entry, unless an answer since the call began, perhaps that to its
-// own write, proves that the store lost its past. Then it is taken back.
-func (s *Store) handOut(ctx context.Context, e *lock.Entry, written bool) (*lock.Entry, bool, error) {
-	refusal := s.trust.Refusal()
-	if refusal == nil {
-		return e, written, nil
-	}
-	if written {
-		err := s.Remove(ctx, e, lock.Withdrawn)
-		refusal.Ambiguous = err != nil && !errors.Is(err, lock.Lost)
-	}
-	return nil, false, refusal
+	return s.trust.HandOut(ctx, s, placed, slices.Contains(j.leases, placed.Handle))
 }
 
 // Remove implements store.Store.

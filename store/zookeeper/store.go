@@ -197,7 +197,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		var final *lock.Error
 		switch {
 		case found != nil:
-			return s.handOut(ctx, found, written)
+			return s.trust.HandOut(ctx, s, found, written)
 		case errors.As(err, &final):
 			j.giveUp()
 			return nil, false, final
@@ -206,20 +206,6 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 			return nil, false, unavailable(err, "enqueue", j.maybe)
 		}
 	}
-}
-
-// handOut returns an entry, unless an answer since the call began, perhaps that to its
-// own write, proves that the store lost its past. Then it is taken back.
-func (s *Store) handOut(ctx context.Context, e *lock.Entry, written bool) (*lock.Entry, bool, error) {
-	refusal := s.trust.Refusal()
-	if refusal == nil {
-		return e, written, nil
-	}
-	if written {
-		err := s.Remove(ctx, e, lock.Withdrawn)
-		refusal.Ambiguous = err != nil && !errors.Is(err, lock.Lost)
-	}
-	return nil, false, refusal
 }
 
 func (s *Store) create(path string, data []byte) *zk.CreateRequest {

@@ -51,7 +51,7 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "etcd-proof-handed-out", Breaks: "a grant whose own answer proves the lost past is not handed out",
-			File: "store/etcd/store.go", Anchor: "	if refusal == nil {\n		return e, written, nil", Becomes: "	if refusal == nil || written {\n		return e, written, nil",
+			File: "store/trust.go", Anchor: "	if refusal == nil {\n		return e, written, nil", Becomes: "	if refusal == nil || written {\n		return e, written, nil",
 			In: "./store/etcd", Run: "^TestConformanceCluster$/^trust$/^a_store_that_went_back_is_noticed$", Needs: "etcd",
 		},
 		{

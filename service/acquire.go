@@ -119,8 +119,33 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 	return s.enqueue(ctx, e, req.Wait == 0, began)
 }
 
-// enqueue writes the entry and waits on it.
-func (s *Service) enqueue(ctx context.Context, e *lock.Entry, try bool, began time.Time) (*Grant, error) {
+// maxTries is how often a try with an idempotency key is begun anew, because another
+// request with the key has taken its entry back.
+const maxTries = 5
+
+// enqueue writes the entry and waits on it. The entry of a try with an idempotency key
+// may be taken back by another request with the key. That says nothing of the lock, and
+// a view that is late does not know whether the entry ended otherwise: the store is
+// asked again.
+func (s *Service) enqueue(ctx context.Context, e *lock.Entry, try bool, began time.Time) (g *Grant, err error) {
+	for range maxTries {
+		g, err = s.join(ctx, e, try, began)
+		if !try || !e.Resumable() || !vanished(err) || ctx.Err() != nil {
+			return g, err
+		}
+		began = time.Now()
+	}
+	return g, err
+}
+
+// vanished reports whether an error says that an entry is gone and nobody knows why.
+func vanished(err error) bool {
+	var ended *lock.Error
+	return errors.As(err, &ended) && ended.Code == lock.Lost && ended.Reason == lock.Unknown
+}
+
+// join writes the entry, or finds that of an earlier request, and waits on it.
+func (s *Service) join(ctx context.Context, e *lock.Entry, try bool, began time.Time) (*Grant, error) {
 	changed, unwatch := s.view.watch(e.ID)
 	defer unwatch()
 	// The write is not given up with the client: its outcome would only be harder to
@@ -132,9 +157,9 @@ func (s *Service) enqueue(ctx context.Context, e *lock.Entry, try bool, began ti
 	if placed.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	w := &wait{s: s, entry: placed, changed: changed, try: try, client: e.Resumable()}
+	w := &wait{s: s, entry: placed, changed: changed, try: try, client: e.Resumable(), shown: true}
 	if written {
-		w.wrote, w.refreshed = true, began
+		w.refreshed = began
 	}
 	return w.run(ctx)
 }
@@ -211,10 +236,9 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	if st.entry.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	w := &wait{s: s, entry: st.entry, changed: changed, try: e.WaitUntil.IsZero(), client: true, rejoined: true}
+	w := &wait{s: s, entry: st.entry, changed: changed, try: e.WaitUntil.IsZero(), client: true}
 	g, err := w.run(ctx)
-	var ended *lock.Error
-	if errors.As(err, &ended) && ended.Code == lock.Lost && ended.Reason == lock.Unknown {
+	if vanished(err) {
 		return nil, nil // the store knows whether the key is used up
 	}
 	return g, err

@@ -328,8 +328,8 @@ func TestTryFindsItsWaitingEntry(t *testing.T) {
 				if err := s.end(other, lock.Released); err != nil {
 					t.Fatal(err)
 				}
-				b.store.setFeed(running) // behind a late one nobody knows whether the key is used up
-				synctest.Wait()          // and a late view may refuse a try once more
+				b.store.setFeed(running)
+				synctest.Wait() // a late view may refuse a try once more
 				b.start(keyed("orders:1", 0, "k")).holdsLater()
 			})
 		})
@@ -354,4 +354,58 @@ func TestTwoTriesOfOneKey(t *testing.T) {
 			t.Errorf("%d entries", n)
 		}
 	})
+}
+
+// TestTryRejoinsWhatWasTakenBack: another replica takes back the entry of a repeated
+// try, which this one does not hear of. That says nothing of the lock, which is free.
+func TestTryRejoinsWhatWasTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.store.on(silent, remove)
+		a.store.setFeed(frozen)
+		holder := s.occupy(t, "orders:1")
+		dead := a.start(keyed("orders:1", 0, "k"))
+		after(300 * time.Millisecond) // b sees it wait
+		b.store.setFeed(frozen)
+		for _, e := range s.Entries() {
+			if e.ID != holder.ID && !s.End(e, lock.Withdrawn) {
+				t.Fatal("the try is gone")
+			}
+		}
+		if err := s.end(holder, lock.Released); err != nil {
+			t.Fatal(err)
+		}
+		b.start(keyed("orders:1", 0, "k")).holdsLater()
+		dead.fails(lock.Held)
+	})
+}
+
+// TestTryOfAKeyThatEnds: the entry that a repeated try joined is released, and its
+// replica hears of neither. The key is used up; the lock was free all the time.
+func TestTryOfAKeyThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		b.store.setFeed(frozen)
+		g := a.hold(keyed("orders:1", 0, "k"))
+		p := b.line(keyed("orders:1", 0, "k"))
+		after(100 * time.Millisecond)
+		a.release(g)
+		p.ends(lock.Released)
+	})
+}
+
+// TestKeyBehindALateView: whether a key is used up is for the store to say. What it
+// grants does not wait for the view.
+func TestKeyBehindALateView(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newShelf(t).replica(t)
+			r.store.setFeed(frozen)
+			began := time.Now()
+			r.line(keyed("orders:1", wait, "k")).holdsLater()
+			took(t, began, 250*time.Millisecond)
+		})
+	}
 }

@@ -54,3 +54,25 @@ func TestKeyThatEndedUnseen(t *testing.T) {
 		})
 	}
 }
+
+// TestWaitThatWasOver: a repeated request finds its entry in a view that is late, where
+// its wait is over. It was over before the request began, when the lock may have been
+// held; now that is free.
+func TestWaitThatWasOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		req := keyed("orders:1", 10*time.Second, "k")
+		holder := a.hold(lasting(want("orders:1", 0)))
+		p := a.line(req)
+		b.store.setFeed(frozen)
+		p.fails(lock.TimedOut)
+		a.release(holder)
+		b.store.on(broken, refresh)
+		b.store.on(func(_ context.Context, do func() error) error {
+			b.store.setFeed(running)
+			return do()
+		}, remove)
+		b.start(req).ends(lock.WaitTimeout)
+	})
+}

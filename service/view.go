@@ -97,13 +97,6 @@ func (v *view) status(id lock.ID, number uint64) status {
 	return status{}
 }
 
-// ending returns why an entry with the id ended, or "" if none is known to have.
-func (v *view) ending(id lock.ID) lock.Reason {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.ended.reason(id, time.Now())
-}
-
 // reached reports whether everything up to number is in the view.
 func (v *view) reached(number uint64) bool {
 	v.mu.RLock()

@@ -32,8 +32,7 @@ type wait struct {
 	changed   <-chan struct{} // the view saw something happen to the entry
 	refreshed time.Time       // before the last proof of a full lease; zero if unknown
 	again     time.Time       // not before then is a failed keepalive repeated
-	rejoined  bool            // the entry was there before this request
-	wrote     bool            // the entry was written for this very request
+	shown     bool            // the store has shown the entry since the request began
 	try       bool            // leave the queue at once if the entry does not hold
 	client    bool            // the client can come back to the entry
 	limit     time.Duration   // for how long to hold the request open; 0 is MaxHold
@@ -62,21 +61,17 @@ func (w *wait) run(ctx context.Context) (*Grant, error) {
 // look answers from the view, if there is an answer.
 func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 	st := w.s.view.status(w.entry.ID, w.entry.Number)
-	if w.proven && w.knowsEnds() && (st.state == waiting || st.state == unseen) {
+	if w.proven && (st.state == waiting || st.state == unseen) {
 		if st.state = held; w.waited {
 			st.waited = w.s.Now().Sub(w.entry.EnqueuedAt)
 		}
 	}
-	used := w.usedUp()
 	switch {
 	case st.state == gone && st.refused != nil:
 		return nil, st.refused, true // another request with the same key has taken it back
 	case st.state == gone:
 		g, err = w.lost(ctx, st.reason)
 		return g, err, true
-	case used != "":
-		w.withdraw(ctx)
-		return nil, lock.LostBecause(used), true
 	case st.refused != nil && !w.proven && w.s.view.reached(w.doubted):
 		return w.refuse(ctx, st.refused)
 	case st.state == held:
@@ -135,8 +130,11 @@ func (w *wait) giveWay(ctx context.Context) (*Grant, error) {
 		})
 	default:
 		holds, err := w.s.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
-		if holds {
+		switch {
+		case holds:
 			return w.grantDirectly(ctx)
+		case errors.Is(err, lock.Lost):
+			return w.lost(ctx, lock.Unknown)
 		}
 		w.s.unlessGone(w.entry, err)
 	}
@@ -159,10 +157,10 @@ func (w *wait) goneForGood(ctx context.Context) bool {
 	return true
 }
 
-// lost answers that the entry ended. An entry that did not want to queue was
-// taken back by another request with the same idempotency key.
+// lost answers that the entry ended. One that did not want to queue, and that no other
+// request can have taken back, was in somebody's way when it was seen.
 func (w *wait) lost(ctx context.Context, why lock.Reason) (*Grant, error) {
-	if w.try && !w.rejoined && why == lock.Unknown {
+	if w.try && !w.client && why == lock.Unknown {
 		return w.s.refusal(ctx, w.entry, errHeld())
 	}
 	return nil, lock.LostBecause(why)
@@ -185,23 +183,6 @@ func (w *wait) grant(ctx context.Context, waited time.Duration) (*Grant, error) 
 	return g, nil
 }
 
-// knowsEnds reports whether an earlier end of the idempotency key would be known
-// here. The store's queue shows who holds, but not whose turn is over: until the
-// view has reached an entry that this request wrote, the key may be used up.
-func (w *wait) knowsEnds() bool {
-	return !w.wrote || !w.entry.Resumable() || w.s.view.reached(w.entry.Number)
-}
-
-// usedUp returns why an earlier entry of the idempotency key ended, if it did on
-// another replica just before this request wrote the entry anew. An entry that was
-// there already is none of its business: the replica that wrote it knows better.
-func (w *wait) usedUp() lock.Reason {
-	if !w.wrote || !w.entry.Resumable() {
-		return ""
-	}
-	return w.s.view.ending(w.entry.ID)
-}
-
 // resumable is what a client needs to come back to the entry.
 func (w *wait) resumable() *Grant {
 	return &Grant{Entry: w.entry, Token: w.s.tokens.issue(w.entry), ExpiresAt: w.s.wall(w.refreshed.Add(w.entry.TTL))}
@@ -211,7 +192,7 @@ func (w *wait) refresh(ctx context.Context) error {
 	start := time.Now()
 	err := w.s.Store.Refresh(ctx, w.entry)
 	if err == nil {
-		w.refreshed = start
+		w.refreshed, w.shown = start, true
 	}
 	return err
 }
@@ -321,6 +302,7 @@ func (w *wait) askStore(ctx context.Context) (error, bool) {
 	default:
 		w.waited = true
 	}
+	w.shown = true
 	return nil, false
 }
 
@@ -351,7 +333,9 @@ func (w *wait) stillWaiting() *Grant {
 	return g
 }
 
-// timeOut leaves the queue, unless the entry came to hold at the last moment.
+// timeOut leaves the queue, unless the entry came to hold at the last moment. If another
+// request has ended the same wait, that is told of an entry that was there during this
+// one; otherwise the wait was over before.
 func (w *wait) timeOut(ctx context.Context, why error) (*Grant, error) {
 	if !w.s.view.reached(w.entry.Number) {
 		_, _ = w.askStore(ctx) // if it cannot tell, the wait is over all the same
@@ -365,7 +349,7 @@ func (w *wait) timeOut(ctx context.Context, why error) (*Grant, error) {
 		return w.grantDirectly(ctx)
 	case errors.Is(err, lock.Lost): // it may have expired, and the lock be free
 		var gone *lock.Error
-		if errors.As(w.s.whyLost(ctx, w.entry, err), &gone) && gone.Reason != lock.WaitTimeout {
+		if errors.As(w.s.whyLost(ctx, w.entry, err), &gone) && (gone.Reason != lock.WaitTimeout || !w.shown) {
 			return w.lost(ctx, gone.Reason)
 		}
 	case err != nil:

@@ -37,7 +37,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-lease-from-the-answer", Breaks: "`expires_at` counts from when the store was asked",
-			File: "service/wait.go", Anchor: "w.refreshed = start\n", Becomes: "w.refreshed = start.Add(time.Since(start))\n",
+			File: "service/wait.go", Anchor: "w.refreshed, w.shown = start, true\n", Becomes: "w.refreshed, w.shown = start.Add(time.Since(start)), true\n",
 			In: "./service", Run: "^TestLeaseCountsFromTheQuestion$",
 		},
 		{
@@ -164,6 +164,21 @@ func serviceBugs() []Bug {
 			Name: "service-withdrawn-is-expired", Breaks: "an entry that was taken back is not called expired",
 			File: "service/view.go", Anchor: "\t\tdelete(v.unexplained, e.ID)\n", Becomes: "\t\tif e.Reason != lock.Withdrawn {\n\t\t\tdelete(v.unexplained, e.ID)\n\t\t}\n",
 			In: "./service", Run: "^TestWithdrawnDuringAGap$",
+		},
+		{
+			Name: "service-try-taken-back-is-held", Breaks: "a try whose entry another request took back is not told that a free lock is held",
+			File: "service/wait.go", Anchor: "if w.try && !w.client && why == lock.Unknown {", Becomes: "if w.try && why == lock.Unknown {",
+			In: "./service", Run: "^TestTryRejoinsWhatWasTakenBack$|^TestTryOfAKeyThatEnds$",
+		},
+		{
+			Name: "service-wait-that-was-over", Breaks: "nobody is told that a wait was in vain which was over before",
+			File: "service/wait.go", Anchor: "(gone.Reason != lock.WaitTimeout || !w.shown) {", Becomes: "gone.Reason != lock.WaitTimeout {",
+			In: "./service", Run: "^TestWaitThatWasOver$",
+		},
+		{
+			Name: "service-key-waits-for-the-view", Breaks: "the store alone decides whether a key is used up",
+			File: "service/wait.go", Anchor: "if w.proven && (st.state", Becomes: "if w.proven && w.s.view.reached(w.entry.Number) && (st.state",
+			In: "./service", Run: "^TestKeyBehindALateView$",
 		},
 	}
 }

@@ -378,7 +378,7 @@ type queueRead struct {
 
 func (s *Service) shareRead(ctx context.Context, r lock.Ref) (queueRead, error) {
 	read := s.direct.DoChan(r.Tenant+"/"+r.Name, func() (any, error) {
-		ctx, cancel := context.WithTimeout(s.closing, askTimeout)
+		ctx, cancel := context.WithTimeout(s.closing, readTimeout)
 		defer cancel()
 		entries, number, err := s.Store.Queue(ctx, r)
 		return queueRead{entries, number}, err

@@ -248,6 +248,20 @@ func TestRenewedAtALateReplica(t *testing.T) {
 	}
 }
 
+// TestStillWaitingAtALateReplica: when a request has been held open for as long as it
+// may be, its client is not told to wait on for what it holds.
+func TestStillWaitingAtALateReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		holder := a.hold(lasting(want("orders:1", 0)))
+		p := b.line(lasting(want("orders:1", 10*time.Minute)))
+		b.store.setFeed(frozen)
+		a.release(holder)
+		p.holdsLater()
+	})
+}
+
 // TestWithdrawnDuringAGap: it was not used up, and is not called expired.
 func TestWithdrawnDuringAGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

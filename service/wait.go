@@ -22,7 +22,10 @@ const freshEnough = 250 * time.Millisecond
 const (
 	recheck    = 300 * time.Millisecond
 	askTimeout = 700 * time.Millisecond
-	giveUp     = 1200 * time.Millisecond
+	// readTimeout is that of a read that several share: who began it hears of its end
+	// before it gives up itself.
+	readTimeout = askTimeout - 50*time.Millisecond
+	giveUp      = 1200 * time.Millisecond
 )
 
 // wait is one request that waits on an entry.
@@ -202,6 +205,9 @@ func (w *wait) refresh(ctx context.Context) error {
 // long as it may be.
 func (w *wait) pause(ctx context.Context) (err error, done bool) {
 	next, act := w.next()
+	if err, happened, done := w.happened(ctx); happened {
+		return err, done
+	}
 	t := time.NewTimer(time.Until(next))
 	defer t.Stop()
 	select {
@@ -214,6 +220,24 @@ func (w *wait) pause(ctx context.Context) (err error, done bool) {
 	case <-t.C:
 		return act(ctx)
 	}
+}
+
+// happened tells what happened while the request did not wait, if anything did. Of
+// several things a select would take any: what the view saw comes first, because it
+// may be the grant.
+func (w *wait) happened(ctx context.Context) (err error, happened, done bool) {
+	select {
+	case <-w.changed:
+		return nil, true, false
+	default:
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err(), true, true
+	case w.s.Draining():
+		return errDraining(), true, true
+	}
+	return nil, false, false
 }
 
 // action is what is due when a timer of the wait fires.
@@ -311,7 +335,7 @@ func (w *wait) leave(ctx context.Context, why error) (*Grant, error) {
 	var ended *lock.Error
 	switch {
 	case why == nil:
-		return w.stillWaiting(), nil
+		return w.stillWaiting(ctx)
 	case errors.As(why, &ended) && ended.Code == lock.Lost:
 		return w.lost(ctx, ended.Reason)
 	case errors.Is(why, lock.TimedOut):
@@ -327,10 +351,19 @@ func (w *wait) leave(ctx context.Context, why error) (*Grant, error) {
 	return w.resumable(), why
 }
 
-func (w *wait) stillWaiting() *Grant {
-	g := w.resumable()
-	g.Position = max(1, w.s.view.position(w.entry.ID)) // a late view cannot tell; it is not none
-	return g
+// stillWaiting answers that the entry waits, unless the store knows better than a late
+// view.
+func (w *wait) stillWaiting(ctx context.Context) (*Grant, error) {
+	ask, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	g, err := w.s.describe(ask, w.entry, w.s.wall(w.refreshed.Add(w.entry.TTL)))
+	switch {
+	case err != nil:
+		return w.leave(ctx, err)
+	case g.Held:
+		return w.grantDirectly(ctx)
+	}
+	return g, nil
 }
 
 // timeOut leaves the queue, unless the entry came to hold at the last moment. If another

@@ -156,6 +156,11 @@ func serviceBugs() []Bug {
 			In: "./service", Run: "^TestRenewedAtALateReplica$",
 		},
 		{
+			Name: "service-late-view-says-wait-on", Breaks: "who holds is not told to wait on, when a request was held open for long enough",
+			File: "service/wait.go", Anchor: "return w.stillWaiting(ctx)", Becomes: "return w.resumable(), nil",
+			In: "./service", Run: "^TestStillWaitingAtALateReplica$",
+		},
+		{
 			Name: "service-refused-is-unknown", Breaks: "each request of a key is told why its entry was refused",
 			File: "service/judge.go", Anchor: "v.verdicts.carriedOut[id] = refused", Becomes: "_ = refused",
 			In: "./service", Run: "^TestRefusedTwice$",

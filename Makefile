@@ -55,7 +55,8 @@ system: ## Test the examples, and the built server from outside, with short faul
 	@set -e; for m in $(MODULES); do (set -x; $(GO) -C $$m test $(RACE) -count=1 -timeout 5m ./...); done
 	$(call say,from outside)
 	$(GO) test $(RACE) -count=1 -timeout 15m -p 1 $$($(GO) list ./test/... | grep -v '/simulation$$')
-	$(GO) test -count=1 -timeout 5m ./test/simulation
+	SIMULATE_SEEDS=10000 $(GO) test -count=1 -timeout 10m ./test/simulation
+	$(if $(RACE),SIMULATE_SEEDS=300 $(GO) test $(RACE) -count=1 -timeout 10m -run '^TestHistories$$' ./test/simulation)
 	$(call say,HTTP and faults on ZooKeeper)
 	STORE=zookeeper $(GO) test $(RACE) -count=1 -timeout 5m -skip '$(STORELESS)' ./handlers
 	STORE=zookeeper $(GO) test $(RACE) -count=1 -timeout 10m -run 'F2|F5LostAcquire|F5Late|Quorum|Modes' ./test/faults
@@ -95,7 +96,7 @@ schemathesis: ## Check a server against its description with schemathesis (needs
 demo: ## Three languages settle invoices while workers die (needs curl, python3, node; FENCE=off shows the damage; STORE=zookeeper)
 	@$(if $(filter zookeeper,$(STORE)),$(GO) run ./test/withstore zookeeper) examples/settlement/demo
 
-simulate: ## Play SEEDS histories of replicas on a faulty store in virtual time (SEEDS=1000000 FROM=1)
+simulate: ## Play SEEDS histories of replicas on a faulty store in virtual time, on all processors (SEEDS=1000000 FROM=1)
 	SIMULATE_SEEDS=$(SEEDS) SIMULATE_FROM=$(FROM) $(GO) test -count=1 -timeout 24h -run '^TestHistories$$' -v ./test/simulation
 
 fuzz: ## Fuzz every fuzz target for FUZZTIME (30s; STORE=zookeeper)

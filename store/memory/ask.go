@@ -43,7 +43,7 @@ func once[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do fu
 	}
 	got := <-answered
 	if c.note(known, got.number) && op != Distrust {
-		c.lostPast(known)
+		c.lostPast(ctx, known)
 	}
 	return got.value, err
 }
@@ -52,8 +52,8 @@ func unanswered(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is
 
 // lostPast makes it known that the server's newest number is below one that it has
 // shown before.
-func (c *Client) lostPast(known uint64) {
-	c.inBackground(func(ctx context.Context) { untilDone(ctx, c, Distrust, "", c.distrusting(known)) })
+func (c *Client) lostPast(ctx context.Context, known uint64) {
+	c.inBackground(ctx, func(ctx context.Context) { untilDone(ctx, c, Distrust, "", c.distrusting(known)) })
 }
 
 // ask repeats a request that has no answer until the call's deadline.

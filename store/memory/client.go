@@ -114,8 +114,16 @@ func (c *Client) note(known, number uint64) (lostPast bool) {
 	return number < known
 }
 
-func (c *Client) inBackground(task func(context.Context)) {
-	c.tasks.Go(func() { task(c.closing) })
+// inBackground runs a task that outlives the call whose ctx is given, but not the
+// client.
+func (c *Client) inBackground(ctx context.Context, task func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(c.closing, cancel)
+	c.tasks.Go(func() {
+		defer cancel()
+		defer unhook()
+		task(ctx)
+	})
 }
 
 // Remove implements [store.Store].

@@ -33,7 +33,7 @@ func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 		}
 	}
 	if unknown {
-		c.settle(attempts, e, err != nil && !e.Resumable())
+		c.settle(ctx, attempts, e, err != nil && !e.Resumable())
 	}
 	if err != nil {
 		return nil, false, ambiguous(err, unknown)
@@ -49,8 +49,8 @@ func (c *Client) put(ctx context.Context, attempts []Attempt, e *lock.Entry) (*l
 // settle makes sure, however long that takes, that nothing is written by attempts
 // that had no answer, and takes back what they have written if nobody can come back
 // for it.
-func (c *Client) settle(attempts []Attempt, e *lock.Entry, takeBack bool) {
-	c.inBackground(func(ctx context.Context) {
+func (c *Client) settle(ctx context.Context, attempts []Attempt, e *lock.Entry, takeBack bool) {
+	c.inBackground(ctx, func(ctx context.Context) {
 		untilDone(ctx, c, Exclude, e.ID, func() (none, uint64, error) {
 			if takeBack {
 				return none{}, c.server.takeBack(attempts, e), nil

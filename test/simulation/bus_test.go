@@ -191,6 +191,7 @@ func (w *world) send(m *message) {
 	if m.op == memory.Put {
 		w.truth.wroteFor(m.id, m.caller)
 	}
+	w.note("send", m.wire.r.n, string(m.op), m.id)
 	write := m.op == memory.Put || m.op == memory.Remove
 	switch {
 	case w.chance(w.Lost):

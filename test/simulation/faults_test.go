@@ -41,7 +41,7 @@ func (w *world) lag(r *replica) {
 
 // jump changes the replica's wall clock.
 func (w *world) jump(r *replica) {
-	r.offset += w.between(-time.Minute, time.Minute)
+	r.offset.Add(int64(w.between(-time.Minute, time.Minute)))
 	for _, k := range w.open {
 		if k.replica == r {
 			k.jumped = true
@@ -54,8 +54,8 @@ func (w *world) crash(r *replica) {
 	if r.down {
 		return
 	}
-	w.hangUp(r)
 	r.crash()
+	w.hangUp(r)
 	w.schedule(w.between(10*time.Millisecond, 10*time.Second), r.start)
 }
 

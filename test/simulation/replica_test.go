@@ -2,8 +2,8 @@ package simulation
 
 import (
 	"encoding/binary"
-	"hash/fnv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fencepost/fencepost/service"
@@ -25,7 +25,7 @@ type replica struct {
 	crashed    bool
 	stillUntil time.Duration // when its messages go on
 	lagUntil   time.Duration // when its feed is as fast as usual again
-	offset     time.Duration // of its wall clock
+	offset     atomic.Int64  // of its wall clock, in nanoseconds
 }
 
 func (r *replica) start() {
@@ -39,7 +39,7 @@ func (r *replica) start() {
 	r.store = r.w.server.Connect(r.wire)
 	r.svc = service.New(service.Config{
 		Store: r.store, TokenKey: []byte("a key behind the lock tokens, long enough"),
-		MinTTL: 2 * time.Second, MaxHold: 20 * time.Second, Now: r.wall, Rand: chance{r},
+		MinTTL: 2 * time.Second, MaxHold: 20 * time.Second, Now: r.wall, Rand: chance{r, r.life},
 	})
 }
 
@@ -65,24 +65,29 @@ func (r *replica) end() {
 }
 
 // wall is the replica's wall clock.
-func (r *replica) wall() time.Time { return time.Now().Round(0).Add(r.offset) }
+func (r *replica) wall() time.Time { return time.Now().Round(0).Add(time.Duration(r.offset.Load())) }
 
 // chance is a replica's randomness: a function of the instant, so that it does not
 // matter which goroutine asks first.
-type chance struct{ r *replica }
+type chance struct {
+	r    *replica
+	life int
+}
 
 func (c chance) draw(salt uint64) uint64 {
-	h := fnv.New64a()
-	var b [8]byte
-	for _, n := range []uint64{c.r.w.Seed, uint64(c.r.n), uint64(c.r.life), uint64(c.r.w.now()), salt} {
-		binary.LittleEndian.PutUint64(b[:], n)
-		h.Write(b[:])
+	x := c.r.w.Seed
+	for _, n := range [...]uint64{uint64(c.r.n), uint64(c.life), uint64(c.r.w.now()), salt} {
+		x = mixed(x ^ n)
 	}
-	x := h.Sum64()
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
 	return x
+}
+
+// mixed is the last step of splitmix64.
+func mixed(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // Int64N implements [service.Rand].
@@ -90,8 +95,10 @@ func (c chance) Int64N(n int64) int64 { return int64(c.draw(0) % uint64(n)) }
 
 // Read implements [service.Rand].
 func (c chance) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(c.draw(uint64(i) + 1))
+	var some [8]byte
+	for i := 0; i < len(p); i += len(some) {
+		binary.LittleEndian.PutUint64(some[:], c.draw(uint64(i)+1))
+		copy(p[i:], some[:])
 	}
 	return len(p), nil
 }

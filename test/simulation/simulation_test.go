@@ -3,10 +3,7 @@ package simulation
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -45,29 +42,6 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return n
-}
-
-// TestHistories plays histories of one seed after the other: SIMULATE_SEEDS of them,
-// from SIMULATE_FROM on.
-func TestHistories(t *testing.T) {
-	from, n := number(t, "SIMULATE_FROM", 1), number(t, "SIMULATE_SEEDS", 1000)
-	const shown = 20 // failures
-	var next, steps, failed atomic.Uint64
-	var all sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		all.Go(func() {
-			for i := next.Add(1) - 1; i < n && failed.Load() < shown; i = next.Add(1) - 1 {
-				o := expand(from + i)
-				r := simulate(t, o, nil)
-				steps.Add(uint64(r.steps))
-				if len(r.problems) > 0 && failed.Add(1) <= shown {
-					t.Errorf("seed %d: %v\noptions: %v\nplay it again with SIMULATE_SEED=%d go test -run TestSeed -v ./test/simulation", o.Seed, r.problems, o, o.Seed)
-				}
-			}
-		})
-	}
-	all.Wait()
-	t.Logf("%d histories, %d steps", n, steps.Load())
 }
 
 // TestSeed plays the history of SIMULATE_SEED and shows each step of it.

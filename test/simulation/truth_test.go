@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -12,6 +13,7 @@ import (
 // force, from its history. What replicas answer is held against it.
 type truth struct {
 	w      *world
+	steps  steps
 	lives  map[lock.ID][]*life // of each id, one after the other
 	queues map[string]*queue   // of each lock
 	calls  map[int]*call
@@ -50,14 +52,38 @@ func newTruth(w *world) *truth {
 	return &truth{w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{}, writer: map[lock.ID]*call{}}
 }
 
-// observe takes a step of the store's history.
-func (t *truth) observe(r memory.Run) {
-	now := t.w.now()
-	for _, c := range r.Changes {
-		if c.Joined != nil {
-			t.join(c.Joined, now)
-		} else {
-			t.leave(c.Left, c.Reason, now)
+// steps are those of the history that were not looked at yet. Leases end in
+// goroutines of their own.
+type steps struct {
+	mu  sync.Mutex
+	all []memory.Run
+}
+
+// add takes a step of the store's history.
+func (s *steps) add(r memory.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, r)
+}
+
+func (s *steps) take() []memory.Run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.all
+	s.all = nil
+	return taken
+}
+
+// catchUp takes over what has happened in the store.
+func (t *truth) catchUp() {
+	for _, r := range t.steps.take() {
+		at := r.At.Sub(t.w.began)
+		for _, c := range r.Changes {
+			if c.Joined != nil {
+				t.join(c.Joined, at)
+			} else {
+				t.leave(c.Left, c.Reason, at)
+			}
 		}
 	}
 }

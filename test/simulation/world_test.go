@@ -7,9 +7,11 @@ import (
 	"hash"
 	"hash/fnv"
 	"math/rand/v2"
+	"strconv"
 	"testing/synctest"
 	"time"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store/memory"
 )
 
@@ -21,6 +23,7 @@ type world struct {
 	began  time.Time
 	inbox  inbox
 	agenda agenda
+	timer  *time.Timer
 	taken  map[time.Duration]bool
 	stuck  []*message // writes that arrive late
 	healed bool
@@ -34,6 +37,7 @@ type world struct {
 	open     []*call // that were not answered yet
 
 	hash     hash.Hash64
+	line     []byte       // of the log, the last one
 	trace    func(string) // of each step, if anybody wants it
 	steps    int
 	problems []string
@@ -42,11 +46,11 @@ type world struct {
 func newWorld(o options, trace func(string)) *world {
 	w := &world{
 		options: o, rand: rand.New(rand.NewPCG(o.Seed, 2)), began: time.Now(),
-		inbox: inbox{arrived: make(chan struct{}, 1)}, taken: map[time.Duration]bool{},
+		inbox: inbox{arrived: make(chan struct{}, 1)}, taken: map[time.Duration]bool{}, timer: time.NewTimer(0),
 		hash: fnv.New64a(), trace: trace,
 	}
 	w.truth = newTruth(w)
-	w.server = memory.NewServer(memory.Config{Number: 100, ExpiryRecord: o.ExpiryRecord, Observe: w.truth.observe})
+	w.server = memory.NewServer(memory.Config{Number: 100, ExpiryRecord: o.ExpiryRecord, Observe: w.truth.steps.add})
 	for n := range o.Replicas {
 		r := &replica{w: w, n: n}
 		r.start()
@@ -65,6 +69,7 @@ func (w *world) now() time.Duration { return time.Since(w.began) }
 func (w *world) run(until time.Duration, done func() bool) bool {
 	for {
 		synctest.Wait()
+		w.truth.catchUp()
 		for _, a := range w.inbox.take() {
 			a.handle()
 		}
@@ -84,16 +89,16 @@ func (w *world) run(until time.Duration, done func() bool) bool {
 		e := heap.Pop(&w.agenda).(event)
 		delete(w.taken, e.at)
 		w.steps++
+		w.truth.catchUp()
 		e.do()
 	}
 }
 
 // elapse lets time pass, and reports whether all of it did before anything arrived.
 func (w *world) elapse(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
+	w.timer.Reset(d)
 	select {
-	case <-t.C:
+	case <-w.timer.C:
 		return true
 	case <-w.inbox.arrived:
 		return false
@@ -102,13 +107,34 @@ func (w *world) elapse(d time.Duration) bool {
 
 // note adds a step to the log.
 func (w *world) note(what string, details ...any) {
-	var at [8]byte
-	binary.LittleEndian.PutUint64(at[:], uint64(w.now()))
-	w.hash.Write(at[:])
-	fmt.Fprint(w.hash, what, details)
+	line := binary.LittleEndian.AppendUint64(w.line[:0], uint64(w.now()))
+	line = append(line, what...)
+	for _, d := range details {
+		line = append(w.written(line, d), 0)
+	}
+	w.line = line
+	w.hash.Write(line)
 	if w.trace != nil {
 		w.trace(fmt.Sprintf("%12v %s %v", w.now(), what, details))
 	}
+}
+
+// written adds a detail to a line of the log. It is here because fmt took a tenth of
+// the time.
+func (w *world) written(line []byte, detail any) []byte {
+	switch d := detail.(type) {
+	case string:
+		return append(line, d...)
+	case lock.ID:
+		return append(line, d...)
+	case int:
+		return binary.LittleEndian.AppendUint64(line, uint64(d))
+	case uint64:
+		return binary.LittleEndian.AppendUint64(line, d)
+	case bool:
+		return strconv.AppendBool(line, d)
+	}
+	panic(fmt.Sprintf("%T in the log", detail))
 }
 
 // problem notes that something is wrong with the history.

@@ -103,7 +103,7 @@ func TestBadBearers(t *testing.T) {
 		"ExpiredLongAgo":   {claim("exp", 1), "it has expired"},
 		"NoExpiry":         {claim("exp", nil), "exp is missing"},
 		"ExpiryInText":     {claim("exp", "tomorrow"), "exp is not a number"},
-		"NotYetValid":      {claim("nbf", now+60), "it is not valid yet (nbf or iat)"},
+		"NotYetValid":      {claim("nbf", now+86400), "it is not valid yet (nbf or iat)"},
 		"IssuedTomorrow":   {claim("iat", now+86400), "it is not valid yet (nbf or iat)"},
 		"WrongIssuer":      {claim("iss", "https://other.example"), "iss is another issuer"},
 		"NoIssuer":         {claim("iss", nil), "iss is missing"},

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -293,7 +292,8 @@ func TestPatternsOfSets(t *testing.T) {
 	c.delete("/locksets/"+s.ID, lockToken(s.Token)).wantNoContent()
 }
 
-// TestSetsDoNotDeadlock: sets of crossing locks, named in any order.
+// TestSetsDoNotDeadlock: sets of crossing locks, named in any order, are all
+// granted while nobody's lease ends.
 func TestSetsDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -301,7 +301,7 @@ func TestSetsDoNotDeadlock(t *testing.T) {
 	var all []*pending
 	for i := range 24 {
 		names := orders[i%len(orders)]
-		text := strings.TrimSuffix(locksOf(names...), "}") + fmt.Sprintf(`,"wait_seconds":60,"holder":"w%d"}`, i)
+		text := strings.TrimSuffix(locksOf(names...), "}") + fmt.Sprintf(`,"wait_seconds":60,"ttl_seconds":600,"holder":"w%d"}`, i)
 		p := c.start("POST", "/locksets", body(text))
 		all = append(all, p)
 		go func() {
@@ -315,11 +315,7 @@ func TestSetsDoNotDeadlock(t *testing.T) {
 			}
 		}()
 	}
-	began := time.Now()
 	for _, p := range all {
 		p.wait().set(http.StatusCreated, "held")
-	}
-	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("24 sets took %v", took)
 	}
 }

@@ -31,7 +31,7 @@ func TestNames(t *testing.T) {
 		strings.Repeat("a", 200), strings.Repeat("a", 199), "aZ09._:@=+-", "null", "0x1", "a--",
 	}
 	for _, name := range names {
-		e := c.acquire(name)
+		e := c.post("/locks/"+percentAll(name), body(`{"ttl_seconds":600}`)).held(201)
 		if e.Name != name {
 			t.Errorf("acquired %q, want %q", e.Name, name)
 		}

@@ -44,7 +44,7 @@ func (b *bench) startZooKeeper(ctx context.Context, name string, cs *closers) (*
 	if err != nil {
 		return nil, err
 	}
-	z, err := rig.StartZooKeeper(ctx, rig.ZooKeeperConfig{Dir: filepath.Join(b.dir, name), Java: java})
+	z, err := rig.StartZooKeeper(ctx, rig.ZooKeeperConfig{Dir: filepath.Join(b.dir, name), Java: java, Optimized: true})
 	if err != nil {
 		return nil, err
 	}

@@ -115,7 +115,7 @@ func explainWithin(field string, err error) error {
 //
 // @Summary     Acquire several locks, all or nothing
 // @ID          acquireLockSet
-// @Description Puts one entry into the queues of all the locks at once and waits until it holds in each, as for one lock. The order of the names does not matter: sets cannot deadlock each other. An Idempotency-Key counts within the names of the locks.
+// @Description Puts one entry into the queues of all the locks at once and waits until it holds in each, as for one lock. The order of the names does not matter: sets cannot deadlock each other. All sets of a tenant share their Idempotency-Keys, whatever their locks are.
 // @Tags        locksets
 // @Accept      json
 // @Produce     json

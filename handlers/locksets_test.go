@@ -168,11 +168,17 @@ func TestLockSetIdempotency(t *testing.T) {
 			t.Errorf("the same key gives another set: %s and %s", s.ID, again.ID)
 		}
 	}
-	c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b","mode":"shared"}]}`), key("k")).
-		wantProblem(problem{code: "idempotency_mismatch", detail: "the idempotency key was used before with other parameters"})
-	if other := c.acquireSet(locksOf("c", "d"), key("k")); other.ID == s.ID {
-		t.Error("a key counts beyond the locks of the set")
+	for _, other := range []string{
+		`{"locks":[{"name":"a"},{"name":"b","mode":"shared"}]}`,
+		locksOf("c", "d"), locksOf("b", "c"), locksOf("a"), locksOf("a", "b", "c"),
+	} {
+		for _, at := range []*replica{shared.main, shared.brief} {
+			c.at(at).post("/locksets", body(other), key("k")).
+				wantProblem(problem{code: "idempotency_mismatch", detail: "the idempotency key was used before with other parameters"})
+		}
 	}
+	c.delete("/locksets/"+s.ID, lockToken(s.Token)).wantNoContent()
+	c.post("/locksets", body(locksOf("c", "d")), key("k")).wantProblem(lost("released"))
 	if single := c.acquire("e", key("k")); single.ID == s.ID {
 		t.Error("a lock and a set have one id")
 	}

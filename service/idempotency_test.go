@@ -127,6 +127,23 @@ func TestKeyWithAnotherLimit(t *testing.T) {
 	})
 }
 
+// TestKeyOfASet: a key is one set of the tenant, whatever its locks are.
+func TestKeyOfASet(t *testing.T) {
+	locks := func(names ...string) func(*service.AcquireRequest) {
+		return func(r *service.AcquireRequest) {
+			r.Set, r.Claims = true, nil
+			for _, name := range names {
+				r.Claims = append(r.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
+			}
+		}
+	}
+	req := keyed("", time.Minute, "k")
+	locks("b", "c")(&req)
+	refusesOthers(t, req, map[string]func(*service.AcquireRequest){
+		"other": locks("d", "e"), "first": locks("a", "c"), "last": locks("b", "d"), "more": locks("a", "b", "c"), "fewer": locks("c"),
+	})
+}
+
 // refusesOthers repeats a request, changed in each of the ways.
 func refusesOthers(t *testing.T, req service.AcquireRequest, change map[string]func(*service.AcquireRequest)) {
 	t.Helper()

@@ -32,32 +32,19 @@ const (
 // MinTokenKey is the length of the key behind the lock tokens, in bytes.
 const MinTokenKey = 32
 
-// scopeOf is what an idempotency key counts within: a lock, or the locks of a set.
-// Keys of sets count within their locks, because the store finds an entry by its
-// first lock: two sets of one id and other locks could both be written.
-func scopeOf(e *lock.Entry) string {
-	if !e.Set {
-		return e.Name()
-	}
-	names := make([]string, 0, len(e.Claims)+1)
-	names = append(names, subjectOf(e))
-	for _, c := range e.Claims {
-		names = append(names, c.Name)
-	}
-	return strings.Join(names, "/")
-}
-
 type tokens struct{ macs *sync.Pool } // of hash.Hash, keyed
 
 func newTokens(key []byte) tokens {
 	return tokens{&sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 }
 
-// setSubject is what the tokens of sets are bound to. Names cannot contain a
-// slash, so it cannot be taken for a lock.
+// setSubject is what the tokens of sets are bound to, and what their idempotency keys
+// count within, whatever their locks are. Names cannot contain a slash, so it cannot
+// be taken for a lock.
 const setSubject = "/set"
 
-// subjectOf is what a token is bound to: a lock's name, or a set.
+// subjectOf is what a token is bound to, and what an idempotency key counts within: a
+// lock's name, or sets.
 func subjectOf(e *lock.Entry) string {
 	if e.Set {
 		return setSubject

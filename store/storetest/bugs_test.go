@@ -27,6 +27,7 @@ const (
 	retryOverwrites    bug = "a retry changes the entry"
 	retryWrote         bug = "a retry says that it wrote the entry"
 	keyUsedTwice       bug = "a used-up key is written again"
+	keyCheckedApart    bug = "whether a key is used up is looked at before its entry is looked for"
 	keyForgetsExpiry   bug = "an expiry leaves its key free"
 	withdrawnUsesUp    bug = "a withdrawal uses its key up"
 	keyPerLock         bug = "a key counts for the locks of its entry only"

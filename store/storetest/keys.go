@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/fencepost/fencepost/lock"
@@ -14,6 +15,7 @@ func keyCases() []testCase {
 		{name: "enqueue/the key of an entry that expired is used up", run: expiredKey},
 		{name: "enqueue/the key of a withdrawn entry is free", run: withdrawnKey},
 		{name: "enqueue/a key is one entry whatever its locks are", run: keyOfOtherLocks},
+		{name: "enqueue/late duplicates of a key find it used up", run: lateDuplicates},
 	}
 }
 
@@ -117,6 +119,31 @@ func withdrawnKey(t *trial) {
 		}
 		t.remove(t.A, again, lock.Released)
 		t.wantUsedUp(t.B, draft, lock.Released)
+	}
+}
+
+// lateDuplicates has several duplicates of a key arrive while its entry is released.
+// Each finds the entry or its end, and none writes another one.
+func lateDuplicates(t *trial) {
+	for range 20 {
+		draft := t.repeatable("a")
+		first := t.enqueue(t.A, draft)
+		together(5, func(i int) {
+			if i == 0 {
+				if err := t.A.Remove(t.ctx, first, lock.Released); err != nil {
+					t.Errorf("Remove: %v", err)
+				}
+				return
+			}
+			e, written, err := t.client(i).Enqueue(t.ctx, clone(draft))
+			joined := err == nil && !written && e.Number == first.Number
+			if !joined && !errors.Is(err, lock.Lost) {
+				t.Errorf("a duplicate is answered with %+v, written %t, %v", e, written, err)
+			}
+		})
+		t.wantUsedUp(t.A, draft, lock.Released)
+		t.wantUsedUp(t.B, draft, lock.Released)
+		t.wantQueue(t.B, t.ref("a"))
 	}
 }
 

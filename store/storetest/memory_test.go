@@ -83,10 +83,16 @@ func (m *memory) find(e *lock.Entry) *kept {
 func (m *memory) insert(e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	why, used := m.used[keyUse(e)]
+	if m.bug == keyCheckedApart {
+		m.mu.Unlock()
+		sleep(context.Background(), time.Millisecond)
+		m.mu.Lock()
+	}
 	if found := m.existing(e); found != nil {
 		return found, m.bug == retryWrote, nil
 	}
-	if why, used := m.used[keyUse(e)]; used && e.Resumable() && m.bug != keyUsedTwice {
+	if used && e.Resumable() && m.bug != keyUsedTwice {
 		return nil, false, lock.LostBecause(why)
 	}
 	m.number = m.nextNumber(e)

@@ -70,6 +70,7 @@ func caught() map[bug]string {
 		retryOverwrites:     "enqueue/a retry joins its first attempt",
 		retryWrote:          "enqueue/written tells who wrote",
 		keyUsedTwice:        "enqueue/a used-up key is refused with its reason",
+		keyCheckedApart:     "enqueue/late duplicates of a key find it used up",
 		keyForgetsExpiry:    "enqueue/the key of an entry that expired is used up",
 		withdrawnUsesUp:     "enqueue/the key of a withdrawn entry is free",
 		keyPerLock:          "enqueue/a key is one entry whatever its locks are",

@@ -185,5 +185,10 @@ func serviceBugs() []Bug {
 			File: "service/wait.go", Anchor: "if w.proven && (st.state", Becomes: "if w.proven && w.s.view.reached(w.entry.Number) && (st.state",
 			In: "./service", Run: "^TestKeyBehindALateView$",
 		},
+		{
+			Name: "service-key-of-other-locks", Breaks: "a set's key with other names is refused, not a second set",
+			File: "service/acquire.go", Anchor: "idFor(req.Tenant, subjectOf(e), req.IdempotencyKey)", Becomes: "idFor(req.Tenant, e.Name(), req.IdempotencyKey)",
+			In: "./service", Run: "^TestKeyOfASet$",
+		},
 	}
 }

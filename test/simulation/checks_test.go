@@ -87,11 +87,12 @@ func (t *truth) unrecorded(before, l *life) bool {
 	return before.reason == lock.Expired && l.joined > before.ended && l.joined <= before.ended+t.w.ExpiryRecord
 }
 
-// mistaken reports whether the reason may be that of a later entry of the key, because
-// one was written before the expiry of l was recorded: reasons are remembered by id.
+// mistaken reports whether the reason may be that of a later entry of the key: one that
+// was written because l was withdrawn, or before its expiry was recorded. Reasons are
+// remembered by id.
 func (t *truth) mistaken(l *life, why lock.Reason) bool {
 	lives := t.lives[l.entry.ID]
-	reused := slices.ContainsFunc(lives, func(later *life) bool { return t.unrecorded(l, later) })
+	reused := l.reason == lock.Withdrawn || slices.ContainsFunc(lives, func(later *life) bool { return t.unrecorded(l, later) })
 	return reused && slices.ContainsFunc(lives, func(later *life) bool { return later.joined > l.ended && later.reason == why })
 }
 

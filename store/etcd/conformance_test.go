@@ -112,14 +112,20 @@ func replaced(t *testing.T, kill func() error, restart func(context.Context) err
 
 func startCluster(t *testing.T, members int) *rig.Etcd {
 	t.Helper()
+	return startEtcd(t, rig.EtcdConfig{Members: members})
+}
+
+func startEtcd(t *testing.T, config rig.EtcdConfig) *rig.Etcd {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	dir := t.TempDir()
+	config.Dir = t.TempDir()
 	binary, err := rig.BuildEtcd(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := rig.StartEtcd(ctx, rig.EtcdConfig{Members: members, Dir: dir, Binary: binary})
+	config.Binary = binary
+	cluster, err := rig.StartEtcd(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,8 @@ type EtcdConfig struct {
 	ExtraArgs []string
 	// QuotaBytes is the size at which a member refuses writes; 0 keeps etcd's default.
 	QuotaBytes int64
+	// PeerProxies puts a proxy before each member's peer port, see [Member.PeerProxy].
+	PeerProxies bool
 }
 
 // Etcd is a running cluster of etcd processes with fsync on.
@@ -61,8 +63,12 @@ func startEtcd(ctx context.Context, config EtcdConfig) (*Etcd, error) {
 		return nil, err
 	}
 	e := &Etcd{ports: ports}
+	peers, err := peerProxies(config, ports)
+	if err != nil {
+		return nil, errors.Join(err, releasePorts(ports))
+	}
 	for i := range config.Members {
-		e.members = append(e.members, newMember(i, config, ports))
+		e.members = append(e.members, newMember(i, config, ports, peers))
 	}
 	for _, m := range e.members {
 		if err := m.prepare(); err != nil {
@@ -78,6 +84,27 @@ func startEtcd(ctx context.Context, config EtcdConfig) (*Etcd, error) {
 		}
 	}
 	return e, nil
+}
+
+// peerProxies starts what stands before the members' peer ports, if they shall have it.
+func peerProxies(config EtcdConfig, ports []*port) ([]*Proxy, error) {
+	peers := make([]*Proxy, config.Members)
+	for i := 0; config.PeerProxies && i < config.Members; i++ {
+		p, err := StartProxy(ports[2*i+1].address())
+		if err != nil {
+			return nil, errors.Join(err, closeAll(peers[:i]))
+		}
+		peers[i] = p
+	}
+	return peers, nil
+}
+
+func closeAll(proxies []*Proxy) error {
+	var errs []error
+	for _, p := range proxies {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Endpoints returns the members' client addresses as host:port.
@@ -153,6 +180,9 @@ func (e *Etcd) Close() error {
 	var errs []error
 	for _, m := range e.members {
 		errs = append(errs, m.Kill())
+		if m.peerProxy != nil {
+			errs = append(errs, m.peerProxy.Close())
+		}
 	}
 	return errors.Join(append(errs, releasePorts(e.ports))...)
 }
@@ -165,16 +195,19 @@ type Member struct {
 	dir          string
 	args         []string
 	client, peer *port
+	peerProxy    *Proxy // nil if others reach it without
 	process      *process
 }
 
-func newMember(i int, config EtcdConfig, ports []*port) *Member {
+func newMember(i int, config EtcdConfig, ports []*port, peers []*Proxy) *Member {
 	m := &Member{
 		name:   memberName(i),
 		binary: config.Binary,
 		dir:    filepath.Join(config.Dir, memberName(i)),
 		client: ports[2*i],
 		peer:   ports[2*i+1],
+
+		peerProxy: peers[i],
 	}
 	m.args = append([]string{
 		"--name", m.name,
@@ -182,8 +215,8 @@ func newMember(i int, config EtcdConfig, ports []*port) *Member {
 		"--listen-client-urls", "http://" + m.client.address(),
 		"--advertise-client-urls", "http://" + m.client.address(),
 		"--listen-peer-urls", "http://" + m.peer.address(),
-		"--initial-advertise-peer-urls", "http://" + m.peer.address(),
-		"--initial-cluster", initialCluster(ports),
+		"--initial-advertise-peer-urls", "http://" + peerAddress(i, ports, peers),
+		"--initial-cluster", initialCluster(ports, peers),
 		"--initial-cluster-state", "new",
 		"--log-level", "warn",
 		"--quota-backend-bytes", strconv.FormatInt(config.QuotaBytes, 10),
@@ -193,12 +226,20 @@ func newMember(i int, config EtcdConfig, ports []*port) *Member {
 
 func memberName(i int) string { return "etcd-" + strconv.Itoa(i) }
 
-func initialCluster(ports []*port) string {
+func initialCluster(ports []*port, peers []*Proxy) string {
 	var parts []string
-	for i := 0; 2*i+1 < len(ports); i++ {
-		parts = append(parts, memberName(i)+"=http://"+ports[2*i+1].address())
+	for i := range peers {
+		parts = append(parts, memberName(i)+"=http://"+peerAddress(i, ports, peers))
 	}
 	return strings.Join(parts, ",")
+}
+
+// peerAddress is where the others reach member i.
+func peerAddress(i int, ports []*port, peers []*Proxy) string {
+	if peers[i] != nil {
+		return peers[i].Address()
+	}
+	return ports[2*i+1].address()
 }
 
 // prepare empties the member's folder: a new cluster never starts on old data.
@@ -247,6 +288,12 @@ func (m *Member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
 
 // Address returns the member's client address as host:port.
 func (m *Member) Address() string { return m.client.address() }
+
+// PeerProxy returns what stands between the member and its peers' connections to it, or
+// nil. A member sends its messages over connections that its peers made: what goes to
+// the client there is what the member sends, and what it receives goes by the proxies of
+// the others.
+func (m *Member) PeerProxy() *Proxy { return m.peerProxy }
 
 // Dir returns the member's data folder, for backups and their restore.
 func (m *Member) Dir() string { return filepath.Join(m.dir, "data") }

@@ -23,6 +23,17 @@ func (s *Store) Forget(ctx context.Context, ahead time.Duration) error { return 
 // Fold is what the upkeep does again and again, as if so much more time had passed.
 func (s *Store) Fold(ctx context.Context, ahead time.Duration) error { return s.fold(ctx, ahead) }
 
+// HoldFeed breaks the connection of the feed and lets it have no other until release is
+// called.
+func (s *Store) HoldFeed() (release func()) {
+	c := s.reads
+	c.mu.Lock()
+	if c.current != nil {
+		c.current.fail(errEnded)
+	}
+	return c.mu.Unlock
+}
+
 // Watched returns how many leases this replica looks at because others share them.
 func (s *Store) Watched() (n int) {
 	ls := s.leases

@@ -56,6 +56,27 @@ func TestWriteOfAnEarlierConnection(t *testing.T) {
 	}
 }
 
+// TestFloorWithoutAFeed gives another replica a floor while one has no connection for its
+// feed, and so is not told. It puts no entry below the floor all the same.
+func TestFloorWithoutAFeed(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	before := take(t, s, draft("a"))
+	if err := s.Remove(t.Context(), before, lock.Released); err != nil {
+		t.Fatal(err)
+	}
+	defer s.HoldFeed()()
+	raised := open(t, zookeeper.Config{Servers: z.Endpoints(), FenceFloor: before.Number + 1<<40})
+	last := take(t, raised, draft("a"))
+	if err := raised.Remove(t.Context(), last, lock.Released); err != nil {
+		t.Fatal(err)
+	}
+	if e := take(t, s, draft("a")); e.Number <= last.Number {
+		t.Errorf("fence %d of a lock after %d", e.Number, last.Number)
+	}
+}
+
 // TestQueueOfALateFollower reads a queue from a server that was stopped while much was
 // written elsewhere. What it answers right after is no older than the question.
 func TestQueueOfALateFollower(t *testing.T) {

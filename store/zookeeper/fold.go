@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -219,7 +220,7 @@ func (s *Store) loadKept(ctx context.Context) error {
 // folding is how the server took the last requests that move ends.
 type folding struct {
 	mu      sync.Mutex
-	cut     int // how often a request was cut in half
+	most    int // so many records are moved by one request, if one of more was cut in half
 	hangUps int // in a row
 }
 
@@ -227,7 +228,7 @@ type folding struct {
 func (f *folding) limit() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return max(1, foldRecords>>f.cut)
+	return cmp.Or(f.most, foldRecords)
 }
 
 // bears reports whether the server can be asked to move that many records with their
@@ -241,7 +242,7 @@ func (f *folding) bears(records int) bool {
 func (f *folding) worked() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hangUps, f.cut = 0, max(0, f.cut-1)
+	f.hangUps, f.most = 0, min(2*f.most, foldRecords)
 }
 
 // hungUp reports whether the next request is to be another one.
@@ -252,7 +253,7 @@ func (f *folding) hungUp(records int) bool {
 		return false
 	}
 	if records > 1 {
-		f.hangUps, f.cut = 0, f.cut+1
+		f.hangUps, f.most = 0, records/2
 	}
 	return true
 }

@@ -27,9 +27,19 @@ func TestFoldManyEnds(t *testing.T) {
 	all := writeEnds(t, hand(t, z), 256, 64)
 	folded(t, s, hand(t, z))
 	knows(t, z, all)
-	if strings.Contains(logged.String(), "hangs up") {
+	if hungUpOn(logged, "upkeep") {
 		t.Error("the server hung up")
 	}
+}
+
+// hungUpOn reports whether the server has ended a connection of that use.
+func hungUpOn(logged *buffer, use string) bool {
+	for line := range strings.Lines(logged.String()) {
+		if strings.Contains(line, "use="+use) && strings.Contains(line, "has ended") {
+			return true
+		}
+	}
+	return false
 }
 
 // TestFoldIsSplit has a server take much less in one request than is usual. What it
@@ -46,10 +56,55 @@ func TestFoldIsSplit(t *testing.T) {
 	if !strings.Contains(logged.String(), "hangs up") {
 		t.Error("the server did not hang up")
 	}
-	for line := range strings.Lines(logged.String()) {
-		if strings.Contains(line, "use=feed") && strings.Contains(line, "has ended") {
-			t.Errorf("the server hung up on the feed: %s", line)
-		}
+	if hungUpOn(logged, "feed") {
+		t.Error("the server hung up on the feed")
+	}
+}
+
+// TestFoldGivesUp has a server that takes a record, by hand, but not the request that
+// would move what it says. The record goes without that, which the log tells, and all
+// others go on as ever.
+func TestFoldGivesUp(t *testing.T) {
+	t.Parallel()
+	const most = 40_000
+	z := startZooKeeper(t, rig.ZooKeeperConfig{Properties: []string{fmt.Sprint("jute.maxbuffer=", most)}})
+	log, logged := journal(t)
+	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Logger: log})
+	follow(t, s)
+	client := hand(t, z)
+	all := writeEnds(t, client, 2, 8)
+	appendRecord(t, client, longRecord(most-150))
+	for id := range writeEnds(t, client, 3, 8) {
+		all[id] = true
+	}
+	folded(t, s, client)
+	knows(t, z, all)
+	if !strings.Contains(logged.String(), "records=1 ") {
+		t.Error("nobody is told that reasons were left out")
+	}
+	if hungUpOn(logged, "feed") {
+		t.Error("the server hung up on the feed")
+	}
+	more := writeEnds(t, client, 2, 9)
+	folded(t, s, client)
+	knows(t, z, more)
+}
+
+// longRecord is a record of ends that is so long. They take more room where they are
+// moved to.
+func longRecord(size int) string {
+	var ends []string
+	for length := 100; length < size; length += len(ends[0]) + 1 {
+		ends = append(ends, fmt.Sprintf(`{"id":"01JABCDEFG%08dY0000000","reason":"released"}`, len(ends)))
+	}
+	text := `{"changes":[` + strings.Join(ends, ",") + `]}`
+	return text + strings.Repeat(" ", max(0, size-len(text)))
+}
+
+func appendRecord(t *testing.T, client *zk.Conn, text string) {
+	t.Helper()
+	if _, err := client.Create("/fencepost/v1/logs/0000000000/", []byte(text), zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -67,18 +122,14 @@ func writeEnds(t *testing.T, client *zk.Conn, records, each int) map[lock.ID]boo
 		}
 		texts[i] = `{"changes":[` + strings.Join(ends, ",") + `]}`
 	}
-	parallel(16, records, func(i int) {
-		if _, err := client.Create("/fencepost/v1/logs/0000000000/", []byte(texts[i]), zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Error(err)
-		}
-	})
+	parallel(16, records, func(i int) { appendRecord(t, client, texts[i]) })
 	return all
 }
 
 // folded folds everything that there is.
 func folded(t *testing.T, s *zookeeper.Store, client *zk.Conn) {
 	t.Helper()
-	within(t, 4*time.Minute, "all records are folded", func() bool {
+	within(t, 2*time.Minute, "all records are folded", func() bool {
 		err := s.Fold(t.Context(), later)
 		names, _, failed := client.Children("/fencepost/v1/logs/0000000000")
 		return err == nil && failed == nil && len(names) == 0

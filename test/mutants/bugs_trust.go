@@ -97,7 +97,7 @@ func trustBugs() []Bug {
 		{
 			Name: "zookeeper-floor-not-checked", Breaks: "each transaction with a join checks meta",
 			File: "store/zookeeper/commit.go", Anchor: "if joining(batch) {", Becomes: "if joining(batch) && len(batch) == 0 {",
-			In: "./store/zookeeper", Run: "^TestConformance$/^trust$/^a_floor_binds_all_at_once$", Needs: "zookeeper",
+			In: "./store/zookeeper", Run: "^TestFloorWithoutAFeed$", Needs: "zookeeper",
 		},
 		{
 			Name: "zookeeper-lower-zxid-believed", Breaks: "a write's number below what was received before is a lost past",

@@ -10,8 +10,13 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-fold-repeated-for-ever", Breaks: "a request that the server hangs up on is not repeated as it is",
-			File: "store/zookeeper/fold.go", Anchor: "f.hangUps, f.cut = 0, f.cut+1", Becomes: "f.hangUps = 0",
+			File: "store/zookeeper/fold.go", Anchor: "f.hangUps, f.most = 0, records/2", Becomes: "f.hangUps = 0",
 			In: "./store/zookeeper", Run: "^TestFoldIsSplit$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-fold-never-gives-up", Breaks: "reasons that no request can move do not keep the log from being folded",
+			File: "store/zookeeper/fold.go", Anchor: "records > 1 || f.hangUps < maxHangUps", Becomes: "records > 0 || f.hangUps < maxHangUps",
+			In: "./store/zookeeper", Run: "^TestFoldGivesUp$", Needs: "zookeeper",
 		},
 		{
 			Name: "zookeeper-fold-on-the-feeds-connection", Breaks: "the upkeep does not interrupt the feed",

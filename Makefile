@@ -13,7 +13,8 @@ RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 # Folders with a go.mod of their own.
 MODULES := examples/settlement
 
-LINT := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
+TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+LINT := $(TOOL) golangci-lint
 say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
@@ -72,11 +73,16 @@ format: ## Format the Go code as lint wants it
 generate: ## Write the OpenAPI document anew from the annotations of the handlers
 	$(GO) generate ./openapi
 
-verify: ## Fail if a generated file is not what the code says
+verify: ## Fail if a generated file, go.mod or a function nobody calls is out of step with the code
 	$(call say,generated files)
 	@set -e; before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; cp -R openapi "$$before"; \
 	  $(MAKE) --no-print-directory generate; \
 	  diff -r "$$before/openapi" openapi || { echo 'openapi/ was out of date; it is written anew: commit it'; exit 1; }
+	$(GO) mod tidy -diff
+	@unused=$$($(TOOL) deadcode -test ./...); test -z "$$unused" || { echo "$$unused"; echo 'nothing calls these'; exit 1; }
+	$(call say,known vulnerabilities)
+	@out=$$($(TOOL) govulncheck ./... 2>&1) && echo "$$out" || case "$$out" in \
+	  *'fetching vulnerabilities'*) echo 'not checked: their database cannot be reached';; *) echo "$$out"; exit 1;; esac
 
 faults: ## Run all faults at full length (about an hour; STORE=zookeeper)
 	FAULTS=full $(GO) test -count=1 -timeout 90m -v ./test/faults/...

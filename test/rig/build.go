@@ -20,18 +20,12 @@ type BuildOption func(*buildOptions)
 
 type buildOptions struct {
 	race bool
-	tags string
 }
 
 // Race builds the binary with Go's race detector; a race that it finds is
 // written to the process's log and ends the process with exit code 66.
 func Race(on bool) BuildOption {
 	return func(o *buildOptions) { o.race = on }
-}
-
-// Tags builds the binary with these build tags, separated by commas.
-func Tags(tags string) BuildOption {
-	return func(o *buildOptions) { o.tags = tags }
 }
 
 // BuildEtcd returns the path of an etcd server of the version that go.mod names. It
@@ -87,9 +81,6 @@ func build(ctx context.Context, binary, pkg string, options []BuildOption) (stri
 	args := []string{"build", "-o", binary}
 	if o.race {
 		args = append(args, "-race")
-	}
-	if o.tags != "" {
-		args = append(args, "-tags", o.tags)
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
 	cmd.Dir = root

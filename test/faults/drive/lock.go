@@ -125,11 +125,6 @@ func (c *Client) Delete(ctx context.Context, replica int, h *Hold) Answer {
 	return c.send(ctx, replica, http.MethodDelete, "/locks/"+h.Lock, h.header(), nil, 0)
 }
 
-// Get asks for the entry itself.
-func (c *Client) Get(ctx context.Context, replica int, h *Hold) Answer {
-	return c.send(ctx, replica, http.MethodGet, "/locks/"+h.Lock+"/entries/"+h.ID, h.header(), nil, 0)
-}
-
 func (h *Hold) header() map[string]string { return map[string]string{"Lock-Token": h.token} }
 
 // SameGrant reports whether two holds are one: entry, token and fence.

@@ -3,12 +3,16 @@ package memory
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/fencepost/fencepost/store"
 )
 
 // endsAtOnce is how many remembered ends are told in one part.
 const endsAtOnce = 100
+
+// trustPause is after how long a server that lost its past is listed again.
+const trustPause = 250 * time.Millisecond
 
 // listing is what a feed begins with.
 type listing struct {
@@ -61,7 +65,7 @@ func (c *Client) follow(ctx context.Context, f store.Follower) error {
 // awaitTrust passes some time while the server's past is missing: what it lists is
 // older than what was told before.
 func (c *Client) awaitTrust(ctx context.Context) error {
-	if err := store.Pause(ctx, retryPause); err != nil {
+	if err := store.Pause(ctx, trustPause); err != nil {
 		return err
 	}
 	return errors.New("the store lost its past")

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -76,14 +74,21 @@ func (s *Server) Compact() {
 type Checkpoint struct {
 	Number  uint64
 	Entries []lock.Entry
-	records map[key]store.Ended
+
+	floor      uint64
+	distrusted uint64
+	foreign    bool
+	records    map[key]store.Ended
 }
 
 // Checkpoint returns a copy of the server as it stands.
 func (s *Server) Checkpoint() Checkpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := Checkpoint{Number: s.number, records: map[key]store.Ended{}}
+	c := Checkpoint{
+		Number: s.number, floor: s.floor, distrusted: s.distrusted, foreign: s.foreign,
+		records: map[key]store.Ended{},
+	}
 	for _, e := range s.sorted(func(*lock.Entry) bool { return true }) {
 		c.Entries = append(c.Entries, *e)
 	}
@@ -98,18 +103,29 @@ func (s *Server) Checkpoint() Checkpoint {
 func (s *Server) Restore(c Checkpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.restore(c)
+}
+
+// RestoreElsewhere does the same, into another cluster: what is kept in the data does
+// not fit the cluster's own identity, so that nobody is granted anything.
+func (s *Server) RestoreElsewhere(c Checkpoint) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.foreign = true
+	s.restore(c)
+}
+
+func (s *Server) restore(c Checkpoint) {
 	s.stopTimers()
-	s.number, s.distrusted = c.Number, 0
+	s.number, s.floor, s.distrusted, s.foreign = c.Number, c.floor, c.distrusted, c.foreign
 	s.entries, s.records = map[key]*kept{}, map[key]*record{}
 	for _, e := range c.Entries {
 		k := &kept{entry: e, end: time.Now().Add(e.TTL)}
 		k.lease = time.AfterFunc(e.TTL, func() { s.expire(&e) })
 		s.entries[keyOf(&e)] = k
 	}
-	for _, k := range slices.Collect(maps.Keys(c.records)) {
-		r := &record{ended: c.records[k]}
-		r.forget = time.AfterFunc(s.cfg.Remember, func() {})
-		s.records[k] = r
+	for k, ended := range c.records {
+		s.records[k] = s.forgetting(k, ended)
 	}
 	s.startOver()
 }
@@ -129,7 +145,7 @@ func (s *Server) Raise(floor uint64) error {
 	s.shift(floor - s.floor)
 	s.floor = floor
 	if s.number >= s.distrusted {
-		s.distrusted = 0
+		s.distrusted, s.foreign = 0, false
 	}
 	return nil
 }
@@ -172,6 +188,13 @@ func (s *Server) Distrusted() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.distrusted
+}
+
+// Trusted reports whether entries can be written.
+func (s *Server) Trusted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.distrusted == 0 && !s.foreign
 }
 
 func refusal() error {

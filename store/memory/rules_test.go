@@ -193,3 +193,51 @@ func TestRestoreIsNoticed(t *testing.T) {
 		}
 	})
 }
+
+// TestRestoreElsewhere: data in another cluster than it was written in is not granted
+// from, though nobody knows of a later number, until an operator raised the numbers.
+func TestRestoreElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t)
+		kept := draft("kept", "key")
+		if _, _, err := connect(t, s, nil).Enqueue(t.Context(), kept); err != nil {
+			t.Fatal(err)
+		}
+		s.RestoreElsewhere(s.Checkpoint())
+		c := connect(t, s, nil)
+		if _, _, err := c.Enqueue(t.Context(), draft("a", "")); err == nil || s.Trusted() {
+			t.Error("a number was handed out")
+		}
+		if err := s.Raise(1000); err != nil {
+			t.Fatal(err)
+		}
+		if e, _, err := c.Enqueue(t.Context(), draft("b", "")); err != nil || e.Number != 1102 {
+			t.Errorf("%+v, %v", e, err)
+		}
+	})
+}
+
+// TestRestoreKeepsItsRecords: a key that was used up in the copy stays so for as long
+// as its end is remembered, and no longer.
+func TestRestoreKeepsItsRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t)
+		c := connect(t, s, nil)
+		e, _, err := c.Enqueue(t.Context(), draft("id", "key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Remove(t.Context(), e, lock.Released); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(6 * time.Minute)
+		s.Restore(s.Checkpoint())
+		if _, _, err := c.Enqueue(t.Context(), draft("id", "key")); !errors.Is(err, lock.Lost) {
+			t.Errorf("a used-up key: %v", err)
+		}
+		<-time.After(6 * time.Minute)
+		if _, _, err := c.Enqueue(t.Context(), draft("id", "key")); err != nil {
+			t.Errorf("a key whose end is forgotten: %v", err)
+		}
+	})
+}

@@ -47,6 +47,7 @@ type Server struct {
 	removals   map[Attempt]bool // that took effect
 	floor      uint64           // that an operator gave
 	distrusted uint64           // the number that was missed, 0 if none was
+	foreign    bool             // the data was another cluster's
 	clients    int64
 
 	runs    []Run         // since the last compaction

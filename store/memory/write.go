@@ -19,7 +19,7 @@ func (s *Server) put(attempts []Attempt, known uint64, e *lock.Entry) (placed *l
 	if known > s.number {
 		s.distrusted = max(s.distrusted, known)
 	}
-	if s.distrusted != 0 {
+	if s.distrusted != 0 || s.foreign {
 		return nil, s.number, refusal()
 	}
 	if found := s.entries[keyOf(e)]; found != nil {
@@ -149,15 +149,20 @@ func (s *Server) remember(e lock.Entry, why lock.Reason) {
 		}
 		before.forget.Stop()
 	}
-	r := &record{ended: store.Ended{ID: e.ID, Reason: why, At: time.Now()}}
-	r.forget = time.AfterFunc(s.cfg.Remember, func() {
+	s.records[k] = s.forgetting(k, store.Ended{ID: e.ID, Reason: why, At: time.Now()})
+}
+
+// forgetting returns a record that will be forgotten.
+func (s *Server) forgetting(k key, ended store.Ended) *record {
+	r := &record{ended: ended}
+	r.forget = time.AfterFunc(time.Until(ended.At.Add(s.cfg.Remember)), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.records[k] == r {
 			delete(s.records, k)
 		}
 	})
-	s.records[k] = r
+	return r
 }
 
 func (s *Server) refresh(e *lock.Entry) (uint64, error) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -105,6 +106,13 @@ type wire struct {
 	mu       sync.Mutex
 	cut      context.CancelCauseFunc // ends the feed that is running
 	cutUntil time.Time
+
+	// For whoever decides, about the numbers of the store:
+	heard    uint64        // the greatest that has arrived here
+	numbered int           // which [world.numbered] the view has
+	since    time.Duration // from when on
+	shown    time.Duration // when an answer proved that the store went back, 0 if none did
+	spoke    bool          // it said so to the store
 }
 
 // Call implements [memory.Wire].
@@ -123,6 +131,7 @@ func (l *wire) Call(ctx context.Context, op memory.Operation, id lock.ID, do fun
 	case <-ctx.Done():
 	case <-l.dead:
 	}
+	m.unheard.Store(true)
 	return memory.ErrUnknown
 }
 
@@ -152,12 +161,13 @@ func (l *wire) Listen(ctx context.Context) (context.Context, context.CancelFunc)
 
 // Tell implements [memory.Wire].
 func (l *wire) Tell(ctx context.Context, r memory.Run) error {
-	told := make(chan struct{})
-	l.w.inbox.add(arrival{l.r.n, "tell", -1, "", r.Number, func() { l.w.carryFeed(l, r, told) }})
+	news := &news{run: r, told: make(chan struct{})}
+	l.w.inbox.add(arrival{l.r.n, "tell", -1, "", r.Number, func() { l.w.carryFeed(l, news) }})
 	select {
-	case <-told:
+	case <-news.told:
 		return nil
 	case <-ctx.Done():
+		news.unheard.Store(true)
 		return context.Cause(ctx)
 	case <-l.dead:
 		return memory.ErrUnsent
@@ -183,7 +193,17 @@ type message struct {
 	do     func() error
 	answer chan<- error
 
-	arrived bool
+	arrived  bool
+	numbered int         // the world's when it was sent
+	heard    uint64      // the sender's when it was sent
+	unheard  atomic.Bool // nobody waits for the answer any more
+}
+
+// news is a step of the history on its way to a replica.
+type news struct {
+	run     memory.Run
+	told    chan struct{}
+	unheard atomic.Bool
 }
 
 // send gives a request its fate.
@@ -192,6 +212,8 @@ func (w *world) send(m *message) {
 		w.truth.wroteFor(m.id, m.caller)
 	}
 	w.note("send", m.wire.r.n, string(m.op), m.id)
+	m.numbered, m.heard = w.numbered, m.wire.heard
+	m.wire.spoke = m.wire.spoke || m.op == memory.Distrust
 	write := m.op == memory.Put || m.op == memory.Remove
 	switch {
 	case w.chance(w.Lost):
@@ -214,31 +236,61 @@ func (w *world) arrive(m *message) {
 	w.carryOut(m, !w.chance(w.Unheard))
 }
 
+// carryOut has the store do what is asked. A store that was restored meanwhile does not
+// know of connections from before.
 func (w *world) carryOut(m *message, heard bool) {
-	if m.arrived {
+	if m.arrived || m.numbered < w.restored {
 		return
 	}
 	m.arrived = true
+	w.truth.catchUp()
+	w.truth.writing = &writing{m.wire.r.n, m.heard, w.server.Number(), w.server.Trusted()}
 	err := m.do()
-	w.note("done", m.wire.r.n, string(m.op), m.id, w.server.Number(), err == nil, heard)
-	if !heard {
+	w.truth.catchUp()
+	w.truth.writing = nil
+	number := w.server.Number()
+	w.note("done", m.wire.r.n, string(m.op), m.id, number, err == nil, heard)
+	if heard {
+		w.schedule(w.latency(), func() { w.answer(m, number, err) })
+	}
+}
+
+// answer brings the answer back.
+func (w *world) answer(m *message, number uint64, err error) {
+	if m.numbered < w.restored {
 		return
 	}
-	w.schedule(w.latency(), func() {
-		w.note("answer", m.wire.r.n, string(m.op), m.id)
-		m.answer <- err
-	})
+	w.note("answer", m.wire.r.n, string(m.op), m.id)
+	if !m.unheard.Load() {
+		w.hear(m, number)
+	}
+	m.answer <- err
+}
+
+// hear notes what an answer tells a replica of the store's numbers.
+func (w *world) hear(m *message, number uint64) {
+	l := m.wire
+	if number < m.heard && l.shown == 0 {
+		l.shown = w.now()
+	}
+	l.heard = max(l.heard, number)
+	if m.op == memory.List && !w.missing && l.numbered != w.numbered && m.numbered == w.numbered {
+		l.numbered, l.since = w.numbered, w.now()
+	}
 }
 
 // carryFeed brings a step of the history to a replica.
-func (w *world) carryFeed(l *wire, r memory.Run, told chan struct{}) {
+func (w *world) carryFeed(l *wire, n *news) {
 	in := w.latency()
 	if lag := l.r.lagUntil - w.now(); lag > 0 {
 		in += time.Duration(w.rand.Int64N(int64(lag)))
 	}
 	w.schedule(max(in, l.r.stillUntil-w.now()), func() {
-		w.note("tell", l.r.n, r.Number)
-		close(told)
+		w.note("tell", l.r.n, n.run.Number)
+		if !n.unheard.Load() {
+			l.heard = max(l.heard, n.run.Number)
+		}
+		close(n.told)
 	})
 }
 

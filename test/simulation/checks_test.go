@@ -51,6 +51,7 @@ func (t *truth) checkGrant(c *call, g *service.Grant) {
 		l.sureTill = max(l.sureTill, sure)
 	}
 	t.checkEnd(l)
+	t.checkExclusion(l)
 	t.checkOneOfKey(g.Entry.ID)
 }
 
@@ -73,8 +74,8 @@ func (t *truth) checkEnd(l *life) {
 // checkOneOfKey: of all entries that an idempotency key ever had, one at most was
 // granted, but for those that came before an expiry was recorded.
 func (t *truth) checkOneOfKey(id lock.ID) {
-	granted := slices.DeleteFunc(slices.Clone(t.lives[id]), func(l *life) bool { return !l.told })
-	for i, l := range granted[1:] {
+	granted := slices.DeleteFunc(slices.Clone(t.lives[id]), func(l *life) bool { return !l.told || l.undone })
+	for i, l := range granted[min(1, len(granted)):] {
 		if before := granted[i]; !t.unrecorded(before, l) {
 			t.w.problem("one idempotency key was granted more than once: %s at %d and %d", id, before.entry.Number, l.entry.Number)
 		}
@@ -151,7 +152,7 @@ func (t *truth) checkLost(c *call, why lock.Reason) {
 			t.w.problem("%v: a token for an entry that never was", c)
 		case l.ended == never:
 			t.w.problem("%v: was told that the entry is lost (%s), which is there", c, why)
-		case l.reason != why && why != lock.Unknown && !(why == lock.Expired && l.reason == lock.Withdrawn) && !t.mistaken(l, why):
+		case l.reason != why && why != lock.Unknown && !(why == lock.Expired && l.reason == lock.Withdrawn) && !t.mistaken(l, why) && !t.undone(c.id):
 			t.w.problem("%v: was told that the entry ended as %s, and it was %s", c, why, l.reason)
 		}
 		return
@@ -159,7 +160,7 @@ func (t *truth) checkLost(c *call, why lock.Reason) {
 	if c.id == "" {
 		return // nobody ever learnt the id of the key
 	}
-	fits := false
+	fits := t.undone(c.id)
 	for _, l := range t.lives[c.id] {
 		if l.ended == never && l.joined < c.began {
 			t.w.problem("%v: was told that the key is used up (%s), and its entry is there", c, why)

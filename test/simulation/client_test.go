@@ -255,7 +255,7 @@ func (c *client) answered(k *call) {
 		k.gone = true // the replica crashed before it could answer
 	}
 	if k.err == nil || !errors.Is(k.err, context.Canceled) {
-		if !k.gone {
+		if !k.gone && k.settled() {
 			w.truth.check(k)
 		}
 	}
@@ -264,6 +264,13 @@ func (c *client) answered(k *call) {
 		c.busy = nil
 		c.think()
 	}
+}
+
+// settled reports whether the numbers that the replica knows meant what they mean now
+// from before the call on. While the store's past is missing only fences are sure.
+func (k *call) settled() bool {
+	l := k.replica.wire
+	return k.life == k.replica.life && l.numbered == k.client.w.numbered && l.since <= k.began
 }
 
 // outcome is what is logged of an answer: what its client can see.

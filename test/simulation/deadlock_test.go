@@ -41,12 +41,7 @@ func (q queues) stuck() []*lock.Entry {
 }
 
 func (q queues) holds(e *lock.Entry) bool {
-	for _, c := range e.Claims {
-		if queue := q[c.Name]; lock.Place(queue, e.ID) >= lock.Front(lock.ClaimsOn(queue, c.Name)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return !inFront(q[c.Name], e.ID, c) })
 }
 
 // entries are all, each once.

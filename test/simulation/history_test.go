@@ -23,6 +23,9 @@ func (w *world) history() {
 	for range w.Faults {
 		w.schedule(w.between(0, w.Length), w.fault)
 	}
+	if w.Restored {
+		w.schedule(w.between(w.Length/4, w.Length*3/4), w.backup)
+	}
 	defer w.end()
 	w.run(w.Length, w.failed)
 	w.heal()
@@ -76,7 +79,7 @@ func (w *world) checkOrphans() {
 		c := w.truth.writer[e.ID]
 		known := slices.ContainsFunc(w.truth.told, func(id lock.ID) bool { return id == e.ID })
 		switch {
-		case e.Resumable() || known:
+		case e.Resumable() || known || w.truth.last(e.ID).ghost:
 		case c != nil && c.life != c.replica.life:
 		default:
 			w.problem("%s at %d was left behind by %v", e.ID, e.Number, c)

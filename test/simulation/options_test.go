@@ -28,6 +28,7 @@ type options struct {
 	Sets         int // acquires of a hundred for several locks
 	Tries        int // acquires of a hundred that do not wait
 	ExpiryRecord time.Duration
+	Restored     bool // the store goes back to a copy while replicas run
 }
 
 func expand(seed uint64) options {
@@ -45,6 +46,7 @@ func expand(seed uint64) options {
 	if r.IntN(2) > 0 {
 		o.ExpiryRecord = time.Duration(between(1, 1000)) * time.Millisecond
 	}
+	o.Restored = r.IntN(4) == 0
 	return o
 }
 

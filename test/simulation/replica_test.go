@@ -35,7 +35,10 @@ func (r *replica) start() {
 	r.life++
 	r.down, r.crashed = false, false
 	r.calls = &sync.WaitGroup{}
-	r.wire = &wire{w: r.w, r: r, dead: make(chan struct{})}
+	r.wire = &wire{w: r.w, r: r, dead: make(chan struct{}), numbered: -1}
+	if !r.w.missing {
+		r.wire.numbered, r.wire.since = r.w.numbered, r.w.now()
+	}
 	r.store = r.w.server.Connect(r.wire)
 	r.svc = service.New(service.Config{
 		Store: r.store, TokenKey: []byte("a key behind the lock tokens, long enough"),

@@ -19,6 +19,18 @@ type truth struct {
 	calls  map[int]*call
 	writer map[lock.ID]*call // the first call that wrote the id
 	told   []lock.ID         // whose tokens were told
+
+	greatest uint64 // number that any entry ever had
+	fences   map[string]map[lock.Mode]uint64
+	writing  *writing // what the store does right now, nil if nobody asked it to
+}
+
+// writing is a request that the store carries out.
+type writing struct {
+	replica int
+	heard   uint64 // what the replica knew when it asked
+	before  uint64 // the store's number
+	trusted bool
 }
 
 // life is an entry from when it was written to when it was removed.
@@ -29,6 +41,8 @@ type life struct {
 	ended  time.Duration // never if it is still there
 	reason lock.Reason
 
+	ghost    bool          // it came back with a copy of the store, or got another number
+	undone   bool          // what came of it is not so any more, since a restore
 	told     bool          // somebody was told that it holds
 	sureTill time.Duration // until when somebody was told that it cannot expire
 }
@@ -49,7 +63,7 @@ type state struct {
 }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{}, writer: map[lock.ID]*call{}}
+	return &truth{w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{}, writer: map[lock.ID]*call{}, fences: map[string]map[lock.Mode]uint64{}}
 }
 
 // steps are those of the history that were not looked at yet. Leases end in
@@ -92,7 +106,13 @@ func (t *truth) join(e *lock.Entry, now time.Duration) {
 	if l := t.last(e.ID); l != nil && l.ended == never {
 		t.w.problem("%s was written twice", e.ID)
 	}
+	t.checkNumber(e)
 	t.lives[e.ID] = append(t.lives[e.ID], &life{entry: e, joined: now, held: never, ended: never})
+	t.enqueue(e, now)
+	t.promote(e.Claims, now)
+}
+
+func (t *truth) enqueue(e *lock.Entry, now time.Duration) {
 	for _, c := range e.Claims {
 		q := t.queues[c.Name]
 		if q == nil {
@@ -101,7 +121,6 @@ func (t *truth) join(e *lock.Entry, now time.Duration) {
 		}
 		q.states = append(q.states, state{now, append(slices.Clone(q.now()), e)})
 	}
-	t.promote(e.Claims, now)
 }
 
 func (t *truth) leave(id lock.ID, why lock.Reason, now time.Duration) {
@@ -122,6 +141,7 @@ func (t *truth) promote(claims []lock.Claim, now time.Duration) {
 		for _, e := range t.queues[c.Name].now() {
 			if l := t.last(e.ID); l.held == never && t.holds(e) {
 				l.held = now
+				t.checkFence(l)
 			}
 		}
 	}
@@ -129,14 +149,23 @@ func (t *truth) promote(claims []lock.Claim, now time.Duration) {
 
 // holds reports whether the entry is in the front of all its queues.
 func (t *truth) holds(e *lock.Entry) bool {
-	for _, c := range e.Claims {
-		queue := t.queues[c.Name].now()
-		if lock.Place(queue, e.ID) >= lock.Front(lock.ClaimsOn(queue, c.Name)) {
+	return !slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return !inFront(t.queues[c.Name].now(), e.ID, c) })
+}
+
+// inFront reports whether an entry holds in one queue, by the rules as one would say
+// them: nobody before it but those it can hold together with, and not too many.
+func inFront(queue []*lock.Entry, id lock.ID, mine lock.Claim) bool {
+	n := lock.Place(queue, id)
+	for _, before := range lock.ClaimsOn(queue[:n], mine.Name) {
+		if !together(before, mine) {
 			return false
 		}
 	}
-	return true
+	return mine.Mode != lock.Semaphore || n < mine.Limit
 }
+
+// together reports whether two may hold one lock at one time.
+func together(a, b lock.Claim) bool { return a.Mode == b.Mode && a.Mode != lock.Exclusive }
 
 func (q *queue) now() []*lock.Entry { return q.states[len(q.states)-1].entries }
 
@@ -160,8 +189,9 @@ func (t *truth) last(id lock.ID) *life {
 	return lives[len(lives)-1]
 }
 
+// at returns what the entry with the number is or was, the last time if it came back.
 func (t *truth) at(id lock.ID, number uint64) *life {
-	for _, l := range t.lives[id] {
+	for _, l := range slices.Backward(t.lives[id]) {
 		if l.entry.Number == number {
 			return l
 		}
@@ -173,8 +203,8 @@ func (t *truth) at(id lock.ID, number uint64) *life {
 // than that with the id, would not have held.
 func (t *truth) busy(id lock.ID, claims []lock.Claim, from, to time.Duration) bool {
 	return t.any(claims, from, to, func(c lock.Claim, others []*lock.Entry) bool {
-		others = before(others, id)
-		return lock.Front(append(lock.ClaimsOn(others, c.Name), c)) <= len(others)
+		mine := &lock.Entry{ID: "mine", Claims: []lock.Claim{c}}
+		return !inFront(append(slices.Clone(before(others, id)), mine), mine.ID, c)
 	})
 }
 

@@ -29,6 +29,10 @@ type world struct {
 	healed bool
 	over   bool
 
+	numbered int  // how often the store's numbers came to mean something else
+	restored int  // which of these was the last restore
+	missing  bool // the store went back, and no operator has done anything about it yet
+
 	server   *memory.Server
 	replicas []*replica
 	clients  []*client
@@ -41,6 +45,7 @@ type world struct {
 	trace    func(string) // of each step, if anybody wants it
 	steps    int
 	problems []string
+	broken   []string // the formats of the problems: which check each is of
 }
 
 func newWorld(o options, trace func(string)) *world {
@@ -140,7 +145,7 @@ func (w *world) written(line []byte, detail any) []byte {
 // problem notes that something is wrong with the history.
 func (w *world) problem(format string, args ...any) {
 	text := fmt.Sprintf("%v: ", w.now()) + fmt.Sprintf(format, args...)
-	w.problems = append(w.problems, text)
+	w.problems, w.broken = append(w.problems, text), append(w.broken, format)
 	if w.trace != nil {
 		w.trace("PROBLEM " + text)
 	}

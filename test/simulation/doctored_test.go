@@ -1,0 +1,256 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store/memory"
+)
+
+// doctored is a history in which something is wrong that the replicas and the store
+// did not do.
+type doctored struct {
+	*world
+	t      *testing.T
+	number uint64
+	store  *memory.Client
+}
+
+// TestChecksCanFail: each check fails on a history that was doctored for it, and there
+// is no check without one.
+func TestChecksCanFail(t *testing.T) {
+	failed := map[string]bool{}
+	for name, doctor := range doctors() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for _, format := range problemsOf(t, doctor) {
+					failed[format] = true
+				}
+			})
+		})
+	}
+	for _, format := range allChecks(t) {
+		if !failed[format] {
+			t.Errorf("no doctored history fails the check %q", format)
+		}
+	}
+}
+
+// problemsOf returns the formats of the problems of a doctored history.
+func problemsOf(t *testing.T, doctor func(*doctored)) []string {
+	w := newWorld(options{Replicas: 1, Locks: 1, Latency: time.Millisecond, Operations: 60, Length: time.Minute}, nil)
+	d := &doctored{world: w, t: t, number: 1000, store: w.server.Connect(nil)}
+	d.pass(time.Second)
+	doctor(d)
+	if len(w.problems) == 0 {
+		t.Error("no check failed")
+	}
+	broken := w.broken
+	w.healed = true
+	w.end()
+	d.store.Close()
+	return broken
+}
+
+// allChecks finds the formats of all problems in the code.
+func allChecks(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	var all []string
+	for _, file := range files {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`\.problem\("([^"]+)"`).FindAllSubmatch(code, -1) {
+			all = append(all, string(found[1]))
+		}
+	}
+	if len(all) < 30 {
+		t.Errorf("%d checks were found", len(all))
+	}
+	return all
+}
+
+func doctors() map[string]func(*doctored) {
+	return map[string]func(*doctored){
+		"told of nothing": func(d *doctored) { d.told(d.entry("a"), acquire, true) },
+		"told of the dead": func(d *doctored) {
+			e := d.joined("a")
+			d.left(e, lock.Released)
+			d.told(e, renew, true)
+		},
+		"holds, told to wait":   func(d *doctored) { d.told(d.joined("a"), renew, false) },
+		"waits, told to hold":   func(d *doctored) { d.joined("a"); d.told(d.joined("b"), renew, true) },
+		"granted and withdrawn": func(d *doctored) { d.left(d.held("a"), lock.Withdrawn) },
+		"expired early":         func(d *doctored) { d.left(d.held("a"), lock.Expired) },
+		"a key granted twice":   func(d *doctored) { d.left(d.held("a"), lock.Released); d.held("a") },
+		"busy, and free":        func(d *doctored) { d.refused("a", acquire, lock.Held) },
+		"timed out, and free":   func(d *doctored) { d.refused("a", acquire, lock.TimedOut) },
+		"modes clash with none": func(d *doctored) { d.refused("a", acquire, lock.ModeMismatch) },
+		"the same parameters":   func(d *doctored) { d.refused("a", acquire, lock.IdempotencyMismatch) },
+		"an odd answer":         func(d *doctored) { d.refused("a", acquire, lock.Forbidden) },
+		"deadlock":              func(d *doctored) { d.refused("a", acquire, lock.Deadlock) },
+		"timed out and stayed": func(d *doctored) {
+			d.joined("a")
+			d.joined("b")
+			d.refused("b", acquire, lock.TimedOut)
+		},
+		"lost nothing":        func(d *doctored) { d.lost("a", renew, lock.Expired) },
+		"lost, and there":     func(d *doctored) { d.joined("a"); d.lost("a", renew, lock.Expired) },
+		"another reason":      func(d *doctored) { d.left(d.joined("a"), lock.Released); d.lost("a", renew, lock.Revoked) },
+		"used up, and there":  func(d *doctored) { d.joined("a"); d.lost("a", acquire, lock.Released) },
+		"used up by nobody":   func(d *doctored) { d.lost("a", acquire, lock.Released) },
+		"written twice":       func(d *doctored) { d.joined("a"); d.joined("a") },
+		"a number again":      func(d *doctored) { d.left(d.joined("a"), lock.Released); d.number--; d.joined("b") },
+		"written, untrusted":  func(d *doctored) { d.truth.writing = &writing{}; d.joined("a") },
+		"known to be missing": func(d *doctored) { d.knownToBeMissing() },
+		"two hold":            func(d *doctored) { d.held("a"); d.held("b") },
+		"three of two hold":   func(d *doctored) { d.threeOfTwo() },
+		"not released":        func(d *doctored) { d.notReleased() },
+		"never":               func(d *doctored) { d.finish("nothing", time.Second, func() bool { return false }) },
+		"a cycle stands":      func(d *doctored) { d.cycle() },
+		"left behind":         func(d *doctored) { d.stored("a"); d.truth.catchUp(); d.checkOrphans() },
+		"not granted":         func(d *doctored) { d.server.RestoreElsewhere(d.server.Checkpoint()); d.probe() },
+		"seen and gone":       func(d *doctored) { d.seenAndGone() },
+		"floor too low":       func(d *doctored) { d.floorTooLow() },
+		"restore unnoticed":   func(d *doctored) { d.replicas[0].wire.shown = 1; d.checkNoticed() },
+	}
+}
+
+func (d *doctored) pass(t time.Duration) { d.run(d.now()+t, func() bool { return false }) }
+
+func (d *doctored) entry(id lock.ID) *lock.Entry {
+	return &lock.Entry{
+		ID: id, Tenant: "acme", Holder: string(id), TTL: time.Minute, EnqueuedAt: time.Now(),
+		Claims: []lock.Claim{{Name: "x", Mode: lock.Exclusive}},
+	}
+}
+
+// joined has an entry be written, and time pass.
+func (d *doctored) joined(id lock.ID, claims ...lock.Claim) *lock.Entry {
+	e := d.entry(id)
+	d.number++
+	if e.Number = d.number; len(claims) > 0 {
+		e.Claims = claims
+	}
+	d.truth.join(e, d.now())
+	d.pass(time.Second)
+	return e
+}
+
+func (d *doctored) left(e *lock.Entry, why lock.Reason) {
+	d.truth.leave(e.ID, why, d.now())
+	d.pass(time.Second)
+}
+
+// held has an entry be written, and its client be told that it holds.
+func (d *doctored) held(id lock.ID, claims ...lock.Claim) *lock.Entry {
+	e := d.joined(id, claims...)
+	d.told(e, acquire, true)
+	return e
+}
+
+func (d *doctored) call(k kind, e *lock.Entry) *call {
+	return &call{
+		kind: k, client: &client{w: d.world}, replica: d.replicas[0], life: d.replicas[0].life, began: d.now(),
+		claims: e.Claims, id: e.ID, number: e.Number, asked: &asked{},
+	}
+}
+
+func (d *doctored) told(e *lock.Entry, k kind, holds bool) {
+	c := d.call(k, e)
+	c.grant = &service.Grant{Entry: e, Held: holds, ExpiresAt: time.Now().Add(e.TTL)}
+	d.truth.check(c)
+}
+
+func (d *doctored) fails(id lock.ID, k kind, err error) {
+	e := d.entry(id)
+	if l := d.truth.last(id); l != nil {
+		e = l.entry
+	}
+	c := d.call(k, e)
+	c.err = err
+	d.truth.check(c)
+}
+
+func (d *doctored) refused(id lock.ID, k kind, code lock.Code) {
+	d.fails(id, k, lock.Errorf(code, "doctored"))
+}
+
+func (d *doctored) lost(id lock.ID, k kind, why lock.Reason) { d.fails(id, k, lock.LostBecause(why)) }
+
+// stored has the store keep an entry that nobody asked for.
+func (d *doctored) stored(id lock.ID) *lock.Entry {
+	e, _, err := d.store.Enqueue(context.Background(), d.entry(id))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return e
+}
+
+// knownToBeMissing has a replica write below what it has heard of.
+func (d *doctored) knownToBeMissing() {
+	d.joined("a")
+	d.missing, d.number = true, 500
+	d.truth.writing = &writing{heard: 1001, before: 500, trusted: true}
+	d.joined("b")
+}
+
+func (d *doctored) threeOfTwo() {
+	for _, id := range []lock.ID{"a", "b", "c"} {
+		d.held(id, lock.Claim{Name: "x", Mode: lock.Semaphore, Limit: 2})
+	}
+}
+
+func (d *doctored) notReleased() {
+	c := d.call(release, d.entry("a"))
+	c.held, c.err = &holding{tries: 20}, errors.New("doctored")
+	c.client.learn(c)
+}
+
+// cycle has two holders wait for each other's locks, and their clients for answers.
+func (d *doctored) cycle() {
+	for _, name := range []string{"x", "y", "y", "x"} {
+		e := d.entry(lock.ID(name) + lock.ID(rune('0'+len(d.truth.lives))))
+		e.Claims[0].Name, e.Named, e.WaitUntil = name, true, time.Now().Add(time.Hour)
+		e.Holder = map[int]string{0: "a", 1: "b", 2: "a", 3: "b"}[len(d.truth.lives)]
+		d.number++
+		e.Number = d.number
+		d.truth.join(e, d.now())
+		c := d.call(acquire, e)
+		c.cancel = func() {}
+		d.open = append(d.open, c)
+	}
+	d.watchDeadlocks()
+	d.pass(deadlockGoes + time.Second)
+	d.open = nil
+}
+
+// seenAndGone has a replica not hear of an end.
+func (d *doctored) seenAndGone() {
+	e := d.stored("a")
+	d.pass(time.Second)
+	d.replicas[0].wire.cutFeed(time.Hour)
+	d.server.End(e, lock.Released)
+	d.checkViews()
+}
+
+func (d *doctored) floorTooLow() {
+	if err := d.server.Raise(1 << 51); err != nil {
+		d.t.Fatal(err)
+	}
+	d.missing = true
+	d.operate()
+}

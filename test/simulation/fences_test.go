@@ -1,0 +1,129 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// checkNumber: an entry's number is above all that entries ever had, and nobody writes
+// where it is known that the past is missing. What a restore has taken back without
+// anybody knowing can be handed out again.
+func (t *truth) checkNumber(e *lock.Entry) {
+	by := t.writing
+	switch {
+	case by != nil && !by.trusted:
+		t.w.problem("%s was written at %d by replica %d, and nothing was to be", e.ID, e.Number, by.replica)
+	case e.Number > t.greatest:
+		t.greatest = e.Number
+	case !t.w.missing:
+		t.w.problem("%s was written at %d, after %d was given", e.ID, e.Number, t.greatest)
+	case by != nil && by.heard > by.before:
+		t.w.problem("%s was written at %d by replica %d, which had heard of %d", e.ID, e.Number, by.replica, by.heard)
+	}
+}
+
+// checkFence: who comes to hold has a greater fence than all who held before it and
+// could not have held at one time with it. While a restore is unanswered, that is not
+// so of what came back and of numbers given again.
+func (t *truth) checkFence(l *life) {
+	for _, c := range l.entry.Claims {
+		of := t.fences[c.Name]
+		if of == nil {
+			of = map[lock.Mode]uint64{}
+			t.fences[c.Name] = of
+		}
+		for mode, fence := range of {
+			if fence >= l.entry.Number && !t.w.missing && !together(lock.Claim{Mode: mode}, c) {
+				t.w.problem("%s came to hold %s with the fence %d, after %d was granted", l.entry.ID, c.Name, l.entry.Number, fence)
+			}
+		}
+		of[c.Mode] = max(of[c.Mode], l.entry.Number)
+	}
+}
+
+// checkExclusion: of those who were told that they hold a lock, and whose entries are
+// there, all may hold it at one time.
+func (t *truth) checkExclusion(l *life) {
+	if l.ended != never {
+		return // the answer was long on its way
+	}
+	for _, c := range l.entry.Claims {
+		n := 1
+		for _, e := range t.queues[c.Name].now() {
+			other := t.last(e.ID)
+			if other == l || !other.told {
+				continue
+			}
+			n++
+			if !together(lock.ClaimsOn([]*lock.Entry{e}, c.Name)[0], c) {
+				t.w.problem("%s and %s both hold %s", e.ID, l.entry.ID, c.Name)
+			}
+		}
+		if c.Mode == lock.Semaphore && n > c.Limit {
+			t.w.problem("%d hold %s, a semaphore for %d", n, c.Name, c.Limit)
+		}
+	}
+}
+
+// wentBack takes over that the store is as it was when it was copied.
+func (t *truth) wentBack(copied time.Duration, entries []*lock.Entry) {
+	for _, lives := range t.lives {
+		for _, l := range lives {
+			l.undone = l.undone || l.joined > copied || l.ended != never && l.ended > copied
+			if l.held > copied {
+				l.held, l.told, l.sureTill = never, false, 0
+			}
+		}
+	}
+	t.replace(entries)
+}
+
+// renumbered takes over that entries have other numbers, which is all that became of
+// them.
+func (t *truth) renumbered(entries []*lock.Entry, number uint64) {
+	for _, lives := range t.lives {
+		for _, l := range lives {
+			l.undone = l.undone || l.ended == never
+		}
+	}
+	t.greatest = max(t.greatest, number)
+	t.replace(entries)
+}
+
+// replace puts these entries in the place of all that are there.
+func (t *truth) replace(entries []*lock.Entry) {
+	now := t.w.now()
+	for _, q := range t.queues {
+		q.states = append(q.states, state{from: now})
+	}
+	there := map[lock.ID]uint64{}
+	for _, e := range entries {
+		there[e.ID] = e.Number
+	}
+	for id := range t.lives {
+		if l := t.last(id); l.ended == never && there[id] != l.entry.Number {
+			l.ended, l.reason, l.undone = now, lock.Unknown, true
+		}
+	}
+	for _, e := range entries {
+		if l := t.last(e.ID); l == nil || l.ended != never {
+			t.lives[e.ID] = append(t.lives[e.ID], &life{entry: e, joined: now, held: never, ended: never, ghost: true})
+		}
+		t.enqueue(e, now)
+	}
+	for _, e := range entries {
+		t.promote(e.Claims, now)
+	}
+}
+
+// undone reports whether a restore has taken back anything that became of the id:
+// what replicas and clients remember of it may differ from what the store does.
+func (t *truth) undone(id lock.ID) bool {
+	for _, l := range t.lives[id] {
+		if l.undone {
+			return true
+		}
+	}
+	return false
+}

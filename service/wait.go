@@ -40,7 +40,7 @@ type wait struct {
 	client    bool            // the client can come back to the entry
 	limit     time.Duration   // for how long to hold the request open; 0 is MaxHold
 
-	began   time.Time
+	began   time.Time // the request, or its wait if that is not known
 	doubted uint64 // no verdict counts before the view has reached it
 	waited  bool   // the entry was seen not to hold
 	proven  bool   // the store itself showed that the entry holds
@@ -49,7 +49,9 @@ type wait struct {
 // run waits until the entry holds, is gone, has waited for long enough, or the
 // request has. It keeps the lease alive all the while.
 func (w *wait) run(ctx context.Context) (*Grant, error) {
-	w.began = time.Now()
+	if w.began.IsZero() {
+		w.began = time.Now()
+	}
 	for {
 		g, err, done := w.look(ctx)
 		if done {

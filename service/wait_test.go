@@ -51,6 +51,22 @@ func TestKeepsWaitersAlive(t *testing.T) {
 	}
 }
 
+// TestWrittenLate: a request whose entry had to wait to be written is not held open for
+// longer than others.
+func TestWrittenLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t, func(c *service.Config) { c.MaxHold = 20 * time.Second })
+		r.hold(lasting(want("orders:1", 0)))
+		r.store.on(slow(8*time.Second), enqueue)
+		began := time.Now()
+		r.line(want("orders:1", time.Hour)).stillWaits()
+		if took := time.Since(began); took != 20*time.Second {
+			t.Errorf("the request was held open for %v", took)
+		}
+	})
+}
+
 // TestAbandonedWaitLapses: nobody keeps an entry alive whose request has ended.
 func TestAbandonedWaitLapses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

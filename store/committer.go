@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/fencepost/fencepost/lock"
 )
 
 // Limits of a [Committer]. Those of what is pending have defaults.
@@ -45,6 +47,15 @@ type Write[P, O any] struct {
 	// Patient says that it makes no difference if the write is sent a little later.
 	Patient bool
 
+	// Within is how long the write may have to wait at most, as far as that can be told
+	// when it comes; 0 leaves that to [Backlog].
+	Within time.Duration
+
+	// Due is when Do stops waiting for the outcome; zero: when its ctx ends. If the
+	// write is still pending then, and others are being written, Do waits on: it is no
+	// sign of a store that is lost that many have come at once.
+	Due time.Time
+
 	// Must says that the write is never refused because others are pending. It is for
 	// removals, and for repeating what may have happened already.
 	Must bool
@@ -56,6 +67,9 @@ type Write[P, O any] struct {
 	done      chan struct{}
 	abandoned atomic.Bool
 	again     bool // handed back by the send function
+	arrived   time.Time
+	taken     time.Time // into a batch
+	waited    time.Duration
 	pending   pendingState[P, O]
 }
 
@@ -76,6 +90,20 @@ func (w *Write[P, O]) Settle(out O, err error) {
 // Abandoned reports whether the caller has given up. It may have repeated the write
 // elsewhere by now, and even removed what it wrote, so it must not be sent again.
 func (w *Write[P, O]) Abandoned() bool { return w.abandoned.Load() }
+
+// Waited returns for how long the write was pending while others were written, once
+// [Committer.Do] has returned and it was sent.
+func (w *Write[P, O]) Waited() time.Duration { return w.waited }
+
+// WithinOf returns for how long an entry may wait to be written: no longer than its
+// request would wait for the grant.
+func WithinOf(e *lock.Entry) time.Duration {
+	const atLeast = 2 * time.Second
+	if e.WaitUntil.IsZero() {
+		return atLeast
+	}
+	return max(atLeast, e.WaitUntil.Sub(e.EnqueuedAt))
+}
 
 // Late waits for the outcome of a write that [Committer.Do] answered with [ErrUnknown].
 // It can return ErrNotSent too.
@@ -107,12 +135,13 @@ func (w *Write[P, O]) settled() bool {
 type Committer[P, O any] struct {
 	limits Limits
 	send   func(batch []*Write[P, O]) (again [][]*Write[P, O])
-	await  func() bool
+	ready  func() bool
 
 	mu      sync.Mutex
 	pending *pending[P, O]
 	pace    pace
-	running int // workers, each with at most one batch in flight
+	wrote   time.Time // when a batch was written last
+	running int       // workers, each with at most one batch in flight
 	linger  *time.Timer
 	closed  bool
 	workers sync.WaitGroup
@@ -126,13 +155,14 @@ type Committer[P, O any] struct {
 func NewCommitter[P, O any](limits Limits, send func([]*Write[P, O]) [][]*Write[P, O], await func() bool) *Committer[P, O] {
 	limits.Pending = limits.Pending.orDefault()
 	return &Committer[P, O]{
-		limits: limits, send: send, await: await, pending: newPending[P, O](limits), pace: pace{window: float64(limits.Most)},
+		limits: limits, send: send, ready: await, pending: newPending[P, O](limits), pace: pace{window: float64(limits.Most)},
 	}
 }
 
 // Do has w sent and waits for what became of it, as the send function settled it. If w
-// was not sent the error is [ErrNotSent], or [lock.Overloaded] at once if it could not
-// be in time. If ctx ends first it is [ErrUnknown].
+// was not sent the error is [ErrNotSent], or [lock.Overloaded] if it could not be in
+// time: at once, unless the store has become slower than it was. If ctx ends first, or w
+// is due, and w was sent, it is [ErrUnknown].
 func (c *Committer[P, O]) Do(ctx context.Context, w *Write[P, O]) (O, error) {
 	var none O
 	if ctx.Err() != nil {
@@ -146,19 +176,90 @@ func (c *Committer[P, O]) Do(ctx context.Context, w *Write[P, O]) (O, error) {
 	if lead {
 		c.lead()
 	}
-	select {
-	case <-w.done:
+	why := c.await(ctx, w)
+	switch {
+	case why == nil:
 		return w.out, w.err
-	case <-ctx.Done():
-	}
-	if c.withdraw(w) {
+	case errors.Is(why, ErrNotSent), errors.Is(why, lock.Overloaded):
+		return none, why
+	case c.withdraw(w):
 		return none, ErrNotSent
 	}
 	w.abandoned.Store(true)
 	if w.settled() {
 		return w.out, w.err
 	}
-	return none, errors.Join(ErrUnknown, ctx.Err())
+	return none, errors.Join(ErrUnknown, why)
+}
+
+// await waits until w is settled, or returns why it is waited for no more.
+func (c *Committer[P, O]) await(ctx context.Context, w *Write[P, O]) error {
+	var due <-chan time.Time
+	if !w.Due.IsZero() {
+		t := time.NewTimer(time.Until(w.Due))
+		defer t.Stop()
+		due = t.C
+	}
+	for {
+		select {
+		case <-w.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case now := <-due:
+			more, err := c.overdue(w, now)
+			if err != nil {
+				return err
+			}
+			due = time.After(more)
+		}
+	}
+}
+
+// silence is how long it may be since the last batch was written until the store counts
+// as lost for those who are pending, and lookAfter how often that is looked at. A write
+// that had to wait for others is waited for that long when its turn has come.
+const (
+	silence   = 2 * time.Second
+	lookAfter = 250 * time.Millisecond
+)
+
+// overdue returns for how much longer a write that is due is waited for, or why not. It
+// is withdrawn if it is pending then.
+func (c *Committer[P, O]) overdue(w *Write[P, O], now time.Time) (time.Duration, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lost, late := now.Sub(c.wrote) >= silence, now.Sub(w.arrived) >= c.limits.Pending.longest()
+	switch {
+	case !w.pending.in && w.waited > 0 && now.Before(w.taken.Add(silence)):
+		return w.taken.Add(silence).Sub(now), nil
+	case !w.pending.in:
+		return 0, context.DeadlineExceeded
+	case !lost && !late:
+		return lookAfter, nil
+	}
+	c.pending.withdraw(w)
+	if lost {
+		return 0, ErrNotSent
+	}
+	return 0, overloaded(silence)
+}
+
+// Reserve decides whether w can be written in time, as Do does, and counts it as pending
+// until release is called: for a write that has to wait for something else first, and is
+// not to be refused after that.
+func (c *Committer[P, O]) Reserve(w *Write[P, O]) (release func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.pending.refuse(w, &c.pace, time.Now()); err != nil {
+		return nil, err
+	}
+	c.pending.reserve(w, 1, w.Bytes)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.pending.reserve(w, -1, -w.Bytes)
+	}, nil
 }
 
 // Close settles what is pending with [ErrNotSent], and waits for what is in flight.
@@ -193,10 +294,11 @@ func (c *Committer[P, O]) enter(w *Write[P, O]) (lead bool, err error) {
 	if c.closed {
 		return false, ErrNotSent
 	}
-	if err := c.pending.refuse(w, &c.pace); err != nil {
+	if err := c.pending.refuse(w, &c.pace, time.Now()); err != nil {
 		return false, err
 	}
-	c.pending.add(w, time.Now())
+	w.arrived = time.Now()
+	c.pending.add(w, w.arrived)
 	if w.Patient {
 		c.arm()
 	}
@@ -294,13 +396,13 @@ func (c *Committer[P, O]) proceed() bool {
 
 // round sends one batch.
 func (c *Committer[P, O]) round() {
-	if c.await != nil && !c.await() {
+	if c.ready != nil && !c.ready() {
 		return
 	}
 	c.mu.Lock()
 	var batch []*Write[P, O]
 	if c.pending.urgent > 0 {
-		batch = c.pending.take()
+		batch = c.take()
 		c.start() // what could not share this batch
 	}
 	running := c.running
@@ -312,6 +414,15 @@ func (c *Committer[P, O]) round() {
 			parts = append(c.commit(part, running), parts...)
 		}
 	}
+}
+
+// take takes the next batch. The caller holds mu.
+func (c *Committer[P, O]) take() []*Write[P, O] {
+	batch, now := c.pending.take(), time.Now()
+	for _, w := range batch {
+		w.taken, w.waited = now, max(0, c.wrote.Sub(w.arrived))
+	}
+	return batch
 }
 
 // wanted leaves out the writes of a batch that are not to be sent any more.
@@ -352,12 +463,13 @@ func (c *Committer[P, O]) commit(batch []*Write[P, O], running int) (again [][]*
 		worked = worked || !w.again && w.err == nil
 	}
 	c.mu.Lock()
-	c.pace.saw(took, max(running, min(c.limits.InFlight, fewest)), worked, c.limits.Most)
-	late, refusal := c.pending.shed(batch, &c.pace)
-	c.mu.Unlock()
-	for _, w := range late {
-		w.Settle(none, refusal)
+	if worked {
+		c.wrote = began.Add(took)
 	}
+	c.pace.saw(sample{
+		at: began.Add(took), took: took, parallel: max(running, min(c.limits.InFlight, fewest)), worked: worked, chained: c.pending.blocked > 0,
+	}, c.limits.Most)
+	c.mu.Unlock()
 	return again
 }
 

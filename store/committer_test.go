@@ -248,7 +248,7 @@ func TestOverload(t *testing.T) {
 				handIn(t, committer, join(-1, "measure")).Wait() // 10 ms / 2 from batch to batch
 				n := 13                                          // 8 in flight and 5 pending
 				if c.bound.Budget > 0 {
-					n = 8 + 200 // 1 s, and more than are always admitted
+					n = 400
 				}
 				var writes []*write
 				for i := range n {
@@ -257,6 +257,9 @@ func TestOverload(t *testing.T) {
 					writes = append(writes, w)
 				}
 				all := handIn(t, committer, writes...)
+				if c.bound.Budget > 0 {
+					<-time.After(100 * time.Millisecond) // 80 are written, and 320 take 400 ms
+				}
 				began := time.Now()
 				_, err := committer.Do(t.Context(), c.over)
 				var e *lock.Error
@@ -279,34 +282,208 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// TestShedding: writes that were admitted before anything was known of the store's pace
-// are refused when it is known, and not when their time is over.
-func TestShedding(t *testing.T) {
-	l := limits
-	l.Pending.Budget = 2 * time.Second
-	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+// handInAtOnce has n writes of one lock, due after 4 s, handed in, and returns how each
+// ended and when.
+func handInAtOnce(c *committer, n int) (errs []error, took []time.Duration) {
+	errs, took = make([]error, n), make([]time.Duration, n)
+	var all sync.WaitGroup
+	for i := range n {
+		w := join(i, "hot")
+		w.Due = time.Now().Add(4 * time.Second)
+		all.Go(func() {
+			began := time.Now()
+			_, errs[i] = c.Do(context.Background(), w)
+			took[i] = time.Since(began)
+		})
+	}
+	all.Wait()
+	return errs, took
+}
+
+// TestBurstOutlastsACall: what came with many others is written although its time is
+// over, for as long as others are, and is told that it was too much if that takes too
+// long.
+func TestBurstOutlastsACall(t *testing.T) {
+	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 		f.took = 200 * time.Millisecond // 8 at once: 25 ms for each
-		var all sync.WaitGroup
-		var mu sync.Mutex
-		var refused []time.Duration
-		for i := range 1000 {
-			w := join(i, "hot")
-			all.Go(func() {
-				began := time.Now()
-				_, err := c.Do(context.Background(), w)
-				mu.Lock()
-				defer mu.Unlock()
-				if errors.Is(err, lock.Overloaded) {
-					refused = append(refused, time.Since(began))
-				} else if took := time.Since(began); err != nil || took > 4*time.Second {
-					t.Errorf("after %v: %v", took, err)
+		errs, took := handInAtOnce(c, 1000)
+		written := 0
+		for i, err := range errs {
+			switch {
+			case err == nil && took[i] < 15*time.Second:
+				written++
+			case !errors.Is(err, lock.Overloaded) || took[i] > 13*time.Second:
+				t.Errorf("after %v: %v", took[i], err)
+			}
+		}
+		if written < 400 {
+			t.Errorf("%d were written, want those for which there were 12 s", written)
+		}
+	})
+}
+
+// TestStoreFallsSilent: who is pending is told of a store that is lost when his time is
+// over, or soon after if others were written until then.
+func TestStoreFallsSilent(t *testing.T) {
+	for _, after := range []time.Duration{time.Second, 6 * time.Second} {
+		t.Run(fmt.Sprint(after), func(t *testing.T) {
+			bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+				f.took = 200 * time.Millisecond
+				silent := time.AfterFunc(after, func() {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					f.took = time.Minute
+				})
+				defer silent.Stop()
+				errs, took := handInAtOnce(c, 1000)
+				latest := max(4*time.Second, after+3*time.Second)
+				pending := 0
+				for i, err := range errs {
+					switch {
+					case errors.Is(err, store.ErrNotSent):
+						pending++
+					case err != nil && !errors.Is(err, store.ErrUnknown):
+						t.Errorf("after %v: %v", took[i], err)
+					}
+					if took[i] > latest {
+						t.Errorf("after %v: %v; the store was lost after %v", took[i], err, after)
+					}
+				}
+				if pending < 700 {
+					t.Errorf("%d of those pending were told, want most", pending)
 				}
 			})
+		})
+	}
+}
+
+// TestTenantsTakeTurns: whoever has thousands to write does not make others wait for them.
+func TestTenantsTakeTurns(t *testing.T) {
+	l := limits
+	l.InFlight, l.Ops = 1, 2
+	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+		var many []*write
+		for i := range 50 {
+			many = append(many, join(i, fmt.Sprint("lock", i)))
+		}
+		all := handIn(t, c, many...)
+		other, third := join(100, "lock"), join(101, "lock of a third")
+		other.Tenant, third.Tenant = "other", "third"
+		handIn(t, c, other, third).Wait()
+		if got, want := fmt.Sprint(f.payloads()[:3]), "[[0] [1 100] [101 2]]"; got != want {
+			t.Errorf("the first batches are %s, want %s", got, want)
 		}
 		all.Wait()
-		if len(refused) < 800 || slices.Max(refused) > time.Second {
-			t.Errorf("%d were refused, the last after %v", len(refused), slices.Max(refused))
+	})
+}
+
+// TestOthersAreNoReasonToRefuse: what one tenant has pending is not before all of what
+// another writes.
+func TestOthersAreNoReasonToRefuse(t *testing.T) {
+	l := limits
+	l.InFlight, l.Ops, l.Pending.Budget = 1, 1, time.Second
+	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+		handIn(t, c, join(-1, "measure")).Wait()
+		var many []*write
+		for i := range 1000 {
+			w := join(i, fmt.Sprint("lock", i))
+			w.Must = true
+			many = append(many, w)
 		}
+		all := handIn(t, c, many...)
+		other := join(2000, "lock")
+		other.Tenant = "other"
+		handIn(t, c, other).Wait()
+		if _, err := c.Do(t.Context(), join(2001, "lock")); !errors.Is(err, lock.Overloaded) {
+			t.Errorf("one more of the tenant who has thousands pending: %v", err)
+		}
+		all.Wait()
+	})
+}
+
+// TestPaceIsTheBurstsOwn: however slow the large batches before it were, those who come
+// first in a burst are not refused for it.
+func TestPaceIsTheBurstsOwn(t *testing.T) {
+	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+		f.took = 200 * time.Millisecond
+		for range 2 {
+			errs, _ := handInAtOnce(c, 100) // a burst that is over
+			if err := errors.Join(errs...); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(2 * time.Second)
+		}
+		f.took = time.Millisecond
+		errs, _ := handInAtOnce(c, 2000)
+		if err := errors.Join(errs...); err != nil {
+			t.Errorf("a burst that the store writes in a moment: %v", err)
+		}
+		<-time.After(2 * time.Second)
+		f.took = 200 * time.Millisecond // a store that stands still for a moment
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				errs, _ := handInAtOnce(c, 700)
+				if err := errors.Join(errs...); err != nil {
+					t.Errorf("a burst that begins slowly: %v", err)
+				}
+			})
+			<-time.After(300 * time.Millisecond)
+			f.mu.Lock()
+			f.took = 100 * time.Microsecond
+			f.mu.Unlock()
+		}
+		all.Wait()
+	})
+}
+
+// TestReserve: a write that has to wait for something else first is refused when it comes,
+// and counts like one that is pending until then.
+func TestReserve(t *testing.T) {
+	l := limits
+	l.Pending.PerKey = store.Size{Writes: 3, Bytes: 1000}
+	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+		var releases []func()
+		for i := range 3 {
+			release, err := c.Reserve(join(i, "hot"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			releases = append(releases, release)
+		}
+		if _, err := c.Reserve(join(4, "hot")); !errors.Is(err, lock.Overloaded) {
+			t.Errorf("one more than there is room for: %v", err)
+		}
+		if _, err := c.Do(t.Context(), join(5, "hot")); !errors.Is(err, lock.Overloaded) {
+			t.Errorf("one more that does not wait for anything: %v", err)
+		}
+		handIn(t, c, join(6, "cold")).Wait()
+		releases[0]()
+		handIn(t, c, join(7, "hot")).Wait()
+		releases[1]()
+		releases[2]()
+	})
+}
+
+// TestWithin: a write is refused if it would be too late for who asks for it.
+func TestWithin(t *testing.T) {
+	l := limits
+	l.Pending.Budget = time.Hour
+	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+		handIn(t, c, join(-1, "measure")).Wait()
+		var writes []*write
+		for i := range 1000 {
+			writes = append(writes, join(i, "hot"))
+		}
+		all := handIn(t, c, writes...)
+		<-time.After(100 * time.Millisecond) // 80 are written, and 920 take 1.15 s
+		hasty, patient := join(300, "hot"), join(301, "hot")
+		hasty.Within, patient.Within = 500*time.Millisecond, 2*time.Second
+		if _, err := c.Do(t.Context(), hasty); !errors.Is(err, lock.Overloaded) {
+			t.Errorf("a write that would be too late: %v", err)
+		}
+		handIn(t, c, patient).Wait()
+		all.Wait()
 	})
 }
 

@@ -5,5 +5,5 @@ func (c *Committer[P, O]) Kept() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.pending
-	return len(p.chains) + len(p.tenants) + p.ready.Len() + p.held.Len() + p.ops + p.bytes + p.blocked + p.urgent
+	return len(p.chains) + len(p.tenants) + p.turns.Len() + p.held.Len() + p.ops + p.bytes + p.blocked + p.urgent
 }

@@ -16,6 +16,10 @@ type Backlog struct {
 	Budget time.Duration
 }
 
+// longest is how long a write with a time by which it is due may be pending in all,
+// beside a budget: what is known of the pace when it comes is not exact.
+func (b Backlog) longest() time.Duration { return b.Budget * 3 / 2 }
+
 // Size of some writes.
 type Size struct{ Writes, Bytes int }
 
@@ -36,7 +40,7 @@ func (b Backlog) orDefault() Backlog {
 	or(&b.PerTenant, 1<<15, 32<<20)
 	or(&b.InAll, 1<<16, 128<<20)
 	if b.Budget == 0 {
-		b.Budget = 2 * time.Second
+		b.Budget = 8 * time.Second
 	}
 	return b
 }
@@ -64,58 +68,105 @@ const fewest = 3
 type pace struct {
 	between time.Duration // from one batch to the next under load
 	window  float64       // how many batches may be under way, as far as the store lets us
+
+	// chain is the same of batches that could not be shared, of which there are samples
+	// since the last time that there were none for a while: a burst goes at another pace
+	// than what was before it.
+	chain   time.Duration
+	samples int
+	latest  time.Time
 }
 
-// saw notes a batch that took so long beside others. How soon one failed says nothing of
-// how soon the store writes.
-func (p *pace) saw(took time.Duration, parallel int, worked bool, most int) {
-	if !worked && took < slow {
+// enough samples tell how fast a chain is written. Before that nobody is refused for it.
+const (
+	enough = 64
+	stale  = time.Second
+)
+
+// sample is a batch that was written.
+type sample struct {
+	at       time.Time
+	took     time.Duration
+	parallel int  // how many were under way
+	worked   bool // how soon one failed says nothing of how soon the store writes
+	chained  bool // there were writes that could not share it
+}
+
+// saw notes a batch.
+func (p *pace) saw(s sample, most int) {
+	if !s.worked && s.took < slow {
 		return
 	}
-	sample := took / time.Duration(parallel)
-	if p.between == 0 {
-		p.between = sample
+	each := s.took / time.Duration(s.parallel)
+	p.between = smooth(p.between, each)
+	if s.chained {
+		if s.at.Sub(p.latest) > stale {
+			p.chain, p.samples = 0, 0
+		}
+		p.chain, p.samples, p.latest = smooth(p.chain, each), p.samples+1, s.at
 	}
-	p.between += (sample - p.between) / 16
-	if took < slow {
+	if s.took < slow {
 		p.window = min(p.window+1, float64(most))
 	} else {
 		p.window = max(p.window*0.9, min(fewest, float64(most)))
 	}
 }
 
+func smooth(of, next time.Duration) time.Duration {
+	if of == 0 {
+		return next
+	}
+	return of + (next-of)/16
+}
+
+// chained returns how long it takes until so many writes of a key are written.
+func (p *pace) chained(writes int, now time.Time) time.Duration {
+	if p.samples < enough || now.Sub(p.latest) > stale {
+		return 0
+	}
+	return time.Duration(writes) * p.chain
+}
+
 // pendingState is what pending knows of a write.
 type pendingState[P, O any] struct {
 	links  []link[P, O]
 	behind int           // in how many chains others are before it
-	ready  *list.Element // in pending.ready
+	ready  *list.Element // in its tenant's share
 	held   *list.Element // in pending.held, while nothing urgent takes it along
 	due    time.Time
 	in     bool // pending
+}
+
+// share is what a tenant has pending.
+type share struct {
+	size  Size
+	ready *list.List // of writes that are the first of all their chains, in order
+	ops   int        // of these
+	bytes int
+	turn  *list.Element // in pending.turns, if any is ready
 }
 
 // link is a write's place in the chain of one key.
 type link[P, O any] struct {
 	key        string
 	write      *Write[P, O]
-	chain      *chain[P, O]
 	prev, next *link[P, O]
 }
 
 // chain is the writes that have a key in common, in the order of their arrival.
 type chain[P, O any] struct {
 	first, last *link[P, O]
-	size        Size
+	size        Size // with what is reserved
 }
 
 // pending is the writes that are not sent yet. Its owner locks it.
 type pending[P, O any] struct {
 	limits  Limits
 	chains  map[string]*chain[P, O]
-	tenants map[string]*Size
+	tenants map[string]*share
 	all     Size
-	ready   *list.List // of writes that are the first of all their chains, in order
-	ops     int        // of these
+	turns   *list.List // of the shares of which something is ready, the next one first
+	ops     int        // of what is ready
 	bytes   int
 	held    *list.List // of patient writes, in order
 	urgent  int        // ready and not held back
@@ -125,55 +176,74 @@ type pending[P, O any] struct {
 
 func newPending[P, O any](limits Limits) *pending[P, O] {
 	return &pending[P, O]{
-		limits: limits, chains: map[string]*chain[P, O]{}, tenants: map[string]*Size{}, ready: list.New(), held: list.New(),
+		limits: limits, chains: map[string]*chain[P, O]{}, tenants: map[string]*share{}, turns: list.New(), held: list.New(),
 	}
 }
 
 // refuse returns an error for a write that could not be written in time.
-func (p *pending[P, O]) refuse(w *Write[P, O], pace *pace) error {
+func (p *pending[P, O]) refuse(w *Write[P, O], pace *pace, now time.Time) error {
 	if w.Must {
 		return nil
 	}
 	b := p.limits.Pending
 	fits := p.all.within(b.InAll, w.Bytes)
+	ops, bytes := w.Ops, w.Bytes
 	if t := p.tenants[w.Tenant]; t != nil {
-		fits = fits && t.within(b.PerTenant, w.Bytes)
+		fits = fits && t.size.within(b.PerTenant, w.Bytes)
+		ops, bytes = ops+t.ops, bytes+t.bytes
 	}
-	before := max(p.ops/p.limits.Ops, p.bytes/p.limits.Bytes)
+	// Of each other tenant no more comes before it than of its own.
+	turns := p.turns.Len() + 1
+	before := max(min(p.ops, ops*turns)/p.limits.Ops, min(p.bytes, bytes*turns)/p.limits.Bytes)
+	wait, budget := time.Duration(before)*pace.between, b.Budget
 	for _, key := range w.Keys {
 		if c := p.chains[key]; c != nil {
 			fits = fits && c.size.within(b.PerKey, w.Bytes)
-			before = max(before, c.size.Writes)
+			before, wait = max(before, c.size.Writes), max(wait, pace.chained(c.size.Writes, now))
 		}
 	}
-	wait := time.Duration(before) * pace.between
-	if fits && (before < alwaysAdmitted || wait <= b.Budget) {
+	if w.Within > 0 {
+		budget = min(budget, w.Within)
+	}
+	if fits && (before < alwaysAdmitted || wait <= budget) {
 		return nil
 	}
 	return overloaded(wait.Round(time.Second))
 }
 
-// shed removes the newest of those that wait for a key of the batch if they cannot be
-// written in time at the pace that is known by now. It leaves those some room that were
-// just admitted.
-func (p *pending[P, O]) shed(batch []*Write[P, O], pace *pace) (late []*Write[P, O], err error) {
-	limit := p.limits.Pending.Budget * 3 / 2
-	for _, sent := range batch {
-		late = append(late, p.shedBehind(sent, pace, limit)...)
+// count adds writes to the account of a tenant, or takes them off.
+func (p *pending[P, O]) count(tenant string, writes, bytes int) *share {
+	p.all.add(writes, bytes)
+	t := p.tenants[tenant]
+	if t == nil {
+		t = &share{ready: list.New()}
+		p.tenants[tenant] = t
 	}
-	return late, overloaded(limit)
+	if t.size.add(writes, bytes); t.size.Writes == 0 {
+		delete(p.tenants, tenant)
+	}
+	return t
 }
 
-func (p *pending[P, O]) shedBehind(sent *Write[P, O], pace *pace, limit time.Duration) (late []*Write[P, O]) {
-	for _, key := range sent.Keys {
-		c := p.chains[key]
-		for c != nil && c.last != nil && c.size.Writes > alwaysAdmitted && time.Duration(c.size.Writes)*pace.between > limit && !c.last.write.Must {
-			w := c.last.write
-			p.withdraw(w)
-			late = append(late, w)
-		}
+// countKey adds writes to the account of a key, or takes them off.
+func (p *pending[P, O]) countKey(key string, writes, bytes int) *chain[P, O] {
+	c := p.chains[key]
+	if c == nil {
+		c = &chain[P, O]{}
+		p.chains[key] = c
 	}
-	return late
+	if c.size.add(writes, bytes); c.size.Writes == 0 {
+		delete(p.chains, key)
+	}
+	return c
+}
+
+// reserve counts a write that is going to be added, until its place is given back.
+func (p *pending[P, O]) reserve(w *Write[P, O], writes, bytes int) {
+	p.count(w.Tenant, writes, bytes)
+	for _, key := range w.Keys {
+		p.countKey(key, writes, bytes)
+	}
 }
 
 // add puts a write at the end of the chains of its keys.
@@ -184,13 +254,7 @@ func (p *pending[P, O]) add(w *Write[P, O], now time.Time) {
 	for _, key := range w.Keys {
 		p.append(w, key)
 	}
-	t := p.tenants[w.Tenant]
-	if t == nil {
-		t = &Size{}
-		p.tenants[w.Tenant] = t
-	}
-	t.add(1, w.Bytes)
-	p.all.add(1, w.Bytes)
+	p.count(w.Tenant, 1, w.Bytes)
 	if w.Patient {
 		s.due = now.Add(p.limits.Linger)
 		s.held = p.held.PushBack(w)
@@ -203,16 +267,11 @@ func (p *pending[P, O]) add(w *Write[P, O], now time.Time) {
 }
 
 func (p *pending[P, O]) append(w *Write[P, O], key string) {
-	c := p.chains[key]
-	if c == nil {
-		c = &chain[P, O]{}
-		p.chains[key] = c
-	}
-	if c.last != nil && c.last.write == w {
+	if c := p.chains[key]; c != nil && c.last != nil && c.last.write == w {
 		return // it names the key twice
 	}
-	s := &w.pending
-	s.links = append(s.links, link[P, O]{key: key, write: w, chain: c, prev: c.last})
+	c, s := p.countKey(key, 1, w.Bytes), &w.pending
+	s.links = append(s.links, link[P, O]{key: key, write: w, prev: c.last})
 	l := &s.links[len(s.links)-1]
 	if c.last == nil {
 		c.first = l
@@ -221,14 +280,27 @@ func (p *pending[P, O]) append(w *Write[P, O], key string) {
 		s.behind++
 	}
 	c.last = l
-	c.size.add(1, w.Bytes)
 }
 
 func (p *pending[P, O]) makeReady(w *Write[P, O]) {
-	w.pending.ready = p.ready.PushBack(w)
-	p.ops, p.bytes = p.ops+w.Ops, p.bytes+w.Bytes
+	t := p.tenants[w.Tenant]
+	w.pending.ready = t.ready.PushBack(w)
+	p.countReady(t, w.Ops, w.Bytes)
 	if w.pending.held == nil {
 		p.urgent++
+	}
+}
+
+// countReady adds to what is ready of a tenant, or takes off, and sees to its turn.
+func (p *pending[P, O]) countReady(t *share, ops, bytes int) {
+	t.ops, t.bytes = t.ops+ops, t.bytes+bytes
+	p.ops, p.bytes = p.ops+ops, p.bytes+bytes
+	switch any := t.ready.Len() > 0; {
+	case any && t.turn == nil:
+		t.turn = p.turns.PushBack(t)
+	case !any:
+		p.turns.Remove(t.turn)
+		t.turn = nil
 	}
 }
 
@@ -242,19 +314,14 @@ func (p *pending[P, O]) remove(w *Write[P, O]) (freed []*Write[P, O]) {
 	case s.held == nil:
 		p.urgent--
 	}
-	if s.ready != nil {
-		p.ready.Remove(s.ready)
-		p.ops, p.bytes = p.ops-w.Ops, p.bytes-w.Bytes
-	}
 	if s.held != nil {
 		p.held.Remove(s.held)
 	}
-	if t := p.tenants[w.Tenant]; t.Writes == 1 {
-		delete(p.tenants, w.Tenant)
-	} else {
-		t.add(-1, -w.Bytes)
+	t := p.count(w.Tenant, -1, -w.Bytes)
+	if s.ready != nil {
+		t.ready.Remove(s.ready)
+		p.countReady(t, -w.Ops, -w.Bytes)
 	}
-	p.all.add(-1, -w.Bytes)
 	for i := range s.links {
 		if next := p.unlink(&s.links[i]); next != nil {
 			freed = append(freed, next)
@@ -266,8 +333,7 @@ func (p *pending[P, O]) remove(w *Write[P, O]) (freed []*Write[P, O]) {
 
 // unlink takes a write out of one chain. It returns the next one if that is now ready.
 func (p *pending[P, O]) unlink(l *link[P, O]) *Write[P, O] {
-	c := l.chain
-	c.size.add(-1, -l.write.Bytes)
+	c := p.countKey(l.key, -1, -l.write.Bytes)
 	if l.next != nil {
 		l.next.prev = l.prev
 	} else {
@@ -278,7 +344,6 @@ func (p *pending[P, O]) unlink(l *link[P, O]) *Write[P, O] {
 		return nil
 	}
 	if c.first = l.next; c.first == nil {
-		delete(p.chains, l.key)
 		return nil
 	}
 	next := c.first.write
@@ -295,18 +360,21 @@ func (p *pending[P, O]) release(freed []*Write[P, O]) {
 	}
 }
 
-// take removes the writes of the next batch, in the order in which they became ready.
-// What becomes ready by that has a key in common with one of them, so it is for the
-// batch after it.
+// take removes the writes of the next batch. Tenants take turns, so that one who has
+// thousands does not make the others wait for them; those of one go in the order in
+// which they became ready. What becomes ready by that has a key in common with one of
+// them, so it is for the batch after it.
 func (p *pending[P, O]) take() (batch []*Write[P, O]) {
 	var freed []*Write[P, O]
 	ops, bytes := 0, 0
-	for e := p.ready.Front(); e != nil; e = p.ready.Front() {
-		w := e.Value.(*Write[P, O])
+	for e := p.turns.Front(); e != nil; e = p.turns.Front() {
+		t := e.Value.(*share)
+		w := t.ready.Front().Value.(*Write[P, O])
 		ops, bytes = ops+w.Ops, bytes+w.Bytes
 		if len(batch) > 0 && (ops > p.limits.Ops || bytes > p.limits.Bytes) {
 			break
 		}
+		p.turns.MoveToBack(e)
 		freed = append(freed, p.remove(w)...)
 		batch = append(batch, w)
 	}
@@ -325,7 +393,7 @@ func (p *pending[P, O]) withdraw(w *Write[P, O]) bool {
 
 // drain removes all writes.
 func (p *pending[P, O]) drain() (all []*Write[P, O]) {
-	for p.ready.Len() > 0 {
+	for p.turns.Len() > 0 {
 		all = append(all, p.take()...)
 	}
 	return all

@@ -14,7 +14,9 @@ import (
 // that the store puts on it, whatever ctx allows. [lock.StoreUnavailable] means
 // that the store could not be asked; it is Ambiguous if the write may have
 // happened. [lock.Overloaded] means that more writes are waiting than can be
-// written in time; it comes at once, and nothing was or will be written.
+// written in time, and nothing was or will be written. It comes at once, unless the
+// store has become much slower since. An Enqueue that was admitted with many others may
+// take longer than that deadline, for as long as they are being written.
 type Store interface {
 	// Enqueue writes e into the queues of all its claims, atomically and at one
 	// number, and binds it to a lease of e.TTL that starts no earlier than the

@@ -221,19 +221,29 @@ func endedKey(prefix string, at time.Time) []byte {
 
 func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 
-// putWrite writes e under the lease if its primary key is not there. An attempt may
-// commit long after it was given up, and its entry was written by the next one, or even
-// removed; then it must not write the key again.
-func (s *Store) putWrite(e *lock.Entry, val []byte, lease int64) *write {
+// putWrite writes e if its primary key is not there, under a lease that is yet to be
+// given, see [part.under]. An attempt may commit long after it was given up, and its
+// entry was written by the next one, or even removed; then it must not write the key
+// again.
+func (s *Store) putWrite(e *lock.Entry, val []byte) *write {
 	p := &part{puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}}
-	w := &write{Tenant: e.Tenant, Patient: e.Patient, Payload: p, Keys: make([]string, 0, 2*len(e.Claims))}
+	w := &write{Tenant: e.Tenant, Patient: e.Patient, Within: store.WithinOf(e), Payload: p, Keys: make([]string, 0, 2*len(e.Claims))}
 	for i, c := range e.Claims {
 		key := s.entryKey(e.Tenant, c.Name, e.ID)
 		w.Keys = append(w.Keys, key[:len(key)-len(e.ID)], key)
-		p.ops = append(p.ops, putOp([]byte(key), valueAt(e, i, val), lease))
+		p.ops = append(p.ops, putOp([]byte(key), valueAt(e, i, val), 0))
 	}
-	s.putMark(w, e, lease)
+	s.putMark(w, e)
 	return p.sized(w)
+}
+
+// under has what is put go with the lease.
+func (p *part) under(lease int64) {
+	for _, op := range p.ops {
+		if put := op.GetRequestPut(); put != nil {
+			put.Lease = lease
+		}
+	}
 }
 
 // deleteWrite removes exactly the entry e, told from a later one with the same

@@ -18,6 +18,17 @@ type joining struct {
 	value  []byte
 	leases []int64 // of all attempts
 	open   []int64 // of the attempts whose outcomes are not known
+
+	// due is when the call is over. While a write of it waits for others that are being
+	// written it is put off, but not beyond last.
+	due, last time.Time
+}
+
+func (s *Store) join(ctx context.Context, e *lock.Entry, value []byte) (*joining, *lock.Entry, error) {
+	due := time.Now().Add(operationTimeout)
+	j := &joining{store: s, entry: e, value: value, due: due, last: due.Add(mostPending)}
+	placed, err := j.run(ctx)
+	return j, placed, err
 }
 
 func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
@@ -38,12 +49,12 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 		if full := (*lock.Error)(nil); errors.As(err, &full) && full.Code == lock.Overloaded {
 			return nil, full
 		}
-		if refused(err) && !isLeaseNotFound(err) || j.store.closing.Err() != nil || store.Pause(ctx, 20*time.Millisecond) != nil {
+		if refused(err) && !isLeaseNotFound(err) || j.store.closing.Err() != nil || j.pause(ctx) != nil {
 			return nil, unavailable(err, "enqueue", j.giveUp())
 		}
 		// The outcome may be unknown, but the id is ours: an entry with it is the
 		// one we wrote, and the comparison keeps us from writing a second.
-		found, err := j.store.find(ctx, j.entry)
+		found, err := j.find(ctx)
 		if used := usedUp(err); used != nil {
 			j.stands(nil)
 			return nil, used
@@ -58,37 +69,74 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 // errNotTried marks an attempt that ended before anything was written.
 var errNotTried = errors.New("nothing was written")
 
+func (j *joining) pause(ctx context.Context) error {
+	ctx, cancel := context.WithDeadline(ctx, j.due)
+	defer cancel()
+	return store.Pause(ctx, 20*time.Millisecond)
+}
+
+func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
+	ctx, cancel := context.WithDeadline(ctx, j.due)
+	defer cancel()
+	return j.store.find(ctx, j.entry)
+}
+
+// waited puts the end off by what a write has been pending.
+func (j *joining) waited(pending time.Duration) {
+	if j.due = j.due.Add(pending); j.due.After(j.last) {
+		j.due = j.last
+	}
+}
+
+// lease decides whether the write can be made in time, and gets a lease for it. So who
+// is refused is so before anything was done for him.
+func (j *joining) lease(ctx context.Context, w *write) error {
+	release, err := j.store.commits.Reserve(w)
+	if err != nil {
+		return err
+	}
+	defer release()
+	l, pending, err := j.store.leases.take(ctx, j.entry, j.due)
+	j.waited(pending)
+	if err != nil {
+		return errors.Join(errNotTried, err)
+	}
+	j.leases = append(j.leases, l.id)
+	w.Payload.under(l.id)
+	return nil
+}
+
 // try makes one attempt. The lease of one that certainly wrote nothing is used again.
 func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 	s, e := j.store, j.entry
-	// What may have happened is not refused any more.
-	l, err := s.leases.take(ctx, e, len(j.open) > 0)
-	if err != nil {
-		return nil, errors.Join(errNotTried, err)
+	w := s.putWrite(e, j.value)
+	w.Must = len(j.open) > 0 // what may have happened is not refused any more
+	if err := j.lease(ctx, w); err != nil {
+		return nil, err
 	}
-	j.leases = append(j.leases, l.id)
+	l := j.leases[len(j.leases)-1]
 	if !e.Resumable() {
 		s.own.add(s.entryKey(e.Tenant, e.Name(), e.ID), e)
 	}
-	w := s.putWrite(e, j.value, l.id)
-	w.Must = len(j.open) > 0
+	w.Must, w.Due = true, j.due
 	out, err := s.commits.Do(ctx, w)
+	j.waited(w.Waited())
 	switch {
 	case out.applied:
 		placed := *e
-		placed.Number, placed.Handle, placed.Patient = s.number(out.revision), l.id, false
+		placed.Number, placed.Handle, placed.Patient = s.number(out.revision), l, false
 		return &placed, nil
 	case isLeaseNotFound(err):
 		return nil, err
 	case err != nil && !certain(err):
-		j.open = append(j.open, l.id)
+		j.open = append(j.open, l)
 		return nil, err
 	}
-	s.leases.give(e.Tenant, e.TTL, l.id)
+	s.leases.give(e.Tenant, e.TTL, l)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.find(ctx, e)
+	found, err := j.find(ctx)
 	if err == nil && found == nil {
 		err = errGoneMeanwhile
 	}

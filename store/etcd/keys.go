@@ -37,14 +37,14 @@ func splitMarkKey(rest string) (tenant string, id lock.ID, ok bool) {
 }
 
 // putMark has w write e only if its id is neither in use nor used up.
-func (s *Store) putMark(w *write, e *lock.Entry, lease int64) {
+func (s *Store) putMark(w *write, e *lock.Entry) {
 	if !e.Resumable() {
 		return
 	}
 	key := s.markKey(e.Tenant, e.ID)
 	w.Keys = append(w.Keys, key)
 	w.Payload.compares = append(w.Payload.compares, created([]byte(key), 0))
-	w.Payload.ops = append(w.Payload.ops, putOp([]byte(key), store.Encode(mark{Lock: e.Name()}), lease))
+	w.Payload.ops = append(w.Payload.ops, putOp([]byte(key), store.Encode(mark{Lock: e.Name()}), 0))
 }
 
 // endMark has w leave the reason in the place of the mark of e, or nothing if e is

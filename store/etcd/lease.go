@@ -81,42 +81,52 @@ func (p *leasePool) seconds(ttl time.Duration) time.Duration {
 }
 
 // take returns a lease for e, which lives for at least its TTL from now on. If one has
-// to be granted, e waits behind those who want the same locks. must says that it is not
-// refused because of them.
-func (p *leasePool) take(ctx context.Context, e *lock.Entry, must bool) (lease, error) {
-	l, err := p.fresh(ctx, e, must)
+// to be granted, e waits behind those who want the same locks: pending is for how long.
+// It is due then, unless others are being granted.
+func (p *leasePool) take(ctx context.Context, e *lock.Entry, due time.Time) (l lease, pending time.Duration, err error) {
+	l, pending, err = p.fresh(ctx, e, due)
 	if err == nil {
 		p.refreshed(l.id, l.renewed)
 	}
-	return l, err
+	return l, pending, err
 }
 
-func (p *leasePool) fresh(ctx context.Context, e *lock.Entry, must bool) (lease, error) {
+func (p *leasePool) fresh(ctx context.Context, e *lock.Entry, due time.Time) (_ lease, pending time.Duration, err error) {
 	class := leaseClass{e.Tenant, p.seconds(e.TTL)}
 	now := time.Now()
 	for {
 		l, ok := p.pop(class)
 		if !ok {
-			return p.grants.Do(ctx, p.grantFor(ctx, e, must))
+			w := p.grantFor(ctx, e, due)
+			l, err := p.grants.Do(ctx, w)
+			return l, w.Waited(), err
 		}
 		if l.renewed.Add(class.ttl - e.TTL).After(now) {
-			return l, nil
+			return l, 0, nil
 		}
 		if !l.renewed.IsZero() && now.Sub(l.renewed) > class.ttl*9/10 {
 			continue // as good as expired: asking could block until etcd revokes it
 		}
 		lives := !l.renewed.IsZero()
 		l.renewed = now
-		if err := p.conn.renewer.renew(ctx, l.id, lives); err == nil {
-			return l, nil
+		if err := p.renew(ctx, l.id, lives, due); err == nil {
+			return l, 0, nil
 		} else if !isLeaseNotFound(err) {
-			return lease{}, err
+			return lease{}, 0, err
 		}
 	}
 }
 
-func (p *leasePool) grantFor(ctx context.Context, e *lock.Entry, must bool) *store.Write[grant, lease] {
-	w := &store.Write[grant, lease]{Tenant: e.Tenant, Ops: 1, Bytes: 1, Must: must, Payload: grant{ctx, p.seconds(e.TTL)}}
+func (p *leasePool) renew(ctx context.Context, id int64, lives bool, due time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, due)
+	defer cancel()
+	return p.conn.renewer.renew(ctx, id, lives)
+}
+
+// grantFor asks for a lease. Whether there is time for it was decided with the write
+// that it is for.
+func (p *leasePool) grantFor(ctx context.Context, e *lock.Entry, due time.Time) *store.Write[grant, lease] {
+	w := &store.Write[grant, lease]{Tenant: e.Tenant, Ops: 1, Bytes: 1, Must: true, Due: due, Payload: grant{ctx, p.seconds(e.TTL)}}
 	for _, c := range e.Claims {
 		w.Keys = append(w.Keys, e.Tenant+"/"+c.Name)
 	}
@@ -174,6 +184,8 @@ func (p *leasePool) pop(class leaseClass) (lease, bool) {
 // grant makes a new lease under an id of our choice. An id that exists already
 // is our own earlier attempt: 63 random bits do not meet by chance.
 func (p *leasePool) grant(ctx context.Context, ttl time.Duration) (lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
 	// It may be the first attempt that etcd has executed, and counts from.
 	l := lease{id: rand.Int64() | 1, renewed: time.Now()}
 	for {

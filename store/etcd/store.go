@@ -133,10 +133,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	if !s.conn.hasRoom(len(val) + len(e.Claims)*keyRoom) {
 		return nil, false, unavailable(rpctypes.ErrGRPCNoSpace, "enqueue", false)
 	}
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
-	defer cancel()
-	j := &joining{store: s, entry: e, value: val}
-	placed, err = j.run(ctx)
+	j, placed, err := s.join(ctx, e, val)
 	if err != nil {
 		return nil, false, err
 	}

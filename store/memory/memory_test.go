@@ -13,6 +13,7 @@ import (
 func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		MinTTL: 500 * time.Millisecond, Late: time.Second, Open: open, OpenAlone: open,
+		NoBound: "a write is a call of a function",
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,9 @@ import (
 func burstCases() []testCase {
 	return []testCase{
 		{name: "burst/joins of one lock are written or refused honestly", run: burst, alone: true},
+		{name: "burst/a release passes the joins of its lock", run: releaseInABurst, alone: true},
+		{name: "burst/callers who go away leave nothing", run: leaversOfABurst, alone: true},
+		{name: "burst/what is refused is refused on arrival", run: refusedOnArrival, needs: cut, alone: true},
 	}
 }
 
@@ -83,4 +87,111 @@ func (t *trial) bystander(ctx context.Context) (cycles int) {
 		cycles++
 	}
 	return cycles
+}
+
+// releaseInABurst has the holder release while thousands join: the release does not wait
+// behind them.
+func releaseInABurst(t *trial) {
+	holder := t.enqueue(t.A, t.draft("hot"))
+	var joined atomic.Int64
+	some, released := make(chan struct{}), make(chan int64, 1)
+	var release sync.WaitGroup
+	release.Go(func() {
+		<-some
+		if err := t.A.Remove(t.ctx, holder, lock.Released); err != nil {
+			t.Errorf("Remove in a burst: %v", err)
+		}
+		released <- joined.Load()
+	})
+	together(burstSize, func(int) {
+		draft := t.draft("hot")
+		draft.Patient = true
+		if _, _, err := t.A.Enqueue(t.ctx, draft); err == nil && joined.Add(1) == burstSize/20 {
+			close(some)
+		}
+	})
+	if joined.Load() < burstSize/20 {
+		close(some)
+		t.Errorf("%d joined, too few to mean anything", joined.Load())
+	}
+	release.Wait()
+	if before := <-released; before > burstSize*3/4 {
+		t.Errorf("%d of %d joined before the release of the lock was done", before, burstSize)
+	}
+}
+
+// leaversOfABurst has most callers of a burst go away while it is under way. Whoever was
+// not told that he joined is not there.
+func leaversOfABurst(t *trial) {
+	var mu sync.Mutex
+	joined := map[lock.ID]bool{}
+	left := 0
+	together(burstSize/2, func(i int) {
+		ctx, leave := context.WithCancel(t.ctx)
+		defer leave()
+		if i%4 != 0 {
+			timer := time.AfterFunc(time.Duration(i)*time.Millisecond/4, leave)
+			defer timer.Stop()
+		}
+		draft := t.draft("hot")
+		e, _, err := t.A.Enqueue(ctx, draft)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err == nil:
+			joined[e.ID] = true
+		case ctx.Err() != nil:
+			left++
+		case !errors.Is(err, lock.Overloaded):
+			t.wantUnavailable("Enqueue in a burst", err)
+		}
+	})
+	t.Logf("%d joined, %d went away before they were told", len(joined), left)
+	if len(joined) == 0 {
+		t.Error("too few to mean anything")
+	}
+	t.eventually(recovery, "exactly those who joined are in the queue", func() bool {
+		queue := t.queue(t.B, t.ref("hot"))
+		return len(queue) == len(joined) && !slices.ContainsFunc(queue, func(e *lock.Entry) bool { return !joined[e.ID] })
+	})
+}
+
+// large is how many of the largest entries are more than may be pending for one lock.
+const large = 1200
+
+// refusedOnArrival has more large entries join than may be pending, at a client that is
+// cut off. Nobody who is refused has waited for that: it is decided before anybody is told
+// that the store does not answer. And nothing of it is written.
+func refusedOnArrival(t *trial) {
+	if t.NoBound != "" {
+		t.Logf("nobody is refused: %s", t.NoBound)
+		return
+	}
+	names := make([]string, 32)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%02d", strings.Repeat("n", 190), i)
+	}
+	restore := t.CutB(t.T, Silent)
+	var refused, after, pending atomic.Int64
+	together(large, func(int) {
+		draft := t.draft(names...)
+		draft.Metadata = map[string]string{"text": strings.Repeat("m", 1900)}
+		_, _, err := t.B.Enqueue(t.ctx, draft)
+		var le *lock.Error
+		if errors.As(err, &le) && le.Code == lock.Overloaded {
+			if refused.Add(1); le.Ambiguous || le.RetryAfter < time.Second {
+				t.Errorf("a refusal says %+v", le)
+			}
+			after.Add(min(pending.Load(), 1))
+			return
+		}
+		t.wantUnavailable("Enqueue at a client that is cut off", err)
+		pending.Add(1)
+	})
+	restore()
+	t.Logf("%d were refused, %d of them after others had been told that the store does not answer", refused.Load(), after.Load())
+	if refused.Load() == 0 || after.Load() > 0 {
+		t.Error("want refusals, all of them on arrival")
+	}
+	t.eventually(recovery, "nothing is in the queue", func() bool { return len(t.queue(t.A, t.ref(names[0]))) == 0 })
 }

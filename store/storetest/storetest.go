@@ -41,6 +41,9 @@ type Harness struct {
 	// OpenFloor or OpenAlone. The cases that need them do not run then; without a
 	// reason they fail.
 	NoCut, NoCompact, NoFloor, NoBackup string
+
+	// NoBound says why the store admits any number of writes at once.
+	NoBound string
 }
 
 // Store is an empty store with two clients that share nothing but the store.

@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -21,6 +22,42 @@ type join struct {
 	maybe   bool     // one of the attempts may have happened
 	open    []*write // those, of a fresh id
 	unknown bool     // and nobody has looked whether it did
+
+	// due is when the call is over. While a write of it waits for others that are being
+	// written it is put off, but not beyond last.
+	due, last time.Time
+}
+
+func (j *join) hurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithDeadline(ctx, j.due)
+}
+
+func (j *join) pause(ctx context.Context) error {
+	ctx, cancel := j.hurried(ctx)
+	defer cancel()
+	return store.Pause(ctx, firstPause)
+}
+
+// outcome finds what became of the attempts.
+func (j *join) outcome(ctx context.Context) (*lock.Entry, error) {
+	ctx, cancel := j.hurried(ctx)
+	defer cancel()
+	return j.store.outcomeOf(ctx, j.entry, j.since)
+}
+
+// write hands in an attempt. What it waits for others is not its own time.
+func (j *join) write(ctx context.Context) outcome {
+	w := j.store.joinWrite(j.entry, j.handle, j.taken)
+	w.Must, w.Due = j.maybe, j.due // what may have happened is not refused any more
+	out := j.store.commits.do(ctx, w)
+	if j.due = j.due.Add(w.Waited()); j.due.After(j.last) {
+		j.due = j.last
+	}
+	j.maybe, j.unknown = j.maybe || out.maybe, out.maybe
+	if out.maybe {
+		j.open = append(j.open, w)
+	}
+	return out
 }
 
 // attempt writes the entry, or finds that it is there. A *lock.Error is final; after
@@ -28,27 +65,23 @@ type join struct {
 func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, err error) {
 	s, e := j.store, j.entry
 	if j.unknown && !e.Resumable() {
-		if found, err := s.outcomeOf(ctx, e, j.since); found != nil || err != nil {
+		if found, err := j.outcome(ctx); found != nil || err != nil {
 			return found, true, err
 		}
 	}
-	w := s.joinWrite(e, j.handle, j.taken)
-	w.Must = j.maybe // what may have happened is not refused any more
-	out := s.commits.do(ctx, w)
-	j.maybe, j.unknown = j.maybe || out.maybe, out.maybe
-	if out.maybe {
-		j.open = append(j.open, w)
-	}
+	out := j.write(ctx)
+	hurried, cancel := j.hurried(ctx)
+	defer cancel()
 	switch {
 	case out.err == nil:
 		placed := *e
 		placed.Number, placed.Handle, placed.Patient = s.number(out.zxid), j.handle, false
 		return &placed, true, nil
 	case errors.Is(out.err, zk.ErrNodeExists), errors.Is(out.err, zk.ErrBadVersion):
-		return j.refused(ctx, out.err)
+		return j.refused(hurried, out.err)
 	case errors.Is(out.err, zk.ErrNoNode):
 		j.taken = noMark
-		_ = s.makeShards(ctx, e) // the next attempt tells whether it worked
+		_ = s.makeShards(hurried, e) // the next attempt tells whether it worked
 	case errors.Is(out.err, lock.Overloaded):
 		return nil, false, out.err
 	case answered(out.err):
@@ -89,7 +122,7 @@ func (s *Store) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 	k, v := keyOf(e), valueOf(e, handle)
 	data := store.Encode(v)
 	p := &part{change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
-	w := &write{Tenant: e.Tenant, Keys: []string{k.conflict()}, Patient: e.Patient, Payload: p}
+	w := &write{Tenant: e.Tenant, Keys: []string{k.conflict()}, Patient: e.Patient, Within: store.WithinOf(e), Payload: p}
 	p.ops = append(p.ops, s.create(s.root.primary(k), data))
 	if e.Resumable() {
 		p.ops = append(p.ops, s.claim(e, taken), s.create(s.root.lease(k, handle), nil))

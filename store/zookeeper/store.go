@@ -24,8 +24,12 @@ import (
 // answers, so an election does not use them up.
 const MinTTL = 2 * time.Second
 
-// operationTimeout bounds every call, with as many attempts as fit.
-const operationTimeout = 4 * time.Second
+// operationTimeout bounds every call, with as many attempts as fit. Joining a queue may
+// take up to mostPending longer for as long as others are being written.
+const (
+	operationTimeout = 4 * time.Second
+	mostPending      = 12 * time.Second
+)
 
 // Config of a [Store].
 type Config struct {
@@ -184,9 +188,8 @@ func (s *Store) zxid(number uint64) int64 { return s.trust.Position(number) }
 
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
-	defer cancel()
-	j := &join{store: s, entry: e, handle: newHandle(e), since: s.here(), taken: noMark}
+	due := time.Now().Add(operationTimeout)
+	j := &join{store: s, entry: e, handle: newHandle(e), since: s.here(), taken: noMark, due: due, last: due.Add(mostPending)}
 	for {
 		if err := s.trust.Refusal(); err != nil {
 			j.giveUp()
@@ -201,7 +204,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		case errors.As(err, &final):
 			j.giveUp()
 			return nil, false, final
-		case s.closing.Err() != nil || store.Pause(ctx, firstPause) != nil:
+		case s.closing.Err() != nil || j.pause(ctx) != nil:
 			j.giveUp()
 			return nil, false, unavailable(err, "enqueue", j.maybe)
 		}

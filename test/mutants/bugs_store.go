@@ -33,12 +33,12 @@ func storeBugs() []Bug {
 		},
 		{
 			Name: "store-overload-waits", Breaks: "what cannot be written in time is refused at once",
-			File: "store/pending.go", Anchor: "if fits && (before < alwaysAdmitted || wait <= b.Budget) {", Becomes: "if fits {",
+			File: "store/pending.go", Anchor: "if fits && (before < alwaysAdmitted || wait <= budget) {", Becomes: "if fits || wait+budget < 0 {",
 			In: "./store", Run: "^TestOverload$",
 		},
 		{
 			Name: "store-pending-without-bound", Breaks: "what is pending is bounded, for each tenant too",
-			File: "store/pending.go", Anchor: "if fits && (before < alwaysAdmitted || wait <= b.Budget) {", Becomes: "if before < alwaysAdmitted || wait <= b.Budget {",
+			File: "store/pending.go", Anchor: "if fits && (before < alwaysAdmitted || wait <= budget) {", Becomes: "if fits || before < alwaysAdmitted || wait <= budget {",
 			In: "./store", Run: "^TestOverload$",
 		},
 		{
@@ -62,9 +62,49 @@ func storeBugs() []Bug {
 			In: "./store", Run: "^TestSlowStoreIsSentLess$",
 		},
 		{
-			Name: "store-admitted-too-much", Breaks: "what was admitted before the pace was known is refused when it is",
-			File: "store/committer.go", Anchor: "late, refusal := c.pending.shed(batch, &c.pace)", Becomes: "late, refusal := c.pending.shed(nil, &c.pace)",
-			In: "./store", Run: "^TestShedding$",
+			Name: "store-burst-runs-out-of-time", Breaks: "what came with many others is written for as long as others are",
+			File: "store/committer.go", Anchor: "case !lost && !late:", Becomes: "case !lost && !late && now.IsZero():",
+			In: "./store", Run: "^TestBurstOutlastsACall$",
+		},
+		{
+			Name: "store-burst-waits-for-a-lost-store", Breaks: "who is pending is told of a store that is lost",
+			File: "store/committer.go", Anchor: "lost, late := now.Sub(c.wrote) >= silence,", Becomes: "lost, late := now.Sub(c.wrote) >= time.Hour,",
+			In: "./store", Run: "^TestStoreFallsSilent$",
+		},
+		{
+			Name: "store-tenants-in-a-row", Breaks: "a tenant with thousands of writes does not make others wait for them",
+			File: "store/pending.go", Anchor: "\t\tp.turns.MoveToBack(e)\n", Becomes: "",
+			In: "./store", Run: "^TestTenantsTakeTurns$",
+		},
+		{
+			Name: "store-refused-for-others", Breaks: "nobody is refused because of what other tenants have pending",
+			File: "store/pending.go", Anchor: "before := max(min(p.ops, ops*turns)/p.limits.Ops,", Becomes: "before := max(max(p.ops, ops*turns)/p.limits.Ops,",
+			In: "./store", Run: "^TestOthersAreNoReasonToRefuse$",
+		},
+		{
+			Name: "store-burst-begins-slowly", Breaks: "nobody is refused because of the first few writes of a burst",
+			File: "store/pending.go", Anchor: "if p.samples < enough || ", Becomes: "if p.samples < 1 || ",
+			In: "./store", Run: "^TestPaceIsTheBurstsOwn$",
+		},
+		{
+			Name: "store-burst-at-the-pace-before", Breaks: "nobody is refused because of what was written before the burst",
+			File: "store/pending.go", Anchor: "enough || now.Sub(p.latest) > stale {", Becomes: "enough || now.Sub(p.latest) > time.Hour {",
+			In: "./store", Run: "^TestPaceIsTheBurstsOwn$",
+		},
+		{
+			Name: "store-refused-late", Breaks: "who needs something else first is refused before that",
+			File: "store/committer.go", Anchor: "\tc.pending.reserve(w, 1, w.Bytes)\n", Becomes: "\tc.pending.reserve(w, 0, 0)\n",
+			In: "./store", Run: "^TestReserve$",
+		},
+		{
+			Name: "store-refused-after-the-wait", Breaks: "a write is refused if it would be too late for who asks for it",
+			File: "store/pending.go", Anchor: "budget = min(budget, w.Within)", Becomes: "budget = max(budget, w.Within)",
+			In: "./store", Run: "^TestWithin$",
+		},
+		{
+			Name: "etcd-refused-after-the-lease", Breaks: "a join is refused on arrival, and not when it has got a lease",
+			File: "store/etcd/join.go", Anchor: "\tif err != nil {\n\t\treturn err\n\t}\n\tdefer release()", Becomes: "\tif err == nil {\n\t\tdefer release()\n\t}",
+			In: "./store/etcd", Run: "^TestRefusedBeforeALeaseIsAsked$", Needs: "etcd",
 		},
 		{
 			Name: "store-patience-without-end", Breaks: "a patient write is held back for the linger at most",

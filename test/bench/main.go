@@ -59,7 +59,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.DurationVar(&o.Duration, "duration", 3*time.Second, "of one round of one side")
 	f.DurationVar(&o.Warmup, "warmup", time.Second, "before each round, not counted")
 	f.IntVar(&o.Rounds, "rounds", 5, "of each side, in turns")
-	f.IntVar(&o.Waiters, "waiters", 10_000, "waiting requests in S7 and S8")
+	f.IntVar(&o.Waiters, "waiters", 10_000, "waiting requests in S7 and S8, and at once in S14")
 	f.IntVar(&o.Entries, "entries", 100_000, "held locks in S12")
 	f.StringVar(&o.Dir, "dir", "", "where to make the folder for data and logs, on a real disk; the system's temporary folder when empty")
 	f.BoolVar(&o.Keep, "keep", false, "keep the folder")

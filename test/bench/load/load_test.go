@@ -240,3 +240,47 @@ func TestQueueReportsAFailedClient(t *testing.T) {
 		t.Errorf("Close: %v, want %v", err, broken)
 	}
 }
+
+// TestBurst: all requests are sent before any is released; refusals and failures are
+// told apart, and whoever was granted releases.
+func TestBurst(t *testing.T) {
+	broken := errors.New("broken")
+	l := newLocks()
+	l.fail = func(grant int64) error {
+		switch grant {
+		case 3, 4:
+			return fmt.Errorf("busy: %w", load.ErrRefused)
+		case 5:
+			return broken
+		}
+		return nil
+	}
+	b := load.StartBurst(t.Context(), l.workers(20), func(i int) string { return fmt.Sprint(i) })
+	for seen := b.Seen(); seen.Granted+len(seen.Refused)+seen.Failed < 20; seen = b.Seen() {
+		if len(seen.History) > 0 {
+			t.Fatal("a lock was given back before Release")
+		}
+		<-time.After(time.Millisecond)
+	}
+	b.Release()
+	seen := b.Wait()
+	if seen.Granted != 17 || len(seen.Refused) != 2 || seen.Failed != 1 || !errors.Is(seen.Failure, broken) {
+		t.Errorf("%d granted, %d refused, %d failed: %v; want 17, 2, 1", seen.Granted, len(seen.Refused), seen.Failed, seen.Failure)
+	}
+	if len(seen.History) != 17 || seen.LastGrant <= 0 {
+		t.Errorf("%d were released, the last granted after %v", len(seen.History), seen.LastGrant)
+	}
+}
+
+func TestOpenEndsEarly(t *testing.T) {
+	l := newLocks()
+	until := make(chan struct{})
+	timer := time.AfterFunc(50*time.Millisecond, func() { close(until) })
+	defer timer.Stop()
+	r, err := load.Open{
+		Workers: l.workers(4), Rate: 1000, Duration: time.Hour, Until: until, Name: func(cycle int) string { return fmt.Sprint(cycle) },
+	}.Run(t.Context())
+	if err != nil || r.Cycles == 0 {
+		t.Errorf("%v, %v", r, err)
+	}
+}

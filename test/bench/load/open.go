@@ -19,6 +19,9 @@ type Open struct {
 	Rate float64
 	// Warmup comes before Duration and is not counted.
 	Warmup, Duration time.Duration
+	// Until ends the load early when it is closed; nil does not. Elapsed is of no
+	// meaning then.
+	Until <-chan struct{}
 	// Name gives the lock of a cycle, counted from 0 over all workers.
 	Name func(cycle int) string
 }
@@ -79,6 +82,8 @@ func (r *openRun) pace(ctx context.Context) {
 		select {
 		case r.due <- cycle:
 		case <-ctx.Done():
+			return
+		case <-r.Until:
 			return
 		}
 	}

@@ -25,7 +25,7 @@ type Config struct {
 	Duration, Warmup time.Duration
 	// Rounds of each side.
 	Rounds int
-	// Waiters is how many requests wait in S7 and S8, Entries how many locks are
+	// Waiters is how many requests wait in S7 and S8 and come at once in S14, Entries how many locks are
 	// held in S12; 10 000 and 100 000 make the rows comparable to their bars.
 	Waiters, Entries int
 	// Keep leaves the rows' folders in Dir; otherwise a row that ended well
@@ -60,6 +60,7 @@ func Definitions() []Definition {
 		{"S10", "latency at a fixed rate, against a bare put", runS10},
 		{"S12", "start to ready on a warm data folder", runS12},
 		{"S13", "S1, S2 and S5 on a cluster of three", runS13},
+		{"S14", "many requests at once for one lock", runS14},
 		{"sets", "a set of 8, against one lock", runSets},
 		{"order", "S1 with the order of locks learnt, against without", order().run},
 		{"ceiling", "empty answers alone", runCeiling},

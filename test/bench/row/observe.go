@@ -76,8 +76,8 @@ func awaitFigure(ctx context.Context, r *replica, name string, want float64) err
 	}
 }
 
-// countLocks pages through GET /locks and returns how many locks it lists.
-func countLocks(ctx context.Context, r *replica) (int, error) {
+// countLocks pages through GET /locks of a tenant and returns how many locks it lists.
+func countLocks(ctx context.Context, r *replica, tenant string) (int, error) {
 	token, err := r.Token(tenant, "locks:read", "auditor")
 	if err != nil {
 		return 0, err

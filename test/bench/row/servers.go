@@ -127,7 +127,9 @@ func (b *bench) startReplica(ctx context.Context, store string, cs *closers, arg
 }
 
 // clients returns how clients reach a replica; the caller may change it.
-func clients(r *replica, cs *closers) (side.Fencepost, error) {
+func clients(r *replica, cs *closers) (side.Fencepost, error) { return clientsOf(r, tenant, cs) }
+
+func clientsOf(r *replica, tenant string, cs *closers) (side.Fencepost, error) {
 	base, err := url.Parse(r.URL())
 	if err != nil {
 		return side.Fencepost{}, err

@@ -66,7 +66,7 @@ func (b *bench) restart(ctx context.Context, r *replica, after string) (time.Dur
 		return 0, err
 	}
 	took := time.Since(start)
-	n, err := countLocks(ctx, r)
+	n, err := countLocks(ctx, r, tenant)
 	if err != nil {
 		return 0, err
 	}

@@ -55,21 +55,8 @@ func (b *bench) startZooKeeper(ctx context.Context, name string, cs *closers) (*
 // zooFencepost starts ZooKeeper and the server for n clients.
 func zooFencepost(n int, queue bool) starter {
 	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
-		z, err := b.startZooKeeper(ctx, "store", cs)
+		s, err := b.serveOnZooKeeper(ctx, cs)
 		if err != nil {
-			return contender{}, err
-		}
-		password := filepath.Join(b.dir, "password")
-		if err := os.WriteFile(password, []byte(side.ZooKeeperPassword), 0o600); err != nil {
-			return contender{}, err
-		}
-		s := &served{}
-		s.replica, err = b.startReplica(ctx, z.Store(), cs, "--store-username", side.ZooKeeperUser, "--store-password-file", password)
-		if err != nil {
-			return contender{}, err
-		}
-		s.pids = []int{z.Server(0).PID(), s.PID()}
-		if s.load, err = clients(s.replica, cs); err != nil {
 			return contender{}, err
 		}
 		if queue {
@@ -77,6 +64,26 @@ func zooFencepost(n int, queue bool) starter {
 		}
 		return contender{"Fencepost", s.pids, s.watched(b, b.heated(s.load.Workers(n), queue, true))}, nil
 	}
+}
+
+// serveOnZooKeeper starts ZooKeeper, with authentication, and the server.
+func (b *bench) serveOnZooKeeper(ctx context.Context, cs *closers) (*served, error) {
+	z, err := b.startZooKeeper(ctx, "store", cs)
+	if err != nil {
+		return nil, err
+	}
+	password := filepath.Join(b.dir, "password")
+	if err := os.WriteFile(password, []byte(side.ZooKeeperPassword), 0o600); err != nil {
+		return nil, err
+	}
+	s := &served{}
+	s.replica, err = b.startReplica(ctx, z.Store(), cs, "--store-username", side.ZooKeeperUser, "--store-password-file", password)
+	if err != nil {
+		return nil, err
+	}
+	s.pids = []int{z.Server(0).PID(), s.PID()}
+	s.load, err = clients(s.replica, cs)
+	return s, err
 }
 
 // zkLocks starts ZooKeeper for n clients of go-zookeeper's lock.

@@ -3,9 +3,11 @@ package side
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"github.com/fencepost/fencepost/test/bench/load"
 )
@@ -33,6 +35,23 @@ func (f Fencepost) Workers(n int) []load.Worker {
 		workers[i] = f.worker(i)
 	}
 	return workers
+}
+
+// Connect opens the connections of workers that [Fencepost.Workers] made, as those of
+// clients that have been there for a while, and waits for an answer on each.
+func Connect(ctx context.Context, workers []load.Worker) error {
+	const atOnce = 64
+	errs := make([]error, atOnce)
+	var all sync.WaitGroup
+	for k := range errs {
+		all.Go(func() {
+			for i := k; i < len(workers) && errs[k] == nil; i += atOnce {
+				_, errs[k] = workers[i].(*fencepostWorker).http.expect(ctx, http.StatusOK, http.MethodGet, "/healthz", nil, nil)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 func (f Fencepost) worker(i int) *fencepostWorker {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/fencepost/fencepost/test/bench/load"
 )
 
 // Connections are the connections of one side, one for each of its workers, kept
@@ -159,8 +161,12 @@ func (c *caller) read() (status int, err error) {
 	return resp.StatusCode, nil
 }
 
-// unexpected does not quote good answers: they hold lock tokens.
+// unexpected does not quote good answers: they hold lock tokens. It tells a refusal
+// that says that the request had no effect.
 func unexpected(method string, status int, answer []byte) error {
+	if status == http.StatusTooManyRequests && bytes.Contains(answer, []byte(`"may_have_taken_effect":false`)) {
+		return fmt.Errorf("%s answers %d: %w", method, status, load.ErrRefused)
+	}
 	if status < http.StatusBadRequest {
 		answer = nil
 	}

@@ -131,6 +131,34 @@ func TestAnswersOtherThanExpectedAreErrors(t *testing.T) {
 	}
 }
 
+// TestRefusals: only an answer that says that the request had no effect is an honest one.
+func TestRefusals(t *testing.T) {
+	for body, refused := range map[string]bool{
+		`{"code":"overloaded","may_have_taken_effect":false}`: true,
+		`{"code":"overloaded","may_have_taken_effect":true}`:  false,
+		`{"code":"overloaded"}`:                               false,
+	} {
+		base, _ := standIn(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/healthz" {
+				return
+			}
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(w, body) // the client would miss it
+		})
+		c := side.NewConnections()
+		workers := side.Fencepost{Connections: c, Bases: []*url.URL{base}, Bearers: []string{"token"}}.Workers(1)
+		if err := side.Connect(t.Context(), workers); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := workers[0].Acquire(t.Context(), "orders:1"); err == nil || errors.Is(err, load.ErrRefused) != refused {
+			t.Errorf("%s: %v", body, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestWorkersKeepOneConnectionEach(t *testing.T) {
 	remotes := make(chan string, 100)
 	base, _ := standIn(t, func(w http.ResponseWriter, r *http.Request) {

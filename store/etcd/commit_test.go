@@ -28,14 +28,12 @@ type ledger struct {
 
 func (l *ledger) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	l.mu.Lock()
-	nested := r.Success[0].GetRequestTxn()
-	l.sizes = append(l.sizes, len(nested.Success))
+	l.sizes = append(l.sizes, len(r.Success))
 	refused := l.refuse > 0
 	l.refuse--
 	l.mu.Unlock()
 	<-time.After(l.took)
-	resp := &pb.ResponseOp{Response: &pb.ResponseOp_ResponseTxn{ResponseTxn: &pb.TxnResponse{Succeeded: !refused}}}
-	return &pb.TxnResponse{Succeeded: true, Header: &pb.ResponseHeader{Revision: 1}, Responses: []*pb.ResponseOp{resp}}, nil
+	return &pb.TxnResponse{Succeeded: !refused, Header: &pb.ResponseHeader{Revision: 1}}, nil
 }
 
 func (l *ledger) seen() []int {

@@ -15,7 +15,12 @@ import (
 // Bounds of the pool of idle leases.
 const (
 	maxIdlePerClass = 256
+	maxIdle         = 16384 // of all classes
 	idleLifetime    = 5 * time.Minute
+
+	// idlePerSecond of its TTL are how many leases of a class may be idle instead where a
+	// renewal is a function call: to keep them then costs the same for all TTLs.
+	idlePerSecond = 512
 
 	// maxGrants bounds the leases that are granted at once. Each is a write to etcd,
 	// which refuses all writes when too many are under way.
@@ -50,6 +55,7 @@ type leasePool struct {
 
 	mu    sync.Mutex
 	idle  map[leaseClass][]lease // the one used last at the end
+	spare int                    // of all classes
 	inUse map[int64]time.Time    // when a lease that carries an entry was renewed, if by us
 }
 
@@ -149,9 +155,20 @@ func (p *leasePool) give(tenant string, ttl time.Duration, id int64) {
 	defer p.mu.Unlock()
 	l := lease{id: id, renewed: p.inUse[id], idle: time.Now()}
 	delete(p.inUse, id)
-	if len(p.idle[class]) < maxIdlePerClass {
+	if p.hasRoom(class) {
 		p.idle[class] = append(p.idle[class], l)
+		p.spare++
 	}
+}
+
+// hasRoom reports whether one more lease may be idle. Those of a burst are kept for the
+// next one if that costs little. The caller holds mu.
+func (p *leasePool) hasRoom(class leaseClass) bool {
+	most := maxIdlePerClass
+	if p.conn.local {
+		most = int(class.ttl.Seconds() * idlePerSecond)
+	}
+	return p.spare < maxIdle && len(p.idle[class]) < most
 }
 
 // revoke ends a lease, and with it what was written under it: what is written under it
@@ -178,6 +195,7 @@ func (p *leasePool) pop(class leaseClass) (lease, bool) {
 	}
 	l := free[len(free)-1]
 	p.idle[class] = free[:len(free)-1]
+	p.spare--
 	return l, true
 }
 
@@ -211,12 +229,14 @@ func (p *leasePool) tryGrant(ctx context.Context, id int64, ttl time.Duration) e
 func (p *leasePool) maintain(ctx context.Context) {
 	now := time.Now()
 	for class, due := range p.due(now) {
+		renewed := due[:0]
 		for _, l := range due {
 			l.renewed = time.Now()
 			if p.renewIdle(ctx, l.id) == nil {
-				p.put(class, l)
+				renewed = append(renewed, l)
 			}
 		}
+		p.put(class, renewed)
 	}
 }
 
@@ -243,6 +263,7 @@ func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
 				kept = append(kept, l)
 			}
 		}
+		p.spare += len(kept) - len(free)
 		if p.idle[class] = kept; len(kept) == 0 {
 			delete(p.idle, class)
 		}
@@ -250,11 +271,15 @@ func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
 	return out
 }
 
-// put returns a lease to the cold end of the pool.
-func (p *leasePool) put(class leaseClass, l lease) {
+// put returns leases to the cold end of the pool.
+func (p *leasePool) put(class leaseClass, renewed []lease) {
+	if len(renewed) == 0 {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.idle[class] = append([]lease{l}, p.idle[class]...)
+	p.idle[class] = append(renewed, p.idle[class]...)
+	p.spare += len(renewed)
 }
 
 func (p *leasePool) renewIdle(ctx context.Context, id int64) error {

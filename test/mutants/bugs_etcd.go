@@ -4,6 +4,11 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-idle-leases-without-bound", Breaks: "what is kept of released leases is bounded, over all tenants and TTLs",
+			File: "store/etcd/lease.go", Anchor: "return p.spare < maxIdle && len", Becomes: "return len",
+			In: "./store/etcd", Run: "^TestIdleLeasesAreBounded$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-timed-out-is-refused", Breaks: "an unknown outcome is not reported as a refusal",
 			File: "store/etcd/errors.go", Anchor: `"there is no address available", "there is no connection available":`,
 			Becomes: `description(rpctypes.ErrGRPCTimeout), "there is no address available", "there is no connection available":`,

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -49,52 +48,6 @@ func testEntry(name, id string) *lock.Entry {
 		ID: lock.ID(id), Tenant: "acme", Holder: "w", TTL: time.Hour, EnqueuedAt: time.Now(),
 		Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}},
 	}
-}
-
-// TestHeadroom fills a store. It refuses new entries before etcd's alarm, which would
-// stop releases and their reasons too.
-func TestHeadroom(t *testing.T) {
-	t.Parallel()
-	s, m := testStore(t, EmbeddedConfig{Quota: 16 << 20}, func(*Conn) {})
-	var held []*lock.Entry
-	full := false
-	for i := 0; !full && i < 50_000; i++ {
-		e := testEntry(fmt.Sprint("lock-", i), fmt.Sprint("entry-", i))
-		e.Metadata = map[string]string{"filler": strings.Repeat("x", lock.MaxMetadataSize-6)}
-		placed, _, err := s.Enqueue(t.Context(), e)
-		var why *lock.Error
-		switch {
-		case err == nil:
-			held = append(held, placed)
-		case !errors.As(err, &why) || why.Code != lock.StoreUnavailable:
-			t.Fatalf("Enqueue = %v, want it out of space", err)
-		case !strings.Contains(why.Detail, "out of space"): // slow, as a busy machine is
-		case why.Ambiguous || why.RetryAfter == 0:
-			t.Fatalf("Enqueue = %+v, want it certain and with a time to retry", why)
-		default:
-			full = true
-		}
-	}
-	t.Logf("full with %d entries: %d of %d bytes, %d in use", len(held), m.server.Backend().Size(), m.server.Cfg.QuotaBackendBytes, m.server.Backend().SizeInUse())
-	if len(held) < 1000 {
-		t.Errorf("only %d entries fit", len(held))
-	}
-	for _, e := range held {
-		if err := answered(func() error { return s.Refresh(t.Context(), e) }); err != nil {
-			t.Fatalf("Refresh in a full store = %v", err)
-		}
-		err := answered(func() error { return s.Remove(t.Context(), e, lock.Released) })
-		if err != nil && !errors.Is(err, lock.Lost) {
-			t.Fatalf("Remove in a full store = %v", err)
-		}
-	}
-	if alarms := m.server.Alarms(); len(alarms) > 0 {
-		t.Errorf("etcd's alarm went off: %v", alarms)
-	}
-	s.bare.Range(func(id, why any) bool {
-		t.Errorf("the reason of %v (%v) is in memory only", id, why)
-		return true
-	})
 }
 
 // answered repeats a call that a busy machine did not answer in time.

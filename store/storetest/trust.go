@@ -25,7 +25,11 @@ func trustCases() []testCase {
 func floorBinds(t *trial) {
 	first := t.enqueue(t.A, t.draft("a"))
 	t.remove(t.A, first, lock.Released)
-	last := t.enqueue(t.openFloor(first.Number+1_000_000), t.draft("a"))
+	floor := first.Number + 1_000_000
+	last := t.enqueue(t.openFloor(floor), t.draft("a"))
+	if last.Number <= floor {
+		t.Fatalf("fence %d with the fence floor %d", last.Number, floor)
+	}
 	t.remove(t.Reopen(t.T), last, lock.Released)
 	for i := range 10 {
 		e := t.enqueue(t.client(i), t.draft("a"))

@@ -1,7 +1,9 @@
 package zookeeper_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +77,33 @@ func TestFloorWithoutAFeed(t *testing.T) {
 	if e := take(t, s, draft("a")); e.Number <= last.Number {
 		t.Errorf("fence %d of a lock after %d", e.Number, last.Number)
 	}
+}
+
+// TestWriteShowsALostPast puts an older copy of its data under a server. The first to hear
+// a lower number is a write, as the feed has no connection: its entry is not handed out.
+func TestWriteShowsALostPast(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	first := take(t, s, draft("a"))
+	server, copied := z.Server(0), t.TempDir()
+	replaced(t, server, server.Data(), copied)
+	for i := range 30 {
+		within(t, time.Minute, "the store is there again", func() bool {
+			_, _, err := s.Enqueue(t.Context(), draft(fmt.Sprint("b-", i)))
+			return err == nil
+		})
+	}
+	defer s.HoldFeed()()
+	replaced(t, server, copied, server.Data())
+	within(t, time.Minute, "the store is refused", func() bool {
+		e, _, err := s.Enqueue(t.Context(), draft("c"))
+		if err == nil {
+			t.Fatalf("fence %d was handed out of a store that went back to %d", e.Number, first.Number)
+		}
+		var refusal *lock.Error
+		return errors.As(err, &refusal) && strings.Contains(refusal.Detail, "--fence-floor")
+	})
 }
 
 // TestQueueOfALateFollower reads a queue from a server that was stopped while much was

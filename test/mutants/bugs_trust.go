@@ -82,7 +82,7 @@ func trustBugs() []Bug {
 		{
 			Name: "etcd-no-headroom", Breaks: "renewing and releasing have room in a full embedded store",
 			File: "store/etcd/room.go", Anchor: "if used+r.admitted+bytes > quota/100*forEntries {", Becomes: "if used+r.admitted+bytes > 2*quota/100*forEntries {",
-			In: "./store/etcd", Run: "^TestHeadroom$",
+			In: "./store/etcd", Run: "^TestFullAtItsQuota$",
 		},
 		{
 			Name: "etcd-defragments-what-is-live", Breaks: "a full store is defragmented only if that helps",
@@ -102,13 +102,12 @@ func trustBugs() []Bug {
 		{
 			Name: "zookeeper-lower-zxid-believed", Breaks: "a write's number below what was received before is a lost past",
 			File: "store/zookeeper/commit.go", Anchor: "s.trust.Received(mark, stat.Mzxid, 0)", Becomes: "s.trust.Received(mark*0, stat.Mzxid, 0)",
-			In: "./store/zookeeper", Run: "^TestConformance$/^trust$/^a_store_that_went_back_is_noticed$", Needs: "zookeeper",
+			In: "./store/zookeeper", Run: "^TestWriteShowsALostPast$", Needs: "zookeeper",
 		},
 		{
-			Name: "zookeeper-stale-meta-judged", Breaks: "floor and newest number are read at one transaction",
-			File: "store/zookeeper/meta.go", Anchor: "stat, err := s.setLog(ctx, l, &zk.CheckVersionRequest{Path: s.root.meta(), Version: m.version})",
-			Becomes: "m.Floor = 0\n\tstat, err := s.setLog(ctx, l, &zk.CheckVersionRequest{Path: s.root.meta(), Version: m.version})",
-			In:      "./store/zookeeper", Run: "^TestConformance$/^trust$/^a_floor_that_a_client_does_not_know_yet_is_no_lost_past$", Needs: "zookeeper",
+			Name: "zookeeper-floor-not-taken-over", Breaks: "a floor that an operator gave is added to every fence",
+			File: "store/zookeeper/meta.go", Anchor: "\ts.known.Store(m)\n\treturn m.records(stat.Mzxid), nil", Becomes: "\tm.Floor = 0\n\ts.known.Store(m)\n\treturn m.records(stat.Mzxid), nil",
+			In: "./store/zookeeper", Run: "^TestConformance$/^trust$/^a_floor_binds_all_at_once$", Needs: "zookeeper",
 		},
 		{
 			Name: "etcd-reasons-pinned", Breaks: "a long list of reasons outlives compactions",

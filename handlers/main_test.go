@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/fencepost/fencepost/test/rig"
 )
 
 // shared is what all tests of the package use: one store, one log, three replicas.
@@ -19,8 +21,7 @@ var shared *world
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	flag.Parse()
-	if err := waitTogether(); err != nil {
+	if err := rig.RunAtOnce(24); err != nil {
 		fmt.Fprintln(os.Stderr, "the tests cannot begin:", err)
 		return 1
 	}
@@ -48,15 +49,4 @@ func describedIsTested() error {
 		return fmt.Errorf("no test was answered with %q", unseen)
 	}
 	return nil
-}
-
-// waitTogether lets more tests run at once than there are processors, as most of
-// them wait for a lease, unless -parallel says how many.
-func waitTogether() error {
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	if chosen {
-		return nil
-	}
-	return flag.Set("test.parallel", "24")
 }

@@ -3,7 +3,6 @@ package faults_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,18 +83,15 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 // standsAtOnce is how many clusters the short runs have at a time: most of what
 // they do is wait for leases and elections.
-const standsAtOnce = "3"
+const standsAtOnce = 3
 
 func run(m *testing.M) int {
-	flag.Parse()
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
 	dir, err := os.MkdirTemp("", "fencepost-faults-")
 	if err == nil {
 		err = os.Setenv(binariesVariable, dir)
 	}
-	if err == nil && !chosen {
-		err = flag.Set("test.parallel", standsAtOnce)
+	if err == nil {
+		err = rig.RunAtOnce(standsAtOnce)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

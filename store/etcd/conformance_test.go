@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/api/v3/version"
 
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
@@ -61,6 +62,15 @@ func TestConformanceCluster(t *testing.T) {
 			}
 		},
 	})
+}
+
+// TestVersionOfServers asks real servers, through the connection of a store.
+func TestVersionOfServers(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, startCluster(t, 1).Endpoints())
+	if got, err := conn.Version(t.Context()); got != version.Version || err != nil {
+		t.Errorf("the version is %q, %v", got, err)
+	}
 }
 
 // withFloor opens stores with fence floors.

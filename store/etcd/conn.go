@@ -33,6 +33,10 @@ type Conn struct {
 	admit func(bytes int) bool
 	local bool // the store is in this process: its calls do not hang on a network
 
+	// version asks one of the endpoints which etcd it is; nil where it is our own.
+	version   func(ctx context.Context, endpoint string) (string, error)
+	endpoints []string
+
 	// slack is added to each lease's TTL, so that a pooled lease that was
 	// renewed less than slack ago needs no renewal before it is used again. 0
 	// where a renewal is a function call.

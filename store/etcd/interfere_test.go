@@ -47,3 +47,6 @@ func (c *Conn) Mute(muted func() bool) {
 
 // Watch begins a watch as the feed does.
 func (c *Conn) Watch(ctx context.Context) { c.watch(ctx, defaultPrefix, 1) }
+
+// Version is that of the first server.
+func (c *Conn) Version(ctx context.Context) (string, error) { return c.version(ctx, c.endpoints[0]) }

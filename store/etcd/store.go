@@ -83,6 +83,7 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 	}
 	s.orphans = store.NewCleaner(s.log, s.clean)
 	s.tasks.Go(s.upkeep)
+	s.tasks.Go(s.checkVersions)
 	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
 	return s, nil
 }

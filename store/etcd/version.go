@@ -1,0 +1,47 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+)
+
+// checkVersions warns of servers that are too old for the store. It looks once, at the
+// start, at those that answer.
+func (s *Store) checkVersions() {
+	if s.conn.version == nil {
+		return
+	}
+	for _, endpoint := range s.conn.endpoints {
+		ctx, cancel := context.WithTimeout(s.closing, attemptTimeout)
+		version, err := s.conn.version(ctx, endpoint)
+		cancel()
+		switch {
+		case s.closing.Err() != nil:
+			return
+		case err != nil:
+			s.log.Info("the version of an etcd server is not known", "server", endpoint, "error", err)
+		case !supported(version):
+			s.log.Warn("an etcd server is too old: it may lose watch events, read what is stale, or fill up beyond its quota",
+				"server", endpoint, "version", version, "needed", "3.6.14 of 3.6, 3.7.1 of 3.7, or later")
+		}
+	}
+}
+
+// supported reports whether a version of etcd, such as 3.7.1, has what the store needs.
+// Before 3.7.1, and 3.6.14 of the older line, the quota did not count what is in nested
+// transactions, which is all that the store writes (etcd #22134).
+func supported(version string) bool {
+	var major, minor, patch int
+	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
+		return true // somebody's own build
+	}
+	switch {
+	case major != 3 || minor > 7:
+		return major >= 3
+	case minor == 7:
+		return patch >= 1
+	case minor == 6:
+		return patch >= 14
+	}
+	return false
+}

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"sync"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 )
 
@@ -118,7 +118,7 @@ func (a *answers) give(tenant string, size int) {
 
 // room takes what an answer of about the size will need until it is sent. If there
 // is too little it answers so itself and returns false.
-func (a *api) room(c *gin.Context, size int) bool {
+func (a *endpoints) room(c *gin.Context, size int) bool {
 	if size <= smallAnswer || a.take(c, size, false) {
 		return true
 	}
@@ -130,7 +130,7 @@ func (a *api) room(c *gin.Context, size int) bool {
 }
 
 // take counts what the request's answer holds until the request ends.
-func (a *api) take(c *gin.Context, size int, anyway bool) bool {
+func (a *endpoints) take(c *gin.Context, size int, anyway bool) bool {
 	r := recordOf(c)
 	ok := a.answers.take(r.tenant(), size, anyway)
 	if ok {
@@ -139,7 +139,7 @@ func (a *api) take(c *gin.Context, size int, anyway bool) bool {
 	return ok
 }
 
-func (a *api) give(r *record) {
+func (a *endpoints) give(r *record) {
 	if r.taken > 0 {
 		a.answers.give(r.tenant(), r.taken)
 	}
@@ -151,17 +151,17 @@ func respond(c *gin.Context, status int, body any) { write(c, status, "applicati
 // and the log line, for which the next one in the queue would have to wait too.
 func write(c *gin.Context, status int, contentType string, body any) {
 	r := recordOf(c)
-	text := r.api.buffers.Get().(*bytes.Buffer)
-	defer r.api.putBack(text)
+	text := r.endpoints.buffers.Get().(*bytes.Buffer)
+	defer r.endpoints.putBack(text)
 	text.Reset()
 	text.Grow(r.taken) // doubling could take twice as much
-	if err := encode(text, body); err != nil {
+	if err := api.Encode(text, body); err != nil {
 		noteCause(c, err)
 		c.AbortWithStatus(http.StatusInternalServerError)
 		return
 	}
 	if text.Len() > smallAnswer && r.taken == 0 {
-		r.api.take(c, text.Len(), true)
+		r.endpoints.take(c, text.Len(), true)
 	}
 	h := c.Writer.Header()
 	h["Content-Type"] = []string{contentType}
@@ -174,26 +174,8 @@ func write(c *gin.Context, status int, contentType string, body any) {
 }
 
 // putBack keeps a buffer for the next answer, if it is of an ordinary size.
-func (a *api) putBack(text *bytes.Buffer) {
+func (a *endpoints) putBack(text *bytes.Buffer) {
 	if text.Cap() <= smallAnswer {
 		a.buffers.Put(text)
 	}
-}
-
-// encode writes JSON as it is read by programs: <, > and & stay as they are.
-func encode(text *bytes.Buffer, body any) error {
-	e := json.NewEncoder(text)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(body); err != nil {
-		return err
-	}
-	text.Truncate(text.Len() - 1) // of the line break
-	return nil
-}
-
-// plainJSON is what [encode] writes.
-func plainJSON(body any) ([]byte, error) {
-	var text bytes.Buffer
-	err := encode(&text, body)
-	return text.Bytes(), err
 }

@@ -2,13 +2,13 @@ package handlers
 
 // InFlight is how many bytes of large answers are on their way.
 func (r *Router) InFlight() int {
-	r.api.answers.mu.Lock()
-	defer r.api.answers.mu.Unlock()
-	return r.api.answers.all
+	r.endpoints.answers.mu.Lock()
+	defer r.endpoints.answers.mu.Unlock()
+	return r.endpoints.answers.all
 }
 
 // Fill counts as many bytes as a tenant may have on their way, and more.
-func (r *Router) Fill(tenant string) { r.api.answers.take(tenant, maxAnswersOfTenant, true) }
+func (r *Router) Fill(tenant string) { r.endpoints.answers.take(tenant, maxAnswersOfTenant, true) }
 
 // MaxAnswersOfTenant is how many bytes of large answers a tenant may have on their way.
 const MaxAnswersOfTenant = maxAnswersOfTenant

@@ -29,15 +29,15 @@ const (
 // @Security    bearer[locks:read]
 // @Param       name       path  string true  "Lock name"
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
-// @Success     200 {object} Lock
-// @Failure     400 {object} Problem "invalid_request, invalid_name"
-// @Failure     401 {object} Problem "unauthenticated"
-// @Failure     403 {object} Problem "forbidden"
-// @Failure     429 {object} Problem "overloaded"
-// @Failure     500 {object} Problem "internal"
-// @Failure     503 {object} Problem "store_unavailable"
+// @Success     200 {object} api.Lock
+// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
+// @Failure     401 {object} api.Problem "unauthenticated"
+// @Failure     403 {object} api.Problem "forbidden"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     500 {object} api.Problem "internal"
+// @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locks/{name} [get]
-func (a *api) lock(c *gin.Context) {
+func (a *endpoints) lock(c *gin.Context) {
 	consistent, err := boolParam(c, "consistent")
 	if err != nil {
 		fail(c, err)
@@ -66,15 +66,15 @@ func (a *api) lock(c *gin.Context) {
 // @Param       limit      query int    false "Locks on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor     query string false "next_cursor of the page before"
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
-// @Success     200 {object} LockPage
-// @Failure     400 {object} Problem "invalid_request"
-// @Failure     401 {object} Problem "unauthenticated"
-// @Failure     403 {object} Problem "forbidden"
-// @Failure     429 {object} Problem "overloaded"
-// @Failure     500 {object} Problem "internal"
-// @Failure     503 {object} Problem "store_unavailable"
+// @Success     200 {object} api.LockPage
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     401 {object} api.Problem "unauthenticated"
+// @Failure     403 {object} api.Problem "forbidden"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     500 {object} api.Problem "internal"
+// @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locks [get]
-func (a *api) list(c *gin.Context) {
+func (a *endpoints) list(c *gin.Context) {
 	req, consistent, err := listRequest(c)
 	if err != nil {
 		fail(c, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 )
@@ -24,23 +25,23 @@ const maxIdempotencyKey = 200 // characters
 // @Security    bearer[locks:write]
 // @Param       name             path   string      true  "Lock name"
 // @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
-// @Param       body             body   AcquireBody false "How to acquire"
-// @Success     201 {object} HeldEntry "The lock is held"
-// @Success     202 {object} WaitingEntry "The entry still waits; go on at Location, or repeat the request with its Idempotency-Key"
-// @Failure     400 {object} Problem "invalid_request, invalid_name"
-// @Failure     401 {object} Problem "unauthenticated"
-// @Failure     403 {object} Problem "forbidden"
-// @Failure     409 {object} Problem "idempotency_mismatch, mode_mismatch, deadlock"
-// @Failure     410 {object} Problem "lock_lost"
-// @Failure     413 {object} Problem "body_too_large"
-// @Failure     415 {object} Problem "unsupported_media_type"
-// @Failure     423 {object} Problem "lock_held, wait_timeout"
-// @Failure     429 {object} Problem "overloaded"
-// @Failure     500 {object} Problem "internal"
-// @Failure     503 {object} Problem "store_unavailable, draining"
+// @Param       body             body   api.AcquireBody false "How to acquire"
+// @Success     201 {object} api.HeldEntry "The lock is held"
+// @Success     202 {object} api.WaitingEntry "The entry still waits; go on at Location, or repeat the request with its Idempotency-Key"
+// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
+// @Failure     401 {object} api.Problem "unauthenticated"
+// @Failure     403 {object} api.Problem "forbidden"
+// @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock"
+// @Failure     410 {object} api.Problem "lock_lost"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     423 {object} api.Problem "lock_held, wait_timeout"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     500 {object} api.Problem "internal"
+// @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name} [post]
-func (a *api) acquire(c *gin.Context) {
+func (a *endpoints) acquire(c *gin.Context) {
 	req, err := a.acquireRequest(c)
 	if err != nil {
 		fail(c, err)
@@ -51,7 +52,7 @@ func (a *api) acquire(c *gin.Context) {
 	answerWait(c, g, err, http.StatusCreated)
 }
 
-func (a *api) acquireRequest(c *gin.Context) (service.AcquireRequest, error) {
+func (a *endpoints) acquireRequest(c *gin.Context) (service.AcquireRequest, error) {
 	p := principal(c)
 	req := service.AcquireRequest{Tenant: p.Tenant, Holder: p.Subject}
 	key, err := idempotencyKey(c)
@@ -59,16 +60,16 @@ func (a *api) acquireRequest(c *gin.Context) (service.AcquireRequest, error) {
 		return req, err
 	}
 	req.IdempotencyKey = key
-	var body AcquireBody
+	var body api.AcquireBody
 	if err := readJSON(c, &body); err != nil {
 		return req, err
 	}
 	req.Claims = []lock.Claim{claimOf(recordOf(c).name, body.Mode, body.Limit)}
-	return req, body.apply(&req)
+	return req, apply(&body.Terms, &req)
 }
 
 // claimOf reads what is asked of a lock. The service checks what it comes to.
-func claimOf(name string, mode *string, limit *whole) lock.Claim {
+func claimOf(name string, mode *string, limit *api.Whole) lock.Claim {
 	c := lock.Claim{Name: name, Mode: lock.Exclusive}
 	if mode != nil {
 		c.Mode = lock.Mode(*mode)
@@ -85,14 +86,14 @@ func claimOf(name string, mode *string, limit *whole) lock.Claim {
 const outOfBounds = -1
 
 // apply puts what the terms say into the request. The service checks bounds.
-func (b *Terms) apply(req *service.AcquireRequest) error {
+func apply(b *api.Terms, req *service.AcquireRequest) error {
 	if b.TTLSeconds != nil {
-		if req.TTL = b.TTLSeconds.duration(); req.TTL == 0 {
+		if req.TTL = b.TTLSeconds.Duration(); req.TTL == 0 {
 			req.TTL = outOfBounds
 		}
 	}
 	if b.WaitSeconds != nil {
-		req.Wait = b.WaitSeconds.duration()
+		req.Wait = b.WaitSeconds.Duration()
 	}
 	if b.Holder != nil {
 		if *b.Holder == "" { // which the service could not tell from none
@@ -150,15 +151,15 @@ func answerWait(c *gin.Context, g *service.Grant, err error, held int) {
 // failWait adds to an error who is in the way, or the entry that still stands.
 func failWait(c *gin.Context, g *service.Grant, err error) {
 	if g == nil {
-		failWith(c, err, func(p *Problem) { p.Cycle = cycleIn(err, principal(c).MayUse) })
+		failWith(c, err, func(p *api.Problem) { p.Cycle = cycleIn(err, principal(c).MayUse) })
 		return
 	}
 	// A refusal that is too large for now does without the holders: that it is refused
 	// has to be said, and once.
-	if size := fitRefusal(g); size > smallAnswer && !recordOf(c).api.take(c, size, false) {
+	if size := fitRefusal(g); size > smallAnswer && !recordOf(c).endpoints.take(c, size, false) {
 		hideHolders(g)
 	}
-	failWith(c, err, func(p *Problem) {
+	failWith(c, err, func(p *api.Problem) {
 		switch busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut); {
 		case busy && g.Entry.Set:
 			p.Locks = busyOf(g.Busy)
@@ -206,18 +207,18 @@ func location(e *lock.Entry) string {
 // @Security    bearer[locks:write]
 // @Param       name       path   string true "Lock name"
 // @Param       Lock-Token header string true "The entry's token"
-// @Success     200 {object} Entry "The entry with its new expires_at"
-// @Failure     400 {object} Problem "invalid_request, invalid_name"
-// @Failure     401 {object} Problem "unauthenticated"
-// @Failure     403 {object} Problem "forbidden, token_mismatch"
-// @Failure     409 {object} Problem "mode_mismatch, deadlock"
-// @Failure     410 {object} Problem "lock_lost"
-// @Failure     413 {object} Problem "body_too_large"
-// @Failure     415 {object} Problem "unsupported_media_type"
-// @Failure     500 {object} Problem "internal"
-// @Failure     503 {object} Problem "store_unavailable"
+// @Success     200 {object} api.Entry "The entry with its new expires_at"
+// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
+// @Failure     401 {object} api.Problem "unauthenticated"
+// @Failure     403 {object} api.Problem "forbidden, token_mismatch"
+// @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
+// @Failure     410 {object} api.Problem "lock_lost"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     500 {object} api.Problem "internal"
+// @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locks/{name}/renew [put]
-func (a *api) renew(c *gin.Context) {
+func (a *endpoints) renew(c *gin.Context) {
 	req, err := tokenRequest(c)
 	if err != nil {
 		fail(c, err)
@@ -242,16 +243,16 @@ func (a *api) renew(c *gin.Context) {
 // @Param       name       path   string true "Lock name"
 // @Param       Lock-Token header string true "The entry's token"
 // @Success     204 "Released"
-// @Failure     400 {object} Problem "invalid_request, invalid_name"
-// @Failure     401 {object} Problem "unauthenticated"
-// @Failure     403 {object} Problem "forbidden, token_mismatch"
-// @Failure     410 {object} Problem "lock_lost"
-// @Failure     413 {object} Problem "body_too_large"
-// @Failure     415 {object} Problem "unsupported_media_type"
-// @Failure     500 {object} Problem "internal"
-// @Failure     503 {object} Problem "store_unavailable"
+// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
+// @Failure     401 {object} api.Problem "unauthenticated"
+// @Failure     403 {object} api.Problem "forbidden, token_mismatch"
+// @Failure     410 {object} api.Problem "lock_lost"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     500 {object} api.Problem "internal"
+// @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locks/{name} [delete]
-func (a *api) release(c *gin.Context) {
+func (a *endpoints) release(c *gin.Context) {
 	req, err := tokenRequest(c)
 	if err == nil {
 		err = a.Locks.Release(c.Request.Context(), req)
@@ -276,22 +277,22 @@ func (a *api) release(c *gin.Context) {
 // @Param       id           path   string true  "Entry id"
 // @Param       Lock-Token   header string true  "The entry's token"
 // @Param       wait_seconds query  number false "How long to wait for the grant; one request waits for at most 50" minimum(0) maximum(86400)
-// @Success     200 {object} Entry "The entry holds, or waits and was not to be waited for"
-// @Success     202 {object} WaitingEntry "The entry still waits after wait_seconds"
+// @Success     200 {object} api.Entry "The entry holds, or waits and was not to be waited for"
+// @Success     202 {object} api.WaitingEntry "The entry still waits after wait_seconds"
 // @Header      200 {string} Location "Where the entry can be asked for, if it was waited for"
-// @Failure     400 {object} Problem "invalid_request, invalid_name"
-// @Failure     401 {object} Problem "unauthenticated"
-// @Failure     403 {object} Problem "forbidden, token_mismatch"
-// @Failure     409 {object} Problem "mode_mismatch, deadlock"
-// @Failure     410 {object} Problem "lock_lost"
-// @Failure     413 {object} Problem "body_too_large"
-// @Failure     415 {object} Problem "unsupported_media_type"
-// @Failure     423 {object} Problem "wait_timeout"
-// @Failure     500 {object} Problem "internal"
-// @Failure     503 {object} Problem "store_unavailable, draining"
+// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
+// @Failure     401 {object} api.Problem "unauthenticated"
+// @Failure     403 {object} api.Problem "forbidden, token_mismatch"
+// @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
+// @Failure     410 {object} api.Problem "lock_lost"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     423 {object} api.Problem "wait_timeout"
+// @Failure     500 {object} api.Problem "internal"
+// @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name}/entries/{id} [get]
-func (a *api) entry(c *gin.Context) {
+func (a *endpoints) entry(c *gin.Context) {
 	req, err := tokenRequest(c)
 	if err != nil {
 		fail(c, err)
@@ -317,8 +318,8 @@ func waitParam(c *gin.Context) (time.Duration, error) {
 	if !sent {
 		return 0, nil
 	}
-	wait := decimal(text).duration
-	if !isDecimal(text) || wait() < 0 || wait() > longest {
+	wait := api.Decimal(text).Duration
+	if !api.IsDecimal(text) || wait() < 0 || wait() > longest {
 		return 0, lock.Invalid("wait_seconds", "must be a number from 0 to %g", longest.Seconds())
 	}
 	return wait(), nil

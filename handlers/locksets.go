@@ -9,88 +9,28 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 )
 
-// Set is one acquisition of several locks as a whole. Its state says which of the
-// two it is.
-type Set struct {
-	Held    *HeldSet
-	Waiting *WaitingSet
+// lockSetBody is an [api.LockSetBody] whose claims are read strictly.
+type lockSetBody struct {
+	Locks []setClaim `json:"locks"`
+	api.Terms
 }
 
-// MarshalJSON writes the one that there is.
-func (s *Set) MarshalJSON() ([]byte, error) {
-	if s.Held != nil {
-		return plainJSON(s.Held)
-	}
-	return plainJSON(s.Waiting)
-}
-
-// HeldSet is a set that holds all its locks.
-type HeldSet struct {
-	// ID of the set, the same for every request with its Idempotency-Key.
-	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Locks of the set in byte order of their names.
-	Locks []HeldSetLock `json:"locks"`
-	grantFields
-	// State of the set.
-	State string `json:"state" enums:"held" example:"held"`
-	// WaitedSeconds is how long the grant took.
-	WaitedSeconds seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
-}
-
-// WaitingSet is a set that stands in the queues of its locks.
-type WaitingSet struct {
-	// ID of the set, the same for every request with its Idempotency-Key.
-	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Locks of the set in byte order of their names.
-	Locks []SetLock `json:"locks"`
-	grantFields
-	// State of the set.
-	State string `json:"state" enums:"waiting" example:"waiting"`
-	// Position in the queue where the set is furthest back, 1 is next.
-	Position int `json:"position" minimum:"1" example:"3"`
-}
-
-// SetLock is one lock of a set.
-type SetLock struct {
-	// Name of the lock.
-	Name string `json:"name" example:"orders:42"`
-	// Mode in which the set shares the lock.
-	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
-	// Limit of a semaphore.
-	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
-}
-
-// HeldSetLock is one lock of a set that holds.
-type HeldSetLock struct {
-	SetLock
-	// Fence grows from each grant of the lock to the next, for ever; below 2^53.
-	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-}
-
-// BusyLock is a lock of a set that was not granted, with those who use it.
-type BusyLock struct {
-	// Name of the lock.
-	Name string `json:"name" example:"orders:42"`
-	// Holders, the longest holding first, without their metadata.
-	Holders []Holder `json:"holders"`
-	// Waiting tells how many wait for the lock.
-	Waiting int `json:"waiting" minimum:"0" example:"3"`
-}
+type setClaim api.SetClaim
 
 // UnmarshalJSON reads a claim as strictly as the body that it is in.
-func (s *SetClaim) UnmarshalJSON(text []byte) error {
-	type plain SetClaim
+func (s *setClaim) UnmarshalJSON(text []byte) error {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 || text[0] != '{' {
 		return lock.Invalid("locks", "must be a list of objects")
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode((*plain)(s)); err != nil {
+	if err := d.Decode((*api.SetClaim)(s)); err != nil {
 		return explainWithin("locks", err)
 	}
 	if err := checkMembers(text); err != nil {
@@ -121,23 +61,23 @@ func explainWithin(field string, err error) error {
 // @Produce     json
 // @Security    bearer[locks:write]
 // @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
-// @Param       body             body   LockSetBody true  "Which locks, and how to acquire them"
-// @Success     201 {object} HeldSet "All locks are held"
-// @Success     202 {object} WaitingSet "The set still waits; go on at Location, or repeat the request with its Idempotency-Key"
-// @Failure     400 {object} Problem "invalid_request"
-// @Failure     401 {object} Problem "unauthenticated"
-// @Failure     403 {object} Problem "forbidden"
-// @Failure     409 {object} Problem "idempotency_mismatch, mode_mismatch, deadlock"
-// @Failure     410 {object} Problem "lock_lost"
-// @Failure     413 {object} Problem "body_too_large"
-// @Failure     415 {object} Problem "unsupported_media_type"
-// @Failure     423 {object} Problem "lock_held, wait_timeout"
-// @Failure     429 {object} Problem "overloaded"
-// @Failure     500 {object} Problem "internal"
-// @Failure     503 {object} Problem "store_unavailable, draining"
+// @Param       body             body   api.LockSetBody true  "Which locks, and how to acquire them"
+// @Success     201 {object} api.HeldSet "All locks are held"
+// @Success     202 {object} api.WaitingSet "The set still waits; go on at Location, or repeat the request with its Idempotency-Key"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     401 {object} api.Problem "unauthenticated"
+// @Failure     403 {object} api.Problem "forbidden"
+// @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock"
+// @Failure     410 {object} api.Problem "lock_lost"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     423 {object} api.Problem "lock_held, wait_timeout"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     500 {object} api.Problem "internal"
+// @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets [post]
-func (a *api) acquireSet(c *gin.Context) {
+func (a *endpoints) acquireSet(c *gin.Context) {
 	req, err := setRequest(c)
 	if err != nil {
 		fail(c, err)
@@ -157,7 +97,7 @@ func setRequest(c *gin.Context) (service.AcquireRequest, error) {
 		return req, err
 	}
 	req.IdempotencyKey = key
-	var body LockSetBody
+	var body lockSetBody
 	if err := readJSON(c, &body); err != nil {
 		return req, err
 	}
@@ -167,7 +107,7 @@ func setRequest(c *gin.Context) (service.AcquireRequest, error) {
 		}
 		req.Claims = append(req.Claims, claimOf(l.Name, l.Mode, l.Limit))
 	}
-	return req, body.apply(&req)
+	return req, apply(&body.Terms, &req)
 }
 
 // renewSet starts the lease of a set anew.
@@ -180,18 +120,18 @@ func setRequest(c *gin.Context) (service.AcquireRequest, error) {
 // @Security    bearer[locks:write]
 // @Param       id         path   string true "Set id"
 // @Param       Lock-Token header string true "The set's token"
-// @Success     200 {object} Set "The set with its new expires_at"
-// @Failure     400 {object} Problem "invalid_request"
-// @Failure     401 {object} Problem "unauthenticated"
-// @Failure     403 {object} Problem "forbidden, token_mismatch"
-// @Failure     409 {object} Problem "mode_mismatch, deadlock"
-// @Failure     410 {object} Problem "lock_lost"
-// @Failure     413 {object} Problem "body_too_large"
-// @Failure     415 {object} Problem "unsupported_media_type"
-// @Failure     500 {object} Problem "internal"
-// @Failure     503 {object} Problem "store_unavailable"
+// @Success     200 {object} api.Set "The set with its new expires_at"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     401 {object} api.Problem "unauthenticated"
+// @Failure     403 {object} api.Problem "forbidden, token_mismatch"
+// @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
+// @Failure     410 {object} api.Problem "lock_lost"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     500 {object} api.Problem "internal"
+// @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locksets/{id}/renew [put]
-func (a *api) renewSet(c *gin.Context) { a.renew(c) }
+func (a *endpoints) renewSet(c *gin.Context) { a.renew(c) }
 
 // releaseSet gives all locks of a set back, or its places in their queues.
 //
@@ -204,16 +144,16 @@ func (a *api) renewSet(c *gin.Context) { a.renew(c) }
 // @Param       id         path   string true "Set id"
 // @Param       Lock-Token header string true "The set's token"
 // @Success     204 "Released"
-// @Failure     400 {object} Problem "invalid_request"
-// @Failure     401 {object} Problem "unauthenticated"
-// @Failure     403 {object} Problem "forbidden, token_mismatch"
-// @Failure     410 {object} Problem "lock_lost"
-// @Failure     413 {object} Problem "body_too_large"
-// @Failure     415 {object} Problem "unsupported_media_type"
-// @Failure     500 {object} Problem "internal"
-// @Failure     503 {object} Problem "store_unavailable"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     401 {object} api.Problem "unauthenticated"
+// @Failure     403 {object} api.Problem "forbidden, token_mismatch"
+// @Failure     410 {object} api.Problem "lock_lost"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     500 {object} api.Problem "internal"
+// @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locksets/{id} [delete]
-func (a *api) releaseSet(c *gin.Context) { a.release(c) }
+func (a *endpoints) releaseSet(c *gin.Context) { a.release(c) }
 
 // set tells how a set stands, or waits for its grant.
 //
@@ -226,46 +166,46 @@ func (a *api) releaseSet(c *gin.Context) { a.release(c) }
 // @Param       id           path   string true  "Set id"
 // @Param       Lock-Token   header string true  "The set's token"
 // @Param       wait_seconds query  number false "How long to wait for the grant; one request waits for at most 50" minimum(0) maximum(86400)
-// @Success     200 {object} Set "The set holds, or waits and was not to be waited for"
-// @Success     202 {object} WaitingSet "The set still waits after wait_seconds"
+// @Success     200 {object} api.Set "The set holds, or waits and was not to be waited for"
+// @Success     202 {object} api.WaitingSet "The set still waits after wait_seconds"
 // @Header      200 {string} Location "Where the set can be asked for, if it was waited for"
-// @Failure     400 {object} Problem "invalid_request"
-// @Failure     401 {object} Problem "unauthenticated"
-// @Failure     403 {object} Problem "forbidden, token_mismatch"
-// @Failure     409 {object} Problem "mode_mismatch, deadlock"
-// @Failure     410 {object} Problem "lock_lost"
-// @Failure     413 {object} Problem "body_too_large"
-// @Failure     415 {object} Problem "unsupported_media_type"
-// @Failure     423 {object} Problem "wait_timeout"
-// @Failure     500 {object} Problem "internal"
-// @Failure     503 {object} Problem "store_unavailable, draining"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     401 {object} api.Problem "unauthenticated"
+// @Failure     403 {object} api.Problem "forbidden, token_mismatch"
+// @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
+// @Failure     410 {object} api.Problem "lock_lost"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     423 {object} api.Problem "wait_timeout"
+// @Failure     500 {object} api.Problem "internal"
+// @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets/{id} [get]
-func (a *api) set(c *gin.Context) { a.entry(c) }
+func (a *endpoints) set(c *gin.Context) { a.entry(c) }
 
 // setOf describes a set.
-func setOf(g *service.Grant) *Set {
+func setOf(g *service.Grant) *api.Set {
 	id := string(g.Entry.ID)
-	locks := make([]SetLock, 0, len(g.Entry.Claims))
+	locks := make([]api.SetLock, 0, len(g.Entry.Claims))
 	for _, c := range g.Entry.Claims {
-		locks = append(locks, SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit})
+		locks = append(locks, api.SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit})
 	}
 	if !g.Held {
-		return &Set{Waiting: &WaitingSet{ID: id, Locks: locks, grantFields: fieldsOf(g), State: "waiting", Position: max(1, g.Position)}}
+		return &api.Set{Waiting: &api.WaitingSet{ID: id, Locks: locks, GrantFields: fieldsOf(g), State: "waiting", Position: max(1, g.Position)}}
 	}
-	held := make([]HeldSetLock, 0, len(locks))
+	held := make([]api.HeldSetLock, 0, len(locks))
 	for _, l := range locks {
-		held = append(held, HeldSetLock{l, g.Entry.Number})
+		held = append(held, api.HeldSetLock{SetLock: l, Fence: g.Entry.Number})
 	}
-	return &Set{Held: &HeldSet{ID: id, Locks: held, grantFields: fieldsOf(g), State: "held", WaitedSeconds: inSeconds(g.Waited)}}
+	return &api.Set{Held: &api.HeldSet{ID: id, Locks: held, GrantFields: fieldsOf(g), State: "held", WaitedSeconds: api.SecondsOf(g.Waited)}}
 }
 
 // busyOf describes the locks that somebody uses.
-func busyOf(busy []service.Busy) []BusyLock {
-	var out []BusyLock
+func busyOf(busy []service.Busy) []api.BusyLock {
+	var out []api.BusyLock
 	for _, b := range busy {
 		if len(b.Holders) > 0 || b.Waiters > 0 {
-			out = append(out, BusyLock{Name: b.Name, Holders: briefly(b.Holders, b.Name), Waiting: b.Waiters})
+			out = append(out, api.BusyLock{Name: b.Name, Holders: briefly(b.Holders, b.Name), Waiting: b.Waiters})
 		}
 	}
 	return out

@@ -26,7 +26,7 @@ import (
 
 // record is what the layers learn about a request, for its log line.
 type record struct {
-	api       *api
+	endpoints *endpoints
 	id        string
 	taken     int // of what [answers] count
 	principal *auth.Principal
@@ -64,9 +64,9 @@ func note(c *gin.Context, attrs ...slog.Attr) {
 func noteCause(c *gin.Context, err error) { recordOf(c).cause = err }
 
 // observe gives the request an id and a span, counts it and writes its log line.
-func (a *api) observe(c *gin.Context) {
+func (a *endpoints) observe(c *gin.Context) {
 	began := time.Now()
-	r := &record{api: a, id: acceptRequestID(c.Request.Header.Get("X-Request-Id"))}
+	r := &record{endpoints: a, id: acceptRequestID(c.Request.Header.Get("X-Request-Id"))}
 	c.Set(recordKey, r)
 	c.Header("X-Request-Id", r.id)
 	ctx, span := a.trace(c)
@@ -83,7 +83,7 @@ func (a *api) observe(c *gin.Context) {
 }
 
 // trace starts the request's span below the caller's, if it sent one.
-func (a *api) trace(c *gin.Context) (context.Context, trace.Span) {
+func (a *endpoints) trace(c *gin.Context) (context.Context, trace.Span) {
 	was := c.Request.Context()
 	if _, off := a.Tracer.(noop.Tracer); off && c.Request.Header["Traceparent"] == nil {
 		return was, noop.Span{}
@@ -97,7 +97,7 @@ func (a *api) trace(c *gin.Context) (context.Context, trace.Span) {
 	return ctx, span
 }
 
-func (a *api) log(c *gin.Context, r *record, status int, took time.Duration) {
+func (a *endpoints) log(c *gin.Context, r *record, status int, took time.Duration) {
 	ctx := c.Request.Context()
 	level := slog.LevelInfo
 	if status >= http.StatusInternalServerError && !r.draining {
@@ -144,7 +144,7 @@ func acceptRequestID(given string) string {
 }
 
 // recover answers a panic with an internal error and keeps its stack for the log.
-func (a *api) recover(c *gin.Context) {
+func (a *endpoints) recover(c *gin.Context) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -162,7 +162,7 @@ func (a *api) recover(c *gin.Context) {
 // honest refuses a path with an encoded slash that net/url has decoded: it gives
 // up the path as it was sent if anything in it should have been escaped and is
 // not, and the slash would separate segments.
-func (a *api) honest(c *gin.Context) {
+func (a *endpoints) honest(c *gin.Context) {
 	sent, _, _ := strings.Cut(c.Request.RequestURI, "?")
 	slash := func(path string) bool { return strings.Contains(strings.ToLower(path), "%2f") }
 	if slash(sent) && !slash(c.Request.URL.EscapedPath()) {
@@ -171,7 +171,7 @@ func (a *api) honest(c *gin.Context) {
 }
 
 // require lets a request pass whose bearer token has one of the scopes.
-func (a *api) require(scopes ...auth.Scope) gin.HandlerFunc {
+func (a *endpoints) require(scopes ...auth.Scope) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		p, err := a.authenticate(c)
 		if err != nil {
@@ -223,7 +223,7 @@ func unknownParameter(name string) error {
 	return lock.Invalid(name, "is not known here as a query parameter")
 }
 
-func (a *api) authenticate(c *gin.Context) (*auth.Principal, error) {
+func (a *endpoints) authenticate(c *gin.Context) (*auth.Principal, error) {
 	values := c.Request.Header["Authorization"]
 	if len(values) != 1 {
 		return nil, lock.Errorf(lock.Unauthenticated, "one Authorization header with a bearer token is needed")
@@ -253,7 +253,7 @@ func errInvalidName() error {
 
 // named reads the lock's name from the path and holds it against the bearer
 // token's patterns.
-func (a *api) named(c *gin.Context) {
+func (a *endpoints) named(c *gin.Context) {
 	name, err := url.PathUnescape(c.Param("name"))
 	if err != nil || !lock.ValidName(name) {
 		fail(c, errInvalidName())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
 )
@@ -21,9 +22,9 @@ const maxScrapes = 4
 // @ID       getHealth
 // @Tags     operations
 // @Produce  json
-// @Success  200 {object} Health
+// @Success  200 {object} api.Health
 // @Router   /healthz [get]
-func (a *api) health(c *gin.Context) { respond(c, http.StatusOK, Health{Status: "ok"}) }
+func (a *endpoints) health(c *gin.Context) { respond(c, http.StatusOK, api.Health{Status: "ok"}) }
 
 // ready tells whether requests are welcome: the store answers, the view is
 // current, and the replica is not shutting down.
@@ -32,15 +33,15 @@ func (a *api) health(c *gin.Context) { respond(c, http.StatusOK, Health{Status: 
 // @ID       getReadiness
 // @Tags     operations
 // @Produce  json
-// @Success  200 {object} Health
-// @Failure  503 {object} Problem "store_unavailable, draining"
+// @Success  200 {object} api.Health
+// @Failure  503 {object} api.Problem "store_unavailable, draining"
 // @Router   /readyz [get]
-func (a *api) ready(c *gin.Context) {
+func (a *endpoints) ready(c *gin.Context) {
 	if err := a.Locks.Ready(c.Request.Context()); err != nil {
 		fail(c, err)
 		return
 	}
-	respond(c, http.StatusOK, Health{Status: "ready"})
+	respond(c, http.StatusOK, api.Health{Status: "ready"})
 }
 
 // openAPI serves the description of this interface.
@@ -51,7 +52,7 @@ func (a *api) ready(c *gin.Context) {
 // @Produce  json
 // @Success  200 {object} object "OpenAPI 3"
 // @Router   /openapi.json [get]
-func (a *api) openAPI(c *gin.Context) { c.Data(http.StatusOK, "application/json", a.OpenAPI) }
+func (a *endpoints) openAPI(c *gin.Context) { c.Data(http.StatusOK, "application/json", a.OpenAPI) }
 
 // metrics tells how much this replica does.
 //
@@ -60,9 +61,9 @@ func (a *api) openAPI(c *gin.Context) { c.Data(http.StatusOK, "application/json"
 // @Tags     operations
 // @Produce  text/plain,application/openmetrics-text
 // @Success  200 {string} string "In the Prometheus text format, or in OpenMetrics for those who accept it"
-// @Failure  429 {object} Problem "overloaded"
+// @Failure  429 {object} api.Problem "overloaded"
 // @Router   /metrics [get]
-func (a *api) metrics(c *gin.Context) {
+func (a *endpoints) metrics(c *gin.Context) {
 	if !a.scrapes.TryAcquire(1) {
 		fail(c, &lock.Error{Code: lock.Overloaded, Detail: "too many ask for the metrics at once", RetryAfter: time.Second})
 		return
@@ -80,7 +81,7 @@ func (a *api) metrics(c *gin.Context) {
 // @Success  302 {string} string "To docs/"
 // @Header   302 {string} Location "The page"
 // @Router   /docs [get]
-func (a *api) docs(c *gin.Context) { c.Redirect(http.StatusFound, "docs/") }
+func (a *endpoints) docs(c *gin.Context) { c.Redirect(http.StatusFound, "docs/") }
 
 // docsPage shows this interface to people.
 //
@@ -90,7 +91,7 @@ func (a *api) docs(c *gin.Context) { c.Redirect(http.StatusFound, "docs/") }
 // @Produce  html
 // @Success  200 {string} string "A page that asks no other host for anything"
 // @Router   /docs/ [get]
-func (a *api) docsPage(c *gin.Context) { a.Docs.ServeHTTP(c.Writer, c.Request) }
+func (a *endpoints) docsPage(c *gin.Context) { a.Docs.ServeHTTP(c.Writer, c.Request) }
 
 // docsFile is what the page loads.
 //
@@ -100,9 +101,9 @@ func (a *api) docsPage(c *gin.Context) { a.Docs.ServeHTTP(c.Writer, c.Request) }
 // @Produce  text/css,text/javascript,image/png
 // @Param    file path string true "Name of the file"
 // @Success  200 {string} string "The file"
-// @Failure  404 {object} Problem "not_found"
+// @Failure  404 {object} api.Problem "not_found"
 // @Router   /docs/{file} [get]
-func (a *api) docsFile(c *gin.Context) {
+func (a *endpoints) docsFile(c *gin.Context) {
 	if !openapi.IsDocsFile(c.Param("file")) {
 		nothingHere(c)
 		return

@@ -68,8 +68,8 @@ type Config struct {
 
 // Router answers requests to all routes.
 type Router struct {
-	engine *gin.Engine
-	api    *api
+	engine    *gin.Engine
+	endpoints *endpoints
 }
 
 // ServeHTTP implements http.Handler. Whatever can be got has a head too (RFC 9110,
@@ -80,7 +80,7 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		get.Method = http.MethodGet
 		req = &get
 	}
-	out := &answer{ResponseWriter: w, timeout: r.api.AnswerTimeout}
+	out := &answer{ResponseWriter: w, timeout: r.endpoints.AnswerTimeout}
 	r.engine.ServeHTTP(out, req)
 	if out.gone {
 		panic(http.ErrAbortHandler) // net/http closes the connection
@@ -99,7 +99,7 @@ func New(cfg Config) *Router {
 	r.UseEscapedPath, r.UnescapePathValues = true, false
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
 	r.HandleMethodNotAllowed = true
-	a := newAPI(cfg)
+	a := newEndpoints(cfg)
 	r.Use(a.observe, a.recover, a.honest)
 	r.NoRoute(nothingHere)
 	r.NoMethod(func(c *gin.Context) { fail(c, lock.Errorf(lock.MethodNotAllowed, "this path has no such method")) })
@@ -111,18 +111,18 @@ func New(cfg Config) *Router {
 }
 
 // api has the handlers as its methods.
-type api struct {
+type endpoints struct {
 	Config
 	buffers sync.Pool // of *bytes.Buffer, for answers
 	answers answers
 	scrapes *semaphore.Weighted
 }
 
-func newAPI(cfg Config) *api {
+func newEndpoints(cfg Config) *endpoints {
 	if cfg.AnswerTimeout == 0 {
 		cfg.AnswerTimeout = defaultAnswerTimeout
 	}
-	return &api{
+	return &endpoints{
 		Config:  cfg,
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		answers: answers{byTenant: map[string]int{}},
@@ -130,7 +130,7 @@ func newAPI(cfg Config) *api {
 	}
 }
 
-func (a *api) locks(r *gin.Engine) {
+func (a *endpoints) locks(r *gin.Engine) {
 	read, write := a.require(auth.LocksRead), a.require(auth.LocksWrite)
 	r.GET("/locks", read, query("prefix", "state", "limit", "cursor", "consistent"), a.list)
 	r.GET("/locks/:name", read, a.named, query("consistent"), a.lock)
@@ -140,7 +140,7 @@ func (a *api) locks(r *gin.Engine) {
 	r.GET("/locks/:name/entries/:id", a.require(auth.LocksRead, auth.LocksWrite), a.named, query("wait_seconds"), a.entry)
 }
 
-func (a *api) locksets(r *gin.Engine) {
+func (a *endpoints) locksets(r *gin.Engine) {
 	write := a.require(auth.LocksWrite)
 	r.POST("/locksets", write, query(), a.acquireSet)
 	r.PUT("/locksets/:id/renew", write, query(), a.renewSet)
@@ -148,13 +148,13 @@ func (a *api) locksets(r *gin.Engine) {
 	r.GET("/locksets/:id", a.require(auth.LocksRead, auth.LocksWrite), query("wait_seconds"), a.set)
 }
 
-func (a *api) admin(r *gin.Engine) {
+func (a *endpoints) admin(r *gin.Engine) {
 	admin := a.require(auth.Admin)
 	r.GET("/admin/lock-order", admin, query("tenant", "limit"), a.lockOrder)
 	r.GET("/admin/deadlocks", admin, query("tenant", "limit"), a.deadlocks)
 }
 
-func (a *api) operations(r *gin.Engine) {
+func (a *endpoints) operations(r *gin.Engine) {
 	r.GET("/healthz", a.health)
 	r.GET("/readyz", a.ready)
 	r.GET("/metrics", a.metrics)

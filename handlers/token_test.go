@@ -42,10 +42,10 @@ func TestRenewWaiting(t *testing.T) {
 	c := newTenant(t)
 	first := c.acquire("orders:42")
 	second := c.named("b").at(shared.brief)
-	e := second.post("/locks/orders:42", body(`{"ttl_seconds":2,"wait_seconds":60}`)).waiting(http.StatusAccepted)
+	e := second.post("/locks/orders:42", body(`{"ttl_seconds":6,"wait_seconds":60}`)).waiting(http.StatusAccepted)
 	c.named("c").join("orders:42")
-	for began := time.Now(); time.Since(began) < 3*time.Second; {
-		eventually(t, "some of the TTL has passed", func() bool { return time.Until(e.ExpiresAt.Time) < 1200*time.Millisecond })
+	for began := time.Now(); time.Since(began) < 8*time.Second; {
+		eventually(t, "some of the TTL has passed", func() bool { return time.Until(e.ExpiresAt.Time) < 4*time.Second })
 		a := second.put("/locks/orders:42/renew", lockToken(e.Token))
 		again := a.waiting(http.StatusOK)
 		a.wantFullTTL(again, 0)

@@ -12,7 +12,7 @@ import (
 const sample = "testdata/sample"
 
 func TestGenerateSample(t *testing.T) {
-	text, err := generate(sample, sample+"/sample.go")
+	text, err := generate(sample+"/sample.go", sample)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,12 +28,12 @@ func TestGenerateSample(t *testing.T) {
 
 // The order of maps must not show.
 func TestGenerateIsRepeatable(t *testing.T) {
-	first, err := generate(sample, sample+"/sample.go")
+	first, err := generate(sample+"/sample.go", sample)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 5 {
-		if again, err := generate(sample, sample+"/sample.go"); err != nil || string(again) != string(first) {
+		if again, err := generate(sample+"/sample.go", sample); err != nil || string(again) != string(first) {
 			t.Fatalf("another result, %v:\n%s", err, cmp.Diff(string(first), string(again)))
 		}
 	}
@@ -66,7 +66,7 @@ func TestGenerateRefuses(t *testing.T) {
 			if err := os.WriteFile(folder+"/sample.go", []byte(changed), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := generate(folder, folder+"/sample.go"); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := generate(folder+"/sample.go", folder); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("generate: %v, want an error with %q", err, c.want)
 			}
 		})

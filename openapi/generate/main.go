@@ -1,4 +1,5 @@
-// Generate writes openapi.json anew from the annotations of package handlers. It
+// Generate writes openapi.json anew from the annotations of package handlers, and
+// from the types of package api that they name. It
 // is run by go generate in the folder of package openapi.
 //
 // swag turns annotations into Swagger 2.0, kin-openapi turns that into OpenAPI
@@ -18,9 +19,10 @@ import (
 )
 
 const (
-	folder  = "../handlers" // whose annotations are read
-	general = "doc.go"      // with the annotations about the whole
-	target  = "openapi.json"
+	handlers = "../handlers" // whose annotations are read
+	types    = "../api"      // that they name
+	general  = "doc.go"      // with the annotations about the whole
+	target   = "openapi.json"
 )
 
 func main() {
@@ -31,16 +33,16 @@ func main() {
 }
 
 func run() error {
-	text, err := generate(folder, general)
+	text, err := generate(general, handlers, types)
 	if err != nil {
 		return err
 	}
 	return replace(target, text)
 }
 
-// generate returns the document that the annotations of a folder make.
-func generate(folder, general string) ([]byte, error) {
-	old, err := parse(folder, general)
+// generate returns the document that the annotations of folders make.
+func generate(general string, folders ...string) ([]byte, error) {
+	old, err := parse(folders, general)
 	if err != nil {
 		return nil, err
 	}

@@ -11,23 +11,23 @@ import (
 	"github.com/swaggo/swag"
 )
 
-// parse reads the annotations of the package in a folder, and those about the
+// parse reads the annotations of the packages in folders, and those about the
 // whole from one file. A field is required unless its tag has omitempty.
-func parse(folder, general string) (*openapi2.T, error) {
+func parse(folders []string, general string) (*openapi2.T, error) {
 	p := swag.New(swag.SetDebugger(log.New(io.Discard, "", 0)), swag.SetUseStructName(true))
 	p.RequiredByDefault = true
 	general, err := filepath.Abs(general)
 	if err != nil {
 		return nil, err
 	}
-	within, err := filepath.Abs(folder)
+	within, err := filepath.Abs(folders[0])
 	if err != nil {
 		return nil, err
 	}
 	if general, err = filepath.Rel(within, general); err != nil {
 		return nil, err
 	}
-	if err := p.ParseAPI(folder, general, 0); err != nil {
+	if err := p.ParseAPIMultiSearchDir(folders, general, 0); err != nil {
 		return nil, fmt.Errorf("read the annotations: %w", err)
 	}
 	text, err := json.Marshal(p.GetSwagger())
@@ -38,5 +38,10 @@ func parse(folder, general string) (*openapi2.T, error) {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf("read what swag wrote: %w", err)
 	}
-	return &doc, describeTypes(folder, doc.Definitions)
+	for _, folder := range folders {
+		if err := describeTypes(folder, doc.Definitions); err != nil {
+			return nil, err
+		}
+	}
+	return &doc, nil
 }

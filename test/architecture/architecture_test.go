@@ -33,9 +33,10 @@ func may() map[string][]string {
 		"webhook":         {"lock"},
 		"openapi":         {},
 		"dashboard":       {},
-		"handlers":        {"lock", "service", "auth", "telemetry", "openapi", "dashboard"},
-		"client":          {},
-		"cmd/fencepost":   {"client"},
+		"api":             {},
+		"handlers":        {"api", "lock", "service", "auth", "telemetry", "openapi", "dashboard"},
+		"client":          {"api"},
+		"cmd/fencepost":   {"api", "client"},
 		"cmd/api": {
 			"lock", "service", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "openapi",
 			"dashboard", "handlers",

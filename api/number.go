@@ -1,4 +1,4 @@
-package handlers
+package api
 
 import (
 	"encoding/json"
@@ -9,40 +9,48 @@ import (
 	"time"
 )
 
-// decimal is a number of a request as it was written. It is read exactly, so that
+// Decimal is a number of a request as it was written. It is read exactly, so that
 // what is compared with a bound is what the client sent and not the nearest binary
 // fraction.
-type decimal string
+type Decimal string
 
 // UnmarshalJSON takes JSON numbers and nothing else: encoding/json would take a
 // number in quotes for a number too.
-func (d *decimal) UnmarshalJSON(text []byte) error {
+func (d *Decimal) UnmarshalJSON(text []byte) error {
 	if !beginsNumber(text) {
 		return &json.UnmarshalTypeError{Value: "value", Type: reflect.TypeFor[float64]()}
 	}
-	*d = decimal(text)
+	*d = Decimal(text)
 	return nil
 }
 
-// duration is the number as one of seconds. A fraction of a nanosecond counts as
+// MarshalJSON writes the number as it is; nothing is 0.
+func (d Decimal) MarshalJSON() ([]byte, error) {
+	if d == "" {
+		return []byte("0"), nil
+	}
+	return []byte(d), nil
+}
+
+// Duration is the number as one of seconds. A fraction of a nanosecond counts as
 // one, away from zero, so that a number beyond a bound stays beyond it. What no
 // duration can be becomes the longest one, which is out of all bounds.
-func (d decimal) duration() time.Duration {
+func (d Decimal) Duration() time.Duration {
 	n, _ := scaled(string(d), 9)
 	return time.Duration(n)
 }
 
-// whole is a whole number of a request; 3.0 and 3e0 are 3.
-type whole int
+// Whole is a whole number of a request; 3.0 and 3e0 are 3.
+type Whole int
 
 // UnmarshalJSON takes JSON numbers without a fraction. One that is too large for
 // any use is the largest int32.
-func (w *whole) UnmarshalJSON(text []byte) error {
+func (w *Whole) UnmarshalJSON(text []byte) error {
 	n, exact := scaled(string(text), 0)
 	if !beginsNumber(text) || !exact {
 		return &json.UnmarshalTypeError{Value: "value", Type: reflect.TypeFor[int]()}
 	}
-	*w = whole(min(max(n, math.MinInt32), math.MaxInt32))
+	*w = Whole(min(max(n, math.MinInt32), math.MaxInt32))
 	return nil
 }
 
@@ -50,8 +58,8 @@ func beginsNumber(text []byte) bool {
 	return len(text) > 0 && (text[0] == '-' || text[0] >= '0' && text[0] <= '9')
 }
 
-// isDecimal reports whether a text is a number as JSON writes them.
-func isDecimal(text string) bool {
+// IsDecimal reports whether a text is a number as JSON writes them.
+func IsDecimal(text string) bool {
 	return beginsNumber([]byte(text)) && json.Valid([]byte(text))
 }
 

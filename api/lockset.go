@@ -1,0 +1,75 @@
+package api
+
+// Set is one acquisition of several locks as a whole. Its state says which of the
+// two it is.
+type Set struct {
+	Held    *HeldSet
+	Waiting *WaitingSet
+}
+
+// MarshalJSON writes the one that there is.
+func (s *Set) MarshalJSON() ([]byte, error) {
+	if s.Held != nil {
+		return plainJSON(s.Held)
+	}
+	return plainJSON(s.Waiting)
+}
+
+// UnmarshalJSON reads the one that the state names.
+func (s *Set) UnmarshalJSON(text []byte) (err error) {
+	s.Held, s.Waiting, err = readState[HeldSet, WaitingSet](text)
+	return err
+}
+
+// HeldSet is a set that holds all its locks.
+type HeldSet struct {
+	// ID of the set, the same for every request with its Idempotency-Key.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Locks of the set in byte order of their names.
+	Locks []HeldSetLock `json:"locks"`
+	GrantFields
+	// State of the set.
+	State string `json:"state" enums:"held" example:"held"`
+	// WaitedSeconds is how long the grant took.
+	WaitedSeconds Seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
+}
+
+// WaitingSet is a set that stands in the queues of its locks.
+type WaitingSet struct {
+	// ID of the set, the same for every request with its Idempotency-Key.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Locks of the set in byte order of their names.
+	Locks []SetLock `json:"locks"`
+	GrantFields
+	// State of the set.
+	State string `json:"state" enums:"waiting" example:"waiting"`
+	// Position in the queue where the set is furthest back, 1 is next.
+	Position int `json:"position" minimum:"1" example:"3"`
+}
+
+// SetLock is one lock of a set.
+type SetLock struct {
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Mode in which the set shares the lock.
+	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
+	// Limit of a semaphore.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+}
+
+// HeldSetLock is one lock of a set that holds.
+type HeldSetLock struct {
+	SetLock
+	// Fence grows from each grant of the lock to the next, for ever; below 2^53.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+}
+
+// BusyLock is a lock of a set that was not granted, with those who use it.
+type BusyLock struct {
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Holders, the longest holding first, without their metadata.
+	Holders []Holder `json:"holders"`
+	// Waiting tells how many wait for the lock.
+	Waiting int `json:"waiting" minimum:"0" example:"3"`
+}

@@ -1,0 +1,112 @@
+package api
+
+// Holder is somebody who holds a lock.
+type Holder struct {
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-7"`
+	// Since when the lock is held.
+	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// ExpiresAt is when the lease ends unless it is renewed; left out where the
+	// store was not asked.
+	ExpiresAt *Instant `json:"expires_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
+	// Fence of the grant.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Mode in which the lock is held.
+	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
+	// Limit of a semaphore.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// Metadata as they were sent; left out of lists, and of the refusal of a set.
+	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
+}
+
+// Waiter is somebody who waits for a lock.
+type Waiter struct {
+	// Position in the queue, 1 is next.
+	Position int `json:"position" minimum:"1" example:"1"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-8"`
+	// Mode that is waited for.
+	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
+	// Limit of a semaphore.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// EnqueuedAt is when the entry joined the queue.
+	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// WaitedSeconds is how long that was ago.
+	WaitedSeconds Seconds `json:"waited_seconds" swaggertype:"number" example:"1.5"`
+	// Metadata as they were sent.
+	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
+}
+
+// Percentiles of the latest samples, in seconds.
+type Percentiles struct {
+	// P50 is what half of them stayed below.
+	P50 Seconds `json:"p50" swaggertype:"number" example:"0.2"`
+	// P90 is what nine in ten stayed below.
+	P90 Seconds `json:"p90" swaggertype:"number" example:"1.1"`
+	// P99 is what all but one in a hundred stayed below.
+	P99 Seconds `json:"p99" swaggertype:"number" example:"4.5"`
+}
+
+// Figures tell how a lock was used, as the answering replica saw it since it
+// started.
+type Figures struct {
+	// Acquisitions counts the grants.
+	Acquisitions uint64 `json:"acquisitions" format:"int64" minimum:"0" example:"1042"`
+	// Expirations counts the leases that ended without a release.
+	Expirations uint64 `json:"expirations" format:"int64" minimum:"0" example:"2"`
+	// WaitSeconds is how long the grants took; left out before the first.
+	WaitSeconds *Percentiles `json:"wait_seconds,omitempty"`
+	// HoldSeconds is how long the lock was held; left out before the first end.
+	HoldSeconds *Percentiles `json:"hold_seconds,omitempty"`
+	// RecommendedTTLSeconds is twice the hold time that one in a hundred exceeds;
+	// left out before ten acquisitions.
+	RecommendedTTLSeconds *Seconds `json:"recommended_ttl_seconds,omitempty" swaggertype:"number" example:"9"`
+}
+
+// Lock is one lock with everybody at it.
+type Lock struct {
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Holders, the longest holding first, at most 100 of them.
+	Holders []Holder `json:"holders"`
+	// Waiters in order, at most 1000 of them.
+	Waiters []Waiter `json:"waiters"`
+	// Waiting is how many wait in all.
+	Waiting int `json:"waiting" minimum:"0" example:"3"`
+	// Fence is the newest that was handed out, as far as this replica knows.
+	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Figures of this replica.
+	Figures Figures `json:"figures"`
+	// Revision up to which the answer is complete.
+	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`
+}
+
+// LockSummary is a lock in a list.
+type LockSummary struct {
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// State is contended if somebody waits for the lock.
+	State string `json:"state" enums:"held,contended"`
+	// Holders, the longest holding first, at most 100 of them, without their metadata.
+	Holders []Holder `json:"holders"`
+	// Waiting is how many wait.
+	Waiting int `json:"waiting" minimum:"0" example:"3"`
+	// Fence is the newest that was handed out, as far as this replica knows.
+	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+}
+
+// LockPage is a page of locks in byte order of their names.
+type LockPage struct {
+	// Locks of the page.
+	Locks []LockSummary `json:"locks"`
+	// NextCursor asks for the next page; left out on the last one.
+	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6b3JkZXJzOjQy"`
+	// Revision up to which the answer is complete.
+	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`
+}
+
+// Health tells how the process is.
+type Health struct {
+	// Status in a word.
+	Status string `json:"status" enums:"ok,ready"`
+}

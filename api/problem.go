@@ -1,0 +1,54 @@
+package api
+
+// Problem is an error as a client sees it (RFC 9457).
+type Problem struct {
+	// Type is the code as a URI.
+	Type string `json:"type" format:"uri" example:"urn:fencepost:problem:lock_held"`
+	// Title says what the code means, always in the same words.
+	Title string `json:"title" example:"The lock is held"`
+	// Status of the response.
+	Status int `json:"status" minimum:"400" maximum:"599" example:"423"`
+	// Detail says what is wrong with this request, for a person.
+	Detail string `json:"detail,omitempty" example:"others are in front; with wait_seconds the request would queue"`
+	// Code says what went wrong, for a program.
+	Code Code `json:"code" swaggertype:"string" example:"lock_held"`
+	// RequestID finds the request in the server's log.
+	RequestID string `json:"request_id" example:"4f1a7c0b9d2e83a6"`
+
+	// Field of the request that is at fault. With invalid_request.
+	Field string `json:"field,omitempty" example:"ttl_seconds"`
+	// Reason for which the entry is gone. With lock_lost.
+	Reason string `json:"reason,omitempty" enums:"released,expired,revoked,wait_timeout,deadlock,mode_mismatch,unknown"`
+	// MayHaveTakenEffect says whether the request may have been carried out all
+	// the same. With store_unavailable, draining and overloaded, where it is false.
+	MayHaveTakenEffect *bool `json:"may_have_taken_effect,omitempty"`
+
+	// Holders of the lock. With lock_held and wait_timeout.
+	Holders []Holder `json:"holders,omitempty"`
+	// Waiting tells how many wait for the lock. With lock_held and wait_timeout.
+	Waiting *int `json:"waiting,omitempty" minimum:"0" example:"3"`
+	// InUse says as what the lock is in use. With mode_mismatch.
+	InUse *SetLock `json:"in_use,omitempty"`
+
+	// Locks of the set that others hold or wait for. With lock_held and wait_timeout.
+	Locks []BusyLock `json:"locks,omitempty"`
+	// Cycle of waits that the request would close; of a long one the first 32. With
+	// deadlock.
+	Cycle []CycleStep `json:"cycle,omitempty"`
+
+	// Entry that still stands in the queue and can be gone on with at Location.
+	// With store_unavailable and draining.
+	Entry *Entry `json:"entry,omitempty"`
+	// Set that still stands in its queues and can be gone on with at Location. With
+	// store_unavailable and draining.
+	Set *Set `json:"set,omitempty"`
+}
+
+// Error says what went wrong, for a person, and how to find it in the server's log.
+func (p *Problem) Error() string {
+	text := p.Title
+	if p.Detail != "" {
+		text += ": " + p.Detail
+	}
+	return text + " (" + string(p.Code) + ", request " + p.RequestID + ")"
+}

@@ -1,0 +1,45 @@
+package api
+
+// AcquireBody is what a client may say about the acquire that it asks for. Every
+// field is optional.
+type AcquireBody struct {
+	// Mode of the lock: alone, readers together, or up to limit at once.
+	Mode *string `json:"mode,omitempty" enums:"exclusive,shared,semaphore" default:"exclusive"`
+	// Limit of a semaphore: how many may hold at once. All who use the lock at a
+	// time say the same.
+	Limit *Whole `json:"limit,omitempty" swaggertype:"integer" minimum:"1" maximum:"1000000"`
+	Terms
+}
+
+// LockSetBody is what a client says about the set of locks that it asks for.
+type LockSetBody struct {
+	// Locks that are taken together, in any order, each once.
+	Locks []SetClaim `json:"locks"`
+	Terms
+}
+
+// SetClaim is one lock of a set that is asked for.
+type SetClaim struct {
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Mode of the lock: alone, readers together, or up to limit at once.
+	Mode *string `json:"mode,omitempty" enums:"exclusive,shared,semaphore" default:"exclusive"`
+	// Limit of a semaphore: how many may hold at once. All who use the lock at a
+	// time say the same.
+	Limit *Whole `json:"limit,omitempty" swaggertype:"integer" minimum:"1" maximum:"1000000"`
+}
+
+// Terms are what every acquire can say.
+type Terms struct {
+	// TTLSeconds is the lease, up to the configured maximum, 3600 by default. Like all
+	// durations it is rounded up to the millisecond.
+	TTLSeconds *Decimal `json:"ttl_seconds,omitempty" swaggertype:"number" example:"30" default:"30" minimum:"2" maximum:"604800"`
+	// WaitSeconds is how long to stay in the queue at most; 0 is not to queue.
+	WaitSeconds *Decimal `json:"wait_seconds,omitempty" swaggertype:"number" example:"20" default:"0" minimum:"0" maximum:"86400"`
+	// Holder is which worker this is, for people to see; the bearer token's sub by
+	// default. Deadlocks and the order of locks are looked for among workers that are
+	// named here.
+	Holder *string `json:"holder,omitempty" example:"worker-7" minLength:"1" maxLength:"200"`
+	// Metadata are up to 16 pairs of strings, 2 KiB in all.
+	Metadata map[string]*string `json:"metadata,omitempty" swaggertype:"object,string" example:"job:nightly"`
+}

@@ -155,7 +155,7 @@ func (d *detective) Join(t *rapid.T) {
 	late.Number = d.number + 1
 	before := d.table.Cycle(&late)
 	e.Number = d.number
-	last := len(d.entries) > 0 && d.entries[len(d.entries)-1].ID > e.ID
+	last := slices.ContainsFunc(d.entries, func(o *lock.Entry) bool { return o.Number == d.number && o.ID > e.ID })
 	_, clash := d.table.Clash(e)
 	if d.number == 0 || d.shares(e) || rapid.Bool().Draw(t, "new number") {
 		d.number++

@@ -43,6 +43,7 @@ func (t *truth) checkGrant(c *call, g *service.Grant) {
 		t.w.problem("%v: was told that %s holds, which did not", c, l.entry.ID)
 	}
 	l.told = true
+	t.checkTime(c, g, l)
 	sure := now + g.ExpiresAt.Sub(c.replica.wall())
 	if c.kind == renew {
 		sure = min(sure, c.began+g.Entry.TTL)
@@ -68,6 +69,27 @@ func (t *truth) checkEnd(l *life) {
 		if l.ended < l.sureTill {
 			t.w.problem("%s at %d expired at %v, and was sure to last till %v", l.entry.ID, l.entry.Number, l.ended, l.sureTill)
 		}
+	}
+}
+
+// checkAttended: while a request waits on an entry, its replica keeps it alive.
+func (t *truth) checkAttended(l *life) {
+	if l.reason != lock.Expired || !t.w.healed || l.ended < t.w.since+l.entry.TTL {
+		return
+	}
+	for _, c := range t.w.open {
+		if c.id == l.entry.ID && c.kind != renew && c.kind != release && !c.gone && c.began < l.ended-l.entry.TTL {
+			t.w.problem("%s at %d expired while %v waited on it", l.entry.ID, l.entry.Number, c)
+		}
+	}
+}
+
+// checkTime: who is granted what it asked for has all of its time, but for what the
+// answer needs when nothing goes wrong.
+func (t *truth) checkTime(c *call, g *service.Grant, l *life) {
+	left := g.ExpiresAt.Sub(c.replica.wall())
+	if c.kind == acquire && t.w.healed && l.held > t.w.since+5*time.Second && left < g.Entry.TTL-time.Second {
+		t.w.problem("%v: was granted for %v, of %v", c, left, g.Entry.TTL)
 	}
 }
 

@@ -202,8 +202,10 @@ func (c *client) send(k *call) {
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), callerKey{}, k.n))
 	k.cancel = cancel
 	w.note("call", k.n, c.n, string(k.kind), k.replica.n, k.id)
-	svc := k.replica.svc
-	k.replica.calls.Go(func() {
+	svc, calls := k.replica.svc, k.replica.calls
+	calls.Add(1)
+	w.crew.do(func() {
+		defer calls.Done()
 		k.do(ctx, svc)
 		w.inbox.add(arrival{k.replica.n, "answered", k.n, "", 0, func() { c.answered(k) }})
 	})

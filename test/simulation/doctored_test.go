@@ -125,6 +125,8 @@ func doctors() map[string]func(*doctored) {
 		"not granted":         func(d *doctored) { d.server.RestoreElsewhere(d.server.Checkpoint()); d.probe() },
 		"seen and gone":       func(d *doctored) { d.seenAndGone() },
 		"floor too low":       func(d *doctored) { d.floorTooLow() },
+		"expired, attended":   func(d *doctored) { d.expiredAttended() },
+		"for too short":       func(d *doctored) { d.forTooShort() },
 		"restore unnoticed":   func(d *doctored) { d.replicas[0].wire.shown = 1; d.checkNoticed() },
 	}
 }
@@ -212,6 +214,24 @@ func (d *doctored) threeOfTwo() {
 	for _, id := range []lock.ID{"a", "b", "c"} {
 		d.held(id, lock.Claim{Name: "x", Mode: lock.Semaphore, Limit: 2})
 	}
+}
+
+func (d *doctored) expiredAttended() {
+	d.healed = true
+	e := d.joined("a")
+	c := d.call(goOn, e)
+	d.open = append(d.open, c)
+	d.pass(2 * e.TTL)
+	d.left(e, lock.Expired)
+	d.open = nil
+}
+
+func (d *doctored) forTooShort() {
+	d.healed = true
+	d.pass(10 * time.Second)
+	c := d.call(acquire, d.joined("a"))
+	c.grant = &service.Grant{Entry: d.truth.last("a").entry, Held: true, ExpiresAt: time.Now().Add(time.Second)}
+	d.truth.check(c)
 }
 
 func (d *doctored) notReleased() {

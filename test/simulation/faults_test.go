@@ -85,7 +85,7 @@ func (w *world) hangUp(r *replica) {
 // heal ends all that goes wrong. What got stuck arrives.
 func (w *world) heal() {
 	w.note("heal")
-	w.healed = true
+	w.healed, w.since = true, w.now()
 	w.operate()
 	for _, r := range w.replicas {
 		r.stillUntil, r.lagUntil = 0, 0

@@ -87,31 +87,41 @@ func (w *world) checkOrphans() {
 	}
 }
 
-// probe has every replica grant every lock.
+// probe has every replica grant one lock, and all of them at once.
 func (w *world) probe() {
 	c := &client{w: w, n: -1, done: true}
 	for _, r := range w.replicas {
+		all := []lock.Claim{}
 		for n := range w.Locks {
-			a := c.wants()
-			a.req.Claims = []lock.Claim{{Name: fmt.Sprint("lock-", n), Mode: lock.Exclusive}}
-			a.req.Set, a.req.IdempotencyKey = false, ""
-			k := c.asking(a)
-			k.client, k.replica = c, r
-			c.send(k)
-			w.finish("a probe is answered", 10*time.Second, func() bool { return len(w.open) == 0 })
-			if w.failed() {
+			all = append(all, lock.Claim{Name: fmt.Sprint("lock-", n), Mode: lock.Exclusive})
+		}
+		for _, claims := range [][]lock.Claim{all[:1], all} {
+			if w.try(c, r, claims); w.failed() {
 				return
 			}
-			if k.err != nil || !k.grant.Held {
-				w.problem("%v: a free lock is not granted: %v", k, k.err)
-				return
-			}
-			give := c.about(c.has[0], release)
-			give.client, give.replica = c, r
-			c.send(give)
-			w.finish("a probe is released", 10*time.Second, func() bool { return len(w.open) == 0 })
 		}
 	}
+}
+
+// try has a replica grant free locks, and releases them.
+func (w *world) try(c *client, r *replica, claims []lock.Claim) {
+	a := c.wants()
+	a.req.Claims, a.req.Set, a.req.IdempotencyKey = claims, len(claims) > 1, ""
+	k := c.asking(a)
+	k.client, k.replica = c, r
+	c.send(k)
+	w.finish("a probe is answered", 10*time.Second, func() bool { return len(w.open) == 0 })
+	if w.failed() {
+		return
+	}
+	if k.err != nil || !k.grant.Held {
+		w.problem("%v: a free lock is not granted: %v", k, k.err)
+		return
+	}
+	give := c.about(c.has[0], release)
+	give.client, give.replica = c, r
+	c.send(give)
+	w.finish("a probe is released", 10*time.Second, func() bool { return len(w.open) == 0 })
 }
 
 // checkViews: in the end every replica sees what the store has.
@@ -150,4 +160,5 @@ func (w *world) end() {
 		return true
 	})
 	w.server.Close()
+	w.crew.dismiss()
 }

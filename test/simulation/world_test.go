@@ -22,11 +22,13 @@ type world struct {
 	rand   *rand.Rand
 	began  time.Time
 	inbox  inbox
+	crew   crew // for the clients' calls
 	agenda agenda
 	timer  *time.Timer
 	taken  map[time.Duration]bool
 	stuck  []*message // writes that arrive late
 	healed bool
+	since  time.Duration // when it healed
 	over   bool
 
 	numbered int  // how often the store's numbers came to mean something else

@@ -1,0 +1,71 @@
+package main
+
+// simulationBugs are found by the simulation, by no more histories than go test plays.
+// Nobody wrote a test for them there.
+func simulationBugs() []Bug {
+	bugs := []Bug{
+		{
+			Name: "simulation-gives-way-to-nobody", Breaks: "a late view takes nothing away that was granted elsewhere",
+			File: "service/acquire.go", Anchor: "err := s.Store.Remove(ctx, e, why, blockers...)",
+			Becomes: "err := s.Store.Remove(ctx, e, why, blockers[:0]...)",
+		},
+		{
+			Name: "simulation-refused-when-renewed", Breaks: "a verdict that is no more takes nothing away that was granted elsewhere",
+			File: "service/entry.go", Anchor: "e, lock.Withdrawn, while...)", Becomes: "e, lock.Withdrawn, while[:0]...)",
+		},
+		{
+			Name: "simulation-late-view-says-waiting", Breaks: "who was told that it holds is not told that it waits",
+			File: "service/entry.go", Anchor: "(!s.view.reached(e.Number) || !s.settled(ctx)) {", Becomes: "false {",
+		},
+		{
+			Name: "simulation-late-view-says-wait-on", Breaks: "who holds is not told to wait on",
+			File: "service/wait.go", Anchor: "return w.stillWaiting(ctx)", Becomes: "return w.resumable(), nil",
+		},
+		{
+			Name: "simulation-waiter-lapses", Breaks: "while a request waits, its replica keeps the lease alive",
+			File: "service/wait.go", Anchor: "\tsooner(later(w.refreshed.Add(w.entry.TTL/3), w.again), w.keepAlive)\n",
+			Becomes: "\tsooner(later(w.refreshed.Add(w.entry.TTL*3), w.again), w.keepAlive)\n",
+		},
+		{
+			Name: "simulation-grant-for-less", Breaks: "a waited grant gets its full TTL",
+			File: "service/wait.go", Anchor: "if time.Since(w.refreshed) > freshEnough && ", Becomes: "if w.refreshed.IsZero() && ",
+		},
+		{
+			Name: "simulation-removes-all-the-same", Breaks: "the store removes only if what it was decided by is there",
+			File: "store/memory/write.go", Anchor: "if slices.ContainsFunc(while, func(e *lock.Entry) bool { return s.find(e) == nil }) {",
+			Becomes: "if false {",
+		},
+		{
+			Name: "simulation-late-attempt-writes", Breaks: "no attempt of a call that was given up writes later",
+			File: "store/memory/write.go", Anchor: "if s.attempts[this] == excluded {", Becomes: "if false {",
+		},
+		{
+			Name: "simulation-given-up-stays", Breaks: "what was written by a call that was given up is taken back",
+			File: "store/memory/enqueue.go", Anchor: "err != nil && !e.Resumable())", Becomes: "false)",
+		},
+		{
+			Name: "simulation-key-used-twice", Breaks: "an idempotency key is used once",
+			File: "store/memory/write.go", Anchor: "e.Resumable() && r != nil && ", Becomes: "false && r != nil && ",
+		},
+		{
+			Name: "simulation-writes-over-a-lost-past", Breaks: "who has heard of more writes nothing to a store that went back",
+			File: "store/memory/write.go", Anchor: "if known > s.number {", Becomes: "if false {",
+		},
+		{
+			Name: "simulation-writes-untrusted", Breaks: "nothing is granted until a floor is given",
+			File: "store/memory/write.go", Anchor: "if s.distrusted != 0 || s.foreign {", Becomes: "if false {",
+		},
+		{
+			Name: "simulation-restore-unnoticed", Breaks: "a replica says so when it is shown that the store went back",
+			File: "store/memory/ask.go", Anchor: "if c.note(known, got.number) && op != Distrust {", Becomes: "if c.note(known, got.number) && false {",
+		},
+		{
+			Name: "simulation-floor-of-one", Breaks: "fences go on above the floor",
+			File: "store/memory/history.go", Anchor: "\ts.shift(floor - s.floor)\n", Becomes: "\ts.shift(1)\n",
+		},
+	}
+	for i := range bugs {
+		bugs[i].In, bugs[i].Run = "./test/simulation", "^TestHistories$"
+	}
+	return bugs
+}

@@ -205,7 +205,7 @@ func (s *Service) giveWay(ctx context.Context, e *lock.Entry, why lock.Reason) (
 	blockers, known := s.view.blockers(e)
 	for nearest := true; ; nearest = !nearest {
 		if !known {
-			st, err := s.standing(ctx, e, nearest)
+			st, err := s.standing(ctx, e, nearest, 0)
 			if err != nil || st.holds {
 				return st.holds, err
 			}

@@ -165,7 +165,7 @@ func (s *Service) describe(ctx context.Context, e *lock.Entry, expires time.Time
 	g := &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: expires}
 	st := s.view.status(e.ID, e.Number)
 	if st.state != held && (!s.view.reached(e.Number) || !s.settled(ctx)) {
-		direct, err := s.standing(ctx, e, true)
+		direct, err := s.standing(ctx, e, true, s.moment()) // another replica may have told of a grant until now
 		switch {
 		case err != nil:
 			return nil, err
@@ -339,10 +339,12 @@ type standing struct {
 	blockers []*lock.Entry // because of whom it waits, if it does: see [lock.BlockersIn]
 }
 
-func (s *Service) standing(ctx context.Context, e *lock.Entry, nearest bool) (standing, error) {
+// standing reads where an entry stands, from reads that began at the moment since or
+// later; 0 stands for any. That it holds is true from then on, that it waits is not.
+func (s *Service) standing(ctx context.Context, e *lock.Entry, nearest bool, since uint64) (standing, error) {
 	st := standing{holds: true}
 	for _, c := range e.Claims {
-		entries, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number)
+		entries, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, since)
 		if err != nil {
 			return standing{}, err
 		}
@@ -361,11 +363,12 @@ func (s *Service) standing(ctx context.Context, e *lock.Entry, nearest bool) (st
 	return st, nil
 }
 
-// readQueue reads a queue at number or later. Requests that wait for one lock
-// share their reads; one that began too early is not enough, the next one is.
-func (s *Service) readQueue(ctx context.Context, r lock.Ref, number uint64) ([]*lock.Entry, error) {
+// readQueue reads a queue at number or later, by a read that began at the moment since
+// or later. Requests for one lock share their reads; if one that is under way began too
+// early, the next one is late enough.
+func (s *Service) readQueue(ctx context.Context, r lock.Ref, number, since uint64) ([]*lock.Entry, error) {
 	read, err := s.shareRead(ctx, r)
-	if err == nil && read.number < number {
+	if err == nil && (read.number < number || read.began < since) {
 		read, err = s.shareRead(ctx, r)
 	}
 	return read.entries, err
@@ -374,14 +377,20 @@ func (s *Service) readQueue(ctx context.Context, r lock.Ref, number uint64) ([]*
 type queueRead struct {
 	entries []*lock.Entry
 	number  uint64
+	began   uint64 // a moment
 }
+
+// moment is later than every moment before it. It tells whether a read began before a
+// question was asked, which no clock could: two may be read at the same time.
+func (s *Service) moment() uint64 { return s.moments.Add(1) }
 
 func (s *Service) shareRead(ctx context.Context, r lock.Ref) (queueRead, error) {
 	read := s.direct.DoChan(r.Tenant+"/"+r.Name, func() (any, error) {
 		ctx, cancel := context.WithTimeout(s.closing, readTimeout)
 		defer cancel()
+		began := s.moment()
 		entries, number, err := s.Store.Queue(ctx, r)
-		return queueRead{entries, number}, err
+		return queueRead{entries, number, began}, err
 	})
 	select {
 	case r := <-read:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -52,9 +53,10 @@ type Config struct {
 // could not build from the store.
 type Service struct {
 	Config
-	tokens tokens
-	view   *view
-	direct singleflight.Group // reads of a queue, shared by its waiters
+	tokens  tokens
+	view    *view
+	direct  singleflight.Group // reads of a queue, shared by its waiters
+	moments atomic.Uint64      // counts reads and questions in their order
 
 	expiries expiries
 

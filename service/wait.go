@@ -41,9 +41,9 @@ type wait struct {
 	limit     time.Duration   // for how long to hold the request open; 0 is MaxHold
 
 	began   time.Time // the request, or its wait if that is not known
-	doubted uint64 // no verdict counts before the view has reached it
-	waited  bool   // the entry was seen not to hold
-	proven  bool   // the store itself showed that the entry holds
+	doubted uint64    // no verdict counts before the view has reached it
+	waited  bool      // the entry was seen not to hold
+	proven  bool      // the store itself showed that the entry holds
 }
 
 // run waits until the entry holds, is gone, has waited for long enough, or the
@@ -317,7 +317,7 @@ func (w *wait) keepAlive(ctx context.Context) (error, bool) {
 func (w *wait) askStore(ctx context.Context) (error, bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	st, err := w.s.standing(ctx, w.entry, true)
+	st, err := w.s.standing(ctx, w.entry, true, 0)
 	switch {
 	case err != nil:
 		return err, w.s.view.lostFor() > giveUp

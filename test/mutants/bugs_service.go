@@ -195,5 +195,10 @@ func serviceBugs() []Bug {
 			File: "service/acquire.go", Anchor: "idFor(req.Tenant, subjectOf(e), req.IdempotencyKey)", Becomes: "idFor(req.Tenant, e.Name(), req.IdempotencyKey)",
 			In: "./service", Run: "^TestKeyOfASet$",
 		},
+		{
+			Name: "service-shares-an-older-read", Breaks: "a renewal does not say that an entry waits which another replica told that it holds",
+			File: "service/entry.go", Anchor: " || read.began < since", Becomes: " || since == 1<<63",
+			In: "./service", Run: "^TestRenewalSharesNoOlderRead$",
+		},
 	}
 }

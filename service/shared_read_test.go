@@ -1,0 +1,37 @@
+package service_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/service"
+)
+
+// TestRenewalSharesNoOlderRead: a replica whose feed is late reads the queue to answer a
+// renewal. A read that began before the question does not count: the entry was told by
+// another replica meanwhile that it holds.
+func TestRenewalSharesNoOlderRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
+		holder := b.hold(lasting(want("orders:1", 0)))
+		g := b.start(lasting(want("orders:1", time.Hour))).stillWaits()
+		after(time.Second)
+		a.store.setFeed(frozen)
+		s.occupy(t, "other") // the view is behind
+		a.store.on(first(1, late(600*time.Millisecond)), queue)
+		go func() { _, _ = a.Renew(t.Context(), by(g)) }()
+		after(300 * time.Millisecond) // the read is under way, and its answer is late
+		b.release(holder)
+		after(10 * time.Millisecond)
+		told, err := b.Renew(t.Context(), by(g))
+		if err != nil || !told.Held {
+			t.Fatalf("%+v, %v", told, err)
+		}
+		again, err := a.Renew(t.Context(), by(g))
+		if err != nil || !again.Held {
+			t.Errorf("after %d was told that it holds, a renewal elsewhere is answered: held %v, position %d, %v", told.Entry.Number, again.Held, again.Position, err)
+		}
+	})
+}

@@ -304,7 +304,9 @@ func handInAtOnce(c *committer, n int) (errs []error, took []time.Duration) {
 // over, for as long as others are, and is told that it was too much if that takes too
 // long.
 func TestBurstOutlastsACall(t *testing.T) {
-	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+	l := limits
+	l.Pending.Budget = 8 * time.Second
+	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		f.took = 200 * time.Millisecond // 8 at once: 25 ms for each
 		errs, took := handInAtOnce(c, 1000)
 		written := 0
@@ -411,15 +413,15 @@ func TestPaceIsTheBurstsOwn(t *testing.T) {
 			if err := errors.Join(errs...); err != nil {
 				t.Fatal(err)
 			}
-			<-time.After(2 * time.Second)
+			<-time.After(3 * time.Second)
 		}
 		f.took = time.Millisecond
 		errs, _ := handInAtOnce(c, 2000)
 		if err := errors.Join(errs...); err != nil {
 			t.Errorf("a burst that the store writes in a moment: %v", err)
 		}
-		<-time.After(2 * time.Second)
-		f.took = 200 * time.Millisecond // a store that stands still for a moment
+		<-time.After(3 * time.Second)
+		f.took = 200 * time.Millisecond // a store that is slow at first
 		var all sync.WaitGroup
 		for range 2 {
 			all.Go(func() {
@@ -433,6 +435,37 @@ func TestPaceIsTheBurstsOwn(t *testing.T) {
 			f.took = 100 * time.Microsecond
 			f.mu.Unlock()
 		}
+		all.Wait()
+	})
+}
+
+// TestStoreThatStandsStill: because the store stood still for a moment, which all that were
+// under way had to wait for, nobody is refused who can be written in time.
+func TestStoreThatStandsStill(t *testing.T) {
+	l := limits
+	l.Most, l.Pending.Budget = 64, 4*time.Second
+	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+		takes := func(d time.Duration) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.took = d
+		}
+		var all sync.WaitGroup
+		burst := func(n int) {
+			all.Go(func() {
+				errs, _ := handInAtOnce(c, n)
+				if err := errors.Join(errs...); err != nil {
+					t.Errorf("of %d: %v", n, err)
+				}
+			})
+		}
+		burst(2000)
+		<-time.After(95 * time.Millisecond) // 576 are written
+		takes(time.Second)
+		<-time.After(10 * time.Millisecond)
+		takes(10 * time.Millisecond)
+		<-time.After(time.Second)
+		burst(300)
 		all.Wait()
 	})
 }

@@ -16,6 +16,13 @@ type Backlog struct {
 	Budget time.Duration
 }
 
+// budget is well below the time for which a request is held open.
+const budget = 15 * time.Second
+
+// MostPending is for how long a write with a time by which it is due may be pending, by
+// default.
+const MostPending = budget * 3 / 2
+
 // longest is how long a write with a time by which it is due may be pending in all,
 // beside a budget: what is known of the pace when it comes is not exact.
 func (b Backlog) longest() time.Duration { return b.Budget * 3 / 2 }
@@ -40,7 +47,7 @@ func (b Backlog) orDefault() Backlog {
 	or(&b.PerTenant, 1<<15, 32<<20)
 	or(&b.InAll, 1<<16, 128<<20)
 	if b.Budget == 0 {
-		b.Budget = 8 * time.Second
+		b.Budget = budget
 	}
 	return b
 }
@@ -69,18 +76,20 @@ type pace struct {
 	between time.Duration // from one batch to the next under load
 	window  float64       // how many batches may be under way, as far as the store lets us
 
-	// chain is the same of batches that could not be shared, of which there are samples
-	// since the last time that there were none for a while: a burst goes at another pace
-	// than what was before it.
-	chain   time.Duration
-	samples int
-	latest  time.Time
+	// So many batches that could not be shared were written from began to latest, in a
+	// burst: it goes at another pace than what was before it. They are counted, and not
+	// how long each took, because a store that stands still for a moment makes all that
+	// are under way take long.
+	samples       int
+	began, latest time.Time
 }
 
-// enough samples tell how fast a chain is written. Before that nobody is refused for it.
+// enough samples tell how fast a chain is written; before that nobody is refused for it.
+// Of plenty the older half counts less.
 const (
 	enough = 64
-	stale  = time.Second
+	plenty = 2048
+	stale  = 2 * time.Second
 )
 
 // sample is a batch that was written.
@@ -100,15 +109,22 @@ func (p *pace) saw(s sample, most int) {
 	each := s.took / time.Duration(s.parallel)
 	p.between = smooth(p.between, each)
 	if s.chained {
-		if s.at.Sub(p.latest) > stale {
-			p.chain, p.samples = 0, 0
-		}
-		p.chain, p.samples, p.latest = smooth(p.chain, each), p.samples+1, s.at
+		p.count(s)
 	}
 	if s.took < slow {
 		p.window = min(p.window+1, float64(most))
 	} else {
 		p.window = max(p.window*0.9, min(fewest, float64(most)))
+	}
+}
+
+func (p *pace) count(s sample) {
+	if s.at.Sub(p.latest) > stale {
+		p.samples, p.began = 0, s.at.Add(-s.took)
+	}
+	p.samples, p.latest = p.samples+1, s.at
+	if p.samples >= plenty {
+		p.samples, p.began = p.samples/2, s.at.Add(-s.at.Sub(p.began)/2)
 	}
 }
 
@@ -124,7 +140,7 @@ func (p *pace) chained(writes int, now time.Time) time.Duration {
 	if p.samples < enough || now.Sub(p.latest) > stale {
 		return 0
 	}
-	return time.Duration(writes) * p.chain
+	return time.Duration(writes) * (p.latest.Sub(p.began) / time.Duration(p.samples))
 }
 
 // pendingState is what pending knows of a write.

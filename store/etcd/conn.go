@@ -10,11 +10,10 @@ import (
 
 // Deadlines of the calls to etcd. An HTTP request must be answered within 5 s
 // when the store is lost, so all attempts of one operation fit into operation. Joining a
-// queue may take up to mostPending longer for as long as others are being written.
+// queue may take up to store.MostPending longer for as long as others are being written.
 const (
 	attemptTimeout   = 1500 * time.Millisecond
 	operationTimeout = 4 * time.Second
-	mostPending      = 12 * time.Second
 )
 
 // Conn is how a [Store] reaches an etcd; [StartEmbedded] and [Dial] make one. It

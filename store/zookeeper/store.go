@@ -25,10 +25,9 @@ import (
 const MinTTL = 2 * time.Second
 
 // operationTimeout bounds every call, with as many attempts as fit. Joining a queue may
-// take up to mostPending longer for as long as others are being written.
+// take up to store.MostPending longer for as long as others are being written.
 const (
 	operationTimeout = 4 * time.Second
-	mostPending      = 12 * time.Second
 )
 
 // Config of a [Store].
@@ -189,7 +188,7 @@ func (s *Store) zxid(number uint64) int64 { return s.trust.Position(number) }
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	due := time.Now().Add(operationTimeout)
-	j := &join{store: s, entry: e, handle: newHandle(e), since: s.here(), taken: noMark, due: due, last: due.Add(mostPending)}
+	j := &join{store: s, entry: e, handle: newHandle(e), since: s.here(), taken: noMark, due: due, last: due.Add(store.MostPending)}
 	for {
 		if err := s.trust.Refusal(); err != nil {
 			j.giveUp()

@@ -82,6 +82,11 @@ func storeBugs() []Bug {
 			In: "./store", Run: "^TestOthersAreNoReasonToRefuse$",
 		},
 		{
+			Name: "store-standstill-counts-for-each", Breaks: "nobody is refused because the store stood still for a moment",
+			File: "store/pending.go", Anchor: "* (p.latest.Sub(p.began) / time.Duration(p.samples))", Becomes: "* max(p.between, p.latest.Sub(p.began)/time.Duration(p.samples))",
+			In: "./store", Run: "^TestStoreThatStandsStill$",
+		},
+		{
 			Name: "store-burst-begins-slowly", Breaks: "nobody is refused because of the first few writes of a burst",
 			File: "store/pending.go", Anchor: "if p.samples < enough || ", Becomes: "if p.samples < 1 || ",
 			In: "./store", Run: "^TestPaceIsTheBurstsOwn$",

@@ -248,7 +248,7 @@ func TestOverload(t *testing.T) {
 				handIn(t, committer, join(-1, "measure")).Wait() // 10 ms / 2 from batch to batch
 				n := 13                                          // 8 in flight and 5 pending
 				if c.bound.Budget > 0 {
-					n = 400
+					n = 3000
 				}
 				var writes []*write
 				for i := range n {
@@ -258,7 +258,7 @@ func TestOverload(t *testing.T) {
 				}
 				all := handIn(t, committer, writes...)
 				if c.bound.Budget > 0 {
-					<-time.After(100 * time.Millisecond) // 80 are written, and 320 take 400 ms
+					<-time.After(2100 * time.Millisecond) // 1 680 are written, and the rest takes 1.6 s
 				}
 				began := time.Now()
 				_, err := committer.Do(t.Context(), c.over)
@@ -409,7 +409,7 @@ func TestPaceIsTheBurstsOwn(t *testing.T) {
 	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 		f.took = 200 * time.Millisecond
 		for range 2 {
-			errs, _ := handInAtOnce(c, 100) // a burst that is over
+			errs, _ := handInAtOnce(c, 150) // a burst that is over, of 25 ms for each
 			if err := errors.Join(errs...); err != nil {
 				t.Fatal(err)
 			}
@@ -459,11 +459,12 @@ func TestStoreThatStandsStill(t *testing.T) {
 				}
 			})
 		}
-		burst(2000)
-		<-time.After(95 * time.Millisecond) // 576 are written
+		takes(40 * time.Millisecond)
+		burst(6000)
+		<-time.After(2100 * time.Millisecond) // 3 300 are written
 		takes(time.Second)
-		<-time.After(10 * time.Millisecond)
-		takes(10 * time.Millisecond)
+		<-time.After(40 * time.Millisecond)
+		takes(40 * time.Millisecond)
 		<-time.After(time.Second)
 		burst(300)
 		all.Wait()
@@ -505,12 +506,12 @@ func TestWithin(t *testing.T) {
 	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		handIn(t, c, join(-1, "measure")).Wait()
 		var writes []*write
-		for i := range 1000 {
+		for i := range 3000 {
 			writes = append(writes, join(i, "hot"))
 		}
 		all := handIn(t, c, writes...)
-		<-time.After(100 * time.Millisecond) // 80 are written, and 920 take 1.15 s
-		hasty, patient := join(300, "hot"), join(301, "hot")
+		<-time.After(2100 * time.Millisecond) // 1 680 are written, and the rest takes 1.6 s
+		hasty, patient := join(4000, "hot"), join(4001, "hot")
 		hasty.Within, patient.Within = 500*time.Millisecond, 2*time.Second
 		if _, err := c.Do(t.Context(), hasty); !errors.Is(err, lock.Overloaded) {
 			t.Errorf("a write that would be too late: %v", err)

@@ -84,12 +84,13 @@ type pace struct {
 	began, latest time.Time
 }
 
-// enough samples tell how fast a chain is written; before that nobody is refused for it.
-// Of plenty the older half counts less.
+// settled is how long a burst has to last until its pace tells something: while thousands
+// arrive, the processors are busy with that. Before it nobody is refused for the pace. Of
+// plenty samples the older half counts less.
 const (
-	enough = 64
-	plenty = 2048
-	stale  = 2 * time.Second
+	settled = 2 * time.Second
+	plenty  = 2048
+	stale   = 2 * time.Second
 )
 
 // sample is a batch that was written.
@@ -123,8 +124,8 @@ func (p *pace) count(s sample) {
 		p.samples, p.began = 0, s.at.Add(-s.took)
 	}
 	p.samples, p.latest = p.samples+1, s.at
-	if p.samples >= plenty {
-		p.samples, p.began = p.samples/2, s.at.Add(-s.at.Sub(p.began)/2)
+	if lasted := s.at.Sub(p.began); p.samples >= plenty && lasted >= 2*settled {
+		p.samples, p.began = p.samples/2, s.at.Add(-lasted/2)
 	}
 }
 
@@ -137,10 +138,11 @@ func smooth(of, next time.Duration) time.Duration {
 
 // chained returns how long it takes until so many writes of a key are written.
 func (p *pace) chained(writes int, now time.Time) time.Duration {
-	if p.samples < enough || now.Sub(p.latest) > stale {
+	lasted := p.latest.Sub(p.began)
+	if lasted < settled || now.Sub(p.latest) > stale {
 		return 0
 	}
-	return time.Duration(writes) * (p.latest.Sub(p.began) / time.Duration(p.samples))
+	return time.Duration(writes) * (lasted / time.Duration(p.samples))
 }
 
 // pendingState is what pending knows of a write.

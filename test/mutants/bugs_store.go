@@ -83,17 +83,17 @@ func storeBugs() []Bug {
 		},
 		{
 			Name: "store-standstill-counts-for-each", Breaks: "nobody is refused because the store stood still for a moment",
-			File: "store/pending.go", Anchor: "* (p.latest.Sub(p.began) / time.Duration(p.samples))", Becomes: "* max(p.between, p.latest.Sub(p.began)/time.Duration(p.samples))",
+			File: "store/pending.go", Anchor: "* (lasted / time.Duration(p.samples))", Becomes: "* max(p.between, lasted/time.Duration(p.samples))",
 			In: "./store", Run: "^TestStoreThatStandsStill$",
 		},
 		{
 			Name: "store-burst-begins-slowly", Breaks: "nobody is refused because of the first few writes of a burst",
-			File: "store/pending.go", Anchor: "if p.samples < enough || ", Becomes: "if p.samples < 1 || ",
+			File: "store/pending.go", Anchor: "if lasted < settled || ", Becomes: "if lasted <= 0 || ",
 			In: "./store", Run: "^TestPaceIsTheBurstsOwn$",
 		},
 		{
 			Name: "store-burst-at-the-pace-before", Breaks: "nobody is refused because of what was written before the burst",
-			File: "store/pending.go", Anchor: "enough || now.Sub(p.latest) > stale {", Becomes: "enough || now.Sub(p.latest) > time.Hour {",
+			File: "store/pending.go", Anchor: "settled || now.Sub(p.latest) > stale {", Becomes: "settled || now.Sub(p.latest) > time.Hour {",
 			In: "./store", Run: "^TestPaceIsTheBurstsOwn$",
 		},
 		{

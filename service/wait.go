@@ -207,7 +207,7 @@ func (w *wait) refresh(ctx context.Context) error {
 // long as it may be.
 func (w *wait) pause(ctx context.Context) (err error, done bool) {
 	next, act := w.next()
-	if err, happened, done := w.happened(ctx); happened {
+	if happened, done, err := w.happened(ctx); happened {
 		return err, done
 	}
 	t := time.NewTimer(time.Until(next))
@@ -227,19 +227,19 @@ func (w *wait) pause(ctx context.Context) (err error, done bool) {
 // happened tells what happened while the request did not wait, if anything did. Of
 // several things a select would take any: what the view saw comes first, because it
 // may be the grant.
-func (w *wait) happened(ctx context.Context) (err error, happened, done bool) {
+func (w *wait) happened(ctx context.Context) (happened, done bool, err error) {
 	select {
 	case <-w.changed:
-		return nil, true, false
+		return true, false, nil
 	default:
 	}
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err(), true, true
+		return true, true, ctx.Err()
 	case w.s.Draining():
-		return errDraining(), true, true
+		return true, true, errDraining()
 	}
-	return nil, false, false
+	return false, false, nil
 }
 
 // action is what is due when a timer of the wait fires.

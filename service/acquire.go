@@ -87,8 +87,8 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 	return g, err
 }
 
-// stands returns the error with which a request stops waiting on an entry that is
-// left in its queue: to acquire it has had its effect.
+// stands returns the error of a request that has had its effect: an entry is left in
+// its queue, or its lease was started anew.
 func stands(err error) error {
 	var e *lock.Error
 	if !errors.As(err, &e) || e.Code != lock.StoreUnavailable && e.Code != lock.Draining {

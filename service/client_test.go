@@ -248,6 +248,8 @@ func (c *client) Distrust(ctx context.Context, number uint64) error {
 	return c.call(ctx, distrust, "", func() error { return c.inner.Distrust(ctx, number) })
 }
 
+func (c *client) Refusal() error { return c.inner.Refusal() }
+
 func (c *client) Follow(ctx context.Context, f store.Follower) { c.inner.Follow(ctx, f) }
 
 // wire is a client as its own way to the shelf: it carries all requests, and the

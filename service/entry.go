@@ -72,7 +72,8 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	if err := s.Store.Refresh(ctx, e); err != nil {
 		return nil, s.whyLost(ctx, e, err)
 	}
-	return s.describe(ctx, e, s.wall(start.Add(e.TTL)))
+	g, err := s.describe(ctx, e, s.wall(start.Add(e.TTL)))
+	return g, stands(err)
 }
 
 // expireWait ends an entry that its client keeps alive although it no longer
@@ -160,7 +161,8 @@ func (s *Service) look(ctx context.Context, e *lock.Entry) (*Grant, error) {
 
 // describe answers about an entry that is there. That it holds is true in every view,
 // however old; that it waits only in one that has what happened before the question:
-// another replica may have told its client otherwise.
+// another replica may have told its client otherwise. One that has come to hold while
+// nothing may be granted is not told before that is over.
 func (s *Service) describe(ctx context.Context, e *lock.Entry, expires time.Time) (*Grant, error) {
 	g := &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: expires}
 	st := s.view.status(e.ID, e.Number)
@@ -172,13 +174,16 @@ func (s *Service) describe(ctx context.Context, e *lock.Entry, expires time.Time
 		case direct.entry == nil:
 			return nil, s.whyLost(ctx, e, lock.LostBecause(lock.Unknown))
 		case direct.holds:
-			st = status{state: held, waited: s.Now().Sub(e.EnqueuedAt)}
+			st = status{state: held, waited: s.Now().Sub(e.EnqueuedAt), doubt: true}
 		}
 	} else if st.state != held {
 		st = s.view.status(e.ID, e.Number)
 	}
 	switch st.state {
 	case held:
+		if err := s.Store.Refusal(); err != nil && st.doubt {
+			return nil, err
+		}
 		g.Held, g.Waited = true, max(0, st.waited)
 	case gone:
 		return nil, s.lostBecause(ctx, e.ID, e.Number)

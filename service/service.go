@@ -81,7 +81,7 @@ func New(cfg Config) *Service {
 		view:     newView(newEvents(cfg.Metrics, cfg.Logger), cfg.Classes),
 		draining: make(chan struct{}),
 	}
-	s.view.wall = cfg.Now
+	s.view.wall, s.view.trust = cfg.Now, cfg.Store.Refusal
 	ctx, cancel := context.WithCancel(context.Background())
 	s.feed = cancel
 	s.closing, s.close = context.WithCancel(context.Background())

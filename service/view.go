@@ -18,6 +18,7 @@ import (
 type view struct {
 	events *events
 	wall   func() time.Time // the clock by which entries say when they were asked for
+	trust  func() error     // why nothing may be granted, or nil; it does not block
 
 	mu          sync.RWMutex
 	table       *lock.Table
@@ -28,6 +29,7 @@ type view struct {
 	lostAt      time.Time                 // when it was not any more; before the first Reset, when we began to wait for it
 	since       map[lock.ID]time.Time     // when an entry was seen to hold
 	waited      map[lock.ID]time.Duration // for how long, by those that hold and did not at once
+	doubtful    map[lock.ID]struct{}      // those that came to hold while nothing might be granted
 	ended       endings
 	unexplained map[lock.ID]string // the tenants of those that left while the feed was interrupted; why is yet to be told
 	recalled    chan struct{}      // closed when the reasons from before the last list are known; nil if they are
@@ -42,7 +44,7 @@ type view struct {
 func newView(e *events, classes lock.Classes) *view {
 	all := accounts{}
 	return &view{
-		events: e, wall: time.Now, lostAt: time.Now(),
+		events: e, wall: time.Now, trust: func() error { return nil }, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: lock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, ended: newEndings(all), figures: newFigures(all), verdicts: newVerdicts(), orders: lock.NewOrders(classes),
 		watchers: map[lock.ID][]chan struct{}{},
@@ -65,6 +67,7 @@ type status struct {
 	state  state
 	entry  *lock.Entry   // waiting or held
 	waited time.Duration // held: between the request and the grant, 0 if it held at once
+	doubt  bool          // held: it came to hold while nothing might be granted
 	reason lock.Reason   // gone
 
 	refused error // waiting: why it cannot stay in the queue, if it cannot; gone: why it could not
@@ -81,7 +84,8 @@ func (v *view) status(id lock.ID, number uint64) status {
 	case e.Number < number:
 		return status{}
 	case holds:
-		return status{state: held, entry: e, waited: v.waited[id]}
+		_, doubt := v.doubtful[id]
+		return status{state: held, entry: e, waited: v.waited[id], doubt: doubt}
 	default:
 		return status{state: waiting, entry: e, refused: v.refused(id)}
 	}
@@ -271,6 +275,23 @@ func (v *view) rebuild(entries []*lock.Entry, now time.Time) {
 			v.since[e.ID], v.waited[e.ID] = now, v.waitedFor(e)
 		}
 	}
+	v.doubtNew(since)
+}
+
+// doubtNew marks those that hold and are not known to have done so before a list, if
+// nothing may be granted, and forgets marks that mean nothing any more.
+func (v *view) doubtNew(before map[lock.ID]time.Time) {
+	marked := v.doubtful
+	v.doubtful = map[lock.ID]struct{}{}
+	if v.trust() == nil {
+		return
+	}
+	for id := range v.since {
+		_, known := before[id]
+		if _, doubt := marked[id]; doubt || !known {
+			v.doubtful[id] = struct{}{}
+		}
+	}
 }
 
 // waitedFor returns how long ago the entry was asked for, by the replicas' clocks.
@@ -343,6 +364,9 @@ func (v *view) reindex(a *account, entries ...*lock.Entry) {
 
 func (v *view) grant(e *lock.Entry, now time.Time) {
 	v.since[e.ID] = now
+	if v.trust() != nil {
+		v.doubtful[e.ID] = struct{}{}
+	}
 	for _, c := range e.Claims {
 		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, v.waitedFor(e))
 	}
@@ -356,6 +380,7 @@ func (v *view) endHold(e *lock.Entry, why lock.Reason, now time.Time) time.Durat
 	lasted := now.Sub(v.since[e.ID])
 	delete(v.since, e.ID)
 	delete(v.waited, e.ID)
+	delete(v.doubtful, e.ID)
 	if why != lock.Withdrawn {
 		for _, c := range e.Claims {
 			v.figures.ended(lock.Ref{Tenant: e.Tenant, Name: c.Name}, why, lasted)

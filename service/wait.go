@@ -183,6 +183,9 @@ func (w *wait) grant(ctx context.Context, waited time.Duration) (*Grant, error) 
 	if ctx.Err() != nil {
 		return w.leave(ctx, ctx.Err())
 	}
+	if err := w.s.Store.Refusal(); err != nil {
+		return w.leave(ctx, err) // it came to hold in a store that lost its past
+	}
 	g := w.resumable()
 	g.Held, g.Waited = true, waited
 	return g, nil

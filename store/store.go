@@ -82,4 +82,11 @@ type Store interface {
 	// Enqueue, here and on all replicas and after restarts, until an operator
 	// gives it a fence floor above number.
 	Distrust(ctx context.Context, number uint64) error
+
+	// Refusal returns why nothing may be granted at the moment, as far as this
+	// client knows: a [lock.StoreUnavailable], or nil. It asks nobody and does not
+	// block. While Enqueue refuses because the store lost its past, or that is being
+	// looked into, entries from before can come to hold in a view; whoever grants
+	// them has to ask.
+	Refusal() error
 }

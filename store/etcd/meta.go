@@ -354,6 +354,14 @@ func (s *Store) metaPuts(m *meta) []*pb.RequestOp {
 	}
 }
 
+// Refusal implements store.Store.
+func (s *Store) Refusal() error {
+	if refusal := s.trust.Refusal(); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
 // Distrust implements store.Store. Other replicas learn of it by their feeds, or
 // by their next write.
 func (s *Store) Distrust(ctx context.Context, number uint64) error {

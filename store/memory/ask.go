@@ -48,12 +48,22 @@ func once[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do fu
 	return got.value, err
 }
 
+func (c *Client) doubt(more int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.doubts += more
+}
+
 func unanswered(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnsent) }
 
 // lostPast makes it known that the server's newest number is below one that it has
 // shown before.
 func (c *Client) lostPast(ctx context.Context, known uint64) {
-	c.inBackground(ctx, func(ctx context.Context) { untilDone(ctx, c, Distrust, "", c.distrusting(known)) })
+	c.doubt(1)
+	c.inBackground(ctx, func(ctx context.Context) {
+		defer c.doubt(-1)
+		untilDone(ctx, c, Distrust, "", c.distrusting(known))
+	})
 }
 
 // ask repeats a request that has no answer until the call's deadline.

@@ -69,6 +69,7 @@ type Client struct {
 	id       int64
 	attempts int64
 	greatest uint64 // number that any answer has shown
+	doubts   int    // proofs of a lost past of which the server is yet to be told
 }
 
 // Connect returns a client that reaches the server over the wire; nil is one
@@ -175,6 +176,17 @@ func (c *Client) Newest(ctx context.Context) (uint64, error) {
 func (c *Client) Distrust(ctx context.Context, number uint64) error {
 	_, err := ask(ctx, c, Distrust, "", c.distrusting(number))
 	return err
+}
+
+// Refusal implements [store.Store]. What the server knows, all clients do at once.
+func (c *Client) Refusal() error {
+	c.mu.Lock()
+	doubted := c.doubts > 0
+	c.mu.Unlock()
+	if doubted || !c.server.Trusted() {
+		return refusal()
+	}
+	return nil
 }
 
 func (c *Client) distrusting(number uint64) func() (none, uint64, error) {

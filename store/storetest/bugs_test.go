@@ -57,6 +57,7 @@ const (
 	brokenCallsSucceed bug = "a call that was cut off reports success"
 	distrustIgnored    bug = "distrust is forgotten"
 	distrustStaysLocal bug = "distrust does not reach the other client"
+	distrustUntold     bug = "a client that refuses to enqueue says that all may be granted"
 	distrustStopsAll   bug = "distrust stops refreshes too"
 
 	// Leases and removals.

@@ -153,6 +153,13 @@ func (c *client) Distrust(ctx context.Context, number uint64) error {
 	})
 }
 
+func (c *client) Refusal() error {
+	if c.m.refuses(c) && c.m.bug != distrustUntold {
+		return c.bare(unavailable(false))
+	}
+	return nil
+}
+
 func (c *client) Follow(ctx context.Context, f store.Follower) {
 	for ctx.Err() == nil || c.m.bug == followNeverEnds {
 		fault, changed := c.state()

@@ -14,10 +14,16 @@ func distrustCases() []testCase {
 func distrust(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
 	kept, removed := t.enqueue(t.A, t.draft("a")), t.enqueue(t.B, t.draft("a"))
+	for i := range 2 {
+		if err := t.client(i).Refusal(); err != nil {
+			t.Errorf("refused before anything was wrong: %v", err)
+		}
+	}
 	if err := t.A.Distrust(t.ctx, removed.Number+1_000_000); err != nil {
 		t.Fatalf("Distrust: %v", err)
 	}
 	t.wantRefusal(t.A)
+	t.eventually(t.CallLimit, "the other client knows, which is asked for nothing", func() bool { return t.B.Refusal() != nil })
 	t.eventually(t.CallLimit, "the other client refuses", func() bool {
 		_, _, err := t.B.Enqueue(t.ctx, t.draft("b"))
 		return err != nil
@@ -41,9 +47,13 @@ func distrust(t *trial) {
 
 func (t *trial) wantRefusal(s store.Store) {
 	t.Helper()
+	t.Helper()
 	_, _, err := s.Enqueue(t.ctx, t.draft("c"))
 	if t.wantUnavailable("Enqueue into a store that lost its past", err) {
 		t.Error("the refusal is ambiguous")
+	}
+	if t.wantUnavailable("Refusal of a store that lost its past", s.Refusal()) {
+		t.Error("what it says of grants is ambiguous")
 	}
 	t.wantQueue(t.A, t.ref("c"))
 }

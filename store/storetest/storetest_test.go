@@ -91,6 +91,7 @@ func caught() map[bug]string {
 		brokenCallsSucceed:  "cut/broken/calls end in time",
 		distrustIgnored:     "distrust/no new entries, the old ones go on",
 		distrustStaysLocal:  "distrust/no new entries, the old ones go on",
+		distrustUntold:      "distrust/no new entries, the old ones go on",
 		distrustStopsAll:    "distrust/no new entries, the old ones go on",
 		expiresEarly:        "expiry/neither early nor late",
 		neverExpires:        "expiry/neither early nor late",

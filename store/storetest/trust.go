@@ -171,6 +171,6 @@ func wentBack(t *trial) {
 		if err == nil && e.Number <= last {
 			t.Errorf("fence %d after %d", e.Number, last)
 		}
-		return err == nil
+		return err == nil && t.A.Refusal() == nil
 	})
 }

@@ -242,6 +242,14 @@ func (s *Store) writeMeta(ctx context.Context, c *connector, m *meta) error {
 	return err
 }
 
+// Refusal implements store.Store.
+func (s *Store) Refusal() error {
+	if refusal := s.trust.Refusal(); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
 // Distrust implements store.Store. Other replicas learn of it by the log, or by their
 // next write.
 func (s *Store) Distrust(ctx context.Context, number uint64) error {

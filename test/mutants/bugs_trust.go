@@ -119,5 +119,25 @@ func trustBugs() []Bug {
 			File: "store/etcd/embedded.go", Anchor: "if m.holds.any() {", Becomes: "if m.holds.any() && before < 0 {",
 			In: "./store/etcd", Run: "^TestCompactionWaitsForLists$",
 		},
+		{
+			Name: "trust-view-grants", Breaks: "nothing is granted from the view while the store is not trusted",
+			File: "service/wait.go", Anchor: "if err := w.s.Store.Refusal(); err != nil {", Becomes: "if err := error(nil); err != nil {",
+			In: "./service", Run: "^TestNoGrantWithoutTrust$",
+		},
+		{
+			Name: "trust-renewal-tells-a-grant", Breaks: "nothing is granted by a renewal while the store is not trusted",
+			File: "service/entry.go", Anchor: "err != nil && st.doubt {", Becomes: "err != nil && !st.doubt {",
+			In: "./service", Run: "^TestNoGrantWithoutTrust$",
+		},
+		{
+			Name: "trust-list-grants", Breaks: "nothing is granted by a list while the store is not trusted",
+			File: "service/view.go", Anchor: "doubt || !known {", Becomes: "doubt || !known && id == \"\" {",
+			In: "./service", Run: "^TestNoGrantWithoutTrust$/^List$",
+		},
+		{
+			Name: "trust-stops-holders", Breaks: "who held before the store lost its past goes on to",
+			File: "service/entry.go", Anchor: "err != nil && st.doubt {", Becomes: "err != nil {",
+			In: "./service", Run: "^TestHoldersWithoutTrust$",
+		},
 	}
 }

@@ -1,0 +1,117 @@
+package service_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store/memory"
+)
+
+// lostFuture tells the shelf of a number that it has not reached.
+func (r *replica) lostFuture() {
+	r.t.Helper()
+	if err := r.store.inner.Distrust(r.t.Context(), 1_000_000); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestNoGrantWithoutTrust: requests wait from before the store lost its past. Nobody
+// knows who was granted the lock in what was lost, so none of them is, whichever way
+// its replica learns that its turn has come, and however its client asks.
+func TestNoGrantWithoutTrust(t *testing.T) {
+	for name, f := range map[string]feed{"View": running, "Store": frozen, "List": lost} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				a, b := s.replica(t), s.replica(t)
+				holder, other := a.hold(lasting(want("orders:1", 0))), a.hold(lasting(want("orders:2", 0)))
+				p, q := b.line(lasting(want("orders:1", time.Minute))), b.line(lasting(keyed("orders:2", time.Minute, "k")))
+				b.store.setFeed(f)
+				a.lostFuture()
+				a.release(holder)
+				a.release(other)
+				for _, p := range []*pending{p, q} {
+					if e := p.fails(lock.StoreUnavailable); !e.Ambiguous || p.grant == nil || p.grant.Held {
+						t.Errorf("%+v with %+v", e, p.grant)
+					}
+				}
+				b.store.setFeed(running)
+				synctest.Wait()
+				for _, p := range []*pending{p, q} {
+					a.wantsTrust(p.grant)
+					b.wantsTrust(p.grant)
+				}
+			})
+		})
+	}
+}
+
+// wantsTrust asks in each way about an entry that holds but was not granted.
+func (r *replica) wantsTrust(g *service.Grant) {
+	r.t.Helper()
+	if _, err := r.Renew(r.t.Context(), by(g)); !coded(r.t, err, lock.StoreUnavailable).Ambiguous {
+		r.t.Error("the lease was renewed, which may not be told")
+	}
+	for _, wait := range []time.Duration{0, time.Second} {
+		again, err := r.Entry(r.t.Context(), by(g), wait)
+		if coded(r.t, err, lock.StoreUnavailable); again != nil && again.Held {
+			r.t.Errorf("asked for %v: %+v", wait, again)
+		}
+	}
+}
+
+// TestWaitsInARestoredStore: a backup takes the place of a store under waiting requests,
+// and the feed, which went on, cannot tell.
+func TestWaitsInARestoredStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		holder := r.hold(lasting(want("orders:1", 0)))
+		p := r.line(lasting(want("orders:1", time.Minute)))
+		backup := s.Checkpoint()
+		r.release(r.hold(want("orders:2", 0)))
+		s.Restore(backup)
+		if err := s.end(holder.Entry, lock.Expired); err != nil {
+			t.Fatal(err)
+		}
+		p.fails(lock.StoreUnavailable)
+	})
+}
+
+// TestHoldersWithoutTrust: who held before goes on to, and whoever has come to hold is
+// told when there is trust again.
+func TestHoldersWithoutTrust(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		g, holder := a.hold(lasting(want("orders:1", 0))), a.hold(lasting(want("orders:2", 0)))
+		p := a.line(lasting(want("orders:2", time.Minute)))
+		if err := b.store.inner.Distrust(t.Context(), holder.Entry.Number+5); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*replica{a, b} {
+			r.store.setFeed(lost)
+			r.store.setFeed(running) // they list anew
+			synctest.Wait()
+			if again, err := r.Renew(t.Context(), by(g)); err != nil || !again.Held {
+				t.Errorf("renewed: %+v, %v", again, err)
+			}
+		}
+		a.release(holder)
+		p.fails(lock.StoreUnavailable)
+		for _, r := range []*replica{a, b} {
+			r.wantsTrust(p.grant)
+		}
+		now := s.Checkpoint()
+		s.Restore(memory.Checkpoint{Number: now.Number, Entries: now.Entries}) // without what was recorded of the loss
+		synctest.Wait()
+		for _, r := range []*replica{a, b} {
+			if again, err := r.Renew(t.Context(), by(p.grant)); err != nil || !again.Held {
+				t.Errorf("with trust: %+v, %v", again, err)
+			}
+		}
+	})
+}

@@ -99,15 +99,15 @@ func (s *slot) backwards(yield func(*Entry, Claim) bool) {
 }
 
 // Grounds returns the entries that have to be there still when the one with the id is
-// taken back because of its [Verdict]: those that the verdict is about, as many as
-// may be compared, and its blockers in any case. ok is false if there is no verdict.
+// taken back because of its [Rejection]: those that the rejection is about, as many as
+// may be compared, and its blockers in any case. ok is false if there is no rejection.
 func (t *Table) Grounds(id ID) (grounds []*Entry, ok bool) {
 	m := t.members[id]
-	if m == nil || m.verdict == nil {
+	if m == nil || m.rejection == nil {
 		return nil, false
 	}
 	grounds, ok = t.Blockers(id, false)
-	for _, e := range m.verdict.others(m.entry) {
+	for _, e := range m.rejection.others(m.entry) {
 		if len(grounds) < MaxBlockers && !slices.Contains(grounds, e) {
 			grounds = append(grounds, e)
 		}

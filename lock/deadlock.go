@@ -23,7 +23,7 @@ type Wait struct {
 // holder that names itself waits as a whole: it lets go of nothing while one of
 // its entries waits. A holder without a name can let go at any time, but its
 // entry has to be granted before it can. Entries that do not want to queue, and
-// condemned ones, are in nobody's way.
+// rejected ones, are in nobody's way.
 //
 // It costs O(entries before e, and before those that they wait for), and next to
 // nothing if e's holder has no other entry. It leaves the table as it was, but
@@ -38,7 +38,7 @@ func cycleAt(start *member) []Wait {
 	if start == nil {
 		return nil
 	}
-	in := inquiry{start: start, limit: start.entry}
+	in := search{start: start, limit: start.entry}
 	defer in.clear()
 	in.meet(in.start)
 	in.explore()
@@ -90,11 +90,11 @@ func (t *Table) last(e *Entry, w *worker) *member {
 	return m
 }
 
-// inquiry works out whether start, or whoever it begins with if that is nil, can
+// search works out whether start, or whoever it begins with if that is nil, can
 // ever hold. It explores all that start waits
 // for, directly or not, and then plays out what happens if everyone who can lets
 // go. What is left at the end waits for ever.
-type inquiry struct {
+type search struct {
 	start   *member
 	limit   *Entry  // nothing that joined after it is looked at; nil is all
 	nodes   []*node // each known to its member, each line to its queue, each crew to its worker
@@ -106,7 +106,7 @@ type inquiry struct {
 	free    []*node // that can go
 }
 
-// spare is memory that an inquiry took in large pieces: it makes thousands of
+// spare is memory that a search took in large pieces: it makes thousands of
 // small things, and all of them end together.
 type spare struct {
 	nodes  []node
@@ -128,7 +128,7 @@ func take[T any](from *[]T, n int) []T {
 }
 
 // clear takes the notes out of the table.
-func (in *inquiry) clear() {
+func (in *search) clear() {
 	for _, n := range in.nodes {
 		n.node = nil
 	}
@@ -177,16 +177,16 @@ type crew struct {
 
 // idle reports whether the member can go at once: it holds, and its worker waits
 // for nothing. That of start waits at least for start.
-func (in *inquiry) idle(m *member) bool {
+func (in *search) idle(m *member) bool {
 	return m.holds() && (m.worker == nil || !in.starts(m.worker) && m.worker.waiting == 0)
 }
 
-func (in *inquiry) starts(w *worker) bool { return in.start != nil && in.start.worker == w }
+func (in *search) starts(w *worker) bool { return in.start != nil && in.start.worker == w }
 
 // sees reports whether m is part of what is looked at.
-func (in *inquiry) sees(m *member) bool { return in.limit == nil || inOrder(m.entry, in.limit) <= 0 }
+func (in *search) sees(m *member) bool { return in.limit == nil || inOrder(m.entry, in.limit) <= 0 }
 
-func (in *inquiry) explore() {
+func (in *search) explore() {
 	for len(in.todo) > 0 {
 		m := in.todo[len(in.todo)-1]
 		in.todo = in.todo[:len(in.todo)-1]
@@ -200,7 +200,7 @@ func (in *inquiry) explore() {
 
 // lookAhead meets all who stand before s and were not met there yet. Numbers only
 // grow in a queue, so they tell how far it was gone through.
-func (in *inquiry) lookAhead(s *slot) {
+func (in *search) lookAhead(s *slot) {
 	l := s.queue.line
 	if l == nil {
 		l = &take(&in.spare.lines, 1)[0]
@@ -225,7 +225,7 @@ func (in *inquiry) lookAhead(s *slot) {
 }
 
 // meet makes the member, and all that its worker waits for, part of the play.
-func (in *inquiry) meet(m *member) {
+func (in *search) meet(m *member) {
 	if m.node != nil {
 		return
 	}
@@ -255,7 +255,7 @@ func (in *inquiry) meet(m *member) {
 	}
 }
 
-func (in *inquiry) newNode(m *member) *node {
+func (in *search) newNode(m *member) *node {
 	n := &take(&in.spare.nodes, 1)[0]
 	n.member, m.node = m, n
 	n.places = take(&in.spare.places, len(m.slots))[:0]
@@ -264,7 +264,7 @@ func (in *inquiry) newNode(m *member) *node {
 }
 
 // arrange puts those who matter in a queue in order.
-func (in *inquiry) arrange(l *line) {
+func (in *search) arrange(l *line) {
 	size := 0
 	for s := l.last; s != nil; s = s.prev {
 		if s.member.node != nil {
@@ -285,7 +285,7 @@ func (in *inquiry) arrange(l *line) {
 }
 
 // play lets everyone go who can, until nobody can.
-func (in *inquiry) play() {
+func (in *search) play() {
 	for _, l := range in.lines {
 		in.arrange(l)
 	}
@@ -310,7 +310,7 @@ func (in *inquiry) play() {
 
 // advance moves the front of a line. Claims in one front are alike, so that the
 // latest speaks for all.
-func (in *inquiry) advance(l *line) {
+func (in *search) advance(l *line) {
 	for l.next < len(l.order) && joins(l.claim[max(l.next-1, 0)], l.front, l.claim[l.next]) {
 		n := l.order[l.next]
 		l.next++
@@ -322,7 +322,7 @@ func (in *inquiry) advance(l *line) {
 }
 
 // grant notes that n holds, and frees those who wait for nothing any more.
-func (in *inquiry) grant(n *node) {
+func (in *search) grant(n *node) {
 	n.granted = true
 	if n.worker == nil {
 		in.free = append(in.free, n)
@@ -356,7 +356,7 @@ type step struct {
 
 // trace finds the shortest way from start to its own worker through those who are
 // left.
-func (in *inquiry) trace() []Wait {
+func (in *search) trace() []Wait {
 	start := in.start.node
 	start.seen = true
 	steps := []step{{node: start, from: -1}}

@@ -99,19 +99,19 @@ func claimFor(t *rapid.T, name string) lock.Claim {
 	return lock.Claim{Name: name, Mode: lock.Exclusive}
 }
 
-// judge is the truth about who cannot stay, by brute force and from the beginning:
+// rejectedOf is the truth about who cannot stay, by brute force and from the beginning:
 // one entry after the other joins, in order, and stays only if it agrees with those
 // before it that do, and nobody waits for ever because of it.
-func judge(all []*lock.Entry) map[lock.ID]bool {
-	condemned := map[lock.ID]bool{}
+func rejectedOf(all []*lock.Entry) map[lock.ID]bool {
+	rejected := map[lock.ID]bool{}
 	var joined []*lock.Entry
 	for _, e := range inOrder(all) {
 		joined = append(joined, e)
-		if disagrees(joined[:len(joined)-1], condemned, e) || len(playOut(joined, condemned)) > 0 {
-			condemned[e.ID] = true
+		if disagrees(joined[:len(joined)-1], rejected, e) || len(playOut(joined, rejected)) > 0 {
+			rejected[e.ID] = true
 		}
 	}
-	return condemned
+	return rejected
 }
 
 func inOrder(all []*lock.Entry) []*lock.Entry {
@@ -120,30 +120,30 @@ func inOrder(all []*lock.Entry) []*lock.Entry {
 	})
 }
 
-func disagrees(before []*lock.Entry, condemned map[lock.ID]bool, e *lock.Entry) bool {
+func disagrees(before []*lock.Entry, rejected map[lock.ID]bool, e *lock.Entry) bool {
 	return slices.ContainsFunc(before, func(other *lock.Entry) bool {
-		return !condemned[other.ID] && other.Tenant == e.Tenant && slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
+		return !rejected[other.ID] && other.Tenant == e.Tenant && slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
 			return slices.ContainsFunc(other.Claims, func(o lock.Claim) bool { return o.Name == c.Name && !o.Agrees(c) })
 		})
 	})
 }
 
-// detective runs the check on random histories beside the brute force.
-type detective struct {
-	table     *lock.Table
-	entries   []*lock.Entry
-	condemned map[lock.ID]bool
-	number    uint64
-	serial    int
+// tracker runs the check on random histories beside the brute force.
+type tracker struct {
+	table    *lock.Table
+	entries  []*lock.Entry
+	rejected map[lock.ID]bool
+	number   uint64
+	serial   int
 }
 
-func newDetective() *detective {
-	return &detective{table: lock.NewTable(), condemned: map[lock.ID]bool{}}
+func newTracker() *tracker {
+	return &tracker{table: lock.NewTable(), rejected: map[lock.ID]bool{}}
 }
 
 // Join lets an entry come, sometimes in one transaction with the one before it. What
 // is said before it comes is said after it did.
-func (d *detective) Join(t *rapid.T) {
+func (d *tracker) Join(t *rapid.T) {
 	if d.look(t); len(d.entries) == 14 {
 		t.Skip("enough to go wrong, and brute force takes long")
 	}
@@ -166,13 +166,13 @@ func (d *detective) Join(t *rapid.T) {
 	}
 	d.entries = append(d.entries, e)
 	d.look(t)
-	if condemned := d.condemned[e.ID]; !last && condemned != (before != nil || clash) {
-		t.Fatalf("%s is condemned %t, and before it came its cycle was %v, its clash %t\n%s", e.ID, condemned, steps(before), clash, describe(d.table))
+	if rejected := d.rejected[e.ID]; !last && rejected != (before != nil || clash) {
+		t.Fatalf("%s is rejected %t, and before it came its cycle was %v, its clash %t\n%s", e.ID, rejected, steps(before), clash, describe(d.table))
 	}
 }
 
 // shares reports whether a queue of e is at the newest number.
-func (d *detective) shares(e *lock.Entry) bool {
+func (d *tracker) shares(e *lock.Entry) bool {
 	return slices.ContainsFunc(refs(e), func(r lock.Ref) bool {
 		q := d.table.Queue(r)
 		return q != nil && q.Newest() == d.number
@@ -180,68 +180,68 @@ func (d *detective) shares(e *lock.Entry) bool {
 }
 
 // Leave lets an entry go.
-func (d *detective) Leave(t *rapid.T) {
+func (d *tracker) Leave(t *rapid.T) {
 	if len(d.entries) == 0 {
 		t.Skip("empty")
 	}
 	i := rapid.IntRange(0, len(d.entries)-1).Draw(t, "who")
 	d.table.Remove(d.entries[i].ID)
-	delete(d.condemned, d.entries[i].ID)
+	delete(d.rejected, d.entries[i].ID)
 	d.entries = slices.Delete(d.entries, i, i+1)
 	if rapid.IntRange(0, 3).Draw(t, "looks") > 0 { // several changes can come before the next look
 		d.look(t)
 	}
 }
 
-// look has the table judge, and holds it to the brute force: what it tells of is what
+// look has the table detect, and holds it to the brute force: what it tells of is what
 // has changed, and a table that begins with a list comes to the same.
-func (d *detective) look(t *rapid.T) {
-	changed := d.table.Judge()
+func (d *tracker) look(t *rapid.T) {
+	changed := d.table.Detect()
 	for _, e := range changed {
-		if d.condemned[e.ID] = !d.condemned[e.ID]; !d.condemned[e.ID] {
-			delete(d.condemned, e.ID)
+		if d.rejected[e.ID] = !d.rejected[e.ID]; !d.rejected[e.ID] {
+			delete(d.rejected, e.ID)
 		}
 	}
-	want := judge(d.entries)
+	want := rejectedOf(d.entries)
 	listed := lock.NewTable()
 	for _, e := range inOrder(d.entries) {
 		if _, err := listed.Insert(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	listed.Judge()
+	listed.Detect()
 	for name, got := range map[string]map[lock.ID]bool{
-		"told": d.condemned, "followed": verdicts(d.table, d.entries), "listed": verdicts(listed, d.entries),
+		"told": d.rejected, "followed": rejections(d.table, d.entries), "listed": rejections(listed, d.entries),
 	} {
 		if diff := cmpdiff.Diff(want, got); diff != "" {
-			t.Fatalf("condemned, as %s (-want +got):\n%s%s", name, diff, describe(d.table))
+			t.Fatalf("rejected, as %s (-want +got):\n%s%s", name, diff, describe(d.table))
 		}
 	}
 	if stuck := playOut(d.entries, want); len(stuck) > 0 {
 		t.Fatalf("%v wait for ever\n%s", stuck, describe(d.table))
 	}
 	for _, e := range d.entries {
-		if v := d.table.Verdict(e.ID); v != nil && v.Clash == nil {
+		if v := d.table.Rejection(e.ID); v != nil && v.Clash == nil {
 			d.checkCycle(t, v.Cycle, slices.Contains(changed, e))
-		} else if v != nil && (*v.Clash != claimOn(v.Against, v.Clash.Name) || v.Clash.Agrees(claimOn(e, v.Clash.Name)) || d.condemned[v.Against.ID] || v.Against.Number >= e.Number) {
+		} else if v != nil && (*v.Clash != claimOn(v.Against, v.Clash.Name) || v.Clash.Agrees(claimOn(e, v.Clash.Name)) || d.rejected[v.Against.ID] || v.Against.Number >= e.Number) {
 			t.Fatalf("%s: there is no clash with %s", e.ID, v.Against.ID)
 		}
 	}
 }
 
-func verdicts(table *lock.Table, all []*lock.Entry) map[lock.ID]bool {
-	condemned := map[lock.ID]bool{}
+func rejections(table *lock.Table, all []*lock.Entry) map[lock.ID]bool {
+	rejected := map[lock.ID]bool{}
 	for _, e := range all {
-		if table.Verdict(e.ID) != nil {
-			condemned[e.ID] = true
+		if table.Rejection(e.ID) != nil {
+			rejected[e.ID] = true
 		}
 	}
-	return condemned
+	return rejected
 }
 
 // checkCycle holds every step of a cycle against the queues. Who holds is as it was
 // when the cycle was closed.
-func (d *detective) checkCycle(t *rapid.T, cycle []lock.Wait, closed bool) {
+func (d *tracker) checkCycle(t *rapid.T, cycle []lock.Wait, closed bool) {
 	for i, w := range cycle {
 		next := cycle[(i+1)%len(cycle)].Waiter
 		if w.Blocker != next && !sameWorker(w.Blocker, next) {
@@ -268,7 +268,7 @@ func steps(cycle []lock.Wait) []string {
 }
 
 func deadlocksMatchBruteForce(t *rapid.T) {
-	d := newDetective()
+	d := newTracker()
 	t.Repeat(map[string]func(*rapid.T){"Join": d.Join, "JoinMore": d.Join, "JoinAgain": d.Join, "Leave": d.Leave})
 }
 
@@ -371,38 +371,38 @@ func ofTenant(tenant string, e *lock.Entry) *lock.Entry { e.Tenant = tenant; ret
 func tries(e *lock.Entry) *lock.Entry { e.WaitUntil = time.Time{}; return e }
 
 // Two entries that close a cycle in one transaction share a number. Whichever a
-// replica sees first, the one with the greater id is condemned, and no other.
-func TestTheLastOfACycleIsCondemned(t *testing.T) {
+// replica sees first, the one with the greater id is rejected, and no other.
+func TestTheLastOfACycleIsRejected(t *testing.T) {
 	there := []*lock.Entry{named("1", 1, "v", "a"), named("2", 2, "w", "b")}
 	for _, order := range [][]*lock.Entry{
 		{named("x", 3, "v", "b"), named("y", 3, "w", "a")},
 		{named("y", 3, "w", "a"), named("x", 3, "v", "b")},
 	} {
 		table := tableOf(t, there...)
-		var condemned []lock.ID
+		var rejected []lock.ID
 		for _, e := range order {
 			if _, err := table.Insert(e); err != nil {
 				t.Fatal(err)
 			}
-			condemned = append(condemned, ids(table.Judge())...)
+			rejected = append(rejected, ids(table.Detect())...)
 		}
-		if !slices.Equal(condemned, []lock.ID{"y"}) {
-			t.Errorf("condemned %v, want [y]", condemned)
+		if !slices.Equal(rejected, []lock.ID{"y"}) {
+			t.Errorf("rejected %v, want [y]", rejected)
 		}
 	}
 }
 
-// Who is condemned and waits decides nothing; once it holds it does.
-func TestClashPassesOverTheCondemned(t *testing.T) {
+// Who is rejected and waits decides nothing; once it holds it does.
+func TestClashPassesOverTheRejected(t *testing.T) {
 	two, three := counted(named("2", 2, "v", "a"), 2), counted(named("3", 3, "w", "a"), 3)
 	table := tableOf(t, named("1", 1, "u", "a"), two)
-	if condemned := ids(table.Judge()); !slices.Equal(condemned, []lock.ID{"2"}) {
-		t.Fatalf("condemned %v, want [2]", condemned)
+	if rejected := ids(table.Detect()); !slices.Equal(rejected, []lock.ID{"2"}) {
+		t.Fatalf("rejected %v, want [2]", rejected)
 	}
 	if _, clash := table.Clash(named("4", 4, "x", "a")); clash {
-		t.Error("it clashes behind a condemned entry that waits")
+		t.Error("it clashes behind a rejected entry that waits")
 	}
-	table.Remove("1") // before the condemned one was taken back
+	table.Remove("1") // before the rejected one was taken back
 	if _, clash := table.Clash(two); clash {
 		t.Error("a holder clashes with those behind it")
 	}

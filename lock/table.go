@@ -11,12 +11,12 @@ import (
 //
 // Insertion costs O(claims), removal O(claims + entries that come to hold).
 type Table struct {
-	queues  map[Ref]*Queue
-	members map[ID]*member
-	workers map[Ref]*worker // by tenant and the name of the holder
-	held    int
-	counts  map[Mode]Counts
-	court   court
+	queues   map[Ref]*Queue
+	members  map[ID]*member
+	workers  map[Ref]*worker // by tenant and the name of the holder
+	held     int
+	counts   map[Mode]Counts
+	detector detector
 
 	firstWaiting, lastWaiting *member // those that do not hold, in the order in which they came
 }
@@ -33,13 +33,13 @@ type member struct {
 	slots  []slot
 	fronts int // in how many of its queues it is in the front
 
-	verdict *Verdict // why it cannot stay; see [Table.Judge]
-	judged  bool
-	restsOn []*member // that the verdict does
+	rejection *Rejection // why it cannot stay; see [Table.Detect]
+	checked   bool
+	dependsOn []*member // that the rejection does
 
 	worker     *worker // nil if the request did not name its holder
 	prev, next *member // of the same worker
-	node       *node   // while an inquiry runs
+	node       *node   // while a search runs
 
 	prevWaiting, nextWaiting *member
 }
@@ -49,7 +49,7 @@ func (m *member) holds() bool { return m.fronts == len(m.slots) }
 // NewTable returns an empty table.
 func NewTable() *Table {
 	return &Table{
-		queues: map[Ref]*Queue{}, members: map[ID]*member{}, workers: map[Ref]*worker{}, counts: map[Mode]Counts{}, court: newCourt(),
+		queues: map[Ref]*Queue{}, members: map[ID]*member{}, workers: map[Ref]*worker{}, counts: map[Mode]Counts{}, detector: newDetector(),
 	}
 }
 
@@ -81,7 +81,7 @@ func (t *Table) Insert(e *Entry) (holds bool, err error) {
 	} else {
 		t.queueUp(m)
 	}
-	t.court.joined(m)
+	t.detector.joined(m)
 	return m.holds(), nil
 }
 
@@ -108,7 +108,7 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 				t.countHeld(entered.member, 1)
 				entered.member.worker.granted()
 				granted = append(granted, entered.member.entry)
-				t.court.granted(entered.member)
+				t.detector.granted(entered.member)
 			}
 		}
 		if s.queue.size == 0 {
@@ -116,7 +116,7 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 		}
 	}
 	t.dismiss(m, held)
-	t.court.left(m)
+	t.detector.left(m)
 	return m.entry, held, granted
 }
 

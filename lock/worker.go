@@ -8,7 +8,7 @@ import "iter"
 type worker struct {
 	first, last *member
 	waiting     int   // how many of its entries do not hold
-	crew        *crew // while an inquiry runs
+	crew        *crew // while a search runs
 }
 
 func workerOf(e *Entry) Ref { return Ref{e.Tenant, e.Holder} }
@@ -68,7 +68,7 @@ func (t *Table) dismiss(m *member, held bool) {
 // leaving reports whether the member is going to be taken back by its own
 // replica, so that nobody has to wait for it.
 func (m *member) leaving() bool {
-	return !m.holds() && (m.verdict != nil || m.entry.Tries())
+	return !m.holds() && (m.rejection != nil || m.entry.Tries())
 }
 
 // alsoHeld yields the entries that the named holder of e holds beside e, the

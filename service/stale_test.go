@@ -152,7 +152,7 @@ func TestSemaphoreGivesWay(t *testing.T) {
 }
 
 // TestCycleAfterAList: one of two replicas lists anew, and does not know by whom an
-// entry was judged that has left meanwhile. Both come to one decision all the same.
+// entry was rejected that has left meanwhile. Both come to one decision all the same.
 func TestCycleAfterAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)
@@ -199,7 +199,7 @@ func TestCycleThatIsNoMore(t *testing.T) {
 	})
 }
 
-// TestModeThatNoLongerDisagrees: the entry by which another one's mode was judged has
+// TestModeThatNoLongerDisagrees: the entry by which another one's mode was rejected has
 // left, as the replica that refuses it has not heard yet.
 func TestModeThatNoLongerDisagrees(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -35,7 +35,7 @@ type view struct {
 	recalled    chan struct{}      // closed when the reasons from before the last list are known; nil if they are
 	accounts    accounts
 	figures     figures
-	verdicts    verdicts
+	rejections  rejections
 	orders      *lock.Orders
 	watchers    map[lock.ID][]chan struct{}
 	waiters     numberWaiters
@@ -46,7 +46,7 @@ func newView(e *events, classes lock.Classes) *view {
 	return &view{
 		events: e, wall: time.Now, trust: func() error { return nil }, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: lock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
-		accounts: all, ended: newEndings(all), figures: newFigures(all), verdicts: newVerdicts(), orders: lock.NewOrders(classes),
+		accounts: all, ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: lock.NewOrders(classes),
 		watchers: map[lock.ID][]chan struct{}{},
 	}
 }
@@ -96,7 +96,7 @@ func (v *view) status(id lock.ID, number uint64) status {
 		return status{state: gone, reason: why}
 	}
 	if number != 0 {
-		return status{state: gone, reason: lock.Unknown, refused: v.verdicts.carriedOut[id]}
+		return status{state: gone, reason: lock.Unknown, refused: v.rejections.carriedOut[id]}
 	}
 	return status{}
 }
@@ -151,7 +151,7 @@ func (v *view) watch(id lock.ID) (<-chan struct{}, func()) {
 		}
 		if v.watchers[id] = left; len(left) == 0 {
 			delete(v.watchers, id)
-			delete(v.verdicts.carriedOut, id)
+			delete(v.rejections.carriedOut, id)
 		}
 	}
 }
@@ -252,13 +252,13 @@ func (v *view) awaitReasons(ctx context.Context) {
 func (v *view) rebuild(entries []*lock.Entry, now time.Time) {
 	since, waited := v.since, v.waited
 	before := v.table
-	known := func(id lock.ID) bool { return before.Verdict(id) != nil }
+	known := func(id lock.ID) bool { return before.Rejection(id) != nil }
 	v.table = lock.NewTable()
 	v.accounts.empty()
 	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {
 		v.insert(e)
-		v.judge(known, now)
+		v.detect(known, now)
 	}
 	for e, holds := range v.table.Entries() {
 		if !holds {
@@ -321,7 +321,7 @@ func (v *view) join(e *lock.Entry, now time.Time) {
 	if holds {
 		v.grant(e, now)
 	}
-	v.judge(nil, now)
+	v.detect(nil, now)
 	v.notify(e.ID)
 }
 
@@ -350,7 +350,7 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 		v.grant(g, now)
 		v.notify(g.ID)
 	}
-	v.judge(nil, now)
+	v.detect(nil, now)
 }
 
 // reindex notes how the locks of entries that changed are used now.

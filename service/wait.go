@@ -41,7 +41,7 @@ type wait struct {
 	limit     time.Duration   // for how long to hold the request open; 0 is MaxHold
 
 	began   time.Time // the request, or its wait if that is not known
-	doubted uint64    // no verdict counts before the view has reached it
+	doubted uint64    // no refusal counts before the view has reached it
 	waited  bool      // the entry was seen not to hold
 	proven  bool      // the store itself showed that the entry holds
 }
@@ -116,7 +116,7 @@ func (w *wait) refuse(ctx context.Context, why error) (g *Grant, err error, done
 	return g, err, true
 }
 
-// doubt does not believe in a verdict before the view is newer than now.
+// doubt does not believe in a refusal before the view is newer than now.
 func (w *wait) doubt(ctx context.Context) error {
 	number, err := w.s.Store.Newest(context.WithoutCancel(ctx))
 	w.doubted = number

@@ -56,7 +56,7 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "service-contradictions-flood-the-log", Breaks: "a tenant's contradictions are one line in 10 s",
-			File: "service/judge.go", Anchor: "rings.pass(now, betweenRings)", Becomes: "rings.pass(now, 0)",
+			File: "service/deadlock.go", Anchor: "rings.pass(now, betweenRings)", Becomes: "rings.pass(now, 0)",
 			In: "./service", Run: "^TestContradictionsOfOneTenant$",
 		},
 		{

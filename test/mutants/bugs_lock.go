@@ -54,17 +54,17 @@ func lockBugs() []Bug {
 			In: "./lock", Run: "^TestCheckMetadata$",
 		},
 		{
-			Name: "lock-verdict-outlives-its-cycle", Breaks: "a deadlock is a function of the entries that are there",
-			File: "lock/verdict.go", Anchor: "\tc.appeal(m)\n\tc.enter(m, nil)\n", Becomes: "\tc.enter(m, nil)\n",
+			Name: "lock-rejection-outlives-its-cycle", Breaks: "a deadlock is a function of the entries that are there",
+			File: "lock/rejection.go", Anchor: "\tc.recheckDependents(m)\n\tc.record(m, nil)\n", Becomes: "\tc.record(m, nil)\n",
 			In: "./lock", Run: "^TestDeadlocksMatchBruteForce$",
 		},
 		{
-			Name: "lock-lifted-verdict-harms-nobody", Breaks: "a deadlock is a function of the entries that are there",
-			File: "lock/verdict.go", Anchor: "\t\tt.lookBehind(m, m.entry)\n", Becomes: "",
+			Name: "lock-lifted-rejection-harms-nobody", Breaks: "a deadlock is a function of the entries that are there",
+			File: "lock/rejection.go", Anchor: "\t\tt.lookBehind(m, m.entry)\n", Becomes: "",
 			In: "./lock", Run: "^TestDeadlocksMatchBruteForce$",
 		},
 		{
-			Name: "lock-judged-by-later-ones", Breaks: "a deadlock is a function of the entries that are there",
+			Name: "lock-checked-by-later-ones", Breaks: "a deadlock is a function of the entries that are there",
 			File: "lock/deadlock.go", Anchor: " && in.sees(other) {\n\t\t\tin.meet(other)", Becomes: " {\n\t\t\tin.meet(other)",
 			In: "./lock", Run: "^TestDeadlocksMatchBruteForce$",
 		},

@@ -107,7 +107,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-deadlock-unseen", Breaks: "of requests that close a cycle of waits exactly one is refused",
-			File: "service/judge.go", Anchor: "\t\treturn errDeadlock(verdict.Cycle)\n", Becomes: "\t\treturn nil\n",
+			File: "service/deadlock.go", Anchor: "\t\treturn errDeadlock(rejection.Cycle)\n", Becomes: "\t\treturn nil\n",
 			In: "./service", Run: "^TestCrossingRequests$",
 		},
 		{
@@ -167,7 +167,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-refused-is-unknown", Breaks: "each request of a key is told why its entry was refused",
-			File: "service/judge.go", Anchor: "v.verdicts.carriedOut[id] = refused", Becomes: "_ = refused",
+			File: "service/deadlock.go", Anchor: "v.rejections.carriedOut[id] = refused", Becomes: "_ = refused",
 			In: "./service", Run: "^TestRefusedTwice$",
 		},
 		{

@@ -29,11 +29,11 @@ type Deadlock struct {
 	Waits   int         // how many there are
 }
 
-// verdicts are the refused cycles that are remembered. Who cannot stay in its queues
+// rejections are the refused cycles that are remembered. Who cannot stay in its queues
 // is decided by the table, from the entries that are there: so all replicas agree
 // without talking to each other, also one that has just listed. The replica that
 // attends such an entry takes it back and answers with the error.
-type verdicts struct {
+type rejections struct {
 	deadlocks []Deadlock // the newest last
 
 	// carriedOut has the errors of entries that were taken back for them, for the
@@ -41,14 +41,14 @@ type verdicts struct {
 	carriedOut map[lock.ID]error
 }
 
-func newVerdicts() verdicts { return verdicts{carriedOut: map[lock.ID]error{}} }
+func newRejections() rejections { return rejections{carriedOut: map[lock.ID]error{}} }
 
-// judge brings the verdicts up to date with a change. known has those that were known
+// detect brings the rejections up to date with a change. known has those that were known
 // before a list, which are not told again.
-func (v *view) judge(known func(lock.ID) bool, now time.Time) {
-	for _, e := range v.table.Judge() {
-		if verdict := v.table.Verdict(e.ID); verdict != nil && verdict.Clash == nil && (known == nil || !known(e.ID)) {
-			v.report(e, verdict.Cycle, now)
+func (v *view) detect(known func(lock.ID) bool, now time.Time) {
+	for _, e := range v.table.Detect() {
+		if rejection := v.table.Rejection(e.ID); rejection != nil && rejection.Clash == nil && (known == nil || !known(e.ID)) {
+			v.report(e, rejection.Cycle, now)
 		}
 		v.notify(e.ID)
 	}
@@ -56,21 +56,21 @@ func (v *view) judge(known func(lock.ID) bool, now time.Time) {
 
 // refused returns why the entry cannot stay in its queues, nil if it can.
 func (v *view) refused(id lock.ID) error {
-	switch verdict := v.table.Verdict(id); {
-	case verdict == nil:
+	switch rejection := v.table.Rejection(id); {
+	case rejection == nil:
 		return nil
-	case verdict.Clash != nil:
-		return errModeMismatch(*verdict.Clash)
+	case rejection.Clash != nil:
+		return errModeMismatch(*rejection.Clash)
 	default:
-		return errDeadlock(verdict.Cycle)
+		return errDeadlock(rejection.Cycle)
 	}
 }
 
-// carriedOut notes that an entry leaves, if that is for its verdict and somebody waits
+// carriedOut notes that an entry leaves, if that is for its rejection and somebody waits
 // on it.
 func (v *view) carriedOut(id lock.ID, why lock.Reason) {
 	if refused := v.refused(id); refused != nil && why == lock.Withdrawn && len(v.watchers[id]) > 0 {
-		v.verdicts.carriedOut[id] = refused
+		v.rejections.carriedOut[id] = refused
 	}
 }
 
@@ -95,18 +95,18 @@ func (v *view) blockers(e *lock.Entry) (while []*lock.Entry, ok bool) {
 
 // report makes a refused cycle known. The entry may never have been written.
 func (v *view) report(e *lock.Entry, cycle []lock.Wait, now time.Time) {
-	if len(v.verdicts.deadlocks) == maxDeadlocks {
-		i := v.verdicts.dispensable()
-		v.verdicts.deadlocks = slices.Delete(v.verdicts.deadlocks, i, i+1)
+	if len(v.rejections.deadlocks) == maxDeadlocks {
+		i := v.rejections.dispensable()
+		v.rejections.deadlocks = slices.Delete(v.rejections.deadlocks, i, i+1)
 	}
 	kept := slices.Clone(cycle[:min(len(cycle), maxKeptWaits)])
-	v.verdicts.deadlocks = append(v.verdicts.deadlocks, Deadlock{At: now, Tenant: e.Tenant, Refused: e, Cycle: kept, Waits: len(cycle)})
+	v.rejections.deadlocks = append(v.rejections.deadlocks, Deadlock{At: now, Tenant: e.Tenant, Refused: e, Cycle: kept, Waits: len(cycle)})
 	v.happened(event{kind: deadlockFound, entry: e, waits: len(cycle)}, now)
 }
 
 // dispensable returns the oldest deadlock of the tenant that has most, so that one
 // tenant cannot make others' be forgotten.
-func (v *verdicts) dispensable() int {
+func (v *rejections) dispensable() int {
 	of, most := map[string]int{}, 0
 	for _, d := range v.deadlocks {
 		of[d.Tenant]++
@@ -198,7 +198,7 @@ func (s *Service) Deadlocks(tenant string, limit int) []Deadlock {
 	s.view.mu.RLock()
 	defer s.view.mu.RUnlock()
 	var out []Deadlock
-	all := s.view.verdicts.deadlocks
+	all := s.view.rejections.deadlocks
 	for i := len(all) - 1; i >= 0 && len(out) < limit; i-- {
 		if tenant == "" || all[i].Tenant == tenant {
 			out = append(out, all[i])

@@ -86,7 +86,7 @@ func TestCrossingRequests(t *testing.T) {
 }
 
 // TestCycleIsSeenAfterAReset: an entry that joined while the feed was down is
-// judged when it is back.
+// checked when it is back.
 func TestCycleIsSeenAfterAReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)

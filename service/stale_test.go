@@ -324,3 +324,23 @@ func TestModeRefusedTwice(t *testing.T) {
 		q.fails(lock.ModeMismatch)
 	})
 }
+
+// TestWaitedByItsClock: how long a request waited is told by the clock that says when it
+// was asked for, also where the store shows at the last moment that it holds.
+func TestWaitedByItsClock(t *testing.T) {
+	for _, off := range []time.Duration{-time.Hour, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShelf(t)
+			a := s.replica(t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(off) } })
+			holder := s.occupy(t, "orders:1")
+			p := a.line(want("orders:1", 10*time.Second))
+			a.store.setFeed(frozen)
+			if err := s.end(holder, lock.Released); err != nil {
+				t.Fatal(err)
+			}
+			if g := p.holdsLater(); g.Waited != 10*time.Second {
+				t.Errorf("waited %v", g.Waited)
+			}
+		})
+	}
+}

@@ -149,7 +149,7 @@ func (w *wait) giveWay(ctx context.Context) (*Grant, error) {
 // grantDirectly answers with an entry that holds, as the store showed.
 func (w *wait) grantDirectly(ctx context.Context) (*Grant, error) {
 	w.proven, w.waited = true, true
-	return w.grant(ctx, max(0, time.Since(w.entry.EnqueuedAt)))
+	return w.grant(ctx, max(0, w.s.Now().Sub(w.entry.EnqueuedAt)))
 }
 
 // goneForGood takes the entry back, whether it holds or not, if the client is gone

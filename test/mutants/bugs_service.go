@@ -200,5 +200,10 @@ func serviceBugs() []Bug {
 			File: "service/entry.go", Anchor: " || read.began < since", Becomes: " || since == 1<<63",
 			In: "./service", Run: "^TestRenewalSharesNoOlderRead$",
 		},
+		{
+			Name: "service-waited-by-another-clock", Breaks: "how long a request waited is told by its replica's clock",
+			File: "service/wait.go", Anchor: "max(0, w.s.Now().Sub(w.entry.EnqueuedAt))", Becomes: "max(0, time.Since(w.entry.EnqueuedAt))",
+			In: "./service", Run: "^TestWaitedByItsClock$",
+		},
 	}
 }

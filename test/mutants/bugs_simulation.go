@@ -10,7 +10,7 @@ func simulationBugs() []Bug {
 			Becomes: "err := s.Store.Remove(ctx, e, why, blockers[:0]...)",
 		},
 		{
-			Name: "simulation-refused-when-renewed", Breaks: "a verdict that is no more takes nothing away that was granted elsewhere",
+			Name: "simulation-refused-when-renewed", Breaks: "a refusal that is no more takes nothing away that was granted elsewhere",
 			File: "service/entry.go", Anchor: "e, lock.Withdrawn, while...)", Becomes: "e, lock.Withdrawn, while[:0]...)",
 		},
 		{

@@ -60,6 +60,7 @@ var _ store.Store = (*Client)(nil)
 type Client struct {
 	server *Server
 	wire   Wire
+	small  *RecordStore
 
 	closing context.Context
 	close   context.CancelFunc
@@ -82,6 +83,7 @@ func (s *Server) Connect(w Wire) *Client {
 	defer s.mu.Unlock()
 	s.clients++
 	c := &Client{server: s, wire: w, id: s.clients}
+	c.small = &RecordStore{client: c}
 	c.closing, c.close = context.WithCancel(context.Background())
 	return c
 }
@@ -90,6 +92,7 @@ func (s *Server) Connect(w Wire) *Client {
 func (c *Client) Close() {
 	c.close()
 	c.tasks.Wait()
+	c.small.close()
 }
 
 // attempt returns a name that no other has.

@@ -79,6 +79,7 @@ type Checkpoint struct {
 	distrusted uint64
 	foreign    bool
 	records    map[key]store.Ended
+	small      recordTable
 }
 
 // Checkpoint returns a copy of the server as it stands.
@@ -95,6 +96,7 @@ func (s *Server) Checkpoint() Checkpoint {
 	for k, r := range s.records {
 		c.records[k] = r.ended
 	}
+	c.small = s.small.copied(0)
 	return c
 }
 
@@ -127,6 +129,7 @@ func (s *Server) restore(c Checkpoint) {
 	for k, ended := range c.records {
 		s.records[k] = s.forgetting(k, ended)
 	}
+	s.replaceRecords(c.small.copied(0))
 	s.startOver()
 }
 
@@ -162,6 +165,7 @@ func (s *Server) shift(by uint64) {
 		e := k.entry
 		k.lease = time.AfterFunc(time.Until(k.end), func() { s.expire(&e) })
 	}
+	s.replaceRecords(s.small.copied(by))
 	s.startOver()
 }
 

@@ -49,6 +49,7 @@ type Server struct {
 	distrusted uint64           // the number that was missed, 0 if none was
 	foreign    bool             // the data was another cluster's
 	clients    int64
+	small      recordTable
 
 	runs    []Run         // since the last compaction
 	first   uint64        // the index of runs[0]
@@ -100,7 +101,7 @@ func NewServer(cfg Config) *Server {
 	}
 	return &Server{
 		cfg: cfg, number: cfg.Number, entries: map[key]*kept{}, records: map[key]*record{},
-		attempts: map[Attempt]fate{}, removals: map[Attempt]bool{}, grown: make(chan struct{}),
+		attempts: map[Attempt]fate{}, removals: map[Attempt]bool{}, grown: make(chan struct{}), small: newRecordTable(),
 	}
 }
 
@@ -110,6 +111,9 @@ func (s *Server) Close() {
 	defer s.mu.Unlock()
 	s.stopped = true
 	s.stopTimers()
+	for _, l := range s.small.lives {
+		l.Stop()
+	}
 }
 
 func (s *Server) stopTimers() {

@@ -1,0 +1,181 @@
+package memory
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+// recordTable is what a server keeps of small records.
+type recordTable struct {
+	kept    map[store.RecordKey]smallRecord
+	deleted map[store.RecordKey]uint64 // when a record of the key was deleted last
+	lives   map[int64]*time.Timer      // of clients with bound records
+	grown   map[string]chan struct{}   // by kind; closed and replaced with every change
+}
+
+type smallRecord struct {
+	store.RecordForm
+	version uint64
+	life    int64 // of the client that it is bound to; 0 none
+}
+
+func newRecordTable() recordTable {
+	return recordTable{
+		kept: map[store.RecordKey]smallRecord{}, deleted: map[store.RecordKey]uint64{},
+		lives: map[int64]*time.Timer{}, grown: map[string]chan struct{}{},
+	}
+}
+
+// copied returns the table as of now, by numbers that are higher by so much.
+func (t *recordTable) copied(by uint64) recordTable {
+	c := newRecordTable()
+	for k, r := range t.kept {
+		r.version += by
+		c.kept[k] = r
+	}
+	for k, number := range t.deleted {
+		c.deleted[k] = number + by
+	}
+	return c
+}
+
+// replaceRecords puts another table in the place of this one. Watchers stay, and lives.
+func (s *Server) replaceRecords(t recordTable) {
+	old := s.small
+	s.small.kept, s.small.deleted = t.kept, t.deleted
+	for kind := range old.grown {
+		s.tellKind(kind)
+	}
+}
+
+// lookAtRecord reads what is under a key.
+func (s *Server) lookAtRecord(k store.RecordKey) (store.RecordState, uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, found := s.small.kept[k]
+	return store.RecordState{
+		Found: found, Version: r.version, RecordForm: r.RecordForm, Guard: int64(s.small.deleted[k]),
+	}, s.number
+}
+
+// swapRecord writes w if what is under its key is as it was, for the client of that
+// life if w is bound, who knows of a number.
+func (s *Server) swapRecord(known uint64, was store.RecordState, w *store.RecordWrite, life int64) (version, number uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known > s.number {
+		s.distrusted = max(s.distrusted, known)
+	}
+	t := &s.small
+	r, found := t.kept[w.RecordKey]
+	switch {
+	case s.distrusted != 0 || s.foreign:
+		return 0, s.number, refusal()
+	case found != was.Found || r.version != was.Version || int64(t.deleted[w.RecordKey]) != was.Guard:
+		return 0, s.number, store.ErrRecordRaced
+	case w.Bound && t.lives[life] == nil:
+		return 0, s.number, errLifeOver
+	case w.Delete:
+		s.dropRecord(w.RecordKey)
+		return 0, s.number, nil
+	}
+	if !w.Bound {
+		life = 0
+	}
+	s.number++
+	t.kept[w.RecordKey] = smallRecord{w.RecordForm, s.number, life}
+	s.publish()
+	s.tellKind(w.Kind)
+	return s.number, s.number, nil
+}
+
+var errLifeOver = errors.New("the client's bound records have ended")
+
+func (s *Server) dropRecord(k store.RecordKey) {
+	s.number++
+	delete(s.small.kept, k)
+	s.small.deleted[k] = s.number
+	s.publish()
+	s.tellKind(k.Kind)
+}
+
+func (s *Server) tellKind(kind string) {
+	if c := s.small.grown[kind]; c != nil {
+		close(c)
+		delete(s.small.grown, kind)
+	}
+}
+
+// kindGrows returns a channel that is closed with the next change of a kind.
+func (s *Server) kindGrows(kind string) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.small.grown[kind]
+	if c == nil {
+		c = make(chan struct{})
+		s.small.grown[kind] = c
+	}
+	return c
+}
+
+func place(k store.RecordKey) string { return k.Tenant + "/" + k.ID }
+
+// pageOfRecords reads a page.
+func (s *Server) pageOfRecords(q *store.RecordQuery) (page store.RecordPage, number uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(s.small.kept), func(a, b store.RecordKey) int { return cmp.Compare(place(a), place(b)) })
+	last := q.After
+	for _, k := range keys {
+		if !q.Wants(k) || place(k) <= q.After {
+			continue
+		}
+		r := s.small.kept[k]
+		if !page.Add(q, store.Record{RecordKey: k, Value: slices.Clone(r.Value), Version: r.version}) {
+			page.Next = last
+			break
+		}
+		last = place(k)
+	}
+	return page, s.number
+}
+
+// renewLife keeps a client's bound records for a while longer; begin says that it has
+// none yet.
+func (s *Server) renewLife(life int64, begin bool) (number uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.small.lives[life]
+	switch {
+	case t != nil:
+		t.Reset(store.RecordLife)
+	case begin && !s.stopped:
+		s.small.lives[life] = time.AfterFunc(store.RecordLife, func() { s.endLife(life) })
+	default:
+		return s.number, errLifeOver
+	}
+	return s.number, nil
+}
+
+// endLife removes what is bound to a life.
+func (s *Server) endLife(life int64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.small.lives[life]
+	if t == nil || s.stopped {
+		return s.number
+	}
+	t.Stop()
+	delete(s.small.lives, life)
+	for k, r := range s.small.kept {
+		if r.life == life {
+			s.dropRecord(k)
+		}
+	}
+	return s.number
+}

@@ -1,0 +1,198 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	mathrand "math/rand/v2"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Pauses and the deadline of what is done to a small record.
+const (
+	recordTimeout = 4 * time.Second
+	recordPause   = 20 * time.Millisecond
+)
+
+// RecordTable is what an adapter brings to keep small records: one attempt at each
+// thing. [GetRecord], [PutRecord] and [DeleteRecord] make the calls of [RecordStore] of
+// them.
+type RecordTable interface {
+	// Look reads what is under a key. It is no older than the call if fresh is set.
+	Look(ctx context.Context, k RecordKey, fresh bool) (RecordState, error)
+
+	// Swap writes w if what is under its key is as it was in s, and returns the
+	// version. [ErrRecordRaced] says that it was not and nothing was written;
+	// [ErrNotSent] that it was not tried; a *lock.Error ends the call. Of any other
+	// error it is unknown whether the write happened or will.
+	Swap(ctx context.Context, s RecordState, w *RecordWrite) (version uint64, err error)
+}
+
+// RecordState is what is under a key.
+type RecordState struct {
+	Found   bool
+	Version uint64
+	RecordForm
+
+	// Guard is another number whenever a record under this key was deleted, and
+	// perhaps more often. With it "there is none" has an identity too: a write that
+	// was sent before a record came and went does not bring it back.
+	Guard int64
+}
+
+// RecordWrite is a put, or a deletion.
+type RecordWrite struct {
+	RecordKey
+	Version uint64 // that is compared with; 0 none
+	Delete  bool
+	Bound   bool
+	RecordForm
+}
+
+// ErrRecordRaced says that a record is not as it was when it was looked at.
+var ErrRecordRaced = errors.New("the record has changed since it was read")
+
+// GetRecord returns the record of a key.
+func GetRecord(ctx context.Context, t RecordTable, k RecordKey) (Record, error) {
+	if err := k.check(); err != nil {
+		return Record{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	s, err := lookUntil(ctx, t, k, true)
+	switch {
+	case err != nil:
+		return Record{}, Unavailable(err, "read a record", false)
+	case !s.Found:
+		return Record{}, noRecord()
+	}
+	return Record{k, s.Value, s.Version}, nil
+}
+
+// lookUntil repeats a look until it is answered or ctx ends.
+func lookUntil(ctx context.Context, t RecordTable, k RecordKey, fresh bool) (s RecordState, err error) {
+	for {
+		if ctx.Err() != nil {
+			return s, errors.Join(ctx.Err(), err)
+		}
+		if s, err = t.Look(ctx, k, fresh); err == nil {
+			return s, nil
+		}
+		if Pause(ctx, recordPause) != nil {
+			return s, err
+		}
+	}
+}
+
+// PutRecord writes a record.
+func PutRecord(ctx context.Context, t RecordTable, p RecordPut) (version uint64, err error) {
+	if err := p.check(); err != nil {
+		return 0, err
+	}
+	if len(p.Value) > MaxRecordValue {
+		return 0, lock.Invalid("value", "has %d bytes, more than %d", len(p.Value), MaxRecordValue)
+	}
+	form := RecordForm{Mark: rand.Text(), Value: p.Value}
+	return swap(ctx, t, &RecordWrite{RecordKey: p.RecordKey, Version: p.Version, Bound: p.Bound, RecordForm: form})
+}
+
+// DeleteRecord removes a record.
+func DeleteRecord(ctx context.Context, t RecordTable, k RecordKey, version uint64) error {
+	if err := k.check(); err != nil {
+		return err
+	}
+	if version == 0 {
+		return lock.Invalid("version", "is 0, which no record has")
+	}
+	_, err := swap(ctx, t, &RecordWrite{RecordKey: k, Version: version, Delete: true})
+	return err
+}
+
+// swap looks and writes until that has worked, or cannot.
+func swap(ctx context.Context, t RecordTable, w *RecordWrite) (version uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	a := &recordAttempts{write: w}
+	for {
+		s, err := lookUntil(ctx, t, w.RecordKey, a.fresh)
+		if err != nil {
+			return 0, Unavailable(err, "write a record", a.unknown)
+		}
+		switch done, final := a.judge(s); {
+		case done:
+			return s.Version, nil
+		case final != nil:
+			final.Ambiguous = a.unknown
+			return 0, final
+		case a.again:
+			continue
+		}
+		version, err = t.Swap(ctx, s, w)
+		var final *lock.Error
+		switch {
+		case err == nil:
+			return version, nil
+		case errors.As(err, &final):
+			final.Ambiguous = final.Ambiguous || a.unknown
+			return 0, final
+		}
+		a.failed(s, err)
+		if Pause(ctx, mathrand.N(recordPause)) != nil {
+			return 0, Unavailable(err, "write a record", a.unknown)
+		}
+	}
+}
+
+// recordAttempts is what is known of the attempts at one write.
+type recordAttempts struct {
+	write   *RecordWrite
+	fresh   bool  // the next look has to be no older than it
+	again   bool  // another look is needed before anything is said
+	unknown bool  // one of them may have happened, or may yet
+	guard   int64 // that those were compared with, if they make a record
+}
+
+// judge decides what a state means: the write is done, can not be done, or is to be
+// tried.
+func (a *recordAttempts) judge(s RecordState) (done bool, final *lock.Error) {
+	w := a.write
+	a.again = false
+	if !w.Delete && s.Found && s.Mark == w.Mark {
+		return true, nil
+	}
+	final = w.refused(s)
+	if final == nil && a.unknown && w.Version == 0 && s.Guard != a.guard {
+		// It may have been written and deleted since, and must not come a second time.
+		final = Unavailable(ErrRecordRaced, "write a record", true)
+	}
+	if final != nil && !a.fresh { // it may be so no more, or not yet
+		a.fresh, a.again = true, true
+		return false, nil
+	}
+	return false, final
+}
+
+// failed takes note of an attempt that has not worked.
+func (a *recordAttempts) failed(s RecordState, err error) {
+	a.fresh = true
+	if !errors.Is(err, ErrRecordRaced) && !errors.Is(err, ErrNotSent) {
+		a.unknown, a.guard = true, s.Guard
+	}
+}
+
+// refused says why a record in this state is not written.
+func (w *RecordWrite) refused(s RecordState) *lock.Error {
+	switch {
+	case w.Version == 0 && s.Found:
+		return lock.Errorf(lock.Changed, "there is a record already")
+	case w.Version != 0 && !s.Found:
+		return noRecord()
+	case w.Version != s.Version && s.Found:
+		return lock.Errorf(lock.Changed, "the record has changed since it was read")
+	}
+	return nil
+}
+
+func noRecord() *lock.Error { return lock.Errorf(lock.NotFound, "there is no such record") }

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// tableOfOne is a table with one record, whose looks and swaps can be tampered with.
+type tableOfOne struct {
+	now    RecordState
+	number uint64
+	looks  func(s RecordState, fresh bool) (RecordState, error)
+	after  func(swap int) error // of a swap that was done
+	swaps  int
+}
+
+func (t *tableOfOne) Look(_ context.Context, _ RecordKey, fresh bool) (RecordState, error) {
+	if t.looks != nil {
+		return t.looks(t.now, fresh)
+	}
+	return t.now, nil
+}
+
+func (t *tableOfOne) Swap(_ context.Context, s RecordState, w *RecordWrite) (uint64, error) {
+	if s.Found != t.now.Found || s.Version != t.now.Version || s.Guard != t.now.Guard {
+		return 0, ErrRecordRaced
+	}
+	t.number++
+	t.now = RecordState{Found: true, Version: t.number, RecordForm: w.RecordForm, Guard: t.now.Guard}
+	if w.Delete {
+		t.gone()
+	}
+	version := t.number
+	t.swaps++
+	if t.after != nil {
+		return version, t.after(t.swaps)
+	}
+	return version, nil
+}
+
+func (t *tableOfOne) gone() { t.now = RecordState{Guard: t.now.Guard + 1} }
+
+var (
+	oneKey   = RecordKey{"note", "acme", "one"}
+	errNoise = errors.New("no answer")
+)
+
+func wantOutcome(t *testing.T, err error, code lock.Code, ambiguous bool) {
+	t.Helper()
+	var typed *lock.Error
+	if !errors.As(err, &typed) || typed.Code != code || typed.Ambiguous != ambiguous {
+		t.Errorf("the call ended with %v, want %s, ambiguous: %t", err, code, ambiguous)
+	}
+}
+
+// TestRecordLostAnswer loses the answer to a write that was done: it is found again, and
+// not done twice.
+func TestRecordLostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := &tableOfOne{after: func(int) error { return errNoise }}
+		version, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey, Value: []byte("a")})
+		if err != nil || version != 1 || table.swaps != 1 {
+			t.Errorf("a put = %d, %v after %d writes", version, err, table.swaps)
+		}
+		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey, Value: []byte("a")})
+		wantOutcome(t, err, lock.Changed, false)
+		err = DeleteRecord(t.Context(), table, oneKey, 1)
+		wantOutcome(t, err, lock.NotFound, true)
+	})
+}
+
+// TestRecordReplacedMeanwhile has somebody else write over, or delete, what a call wrote
+// before the call learns that it did.
+func TestRecordReplacedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := &tableOfOne{}
+		table.after = func(int) error {
+			table.now.Mark, table.now.Version = "another", 7
+			return errNoise
+		}
+		_, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		wantOutcome(t, err, lock.Changed, true)
+		table = &tableOfOne{}
+		table.after = func(int) error { table.gone(); return errNoise }
+		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		wantOutcome(t, err, lock.StoreUnavailable, true)
+		if table.swaps != 1 || table.now.Found {
+			t.Errorf("a record that was deleted came back, by %d writes", table.swaps)
+		}
+	})
+}
+
+// TestRecordOldLook reads from a member that is behind: nothing is refused because of
+// that.
+func TestRecordOldLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := &tableOfOne{number: 5, now: RecordState{Found: true, Version: 5}}
+		table.looks = func(s RecordState, fresh bool) (RecordState, error) {
+			if !fresh {
+				return RecordState{Found: true, Version: 4}, nil
+			}
+			return s, nil
+		}
+		version, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey, Version: 5})
+		if err != nil || version != 6 {
+			t.Errorf("a put = %d, %v", version, err)
+		}
+	})
+}
+
+// TestRecordOfASilentStore checks what is said when time is over.
+func TestRecordOfASilentStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := func(RecordState, bool) (RecordState, error) { return RecordState{}, errNoise }
+		table := &tableOfOne{looks: silent}
+		_, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		wantOutcome(t, err, lock.StoreUnavailable, false)
+		_, err = GetRecord(t.Context(), table, oneKey)
+		wantOutcome(t, err, lock.StoreUnavailable, false)
+		table = &tableOfOne{}
+		table.after = func(int) error { table.looks = silent; return errNoise }
+		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		wantOutcome(t, err, lock.StoreUnavailable, true)
+		table.looks = nil
+		table.after = func(int) error { table.looks = silent; return &lock.Error{Code: lock.StoreUnavailable} }
+		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey, Version: 1})
+		wantOutcome(t, err, lock.StoreUnavailable, false)
+	})
+}
+
+func TestRecordForm(t *testing.T) {
+	for _, value := range []string{"", "\n", "1 a b\nc"} {
+		for _, life := range []string{"", "L"} {
+			f := ParseRecordForm(RecordForm{"M", life, []byte(value)}.Encode())
+			if f.Mark != "M" || f.Life != life || string(f.Value) != value {
+				t.Errorf("%q of life %q is read as %+v", value, life, f)
+			}
+		}
+	}
+	for _, foreign := range []string{"", "{}", "2 M -\nvalue", "1 M\nvalue", "1  -\nvalue", "1 M -", "\n"} {
+		if f := ParseRecordForm([]byte(foreign)); f.Mark != "" || !bytes.Equal(f.Value, []byte(foreign)) {
+			t.Errorf("%q is read as %+v", foreign, f)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package store
+
+import (
+	"bytes"
+	"strings"
+)
+
+// RecordForm is a record's value as stores keep it: a line of our own, then the value
+// as it is, so that a person can read it. The line is "1 <mark> <life>".
+type RecordForm struct {
+	Mark  string // random, of the call that wrote it
+	Life  string // of the replica that it is bound to, where the store does not keep that beside the value; or ""
+	Value []byte
+}
+
+// noLife stands for no life.
+const noLife = "-"
+
+// Encode returns the bytes to store.
+func (f RecordForm) Encode() []byte {
+	life := f.Life
+	if life == "" {
+		life = noLife
+	}
+	return append([]byte("1 "+f.Mark+" "+life+"\n"), f.Value...)
+}
+
+// ParseRecordForm reads what is stored. What is not in this form, by somebody's hand or
+// by a later version, is a value as it stands: only who wrote it knows what to make
+// of it.
+func ParseRecordForm(data []byte) RecordForm {
+	line, value, found := bytes.Cut(data, []byte("\n"))
+	parts := strings.Split(string(line[:min(len(line), 200)]), " ")
+	if !found || len(parts) != 3 || parts[0] != "1" || parts[1] == "" {
+		return RecordForm{Value: data}
+	}
+	f := RecordForm{Mark: parts[1], Life: parts[2], Value: value}
+	if f.Life == noLife {
+		f.Life = ""
+	}
+	return f
+}

@@ -39,6 +39,7 @@ func table() []Bug {
 		etcdBugs(),
 		trustBugs(),
 		zookeeperBugs(),
+		recordsBugs(),
 	)
 }
 

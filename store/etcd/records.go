@@ -1,0 +1,226 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+// Where small records are, below the store's prefix.
+const (
+	recordsDir = "records/" // <kind>/<tenant>/<id> → store.RecordForm
+	guardsDir  = "guards/"  // <kind>/<shard>: its revision is that of the last deletion there
+
+	guardShards = 64
+
+	// recordsAtOnce bounds an answer: so many of the largest records are 2 MiB.
+	recordsAtOnce = 32
+)
+
+var _ store.RecordStore = (*RecordStore)(nil)
+
+// RecordStore keeps small records in etcd. It is closed with its [Store].
+type RecordStore struct {
+	store *Store
+	life  life
+}
+
+// Records returns the store's small records.
+func (s *Store) Records() *RecordStore { return s.records }
+
+// Get implements store.RecordStore.
+func (r *RecordStore) Get(ctx context.Context, k store.RecordKey) (store.Record, error) {
+	return store.GetRecord(ctx, r, k)
+}
+
+// Put implements store.RecordStore.
+func (r *RecordStore) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
+	if room := len(p.Value) + keyRoom; !r.store.conn.hasRoom(room) {
+		return 0, unavailable(rpctypes.ErrGRPCNoSpace, "write a record", false)
+	}
+	return store.PutRecord(ctx, r, p)
+}
+
+// Delete implements store.RecordStore.
+func (r *RecordStore) Delete(ctx context.Context, k store.RecordKey, version uint64) error {
+	return store.DeleteRecord(ctx, r, k, version)
+}
+
+func (r *RecordStore) kindPrefix(kind string) string { return r.store.prefix + recordsDir + kind + "/" }
+
+func (r *RecordStore) key(k store.RecordKey) []byte {
+	return []byte(r.kindPrefix(k.Kind) + k.Tenant + "/" + k.ID)
+}
+
+func (r *RecordStore) guardKey(k store.RecordKey) []byte {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(k.Tenant + "/" + k.ID)) // never fails
+	return fmt.Appendf(nil, "%s%s%s/%02x", r.store.prefix, guardsDir, k.Kind, h.Sum32()%guardShards)
+}
+
+// keyOf reads a key below the prefix of its kind.
+func keyOf(kind, rest string) (k store.RecordKey, ok bool) {
+	tenant, id, ok := strings.Cut(rest, "/")
+	return store.RecordKey{Kind: kind, Tenant: tenant, ID: id}, ok
+}
+
+// Look implements store.RecordTable: it reads the record and the guard of its key at
+// one revision, which is no older than the call.
+func (r *RecordStore) Look(ctx context.Context, k store.RecordKey, _ bool) (store.RecordState, error) {
+	read := lookOps(r.key(k), r.guardKey(k))
+	resp, err := r.txn(ctx, "look at a record", &pb.TxnRequest{Success: read})
+	if err != nil {
+		return store.RecordState{}, err
+	}
+	return r.state(resp), nil
+}
+
+func lookOps(keys ...[]byte) (ops []*pb.RequestOp) {
+	for _, key := range keys {
+		ops = append(ops, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: key}}})
+	}
+	return ops
+}
+
+// state is what an answer to lookOps says.
+func (r *RecordStore) state(resp *pb.TxnResponse) (s store.RecordState) {
+	if kvs := resp.Responses[0].GetResponseRange().GetKvs(); len(kvs) > 0 {
+		s.Found, s.Version = true, r.store.number(kvs[0].ModRevision)
+		s.RecordForm = store.ParseRecordForm(kvs[0].Value)
+	}
+	if kvs := resp.Responses[1].GetResponseRange().GetKvs(); len(kvs) > 0 {
+		s.Guard = kvs[0].ModRevision
+	}
+	return s
+}
+
+// Swap implements store.RecordTable.
+func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.RecordWrite) (uint64, error) {
+	if refusal := r.store.trust.Refusal(); refusal != nil {
+		return 0, refusal
+	}
+	lease, err := int64(0), error(nil)
+	if w.Bound {
+		if lease, err = r.life.lease(ctx); err != nil {
+			return 0, errors.Join(store.ErrNotSent, err)
+		}
+	}
+	resp, err := r.txn(ctx, "write a record", r.swapTxn(s, w, lease))
+	switch {
+	case isLeaseNotFound(err):
+		r.life.lost(lease)
+		return 0, errors.Join(store.ErrNotSent, err)
+	case err != nil && refused(err):
+		return 0, unavailable(err, "write a record", false)
+	case err != nil:
+		return 0, err
+	case !resp.Succeeded:
+		return 0, r.raced(ctx, s, resp)
+	}
+	if refusal := r.store.trust.Refusal(); refusal != nil {
+		refusal.Ambiguous = true
+		return 0, refusal
+	}
+	return r.store.number(resp.Header.Revision), nil
+}
+
+// swapTxn writes w if everything is as it was. Otherwise it reads how that is.
+func (r *RecordStore) swapTxn(s store.RecordState, w *store.RecordWrite, lease int64) *pb.TxnRequest {
+	key, guard := r.key(w.RecordKey), r.guardKey(w.RecordKey)
+	txn := &pb.TxnRequest{Compare: r.store.unchanged(), Failure: lookOps(key, guard)}
+	if s.Found {
+		txn.Compare = append(txn.Compare, modified(key, r.store.revision(s.Version)))
+	} else {
+		txn.Compare = append(txn.Compare, created(key, 0), modified(guard, s.Guard))
+	}
+	if w.Delete {
+		txn.Success = []*pb.RequestOp{deleteOp(key), putOp(guard, nil, 0)}
+	} else {
+		txn.Success = []*pb.RequestOp{putOp(key, w.Encode(), lease)}
+	}
+	return txn
+}
+
+// raced tells why a swap was refused. If it was not for the record, it was for what the
+// store remembers of itself, which is read anew.
+func (r *RecordStore) raced(ctx context.Context, s store.RecordState, resp *pb.TxnResponse) error {
+	now := r.state(resp)
+	if now.Found == s.Found && now.Version == s.Version && (s.Found || now.Guard == s.Guard) {
+		if err := r.store.readAnew(ctx, 0); err != nil {
+			return errors.Join(store.ErrNotSent, err)
+		}
+	}
+	return store.ErrRecordRaced
+}
+
+// txn makes one attempt at a transaction.
+func (r *RecordStore) txn(ctx context.Context, name string, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+	if ctx.Err() != nil {
+		return nil, errors.Join(store.ErrNotSent, ctx.Err()) // the embedded member would not notice
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	start := time.Now()
+	resp, err := r.store.kv.Txn(ctx, txn)
+	r.store.observe.Operation(name, time.Since(start), err)
+	return resp, err
+}
+
+// List implements store.RecordStore. Each part of a page is as it is then.
+func (r *RecordStore) List(ctx context.Context, q store.RecordQuery) (page store.RecordPage, err error) {
+	if err := q.Check(); err != nil {
+		return page, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	request, last := r.rangeOf(&q), q.After
+	for {
+		resp, err := r.store.read(ctx, "list records", request)
+		if err != nil {
+			return store.RecordPage{}, unavailable(err, "list records", false)
+		}
+		for _, kv := range resp.Kvs {
+			rec, ok := r.record(&q, kv)
+			if ok && !page.Add(&q, rec) {
+				page.Next = last
+				return page, nil
+			}
+			last = strings.TrimPrefix(string(kv.Key), r.kindPrefix(q.Kind))
+		}
+		if !resp.More {
+			return page, nil
+		}
+		request.Key = append(resp.Kvs[len(resp.Kvs)-1].Key, 0)
+	}
+}
+
+// rangeOf returns the request for what follows the query's last page.
+func (r *RecordStore) rangeOf(q *store.RecordQuery) *pb.RangeRequest {
+	prefix := r.kindPrefix(q.Kind)
+	if q.Tenant != "" {
+		prefix += q.Tenant + "/"
+	}
+	start := prefix
+	if after := r.kindPrefix(q.Kind) + q.After + "\x00"; q.After != "" {
+		start = max(start, after)
+	}
+	return &pb.RangeRequest{Key: []byte(start), RangeEnd: prefixEnd(prefix), Limit: min(int64(q.Limit)+1, recordsAtOnce)}
+}
+
+// record reads one of a list.
+func (r *RecordStore) record(q *store.RecordQuery, kv *mvccpb.KeyValue) (rec store.Record, ok bool) {
+	k, ok := keyOf(q.Kind, strings.TrimPrefix(string(kv.Key), r.kindPrefix(q.Kind)))
+	if !ok || !q.Wants(k) {
+		return rec, false
+	}
+	return store.Record{RecordKey: k, Value: store.ParseRecordForm(kv.Value).Value, Version: r.store.number(kv.ModRevision)}, true
+}

@@ -1,0 +1,47 @@
+package main
+
+// recordsBugs break what small records promise.
+func recordsBugs() []Bug {
+	return []Bug{
+		{
+			Name: "records-lost-answer-is-refused", Breaks: "a write whose answer was lost is found again",
+			File: "store/record_swap.go", Anchor: "if !w.Delete && s.Found && s.Mark == w.Mark {", Becomes: "if s.Mark == `none` {",
+			In: "./store", Run: "^TestRecordLostAnswer$",
+		},
+		{
+			Name: "records-made-twice", Breaks: "one write makes a record once, also if it was deleted meanwhile",
+			File: "store/record_swap.go", Anchor: "a.unknown && w.Version == 0 && s.Guard != a.guard", Becomes: "a.unknown && w.Version == 0 && s.Guard < a.guard",
+			In: "./store", Run: "^TestRecordReplacedMeanwhile$",
+		},
+		{
+			Name: "records-refused-by-an-old-read", Breaks: "nothing is refused because a member is behind",
+			File: "store/record_swap.go", Anchor: "if final != nil && !a.fresh {", Becomes: "if final != nil && a.unknown && !a.fresh {",
+			In: "./store", Run: "^TestRecordOldLook$",
+		},
+		{
+			Name: "records-certain-too-soon", Breaks: "a refusal after a lost answer says that it may have happened",
+			File: "store/record_swap.go", Anchor: "\t\t\tfinal.Ambiguous = a.unknown\n", Becomes: "",
+			In: "./store", Run: "^TestRecordReplacedMeanwhile$",
+		},
+		{
+			Name: "records-late-write-brings-back", Breaks: "a late write does not bring back what was deleted",
+			File: "store/memory/records.go", Anchor: " || int64(t.deleted[w.RecordKey]) != was.Guard", Becomes: "",
+			In: "./store/memory", Run: "^TestLateRecord$",
+		},
+		{
+			Name: "records-page-without-bytes", Breaks: "a page is bounded in bytes",
+			File: "store/records.go", Anchor: "len(p.Records) >= q.Limit || len(p.Records) > 0 && size > MaxRecordPageBytes", Becomes: "len(p.Records) >= q.Limit",
+			In: "./store/memory", Run: "^TestRecordsConformance$/^list$/^pages_are_bounded_in_bytes$",
+		},
+		{
+			Name: "records-etcd-without-guard", Breaks: "a late write does not bring back what was deleted, on etcd",
+			File: "store/etcd/records.go", Anchor: "created(key, 0), modified(guard, s.Guard))", Becomes: "created(key, 0))",
+			In: "./store/etcd", Run: "^TestLateRecord$",
+		},
+		{
+			Name: "records-etcd-gap-untold", Breaks: "a watch says changed after a gap, on etcd",
+			File: "store/etcd/record_watch.go", Anchor: "\tchanged() // what came before the watch\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestRecordsEmbedded$/^watch$/^every_change_is_told$",
+		},
+	}
+}

@@ -28,6 +28,10 @@ const (
 
 	// forgetInUse bounds what is remembered of entries that never came back.
 	forgetInUse = 10 * time.Minute
+
+	// maxSpent may wait to be ended by spentEnders at once; what is more lapses.
+	maxSpent    = 10_000
+	spentEnders = 4
 )
 
 // lease is an etcd lease as the pool knows it.
@@ -35,6 +39,12 @@ type lease struct {
 	id      int64
 	renewed time.Time // before the last acknowledged grant or renewal was sent; zero if unknown
 	idle    time.Time // since when it has been in the pool
+}
+
+// use is what is known of a lease that carries an entry, or is about to.
+type use struct {
+	renewed time.Time // before the last renewal of ours was sent
+	stands  uint64    // the number of the entry that our own call has learned to stand under it
 }
 
 // leaseClass is what leases must agree on to be used for one another. Tenants do
@@ -56,7 +66,9 @@ type leasePool struct {
 	mu    sync.Mutex
 	idle  map[leaseClass][]lease // the one used last at the end
 	spare int                    // of all classes
-	inUse map[int64]time.Time    // when a lease that carries an entry was renewed, if by us
+	inUse map[int64]use
+
+	spent chan int64 // to be ended
 }
 
 // grant is a request for a new lease.
@@ -66,7 +78,7 @@ type grant struct {
 }
 
 func newLeasePool(conn *Conn) *leasePool {
-	p := &leasePool{conn: conn, idle: map[leaseClass][]lease{}, inUse: map[int64]time.Time{}}
+	p := &leasePool{conn: conn, idle: map[leaseClass][]lease{}, inUse: map[int64]use{}, spent: make(chan int64, maxSpent)}
 	one := store.Limits{Ops: 1, Bytes: 1, InFlight: maxGrants, Most: maxGrants, Inline: conn.local}
 	p.grants = store.NewCommitter(one, p.send, nil)
 	return p
@@ -144,16 +156,60 @@ func (p *leasePool) grantFor(ctx context.Context, e *lock.Entry, due time.Time) 
 func (p *leasePool) refreshed(id int64, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.inUse[id] = at
+	u := p.inUse[id]
+	u.renewed = at
+	p.inUse[id] = u
 }
 
-// give returns a lease whose entry is gone to the pool. Another replica may have
-// renewed it last, or taken it.
+// stands notes that the call which wrote e knows that it stands under its lease, and so
+// will not end that lease.
+func (p *leasePool) stands(e *lock.Entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u := p.inUse[e.Handle]
+	u.stands = e.Number
+	p.inUse[e.Handle] = u
+}
+
+// left takes back the lease of an entry that was removed. It is used again only if nobody
+// is left who may end it, as a call does that learns late, perhaps at another replica,
+// that what it wrote does not stand: an entry under it would be lost. Any other lease is
+// ended.
+func (p *leasePool) left(e *lock.Entry, why lock.Reason) {
+	p.mu.Lock()
+	stands := p.inUse[e.Handle].stands == e.Number
+	p.mu.Unlock()
+	// Without a key there was one call, and it was over before its client could release.
+	if stands || why == lock.Released && !e.Resumable() {
+		p.give(e.Tenant, e.TTL, e.Handle)
+		return
+	}
+	select {
+	case p.spent <- e.Handle:
+	default:
+	}
+}
+
+// endSpent ends the leases that are not used again, until ctx ends. etcd itself ends no
+// more than 1 000 in a second, and those of dead holders would have to wait behind them.
+func (p *leasePool) endSpent(ctx context.Context) {
+	for {
+		select {
+		case id := <-p.spent:
+			_ = p.revoke(ctx, id) // it lapses
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// give puts a lease into the pool that carries nothing and that nobody else may end.
+// Another replica may have renewed it last.
 func (p *leasePool) give(tenant string, ttl time.Duration, id int64) {
 	class := leaseClass{tenant, p.seconds(ttl)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := lease{id: id, renewed: p.inUse[id], idle: time.Now()}
+	l := lease{id: id, renewed: p.inUse[id].renewed, idle: time.Now()}
 	delete(p.inUse, id)
 	if p.hasRoom(class) {
 		p.idle[class] = append(p.idle[class], l)
@@ -245,8 +301,8 @@ func (p *leasePool) maintain(ctx context.Context) {
 func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id, renewed := range p.inUse {
-		if now.Sub(renewed) > forgetInUse {
+	for id, u := range p.inUse {
+		if now.Sub(u.renewed) > forgetInUse {
 			delete(p.inUse, id)
 		}
 	}

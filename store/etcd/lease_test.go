@@ -7,6 +7,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/lock"
 )
 
 // countedLeases grants every lease, and renews it.
@@ -21,6 +23,26 @@ func (c *countedLeases) LeaseGrant(context.Context, *pb.LeaseGrantRequest) (*pb.
 }
 
 func (c *countedLeases) renew(context.Context, int64, bool) error { return nil }
+
+// TestLeaseOfAnEarlierEntry: what is known of an entry says nothing of a later one under
+// its lease, which another replica wrote.
+func TestLeaseOfAnEarlierEntry(t *testing.T) {
+	fake := &countedLeases{}
+	p := newLeasePool(&Conn{leases: fake, renewer: fake})
+	t.Cleanup(p.grants.Close)
+	first := &lock.Entry{Tenant: "acme", TTL: time.Minute, Number: 7, Handle: 1}
+	later := &lock.Entry{Tenant: "acme", TTL: time.Minute, Number: 8, Handle: 1}
+	p.stands(first)
+	p.refreshed(later.Handle, time.Now())
+	p.left(later, lock.Revoked)
+	if p.spare != 0 || len(p.spent) != 1 {
+		t.Errorf("%d leases are idle and %d to be ended, want that of the later entry to be ended", p.spare, len(p.spent))
+	}
+	p.left(first, lock.Revoked)
+	if p.spare != 1 {
+		t.Errorf("%d leases are idle, want that of the first entry", p.spare)
+	}
+}
 
 // TestIdleLeasesAreBounded: as many leases are kept for the next burst as it costs little
 // to renew, and no more of all tenants together.

@@ -84,6 +84,9 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 	}
 	s.orphans = store.NewCleaner(s.log, s.clean)
 	s.tasks.Go(s.upkeep)
+	for range spentEnders {
+		s.tasks.Go(func() { s.leases.endSpent(s.closing) })
+	}
 	s.tasks.Go(s.checkVersions)
 	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
 	return s, nil
@@ -141,7 +144,10 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	if err != nil {
 		return nil, false, err
 	}
-	return s.trust.HandOut(ctx, s, placed, slices.Contains(j.leases, placed.Handle))
+	if written = slices.Contains(j.leases, placed.Handle); written {
+		s.leases.stands(placed)
+	}
+	return s.trust.HandOut(ctx, s, placed, written)
 }
 
 // Remove implements store.Store.
@@ -154,7 +160,7 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 		memory, out, err := s.tryRemove(ctx, e, why, bare, while)
 		switch {
 		case out.applied:
-			s.leases.give(e.Tenant, e.TTL, e.Handle)
+			s.leases.left(e, why)
 			return nil
 		case err == nil:
 			return s.notRemoved(ctx, e, unknown, while)

@@ -9,6 +9,26 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestIdleLeasesAreBounded$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-lease-that-another-call-may-end", Breaks: "a lease is used again only if no call is left that may end it",
+			File: "store/etcd/lease.go", Anchor: "if stands || why == lock.Released && !e.Resumable() {", Becomes: "if stands || e.Handle != 0 {",
+			In: "./store/etcd", Run: "^TestLeaseThatAnotherCallMayEnd$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-lease-of-a-joined-entry", Breaks: "who joins an entry does not know whether its writer will end its lease",
+			File: "store/etcd/store.go", Anchor: "slices.Contains(j.leases, placed.Handle); written {", Becomes: "slices.Contains(j.leases, placed.Handle); placed != nil {",
+			In: "./store/etcd", Run: "^TestLeaseThatAnotherCallMayEnd$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-lease-of-an-earlier-entry", Breaks: "what is known of an entry says nothing of the next one under its lease",
+			File: "store/etcd/lease.go", Anchor: "stands := p.inUse[e.Handle].stands == e.Number", Becomes: "stands := p.inUse[e.Handle].stands != 0",
+			In: "./store/etcd", Run: "^TestLeaseOfAnEarlierEntry$",
+		},
+		{
+			Name: "etcd-spent-lease-lapses", Breaks: "leases that are not used again do not pile up in etcd",
+			File: "store/etcd/lease.go", Anchor: "_ = p.revoke(ctx, id) // it lapses", Becomes: "_ = id",
+			In: "./store/etcd", Run: "^TestLeaseIsUsedAgain$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-timed-out-is-refused", Breaks: "an unknown outcome is not reported as a refusal",
 			File: "store/etcd/errors.go", Anchor: `"there is no address available", "there is no connection available":`,
 			Becomes: `description(rpctypes.ErrGRPCTimeout), "there is no address available", "there is no connection available":`,

@@ -22,8 +22,11 @@ const (
 	// one lock are on etcd.
 	bareWriters = 64
 
+	// burstTTL is so long that nothing that waits is renewed meanwhile, also where the
+	// hand-overs take long.
+	burstTTL = 180
 	// settling is how long after a burst what it leaves is counted at the latest, which
-	// is well before a lease of the usual length ends.
+	// is well before a lease ends.
 	settling = 5 * time.Second
 	// arrival bounds how long the requests may take to be answered or to wait, and
 	// drained how long the hand-overs to all of them.
@@ -111,6 +114,7 @@ func (r *burstBench) assemble(ctx context.Context, cs *closers) error {
 	f := r.load
 	f.WaitSeconds = queueSeconds
 	r.queue = f.Workers(queueing)
+	f.TTLSeconds = burstTTL
 	r.crowd = f.Workers(r.Waiters + 1)
 	other, err := clientsOf(r.replica, bystander, cs)
 	if err != nil {
@@ -386,7 +390,7 @@ func (r *burstBench) notes() []string {
 		"Then the holder releases, and whoever is granted releases at once and goes. Exclusion and the order of fences were checked. "+
 		"Plain writes are puts of a key, or creations of a node, of an entry's size, each flushed, on a server that does nothing else at the time; a join needs one, and a lease. "+
 		"The other tenant starts %d cycles a second until all have joined, timed from when each should have started. "+
-		"What is left behind is what is listed %v after each burst, and by a server that is started after the last.", besideRate, settling)}
+		"Leases are so long that no waiting entry is renewed meanwhile. What is left behind is what is listed %v after each burst, and by a server that is started after the last.", besideRate, settling)}
 	if r.got.failed > 0 {
 		notes = append(notes, fmt.Sprintf("On %s %d requests failed, one so: %v", r.store, r.got.failed, r.got.failure))
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"container/heap"
 	"container/list"
+	"fmt"
 	"strings"
 	"time"
 
@@ -11,11 +12,15 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
+// maxPlaces is how many places in queues one tenant's entries may take, by the view of
+// the replica that is asked: it bounds memory, and is not exact.
+const maxPlaces = 200_000
+
 // account is what the view keeps for one tenant, beside the entries themselves, so
 // that everything that a tenant can make grow has a bound of its own.
 type account struct {
-	tenant  string
-	entries int // in the table
+	tenant string
+	places int // of its entries in queues
 
 	uses  map[string]use // of the locks in use, by name
 	names [allUses]*btree.BTreeG[string]
@@ -57,7 +62,7 @@ func (all accounts) of(tenant string) *account {
 
 // close forgets the account if there is nothing left in it.
 func (all accounts) close(a *account) {
-	if a.entries == 0 && len(a.uses) == 0 && a.ends.size == 0 && a.figures.size == 0 {
+	if a.places == 0 && len(a.uses) == 0 && a.ends.size == 0 && a.figures.size == 0 {
 		delete(all, a.tenant)
 	}
 }
@@ -65,8 +70,22 @@ func (all accounts) close(a *account) {
 // empty takes all entries out of the accounts, before they are counted anew.
 func (all accounts) empty() {
 	for _, a := range all {
-		a.entries, a.uses, a.names = 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
+		a.places, a.uses, a.names = 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
 		all.close(a)
+	}
+}
+
+// room returns why e, which was not written yet, must not be: its tenant has no place
+// left.
+func (v *view) room(e *lock.Entry) error {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if a := v.accounts[e.Tenant]; a == nil || a.places+len(e.Claims) <= v.most {
+		return nil
+	}
+	return &lock.Error{
+		Code: lock.QuotaExceeded, RetryAfter: time.Second,
+		Detail: fmt.Sprintf("the tenant's entries take %d places in queues, and more are not kept", v.most),
 	}
 }
 

@@ -115,6 +115,9 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 	if err := s.refuse(ctx, e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
+	if err := s.view.room(e); err != nil {
+		return s.refuseOrRejoin(ctx, e, err)
+	}
 	e.Patient = !e.Tries() && !s.view.admits(e)
 	return s.enqueue(ctx, e, req.Wait == 0, began)
 }
@@ -271,8 +274,8 @@ func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
 	return err
 }
 
-// refuseOrRejoin answers a request that found others in its way, unless it was
-// an earlier request with the same idempotency key that took the lock meanwhile.
+// refuseOrRejoin answers a request that found others in its way, or no room, unless it
+// was an earlier request with the same idempotency key that took the lock meanwhile.
 func (s *Service) refuseOrRejoin(ctx context.Context, e *lock.Entry, busy error) (*Grant, error) {
 	if e.Resumable() {
 		if g, err := s.rejoin(ctx, e); g != nil || err != nil {

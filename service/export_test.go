@@ -43,3 +43,10 @@ func NumberedID(n uint64) lock.ID {
 	binary.BigEndian.PutUint64(raw, (n+1)*0x9e3779b97f4a7c15)
 	return encodeID(raw)
 }
+
+// BoundPlaces changes how many places in queues one tenant's entries may take.
+func (s *Service) BoundPlaces(n int) {
+	s.view.mu.Lock()
+	defer s.view.mu.Unlock()
+	s.view.most = n
+}

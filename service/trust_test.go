@@ -94,6 +94,7 @@ func TestHoldersWithoutTrust(t *testing.T) {
 		}
 		for _, r := range []*replica{a, b} {
 			r.store.setFeed(lost)
+			synctest.Wait()
 			r.store.setFeed(running) // they list anew
 			synctest.Wait()
 			if again, err := r.Renew(t.Context(), by(g)); err != nil || !again.Held {

@@ -34,6 +34,7 @@ type view struct {
 	unexplained map[lock.ID]string // the tenants of those that left while the feed was interrupted; why is yet to be told
 	recalled    chan struct{}      // closed when the reasons from before the last list are known; nil if they are
 	accounts    accounts
+	most        int // places in queues for each tenant
 	figures     figures
 	rejections  rejections
 	orders      *lock.Orders
@@ -46,7 +47,7 @@ func newView(e *events, classes lock.Classes) *view {
 	return &view{
 		events: e, wall: time.Now, trust: func() error { return nil }, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: lock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
-		accounts: all, ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: lock.NewOrders(classes),
+		accounts: all, most: maxPlaces, ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: lock.NewOrders(classes),
 		watchers: map[lock.ID][]chan struct{}{},
 	}
 }
@@ -305,7 +306,7 @@ func (v *view) insert(e *lock.Entry) (holds, ok bool) {
 		return false, false
 	}
 	a := v.accounts.of(e.Tenant)
-	a.entries++
+	a.places += len(e.Claims)
 	v.reindex(a, e)
 	return holds, true
 }
@@ -341,7 +342,7 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 	}
 	v.happened(ended, now)
 	a := v.accounts.of(e.Tenant)
-	a.entries--
+	a.places -= len(e.Claims)
 	v.reindex(a, append(granted, e)...)
 	v.accounts.close(a)
 	v.notify(id)

@@ -12,6 +12,8 @@
 //	  logs/<epoch>/<sequence>                       a record: who came and who went in one transaction
 //	  ended/<time>-<random>                         why entries went, moved here from old records
 //	  links/<random>                                ephemeral, one per connection that writes
+//	  records/<kind>/<shard>/<tenant>,<id>          a small record
+//	  lives/<random>                                a replica with records that end with it: the version counts heartbeats
 //	  meta                                          what the store remembers about itself
 //
 // Only links are ephemeral: a session belongs to a replica and a lock does not.
@@ -44,6 +46,13 @@
 // whichever replica, cannot make an entry of a key that is used up. The mark of an entry
 // that was withdrawn stays too, and a join may replace the very version that it has seen.
 // Marks go with the reasons, after 11 minutes by the server's clock.
+//
+// # Small records
+//
+// They have no part in the log. Each write is one multi that sets the data of the
+// record's shard over the version that was read before the record, and so excludes
+// every other write there since, however late it comes; and it sets the kind's node,
+// whose watch says that something changed. A record's version is its mzxid.
 //
 // # The library
 //

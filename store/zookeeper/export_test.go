@@ -62,3 +62,24 @@ func (s *Store) Asking() bool {
 	defer s.calls.mu.Unlock()
 	return s.calls.current != nil && len(s.calls.current.slots) > 0
 }
+
+// EndLife is what others do when they have seen that version of the life of this
+// replica's bound records for long.
+func (s *Store) EndLife(ctx context.Context, version int32) error {
+	return s.small.end(ctx, s.life(), version)
+}
+
+// Heartbeats returns the version of that life.
+func (s *Store) Heartbeats(ctx context.Context) (int32, error) {
+	n, err := onLink(ctx, s.calls, get(s.root.life(s.life())))
+	if err != nil {
+		return 0, err
+	}
+	return n.stat.Version, nil
+}
+
+func (s *Store) life() string {
+	s.small.life.mu.Lock()
+	defer s.small.life.mu.Unlock()
+	return s.small.life.id
+}

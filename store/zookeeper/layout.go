@@ -22,7 +22,7 @@ func (r layout) entries() string { return string(r) + "/entries" }
 
 // parts are the nodes that are always there, but for meta.
 func (r layout) parts() []string {
-	return []string{r.epoch(), r.links(), r.logs(), r.ended(), r.keys(), r.entries()}
+	return []string{r.epoch(), r.links(), r.logs(), r.ended(), r.keys(), r.entries(), r.records(), r.lives()}
 }
 
 func (r layout) log(epoch int32) string     { return fmt.Sprintf("%s/logs/%010d", string(r), epoch) }

@@ -67,6 +67,7 @@ type Store struct {
 	orphans *store.Cleaner[*orphan]
 	feed    *feed
 	leases  *leases
+	small   *RecordStore
 
 	epoch    atomic.Int32
 	trust    *store.Trust
@@ -108,6 +109,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.tasks.Go(s.upkeep)
 	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
 	s.tasks.Go(s.tidy)
+	s.tasks.Go((&sweeper{records: s.small, now: s.leases.clock.now}).run)
 	return s, nil
 }
 
@@ -130,6 +132,7 @@ func newStore(cfg Config) *Store {
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.commits = newCommitter(s)
 	s.leases = newLeases(s)
+	s.small = &RecordStore{store: s, life: life{store: s}}
 	s.feed = newFeed(s)
 	return s
 }
@@ -167,6 +170,7 @@ func (s *Store) tryBegin(ctx context.Context, cfg Config) error {
 // Close ends the upkeep, the feed and the connections, and waits for them.
 func (s *Store) Close() error {
 	s.stop()
+	s.small.life.close()
 	s.commits.Stop()
 	s.orphans.Close()
 	s.tasks.Wait()

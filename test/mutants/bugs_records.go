@@ -43,5 +43,20 @@ func recordsBugs() []Bug {
 			File: "store/etcd/record_watch.go", Anchor: "\tchanged() // what came before the watch\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestRecordsEmbedded$/^watch$/^every_change_is_told$",
 		},
+		{
+			Name: "records-zookeeper-without-shard", Breaks: "a late write does not bring back what was deleted, on ZooKeeper",
+			File: "store/zookeeper/records.go", Anchor: "Version: int32(s.Guard)", Becomes: "Version: -1",
+			In: "./store/zookeeper", Run: "^TestRecordRules$/^a_late_write_does_not_bring_back_what_was_deleted$", Needs: "zookeeper",
+		},
+		{
+			Name: "records-zookeeper-ends-the-living", Breaks: "records end with a life only while its version is the one that was seen",
+			File: "store/zookeeper/record_life.go", Anchor: "Path: r.store.root.life(life), Version: version}}}", Becomes: "Path: r.store.root.life(life), Version: -1}}}",
+			In: "./store/zookeeper", Run: "^TestRecordRules$/^who_counts_up_lives$", Needs: "zookeeper",
+		},
+		{
+			Name: "records-zookeeper-never-end", Breaks: "a record ends after its replica has stopped, on ZooKeeper",
+			File: "store/zookeeper/record_life.go", Anchor: "now-before.since >= store.RecordLife", Becomes: "now-before.since >= 100*store.RecordLife",
+			In: "./store/zookeeper", Run: "^TestRecords$/^life$/^ends_after_its_replica_has_stopped$", Needs: "zookeeper",
+		},
 	}
 }

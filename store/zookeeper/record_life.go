@@ -1,0 +1,201 @@
+package zookeeper
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+const (
+	heartbeat     = store.RecordLife / 3
+	sweepInterval = store.RecordLife / 6
+)
+
+// life is the node that this replica's bound records hang on, by a node below it for
+// each. It begins with the first of them; the replica counts its version up.
+type life struct {
+	store *Store
+
+	mu     sync.Mutex
+	id     string // "" if there is none
+	closed bool
+	tasks  sync.WaitGroup
+}
+
+// begin returns the life, which is kept up from now on.
+func (l *life) begin(ctx context.Context) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return "", context.Canceled
+	}
+	if l.id != "" {
+		return l.id, nil
+	}
+	id := rand.Text()
+	if err := l.store.ensure(ctx, l.store.calls, l.store.root.life(id), nil); err != nil {
+		return "", err
+	}
+	l.id = id
+	l.tasks.Go(func() { l.keepUp(id) })
+	return id, nil
+}
+
+// keepUp counts a life's version up until the store is closed or the life is over.
+func (l *life) keepUp(id string) {
+	for store.Pause(l.store.closing, heartbeat) == nil {
+		ctx, cancel := context.WithTimeout(l.store.closing, attemptTimeout)
+		_, err := onLink(ctx, l.store.calls, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(l.store.root.life(id), nil, -1) })
+		cancel()
+		if errors.Is(err, zk.ErrNoNode) {
+			l.lost(id)
+			return
+		}
+	}
+}
+
+// lost forgets a life that is over: the next bound record begins another.
+func (l *life) lost(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id == id {
+		l.id = ""
+	}
+}
+
+// close ends what is bound, if ZooKeeper can be asked. The store's upkeep is closing.
+func (l *life) close() {
+	l.mu.Lock()
+	l.closed = true
+	id := l.id
+	l.mu.Unlock()
+	l.tasks.Wait()
+	if id == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), attemptTimeout)
+	defer cancel()
+	_ = l.store.small.end(ctx, id, -1) // otherwise others do it
+}
+
+// sweeper ends the lives of replicas that have stopped: those whose version it has seen
+// unchanged for [store.RecordLife], by its own clock.
+type sweeper struct {
+	records *RecordStore
+	now     func() time.Duration // monotonic, and counts only while the store answers
+	seen    map[string]seenLife
+}
+
+type seenLife struct {
+	version int32
+	since   time.Duration
+}
+
+// run sweeps until the store is closed.
+func (w *sweeper) run() {
+	s := w.records.store
+	for store.Pause(s.closing, sweepInterval) == nil {
+		s.attend("look after the records of other replicas", operationTimeout, func(ctx context.Context) error {
+			err := w.sweep(ctx)
+			if err != nil {
+				w.seen = nil // who could not be heard begins anew
+			}
+			return err
+		})
+	}
+}
+
+// sweep looks at all lives once.
+func (w *sweeper) sweep(ctx context.Context) error {
+	s := w.records.store
+	l, err := s.chores.get(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := children(ctx, l, s.root.lives())
+	if err != nil {
+		return err
+	}
+	seen := make(map[string]seenLife, len(ids))
+	for _, id := range ids {
+		n, err := do(ctx, l, get(s.root.life(id)))
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		before, known := w.seen[id]
+		if now := w.now(); !known || before.version != n.stat.Version {
+			before = seenLife{n.stat.Version, now}
+		} else if now-before.since >= store.RecordLife {
+			err = w.records.end(ctx, id, before.version)
+		}
+		if err != nil {
+			return err
+		}
+		seen[id] = before
+	}
+	w.seen = seen
+	return nil
+}
+
+// end removes what is bound to a life, and the life, while that has the version; -1 is
+// any. It is safe for several replicas at once.
+func (r *RecordStore) end(ctx context.Context, life string, version int32) error {
+	l, err := r.store.calls.get(ctx)
+	if err != nil {
+		return err
+	}
+	path := r.store.root.life(life)
+	names, err := children(ctx, l, path)
+	for _, name := range names {
+		for tries := 0; err == nil; tries++ {
+			err = r.endOne(ctx, life, name, version)
+			if !errors.Is(err, store.ErrRecordRaced) || tries == 10 {
+				break
+			}
+			err = store.Pause(ctx, firstPause)
+		}
+	}
+	if err == nil {
+		_, err = do(ctx, l, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(path, version) })
+	}
+	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, errLives) || errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNotEmpty) {
+		return nil // another replica was faster, or it lives
+	}
+	return err
+}
+
+// errLives says that a replica has counted its life up.
+var errLives = errors.New("the replica lives")
+
+// endOne removes the record that a node below a life stands for, and that node.
+func (r *RecordStore) endOne(ctx context.Context, life, name string, version int32) error {
+	kind, rest, _ := strings.Cut(name, ",")
+	k, ok := nameOf(kind, rest)
+	if !ok {
+		return nil
+	}
+	s, err := r.Look(ctx, k, false)
+	if err != nil {
+		return err
+	}
+	lives := func(context.Context, *RecordStore, string, string) error { return errLives }
+	ops := []recordOp{{lives, &zk.CheckVersionRequest{Path: r.store.root.life(life), Version: version}}}
+	ops = append(ops, r.shardOps(s, k)...)
+	if s.Found && s.Life == life {
+		ops = append(ops, recordOp{raced, &zk.DeleteRequest{Path: r.store.root.recordNode(k), Version: -1}})
+	}
+	done := func(context.Context, *RecordStore, string, string) error { return nil } // by another replica
+	ops = append(ops, recordOp{done, &zk.DeleteRequest{Path: r.store.root.boundNode(life, k), Version: -1}})
+	_, err = r.multi(ctx, life, kind, ops)
+	return err
+}

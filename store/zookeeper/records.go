@@ -1,0 +1,236 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+// recordShards is over how many nodes the records of a kind are spread.
+const recordShards = 16
+
+func (r layout) records() string         { return string(r) + "/records" }
+func (r layout) lives() string           { return string(r) + "/lives" }
+func (r layout) kind(kind string) string { return r.records() + "/" + kind }
+func (r layout) life(id string) string   { return r.lives() + "/" + id }
+
+func (r layout) recordShard(kind string, i int) string { return fmt.Sprintf("%s/%x", r.kind(kind), i) }
+
+func (r layout) shardOfRecord(k store.RecordKey) string {
+	return r.recordShard(k.Kind, int(hash(recordName(k))%recordShards))
+}
+
+func (r layout) recordNode(k store.RecordKey) string { return r.shardOfRecord(k) + "/" + recordName(k) }
+
+func recordName(k store.RecordKey) string { return k.Tenant + "," + k.ID }
+
+// boundNode says below a life that the record ends with it.
+func (r layout) boundNode(life string, k store.RecordKey) string {
+	return r.life(life) + "/" + k.Kind + "," + recordName(k)
+}
+
+var _ store.RecordStore = (*RecordStore)(nil)
+
+// RecordStore keeps small records in ZooKeeper. It is closed with its [Store].
+type RecordStore struct {
+	store *Store
+	life  life
+}
+
+// Records returns the store's small records.
+func (s *Store) Records() *RecordStore { return s.small }
+
+// Get implements store.RecordStore.
+func (r *RecordStore) Get(ctx context.Context, k store.RecordKey) (store.Record, error) {
+	return store.GetRecord(ctx, r, k)
+}
+
+// Put implements store.RecordStore.
+func (r *RecordStore) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
+	return store.PutRecord(ctx, r, p)
+}
+
+// Delete implements store.RecordStore.
+func (r *RecordStore) Delete(ctx context.Context, k store.RecordKey, version uint64) error {
+	return store.DeleteRecord(ctx, r, k, version)
+}
+
+// Look implements store.RecordTable. The shard is read first: if its version is still
+// that when something is written, nothing in it has changed since.
+func (r *RecordStore) Look(ctx context.Context, k store.RecordKey, fresh bool) (s store.RecordState, err error) {
+	l, err := r.link(ctx, fresh)
+	if err != nil {
+		return s, err
+	}
+	shard, err := do(ctx, l, get(r.store.root.shardOfRecord(k)))
+	if errors.Is(err, zk.ErrNoNode) {
+		if err = r.makeKind(ctx, k.Kind); err == nil {
+			return r.Look(ctx, k, fresh)
+		}
+	}
+	if err != nil {
+		return s, err
+	}
+	s.Guard = int64(shard.stat.Version)
+	n, err := do(ctx, l, get(r.store.root.recordNode(k)))
+	if errors.Is(err, zk.ErrNoNode) {
+		return s, nil
+	}
+	if err == nil {
+		s.Found, s.Version, s.RecordForm = true, r.store.number(n.stat.Mzxid), store.ParseRecordForm(n.data)
+	}
+	return s, err
+}
+
+// link returns the connection for calls; what is read on it is no older than the call
+// if fresh is set.
+func (r *RecordStore) link(ctx context.Context, fresh bool) (*link, error) {
+	l, err := r.store.calls.get(ctx)
+	if err == nil && fresh {
+		_, err = r.store.barrierOn(ctx, l)
+	}
+	return l, err
+}
+
+// makeKind makes the nodes that a kind's records are below.
+func (r *RecordStore) makeKind(ctx context.Context, kind string) error {
+	if err := r.store.ensure(ctx, r.store.calls, r.store.root.kind(kind), nil); err != nil {
+		return err
+	}
+	return inParallel(recordShards, func(i int) error {
+		return r.store.ensure(ctx, r.store.calls, r.store.root.recordShard(kind, i), nil)
+	})
+}
+
+// Swap implements store.RecordTable.
+func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.RecordWrite) (uint64, error) {
+	if refusal := r.store.trust.Refusal(); refusal != nil {
+		return 0, refusal
+	}
+	form, err := w.RecordForm, error(nil)
+	if w.Bound {
+		if form.Life, err = r.life.begin(ctx); err != nil {
+			return 0, errors.Join(store.ErrNotSent, err)
+		}
+	}
+	ops := []recordOp{{outdated, &zk.CheckVersionRequest{Path: r.store.root.meta(), Version: r.store.known.Load().version}}}
+	ops = append(ops, r.shardOps(s, w.RecordKey)...)
+	ops = append(ops, r.recordOps(s, w, form)...)
+	ops = append(ops, r.bindOps(s, w, form.Life)...)
+	zxid, err := r.multi(ctx, form.Life, w.Kind, ops)
+	if err != nil {
+		return 0, err
+	}
+	if refusal := r.store.trust.Refusal(); refusal != nil {
+		refusal.Ambiguous = true
+		return 0, refusal
+	}
+	return r.store.number(zxid), nil
+}
+
+// recordOp is an operation with what it means that it failed.
+type recordOp struct {
+	failed func(ctx context.Context, r *RecordStore, life, kind string) error
+	op     any
+}
+
+// shardOps exclude every other write in the shard since it was looked at, however
+// late it comes, and wake who watches the kind.
+func (r *RecordStore) shardOps(s store.RecordState, k store.RecordKey) []recordOp {
+	return []recordOp{
+		{raced, &zk.SetDataRequest{Path: r.store.root.shardOfRecord(k), Version: int32(s.Guard)}},
+		{noKind, &zk.SetDataRequest{Path: r.store.root.kind(k.Kind), Version: -1}},
+	}
+}
+
+func (r *RecordStore) recordOps(s store.RecordState, w *store.RecordWrite, form store.RecordForm) []recordOp {
+	path := r.store.root.recordNode(w.RecordKey)
+	switch {
+	case w.Delete:
+		return []recordOp{{raced, &zk.DeleteRequest{Path: path, Version: -1}}}
+	case s.Found:
+		return []recordOp{{raced, &zk.SetDataRequest{Path: path, Data: form.Encode(), Version: -1}}}
+	}
+	return []recordOp{{raced, r.store.create(path, form.Encode())}}
+}
+
+// bindOps bind the record to a life, or to none, instead of to what it was bound to.
+func (r *RecordStore) bindOps(s store.RecordState, w *store.RecordWrite, life string) (ops []recordOp) {
+	if s.Life == life {
+		return nil
+	}
+	if s.Life != "" {
+		ops = append(ops, recordOp{unbound(s.Life, w.RecordKey), &zk.DeleteRequest{Path: r.store.root.boundNode(s.Life, w.RecordKey), Version: -1}})
+	}
+	if life != "" {
+		ops = append(ops, recordOp{lifeOver, r.store.create(r.store.root.boundNode(life, w.RecordKey), nil)})
+	}
+	return ops
+}
+
+// multi makes one transaction and returns its zxid.
+func (r *RecordStore) multi(ctx context.Context, life, kind string, ops []recordOp) (zxid int64, err error) {
+	l, err := r.store.calls.get(ctx)
+	if err != nil {
+		return 0, errors.Join(store.ErrNotSent, err)
+	}
+	all := make([]any, len(ops))
+	for i, o := range ops {
+		all[i] = o.op
+	}
+	start, mark := time.Now(), r.store.trust.Sent()
+	results, err := do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(all...) })
+	r.store.observe.Operation("write a record", time.Since(start), err)
+	failed := slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
+	switch {
+	case err == nil:
+		zxid = results[1].Stat.Mzxid // of the shard
+		r.store.trust.Received(mark, zxid, 0)
+		return zxid, nil
+	case answered(err) && failed >= 0 && !errors.Is(err, zk.ErrNoAuth):
+		return 0, ops[failed].failed(ctx, r, life, kind)
+	case harmless(err):
+		return 0, errors.Join(store.ErrNotSent, err)
+	}
+	return 0, err
+}
+
+func raced(context.Context, *RecordStore, string, string) error { return store.ErrRecordRaced }
+
+// outdated reads anew what the store remembers of itself.
+func outdated(ctx context.Context, r *RecordStore, _, _ string) error {
+	return errors.Join(store.ErrNotSent, r.store.readAnew(ctx, r.store.calls, 0))
+}
+
+func noKind(ctx context.Context, r *RecordStore, _, kind string) error {
+	return errors.Join(store.ErrNotSent, r.makeKind(ctx, kind))
+}
+
+// unbound makes again what somebody deleted of a life, so that it can end.
+func unbound(life string, k store.RecordKey) func(context.Context, *RecordStore, string, string) error {
+	return func(ctx context.Context, r *RecordStore, _, _ string) error {
+		err := r.store.ensure(ctx, r.store.calls, r.store.root.life(life), nil)
+		if err == nil {
+			err = r.store.ensure(ctx, r.store.calls, r.store.root.boundNode(life, k), nil)
+		}
+		return errors.Join(store.ErrNotSent, err)
+	}
+}
+
+func lifeOver(_ context.Context, r *RecordStore, life, _ string) error {
+	r.life.lost(life)
+	return store.ErrNotSent
+}
+
+// nameOf reads the name of a record's node.
+func nameOf(kind, name string) (k store.RecordKey, ok bool) {
+	tenant, id, ok := strings.Cut(name, ",")
+	return store.RecordKey{Kind: kind, Tenant: tenant, ID: id}, ok
+}

@@ -1,0 +1,89 @@
+package zookeeper_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/storetest"
+	"github.com/fencepost/fencepost/store/zookeeper"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+// TestRecords runs the suite of small records on a server that is a process.
+func TestRecords(t *testing.T) {
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	var cases atomic.Int32
+	storetest.RunRecords(t, storetest.RecordHarness{
+		OpenAlone: func(t *testing.T) storetest.RecordClients {
+			alone := openAlone(t)
+			return storetest.RecordClients{
+				A: alone.A.(*zookeeper.Store).Records(), B: alone.B.(*zookeeper.Store).Records(), Backup: alone.Backup,
+			}
+		},
+		Open: func(t *testing.T) storetest.RecordClients {
+			prefix := fmt.Sprintf("/records-%d", cases.Add(1))
+			proxy := startProxy(t, z.Server(0))
+			a := open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix})
+			b, err := zookeeper.Open(t.Context(), zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix})
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := sync.OnceFunc(func() { closing(t, "a store", b.Close) })
+			t.Cleanup(end)
+			return storetest.RecordClients{
+				A: a.Records(), B: b.Records(), CloseB: end,
+				CutB: func(_ *testing.T, how storetest.Fault) func() { return cut(proxy, how) },
+			}
+		},
+	})
+}
+
+// TestRecordRules checks what the suite cannot see: a write that is late, and a
+// replica that is taken for dead although it lives.
+func TestRecordRules(t *testing.T) {
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	r, key := s.Records(), store.RecordKey{Kind: "note", Tenant: "acme", ID: "r"}
+	t.Run("a late write does not bring back what was deleted", func(t *testing.T) {
+		before, err := r.Look(t.Context(), key, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, err := r.Put(t.Context(), store.RecordPut{RecordKey: key})
+		if err == nil {
+			err = r.Delete(t.Context(), key, version)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := &store.RecordWrite{RecordKey: key, RecordForm: store.RecordForm{Mark: "LATE"}}
+		if _, err := r.Swap(t.Context(), before, late); !errors.Is(err, store.ErrRecordRaced) {
+			t.Errorf("the late write = %v", err)
+		}
+		if _, err := r.Get(t.Context(), key); !errors.Is(err, lock.NotFound) {
+			t.Errorf("Get = %v, want %s", err, lock.NotFound)
+		}
+	})
+	t.Run("who counts up lives", func(t *testing.T) {
+		key := store.RecordKey{Kind: "note", Tenant: "acme", ID: "bound"}
+		if _, err := r.Put(t.Context(), store.RecordPut{RecordKey: key, Bound: true}); err != nil {
+			t.Fatal(err)
+		}
+		within(t, 20*time.Second, "the life is counted up", func() bool {
+			n, err := s.Heartbeats(t.Context())
+			return err == nil && n > 0
+		})
+		if err := s.EndLife(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Get(t.Context(), key); err != nil {
+			t.Errorf("the record of a replica that lives: %v", err)
+		}
+	})
+}

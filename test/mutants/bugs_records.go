@@ -58,5 +58,10 @@ func recordsBugs() []Bug {
 			File: "store/zookeeper/record_life.go", Anchor: "now-before.since >= store.RecordLife", Becomes: "now-before.since >= 100*store.RecordLife",
 			In: "./store/zookeeper", Run: "^TestRecords$/^life$/^ends_after_its_replica_has_stopped$", Needs: "zookeeper",
 		},
+		{
+			Name: "service-replica-forgotten", Breaks: "a replica that was cut off puts itself on the list again",
+			File: "service/replicas.go", Anchor: "func(other Replica) bool { return other.ID == r.self.ID }", Becomes: "func(other Replica) bool { return r.read }",
+			In: "./service", Run: "^TestReplicas$",
+		},
 	}
 }

@@ -1,0 +1,91 @@
+package service_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/memory"
+)
+
+// TestReplicas lets replicas come, be cut off, come back and go.
+func TestReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Config{})
+		defer server.Close()
+		var all sync.WaitGroup
+		defer all.Wait()
+		start := func(id string, cable *memory.Cable) (service.Replica, *service.Replicas, func()) {
+			self := service.Replica{ID: id, Version: "v1", Started: time.Now().UTC()}
+			c := server.Connect(cable)
+			r := service.NewReplicas(c.Records(), self, slog.New(slog.DiscardHandler))
+			if live, ok := r.Live(); ok {
+				t.Errorf("before it runs the list is %v", live)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			all.Go(func() { r.Run(ctx) })
+			return self, r, func() {
+				stop()
+				c.Close()
+			}
+		}
+		cable := memory.NewCable()
+		a, listA, stopA := start("a", memory.NewCable())
+		b, listB, stopB := start("b", cable)
+		defer stopA()
+		want := func(r *service.Replicas, want ...service.Replica) {
+			t.Helper()
+			synctest.Wait()
+			live, ok := r.Live()
+			if diff := cmp.Diff(want, live); !ok || diff != "" {
+				t.Errorf("the list, %t (-want +got):\n%s", ok, diff)
+			}
+		}
+		want(listA, a, b)
+		want(listB, a, b)
+		<-time.After(time.Hour)
+		want(listA, a, b)
+		cable.Cut(memory.Silent)
+		<-time.After(store.RecordLife + store.RecordLifeLate)
+		want(listA, a)
+		want(listB, a, b) // as it was listed last
+		cable.Cut("")
+		<-time.After(store.RecordLife)
+		want(listA, a, b)
+		want(listB, a, b)
+		stopB()
+		want(listA, a)
+	})
+}
+
+// TestReplicaRecordOfAnother has a record that cannot be read, as by a later version.
+func TestReplicaRecordOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Config{})
+		defer server.Close()
+		c := server.Connect(nil)
+		defer c.Close()
+		foreign := store.RecordKey{Kind: "replica", Tenant: store.NoTenant, ID: "z"}
+		if _, err := c.Records().Put(t.Context(), store.RecordPut{RecordKey: foreign, Value: []byte(`{"started":1}`)}); err != nil {
+			t.Fatal(err)
+		}
+		r := service.NewReplicas(c.Records(), service.Replica{ID: "a"}, slog.New(slog.DiscardHandler))
+		var all sync.WaitGroup
+		defer all.Wait()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		all.Go(func() { r.Run(ctx) })
+		synctest.Wait()
+		live, _ := r.Live()
+		if len(live) != 2 || live[0].ID != "a" || live[1] != (service.Replica{ID: "z"}) {
+			t.Errorf("the list is %+v", live)
+		}
+	})
+}

@@ -32,13 +32,17 @@ func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 			break
 		}
 	}
+	if err == nil { // what the others still write, when this one is gone, is not wanted
+		others := slices.DeleteFunc(slices.Clone(attempts), func(a Attempt) bool { return a == Attempt(placed.Handle) })
+		attempts, written = others, len(others) < len(attempts)
+	}
 	if unknown {
-		c.settle(ctx, attempts, e, err != nil && !e.Resumable())
+		c.settle(ctx, attempts, e, err == nil || !e.Resumable())
 	}
 	if err != nil {
 		return nil, false, ambiguous(err, unknown)
 	}
-	return placed, slices.Contains(attempts, Attempt(placed.Handle)), nil
+	return placed, written, nil
 }
 
 func (c *Client) put(ctx context.Context, attempts []Attempt, e *lock.Entry) (*lock.Entry, error) {

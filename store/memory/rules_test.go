@@ -123,6 +123,30 @@ func TestLateAttempt(t *testing.T) {
 	})
 }
 
+// TestAttemptAfterTheEnd: a write that arrives when the entry of its repetition is gone
+// already, but before it could be excluded, is taken back.
+func TestAttemptAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t)
+		w := &late{Cable: memory.NewCable(), hold: memory.Put}
+		c := connect(t, s, w)
+		time.AfterFunc(time.Second, func() { w.holding(memory.Exclude) })
+		e, _, err := c.Enqueue(t.Context(), draft("id", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // until the exclusion is stuck too
+		if err := c.Remove(t.Context(), e, lock.Withdrawn); err != nil {
+			t.Fatal(err)
+		}
+		w.letGo()
+		<-time.After(3 * time.Second)
+		if n := len(s.Entries()); n != 0 {
+			t.Errorf("%d entries after a late write", n)
+		}
+	})
+}
+
 // TestGivenUp: a call that was given up leaves nothing behind that could still be
 // written, and takes back what was, unless a client can come back for it.
 func TestGivenUp(t *testing.T) {

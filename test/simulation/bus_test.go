@@ -47,6 +47,7 @@ func (w *world) schedule(in time.Duration, do func()) {
 // arrival is something that a goroutine of the bubble hands to the one that decides.
 type arrival struct {
 	replica int
+	life    int // of the replica
 	kind    string
 	caller  int // the client's call it is part of, -1 if of none
 	id      lock.ID
@@ -56,7 +57,7 @@ type arrival struct {
 
 func (a arrival) compare(b arrival) int {
 	return cmp.Or(
-		cmp.Compare(a.replica, b.replica), cmp.Compare(a.kind, b.kind), cmp.Compare(a.caller, b.caller),
+		cmp.Compare(a.replica, b.replica), cmp.Compare(a.life, b.life), cmp.Compare(a.kind, b.kind), cmp.Compare(a.caller, b.caller),
 		cmp.Compare(a.id, b.id), cmp.Compare(a.number, b.number),
 	)
 }
@@ -101,6 +102,7 @@ func callerOf(ctx context.Context) int {
 type wire struct {
 	w    *world
 	r    *replica
+	life int           // of the replica
 	dead chan struct{} // closed when the replica crashes
 
 	mu       sync.Mutex
@@ -124,7 +126,7 @@ func (l *wire) Call(ctx context.Context, op memory.Operation, id lock.ID, do fun
 		return memory.ErrUnsent
 	default:
 	}
-	l.w.inbox.add(arrival{l.r.n, string(op), m.caller, id, 0, func() { l.w.send(m) }})
+	l.w.inbox.add(arrival{l.r.n, l.life, string(op), m.caller, id, 0, func() { l.w.send(m) }})
 	select {
 	case err := <-answer:
 		return err
@@ -162,7 +164,7 @@ func (l *wire) Listen(ctx context.Context) (context.Context, context.CancelFunc)
 // Tell implements [memory.Wire].
 func (l *wire) Tell(ctx context.Context, r memory.Run) error {
 	news := &news{run: r, told: make(chan struct{})}
-	l.w.inbox.add(arrival{l.r.n, "tell", -1, "", r.Number, func() { l.w.carryFeed(l, news) }})
+	l.w.inbox.add(arrival{l.r.n, l.life, "tell", -1, "", r.Number, func() { l.w.carryFeed(l, news) }})
 	select {
 	case <-news.told:
 		return nil
@@ -171,6 +173,15 @@ func (l *wire) Tell(ctx context.Context, r memory.Run) error {
 		return context.Cause(ctx)
 	case <-l.dead:
 		return memory.ErrUnsent
+	}
+}
+
+func (l *wire) isDead() bool {
+	select {
+	case <-l.dead:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -208,6 +219,9 @@ type news struct {
 
 // send gives a request its fate.
 func (w *world) send(m *message) {
+	if m.wire.isDead() {
+		return // it crashed at the same instant
+	}
 	if m.op == memory.Put {
 		w.truth.wroteFor(m.id, m.caller)
 	}
@@ -281,6 +295,9 @@ func (w *world) hear(m *message, number uint64) {
 
 // carryFeed brings a step of the history to a replica.
 func (w *world) carryFeed(l *wire, n *news) {
+	if l.isDead() {
+		return
+	}
 	in := w.latency()
 	if lag := l.r.lagUntil - w.now(); lag > 0 {
 		in += time.Duration(w.rand.Int64N(int64(lag)))

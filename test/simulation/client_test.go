@@ -207,7 +207,7 @@ func (c *client) send(k *call) {
 	w.crew.do(func() {
 		defer calls.Done()
 		k.do(ctx, svc)
-		w.inbox.add(arrival{k.replica.n, "answered", k.n, "", 0, func() { c.answered(k) }})
+		w.inbox.add(arrival{k.replica.n, k.life, "answered", k.n, "", 0, func() { c.answered(k) }})
 	})
 	if !w.healed && w.percent(5) {
 		w.schedule(w.between(0, 5*time.Second), func() { k.disconnect() })

@@ -86,7 +86,7 @@ func (w *world) hangUp(r *replica) {
 func (w *world) heal() {
 	w.note("heal")
 	w.healed, w.since = true, w.now()
-	w.operate()
+	w.schedule(0, w.operate)
 	for _, r := range w.replicas {
 		r.stillUntil, r.lagUntil = 0, 0
 		r.wire.cutFeed(0)

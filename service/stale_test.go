@@ -199,6 +199,25 @@ func TestCycleThatIsNoMore(t *testing.T) {
 	})
 }
 
+// TestRefusedBeforeTheRequest: a repeated request finds its entry in a view that is late,
+// refused because of somebody who has left since, as the entry has. It is granted.
+func TestRefusedBeforeTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
+		holder := b.hold(lasting(want("orders:1", 0)))
+		req := lasting(keyed("orders:1", time.Minute, "k"))
+		req.Claims[0] = lock.Claim{Name: "orders:1", Mode: lock.Semaphore, Limit: 2}
+		p := a.line(req)
+		after(20 * time.Millisecond)
+		b.store.setFeed(frozen)
+		p.fails(lock.ModeMismatch)
+		b.release(holder)
+		b.start(req).holdsLater()
+	})
+}
+
 // TestModeThatNoLongerDisagrees: the entry by which another one's mode was rejected has
 // left, as the replica that refuses it has not heard yet.
 func TestModeThatNoLongerDisagrees(t *testing.T) {

@@ -102,11 +102,15 @@ func (w *wait) refuse(ctx context.Context, why error) (g *Grant, err error, done
 		return nil, why, true
 	}
 	err = w.s.Store.Remove(context.WithoutCancel(ctx), w.entry, lock.Withdrawn, while...)
-	if errors.Is(err, lock.Changed) {
+	switch {
+	case errors.Is(err, lock.Changed):
 		if err = w.doubt(ctx); err != nil {
 			g, err = w.leave(ctx, err)
 		}
 		return g, err, err != nil
+	case errors.Is(err, lock.Lost) && !w.shown: // perhaps since before the request, and for no reason that still is
+		g, err = w.lost(ctx, lock.Unknown)
+		return g, err, true
 	}
 	w.s.unlessGone(w.entry, err)
 	if errors.Is(why, lock.Deadlock) {

@@ -166,6 +166,11 @@ func serviceBugs() []Bug {
 			In: "./service", Run: "^TestStillWaitingAtALateReplica$",
 		},
 		{
+			Name: "service-refused-before-the-request", Breaks: "nobody is refused for what was over before the request",
+			File: "service/wait.go", Anchor: "case errors.Is(err, lock.Lost) && !w.shown: //", Becomes: "case false: //",
+			In: "./service", Run: "^TestRefusedBeforeTheRequest$",
+		},
+		{
 			Name: "service-refused-is-unknown", Breaks: "each request of a key is told why its entry was refused",
 			File: "service/deadlock.go", Anchor: "v.rejections.carriedOut[id] = refused", Becomes: "_ = refused",
 			In: "./service", Run: "^TestRefusedTwice$",

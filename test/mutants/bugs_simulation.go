@@ -41,7 +41,7 @@ func simulationBugs() []Bug {
 		},
 		{
 			Name: "simulation-given-up-stays", Breaks: "what was written by a call that was given up is taken back",
-			File: "store/memory/enqueue.go", Anchor: "err != nil && !e.Resumable())", Becomes: "false)",
+			File: "store/memory/enqueue.go", Anchor: "err == nil || !e.Resumable())", Becomes: "false)",
 		},
 		{
 			Name: "simulation-key-used-twice", Breaks: "an idempotency key is used once",

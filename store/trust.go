@@ -42,6 +42,11 @@ type Records struct {
 	Kept     uint64 // the identity that is kept beside the data
 	Floor    uint64
 	Distrust uint64 // a number that the store must have reached, but had not; 0 none
+
+	// Keep, if it is there, has the store compare what it writes with these records from
+	// now on. It is called when they are taken over: a write that was compared with them
+	// before would be handed out without their floor, or in spite of their distrust.
+	Keep func()
 }
 
 // Verdict is what is to be done after records were read anew.
@@ -165,7 +170,11 @@ func (t *Trust) Anew(ctx context.Context, told uint64, read func(context.Context
 	if err != nil {
 		return Verdict{}, err
 	}
-	return t.judge(mark, before, r), nil
+	v := t.judge(mark, before, r)
+	if r.Keep != nil {
+		r.Keep()
+	}
+	return v, nil
 }
 
 // judge takes over records that were asked for at the mark. A refusal since then is

@@ -106,6 +106,43 @@ func TestTrustReadsAnew(t *testing.T) {
 	}
 }
 
+// Writes are compared with records only when their floor is added and their distrust is
+// heeded: what is written then is handed out at once.
+func TestTrustTakesOverFirst(t *testing.T) {
+	trust, r, kept := trustAt(t), records(60), false
+	r.Floor, r.Distrust = 2000, 3000
+	r.Keep = func() {
+		if kept = true; trust.Floor() != 2000 || trust.Refusal() == nil {
+			t.Errorf("the floor is %d and grants are refused: %v", trust.Floor(), trust.Refusal())
+		}
+	}
+	if judge(t, trust, r); !kept {
+		t.Error("the records are not kept")
+	}
+}
+
+// A lost past of which the record could not be written is looked into again, with no
+// further doubt.
+func TestTrustLooksUntilItIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		trust := trustAt(t)
+		trust.Saw(60)
+		if v := judge(t, trust, records(59)); v.Lost != 1060 {
+			t.Fatalf("verdict %+v", v)
+		}
+		looked := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go trust.Attend(ctx, func(context.Context) error { close(looked); return nil })
+		synctest.Wait()
+		select {
+		case <-looked:
+		default:
+			t.Error("nobody looks")
+		}
+	})
+}
+
 // A proof that comes while the records are read is not taken back by what is read.
 func TestTrustDoubtWhileReading(t *testing.T) {
 	trust := trustAt(t)

@@ -206,7 +206,7 @@ func (s *Store) look(ctx context.Context) error {
 	return s.readAnew(ctx, 0)
 }
 
-// takeOver keeps what was read, if it is whole. What is not is put back as this
+// takeOver returns what was read, to be kept, if it is whole. What is not is put back as this
 // replica knows it.
 func (s *Store) takeOver(ctx context.Context, m *meta, header *pb.ResponseHeader) (store.Records, error) {
 	if !m.complete() {
@@ -215,8 +215,9 @@ func (s *Store) takeOver(ctx context.Context, m *meta, header *pb.ResponseHeader
 	if known := s.known.Load(); known != nil {
 		m.tokenKey = known.tokenKey // the tokens that were given out here are bound to this one
 	}
-	s.known.Store(m)
-	return m.records(header), nil
+	r := m.records(header)
+	r.Keep = func() { s.known.Store(m) }
+	return r, nil
 }
 
 // settle does what a verdict asks for, and then has the records read again.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // ReadQueue is what Queue does when the feed is late.
@@ -82,4 +83,14 @@ func (s *Store) life() string {
 	s.small.life.mu.Lock()
 	defer s.small.life.mu.Unlock()
 	return s.small.life.id
+}
+
+// ReadAnew takes over meta. read is called when it has been read, but not taken over.
+func (s *Store) ReadAnew(ctx context.Context, read func()) error {
+	_, err := s.trust.Anew(ctx, 0, func(ctx context.Context) (store.Records, error) {
+		r, err := s.askMeta(ctx, s.calls)
+		read()
+		return r, err
+	})
+	return err
 }

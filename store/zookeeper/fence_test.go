@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
 )
@@ -76,6 +77,55 @@ func TestFloorWithoutAFeed(t *testing.T) {
 	}
 	if e := take(t, s, draft("a")); e.Number <= last.Number {
 		t.Errorf("fence %d of a lock after %d", e.Number, last.Number)
+	}
+}
+
+// TestFloorIsAddedBeforeItIsCompared writes an entry after a replica has read a higher
+// floor, and before it has taken that over. Either the write is refused, or its number is
+// above the floor.
+func TestFloorIsAddedBeforeItIsCompared(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	refused := make(chan struct{}, 1)
+	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Observer: store.Observer{
+		Operation: func(name string, _ time.Duration, err error) {
+			if name != "commit" || err == nil {
+				return
+			}
+			select {
+			case refused <- struct{}{}:
+			default:
+			}
+		},
+	}})
+	again := draft("a")
+	if err := s.Remove(t.Context(), take(t, s, again), lock.Withdrawn); err != nil {
+		t.Fatal(err) // its shard is made, or the write would be refused because of that
+	}
+	for len(refused) > 0 {
+		<-refused
+	}
+	defer s.HoldFeed()()
+	const floor = 1 << 40
+	open(t, zookeeper.Config{Servers: z.Endpoints(), FenceFloor: floor})
+	written := make(chan struct{})
+	var e *lock.Entry
+	var joined error
+	err := s.ReadAnew(t.Context(), func() {
+		go func() {
+			defer close(written)
+			e, _, joined = s.Enqueue(t.Context(), again)
+		}()
+		select {
+		case <-written:
+		case <-refused:
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if <-written; joined != nil || e.Number <= floor {
+		t.Errorf("an entry was handed out at %+v, %v, and the floor is %d", e, joined, floor)
 	}
 }
 

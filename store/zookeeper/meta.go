@@ -154,7 +154,7 @@ func (s *Store) readAnew(ctx context.Context, c *connector, told uint64) error {
 var errRaced = errors.New("meta has changed")
 
 // askMeta returns meta as it stood at one transaction, which is no older than the
-// call: that meta was still the same is checked by the transaction itself.
+// call: that meta was still the same is checked by the transaction itself. It is to be kept.
 func (s *Store) askMeta(ctx context.Context, c *connector) (store.Records, error) {
 	l, err := c.get(ctx)
 	if err != nil {
@@ -174,8 +174,9 @@ func (s *Store) askMeta(ctx context.Context, c *connector) (store.Records, error
 	if err != nil {
 		return store.Records{}, err
 	}
-	s.known.Store(m)
-	return m.records(stat.Mzxid), nil
+	r := m.records(stat.Mzxid)
+	r.Keep = func() { s.known.Store(m) }
+	return r, nil
 }
 
 // settle does what a verdict asks for, and then has meta read again.

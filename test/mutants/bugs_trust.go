@@ -30,6 +30,37 @@ func trustBugs() []Bug {
 			In: "./store", Run: "^TestTrustDoubtWhileReading$",
 		},
 		{
+			Name: "trust-compared-before-taken-over", Breaks: "a floor is added before writes are compared with it",
+			File: "store/trust.go", Anchor: "v := t.judge(mark, before, r)\n\tif r.Keep != nil {\n\t\tr.Keep()\n\t}",
+			Becomes: "if r.Keep != nil {\n\t\tr.Keep()\n\t}\n\tv := t.judge(mark, before, r)",
+			In:      "./store", Run: "^TestTrustTakesOverFirst$",
+		},
+		{
+			Name: "trust-loss-not-looked-into", Breaks: "a lost past is looked into until it is recorded",
+			File: "store/trust.go", Anchor: "\t\tt.wake() // until it is recorded\n", Becomes: "",
+			In: "./store", Run: "^TestTrustLooksUntilItIsRecorded$",
+		},
+		{
+			Name: "etcd-floor-compared-early", Breaks: "a floor is added before writes are compared with it",
+			File: "store/etcd/meta.go", Anchor: "r.Keep = func() { s.known.Store(m) }", Becomes: "s.known.Store(m)",
+			In: "./store/etcd", Run: "^TestFloorIsAddedBeforeItIsCompared$", Needs: "etcd",
+		},
+		{
+			Name: "zookeeper-floor-compared-early", Breaks: "a floor is added before writes are compared with it",
+			File: "store/zookeeper/meta.go", Anchor: "r.Keep = func() { s.known.Store(m) }", Becomes: "s.known.Store(m)",
+			In: "./store/zookeeper", Run: "^TestFloorIsAddedBeforeItIsCompared$", Needs: "zookeeper",
+		},
+		{
+			Name: "etcd-other-token-key", Breaks: "the tokens that a replica gave out stay good",
+			File: "store/etcd/meta.go", Anchor: "m.tokenKey = known.tokenKey // the", Becomes: "_ = known // the",
+			In: "./store/etcd", Run: "^TestTokenKeyByHand$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-late-expiry-over-a-key-in-use", Breaks: "an expiry that is recorded late leaves a key that is in use again",
+			File: "store/etcd/keys.go", Anchor: "\t\tCompare: []*pb.Compare{created(key, 0)},\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestExpiryIsRecordedLate$", Needs: "etcd",
+		},
+		{
 			Name: "trust-floor-overflows", Breaks: "an absurd floor is refused",
 			File: "store/trust.go", Anchor: "(floor > maxFloor || position > maxFloor-floor)", Becomes: "floor+position > maxFloor",
 			In: "./store", Run: "^TestFloors$",
@@ -106,7 +137,7 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-floor-not-taken-over", Breaks: "a floor that an operator gave is added to every fence",
-			File: "store/zookeeper/meta.go", Anchor: "\ts.known.Store(m)\n\treturn m.records(stat.Mzxid), nil", Becomes: "\tm.Floor = 0\n\ts.known.Store(m)\n\treturn m.records(stat.Mzxid), nil",
+			File: "store/zookeeper/meta.go", Anchor: "\tr := m.records(stat.Mzxid)", Becomes: "\tm.Floor = 0\n\tr := m.records(stat.Mzxid)",
 			In: "./store/zookeeper", Run: "^TestConformance$/^trust$/^a_floor_binds_all_at_once$", Needs: "zookeeper",
 		},
 		{

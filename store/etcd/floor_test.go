@@ -1,0 +1,112 @@
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// TestFloorIsAddedBeforeItIsCompared: an entry is written after a replica has read a
+// higher floor, and before it has taken that over. Either the write is refused, or its
+// number is above the floor.
+func TestFloorIsAddedBeforeItIsCompared(t *testing.T) {
+	t.Parallel()
+	conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	open := func(cfg Config) *Store {
+		s, err := Open(t.Context(), conn, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	refused := make(chan struct{}, 8)
+	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+		resp, err := do()
+		if err == nil && puts(r) && !resp.Succeeded {
+			refused <- struct{}{}
+		}
+		return resp, err
+	})
+	s := open(Config{})
+	const floor = 1_000_000
+	open(Config{FenceFloor: floor})
+	written := make(chan struct{})
+	var e *lock.Entry
+	var joined error
+	_, err = s.trust.Anew(t.Context(), 0, func(ctx context.Context) (store.Records, error) {
+		m, header, err := s.readMeta(ctx)
+		if err != nil {
+			return store.Records{}, err
+		}
+		r, err := s.takeOver(ctx, m, header)
+		go func() {
+			defer close(written)
+			e, _, joined = s.Enqueue(t.Context(), lateEntry())
+		}()
+		select {
+		case <-written:
+		case <-refused:
+		}
+		return r, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if <-written; joined != nil || e.Number <= floor {
+		t.Errorf("an entry was handed out at %+v, %v, and the floor is %d", e, joined, floor)
+	}
+}
+
+// TestExpiryIsRecordedLate: a key that was taken again before the expiry of its entry was
+// recorded stays in use. A retry joins the entry that is there.
+func TestExpiryIsRecordedLate(t *testing.T) {
+	t.Parallel()
+	s, _ := startLate(t, 0)
+	keyed := reusable("keyed", true)
+	e, _, err := s.Enqueue(t.Context(), keyed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.unrecorded.saw(e.ID, lock.Expired, e.Tenant) // of an entry before it
+	s.recordEnds()
+	if open := s.unrecorded.ends(); len(open) > 0 {
+		t.Fatalf("not recorded: %v", open)
+	}
+	if again := s.mustJoin(t, keyed); again.Number != e.Number {
+		t.Errorf("a retry is answered %+v, and the entry is at %d", again, e.Number)
+	}
+}
+
+// TestTokenKeyByHand: somebody replaces the key behind the lock tokens. A replica keeps
+// the one with which it gives out tokens, and puts that back where its own is missing.
+func TestTokenKeyByHand(t *testing.T) {
+	t.Parallel()
+	s, _ := startLate(t, 0)
+	ours, key := s.TokenKey(), []byte(s.prefix+metaTokenKey)
+	put := func(val string) {
+		t.Helper()
+		if _, err := s.kv.Txn(t.Context(), &pb.TxnRequest{Success: []*pb.RequestOp{putOp(key, []byte(val), 0)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("somebody else's")
+	if err := s.readAnew(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	put("")
+	_ = s.readAnew(t.Context(), 0) // it says that the record was damaged
+	m, _, err := s.readMeta(t.Context())
+	if err != nil || !bytes.Equal(m.tokenKey, ours) {
+		t.Errorf("the store has the key %x, %v, and tokens are bound to %x", m.tokenKey, err, ours)
+	}
+}

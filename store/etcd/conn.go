@@ -27,9 +27,9 @@ type Conn struct {
 	// release is called; nil where others compact.
 	hold func() (release func())
 
-	// admit reports whether there is room for a new entry of so many bytes; nil where
-	// others keep the quota.
-	admit func(bytes int) bool
+	// admit reports whether there is room for a new entry of so many bytes, and then wants
+	// to be told when its writing has ended; nil where others keep the quota.
+	admit func(bytes int) (answered func(), ok bool)
 	local bool // the store is in this process: its calls do not hang on a network
 
 	// version asks one of the endpoints which etcd it is; nil where it is our own.
@@ -47,7 +47,12 @@ type Conn struct {
 // Close ends the connection, or stops the embedded member.
 func (c *Conn) Close() error { return c.close() }
 
-func (c *Conn) hasRoom(bytes int) bool { return c.admit == nil || c.admit(bytes) }
+func (c *Conn) takeRoom(bytes int) (answered func(), ok bool) {
+	if c.admit == nil {
+		return func() {}, true
+	}
+	return c.admit(bytes)
+}
 
 func (c *Conn) holdHistory() (release func()) {
 	if c.hold == nil {

@@ -44,9 +44,11 @@ func (r *RecordStore) Get(ctx context.Context, k store.RecordKey) (store.Record,
 
 // Put implements store.RecordStore.
 func (r *RecordStore) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
-	if room := len(p.Value) + keyRoom; !r.store.conn.hasRoom(room) {
+	answered, ok := r.store.conn.takeRoom(len(p.Value) + keyRoom)
+	if !ok {
 		return 0, unavailable(rpctypes.ErrGRPCNoSpace, "write a record", false)
 	}
+	defer answered()
 	return store.PutRecord(ctx, r, p)
 }
 

@@ -30,30 +30,46 @@ const (
 
 // room is what is known of the free space of the embedded store.
 type room struct {
-	mu       sync.Mutex
-	used     int64 // as the store told last: it counts what was flushed
-	admitted int64 // since then
+	mu      sync.Mutex
+	used    int64 // as the store told last: it counts what was flushed
+	pending int64 // admitted, and not answered yet
+	// What was answered since used changed last, and between that and the change before.
+	// The latter may have been flushed too late to be counted.
+	answered, before int64
 
 	next time.Time // when the store may be defragmented again
 	wait time.Duration
 }
 
-// admit reports whether an entry of so many bytes may be written.
-func (m *member) admit(bytes int) bool {
-	return m.room.admit(int64(bytes)*costOf/100, m.server.Backend().SizeInUse(), m.server.Cfg.QuotaBackendBytes)
+// admit reports whether an entry of so many bytes may be written. If so, answered is
+// called when its writing has ended.
+func (m *member) admit(bytes int) (answered func(), ok bool) {
+	cost := int64(bytes) * costOf / 100
+	if !m.room.admit(cost, m.server.Backend().SizeInUse(), m.server.Cfg.QuotaBackendBytes) {
+		return nil, false
+	}
+	return func() { m.room.settle(cost) }, true
 }
 
 func (r *room) admit(bytes, used, quota int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if used != r.used {
-		r.used, r.admitted = used, 0
+		r.used, r.answered, r.before = used, 0, r.answered
 	}
-	if used+r.admitted+bytes > quota/100*forEntries {
+	if used+r.pending+r.answered+r.before+bytes > quota/100*forEntries {
 		return false
 	}
-	r.admitted += bytes
+	r.pending += bytes
 	return true
+}
+
+// settle says that what was admitted has been written, or will not be.
+func (r *room) settle(bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending -= bytes
+	r.answered += bytes
 }
 
 // attend answers the alarm that etcd raises when its quota is reached all the same.

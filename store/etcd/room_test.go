@@ -61,21 +61,27 @@ func answered(call func() error) error {
 	}
 }
 
+// TestRoom: what was admitted counts until it is sure to be in what the store says that
+// it uses: while it is written, however long that takes, and until two flushes later.
 func TestRoom(t *testing.T) {
 	const quota = 1000
 	var r room
 	for i, c := range []struct {
-		bytes, used int64
-		want        bool
+		settled, bytes, used int64
+		want                 bool
 	}{
-		{100, 0, true},
-		{800, 0, true},
-		{1, 0, false}, // what was admitted is not flushed yet, and counts
-		{1, 900, false},
-		{300, 600, true},
-		{1, 600, false},
-		{1, 500, true}, // after a compaction
+		{0, 500, 0, true},
+		{0, 400, 0, true},
+		{0, 1, 0, false},
+		{0, 401, 100, false}, // all of it may still be under way
+		{500, 1, 100, false}, // the first was answered, perhaps after what was flushed
+		{0, 1, 350, false},   // now it may be in that
+		{0, 100, 400, true},  // and now it is, and the second is not
+		{0, 1, 400, false},
+		{500, 1, 500, false},
+		{0, 390, 510, true}, // all was answered and flushed
 	} {
+		r.settle(c.settled)
 		if got := r.admit(c.bytes, c.used, quota); got != c.want {
 			t.Errorf("%d: %d bytes beside %d: %v, want %v", i, c.bytes, c.used, got, c.want)
 		}

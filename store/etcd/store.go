@@ -137,9 +137,11 @@ func (s *Store) revision(number uint64) int64 { return s.trust.Position(number) 
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	val := store.Encode(store.ValueOf(e))
-	if !s.conn.hasRoom(len(val) + len(e.Claims)*keyRoom) {
+	answered, ok := s.conn.takeRoom(len(val) + len(e.Claims)*keyRoom)
+	if !ok {
 		return nil, false, unavailable(rpctypes.ErrGRPCNoSpace, "enqueue", false)
 	}
+	defer answered()
 	j, placed, err := s.join(ctx, e, val)
 	if err != nil {
 		return nil, false, err

@@ -106,5 +106,10 @@ func etcdBugs() []Bug {
 			File: "store/etcd/keys.go", Anchor: "if why != lock.Withdrawn && lease != 0 {", Becomes: "if lease != 0 {",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^the_key_of_a_withdrawn", Needs: "etcd",
 		},
+		{
+			Name: "etcd-room-forgets-what-is-pending", Breaks: "what is being written counts until it is in what the store says that it uses",
+			File: "store/etcd/room.go", Anchor: "used+r.pending+r.answered+r.before+bytes", Becomes: "used+r.answered+bytes",
+			In: "./store/etcd", Run: "^TestRoom$",
+		},
 	}
 }

@@ -10,10 +10,6 @@ func simulationBugs() []Bug {
 			Becomes: "err := s.Store.Remove(ctx, e, why, blockers[:0]...)",
 		},
 		{
-			Name: "simulation-refused-when-renewed", Breaks: "a refusal that is no more takes nothing away that was granted elsewhere",
-			File: "service/entry.go", Anchor: "e, lock.Withdrawn, while...)", Becomes: "e, lock.Withdrawn, while[:0]...)",
-		},
-		{
 			Name: "simulation-late-view-says-waiting", Breaks: "who was told that it holds is not told that it waits",
 			File: "service/entry.go", Anchor: "(!s.view.reached(e.Number) || !s.settled(ctx)) {", Becomes: "false {",
 		},

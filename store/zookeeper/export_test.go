@@ -94,3 +94,6 @@ func (s *Store) ReadAnew(ctx context.Context, read func()) error {
 	})
 	return err
 }
+
+// Sweep is what a replica does when it has missed an entry's lease for a whole TTL.
+func (s *Store) Sweep(ctx context.Context, e *lock.Entry) { s.sweep(ctx, e) }

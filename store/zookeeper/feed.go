@@ -295,6 +295,7 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 		s.leases.joined(e, w.here)
 		return append(changes, store.Change{Joined: e})
 	}
+	s.leases.left(c)
 	if f.listing != nil {
 		f.listing.left(c)
 	}
@@ -303,7 +304,6 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 		return changes
 	}
 	f.entries.remove(k)
-	s.leases.left(k)
 	return append(changes, store.Change{Left: c.ID, Reason: c.Reason})
 }
 

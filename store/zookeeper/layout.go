@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"strings"
 
 	"github.com/fencepost/fencepost/lock"
@@ -107,6 +108,14 @@ func (r layout) lease(k key, handle int64) string {
 		return r.primary(k) + "/lease"
 	}
 	return fmt.Sprintf("%s/%016x", r.primary(k), uint64(handle))
+}
+
+// namesLease reports whether a node is named like the lease of an entry whose id may
+// come again.
+func namesLease(path string) bool {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	_, err := strconv.ParseUint(name, 16, 64)
+	return err == nil && len(name) == 16
 }
 
 // fresh reports whether e's id never comes again, so that its lease need not be

@@ -136,10 +136,13 @@ func (ls *leases) joined(e *lock.Entry, here bool) {
 	ls.nudge()
 }
 
-func (ls *leases) left(k key) {
+// left ends the watch over an entry that has ended, also while the feed lists.
+func (ls *leases) left(c change) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ls.drop(k)
+	if l := ls.all[c.key()]; l != nil && ls.store.ends(c, l.entry) {
+		ls.drop(c.key())
+	}
 }
 
 // drop ends the watch over a lease. The caller holds mu.

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"github.com/fencepost/fencepost/lock"
 )
 
 // rotated is the data of a log that is no longer in use.
@@ -186,26 +184,4 @@ func (s *Store) fence(ctx context.Context, l *link) error {
 		s.mend(err)
 	}
 	return err
-}
-
-// sweep removes what is left of an entry that has lost its lease, or is gone
-// without a record, by somebody's hand. An entry that has a lease after all stays.
-func (s *Store) sweep(ctx context.Context, e *lock.Entry) {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
-	defer cancel()
-	s.log.Error("an entry has no lease, or is gone, by another hand than ours; it is removed",
-		"tenant", e.Tenant, "lock", e.Name(), "entry", string(e.ID))
-	r := s.newRemoval(e, !fresh(e), noLease, lock.Expired)
-	for {
-		out := s.commits.do(ctx, s.removeWrite(r))
-		switch {
-		case out.err == nil || len(r.paths) == 0:
-			return
-		case s.unmark(r, out):
-		case errors.Is(out.err, zk.ErrNoNode):
-			r.paths = slices.Delete(r.paths, out.op, out.op+1)
-		case !s.adapt(ctx, r, out):
-			return // it is tried again
-		}
-	}
 }

@@ -23,7 +23,9 @@ type removal struct {
 	paths          []string // to delete, in order, the lease first
 	while          []string // that must be there
 	mark           string   // of the entry's key, "" if it has none
+	marked         int32    // the version that the mark must have, or anyVersion
 	try            string
+	czxid          int64 // of the entry
 	from           int32 // records since then may be of an attempt of ours
 	epoch          int32
 }
@@ -37,6 +39,7 @@ func (s *Store) newRemoval(e *lock.Entry, leased bool, version int32, why lock.R
 	k := keyOf(e)
 	r := &removal{
 		entry: e, version: version, why: why, lease: s.root.lease(k, e.Handle), primary: s.root.primary(k), try: rand.Text()[:12],
+		marked: anyVersion, czxid: s.zxid(e.Number),
 	}
 	if leased {
 		r.paths = append(r.paths, r.lease)
@@ -55,7 +58,7 @@ func (s *Store) newRemoval(e *lock.Entry, leased bool, version int32, why lock.R
 func (s *Store) removeWrite(r *removal) *write {
 	k := keyOf(r.entry)
 	p := &part{change: change{
-		Tenant: k.tenant, Lock: k.lock, ID: k.id, Czxid: s.zxid(r.entry.Number),
+		Tenant: k.tenant, Lock: k.lock, ID: k.id, Czxid: r.czxid,
 		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "",
 	}}
 	for _, path := range r.paths {
@@ -67,7 +70,7 @@ func (s *Store) removeWrite(r *removal) *write {
 	}
 	if r.mark != "" {
 		data := store.Encode(mark{Lock: k.lock, Reason: r.why, At: p.change.At})
-		p.ops = append(p.ops, &zk.SetDataRequest{Path: r.mark, Data: data, Version: anyVersion})
+		p.ops = append(p.ops, &zk.SetDataRequest{Path: r.mark, Data: data, Version: r.marked})
 	}
 	for _, path := range r.while {
 		p.ops = append(p.ops, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
@@ -190,9 +193,13 @@ func (s *Store) unmark(r *removal, out outcome) bool {
 	if r.mark == "" || out.op != len(r.paths) || !errors.Is(out.err, zk.ErrNoNode) {
 		return false
 	}
+	s.reportMarkGone(r)
+	return true
+}
+
+func (s *Store) reportMarkGone(r *removal) {
 	s.report(r.mark, "what is known of a key was deleted, which nobody but us should do")
 	r.mark = ""
-	return true
 }
 
 // reportStuck tells that a node stays, and with it its entry.
@@ -200,12 +207,16 @@ func (s *Store) reportStuck(path string) {
 	s.report(path, "a node cannot be deleted, as an ACL shuts this server out, and blocks its lock: restore the ACL or delete the node")
 }
 
-// takeAlong has the removal delete a node first that is below an entry's.
+// takeAlong has the removal delete a node first that is below an entry's. The lease of
+// another entry of the same key, which is made with that, shows whose the nodes are.
 func (s *Store) takeAlong(r *removal, before int, path string) bool {
 	switch {
 	case slices.Contains(r.paths, path):
 		return true
 	case path == r.lease && r.version == noLease:
+		return false
+	case path != r.lease && !fresh(r.entry) && namesLease(path):
+		s.log.Warn("an entry has a lease below it that is not its own, and stays", "path", path)
 		return false
 	case path != r.lease:
 		s.log.Error("an entry has a node below it that is not ours, which goes with it", "path", path)

@@ -87,7 +87,7 @@ func (p *play) note(seed uint64, steps int, problems string) {
 // shard has a process of its own play histories.
 func (p *play) shard(from, n uint64) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestShard$", "-test.timeout=0")
-	cmd.Env = append(os.Environ(), fmt.Sprint("SIMULATE_FROM=", from), fmt.Sprint("SIMULATE_SEEDS=", n),
+	cmd.Env = append(os.Environ(), fmt.Sprint("SIMULATE_SHARD_FROM=", from), fmt.Sprint("SIMULATE_SHARD=", n),
 		"GOMAXPROCS=1", "GOGC=400", "GODEBUG=adaptivestackstart=1,asyncpreemptoff=1")
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -132,7 +132,7 @@ const played = "played %d in %d steps: "
 // TestShard plays the part of one process, and says what came of each history on the
 // standard output. Each fiftieth is played twice, and has to be the same again.
 func TestShard(t *testing.T) {
-	from, n := number(t, "SIMULATE_FROM", 1), number(t, "SIMULATE_SEEDS", 3)
+	from, n := number(t, "SIMULATE_SHARD_FROM", 1), number(t, "SIMULATE_SHARD", 3)
 	for seed := from; seed < from+n; seed++ {
 		r := simulate(t, expand(seed), nil)
 		if seed%50 == 0 && !replays(t, seed, r.hash) {

@@ -250,6 +250,12 @@ func (m *mirror) isCurrent() bool {
 	return m.current
 }
 
+func (m *mirror) reached(number uint64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.number >= number
+}
+
 func (m *mirror) knows(id lock.ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

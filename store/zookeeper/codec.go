@@ -30,7 +30,7 @@ type change struct {
 	ID     lock.ID      `json:"id"`
 	Joined *store.Value `json:"joined,omitempty"`
 
-	Czxid  int64       `json:"czxid,omitempty"` // of the entry that went
+	Czxid  int64       `json:"czxid,omitempty"` // of the entry that went; 0 is the one that is there
 	Reason lock.Reason `json:"reason,omitempty"`
 	At     int64       `json:"at_ms,omitempty"`
 	Try    string      `json:"try,omitempty"`   // names the attempt that removed it

@@ -296,11 +296,11 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 		return append(changes, store.Change{Joined: e})
 	}
 	s.leases.left(c)
-	if f.listing != nil {
-		f.listing.left(c)
-	}
 	e := f.entries.byKey[k]
 	if e == nil || !s.ends(c, e) {
+		if f.listing != nil {
+			f.listing.left(c) // it did not join since
+		}
 		return changes
 	}
 	f.entries.remove(k)

@@ -80,6 +80,36 @@ func TestFloorWithoutAFeed(t *testing.T) {
 	}
 }
 
+// TestReleaseWhileTheFloorRises releases an entry, by the number that it had below a
+// floor which was raised since, through a replica that has taken that floor over and has
+// no feed. All others are told that the entry left.
+func TestReleaseWhileTheFloorRises(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	for name, e := range map[string]*lock.Entry{"fresh": draft("a"), "keyed": keyed("a")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := zookeeper.Config{Servers: z.Endpoints(), Prefix: "/" + name}
+			s, prompt := open(t, cfg), open(t, cfg)
+			m, n := follow(t, s), follow(t, prompt)
+			held := take(t, s, e)
+			within(t, 30*time.Second, "both have the entry", func() bool { return m.first("a") == held.ID && n.first("a") == held.ID })
+			defer s.HoldFeed()()
+			within(t, 30*time.Second, "one feed is cut off", func() bool { return !m.isCurrent() })
+			cfg.FenceFloor = 1 << 40
+			raised := follow(t, open(t, cfg))
+			take(t, s, draft("b")) // is refused at first, as the floor is another one
+			within(t, 30*time.Second, "the others have listed with the floor", func() bool {
+				return n.isCurrent() && n.reached(cfg.FenceFloor) && raised.first("a") == held.ID
+			})
+			if err := s.Remove(t.Context(), held, lock.Released); err != nil {
+				t.Fatal(err)
+			}
+			within(t, 30*time.Second, "the others have seen the release", func() bool { return n.first("a") == "" && raised.first("a") == "" })
+		})
+	}
+}
+
 // TestFloorIsAddedBeforeItIsCompared writes an entry after a replica has read a higher
 // floor, and before it has taken that over. Either the write is refused, or its number is
 // above the floor.

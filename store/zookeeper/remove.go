@@ -25,9 +25,12 @@ type removal struct {
 	mark           string   // of the entry's key, "" if it has none
 	marked         int32    // the version that the mark must have, or anyVersion
 	try            string
-	czxid          int64 // of the entry
-	from           int32 // records since then may be of an attempt of ours
-	epoch          int32
+	// czxid of the entry, if nothing is deleted whose path is used once. What does
+	// that ends whatever is in the log under its key then. Its number would not tell,
+	// as the floor may be another one than when that was made.
+	czxid int64
+	from  int32 // records since then may be of an attempt of ours
+	epoch int32
 }
 
 // anyVersion is what ZooKeeper takes for any.
@@ -39,7 +42,7 @@ func (s *Store) newRemoval(e *lock.Entry, leased bool, version int32, why lock.R
 	k := keyOf(e)
 	r := &removal{
 		entry: e, version: version, why: why, lease: s.root.lease(k, e.Handle), primary: s.root.primary(k), try: rand.Text()[:12],
-		marked: anyVersion, czxid: s.zxid(e.Number),
+		marked: anyVersion,
 	}
 	if leased {
 		r.paths = append(r.paths, r.lease)

@@ -93,5 +93,10 @@ func zookeeperBugs() []Bug {
 			File: "store/zookeeper/remove.go", Anchor: "case path != r.lease && !fresh(r.entry) && namesLease(path):", Becomes: "case path != r.lease && !fresh(r.entry) && path == \"\":",
 			In: "./store/zookeeper", Run: "^TestSweepByHand$", Needs: "zookeeper",
 		},
+		{
+			Name: "zookeeper-end-by-a-number-of-another-floor", Breaks: "a release while the floor rises is seen by all",
+			File: "store/zookeeper/remove.go", Anchor: "marked: anyVersion,\n", Becomes: "marked: anyVersion, czxid: s.zxid(e.Number),\n",
+			In: "./store/zookeeper", Run: "^TestReleaseWhileTheFloorRises$", Needs: "zookeeper",
+		},
 	}
 }

@@ -21,6 +21,16 @@ func (s *Store) Rotate(ctx context.Context) error { return s.rotate(ctx) }
 // Forget is what the upkeep does now and then, as if so much more time had passed.
 func (s *Store) Forget(ctx context.Context, ahead time.Duration) error { return s.forget(ctx, ahead) }
 
+// ForgetBefore forgets the reasons that were moved before the time, in ms, by the server's
+// clock.
+func (s *Store) ForgetBefore(ctx context.Context, before int64) error {
+	l, err := s.chores.get(ctx)
+	if err != nil {
+		return err
+	}
+	return s.forgetEnds(ctx, l, before)
+}
+
 // Fold is what the upkeep does again and again, as if so much more time had passed.
 func (s *Store) Fold(ctx context.Context, ahead time.Duration) error { return s.fold(ctx, ahead) }
 

@@ -133,6 +133,50 @@ func TestUsedUpKey(t *testing.T) {
 	}
 }
 
+// TestOldEndOfAUsedUpKey: a key was withdrawn long ago, and used up since. That it was
+// withdrawn is forgotten, and that it is used up is not.
+func TestOldEndOfAUsedUpKey(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	client := hand(t, z)
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	follow(t, s)
+	if err := s.Remove(t.Context(), take(t, s, keyed("a")), lock.Withdrawn); err != nil {
+		t.Fatal(err)
+	}
+	folded(t, s, client)
+	moved := func() (nodes []string) {
+		walk(t, client, "/fencepost/v1/ended", func(path string) {
+			if path != "/fencepost/v1/ended" {
+				nodes = append(nodes, path)
+			}
+		})
+		return nodes
+	}
+	if n := len(moved()); n != 1 {
+		t.Fatalf("%d nodes of ends, want 1", n)
+	}
+	_, old, err := client.Get(moved()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := take(t, s, keyed("a"))
+	within(t, 10*time.Second, "the server's clock goes on", func() bool {
+		stat, err := client.Set("/fencepost/v1/ended", nil, -1)
+		return err == nil && stat.Mtime > old.Ctime
+	})
+	if err := s.Remove(t.Context(), second, lock.Released); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ForgetBefore(t.Context(), old.Ctime+1); err != nil || len(moved()) > 0 {
+		t.Fatalf("%v is not forgotten, %v", moved(), err)
+	}
+	var refused *lock.Error
+	if _, _, err := s.Enqueue(t.Context(), keyed("a")); !errors.As(err, &refused) || refused.Reason != lock.Released {
+		t.Errorf("the used-up key: %v, want lock_lost and released", err)
+	}
+}
+
 // TestWrittenOnce: the answer to a create is lost, and before it is repeated somebody
 // removes the entry. The same call does not write it a second time.
 func TestWrittenOnce(t *testing.T) {

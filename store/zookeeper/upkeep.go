@@ -119,16 +119,8 @@ func (s *Store) forget(ctx context.Context, ahead time.Duration) error {
 	if err != nil {
 		return err
 	}
-	names, err := children(ctx, l, s.root.ended())
-	if err != nil {
+	if err := s.forgetEnds(ctx, l, time.UnixMilli(now.Mtime).Add(ahead-endedRetention).UnixMilli()); err != nil {
 		return err
-	}
-	before := time.UnixMilli(now.Mtime).Add(ahead - endedRetention).UnixMilli()
-	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] }) // replicas share it so
-	for _, name := range names {
-		if err := s.forgetOne(ctx, l, s.root.ended()+"/"+name, before); err != nil {
-			return err
-		}
 	}
 	old, err := s.oldLogs(ctx, l, s.epoch.Load())
 	for _, epoch := range old {
@@ -137,6 +129,21 @@ func (s *Store) forget(ctx context.Context, ahead time.Duration) error {
 		}
 	}
 	return err
+}
+
+// forgetEnds deletes reasons that were moved before the time, in ms.
+func (s *Store) forgetEnds(ctx context.Context, l *link, before int64) error {
+	names, err := children(ctx, l, s.root.ended())
+	if err != nil {
+		return err
+	}
+	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] }) // replicas share it so
+	for _, name := range names {
+		if err := s.forgetOne(ctx, l, s.root.ended()+"/"+name, before); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forgetOne deletes a node of reasons that was made before the time, and the marks of

@@ -98,5 +98,10 @@ func zookeeperBugs() []Bug {
 			File: "store/zookeeper/remove.go", Anchor: "marked: anyVersion,\n", Becomes: "marked: anyVersion, czxid: s.zxid(e.Number),\n",
 			In: "./store/zookeeper", Run: "^TestReleaseWhileTheFloorRises$", Needs: "zookeeper",
 		},
+		{
+			Name: "zookeeper-key-forgotten-with-an-old-end", Breaks: "a key is used up for 10 minutes, whatever ended with it before",
+			File: "store/zookeeper/keys.go", Anchor: `(m.Reason == "" || n.stat.Mtime >= before)`, Becomes: `m.Reason == ""`,
+			In: "./store/zookeeper", Run: "^TestOldEndOfAUsedUpKey$", Needs: "zookeeper",
+		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 // TestConformance runs what every store has to pass.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
-		MinTTL: 500 * time.Millisecond, Late: time.Second, Open: open, OpenAlone: open,
+		MinTTL: 2 * time.Second, Open: open, OpenAlone: open,
 		NoBound: "a write is a call of a function",
 	})
 }

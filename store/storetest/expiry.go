@@ -57,6 +57,17 @@ func (t *trial) wantExpiry(f *feed, l leased) {
 	}
 }
 
+// whileThere repeats step until the feed tells that the entries went, or all of them
+// should have gone.
+func (t *trial) whileThere(f *feed, all []leased, step func()) {
+	end, every := time.Now().Add(t.MinTTL+t.Late), t.MinTTL/5
+	for _, l := range all {
+		for !f.went(every, l.ID) && time.Now().Before(end) {
+			step()
+		}
+	}
+}
+
 // expiryOnTime lets entries of all kinds expire: alone, with a TTL that is no
 // whole number of seconds, in a set, behind another, and many at once.
 func expiryOnTime(t *trial) {
@@ -134,7 +145,7 @@ func expiryOwnLease(t *trial) {
 	t.churn()
 	all := t.leaseMany(16)
 	kept, rest := all[:8], all[8:]
-	until(time.Now().Add(t.MinTTL+t.Late), t.MinTTL/5, func() {
+	t.whileThere(a, rest, func() {
 		for i := range kept {
 			kept[i].from = time.Now()
 			if err := t.client(i).Refresh(t.ctx, kept[i].Entry); err != nil {

@@ -43,7 +43,7 @@ func refreshForeignLease(t *trial) {
 	gone := t.enqueue(t.A, draft1)
 	t.remove(t.A, gone, lock.Released)
 	heir := t.lease(draft("other", "a"), t.MinTTL)
-	until(time.Now().Add(t.MinTTL+t.Late), t.MinTTL/5, func() {
+	t.whileThere(b, []leased{heir}, func() {
 		t.wantLost("Refresh of a released entry", t.A.Refresh(t.ctx, gone))
 	})
 	t.wantExpiry(b, heir)

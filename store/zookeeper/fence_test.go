@@ -29,10 +29,6 @@ func TestWriteOfAnEarlierConnection(t *testing.T) {
 	}
 	s, other := open(t, zookeeper.Config{Servers: servers}), open(t, zookeeper.Config{Servers: z.Endpoints()})
 	m := follow(t, other)
-	e := draft("a")
-	if err := other.Remove(t.Context(), take(t, other, e), lock.Withdrawn); err != nil {
-		t.Fatal(err) // its shard is made
-	}
 	held := proxies[s.CallsThrough(t.Context())]
 	if held == nil {
 		t.Fatal("there is no connection for calls")
@@ -41,8 +37,11 @@ func TestWriteOfAnEarlierConnection(t *testing.T) {
 	sent := held.Stats().BytesToServer
 	var placed *lock.Entry
 	within(t, 30*time.Second, "the entry is written over the other connection", func() bool {
-		var err error
-		placed, _, err = s.Enqueue(t.Context(), e)
+		e := draft("a") // an id for each call: one that gives up takes its entry back
+		err := other.Remove(t.Context(), take(t, other, e), lock.Withdrawn)
+		if err == nil { // and its shard is made
+			placed, _, err = s.Enqueue(t.Context(), e)
+		}
 		return err == nil
 	})
 	if err := other.Remove(t.Context(), placed, lock.Released); err != nil {

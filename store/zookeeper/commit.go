@@ -18,7 +18,7 @@ const (
 	// sides more. Up to mostCommits are while writes wait that one transaction cannot
 	// take together, as those that join one lock: a server flushes them together.
 	parallelCommits = 2
-	mostCommits     = 32
+	mostCommits     = 64
 
 	// A transaction has at most this many operations, and bytes, which stays far from
 	// the server's limit of 1 MiB.

@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -88,7 +89,7 @@ func openLink(ctx context.Context, server string, a access) (*link, error) {
 			if dialed.Swap(true) {
 				return nil, errDialed
 			}
-			return raw, nil
+			return &buffered{raw, bufio.NewReader(raw)}, nil
 		}),
 		zk.WithHostProvider(&oneHost{}), zk.WithLogger(silence{}), zk.WithLogInfo(false), zk.WithMaxBufferSize(maxPacket),
 		zk.WithEventCallback(func(e zk.Event) { l.event(e, ready) }),
@@ -255,6 +256,15 @@ func (a access) dial(ctx context.Context, server string) (net.Conn, error) {
 	}
 	return (&tls.Dialer{NetDialer: plain, Config: a.tls}).DialContext(ctx, "tcp", server)
 }
+
+// buffered reads what has come at once. The library asks for each answer in two parts,
+// and a busy server sends many together.
+type buffered struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (b *buffered) Read(p []byte) (int, error) { return b.in.Read(p) }
 
 // oneHost is a zk.HostProvider for the connection that there already is.
 type oneHost struct {

@@ -61,6 +61,8 @@ func Definitions() []Definition {
 		{"S12", "start to ready on a warm data folder", runS12},
 		{"S13", "S1, S2 and S5 on a cluster of three", runS13},
 		{"S14", "many requests at once for one lock", runS14},
+		{"S15", "processor time of an uncontended cycle", runS15},
+		{"S16", "processor time of a cycle on one lock", s16().run},
 		{"sets", "a set of 8, against one lock", runSets},
 		{"order", "S1 with the order of locks learnt, against without", order().run},
 		{"ceiling", "empty answers alone", runCeiling},

@@ -39,11 +39,11 @@ func (b *bench) duel(ctx context.Context, ours, theirs starter) (_ *comparison, 
 }
 
 func (b *bench) compare(ctx context.Context, ours, theirs contender) (*comparison, error) {
-	return b.compareBy(ctx, ours, theirs, (*load.Result).PerSecond)
+	return b.compareBy(ctx, ours, theirs, func(r *load.Result, _ usage) float64 { return r.PerSecond() })
 }
 
 // compareBy lets both sides take turns and keeps one figure of each round.
-func (b *bench) compareBy(ctx context.Context, ours, theirs contender, figure func(*load.Result) float64) (*comparison, error) {
+func (b *bench) compareBy(ctx context.Context, ours, theirs contender, figure func(*load.Result, usage) float64) (*comparison, error) {
 	c := &comparison{ours: load.NewHistogram(), theirs: load.NewHistogram()}
 	for round := range b.Rounds {
 		a, au, err := b.round(ctx, ours, round)
@@ -57,7 +57,7 @@ func (b *bench) compareBy(ctx context.Context, ours, theirs contender, figure fu
 		c.rest = max(c.rest, au.rest, zu.rest)
 		c.ours.Merge(a.Acquire)
 		c.theirs.Merge(z.Acquire)
-		c.pairs = append(c.pairs, load.Pair{Ours: figure(a), Theirs: figure(z)})
+		c.pairs = append(c.pairs, load.Pair{Ours: figure(a, au), Theirs: figure(z, zu)})
 	}
 	return c, nil
 }

@@ -20,6 +20,11 @@ func ComparedP99(pairs []load.Pair, rate float64) Outcome {
 	return comparisonOf(pairs, 0, 0).outcomeS10(rate)
 }
 
+// ComparedCost is the line of S16 in which each round gave a pair of seconds for a cycle.
+func ComparedCost(pairs []load.Pair) Outcome {
+	return comparisonOf(pairs, 0, 0).outcomeOfCost(s16())
+}
+
 func comparisonOf(pairs []load.Pair, ours, theirs time.Duration) *comparison {
 	c := &comparison{pairs: pairs, ours: load.NewHistogram(), theirs: load.NewHistogram()}
 	c.ours.Record(ours)

@@ -64,7 +64,7 @@ func (b *bench) steady(workers []load.Worker, rate float64) roundFunc {
 }
 
 func (b *bench) compareP99(ctx context.Context, ours, theirs contender) (*comparison, error) {
-	return b.compareBy(ctx, ours, theirs, func(r *load.Result) float64 { return r.Acquire.Percentile(99).Seconds() })
+	return b.compareBy(ctx, ours, theirs, func(r *load.Result, _ usage) float64 { return r.Acquire.Percentile(99).Seconds() })
 }
 
 func (c *comparison) outcomeS10(rate float64) Outcome {

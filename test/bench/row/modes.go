@@ -23,7 +23,7 @@ func runSets(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	}
 	sets := contender{"a set of 8", s.pids, s.watched(b, b.uncontended(s.load.SetWorkers(1, setSize)))}
 	single := contender{"one lock", s.pids, s.watched(b, b.uncontended(s.load.Workers(1)))}
-	c, err := b.compareBy(ctx, sets, single, func(r *load.Result) float64 { return r.Acquire.Percentile(50).Seconds() })
+	c, err := b.compareBy(ctx, sets, single, func(r *load.Result, _ usage) float64 { return r.Acquire.Percentile(50).Seconds() })
 	if err != nil {
 		return nil, err
 	}

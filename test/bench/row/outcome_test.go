@@ -51,3 +51,16 @@ func TestOutcomeOfLatencies(t *testing.T) {
 		t.Errorf("3.5 times the latency meets a bar of 3: %+v", got)
 	}
 }
+
+func TestOutcomeOfCost(t *testing.T) {
+	pairs := []load.Pair{{Ours: 0.000_350, Theirs: 0.001_400}, {Ours: 0.000_350, Theirs: 0.001_400}}
+	want := row.Outcome{Ours: "350 µs", Theirs: "1400 µs", Ratio: "0.25× (0.25–0.25)", Bar: "≤ 0.25×", Met: row.Reached}
+	only := cmpopts.IgnoreFields(row.Outcome{}, "ID", "What", "Notes", "OurP50", "OurP99", "TheirP50", "TheirP99")
+	if diff := cmp.Diff(want, row.ComparedCost(pairs), only); diff != "" {
+		t.Error(diff)
+	}
+	pairs[0].Ours, pairs[1].Ours = 0.000_360, 0.000_360
+	if got := row.ComparedCost(pairs); got.Met != row.Missed {
+		t.Errorf("0.257 times the time meets a bar of 0.25: %+v", got)
+	}
+}

@@ -2,7 +2,10 @@ package zookeeper
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -33,6 +36,25 @@ func (s *Store) ForgetBefore(ctx context.Context, before int64) error {
 
 // Fold is what the upkeep does again and again, as if so much more time had passed.
 func (s *Store) Fold(ctx context.Context, ahead time.Duration) error { return s.fold(ctx, ahead) }
+
+// FoldReadBy folds a part of the records that another replica's feed has read, however new
+// they are, and returns how many.
+func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
+	if err := s.loadKept(ctx); err != nil {
+		return 0, err
+	}
+	part, epoch, _ := s.feed.foldable(time.Hour, s.folding.limit())
+	read := other.feed.position()
+	part = slices.DeleteFunc(part, func(r folded) bool { return r.n >= read })
+	if len(part) == 0 {
+		return 0, nil
+	}
+	err := s.move(ctx, epoch, part, &zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch})
+	if err == nil {
+		s.feed.forgetFolded(part[len(part)-1].n, nil)
+	}
+	return len(part), err
+}
 
 // HoldFeed breaks the connection of the feed and lets it have no other until release is
 // called.

@@ -18,8 +18,8 @@ import (
 )
 
 // TestListUnderLoad has a replica list many entries, slowly, while others come and go
-// and the records of that are folded long before the list is over. It has its view all
-// the same, and that is right.
+// and the records of that are folded, as soon as it has read them, before the list is
+// over. It has its view all the same, and that is right.
 func TestListUnderLoad(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
@@ -75,18 +75,25 @@ func TestListUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	all.Go(func() {
-		for working.Err() == nil {
-			_ = s.Fold(working, 55*time.Second) // keeps 5 s of records
-			_ = store.Pause(working, 100*time.Millisecond)
-		}
-	})
 	proxy := startProxy(t, z.Server(0))
 	proxy.Delay(rig.Both, 100*time.Millisecond)
-	start := cycles.Load()
 	log, _ := journal(t)
-	late := followFor(t, open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Logger: log}), 2*time.Minute)
-	t.Logf("%d cycles during the list", cycles.Load()-start)
+	lister := open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Logger: log})
+	var folded atomic.Int64
+	all.Go(func() {
+		for working.Err() == nil {
+			if n, err := s.FoldReadBy(working, lister); err == nil {
+				folded.Add(int64(n))
+			}
+			_ = store.Pause(working, 10*time.Millisecond)
+		}
+	})
+	start := cycles.Load()
+	late := followFor(t, lister, 2*time.Minute)
+	t.Logf("%d cycles during the list, %d records folded", cycles.Load()-start, folded.Load())
+	if folded.Load() == 0 {
+		t.Error("no record was folded while the entries were listed")
+	}
 	rest()
 	all.Wait()
 	last := enqueue(t, s, draft("last"))

@@ -2,8 +2,20 @@ package rig
 
 import (
 	"flag"
+	"fmt"
+	"os"
 	"strconv"
+	"testing"
 )
+
+// Main is the TestMain of packages whose tests need nothing but [RunAtOnce].
+func Main(m *testing.M, n int) {
+	if err := RunAtOnce(n); err != nil {
+		fmt.Fprintln(os.Stderr, "the tests cannot begin:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
 
 // RunAtOnce lets n tests of this process run at once, unless -parallel says how many.
 // Most of those that start servers wait for leases and deadlines, so that more can run

@@ -71,7 +71,7 @@ func ask[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do fun
 	if ctx.Err() != nil {
 		return answer, store.Unavailable(ctx.Err(), string(op), false)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.CallLimit)
 	defer cancel()
 	for unknown := false; ; {
 		answer, err = once(ctx, c, op, id, do)

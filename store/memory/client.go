@@ -10,11 +10,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// Deadlines of a client's calls, and of their attempts. The adapters have the same.
-const (
-	callLimit    = 4 * time.Second
-	attemptLimit = 1500 * time.Millisecond
-)
+// attemptLimit is how long an attempt of a call may take. The adapters have the same.
+const attemptLimit = 1500 * time.Millisecond
 
 // Operation is what a request over a [Wire] asks for.
 type Operation string

@@ -16,7 +16,7 @@ func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 	if ctx.Err() != nil {
 		return nil, false, store.Unavailable(ctx.Err(), string(Put), false)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.CallLimit)
 	defer cancel()
 	var attempts []Attempt
 	unknown := false

@@ -15,6 +15,9 @@ type Config struct {
 	// Number is the number of the server's history before its first write.
 	Number uint64
 
+	// CallLimit is how long a call of a client may take; 0 is 4 s, as in the adapters.
+	CallLimit time.Duration
+
 	// Remember is for how long ends are remembered; 0 is 11 minutes.
 	Remember time.Duration
 
@@ -93,6 +96,9 @@ const (
 
 // NewServer returns an empty server.
 func NewServer(cfg Config) *Server {
+	if cfg.CallLimit == 0 {
+		cfg.CallLimit = 4 * time.Second
+	}
 	if cfg.Remember == 0 {
 		cfg.Remember = 11 * time.Minute
 	}

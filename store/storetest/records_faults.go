@@ -26,7 +26,7 @@ func recordCutCalls(t *recordTrial, how Fault) {
 	}
 	var all sync.WaitGroup
 	for name, call := range calls {
-		for _, allowed := range []time.Duration{t.CallLimit + 2*time.Second, 300 * time.Millisecond} {
+		for _, allowed := range []time.Duration{t.CallLimit + 2*busy, 300 * time.Millisecond} {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.ctx, allowed)
 				defer cancel()

@@ -11,121 +11,92 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/store/storetest"
+	"github.com/fencepost/fencepost/test/rig"
 )
 
-// minTTL is the shortest lease of a memory.
+// minTTL is the shortest lease of the store in memory, whose leases end by timers.
 const minTTL = 500 * time.Millisecond
 
-// bugVariable names the bug that the memory has. It is set only in the processes
+// bugVariable names the bug that the store has. It is set only in the processes
 // that TestSuiteCatchesBugs starts.
 const bugVariable = "STORETEST_BUG"
 
-// TestMemory shows that a correct store passes.
+// TestMain lets many cases run at once: most of them wait for a lease or a deadline.
+func TestMain(m *testing.M) { rig.Main(m, 8) }
+
+// TestMemory shows that the store passes as long as it has no bug.
 func TestMemory(t *testing.T) {
+	b, limit := bug{}, 4*time.Second
+	if does := os.Getenv(bugVariable); does != "" {
+		b = bugs()[slices.IndexFunc(bugs(), func(b bug) bool { return b.does == does })]
+		limit = time.Second // so that bugs are found soon
+	}
+	opened := func(t *testing.T) storetest.Store { return open(t, b, limit) }
 	storetest.Run(t, storetest.Harness{
-		MinTTL: minTTL, Late: time.Second, CallLimit: 2 * time.Second,
-		NoFloor: "it has no fence floor", NoBackup: "it has no data to copy",
+		MinTTL: minTTL, Late: time.Second, CallLimit: limit + time.Second, Open: opened, OpenAlone: opened,
 		NoBound: "a write is a call of a function",
-		Open:    func(t *testing.T) storetest.Store { return open(t, bug(os.Getenv(bugVariable))) },
 	})
 }
 
-func open(t *testing.T, b bug) storetest.Store {
-	m := newMemory(b)
-	t.Cleanup(m.Close)
-	second := newClient(m, true)
+func open(t *testing.T, with bug, limit time.Duration) storetest.Store {
+	b := &broken{bug: with, server: memory.NewServer(memory.Config{Number: with.number, CallLimit: limit})}
+	t.Cleanup(b.server.Close)
+	cable := memory.NewCable()
+	connect := func(t *testing.T, c *client, over *memory.Cable) store.Store {
+		sound := b.server.Connect(wire{over, b.loses})
+		t.Cleanup(sound.Close)
+		c.broken, c.sound = b, sound
+		return c
+	}
+	reopen := func(t *testing.T) store.Store { return connect(t, &client{late: true}, memory.NewCable()) }
 	return storetest.Store{
-		A: newClient(m, false), B: second,
-		Reopen: func(*testing.T) store.Store {
-			m.reopened()
-			return newClient(m, false)
+		A: connect(t, &client{}, memory.NewCable()), B: connect(t, &client{second: true}, cable),
+		Reopen: func(t *testing.T) store.Store {
+			if b.reopened != nil {
+				b.reopened(b)
+			}
+			return reopen(t)
 		},
 		CutB: func(_ *testing.T, how storetest.Fault) func() {
-			second.setFault(how)
-			return func() { second.setFault("") }
+			b.deaf.Store(how == storetest.Deaf)
+			cable.Cut(memory.Cut(how))
+			return func() { cable.Cut("") }
 		},
-		Compact: func(*testing.T) { m.compacted() },
+		OpenFloor: func(t *testing.T, floor uint64) (s store.Store, err error) {
+			if s = reopen(t); floor != 0 {
+				err = b.raise(floor)
+			}
+			return s, err
+		},
+		Backup: func(*testing.T) func(*testing.T) {
+			backup := b.server.Checkpoint()
+			return func(*testing.T) { b.server.Restore(backup) }
+		},
+		Compact: func(*testing.T) {
+			b.server.Compact()
+			if b.compacted != nil {
+				b.compacted(b)
+			}
+		},
 	}
 }
 
-// caught lists each bug with a case that must fail because of it.
-func caught() map[bug]string {
-	return map[bug]string{
-		startsOver:          "fence/grows over a reopening",
-		compactionForgets:   "fence/grows over a compaction",
-		setRetriedTwice:     "sets/a retry joins its first attempt",
-		largeSetCut:         "sets/the largest that is allowed",
-		lateWrite:           "contexts/one that ends meanwhile hurts nobody else",
-		emptyIsError:        "read/a lock that nobody wants",
-		viewLacksNewest:     "feed/a late follower sees the same",
-		viewIsOnePage:       "feed/more entries than fit a page",
-		feedHalvesSets:      "exclusion/no two holders, fences grow, nobody is forgotten",
-		feedStops:           "feed/goes on over a compaction",
-		lostUntold:          "cut/broken/the feed says so and starts over",
-		twins:               "order/thousands on one lock",
-		outOfOrder:          "order/many locks and sets",
-		numbersPerQueue:     "fence/grows from holder to holder",
-		numbersOverflow:     "enqueue/returns the entry with its number",
-		retryMovesBack:      "enqueue/a retry joins its first attempt",
-		retryOverwrites:     "enqueue/a retry joins its first attempt",
-		retryWrote:          "enqueue/written tells who wrote",
-		keyUsedTwice:        "enqueue/a used-up key is refused with its reason",
-		keyCheckedApart:     "enqueue/late duplicates of a key find it used up",
-		keyForgetsExpiry:    "enqueue/the key of an entry that expired is used up",
-		withdrawnUsesUp:     "enqueue/the key of a withdrawn entry is free",
-		keyPerLock:          "enqueue/a key is one entry whatever its locks are",
-		retryWritesAgain:    "enqueue/one id through two clients at once",
-		metadataLost:        "enqueue/every field survives",
-		ttlTruncated:        "expiry/neither early nor late",
-		setInFirstOnly:      "sets/in all queues at one number, and out of all at once",
-		setStays:            "sets/in all queues at one number, and out of all at once",
-		tenantsShareIDs:     "tenants/one id in two tenants",
-		namesByPrefix:       "tenants/names that resemble each other are apart",
-		ignoresContext:      "contexts/one that has ended does nothing",
-		alwaysAmbiguous:     "contexts/one that has ended does nothing",
-		givenUpStays:        "cut/deaf/what was given up is taken back",
-		neverAmbiguous:      "cut/deaf/no outcome is misreported",
-		bareErrors:          "remove/a repetition is lost and changes nothing",
-		hangs:               "cut/silent/calls end in time",
-		brokenCallsSucceed:  "cut/broken/calls end in time",
-		distrustIgnored:     "distrust/no new entries, the old ones go on",
-		distrustStaysLocal:  "distrust/no new entries, the old ones go on",
-		distrustUntold:      "distrust/no new entries, the old ones go on",
-		distrustStopsAll:    "distrust/no new entries, the old ones go on",
-		expiresEarly:        "expiry/neither early nor late",
-		neverExpires:        "expiry/neither early nor late",
-		expiryLooksReleased: "expiry/neither early nor late",
-		refreshForgets:      "refresh/extends the lease",
-		refreshTrustsLease:  "refresh/is lost after a removal",
-		remainsForEver:      "refresh/tells how much remains",
-		remainsWhenGone:     "refresh/tells how much remains",
-		leasesShared:        "expiry/entries do not share a lease",
-		leaseInherited:      "refresh/a gone entry's keeps no other tenant's alive",
-		leaseUsedUp:         "expiry/a new entry has a whole lease",
-		ignoresWhile:        "remove/only while what it was decided by is there",
-		removesTheHead:      "remove/takes the entry and no other",
-		removesByID:         "remove/a later entry with the same id survives",
-		removesForeign:      "remove/takes the entry and no other",
-		lostIsSuccess:       "remove/of many at once one succeeds",
-		lostSpreads:         "remove/a lost one costs none beside it",
-		lostIsRemembered:    "remove/a repetition is lost and changes nothing",
-		lostHasReason:       "refresh/is lost after a removal",
-		reasonLost:          "remove/the reason reaches both feeds",
-		endsForgotten:       "remove/ends are remembered",
-		withdrawnExpires:    "remove/a withdrawal is told and not remembered",
-		withdrawnRemembered: "remove/a withdrawal is told and not remembered",
-		readsThePast:        "read/each client sees what the other has done",
-		newestIsOld:         "read/the newest number is never behind",
-		feedStartsEmpty:     "feed/ends with its context and can start again",
-		feedSkips:           "feed/every change once and in order",
-		feedRepeats:         "feed/every change once and in order",
-		feedDisordered:      "feed/every change once and in order",
-		feedHasSeam:         "feed/nothing is lost between the view and what follows",
-		feedGapUnnoticed:    "cut/silent/the feed says so and starts over",
-		feedConcurrent:      "feed/every change once and in order",
-		followNeverEnds:     "feed/ends with its context and can start again",
+func (b *broken) raise(floor uint64) error {
+	err := b.server.Raise(floor)
+	if b.floored != nil {
+		return b.floored(b, floor, err)
 	}
+	return err
+}
+
+// bugs are all bugs that the suite must catch, each by the case that it names.
+func bugs() []bug {
+	return slices.Concat(
+		numberBugs(), retryBugs(), keyBugs(), contentBugs(), callBugs(),
+		leaseBugs(), removeBugs(), setBugs(), readBugs(), feedBugs(), trustBugs(),
+	)
 }
 
 // TestSuiteCatchesBugs runs one case in a process of its own for each bug. The
@@ -139,34 +110,35 @@ func TestSuiteCatchesBugs(t *testing.T) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	slots := make(chan struct{}, 8)
-	for b, name := range caught() {
+	for _, b := range bugs() {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			checkCaught(t, binary, b, name)
+			checkCaught(t, binary, b.does, b.caught)
 		})
 	}
 }
 
-func checkCaught(t *testing.T, binary string, b bug, name string) {
+func checkCaught(t *testing.T, binary, does, name string) {
 	test := "TestMemory/" + strings.ReplaceAll(name, " ", "_")
-	output, err := runBroken(t.Context(), binary, b, test)
+	output, err := runBroken(t.Context(), binary, does, test)
 	failed := slices.ContainsFunc(strings.Split(output, "\n"), func(line string) bool {
 		return strings.HasPrefix(strings.TrimSpace(line), "--- FAIL: "+test+" ")
 	})
-	if err == nil || !failed {
-		t.Errorf("%q passes although %s: %v\n%s", name, b, err, output)
+	broke := strings.Contains(output, "panic: ") || strings.Contains(output, "DATA RACE") // which shows nothing
+	if err == nil || !failed || broke {
+		t.Errorf("%q does not find that %s: %v\n%s", name, does, err, output)
 	}
-	t.Logf("%s:\n%s", b, output)
+	t.Logf("%s:\n%s", does, output)
 }
 
 // runBroken runs one test of this binary with a bug.
-func runBroken(ctx context.Context, binary string, b bug, test string) (output string, err error) {
+func runBroken(ctx context.Context, binary, does, test string) (output string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	exactly := "^" + strings.ReplaceAll(test, "/", "$/^") + "$"
 	cmd := exec.CommandContext(ctx, binary, "-test.run", exactly, "-test.v", "-test.timeout=50s")
-	cmd.Env = append(os.Environ(), bugVariable+"="+string(b))
+	cmd.Env = append(os.Environ(), bugVariable+"="+does)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

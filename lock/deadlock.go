@@ -2,6 +2,12 @@ package lock
 
 import "math"
 
+// MaxLooks is how many places in queues, and entries of their workers, one search for a
+// deadlock looks at. Everything that is granted waits for it meanwhile, also other
+// tenants' locks, so it must not grow with the queues that one tenant can make. Which
+// ones it looks at depends on the entries alone, and so is the same for all replicas.
+const MaxLooks = 5_000
+
 // Wait is one step of a cycle: somebody waits for a lock, and somebody is in the
 // way.
 type Wait struct {
@@ -26,23 +32,25 @@ type Wait struct {
 // rejected ones, are in nobody's way.
 //
 // It costs O(entries before e, and before those that they wait for), and next to
-// nothing if e's holder has no other entry. It leaves the table as it was, but
-// makes notes in it meanwhile.
+// nothing if e's holder has no other entry, or none for which anybody waits. It looks at
+// no more than [MaxLooks] places: of a cycle that takes more nothing is said. It leaves
+// the table as it was, but makes notes in it meanwhile.
 func (t *Table) Cycle(e *Entry) []Wait {
-	return cycleAt(t.candidate(e))
+	looks := MaxLooks
+	return cycleAt(t.candidate(e), &looks)
 }
 
 // cycleAt looks at what there was when start joined: entries that stand after it in
-// the order of all entries are not seen.
-func cycleAt(start *member) []Wait {
+// the order of all entries are not seen. It takes what it costs from looks.
+func cycleAt(start *member, looks *int) []Wait {
 	if start == nil {
 		return nil
 	}
-	in := search{start: start, limit: start.entry}
+	in := newSearch(start, start.entry, looks)
 	defer in.clear()
 	in.meet(in.start)
 	in.explore()
-	if !in.returns {
+	if !in.returns || in.left < 0 {
 		return nil
 	}
 	in.play()
@@ -54,7 +62,7 @@ func cycleAt(start *member) []Wait {
 
 // candidate returns e as a member, in the table or behind everyone in it, or nil
 // if it cannot close a cycle: it holds, nobody named its holder, it does not
-// queue, or its holder has nothing that others could wait for.
+// queue, or its holder has nothing that others wait for.
 func (t *Table) candidate(e *Entry) *member {
 	w := t.workers[workerOf(e)]
 	if !e.Named || e.Tries() || w == nil {
@@ -66,7 +74,7 @@ func (t *Table) candidate(e *Entry) *member {
 	} else if w.first == w.last {
 		return nil
 	}
-	if m.holds() || m.leaving() {
+	if m.holds() || m.leaving() || !w.awaited(m) {
 		return nil
 	}
 	return m
@@ -101,6 +109,8 @@ type search struct {
 	lines   []*line
 	crews   []*crew
 	spare   spare
+	looks   *int // of this search and others
+	left    int  // how much this one may still look at; below 0 it is given up
 	returns bool // the exploration came back to start's worker
 	todo    []*member
 	free    []*node // that can go
@@ -125,6 +135,10 @@ func take[T any](from *[]T, n int) []T {
 	taken := (*from)[:n:n]
 	*from = (*from)[n:]
 	return taken
+}
+
+func newSearch(start *member, limit *Entry, looks *int) *search {
+	return &search{start: start, limit: limit, looks: looks, left: min(MaxLooks, *looks)}
 }
 
 // clear takes the notes out of the table.
@@ -173,6 +187,7 @@ type crew struct {
 	worker  *worker
 	nodes   []*node
 	waiting int
+	traced  bool
 }
 
 // idle reports whether the member can go at once: it holds, and its worker waits
@@ -187,7 +202,7 @@ func (in *search) starts(w *worker) bool { return in.start != nil && in.start.wo
 func (in *search) sees(m *member) bool { return in.limit == nil || inOrder(m.entry, in.limit) <= 0 }
 
 func (in *search) explore() {
-	for len(in.todo) > 0 {
+	for len(in.todo) > 0 && in.left >= 0 {
 		m := in.todo[len(in.todo)-1]
 		in.todo = in.todo[:len(in.todo)-1]
 		for i := range m.slots {
@@ -196,6 +211,13 @@ func (in *search) explore() {
 			}
 		}
 	}
+}
+
+// look reports whether one more may be looked at.
+func (in *search) look() bool {
+	*in.looks--
+	in.left--
+	return in.left >= 0
 }
 
 // lookAhead meets all who stand before s and were not met there yet. Numbers only
@@ -216,7 +238,7 @@ func (in *search) lookAhead(s *slot) {
 	if stop != nil { // who stands there was met as one who waits
 		in.returns = in.returns || in.starts(stop.member.worker)
 	}
-	for ahead := s.prev; ahead != nil && ahead != stop; ahead = ahead.prev {
+	for ahead := s.prev; ahead != nil && ahead != stop && in.look(); ahead = ahead.prev {
 		if m := ahead.member; !in.idle(m) && !m.leaving() {
 			in.returns = in.returns || in.starts(m.worker)
 			in.meet(m)
@@ -248,7 +270,7 @@ func (in *search) meet(m *member) {
 	if !m.holds() {
 		c.waiting++
 	}
-	for other := m.worker.first; first && other != nil; other = other.next {
+	for other := m.worker.first; first && other != nil && in.look(); other = other.next {
 		if !other.holds() && !other.leaving() && in.sees(other) {
 			in.meet(other)
 		}
@@ -406,8 +428,11 @@ func (n *node) follow(steps []step, w Wait, from int) []step {
 	if n.worker == nil {
 		return n.visit(steps, w, from)
 	}
-	for _, other := range n.worker.crew.nodes {
-		steps = other.visit(steps, w, from)
+	if crew := n.worker.crew; !crew.traced {
+		crew.traced = true
+		for _, other := range crew.nodes {
+			steps = other.visit(steps, w, from)
+		}
 	}
 	return steps
 }

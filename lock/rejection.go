@@ -2,6 +2,7 @@ package lock
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 	"sort"
 )
@@ -67,18 +68,53 @@ func inOrder(a, b *Entry) int {
 // that was on its way out and came to hold.
 type detector struct {
 	newest     *Entry                           // the last that ever joined, in order
-	pending    []check                          // to be checked, in order
+	pending    checks                           // to be checked
 	dependents map[*member]map[*member]struct{} // whose rejections depend on an entry
 	loose      map[string]map[*member]struct{}  // by tenant: see [Rejection.loose]
+	looks      int                              // that are left for the present change
 }
+
+// maxLooksOfChange is how many looks one change may take, however many entries are to be
+// checked because of it. Those for which there are none left are not in a deadlock, as
+// far as is known.
+const maxLooksOfChange = 20 * MaxLooks
 
 // check is a pending look at an entry.
 type check struct {
 	member *member
+	place  int // among the pending
 
 	// ahead are entries that have got into the way. When this one has been checked,
 	// the next that waits for ever because of them is looked for.
 	ahead []*member
+}
+
+// checks are those that are pending, as a heap: thousands can come to be at once, in any
+// order.
+type checks []*check
+
+// Len implements [heap.Interface], like the methods below.
+func (c checks) Len() int           { return len(c) }
+func (c checks) Less(i, j int) bool { return inOrder(c[i].member.entry, c[j].member.entry) < 0 }
+func (c checks) Swap(i, j int) {
+	c[i], c[j] = c[j], c[i]
+	c[i].place, c[j].place = i, j
+}
+
+// Push adds one at the end.
+func (c *checks) Push(x any) {
+	b := x.(*check)
+	b.place = len(*c)
+	*c = append(*c, b)
+}
+
+// Pop removes the last.
+func (c *checks) Pop() any {
+	last := len(*c) - 1
+	b := (*c)[last]
+	(*c)[last] = nil
+	*c = (*c)[:last]
+	return b
 }
 
 func newDetector() detector {
@@ -87,11 +123,11 @@ func newDetector() detector {
 
 // schedule adds m to those that are to be checked.
 func (c *detector) schedule(m *member, ahead ...*member) {
-	i, found := slices.BinarySearchFunc(c.pending, m, func(b check, m *member) int { return inOrder(b.member.entry, m.entry) })
-	if !found {
-		c.pending = slices.Insert(c.pending, i, check{member: m})
+	if m.check == nil {
+		m.check = &check{member: m}
+		heap.Push(&c.pending, m.check)
 	}
-	c.pending[i].ahead = append(c.pending[i].ahead, ahead...)
+	m.check.ahead = append(m.check.ahead, ahead...)
 }
 
 func (c *detector) joined(m *member) {
@@ -117,7 +153,10 @@ func (c *detector) granted(m *member) {
 }
 
 func (c *detector) left(m *member) {
-	c.pending = slices.DeleteFunc(c.pending, func(b check) bool { return b.member == m })
+	if m.check != nil {
+		heap.Remove(&c.pending, m.check.place)
+		m.check = nil
+	}
 	c.recheckDependents(m)
 	c.record(m, nil)
 	delete(c.dependents, m)
@@ -172,12 +211,14 @@ func (c *detector) record(m *member, v *Rejection, others ...*member) {
 // returns the entries that were rejected or are not any more, in order.
 //
 // It costs next to nothing where nobody is rejected or on its way out; to check an
-// entry that joins costs as much as [Table.Cycle].
+// entry that joins costs as much as [Table.Cycle], and all of it no more than 20 times
+// the most that can cost.
 func (t *Table) Detect() []*Entry {
 	var changed []*Entry
+	t.detector.looks = maxLooksOfChange
 	for len(t.detector.pending) > 0 {
-		b := t.detector.pending[0]
-		t.detector.pending = slices.Delete(t.detector.pending, 0, 1)
+		b := heap.Pop(&t.detector.pending).(*check)
+		b.member.check = nil
 		if t.recheck(b.member) {
 			changed = append(changed, b.member.entry)
 		}
@@ -235,7 +276,7 @@ func (t *Table) rejectionOf(m *member) *Rejection {
 	}
 	before := m.rejection
 	m.rejection = nil // what it would do if it stayed
-	cycle := cycleAt(t.candidate(m.entry))
+	cycle := cycleAt(t.candidate(m.entry), &t.detector.looks)
 	m.rejection = before
 	if cycle == nil {
 		return nil
@@ -283,9 +324,12 @@ func (t *Table) scheduleThoseWhoDisagree(m *member) {
 // lookBehind schedules the first entry after the given one that waits for ever with m in
 // the way.
 func (t *Table) lookBehind(m *member, after *Entry) {
+	if !m.inTheWay() {
+		return
+	}
 	stuck := t.stuck(m, nil)
 	stuck = slices.DeleteFunc(stuck, func(other *member) bool {
-		return other.worker == nil || inOrder(other.entry, after) <= 0
+		return other.worker == nil || other.worker.waiting > MaxWaits || inOrder(other.entry, after) <= 0
 	})
 	slices.SortFunc(stuck, func(a, b *member) int { return inOrder(a.entry, b.entry) })
 	first := sort.Search(len(stuck), func(i int) bool { return len(t.stuck(m, stuck[i].entry)) > 0 })
@@ -295,20 +339,24 @@ func (t *Table) lookBehind(m *member, after *Entry) {
 }
 
 // stuck returns who waits for ever of all whom the worker of m waits for, or m itself
-// if it has none, among the entries up to limit in order.
+// if it has none, among the entries up to limit in order. It returns nobody if that
+// takes too many looks.
 func (t *Table) stuck(m *member, limit *Entry) []*member {
-	in := search{limit: limit}
+	in := newSearch(nil, limit, &t.detector.looks)
 	defer in.clear()
 	if m.worker == nil && !m.holds() {
 		in.meet(m)
 	} else if m.worker != nil {
-		for other := m.worker.first; other != nil; other = other.next {
+		for other := m.worker.first; other != nil && in.look(); other = other.next {
 			if !other.holds() && !other.leaving() && in.sees(other) {
 				in.meet(other)
 			}
 		}
 	}
 	in.explore()
+	if in.left < 0 {
+		return nil
+	}
 	in.play()
 	var stuck []*member
 	for _, n := range in.nodes {

@@ -35,6 +35,7 @@ type member struct {
 
 	rejection *Rejection // why it cannot stay; see [Table.Detect]
 	checked   bool
+	check     *check    // that is pending
 	dependsOn []*member // that the rejection does
 
 	worker     *worker // nil if the request did not name its holder

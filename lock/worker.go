@@ -65,6 +65,58 @@ func (t *Table) dismiss(m *member, held bool) {
 	}
 }
 
+// MaxWaits is how many entries of one worker may wait, those that are on their way out
+// included, for a deadlock of it to be looked for. One that waits for more at a time does
+// not do one thing after another: many go by its name.
+const MaxWaits = 100
+
+// manyEntries of a worker are not gone through to find out that nobody waits for it.
+const manyEntries = 64
+
+// awaited reports whether anybody may wait for another entry of w than m, or m itself
+// would: otherwise no wait of m can lead back to w. It is false for too many who go by
+// one name.
+func (w *worker) awaited(m *member) bool {
+	if w.waiting > MaxWaits {
+		return false
+	}
+	n := 0
+	for other := w.first; other != nil; other = other.next {
+		if other == m {
+			continue
+		}
+		if n++; n > manyEntries {
+			return true
+		}
+		for i := range other.slots {
+			if q := other.slots[i].queue; q.next != nil || m.waitsIn(q) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// waitsIn reports whether m waits in q, or would.
+func (m *member) waitsIn(q *Queue) bool {
+	for i := range m.slots {
+		if s := &m.slots[i]; s.queue == q && !s.inFront {
+			return true
+		}
+	}
+	return false
+}
+
+// inTheWay reports whether anybody may wait for m or for another entry of its worker.
+func (m *member) inTheWay() bool {
+	for i := range m.slots {
+		if m.slots[i].next != nil {
+			return true
+		}
+	}
+	return m.worker != nil && m.worker.awaited(m)
+}
+
 // leaving reports whether the member is going to be taken back by its own
 // replica, so that nobody has to wait for it.
 func (m *member) leaving() bool {

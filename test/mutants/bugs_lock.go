@@ -73,5 +73,31 @@ func lockBugs() []Bug {
 			File: "lock/blockers.go", Anchor: "if c.Mode != Semaphore || len(alike) < c.Limit {\n\t\treturn nil\n\t}\n\treturn alike\n", Becomes: "return alike[:min(1, len(alike))]\n",
 			In: "./lock", Run: "^TestBlockersAreBounded$",
 		},
+		{
+			Name: "lock-search-without-end", Breaks: "a search for a deadlock looks at a bounded number of places",
+			File: "lock/deadlock.go", Anchor: "left: min(MaxLooks, *looks)", Becomes: "left: *looks << 10",
+			In: "./lock", Run: "^TestSearchIsBounded$",
+		},
+		{
+			Name: "lock-searches-for-all", Breaks: "a worker for whom nobody waits costs no search",
+			File: "lock/deadlock.go", Anchor: " || !w.awaited(m)", Becomes: "",
+			In: "./lock", Run: "^TestWhoIsNotAwaited$",
+		},
+		{
+			Name: "lock-looks-behind-all", Breaks: "behind an entry for which nobody waits nothing is looked for",
+			File: "lock/rejection.go", Anchor: "if !m.inTheWay() {", Becomes: "if m == nil {",
+			In: "./lock", Run: "^TestWhoIsNotAwaited$",
+		},
+		{
+			Name: "lock-crowd-is-a-worker", Breaks: "a name with more than 100 waits is not taken for one worker",
+			File: "lock/worker.go", Anchor: "if w.waiting > MaxWaits {", Becomes: "if w == nil {",
+			In: "./lock", Run: "^TestManyOfOneName$",
+		},
+		{
+			Name: "lock-change-without-end", Breaks: "all checks because of one change have a bound together",
+			File: "lock/rejection.go", Anchor: "\tt.detector.looks = maxLooksOfChange\n\tfor len(t.detector.pending) > 0 {\n",
+			Becomes: "\tfor len(t.detector.pending) > 0 {\n\t\tt.detector.looks = maxLooksOfChange\n",
+			In:      "./lock", Run: "^TestOneChangeIsBounded$",
+		},
 	}
 }

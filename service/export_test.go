@@ -50,3 +50,13 @@ func (s *Service) BoundPlaces(n int) {
 	defer s.view.mu.Unlock()
 	s.view.most = n
 }
+
+// EndsOf returns how many ends are remembered for the tenant.
+func (s *Service) EndsOf(tenant string) int {
+	s.view.mu.RLock()
+	defer s.view.mu.RUnlock()
+	if a := s.view.accounts[tenant]; a != nil {
+		return a.ends.size
+	}
+	return 0
+}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"sync"
@@ -220,7 +221,7 @@ func (v *view) Recall(ends []store.Ended, complete bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, e := range ends {
-		v.ended.recall(v.unexplained[e.ID], e.ID, e.Reason, now)
+		v.ended.recall(cmp.Or(e.Tenant, v.unexplained[e.ID]), e.ID, e.Reason, now)
 		delete(v.unexplained, e.ID)
 	}
 	if !complete {

@@ -28,9 +28,10 @@ type Snapshot struct {
 	Entries []*lock.Entry // in the order of their numbers
 }
 
-// Ended remembers why an entry went away.
+// Ended remembers why an entry went away. Tenant is "" if that is not remembered.
 type Ended struct {
 	ID     lock.ID
+	Tenant string
 	Reason lock.Reason
 	At     time.Time
 }

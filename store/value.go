@@ -136,13 +136,14 @@ func Damaged(key Key, number uint64, handle int64) *lock.Entry {
 // End is one remembered removal; several share a key.
 type End struct {
 	ID     lock.ID     `json:"id"`
+	Tenant string      `json:"tenant,omitempty"`
 	Reason lock.Reason `json:"reason"`
 	At     int64       `json:"at_ms"`
 }
 
 // Ended returns what the feed tells of it.
 func (e End) Ended() Ended {
-	return Ended{ID: e.ID, Reason: e.Reason, At: time.UnixMilli(e.At)}
+	return Ended{ID: e.ID, Tenant: e.Tenant, Reason: e.Reason, At: time.UnixMilli(e.At)}
 }
 
 // Encode returns the JSON of a value that can be encoded. It is as long as what is

@@ -291,7 +291,7 @@ func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason, memory int64, while 
 	at := time.Now().UnixMilli()
 	s.endMark(w, e, why, at, memory)
 	if memory != 0 {
-		p.end, p.memory = &store.End{ID: e.ID, Reason: why, At: at}, memory
+		p.end, p.memory = &store.End{ID: e.ID, Tenant: e.Tenant, Reason: why, At: at}, memory
 	}
 	return p.sized(w)
 }
@@ -299,7 +299,7 @@ func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason, memory int64, while 
 // Bytes of an operation besides its key and value, and of an end in a record.
 const (
 	opOverhead  = 32
-	endOverhead = 128
+	endOverhead = 192
 )
 
 // sized fills in how much of a transaction the write takes.

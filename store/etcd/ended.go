@@ -30,16 +30,16 @@ type unrecorded struct {
 
 type unrecordedEnd struct {
 	store.End
-	tenant string // if the entry was resumable: whose its mark was
+	marked bool // the entry was resumable, and had a mark
 }
 
-func (x *unrecorded) saw(id lock.ID, why lock.Reason, tenant string) {
+func (x *unrecorded) saw(id lock.ID, tenant string, why lock.Reason, marked bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.open == nil {
 		x.open = map[lock.ID]unrecordedEnd{}
 	}
-	x.open[id] = unrecordedEnd{store.End{ID: id, Reason: why, At: time.Now().UnixMilli()}, tenant}
+	x.open[id] = unrecordedEnd{store.End{ID: id, Tenant: tenant, Reason: why, At: time.Now().UnixMilli()}, marked}
 }
 
 // recorded forgets an end that is in the store.
@@ -80,8 +80,8 @@ func (s *Store) recordSome(batch []unrecordedEnd) error {
 	txn := &pb.TxnRequest{}
 	ends := make([]store.End, 0, len(batch))
 	for _, e := range batch {
-		if ends = append(ends, e.End); e.tenant != "" {
-			s.markExpired(txn, e.tenant, e.End, memory)
+		if ends = append(ends, e.End); e.marked {
+			s.markExpired(txn, e.End, memory)
 		}
 	}
 	txn.Success = append(txn.Success, putOp(endedKey(s.prefix, time.Now()), store.Encode(ends), memory))

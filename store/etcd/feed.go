@@ -142,13 +142,19 @@ func (s *Store) hand(f store.Follower, m watchMessage) error {
 	return nil
 }
 
+// departure is an entry that went. The keys of a set go at one revision and count as one.
+type departure struct {
+	revision int64
+	tenant   string
+}
+
 // changes translates events. A removal and its reason are in one transaction,
 // hence in one run of events, in either order.
 func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 	changes := make([]store.Change, 0, len(events))
 	var reasons map[lock.ID]lock.Reason
-	marked := map[lock.ID]string{}               // whose mark went
-	left := make(map[lock.ID]int64, len(events)) // the keys of a set go at one revision and count as one
+	marked := map[lock.ID]bool{} // their marks went
+	left := make(map[lock.ID]departure, len(events))
 	for _, ev := range events {
 		rest := ev.Kv.Key[len(s.prefix):]
 		put := ev.Type == mvccpb.Event_PUT
@@ -159,8 +165,8 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 			}
 		case hasPrefix(rest, entriesDir):
 			k, ok := s.splitKey(ev.Kv.Key)
-			if ok && left[k.ID] != ev.Kv.ModRevision {
-				left[k.ID] = ev.Kv.ModRevision
+			if ok && left[k.ID].revision != ev.Kv.ModRevision {
+				left[k.ID] = departure{ev.Kv.ModRevision, k.Tenant}
 				changes = append(changes, store.Change{Left: k.ID, Reason: lock.Expired})
 			}
 		case hasPrefix(rest, endedDir) && put:
@@ -172,8 +178,8 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 				s.unrecorded.recorded(e.ID)
 			}
 		case hasPrefix(rest, keysDir) && !put:
-			if tenant, id, ok := splitMarkKey(string(rest[len(keysDir):])); ok {
-				marked[id] = tenant
+			if id, ok := splitMarkKey(string(rest[len(keysDir):])); ok {
+				marked[id] = true
 			}
 		case hasPrefix(rest, metaDir):
 			return nil, errMetaChanged
@@ -181,7 +187,7 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 	}
 	for i, c := range changes {
 		if c.Joined == nil {
-			changes[i].Reason = s.reasonOf(c.Left, reasons, marked[c.Left])
+			changes[i].Reason = s.reasonOf(c.Left, left[c.Left].tenant, reasons, marked[c.Left])
 		}
 	}
 	return changes, nil
@@ -192,7 +198,7 @@ func hasPrefix(key []byte, prefix string) bool {
 }
 
 // reasonOf returns why an entry left. What nobody recorded is put down for it.
-func (s *Store) reasonOf(id lock.ID, recorded map[lock.ID]lock.Reason, marked string) lock.Reason {
+func (s *Store) reasonOf(id lock.ID, tenant string, recorded map[lock.ID]lock.Reason, marked bool) lock.Reason {
 	if why, ok := recorded[id]; ok {
 		return why
 	}
@@ -200,7 +206,7 @@ func (s *Store) reasonOf(id lock.ID, recorded map[lock.ID]lock.Reason, marked st
 	if own, ok := s.bare.LoadAndDelete(id); ok {
 		why = own.(lock.Reason)
 	}
-	s.unrecorded.saw(id, why, marked)
+	s.unrecorded.saw(id, tenant, why, marked)
 	return why
 }
 

@@ -77,7 +77,7 @@ func TestExpiryIsRecordedLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.unrecorded.saw(e.ID, lock.Expired, e.Tenant) // of an entry before it
+	s.unrecorded.saw(e.ID, e.Tenant, lock.Expired, true) // of an entry before it
 	s.recordEnds()
 	if open := s.unrecorded.ends(); len(open) > 0 {
 		t.Fatalf("not recorded: %v", open)

@@ -31,9 +31,9 @@ func (s *Store) markKey(tenant string, id lock.ID) string {
 }
 
 // splitMarkKey reads the part of a mark's key behind keysDir.
-func splitMarkKey(rest string) (tenant string, id lock.ID, ok bool) {
-	tenant, last, ok := strings.Cut(rest, "/")
-	return tenant, lock.ID(last), ok
+func splitMarkKey(rest string) (id lock.ID, ok bool) {
+	_, last, ok := strings.Cut(rest, "/")
+	return lock.ID(last), ok
 }
 
 // putMark has w write e only if its id is neither in use nor used up.
@@ -64,8 +64,8 @@ func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int6
 
 // markExpired has txn put the mark of an entry that expired, unless its key is in use
 // again.
-func (s *Store) markExpired(txn *pb.TxnRequest, tenant string, end store.End, lease int64) {
-	key := []byte(s.markKey(tenant, end.ID))
+func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, lease int64) {
+	key := []byte(s.markKey(end.Tenant, end.ID))
 	txn.Success = append(txn.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: &pb.TxnRequest{
 		Compare: []*pb.Compare{created(key, 0)},
 		Success: []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: end.Reason, At: end.At}), lease)},

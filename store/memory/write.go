@@ -149,7 +149,7 @@ func (s *Server) remember(e lock.Entry, why lock.Reason) {
 		}
 		before.forget.Stop()
 	}
-	s.records[k] = s.forgetting(k, store.Ended{ID: e.ID, Reason: why, At: time.Now()})
+	s.records[k] = s.forgetting(k, store.Ended{ID: e.ID, Tenant: e.Tenant, Reason: why, At: time.Now()})
 }
 
 // forgetting returns a record that will be forgotten.

@@ -87,7 +87,7 @@ func expiredKey(t *trial) {
 	t.eventually(t.Late+t.CallLimit, "the record of the expiries", func() bool {
 		late, stop := t.followUntil(t.B)
 		defer stop()
-		return late.recalls(all[0].ID) && late.recalls(all[1].ID)
+		return late.recalls(all[0].Entry) && late.recalls(all[1].Entry)
 	})
 	for _, l := range all {
 		for _, s := range []store.Store{t.A, t.B, t.Reopen(t.T)} {
@@ -96,11 +96,11 @@ func expiredKey(t *trial) {
 	}
 }
 
-func (f *feed) recalls(id lock.ID) bool {
+func (f *feed) recalls(gone *lock.Entry) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range f.ended {
-		if e.ID == id {
+		if e.ID == gone.ID && e.Tenant == gone.Tenant {
 			return true
 		}
 	}

@@ -188,7 +188,7 @@ func removeRemembered(t *trial) {
 	for i, why := range slices.Repeat(reasons(), 3) {
 		e := t.enqueue(t.client(i), t.draft("a"))
 		t.remove(t.client(i/2), e, why)
-		want = append(want, store.Ended{ID: e.ID, Reason: why})
+		want = append(want, store.Ended{ID: e.ID, Tenant: e.Tenant, Reason: why})
 	}
 	late := t.follow(t.Reopen(t.T)).state().ended
 	for i := range late {

@@ -65,11 +65,7 @@ func (r *record) ends() []end {
 		if c.Joined != nil {
 			continue
 		}
-		e := end{End: store.End{ID: c.ID, Reason: c.Reason, At: c.At}}
-		if c.Keyed {
-			e.Tenant = c.Tenant
-		}
-		ends = append(ends, e)
+		ends = append(ends, end{store.End{ID: c.ID, Tenant: c.Tenant, Reason: c.Reason, At: c.At}, c.Keyed})
 	}
 	return ends
 }

@@ -111,18 +111,18 @@ func (s *Store) outcomeOf(ctx context.Context, e *lock.Entry, since place) (*loc
 	return nil, nil
 }
 
-// end is one remembered removal. Tenant is there if the entry had a key, whose mark is
-// forgotten with it.
+// end is one remembered removal, and whether the entry had a key, whose mark is forgotten
+// with it.
 type end struct {
 	store.End
-	Tenant string `json:"tenant,omitempty"`
+	Keyed bool `json:"keyed,omitempty"`
 }
 
 // forgetMarks deletes the marks of keys whose entries ended so, unless the key was taken
 // again since, as that of an entry which was withdrawn.
 func (s *Store) forgetMarks(ctx context.Context, l *link, ends []end, before int64) error {
 	return inParallel(len(ends), func(i int) error {
-		if ends[i].Tenant == "" {
+		if !ends[i].Keyed {
 			return nil
 		}
 		path := s.root.mark(ends[i].Tenant, ends[i].ID)

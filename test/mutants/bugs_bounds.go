@@ -29,6 +29,11 @@ func boundsBugs() []Bug {
 			In: "./service", Run: "^TestOldEndsMakeRoom$",
 		},
 		{
+			Name: "bounds-recalled-ends-are-nobodys", Breaks: "one tenant's ends do not push out another's, those from before a replica started neither",
+			File: "service/view.go", Anchor: "cmp.Or(e.Tenant, v.unexplained[e.ID])", Becomes: `cmp.Or("", v.unexplained[e.ID])`,
+			In: "./service", Run: "^TestRecalledEndsAreTheirTenants$",
+		},
+		{
 			Name: "service-figures-of-others-give-way", Breaks: "a tenant does not push out the figures of others",
 			File: "service/accounts.go", Anchor: "return all.heap[0].of", Becomes: "return all.heap[len(all.heap)-1].of",
 			In: "./service", Run: "^TestFiguresOfOtherTenants$",

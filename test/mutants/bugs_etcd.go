@@ -98,7 +98,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-expiry-leaves-the-key", Breaks: "the key of an entry that expired is used up",
-			File: "store/etcd/ended.go", Anchor: "e.tenant != \"\" {", Becomes: "false {",
+			File: "store/etcd/ended.go", Anchor: "e.marked {", Becomes: "false {",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^the_key_of_an_entry", Needs: "etcd",
 		},
 		{

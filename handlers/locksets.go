@@ -177,6 +177,7 @@ func (a *endpoints) releaseSet(c *gin.Context) { a.release(c) }
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "wait_timeout"
+// @Failure     429 {object} api.Problem "overloaded"
 // @Failure     500 {object} api.Problem "internal"
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"

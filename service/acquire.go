@@ -149,7 +149,10 @@ func vanished(err error) bool {
 
 // join writes the entry, or finds that of an earlier request, and waits on it.
 func (s *Service) join(ctx context.Context, e *lock.Entry, try bool, began time.Time) (*Grant, error) {
-	changed, unwatch := s.view.watch(e.ID)
+	changed, unwatch, err := s.view.attend(e.ID)
+	if err != nil {
+		return nil, err
+	}
 	defer unwatch()
 	// The write is not given up with the client: its outcome would only be harder to
 	// learn. The store takes back what it gives up itself.
@@ -227,7 +230,10 @@ func (s *Service) giveWay(ctx context.Context, e *lock.Entry, why lock.Reason) (
 // rejoin finds the entry of an earlier request with the same idempotency key. It
 // returns nothing if there is none.
 func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
-	changed, unwatch := s.view.watch(e.ID)
+	changed, unwatch, err := s.view.attend(e.ID)
+	if err != nil {
+		return nil, err
+	}
 	defer unwatch()
 	st := s.view.status(e.ID, 0)
 	switch st.state {

@@ -143,7 +143,10 @@ func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duratio
 	if hold == 0 || st.state == held {
 		return s.look(ctx, e)
 	}
-	changed, unwatch := s.view.watch(e.ID)
+	changed, unwatch, err := s.view.attend(e.ID)
+	if err != nil {
+		return nil, err
+	}
 	defer unwatch()
 	w := &wait{s: s, entry: e, changed: changed, client: true, limit: min(hold, s.MaxHold)}
 	return w.run(ctx)

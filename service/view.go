@@ -3,7 +3,9 @@ package service
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -134,27 +136,51 @@ func (v *view) lostFor() time.Duration {
 	return max(time.Since(v.lostAt), 1)
 }
 
+// maxAttending is how many requests may wait for one entry at a time. Each renews its
+// lease; a client that repeats itself has one that is alive.
+const maxAttending = 100
+
+// attend is watch for a request that is going to wait for the entry. It is refused if
+// too many do.
+func (v *view) attend(id lock.ID) (<-chan struct{}, func(), error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.watchers[id]) >= maxAttending {
+		return nil, nil, &lock.Error{
+			Code: lock.Overloaded, RetryAfter: time.Second,
+			Detail: fmt.Sprintf("%d requests wait for this entry already", maxAttending),
+		}
+	}
+	changed, unwatch := v.addWatcher(id)
+	return changed, unwatch, nil
+}
+
 // watch returns a channel that is sent to whenever something happens to the
 // entry, and a func that ends it.
 func (v *view) watch(id lock.ID) (<-chan struct{}, func()) {
-	c := make(chan struct{}, 1)
 	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.addWatcher(id)
+}
+
+func (v *view) addWatcher(id lock.ID) (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
 	v.watchers[id] = append(v.watchers[id], c)
-	v.mu.Unlock()
-	return c, func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		left := v.watchers[id]
-		for i := range left {
-			if left[i] == c {
-				left = append(left[:i:i], left[i+1:]...)
-				break
-			}
-		}
-		if v.watchers[id] = left; len(left) == 0 {
-			delete(v.watchers, id)
-			delete(v.rejections.carriedOut, id)
-		}
+	return c, func() { v.unwatch(id, c) }
+}
+
+func (v *view) unwatch(id lock.ID, c chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	left := v.watchers[id]
+	if i := slices.Index(left, c); i >= 0 {
+		last := len(left) - 1
+		left[i], left[last] = left[last], nil
+		left = left[:last]
+	}
+	if v.watchers[id] = left; len(left) == 0 {
+		delete(v.watchers, id)
+		delete(v.rejections.carriedOut, id)
 	}
 }
 

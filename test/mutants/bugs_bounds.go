@@ -14,6 +14,11 @@ func boundsBugs() []Bug {
 			In: "./service", Run: "^TestMoreEventsThanTheLogTakes$",
 		},
 		{
+			Name: "service-crowd-on-one-entry", Breaks: "100 requests wait for one entry, and no more",
+			File: "service/view.go", Anchor: "if len(v.watchers[id]) >= maxAttending {", Becomes: "if len(v.watchers[id]) < 0 {",
+			In: "./service", Run: "^TestManyOfOneKey$",
+		},
+		{
 			Name: "service-ends-of-one-tenant-without-bound", Breaks: "a tenant's newest million ends are remembered, and no more",
 			File: "service/endings.go", Anchor: `case tenant != "" && a.ends.size > e.ofTenant:`, Becomes: "case false:",
 			In: "./service", Run: "^TestEndsAreBounded$",

@@ -1,0 +1,45 @@
+package service_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// TestManyOfOneKey: each request that waits for an entry keeps its lease alive and is
+// woken with it. So no more than a hundred may, by its key or its token; what is over is
+// refused at once, costs the store nothing, and harms nobody who waits.
+func TestManyOfOneKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		held := r.hold(lasting(want("orders:1", 0)))
+		req := keyed("orders:1", time.Hour, "k")
+		place := r.start(req).stillWaits()
+		var all []*pending
+		for range 100 {
+			all = append(all, r.line(req))
+		}
+		writes := r.store.count(enqueue)
+		for _, over := range []*pending{r.start(req), r.resume(place, time.Minute)} {
+			if e := over.fails(lock.Overloaded); e.RetryAfter == 0 || e.Ambiguous {
+				t.Errorf("%+v", e)
+			}
+		}
+		if n := r.store.count(enqueue); n != writes {
+			t.Errorf("%d writes for those who were refused", n-writes)
+		}
+		r.line(keyed("orders:1", time.Hour, "another"))
+		for _, p := range all[50:] {
+			p.cancel()
+			<-p.done
+		}
+		all = append(all[:50], r.line(req), r.resume(place, time.Minute))
+		r.release(held)
+		for _, p := range all {
+			same(t, p.holds(), all[0].grant)
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service"
 )
 
@@ -132,7 +133,7 @@ func orderReportOf(r service.OrderReport) *api.LockOrderReport {
 	}
 	for _, c := range r.Contradictions {
 		v := api.OrderContradiction{Tenant: c.Tenant, FoundAt: api.InstantOf(c.Found)}
-		for _, s := range c.Sides {
+		for _, s := range c.Steps {
 			v.Sides = append(v.Sides, api.OrderSide{From: s.From, To: s.To, Example: exampleOf(s.Example)})
 		}
 		out.Contradictions = append(out.Contradictions, v)
@@ -147,6 +148,6 @@ func orderReportOf(r service.OrderReport) *api.LockOrderReport {
 	return out
 }
 
-func exampleOf(x lock.Example) api.OrderExample {
+func exampleOf(x order.Example) api.OrderExample {
 	return api.OrderExample{Holder: x.Holder, Held: x.Held, Taken: x.Taken, At: api.InstantOf(time.Time(x.At))}
 }

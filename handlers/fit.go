@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service"
 )
 
@@ -110,19 +111,19 @@ func cycleBytes(cycle []lock.Wait) int {
 	return size
 }
 
-func exampleBytes(x lock.Example) int {
+func exampleBytes(x order.Example) int {
 	return rowBytes + textBytes(x.Holder) + len(x.Held) + len(x.Taken)
 }
 
-func contradictionBytes(c lock.Contradiction) int {
+func contradictionBytes(c order.Contradiction) int {
 	size := rowBytes
-	for _, s := range c.Sides {
+	for _, s := range c.Steps {
 		size += rowBytes + len(s.From) + len(s.To) + exampleBytes(s.Example)
 	}
 	return size
 }
 
-func orderBytes(o lock.Order) int {
+func orderBytes(o order.Edge) int {
 	size := rowBytes + len(o.From) + len(o.To)
 	for _, x := range o.Examples {
 		size += exampleBytes(x)

@@ -17,6 +17,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service"
 )
 
@@ -152,11 +153,11 @@ func TestNoRoom(t *testing.T) {
 		wait := lock.Wait{Waiter: largest("a"), Blocker: largest("a"), Lock: "a"}
 		deadlocks[i] = service.Deadlock{Tenant: "acme", Refused: largest("a"), Cycle: []lock.Wait{wait, wait}, Waits: 2, At: time.Now()}
 	}
-	order := service.OrderReport{Orders: make([]lock.Order, 1000)}
-	for i := range order.Orders {
-		order.Orders[i] = lock.Order{Tenant: "acme", From: "a:*", To: "b:*", Seen: 1, Examples: []lock.Example{{Holder: "w", At: time.Now()}}}
+	report := service.OrderReport{Orders: make([]order.Edge, 1000)}
+	for i := range report.Orders {
+		report.Orders[i] = order.Edge{Tenant: "acme", From: "a:*", To: "b:*", Seen: 1, Examples: []order.Example{{Holder: "w", At: time.Now()}}}
 	}
-	c, router := overRouter(t, &stub{page: largePage(), view: largeView(), deadlocks: deadlocks, order: order}, asIs)
+	c, router := overRouter(t, &stub{page: largePage(), view: largeView(), deadlocks: deadlocks, order: report}, asIs)
 	operator := c.as(func(c *auth.Claims) { c.Scopes = []auth.Scope{auth.Admin} })
 	router.Fill(c.claims.Tenant)
 	crowded := problem{code: "overloaded", detail: "too many large answers are on their way; read those, or ask for shorter pages"}

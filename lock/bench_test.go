@@ -3,7 +3,6 @@ package lock_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/fencepost/fencepost/lock"
 )
@@ -68,28 +67,5 @@ func BenchmarkAdmits(b *testing.B) {
 		if !table.Admits(e.Tenant, e.Claims) {
 			b.Fatal("a free lock is not to be had")
 		}
-	}
-}
-
-// BenchmarkOrders is what learning adds to a grant: to a holder that has nothing
-// else, to one that takes its second lock, and to one that takes its ninth.
-func BenchmarkOrders(b *testing.B) {
-	for _, held := range []int{0, 1, 8} {
-		b.Run(fmt.Sprint("held ", held), func(b *testing.B) {
-			table, orders, now := lock.NewTable(), lock.NewOrders(lock.Classes{}), time.Now()
-			for i := range held {
-				if _, err := table.Insert(named(lock.ID(fmt.Sprint(i)), uint64(i+1), "v", fmt.Sprintf("class%d:1", i))); err != nil {
-					b.Fatal(err)
-				}
-			}
-			e := named("e", 100, "v", "orders:42")
-			if _, err := table.Insert(e); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				orders.Granted(table, e, now)
-			}
-		})
 	}
 }

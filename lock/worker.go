@@ -123,9 +123,9 @@ func (m *member) leaving() bool {
 	return !m.holds() && (m.rejection != nil || m.entry.Tries())
 }
 
-// alsoHeld yields the entries that the named holder of e holds beside e, the
+// AlsoHeld yields the entries that the named holder of e holds beside e, the
 // latest first. Only the last 64 of its entries are looked at.
-func (t *Table) alsoHeld(e *Entry) iter.Seq[*Entry] {
+func (t *Table) AlsoHeld(e *Entry) iter.Seq[*Entry] {
 	const enough = 64
 	return func(yield func(*Entry) bool) {
 		m := t.members[e.ID]

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/order"
 )
 
 // maxDeadlocks is how many refused cycles are remembered, and maxKeptWaits how
@@ -176,10 +177,10 @@ func (v *view) learn(e *lock.Entry, now time.Time) {
 // OrderReport is what one replica has learnt about the orders in which locks are
 // taken.
 type OrderReport struct {
-	Contradictions []lock.Contradiction // the newest first
-	Orders         []lock.Order         // those seen last first
-	Total          int                  // how many orders are known
-	Dropped        uint64               // how many were forgotten to make room, of all tenants
+	Contradictions []order.Contradiction // the newest first
+	Orders         []order.Edge          // those seen last first
+	Total          int                   // how many orders are known
+	Dropped        uint64                // how many were forgotten to make room, of all tenants
 }
 
 // LockOrder tells in which orders named holders take locks, and where these
@@ -188,7 +189,7 @@ func (s *Service) LockOrder(tenant string, limit int) OrderReport {
 	s.view.mu.RLock()
 	defer s.view.mu.RUnlock()
 	r := OrderReport{Contradictions: s.view.orders.Contradictions(tenant, limit)}
-	r.Orders, r.Total, r.Dropped = s.view.orders.Known(tenant, limit)
+	r.Orders, r.Total, r.Dropped = s.view.orders.Edges(tenant, limit)
 	return r
 }
 

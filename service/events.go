@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/order"
 )
 
 const (
@@ -37,7 +38,7 @@ type event struct {
 	held     bool
 	lasted   time.Duration // of the hold
 	waits    int           // in the cycle
-	ring     *lock.Contradiction
+	ring     *order.Contradiction
 	silenced uint64 // how many rings of the tenant were not told since the last line
 	err      error
 }

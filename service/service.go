@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -35,7 +36,7 @@ type Config struct {
 	MaxWait    time.Duration // 24 h
 	MaxHold    time.Duration // for which one request is held open: 50 s
 
-	Classes lock.Classes // by which the orders of locks are compared
+	Classes order.Classes // by which the orders of locks are compared
 
 	// FeedPatience is how long a request that joined waits for the view before it
 	// asks the store itself: 250 ms. The view is asked again and again after it.

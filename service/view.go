@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -40,17 +41,17 @@ type view struct {
 	most        int // places in queues for each tenant
 	figures     figures
 	rejections  rejections
-	orders      *lock.Orders
+	orders      *order.Graph
 	watchers    map[lock.ID][]chan struct{}
 	waiters     numberWaiters
 }
 
-func newView(e *events, classes lock.Classes) *view {
+func newView(e *events, classes order.Classes) *view {
 	all := accounts{}
 	return &view{
 		events: e, wall: time.Now, trust: func() error { return nil }, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: lock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
-		accounts: all, most: maxPlaces, ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: lock.NewOrders(classes),
+		accounts: all, most: maxPlaces, ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: order.NewGraph(classes),
 		watchers: map[lock.ID][]chan struct{}{},
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 )
@@ -72,7 +73,7 @@ type config struct {
 	chroot    string   // path in ZooKeeper, without a slash at its end
 	storePass string
 	tls       *tls.Config
-	classes   lock.Classes
+	classes   order.Classes
 	level     slog.Level
 	trusted   []netip.Prefix
 	warnings  []string // for the log, once there is one
@@ -363,7 +364,7 @@ func (c *config) resolveClasses() (err error) {
 	if c.lockClasses == "" {
 		return nil
 	}
-	if c.classes, err = lock.ParseClasses(strings.Split(c.lockClasses, ",")...); err != nil {
+	if c.classes, err = order.ParseClasses(strings.Split(c.lockClasses, ",")...); err != nil {
 		return usagef("--lock-classes: %v", err)
 	}
 	return nil

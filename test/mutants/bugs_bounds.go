@@ -76,13 +76,13 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "lock-ring-reported-again", Breaks: "a contradiction is reported once",
-			File: "lock/order.go", Anchor: "\t\ti := o.dispensable()\n", Becomes: "\t\ti := o.dispensable()\n\t\tdelete(o.rings, o.found[i].Tenant)\n",
-			In: "./lock", Run: "^TestRingsAreReportedOnce$",
+			File: "lock/order/graph.go", Anchor: "\t\ti := g.dispensable()\n", Becomes: "\t\ti := g.dispensable()\n\t\tdelete(g.rings, g.found[i].Tenant)\n",
+			In: "./lock/order", Run: "^TestRingsAreReportedOnce$",
 		},
 		{
 			Name: "lock-endless-rings", Breaks: "what is kept of a contradiction is bounded",
-			File: "lock/ring.go", Anchor: "way == nil || len(way) >= maxSides", Becomes: "way == nil",
-			In: "./lock", Run: "^TestLongRingsAreNotReported$",
+			File: "lock/order/ring.go", Anchor: "way == nil || len(way) >= maxRing", Becomes: "way == nil",
+			In: "./lock/order", Run: "^TestLongRingsAreNotReported$",
 		},
 		{
 			Name: "telemetry-log-without-bound", Breaks: "of a log that nobody reads at most 1 MiB is kept",

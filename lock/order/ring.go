@@ -1,4 +1,4 @@
-package lock
+package order
 
 import "slices"
 
@@ -11,33 +11,33 @@ type reached struct {
 
 // arrival is how a class was reached first, which is by the fewest steps.
 type arrival struct {
-	from  reached
-	order *Order // nil at the start
+	from reached
+	edge *Edge // nil at the start
 }
 
-// ring looks for the shortest way from where the order ends back to where it
-// begins, on which not all steps are by one holder: a worker does one thing after
+// ring looks for the shortest way from where the edge ends back to where it
+// begins, on which not all steps are by one holder, who does one thing after
 // another and cannot wait for itself. It gives up when the grant has cost enough.
-func (o *Orders) ring(k *known, order *Order, x Example) *Contradiction {
-	if k.into[order.From] == 0 {
+func (g *Graph) ring(k *tenantEdges, edge *Edge, x Example) *Contradiction {
+	if k.into[edge.From] == 0 {
 		return nil
 	}
-	_, several := order.by(x.Holder)
-	start := reached{order.To, several}
-	goal := reached{order.From, true}
+	_, several := edge.by(x.Holder)
+	start := reached{edge.To, several}
+	goal := reached{edge.From, true}
 	came := map[reached]arrival{start: {}}
 	for todo := []reached{start}; len(todo) > 0; todo = todo[1:] {
 		if todo[0] == goal {
 			break
 		}
 		for _, to := range sortedKeys(k.from[todo[0].class]) {
-			if o.left--; o.left < 0 {
+			if g.left--; g.left < 0 {
 				return nil
 			}
 			next := k.from[todo[0].class][to]
 			_, another := next.by(x.Holder)
 			r := reached{to, todo[0].several || another}
-			if to == order.From && !r.several {
+			if to == edge.From && !r.several {
 				continue // a ring, but of one holder
 			}
 			if _, been := came[r]; !been {
@@ -51,28 +51,28 @@ func (o *Orders) ring(k *known, order *Order, x Example) *Contradiction {
 	}
 	way := wayTo(came, goal)
 	if !simple(way) {
-		way = o.detour(k, order, x.Holder, several, len(way))
+		way = g.detour(k, edge, x.Holder, several, len(way))
 	}
-	if way == nil || len(way) >= maxSides {
+	if way == nil || len(way) >= maxRing {
 		return nil
 	}
-	return o.report(order, x, way)
+	return g.report(edge, x, way)
 }
 
 // simple reports whether the way passes every class once. One that does not is
-// two rings; the one that begins with the new order is by one holder.
-func simple(way []*Order) bool {
+// two rings; the one that begins with the new edge is by one holder.
+func simple(way []*Edge) bool {
 	passed := make(map[string]bool, len(way))
-	for _, order := range way {
-		if passed[order.From] {
+	for _, edge := range way {
+		if passed[edge.From] {
 			return false
 		}
-		passed[order.From] = true
+		passed[edge.From] = true
 	}
 	return true
 }
 
-func sortedKeys(m map[string]*Order) []string {
+func sortedKeys(m map[string]*Edge) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {
 		keys = append(keys, key)
@@ -81,32 +81,32 @@ func sortedKeys(m map[string]*Order) []string {
 	return keys
 }
 
-// wayTo returns the orders that led to the goal, in order.
-func wayTo(came map[reached]arrival, goal reached) []*Order {
-	var way []*Order
-	for at := goal; came[at].order != nil; at = came[at].from {
-		way = append(way, came[at].order)
+// wayTo returns the edges that led to the goal, in order.
+func wayTo(came map[reached]arrival, goal reached) []*Edge {
+	var way []*Edge
+	for at := goal; came[at].edge != nil; at = came[at].from {
+		way = append(way, came[at].edge)
 	}
 	slices.Reverse(way)
 	return way
 }
 
 // report makes a contradiction of a ring, unless it was reported before.
-func (o *Orders) report(order *Order, x Example, way []*Order) *Contradiction {
-	c := Contradiction{Tenant: order.Tenant, Found: x.At, Sides: []Side{{order.From, order.To, x}}}
+func (g *Graph) report(edge *Edge, x Example, way []*Edge) *Contradiction {
+	c := Contradiction{Tenant: edge.Tenant, Found: x.At, Steps: []Step{{edge.From, edge.To, x}}}
 	alone := true
 	for _, next := range way {
 		example, another := next.by(x.Holder)
 		alone = alone && !another
-		c.Sides = append(c.Sides, Side{next.From, next.To, example})
+		c.Steps = append(c.Steps, Step{next.From, next.To, example})
 	}
 	if alone { // then somebody else took the first step, before
-		c.Sides[0].Example, _ = order.by(x.Holder)
+		c.Steps[0].Example, _ = edge.by(x.Holder)
 	}
-	if !o.isNew(&c) {
+	if !g.isNew(&c) {
 		return nil
 	}
-	o.found = append(o.found, c)
+	g.found = append(g.found, c)
 	return &c
 }
 
@@ -118,12 +118,12 @@ const (
 )
 
 // detour looks for the shortest way back that passes every class once.
-func (o *Orders) detour(k *known, order *Order, holder string, several bool, atLeast int) []*Order {
-	tries := min(maxTries, o.left)
-	d := detour{known: k, goal: order.From, holder: holder, passed: map[string]bool{order.To: true}, left: tries}
-	defer func() { o.left -= tries - max(0, d.left) }()
+func (g *Graph) detour(k *tenantEdges, edge *Edge, holder string, several bool, atLeast int) []*Edge {
+	tries := min(maxTries, g.left)
+	d := detour{tenantEdges: k, goal: edge.From, holder: holder, passed: map[string]bool{edge.To: true}, left: tries}
+	defer func() { g.left -= tries - max(0, d.left) }()
 	for steps := atLeast; steps <= longestDetour && d.left > 0; steps++ {
-		if d.walk(order.To, several, steps) {
+		if d.walk(edge.To, several, steps) {
 			return d.way
 		}
 	}
@@ -131,11 +131,11 @@ func (o *Orders) detour(k *known, order *Order, holder string, several bool, atL
 }
 
 type detour struct {
-	*known
+	*tenantEdges
 	goal   string
 	holder string // who must not take all steps
 	passed map[string]bool
-	way    []*Order
+	way    []*Edge
 	left   int
 }
 

@@ -1,8 +1,10 @@
-package lock
+package order
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fencepost/fencepost/lock"
 )
 
 // Classes groups locks by their names, so that a rule about orders:1 and orders:2
@@ -14,7 +16,7 @@ type Classes struct{ patterns []string }
 // ParseClasses takes patterns in which a star stands for any run of characters.
 func ParseClasses(patterns ...string) (Classes, error) {
 	for _, p := range patterns {
-		if !ValidName(strings.ReplaceAll(p, "*", "a")) {
+		if !lock.ValidName(strings.ReplaceAll(p, "*", "a")) {
 			return Classes{}, fmt.Errorf("%q is not how lock names can look", p)
 		}
 	}

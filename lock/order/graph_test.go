@@ -1,4 +1,4 @@
-package lock_test
+package order_test
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/order"
 )
 
 // failer is a test or a property.
@@ -22,27 +23,27 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// school teaches an Orders by letting workers take locks in a table.
-type school struct {
+// history has holders take locks in a table, and a Graph learn from that.
+type history struct {
 	t      failer
 	table  *lock.Table
-	orders *lock.Orders
+	orders *order.Graph
 	number uint64
 	now    time.Time
 }
 
-func newSchool(t failer, patterns ...string) *school {
+func newHistory(t failer, patterns ...string) *history {
 	t.Helper()
-	classes, err := lock.ParseClasses(patterns...)
+	classes, err := order.ParseClasses(patterns...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &school{t: t, table: lock.NewTable(), orders: lock.NewOrders(classes), now: time.Unix(1_700_000_000, 0)}
+	return &history{t: t, table: lock.NewTable(), orders: order.NewGraph(classes), now: time.Unix(1_700_000_000, 0)}
 }
 
-// takes lets a worker take locks one after the other, and then give all back. It
+// takes lets a holder take locks one after the other, and then give all back. It
 // returns the rings that came to light.
-func (s *school) takes(tenant, holder string, locks ...string) []string {
+func (s *history) takes(tenant, holder string, locks ...string) []string {
 	s.t.Helper()
 	var rings []string
 	var ids []lock.ID
@@ -65,9 +66,21 @@ func (s *school) takes(tenant, holder string, locks ...string) []string {
 	return rings
 }
 
-func ringOf(c lock.Contradiction) string {
+func names() []string { return []string{"a", "b", "c", "d", "e", "f", "g", "h"} }
+
+// named returns an exclusive entry of a holder with a name.
+func named(id lock.ID, number uint64, holder string, locks ...string) *lock.Entry {
+	e := &lock.Entry{ID: id, Tenant: "t", Set: len(locks) > 1, Holder: holder, Named: true, Number: number, WaitUntil: time.Unix(1, 0)}
+	for _, name := range locks {
+		e.Claims = append(e.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
+	}
+	lock.Canonical(e.Claims)
+	return e
+}
+
+func ringOf(c order.Contradiction) string {
 	text := ""
-	for _, side := range c.Sides {
+	for _, side := range c.Steps {
 		text += fmt.Sprintf("%s->%s by %s; ", side.From, side.To, side.Holder)
 	}
 	return strings.TrimSuffix(text, "; ")
@@ -130,7 +143,7 @@ func TestOrdersThatContradict(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSchool(t, c.patterns...)
+			s := newHistory(t, c.patterns...)
 			var got []string
 			for _, h := range c.habits {
 				got = append(got, s.takes("t", h[0], h[1:]...)...)
@@ -143,25 +156,25 @@ func TestOrdersThatContradict(t *testing.T) {
 }
 
 func TestOrdersKeepTenantsApart(t *testing.T) {
-	s := newSchool(t)
+	s := newHistory(t)
 	if rings := append(s.takes("t", "v", "a", "b"), s.takes("u", "w", "b", "a")...); rings != nil {
 		t.Errorf("rings over two tenants: %v", rings)
 	}
-	if known, total, _ := s.orders.Known("u", 10); total != 1 || len(known) != 1 || known[0].Tenant != "u" {
+	if known, total, _ := s.orders.Edges("u", 10); total != 1 || len(known) != 1 || known[0].Tenant != "u" {
 		t.Errorf("Known(u) = %v of %d, want its one order", known, total)
 	}
-	if _, total, _ := s.orders.Known("", 10); total != 2 {
+	if _, total, _ := s.orders.Edges("", 10); total != 2 {
 		t.Errorf("%d orders in all, want 2", total)
 	}
 }
 
 func TestContradictionHasAnExampleOfEachSide(t *testing.T) {
-	s := newSchool(t)
+	s := newHistory(t)
 	s.takes("t", "v", "orders:1", "stock:7")
 	s.takes("t", "w", "stock:8", "orders:2")
-	want := []lock.Contradiction{{Tenant: "t", Found: time.Unix(1_700_000_004, 0), Sides: []lock.Side{
-		{From: "stock:*", To: "orders:*", Example: lock.Example{Holder: "w", Held: "stock:8", Taken: "orders:2", At: time.Unix(1_700_000_004, 0)}},
-		{From: "orders:*", To: "stock:*", Example: lock.Example{Holder: "v", Held: "orders:1", Taken: "stock:7", At: time.Unix(1_700_000_002, 0)}},
+	want := []order.Contradiction{{Tenant: "t", Found: time.Unix(1_700_000_004, 0), Steps: []order.Step{
+		{From: "stock:*", To: "orders:*", Example: order.Example{Holder: "w", Held: "stock:8", Taken: "orders:2", At: time.Unix(1_700_000_004, 0)}},
+		{From: "orders:*", To: "stock:*", Example: order.Example{Holder: "v", Held: "orders:1", Taken: "stock:7", At: time.Unix(1_700_000_002, 0)}},
 	}}}
 	if diff := cmp.Diff(want, s.orders.Contradictions("", 10)); diff != "" {
 		t.Errorf("Contradictions (-want +got):\n%s", diff)
@@ -172,25 +185,25 @@ func TestContradictionHasAnExampleOfEachSide(t *testing.T) {
 }
 
 func TestOrdersAreBounded(t *testing.T) {
-	s := newSchool(t)
+	s := newHistory(t)
 	for i := range 12 {
 		for j := range 1100 {
 			s.takes(fmt.Sprint("tenant", i), "v", fmt.Sprint("a", j), fmt.Sprint("b", j))
 		}
 	}
-	_, all, dropped := s.orders.Known("", 0)
-	_, one, _ := s.orders.Known("tenant11", 0)
+	_, all, dropped := s.orders.Edges("", 0)
+	_, one, _ := s.orders.Edges("tenant11", 0)
 	if all != 10_000 || one != 1_000 || dropped != 12*1100-10_000 {
 		t.Errorf("%d orders in all, %d of a tenant, %d dropped", all, one, dropped)
 	}
-	if latest, _, _ := s.orders.Known("tenant11", 1); latest[0].From != "a1099" {
+	if latest, _, _ := s.orders.Edges("tenant11", 1); latest[0].From != "a1099" {
 		t.Errorf("the latest order is from %s, want a1099", latest[0].From)
 	}
 }
 
 // Two sets of 32 could teach 1024 steps.
 func TestOneGrantTeachesLittle(t *testing.T) {
-	s := newSchool(t)
+	s := newHistory(t)
 	set := func(prefix string) string {
 		var all []string
 		for i := range 32 {
@@ -199,19 +212,19 @@ func TestOneGrantTeachesLittle(t *testing.T) {
 		return strings.Join(all, "+")
 	}
 	s.takes("t", "v", set("a"), set("b"))
-	if _, n, _ := s.orders.Known("t", 0); n != 64 {
+	if _, n, _ := s.orders.Edges("t", 0); n != 64 {
 		t.Errorf("%d steps learnt at once, want 64", n)
 	}
 }
 
-// crosses lets two workers of the tenant take two locks in both orders.
-func (s *school) crosses(tenant string, i int) []string {
+// crosses lets two holders of the tenant take two locks in both orders.
+func (s *history) crosses(tenant string, i int) []string {
 	a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
 	return append(s.takes(tenant, "v", a, b), s.takes(tenant, "w", b, a)...)
 }
 
 func TestRingsAreBounded(t *testing.T) {
-	s := newSchool(t)
+	s := newHistory(t)
 	for i := range 1200 {
 		if got, want := len(s.crosses("t", i)), 1; got != want && i < 1000 || got != 0 && i >= 1000 {
 			t.Fatalf("ring %d is reported %d times", i, got)
@@ -227,7 +240,7 @@ func TestRingsAreBounded(t *testing.T) {
 
 // What had to make room for others is still not reported again.
 func TestRingsAreReportedOnce(t *testing.T) {
-	s := newSchool(t)
+	s := newHistory(t)
 	for _, tenant := range []string{"t", "u"} {
 		for i := range 700 {
 			if got := s.crosses(tenant, i); len(got) != 1 {
@@ -248,7 +261,7 @@ func TestRingsAreReportedOnce(t *testing.T) {
 // A ring of very many steps says nothing to anybody, and is very much to keep.
 func TestLongRingsAreNotReported(t *testing.T) {
 	for length, want := range map[int]int{32: 1, 33: 0, 500: 0} {
-		s := newSchool(t)
+		s := newHistory(t)
 		var got []string
 		for i := range length {
 			got = append(got, s.takes("t", fmt.Sprint("v", i), fmt.Sprint("a", i), fmt.Sprint("a", (i+1)%length))...)
@@ -261,7 +274,7 @@ func TestLongRingsAreNotReported(t *testing.T) {
 
 // A tenant with very many contradictions does not displace another's.
 func TestRingsOfOthersAreKept(t *testing.T) {
-	s := newSchool(t)
+	s := newHistory(t)
 	s.takes("quiet", "v", "a", "b")
 	s.takes("quiet", "w", "b", "a")
 	for i := range 1200 {
@@ -286,7 +299,7 @@ func TestOrdersStaySmall(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	s, before := newSchool(t), heap()
+	s, before := newHistory(t), heap()
 	for i := range 60_000 {
 		tenant := fmt.Sprintf("tenant-%d", i%20)
 		holder := strings.Repeat("漢", lock.MaxHolderLength-6) + fmt.Sprintf("%06d", i)
@@ -302,7 +315,7 @@ func TestOrdersStaySmall(t *testing.T) {
 	} else {
 		t.Logf("%d KiB", grown>>10)
 	}
-	if _, n, _ := s.orders.Known("", 0); n != 10_000 {
+	if _, n, _ := s.orders.Edges("", 0); n != 10_000 {
 		t.Errorf("%d orders are kept, want all 10000 that there is room for", n)
 	}
 }
@@ -311,7 +324,7 @@ func TestOrdersStaySmall(t *testing.T) {
 // closes one, and whatever is reported is a ring.
 func TestRingsMatchBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		orders, table := lock.NewOrders(lock.Classes{}), lock.NewTable()
+		orders, table := order.NewGraph(order.Classes{}), lock.NewTable()
 		known := map[[2]string]bool{}
 		number := uint64(0)
 		for i := range rapid.IntRange(1, 25).Draw(t, "steps") {
@@ -319,7 +332,7 @@ func TestRingsMatchBruteForce(t *testing.T) {
 			step := [2]string{two[0], two[1]}
 			closes := !known[step] && leads(known, step[1], step[0])
 			known[step] = true
-			var found []lock.Contradiction
+			var found []order.Contradiction
 			var ids []lock.ID
 			for _, name := range step {
 				number++
@@ -347,7 +360,7 @@ func TestRingsMatchBruteForce(t *testing.T) {
 // holder is in a ring that was reported, then or before.
 func TestRingsOfFewHoldersMatchBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSchool(t)
+		s := newHistory(t)
 		known, reported := map[[2]string][]string{}, map[[2]string]bool{}
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
 			two := rapid.Permutation(names()[:6]).Draw(t, "locks")[:2]
@@ -358,7 +371,7 @@ func TestRingsOfFewHoldersMatchBruteForce(t *testing.T) {
 			}
 			s.takes("t", holder, two[0], two[1])
 			for _, c := range s.orders.Contradictions("t", 1000) {
-				for _, side := range c.Sides {
+				for _, side := range c.Steps {
 					reported[[2]string{side.From, side.To}] = true
 				}
 			}
@@ -418,11 +431,11 @@ func leads(known map[[2]string]bool, from, to string) bool {
 	return walk(from)
 }
 
-func checkRing(t *rapid.T, known map[[2]string]bool, c lock.Contradiction) {
+func checkRing(t *rapid.T, known map[[2]string]bool, c order.Contradiction) {
 	var passed []string
 	holders := map[string]bool{}
-	for i, side := range c.Sides {
-		if !known[[2]string{side.From, side.To}] || side.To != c.Sides[(i+1)%len(c.Sides)].From || slices.Contains(passed, side.From) {
+	for i, side := range c.Steps {
+		if !known[[2]string{side.From, side.To}] || side.To != c.Steps[(i+1)%len(c.Steps)].From || slices.Contains(passed, side.From) {
 			t.Fatalf("%s is not a ring of what happened", ringOf(c))
 		}
 		passed = append(passed, side.From)
@@ -434,7 +447,7 @@ func checkRing(t *rapid.T, known map[[2]string]bool, c lock.Contradiction) {
 }
 
 func TestClasses(t *testing.T) {
-	classes, err := lock.ParseClasses("jobs:*:step:*", "*.lock")
+	classes, err := order.ParseClasses("jobs:*:step:*", "*.lock")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -447,8 +460,31 @@ func TestClasses(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "a b", "a/b", strings.Repeat("a", 201)} {
-		if _, err := lock.ParseClasses(bad); err == nil {
+		if _, err := order.ParseClasses(bad); err == nil {
 			t.Errorf("pattern %q is taken", bad)
 		}
+	}
+}
+
+// BenchmarkGranted is what learning adds to a grant: to a holder that has nothing
+// else, to one that takes its second lock, and to one that takes its ninth.
+func BenchmarkGranted(b *testing.B) {
+	for _, held := range []int{0, 1, 8} {
+		b.Run(fmt.Sprint("held ", held), func(b *testing.B) {
+			table, orders, now := lock.NewTable(), order.NewGraph(order.Classes{}), time.Now()
+			for i := range held {
+				if _, err := table.Insert(named(lock.ID(fmt.Sprint(i)), uint64(i+1), "v", fmt.Sprintf("class%d:1", i))); err != nil {
+					b.Fatal(err)
+				}
+			}
+			e := named("e", 100, "v", "orders:42")
+			if _, err := table.Insert(e); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				orders.Granted(table, e, now)
+			}
+		})
 	}
 }

@@ -1,0 +1,303 @@
+package order
+
+import (
+	"container/list"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Bounds of what a [Graph] remembers.
+const (
+	maxEdges       = 10_000 // in all
+	maxTenantEdges = 1_000  // of one tenant
+	maxFound       = 1_000  // contradictions that are kept to be shown
+	maxTenantRings = 1_000  // contradictions of one tenant that are reported at all
+	maxRings       = 50_000 // reported contradictions that are recognised, of all tenants
+	maxRing        = 32     // of a contradiction
+	maxSteps       = 64     // that one grant can teach
+	maxLooks       = 20_000 // edges that are looked at because of one grant
+)
+
+// Graph learns in which order named holders take locks, and finds out when the
+// orders of different holders contradict each other: some take A and then B,
+// others B and then A, or a longer ring of such steps. Then a deadlock is possible
+// although none may have happened yet.
+//
+// Locks are taken for instances of classes; see [Classes]. Two locks of one class
+// are compared by their names: some take the smaller first, others the greater.
+//
+// Memory is bounded: of each tenant the steps that were seen last are kept, and of
+// all tenants together as well. At worst, with the longest names, that is some 30
+// MiB. A contradiction is reported once, also when it is no longer kept. Of a tenant
+// for which 1,000 were reported nothing more is looked for: whoever takes locks in so
+// many orders is not helped by the next line. It is not safe for concurrent use.
+type Graph struct {
+	classes Classes
+	tenants map[string]*tenantEdges
+	recent  *list.List                     // of *Edge, the one seen last first
+	rings   map[string]map[uint64]struct{} // those reported, by tenant, as hashes of their keys
+	known   int                            // how many these are
+	left    int                            // how many edges may still be looked at for this grant
+	found   []Contradiction                // the newest last
+	dropped uint64
+}
+
+// Edge says that holders of a lock of one class took one of another.
+type Edge struct {
+	Tenant   string
+	From, To string // classes
+	Seen     uint64
+	Examples []Example // one each of up to two holders, the one seen first first
+
+	inTenant, inAll *list.Element
+}
+
+// Example is one time that somebody took a lock while holding another.
+type Example struct {
+	Holder string
+	Held   string // the lock it had
+	Taken  string // the lock it took then
+	At     time.Time
+}
+
+// Contradiction is a ring of orders: each leads from the class where the one
+// before it ends, and the last back to the first. Seen alone, each is harmless.
+type Contradiction struct {
+	Tenant string
+	Found  time.Time
+	Steps  []Step
+}
+
+// Step is one edge of a contradiction, with an example.
+type Step struct {
+	From, To string
+	Example
+}
+
+// tenantEdges are the edges of one tenant.
+type tenantEdges struct {
+	from   map[string]map[string]*Edge // by class held, then class taken
+	into   map[string]int              // how many edges lead to a class
+	recent *list.List                  // of *Edge
+}
+
+// NewGraph returns an empty structure that groups locks by classes.
+func NewGraph(classes Classes) *Graph {
+	return &Graph{classes: classes, tenants: map[string]*tenantEdges{}, recent: list.New(), rings: map[string]map[uint64]struct{}{}}
+}
+
+// Granted learns from an entry of t that has just come to hold. It returns the
+// contradictions that this brought to light, each once. Of a holder with very
+// many locks it learns from those that it took last.
+func (g *Graph) Granted(t *lock.Table, e *lock.Entry, now time.Time) []Contradiction {
+	if !e.Named {
+		return nil
+	}
+	var found []Contradiction
+	steps := 0
+	g.left = maxLooks
+	for before := range t.AlsoHeld(e) {
+		for _, held := range before.Claims {
+			for _, taken := range e.Claims {
+				if steps++; steps > maxSteps {
+					return found
+				}
+				if c := g.learn(e.Tenant, Example{e.Holder, held.Name, taken.Name, now}); c != nil {
+					found = append(found, *c)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// learn notes one step. Only one that is new, or new of this holder, can bring a
+// contradiction to light.
+func (g *Graph) learn(tenant string, x Example) *Contradiction {
+	if x.Held == x.Taken {
+		return nil // the same lock again, shared: no order
+	}
+	from, to := g.classes.step(x.Held, x.Taken)
+	k := g.tenant(tenant)
+	edge := k.from[from][to]
+	if edge == nil {
+		edge = &Edge{Tenant: tenant, From: from, To: to}
+		g.add(k, edge)
+	} else {
+		g.recent.MoveToFront(edge.inAll)
+		k.recent.MoveToFront(edge.inTenant)
+	}
+	edge.Seen++
+	if !edge.note(x) || len(g.rings[tenant]) >= maxTenantRings {
+		return nil
+	}
+	return g.ring(k, edge, x)
+}
+
+// note keeps x if it is the first of its holder, and there is room for it.
+func (e *Edge) note(x Example) bool {
+	if len(e.Examples) == 2 || len(e.Examples) == 1 && e.Examples[0].Holder == x.Holder {
+		return false
+	}
+	e.Examples = append(e.Examples, x)
+	return true
+}
+
+// by returns an example of another holder if there is one.
+func (e *Edge) by(not string) (x Example, another bool) {
+	for _, x := range e.Examples {
+		if x.Holder != not {
+			return x, true
+		}
+	}
+	return e.Examples[0], false
+}
+
+func (g *Graph) tenant(name string) *tenantEdges {
+	k := g.tenants[name]
+	if k == nil {
+		k = &tenantEdges{from: map[string]map[string]*Edge{}, into: map[string]int{}, recent: list.New()}
+		g.tenants[name] = k
+	}
+	return k
+}
+
+func (g *Graph) add(k *tenantEdges, edge *Edge) {
+	if k.recent.Len() >= maxTenantEdges {
+		g.drop(k.recent.Back().Value.(*Edge))
+	} else if g.recent.Len() >= maxEdges {
+		g.drop(g.recent.Back().Value.(*Edge))
+	}
+	if k.from[edge.From] == nil {
+		k.from[edge.From] = map[string]*Edge{}
+	}
+	k.from[edge.From][edge.To] = edge
+	k.into[edge.To]++
+	edge.inTenant, edge.inAll = k.recent.PushFront(edge), g.recent.PushFront(edge)
+	g.tenants[edge.Tenant] = k // a drop may have emptied it
+}
+
+func (g *Graph) drop(edge *Edge) {
+	k := g.tenants[edge.Tenant]
+	g.dropped++
+	g.recent.Remove(edge.inAll)
+	k.recent.Remove(edge.inTenant)
+	delete(k.from[edge.From], edge.To)
+	if k.into[edge.To]--; k.into[edge.To] == 0 {
+		delete(k.into, edge.To)
+	}
+	if len(k.from[edge.From]) == 0 {
+		delete(k.from, edge.From)
+	}
+	if k.recent.Len() == 0 {
+		delete(g.tenants, edge.Tenant)
+	}
+}
+
+// isNew reports whether the contradiction was not reported before, and notes it.
+func (g *Graph) isNew(c *Contradiction) bool {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(c.key())) // a hash takes everything
+	key, reported := hash.Sum64(), g.rings[c.Tenant]
+	if _, known := reported[key]; known {
+		return false
+	}
+	if reported == nil {
+		reported = map[uint64]struct{}{}
+		g.rings[c.Tenant] = reported
+	}
+	reported[key] = struct{}{}
+	if g.known++; g.known > maxRings {
+		g.forgetRings()
+	}
+	if len(g.found) >= maxFound {
+		i := g.dispensable()
+		g.found = slices.Delete(g.found, i, i+1)
+	}
+	return true
+}
+
+// forgetRings makes room by those of the tenant that has most. They can be reported
+// again.
+func (g *Graph) forgetRings() {
+	var most string
+	for tenant, reported := range g.rings {
+		if n := len(g.rings[most]); len(reported) > n || len(reported) == n && tenant < most {
+			most = tenant
+		}
+	}
+	g.known -= len(g.rings[most])
+	delete(g.rings, most)
+}
+
+// dispensable returns the oldest contradiction of the tenant that has most, so
+// that one tenant cannot make others' be forgotten.
+func (g *Graph) dispensable() int {
+	of, most := map[string]int{}, 0
+	for _, c := range g.found {
+		of[c.Tenant]++
+		most = max(most, of[c.Tenant])
+	}
+	return slices.IndexFunc(g.found, func(c Contradiction) bool { return of[c.Tenant] == most })
+}
+
+// String tells the ring for a log: who held what and took what.
+func (c *Contradiction) String() string {
+	parts := make([]string, 0, len(c.Steps))
+	for _, s := range c.Steps {
+		parts = append(parts, s.Holder+" took "+s.Taken+" while it held "+s.Held)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// key is the same for a ring wherever it begins. Names contain no slash.
+func (c *Contradiction) key() string {
+	first := 0
+	for i, s := range c.Steps {
+		if s.From < c.Steps[first].From {
+			first = i
+		}
+	}
+	parts := []string{c.Tenant}
+	for i := range c.Steps {
+		parts = append(parts, c.Steps[(first+i)%len(c.Steps)].From)
+	}
+	return strings.Join(parts, "/")
+}
+
+// Contradictions returns up to limit contradictions of the tenant, or of all
+// tenants if it is "", the newest first.
+func (g *Graph) Contradictions(tenant string, limit int) []Contradiction {
+	var out []Contradiction
+	for i := len(g.found) - 1; i >= 0 && len(out) < limit; i-- {
+		if tenant == "" || g.found[i].Tenant == tenant {
+			out = append(out, g.found[i])
+		}
+	}
+	return out
+}
+
+// Edges returns up to limit edges of the tenant, or of all tenants if it is "",
+// those seen last first, how many there are, and how many were forgotten to make
+// room.
+func (g *Graph) Edges(tenant string, limit int) (edges []Edge, total int, dropped uint64) {
+	recent := g.recent
+	if tenant != "" {
+		k := g.tenants[tenant]
+		if k == nil {
+			return nil, 0, g.dropped
+		}
+		recent = k.recent
+	}
+	for el := recent.Front(); el != nil && len(edges) < limit; el = el.Next() {
+		edge := *el.Value.(*Edge)
+		edge.Examples = slices.Clone(edge.Examples)
+		edge.inTenant, edge.inAll = nil, nil
+		edges = append(edges, edge)
+	}
+	return edges, recent.Len(), g.dropped
+}

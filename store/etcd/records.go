@@ -31,7 +31,7 @@ var _ store.RecordStore = (*RecordStore)(nil)
 // RecordStore keeps small records in etcd. It is closed with its [Store].
 type RecordStore struct {
 	store *Store
-	life  life
+	life  *store.Life[int64] // the lease of bound records
 }
 
 // Records returns the store's small records.
@@ -112,14 +112,14 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 	}
 	lease, err := int64(0), error(nil)
 	if w.Bound {
-		if lease, err = r.life.lease(ctx); err != nil {
+		if lease, err = r.life.Begin(ctx); err != nil {
 			return 0, errors.Join(store.ErrNotSent, err)
 		}
 	}
 	resp, err := r.txn(ctx, "write a record", r.swapTxn(s, w, lease))
 	switch {
 	case isLeaseNotFound(err):
-		r.life.lost(lease)
+		r.life.Over(lease)
 		return 0, errors.Join(store.ErrNotSent, err)
 	case err != nil && refused(err):
 		return 0, unavailable(err, "write a record", false)

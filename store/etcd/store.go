@@ -107,7 +107,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
 	s.memory = newMemory(s.leases.tryGrant)
-	s.records = &RecordStore{store: s, life: life{store: s}}
+	s.records = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.commits = (&committer{
 		prefix: s.prefix, ctx: s.closing, trusted: s,
 		observe: func(writes int, took time.Duration, err error) {
@@ -122,7 +122,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 // by their own contexts.
 func (s *Store) Close() error {
 	s.stop()
-	s.records.life.close()
+	s.records.life.Close()
 	s.orphans.Close()
 	s.tasks.Wait()
 	s.leases.grants.Close()

@@ -80,7 +80,7 @@ func (s *Server) Connect(w Wire) *Client {
 	defer s.mu.Unlock()
 	s.clients++
 	c := &Client{server: s, wire: w, id: s.clients}
-	c.small = &RecordStore{client: c}
+	c.small = &RecordStore{client: c, life: store.NewLife(&lives{c})}
 	c.closing, c.close = context.WithCancel(context.Background())
 	return c
 }
@@ -89,7 +89,7 @@ func (s *Server) Connect(w Wire) *Client {
 func (c *Client) Close() {
 	c.close()
 	c.tasks.Wait()
-	c.small.close()
+	c.small.life.Close()
 }
 
 // attempt returns a name that no other has.

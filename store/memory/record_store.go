@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -23,9 +22,7 @@ var _ store.RecordStore = (*RecordStore)(nil)
 // RecordStore keeps small records for one [Client].
 type RecordStore struct {
 	client *Client
-
-	mu   sync.Mutex
-	life int64 // what this client's bound records hang on; 0 none
+	life   *store.Life[int64]
 }
 
 // Records returns the client's small records.
@@ -69,7 +66,7 @@ func (r *RecordStore) Look(ctx context.Context, k store.RecordKey, _ bool) (stor
 func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.RecordWrite) (uint64, error) {
 	life, err := int64(0), error(nil)
 	if w.Bound {
-		if life, err = r.begin(ctx); err != nil {
+		if life, err = r.life.Begin(ctx); err != nil {
 			return 0, errors.Join(store.ErrNotSent, err)
 		}
 	}
@@ -78,8 +75,8 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 		return r.client.server.swapRecord(known, s, w, life)
 	})
 	switch {
-	case errors.Is(err, errLifeOver):
-		r.lost(life)
+	case errors.Is(err, store.ErrLifeOver):
+		r.life.Over(life)
 		err = errors.Join(store.ErrNotSent, err)
 	case errors.Is(err, ErrUnsent):
 		err = errors.Join(store.ErrNotSent, err)
@@ -87,54 +84,32 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 	return version, err
 }
 
-// begin returns the client's life, which is renewed from now on.
-func (r *RecordStore) begin(ctx context.Context) (int64, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.life != 0 {
-		return r.life, nil
-	}
-	life := int64(r.client.attempt())
-	if err := r.renew(ctx, life, true); err != nil {
-		return 0, err
-	}
-	r.life = life
-	r.client.inBackground(ctx, func(ctx context.Context) {
-		for store.Pause(ctx, store.RecordLife/3) == nil {
-			if errors.Is(r.renew(ctx, life, false), errLifeOver) {
-				r.lost(life)
-				return
-			}
-		}
-	})
-	return life, nil
+// lives are what bound records of a client hang on, by numbers.
+type lives struct{ client *Client }
+
+// BeginLife implements [store.LifeTable].
+func (l *lives) BeginLife(ctx context.Context) (int64, error) {
+	life := int64(l.client.attempt())
+	return life, l.renew(ctx, life, true)
 }
 
-func (r *RecordStore) renew(ctx context.Context, life int64, begin bool) error {
-	_, err := once(ctx, r.client, RenewLife, "", func() (none, uint64, error) {
-		number, err := r.client.server.renewLife(life, begin)
+// RenewLife implements [store.LifeTable].
+func (l *lives) RenewLife(ctx context.Context, life int64) error { return l.renew(ctx, life, false) }
+
+func (l *lives) renew(ctx context.Context, life int64, begin bool) error {
+	_, err := once(ctx, l.client, RenewLife, "", func() (none, uint64, error) {
+		number, err := l.client.server.renewLife(life, begin)
 		return none{}, number, err
 	})
 	return err
 }
 
-func (r *RecordStore) lost(life int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.life == life {
-		r.life = 0
-	}
-}
-
-// close ends what is bound, if the server can be asked.
-func (r *RecordStore) close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.life != 0 {
-		_, _ = once(context.Background(), r.client, EndLife, "", func() (none, uint64, error) {
-			return none{}, r.client.server.endLife(r.life), nil
-		})
-	}
+// EndLife implements [store.LifeTable].
+func (l *lives) EndLife(ctx context.Context, life int64) error {
+	_, err := once(ctx, l.client, EndLife, "", func() (none, uint64, error) {
+		return none{}, l.client.server.endLife(life), nil
+	})
+	return err
 }
 
 // Watch implements [store.RecordStore].

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -79,7 +78,7 @@ func (s *Server) swapRecord(known uint64, was store.RecordState, w *store.Record
 	case found != was.Found || r.version != was.Version || int64(t.deleted[w.RecordKey]) != was.Guard:
 		return 0, s.number, store.ErrRecordRaced
 	case w.Bound && t.lives[life] == nil:
-		return 0, s.number, errLifeOver
+		return 0, s.number, store.ErrLifeOver
 	case w.Delete:
 		s.dropRecord(w.RecordKey)
 		return 0, s.number, nil
@@ -93,8 +92,6 @@ func (s *Server) swapRecord(known uint64, was store.RecordState, w *store.Record
 	s.tellKind(w.Kind)
 	return s.number, s.number, nil
 }
-
-var errLifeOver = errors.New("the client's bound records have ended")
 
 func (s *Server) dropRecord(k store.RecordKey) {
 	s.number++
@@ -157,7 +154,7 @@ func (s *Server) renewLife(life int64, begin bool) (number uint64, err error) {
 	case begin && !s.stopped:
 		s.small.lives[life] = time.AfterFunc(store.RecordLife, func() { s.endLife(life) })
 	default:
-		return s.number, errLifeOver
+		return s.number, store.ErrLifeOver
 	}
 	return s.number, nil
 }

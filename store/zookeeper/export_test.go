@@ -99,22 +99,24 @@ func (s *Store) Asking() bool {
 // EndLife is what others do when they have seen that version of the life of this
 // replica's bound records for long.
 func (s *Store) EndLife(ctx context.Context, version int32) error {
-	return s.small.end(ctx, s.life(), version)
+	life, err := s.small.life.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	return s.small.end(ctx, life, version)
 }
 
 // Heartbeats returns the version of that life.
 func (s *Store) Heartbeats(ctx context.Context) (int32, error) {
-	n, err := onLink(ctx, s.calls, get(s.root.life(s.life())))
+	life, err := s.small.life.Begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n, err := onLink(ctx, s.calls, get(s.root.life(life)))
 	if err != nil {
 		return 0, err
 	}
 	return n.stat.Version, nil
-}
-
-func (s *Store) life() string {
-	s.small.life.mu.Lock()
-	defer s.small.life.mu.Unlock()
-	return s.small.life.id
 }
 
 // ReadAnew takes over meta. read is called when it has been read, but not taken over.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -13,77 +12,31 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-const (
-	heartbeat     = store.RecordLife / 3
-	sweepInterval = store.RecordLife / 6
-)
+const sweepInterval = store.RecordLife / 6
 
-// life is the node that this replica's bound records hang on, by a node below it for
-// each. It begins with the first of them; the replica counts its version up.
-type life struct {
-	store *Store
+var _ store.LifeTable[string] = (*lives)(nil)
 
-	mu     sync.Mutex
-	id     string // "" if there is none
-	closed bool
-	tasks  sync.WaitGroup
+// lives are nodes that bound records hang on, by a node below it for each. A replica
+// counts the version of its own up.
+type lives struct{ store *Store }
+
+// BeginLife implements store.LifeTable.
+func (l *lives) BeginLife(ctx context.Context) (id string, err error) {
+	id = rand.Text()
+	return id, l.store.ensure(ctx, l.store.calls, l.store.root.life(id), nil)
 }
 
-// begin returns the life, which is kept up from now on.
-func (l *life) begin(ctx context.Context) (string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return "", context.Canceled
+// RenewLife implements store.LifeTable.
+func (l *lives) RenewLife(ctx context.Context, id string) error {
+	_, err := onLink(ctx, l.store.calls, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(l.store.root.life(id), nil, -1) })
+	if errors.Is(err, zk.ErrNoNode) {
+		return store.ErrLifeOver
 	}
-	if l.id != "" {
-		return l.id, nil
-	}
-	id := rand.Text()
-	if err := l.store.ensure(ctx, l.store.calls, l.store.root.life(id), nil); err != nil {
-		return "", err
-	}
-	l.id = id
-	l.tasks.Go(func() { l.keepUp(id) })
-	return id, nil
+	return err
 }
 
-// keepUp counts a life's version up until the store is closed or the life is over.
-func (l *life) keepUp(id string) {
-	for store.Pause(l.store.closing, heartbeat) == nil {
-		ctx, cancel := context.WithTimeout(l.store.closing, attemptTimeout)
-		_, err := onLink(ctx, l.store.calls, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(l.store.root.life(id), nil, -1) })
-		cancel()
-		if errors.Is(err, zk.ErrNoNode) {
-			l.lost(id)
-			return
-		}
-	}
-}
-
-// lost forgets a life that is over: the next bound record begins another.
-func (l *life) lost(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.id == id {
-		l.id = ""
-	}
-}
-
-// close ends what is bound, if ZooKeeper can be asked. The store's upkeep is closing.
-func (l *life) close() {
-	l.mu.Lock()
-	l.closed = true
-	id := l.id
-	l.mu.Unlock()
-	l.tasks.Wait()
-	if id == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), attemptTimeout)
-	defer cancel()
-	_ = l.store.small.end(ctx, id, -1) // otherwise others do it
-}
+// EndLife implements store.LifeTable. If it fails, other replicas do it.
+func (l *lives) EndLife(ctx context.Context, id string) error { return l.store.small.end(ctx, id, -1) }
 
 // sweeper ends the lives of replicas that have stopped: those whose version it has seen
 // unchanged for [store.RecordLife], by its own clock.

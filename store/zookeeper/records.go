@@ -41,7 +41,7 @@ var _ store.RecordStore = (*RecordStore)(nil)
 // RecordStore keeps small records in ZooKeeper. It is closed with its [Store].
 type RecordStore struct {
 	store *Store
-	life  life
+	life  *store.Life[string] // of bound records
 }
 
 // Records returns the store's small records.
@@ -116,7 +116,7 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 	}
 	form, err := w.RecordForm, error(nil)
 	if w.Bound {
-		if form.Life, err = r.life.begin(ctx); err != nil {
+		if form.Life, err = r.life.Begin(ctx); err != nil {
 			return 0, errors.Join(store.ErrNotSent, err)
 		}
 	}
@@ -225,7 +225,7 @@ func unbound(life string, k store.RecordKey) func(context.Context, *RecordStore,
 }
 
 func lifeOver(_ context.Context, r *RecordStore, life, _ string) error {
-	r.life.lost(life)
+	r.life.Over(life)
 	return store.ErrNotSent
 }
 

@@ -132,7 +132,7 @@ func newStore(cfg Config) *Store {
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.commits = newCommitter(s)
 	s.leases = newLeases(s)
-	s.small = &RecordStore{store: s, life: life{store: s}}
+	s.small = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.feed = newFeed(s)
 	return s
 }
@@ -170,7 +170,7 @@ func (s *Store) tryBegin(ctx context.Context, cfg Config) error {
 // Close ends the upkeep, the feed and the connections, and waits for them.
 func (s *Store) Close() error {
 	s.stop()
-	s.small.life.close()
+	s.small.life.Close()
 	s.commits.Stop()
 	s.orphans.Close()
 	s.tasks.Wait()

@@ -34,6 +34,16 @@ func recordsBugs() []Bug {
 			In: "./store/memory", Run: "^TestRecordsConformance$/^list$/^pages_are_bounded_in_bytes$",
 		},
 		{
+			Name: "records-life-renewed-too-late", Breaks: "what is bound to a replica that lives does not end",
+			File: "store/record_life.go", Anchor: "for Pause(l.closing, RecordLife/3) == nil {", Becomes: "for Pause(l.closing, 2*RecordLife) == nil {",
+			In: "./store", Run: "^TestLife$",
+		},
+		{
+			Name: "records-life-ended-by-an-older-one", Breaks: "what is said late of a life does not count for the next",
+			File: "store/record_life.go", Anchor: "if l.id == id {", Becomes: "if l.id != none {",
+			In: "./store", Run: "^TestLife$",
+		},
+		{
 			Name: "records-etcd-without-guard", Breaks: "a late write does not bring back what was deleted, on etcd",
 			File: "store/etcd/records.go", Anchor: "created(key, 0), modified(guard, s.Guard))", Becomes: "created(key, 0))",
 			In: "./store/etcd", Run: "^TestLateRecord$",

@@ -1,0 +1,149 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+// lives is a table that keeps no records.
+type lives struct {
+	mu      sync.Mutex
+	begun   int
+	renewed []int // each time
+	ended   []int
+	fails   error // what renewals give
+	slow    chan struct{}
+}
+
+func (l *lives) BeginLife(ctx context.Context) (int, error) {
+	select {
+	case <-l.slow:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begun++
+	return l.begun, nil
+}
+
+func (l *lives) RenewLife(_ context.Context, id int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewed = append(l.renewed, id)
+	return l.fails
+}
+
+func (l *lives) EndLife(_ context.Context, id int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = append(l.ended, id)
+	return errors.New("the store does not answer")
+}
+
+func (l *lives) failWith(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fails = err
+}
+
+func (l *lives) take() (renewed []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	renewed, l.renewed = l.renewed, nil
+	return renewed
+}
+
+func newLives() *lives {
+	l := &lives{slow: make(chan struct{})}
+	close(l.slow)
+	return l
+}
+
+func wantLife(t *testing.T, l *store.Life[int], want int) {
+	t.Helper()
+	if id, err := l.Begin(t.Context()); id != want || err != nil {
+		t.Errorf("Begin = %d, %v, want %d", id, err, want)
+	}
+}
+
+// TestLife: all bound records share one life, which is renewed in time until it is over,
+// and ended by Close.
+func TestLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newLives()
+		l := store.NewLife(table)
+		<-time.After(time.Minute)
+		if table.begun != 0 {
+			t.Error("a life began before the first bound record")
+		}
+		wantLife(t, l, 1)
+		wantLife(t, l, 1)
+		table.failWith(errors.New("no answer"))
+		<-time.After(store.RecordLife)
+		wantLife(t, l, 1)
+		if renewed := table.take(); len(renewed) < 2 {
+			t.Errorf("renewed %d times in a life", len(renewed))
+		}
+		table.failWith(store.ErrLifeOver)
+		<-time.After(store.RecordLife)
+		table.failWith(nil)
+		table.take()
+		wantLife(t, l, 2)
+		l.Over(1) // which somebody finds out late
+		wantLife(t, l, 2)
+		<-time.After(store.RecordLife)
+		if renewed := table.take(); len(renewed) < 2 || slices.Contains(renewed, 1) {
+			t.Errorf("renewed: %v", renewed)
+		}
+		l.Close()
+		if _, err := l.Begin(t.Context()); err == nil {
+			t.Error("a life began after Close")
+		}
+		l.Close()
+		if !slices.Equal(table.ended, []int{2}) {
+			t.Errorf("ended: %v", table.ended)
+		}
+	})
+}
+
+// TestLifeThatIsOver: what is said of a life by a refused write counts at once.
+func TestLifeThatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newLives()
+		l := store.NewLife(table)
+		wantLife(t, l, 1)
+		l.Over(1)
+		wantLife(t, l, 2)
+		l.Over(2)
+		l.Close()
+		if len(table.ended) > 0 {
+			t.Errorf("ended: %v", table.ended)
+		}
+	})
+}
+
+// TestLifeClosesSoon: Close does not wait for a store that does not answer.
+func TestLifeClosesSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := store.NewLife(&lives{slow: make(chan struct{})})
+		begun := make(chan error, 1)
+		go func() {
+			_, err := l.Begin(t.Context())
+			begun <- err
+		}()
+		synctest.Wait()
+		start := time.Now()
+		l.Close()
+		if took := time.Since(start); took > 0 || <-begun == nil {
+			t.Errorf("closed after %v", took)
+		}
+	})
+}

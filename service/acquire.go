@@ -163,7 +163,7 @@ func (s *Service) join(ctx context.Context, e *lock.Entry, try bool, began time.
 	if placed.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	w := &wait{s: s, entry: placed, changed: changed, try: try, client: e.Resumable(), shown: true, began: began}
+	w := &wait{s: s, entry: placed, changed: changed, try: try, client: e.Resumable(), shown: true, written: written, began: began}
 	if written {
 		w.refreshed = began
 	}

@@ -363,3 +363,30 @@ func TestWaitedByItsClock(t *testing.T) {
 		})
 	}
 }
+
+// TestTryBehindAnOldView: a try is repeated at a replica that shows its entry behind a
+// holder who is gone, as the store says when the entry is to be taken back. What is so
+// now cannot be read. It is not told that the lock is held, which it does not know.
+func TestTryBehindAnOldView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.store.setFeed(frozen)
+		holder := b.hold(lasting(want("orders:1", 0)))
+		a.store.on(broken, remove)
+		req := keyed("orders:1", 0, "k")
+		a.start(req).fails(lock.Held) // and its entry stays for a while
+		a.store.setFeed(running)
+		after(time.Second)
+		a.store.setFeed(frozen)
+		b.release(holder)
+		a.store.on(nil, remove)
+		a.store.on(broken, queue)
+		if err := a.start(req).fails(lock.StoreUnavailable); !err.Ambiguous {
+			t.Errorf("it says that nothing is left: %v", err)
+		}
+		a.store.on(nil, queue)
+		a.store.setFeed(running)
+		a.start(req).holdsLater()
+	})
+}

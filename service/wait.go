@@ -36,6 +36,7 @@ type wait struct {
 	refreshed time.Time       // before the last proof of a full lease; zero if unknown
 	again     time.Time       // not before then is a failed keepalive repeated
 	shown     bool            // the store has shown the entry since the request began
+	written   bool            // by this request
 	try       bool            // leave the queue at once if the entry does not hold
 	client    bool            // the client can come back to the entry
 	limit     time.Duration   // for how long to hold the request open; 0 is MaxHold
@@ -47,8 +48,17 @@ type wait struct {
 }
 
 // run waits until the entry holds, is gone, has waited for long enough, or the
-// request has. It keeps the lease alive all the while.
+// request has. It keeps the lease alive all the while. An entry for which its client can
+// neither be told nor come back is not left behind, whatever the answer would have been.
 func (w *wait) run(ctx context.Context) (*Grant, error) {
+	g, err := w.await(ctx)
+	if g != nil && g.Token != "" && w.goneForGood(ctx) {
+		return nil, ctx.Err()
+	}
+	return g, err
+}
+
+func (w *wait) await(ctx context.Context) (*Grant, error) {
 	if w.began.IsZero() {
 		w.began = time.Now()
 	}
@@ -146,6 +156,9 @@ func (w *wait) giveWay(ctx context.Context) (*Grant, error) {
 			return w.lost(ctx, lock.Unknown)
 		}
 		w.s.unlessGone(w.entry, err)
+		if err != nil && !w.written {
+			return nil, stands(err) // others were in front in a view that may be older than the request
+		}
 	}
 	return w.s.refusal(ctx, w.entry, errHeld())
 }
@@ -351,11 +364,6 @@ func (w *wait) leave(ctx context.Context, why error) (*Grant, error) {
 		return w.timeOut(ctx, why)
 	case errors.Is(why, lock.Draining):
 		return w.handOver(ctx, why)
-	case ctx.Err() != nil && !w.client:
-		w.withdraw(ctx)
-		return nil, why
-	case ctx.Err() != nil:
-		return nil, why
 	}
 	return w.resumable(), why
 }

@@ -224,6 +224,29 @@ func TestGoneClient(t *testing.T) {
 	}
 }
 
+// TestGoneWhileItLeft: a client goes away while its wait ends and the store does not
+// answer. Its entry is taken back as soon as the store does.
+func TestGoneWhileItLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.hold(lasting(want("orders:1", 0)))
+		p := r.line(want("orders:1", 5*time.Second))
+		r.store.on(first(1, func(context.Context, func() error) error {
+			p.cancel()
+			return unavailable(false)
+		}), remove)
+		after(5 * time.Second)
+		if <-p.done; p.grant != nil {
+			t.Errorf("granted %+v", p.grant)
+		}
+		after(time.Second)
+		if ids := s.ids(); len(ids) != 1 {
+			t.Errorf("left behind: %v", ids)
+		}
+	})
+}
+
 func TestGoneWaiterMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)

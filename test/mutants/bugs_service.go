@@ -5,8 +5,13 @@ func serviceBugs() []Bug {
 	return []Bug{
 		{
 			Name: "service-held-open-for-longer", Breaks: "a request is held open for 50 s at most, however long its entry took to be written",
-			File: "service/acquire.go", Anchor: ", shown: true, began: began}", Becomes: ", shown: true}",
+			File: "service/acquire.go", Anchor: ", written: written, began: began}", Becomes: ", written: written}",
 			In: "./service", Run: "^TestWrittenLate$",
+		},
+		{
+			Name: "service-old-view-says-held", Breaks: "a view that may be older than the request does not say that a lock is held",
+			File: "service/wait.go", Anchor: "if err != nil && !w.written {", Becomes: "if false {",
+			In: "./service", Run: "^TestTryBehindAnOldView$",
 		},
 		{
 			Name: "service-forged-token", Breaks: "a lock token cannot be made without the key",
@@ -47,13 +52,12 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-gone-client-stays", Breaks: "a client that goes away leaves the queue at once",
-			File: "service/wait.go", Anchor: "case ctx.Err() != nil && !w.client:\n\t\tw.withdraw(ctx)\n",
-			Becomes: "case ctx.Err() != nil && !w.client:\n",
-			In:      "./service", Run: "^TestGoneClient$|^TestGoneWaiterMakesRoom$",
+			File: "service/wait.go", Anchor: `if g != nil && g.Token != "" && w.goneForGood(ctx) {`, Becomes: "if false {",
+			In: "./service", Run: "^TestGoneClient$|^TestGoneWaiterMakesRoom$|^TestGoneWhileItLeft$",
 		},
 		{
 			Name: "service-gone-client-with-key-loses", Breaks: "with an `Idempotency-Key` a place is kept for one TTL",
-			File: "service/wait.go", Anchor: "case ctx.Err() != nil && !w.client:\n", Becomes: "case ctx.Err() != nil:\n",
+			File: "service/wait.go", Anchor: "if ctx.Err() == nil || w.client {", Becomes: "if ctx.Err() == nil {",
 			In: "./service", Run: "^TestGoneClientWithAKey$",
 		},
 		{

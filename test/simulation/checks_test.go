@@ -104,10 +104,18 @@ func (t *truth) checkOneOfKey(id lock.ID) {
 	}
 }
 
+// recorded returns when the end of l is in the store, which may be a while after an expiry.
+func (t *truth) recorded(l *life) time.Duration {
+	if l.reason == lock.Expired {
+		return l.ended + t.w.ExpiryRecord
+	}
+	return l.ended
+}
+
 // unrecorded reports whether an entry of a key was written between the expiry of an
 // earlier one and the record of that, when the key counts as new.
 func (t *truth) unrecorded(before, l *life) bool {
-	return before.reason == lock.Expired && l.joined > before.ended && l.joined <= before.ended+t.w.ExpiryRecord
+	return before.reason == lock.Expired && l.joined > before.ended && l.joined <= t.recorded(before)
 }
 
 // mistaken reports whether the reason may be that of a later entry of the key: one that

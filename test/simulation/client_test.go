@@ -216,6 +216,7 @@ func (c *client) send(k *call) {
 
 // disconnect is the client's connection breaking.
 func (k *call) disconnect() {
+	k.client.w.note("disconnect", k.n)
 	k.cancel()
 	k.gone = true
 }

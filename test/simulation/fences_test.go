@@ -70,7 +70,7 @@ func (t *truth) checkExclusion(l *life) {
 func (t *truth) wentBack(copied time.Duration, entries []*lock.Entry) {
 	for _, lives := range t.lives {
 		for _, l := range lives {
-			l.undone = l.undone || l.joined > copied || l.ended != never && l.ended > copied
+			l.undone = l.undone || l.joined > copied || l.ended != never && t.recorded(l) > copied
 			if l.held > copied {
 				l.held, l.told, l.sureTill = never, false, 0
 			}

@@ -198,7 +198,11 @@ func TestOverloaded(t *testing.T) {
 	t.Parallel()
 	full := &lock.Error{Code: lock.Overloaded, Detail: "too much at once", RetryAfter: 2 * time.Second}
 	c := over(t, &stub{err: full})
-	for _, a := range []*answer{c.post("/locks/orders:42"), c.post("/locksets", body(`{"locks":[{"name":"a"}]}`))} {
+	for _, a := range []*answer{
+		c.post("/locks/orders:42"), c.post("/locksets", body(`{"locks":[{"name":"a"}]}`)),
+		c.get("/locks/orders:42/entries/"+someID+"?wait_seconds=1", lockToken(someToken)),
+		c.get("/locksets/"+someID+"?wait_seconds=1", lockToken(someToken)),
+	} {
 		a.wantProblem(problem{code: "overloaded", detail: "too much at once"}, "may_have_taken_effect")
 		if a.fields()["may_have_taken_effect"] != false || a.header.Get("Retry-After") != "2" {
 			t.Errorf("%v, want false and 2", a)

@@ -14,21 +14,29 @@ import (
 // any handler: to requests that are not HTTP, without a Host, with headers that are
 // too large, of another version, in a transfer coding or with an expectation that it
 // does not know. Each closes its connection. They have a request id, and logger is
-// told of them.
-func Listener(l net.Listener, logger *slog.Logger) net.Listener { return &listener{l, logger} }
+// told of them. It accepts no more connections than bound lets it.
+func Listener(l net.Listener, bound *Connections, logger *slog.Logger) net.Listener {
+	return &listener{l, bound, logger}
+}
 
 type listener struct {
 	net.Listener
+	bound  *Connections
 	logger *slog.Logger
 }
 
 // Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if counted := l.bound.enter(conn); counted != nil {
+			return &rewriter{Conn: counted, logger: l.logger}, nil
+		}
+		_ = conn.Close() // there is nobody to tell
 	}
-	return &rewriter{Conn: conn, logger: l.logger}, nil
 }
 
 // rewriter is a connection that looks at the beginning of what is written to it.

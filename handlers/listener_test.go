@@ -13,7 +13,7 @@ import (
 func TestNotHTTP(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(handlers.New(shared.handlers(shared.main.service)))
-	server.Listener = handlers.Listener(server.Listener, shared.telemetry.Logger())
+	server.Listener = handlers.Listener(server.Listener, handlers.NewConnections(100), shared.telemetry.Logger())
 	server.Config.DisableGeneralOptionsHandler = true
 	server.Start()
 	r := &replica{server: server, url: server.URL, transport: &http.Transport{}}

@@ -35,6 +35,9 @@ type record struct {
 	attrs     []slog.Attr
 	cause     error
 	draining  bool // refused because the replica shuts down, which is no fault
+
+	connection *connection // that the request occupies, or nil
+	crowded    bool        // it occupies none, because its tenant has too many
 }
 
 // tenant is "" until it is known.
@@ -73,6 +76,7 @@ func (a *endpoints) observe(c *gin.Context) {
 	defer span.End()
 	a.Metrics.RequestStarted()
 	defer a.give(r)
+	defer r.leave()
 	c.Next()
 	status, took := c.Writer.Status(), time.Since(began)
 	a.Metrics.RequestDone(ctx, c.Request.Method, c.FullPath(), status, r.waits, took)
@@ -180,6 +184,7 @@ func (a *endpoints) require(scopes ...auth.Scope) gin.HandlerFunc {
 			return
 		}
 		recordOf(c).principal = p
+		a.occupy(c)
 		for _, s := range scopes {
 			if p.Allows(s) {
 				return

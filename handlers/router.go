@@ -132,20 +132,20 @@ func newEndpoints(cfg Config) *endpoints {
 
 func (a *endpoints) locks(r *gin.Engine) {
 	read, write := a.require(auth.LocksRead), a.require(auth.LocksWrite)
-	r.GET("/locks", read, query("prefix", "state", "limit", "cursor", "consistent"), a.list)
-	r.GET("/locks/:name", read, a.named, query("consistent"), a.lock)
-	r.POST("/locks/:name", write, a.named, query(), a.acquire)
+	r.GET("/locks", read, uncrowded, query("prefix", "state", "limit", "cursor", "consistent"), a.list)
+	r.GET("/locks/:name", read, uncrowded, a.named, query("consistent"), a.lock)
+	r.POST("/locks/:name", write, uncrowded, a.named, query(), a.acquire)
 	r.PUT("/locks/:name/renew", write, a.named, query(), a.renew)
 	r.DELETE("/locks/:name", write, a.named, query(), a.release)
-	r.GET("/locks/:name/entries/:id", a.require(auth.LocksRead, auth.LocksWrite), a.named, query("wait_seconds"), a.entry)
+	r.GET("/locks/:name/entries/:id", a.require(auth.LocksRead, auth.LocksWrite), uncrowded, a.named, query("wait_seconds"), a.entry)
 }
 
 func (a *endpoints) locksets(r *gin.Engine) {
 	write := a.require(auth.LocksWrite)
-	r.POST("/locksets", write, query(), a.acquireSet)
+	r.POST("/locksets", write, uncrowded, query(), a.acquireSet)
 	r.PUT("/locksets/:id/renew", write, query(), a.renewSet)
 	r.DELETE("/locksets/:id", write, query(), a.releaseSet)
-	r.GET("/locksets/:id", a.require(auth.LocksRead, auth.LocksWrite), query("wait_seconds"), a.set)
+	r.GET("/locksets/:id", a.require(auth.LocksRead, auth.LocksWrite), uncrowded, query("wait_seconds"), a.set)
 }
 
 func (a *endpoints) admin(r *gin.Engine) {

@@ -109,6 +109,7 @@ func newServer(c *config, t *telemetry.Telemetry, v *auth.Verifier, s *service.S
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
+		ConnContext:       handlers.ConnContext,
 		// The routes answer OPTIONS * too, which net/http would do on its own.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(t.Logger().Handler(), slog.LevelWarn),
@@ -120,7 +121,9 @@ func newServer(c *config, t *telemetry.Telemetry, v *auth.Verifier, s *service.S
 // a while to see it before the server stops listening.
 func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Listener, server *http.Server, s *service.Service, stdout io.Writer) error {
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(handlers.Listener(l, t.Logger())) }() // ends with Shutdown or Close below
+	go func() {
+		failed <- server.Serve(handlers.Listener(l, handlers.NewConnections(mostConnections(openFiles())), t.Logger()))
+	}() // ends with Shutdown or Close below
 	t.Logger().Info("listening", "address", l.Addr().String(), "store", c.store, "version", version)
 	if c.dev {
 		if err := greetDeveloper(stdout, c.secret, c.dataDir, l.Addr()); err != nil {

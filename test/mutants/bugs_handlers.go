@@ -167,5 +167,20 @@ func handlersBugs() []Bug {
 			File: "handlers/listener.go", Anchor: "if status == 0 {", Becomes: "if status >= 0 {",
 			In: "./handlers", Run: "^TestNotHTTP$", Needs: "etcd",
 		},
+		{
+			Name: "handlers-busy-connections-give-way", Breaks: "the connection gives way over which nobody asks for anything",
+			File: "handlers/connections.go", Anchor: "\tall.spare.Remove(c.place)\n\tc.place = nil\n\tall.busy++\n", Becomes: "\tall.busy++\n",
+			In: "./handlers", Run: "^TestIdleConnectionsGiveWay$",
+		},
+		{
+			Name: "handlers-connections-without-bound", Breaks: "there are files left for the store",
+			File: "handlers/connections.go", Anchor: "\tif c.all < c.most {\n", Becomes: "\tif c.most > 0 {\n",
+			In: "./handlers", Run: "^TestIdleConnectionsGiveWay$",
+		},
+		{
+			Name: "handlers-tenant-takes-all-connections", Breaks: "requests of one tenant leave connections for others",
+			File: "handlers/connections.go", Anchor: "all.byTenant[tenant] >= share*(all.most-all.busy)", Becomes: "all.busy >= share*all.most",
+			In: "./handlers", Run: "^TestConnectionsOfOneTenant$",
+		},
 	}
 }

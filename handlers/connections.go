@@ -1,0 +1,154 @@
+package handlers
+
+import (
+	"container/list"
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Connections bounds the connections of a server, so that nobody can take all that the
+// process may have: without one left it could neither accept others nor open its own
+// files. Where there is no room, the connection gives way over which for longest nobody
+// who is known has asked for anything. Requests of one tenant take at most three times as many as are
+// left after that: one alone three quarters, and there is always room for another.
+type Connections struct {
+	most int
+
+	mu       sync.Mutex
+	all      int
+	busy     int            // over which somebody who is known asks for something
+	byTenant map[string]int // of these
+	spare    *list.List     // of *connection, the others: the one that became so first is first
+}
+
+// NewConnections returns a bound of most connections, at least one.
+func NewConnections(most int) *Connections {
+	return &Connections{most: max(1, most), byTenant: map[string]int{}, spare: list.New()}
+}
+
+// connection is one that is counted until it is closed.
+type connection struct {
+	net.Conn
+	of     *Connections
+	place  *list.Element // among the spare ones; nil while it is busy
+	closed bool
+}
+
+// enter counts a connection, for which another one may have to be closed. It returns nil
+// if all are busy.
+func (c *Connections) enter(conn net.Conn) *connection {
+	c.mu.Lock()
+	var out *connection
+	if first := c.spare.Front(); c.all >= c.most && first != nil {
+		out = first.Value.(*connection)
+		c.forget(out)
+	}
+	var in *connection
+	if c.all < c.most {
+		in = &connection{Conn: conn, of: c}
+		in.place = c.spare.PushBack(in)
+		c.all++
+	}
+	c.mu.Unlock()
+	if out != nil {
+		_ = out.Conn.Close() // whoever reads from it sees that
+	}
+	return in
+}
+
+// forget takes a connection out of the count. The caller holds mu.
+func (c *Connections) forget(conn *connection) {
+	if conn.closed {
+		return
+	}
+	conn.closed = true
+	c.all--
+	if conn.place != nil {
+		c.spare.Remove(conn.place)
+		conn.place = nil
+	}
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	c.of.mu.Lock()
+	c.of.forget(c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// begin notes that the tenant asks for something. It returns false if it asks for too
+// much at once; then the connection may be closed for others.
+func (c *connection) begin(tenant string) bool {
+	all := c.of
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	const share = 3
+	if c.place == nil || all.byTenant[tenant] >= share*(all.most-all.busy) {
+		return false
+	}
+	all.spare.Remove(c.place)
+	c.place = nil
+	all.busy++
+	all.byTenant[tenant]++
+	return true
+}
+
+// end takes back a begin that was true.
+func (c *connection) end(tenant string) {
+	all := c.of
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.busy--
+	if all.byTenant[tenant]--; all.byTenant[tenant] == 0 {
+		delete(all.byTenant, tenant)
+	}
+	if !c.closed {
+		c.place = all.spare.PushBack(c)
+	}
+}
+
+type connectionKey struct{}
+
+// ConnContext is for http.Server: it lets requests find the connection that they came
+// over, if that is from a [Listener].
+func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	if r, ok := conn.(*rewriter); ok {
+		return context.WithValue(ctx, connectionKey{}, r.Conn)
+	}
+	return ctx
+}
+
+// occupy has the request's connection stay until it is answered, unless its tenant has
+// too many.
+func (a *endpoints) occupy(c *gin.Context) {
+	r := recordOf(c)
+	conn, ok := c.Request.Context().Value(connectionKey{}).(*connection)
+	if !ok {
+		return
+	}
+	if r.crowded = !conn.begin(r.tenant()); !r.crowded {
+		r.connection = conn
+	}
+}
+
+func (r *record) leave() {
+	if r.connection != nil {
+		r.connection.end(r.tenant())
+	}
+}
+
+// uncrowded refuses a request of a tenant that has too many under way.
+func uncrowded(c *gin.Context) {
+	if recordOf(c).crowded {
+		fail(c, &lock.Error{
+			Code: lock.Overloaded, RetryAfter: time.Second, Detail: "the tenant has too many requests under way at once",
+		})
+	}
+}

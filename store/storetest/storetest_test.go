@@ -109,7 +109,7 @@ func TestSuiteCatchesBugs(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
-	slots := make(chan struct{}, 8)
+	slots := make(chan struct{}, 12)
 	for _, b := range bugs() {
 		all.Go(func() {
 			slots <- struct{}{}

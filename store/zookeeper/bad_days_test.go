@@ -176,6 +176,8 @@ type mirror struct {
 	table   *lock.Table
 	current bool
 	number  uint64
+	began   store.Snapshot     // the first view
+	left    map[lock.ID]uint64 // at which number, or before
 	faults  []error
 }
 
@@ -187,7 +189,7 @@ func follow(t *testing.T, s *zookeeper.Store) *mirror {
 // followFor is follow for a store that may take that long until it has a view.
 func followFor(t *testing.T, s *zookeeper.Store, limit time.Duration) *mirror {
 	t.Helper()
-	m := &mirror{table: lock.NewTable()}
+	m := &mirror{table: lock.NewTable(), left: map[lock.ID]uint64{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -211,6 +213,9 @@ func (m *mirror) Reset(s store.Snapshot) {
 	if s.Number < m.number {
 		m.faults = append(m.faults, fmt.Errorf("the feed went back from %d to %d", m.number, s.Number))
 	}
+	if m.began.Number == 0 {
+		m.began = s
+	}
 	m.table, m.current, m.number = lock.NewTable(), true, s.Number
 	for _, e := range s.Entries {
 		m.insert(e)
@@ -224,10 +229,24 @@ func (m *mirror) Apply(upTo uint64, changes []store.Change) {
 	for _, c := range changes {
 		if c.Joined == nil {
 			m.table.Remove(c.Left)
+			m.left[c.Left] = upTo
 		} else {
 			m.insert(c.Joined)
 		}
 	}
+}
+
+// ghosts returns how many entries were in the first view of another mirror that had gone
+// before.
+func (m *mirror) ghosts(of *mirror) (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range of.began.Entries {
+		if at, went := m.left[e.ID]; went && at <= of.began.Number {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *mirror) insert(e *lock.Entry) {

@@ -32,7 +32,7 @@ func TestNoLagWithoutAFeed(t *testing.T) {
 		FeedLag:   func(time.Duration) { reports.Add(1) },
 		Restarted: func() { restarts.Add(1) },
 	}})
-	f, ended := &mirror{table: lock.NewTable()}, make(chan struct{})
+	f, ended := &mirror{table: lock.NewTable(), left: map[lock.ID]uint64{}}, make(chan struct{})
 	ctx, end := context.WithCancel(t.Context())
 	go func() { defer close(ended); s.Follow(ctx, f) }()
 	defer func() { end(); <-ended }()

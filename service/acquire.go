@@ -238,7 +238,7 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	st := s.view.status(e.ID, 0)
 	switch st.state {
 	case gone:
-		return nil, lock.LostBecause(st.reason)
+		return nil, s.usedUp(ctx, e.ID)
 	case unseen:
 		return nil, nil
 	}
@@ -247,10 +247,23 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	}
 	w := &wait{s: s, entry: st.entry, changed: changed, try: e.WaitUntil.IsZero(), client: true}
 	g, err := w.run(ctx)
-	if vanished(err) {
-		return nil, nil // the store knows whether the key is used up
+	if errors.Is(err, lock.Lost) {
+		return nil, s.usedUp(ctx, e.ID)
 	}
 	return g, err
+}
+
+// usedUp says why the key with the id cannot be used any more, if a view that has all that
+// happened before the call knows. Otherwise the store does: the key may be in use again,
+// by an entry that was written before the end of an earlier one was recorded.
+func (s *Service) usedUp(ctx context.Context, id lock.ID) error {
+	if !s.settled(ctx) {
+		return ctx.Err() // nil, unless the client is gone
+	}
+	if st := s.view.status(id, 0); st.state == gone {
+		return lock.LostBecause(st.reason)
+	}
+	return nil
 }
 
 // refuse answers a request without a write, if others are in its way and it does

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store/memory"
 )
 
 // kept fails unless the entry of a grant is there for as long as was said.
@@ -388,5 +389,25 @@ func TestTryBehindAnOldView(t *testing.T) {
 		a.store.on(nil, queue)
 		a.store.setFeed(running)
 		a.start(req).holdsLater()
+	})
+}
+
+// TestKeyInUseAgain: an entry expired, and before that was recorded, as stores do a moment
+// later, its key was used again. A replica that has not seen the second entry answers with
+// it, and not that the first one expired.
+func TestKeyInUseAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{memory.NewServer(memory.Config{Number: 100, ExpiryRecord: time.Minute}), t}
+		t.Cleanup(s.Close)
+		a := s.replica(t)
+		req := keyed("orders:1", 0, "k")
+		first := a.start(req).holdsLater()
+		after(ttl)
+		a.store.setLag(running, 100*time.Millisecond)
+		again := s.replica(t).start(req).holdsLater() // a replica that has just listed
+		if again.Entry.Number == first.Entry.Number {
+			t.Fatal("the first entry has not expired")
+		}
+		same(t, again, a.start(req).holdsLater())
 	})
 }

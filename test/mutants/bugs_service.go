@@ -9,6 +9,11 @@ func serviceBugs() []Bug {
 			In: "./service", Run: "^TestWrittenLate$",
 		},
 		{
+			Name: "service-old-view-says-used-up", Breaks: "a key is used up as the store says, not as a view that is late",
+			File: "service/acquire.go", Anchor: "	if !s.settled(ctx) {\n		return ctx.Err()", Becomes: "	if false {\n		return ctx.Err()",
+			In: "./service", Run: "^TestKeyInUseAgain$",
+		},
+		{
 			Name: "service-old-view-says-held", Breaks: "a view that may be older than the request does not say that a lock is held",
 			File: "service/wait.go", Anchor: "if err != nil && !w.written {", Becomes: "if false {",
 			In: "./service", Run: "^TestTryBehindAnOldView$",

@@ -131,4 +131,21 @@ func TestConnectionsOfOneTenant(t *testing.T) {
 		a, _ := over.read(http.MethodGet)
 		return a.status == http.StatusOK
 	})
+	for range 50 { // one after the other, which takes nothing for good
+		over.ask("GET", "/locks", bearer)
+		if a, _ := over.read(http.MethodGet); a.status != http.StatusOK {
+			t.Fatal(a)
+		}
+	}
+}
+
+// TestBodyThatDoesNotCome: a client that announces a body and sends none takes its
+// connection for 10 s, and no longer.
+func TestBodyThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	r, _ := bounded(t, 4)
+	c := dial(t, r)
+	c.write("POST /locks/a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + newTenant(t).bearer + "\r\nContent-Length: 2\r\n\r\n{")
+	a, _ := c.read(http.MethodPost)
+	a.wantProblem(problem{code: "invalid_request", detail: "the body did not arrive whole"})
 }

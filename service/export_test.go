@@ -60,3 +60,13 @@ func (s *Service) EndsOf(tenant string) int {
 	}
 	return 0
 }
+
+// MaxExpiries is how many answers of the store about leases are kept.
+const MaxExpiries = maxExpiries
+
+// Expiries returns how many are.
+func (s *Service) Expiries() int {
+	s.expiries.mu.Lock()
+	defer s.expiries.mu.Unlock()
+	return len(s.expiries.newer) + len(s.expiries.last)
+}

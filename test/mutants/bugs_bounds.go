@@ -109,5 +109,25 @@ func boundsBugs() []Bug {
 			File: "service/accounts.go", Anchor: "a.places, a.uses, a.names = 0,", Becomes: "a.uses, a.names =",
 			In: "./service", Run: "^TestTenantWithoutPlaces$",
 		},
+		{
+			Name: "service-page-of-all-holders", Breaks: "a page ends after 2000 holders",
+			File: "service/look.go", Anchor: " || page.holders+len(sum.Holders) > maxListedHolders", Becomes: "",
+			In: "./service", Run: "^TestPageOfManyHolders$",
+		},
+		{
+			Name: "service-expiries-without-bound", Breaks: "what looks remember of leases has a bound",
+			File: "service/expiries.go", Anchor: "len(x.newer) >= maxExpiries/2 || ", Becomes: "",
+			In: "./service", Run: "^TestExpiriesAreBounded$",
+		},
+		{
+			Name: "handlers-body-without-end", Breaks: "a body has 10 s to arrive",
+			File: "handlers/body.go", Anchor: "control.SetReadDeadline(time.Now().Add(bodyTimeout))", Becomes: "control.SetReadDeadline(time.Time{})",
+			In: "./handlers", Run: "^TestBodyThatDoesNotCome$",
+		},
+		{
+			Name: "handlers-requests-counted-for-ever", Breaks: "a tenant's requests are counted while they are under way",
+			File: "handlers/connections.go", Anchor: "if all.byTenant[tenant]--; all.byTenant[tenant] == 0 {", Becomes: "if all.byTenant[tenant] == 0 {",
+			In: "./handlers", Run: "^TestConnectionsOfOneTenant$",
+		},
 	}
 }

@@ -15,8 +15,9 @@ import (
 // Connections bounds the connections of a server, so that nobody can take all that the
 // process may have: without one left it could neither accept others nor open its own
 // files. Where there is no room, the connection gives way over which for longest nobody
-// who is known has asked for anything. Requests of one tenant take at most three times as many as are
-// left after that: one alone three quarters, and there is always room for another.
+// who is known has asked for anything. Requests of one tenant take at most three times as
+// many as are left after that: one alone three quarters, and there is always room for
+// another.
 type Connections struct {
 	most int
 

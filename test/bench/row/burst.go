@@ -36,7 +36,7 @@ const (
 
 // runS14 measures what becomes of many requests that are sent at once, on each store.
 func runS14(ctx context.Context, b *bench) ([]Outcome, error) {
-	if err := allowOpenFiles(uint64(b.Waiters + spareFiles)); err != nil {
+	if err := allowClients(b.Waiters); err != nil {
 		return nil, err
 	}
 	var outcomes []Outcome

@@ -179,6 +179,10 @@ func measure(pid int) (f footprint, err error) {
 	return f, nil
 }
 
+// allowClients lets that many clients of one tenant be connected: to this process, which
+// has them, and to servers, which keep a quarter of their connections for others.
+func allowClients(n int) error { return allowOpenFiles(uint64(n+n/3) + spareFiles) }
+
 // allowOpenFiles raises the limit of open files of this process and of those it
 // starts, as far as the system lets it, and fails when that is not enough.
 func allowOpenFiles(n uint64) error {

@@ -10,7 +10,7 @@ import (
 
 // runS8 measures the memory that waiting requests cost the server.
 func runS8(ctx context.Context, b *bench) (_ []Outcome, err error) {
-	if err := allowOpenFiles(uint64(b.Waiters + spareFiles)); err != nil {
+	if err := allowClients(b.Waiters); err != nil {
 		return nil, err
 	}
 	var all, anonymous []float64

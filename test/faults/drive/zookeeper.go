@@ -35,7 +35,7 @@ type record struct {
 	Changes []struct {
 		Tenant, Lock, ID, Reason string
 		Joined                   json.RawMessage
-		Czxid                    int64 // of the entry that left
+		Czxid                    int64 // of the entry that left; 0 is the one that is there
 	}
 }
 
@@ -217,7 +217,7 @@ func (z *inZooKeeper) changesOf(records []numbered, tenant string, at time.Durat
 					return nil, fmt.Errorf("record %d: %w", r.n, err)
 				}
 				z.there[place] = e
-			} else if known := z.there[place]; known == nil || known.number != c.Czxid {
+			} else if known := z.there[place]; known == nil || c.Czxid != 0 && known.number != c.Czxid {
 				return nil, fmt.Errorf("record %d removes %s of %d, which is not there", r.n, place, c.Czxid)
 			} else {
 				delete(z.there, place)

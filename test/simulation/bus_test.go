@@ -55,10 +55,12 @@ type arrival struct {
 	handle  func()
 }
 
+// compare asks for the caller late: of several that share a question to the store, which
+// one asks it is a matter of who ran first.
 func (a arrival) compare(b arrival) int {
 	return cmp.Or(
-		cmp.Compare(a.replica, b.replica), cmp.Compare(a.life, b.life), cmp.Compare(a.kind, b.kind), cmp.Compare(a.caller, b.caller),
-		cmp.Compare(a.id, b.id), cmp.Compare(a.number, b.number),
+		cmp.Compare(a.replica, b.replica), cmp.Compare(a.life, b.life), cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id),
+		cmp.Compare(a.caller, b.caller), cmp.Compare(a.number, b.number),
 	)
 }
 

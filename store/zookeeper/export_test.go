@@ -56,6 +56,9 @@ func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
 	return len(part), err
 }
 
+// Ahead returns how many records this replica's feed has that the other's has not.
+func (s *Store) Ahead(of *Store) int32 { return s.feed.position() - of.feed.position() }
+
 // HoldFeed breaks the connection of the feed and lets it have no other until release is
 // called.
 func (s *Store) HoldFeed() (release func()) {

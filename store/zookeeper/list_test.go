@@ -48,6 +48,11 @@ func TestListUnderLoad(t *testing.T) {
 		}
 		return e
 	}
+	var lister atomic.Pointer[zookeeper.Store]
+	tooFast := func() bool { // it reads some 300 records a second, and would never be there
+		l := lister.Load()
+		return l != nil && s.Ahead(l) > 200
+	}
 	working, rest := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -55,6 +60,9 @@ func TestListUnderLoad(t *testing.T) {
 	for w := range 4 {
 		all.Go(func() {
 			for i := 0; working.Err() == nil; i++ {
+				for tooFast() && working.Err() == nil {
+					_ = store.Pause(working, 10*time.Millisecond)
+				}
 				e := draft("busy")
 				e.ID = lock.ID(fmt.Sprintf("BUSY%dX%020d", w, i))
 				placed, _, err := s.Enqueue(t.Context(), e)
@@ -78,18 +86,19 @@ func TestListUnderLoad(t *testing.T) {
 	proxy := startProxy(t, z.Server(0))
 	proxy.Delay(rig.Both, 100*time.Millisecond)
 	log, _ := journal(t)
-	lister := open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Logger: log})
+	slow := open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Logger: log})
+	lister.Store(slow)
 	var folded atomic.Int64
 	all.Go(func() {
 		for working.Err() == nil {
-			if n, err := s.FoldReadBy(working, lister); err == nil {
+			if n, err := s.FoldReadBy(working, slow); err == nil {
 				folded.Add(int64(n))
 			}
 			_ = store.Pause(working, 10*time.Millisecond)
 		}
 	})
 	start := cycles.Load()
-	late := followFor(t, lister, 2*time.Minute)
+	late := followFor(t, slow, 2*time.Minute)
 	t.Logf("%d cycles during the list, %d records folded", cycles.Load()-start, folded.Load())
 	if folded.Load() == 0 {
 		t.Error("no record was folded while the entries were listed")

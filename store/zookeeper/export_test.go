@@ -56,6 +56,13 @@ func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
 	return len(part), err
 }
 
+// RecallAfterLoss has a feed lose a view just before the ends from before it are told.
+func RecallAfterLoss(to store.Follower) error {
+	f := &follower{f: to, view: view{count: 1}}
+	f.lose(errEnded)
+	return f.recall(f.now(), nil, true)
+}
+
 // Ahead returns how many records this replica's feed has that the other's has not.
 func (s *Store) Ahead(of *Store) int32 { return s.feed.position() - of.feed.position() }
 

@@ -25,6 +25,7 @@ type follower struct {
 // view is one that a follower was given; ends from before it are told later.
 type view struct {
 	count int   // views and losses before it
+	lost  bool  // it is over, and there is no other yet
 	epoch int32 // of the log in use
 	next  int32 // the first record that is not in it
 }
@@ -41,7 +42,7 @@ func (f *follower) call(what func(store.Follower)) {
 func (f *follower) begin(from *feed) {
 	f.call(func(to store.Follower) {
 		to.Reset(store.Snapshot{Number: from.number, Entries: (&snapshot{entries: from.entries.byKey}).sorted()})
-		f.view = view{f.view.count + 1, from.epoch, from.next}
+		f.view = view{count: f.view.count + 1, epoch: from.epoch, next: from.next}
 	})
 	select {
 	case f.begun <- struct{}{}:
@@ -53,6 +54,7 @@ func (f *follower) lose(err error) {
 	f.call(func(to store.Follower) {
 		to.Lost(err)
 		f.view.count++
+		f.view.lost = true
 	})
 }
 
@@ -73,7 +75,7 @@ func (f *follower) recall(v view, ends []end, complete bool) error {
 	}
 	err := errAnotherView
 	f.call(func(to store.Follower) {
-		if f.view == v {
+		if f.view == v && !v.lost {
 			to.Recall(told, complete)
 			err = nil
 		}

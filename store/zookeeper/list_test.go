@@ -120,6 +120,14 @@ func TestListUnderLoad(t *testing.T) {
 	}
 }
 
+// TestNoReasonsAfterLoss: a view that was lost before its reasons were read has none.
+func TestNoReasonsAfterLoss(t *testing.T) {
+	r := &recalls{ends: ends{reasons: map[lock.ID]lock.Reason{}}}
+	if err := zookeeper.RecallAfterLoss(r); err == nil || r.complete.Load() {
+		t.Errorf("it was told, %v", err)
+	}
+}
+
 // TestReasonsComeLater has reasons that cannot be read for a while, and many of them.
 // The view does not wait for them, and they are told in parts.
 func TestReasonsComeLater(t *testing.T) {

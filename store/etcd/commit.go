@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -39,6 +40,7 @@ const (
 
 // part is one request's part of a transaction.
 type part struct {
+	again       bool // an attempt before this one may have been executed
 	compares    []*pb.Compare
 	ops         []*pb.RequestOp
 	end         *store.End // remembered together with a delete
@@ -53,6 +55,7 @@ type write = store.Write[*part, outcome]
 // not known, there is an error beside it.
 type outcome struct {
 	applied  bool
+	again    bool // it was sent before, and may have been applied then
 	revision int64
 	endKey   []byte // where the write's end is recorded if it was applied
 }
@@ -86,8 +89,7 @@ type group struct {
 }
 
 // send writes a batch. When it fails as a whole because of one of its writes, it is
-// halved until that one stands alone. A full store refuses whatever puts something, and
-// must not take the removals beside it down.
+// halved until that one stands alone.
 func (c *committer) send(batch []*write) (again [][]*write) {
 	groups := grouped(batch)
 	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
@@ -103,15 +105,36 @@ func (c *committer) send(batch []*write) (again [][]*write) {
 			again = append(again, g.settle(resp.Responses[i].GetResponseTxn(), resp.Header.Revision)...)
 		}
 		return again
-	case len(batch) > 1 && (isLeaseNotFound(err) || isNoSpace(err) || isTooLarge(err)):
+	case len(batch) > 1 && (isLeaseNotFound(err) || isTooLarge(err)):
 		return store.Halves(batch)
 	}
+	return c.failed(groups, err)
+}
+
+// failed tells the writes of a batch that it failed. A full store must not take down the
+// removals that need no room, so they are sent again without the others. Those are not:
+// etcd may have executed the batch, and who made a write knows how to look.
+func (c *committer) failed(groups []*group, err error) (again [][]*write) {
+	var bare []*write
+	mixed := slices.ContainsFunc(groups, (*group).needsRoom)
 	for _, g := range groups {
 		for _, w := range g.writes {
-			w.Settle(outcome{endKey: g.endKey}, err)
+			if isNoSpace(err) && mixed && !w.Payload.needsRoom() {
+				w.Payload.again = true
+				bare = append(bare, w)
+				continue
+			}
+			w.Settle(outcome{again: w.Payload.again, endKey: g.endKey}, err)
 		}
 	}
-	return nil
+	return [][]*write{bare}
+}
+
+// needsRoom reports whether something is put.
+func (p *part) needsRoom() bool { return p.puts || p.end != nil }
+
+func (g *group) needsRoom() bool {
+	return slices.ContainsFunc(g.writes, func(w *write) bool { return w.Payload.needsRoom() })
 }
 
 // transact makes the transaction. One group alone needs no nested one, which costs etcd
@@ -200,7 +223,7 @@ func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) 
 		return store.Halves(g.writes)
 	}
 	for _, w := range g.writes {
-		w.Settle(outcome{applied: resp.Succeeded, revision: revision, endKey: g.endKey}, nil)
+		w.Settle(outcome{applied: resp.Succeeded, again: w.Payload.again, revision: revision, endKey: g.endKey}, nil)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/fencepost/fencepost/store"
 )
@@ -23,16 +24,22 @@ type ledger struct {
 
 	mu     sync.Mutex
 	sizes  []int
-	refuse int // so many of the next ones
+	full   int // so many of the next ones do not fit
+	refuse int // and so many of those after that are not applied
 }
 
 func (l *ledger) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	l.mu.Lock()
 	l.sizes = append(l.sizes, len(r.Success))
-	refused := l.refuse > 0
-	l.refuse--
+	full, refused := l.full > 0, l.full <= 0 && l.refuse > 0
+	if l.full--; refused {
+		l.refuse--
+	}
 	l.mu.Unlock()
 	<-time.After(l.took)
+	if full {
+		return nil, rpctypes.ErrGRPCNoSpace
+	}
 	return &pb.TxnResponse{Succeeded: !refused, Header: &pb.ResponseHeader{Revision: 1}}, nil
 }
 

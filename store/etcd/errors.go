@@ -35,8 +35,7 @@ func refused(err error) bool {
 		return true
 	}
 	switch description(err) {
-	case description(rpctypes.ErrGRPCNoSpace),
-		description(rpctypes.ErrGRPCRequestTooManyRequests),
+	case description(rpctypes.ErrGRPCRequestTooManyRequests),
 		description(rpctypes.ErrGRPCLeaseNotFound),
 		description(rpctypes.ErrGRPCPermissionDenied),
 		description(rpctypes.ErrGRPCInvalidAuthToken),
@@ -52,6 +51,8 @@ func isTooLarge(err error) bool {
 	return text == description(rpctypes.ErrGRPCRequestTooLarge) || strings.HasPrefix(text, "trying to send message larger than max")
 }
 
+// isNoSpace reports whether etcd says that it is full. It says so too when it has executed
+// the very write that took it beyond its quota: whoever made it has to look.
 func isNoSpace(err error) bool {
 	return description(err) == description(rpctypes.ErrGRPCNoSpace)
 }

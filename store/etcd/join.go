@@ -49,7 +49,7 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 		if full := (*lock.Error)(nil); errors.As(err, &full) && full.Code == lock.Overloaded {
 			return nil, full
 		}
-		if refused(err) && !isLeaseNotFound(err) || j.store.closing.Err() != nil || j.pause(ctx) != nil {
+		if isNoSpace(err) || refused(err) && !isLeaseNotFound(err) || j.store.closing.Err() != nil || j.pause(ctx) != nil {
 			return nil, unavailable(err, "enqueue", j.giveUp())
 		}
 		// The outcome may be unknown, but the id is ours: an entry with it is the
@@ -128,6 +128,8 @@ func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 		return &placed, nil
 	case isLeaseNotFound(err):
 		return nil, err
+	case isNoSpace(err):
+		return j.beyondQuota(ctx, l, err)
 	case err != nil && !certain(err):
 		j.open = append(j.open, l)
 		return nil, err
@@ -139,6 +141,28 @@ func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 	found, err := j.find(ctx)
 	if err == nil && found == nil {
 		err = errGoneMeanwhile
+	}
+	return found, err
+}
+
+// beyondQuota finds out what became of an attempt that etcd answers with full: it may have
+// executed it. Its lease is used again only if nobody can have found the entry meanwhile,
+// and removed it.
+func (j *joining) beyondQuota(ctx context.Context, l int64, full error) (*lock.Entry, error) {
+	found, err := j.find(ctx)
+	switch {
+	case err != nil && usedUp(err) == nil:
+		j.open = append(j.open, l)
+		return nil, full
+	case found != nil && found.Handle == l:
+		return found, nil
+	case err == nil && found == nil && !j.entry.Resumable():
+		j.store.leases.give(j.entry.Tenant, j.entry.TTL, l)
+	default:
+		j.store.leases.spend(l)
+	}
+	if err == nil && found == nil {
+		err = full
 	}
 	return found, err
 }

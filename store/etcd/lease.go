@@ -184,9 +184,14 @@ func (p *leasePool) left(e *lock.Entry, why lock.Reason) {
 		p.give(e.Tenant, e.TTL, e.Handle)
 		return
 	}
+	p.spend(e.Handle)
+}
+
+// spend has a lease ended that is not used again.
+func (p *leasePool) spend(id int64) {
 	select {
-	case p.spent <- e.Handle:
-	default:
+	case p.spent <- id:
+	default: // it lapses
 	}
 }
 

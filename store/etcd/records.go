@@ -121,6 +121,8 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 	case isLeaseNotFound(err):
 		r.life.Over(lease)
 		return 0, errors.Join(store.ErrNotSent, err)
+	case isNoSpace(err):
+		return r.beyondQuota(ctx, w, err)
 	case err != nil && refused(err):
 		return 0, unavailable(err, "write a record", false)
 	case err != nil:
@@ -133,6 +135,19 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 		return 0, refusal
 	}
 	return r.store.number(resp.Header.Revision), nil
+}
+
+// beyondQuota finds out what became of a write that etcd answers with full: it may have
+// executed it. Of a deletion nobody can tell whose it was.
+func (r *RecordStore) beyondQuota(ctx context.Context, w *store.RecordWrite, full error) (uint64, error) {
+	now, err := r.Look(ctx, w.RecordKey, true)
+	switch {
+	case err == nil && !w.Delete && now.Found && now.Mark == w.Mark:
+		return now.Version, nil
+	case err == nil && now.Found && now.Version == w.Version, err == nil && !w.Delete && !now.Found && w.Version == 0:
+		return 0, unavailable(full, "write a record", false)
+	}
+	return 0, unavailable(full, "write a record", true)
 }
 
 // swapTxn writes w if everything is as it was. Otherwise it reads how that is.

@@ -160,13 +160,23 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 	bare := false // without a record of the reason
 	for {
 		memory, out, err := s.tryRemove(ctx, e, why, bare, while)
+		if out.again {
+			unknown.add(nil, true)
+		}
 		switch {
 		case out.applied:
 			s.leases.left(e, why)
 			return nil
 		case err == nil:
-			return s.notRemoved(ctx, e, unknown, while)
+			err := s.notRemoved(ctx, e, unknown, while)
+			if !unknown.bare || errors.Is(err, lock.Changed) {
+				s.bare.Delete(e.ID) // no attempt without a record did it
+			}
+			return err
 		case isNoSpace(err) && !bare:
+			if out.endKey != nil {
+				unknown.add(out.endKey, false)
+			}
 			bare = true // a record needs room; the removal itself does not
 			s.bare.Store(e.ID, why)
 		case isLeaseNotFound(err):

@@ -121,5 +121,25 @@ func etcdBugs() []Bug {
 			File: "store/etcd/room.go", Anchor: "used+r.pending+r.answered+r.before+bytes", Becomes: "used+r.answered+bytes",
 			In: "./store/etcd", Run: "^TestRoom$",
 		},
+		{
+			Name: "etcd-full-is-refused", Breaks: "what took etcd beyond its quota was executed, and is not called refused",
+			File: "store/etcd/join.go", Anchor: "return j.beyondQuota(ctx, l, err)", Becomes: "s.leases.give(e.Tenant, e.TTL, l)\n\t\treturn nil, err",
+			In: "./store/etcd", Run: "^TestJoinBeyondTheQuota$",
+		},
+		{
+			Name: "etcd-full-release-denied", Breaks: "a release that took etcd beyond its quota is not 410",
+			File: "store/etcd/store.go", Anchor: "unknown.add(out.endKey, false)", Becomes: "unknown.any = bare",
+			In: "./store/etcd", Run: "^TestReleaseBeyondTheQuota$",
+		},
+		{
+			Name: "etcd-full-release-sent-again", Breaks: "a release that is sent again may have been done before",
+			File: "store/etcd/commit.go", Anchor: "w.Payload.again = true\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestSharedBeyondTheQuota$",
+		},
+		{
+			Name: "etcd-full-record-is-refused", Breaks: "a record that took etcd beyond its quota was written",
+			File: "store/etcd/records.go", Anchor: "return r.beyondQuota(ctx, w, err)", Becomes: "return 0, unavailable(err, \"write a record\", false)",
+			In: "./store/etcd", Run: "^TestRecordBeyondTheQuota$",
+		},
 	}
 }

@@ -34,6 +34,15 @@ func TestPositionsInALongQueue(t *testing.T) {
 					t.Fatalf("seed %d: position %d of %d is told as %d", seed, i, len(line), got)
 				}
 			}
+			for _, position := range []int{1, 8} {
+				var want lock.ID
+				if position < len(line) {
+					want = line[position]
+				}
+				if got := idAt(table, position); got != want {
+					t.Fatalf("seed %d: at position %d of %d waits %q, not %q", seed, position, len(line)-1, got, want)
+				}
+			}
 		}
 		for range 1000 {
 			join()
@@ -75,4 +84,16 @@ func BenchmarkPosition(b *testing.B) {
 			b.Fatal(table.Position(last))
 		}
 	}
+}
+
+// idAt is whose the position is, "" if fewer wait.
+func idAt(table *lock.Table, position int) lock.ID {
+	q := table.Queue(lock.Ref{Tenant: "t", Name: "a"})
+	if q == nil {
+		return ""
+	}
+	if e := q.Waiter(position); e != nil {
+		return e.ID
+	}
+	return ""
 }

@@ -82,6 +82,19 @@ func (q *Queue) NewestHolder(except ID) uint64 {
 // Newest returns the greatest number that the queue has seen.
 func (q *Queue) Newest() uint64 { return q.newest }
 
+// Waiter returns the entry at a position behind the front, 1 for the next, or nil if
+// fewer are there. It costs O(position).
+func (q *Queue) Waiter(position int) *Entry {
+	s := q.next
+	for ; s != nil && position > 1; position-- {
+		s = s.next
+	}
+	if s == nil {
+		return nil
+	}
+	return s.member.entry
+}
+
 // push links s at the tail and returns the slots that entered the front: s or
 // none. The caller has checked that s carries the greatest number.
 func (q *Queue) push(s *slot) []*slot {

@@ -43,6 +43,7 @@ type view struct {
 	rejections  rejections
 	orders      *order.Graph
 	watchers    map[lock.ID][]chan struct{}
+	announced   map[lock.ID]bool // those with a watcher whose turn is soon
 	waiters     numberWaiters
 }
 
@@ -52,7 +53,7 @@ func newView(e *events, classes order.Classes) *view {
 		events: e, wall: time.Now, trust: func() error { return nil }, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: lock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, most: maxPlaces, ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: order.NewGraph(classes),
-		watchers: map[lock.ID][]chan struct{}{},
+		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{},
 	}
 }
 
@@ -75,6 +76,7 @@ type status struct {
 	doubt  bool          // held: it came to hold while nothing might be granted
 	reason lock.Reason   // gone
 
+	soon    bool  // waiting: its turn was announced
 	refused error // waiting: why it cannot stay in the queue, if it cannot; gone: why it could not
 }
 
@@ -92,7 +94,7 @@ func (v *view) status(id lock.ID, number uint64) status {
 		_, doubt := v.doubtful[id]
 		return status{state: held, entry: e, waited: v.waited[id], doubt: doubt}
 	default:
-		return status{state: waiting, entry: e, refused: v.refused(id)}
+		return status{state: waiting, entry: e, soon: v.announced[id], refused: v.refused(id)}
 	}
 	if number > v.number {
 		return status{} // it may be on its way, even if an earlier one with the id ended
@@ -182,6 +184,7 @@ func (v *view) unwatch(id lock.ID, c chan struct{}) {
 	if v.watchers[id] = left; len(left) == 0 {
 		delete(v.watchers, id)
 		delete(v.rejections.carriedOut, id)
+		delete(v.announced, id)
 	}
 }
 
@@ -364,6 +367,7 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 	ended := event{kind: entryEnded, entry: e, reason: why, held: held}
 	if held {
 		ended.lasted = v.endHold(e, why, now)
+		v.announce(e, ended.lasted)
 	}
 	if why == lock.Expired {
 		v.events.totals.expired.Add(1)
@@ -380,6 +384,24 @@ func (v *view) leave(id lock.ID, why lock.Reason, now time.Time) {
 		v.notify(g.ID)
 	}
 	v.detect(nil, now)
+}
+
+// announce wakes the one whose turn is soon, where locks change hands so fast that its
+// lease is still fresh then.
+func (v *view) announce(left *lock.Entry, lasted time.Duration) {
+	if lasted > freshEnough/(2*aheadBy) {
+		return
+	}
+	for _, c := range left.Claims {
+		q := v.table.Queue(lock.Ref{Tenant: left.Tenant, Name: c.Name})
+		if q == nil {
+			continue
+		}
+		if e := q.Waiter(aheadBy); e != nil && v.watchers[e.ID] != nil && v.waitedFor(e) > freshEnough/2 {
+			v.announced[e.ID] = true
+			v.notify(e.ID)
+		}
+	}
 }
 
 // reindex notes how the locks of entries that changed are used now.

@@ -14,6 +14,11 @@ import (
 // hand-over of a busy lock.
 const freshEnough = 250 * time.Millisecond
 
+// aheadBy is the position at which a request on a busy lock starts its lease anew, so
+// that this is over when its turn comes: on ZooKeeper it is a write, which takes as long
+// as a hand-over.
+const aheadBy = 8
+
 // While the feed is interrupted, waiting requests ask the store themselves: after
 // recheck, spread over as much again, each time for at most askTimeout. When that
 // fails too and the feed has been gone for giveUp, they are told. A store that is
@@ -45,6 +50,8 @@ type wait struct {
 	doubted uint64    // no refusal counts before the view has reached it
 	waited  bool      // the entry was seen not to hold
 	proven  bool      // the store itself showed that the entry holds
+	soon    bool      // the view announced its turn
+	ahead   bool      // its lease was started anew for that
 }
 
 // run waits until the entry holds, is gone, has waited for long enough, or the
@@ -97,6 +104,7 @@ func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 			g, err = w.giveWay(ctx)
 			return g, err, true
 		}
+		w.soon = st.soon
 	}
 	return nil, nil, false
 }
@@ -281,6 +289,9 @@ func (w *wait) next() (time.Time, action) {
 		sooner(time.Now().Add(until.Sub(w.s.Now())), func(context.Context) (error, bool) { return errTimedOut(), true })
 	}
 	sooner(later(w.refreshed.Add(w.entry.TTL/3), w.again), w.keepAlive)
+	if w.soon && !w.ahead && time.Since(w.refreshed) > freshEnough/2 {
+		sooner(time.Now(), w.getReady)
+	}
 	if !w.s.view.reached(w.doubted) {
 		sooner(time.Now().Add(w.s.FeedPatience), func(context.Context) (error, bool) { return nil, false })
 	}
@@ -329,6 +340,12 @@ func (w *wait) keepAlive(ctx context.Context) (error, bool) {
 	w.again = time.Now().Add(w.recheckAfter(true))
 	failing := time.Since(later(w.refreshed, w.began))
 	return err, failing > w.entry.TTL*2/3 || w.s.view.lostFor() > giveUp
+}
+
+// getReady renews the lease once before the grant, instead of at it.
+func (w *wait) getReady(ctx context.Context) (error, bool) {
+	w.ahead = true
+	return w.keepAlive(ctx)
 }
 
 // askStore looks at the queues themselves, because the view is late or cut off.

@@ -4,6 +4,21 @@ package main
 func serviceBugs() []Bug {
 	return []Bug{
 		{
+			Name: "service-renews-at-the-grant-alone", Breaks: "on a busy lock the lease starts anew before the turn comes, not between two hand-overs",
+			File: "service/wait.go", Anchor: "if w.soon && !w.ahead && ", Becomes: "if false && ",
+			In: "./service", Run: "^TestReadyBeforeItsTurn$",
+		},
+		{
+			Name: "service-ready-too-early", Breaks: "where a lock changes hands slowly a lease is not started anew before the grant",
+			File: "service/view.go", Anchor: "if lasted > freshEnough/(2*aheadBy) {", Becomes: "if false {",
+			In: "./service", Run: "^TestReadyBeforeItsTurn$",
+		},
+		{
+			Name: "service-ready-again-and-again", Breaks: "a request near its turn renews its lease once for that",
+			File: "service/wait.go", Anchor: "	w.ahead = true\n", Becomes: "",
+			In: "./service", Run: "^TestReadyForAnotherTurn$",
+		},
+		{
 			Name: "service-held-open-for-longer", Breaks: "a request is held open for 50 s at most, however long its entry took to be written",
 			File: "service/acquire.go", Anchor: ", written: written, began: began}", Becomes: ", written: written}",
 			In: "./service", Run: "^TestWrittenLate$",

@@ -54,6 +54,17 @@ type Entry struct {
 	EnqueuedAt time.Time     // by the clock of the replica that took the request
 	WaitUntil  time.Time     // when waiting ends at the latest
 
+	// Async says that no connection stands for the entry while it waits: the service
+	// keeps its place until WaitUntil, also when whoever looks at it goes away.
+	Async bool
+
+	// Callback is where the grant of an Async entry is told; nil is nowhere. It is for
+	// who delivers alone, and never shown or logged.
+	Callback *Callback
+
+	// Trace is the W3C traceparent of the request that made the entry, or "".
+	Trace string
+
 	// Request identifies the parameters that a retry with the same
 	// idempotency key must repeat. Empty for a request without such a key.
 	Request string

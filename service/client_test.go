@@ -62,9 +62,16 @@ const (
 	lost         // it said that it is interrupted
 )
 
-func newClient(s *shelf) *client {
+func newClient(s *shelf) *client { return newOlderClient(s, store.Form) }
+
+// newOlderClient is that of a replica which understands what is stored up to a form.
+func newOlderClient(s *shelf, form int) *client {
 	c := &client{faults: map[string]fault{}, changed: make(chan struct{})}
-	c.inner = s.Connect((*wire)(c))
+	inner, err := s.ConnectOlder((*wire)(c), form)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c.inner = inner
 	s.t.Cleanup(c.inner.Close)
 	return c
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -146,11 +147,14 @@ func (s *Service) Close() {
 	s.view.events.close()
 }
 
-// Ready returns nil if the service can do its work: it is not draining, the
-// store answers and its view is current.
+// Ready returns nil if the service can do its work: it is not draining, it understands
+// what is stored, the store answers and its view is current.
 func (s *Service) Ready(ctx context.Context) error {
 	if s.Draining() {
 		return errDraining()
+	}
+	if err := s.outdated(); err != nil {
+		return err
 	}
 	number, err := s.Store.Newest(ctx)
 	if err != nil {
@@ -159,6 +163,16 @@ func (s *Service) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	return s.view.await(ctx, number)
+}
+
+// outdated returns an error if the store holds what only a newer version of this service
+// understands. This one then decides nothing about entries that wait: what it takes for
+// one that is in front may be something else. Who knows his entry can renew and release it.
+func (s *Service) outdated() error {
+	if err := s.Store.Refusal(); errors.Is(err, store.ErrNewerForm) {
+		return err
+	}
+	return nil
 }
 
 // Count returns how many entries hold and wait, in all tenants, by the mode of

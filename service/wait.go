@@ -70,6 +70,9 @@ func (w *wait) await(ctx context.Context) (*Grant, error) {
 		w.began = time.Now()
 	}
 	for {
+		if err := w.s.outdated(); err != nil {
+			return w.handOver(ctx, err)
+		}
 		g, err, done := w.look(ctx)
 		if done {
 			return g, err

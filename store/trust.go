@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,13 +28,20 @@ type Trust struct {
 	greatest atomic.Uint64 // of the numbers that were received
 	cluster  atomic.Uint64 // whose answers are expected; 0 if the store has no identity
 	refusal  atomic.Pointer[refusal]
-	doubts   chan struct{}
-	reading  chan struct{} // held while records are read anew, so that an old answer cannot undo a newer one
+
+	understood int          // up to which form
+	needed     atomic.Int64 // the form that the store's records say or are to say
+	met        atomic.Int64 // the highest form of an entry that is not understood; 0 if none was read
+	doubts     chan struct{}
+	reading    chan struct{} // held while records are read anew, so that an old answer cannot undo a newer one
 }
 
 // refusal is why nothing may be granted. Each is another one, so that none is taken
 // back by who judged an earlier one.
-type refusal struct{ why string }
+type refusal struct {
+	why   string
+	newer error // that another version is needed, which other replicas may be
+}
 
 // Records is what a linearizable answer says of a store's numbers.
 type Records struct {
@@ -42,6 +50,7 @@ type Records struct {
 	Kept     uint64 // the identity that is kept beside the data
 	Floor    uint64
 	Distrust uint64 // a number that the store must have reached, but had not; 0 none
+	Form     int    // the lowest form that who uses the store has to understand; 0 is 1
 
 	// Keep, if it is there, has the store compare what it writes with these records from
 	// now on. It is called when they are taken over: a write that was compared with them
@@ -56,12 +65,53 @@ type Verdict struct {
 	Lost uint64
 	// Lowered says that the recorded floor is below the one in use.
 	Lowered bool
+	// Form is the lowest form that who uses the store has to understand, if that is not
+	// recorded; 0 none.
+	Form int
 }
 
-// NewTrust returns a trust that knows nothing yet.
-func NewTrust() *Trust {
-	return &Trust{doubts: make(chan struct{}, 1), reading: make(chan struct{}, 1)}
+// NewTrust returns a trust that knows nothing yet, of who understands what is stored up
+// to a form; 0 is [Form].
+func NewTrust(understood int) *Trust {
+	return &Trust{doubts: make(chan struct{}, 1), reading: make(chan struct{}, 1), understood: cmp.Or(understood, Form)}
 }
+
+// Understood is the highest form of what is stored that is understood.
+func (t *Trust) Understood() int { return t.understood }
+
+// Understands returns a [NewerFormError] if the records of a store ask for more.
+func (t *Trust) Understands(form int) error {
+	if form > t.understood {
+		return &NewerFormError{form, t.understood}
+	}
+	return nil
+}
+
+// Need says that something of the form is going to be written. The next verdict has it
+// recorded first, unless it is: whoever does not understand it learns so before he could
+// read it.
+func (t *Trust) Need(form int) { atLeast(&t.needed, form) }
+
+// Meet says that an entry of a form was read that is not understood, although the
+// store's records do not ask for it. Nothing is granted any more until the server is
+// started anew. first reports whether this is news.
+func (t *Trust) Meet(newer *NewerFormError) (first bool) {
+	first = atLeast(&t.met, newer.Form)
+	t.refusal.Store(refusedAs(newer))
+	return first
+}
+
+// atLeast raises n, and reports whether it was lower.
+func atLeast(n *atomic.Int64, to int) (raised bool) {
+	for is := n.Load(); is < int64(to); is = n.Load() {
+		if n.CompareAndSwap(is, int64(to)) {
+			return true
+		}
+	}
+	return false
+}
+
+func refusedAs(newer error) *refusal { return &refusal{why: newer.Error(), newer: newer} }
 
 // Floor is added to every position to give a number.
 func (t *Trust) Floor() uint64 { return t.floor.Load() }
@@ -103,7 +153,7 @@ func (t *Trust) reach(number uint64) {
 }
 
 func (t *Trust) doubt(why string) {
-	t.refusal.Store(&refusal{why})
+	t.refusal.Store(&refusal{why: why})
 	t.wake()
 }
 
@@ -120,7 +170,11 @@ func (t *Trust) Refusal() *lock.Error {
 	if r == nil {
 		return nil
 	}
-	return &lock.Error{Code: lock.StoreUnavailable, Detail: r.why, RetryAfter: time.Minute}
+	e := &lock.Error{Code: lock.StoreUnavailable, Detail: r.why, RetryAfter: time.Minute, Cause: r.newer}
+	if r.newer != nil {
+		e.RetryAfter = retryAfter // another replica may be newer
+	}
+	return e
 }
 
 // HandOut returns an entry that s enqueued, unless an answer since the call began,
@@ -183,6 +237,10 @@ func (t *Trust) judge(mark uint64, before *refusal, r Records) Verdict {
 	v := Verdict{Lowered: r.Floor < t.floor.Load()}
 	t.floor.Store(max(r.Floor, t.floor.Load()))
 	t.cluster.Store(r.Cluster)
+	atLeast(&t.needed, r.Form)
+	if needed := int(t.needed.Load()); needed > r.Form {
+		v.Form = needed
+	}
 	const remedy = "; nothing is granted until the server is started with --fence-floor set above every fence ever handed out"
 	number := t.Number(int64(r.Position))
 	lost := r.Distrust
@@ -191,11 +249,14 @@ func (t *Trust) judge(mark uint64, before *refusal, r Records) Verdict {
 		t.reach(mark)
 		t.wake() // until it is recorded
 	}
+	newer := t.Understands(max(int(t.needed.Load()), int(t.met.Load())))
 	switch {
+	case newer != nil:
+		t.refusal.Store(refusedAs(newer))
 	case r.Kept != r.Cluster:
-		t.refusal.Store(&refusal{"the store was restored from a backup: its cluster id is not the one in its data" + remedy})
+		t.refusal.Store(&refusal{why: "the store was restored from a backup: its cluster id is not the one in its data" + remedy})
 	case lost != 0:
-		t.refusal.Store(&refusal{fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it%s", lost, remedy)})
+		t.refusal.Store(&refusal{why: fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it%s", lost, remedy)})
 	default:
 		t.reach(number)
 		t.refusal.CompareAndSwap(before, nil)

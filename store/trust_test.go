@@ -14,7 +14,7 @@ import (
 // trustAt returns a trust in a store of cluster 7 with a floor of 1000 at position 50.
 func trustAt(t *testing.T) *store.Trust {
 	t.Helper()
-	trust := store.NewTrust()
+	trust := store.NewTrust(0)
 	judge(t, trust, records(50))
 	return trust
 }
@@ -215,5 +215,46 @@ func TestTrustIsTold(t *testing.T) {
 	}
 	if v, err := trust.Anew(t.Context(), 0, read(higher)); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
 		t.Errorf("the same as long as it is not recorded: %+v, %v, refuses %v", v, err, trust.Refusal())
+	}
+}
+
+// TestTrustInAForm: who understands less than the store's records say grants nothing, who
+// is about to write it has it recorded, and nobody has it lowered.
+func TestTrustInAForm(t *testing.T) {
+	anew := func(trust *store.Trust, form int) store.Verdict {
+		t.Helper()
+		v, err := trust.Anew(t.Context(), 0, func(context.Context) (store.Records, error) { return store.Records{Position: 7, Form: form}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	older, newer := store.NewTrust(1), store.NewTrust(0)
+	for _, trust := range []*store.Trust{older, newer} {
+		if v := anew(trust, 0); v.Form != 0 || trust.Refusal() != nil {
+			t.Errorf("before there were forms: %+v, %v", v, trust.Refusal())
+		}
+	}
+	newer.Need(store.Form)
+	if v := anew(newer, 0); v.Form != store.Form {
+		t.Errorf("what is needed is not to be recorded: %+v", v)
+	}
+	if v := anew(older, store.Form); v.Form != 0 || !errors.Is(older.Refusal(), store.ErrNewerForm) {
+		t.Errorf("the older one: %+v, %v", v, older.Refusal())
+	}
+	for _, trust := range []*store.Trust{older, newer} {
+		if v := anew(trust, 1); v.Form != store.Form {
+			t.Errorf("it is lowered: %+v", v)
+		}
+	}
+	if anew(newer, store.Form); newer.Refusal() != nil {
+		t.Errorf("the newer one refuses: %v", newer.Refusal())
+	}
+	future := &store.NewerFormError{Form: store.Form + 1, Understood: store.Form}
+	if first, again := newer.Meet(future), newer.Meet(future); !first || again {
+		t.Errorf("an entry of the future is news: %t, %t", first, again)
+	}
+	if v := anew(newer, store.Form); v.Form != 0 || !errors.Is(newer.Refusal(), store.ErrNewerForm) {
+		t.Errorf("after an entry of the future: %+v, %v", v, newer.Refusal())
 	}
 }

@@ -16,6 +16,7 @@ import (
 // can read a queue, and one form, so that what is said of one store is true of the
 // other.
 type Value struct {
+	Form     int               `json:"form,omitempty"`   // see [Form]; 0 is 1
 	Handle   int64             `json:"handle,omitempty"` // where the store does not keep it beside the value
 	Mode     lock.Mode         `json:"mode,omitempty"`   // of an entry with one claim
 	Limit    int               `json:"limit,omitempty"`
@@ -27,6 +28,15 @@ type Value struct {
 	Enqueued int64             `json:"enqueued_ms"`
 	Until    int64             `json:"wait_until_ms,omitempty"`
 	Request  string            `json:"request,omitempty"`
+	Async    bool              `json:"async,omitempty"`
+	Callback *ValueCallback    `json:"callback,omitempty"`
+	Trace    string            `json:"trace,omitempty"`
+}
+
+// ValueCallback is where an entry's grant is told.
+type ValueCallback struct {
+	URL    string `json:"url"`
+	Secret string `json:"secret"` // its id
 }
 
 // ValueClaim is one lock of a set.
@@ -47,6 +57,10 @@ func ValueOf(e *lock.Entry) *Value {
 	v := &Value{
 		Holder: e.Holder, Named: e.Named, Metadata: e.Metadata, Request: e.Request,
 		TTL: e.TTL.Milliseconds(), Enqueued: e.EnqueuedAt.UnixMilli(),
+		Async: e.Async, Callback: (*ValueCallback)(e.Callback), Trace: e.Trace,
+	}
+	if form := FormOf(e); form > 1 {
+		v.Form = form
 	}
 	if !e.WaitUntil.IsZero() {
 		v.Until = e.WaitUntil.UnixMilli()
@@ -62,11 +76,15 @@ func ValueOf(e *lock.Entry) *Value {
 }
 
 // ParseValue reads the value of an entry's key. An error says what is wrong with it:
-// that it is no entry, or that no replica can have written it.
-func ParseValue(key Key, data []byte) (*Value, error) {
+// that it is no entry, or that no replica can have written it; if it is a
+// [NewerFormError], that it is of a higher form than is understood.
+func ParseValue(key Key, data []byte, understood int) (*Value, error) {
 	var v Value
 	if err := json.Unmarshal(data, &v); err != nil {
 		return nil, err
+	}
+	if v.Form > understood {
+		return nil, &NewerFormError{v.Form, understood}
 	}
 	if err := v.Check(key); err != nil {
 		return nil, err
@@ -74,8 +92,15 @@ func ParseValue(key Key, data []byte) (*Value, error) {
 	return &v, nil
 }
 
-// Check returns what says that no replica can have written this for key.
+// Check returns what says that no replica can have written this for key. Nothing says
+// that of a form that is above [Form].
 func (v *Value) Check(key Key) error {
+	if v.Form > Form {
+		return nil
+	}
+	if err := v.checkAsync(); err != nil {
+		return err
+	}
 	if v.TTL <= 0 || v.TTL > lock.MaxTTL.Milliseconds() {
 		return fmt.Errorf("a TTL of %d ms", v.TTL)
 	}
@@ -90,6 +115,20 @@ func (v *Value) Check(key Key) error {
 		return errors.New("claims that are out of order")
 	}
 	return nil
+}
+
+func (v *Value) checkAsync() error {
+	switch {
+	case v.Form < 0 || v.Async && v.Form < formAsync:
+		return fmt.Errorf("a form of %d", v.Form)
+	case v.Trace != "" && !lock.ValidTrace(v.Trace):
+		return errors.New("a trace that is none")
+	case v.Callback == nil:
+		return nil
+	case !v.Async:
+		return errors.New("a callback of an entry that is not kept")
+	}
+	return (*lock.Callback)(v.Callback).Check()
 }
 
 // claims returns what the entry at key asks of each lock.
@@ -112,6 +151,7 @@ func (v *Value) Entry(key Key, number uint64) *lock.Entry {
 		TTL:        time.Duration(v.TTL) * time.Millisecond,
 		EnqueuedAt: time.UnixMilli(v.Enqueued).UTC(),
 		Number:     number, Handle: v.Handle,
+		Async: v.Async, Callback: (*lock.Callback)(v.Callback), Trace: v.Trace,
 	}
 	if v.Until != 0 {
 		e.WaitUntil = time.UnixMilli(v.Until).UTC()

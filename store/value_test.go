@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -34,12 +35,15 @@ func TestRoundTrip(t *testing.T) {
 	for i := range lock.MaxSetSize {
 		largest.Claims = append(largest.Claims, lock.Claim{Name: fmt.Sprintf("lock-%02d", i), Mode: lock.Exclusive})
 	}
-	for _, e := range []*lock.Entry{&plain, &full, &semaphore, &set, &largest} {
+	traced, kept, called := full, set, full
+	traced.Trace, kept.Async, called.Async = aTrace, true, true
+	called.Callback = &lock.Callback{URL: "https://example.org/<told>", Secret: "callback-1"}
+	for _, e := range []*lock.Entry{&plain, &full, &semaphore, &set, &largest, &traced, &kept, &called} {
 		value := store.ValueOf(e)
 		value.Handle = e.Handle
 		for _, c := range e.Claims {
 			key := store.Key{Tenant: e.Tenant, Lock: c.Name, ID: e.ID}
-			k, err := store.ParseValue(key, store.Encode(value))
+			k, err := store.ParseValue(key, store.Encode(value), store.Form)
 			if err != nil {
 				t.Errorf("%s of %+v: %v", c.Name, e, err)
 				continue
@@ -55,6 +59,7 @@ func TestRoundTrip(t *testing.T) {
 // made of the JSON.
 func TestDamage(t *testing.T) {
 	set := func(claims string) string { return `"ttl_ms":30000,"claims":[` + claims + `]` }
+	kept := func(fields string) string { return `"ttl_ms":30000,"mode":"exclusive",` + fields }
 	many := `{"name":"a","mode":"shared"}`
 	for i := range lock.MaxSetSize {
 		many += fmt.Sprintf(`,{"name":"b%02d","mode":"shared"}`, i)
@@ -80,6 +85,16 @@ func TestDamage(t *testing.T) {
 		"a set that repeats a lock": {set(`{"name":"a","mode":"shared"},{"name":"a","mode":"shared"}`), "repeats a"},
 		"a set out of order":        {set(`{"name":"b","mode":"shared"},{"name":"a","mode":"shared"}`), "order"},
 		"a set too large":           {set(many), "32"},
+
+		"kept, in a form without":  {kept(`"form":1,"async":true`), "a form of 1"},
+		"kept, in no form":         {kept(`"async":true`), "a form of 0"},
+		"a form below all":         {kept(`"form":-1`), "a form of -1"},
+		"a callback if not kept":   {kept(`"form":2,"callback":{"url":"https://a","secret":"s"}`), "not kept"},
+		"a callback to nowhere":    {kept(`"form":2,"async":true,"callback":{"secret":"s"}`), "URL"},
+		"a callback of no secret":  {kept(`"form":2,"async":true,"callback":{"url":"https://a"}`), "secret"},
+		"a callback too long":      {kept(`"form":2,"async":true,"callback":{"url":"` + strings.Repeat("u", lock.MaxCallbackURL+1) + `","secret":"s"}`), "URL"},
+		"a trace that is too long": {kept(`"trace":"` + aTrace + `0"`), "trace"},
+		"a trace that is a secret": {kept(`"trace":"00-whsec"`), "trace"},
 	} {
 		checkDamaged(t, name, `{"holder":"worker-1","enqueued_ms":1700000000000,`+c.fields+`}`, c.says)
 	}
@@ -90,12 +105,72 @@ func TestDamage(t *testing.T) {
 
 func checkDamaged(t *testing.T, name, text, says string) {
 	t.Helper()
-	k, err := store.ParseValue(store.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text))
+	k, err := store.ParseValue(store.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text), store.Form)
 	if err == nil {
 		t.Errorf("%s is taken for %+v", name, k)
 	} else if !strings.Contains(err.Error(), says) {
 		t.Errorf("%s: %v, want %q in it", name, err, says)
 	}
+}
+
+const aTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+// TestForm: what an earlier version can read is written as that wrote it, and what it
+// would misread is refused by it whatever else is in it.
+func TestForm(t *testing.T) {
+	key := store.Key{Tenant: "acme", Lock: "a", ID: "01H"}
+	plain := &lock.Entry{ID: key.ID, Tenant: key.Tenant, Holder: "w", TTL: time.Minute, EnqueuedAt: time.UnixMilli(7), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+	if got, want := string(store.Encode(store.ValueOf(plain))), `{"mode":"exclusive","holder":"w","ttl_ms":60000,"enqueued_ms":7}`; got != want {
+		t.Errorf("a plain entry is %s, want %s", got, want)
+	}
+	traced, kept := *plain, *plain
+	traced.Trace, kept.Async = aTrace, true
+	if _, err := store.ParseValue(key, store.Encode(store.ValueOf(&traced)), 1); err != nil {
+		t.Errorf("a trace is not passed over: %v", err)
+	}
+	for text, form := range map[string]int{
+		string(store.Encode(store.ValueOf(&kept))): 1,
+		`{"form":3}`: 2, `{"form":3,"mode":"of the future","trace":"of the future"}`: 2,
+	} {
+		v, err := store.ParseValue(key, []byte(text), form)
+		var newer *store.NewerFormError
+		if !errors.As(err, &newer) || !errors.Is(err, store.ErrNewerForm) || newer.Form != form+1 {
+			t.Errorf("form %d reads %s: %+v, %v", form, text, v, err)
+		}
+	}
+	if e := store.Newer(key, 7, 9); e.TTL != lock.MaxTTL || e.Number != 7 || e.Handle != 9 || e.ID != key.ID || e.Claims[0] != plain.Claims[0] {
+		t.Errorf("what stands for one that is not understood is %+v", e)
+	}
+}
+
+func FuzzParseValue(f *testing.F) {
+	key := store.Key{Tenant: "acme", Lock: "a", ID: "01H"}
+	for _, text := range []string{
+		`{"mode":"exclusive","holder":"w","ttl_ms":60000,"enqueued_ms":7}`,
+		`{"form":2,"claims":[{"name":"a","mode":"shared"},{"name":"b","mode":"semaphore","limit":3}],"ttl_ms":60000,"async":true,"callback":{"url":"https://a","secret":"s"},"trace":"` + aTrace + `"}`,
+		`{"form":3}`, `{"form":1,"async":true}`, `{`,
+	} {
+		f.Add([]byte(text), 1)
+		f.Add([]byte(text), store.Form)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, understood int) {
+		understood = min(max(understood, 1), store.Form)
+		v, err := store.ParseValue(key, text, understood)
+		if err != nil {
+			return
+		}
+		e := v.Entry(key, 7)
+		if store.FormOf(e) > understood {
+			t.Errorf("form %d reads %s", understood, text)
+		}
+		again, err := store.ParseValue(key, store.Encode(store.ValueOf(e)), understood)
+		if err != nil {
+			t.Fatalf("%s is not read again: %v", text, err)
+		}
+		if diff := cmp.Diff(e.Callback, again.Entry(key, 7).Callback); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // TestDamaged: it stands alone on its lock, and can be written and read like any other.
@@ -107,7 +182,7 @@ func TestDamaged(t *testing.T) {
 	if diff := cmp.Diff([]lock.Claim{{Name: "a", Mode: lock.Exclusive}}, e.Claims); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
-	if _, err := store.ParseValue(keyOf(e), store.Encode(store.ValueOf(e))); err != nil {
+	if _, err := store.ParseValue(keyOf(e), store.Encode(store.ValueOf(e)), store.Form); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -89,10 +90,16 @@ func (s *Store) decode(kv *mvccpb.KeyValue) (*lock.Entry, error) {
 	if !ok {
 		return nil, fmt.Errorf("key %q is not an entry's", kv.Key)
 	}
-	k, err := store.ParseValue(key, kv.Value)
+	k, err := store.ParseValue(key, kv.Value, s.trust.Understood())
+	var newer *store.NewerFormError
 	switch {
 	case err != nil && kv.Lease == 0:
 		return nil, fmt.Errorf("value of key %q: %w", kv.Key, err)
+	case errors.As(err, &newer):
+		if s.trust.Meet(newer) {
+			s.log.Error("an entry is of a form that this version does not understand; it keeps its place", "key", string(kv.Key), "error", err)
+		}
+		return store.Newer(key, number, kv.Lease), nil
 	case err != nil:
 		s.log.Error("an entry cannot be read; it keeps its place until its lease ends", "key", string(kv.Key), "error", err)
 		return store.Damaged(key, number, kv.Lease), nil

@@ -37,7 +37,7 @@ func TestConformanceEmbedded(t *testing.T) {
 		Open: func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d/", cases.Add(1))
 			reopen := func(t *testing.T) store.Store { return open(t, conn, prefix) }
-			return storetest.Store{A: reopen(t), B: reopen(t), Reopen: reopen, OpenFloor: withFloor(conn, prefix)}
+			return storetest.Store{A: reopen(t), B: reopen(t), Reopen: reopen, OpenFloor: withFloor(conn, prefix), OpenOlder: asOlder(conn, prefix)}
 		},
 	})
 }
@@ -57,6 +57,7 @@ func TestConformanceCluster(t *testing.T) {
 			return storetest.Store{
 				A: reopen(t), B: dial(t, proxies.addresses(), prefix), Reopen: reopen,
 				OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
+				OpenOlder: asOlder(connect(t, cluster.Endpoints()), prefix),
 				CutB:      func(_ *testing.T, how storetest.Fault) func() { return proxies.cut(how) },
 				Compact:   func(t *testing.T) { compact(t, cluster) },
 			}
@@ -76,13 +77,24 @@ func TestVersionOfServers(t *testing.T) {
 // withFloor opens stores with fence floors.
 func withFloor(conn *etcd.Conn, prefix string) func(*testing.T, uint64) (store.Store, error) {
 	return func(t *testing.T, floor uint64) (store.Store, error) {
-		s, err := etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix, FenceFloor: floor})
-		if err != nil {
-			return nil, err
-		}
-		t.Cleanup(func() { closing(t, "a store", s.Close) })
-		return s, nil
+		return tryOpen(t, conn, etcd.Config{Prefix: prefix, FenceFloor: floor})
 	}
+}
+
+// asOlder opens stores of earlier versions.
+func asOlder(conn *etcd.Conn, prefix string) func(*testing.T, int) (store.Store, error) {
+	return func(t *testing.T, form int) (store.Store, error) {
+		return tryOpen(t, conn, etcd.Config{Prefix: prefix, Form: form})
+	}
+}
+
+func tryOpen(t *testing.T, conn *etcd.Conn, cfg etcd.Config) (store.Store, error) {
+	s, err := etcd.Open(t.Context(), conn, cfg)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { closing(t, "a store", s.Close) })
+	return s, nil
 }
 
 // openAlone starts a member whose data can be put back: to etcd, the member that comes

@@ -20,6 +20,7 @@ const (
 	metaTokenKey = metaDir + "tokenkey" // 32 random bytes behind the lock tokens
 	metaFloor    = metaDir + "floor"    // added to every revision
 	metaDistrust = metaDir + "distrust" // a number that the store must have reached, but has not
+	metaForm     = metaDir + "form"     // the lowest that must be understood, see [store.Form]; not there is 1
 )
 
 // meta is what stood there when it was last read.
@@ -28,6 +29,7 @@ type meta struct {
 	tokenKey []byte
 	floor    uint64
 	distrust uint64
+	form     int
 
 	keys map[string]metaKey // by their names; what is not there is missing
 }
@@ -47,14 +49,15 @@ func (m *meta) complete() bool {
 			return false
 		}
 	}
-	return true
+	form, there := m.keys[metaForm]
+	return form.good || !there
 }
 
 // records returns what meta says beside the header of the answer that it came with.
 func (m *meta) records(header *pb.ResponseHeader) store.Records {
 	return store.Records{
 		Position: uint64(header.Revision), Cluster: header.ClusterId,
-		Kept: m.cluster, Floor: m.floor, Distrust: m.distrust,
+		Kept: m.cluster, Floor: m.floor, Distrust: m.distrust, Form: m.form,
 	}
 }
 
@@ -74,11 +77,14 @@ func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	if err == nil {
 		err = s.readAnew(ctx, 0)
 	}
+	if err == nil {
+		err = s.trust.Understands(s.known.Load().form)
+	}
 	var final *finalError
 	switch {
 	case errors.As(err, &final):
 		return final.cause
-	case errors.Is(err, errMetaGone), errors.Is(err, errMetaDamaged):
+	case errors.Is(err, errMetaGone), errors.Is(err, errMetaDamaged), errors.Is(err, store.ErrNewerForm):
 		return err
 	case err != nil:
 		return unavailable(err, "read the store's own records", false)
@@ -106,6 +112,9 @@ func (s *Store) raise(ctx context.Context, floor uint64) error {
 	if err != nil {
 		return err
 	}
+	if err := s.trust.Understands(m.form); err != nil {
+		return err
+	}
 	raises, err := m.records(header).Raises(floor)
 	if err != nil {
 		return &finalError{err}
@@ -126,7 +135,7 @@ func (s *Store) replaceMeta(ctx context.Context, read *meta, puts ...*pb.Request
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	txn := &pb.TxnRequest{Success: puts}
-	for _, name := range []string{metaCluster, metaFloor, metaDistrust} {
+	for _, name := range []string{metaCluster, metaFloor, metaDistrust, metaForm} {
 		txn.Compare = append(txn.Compare, modified([]byte(s.prefix+name), read.keys[name].revision))
 	}
 	resp, err := s.kv.Txn(ctx, txn)
@@ -232,6 +241,8 @@ func (s *Store) settle(ctx context.Context, v store.Verdict) error {
 		return err
 	}
 	switch {
+	case v.Form != 0:
+		return put(metaForm, uint64(v.Form))
 	case v.Lost != 0:
 		return put(metaDistrust, v.Lost)
 	case v.Lowered:
@@ -276,14 +287,16 @@ func (s *Store) putBack(ctx context.Context, found *meta) error {
 	return nil
 }
 
-// unchanged compares the floor and the distrust with what this replica knows of
+// unchanged compares the floor, the distrust and the form with what this replica knows of
 // them. Each transaction that puts an entry has these comparisons: none is granted
-// below a floor that another replica was given, nor in a store that one distrusts.
+// below a floor that another replica was given, nor in a store that one distrusts, nor
+// behind what this replica does not understand.
 func (s *Store) unchanged() []*pb.Compare {
 	m := s.known.Load()
 	return []*pb.Compare{
 		valued([]byte(s.prefix+metaFloor), m.keys[metaFloor].value),
 		valued([]byte(s.prefix+metaDistrust), m.keys[metaDistrust].value),
+		modified([]byte(s.prefix+metaForm), m.keys[metaForm].revision),
 	}
 }
 
@@ -336,6 +349,8 @@ func (m *meta) set(key string, kv *mvccpb.KeyValue) (err error) {
 		m.floor, err = strconv.ParseUint(val, 10, 64)
 	case metaDistrust:
 		m.distrust, err = strconv.ParseUint(val, 10, 64)
+	case metaForm:
+		m.form, err = strconv.Atoi(val)
 	default:
 		return nil
 	}
@@ -348,11 +363,30 @@ func (m *meta) set(key string, kv *mvccpb.KeyValue) (err error) {
 
 func (s *Store) metaPuts(m *meta) []*pb.RequestOp {
 	put := func(key, val string) *pb.RequestOp { return putOp([]byte(s.prefix+key), []byte(val), 0) }
-	return []*pb.RequestOp{
+	puts := []*pb.RequestOp{
 		put(metaCluster, strconv.FormatUint(m.cluster, 16)),
 		put(metaFloor, strconv.FormatUint(m.floor, 10)),
 		put(metaDistrust, strconv.FormatUint(m.distrust, 10)),
 	}
+	if m.form != 0 {
+		puts = append(puts, put(metaForm, strconv.Itoa(m.form)))
+	}
+	return puts
+}
+
+// require returns when the store's records say that who uses it has to understand the
+// form, so that none who does not reads what is written then.
+func (s *Store) require(ctx context.Context, form int) error {
+	if form <= 1 || s.known.Load().form >= form {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	s.trust.Need(form)
+	if err := s.readAnew(ctx, 0); err != nil {
+		return unavailable(err, "record the form of what is stored", false)
+	}
+	return nil
 }
 
 // Refusal implements store.Store.

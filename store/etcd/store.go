@@ -33,6 +33,10 @@ type Config struct {
 	// remembers it; a greater one may be given after the store lost its past, and
 	// 0 keeps what it remembers.
 	FenceFloor uint64
+
+	// Form is up to which form what is stored is understood; 0 is [store.Form]. Less
+	// makes it what an older version is, for tests.
+	Form int
 }
 
 // Store is the adapter; it satisfies store.Store. Several stores, in one or
@@ -95,7 +99,7 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 func newStore(conn *Conn, cfg Config) *Store {
 	s := &Store{
 		conn: conn, prefix: cfg.Prefix, log: cfg.Logger, observe: cfg.Observer.OrSilent(),
-		behind: make(chan struct{}, 1), trust: store.NewTrust(),
+		behind: make(chan struct{}, 1), trust: store.NewTrust(cfg.Form),
 	}
 	s.kv = trustedKV{conn.kv, s.trust}
 	if s.prefix == "" {
@@ -136,6 +140,9 @@ func (s *Store) revision(number uint64) int64 { return s.trust.Position(number) 
 
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
+	if err := s.require(ctx, store.FormOf(e)); err != nil {
+		return nil, false, err
+	}
 	val := store.Encode(store.ValueOf(e))
 	answered, ok := s.conn.takeRoom(len(val) + len(e.Claims)*keyRoom)
 	if !ok {

@@ -59,6 +59,8 @@ type Client struct {
 	wire   Wire
 	small  *RecordStore
 
+	understood int // up to which form
+
 	closing context.Context
 	close   context.CancelFunc
 	tasks   sync.WaitGroup
@@ -79,7 +81,7 @@ func (s *Server) Connect(w Wire) *Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clients++
-	c := &Client{server: s, wire: w, id: s.clients}
+	c := &Client{server: s, wire: w, id: s.clients, understood: store.Form}
 	c.small = &RecordStore{client: c, life: store.NewLife(&lives{c})}
 	c.closing, c.close = context.WithCancel(context.Background())
 	return c
@@ -159,7 +161,7 @@ func (c *Client) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, 
 	}
 	got, err := ask(ctx, c, Queue, lock.ID(r.Tenant+"/"+r.Name), func() (reading, uint64, error) {
 		entries, number := c.server.queue(r)
-		return reading{entries, number}, number, nil
+		return reading{c.readAll(entries), number}, number, nil
 	})
 	return got.entries, got.number, err
 }
@@ -186,7 +188,7 @@ func (c *Client) Refusal() error {
 	if doubted || !c.server.Trusted() {
 		return refusal()
 	}
-	return nil
+	return c.refusedAsNewer()
 }
 
 func (c *Client) distrusting(number uint64) func() (none, uint64, error) {

@@ -47,7 +47,7 @@ func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 
 func (c *Client) put(ctx context.Context, attempts []Attempt, e *lock.Entry) (*lock.Entry, error) {
 	known := c.newest()
-	return once(ctx, c, Put, e.ID, func() (*lock.Entry, uint64, error) { return c.server.put(attempts, known, e) })
+	return once(ctx, c, Put, e.ID, func() (*lock.Entry, uint64, error) { return c.server.put(attempts, known, c.understood, e) })
 }
 
 // settle makes sure, however long that takes, that nothing is written by attempts

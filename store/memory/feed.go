@@ -46,6 +46,7 @@ func (c *Client) follow(ctx context.Context, f store.Follower) error {
 	if l.view.Number < c.newest() {
 		return c.awaitTrust(ctx)
 	}
+	l.view.Entries = c.readAll(l.view.Entries)
 	f.Reset(l.view)
 	tellEnds(f, l.ends)
 	for {
@@ -57,7 +58,7 @@ func (c *Client) follow(ctx context.Context, f store.Follower) error {
 			return err
 		}
 		c.note(0, r.Number)
-		f.Apply(r.Number, r.Changes)
+		f.Apply(r.Number, c.readRun(r).Changes)
 		l.next.next++
 	}
 }

@@ -78,6 +78,7 @@ type Checkpoint struct {
 	floor      uint64
 	distrusted uint64
 	foreign    bool
+	form       int
 	records    map[key]store.Ended
 	small      recordTable
 }
@@ -87,7 +88,7 @@ func (s *Server) Checkpoint() Checkpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := Checkpoint{
-		Number: s.number, floor: s.floor, distrusted: s.distrusted, foreign: s.foreign,
+		Number: s.number, floor: s.floor, distrusted: s.distrusted, foreign: s.foreign, form: s.form,
 		records: map[key]store.Ended{},
 	}
 	for _, e := range s.sorted(func(*lock.Entry) bool { return true }) {
@@ -119,7 +120,7 @@ func (s *Server) RestoreElsewhere(c Checkpoint) {
 
 func (s *Server) restore(c Checkpoint) {
 	s.stopTimers()
-	s.number, s.floor, s.distrusted, s.foreign = c.Number, c.floor, c.distrusted, c.foreign
+	s.number, s.floor, s.distrusted, s.foreign, s.form = c.Number, c.floor, c.distrusted, c.foreign, c.form
 	s.entries, s.records = map[key]*kept{}, map[key]*record{}
 	for _, e := range c.Entries {
 		k := &kept{entry: e, end: time.Now().Add(e.TTL)}

@@ -39,6 +39,14 @@ func open(t *testing.T) storetest.Store {
 			}
 			return connect(t, nil), s.Raise(floor)
 		},
+		OpenOlder: func(t *testing.T, form int) (store.Store, error) {
+			c, err := s.ConnectOlder(memory.NewCable(), form)
+			if err != nil {
+				return nil, err
+			}
+			t.Cleanup(c.Close)
+			return c, nil
+		},
 		Backup: func(*testing.T) func(*testing.T) {
 			backup := s.Checkpoint()
 			return func(*testing.T) { s.Restore(backup) }

@@ -51,6 +51,7 @@ type Server struct {
 	floor      uint64           // that an operator gave
 	distrusted uint64           // the number that was missed, 0 if none was
 	foreign    bool             // the data was another cluster's
+	form       int              // the lowest that must be understood, see [store.Form]
 	clients    int64
 	small      recordTable
 

@@ -11,8 +11,9 @@ import (
 
 // put writes e as the last of the attempts, all of which are of one call. It
 // writes nothing if e's id is there already or used up, if the attempt was excluded
-// meanwhile, or if the client knows of a later number: then the past is missing.
-func (s *Server) put(attempts []Attempt, known uint64, e *lock.Entry) (placed *lock.Entry, number uint64, err error) {
+// meanwhile, or if the client knows of a later number: then the past is missing. Who does
+// not understand all that is stored writes nothing either.
+func (s *Server) put(attempts []Attempt, known uint64, understood int, e *lock.Entry) (placed *lock.Entry, number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	this := attempts[len(attempts)-1]
@@ -21,6 +22,9 @@ func (s *Server) put(attempts []Attempt, known uint64, e *lock.Entry) (placed *l
 	}
 	if s.distrusted != 0 || s.foreign {
 		return nil, s.number, refusal()
+	}
+	if newer := s.require(store.FormOf(e), understood); newer != nil {
+		return nil, s.number, newerRefusal(newer)
 	}
 	if found := s.entries[keyOf(e)]; found != nil {
 		return copied(found.entry), s.number, nil

@@ -36,6 +36,7 @@ type bug struct {
 	distrust  func(c *client)
 	refusal   func(c *client) error
 
+	opensAny  bool                                           // an earlier version is told nothing when it opens
 	reopened  func(b *broken)                                // when one more client opens
 	compacted func(b *broken)                                // when history is forgotten
 	floored   func(b *broken, floor uint64, err error) error // when an operator has given a floor
@@ -75,6 +76,7 @@ type client struct {
 	sound  store.Store
 	second bool
 	late   bool        // it opened later than the first two
+	older  bool        // it is of an earlier version
 	doubts atomic.Bool // it refuses, and has told nobody
 }
 

@@ -187,6 +187,62 @@ func nowAndThen(tell func(t *teller, upTo uint64, changes []store.Change)) follo
 }
 
 // trustBugs are about a store that lost its past, and the floor that mends it.
+// formBugs are mistakes about what a client does not understand.
+func formBugs() []bug {
+	return []bug{
+		{
+			does: "an earlier version opens a store that it does not understand", caught: "form/an older version stops granting when it would misread",
+			opensAny: true,
+		},
+		{
+			does: "an earlier version says that all may be granted", caught: "form/an older version stops granting when it would misread",
+			refusal: func(c *client) error {
+				if c.older {
+					return nil
+				}
+				return c.sound.Refusal()
+			},
+		},
+		{
+			does: "an entry that is not understood ends like one that is damaged", caught: "form/an older version stops granting when it would misread",
+			queue: func(c *client, _ lock.Ref, entries []*lock.Entry) ([]*lock.Entry, error) {
+				for _, e := range entries {
+					if c.older && e.TTL == lock.MaxTTL {
+						e.TTL = time.Minute
+					}
+				}
+				return entries, nil
+			},
+		},
+		{
+			does: "all versions refuse what one does not understand", caught: "form/an older version stops granting when it would misread",
+			answered: func(c *client, e, _ *lock.Entry, _ *bool) {
+				if e.Async {
+					c.base.Store(1)
+				}
+			},
+			refusal: func(c *client) error {
+				if c.base.Load() != 0 {
+					return unavailable()
+				}
+				return c.sound.Refusal()
+			},
+		},
+		{
+			does: "that an entry is kept is not stored", caught: "form/what an entry has is kept",
+			stored: func(_ *client, e *lock.Entry) { e.Async, e.Callback = false, nil },
+		},
+		{
+			does: "the trace is not stored", caught: "form/what an entry has is kept",
+			stored: func(_ *client, e *lock.Entry) { e.Trace = "" },
+		},
+		{
+			does: "a trace stops an earlier version", caught: "form/what an older version understands does not stop it",
+			stored: func(_ *client, e *lock.Entry) { e.Async = e.Async || e.Trace != "" },
+		},
+	}
+}
+
 func trustBugs() []bug {
 	return []bug{
 		{

@@ -59,6 +59,10 @@ type Store struct {
 	// OpenFloor is Reopen with a fence floor that the operator gives; 0 is none.
 	OpenFloor func(t *testing.T, floor uint64) (store.Store, error)
 
+	// OpenOlder is Reopen for an earlier version, which understands what is stored up to
+	// the form.
+	OpenOlder func(t *testing.T, form int) (store.Store, error)
+
 	// Backup copies the store's data. restore puts the copy in its place, as an
 	// operator would who restores a backup while clients run.
 	Backup func(t *testing.T) (restore func(t *testing.T))
@@ -128,7 +132,7 @@ func cases() []testCase {
 	for _, topic := range [][]testCase{
 		trustCases(), expiryCases(), refreshCases(), cutCases(), burstCases(),
 		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), readCases(), feedCases(),
-		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(),
+		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(), formCases(),
 	} {
 		all = append(all, topic...)
 	}

@@ -70,6 +70,17 @@ func open(t *testing.T, with bug, limit time.Duration) storetest.Store {
 			}
 			return s, err
 		},
+		OpenOlder: func(t *testing.T, form int) (store.Store, error) {
+			sound, err := b.server.ConnectOlder(memory.NewCable(), form)
+			if err != nil && b.opensAny {
+				return reopen(t), nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			t.Cleanup(sound.Close)
+			return &client{broken: b, sound: sound, older: true}, nil
+		},
 		Backup: func(*testing.T) func(*testing.T) {
 			backup := b.server.Checkpoint()
 			return func(*testing.T) { b.server.Restore(backup) }
@@ -95,7 +106,7 @@ func (b *broken) raise(floor uint64) error {
 func bugs() []bug {
 	return slices.Concat(
 		numberBugs(), retryBugs(), keyBugs(), contentBugs(), callBugs(),
-		leaseBugs(), removeBugs(), setBugs(), readBugs(), feedBugs(), trustBugs(),
+		leaseBugs(), removeBugs(), setBugs(), readBugs(), feedBugs(), trustBugs(), formBugs(),
 	)
 }
 

@@ -35,6 +35,7 @@ func TestConformance(t *testing.T) {
 			return storetest.Store{
 				A: reopen(t), B: reader{open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix})}, Reopen: reopen,
 				OpenFloor: withFloor(z, prefix),
+				OpenOlder: asOlder(z, prefix),
 				CutB:      func(_ *testing.T, how storetest.Fault) func() { return cut(proxy, how) },
 			}
 		},
@@ -44,13 +45,24 @@ func TestConformance(t *testing.T) {
 // withFloor opens stores with fence floors.
 func withFloor(z *rig.ZooKeeper, prefix string) func(*testing.T, uint64) (store.Store, error) {
 	return func(t *testing.T, floor uint64) (store.Store, error) {
-		s, err := zookeeper.Open(t.Context(), zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, FenceFloor: floor})
-		if err != nil {
-			return nil, err
-		}
-		t.Cleanup(func() { closing(t, "a store", s.Close) })
-		return s, nil
+		return tryOpen(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, FenceFloor: floor})
 	}
+}
+
+// asOlder opens stores of earlier versions.
+func asOlder(z *rig.ZooKeeper, prefix string) func(*testing.T, int) (store.Store, error) {
+	return func(t *testing.T, form int) (store.Store, error) {
+		return tryOpen(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Form: form})
+	}
+}
+
+func tryOpen(t *testing.T, cfg zookeeper.Config) (store.Store, error) {
+	s, err := zookeeper.Open(t.Context(), cfg)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { closing(t, "a store", s.Close) })
+	return s, nil
 }
 
 // openAlone starts a server whose data can be put back.

@@ -290,7 +290,7 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 func (f *feed) change(changes []store.Change, c change, w written) []store.Change {
 	k, s := c.key(), f.store
 	if c.Joined != nil {
-		e := c.Joined.Entry(k.kept(), s.number(w.zxid))
+		e := s.joined(c, w.zxid)
 		f.entries.add(e)
 		s.leases.joined(e, w.here)
 		return append(changes, store.Change{Joined: e})

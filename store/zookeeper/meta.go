@@ -18,13 +18,14 @@ type meta struct {
 	TokenKey []byte `json:"token_key"`          // 32 random bytes behind the lock tokens
 	Floor    uint64 `json:"floor,omitempty"`    // added to every zxid
 	Distrust uint64 `json:"distrust,omitempty"` // a number that the store must have reached, but has not
+	Form     int    `json:"form,omitempty"`     // the lowest that must be understood, see [store.Form]; 0 is 1
 
 	version int32
 }
 
 // records returns what meta says beside the zxid at which it stood there.
 func (m *meta) records(zxid int64) store.Records {
-	return store.Records{Position: uint64(zxid), Floor: m.Floor, Distrust: m.Distrust}
+	return store.Records{Position: uint64(zxid), Floor: m.Floor, Distrust: m.Distrust, Form: m.Form}
 }
 
 // loadMeta reads meta, writes it on first use, takes over the floor that the operator
@@ -35,10 +36,11 @@ func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	if err == nil {
 		err = s.readAnew(ctx, s.reads, 0)
 	}
-	if err == nil {
-		s.tokenKey = s.known.Load().TokenKey
+	if err != nil {
+		return err
 	}
-	return err
+	s.tokenKey = s.known.Load().TokenKey
+	return s.trust.Understands(s.known.Load().Form)
 }
 
 // makeMeta writes meta on first use. If the store has been used, somebody deleted
@@ -96,6 +98,9 @@ func (s *Store) raise(ctx context.Context, floor uint64) error {
 	m, err := s.readMeta(ctx)
 	if errors.Is(err, zk.ErrNoNode) {
 		m, err = s.makeMeta(ctx, floor)
+	}
+	if err == nil {
+		err = s.trust.Understands(m.Form)
 	}
 	if err != nil || floor == 0 {
 		return err
@@ -184,6 +189,8 @@ func (s *Store) settle(ctx context.Context, c *connector, v store.Verdict) error
 	s.tellRefusal()
 	m := *s.known.Load()
 	switch {
+	case v.Form != 0:
+		m.Form = v.Form
 	case v.Lost != 0:
 		m.Distrust = v.Lost
 	case v.Lowered:
@@ -196,6 +203,26 @@ func (s *Store) settle(ctx context.Context, c *connector, v store.Verdict) error
 		return err
 	}
 	return errRaced
+}
+
+// require returns when meta says that who uses the store has to understand the form,
+// so that none who does not reads what is written then.
+func (s *Store) require(ctx context.Context, form int) error {
+	if form <= 1 || s.known.Load().Form >= form {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	s.trust.Need(form)
+	for {
+		err := s.readAnew(ctx, s.calls, 0)
+		if err == nil {
+			return nil
+		}
+		if store.Pause(ctx, firstPause) != nil {
+			return unavailable(err, "record the form of what is stored", false)
+		}
+	}
 }
 
 // tellRefusal logs why nothing is granted, once.

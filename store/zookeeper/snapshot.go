@@ -103,7 +103,7 @@ func (s *Store) replay(snap *snapshot, w written, ref lock.Ref) {
 			}
 			continue
 		}
-		e := c.Joined.Entry(k.kept(), s.number(w.zxid))
+		e := s.joined(c, w.zxid)
 		if claims(e, ref) {
 			snap.entries[k] = e
 		}
@@ -203,11 +203,17 @@ func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, err
 	if err != nil {
 		return nil, err
 	}
-	v, err := store.ParseValue(k.kept(), n.data)
+	v, err := store.ParseValue(k.kept(), n.data, s.trust.Understood())
 	if err == nil {
 		return v.Entry(k.kept(), s.number(n.stat.Czxid)), nil
 	}
-	s.report(path, "an entry cannot be read; it keeps its place until its lease is over", "error", err)
+	standIn := store.Damaged
+	if newer := (*store.NewerFormError)(nil); errors.As(err, &newer) {
+		standIn = store.Newer
+		s.meet(path, newer)
+	} else {
+		s.report(path, "an entry cannot be read; it keeps its place until its lease is over", "error", err)
+	}
 	names, err := children(ctx, l, path)
 	if err != nil {
 		return nil, err
@@ -218,7 +224,24 @@ func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, err
 			handle = h
 		}
 	}
-	return store.Damaged(k.kept(), s.number(n.stat.Czxid), int64(handle)), nil
+	return standIn(k.kept(), s.number(n.stat.Czxid), int64(handle)), nil
+}
+
+// joined returns the entry that a change tells of.
+func (s *Store) joined(c change, zxid int64) *lock.Entry {
+	k, number := c.key().kept(), s.number(zxid)
+	if c.Joined.Form > s.trust.Understood() {
+		s.meet(s.root.primary(c.key()), &store.NewerFormError{Form: c.Joined.Form, Understood: s.trust.Understood()})
+		return store.Newer(k, number, c.Joined.Handle)
+	}
+	return c.Joined.Entry(k, number)
+}
+
+// meet notes that an entry is not understood.
+func (s *Store) meet(path string, newer *store.NewerFormError) {
+	if s.trust.Meet(newer) {
+		s.log.Error("an entry is of a form that this version does not understand; it keeps its place", "path", path, "error", newer)
+	}
 }
 
 // closedEntry stands for an entry whose ACL somebody changed. One node like that

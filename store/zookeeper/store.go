@@ -48,6 +48,10 @@ type Config struct {
 	// a greater one may be given after the store lost its past, and 0 keeps what
 	// it remembers.
 	FenceFloor uint64
+
+	// Form is up to which form what is stored is understood; 0 is [store.Form]. Less
+	// makes it what an older version is, for tests.
+	Form int
 }
 
 // Store is the adapter; it satisfies store.Store. Several stores, in one or
@@ -116,7 +120,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 func newStore(cfg Config) *Store {
 	s := &Store{
 		chroot: strings.TrimSuffix(cfg.Chroot, "/"), log: cfg.Logger, observe: cfg.Observer.OrSilent(), acl: zk.WorldACL(zk.PermAll), mending: make(chan error, 1),
-		trust: store.NewTrust(),
+		trust: store.NewTrust(cfg.Form),
 	}
 	prefix := cfg.Prefix
 	if prefix == "" {
@@ -191,6 +195,9 @@ func (s *Store) zxid(number uint64) int64 { return s.trust.Position(number) }
 
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
+	if err := s.require(ctx, store.FormOf(e)); err != nil {
+		return nil, false, err
+	}
 	due := time.Now().Add(operationTimeout)
 	j := &join{store: s, entry: e, handle: newHandle(e), since: s.here(), taken: noMark, due: due, last: due.Add(store.MostPending)}
 	for {

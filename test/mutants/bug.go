@@ -40,6 +40,7 @@ func table() []Bug {
 		trustBugs(),
 		zookeeperBugs(),
 		recordsBugs(),
+		formBugs(),
 	)
 }
 

@@ -1,0 +1,24 @@
+package lock
+
+import "errors"
+
+// Callback is where something is told about one entry, and how that is signed.
+type Callback struct {
+	URL    string // at most [MaxCallbackURL] bytes
+	Secret string // the id of the secret that signs, a [ValidName]; never the secret
+}
+
+// MaxCallbackURL is how long the URL of a callback may be, in bytes.
+const MaxCallbackURL = 2048
+
+// Check returns why the callback cannot be stored. Whether the URL may be called is
+// decided elsewhere.
+func (c *Callback) Check() error {
+	switch {
+	case c.URL == "" || len(c.URL) > MaxCallbackURL:
+		return errors.New("a callback URL that is empty or too long")
+	case !ValidName(c.Secret):
+		return errors.New("a callback without the id of a secret")
+	}
+	return nil
+}

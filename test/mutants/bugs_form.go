@@ -1,0 +1,63 @@
+package main
+
+// formBugs break what keeps an earlier version from misreading what a later one stored.
+func formBugs() []Bug {
+	older := "^form$/^an_older_version_stops_granting_when_it_would_misread$"
+	return []Bug{
+		{
+			Name: "form-newer-is-damaged", Breaks: "an entry that is not understood is not taken for a damaged one",
+			File: "store/value.go", Anchor: "if v.Form > understood {", Becomes: "if v.Form > Form+understood {",
+			In: "./store", Run: "^TestForm$",
+		},
+		{
+			Name: "form-kept-without", Breaks: "an entry that the replicas keep says that it is one",
+			File: "store/form.go", Anchor: "\tif e.Async {\n", Becomes: "\tif e.Async && e.Number != 0 {\n",
+			In: "./store", Run: "^TestForm$|^TestRoundTrip$",
+		},
+		{
+			Name: "form-not-judged", Breaks: "what meta asks for is held against what is understood",
+			File: "store/trust.go", Anchor: "\tcase newer != nil:\n", Becomes: "\tcase newer != nil && r.Form == 0:\n",
+			In: "./store", Run: "^TestTrustInAForm$",
+		},
+		{
+			Name: "form-not-put-back", Breaks: "the form in meta is only ever raised",
+			File: "store/trust.go", Anchor: "needed > r.Form {", Becomes: "needed > Form+r.Form {",
+			In: "./store/etcd", Run: "^TestFormByHand$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-form-not-recorded", Breaks: "meta says the form before an entry has it",
+			File: "store/etcd/store.go", Anchor: "if err := s.require(ctx, store.FormOf(e)); err != nil {", Becomes: "if err := s.require(ctx, 1); err != nil {",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/" + older,
+		},
+		{
+			Name: "etcd-form-met-and-forgotten", Breaks: "who has met an entry that it does not understand grants nothing",
+			File: "store/etcd/codec.go", Anchor: "if s.trust.Meet(newer) {", Becomes: "if newer == nil {",
+			In: "./store/etcd", Run: "^TestFormOfAnEntryAlone$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-form-older-version-starts", Breaks: "a version that does not understand what is stored does not start",
+			File: "store/etcd/meta.go", Anchor: "\tif err == nil {\n\t\terr = s.trust.Understands(", Becomes: "\tif err != nil {\n\t\terr = s.trust.Understands(",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/" + older,
+		},
+		{
+			Name: "zookeeper-form-not-recorded", Breaks: "meta says the form before an entry has it",
+			File: "store/zookeeper/store.go", Anchor: "if err := s.require(ctx, store.FormOf(e)); err != nil {", Becomes: "if err := s.require(ctx, 1); err != nil {",
+			In: "./store/zookeeper", Run: "^TestFormByHand$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-form-newer-is-damaged", Breaks: "an entry that is not understood is not removed after a minute",
+			File: "store/zookeeper/snapshot.go", Anchor: "\t\tstandIn = store.Newer\n", Becomes: "",
+			In: "./store/zookeeper", Run: "^TestFormOfAnEntryAlone$", Needs: "zookeeper",
+		},
+		{
+			Name: "form-older-replica-decides", Breaks: "a replica takes nothing back because of what it does not understand",
+			File: "service/wait.go", Anchor: "if err := w.s.outdated(); err != nil {", Becomes: "if err := error(nil); err != nil {",
+			In: "./service", Run: "^TestOlderReplica$",
+		},
+		{
+			Name: "form-older-replica-is-ready", Breaks: "a replica that does not understand what is stored is not ready",
+			File: "service/service.go", Anchor: "\tif err := s.outdated(); err != nil {\n", Becomes: "\tif err := error(nil); err != nil {\n",
+			In: "./service", Run: "^TestOlderReplica$",
+		},
+	}
+}

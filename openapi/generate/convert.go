@@ -51,6 +51,7 @@ func improveOperation(doc *openapi3.T, op *openapi3.Operation) error {
 			return err
 		}
 	}
+	addCommon(op)
 	return improveResponses(doc, op)
 }
 

@@ -52,6 +52,25 @@ func headersOf(status int) map[string]string {
 	return names
 }
 
+// common are the answers that every operation with a bearer token can give, whose
+// annotations need not repeat them. An annotation of its own goes first.
+func common() map[int]string {
+	return map[int]string{
+		http.StatusUnauthorized: "unauthenticated", http.StatusForbidden: "forbidden", http.StatusInternalServerError: "internal",
+	}
+}
+
+func addCommon(op *openapi3.Operation) {
+	if op.Security == nil {
+		return
+	}
+	for status, code := range common() {
+		if op.Responses.Status(status) == nil {
+			op.AddResponse(status, openapi3.NewResponse().WithDescription(code).WithJSONSchemaRef(openapi3.NewSchemaRef(problemRef, nil)))
+		}
+	}
+}
+
 func improveResponses(doc *openapi3.T, op *openapi3.Operation) error {
 	for key, ref := range op.Responses.Map() {
 		status, err := strconv.Atoi(key)

@@ -25,7 +25,6 @@ package sample
 // @Success     201 {object} Thing "Made"
 // @Success     204 "There already"
 // @Failure     400 {object} Problem "invalid_request"
-// @Failure     401 {object} Problem "unauthenticated"
 // @Failure     404 {string} string  "No such page"
 // @Failure     423 {object} Problem "lock_held, wait_timeout"
 // @Failure     503 {object} Problem "draining"

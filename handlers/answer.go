@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 )
@@ -116,61 +114,62 @@ func (a *answers) give(tenant string, size int) {
 	}
 }
 
-// room takes what an answer of about the size will need until it is sent. If there
-// is too little it answers so itself and returns false.
-func (a *endpoints) room(c *gin.Context, size int) bool {
-	if size <= smallAnswer || a.take(c, size, false) {
-		return true
+// respondLarge answers with a body of about size bytes, if there is room for it until it
+// is sent. It is made only then.
+func (r *request) respondLarge(size int, body func() any) error {
+	if size > smallAnswer && !r.take(size, false) {
+		return &lock.Error{
+			Code: lock.Overloaded, RetryAfter: time.Second,
+			Detail: "too many large answers are on their way; read those, or ask for shorter pages",
+		}
 	}
-	fail(c, &lock.Error{
-		Code: lock.Overloaded, RetryAfter: time.Second,
-		Detail: "too many large answers are on their way; read those, or ask for shorter pages",
-	})
-	return false
+	return r.respond(http.StatusOK, body())
 }
 
 // take counts what the request's answer holds until the request ends.
-func (a *endpoints) take(c *gin.Context, size int, anyway bool) bool {
-	r := recordOf(c)
-	ok := a.answers.take(r.tenant(), size, anyway)
+func (r *request) take(size int, anyway bool) bool {
+	ok := r.endpoints.answers.take(r.tenant(), size, anyway)
 	if ok {
 		r.taken += size
 	}
 	return ok
 }
 
-func (a *endpoints) give(r *record) {
+func (a *endpoints) give(r *request) {
 	if r.taken > 0 {
 		a.answers.give(r.tenant(), r.taken)
 	}
 }
 
-func respond(c *gin.Context, status int, body any) { write(c, status, "application/json", body) }
+// respond answers. It returns nil, so that a handler can end with it.
+func (r *request) respond(status int, body any) error {
+	r.write(status, "application/json", body)
+	return nil
+}
 
 // write sends the answer at once. Without the flush it would leave after the metrics
 // and the log line, for which the next one in the queue would have to wait too.
-func write(c *gin.Context, status int, contentType string, body any) {
-	r := recordOf(c)
+func (r *request) write(status int, contentType string, body any) {
 	text := r.endpoints.buffers.Get().(*bytes.Buffer)
 	defer r.endpoints.putBack(text)
 	text.Reset()
 	text.Grow(r.taken) // doubling could take twice as much
 	if err := api.Encode(text, body); err != nil {
-		noteCause(c, err)
-		c.AbortWithStatus(http.StatusInternalServerError)
+		r.cause = err
+		r.AbortWithStatus(http.StatusInternalServerError)
 		return
 	}
 	if text.Len() > smallAnswer && r.taken == 0 {
-		r.endpoints.take(c, text.Len(), true)
+		r.take(text.Len(), true)
 	}
-	h := c.Writer.Header()
+	h := r.Writer.Header()
 	h["Content-Type"] = []string{contentType}
 	h["Content-Length"] = []string{strconv.Itoa(text.Len())}
-	c.Writer.WriteHeader(status)
-	if _, err := c.Writer.Write(text.Bytes()); err != nil {
-		noteCause(c, err)
+	r.Writer.WriteHeader(status)
+	if _, err := r.Writer.Write(text.Bytes()); err != nil {
+		r.cause = err
 	}
-	c.Writer.Flush()
+	r.Writer.Flush()
 }
 
 // putBack keeps a buffer for the next answer, if it is of an ordinary size.

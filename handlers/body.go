@@ -15,8 +15,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/fencepost/fencepost/lock"
 )
 
@@ -28,12 +26,12 @@ const (
 // readJSON reads the body to its end and decodes it strictly into v. No body is
 // an empty object. The end matters: only behind it does net/http notice that a
 // client goes away while it waits.
-func readJSON(c *gin.Context, v any) error {
-	text, err := readBody(c)
+func (r *request) readJSON(v any) error {
+	text, err := r.readBody()
 	if err != nil || len(text) == 0 {
 		return err
 	}
-	if err := checkForm(c); err != nil {
+	if err := r.checkForm(); err != nil {
 		return err
 	}
 	if text[0] != '{' {
@@ -141,18 +139,18 @@ func endOfString(text []byte, i int) int {
 	return i
 }
 
-func readBody(c *gin.Context) ([]byte, error) {
-	if c.Request.ContentLength == 0 {
+func (r *request) readBody() ([]byte, error) {
+	if r.Request.ContentLength == 0 {
 		return nil, nil
 	}
 	// A server-wide read timeout would end waiting requests, so the deadline is
 	// set for the body alone. Connections that have no deadlines have no body
 	// that could be slow either.
-	control := http.NewResponseController(c.Writer)
+	control := http.NewResponseController(r.Writer)
 	if err := control.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	text, err := io.ReadAll(http.MaxBytesReader(r.Writer, r.Request.Body, maxBody))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return nil, lock.Errorf(lock.BodyTooLarge, "a body may be %d bytes long", maxBody)
@@ -168,14 +166,14 @@ func readBody(c *gin.Context) ([]byte, error) {
 
 // checkForm refuses a body that says that it is something else than JSON in UTF-8
 // as it stands.
-func checkForm(c *gin.Context) error {
-	for _, coding := range c.Request.Header["Content-Encoding"] {
+func (r *request) checkForm() error {
+	for _, coding := range r.Request.Header["Content-Encoding"] {
 		if !strings.EqualFold(coding, "identity") {
-			c.Header("Accept-Encoding", "identity")
+			r.Header("Accept-Encoding", "identity")
 			return lock.Errorf(lock.UnsupportedMedia, "send the body without a Content-Encoding")
 		}
 	}
-	values := c.Request.Header["Content-Type"]
+	values := r.Request.Header["Content-Type"]
 	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return nil
 	}

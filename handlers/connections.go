@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/fencepost/fencepost/lock"
 )
 
@@ -128,9 +126,8 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 
 // occupy has the request's connection stay until it is answered, unless its tenant has
 // too many.
-func (a *endpoints) occupy(c *gin.Context) {
-	r := recordOf(c)
-	conn, ok := c.Request.Context().Value(connectionKey{}).(*connection)
+func (r *request) occupy() {
+	conn, ok := r.context().Value(connectionKey{}).(*connection)
 	if !ok {
 		return
 	}
@@ -139,17 +136,14 @@ func (a *endpoints) occupy(c *gin.Context) {
 	}
 }
 
-func (r *record) leave() {
+func (r *request) leave() {
 	if r.connection != nil {
 		r.connection.end(r.tenant())
 	}
 }
 
-// uncrowded refuses a request of a tenant that has too many under way.
-func uncrowded(c *gin.Context) {
-	if recordOf(c).crowded {
-		fail(c, &lock.Error{
-			Code: lock.Overloaded, RetryAfter: time.Second, Detail: "the tenant has too many requests under way at once",
-		})
+func errCrowded() error {
+	return &lock.Error{
+		Code: lock.Overloaded, RetryAfter: time.Second, Detail: "the tenant has too many requests under way at once",
 	}
 }

@@ -2,11 +2,7 @@ package handlers
 
 import (
 	"errors"
-	"net/http"
-	"strconv"
 	"time"
-
-	"github.com/gin-gonic/gin"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
@@ -26,25 +22,19 @@ import (
 // @Param       limit  query int    false "Entries in each list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.LockOrderReport
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     401 {object} api.Problem "unauthenticated"
-// @Failure     403 {object} api.Problem "forbidden"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     500 {object} api.Problem "internal"
 // @Router      /admin/lock-order [get]
-func (a *endpoints) lockOrder(c *gin.Context) {
-	tenant, limit, err := tenantAndLimit(c)
+func (a *endpoints) lockOrder(r *request) error {
+	tenant, limit, err := tenantAndLimit(r)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	r := a.Locks.LockOrder(tenant, limit)
+	found := a.Locks.LockOrder(tenant, limit)
 	left := maxPageBytes / 2
-	r.Contradictions = r.Contradictions[:fit(len(r.Contradictions), &left, func(i int) int { return contradictionBytes(r.Contradictions[i]) })]
+	found.Contradictions = found.Contradictions[:fit(len(found.Contradictions), &left, func(i int) int { return contradictionBytes(found.Contradictions[i]) })]
 	left += maxPageBytes / 2
-	r.Orders = r.Orders[:fit(len(r.Orders), &left, func(i int) int { return orderBytes(r.Orders[i]) })]
-	if a.room(c, maxPageBytes-left) {
-		respond(c, http.StatusOK, orderReportOf(r))
-	}
+	found.Orders = found.Orders[:fit(len(found.Orders), &left, func(i int) int { return orderBytes(found.Orders[i]) })]
+	return r.respondLarge(maxPageBytes-left, func() any { return orderReportOf(found) })
 }
 
 // deadlocks tells which deadlocks were refused.
@@ -59,23 +49,20 @@ func (a *endpoints) lockOrder(c *gin.Context) {
 // @Param       limit  query int    false "Deadlocks in the list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.DeadlockPage
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     401 {object} api.Problem "unauthenticated"
-// @Failure     403 {object} api.Problem "forbidden"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     500 {object} api.Problem "internal"
 // @Router      /admin/deadlocks [get]
-func (a *endpoints) deadlocks(c *gin.Context) {
-	tenant, limit, err := tenantAndLimit(c)
+func (a *endpoints) deadlocks(r *request) error {
+	tenant, limit, err := tenantAndLimit(r)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
 	found, left := a.Locks.Deadlocks(tenant, limit), maxPageBytes
 	found = found[:fit(len(found), &left, func(i int) int { return deadlockBytes(found[i]) })]
-	if !a.room(c, maxPageBytes-left) {
-		return
-	}
-	page := api.DeadlockPage{Deadlocks: []api.RefusedDeadlock{}}
+	return r.respondLarge(maxPageBytes-left, func() any { return deadlockPageOf(found) })
+}
+
+func deadlockPageOf(found []service.Deadlock) *api.DeadlockPage {
+	page := &api.DeadlockPage{Deadlocks: []api.RefusedDeadlock{}}
 	for _, d := range found {
 		out := api.RefusedDeadlock{Tenant: d.Tenant, At: api.InstantOf(d.At), Refused: d.Refused.Holder, Cycle: cycleOf(d.Cycle, everyLock), Waits: d.Waits}
 		for _, claim := range d.Refused.Claims {
@@ -83,20 +70,17 @@ func (a *endpoints) deadlocks(c *gin.Context) {
 		}
 		page.Deadlocks = append(page.Deadlocks, out)
 	}
-	respond(c, http.StatusOK, page)
+	return page
 }
 
 func everyLock(string) bool { return true }
 
-func tenantAndLimit(c *gin.Context) (tenant string, limit int, err error) {
-	limit = defaultPage
-	if text, sent := c.GetQuery("limit"); sent {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxPage {
-			return "", 0, lock.Invalid("limit", "must be a whole number from 1 to %d", maxPage)
-		}
+func tenantAndLimit(r *request) (tenant string, limit int, err error) {
+	if limit, err = r.limitParam(); err != nil {
+		return "", 0, err
 	}
-	tenant = c.Query("tenant")
-	if _, sent := c.GetQuery("tenant"); sent && !lock.ValidTenant(tenant) {
+	tenant, sent := r.GetQuery("tenant")
+	if sent && !lock.ValidTenant(tenant) {
 		return "", 0, lock.Invalid("tenant", "is not a tenant's name")
 	}
 	return tenant, limit, nil

@@ -2,11 +2,8 @@ package handlers
 
 import (
 	"encoding/base64"
-	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/gin-gonic/gin"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
@@ -31,26 +28,19 @@ const (
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
 // @Success     200 {object} api.Lock
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     401 {object} api.Problem "unauthenticated"
-// @Failure     403 {object} api.Problem "forbidden"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     500 {object} api.Problem "internal"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locks/{name} [get]
-func (a *endpoints) lock(c *gin.Context) {
-	consistent, err := boolParam(c, "consistent")
+func (a *endpoints) lock(r *request) error {
+	consistent, err := r.boolParam("consistent")
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	v, err := a.Locks.Lock(c.Request.Context(), lock.Ref{Tenant: principal(c).Tenant, Name: recordOf(c).name}, consistent)
+	v, err := a.Locks.Lock(r.context(), lock.Ref{Tenant: r.tenant(), Name: r.name}, consistent)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	if a.room(c, fitLock(v)) {
-		respond(c, http.StatusOK, lockOf(v))
-	}
+	return r.respondLarge(fitLock(v), func() any { return lockOf(v) })
 }
 
 // list tells about the locks in use.
@@ -68,53 +58,56 @@ func (a *endpoints) lock(c *gin.Context) {
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
 // @Success     200 {object} api.LockPage
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     401 {object} api.Problem "unauthenticated"
-// @Failure     403 {object} api.Problem "forbidden"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     500 {object} api.Problem "internal"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locks [get]
-func (a *endpoints) list(c *gin.Context) {
-	req, consistent, err := listRequest(c)
+func (a *endpoints) list(r *request) error {
+	req, consistent, err := listRequest(r)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	page, err := a.Locks.List(c.Request.Context(), req, consistent)
+	page, err := a.Locks.List(r.context(), req, consistent)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	if a.room(c, fitPage(page)) {
-		respond(c, http.StatusOK, pageOf(page))
-	}
+	return r.respondLarge(fitPage(page), func() any { return pageOf(page) })
 }
 
-func listRequest(c *gin.Context) (req service.ListRequest, consistent bool, err error) {
-	p := principal(c)
-	req = service.ListRequest{Tenant: p.Tenant, Prefix: c.Query("prefix"), State: c.Query("state"), Limit: defaultPage, May: p.MayUse}
+func listRequest(r *request) (req service.ListRequest, consistent bool, err error) {
+	req = service.ListRequest{Tenant: r.tenant(), Prefix: r.Query("prefix"), State: r.Query("state"), May: r.principal.MayUse}
 	if req.Prefix != "" && !lock.ValidName(req.Prefix) {
 		return req, false, lock.Invalid("prefix", "is not how a lock name can begin")
 	}
-	if _, sent := c.GetQuery("state"); sent && req.State != "held" && req.State != "contended" {
+	if _, sent := r.GetQuery("state"); sent && req.State != "held" && req.State != "contended" {
 		return req, false, lock.Invalid("state", "must be held or contended")
 	}
-	if text, sent := c.GetQuery("limit"); sent {
-		if req.Limit, err = strconv.Atoi(text); err != nil || req.Limit < 1 || req.Limit > maxPage {
-			return req, false, lock.Invalid("limit", "must be a whole number from 1 to %d", maxPage)
-		}
+	if req.Limit, err = r.limitParam(); err != nil {
+		return req, false, err
 	}
-	if text, sent := c.GetQuery("cursor"); sent {
+	if text, sent := r.GetQuery("cursor"); sent {
 		if req.After, err = decodeCursor(text); err != nil {
 			return req, false, err
 		}
 	}
-	consistent, err = boolParam(c, "consistent")
+	consistent, err = r.boolParam("consistent")
 	return req, consistent, err
 }
 
-func boolParam(c *gin.Context, name string) (bool, error) {
-	switch c.DefaultQuery(name, "false") {
+// limitParam is how many a page may have.
+func (r *request) limitParam() (int, error) {
+	text, sent := r.GetQuery("limit")
+	if !sent {
+		return defaultPage, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > maxPage {
+		return 0, lock.Invalid("limit", "must be a whole number from 1 to %d", maxPage)
+	}
+	return limit, nil
+}
+
+func (r *request) boolParam(name string) (bool, error) {
+	switch r.DefaultQuery(name, "false") {
 	case "true":
 		return true, nil
 	case "false":

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
@@ -29,42 +27,40 @@ const maxIdempotencyKey = 200 // characters
 // @Success     201 {object} api.HeldEntry "The lock is held"
 // @Success     202 {object} api.WaitingEntry "The entry still waits; go on at Location, or repeat the request with its Idempotency-Key"
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     401 {object} api.Problem "unauthenticated"
-// @Failure     403 {object} api.Problem "forbidden"
 // @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
-// @Failure     500 {object} api.Problem "internal"
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name} [post]
-func (a *endpoints) acquire(c *gin.Context) {
-	req, err := a.acquireRequest(c)
+func (a *endpoints) acquire(r *request) error {
+	req, err := acquireRequest(r)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	recordOf(c).waits = req.Wait > 0
-	g, err := a.Locks.Acquire(c.Request.Context(), req)
-	answerWait(c, g, err, http.StatusCreated)
+	return a.enqueue(r, req)
 }
 
-func (a *endpoints) acquireRequest(c *gin.Context) (service.AcquireRequest, error) {
-	p := principal(c)
-	req := service.AcquireRequest{Tenant: p.Tenant, Holder: p.Subject}
-	key, err := idempotencyKey(c)
-	if err != nil {
+// enqueue takes what is asked for, or a place in the queues of all of it.
+func (a *endpoints) enqueue(r *request, req service.AcquireRequest) error {
+	r.waits = req.Wait > 0
+	g, err := a.Locks.Acquire(r.context(), req)
+	return r.respondWaited(g, err, http.StatusCreated)
+}
+
+func acquireRequest(r *request) (req service.AcquireRequest, err error) {
+	req = service.AcquireRequest{Tenant: r.tenant(), Holder: r.principal.Subject}
+	if req.IdempotencyKey, err = r.idempotencyKey(); err != nil {
 		return req, err
 	}
-	req.IdempotencyKey = key
 	var body api.AcquireBody
-	if err := readJSON(c, &body); err != nil {
+	if err := r.readJSON(&body); err != nil {
 		return req, err
 	}
-	req.Claims = []lock.Claim{claimOf(recordOf(c).name, body.Mode, body.Limit)}
+	req.Claims = []lock.Claim{claimOf(r.name, body.Mode, body.Limit)}
 	return req, apply(&body.Terms, &req)
 }
 
@@ -113,8 +109,8 @@ func apply(b *api.Terms, req *service.AcquireRequest) error {
 	return nil
 }
 
-func idempotencyKey(c *gin.Context) (string, error) {
-	values, sent := c.Request.Header["Idempotency-Key"]
+func (r *request) idempotencyKey() (string, error) {
+	values, sent := r.Request.Header["Idempotency-Key"]
 	if !sent {
 		return "", nil
 	}
@@ -133,46 +129,43 @@ func printable(s string) bool {
 	return true
 }
 
-// answerWait answers a request that may have waited. held is the status of a
-// grant.
-func answerWait(c *gin.Context, g *service.Grant, err error, held int) {
-	switch {
-	case err != nil:
-		failWait(c, g, err)
-	case g.Held:
-		c.Header("Location", location(g.Entry))
-		respond(c, held, answerOf(g))
-	default:
-		c.Header("Location", location(g.Entry))
-		respond(c, http.StatusAccepted, answerOf(g))
+// respondWaited answers a request that may have waited. held is the status of a grant.
+func (r *request) respondWaited(g *service.Grant, err error, held int) error {
+	if err != nil {
+		return r.explainWait(g, err)
 	}
+	r.Header("Location", location(g.Entry))
+	if g.Held {
+		return r.respond(held, answerOf(g))
+	}
+	return r.respond(http.StatusAccepted, answerOf(g))
 }
 
-// failWait adds to an error who is in the way, or the entry that still stands.
-func failWait(c *gin.Context, g *service.Grant, err error) {
+// explainWait adds to an error who is in the way, or the entry that still stands.
+func (r *request) explainWait(g *service.Grant, err error) error {
 	if g == nil {
-		failWith(c, err, func(p *api.Problem) { p.Cycle = cycleIn(err, principal(c).MayUse) })
-		return
+		return &detailed{err, func(p *api.Problem) { p.Cycle = cycleIn(err, r.principal.MayUse) }}
 	}
 	// A refusal that is too large for now does without the holders: that it is refused
 	// has to be said, and once.
-	if size := fitRefusal(g); size > smallAnswer && !recordOf(c).endpoints.take(c, size, false) {
+	if size := fitRefusal(g); size > smallAnswer && !r.take(size, false) {
 		hideHolders(g)
 	}
-	failWith(c, err, func(p *api.Problem) {
-		switch busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut); {
+	busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut)
+	return &detailed{err, func(p *api.Problem) {
+		switch {
 		case busy && g.Entry.Set:
 			p.Locks = busyOf(g.Busy)
 		case busy:
 			p.Holders, p.Waiting = holdersOf(g.Holders, g.Entry.Name()), &g.Waiters
 		case g.Entry.Set:
 			p.Set = setOf(g)
-			c.Header("Location", location(g.Entry))
+			r.Header("Location", location(g.Entry))
 		default:
 			p.Entry = entryOf(g)
-			c.Header("Location", location(g.Entry))
+			r.Header("Location", location(g.Entry))
 		}
-	})
+	}}
 }
 
 // answerOf is what a client sees of an entry: a lock, or a set of them, held or
@@ -209,27 +202,24 @@ func location(e *lock.Entry) string {
 // @Param       Lock-Token header string true "The entry's token"
 // @Success     200 {object} api.Entry "The entry with its new expires_at"
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     401 {object} api.Problem "unauthenticated"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     500 {object} api.Problem "internal"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locks/{name}/renew [put]
-func (a *endpoints) renew(c *gin.Context) {
-	req, err := tokenRequest(c)
-	if err != nil {
-		fail(c, err)
-		return
+func (a *endpoints) renew(r *request) error { return a.renewEntry(r, ofLock(r)) }
+
+func (a *endpoints) renewEntry(r *request, req service.TokenRequest) error {
+	if err := r.readToken(&req); err != nil {
+		return err
 	}
-	g, err := a.Locks.Renew(c.Request.Context(), req)
+	g, err := a.Locks.Renew(r.context(), req)
 	if err != nil {
-		failWait(c, nil, err)
-		return
+		return r.explainWait(nil, err)
 	}
-	respond(c, http.StatusOK, answerOf(g))
+	return r.respond(http.StatusOK, answerOf(g))
 }
 
 // release gives the lock back, or the place in its queue.
@@ -244,25 +234,24 @@ func (a *endpoints) renew(c *gin.Context) {
 // @Param       Lock-Token header string true "The entry's token"
 // @Success     204 "Released"
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     401 {object} api.Problem "unauthenticated"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     500 {object} api.Problem "internal"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locks/{name} [delete]
-func (a *endpoints) release(c *gin.Context) {
-	req, err := tokenRequest(c)
-	if err == nil {
-		err = a.Locks.Release(c.Request.Context(), req)
+func (a *endpoints) release(r *request) error { return a.releaseEntry(r, ofLock(r)) }
+
+func (a *endpoints) releaseEntry(r *request, req service.TokenRequest) error {
+	if err := r.readToken(&req); err != nil {
+		return err
 	}
-	if err != nil {
-		fail(c, err)
-		return
+	if err := a.Locks.Release(r.context(), req); err != nil {
+		return err
 	}
-	c.Status(http.StatusNoContent)
-	c.Writer.Flush()
+	r.Status(http.StatusNoContent)
+	r.Writer.Flush()
+	return nil
 }
 
 // entry tells how an entry stands, or waits for its grant.
@@ -281,7 +270,6 @@ func (a *endpoints) release(c *gin.Context) {
 // @Success     202 {object} api.WaitingEntry "The entry still waits after wait_seconds"
 // @Header      200 {string} Location "Where the entry can be asked for, if it was waited for"
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     401 {object} api.Problem "unauthenticated"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
@@ -289,33 +277,30 @@ func (a *endpoints) release(c *gin.Context) {
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "wait_timeout"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     500 {object} api.Problem "internal"
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name}/entries/{id} [get]
-func (a *endpoints) entry(c *gin.Context) {
-	req, err := tokenRequest(c)
-	if err != nil {
-		fail(c, err)
-		return
+func (a *endpoints) entry(r *request) error { return a.awaitEntry(r, ofLock(r)) }
+
+func (a *endpoints) awaitEntry(r *request, req service.TokenRequest) error {
+	if err := r.readToken(&req); err != nil {
+		return err
 	}
-	wait, err := waitParam(c)
+	wait, err := r.waitParam()
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	recordOf(c).waits = wait > 0
-	g, err := a.Locks.Entry(c.Request.Context(), req, wait)
+	r.waits = wait > 0
+	g, err := a.Locks.Entry(r.context(), req, wait)
 	if err == nil && wait == 0 {
-		respond(c, http.StatusOK, answerOf(g))
-		return
+		return r.respond(http.StatusOK, answerOf(g))
 	}
-	answerWait(c, g, err, http.StatusOK)
+	return r.respondWaited(g, err, http.StatusOK)
 }
 
-func waitParam(c *gin.Context) (time.Duration, error) {
+func (r *request) waitParam() (time.Duration, error) {
 	const longest = 24 * time.Hour
-	text, sent := c.GetQuery("wait_seconds")
+	text, sent := r.GetQuery("wait_seconds")
 	if !sent {
 		return 0, nil
 	}
@@ -326,21 +311,26 @@ func waitParam(c *gin.Context) (time.Duration, error) {
 	return wait(), nil
 }
 
-// tokenRequest reads the lock token, and the body, of which only an empty object
-// has a meaning here.
-func tokenRequest(c *gin.Context) (service.TokenRequest, error) {
-	p := principal(c)
-	req := service.TokenRequest{Tenant: p.Tenant, Name: recordOf(c).name, ID: lock.ID(c.Param("id"))}
-	if req.Name == "" {
-		req.Set, req.May = true, p.MayUse
+// ofLock asks for an entry of the lock in the path, by its id if that has one.
+func ofLock(r *request) service.TokenRequest {
+	return service.TokenRequest{Tenant: r.tenant(), Name: r.name, ID: lock.ID(r.Param("id"))}
+}
+
+// ofSet asks for the set in the path, if the bearer token may use its locks.
+func ofSet(r *request) service.TokenRequest {
+	return service.TokenRequest{Tenant: r.tenant(), Set: true, ID: lock.ID(r.Param("id")), May: r.principal.MayUse}
+}
+
+// readToken reads the lock token, and the body, of which only an empty object has a
+// meaning here.
+func (r *request) readToken(req *service.TokenRequest) error {
+	if err := r.readJSON(&struct{}{}); err != nil {
+		return err
 	}
-	if err := readJSON(c, &struct{}{}); err != nil {
-		return req, err
-	}
-	values := c.Request.Header["Lock-Token"]
+	values := r.Request.Header["Lock-Token"]
 	if len(values) != 1 || values[0] == "" {
-		return req, lock.Invalid("Lock-Token", "must be sent, once, as a header")
+		return lock.Invalid("Lock-Token", "must be sent, once, as a header")
 	}
 	req.Token = values[0]
-	return req, nil
+	return nil
 }

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/http"
-
-	"github.com/gin-gonic/gin"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
@@ -65,44 +62,35 @@ func explainWithin(field string, err error) error {
 // @Success     201 {object} api.HeldSet "All locks are held"
 // @Success     202 {object} api.WaitingSet "The set still waits; go on at Location, or repeat the request with its Idempotency-Key"
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     401 {object} api.Problem "unauthenticated"
-// @Failure     403 {object} api.Problem "forbidden"
 // @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
-// @Failure     500 {object} api.Problem "internal"
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets [post]
-func (a *endpoints) acquireSet(c *gin.Context) {
-	req, err := setRequest(c)
+func (a *endpoints) acquireSet(r *request) error {
+	req, err := setRequest(r)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	note(c, slog.Int("locks", len(req.Claims)))
-	recordOf(c).waits = req.Wait > 0
-	g, err := a.Locks.Acquire(c.Request.Context(), req)
-	answerWait(c, g, err, http.StatusCreated)
+	r.note(slog.Int("locks", len(req.Claims)))
+	return a.enqueue(r, req)
 }
 
-func setRequest(c *gin.Context) (service.AcquireRequest, error) {
-	p := principal(c)
-	req := service.AcquireRequest{Tenant: p.Tenant, Holder: p.Subject, Set: true}
-	key, err := idempotencyKey(c)
-	if err != nil {
+func setRequest(r *request) (req service.AcquireRequest, err error) {
+	req = service.AcquireRequest{Tenant: r.tenant(), Holder: r.principal.Subject, Set: true}
+	if req.IdempotencyKey, err = r.idempotencyKey(); err != nil {
 		return req, err
 	}
-	req.IdempotencyKey = key
 	var body lockSetBody
-	if err := readJSON(c, &body); err != nil {
+	if err := r.readJSON(&body); err != nil {
 		return req, err
 	}
 	for _, l := range body.Locks {
-		if lock.ValidName(l.Name) && !p.MayUse(l.Name) {
+		if lock.ValidName(l.Name) && !r.principal.MayUse(l.Name) {
 			return req, lock.Errorf(lock.Forbidden, "the bearer token is limited to other lock names")
 		}
 		req.Claims = append(req.Claims, claimOf(l.Name, l.Mode, l.Limit))
@@ -122,16 +110,14 @@ func setRequest(c *gin.Context) (service.AcquireRequest, error) {
 // @Param       Lock-Token header string true "The set's token"
 // @Success     200 {object} api.Set "The set with its new expires_at"
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     401 {object} api.Problem "unauthenticated"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     500 {object} api.Problem "internal"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locksets/{id}/renew [put]
-func (a *endpoints) renewSet(c *gin.Context) { a.renew(c) }
+func (a *endpoints) renewSet(r *request) error { return a.renewEntry(r, ofSet(r)) }
 
 // releaseSet gives all locks of a set back, or its places in their queues.
 //
@@ -145,15 +131,13 @@ func (a *endpoints) renewSet(c *gin.Context) { a.renew(c) }
 // @Param       Lock-Token header string true "The set's token"
 // @Success     204 "Released"
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     401 {object} api.Problem "unauthenticated"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     500 {object} api.Problem "internal"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locksets/{id} [delete]
-func (a *endpoints) releaseSet(c *gin.Context) { a.release(c) }
+func (a *endpoints) releaseSet(r *request) error { return a.releaseEntry(r, ofSet(r)) }
 
 // set tells how a set stands, or waits for its grant.
 //
@@ -170,7 +154,6 @@ func (a *endpoints) releaseSet(c *gin.Context) { a.release(c) }
 // @Success     202 {object} api.WaitingSet "The set still waits after wait_seconds"
 // @Header      200 {string} Location "Where the set can be asked for, if it was waited for"
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     401 {object} api.Problem "unauthenticated"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
@@ -178,11 +161,10 @@ func (a *endpoints) releaseSet(c *gin.Context) { a.release(c) }
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "wait_timeout"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     500 {object} api.Problem "internal"
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets/{id} [get]
-func (a *endpoints) set(c *gin.Context) { a.entry(c) }
+func (a *endpoints) set(r *request) error { return a.awaitEntry(r, ofSet(r)) }
 
 // setOf describes a set.
 func setOf(g *service.Grant) *api.Set {

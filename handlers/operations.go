@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
@@ -24,7 +22,9 @@ const maxScrapes = 4
 // @Produce  json
 // @Success  200 {object} api.Health
 // @Router   /healthz [get]
-func (a *endpoints) health(c *gin.Context) { respond(c, http.StatusOK, api.Health{Status: "ok"}) }
+func (a *endpoints) health(r *request) error {
+	return r.respond(http.StatusOK, api.Health{Status: "ok"})
+}
 
 // ready tells whether requests are welcome: the store answers, the view is
 // current, and the replica is not shutting down.
@@ -36,12 +36,11 @@ func (a *endpoints) health(c *gin.Context) { respond(c, http.StatusOK, api.Healt
 // @Success  200 {object} api.Health
 // @Failure  503 {object} api.Problem "store_unavailable, draining"
 // @Router   /readyz [get]
-func (a *endpoints) ready(c *gin.Context) {
-	if err := a.Locks.Ready(c.Request.Context()); err != nil {
-		fail(c, err)
-		return
+func (a *endpoints) ready(r *request) error {
+	if err := a.Locks.Ready(r.context()); err != nil {
+		return err
 	}
-	respond(c, http.StatusOK, api.Health{Status: "ready"})
+	return r.respond(http.StatusOK, api.Health{Status: "ready"})
 }
 
 // openAPI serves the description of this interface.
@@ -52,7 +51,10 @@ func (a *endpoints) ready(c *gin.Context) {
 // @Produce  json
 // @Success  200 {object} object "OpenAPI 3"
 // @Router   /openapi.json [get]
-func (a *endpoints) openAPI(c *gin.Context) { c.Data(http.StatusOK, "application/json", a.OpenAPI) }
+func (a *endpoints) openAPI(r *request) error {
+	r.Data(http.StatusOK, "application/json", a.OpenAPI)
+	return nil
+}
 
 // metrics tells how much this replica does.
 //
@@ -63,13 +65,13 @@ func (a *endpoints) openAPI(c *gin.Context) { c.Data(http.StatusOK, "application
 // @Success  200 {string} string "In the Prometheus text format, or in OpenMetrics for those who accept it"
 // @Failure  429 {object} api.Problem "overloaded"
 // @Router   /metrics [get]
-func (a *endpoints) metrics(c *gin.Context) {
+func (a *endpoints) metrics(r *request) error {
 	if !a.scrapes.TryAcquire(1) {
-		fail(c, &lock.Error{Code: lock.Overloaded, Detail: "too many ask for the metrics at once", RetryAfter: time.Second})
-		return
+		return &lock.Error{Code: lock.Overloaded, Detail: "too many ask for the metrics at once", RetryAfter: time.Second}
 	}
 	defer a.scrapes.Release(1)
-	a.Exposition.ServeHTTP(c.Writer, c.Request)
+	a.Exposition.ServeHTTP(r.Writer, r.Request)
+	return nil
 }
 
 // docs leads to the page about this interface.
@@ -81,7 +83,10 @@ func (a *endpoints) metrics(c *gin.Context) {
 // @Success  302 {string} string "To docs/"
 // @Header   302 {string} Location "The page"
 // @Router   /docs [get]
-func (a *endpoints) docs(c *gin.Context) { c.Redirect(http.StatusFound, "docs/") }
+func (a *endpoints) docs(r *request) error {
+	r.Redirect(http.StatusFound, "docs/")
+	return nil
+}
 
 // docsPage shows this interface to people.
 //
@@ -91,7 +96,10 @@ func (a *endpoints) docs(c *gin.Context) { c.Redirect(http.StatusFound, "docs/")
 // @Produce  html
 // @Success  200 {string} string "A page that asks no other host for anything"
 // @Router   /docs/ [get]
-func (a *endpoints) docsPage(c *gin.Context) { a.Docs.ServeHTTP(c.Writer, c.Request) }
+func (a *endpoints) docsPage(r *request) error {
+	a.Docs.ServeHTTP(r.Writer, r.Request)
+	return nil
+}
 
 // docsFile is what the page loads.
 //
@@ -103,14 +111,15 @@ func (a *endpoints) docsPage(c *gin.Context) { a.Docs.ServeHTTP(c.Writer, c.Requ
 // @Success  200 {string} string "The file"
 // @Failure  404 {object} api.Problem "not_found"
 // @Router   /docs/{file} [get]
-func (a *endpoints) docsFile(c *gin.Context) {
-	if !openapi.IsDocsFile(c.Param("file")) {
-		nothingHere(c)
-		return
+func (a *endpoints) docsFile(r *request) error {
+	if !openapi.IsDocsFile(r.Param("file")) {
+		return nothingHere(r)
 	}
-	a.Docs.ServeHTTP(c.Writer, c.Request)
+	return a.docsPage(r)
 }
 
-func nothingHere(c *gin.Context) {
-	fail(c, lock.Errorf(lock.NotFound, "there is nothing at this path"))
+func nothingHere(*request) error { return lock.Errorf(lock.NotFound, "there is nothing at this path") }
+
+func noSuchMethod(*request) error {
+	return lock.Errorf(lock.MethodNotAllowed, "this path has no such method")
 }

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 )
@@ -20,14 +18,18 @@ import (
 // same. It is never sent: the connection is closed without an answer.
 const statusClientGone = 499
 
-// fail answers with err as a problem document.
-func fail(c *gin.Context, err error) { failWith(c, err, nil) }
+// detailed is an error with what belongs to its case in a problem document.
+type detailed struct {
+	error
+	add func(*api.Problem)
+}
 
-// failWith answers with err, and lets add put in what belongs to the case.
-func failWith(c *gin.Context, err error, add func(*api.Problem)) {
-	if errors.Is(err, context.Canceled) && c.Request.Context().Err() != nil {
-		c.Abort()
-		c.Status(statusClientGone)
+func (d *detailed) Unwrap() error { return d.error }
+
+// fail answers with err as a problem document.
+func (r *request) fail(err error) {
+	if errors.Is(err, context.Canceled) && r.context().Err() != nil {
+		r.Status(statusClientGone)
 		return
 	}
 	e := typed(err)
@@ -35,7 +37,7 @@ func failWith(c *gin.Context, err error, add func(*api.Problem)) {
 	status := code.Status()
 	p := &api.Problem{
 		Type: "urn:fencepost:problem:" + string(e.Code), Title: code.Title(), Status: status, Detail: e.Detail,
-		Code: code, RequestID: requestID(c), Field: e.Field, Reason: string(e.Reason),
+		Code: code, RequestID: r.id, Field: e.Field, Reason: string(e.Reason),
 	}
 	if status == http.StatusServiceUnavailable || e.Code == lock.Overloaded {
 		p.MayHaveTakenEffect = &e.Ambiguous
@@ -43,19 +45,19 @@ func failWith(c *gin.Context, err error, add func(*api.Problem)) {
 	if e.InUse != nil {
 		p.InUse = &api.SetLock{Name: e.InUse.Name, Mode: string(e.InUse.Mode), Limit: e.InUse.Limit}
 	}
-	if add != nil {
-		add(p)
+	var more *detailed
+	if errors.As(err, &more) {
+		more.add(p)
 	}
 	if e.RetryAfter > 0 {
-		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+		r.Header("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}
-	note(c, slog.String("code", string(e.Code)))
+	r.note(slog.String("code", string(e.Code)))
 	if status >= http.StatusInternalServerError {
-		noteCause(c, err)
+		r.cause = err
 	}
-	recordOf(c).draining = e.Code == lock.Draining
-	c.Abort()
-	write(c, status, "application/problem+json", p)
+	r.draining = e.Code == lock.Draining
+	r.write(status, "application/problem+json", p)
 }
 
 // typed returns err as the one error type. Anything else is internal, and its

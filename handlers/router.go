@@ -100,9 +100,8 @@ func New(cfg Config) *Router {
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
 	r.HandleMethodNotAllowed = true
 	a := newEndpoints(cfg)
-	r.Use(a.observe, a.recover, a.honest)
-	r.NoRoute(nothingHere)
-	r.NoMethod(func(c *gin.Context) { fail(c, lock.Errorf(lock.MethodNotAllowed, "this path has no such method")) })
+	r.NoRoute(a.handle(nothingHere))
+	r.NoMethod(a.handle(noSuchMethod))
 	a.operations(r)
 	a.locks(r)
 	a.locksets(r)
@@ -110,7 +109,7 @@ func New(cfg Config) *Router {
 	return &Router{r, a}
 }
 
-// api has the handlers as its methods.
+// endpoints has the handlers as its methods.
 type endpoints struct {
 	Config
 	buffers sync.Pool // of *bytes.Buffer, for answers
@@ -131,35 +130,36 @@ func newEndpoints(cfg Config) *endpoints {
 }
 
 func (a *endpoints) locks(r *gin.Engine) {
-	read, write := a.require(auth.LocksRead), a.require(auth.LocksWrite)
-	r.GET("/locks", read, uncrowded, query("prefix", "state", "limit", "cursor", "consistent"), a.list)
-	r.GET("/locks/:name", read, uncrowded, a.named, query("consistent"), a.lock)
-	r.POST("/locks/:name", write, uncrowded, a.named, query(), a.acquire)
-	r.PUT("/locks/:name/renew", write, a.named, query(), a.renew)
-	r.DELETE("/locks/:name", write, a.named, query(), a.release)
-	r.GET("/locks/:name/entries/:id", a.require(auth.LocksRead, auth.LocksWrite), uncrowded, a.named, query("wait_seconds"), a.entry)
+	read, write := []auth.Scope{auth.LocksRead}, []auth.Scope{auth.LocksWrite}
+	either := []auth.Scope{auth.LocksRead, auth.LocksWrite}
+	r.GET("/locks", a.authorized(operation{scopes: read, query: []string{"prefix", "state", "limit", "cursor", "consistent"}}, a.list))
+	r.GET("/locks/:name", a.authorized(operation{scopes: read, named: true, query: []string{"consistent"}}, a.lock))
+	r.POST("/locks/:name", a.authorized(operation{scopes: write, named: true}, a.acquire))
+	r.PUT("/locks/:name/renew", a.authorized(operation{scopes: write, named: true, always: true}, a.renew))
+	r.DELETE("/locks/:name", a.authorized(operation{scopes: write, named: true, always: true}, a.release))
+	r.GET("/locks/:name/entries/:id", a.authorized(operation{scopes: either, named: true, query: []string{"wait_seconds"}}, a.entry))
 }
 
 func (a *endpoints) locksets(r *gin.Engine) {
-	write := a.require(auth.LocksWrite)
-	r.POST("/locksets", write, uncrowded, query(), a.acquireSet)
-	r.PUT("/locksets/:id/renew", write, query(), a.renewSet)
-	r.DELETE("/locksets/:id", write, query(), a.releaseSet)
-	r.GET("/locksets/:id", a.require(auth.LocksRead, auth.LocksWrite), uncrowded, query("wait_seconds"), a.set)
+	write, either := []auth.Scope{auth.LocksWrite}, []auth.Scope{auth.LocksRead, auth.LocksWrite}
+	r.POST("/locksets", a.authorized(operation{scopes: write}, a.acquireSet))
+	r.PUT("/locksets/:id/renew", a.authorized(operation{scopes: write, always: true}, a.renewSet))
+	r.DELETE("/locksets/:id", a.authorized(operation{scopes: write, always: true}, a.releaseSet))
+	r.GET("/locksets/:id", a.authorized(operation{scopes: either, query: []string{"wait_seconds"}}, a.set))
 }
 
 func (a *endpoints) admin(r *gin.Engine) {
-	admin := a.require(auth.Admin)
-	r.GET("/admin/lock-order", admin, query("tenant", "limit"), a.lockOrder)
-	r.GET("/admin/deadlocks", admin, query("tenant", "limit"), a.deadlocks)
+	o := operation{scopes: []auth.Scope{auth.Admin}, always: true, query: []string{"tenant", "limit"}}
+	r.GET("/admin/lock-order", a.authorized(o, a.lockOrder))
+	r.GET("/admin/deadlocks", a.authorized(o, a.deadlocks))
 }
 
 func (a *endpoints) operations(r *gin.Engine) {
-	r.GET("/healthz", a.health)
-	r.GET("/readyz", a.ready)
-	r.GET("/metrics", a.metrics)
-	r.GET("/openapi.json", a.openAPI)
-	r.GET("/docs", a.docs)
-	r.GET("/docs/", a.docsPage)
-	r.GET("/docs/:file", a.docsFile)
+	r.GET("/healthz", a.handle(a.health))
+	r.GET("/readyz", a.handle(a.ready))
+	r.GET("/metrics", a.handle(a.metrics))
+	r.GET("/openapi.json", a.handle(a.openAPI))
+	r.GET("/docs", a.handle(a.docs))
+	r.GET("/docs/", a.handle(a.docsPage))
+	r.GET("/docs/:file", a.handle(a.docsFile))
 }

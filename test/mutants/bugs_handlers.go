@@ -5,27 +5,27 @@ func handlersBugs() []Bug {
 	return []Bug{
 		{
 			Name: "handlers-any-scope", Breaks: "a request needs its scope",
-			File: "handlers/middleware.go", Anchor: "if p.Allows(s) {", Becomes: "if p.Allows(s) || true {",
+			File: "handlers/admit.go", Anchor: "if !slices.ContainsFunc(o.scopes, r.principal.Allows) {", Becomes: "if len(o.scopes) == 0 {",
 			In: "./handlers", Run: "^TestScopes$", Needs: "etcd",
 		},
 		{
 			Name: "handlers-any-name", Breaks: "a token is limited to the names of its patterns",
-			File: "handlers/middleware.go", Anchor: "if !principal(c).MayUse(name) {", Becomes: "if false {",
+			File: "handlers/admit.go", Anchor: "if !r.principal.MayUse(name) {", Becomes: "if false {",
 			In: "./handlers", Run: "^TestPatterns$", Needs: "etcd",
 		},
 		{
 			Name: "handlers-any-set", Breaks: "a token is limited to the names of its patterns, in sets too",
-			File: "handlers/locks.go", Anchor: "req.Set, req.May = true, p.MayUse", Becomes: "req.Set = true",
+			File: "handlers/locks.go", Anchor: ", May: r.principal.MayUse}", Becomes: "}",
 			In: "./handlers", Run: "^TestPatternsOfSets$", Needs: "etcd",
 		},
 		{
 			Name: "handlers-list-shows-all", Breaks: "a list has only the locks that the token may use",
-			File: "handlers/list.go", Anchor: "Limit: defaultPage, May: p.MayUse}", Becomes: "Limit: defaultPage}",
+			File: "handlers/list.go", Anchor: ", May: r.principal.MayUse}", Becomes: "}",
 			In: "./handlers", Run: "^TestListIsFiltered$", Needs: "etcd",
 		},
 		{
 			Name: "handlers-admin-for-all", Breaks: "what is for operators needs the scope `admin`",
-			File: "handlers/router.go", Anchor: "admin := a.require(auth.Admin)", Becomes: "admin := a.require(auth.Admin, auth.LocksRead)",
+			File: "handlers/router.go", Anchor: "[]auth.Scope{auth.Admin}", Becomes: "[]auth.Scope{auth.Admin, auth.LocksRead}",
 			In: "./handlers", Run: "^TestAdminIsForAdmins$", Needs: "etcd",
 		},
 		{
@@ -46,23 +46,23 @@ func handlersBugs() []Bug {
 		},
 		{
 			Name: "handlers-unknown-parameter", Breaks: "a query parameter that is not known is refused",
-			File: "handlers/middleware.go", Anchor: "case !slices.Contains(known, name):", Becomes: "case false && !slices.Contains(known, name):",
+			File: "handlers/admit.go", Anchor: "case !slices.Contains(known, name):", Becomes: "case false && !slices.Contains(known, name):",
 			In: "./handlers", Run: "^TestQueryIsStrict$", Needs: "etcd",
 		},
 		{
 			Name: "handlers-two-bearers", Breaks: "one bearer token speaks for a request",
-			File: "handlers/middleware.go", Anchor: "if len(values) != 1 {\n\t\treturn nil, lock.Errorf(lock.Unauthenticated,",
-			Becomes: "if len(values) == 0 {\n\t\treturn nil, lock.Errorf(lock.Unauthenticated,",
+			File: "handlers/admit.go", Anchor: "if len(values) != 1 {\n\t\treturn lock.Errorf(lock.Unauthenticated,",
+			Becomes: "if len(values) == 0 {\n\t\treturn lock.Errorf(lock.Unauthenticated,",
 			In:      "./handlers", Run: "^TestBadBearers$", Needs: "etcd",
 		},
 		{
 			Name: "handlers-encoded-slash", Breaks: "a path has one reading",
-			File: "handlers/middleware.go", Anchor: "if slash(sent) && !slash(c.Request.URL.EscapedPath()) {", Becomes: "if false && slash(sent) {",
+			File: "handlers/admit.go", Anchor: "if slash(sent) && !slash(r.URL.EscapedPath()) {", Becomes: "if false && slash(sent) {",
 			In: "./handlers", Run: "^TestEncodedSlashBesideABrace$", Needs: "etcd",
 		},
 		{
 			Name: "handlers-request-id-as-sent", Breaks: "a client writes nothing of its own into the log",
-			File: "handlers/middleware.go", Anchor: "len(given) <= maxLength && strings.IndexFunc(given, func(c rune) bool { return !harmless(c) }) < 0",
+			File: "handlers/request.go", Anchor: "len(given) <= maxLength && strings.IndexFunc(given, func(c rune) bool { return !harmless(c) }) < 0",
 			Becomes: "(len(given) <= maxLength || harmless(' '))",
 			In:      "./handlers", Run: "^TestRequestID$", Needs: "etcd",
 		},
@@ -119,7 +119,7 @@ func handlersBugs() []Bug {
 		},
 		{
 			Name: "handlers-answers-kept", Breaks: "what an answer took is given back",
-			File: "handlers/middleware.go", Anchor: "\tdefer a.give(r)\n", Becomes: "",
+			File: "handlers/request.go", Anchor: "\t\tdefer a.give(r)\n", Becomes: "",
 			In: "./handlers", Run: "^TestNeverRead$", Needs: "etcd",
 		},
 		{
@@ -144,7 +144,7 @@ func handlersBugs() []Bug {
 		},
 		{
 			Name: "handlers-state-empty", Breaks: "a state is one of its enum",
-			File: "handlers/list.go", Anchor: `if _, sent := c.GetQuery("state"); sent &&`, Becomes: `if req.State != "" &&`,
+			File: "handlers/list.go", Anchor: `if _, sent := r.GetQuery("state"); sent &&`, Becomes: `if req.State != "" &&`,
 			In: "./handlers", Run: "^TestBadLists$", Needs: "etcd",
 		},
 		{

@@ -1,0 +1,139 @@
+package handlers
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+)
+
+// operation is what an operation that needs a bearer token asks of a request before its
+// handler sees it.
+type operation struct {
+	scopes []auth.Scope // of which one will do
+	always bool         // also for a tenant that has too many requests under way
+	query  []string     // the parameters that it knows
+	named  bool         // the path has the name of a lock
+}
+
+// authorized has a handler answer the requests that the operation lets pass.
+func (a *endpoints) authorized(o operation, h handler) gin.HandlerFunc {
+	return a.handle(func(r *request) error {
+		if err := r.admit(o); err != nil {
+			return err
+		}
+		return h(r)
+	})
+}
+
+// admit learns who asks, and for what, and returns why that is refused.
+func (r *request) admit(o operation) error {
+	if err := r.authenticate(); err != nil {
+		r.Header("WWW-Authenticate", `Bearer realm="fencepost"`)
+		return err
+	}
+	r.occupy()
+	if !slices.ContainsFunc(o.scopes, r.principal.Allows) {
+		return lock.Errorf(lock.Forbidden, "the bearer token lacks the scope %s", o.scopes[0])
+	}
+	if r.crowded && !o.always {
+		return errCrowded()
+	}
+	if o.named {
+		if err := r.readName(); err != nil {
+			return err
+		}
+	}
+	return checkQuery(r.Request.URL.RawQuery, o.query)
+}
+
+func (r *request) authenticate() error {
+	values := r.Request.Header["Authorization"]
+	if len(values) != 1 {
+		return lock.Errorf(lock.Unauthenticated, "one Authorization header with a bearer token is needed")
+	}
+	scheme, raw, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return lock.Errorf(lock.Unauthenticated, "the Authorization header must be of the form Bearer <token>")
+	}
+	p, err := r.endpoints.Verifier.Verify(r.context(), strings.TrimSpace(raw))
+	var refused *auth.Error
+	if errors.As(err, &refused) {
+		r.note(slog.String("auth", string(refused.Reason)))
+		if refused.KeyID != "" {
+			r.note(slog.String("kid", refused.KeyID))
+		}
+		return lock.Errorf(lock.Unauthenticated, "%s", refused.Detail)
+	}
+	r.principal = p
+	return err
+}
+
+// readName reads the lock's name from the path and holds it against the bearer token's
+// patterns.
+func (r *request) readName() error {
+	name, err := url.PathUnescape(r.Param("name"))
+	if err != nil || !lock.ValidName(name) {
+		return errInvalidName()
+	}
+	r.name = name
+	if !r.principal.MayUse(name) {
+		return lock.Errorf(lock.Forbidden, "the bearer token is limited to other lock names")
+	}
+	return nil
+}
+
+func errInvalidName() error {
+	return lock.Errorf(lock.InvalidName,
+		"a lock name is 1 to %d of the characters A-Z a-z 0-9 . _ : @ = + - and begins with a letter or a digit", lock.MaxNameLength)
+}
+
+// checkSlashes refuses a path with an encoded slash that net/url has decoded: it gives
+// up the path as it was sent if anything in it should have been escaped and is
+// not, and the slash would separate segments.
+func checkSlashes(r *http.Request) error {
+	sent, _, _ := strings.Cut(r.RequestURI, "?")
+	slash := func(path string) bool { return strings.Contains(strings.ToLower(path), "%2f") }
+	if slash(sent) && !slash(r.URL.EscapedPath()) {
+		return errInvalidName()
+	}
+	return nil
+}
+
+// checkQuery refuses other query parameters than those that are known, and one of them
+// twice: a typo, or a field of the body in the wrong place, must not be passed over.
+func checkQuery(query string, known []string) error {
+	if query == "" {
+		return nil
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return lock.Errorf(lock.InvalidRequest, "the query is not of the form name=value&name=value")
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case !slices.Contains(known, name):
+			return unknownParameter(name)
+		case len(values[name]) > 1:
+			return lock.Invalid(name, "must not be there twice")
+		}
+	}
+	return nil
+}
+
+// unknownParameter names the parameter if its name can be nothing but a name.
+func unknownParameter(name string) error {
+	const longest = 30
+	if len(name) > longest || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz_-") != "" {
+		return lock.Errorf(lock.InvalidRequest, "a query parameter is not known here")
+	}
+	return lock.Invalid(name, "is not known here as a query parameter")
+}

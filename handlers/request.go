@@ -1,0 +1,161 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/fencepost/fencepost/auth"
+)
+
+// request is one request on its way to its answer, with what is known of it so far.
+type request struct {
+	*gin.Context
+	endpoints *endpoints
+	id        string
+	principal *auth.Principal // nil until it is known who asks
+	name      string          // of the lock in the path
+	waits     bool            // it may wait for a lock
+
+	taken      int         // of what [answers] count
+	connection *connection // that it occupies, or nil
+	crowded    bool        // it occupies none, because its tenant has too many
+
+	// For the log line.
+	attrs    []slog.Attr
+	cause    error
+	draining bool // refused because the replica shuts down, which is no fault
+}
+
+// handler answers a request, or returns why not. The error is answered for it.
+type handler func(*request) error
+
+// handle has a handler answer requests, each with an id and a span, counted, and with a
+// line in the log.
+func (a *endpoints) handle(h handler) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		began := time.Now()
+		r := &request{Context: c, endpoints: a, id: acceptRequestID(c.Request.Header.Get("X-Request-Id"))}
+		c.Header("X-Request-Id", r.id)
+		span := r.trace()
+		defer span.End()
+		a.Metrics.RequestStarted()
+		defer a.give(r)
+		defer r.leave()
+		r.run(h)
+		status, took := c.Writer.Status(), time.Since(began)
+		a.Metrics.RequestDone(r.context(), c.Request.Method, c.FullPath(), status, r.waits, took)
+		if span.IsRecording() {
+			span.SetAttributes(attribute.String("http.route", c.FullPath()), attribute.Int("http.response.status_code", status))
+		}
+		r.log(status, took)
+	}
+}
+
+// run answers the request. A panic is an internal error, of which the stack is kept for
+// the log.
+func (r *request) run(h handler) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(p)
+		}
+		r.note(slog.String("stack", string(debug.Stack())))
+		r.fail(fmt.Errorf("panic: %v", p))
+	}()
+	err := checkSlashes(r.Request)
+	if err == nil {
+		err = h(r)
+	}
+	if err != nil {
+		r.fail(err)
+	}
+}
+
+// context ends when the client goes away.
+func (r *request) context() context.Context { return r.Request.Context() }
+
+// tenant is "" until it is known.
+func (r *request) tenant() string {
+	if r.principal == nil {
+		return ""
+	}
+	return r.principal.Tenant
+}
+
+func (r *request) note(attrs ...slog.Attr) { r.attrs = append(r.attrs, attrs...) }
+
+// trace starts the request's span below the caller's, if it sent one.
+func (r *request) trace() trace.Span {
+	tracer, was := r.endpoints.Tracer, r.context()
+	if _, off := tracer.(noop.Tracer); off && r.Request.Header["Traceparent"] == nil {
+		return noop.Span{}
+	}
+	ctx := r.endpoints.Propagator.Extract(was, propagation.HeaderCarrier(r.Request.Header))
+	ctx, span := tracer.Start(ctx, r.Request.Method+" "+r.FullPath(), trace.WithSpanKind(trace.SpanKindServer))
+	if span.SpanContext().IsValid() { // otherwise nobody traces: save the request a copy
+		r.Request = r.Request.WithContext(ctx)
+	}
+	return span
+}
+
+func (r *request) log(status int, took time.Duration) {
+	ctx, to := r.context(), r.endpoints.Logger
+	level := slog.LevelInfo
+	if status >= http.StatusInternalServerError && !r.draining {
+		level = slog.LevelError
+	}
+	if !to.Enabled(ctx, level) {
+		return
+	}
+	attrs := append(make([]slog.Attr, 0, 12+len(r.attrs)),
+		slog.String("request_id", r.id),
+		slog.String("client", clientAddress(r.Request, r.endpoints.TrustedProxies)),
+		slog.String("method", r.Request.Method),
+		slog.String("route", r.FullPath()),
+		slog.Int("status", status),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+	)
+	if r.principal != nil {
+		attrs = append(attrs, slog.String("tenant", r.principal.Tenant), slog.String("subject", r.principal.Subject))
+	}
+	if r.name != "" {
+		attrs = append(attrs, slog.String("lock", r.name))
+	}
+	if sc := trace.SpanContextFromContext(ctx); sc.HasTraceID() {
+		attrs = append(attrs, slog.String("trace_id", sc.TraceID().String()))
+	}
+	attrs = append(attrs, r.attrs...)
+	if r.cause != nil {
+		attrs = append(attrs, slog.String("error", r.cause.Error()))
+	}
+	to.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// acceptRequestID takes a client's request id if it is harmless, and makes one
+// otherwise.
+func acceptRequestID(given string) string {
+	const maxLength = 128
+	harmless := func(c rune) bool {
+		return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune("._-", c)
+	}
+	if given != "" && len(given) <= maxLength && strings.IndexFunc(given, func(c rune) bool { return !harmless(c) }) < 0 {
+		return given
+	}
+	return fmt.Sprintf("%016x", rand.Uint64())
+}

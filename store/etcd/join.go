@@ -47,6 +47,7 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 			return nil, used
 		}
 		if full := (*lock.Error)(nil); errors.As(err, &full) && full.Code == lock.Overloaded {
+			full.Ambiguous = j.giveUp()
 			return nil, full
 		}
 		if isNoSpace(err) || refused(err) && !isLeaseNotFound(err) || j.store.closing.Err() != nil || j.pause(ctx) != nil {

@@ -26,6 +26,13 @@ func (j *join) giveUp() {
 	}
 }
 
+// refuse ends a call with an error, and says of it whether an attempt before may stand.
+func (j *join) refuse(why *lock.Error) *lock.Error {
+	j.giveUp()
+	why.Ambiguous = why.Ambiguous || j.maybe
+	return why
+}
+
 // clean learns what became of the writes, and removes the entry if it is there. When the
 // outcome of each is told, none is in flight: what was sent over a connection that broke
 // is not executed any more once the next one is in use.

@@ -212,8 +212,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		case found != nil:
 			return s.trust.HandOut(ctx, s, found, written)
 		case errors.As(err, &final):
-			j.giveUp()
-			return nil, false, final
+			return nil, false, j.refuse(final)
 		case s.closing.Err() != nil || j.pause(ctx) != nil:
 			j.giveUp()
 			return nil, false, unavailable(err, "enqueue", j.maybe)

@@ -122,6 +122,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestRoom$",
 		},
 		{
+			Name: "etcd-overload-is-certain", Breaks: "a refusal after a lost answer says that the entry may be there, and takes it back",
+			File: "store/etcd/join.go", Anchor: "\t\t\tfull.Ambiguous = j.giveUp()\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestOverloadAfterALostAnswer$",
+		},
+		{
 			Name: "etcd-full-is-refused", Breaks: "what took etcd beyond its quota was executed, and is not called refused",
 			File: "store/etcd/join.go", Anchor: "return j.beyondQuota(ctx, l, err)", Becomes: "s.leases.give(e.Tenant, e.TTL, l)\n\t\treturn nil, err",
 			In: "./store/etcd", Run: "^TestJoinBeyondTheQuota$",

@@ -144,17 +144,33 @@ func (s *Store) hand(f store.Follower, m watchMessage) error {
 
 // departure is an entry that went. The keys of a set go at one revision and count as one.
 type departure struct {
-	revision int64
+	id       lock.ID
 	tenant   string
+	revision int64
+	change   int // its place among the changes
+	recorded bool
 }
 
-// changes translates events. A removal and its reason are in one transaction,
-// hence in one run of events, in either order.
+// departures are those in a run of events. An id can be among them more than once: a key
+// whose entry was withdrawn is taken again.
+type departures struct {
+	all    []*departure
+	last   map[lock.ID]*departure // of those that have not come again
+	ends   map[lock.ID]recordedEnd
+	marked map[lock.ID]bool // their marks went
+}
+
+type recordedEnd struct {
+	reason   lock.Reason
+	revision int64
+}
+
+// changes translates events. A removal and its reason are in one transaction, hence in
+// one run of events, in either order. The reason of one that nobody recorded then comes
+// later, perhaps in the same run.
 func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 	changes := make([]store.Change, 0, len(events))
-	var reasons map[lock.ID]lock.Reason
-	marked := map[lock.ID]bool{} // their marks went
-	left := make(map[lock.ID]departure, len(events))
+	var d departures
 	for _, ev := range events {
 		rest := ev.Kv.Key[len(s.prefix):]
 		put := ev.Type == mvccpb.Event_PUT
@@ -162,46 +178,76 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		case hasPrefix(rest, entriesDir) && put:
 			if e := s.primaryAt(ev.Kv); e != nil {
 				changes = append(changes, store.Change{Joined: e})
+				delete(d.last, e.ID)
 			}
 		case hasPrefix(rest, entriesDir):
 			k, ok := s.splitKey(ev.Kv.Key)
-			if ok && left[k.ID].revision != ev.Kv.ModRevision {
-				left[k.ID] = departure{ev.Kv.ModRevision, k.Tenant}
-				changes = append(changes, store.Change{Left: k.ID, Reason: lock.Expired})
+			if ok && d.left(k, ev.Kv.ModRevision, changes) {
+				changes = append(changes, store.Change{Left: k.ID, Reason: d.ends[k.ID].reason})
 			}
 		case hasPrefix(rest, endedDir) && put:
-			if reasons == nil {
-				reasons = map[lock.ID]lock.Reason{}
-			}
 			for _, e := range s.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
-				reasons[e.ID] = e.Reason
+				d.ended(e, ev.Kv.ModRevision, changes)
 				s.unrecorded.recorded(e.ID)
 			}
 		case hasPrefix(rest, keysDir) && !put:
-			if id, ok := splitMarkKey(string(rest[len(keysDir):])); ok {
-				marked[id] = true
-			}
+			d.unmarked(string(rest[len(keysDir):]))
 		case hasPrefix(rest, metaDir):
 			return nil, errMetaChanged
 		}
 	}
-	for i, c := range changes {
-		if c.Joined == nil {
-			changes[i].Reason = s.reasonOf(c.Left, left[c.Left].tenant, reasons, marked[c.Left])
+	for _, left := range d.all {
+		if !left.recorded {
+			changes[left.change].Reason = s.reasonOf(left.id, left.tenant, d.marked[left.id])
+		} else {
+			s.bare.Delete(left.id)
 		}
 	}
 	return changes, nil
+}
+
+// left notes a key that went. It reports whether it is the first of its entry.
+func (d *departures) left(k store.Key, revision int64, changes []store.Change) bool {
+	if last := d.last[k.ID]; last != nil && last.revision == revision {
+		return false
+	}
+	if d.last == nil {
+		d.last = map[lock.ID]*departure{}
+	}
+	left := &departure{id: k.ID, tenant: k.Tenant, revision: revision, change: len(changes), recorded: d.ends[k.ID].revision == revision}
+	d.last[k.ID], d.all = left, append(d.all, left)
+	return true
+}
+
+// ended notes a record of an end: of the last one of the id, or of one that comes at the
+// same revision.
+func (d *departures) ended(e store.End, revision int64, changes []store.Change) {
+	if d.ends == nil {
+		d.ends = map[lock.ID]recordedEnd{}
+	}
+	d.ends[e.ID] = recordedEnd{e.Reason, revision}
+	if left := d.last[e.ID]; left != nil && !left.recorded {
+		changes[left.change].Reason, left.recorded = e.Reason, true
+	}
+}
+
+func (d *departures) unmarked(rest string) {
+	id, ok := splitMarkKey(rest)
+	if !ok {
+		return
+	}
+	if d.marked == nil {
+		d.marked = map[lock.ID]bool{}
+	}
+	d.marked[id] = true
 }
 
 func hasPrefix(key []byte, prefix string) bool {
 	return len(key) >= len(prefix) && string(key[:len(prefix)]) == prefix
 }
 
-// reasonOf returns why an entry left. What nobody recorded is put down for it.
-func (s *Store) reasonOf(id lock.ID, tenant string, recorded map[lock.ID]lock.Reason, marked bool) lock.Reason {
-	if why, ok := recorded[id]; ok {
-		return why
-	}
+// reasonOf returns why an entry left of which nobody recorded that, and puts it down.
+func (s *Store) reasonOf(id lock.ID, tenant string, marked bool) lock.Reason {
 	why := lock.Expired
 	if own, ok := s.bare.LoadAndDelete(id); ok {
 		why = own.(lock.Reason)

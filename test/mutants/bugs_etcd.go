@@ -127,6 +127,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestOverloadAfterALostAnswer$",
 		},
 		{
+			Name: "etcd-reason-of-another-end", Breaks: "an expiry is not told as the end before it of the same key, and uses the key up",
+			File: "store/etcd/feed.go", Anchor: "recorded: d.ends[k.ID].revision == revision}", Becomes: "recorded: d.ends[k.ID].revision != 0}",
+			In: "./store/etcd", Run: "^TestReasonOfEachEnd$",
+		},
+		{
 			Name: "etcd-full-is-refused", Breaks: "what took etcd beyond its quota was executed, and is not called refused",
 			File: "store/etcd/join.go", Anchor: "return j.beyondQuota(ctx, l, err)", Becomes: "s.leases.give(e.Tenant, e.TTL, l)\n\t\treturn nil, err",
 			In: "./store/etcd", Run: "^TestJoinBeyondTheQuota$",

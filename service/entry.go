@@ -249,7 +249,9 @@ func (s *Service) awaitSet(ctx context.Context, id lock.ID, number uint64) (*loc
 		return nil, err
 	}
 	if newest < number {
-		return nil, s.distrust(ctx, number, newest)
+		if err := s.distrust(ctx, number, newest); err != nil {
+			return nil, err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, setPatience)
 	defer cancel()
@@ -277,11 +279,13 @@ func (s *Service) catchUp(ctx context.Context, id lock.ID, number uint64) status
 // number the store has not reached proves that the store lost its past.
 func (s *Service) locateInStore(ctx context.Context, r lock.Ref, id lock.ID, number uint64) (*lock.Entry, error) {
 	entries, newest, err := s.Store.Queue(ctx, r)
+	if err == nil && newest < number {
+		if err = s.distrust(ctx, number, newest); err == nil {
+			entries, _, err = s.Store.Queue(ctx, r)
+		}
+	}
 	if err != nil {
 		return nil, err
-	}
-	if newest < number {
-		return nil, s.distrust(ctx, number, newest)
 	}
 	for _, e := range entries {
 		if e.ID == id && e.Number == number {
@@ -291,10 +295,16 @@ func (s *Service) locateInStore(ctx context.Context, r lock.Ref, id lock.ID, num
 	return nil, s.whyLost(ctx, &lock.Entry{ID: id, Number: number}, lock.LostBecause(lock.Unknown))
 }
 
+// distrust has the store look into a number that it has not reached. It returns nil if
+// there is trust after that: this replica did not know of a fence floor that another one
+// was given, and whoever has the token may hold.
 func (s *Service) distrust(ctx context.Context, number, newest uint64) error {
-	s.Logger.Error("a genuine lock token is ahead of the store", "token_number", number, "store_number", newest)
+	s.Logger.Error("a genuine lock token is ahead of the store, as far as this replica knows", "token_number", number, "store_number", newest)
 	if err := s.Store.Distrust(ctx, number); err != nil {
 		return err
+	}
+	if s.Store.Refusal() == nil {
+		return nil
 	}
 	return lock.LostBecause(lock.Unknown)
 }

@@ -1,12 +1,15 @@
 package service_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 )
 
@@ -113,6 +116,68 @@ func TestHoldersWithoutTrust(t *testing.T) {
 			if again, err := r.Renew(t.Context(), by(p.grant)); err != nil || !again.Held {
 				t.Errorf("with trust: %+v, %v", again, err)
 			}
+		}
+	})
+}
+
+// belowFloor is a replica's store that does not know of a fence floor until it reads what
+// the store remembers of itself.
+type belowFloor struct {
+	store.Store
+	floor uint64
+	read  atomic.Bool
+}
+
+func (b *belowFloor) below(number uint64) uint64 {
+	if b.read.Load() {
+		return number
+	}
+	return number - b.floor
+}
+
+func (b *belowFloor) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
+	entries, number, err := b.Store.Queue(ctx, r)
+	for i, e := range entries {
+		seen := *e
+		seen.Number = b.below(e.Number)
+		entries[i] = &seen
+	}
+	return entries, b.below(number), err
+}
+
+func (b *belowFloor) Newest(ctx context.Context) (uint64, error) {
+	number, err := b.Store.Newest(ctx)
+	return b.below(number), err
+}
+
+func (b *belowFloor) Distrust(context.Context, uint64) error {
+	b.read.Store(true)
+	return nil
+}
+
+// TestTokenAboveAFloorThatIsNotKnown: another replica was given a fence floor, and has
+// granted a lock since. This one, with a feed that is late, is asked about the token. The
+// number proves no loss, and whoever holds is not told that he has lost the lock.
+func TestTokenAboveAFloorThatIsNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		late := &belowFloor{floor: 50}
+		a := s.replica(t)
+		b := s.replica(t, func(c *service.Config) { late.Store, c.Store = c.Store, late })
+		b.store.setFeed(frozen)
+		g := a.hold(lasting(want("orders:1", 0)))
+		if again, err := b.Renew(t.Context(), by(g)); err != nil || !again.Held {
+			t.Errorf("renewed: %+v, %v", again, err)
+		}
+		set := want("orders:2", 0)
+		set.Set = true
+		h := a.hold(lasting(set))
+		late.read.Store(false)
+		time.AfterFunc(time.Second, func() { b.store.setFeed(running) })
+		req := by(h)
+		req.Name, req.Set = "", true
+		if again, err := b.Renew(t.Context(), req); err != nil || !again.Held {
+			t.Errorf("renewed as a set: %+v, %v", again, err)
 		}
 	})
 }

@@ -26,18 +26,37 @@ const (
 // list reads all entries, at one revision, and resets f with them. The store's own
 // records are read at the same revision.
 func (s *Store) list(ctx context.Context, f store.Follower) (int64, error) {
-	var entries []*lock.Entry
-	at, err := s.listEntries(ctx, func(kv *mvccpb.KeyValue) {
-		if e := s.primaryAt(kv); e != nil {
-			entries = append(entries, e)
-		}
-	})
+	var read picture
+	at, err := s.listEntries(ctx, func(kv *mvccpb.KeyValue) { read.add(kv, s.primaryAt(kv)) })
 	if err != nil {
 		return 0, err
 	}
-	slices.SortFunc(entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
-	f.Reset(store.Snapshot{Number: s.number(at), Entries: entries})
+	entries, number := read.at(at, s.trust.Floor())
+	f.Reset(store.Snapshot{Number: number, Entries: entries})
 	return at, nil
+}
+
+// picture is entries that are read at one revision. The floor may rise meanwhile, so all
+// get their numbers by one: it is their order that tells who holds.
+type picture struct {
+	entries   []*lock.Entry
+	revisions []int64
+}
+
+// add adds what was read, unless it is no entry.
+func (p *picture) add(kv *mvccpb.KeyValue, e *lock.Entry) {
+	if e != nil {
+		p.entries, p.revisions = append(p.entries, e), append(p.revisions, kv.CreateRevision)
+	}
+}
+
+// at returns the entries in order, and the number of the revision.
+func (p *picture) at(revision int64, floor uint64) ([]*lock.Entry, uint64) {
+	for i, e := range p.entries {
+		e.Number = uint64(p.revisions[i]) + floor
+	}
+	slices.SortFunc(p.entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	return p.entries, uint64(revision) + floor
 }
 
 // listEntries reads the keys of all entries at the revision of the first page.

@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -20,24 +19,24 @@ const primariesAtOnce = 100
 func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	entries, at, err := s.readQueue(ctx, r)
+	read, at, err := s.readQueue(ctx, r)
 	for isCompacted(err) && store.Pause(ctx, 20*time.Millisecond) == nil {
-		entries, at, err = s.readQueue(ctx, r)
+		read, at, err = s.readQueue(ctx, r)
 	}
 	if err != nil {
 		return nil, 0, unavailable(err, "read the queue", false)
 	}
-	slices.SortFunc(entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
-	return entries, s.number(at), nil
+	entries, number := read.at(at, s.trust.Floor())
+	return entries, number, nil
 }
 
 // readQueue reads a lock's keys, and then at the same revision what those of sets
 // point to.
-func (s *Store) readQueue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, at int64, err error) {
+func (s *Store) readQueue(ctx context.Context, r lock.Ref) (read picture, at int64, err error) {
 	prefix := s.prefix + entriesDir + r.Tenant + "/" + r.Name + "/"
 	resp, err := s.read(ctx, "queue", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
 	if err != nil {
-		return nil, 0, err
+		return read, 0, err
 	}
 	found, at := make([]*mvccpb.KeyValue, 0, len(resp.Kvs)), resp.Header.Revision
 	var elsewhere []*pb.RequestOp
@@ -53,16 +52,14 @@ func (s *Store) readQueue(ctx context.Context, r lock.Ref) (entries []*lock.Entr
 	for some := range slices.Chunk(elsewhere, primariesAtOnce) {
 		kvs, err := s.readPrimaries(ctx, some)
 		if err != nil {
-			return nil, 0, err
+			return read, 0, err
 		}
 		found = append(found, kvs...)
 	}
 	for _, kv := range found {
-		if e := s.entryOf(kv); e != nil {
-			entries = append(entries, e)
-		}
+		read.add(kv, s.entryOf(kv))
 	}
-	return entries, at, nil
+	return read, at, nil
 }
 
 func (s *Store) readPrimaries(ctx context.Context, ranges []*pb.RequestOp) ([]*mvccpb.KeyValue, error) {

@@ -13,8 +13,9 @@ import (
 // What joins meanwhile goes into the feed's entries; what is older is listed, unless
 // it went meanwhile. So no more is kept than there are entries.
 type listing struct {
-	from int64         // zxid at which the feed began to follow
-	gone map[key]int64 // czxids of older entries that went since
+	from  int64         // zxid at which the feed began to follow
+	floor uint64        // with which entries get their numbers
+	gone  map[key]int64 // czxids of older entries that went since
 }
 
 // left notes the end of an entry that may be listed.
@@ -46,7 +47,7 @@ func (f *feed) start(ctx context.Context, l *link) error {
 	defer f.mu.Unlock()
 	f.epoch, f.born, f.next, f.zxid, f.time = epoch, stat.Czxid, created(stat), stat.Mzxid, stat.Mtime
 	f.entries, f.kept = newIndex(), kept{from: created(stat)}
-	f.listing = &listing{from: stat.Mzxid, gone: map[key]int64{}}
+	f.listing = &listing{from: stat.Mzxid, floor: s.trust.Floor(), gone: map[key]int64{}}
 	return nil
 }
 
@@ -71,8 +72,7 @@ func (f *feed) list(ctx context.Context, l *link) error {
 		f.mu.Lock()
 		if f.zxid >= stat.Mzxid {
 			defer f.mu.Unlock()
-			f.begin(snap.sorted())
-			return nil
+			return f.begin(snap)
 		}
 		f.mu.Unlock()
 		if err := store.Pause(ctx, time.Millisecond); err != nil {
@@ -81,12 +81,16 @@ func (f *feed) list(ctx context.Context, l *link) error {
 	}
 }
 
-// begin makes a view of what was listed and what the log said meanwhile. The caller
+// begin makes a view of what was listed and what the log said meanwhile. If the floor has
+// risen since, their numbers do not tell their order, and the feed starts over. The caller
 // holds mu.
-func (f *feed) begin(listed []*lock.Entry) {
+func (f *feed) begin(listed *snapshot) error {
 	s, since := f.store, f.entries
+	if s.trust.Floor() != f.listing.floor {
+		return errMeta
+	}
 	f.entries = newIndex()
-	for _, e := range listed {
+	for _, e := range listed.sorted() {
 		if f.listing.has(s, e) {
 			f.entries.add(e)
 		}
@@ -100,4 +104,5 @@ func (f *feed) begin(listed []*lock.Entry) {
 	for to := range f.followers {
 		to.begin(f)
 	}
+	return nil
 }

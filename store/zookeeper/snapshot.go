@@ -54,7 +54,7 @@ var (
 
 // snapshot reads what is in a lock.
 func (s *Store) snapshot(ctx context.Context, l *link, ref lock.Ref) (*snapshot, error) {
-	snap := &snapshot{epoch: s.epoch.Load(), entries: map[key]*lock.Entry{}}
+	snap, floor := &snapshot{epoch: s.epoch.Load(), entries: map[key]*lock.Entry{}}, s.trust.Floor()
 	from, err := s.barrierOn(ctx, l)
 	if err != nil {
 		return nil, err
@@ -77,8 +77,11 @@ func (s *Store) snapshot(ctx context.Context, l *link, ref lock.Ref) (*snapshot,
 	for _, w := range since {
 		s.replay(snap, w, ref)
 	}
-	if from.Czxid != head.Czxid {
+	switch {
+	case from.Czxid != head.Czxid:
 		return nil, errAnotherLog
+	case s.trust.Floor() != floor:
+		return nil, errMeta // their numbers do not tell their order
 	}
 	snap.zxid = head.Mzxid
 	return snap, nil

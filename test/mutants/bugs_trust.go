@@ -46,6 +46,16 @@ func trustBugs() []Bug {
 			In: "./service", Run: "^TestTokenAboveAFloorThatIsNotKnown$",
 		},
 		{
+			Name: "etcd-floor-mixed-in-a-list", Breaks: "the order of a queue is that of the store, also while the floor rises",
+			File: "store/etcd/list.go", Anchor: "e.Number = uint64(p.revisions[i]) + floor", Becomes: "e.Number = max(e.Number, uint64(p.revisions[i]))",
+			In: "./store/etcd", Run: "^TestFloorRisesDuringAList$",
+		},
+		{
+			Name: "zookeeper-floor-mixed-in-a-list", Breaks: "the order of a queue is that of the store, also while the floor rises",
+			File: "store/zookeeper/list.go", Anchor: "if s.trust.Floor() != f.listing.floor {", Becomes: "if s.trust.Floor() < f.listing.floor {",
+			In: "./store/zookeeper", Run: "^TestFloorRisesDuringAList$",
+		},
+		{
 			Name: "etcd-floor-compared-early", Breaks: "a floor is added before writes are compared with it",
 			File: "store/etcd/meta.go", Anchor: "r.Keep = func() { s.known.Store(m) }", Becomes: "s.known.Store(m)",
 			In: "./store/etcd", Run: "^TestFloorIsAddedBeforeItIsCompared$", Needs: "etcd",
@@ -102,7 +112,7 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "etcd-floor-not-listed", Breaks: "the floor is added to entries from before it",
-			File: "store/etcd/list.go", Anchor: "\t\t\tentries = append(entries, e)", Becomes: "\t\t\te.Number = uint64(kv.CreateRevision)\n\t\t\tentries = append(entries, e)",
+			File: "store/etcd/list.go", Anchor: "entries, number := read.at(at, s.trust.Floor())\n\tf.Reset", Becomes: "entries, _ := read.at(at, 0)\n\tnumber := s.number(at)\n\tf.Reset",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^trust$/^feeds_add_the_floor_to_what_was_there_before$",
 		},
 		{

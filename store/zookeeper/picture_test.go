@@ -1,0 +1,36 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// TestFloorRisesDuringAList: this replica learns of a greater floor while it lists, so that
+// a holder that was read before it could come after who joined since. No view is made of
+// that.
+func TestFloorRisesDuringAList(t *testing.T) {
+	t.Parallel()
+	s := newStore(Config{})
+	entry := func(id string, zxid int64) *lock.Entry {
+		return &lock.Entry{
+			ID: lock.ID(id), Tenant: "acme", TTL: time.Minute, Number: s.number(zxid), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+		}
+	}
+	f := s.feed
+	f.listing, f.zxid = &listing{from: 100, floor: s.trust.Floor(), gone: map[key]int64{}}, 100
+	waits := entry("waits", 20)
+	rise := func(context.Context) (store.Records, error) { return store.Records{Position: 100, Floor: 1 << 40}, nil }
+	if _, err := s.trust.Anew(t.Context(), 0, rise); err != nil {
+		t.Fatal(err)
+	}
+	holds := entry("holds", 10)
+	listed := &snapshot{entries: map[key]*lock.Entry{keyOf(waits): waits, keyOf(holds): holds}}
+	if err := f.begin(listed); !errors.Is(err, errMeta) || f.current {
+		t.Errorf("begin = %v, and the first is %s", err, f.entries.queue(lock.Ref{Tenant: "acme", Name: "a"})[0].ID)
+	}
+}

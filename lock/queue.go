@@ -11,9 +11,9 @@ type Queue struct {
 	next       *slot // the first slot behind the front; nil when all are in it
 	size       int
 	front      int
-	holders    int    // how many of the front hold in all their queues
-	newest     uint64 // the greatest number ever inserted
-	line       *line  // while an inquiry runs
+	holders    int       // how many of the front hold in all their queues
+	newest     uint64    // the greatest number ever inserted
+	sim        *simQueue // while a search for a deadlock runs
 
 	lastBlock *block
 	ownBlock  block // the first one, so that a short queue needs no other

@@ -329,7 +329,7 @@ func (t *Table) lookBehind(m *member, after *Entry) {
 	}
 	stuck := t.stuck(m, nil)
 	stuck = slices.DeleteFunc(stuck, func(other *member) bool {
-		return other.worker == nil || other.worker.waiting > MaxWaits || inOrder(other.entry, after) <= 0
+		return other.holder == nil || other.holder.waiting > MaxWaits || inOrder(other.entry, after) <= 0
 	})
 	slices.SortFunc(stuck, func(a, b *member) int { return inOrder(a.entry, b.entry) })
 	first := sort.Search(len(stuck), func(i int) bool { return len(t.stuck(m, stuck[i].entry)) > 0 })
@@ -338,18 +338,18 @@ func (t *Table) lookBehind(m *member, after *Entry) {
 	}
 }
 
-// stuck returns who waits for ever of all whom the worker of m waits for, or m itself
+// stuck returns who waits for ever of all whom the holder of m waits for, or m itself
 // if it has none, among the entries up to limit in order. It returns nobody if that
 // takes too many looks.
 func (t *Table) stuck(m *member, limit *Entry) []*member {
 	in := newSearch(nil, limit, &t.detector.looks)
 	defer in.clear()
-	if m.worker == nil && !m.holds() {
-		in.meet(m)
-	} else if m.worker != nil {
-		for other := m.worker.first; other != nil && in.look(); other = other.next {
+	if m.holder == nil && !m.holds() {
+		in.include(m)
+	} else if m.holder != nil {
+		for other := m.holder.first; other != nil && in.look(); other = other.next {
 			if !other.holds() && !other.leaving() && in.sees(other) {
-				in.meet(other)
+				in.include(other)
 			}
 		}
 	}
@@ -357,9 +357,9 @@ func (t *Table) stuck(m *member, limit *Entry) []*member {
 	if in.left < 0 {
 		return nil
 	}
-	in.play()
+	in.simulate()
 	var stuck []*member
-	for _, n := range in.nodes {
+	for _, n := range in.entries {
 		if !n.granted {
 			stuck = append(stuck, n.member)
 		}

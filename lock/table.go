@@ -13,7 +13,7 @@ import (
 type Table struct {
 	queues   map[Ref]*Queue
 	members  map[ID]*member
-	workers  map[Ref]*worker // by tenant and the name of the holder
+	named    map[Ref]*namedHolder // by tenant and the name of the holder
 	held     int
 	counts   map[Mode]Counts
 	detector detector
@@ -38,9 +38,9 @@ type member struct {
 	check     *check    // that is pending
 	dependsOn []*member // that the rejection does
 
-	worker     *worker // nil if the request did not name its holder
-	prev, next *member // of the same worker
-	node       *node   // while a search runs
+	holder     *namedHolder // nil if the request did not name its holder
+	prev, next *member      // of the same holder
+	sim        *simEntry    // while a search runs
 
 	prevWaiting, nextWaiting *member
 }
@@ -50,7 +50,7 @@ func (m *member) holds() bool { return m.fronts == len(m.slots) }
 // NewTable returns an empty table.
 func NewTable() *Table {
 	return &Table{
-		queues: map[Ref]*Queue{}, members: map[ID]*member{}, workers: map[Ref]*worker{}, counts: map[Mode]Counts{}, detector: newDetector(),
+		queues: map[Ref]*Queue{}, members: map[ID]*member{}, named: map[Ref]*namedHolder{}, counts: map[Mode]Counts{}, detector: newDetector(),
 	}
 }
 
@@ -76,7 +76,7 @@ func (t *Table) Insert(e *Entry) (holds bool, err error) {
 			m.fronts++
 		}
 	}
-	t.employ(m)
+	t.addToHolder(m)
 	if m.holds() {
 		t.countHeld(m, 1)
 	} else {
@@ -107,7 +107,7 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 			if entered.member.holds() {
 				t.stopWaiting(entered.member)
 				t.countHeld(entered.member, 1)
-				entered.member.worker.granted()
+				entered.member.holder.granted()
 				granted = append(granted, entered.member.entry)
 				t.detector.granted(entered.member)
 			}
@@ -116,7 +116,7 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 			delete(t.queues, Ref{m.entry.Tenant, s.claim.Name})
 		}
 	}
-	t.dismiss(m, held)
+	t.removeFromHolder(m, held)
 	t.detector.left(m)
 	return m.entry, held, granted
 }

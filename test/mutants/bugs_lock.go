@@ -65,7 +65,7 @@ func lockBugs() []Bug {
 		},
 		{
 			Name: "lock-checked-by-later-ones", Breaks: "a deadlock is a function of the entries that are there",
-			File: "lock/deadlock.go", Anchor: " && in.sees(other) {\n\t\t\tin.meet(other)", Becomes: " {\n\t\t\tin.meet(other)",
+			File: "lock/search.go", Anchor: " && in.sees(other) {\n\t\t\tin.include(other)", Becomes: " {\n\t\t\tin.include(other)",
 			In: "./lock", Run: "^TestDeadlocksMatchBruteForce$",
 		},
 		{
@@ -75,12 +75,12 @@ func lockBugs() []Bug {
 		},
 		{
 			Name: "lock-search-without-end", Breaks: "a search for a deadlock looks at a bounded number of places",
-			File: "lock/deadlock.go", Anchor: "left: min(MaxLooks, *looks)", Becomes: "left: *looks << 10",
+			File: "lock/search.go", Anchor: "left: min(MaxLooks, *looks)", Becomes: "left: *looks << 10",
 			In: "./lock", Run: "^TestSearchIsBounded$",
 		},
 		{
-			Name: "lock-searches-for-all", Breaks: "a worker for whom nobody waits costs no search",
-			File: "lock/deadlock.go", Anchor: " || !w.awaited(m)", Becomes: "",
+			Name: "lock-searches-for-all", Breaks: "a holder for whom nobody waits costs no search",
+			File: "lock/deadlock.go", Anchor: " || !h.awaited(m)", Becomes: "",
 			In: "./lock", Run: "^TestWhoIsNotAwaited$",
 		},
 		{
@@ -89,8 +89,8 @@ func lockBugs() []Bug {
 			In: "./lock", Run: "^TestWhoIsNotAwaited$",
 		},
 		{
-			Name: "lock-crowd-is-a-worker", Breaks: "a name with more than 100 waits is not taken for one worker",
-			File: "lock/worker.go", Anchor: "if w.waiting > MaxWaits {", Becomes: "if w == nil {",
+			Name: "lock-crowd-is-one-holder", Breaks: "a name with more than 100 waits is not taken for one holder",
+			File: "lock/holder.go", Anchor: "if h.waiting > MaxWaits {", Becomes: "if h == nil {",
 			In: "./lock", Run: "^TestManyOfOneName$",
 		},
 		{

@@ -2,70 +2,71 @@ package lock
 
 import "iter"
 
-// worker is a holder that its requests name, with all its entries in the order in
+// namedHolder is a holder that its requests name, with all its entries in the order in
 // which they joined. It is taken for one sequence of steps: while it waits for
 // anything, it lets go of nothing.
-type worker struct {
+type namedHolder struct {
 	first, last *member
-	waiting     int   // how many of its entries do not hold
-	crew        *crew // while a search runs
+	waiting     int        // how many of its entries do not hold
+	sim         *simHolder // while a search runs
 }
 
-func workerOf(e *Entry) Ref { return Ref{e.Tenant, e.Holder} }
+func holderOf(e *Entry) Ref { return Ref{e.Tenant, e.Holder} }
 
-// employ adds m to those of its worker, if the request named one.
-func (t *Table) employ(m *member) {
+// addToHolder adds m to the entries of its holder, if the request named one.
+func (t *Table) addToHolder(m *member) {
 	if !m.entry.Named {
 		return
 	}
-	w := t.workers[workerOf(m.entry)]
-	if w == nil {
-		w = &worker{}
-		t.workers[workerOf(m.entry)] = w
+	h := t.named[holderOf(m.entry)]
+	if h == nil {
+		h = &namedHolder{}
+		t.named[holderOf(m.entry)] = h
 	}
-	if m.worker, m.prev = w, w.last; w.last == nil {
-		w.first = m
+	if m.holder, m.prev = h, h.last; h.last == nil {
+		h.first = m
 	} else {
-		w.last.next = m
+		h.last.next = m
 	}
-	w.last = m
+	h.last = m
 	if !m.holds() {
-		w.waiting++
+		h.waiting++
 	}
 }
 
-// granted notes that one of the worker's entries came to hold.
-func (w *worker) granted() {
-	if w != nil {
-		w.waiting--
+// granted notes that one of its entries came to hold.
+func (h *namedHolder) granted() {
+	if h != nil {
+		h.waiting--
 	}
 }
 
-func (t *Table) dismiss(m *member, held bool) {
-	w := m.worker
-	if w == nil {
+// removeFromHolder takes m, which held or waited, out of the entries of its holder.
+func (t *Table) removeFromHolder(m *member, held bool) {
+	h := m.holder
+	if h == nil {
 		return
 	}
 	if !held {
-		w.waiting--
+		h.waiting--
 	}
 	if m.prev == nil {
-		w.first = m.next
+		h.first = m.next
 	} else {
 		m.prev.next = m.next
 	}
 	if m.next == nil {
-		w.last = m.prev
+		h.last = m.prev
 	} else {
 		m.next.prev = m.prev
 	}
 	m.prev, m.next = nil, nil
-	if w.first == nil {
-		delete(t.workers, workerOf(m.entry))
+	if h.first == nil {
+		delete(t.named, holderOf(m.entry))
 	}
 }
 
-// MaxWaits is how many entries of one worker may wait, those that are on their way out
+// MaxWaits is how many entries of one named holder may wait, those that are on their way out
 // included, for a deadlock of it to be looked for. One that waits for more at a time does
 // not do one thing after another: many go by its name.
 const MaxWaits = 100
@@ -73,15 +74,15 @@ const MaxWaits = 100
 // manyEntries of a worker are not gone through to find out that nobody waits for it.
 const manyEntries = 64
 
-// awaited reports whether anybody may wait for another entry of w than m, or m itself
-// would: otherwise no wait of m can lead back to w. It is false for too many who go by
+// awaited reports whether anybody may wait for another entry of h than m, or m itself
+// would: otherwise no wait of m can lead back to h. It is false for too many who go by
 // one name.
-func (w *worker) awaited(m *member) bool {
-	if w.waiting > MaxWaits {
+func (h *namedHolder) awaited(m *member) bool {
+	if h.waiting > MaxWaits {
 		return false
 	}
 	n := 0
-	for other := w.first; other != nil; other = other.next {
+	for other := h.first; other != nil; other = other.next {
 		if other == m {
 			continue
 		}
@@ -107,14 +108,14 @@ func (m *member) waitsIn(q *Queue) bool {
 	return false
 }
 
-// inTheWay reports whether anybody may wait for m or for another entry of its worker.
+// inTheWay reports whether anybody may wait for m or for another entry of its holder.
 func (m *member) inTheWay() bool {
 	for i := range m.slots {
 		if m.slots[i].next != nil {
 			return true
 		}
 	}
-	return m.worker != nil && m.worker.awaited(m)
+	return m.holder != nil && m.holder.awaited(m)
 }
 
 // leaving reports whether the member is going to be taken back by its own
@@ -129,11 +130,11 @@ func (t *Table) AlsoHeld(e *Entry) iter.Seq[*Entry] {
 	const enough = 64
 	return func(yield func(*Entry) bool) {
 		m := t.members[e.ID]
-		if m == nil || m.worker == nil {
+		if m == nil || m.holder == nil {
 			return
 		}
 		n := 0
-		for other := m.worker.last; other != nil && n < enough; other = other.prev {
+		for other := m.holder.last; other != nil && n < enough; other = other.prev {
 			n++
 			if other != m && other.holds() && !yield(other.entry) {
 				return

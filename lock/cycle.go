@@ -1,0 +1,88 @@
+package lock
+
+// step is an entry that the trace has reached, and how.
+type step struct {
+	entry *simEntry
+	wait  Wait // by which it was reached: its blocker is of the entry's holder
+	from  int  // the step before; -1 at the start
+}
+
+// trace finds the shortest way from start to its own holder through those who are
+// left.
+func (in *search) trace() []Wait {
+	start := in.start.sim
+	start.seen = true
+	steps := []step{{entry: start, from: -1}}
+	for i := 0; i < len(steps); i++ {
+		for _, p := range steps[i].entry.places {
+			if p.at < p.queue.next {
+				continue // it is in the front here
+			}
+			from, to := p.queue.unseen(p.at)
+			for j := from; j < to; j++ {
+				b := p.queue.order[j]
+				if b.gone || !p.blocks(j) {
+					continue
+				}
+				w := Wait{Waiter: steps[i].entry.entry, Lock: p.queue.name, Blocker: b.entry, Holds: b.holds()}
+				if b.holder == start.holder {
+					return unwind(steps, i, w)
+				}
+				steps = b.follow(steps, w, i)
+			}
+		}
+	}
+	return nil
+}
+
+// unseen returns which part of the queue's first at entries was not traced for a
+// claim like the one there, and notes that it is now.
+func (q *simQueue) unseen(at int) (from, to int) {
+	if q.claim[at].Mode == Shared {
+		from = max(q.tracedHard, q.traced)
+		q.tracedHard = max(q.tracedHard, at)
+		return from, at
+	}
+	from = q.traced
+	q.traced = max(q.traced, at)
+	return from, at
+}
+
+// blocks reports whether entry j of the queue is in the way of the one at p.
+func (p place) blocks(j int) bool {
+	mine, other := p.queue.claim[p.at], p.queue.claim[j]
+	return mine.Mode != Shared || other.Mode != Shared
+}
+
+// follow adds what the blocker waits for: itself, or all that its holder does.
+func (n *simEntry) follow(steps []step, w Wait, from int) []step {
+	if n.holder == nil {
+		return n.visit(steps, w, from)
+	}
+	if h := n.holder.sim; !h.traced {
+		h.traced = true
+		for _, other := range h.entries {
+			steps = other.visit(steps, w, from)
+		}
+	}
+	return steps
+}
+
+func (n *simEntry) visit(steps []step, w Wait, from int) []step {
+	if n.granted || n.seen {
+		return steps
+	}
+	n.seen = true
+	return append(steps, step{n, w, from})
+}
+
+func unwind(steps []step, i int, closing Wait) []Wait {
+	cycle := []Wait{closing}
+	for ; steps[i].from >= 0; i = steps[i].from {
+		cycle = append(cycle, steps[i].wait)
+	}
+	for a, b := 0, len(cycle)-1; a < b; a, b = a+1, b-1 {
+		cycle[a], cycle[b] = cycle[b], cycle[a]
+	}
+	return cycle
+}

@@ -411,3 +411,46 @@ func TestKeyInUseAgain(t *testing.T) {
 		same(t, again, a.start(req).holdsLater())
 	})
 }
+
+// TestLeaseOfAJoinedEntry: a repeated request finds its entry in the store, at a replica
+// whose view is late. The lease has run since the first request, and starts anew.
+func TestLeaseOfAJoinedEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		b.store.setFeed(frozen)
+		req := keyed("orders:1", 0, "k")
+		first := a.hold(req)
+		after(ttl * 2 / 3)
+		again := b.start(req).holdsLater()
+		same(t, first, again)
+		<-time.After(time.Until(again.ExpiresAt) - time.Millisecond)
+		if !s.has(again.Entry.ID) {
+			t.Errorf("the lease was to last until %v", again.ExpiresAt)
+		}
+	})
+}
+
+// TestKeyTakenAgainUnseen: the entry of a request is withdrawn by another one with its key,
+// which then takes the lock by an entry of its own. The first one's replica, whose view is
+// late, asks the store, and does not take the second entry for the one that it wrote.
+func TestKeyTakenAgainUnseen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		b.store.setFeed(frozen)
+		req := keyed("orders:1", 0, "k")
+		var second *service.Grant
+		b.store.on(first(1, func(_ context.Context, do func() error) error {
+			if err := s.end(s.Entries()[0], lock.Withdrawn); err != nil {
+				t.Error(err)
+			}
+			g, err := a.Acquire(t.Context(), req)
+			if second = g; err != nil {
+				t.Error(err)
+			}
+			return do()
+		}), queue)
+		same(t, b.start(req).holdsLater(), second)
+	})
+}

@@ -132,6 +132,16 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestReasonOfEachEnd$",
 		},
 		{
+			Name: "etcd-idle-lease-half-over", Breaks: "an entry's lease lasts for its TTL from the call on",
+			File: "store/etcd/lease.go", Anchor: "l.renewed.Add(class.ttl - e.TTL)", Becomes: "l.renewed.Add(class.ttl / 2)",
+			In: "./store/etcd", Run: "^TestIdleLeaseIsWhole$",
+		},
+		{
+			Name: "etcd-frozen-keepalives", Breaks: "a member that is frozen costs no lease",
+			File: "store/etcd/renew.go", Anchor: "\t\tsession.fail(errStalled)\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestFrozenKeepalives$",
+		},
+		{
 			Name: "etcd-full-is-refused", Breaks: "what took etcd beyond its quota was executed, and is not called refused",
 			File: "store/etcd/join.go", Anchor: "return j.beyondQuota(ctx, l, err)", Becomes: "s.leases.give(e.Tenant, e.TTL, l)\n\t\treturn nil, err",
 			In: "./store/etcd", Run: "^TestJoinBeyondTheQuota$",

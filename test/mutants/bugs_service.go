@@ -34,6 +34,16 @@ func serviceBugs() []Bug {
 			In: "./service", Run: "^TestTryBehindAnOldView$",
 		},
 		{
+			Name: "service-lease-of-a-joined-entry", Breaks: "who joins an entry is told how long its lease lasts, and starts it anew",
+			File: "service/acquire.go", Anchor: "if written {\n\t\tw.refreshed", Becomes: "if placed != nil {\n\t\tw.refreshed",
+			In: "./service", Run: "^TestLeaseOfAJoinedEntry$",
+		},
+		{
+			Name: "service-key-taken-again-unseen", Breaks: "a later entry of a key is not taken for the one that ended",
+			File: "service/entry.go", Anchor: "place < 0 || entries[place].Number != e.Number", Becomes: "place < 0",
+			In: "./service", Run: "^TestKeyTakenAgainUnseen$",
+		},
+		{
 			Name: "service-forged-token", Breaks: "a lock token cannot be made without the key",
 			File: "service/token.go", Anchor: "if !hmac.Equal(mac, t.mac(tenant, subject, signed)) {",
 			Becomes: "if !hmac.Equal(mac[:1], t.mac(tenant, subject, signed)[:1]) {",

@@ -47,6 +47,7 @@ func (a *endpoints) acquire(r *request) error {
 // enqueue takes what is asked for, or a place in the queues of all of it.
 func (a *endpoints) enqueue(r *request, req service.AcquireRequest) error {
 	r.waits = req.Wait > 0
+	req.Trace = r.GetHeader("traceparent")
 	g, err := a.Locks.Acquire(r.context(), req)
 	return r.respondWaited(g, err, http.StatusCreated)
 }

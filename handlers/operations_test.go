@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
 )
@@ -171,6 +173,24 @@ func TestConnectionGoesOn(t *testing.T) {
 		method, _, _ := strings.Cut(text, " ")
 		if a, goesOn := conn.read(method); !goesOn {
 			t.Fatalf("%s: %v ends the connection", text, a)
+		}
+	}
+}
+
+// TestTraceOfARequest: the service is told which request of the client's it is.
+func TestTraceOfARequest(t *testing.T) {
+	t.Parallel()
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for _, path := range []string{"/locks/orders:42", "/locksets"} {
+		told := make(chan service.AcquireRequest, 1)
+		c := over(t, &stub{err: &lock.Error{Code: lock.Draining, Detail: "no more", RetryAfter: time.Second}, acquired: func(req service.AcquireRequest) { told <- req }})
+		o := []option{header("traceparent", parent)}
+		if path == "/locksets" {
+			o = append(o, body(`{"locks":[{"name":"a"}]}`))
+		}
+		c.post(path, o...).wantStatus(http.StatusServiceUnavailable)
+		if req := <-told; req.Trace != parent {
+			t.Errorf("%s: the service is told of %q", path, req.Trace)
 		}
 	}
 }

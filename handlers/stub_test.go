@@ -32,6 +32,7 @@ type stub struct {
 	view      service.LockView
 	page      service.Page
 	order     service.OrderReport
+	acquired  func(service.AcquireRequest) // nil is not told
 	deadlocks []service.Deadlock
 }
 
@@ -42,7 +43,10 @@ func (s *stub) answer() (*service.Grant, error) {
 	return s.grant, s.err
 }
 
-func (s *stub) Acquire(context.Context, service.AcquireRequest) (*service.Grant, error) {
+func (s *stub) Acquire(_ context.Context, req service.AcquireRequest) (*service.Grant, error) {
+	if s.acquired != nil {
+		s.acquired(req)
+	}
 	return s.answer()
 }
 

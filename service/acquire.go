@@ -26,6 +26,7 @@ type AcquireRequest struct {
 	Metadata map[string]string
 	TTL      time.Duration
 	Wait     time.Duration
+	Trace    string // W3C traceparent of the request; what is none is passed over. A retry may have another
 
 	// IdempotencyKey makes repeated requests the same entry; "" makes each a new
 	// one.
@@ -363,6 +364,9 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 		ID: newID(s.Rand), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
 		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
 		EnqueuedAt: now.UTC().Truncate(time.Millisecond),
+	}
+	if lock.ValidTrace(req.Trace) {
+		e.Trace = req.Trace
 	}
 	if req.Wait > 0 {
 		e.WaitUntil = e.EnqueuedAt.Add(req.Wait)

@@ -70,3 +70,21 @@ func TestTraces(t *testing.T) {
 		}
 	})
 }
+
+// TestTraceOfTheRequest: an entry says which request made it. What is no traceparent is
+// not kept, and a retry, which is another request, is the same entry.
+func TestTraceOfTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+		traced, retry, odd := keyed("orders:1", 0, "k"), keyed("orders:1", 0, "k"), want("orders:2", 0)
+		traced.Trace, retry.Trace, odd.Trace = parent, strings.Replace(parent, "4bf9", "ffff", 1), parent+"-more"
+		first := r.hold(traced)
+		same(t, first, r.hold(retry))
+		r.hold(odd)
+		if all := s.Entries(); len(all) != 2 || all[0].Trace != parent || all[1].Trace != "" {
+			t.Errorf("the store has %q and %q", all[0].Trace, all[1].Trace)
+		}
+	})
+}

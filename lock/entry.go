@@ -73,6 +73,10 @@ type Entry struct {
 	// of it, so that its write is not urgent. The store does not keep it.
 	Patient bool
 
+	// Opaque says that the entry stands for one that could not be read: only its id, its
+	// tenant, its number and one of its locks are known.
+	Opaque bool
+
 	// Number is the entry's place in all its queues and its fence, given by the
 	// store at the one write; 0 before it.
 	Number uint64

@@ -34,6 +34,7 @@ type Ended struct {
 	Tenant string
 	Reason lock.Reason
 	At     time.Time
+	Was    Past // of what ended, as far as that is remembered
 }
 
 // Change is one entry that came or went.

@@ -168,7 +168,7 @@ const damagedTTL = time.Minute
 func Damaged(key Key, number uint64, handle int64) *lock.Entry {
 	return &lock.Entry{
 		ID: key.ID, Tenant: key.Tenant, Claims: []lock.Claim{{Name: key.Lock, Mode: lock.Exclusive}},
-		Holder: "unreadable", TTL: damagedTTL, EnqueuedAt: time.Now().UTC().Truncate(time.Millisecond),
+		Opaque: true, Holder: "unreadable", TTL: damagedTTL, EnqueuedAt: time.Now().UTC().Truncate(time.Millisecond),
 		Number: number, Handle: handle,
 	}
 }
@@ -179,11 +179,13 @@ type End struct {
 	Tenant string      `json:"tenant,omitempty"`
 	Reason lock.Reason `json:"reason"`
 	At     int64       `json:"at_ms"`
+
+	Was json.RawMessage `json:"was,omitempty"` // see [Past]
 }
 
-// Ended returns what the feed tells of it.
-func (e End) Ended() Ended {
-	return Ended{ID: e.ID, Tenant: e.Tenant, Reason: e.Reason, At: time.UnixMilli(e.At)}
+// Ended returns what the feed tells of it, with the fence floor.
+func (e End) Ended(floor uint64) Ended {
+	return Ended{ID: e.ID, Tenant: e.Tenant, Reason: e.Reason, At: time.UnixMilli(e.At), Was: Past{e.Was, floor}}
 }
 
 // Encode returns the JSON of a value that can be encoded. It is as long as what is

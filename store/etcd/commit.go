@@ -314,7 +314,11 @@ func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason, memory int64, while 
 	at := time.Now().UnixMilli()
 	s.endMark(w, e, why, at, memory)
 	if memory != 0 {
-		p.end, p.memory = &store.End{ID: e.ID, Tenant: e.Tenant, Reason: why, At: at}, memory
+		end := store.End{ID: e.ID, Tenant: e.Tenant, Reason: why, At: at}
+		if why != lock.Withdrawn {
+			end.Was = store.PastOf(e, s.revision(e.Number))
+		}
+		p.end, p.memory = &end, memory
 	}
 	return p.sized(w)
 }
@@ -329,6 +333,9 @@ const (
 func (p *part) sized(w *write) *write {
 	w.Ops = max(len(p.ops), len(p.compares))
 	w.Bytes = endOverhead + opOverhead*(len(p.ops)+len(p.compares))
+	if p.end != nil {
+		w.Bytes += len(p.end.Was)
+	}
 	for _, c := range p.compares {
 		w.Bytes += len(c.Key)
 	}

@@ -31,15 +31,19 @@ type unrecorded struct {
 type unrecordedEnd struct {
 	store.End
 	marked bool // the entry was resumable, and had a mark
+
+	key      store.Key // with its first lock
+	revision int64     // at which it went
 }
 
-func (x *unrecorded) saw(id lock.ID, tenant string, why lock.Reason, marked bool) {
+func (x *unrecorded) saw(key store.Key, revision int64, why lock.Reason, marked bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.open == nil {
 		x.open = map[lock.ID]unrecordedEnd{}
 	}
-	x.open[id] = unrecordedEnd{store.End{ID: id, Tenant: tenant, Reason: why, At: time.Now().UnixMilli()}, marked}
+	end := store.End{ID: key.ID, Tenant: key.Tenant, Reason: why, At: time.Now().UnixMilli()}
+	x.open[key.ID] = unrecordedEnd{end, marked, key, revision}
 }
 
 // recorded forgets an end that is in the store.
@@ -77,6 +81,7 @@ func (s *Store) recordSome(batch []unrecordedEnd) error {
 	if err != nil {
 		return err
 	}
+	s.lookBack(ctx, batch)
 	txn := &pb.TxnRequest{}
 	ends := make([]store.End, 0, len(batch))
 	for _, e := range batch {
@@ -89,6 +94,32 @@ func (s *Store) recordSome(batch []unrecordedEnd) error {
 		s.memory.drop(memory)
 	}
 	return err
+}
+
+// lookBack fills in what the entries were, as their keys stood before they went. If etcd
+// has forgotten that, the ends are recorded without.
+func (s *Store) lookBack(ctx context.Context, batch []unrecordedEnd) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout/2)
+	defer cancel()
+	txn := &pb.TxnRequest{}
+	for _, e := range batch {
+		key := []byte(s.entryKey(e.key.Tenant, e.key.Lock, e.key.ID))
+		txn.Success = append(txn.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{
+			RequestRange: &pb.RangeRequest{Key: key, Revision: e.revision - 1},
+		}})
+	}
+	resp, err := s.kv.Txn(ctx, txn)
+	if err != nil {
+		s.log.Debug("what ended entries were could not be read", "ends", len(batch), "error", err)
+		return
+	}
+	for i := range batch {
+		for _, kv := range resp.Responses[i].GetResponseRange().Kvs {
+			if v, err := store.ParseValue(batch[i].key, kv.Value, s.trust.Understood()); err == nil {
+				batch[i].Was = store.PastOf(v.Entry(batch[i].key, 0), kv.CreateRevision)
+			}
+		}
+	}
 }
 
 func (s *Store) decodeEnds(key, val []byte) []store.End {

@@ -144,8 +144,7 @@ func (s *Store) hand(f store.Follower, m watchMessage) error {
 
 // departure is an entry that went. The keys of a set go at one revision and count as one.
 type departure struct {
-	id       lock.ID
-	tenant   string
+	key      store.Key // with its first lock
 	revision int64
 	change   int // its place among the changes
 	recorded bool
@@ -198,9 +197,9 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 	}
 	for _, left := range d.all {
 		if !left.recorded {
-			changes[left.change].Reason = s.reasonOf(left.id, left.tenant, d.marked[left.id])
+			changes[left.change].Reason = s.reasonOf(left, d.marked[left.key.ID])
 		} else {
-			s.bare.Delete(left.id)
+			s.bare.Delete(left.key.ID)
 		}
 	}
 	return changes, nil
@@ -209,12 +208,13 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 // left notes a key that went. It reports whether it is the first of its entry.
 func (d *departures) left(k store.Key, revision int64, changes []store.Change) bool {
 	if last := d.last[k.ID]; last != nil && last.revision == revision {
+		last.key.Lock = min(last.key.Lock, k.Lock)
 		return false
 	}
 	if d.last == nil {
 		d.last = map[lock.ID]*departure{}
 	}
-	left := &departure{id: k.ID, tenant: k.Tenant, revision: revision, change: len(changes), recorded: d.ends[k.ID].revision == revision}
+	left := &departure{key: k, revision: revision, change: len(changes), recorded: d.ends[k.ID].revision == revision}
 	d.last[k.ID], d.all = left, append(d.all, left)
 	return true
 }
@@ -247,12 +247,12 @@ func hasPrefix(key []byte, prefix string) bool {
 }
 
 // reasonOf returns why an entry left of which nobody recorded that, and puts it down.
-func (s *Store) reasonOf(id lock.ID, tenant string, marked bool) lock.Reason {
+func (s *Store) reasonOf(d *departure, marked bool) lock.Reason {
 	why := lock.Expired
-	if own, ok := s.bare.LoadAndDelete(id); ok {
+	if own, ok := s.bare.LoadAndDelete(d.key.ID); ok {
 		why = own.(lock.Reason)
 	}
-	s.unrecorded.saw(id, tenant, why, marked)
+	s.unrecorded.saw(d.key, d.revision, why, marked)
 	return why
 }
 

@@ -77,7 +77,7 @@ func TestExpiryIsRecordedLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.unrecorded.saw(e.ID, e.Tenant, lock.Expired, true) // of an entry before it
+	s.unrecorded.saw(store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}, s.revision(e.Number), lock.Expired, true) // of an entry before it
 	s.recordEnds()
 	if open := s.unrecorded.ends(); len(open) > 0 {
 		t.Fatalf("not recorded: %v", open)

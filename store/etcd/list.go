@@ -199,7 +199,7 @@ func (s *Store) endsBefore(kvs []*mvccpb.KeyValue, at int64) []store.Ended {
 			continue
 		}
 		for _, e := range s.decodeEnds(kv.Key, kv.Value) {
-			ended = append(ended, e.Ended())
+			ended = append(ended, e.Ended(s.trust.Floor()))
 		}
 	}
 	slices.SortStableFunc(ended, func(a, b store.Ended) int { return a.At.Compare(b.At) })

@@ -153,7 +153,10 @@ func (s *Server) remember(e lock.Entry, why lock.Reason) {
 		}
 		before.forget.Stop()
 	}
-	s.records[k] = s.forgetting(k, store.Ended{ID: e.ID, Tenant: e.Tenant, Reason: why, At: time.Now()})
+	s.records[k] = s.forgetting(k, store.Ended{
+		ID: e.ID, Tenant: e.Tenant, Reason: why, At: time.Now(),
+		Was: store.Past{Text: store.PastOf(&e, int64(e.Number-s.floor)), Floor: s.floor},
+	})
 }
 
 // forgetting returns a record that will be forgotten.

@@ -98,6 +98,28 @@ func (c *client) refreshAll(ctx context.Context, ttl time.Duration) {
 }
 
 // removeBugs are about what a removal takes away, and what it answers.
+// pastBugs are mistakes about what is remembered of entries that ended.
+func pastBugs() []bug {
+	return []bug{
+		{
+			does: "what ended is not remembered", caught: "past/what was removed is told to who starts later",
+			follow: recalling(func(_ *client, end *store.Ended) { end.Was = store.Past{} }),
+		},
+		{
+			does: "what expired is not remembered", caught: "past/what expired is told to who starts later",
+			follow: recalling(func(_ *client, end *store.Ended) {
+				if end.Reason == lock.Expired {
+					end.Was = store.Past{}
+				}
+			}),
+		},
+		{
+			does: "what ended is told with another number", caught: "past/what was removed is told to who starts later",
+			follow: recalling(func(_ *client, end *store.Ended) { end.Was.Floor++ }),
+		},
+	}
+}
+
 func removeBugs() []bug {
 	return []bug{
 		{

@@ -195,7 +195,7 @@ func removeRemembered(t *trial) {
 		if at := late[i].At; at.Before(start.Add(-time.Second)) || at.After(time.Now().Add(time.Second)) {
 			t.Errorf("remembered at %v, removed between %v and now", at, start)
 		}
-		late[i].At = time.Time{}
+		late[i].At, late[i].Was = time.Time{}, store.Past{}
 	}
 	// Ends within one tick of the store's clock have no order.
 	byID := func(a, b store.Ended) int { return cmp.Compare(a.ID, b.ID) }

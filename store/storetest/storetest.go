@@ -132,7 +132,7 @@ func cases() []testCase {
 	for _, topic := range [][]testCase{
 		trustCases(), expiryCases(), refreshCases(), cutCases(), burstCases(),
 		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), readCases(), feedCases(),
-		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(), formCases(),
+		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(), formCases(), pastCases(),
 	} {
 		all = append(all, topic...)
 	}

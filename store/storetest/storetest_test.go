@@ -106,7 +106,7 @@ func (b *broken) raise(floor uint64) error {
 func bugs() []bug {
 	return slices.Concat(
 		numberBugs(), retryBugs(), keyBugs(), contentBugs(), callBugs(),
-		leaseBugs(), removeBugs(), setBugs(), readBugs(), feedBugs(), trustBugs(), formBugs(),
+		leaseBugs(), removeBugs(), setBugs(), readBugs(), feedBugs(), trustBugs(), formBugs(), pastBugs(),
 	)
 }
 

@@ -35,6 +35,8 @@ type change struct {
 	At     int64       `json:"at_ms,omitempty"`
 	Try    string      `json:"try,omitempty"`   // names the attempt that removed it
 	Keyed  bool        `json:"keyed,omitempty"` // its key has a mark
+
+	Was json.RawMessage `json:"was,omitempty"` // of the entry that went, see [store.Past]
 }
 
 func (c change) key() key { return key{c.Tenant, c.Lock, c.ID} }
@@ -65,7 +67,7 @@ func (r *record) ends() []end {
 		if c.Joined != nil {
 			continue
 		}
-		ends = append(ends, end{store.End{ID: c.ID, Tenant: c.Tenant, Reason: c.Reason, At: c.At}, c.Keyed})
+		ends = append(ends, end{store.End{ID: c.ID, Tenant: c.Tenant, Reason: c.Reason, At: c.At, Was: c.Was}, c.Keyed})
 	}
 	return ends
 }

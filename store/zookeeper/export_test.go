@@ -60,7 +60,7 @@ func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
 func RecallAfterLoss(to store.Follower) error {
 	f := &follower{f: to, view: view{count: 1}}
 	f.lose(errEnded)
-	return f.recall(f.now(), nil, true)
+	return f.recall(f.now(), nil, 0, true)
 }
 
 // Ahead returns how many records this replica's feed has that the other's has not.
@@ -141,3 +141,12 @@ func (s *Store) ReadAnew(ctx context.Context, read func()) error {
 
 // Sweep is what a replica does when it has missed an entry's lease for a whole TTL.
 func (s *Store) Sweep(ctx context.Context, e *lock.Entry) { s.sweep(ctx, e) }
+
+// FoldSize returns what moving ends is taken to add to a request, and what their node has.
+func FoldSize(ends []store.End) (taken, has int) {
+	r := folded{}
+	for _, e := range ends {
+		r.ends = append(r.ends, end{e, true})
+	}
+	return sizeOf(r), len(store.Encode(r.ends))
+}

@@ -103,7 +103,7 @@ func (k *kept) drop(gone func(folded) bool) {
 func sizeOf(r folded) int {
 	bytes := 100
 	for _, e := range r.ends {
-		bytes += 72 + len(e.ID) + len(e.Reason) + len(e.Tenant)
+		bytes += 80 + len(e.ID) + len(e.Reason) + len(e.Tenant) + len(e.Was)
 	}
 	return bytes
 }

@@ -2,6 +2,7 @@ package zookeeper_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
 )
@@ -163,5 +165,19 @@ func TestForgetByTheServersClock(t *testing.T) {
 	}
 	if n := left(12 * time.Minute); n != 0 {
 		t.Errorf("%d nodes are left after 12 minutes, want none", n)
+	}
+}
+
+// TestFoldCountsWhatEnded: ends that remember much of their entries make no request that
+// the server would hang up on.
+func TestFoldCountsWhatEnded(t *testing.T) {
+	t.Parallel()
+	e := &lock.Entry{
+		ID: lock.ID(strings.Repeat("I", 26)), Tenant: strings.Repeat("t", 63), Holder: strings.Repeat("w", 200), TTL: time.Hour, EnqueuedAt: time.Now(),
+		Claims: []lock.Claim{{Name: strings.Repeat("n", 200), Mode: lock.Semaphore, Limit: 7}},
+	}
+	one := store.End{ID: e.ID, Tenant: e.Tenant, Reason: lock.WaitTimeout, At: time.Now().UnixMilli(), Was: store.PastOf(e, 1<<50)}
+	if taken, has := zookeeper.FoldSize(slices.Repeat([]store.End{one}, 500)); taken < has || taken > 2*has {
+		t.Errorf("500 ends are taken for %d bytes, and have %d", taken, has)
 	}
 }

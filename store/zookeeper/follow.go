@@ -68,10 +68,10 @@ func (f *follower) now() view {
 var errAnotherView = errors.New("the follower has another view")
 
 // recall tells a part of what was before the view.
-func (f *follower) recall(v view, ends []end, complete bool) error {
+func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error {
 	told := make([]store.Ended, len(ends))
 	for i, e := range ends {
-		told[i] = e.Ended()
+		told[i] = e.Ended(floor)
 	}
 	err := errAnotherView
 	f.call(func(to store.Follower) {
@@ -153,7 +153,7 @@ func (s *Store) recallOn(ctx context.Context, f *follower, v view) error {
 		if epoch == v.epoch {
 			end = v.next
 		}
-		err := s.eachPart(ctx, l, epoch, end, func(records []folded) error { return f.recall(v, endsOf(records), false) })
+		err := s.eachPart(ctx, l, epoch, end, func(records []folded) error { return f.recall(v, endsOf(records), s.trust.Floor(), false) })
 		if err != nil && !errors.Is(err, zk.ErrNoNode) { // a log may be retired meanwhile
 			return err
 		}
@@ -161,7 +161,7 @@ func (s *Store) recallOn(ctx context.Context, f *follower, v view) error {
 	if err := s.recallMoved(ctx, l, f, v); err != nil {
 		return err
 	}
-	return f.recall(v, nil, true)
+	return f.recall(v, nil, 0, true)
 }
 
 // recallMoved tells what was moved below ended/.
@@ -181,7 +181,7 @@ func (s *Store) recallMoved(ctx context.Context, l *link, f *follower, v view) e
 			return err
 		}
 		for _, ends := range read {
-			if err := f.recall(v, ends, false); err != nil {
+			if err := f.recall(v, ends, s.trust.Floor(), false); err != nil {
 				return err
 			}
 		}

@@ -64,6 +64,9 @@ func (s *Store) removeWrite(r *removal) *write {
 		Tenant: k.tenant, Lock: k.lock, ID: k.id, Czxid: r.czxid,
 		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "",
 	}}
+	if r.why != lock.Withdrawn {
+		p.change.Was = store.PastOf(r.entry, s.zxid(r.entry.Number))
+	}
 	for _, path := range r.paths {
 		version := int32(anyVersion)
 		if path == r.lease {
@@ -79,7 +82,8 @@ func (s *Store) removeWrite(r *removal) *write {
 		p.ops = append(p.ops, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
 	}
 	return &write{
-		Tenant: k.tenant, Keys: []string{k.conflict()}, Ops: len(p.ops), Bytes: opSize * (len(p.ops) + 1), Must: true, Payload: p,
+		Tenant: k.tenant, Keys: []string{k.conflict()}, Ops: len(p.ops), Must: true, Payload: p,
+		Bytes: opSize*(len(p.ops)+1) + 2*len(p.change.Was), // the record is the log's data too
 	}
 }
 

@@ -41,6 +41,7 @@ func table() []Bug {
 		zookeeperBugs(),
 		recordsBugs(),
 		formBugs(),
+		pastBugs(),
 	)
 }
 

@@ -1,0 +1,96 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// MaxPast is how many bytes are remembered of an entry that ended, beside why it did. An
+// entry that has more, a set of many locks, is remembered by its id alone: ends stay for
+// minutes, at thousands a second.
+const MaxPast = 1 << 10
+
+// Past is what may be told of an entry that ended: its locks, holder, number and times;
+// not its metadata, which would make it several times as large, nor anything that is for
+// its client alone. It stays encoded, as it is rarely looked at.
+type Past struct {
+	Text  json.RawMessage
+	Floor uint64 // to be added to its position
+}
+
+type past struct {
+	Lock     string       `json:"lock,omitempty"` // of an entry with one claim
+	Mode     lock.Mode    `json:"mode,omitempty"` // likewise; "" is exclusive
+	Limit    int          `json:"limit,omitempty"`
+	Claims   []ValueClaim `json:"claims,omitempty"` // of a set
+	Holder   string       `json:"holder,omitempty"`
+	Named    bool         `json:"named,omitempty"`
+	TTL      int64        `json:"ttl_ms"`
+	Enqueued int64        `json:"enqueued_ms"`
+	Until    int64        `json:"wait_until_ms,omitempty"`
+	Position int64        `json:"position"` // its number without the fence floor
+}
+
+// PastOf returns what is remembered of e, which was written at the position; nil if that
+// is more than [MaxPast], or nothing is known of it.
+func PastOf(e *lock.Entry, position int64) json.RawMessage {
+	if e.Opaque {
+		return nil
+	}
+	p := past{
+		Holder: e.Holder, Named: e.Named, TTL: e.TTL.Milliseconds(), Enqueued: e.EnqueuedAt.UnixMilli(), Position: position,
+	}
+	if !e.WaitUntil.IsZero() {
+		p.Until = e.WaitUntil.UnixMilli()
+	}
+	if e.Set {
+		for _, c := range e.Claims {
+			p.Claims = append(p.Claims, ValueClaim(c))
+		}
+	} else {
+		p.Lock, p.Mode, p.Limit = e.Name(), e.Claims[0].Mode, e.Claims[0].Limit
+	}
+	if p.Mode == lock.Exclusive {
+		p.Mode = ""
+	}
+	if text := Encode(p); len(text) <= MaxPast {
+		return text
+	}
+	return nil
+}
+
+// Entry returns the entry with the id as far as it is remembered; nil if nothing is.
+func (p Past) Entry(tenant string, id lock.ID) *lock.Entry {
+	var was past
+	if len(p.Text) == 0 || json.Unmarshal(p.Text, &was) != nil {
+		return nil
+	}
+	if was.Mode == "" && was.Lock != "" {
+		was.Mode = lock.Exclusive
+	}
+	e := &lock.Entry{
+		ID: id, Tenant: tenant, Claims: was.claims(), Set: len(was.Claims) > 0,
+		Holder: was.Holder, Named: was.Named, TTL: time.Duration(was.TTL) * time.Millisecond,
+		EnqueuedAt: time.UnixMilli(was.Enqueued).UTC(), Number: uint64(was.Position) + p.Floor,
+	}
+	if was.Until != 0 {
+		e.WaitUntil = time.UnixMilli(was.Until).UTC()
+	}
+	if lock.CheckClaims(e.Claims, e.Set) != nil || !lock.IsCanonical(e.Claims) {
+		return nil
+	}
+	return e
+}
+
+func (p *past) claims() []lock.Claim {
+	if len(p.Claims) == 0 {
+		return []lock.Claim{{Name: p.Lock, Mode: p.Mode, Limit: p.Limit}}
+	}
+	claims := make([]lock.Claim, len(p.Claims))
+	for i, c := range p.Claims {
+		claims[i] = lock.Claim(c)
+	}
+	return claims
+}

@@ -1,0 +1,37 @@
+package main
+
+// pastBugs break what is remembered of entries that ended.
+func pastBugs() []Bug {
+	return []Bug{
+		{
+			Name: "past-without-bound", Breaks: "what is remembered of an entry is bounded in bytes",
+			File: "store/past.go", Anchor: "len(text) <= MaxPast {", Becomes: "len(text) <= 64*MaxPast {",
+			In: "./store/memory", Run: "^TestConformance$/^past$/^a_set_that_is_too_large_is_remembered_by_its_id$",
+		},
+		{
+			Name: "past-of-the-unknown", Breaks: "nothing is told of an entry that could not be read",
+			File: "store/past.go", Anchor: "if e.Opaque {", Becomes: "if e.Opaque && position < 0 {",
+			In: "./store", Run: "^TestPast$",
+		},
+		{
+			Name: "etcd-past-of-expiries", Breaks: "what expired is read as it stood before",
+			File: "store/etcd/ended.go", Anchor: "Revision: e.revision - 1", Becomes: "Revision: e.revision",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^past$/^what_expired_is_told_to_who_starts_later$",
+		},
+		{
+			Name: "etcd-past-of-sets", Breaks: "of a set that expired its first key is read",
+			File: "store/etcd/feed.go", Anchor: "min(last.key.Lock, k.Lock)", Becomes: "max(last.key.Lock, k.Lock)",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^past$/^what_expired_is_told_to_who_starts_later$",
+		},
+		{
+			Name: "zookeeper-past-folded", Breaks: "what moving ends adds to a request is counted",
+			File: "store/zookeeper/fold.go", Anchor: " + len(e.Was)", Becomes: "",
+			In: "./store/zookeeper", Run: "^TestFoldCountsWhatEnded$",
+		},
+		{
+			Name: "trace-is-lost", Breaks: "an entry says which request made it",
+			File: "service/acquire.go", Anchor: "if lock.ValidTrace(req.Trace) {", Becomes: "if lock.ValidTrace(`-` + req.Trace) {",
+			In: "./service", Run: "^TestTraceOfTheRequest$",
+		},
+	}
+}

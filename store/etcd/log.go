@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"go.uber.org/zap/zapcore"
 )
@@ -15,6 +16,17 @@ func irrelevant(message string) bool {
 		"simple token is not cryptographically signed",
 		"apply request took too long":
 		return true
+	}
+	return false
+}
+
+// young tells what etcd says of the schema of a store that was just made, and has no
+// term yet. It finds out a moment later.
+func young(message string, fields map[string]any) bool {
+	switch message {
+	case "Failed to detect schema version", "failed to update storage version":
+		why, _ := fields["error"].(string)
+		return strings.HasSuffix(why, "missing term information")
 	}
 	return false
 }
@@ -47,6 +59,9 @@ func (c slogCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	encoded := zapcore.NewMapObjectEncoder()
 	for _, f := range append(c.fields[:len(c.fields):len(c.fields)], fields...) {
 		f.AddTo(encoded)
+	}
+	if young(e.Message, encoded.Fields) {
+		return nil
 	}
 	attrs := make([]slog.Attr, 0, len(encoded.Fields))
 	for k, v := range encoded.Fields {

@@ -37,6 +37,10 @@ type Counts struct {
 // [Metrics.ObserveQueues]. Without a source they are 0.
 func (m *Metrics) ObserveCounts(read func() Counts) { m.counts.Store(&read) }
 
+// ObserveReplicas names the source of the number of replicas that serve the store, on the
+// terms of [Metrics.ObserveQueues].
+func (m *Metrics) ObserveReplicas(read func() (live int, known bool)) { m.replicas.Store(&read) }
+
 // feedLag is what the feed last said of itself.
 type feedLag struct {
 	lag time.Duration
@@ -151,9 +155,9 @@ func (m *Metrics) observeCounters(o metric.Observer, c counters) {
 
 // gauges are the figures that are read when they are collected.
 type gauges struct {
-	held, waiting, inFlight, build, revision metric.Int64ObservableGauge
-	oldestWait, feedLag                      metric.Float64ObservableGauge
-	buildInfo                                metric.MeasurementOption
+	held, waiting, inFlight, build, revision, replicas metric.Int64ObservableGauge
+	oldestWait, feedLag                                metric.Float64ObservableGauge
+	buildInfo                                          metric.MeasurementOption
 }
 
 func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
@@ -173,6 +177,7 @@ func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
 		waiting:    count("fencepost.lock.waiting", "{entry}", "Entries that wait."),
 		inFlight:   count("fencepost.http.requests.in_flight", "{request}", "Requests that are not answered yet."),
 		revision:   count("fencepost.store.revision", "", "Revision of the store that this replica has seen; no fence is above it."),
+		replicas:   count("fencepost.replicas", "{replica}", "Replicas that serve the store, as this one, which is among them, has listed them last."),
 		build:      count("fencepost.build.info", "", "Always 1; the attributes say what is running."),
 		oldestWait: seconds("fencepost.lock.oldest_wait", "How long the longest waiting entry has waited."),
 		feedLag:    seconds("fencepost.feed.lag", "How far this replica's view may be behind the store."),
@@ -182,7 +187,7 @@ func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		m.observe(o, g)
 		return nil
-	}, g.held, g.waiting, g.inFlight, g.build, g.revision, g.oldestWait, g.feedLag)
+	}, g.held, g.waiting, g.inFlight, g.build, g.revision, g.replicas, g.oldestWait, g.feedLag)
 	return errors.Join(append(errs, err)...)
 }
 
@@ -193,6 +198,11 @@ func (m *Metrics) observe(o metric.Observer, g gauges) {
 	o.ObserveInt64(g.inFlight, m.inFlight.Load())
 	if said := m.feed.Load(); said != nil {
 		o.ObserveFloat64(g.feedLag, (said.lag + time.Since(said.at)).Seconds())
+	}
+	if read := m.replicas.Load(); read != nil {
+		if live, known := (*read)(); known {
+			o.ObserveInt64(g.replicas, int64(live))
+		}
 	}
 	if read := m.queues.Load(); read != nil {
 		if queues, known := (*read)(); known {

@@ -60,6 +60,7 @@ type Metrics struct {
 	inFlight atomic.Int64
 	queues   atomic.Pointer[func() (Queues, bool)]
 	counts   atomic.Pointer[func() Counts]
+	replicas atomic.Pointer[func() (int, bool)]
 	lines    atomic.Pointer[LineWriter]
 	feed     atomic.Pointer[feedLag]
 }

@@ -60,6 +60,7 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 	m.ObserveCounts(func() telemetry.Counts {
 		return telemetry.Counts{Expirations: 2, Contradictions: 3, EventsDropped: 4}
 	})
+	m.ObserveReplicas(func() (int, bool) { return 3, true })
 	m.FeedLag(1500 * time.Millisecond)
 	m.Waited(ctx, telemetry.WaitGranted, true, 70*time.Millisecond)
 	m.Held(ctx, telemetry.HoldReleased, time.Second)
@@ -139,6 +140,7 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 		`fencepost_lock_order_contradictions_total 3`,
 		`fencepost_events_dropped_total 4`,
 		`fencepost_log_dropped_total 0`,
+		`fencepost_replicas 3`,
 		`fencepost_lock_renewals_total{outcome="lost"} 1`,
 		`fencepost_lock_renewals_total{outcome="ok"} 0`,
 		`fencepost_store_operation_duration_seconds_sum{operation="txn",outcome="ok"} 0.001`,
@@ -184,11 +186,12 @@ func TestGaugesWithoutSourceAreLeftOut(t *testing.T) {
 			}
 		}
 	}
-	queues := []string{"fencepost_lock_held", "fencepost_lock_waiting", "fencepost_lock_oldest_wait", "fencepost_store_revision"}
+	queues := []string{"fencepost_lock_held", "fencepost_lock_waiting", "fencepost_lock_oldest_wait", "fencepost_store_revision", "fencepost_replicas"}
 	leftOut(append(queues, "fencepost_feed_lag")...)
 	tel.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {
 		return telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{"exclusive": {}}}, false
 	})
+	tel.Metrics().ObserveReplicas(func() (int, bool) { return 0, false })
 	leftOut(queues...)
 }
 

@@ -59,6 +59,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
+	defer listReplicas(opened.replicaRecords(), t)()
 	s := newService(c, t, opened)
 	defer s.Close()
 	return serveHTTP(ctx, c, t, listener, newServer(c, t, verifier, s), s, stdout)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
 	"github.com/fencepost/fencepost/store/zookeeper"
@@ -21,6 +22,9 @@ type openedStore interface {
 	// TokenKey is the secret behind the lock tokens that the store keeps.
 	TokenKey() []byte
 	Close() error
+
+	// replicaRecords are those of the list of replicas.
+	replicaRecords() service.ReplicaRecords
 }
 
 // minTTL is the shortest lease that the store keeps to.
@@ -52,8 +56,12 @@ func openZooKeeper(ctx context.Context, c *config, t *telemetry.Telemetry) (open
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return zookeeperStore{s}, nil
 }
+
+type zookeeperStore struct{ *zookeeper.Store }
+
+func (s zookeeperStore) replicaRecords() service.ReplicaRecords { return s.Records() }
 
 func openEtcd(ctx context.Context, c *config, t *telemetry.Telemetry) (openedStore, error) {
 	conn, err := connectEtcd(ctx, c, t.Logger())
@@ -74,6 +82,8 @@ type etcdStore struct {
 	*etcd.Store
 	conn *etcd.Conn
 }
+
+func (s etcdStore) replicaRecords() service.ReplicaRecords { return s.Records() }
 
 func (s etcdStore) Close() error { return errors.Join(s.Store.Close(), s.conn.Close()) }
 

@@ -70,3 +70,9 @@ func (s *Service) Expiries() int {
 	defer s.expiries.mu.Unlock()
 	return len(s.expiries.newer) + len(s.expiries.last)
 }
+
+// ListPart lists as long as the view is held for it, and returns whether there is more.
+func (s *Service) ListPart(req ListRequest) (more bool) {
+	_, more = s.view.list(req, "", &Page{})
+	return more
+}

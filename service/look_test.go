@@ -304,6 +304,28 @@ func TestLongList(t *testing.T) {
 	})
 }
 
+// TestListLetsTheViewGo: grants wait for whoever reads the view, so a list of names that the
+// caller may not use is not gone through in one go.
+func TestListLetsTheViewGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const locks, atOnce = 1500, 1000
+		r := newShelf(t).replica(t)
+		for i := range locks {
+			r.hold(lasting(want(fmt.Sprint("orders:", i), 0)))
+		}
+		for may, expected := range map[bool]struct {
+			looked int
+			more   bool
+		}{false: {atOnce, true}, true: {11, false}} { // one more than the page has shows that it goes on
+			looked := 0
+			more := r.ListPart(service.ListRequest{Tenant: "acme", Limit: 10, May: func(string) bool { looked++; return may }})
+			if looked != expected.looked || more != expected.more {
+				t.Errorf("may use them: %t: looked at %d of %d at once, and there is more to do: %t", may, looked, locks, more)
+			}
+		}
+	})
+}
+
 // TestContendedList looks only at what it shows, however many locks there are.
 func TestContendedList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -53,15 +53,15 @@ func removeWhile(t *trial) {
 	first, second, waiter := t.enqueue(t.A, t.repeatable("a")), t.enqueue(t.B, t.draft("a")), t.enqueue(t.A, t.draft("a"))
 	bystander := t.enqueue(t.B, t.draft("b"))
 	t.remove(t.B, second, lock.Released)
-	wantChanged := func(while ...*lock.Entry) {
+	wantChangedOf := func(e *lock.Entry, while ...*lock.Entry) {
 		t.Helper()
-		err := t.B.Remove(t.ctx, waiter, lock.Withdrawn, while...)
+		err := t.B.Remove(t.ctx, e, lock.Withdrawn, while...)
 		if typed := t.typed("Remove", err); typed == nil || typed.Code != lock.Changed {
 			t.Errorf("Remove while one of %d others is gone = %v, want %s", len(while), err, lock.Changed)
 		}
 	}
-	wantChanged(second)
-	wantChanged(first, bystander, second)
+	wantChangedOf(waiter, second)
+	wantChangedOf(waiter, first, bystander, second)
 	t.wantQueue(t.A, t.ref("a"), first, waiter)
 	if err := t.B.Remove(t.ctx, waiter, lock.WaitTimeout, first, bystander); err != nil {
 		t.Errorf("Remove while all others are there = %v", err)
@@ -69,6 +69,13 @@ func removeWhile(t *trial) {
 	t.wantQueue(t.A, t.ref("a"), first)
 	t.wantLost("Remove of a removed entry", t.A.Remove(t.ctx, waiter, lock.Withdrawn, first))
 	t.wantLost("Remove of a removed entry", t.A.Remove(t.ctx, waiter, lock.Withdrawn, second))
+
+	draft := t.repeatable("c")
+	earlier, behind := t.enqueue(t.A, draft), t.enqueue(t.A, t.draft("c"))
+	t.remove(t.B, earlier, lock.Withdrawn)
+	later := t.enqueue(t.B, draft)
+	wantChangedOf(behind, earlier)
+	t.wantQueue(t.A, t.ref("c"), behind, later)
 }
 
 func removeAgain(t *trial) {

@@ -33,17 +33,21 @@ type unrecordedEnd struct {
 	marked bool // the entry was resumable, and had a mark
 
 	key      store.Key // with its first lock
-	revision int64     // at which it went
+	revision int64     // at which it went; 0 if nobody saw that
 }
 
 func (x *unrecorded) saw(key store.Key, revision int64, why lock.Reason, marked bool) {
+	end := store.End{ID: key.ID, Tenant: key.Tenant, Reason: why, At: time.Now().UnixMilli()}
+	x.add(unrecordedEnd{end, marked, key, revision})
+}
+
+func (x *unrecorded) add(e unrecordedEnd) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.open == nil {
 		x.open = map[lock.ID]unrecordedEnd{}
 	}
-	end := store.End{ID: key.ID, Tenant: key.Tenant, Reason: why, At: time.Now().UnixMilli()}
-	x.open[key.ID] = unrecordedEnd{end, marked, key, revision}
+	x.open[e.ID] = e
 }
 
 // recorded forgets an end that is in the store.
@@ -101,8 +105,12 @@ func (s *Store) recordSome(batch []unrecordedEnd) error {
 func (s *Store) lookBack(ctx context.Context, batch []unrecordedEnd) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout/2)
 	defer cancel()
-	txn := &pb.TxnRequest{}
-	for _, e := range batch {
+	txn, of := &pb.TxnRequest{}, []int(nil)
+	for i, e := range batch {
+		if e.revision == 0 {
+			continue // it is known
+		}
+		of = append(of, i)
 		key := []byte(s.entryKey(e.key.Tenant, e.key.Lock, e.key.ID))
 		txn.Success = append(txn.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{
 			RequestRange: &pb.RangeRequest{Key: key, Revision: e.revision - 1},
@@ -113,8 +121,8 @@ func (s *Store) lookBack(ctx context.Context, batch []unrecordedEnd) {
 		s.log.Debug("what ended entries were could not be read", "ends", len(batch), "error", err)
 		return
 	}
-	for i := range batch {
-		for _, kv := range resp.Responses[i].GetResponseRange().Kvs {
+	for n, i := range of {
+		for _, kv := range resp.Responses[n].GetResponseRange().Kvs {
 			if v, err := store.ParseValue(batch[i].key, kv.Value, s.trust.Understood()); err == nil {
 				batch[i].Was = store.PastOf(v.Entry(batch[i].key, 0), kv.CreateRevision)
 			}

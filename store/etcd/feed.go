@@ -25,6 +25,7 @@ const (
 // gap. A watch is never resumed at the revision of a compaction: the deletes in
 // between would be lost (tikv/pd #11033).
 func (s *Store) Follow(ctx context.Context, f store.Follower) {
+	f = newGaps(s, f)
 	follow := func(ctx context.Context) error { return s.followOnce(ctx, f) }
 	store.Restart(ctx, follow, func(err error) {
 		f.Lost(unavailable(err, "follow the store", false))
@@ -248,12 +249,17 @@ func hasPrefix(key []byte, prefix string) bool {
 
 // reasonOf returns why an entry left of which nobody recorded that, and puts it down.
 func (s *Store) reasonOf(d *departure, marked bool) lock.Reason {
-	why := lock.Expired
-	if own, ok := s.bare.LoadAndDelete(d.key.ID); ok {
-		why = own.(lock.Reason)
-	}
+	why := s.unsaid(d.key.ID)
 	s.unrecorded.saw(d.key, d.revision, why, marked)
 	return why
+}
+
+// unsaid is the reason of an end of which the store has none.
+func (s *Store) unsaid(id lock.ID) lock.Reason {
+	if own, ok := s.bare.LoadAndDelete(id); ok {
+		return own.(lock.Reason)
+	}
+	return lock.Expired
 }
 
 // entryOf decodes an entry. What cannot be decoded is reported and left out: it

@@ -142,6 +142,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestFrozenKeepalives$",
 		},
 		{
+			Name: "etcd-expiry-in-a-gap", Breaks: "the key of an entry that expired is used up, also if no feed was up then",
+			File: "store/etcd/feed.go", Anchor: "f = newGaps(s, f)", Becomes: "_ = newGaps",
+			In: "./store/etcd", Run: "^TestExpiryInAGap$",
+		},
+		{
 			Name: "etcd-full-is-refused", Breaks: "what took etcd beyond its quota was executed, and is not called refused",
 			File: "store/etcd/join.go", Anchor: "return j.beyondQuota(ctx, l, err)", Becomes: "s.leases.give(e.Tenant, e.TTL, l)\n\t\treturn nil, err",
 			In: "./store/etcd", Run: "^TestJoinBeyondTheQuota$",

@@ -1,0 +1,120 @@
+package etcd
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// longestGap is for how long a feed may have been interrupted at most for its reader to
+// say why entries went meanwhile: the store may have forgotten the reasons after that.
+const longestGap = 10 * time.Minute
+
+// gaps is a follower that puts down the expiries which fell into a gap of its feed. etcd
+// removes the entries of a dead lease without a word, and the mark of a key with its entry.
+// A change of leader interrupts the feeds of all replicas at once, so that none of them
+// sees it happen.
+type gaps struct {
+	store.Follower
+	store   *Store
+	there   map[lock.ID]keyed // the entries with a key
+	missing map[lock.ID]keyed // of those that went, nobody knows yet why
+	since   time.Time         // of the gap; zero if there is none
+}
+
+// keyed is an entry with a key. Its number may be of an earlier floor.
+type keyed struct {
+	entry    *lock.Entry
+	position int64
+}
+
+func newGaps(s *Store, f store.Follower) *gaps {
+	return &gaps{Follower: f, store: s, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{}}
+}
+
+// Lost implements store.Follower.
+func (g *gaps) Lost(err error) {
+	if g.since.IsZero() {
+		g.since = time.Now()
+	}
+	g.Follower.Lost(err)
+}
+
+// Reset implements store.Follower.
+func (g *gaps) Reset(s store.Snapshot) {
+	before := g.there
+	g.there = map[lock.ID]keyed{}
+	for _, e := range s.Entries {
+		g.joined(e)
+	}
+	for id, e := range before {
+		if _, still := g.there[id]; !still {
+			g.missing[id] = e
+		}
+	}
+	g.Follower.Reset(s)
+}
+
+// Apply implements store.Follower.
+func (g *gaps) Apply(upTo uint64, changes []store.Change) {
+	for _, c := range changes {
+		if c.Joined != nil {
+			g.joined(c.Joined)
+		} else {
+			delete(g.there, c.Left)
+		}
+	}
+	g.Follower.Apply(upTo, changes)
+}
+
+func (g *gaps) joined(e *lock.Entry) {
+	if e.Resumable() {
+		g.there[e.ID] = keyed{e, g.store.revision(e.Number)}
+		delete(g.missing, e.ID)
+	}
+}
+
+// Recall implements store.Follower. When all reasons are told, those of which there is
+// none expired, or this replica has the reason in memory.
+func (g *gaps) Recall(ends []store.Ended, complete bool) {
+	for _, e := range ends {
+		if of, gone := g.missing[e.ID]; gone && of.endedBy(e) {
+			delete(g.missing, e.ID)
+		}
+	}
+	if complete {
+		ends = append(ends, g.unexplained()...)
+	}
+	g.Follower.Recall(ends, complete)
+}
+
+// endedBy reports whether an end is that of the entry, and not of an earlier one of its
+// key that was withdrawn. What such a one was is not recorded, but when.
+func (k keyed) endedBy(e store.Ended) bool {
+	if was := e.Was.Entry(e.Tenant, e.ID); was != nil {
+		return was.Number-e.Was.Floor == uint64(k.position)
+	}
+	return e.Reason != lock.Withdrawn || !e.At.Before(k.entry.EnqueuedAt)
+}
+
+func (g *gaps) unexplained() (ends []store.Ended) {
+	if time.Since(g.since) <= longestGap {
+		for _, k := range g.missing {
+			ends = append(ends, g.store.missed(k))
+		}
+	}
+	clear(g.missing)
+	g.since = time.Time{}
+	return ends
+}
+
+// missed puts down the end of an entry that no feed has told.
+func (s *Store) missed(k keyed) store.Ended {
+	e := k.entry
+	end := store.End{
+		ID: e.ID, Tenant: e.Tenant, Reason: s.unsaid(e.ID), At: time.Now().UnixMilli(), Was: store.PastOf(e, k.position),
+	}
+	s.unrecorded.add(unrecordedEnd{End: end, marked: true})
+	return end.Ended(s.trust.Floor())
+}

@@ -160,7 +160,7 @@ func feedBugs() []bug {
 				var both sync.WaitGroup
 				for range 2 {
 					both.Go(func() {
-						for range 100 {
+						for range 5000 { // so many that some of them overlap
 							t.Follower.Apply(upTo, nil) // which is harmless
 						}
 					})

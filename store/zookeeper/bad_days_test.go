@@ -21,6 +21,7 @@ import (
 
 // TestOpenRefuses checks that each mistake of an operator's is told as what it is.
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	closed := hand(t, z)
 	if err := closed.AddAuth("digest", []byte("somebody:else")); err != nil {
@@ -78,6 +79,7 @@ func TestOpenRefuses(t *testing.T) {
 
 // TestCreatedForItsUser checks that nobody else can read or write what is ours.
 func TestCreatedForItsUser(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Username: "fencepost", Password: "secret"})
 	enqueue(t, s, draft("a"))
@@ -100,6 +102,7 @@ func TestCreatedForItsUser(t *testing.T) {
 // TestExpiredSession ends the sessions of a store: it comes back by itself, and
 // its entries were never bound to them.
 func TestExpiredSession(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	proxy := startProxy(t, z.Server(0))
 	s := open(t, zookeeper.Config{Servers: []string{proxy.Address()}})

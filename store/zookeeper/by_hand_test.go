@@ -234,6 +234,7 @@ func TestClosedEntry(t *testing.T) {
 // TestMetaByHand deletes and damages what the store knows of itself: a replica that
 // runs puts it back, so that one that starts then has the same token key and floor.
 func TestMetaByHand(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	client := hand(t, z)
 	const path = "/fencepost/v1/meta"
@@ -264,6 +265,7 @@ func TestMetaByHand(t *testing.T) {
 // TestMetaGone deletes it while no replica runs: nobody knows which floor it had, and
 // so whether fences would be handed out a second time.
 func TestMetaGone(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	first, err := zookeeper.Open(t.Context(), zookeeper.Config{Servers: z.Endpoints(), FenceFloor: 1_000_000_000})
 	if err != nil {
@@ -291,6 +293,7 @@ func TestMetaGone(t *testing.T) {
 
 // TestSetMissingANode releases a set whose node in another lock was deleted.
 func TestSetMissingANode(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
 	e := draft("a")

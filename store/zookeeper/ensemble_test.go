@@ -45,6 +45,7 @@ type ordeal struct {
 // killed and connections cut. Every write must have one effect or none, numbers
 // never go back, and who goes on renewing is never removed.
 func TestEnsemble(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	o := &ordeal{t: t, z: startZooKeeper(t, rig.ZooKeeperConfig{Servers: 3}), newest: map[string]uint64{}, unclear: map[lock.ID]bool{}}

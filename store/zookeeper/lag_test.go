@@ -17,6 +17,7 @@ import (
 // TestNoLagWithoutAFeed: a store whose feed cannot start says nothing of its lag,
 // which so grows, however often it writes to the log to find out.
 func TestNoLagWithoutAFeed(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: "/lag"})
 	client := hand(t, z)

@@ -25,6 +25,7 @@ import (
 // long before the names of records overflow. Nobody notices: numbers grow, both
 // feeds follow, nothing is left over, and the reasons of all ends are remembered.
 func TestRotate(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	stores := []*zookeeper.Store{open(t, zookeeper.Config{Servers: z.Endpoints()}), open(t, zookeeper.Config{Servers: z.Endpoints()})}
 	mirrors := []*mirror{follow(t, stores[0]), follow(t, stores[1])}
@@ -83,8 +84,9 @@ func TestRotate(t *testing.T) {
 	}
 	knows(t, z, done)
 	client := hand(t, z)
-	if logs := logsOf(t, client); len(logs) != 6 {
-		t.Errorf("the logs are %v, want 6 that were used", logs)
+	// On a slow machine the upkeep has retired the first ones already.
+	if logs := logsOf(t, client); len(logs) > 6 || !slices.Contains(logs, "0000000005") {
+		t.Errorf("the logs are %v, want the sixth and at most all before it", logs)
 	}
 	var retiring sync.WaitGroup
 	for _, s := range stores {
@@ -151,6 +153,7 @@ func (e *ends) know(all map[lock.ID]bool) bool {
 // TestWaitersLeaveNoWatches has many wait and give up. One watch for each replica
 // is all there ever is.
 func TestWaitersLeaveNoWatches(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
 	follow(t, s)

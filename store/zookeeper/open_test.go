@@ -11,6 +11,7 @@ import (
 
 // TestOpenSaysWhatItFound: a store that answered is not one that did not.
 func TestOpenSaysWhatItFound(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	refusal := func(cfg zookeeper.Config) error {
 		t.Helper()

@@ -47,6 +47,7 @@ func TestRecords(t *testing.T) {
 // TestRecordRules checks what the suite cannot see: a write that is late, and a
 // replica that is taken for dead although it lives.
 func TestRecordRules(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
 	r, key := s.Records(), store.RecordKey{Kind: "note", Tenant: "acme", ID: "r"}

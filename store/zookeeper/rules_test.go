@@ -53,6 +53,7 @@ func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
 // TestLeaseOfTheFirstRenewal has an entry get a node for its lease when it is first
 // renewed, and a replica that knows nothing of that remove it all the same.
 func TestLeaseOfTheFirstRenewal(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	client := hand(t, z)
 	log, logged := journal(t)
@@ -94,6 +95,7 @@ func TestLeaseOfTheFirstRenewal(t *testing.T) {
 // TestRemoveTogether has two replicas remove an entry at once, one of which does not
 // know that it has a lease: one of them does, and the other one is told so.
 func TestRemoveTogether(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	cfg := zookeeper.Config{Servers: z.Endpoints()}
 	here, elsewhere := open(t, cfg), open(t, cfg)
@@ -153,6 +155,7 @@ func TestDamagedEntryIsRenewed(t *testing.T) {
 // TestRemoveByAnOldNumber has an entry be called by a number that it had before the
 // fence floor was raised: nothing happens, rather than half of it.
 func TestRemoveByAnOldNumber(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
 	f := follow(t, s)

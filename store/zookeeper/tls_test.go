@@ -25,6 +25,7 @@ import (
 // TestTLS reaches a server that lets in only who shows a certificate, and that is
 // not believed without one of its own.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t)
 	ca.write(t, filepath.Join(dir, "server.pem"))

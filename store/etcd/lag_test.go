@@ -13,6 +13,7 @@ import (
 // TestNoLagWithoutAFeed: a store whose feed cannot start says nothing of its lag,
 // which so grows.
 func TestNoLagWithoutAFeed(t *testing.T) {
+	t.Parallel()
 	proxies := startProxies(t, startCluster(t, 1))
 	conn := connect(t, proxies.addresses())
 	var restarts, reports atomic.Int32

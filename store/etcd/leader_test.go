@@ -30,6 +30,7 @@ func (f *forgetful) renew(ctx context.Context, id int64, lives bool) error {
 // TestLeaderThatDoesNotKnowALease: a renewal that is answered with a TTL of 0 is no
 // proof that the entry is gone.
 func TestLeaderThatDoesNotKnowALease(t *testing.T) {
+	t.Parallel()
 	conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

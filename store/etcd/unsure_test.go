@@ -132,6 +132,7 @@ func (c *counting) Lost(error)                   { c.losses.Add(1) }
 // TestSilentWatch: a watch that stays open and tells nothing is found out by what
 // the store says, and begun anew.
 func TestSilentWatch(t *testing.T) {
+	t.Parallel()
 	conn := startEmbedded(t, etcd.EmbeddedConfig{})
 	var muted atomic.Bool
 	conn.Mute(muted.Load)

@@ -19,7 +19,7 @@ import (
 // that panics or does not end is known by its seed.
 func TestHistories(t *testing.T) {
 	p := &play{t: t, next: number(t, "SIMULATE_FROM", 1), began: time.Now()}
-	p.end = p.next + number(t, "SIMULATE_SEEDS", 1000)
+	p.end = p.next + number(t, "SIMULATE_SEEDS", 2000)
 	all := p.end - p.next
 	p.atOnce = min(1000, max(1, all/uint64(4*runtime.GOMAXPROCS(0))))
 	var workers sync.WaitGroup

@@ -18,7 +18,8 @@ LINT := $(TOOL) golangci-lint
 say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build dashboard test beside servers unit histories system lint format generate verify faults mutants bench clients schemathesis demo simulate fuzz clean
+.NOTPARALLEL:
+.PHONY: help run build dashboard test unit histories system lint format generate verify faults mutants bench clients schemathesis demo simulate fuzz clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,17 +36,8 @@ dashboard:
 	@test ! -f dashboard/package.json || { command -v npm >/dev/null || { echo 'no npm: the dashboard is not rebuilt'; exit 0; }; \
 	  cd dashboard && npm ci --no-audit --no-fund && npm run build; }
 
-# What starts servers waits for half of its time, for leases, elections and flushes. What
-# only computes has that time, at the lowest priority so that nobody's deadline passes.
-test: ## Check everything that a change needs (sets itself up)
-	@$(MAKE) --no-print-directory -j2 beside servers
-
-beside:
-	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
-	  nice -n 19 sh -c '$(MAKE) lint && $(MAKE) verify && $(MAKE) histories' >"$$log" 2>&1 && r=0 || r=$$?; cat "$$log"; exit $$r
-
-servers:
-	@$(MAKE) --no-print-directory unit && $(MAKE) --no-print-directory system
+# One after the other: beside what computes, clusters miss their deadlines.
+test: lint verify unit histories system ## Check everything that a change needs (sets itself up)
 
 # These run without the race detector, which makes them five to ten times slower and would
 # look at what is not ours (etcd inside the process), at one goroutine, or at what other

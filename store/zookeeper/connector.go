@@ -59,6 +59,8 @@ func (c *connector) close() {
 
 func (c *connector) run() {
 	defer close(c.done)
+	var closing sync.WaitGroup // of a connection that broke; the next one does not wait for it
+	defer closing.Wait()
 	wait := firstPause
 	for i := 0; c.ctx.Err() == nil; i++ {
 		l, err := c.open(c.servers[i%len(c.servers)])
@@ -76,10 +78,13 @@ func (c *connector) run() {
 		case <-l.broken:
 			c.set(nil, l.why)
 			c.log.Warn("a connection to ZooKeeper broke", "use", c.name, "server", l.server, "error", l.why)
+			_ = l.raw.Close() // nothing more goes over it, whatever the next one does
+			closing.Wait()
+			closing.Go(l.close)
 		case <-c.ctx.Done():
 			c.set(nil, errClosed)
+			l.close()
 		}
-		l.close()
 	}
 }
 

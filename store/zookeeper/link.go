@@ -28,6 +28,9 @@ const (
 	// while, and finds its timers over, so finds the answers that came meanwhile.
 	secondLook = 100 * time.Millisecond
 
+	// drainTimeout is how long requests in flight may take to end with their connection.
+	drainTimeout = time.Second
+
 	// inFlight bounds the requests of one connection, and bulk those of one task
 	// that reads much, which so leaves room for the others.
 	inFlight = 256
@@ -154,19 +157,37 @@ func (l *link) fail(why error) {
 
 // close ends the connection and waits for what is in flight. A sound one ends
 // its session, so that the server forgets it at once.
+//
+// The library is closed when no request is under way any more: one that it was just
+// given, while the connection broke, would be answered three times, for which it has no
+// room, and would never end (go-zookeeper v1.0.4, queueRequest). If some do not end
+// all the same, they are left behind.
 func (l *link) close() {
 	select {
 	case <-l.broken:
-		_ = l.raw.Close() // first: the library would wait for an answer
-		l.conn.Close()
+		_ = l.raw.Close() // the library fails what it has sent, and then what it has not
 	default:
 		l.fail(errClosed)
-		l.conn.Close()
-		_ = l.raw.Close()
 	}
-	for range cap(l.slots) {
-		l.slots <- struct{}{}
+	taken := l.drain(0)
+	l.conn.Close() // without an answer it takes a second
+	_ = l.raw.Close()
+	l.drain(taken)
+}
+
+// drain takes the slots of requests as they end, so that no other begins, for drainTimeout
+// at most. It returns how many are taken, of which some were before.
+func (l *link) drain(taken int) int {
+	late := time.NewTimer(drainTimeout)
+	defer late.Stop()
+	for ; taken < cap(l.slots); taken++ {
+		select {
+		case l.slots <- struct{}{}:
+		case <-late.C:
+			return taken
+		}
 	}
+	return taken
 }
 
 // do makes one request. The library's calls know no context, so they run beside;

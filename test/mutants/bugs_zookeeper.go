@@ -4,6 +4,11 @@ package main
 func zookeeperBugs() []Bug {
 	return []Bug{
 		{
+			Name: "zookeeper-close-waits-for-ever", Breaks: "a request that the library never ends does not keep a replica from another connection",
+			File: "store/zookeeper/link.go", Anchor: "\t\tcase <-late.C:\n\t\t\treturn taken\n", Becomes: "",
+			In: "./store/zookeeper", Run: "^TestCloseDoesNotWaitForEver$",
+		},
+		{
 			Name: "zookeeper-fold-too-large", Breaks: "no request is larger than what a server takes",
 			File: "store/zookeeper/fold.go", Anchor: "n > 0 && (ends > foldEnds || bytes > foldBytes)", Becomes: "n < 0",
 			In: "./store/zookeeper", Run: "^TestFoldManyEnds$", Needs: "zookeeper",

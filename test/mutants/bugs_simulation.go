@@ -14,10 +14,6 @@ func simulationBugs() []Bug {
 			File: "service/entry.go", Anchor: "(!s.view.reached(e.Number) || !s.settled(ctx)) {", Becomes: "false {",
 		},
 		{
-			Name: "simulation-late-view-says-wait-on", Breaks: "who holds is not told to wait on",
-			File: "service/wait.go", Anchor: "return w.stillWaiting(ctx)", Becomes: "return w.resumable(), nil",
-		},
-		{
 			Name: "simulation-waiter-lapses", Breaks: "while a request waits, its replica keeps the lease alive",
 			File: "service/wait.go", Anchor: "\tsooner(later(w.refreshed.Add(w.entry.TTL/3), w.again), w.keepAlive)\n",
 			Becomes: "\tsooner(later(w.refreshed.Add(w.entry.TTL*3), w.again), w.keepAlive)\n",

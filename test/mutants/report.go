@@ -16,7 +16,7 @@ func (o outcome) String() string {
 	return fmt.Sprintf("caught by %s in %.1f s", o.caught, o.took.Seconds())
 }
 
-// report is the table in Markdown, as docs/testing.md has it.
+// report is the table in Markdown, as docs/seeded-bugs.md has it.
 func report(outcomes []outcome) string {
 	var b strings.Builder
 	b.WriteString("| seeded bug | breaks | in | caught by | s |\n| --- | --- | --- | --- | ---: |\n")

@@ -116,6 +116,9 @@ func (s *Store) lookBack(ctx context.Context, batch []unrecordedEnd) {
 			RequestRange: &pb.RangeRequest{Key: key, Revision: e.revision - 1},
 		}})
 	}
+	if len(of) == 0 {
+		return
+	}
 	resp, err := s.kv.Txn(ctx, txn)
 	if err != nil {
 		s.log.Debug("what ended entries were could not be read", "ends", len(batch), "error", err)

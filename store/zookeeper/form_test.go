@@ -3,7 +3,6 @@ package zookeeper_test
 import (
 	"bytes"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,13 +21,7 @@ func TestFormOfAnEntryAlone(t *testing.T) {
 	client := hand(t, z)
 	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
 	e := enqueue(t, s, draft("a"))
-	walk(t, client, "/fencepost/v1/entries", func(path string) {
-		if strings.Contains(path, ",") {
-			if _, err := client.Set(path, []byte(`{"form":99,"mode":"of the future"}`), -1); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
+	overwriteEntries(t, client, `{"form":99,"mode":"of the future"}`)
 	late := open(t, zookeeper.Config{Servers: z.Endpoints()})
 	entries, _, err := late.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"})
 	if err != nil || len(entries) != 1 || entries[0].ID != e.ID || entries[0].Number != e.Number || entries[0].TTL != lock.MaxTTL {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/zookeeper"
@@ -117,6 +119,18 @@ func TestRemoveTogether(t *testing.T) {
 	}
 }
 
+// overwriteEntries writes data to the nodes of all entries.
+func overwriteEntries(t *testing.T, client *zk.Conn, data string) {
+	t.Helper()
+	walk(t, client, "/fencepost/v1/entries", func(path string) {
+		if strings.Contains(path, ",") {
+			if _, err := client.Set(path, []byte(data), -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // TestDamagedEntryIsRenewed damages an entry that nobody has renewed yet. A replica
 // that reads it then, and one that knew it before, both take its holder's renewals
 // for what they are.
@@ -128,13 +142,7 @@ func TestDamagedEntryIsRenewed(t *testing.T) {
 	e := draft("a")
 	e.TTL = 3 * time.Second
 	e = enqueue(t, here, e)
-	walk(t, client, "/fencepost/v1/entries", func(path string) {
-		if strings.Contains(path, ",") {
-			if _, err := client.Set(path, []byte("{"), -1); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
+	overwriteEntries(t, client, "{")
 	late := open(t, zookeeper.Config{Servers: z.Endpoints()})
 	queue, _, err := late.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"})
 	if err != nil || len(queue) != 1 {

@@ -98,7 +98,7 @@ func (t *truth) checkTime(c *call, g *service.Grant, l *life) {
 func (t *truth) checkOneOfKey(id lock.ID) {
 	granted := slices.DeleteFunc(slices.Clone(t.lives[id]), func(l *life) bool { return !l.told || l.undone })
 	for i, l := range granted[min(1, len(granted)):] {
-		if before := granted[i]; !t.unrecorded(before, l) {
+		if before := granted[i]; !t.countsAsNew(before, l) {
 			t.w.problem("one idempotency key was granted more than once: %s at %d and %d", id, before.entry.Number, l.entry.Number)
 		}
 	}
@@ -116,6 +116,14 @@ func (t *truth) recorded(l *life) time.Duration {
 // earlier one and the record of that, when the key counts as new.
 func (t *truth) unrecorded(before, l *life) bool {
 	return before.reason == lock.Expired && l.joined > before.ended && l.joined <= t.recorded(before)
+}
+
+// countsAsNew reports whether the key of an earlier entry was in use again before its
+// expiry was recorded, by this entry or by one before it: then nothing is left of it.
+func (t *truth) countsAsNew(before, l *life) bool {
+	return slices.ContainsFunc(t.lives[l.entry.ID], func(next *life) bool {
+		return next.joined <= l.joined && t.unrecorded(before, next)
+	})
 }
 
 // mistaken reports whether the reason may be that of a later entry of the key: one that

@@ -13,7 +13,7 @@ type block struct {
 }
 
 // seat counts s, which is the last slot of the queue now.
-func (q *Queue) seat(s *slot) {
+func (q *Queue) seat(s *Slot) {
 	switch last := q.lastBlock; {
 	case last == nil:
 		q.ownBlock = block{}
@@ -28,7 +28,7 @@ func (q *Queue) seat(s *slot) {
 }
 
 // unseat takes s out of its block. It is still linked.
-func (q *Queue) unseat(s *slot) {
+func (q *Queue) unseat(s *Slot) {
 	b := s.block
 	b.slots--
 	if !s.inFront {
@@ -46,7 +46,7 @@ func (q *Queue) unseat(s *slot) {
 }
 
 // merge makes the block of s, without s itself, part of a neighbour.
-func (q *Queue) merge(s *slot, into *block) {
+func (q *Queue) merge(s *Slot, into *block) {
 	b := s.block
 	for at := s.prev; at != nil && at.block == b; at = at.prev {
 		at.block = into
@@ -73,7 +73,7 @@ func (q *Queue) unlinkBlock(b *block) {
 
 // position returns the place of s among those behind the front: 1 is next, 0 that it
 // is in the front.
-func (s *slot) position() int {
+func (s *Slot) position() int {
 	n := 0
 	for at := s; at != nil && at.block == s.block && !at.inFront; at = at.prev {
 		n++

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/locktest"
 )
 
 // TestPositionsInALongQueue: they are those of a plain list, whoever leaves, from the
@@ -17,7 +18,7 @@ func TestPositionsInALongQueue(t *testing.T) {
 		table, line, number := lock.NewTable(), []lock.ID(nil), uint64(0)
 		join := func() {
 			number++
-			e := entry(lock.ID(fmt.Sprint(number)), number, "a")
+			e := locktest.Entry(lock.ID(fmt.Sprint(number)), number, "a")
 			if _, err := table.Insert(e); err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +75,7 @@ func BenchmarkPosition(b *testing.B) {
 	const waiters = 50_000
 	table := lock.NewTable()
 	for n := range uint64(waiters + 1) {
-		if _, err := table.Insert(entry(lock.ID(fmt.Sprint(n)), n+1, "a")); err != nil {
+		if _, err := table.Insert(locktest.Entry(lock.ID(fmt.Sprint(n)), n+1, "a")); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,9 +1,6 @@
 package lock
 
-import (
-	"iter"
-	"slices"
-)
+import "iter"
 
 // MaxBlockers is how many entries a removal is decided by at most. A semaphore of a
 // greater limit is removed from without.
@@ -19,7 +16,7 @@ const MaxBlockers = 100
 // hands.
 func (t *Table) Blockers(id ID, nearest bool) (blockers []*Entry, ok bool) {
 	m := t.members[id]
-	if m == nil || m.holds() {
+	if m == nil || m.Holds() {
 		return nil, false
 	}
 	for i := range m.slots {
@@ -61,7 +58,7 @@ func BlockersIn(queue []*Entry, e *Entry, name string, nearest bool) (blockers [
 func obstacles(before iter.Seq2[*Entry, Claim], c Claim) []*Entry {
 	var alike []*Entry
 	for e, other := range before {
-		if !joins(other, 1, c) {
+		if !Joins(other, 1, c) {
 			return []*Entry{e}
 		}
 		if c.Mode == Semaphore && c.Limit <= MaxBlockers && len(alike) < c.Limit {
@@ -82,7 +79,7 @@ func fewer(a, b []*Entry) []*Entry {
 }
 
 // before yields who stands before s, from the head.
-func (s *slot) before(yield func(*Entry, Claim) bool) {
+func (s *Slot) before(yield func(*Entry, Claim) bool) {
 	for other := s.queue.head; other != s; other = other.next {
 		if !yield(other.member.entry, other.claim) {
 			return
@@ -90,27 +87,10 @@ func (s *slot) before(yield func(*Entry, Claim) bool) {
 	}
 }
 
-func (s *slot) backwards(yield func(*Entry, Claim) bool) {
+func (s *Slot) backwards(yield func(*Entry, Claim) bool) {
 	for other := s.prev; other != nil; other = other.prev {
 		if !yield(other.member.entry, other.claim) {
 			return
 		}
 	}
-}
-
-// Grounds returns the entries that have to be there still when the one with the id is
-// taken back because of its [Rejection]: those that the rejection is about, as many as
-// may be compared, and its blockers in any case. ok is false if there is no rejection.
-func (t *Table) Grounds(id ID) (grounds []*Entry, ok bool) {
-	m := t.members[id]
-	if m == nil || m.rejection == nil {
-		return nil, false
-	}
-	grounds, ok = t.Blockers(id, false)
-	for _, e := range m.rejection.others(m.entry) {
-		if len(grounds) < MaxBlockers && !slices.Contains(grounds, e) {
-			grounds = append(grounds, e)
-		}
-	}
-	return grounds, ok
 }

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/locktest"
 )
 
 // TestBlockers: for as long as those in the way of an entry are there, it does not
@@ -19,7 +20,7 @@ func TestBlockers(t *testing.T) {
 		_, holds := table.Entry(e.ID)
 		blockers, ok := table.Blockers(e.ID, nearest)
 		if ok == holds || ok != (len(blockers) > 0) {
-			t.Fatalf("%s holds %t, and its blockers are %v, %t\n%s", e.ID, holds, ids(blockers), ok, describe(table))
+			t.Fatalf("%s holds %t, and its blockers are %v, %t\n%s", e.ID, holds, locktest.IDs(blockers), ok, locktest.Describe(table))
 		}
 		if !ok {
 			return
@@ -31,7 +32,7 @@ func TestBlockers(t *testing.T) {
 			}
 		}
 		if _, holds := table.Entry(e.ID); holds {
-			t.Fatalf("%s holds although %v are there", e.ID, ids(blockers))
+			t.Fatalf("%s holds although %v are there", e.ID, locktest.IDs(blockers))
 		}
 	})
 }
@@ -39,7 +40,7 @@ func TestBlockers(t *testing.T) {
 // checkBlockersIn: an entry waits in one of its queues at least if it waits.
 func checkBlockersIn(t *rapid.T, table *lock.Table, e *lock.Entry, nearest bool) {
 	waits := false
-	for _, r := range refs(e) {
+	for _, r := range locktest.Refs(e) {
 		var queue []*lock.Entry
 		for other := range table.Queue(r).Entries() {
 			queue = append(queue, other)
@@ -47,11 +48,11 @@ func checkBlockersIn(t *rapid.T, table *lock.Table, e *lock.Entry, nearest bool)
 		blockers, ok := lock.BlockersIn(queue, e, r.Name, nearest)
 		waits = waits || ok
 		if ok != (len(blockers) > 0) || slices.ContainsFunc(blockers, func(other *lock.Entry) bool { return other.Number >= e.Number }) {
-			t.Fatalf("%s: in the way are %v, %t\n%s", e.ID, ids(blockers), ok, describe(table))
+			t.Fatalf("%s: in the way are %v, %t\n%s", e.ID, locktest.IDs(blockers), ok, locktest.Describe(table))
 		}
 	}
 	if !waits {
-		t.Fatalf("%s is in the front of all queues\n%s", e.ID, describe(table))
+		t.Fatalf("%s is in the front of all queues\n%s", e.ID, locktest.Describe(table))
 	}
 }
 
@@ -61,7 +62,9 @@ func TestBlockersAreBounded(t *testing.T) {
 		table, last := lock.NewTable(), lock.ID("")
 		for i := range limit + 1 {
 			last = lock.ID(rune('0' + i))
-			if _, err := table.Insert(counted(named(last, uint64(i+1), "w", "a"), limit)); err != nil {
+			e := locktest.Entry(last, uint64(i+1), "a")
+			e.Claims[0].Mode, e.Claims[0].Limit = lock.Semaphore, limit
+			if _, err := table.Insert(e); err != nil {
 				t.Fatal(err)
 			}
 		}

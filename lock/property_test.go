@@ -10,19 +10,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/locktest"
 )
 
 // machine drives a table and the model side by side.
 type machine struct {
 	table  *lock.Table
-	model  *model
+	model  *locktest.Model
 	number uint64
 	serial int
 	held   map[lock.ID]bool // entries that have held and were not removed since
 }
 
 func newMachine() *machine {
-	return &machine{table: lock.NewTable(), model: newModel(), held: map[lock.ID]bool{}}
+	return &machine{table: lock.NewTable(), model: locktest.NewModel(), held: map[lock.ID]bool{}}
 }
 
 // Insert adds an entry with a new number, or with the newest one again if no
@@ -30,14 +31,14 @@ func newMachine() *machine {
 func (m *machine) Insert(t *rapid.T) {
 	e := entries(&m.serial).Draw(t, "entry")
 	e.Number = m.number
-	if m.number == 0 || !m.model.accepts(e) || rapid.Bool().Draw(t, "new number") {
+	if m.number == 0 || !m.model.Accepts(e) || rapid.Bool().Draw(t, "new number") {
 		m.number += uint64(rapid.IntRange(1, 3).Draw(t, "step"))
 		e.Number = m.number
 	}
 	holds, err := m.table.Insert(e)
-	m.model.insert(e)
-	if want := m.model.holds(e); err != nil || holds != want {
-		t.Fatalf("Insert(%v) = %t, %v, want %t\n%s", e, holds, err, want, describe(m.table))
+	m.model.Insert(e)
+	if want := m.model.Holds(e); err != nil || holds != want {
+		t.Fatalf("Insert(%v) = %t, %v, want %t\n%s", e, holds, err, want, locktest.Describe(m.table))
 	}
 }
 
@@ -47,7 +48,7 @@ func (m *machine) InsertAgain(t *rapid.T) {
 	again := *known
 	again.Number = m.number + 1
 	holds, err := m.table.Insert(&again)
-	if want := m.model.holds(known); err != nil || holds != want {
+	if want := m.model.Holds(known); err != nil || holds != want {
 		t.Fatalf("Insert(%s again) = %t, %v, want %t", known.ID, holds, err, want)
 	}
 	if got, _ := m.table.Entry(known.ID); got != known {
@@ -59,26 +60,26 @@ func (m *machine) InsertAgain(t *rapid.T) {
 func (m *machine) InsertLate(t *rapid.T) {
 	e := entries(&m.serial).Draw(t, "entry")
 	e.Number = uint64(rapid.IntRange(1, int(m.number)+1).Draw(t, "number"))
-	if m.model.accepts(e) {
+	if m.model.Accepts(e) {
 		t.Skip("in order")
 	}
 	if holds, err := m.table.Insert(e); err == nil || holds {
-		t.Fatalf("Insert(%v) = %t, %v, want an error\n%s", e, holds, err, describe(m.table))
+		t.Fatalf("Insert(%v) = %t, %v, want an error\n%s", e, holds, err, locktest.Describe(m.table))
 	}
 }
 
 func (m *machine) Remove(t *rapid.T) {
 	e := m.draw(t)
-	before, wasHeld := m.model.holders(), m.model.holds(e)
+	before, wasHeld := m.model.Holders(), m.model.Holds(e)
 	removed, held, granted := m.table.Remove(e.ID)
-	m.model.remove(e.ID)
+	m.model.Remove(e.ID)
 	delete(m.held, e.ID)
 	if removed != e || held != wasHeld {
 		t.Fatalf("Remove(%s) = %v, %t, want %v, %t", e.ID, removed, held, e, wasHeld)
 	}
-	want := slices.DeleteFunc(m.model.holders(), func(id lock.ID) bool { return slices.Contains(before, id) })
-	if diff := cmp.Diff(want, ids(granted), cmpopts.EquateEmpty()); diff != "" {
-		t.Fatalf("Remove(%s): granted differs from the holders after less those before (-want +got):\n%s%s", e.ID, diff, describe(m.table))
+	want := slices.DeleteFunc(m.model.Holders(), func(id lock.ID) bool { return slices.Contains(before, id) })
+	if diff := cmp.Diff(want, locktest.IDs(granted), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("Remove(%s): granted differs from the holders after less those before (-want +got):\n%s%s", e.ID, diff, locktest.Describe(m.table))
 	}
 }
 
@@ -96,10 +97,10 @@ func (m *machine) Check(t *rapid.T) {
 	m.checkConflicts(t)
 	for id := range m.held {
 		if _, holds := m.table.Entry(id); !holds {
-			t.Fatalf("%s held, was not removed, and holds no more\n%s", id, describe(m.table))
+			t.Fatalf("%s held, was not removed, and holds no more\n%s", id, locktest.Describe(m.table))
 		}
 	}
-	for _, id := range m.model.holders() {
+	for _, id := range m.model.Holders() {
 		m.held[id] = true
 	}
 }
@@ -113,24 +114,24 @@ func (m *machine) checkQueues(t *rapid.T) {
 		}
 		m.checkQueue(t, r, q)
 	}
-	if want := len(m.model.newest); len(got) != want {
+	if want := len(m.model.Newest); len(got) != want {
 		t.Fatalf("%d queues, want %d", len(got), want)
 	}
 }
 
 func (m *machine) checkQueue(t *rapid.T, r lock.Ref, q *lock.Queue) {
-	want := m.model.queue(r)
-	if q.Len() != len(want) || q.Waiting() != len(want)-len(m.model.front(r)) || q.Newest() != m.model.newest[r] {
+	want := m.model.Queue(r)
+	if q.Len() != len(want) || q.Waiting() != len(want)-len(m.model.Front(r)) || q.Newest() != m.model.Newest[r] {
 		t.Fatalf("%v: Len %d, Waiting %d, Newest %d, want %d, %d, %d", r, q.Len(), q.Waiting(), q.Newest(),
-			len(want), len(want)-len(m.model.front(r)), m.model.newest[r])
+			len(want), len(want)-len(m.model.Front(r)), m.model.Newest[r])
 	}
 	i, holders, newest := 0, 0, uint64(0)
 	for e, holds := range q.Entries() {
 		if holds {
 			holders, newest = holders+1, e.Number
 		}
-		if i == len(want) || e != want[i] || holds != m.model.holds(e) {
-			t.Fatalf("%v: %s, holds %t, at %d, want %v in order", r, e.ID, holds, i, ids(want))
+		if i == len(want) || e != want[i] || holds != m.model.Holds(e) {
+			t.Fatalf("%v: %s, holds %t, at %d, want %v in order", r, e.ID, holds, i, locktest.IDs(want))
 		}
 		i++
 	}
@@ -141,23 +142,23 @@ func (m *machine) checkQueue(t *rapid.T, r lock.Ref, q *lock.Queue) {
 }
 
 func (m *machine) checkEntries(t *rapid.T) {
-	if n, held := m.table.Len(); n != len(m.model.entries) || held != len(m.model.holders()) {
-		t.Fatalf("Len() = %d, %d, want %d, %d", n, held, len(m.model.entries), len(m.model.holders()))
+	if n, held := m.table.Len(); n != len(m.model.Entries) || held != len(m.model.Holders()) {
+		t.Fatalf("Len() = %d, %d, want %d, %d", n, held, len(m.model.Entries), len(m.model.Holders()))
 	}
 	got := maps.Collect(m.table.Entries())
-	for _, e := range m.model.entries {
-		want := m.model.holds(e)
+	for _, e := range m.model.Entries {
+		want := m.model.Holds(e)
 		yielded, ok := got[e]
 		same, holds := m.table.Entry(e.ID)
 		if !ok || yielded != want || same != e || holds != want {
-			t.Fatalf("%s: yielded %t, holds %t and %t, want %t\n%s", e.ID, ok, yielded, holds, want, describe(m.table))
+			t.Fatalf("%s: yielded %t, holds %t and %t, want %t\n%s", e.ID, ok, yielded, holds, want, locktest.Describe(m.table))
 		}
 		if p := m.table.Position(e.ID); p != m.wantPosition(e) {
-			t.Fatalf("Position(%s) = %d, want %d\n%s", e.ID, p, m.wantPosition(e), describe(m.table))
+			t.Fatalf("Position(%s) = %d, want %d\n%s", e.ID, p, m.wantPosition(e), locktest.Describe(m.table))
 		}
 	}
-	if len(got) != len(m.model.entries) {
-		t.Fatalf("Entries yielded %d, want %d", len(got), len(m.model.entries))
+	if len(got) != len(m.model.Entries) {
+		t.Fatalf("Entries yielded %d, want %d", len(got), len(m.model.Entries))
 	}
 }
 
@@ -165,9 +166,9 @@ func (m *machine) checkEntries(t *rapid.T) {
 func (m *machine) checkCounts(t *rapid.T) {
 	counts := map[lock.Mode]lock.Counts{}
 	var longest *lock.Entry
-	for _, e := range m.model.entries { // in the order in which they came
+	for _, e := range m.model.Entries { // in the order in which they came
 		c := counts[e.Claims[0].Mode]
-		if m.model.holds(e) {
+		if m.model.Holds(e) {
 			c.Held++
 		} else if c.Waiting++; longest == nil {
 			longest = e
@@ -177,18 +178,18 @@ func (m *machine) checkCounts(t *rapid.T) {
 	got := maps.Clone(m.table.Counts())
 	maps.DeleteFunc(got, func(_ lock.Mode, c lock.Counts) bool { return c == lock.Counts{} })
 	if diff := cmp.Diff(counts, got); diff != "" {
-		t.Fatalf("Counts (-want +got):\n%s%s", diff, describe(m.table))
+		t.Fatalf("Counts (-want +got):\n%s%s", diff, locktest.Describe(m.table))
 	}
 	if e := m.table.Longest(); e != longest {
-		t.Fatalf("Longest() = %v, want %v\n%s", e, longest, describe(m.table))
+		t.Fatalf("Longest() = %v, want %v\n%s", e, longest, locktest.Describe(m.table))
 	}
 }
 
 func (m *machine) wantPosition(e *lock.Entry) int {
-	if m.model.holds(e) {
+	if m.model.Holds(e) {
 		return 0
 	}
-	return m.model.position(e)
+	return m.model.Position(e)
 }
 
 // checkConflicts asks only the table, and the rules.
@@ -197,7 +198,7 @@ func (m *machine) checkConflicts(t *rapid.T) {
 		var holding []lock.Claim
 		for e, holds := range q.Entries() {
 			if holds {
-				holding = append(holding, claimOn(e, r.Name))
+				holding = append(holding, locktest.ClaimOn(e, r.Name))
 			}
 		}
 		if front(holding) != len(holding) {
@@ -208,19 +209,10 @@ func (m *machine) checkConflicts(t *rapid.T) {
 
 // draw picks an entry that is there, or skips the action.
 func (m *machine) draw(t *rapid.T) *lock.Entry {
-	if len(m.model.entries) == 0 {
+	if len(m.model.Entries) == 0 {
 		t.Skip("empty")
 	}
-	return rapid.SampledFrom(m.model.entries).Draw(t, "known")
-}
-
-func ids(entries []*lock.Entry) []lock.ID {
-	var all []lock.ID
-	for _, e := range entries {
-		all = append(all, e.ID)
-	}
-	slices.Sort(all)
-	return all
+	return rapid.SampledFrom(m.model.Entries).Draw(t, "known")
 }
 
 func tableMatchesModel(t *rapid.T) {
@@ -268,7 +260,7 @@ func TestEntryHoldsOnceAllBeforeItAreGone(t *testing.T) {
 			}
 		}
 		if _, holds := table.Entry(all[i].ID); !holds || !told {
-			t.Fatalf("%s has nobody before it: holds %t, its grant was told %t\n%s", all[i].ID, holds, told, describe(table))
+			t.Fatalf("%s has nobody before it: holds %t, its grant was told %t\n%s", all[i].ID, holds, told, locktest.Describe(table))
 		}
 	})
 }
@@ -289,9 +281,9 @@ func TestTableEmptiesItself(t *testing.T) {
 			}
 		}
 		if n, held := table.Len(); n != 0 || held != 0 {
-			t.Fatalf("%d entries wait and nobody holds\n%s", n, describe(table))
+			t.Fatalf("%d entries wait and nobody holds\n%s", n, locktest.Describe(table))
 		}
-		if diff := cmp.Diff(ids(all), ids(grants)); diff != "" {
+		if diff := cmp.Diff(locktest.IDs(all), locktest.IDs(grants)); diff != "" {
 			t.Fatalf("granted (-want +got):\n%s", diff)
 		}
 	})
@@ -315,10 +307,10 @@ func TestFencesGrowFromGrantToConflictingGrant(t *testing.T) {
 		var there []*lock.Entry
 		granted := map[lock.Ref][]*lock.Entry{}
 		grant := func(e *lock.Entry) {
-			for _, r := range refs(e) {
+			for _, r := range locktest.Refs(e) {
 				for _, before := range granted[r] {
-					if conflict(claimOn(before, r.Name), claimOn(e, r.Name)) && before.Number >= e.Number {
-						t.Fatalf("%v: %s is granted at %d after %s at %d\n%s", r, e.ID, e.Number, before.ID, before.Number, describe(table))
+					if conflict(locktest.ClaimOn(before, r.Name), locktest.ClaimOn(e, r.Name)) && before.Number >= e.Number {
+						t.Fatalf("%v: %s is granted at %d after %s at %d\n%s", r, e.ID, e.Number, before.ID, before.Number, locktest.Describe(table))
 					}
 				}
 				granted[r] = append(granted[r], e)
@@ -369,8 +361,8 @@ func TestTableIsAFunctionOfItsEntries(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if diff := cmp.Diff(ids(holding(listed)), ids(holding(table)), cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("holders (-listed +followed):\n%s%s", diff, describe(table))
+		if diff := cmp.Diff(locktest.IDs(holding(listed)), locktest.IDs(holding(table)), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("holders (-listed +followed):\n%s%s", diff, locktest.Describe(table))
 		}
 	})
 }

@@ -7,31 +7,48 @@ package lock
 // ever loses entries by their removal, never by an insertion, because a new
 // number is greater than all others: once head, always head.
 type Queue struct {
-	head, tail *slot
-	next       *slot // the first slot behind the front; nil when all are in it
+	head, tail *Slot
+	next       *Slot // the first slot behind the front; nil when all are in it
 	size       int
 	front      int
-	holders    int       // how many of the front hold in all their queues
-	newest     uint64    // the greatest number ever inserted
-	sim        *simQueue // while a search for a deadlock runs
+	holders    int    // how many of the front hold in all their queues
+	newest     uint64 // the greatest number ever inserted
 
 	lastBlock *block
 	ownBlock  block // the first one, so that a short queue needs no other
 }
 
-// slot is one entry's place in one queue.
-type slot struct {
-	member     *member
+// Slot is one entry's place in one queue.
+type Slot struct {
+	member     *Member
 	claim      Claim
 	queue      *Queue
-	prev, next *slot
+	prev, next *Slot
 	block      *block
 	inFront    bool
 }
 
-// joins reports whether next may hold beside a front of n claims that began with
+// Member returns whose place it is.
+func (s *Slot) Member() *Member { return s.member }
+
+// Claim returns what the entry asks of the queue's lock.
+func (s *Slot) Claim() Claim { return s.claim }
+
+// Queue returns the queue.
+func (s *Slot) Queue() *Queue { return s.queue }
+
+// InFront reports whether the entry is in the queue's front.
+func (s *Slot) InFront() bool { return s.inFront }
+
+// Prev returns the place before, nil at the head.
+func (s *Slot) Prev() *Slot { return s.prev }
+
+// Next returns the place behind, nil at the tail.
+func (s *Slot) Next() *Slot { return s.next }
+
+// Joins reports whether next may hold beside a front of n claims that began with
 // first. Claims in one front are alike, so the first speaks for all.
-func joins(first Claim, n int, next Claim) bool {
+func Joins(first Claim, n int, next Claim) bool {
 	switch {
 	case n == 0:
 		return true
@@ -48,10 +65,22 @@ func joins(first Claim, n int, next Claim) bool {
 // function on which all else rests.
 func Front(claims []Claim) int {
 	n := 0
-	for n < len(claims) && joins(claims[0], n, claims[n]) {
+	for n < len(claims) && Joins(claims[0], n, claims[n]) {
 		n++
 	}
 	return n
+}
+
+// Head returns the first place, nil if nobody is there.
+func (q *Queue) Head() *Slot { return q.head }
+
+// Tail returns the last place, nil if nobody is there.
+func (q *Queue) Tail() *Slot { return q.tail }
+
+// Admits reports whether a claim that came now would be in the front at once. A nil queue
+// is one in which nobody is.
+func (q *Queue) Admits(c Claim) bool {
+	return q == nil || q.next == nil && Joins(q.head.claim, q.front, c)
 }
 
 // Len returns how many entries stand in the queue, holders included.
@@ -72,7 +101,7 @@ func (q *Queue) NewestHolder(except ID) uint64 {
 		s = q.next.prev
 	}
 	for ; s != nil && q.holders > 0; s = s.prev {
-		if s.member.holds() && s.member.entry.ID != except {
+		if s.member.Holds() && s.member.entry.ID != except {
 			return s.member.entry.Number
 		}
 	}
@@ -97,7 +126,7 @@ func (q *Queue) Waiter(position int) *Entry {
 
 // push links s at the tail and returns the slots that entered the front: s or
 // none. The caller has checked that s carries the greatest number.
-func (q *Queue) push(s *slot) []*slot {
+func (q *Queue) push(s *Slot) []*Slot {
 	s.prev = q.tail
 	if q.tail == nil {
 		q.head = s
@@ -115,7 +144,7 @@ func (q *Queue) push(s *slot) []*slot {
 }
 
 // remove unlinks s and returns the slots that entered the front because of it.
-func (q *Queue) remove(s *slot) []*slot {
+func (q *Queue) remove(s *Slot) []*Slot {
 	if q.next == s {
 		q.next = s.next
 	}
@@ -129,9 +158,9 @@ func (q *Queue) remove(s *slot) []*slot {
 }
 
 // advance moves slots into the front for as long as they are tolerated there.
-func (q *Queue) advance() []*slot {
-	var entered []*slot
-	for q.next != nil && joins(q.head.claim, q.front, q.next.claim) {
+func (q *Queue) advance() []*Slot {
+	var entered []*Slot
+	for q.next != nil && Joins(q.head.claim, q.front, q.next.claim) {
 		q.next.inFront = true
 		q.next.block.waiting--
 		q.front++
@@ -141,7 +170,7 @@ func (q *Queue) advance() []*slot {
 	return entered
 }
 
-func (q *Queue) unlink(s *slot) {
+func (q *Queue) unlink(s *Slot) {
 	if s.prev == nil {
 		q.head = s.next
 	} else {

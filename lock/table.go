@@ -11,14 +11,12 @@ import (
 //
 // Insertion costs O(claims), removal O(claims + entries that come to hold).
 type Table struct {
-	queues   map[Ref]*Queue
-	members  map[ID]*member
-	named    map[Ref]*namedHolder // by tenant and the name of the holder
-	held     int
-	counts   map[Mode]Counts
-	detector detector
+	queues  map[Ref]*Queue
+	members map[ID]*Member
+	held    int
+	counts  map[Mode]Counts
 
-	firstWaiting, lastWaiting *member // those that do not hold, in the order in which they came
+	firstWaiting, lastWaiting *Member // those that do not hold, in the order in which they came
 }
 
 // Counts says how many entries hold and how many wait.
@@ -27,30 +25,33 @@ type Counts struct{ Held, Waiting int }
 // Ref names one lock of one tenant.
 type Ref struct{ Tenant, Name string }
 
-// member is an entry with its places in all its queues.
-type member struct {
+// Member is an entry in a table, with its places in all its queues.
+type Member struct {
+	// Attached is what a package that follows the table keeps with the entry. The table
+	// does not look at it.
+	Attached any
+
 	entry  *Entry
-	slots  []slot
+	slots  []Slot
 	fronts int // in how many of its queues it is in the front
 
-	rejection *Rejection // why it cannot stay; see [Table.Detect]
-	checked   bool
-	check     *check    // that is pending
-	dependsOn []*member // that the rejection does
-
-	holder     *namedHolder // nil if the request did not name its holder
-	prev, next *member      // of the same holder
-	sim        *simEntry    // while a search runs
-
-	prevWaiting, nextWaiting *member
+	prevWaiting, nextWaiting *Member
 }
 
-func (m *member) holds() bool { return m.fronts == len(m.slots) }
+// Entry returns the entry.
+func (m *Member) Entry() *Entry { return m.entry }
+
+// Holds reports whether the entry holds.
+func (m *Member) Holds() bool { return m.fronts == len(m.slots) }
+
+// Slots returns the entry's places, in the order of its claims. The caller must not
+// change them. They are of no use once the entry is removed.
+func (m *Member) Slots() []Slot { return m.slots }
 
 // NewTable returns an empty table.
 func NewTable() *Table {
 	return &Table{
-		queues: map[Ref]*Queue{}, members: map[ID]*member{}, named: map[Ref]*namedHolder{}, counts: map[Mode]Counts{}, detector: newDetector(),
+		queues: map[Ref]*Queue{}, members: map[ID]*Member{}, counts: map[Mode]Counts{},
 	}
 }
 
@@ -60,30 +61,28 @@ func NewTable() *Table {
 // of order and must list again.
 func (t *Table) Insert(e *Entry) (holds bool, err error) {
 	if m, ok := t.members[e.ID]; ok {
-		return m.holds(), nil
+		return m.Holds(), nil
 	}
 	for _, c := range e.Claims {
 		if q := t.queues[Ref{e.Tenant, c.Name}]; q != nil && q.newest >= e.Number {
 			return false, fmt.Errorf("entry %s has number %d, its queue is at %d", e.ID, e.Number, q.newest)
 		}
 	}
-	m := &member{entry: e, slots: make([]slot, len(e.Claims))}
+	m := &Member{entry: e, slots: make([]Slot, len(e.Claims))}
 	t.members[e.ID] = m
 	for i, c := range e.Claims {
 		q := t.queue(Ref{e.Tenant, c.Name})
-		m.slots[i] = slot{member: m, claim: c, queue: q}
+		m.slots[i] = Slot{member: m, claim: c, queue: q}
 		if len(q.push(&m.slots[i])) > 0 {
 			m.fronts++
 		}
 	}
-	t.addToHolder(m)
-	if m.holds() {
+	if m.Holds() {
 		t.countHeld(m, 1)
 	} else {
 		t.queueUp(m)
 	}
-	t.detector.joined(m)
-	return m.holds(), nil
+	return m.Holds(), nil
 }
 
 // Remove takes the entry out of all its queues and returns it, whether it held,
@@ -95,7 +94,7 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 		return nil, false, nil
 	}
 	delete(t.members, id)
-	if held = m.holds(); held {
+	if held = m.Holds(); held {
 		t.countHeld(m, -1)
 	} else {
 		t.stopWaiting(m)
@@ -104,20 +103,16 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 		s := &m.slots[i]
 		for _, entered := range s.queue.remove(s) {
 			entered.member.fronts++
-			if entered.member.holds() {
+			if entered.member.Holds() {
 				t.stopWaiting(entered.member)
 				t.countHeld(entered.member, 1)
-				entered.member.holder.granted()
 				granted = append(granted, entered.member.entry)
-				t.detector.granted(entered.member)
 			}
 		}
 		if s.queue.size == 0 {
 			delete(t.queues, Ref{m.entry.Tenant, s.claim.Name})
 		}
 	}
-	t.removeFromHolder(m, held)
-	t.detector.left(m)
 	return m.entry, held, granted
 }
 
@@ -125,8 +120,7 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 // were inserted now.
 func (t *Table) Admits(tenant string, claims []Claim) bool {
 	for _, c := range claims {
-		q := t.queues[Ref{tenant, c.Name}]
-		if q != nil && (q.next != nil || !joins(q.head.claim, q.front, c)) {
+		if !t.queues[Ref{tenant, c.Name}].Admits(c) {
 			return false
 		}
 	}
@@ -139,8 +133,11 @@ func (t *Table) Entry(id ID) (e *Entry, holds bool) {
 	if m == nil {
 		return nil, false
 	}
-	return m.entry, m.holds()
+	return m.entry, m.Holds()
 }
+
+// Member returns the entry with the id and its places, or nil.
+func (t *Table) Member(id ID) *Member { return t.members[id] }
 
 // Position returns the entry's place among those that wait in the queue where it
 // is furthest back: 1 means next, 0 that it holds or is not there. It is not the
@@ -148,7 +145,7 @@ func (t *Table) Entry(id ID) (e *Entry, holds bool) {
 // can wait for several holders. It costs O(waiters before it / 100).
 func (t *Table) Position(id ID) int {
 	m := t.members[id]
-	if m == nil || m.holds() {
+	if m == nil || m.Holds() {
 		return 0
 	}
 	position := 1
@@ -176,7 +173,7 @@ func (t *Table) Queues() iter.Seq2[Ref, *Queue] {
 func (t *Table) Entries() iter.Seq2[*Entry, bool] {
 	return func(yield func(*Entry, bool) bool) {
 		for _, m := range t.members {
-			if !yield(m.entry, m.holds()) {
+			if !yield(m.entry, m.Holds()) {
 				return
 			}
 		}
@@ -200,7 +197,7 @@ func (t *Table) Longest() *Entry {
 }
 
 // countHeld notes that n more entries like m hold.
-func (t *Table) countHeld(m *member, n int) {
+func (t *Table) countHeld(m *Member, n int) {
 	t.held += n
 	for i := range m.slots {
 		m.slots[i].queue.holders += n
@@ -210,14 +207,14 @@ func (t *Table) countHeld(m *member, n int) {
 	t.counts[m.entry.Claims[0].Mode] = c
 }
 
-func (t *Table) countWaiting(m *member, n int) {
+func (t *Table) countWaiting(m *Member, n int) {
 	c := t.counts[m.entry.Claims[0].Mode]
 	c.Waiting += n
 	t.counts[m.entry.Claims[0].Mode] = c
 }
 
 // queueUp adds m to those that wait.
-func (t *Table) queueUp(m *member) {
+func (t *Table) queueUp(m *Member) {
 	t.countWaiting(m, 1)
 	if m.prevWaiting = t.lastWaiting; m.prevWaiting == nil {
 		t.firstWaiting = m
@@ -227,7 +224,7 @@ func (t *Table) queueUp(m *member) {
 	t.lastWaiting = m
 }
 
-func (t *Table) stopWaiting(m *member) {
+func (t *Table) stopWaiting(m *Member) {
 	t.countWaiting(m, -1)
 	if m.prevWaiting == nil {
 		t.firstWaiting = m.nextWaiting
@@ -247,7 +244,7 @@ func (t *Table) stopWaiting(m *member) {
 func (q *Queue) Entries() iter.Seq2[*Entry, bool] {
 	return func(yield func(*Entry, bool) bool) {
 		for s := q.head; s != nil; s = s.next {
-			if !yield(s.member.entry, s.member.holds()) {
+			if !yield(s.member.entry, s.member.Holds()) {
 				return
 			}
 		}

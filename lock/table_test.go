@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/locktest"
 )
 
 func TestFront(t *testing.T) {
@@ -34,15 +35,6 @@ func TestFront(t *testing.T) {
 	}
 }
 
-// entry makes an exclusive entry of tenant t on the locks named.
-func entry(id lock.ID, number uint64, locks ...string) *lock.Entry {
-	e := &lock.Entry{ID: id, Tenant: "t", Number: number, Set: len(locks) > 1}
-	for _, name := range locks {
-		e.Claims = append(e.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
-	}
-	return e
-}
-
 func tableOf(t *testing.T, entries ...*lock.Entry) *lock.Table {
 	t.Helper()
 	table := lock.NewTable()
@@ -55,40 +47,40 @@ func tableOf(t *testing.T, entries ...*lock.Entry) *lock.Table {
 }
 
 func TestRemoveGrantsTheNextInLine(t *testing.T) {
-	table := tableOf(t, entry("first", 1, "a"), entry("second", 2, "a"), entry("third", 3, "a"))
+	table := tableOf(t, locktest.Entry("first", 1, "a"), locktest.Entry("second", 2, "a"), locktest.Entry("third", 3, "a"))
 	removed, held, granted := table.Remove("first")
-	if removed.ID != "first" || !held || !slices.Equal(ids(granted), []lock.ID{"second"}) {
-		t.Errorf("Remove(first) = %v, %t, %v, want first, true, [second]", removed, held, ids(granted))
+	if removed.ID != "first" || !held || !slices.Equal(locktest.IDs(granted), []lock.ID{"second"}) {
+		t.Errorf("Remove(first) = %v, %t, %v, want first, true, [second]", removed, held, locktest.IDs(granted))
 	}
 }
 
 func TestSetHoldsOnlyWhenItHoldsEverywhere(t *testing.T) {
-	table := tableOf(t, entry("b", 1, "b"), entry("set", 2, "a", "b", "c"), entry("a", 3, "a"))
+	table := tableOf(t, locktest.Entry("b", 1, "b"), locktest.Entry("set", 2, "a", "b", "c"), locktest.Entry("a", 3, "a"))
 	if _, holds := table.Entry("set"); holds {
 		t.Fatal("the set holds while another holds b")
 	}
 	if _, holds := table.Entry("a"); holds {
 		t.Fatal("a overtook a set that is before it")
 	}
-	if _, _, granted := table.Remove("b"); !slices.Equal(ids(granted), []lock.ID{"set"}) {
-		t.Errorf("Remove(b) granted %v, want [set]", ids(granted))
+	if _, _, granted := table.Remove("b"); !slices.Equal(locktest.IDs(granted), []lock.ID{"set"}) {
+		t.Errorf("Remove(b) granted %v, want [set]", locktest.IDs(granted))
 	}
-	if _, _, granted := table.Remove("set"); !slices.Equal(ids(granted), []lock.ID{"a"}) {
-		t.Errorf("Remove(set) granted %v, want [a]", ids(granted))
+	if _, _, granted := table.Remove("set"); !slices.Equal(locktest.IDs(granted), []lock.ID{"a"}) {
+		t.Errorf("Remove(set) granted %v, want [a]", locktest.IDs(granted))
 	}
 }
 
 // One removal can make an entry the front of several queues: that is one grant.
 func TestSetIsGrantedOnce(t *testing.T) {
-	table := tableOf(t, entry("first", 1, "a", "b", "c"), entry("second", 2, "a", "b", "c"))
-	if _, _, granted := table.Remove("first"); !slices.Equal(ids(granted), []lock.ID{"second"}) {
-		t.Errorf("Remove(first) granted %v, want [second] once", ids(granted))
+	table := tableOf(t, locktest.Entry("first", 1, "a", "b", "c"), locktest.Entry("second", 2, "a", "b", "c"))
+	if _, _, granted := table.Remove("first"); !slices.Equal(locktest.IDs(granted), []lock.ID{"second"}) {
+		t.Errorf("Remove(first) granted %v, want [second] once", locktest.IDs(granted))
 	}
 }
 
 func TestPosition(t *testing.T) {
 	table := tableOf(t,
-		entry("holder", 1, "a"), entry("next", 2, "a"), entry("set", 3, "a", "b"), entry("last", 4, "b"))
+		locktest.Entry("holder", 1, "a"), locktest.Entry("next", 2, "a"), locktest.Entry("set", 3, "a", "b"), locktest.Entry("last", 4, "b"))
 	got := map[lock.ID]int{}
 	for _, id := range []lock.ID{"holder", "next", "set", "last", "unknown"} {
 		got[id] = table.Position(id)
@@ -101,12 +93,12 @@ func TestPosition(t *testing.T) {
 
 func TestInsertRefusesWhatIsOutOfOrder(t *testing.T) {
 	for name, late := range map[string]*lock.Entry{
-		"same number":          entry("late", 5, "a"),
-		"smaller number":       entry("late", 4, "a"),
-		"in one of its queues": entry("late", 5, "0", "a", "z"),
+		"same number":          locktest.Entry("late", 5, "a"),
+		"smaller number":       locktest.Entry("late", 4, "a"),
+		"in one of its queues": locktest.Entry("late", 5, "0", "a", "z"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			table := tableOf(t, entry("newest", 5, "a"))
+			table := tableOf(t, locktest.Entry("newest", 5, "a"))
 			if _, err := table.Insert(late); err == nil {
 				t.Error("Insert returned no error")
 			}
@@ -118,8 +110,8 @@ func TestInsertRefusesWhatIsOutOfOrder(t *testing.T) {
 }
 
 func TestInsertAllowsOneNumberInSeparateQueues(t *testing.T) {
-	table := tableOf(t, entry("a", 5, "a"), entry("b", 5, "b"))
-	other := entry("other tenant", 5, "a")
+	table := tableOf(t, locktest.Entry("a", 5, "a"), locktest.Entry("b", 5, "b"))
+	other := locktest.Entry("other tenant", 5, "a")
 	other.Tenant = "u"
 	if holds, err := table.Insert(other); !holds || err != nil {
 		t.Errorf("Insert = %t, %v, want true, nil", holds, err)
@@ -127,7 +119,7 @@ func TestInsertAllowsOneNumberInSeparateQueues(t *testing.T) {
 }
 
 func TestQueueDisappearsWhenItIsEmpty(t *testing.T) {
-	table := tableOf(t, entry("only", 1, "a"))
+	table := tableOf(t, locktest.Entry("only", 1, "a"))
 	table.Remove("only")
 	if q := table.Queue(lock.Ref{Tenant: "t", Name: "a"}); q != nil {
 		t.Errorf("Queue = %v, want nil", q)
@@ -135,7 +127,7 @@ func TestQueueDisappearsWhenItIsEmpty(t *testing.T) {
 }
 
 func TestIterationCanStopEarly(t *testing.T) {
-	table := tableOf(t, entry("1", 1, "a"), entry("2", 2, "a"), entry("3", 3, "b"))
+	table := tableOf(t, locktest.Entry("1", 1, "a"), locktest.Entry("2", 2, "a"), locktest.Entry("3", 3, "b"))
 	n := 0
 	for range table.Queues() {
 		n++
@@ -164,7 +156,7 @@ func TestCanonical(t *testing.T) {
 }
 
 func TestEntry(t *testing.T) {
-	e := entry("id", 1, "a", "b")
+	e := locktest.Entry("id", 1, "a", "b")
 	if e.Name() != "a" {
 		t.Errorf("Name() = %q, want a", e.Name())
 	}

@@ -144,8 +144,8 @@ func (v *view) admits(e *lock.Entry) bool {
 }
 
 func (v *view) cycle(e *lock.Entry) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.mu.RLock()
+	defer v.mu.RUnlock()
 	if cycle := v.table.Cycle(e); cycle != nil {
 		return errDeadlock(cycle)
 	}
@@ -166,7 +166,7 @@ func (v *view) refuse(e *lock.Entry) error {
 
 // learn notes in which order the holder of e takes locks.
 func (v *view) learn(e *lock.Entry, now time.Time) {
-	for _, c := range v.orders.Granted(v.table, e, now) {
+	for _, c := range v.orders.Granted(e, v.table.AlsoHeld(e), now) {
 		v.events.totals.contradicted.Add(1)
 		if silenced, ok := v.accounts.of(e.Tenant).rings.pass(now, betweenRings); ok {
 			v.happened(event{kind: ordersContradict, entry: e, ring: &c, silenced: silenced}, now)

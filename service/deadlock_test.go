@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -83,6 +84,28 @@ func TestCrossingRequests(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAskedAtOnce: requests that would close a cycle are refused beside each other. The
+// race detector sees to it that to look for a cycle changes nothing.
+func TestAskedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newShelf(t).replica(t)
+		a.hold(as("w1", want("x", 0)))
+		a.hold(as("w2", want("y", 0)))
+		stays := a.line(as("w1", want("y", time.Minute)))
+		var all []*pending
+		for range 100 {
+			all = append(all, a.begin(t.Context(), func(ctx context.Context) (*service.Grant, error) {
+				return a.Acquire(ctx, as("w2", want("x", time.Minute)))
+			}))
+		}
+		synctest.Wait()
+		for _, refused := range all {
+			refused.fails(lock.Deadlock)
+		}
+		stays.waits()
+	})
 }
 
 // TestCycleIsSeenAfterAReset: an entry that joined while the feed was down is

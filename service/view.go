@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/deadlock"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/store"
 )
@@ -25,7 +26,7 @@ type view struct {
 	trust  func() error     // why nothing may be granted, or nil; it does not block
 
 	mu          sync.RWMutex
-	table       *lock.Table
+	table       *deadlock.Table
 	number      uint64                    // everything up to it is in the table
 	told        uint64                    // the number up to which the feed tells at the moment
 	begun       bool                      // there was a first Reset
@@ -51,7 +52,7 @@ func newView(e *events, classes order.Classes) *view {
 	all := accounts{}
 	return &view{
 		events: e, wall: time.Now, trust: func() error { return nil }, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
-		table: lock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
+		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, most: maxPlaces, ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: order.NewGraph(classes),
 		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{},
 	}
@@ -285,7 +286,7 @@ func (v *view) rebuild(entries []*lock.Entry, now time.Time) {
 	since, waited := v.since, v.waited
 	before := v.table
 	known := func(id lock.ID) bool { return before.Rejection(id) != nil }
-	v.table = lock.NewTable()
+	v.table = deadlock.NewTable()
 	v.accounts.empty()
 	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {

@@ -3,6 +3,7 @@ package order
 import (
 	"container/list"
 	"hash/fnv"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -90,17 +91,17 @@ func NewGraph(classes Classes) *Graph {
 	return &Graph{classes: classes, tenants: map[string]*tenantEdges{}, recent: list.New(), rings: map[string]map[uint64]struct{}{}}
 }
 
-// Granted learns from an entry of t that has just come to hold. It returns the
-// contradictions that this brought to light, each once. Of a holder with very
+// Granted learns from an entry that has just come to hold, and from what its holder holds
+// beside it, the latest first. It returns the contradictions that this brought to light, each once. Of a holder with very
 // many locks it learns from those that it took last.
-func (g *Graph) Granted(t *lock.Table, e *lock.Entry, now time.Time) []Contradiction {
+func (g *Graph) Granted(e *lock.Entry, beside iter.Seq[*lock.Entry], now time.Time) []Contradiction {
 	if !e.Named {
 		return nil
 	}
 	var found []Contradiction
 	steps := 0
 	g.left = maxLooks
-	for before := range t.AlsoHeld(e) {
+	for before := range beside {
 		for _, held := range before.Claims {
 			for _, taken := range e.Claims {
 				if steps++; steps > maxSteps {

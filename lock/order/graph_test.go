@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/deadlock"
 	"github.com/fencepost/fencepost/lock/order"
 )
 
@@ -26,7 +27,7 @@ type failer interface {
 // history has holders take locks in a table, and a Graph learn from that.
 type history struct {
 	t      failer
-	table  *lock.Table
+	table  *deadlock.Table
 	orders *order.Graph
 	number uint64
 	now    time.Time
@@ -38,7 +39,7 @@ func newHistory(t failer, patterns ...string) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &history{t: t, table: lock.NewTable(), orders: order.NewGraph(classes), now: time.Unix(1_700_000_000, 0)}
+	return &history{t: t, table: deadlock.NewTable(), orders: order.NewGraph(classes), now: time.Unix(1_700_000_000, 0)}
 }
 
 // takes lets a holder take locks one after the other, and then give all back. It
@@ -55,7 +56,7 @@ func (s *history) takes(tenant, holder string, locks ...string) []string {
 		if holds, err := s.table.Insert(e); err != nil || !holds {
 			s.t.Fatalf("%s does not get %s: %v", holder, name, err)
 		}
-		for _, c := range s.orders.Granted(s.table, e, s.now) {
+		for _, c := range s.orders.Granted(e, s.table.AlsoHeld(e), s.now) {
 			rings = append(rings, ringOf(c))
 		}
 		ids = append(ids, e.ID)
@@ -324,7 +325,7 @@ func TestOrdersStaySmall(t *testing.T) {
 // closes one, and whatever is reported is a ring.
 func TestRingsMatchBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		orders, table := order.NewGraph(order.Classes{}), lock.NewTable()
+		orders, table := order.NewGraph(order.Classes{}), deadlock.NewTable()
 		known := map[[2]string]bool{}
 		number := uint64(0)
 		for i := range rapid.IntRange(1, 25).Draw(t, "steps") {
@@ -340,7 +341,7 @@ func TestRingsMatchBruteForce(t *testing.T) {
 				if _, err := table.Insert(e); err != nil {
 					t.Fatal(err)
 				}
-				found = append(found, orders.Granted(table, e, time.Unix(int64(i), 0))...)
+				found = append(found, orders.Granted(e, table.AlsoHeld(e), time.Unix(int64(i), 0))...)
 				ids = append(ids, e.ID)
 			}
 			for _, id := range ids {
@@ -471,7 +472,7 @@ func TestClasses(t *testing.T) {
 func BenchmarkGranted(b *testing.B) {
 	for _, held := range []int{0, 1, 8} {
 		b.Run(fmt.Sprint("held ", held), func(b *testing.B) {
-			table, orders, now := lock.NewTable(), order.NewGraph(order.Classes{}), time.Now()
+			table, orders, now := deadlock.NewTable(), order.NewGraph(order.Classes{}), time.Now()
 			for i := range held {
 				if _, err := table.Insert(named(lock.ID(fmt.Sprint(i)), uint64(i+1), "v", fmt.Sprintf("class%d:1", i))); err != nil {
 					b.Fatal(err)
@@ -483,7 +484,7 @@ func BenchmarkGranted(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				orders.Granted(table, e, now)
+				orders.Granted(e, table.AlsoHeld(e), now)
 			}
 		})
 	}

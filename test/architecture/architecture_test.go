@@ -22,8 +22,10 @@ const module = "github.com/fencepost/fencepost"
 func may() map[string][]string {
 	return map[string][]string{
 		"lock":            {},
+		"lock/deadlock":   {"lock"},
+		"lock/locktest":   {"lock"},
 		"lock/order":      {"lock"},
-		"service":         {"lock", "lock/order", "store"},
+		"service":         {"lock", "lock/deadlock", "lock/order", "store"},
 		"store":           {"lock"},
 		"store/memory":    {"lock", "store"},
 		"store/etcd":      {"lock", "store"},

@@ -1,6 +1,7 @@
 package main
 
-// lockBugs break what package lock decides: who holds, and in which order.
+// lockBugs break what package lock and those below it decide: who holds, in which order,
+// and who waits for ever.
 func lockBugs() []Bug {
 	return []Bug{
 		{
@@ -16,10 +17,10 @@ func lockBugs() []Bug {
 		},
 		{
 			Name: "lock-reader-passes-writer", Breaks: "a reader behind a waiting writer waits",
-			File: "lock/queue.go", Anchor: "\tfor q.next != nil && joins(q.head.claim, q.front, q.next.claim) {\n",
-			Becomes: "\tfor s := q.next; s != nil; s = s.next {\n\t\tif joins(q.head.claim, q.front, s.claim) && !s.inFront && s != q.next {\n" +
+			File: "lock/queue.go", Anchor: "\tfor q.next != nil && Joins(q.head.claim, q.front, q.next.claim) {\n",
+			Becomes: "\tfor s := q.next; s != nil; s = s.next {\n\t\tif Joins(q.head.claim, q.front, s.claim) && !s.inFront && s != q.next {\n" +
 				"\t\t\ts.inFront = true\n\t\t\tq.front++\n\t\t\tentered = append(entered, s)\n\t\t}\n\t}\n" +
-				"\tfor q.next != nil && joins(q.head.claim, q.front, q.next.claim) {\n",
+				"\tfor q.next != nil && Joins(q.head.claim, q.front, q.next.claim) {\n",
 			In: "./lock", Run: "^TestTableMatchesModel$",
 		},
 		{
@@ -36,7 +37,7 @@ func lockBugs() []Bug {
 			Name: "lock-modes-mix", Breaks: "entries of one lock agree on mode and limit",
 			File: "lock/entry.go", Anchor: "return (c.Mode == Semaphore) == (other.Mode == Semaphore) && c.Limit == other.Limit",
 			Becomes: "return (c.Mode == Semaphore) == (other.Mode == Semaphore)",
-			In:      "./lock", Run: "^TestClash$",
+			In:      "./lock/deadlock", Run: "^TestClash$",
 		},
 		{
 			Name: "lock-name-with-slash", Breaks: "a name is a path segment and a store key as it stands",
@@ -55,18 +56,18 @@ func lockBugs() []Bug {
 		},
 		{
 			Name: "lock-rejection-outlives-its-cycle", Breaks: "a deadlock is a function of the entries that are there",
-			File: "lock/rejection.go", Anchor: "\tc.recheckDependents(m)\n\tc.record(m, nil)\n", Becomes: "\tc.record(m, nil)\n",
-			In: "./lock", Run: "^TestDeadlocksMatchBruteForce$",
+			File: "lock/deadlock/detector.go", Anchor: "\tc.recheckDependents(n)\n\tc.record(n, nil)\n", Becomes: "\tc.record(n, nil)\n",
+			In: "./lock/deadlock", Run: "^TestDeadlocksMatchBruteForce$",
 		},
 		{
 			Name: "lock-lifted-rejection-harms-nobody", Breaks: "a deadlock is a function of the entries that are there",
-			File: "lock/rejection.go", Anchor: "\t\tt.lookBehind(m, m.entry)\n", Becomes: "",
-			In: "./lock", Run: "^TestDeadlocksMatchBruteForce$",
+			File: "lock/deadlock/detector.go", Anchor: "\t\tt.lookBehind(n, n.entry)\n", Becomes: "",
+			In: "./lock/deadlock", Run: "^TestDeadlocksMatchBruteForce$",
 		},
 		{
 			Name: "lock-checked-by-later-ones", Breaks: "a deadlock is a function of the entries that are there",
-			File: "lock/search.go", Anchor: " && in.sees(other) {\n\t\t\tin.include(other)", Becomes: " {\n\t\t\tin.include(other)",
-			In: "./lock", Run: "^TestDeadlocksMatchBruteForce$",
+			File: "lock/deadlock/search.go", Anchor: " && in.sees(other) {\n\t\t\tin.include(other)", Becomes: " {\n\t\t\tin.include(other)",
+			In: "./lock/deadlock", Run: "^TestDeadlocksMatchBruteForce$",
 		},
 		{
 			Name: "lock-semaphore-waits-for-one", Breaks: "a semaphore waits for as many as it has units",
@@ -75,29 +76,29 @@ func lockBugs() []Bug {
 		},
 		{
 			Name: "lock-search-without-end", Breaks: "a search for a deadlock looks at a bounded number of places",
-			File: "lock/search.go", Anchor: "left: min(MaxLooks, *looks)", Becomes: "left: *looks << 10",
-			In: "./lock", Run: "^TestSearchIsBounded$",
+			File: "lock/deadlock/search.go", Anchor: "left: min(MaxLooks, *looks)", Becomes: "left: *looks << 10",
+			In: "./lock/deadlock", Run: "^TestSearchIsBounded$",
 		},
 		{
 			Name: "lock-searches-for-all", Breaks: "a holder for whom nobody waits costs no search",
-			File: "lock/deadlock.go", Anchor: " || !h.awaited(m)", Becomes: "",
-			In: "./lock", Run: "^TestWhoIsNotAwaited$",
+			File: "lock/deadlock/deadlock.go", Anchor: " || !h.awaited(n)", Becomes: "",
+			In: "./lock/deadlock", Run: "^TestWhoIsNotAwaited$",
 		},
 		{
 			Name: "lock-looks-behind-all", Breaks: "behind an entry for which nobody waits nothing is looked for",
-			File: "lock/rejection.go", Anchor: "if !m.inTheWay() {", Becomes: "if m == nil {",
-			In: "./lock", Run: "^TestWhoIsNotAwaited$",
+			File: "lock/deadlock/detector.go", Anchor: "if !n.inTheWay() {", Becomes: "if n == nil {",
+			In: "./lock/deadlock", Run: "^TestWhoIsNotAwaited$",
 		},
 		{
 			Name: "lock-crowd-is-one-holder", Breaks: "a name with more than 100 waits is not taken for one holder",
-			File: "lock/holder.go", Anchor: "if h.waiting > MaxWaits {", Becomes: "if h == nil {",
-			In: "./lock", Run: "^TestManyOfOneName$",
+			File: "lock/deadlock/holder.go", Anchor: "if h.waiting > MaxWaits {", Becomes: "if h == nil {",
+			In: "./lock/deadlock", Run: "^TestManyOfOneName$",
 		},
 		{
 			Name: "lock-change-without-end", Breaks: "all checks because of one change have a bound together",
-			File: "lock/rejection.go", Anchor: "\tt.detector.looks = maxLooksOfChange\n\tfor len(t.detector.pending) > 0 {\n",
+			File: "lock/deadlock/detector.go", Anchor: "\tt.detector.looks = maxLooksOfChange\n\tfor len(t.detector.pending) > 0 {\n",
 			Becomes: "\tfor len(t.detector.pending) > 0 {\n\t\tt.detector.looks = maxLooksOfChange\n",
-			In:      "./lock", Run: "^TestOneChangeIsBounded$",
+			In:      "./lock/deadlock", Run: "^TestOneChangeIsBounded$",
 		},
 	}
 }

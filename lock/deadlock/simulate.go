@@ -1,31 +1,33 @@
-package lock
+package deadlock
 
-// arrange puts those who matter in a queue in order.
-func (in *search) arrange(q *simQueue) {
-	size := 0
-	for s := q.last; s != nil; s = s.prev {
-		if s.member.sim != nil {
-			size++
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// arrange puts those who matter in their queues in order.
+func (in *search) arrange() {
+	for _, one := range in.entries {
+		for p := range one.node.places() {
+			if q := in.queueOf[p.queue]; q != nil {
+				q.order = append(q.order, simClaim{one, p.claim})
+			}
 		}
 	}
-	q.order, q.claim = take(&in.arena.order, size), take(&in.arena.claims, size)
-	for s := q.last; s != nil; s = s.prev {
-		if s.member.sim != nil {
-			size--
-			q.order[size], q.claim[size] = s.member.sim, s.claim
+	for _, q := range in.queues {
+		slices.SortFunc(q.order, func(a, b simClaim) int { return cmp.Compare(a.entry.Number, b.entry.Number) })
+		for i, c := range q.order {
+			c.places = append(c.places, simPlace{q, i})
+			c.pending++
 		}
-	}
-	for i, n := range q.order {
-		n.places = append(n.places, place{q, i})
-		n.pending++
 	}
 }
 
 // simulate lets everyone go who can, until nobody can.
 func (in *search) simulate() {
-	for _, q := range in.queues {
-		in.arrange(q)
-	}
+	in.arrange()
 	for _, n := range in.entries {
 		if n.pending == 0 {
 			in.grant(n)
@@ -48,8 +50,8 @@ func (in *search) simulate() {
 // advance moves the front of a queue. Claims in one front are alike, so that the
 // latest speaks for all.
 func (in *search) advance(q *simQueue) {
-	for q.next < len(q.order) && joins(q.claim[max(q.next-1, 0)], q.front, q.claim[q.next]) {
-		n := q.order[q.next]
+	for q.next < len(q.order) && lock.Joins(q.order[max(q.next-1, 0)].claim, q.front, q.order[q.next].claim) {
+		n := q.order[q.next].simEntry
 		q.next++
 		q.front++
 		if n.pending--; n.pending == 0 {
@@ -61,11 +63,11 @@ func (in *search) advance(q *simQueue) {
 // grant notes that n holds, and frees those who wait for nothing any more.
 func (in *search) grant(n *simEntry) {
 	n.granted = true
-	if n.holder == nil {
+	if n.with == nil {
 		in.free = append(in.free, n)
 		return
 	}
-	h := n.holder.sim
+	h := n.with
 	if !n.holds() {
 		h.waiting--
 	}

@@ -1,18 +1,19 @@
-package lock_test
+package deadlock_test
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/deadlock"
 )
 
 // crowd is a table of 10 000 entries, 1 000 of which wait. All of them name their
 // holders. chained has each waiter hold a lock that the next one waits for;
 // otherwise all wait for one lock.
-func crowd(b *testing.B, chained bool) *lock.Table {
+func crowd(b *testing.B, chained bool) *deadlock.Table {
 	b.Helper()
-	table, number := lock.NewTable(), uint64(0)
+	table, number := deadlock.NewTable(), uint64(0)
 	join := func(holder string, locks ...string) {
 		number++
 		if _, err := table.Insert(named(lock.ID(fmt.Sprint(number)), number, holder, locks...)); err != nil {

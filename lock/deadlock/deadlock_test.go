@@ -1,4 +1,4 @@
-package lock_test
+package deadlock_test
 
 import (
 	"cmp"
@@ -11,31 +11,33 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/deadlock"
+	"github.com/fencepost/fencepost/lock/locktest"
 )
 
 // playOut is the truth about deadlocks by brute force: whoever is not going to
 // queue leaves; whoever holds, and waits for nothing else under its name, lets
 // go; and so on until nothing moves. It returns who is left.
 func playOut(all []*lock.Entry, leaving map[lock.ID]bool) []lock.ID {
-	m := newModel()
+	m := locktest.NewModel()
 	for _, e := range all {
-		m.insert(e)
+		m.Insert(e)
 	}
 	gone := slices.DeleteFunc(slices.Clone(all), func(e *lock.Entry) bool {
-		return m.holds(e) || !leaving[e.ID] && !e.Tries()
+		return m.Holds(e) || !leaving[e.ID] && !e.Tries()
 	})
 	for _, e := range gone {
-		m.remove(e.ID)
+		m.Remove(e.ID)
 	}
 	for letGo(m) {
 	}
-	return entryIDs(m.entries)
+	return entryIDs(m.Entries)
 }
 
-func letGo(m *model) bool {
-	for _, e := range m.entries {
-		if m.holds(e) && !waits(m, e) {
-			m.remove(e.ID)
+func letGo(m *locktest.Model) bool {
+	for _, e := range m.Entries {
+		if m.Holds(e) && !waits(m, e) {
+			m.Remove(e.ID)
 			return true
 		}
 	}
@@ -43,9 +45,9 @@ func letGo(m *model) bool {
 }
 
 // waits says whether the worker of e waits for anything.
-func waits(m *model, e *lock.Entry) bool {
-	return e.Named && slices.ContainsFunc(m.entries, func(other *lock.Entry) bool {
-		return sameWorker(e, other) && !m.holds(other)
+func waits(m *locktest.Model, e *lock.Entry) bool {
+	return e.Named && slices.ContainsFunc(m.Entries, func(other *lock.Entry) bool {
+		return sameWorker(e, other) && !m.Holds(other)
 	})
 }
 
@@ -130,7 +132,7 @@ func disagrees(before []*lock.Entry, rejected map[lock.ID]bool, e *lock.Entry) b
 
 // tracker runs the check on random histories beside the brute force.
 type tracker struct {
-	table    *lock.Table
+	table    *deadlock.Table
 	entries  []*lock.Entry
 	rejected map[lock.ID]bool
 	number   uint64
@@ -138,7 +140,7 @@ type tracker struct {
 }
 
 func newTracker() *tracker {
-	return &tracker{table: lock.NewTable(), rejected: map[lock.ID]bool{}}
+	return &tracker{table: deadlock.NewTable(), rejected: map[lock.ID]bool{}}
 }
 
 // Join lets an entry come, sometimes in one transaction with the one before it. What
@@ -167,13 +169,13 @@ func (d *tracker) Join(t *rapid.T) {
 	d.entries = append(d.entries, e)
 	d.look(t)
 	if rejected := d.rejected[e.ID]; !last && rejected != (before != nil || clash) {
-		t.Fatalf("%s is rejected %t, and before it came its cycle was %v, its clash %t\n%s", e.ID, rejected, steps(before), clash, describe(d.table))
+		t.Fatalf("%s is rejected %t, and before it came its cycle was %v, its clash %t\n%s", e.ID, rejected, steps(before), clash, locktest.Describe(d.table))
 	}
 }
 
 // shares reports whether a queue of e is at the newest number.
 func (d *tracker) shares(e *lock.Entry) bool {
-	return slices.ContainsFunc(refs(e), func(r lock.Ref) bool {
+	return slices.ContainsFunc(locktest.Refs(e), func(r lock.Ref) bool {
 		q := d.table.Queue(r)
 		return q != nil && q.Newest() == d.number
 	})
@@ -203,7 +205,7 @@ func (d *tracker) look(t *rapid.T) {
 		}
 	}
 	want := rejectedOf(d.entries)
-	listed := lock.NewTable()
+	listed := deadlock.NewTable()
 	for _, e := range inOrder(d.entries) {
 		if _, err := listed.Insert(e); err != nil {
 			t.Fatal(err)
@@ -214,22 +216,22 @@ func (d *tracker) look(t *rapid.T) {
 		"told": d.rejected, "followed": rejections(d.table, d.entries), "listed": rejections(listed, d.entries),
 	} {
 		if diff := cmpdiff.Diff(want, got); diff != "" {
-			t.Fatalf("rejected, as %s (-want +got):\n%s%s", name, diff, describe(d.table))
+			t.Fatalf("rejected, as %s (-want +got):\n%s%s", name, diff, locktest.Describe(d.table))
 		}
 	}
 	if stuck := playOut(d.entries, want); len(stuck) > 0 {
-		t.Fatalf("%v wait for ever\n%s", stuck, describe(d.table))
+		t.Fatalf("%v wait for ever\n%s", stuck, locktest.Describe(d.table))
 	}
 	for _, e := range d.entries {
 		if v := d.table.Rejection(e.ID); v != nil && v.Clash == nil {
 			d.checkCycle(t, v.Cycle, slices.Contains(changed, e))
-		} else if v != nil && (*v.Clash != claimOn(v.Against, v.Clash.Name) || v.Clash.Agrees(claimOn(e, v.Clash.Name)) || d.rejected[v.Against.ID] || v.Against.Number >= e.Number) {
+		} else if v != nil && (*v.Clash != locktest.ClaimOn(v.Against, v.Clash.Name) || v.Clash.Agrees(locktest.ClaimOn(e, v.Clash.Name)) || d.rejected[v.Against.ID] || v.Against.Number >= e.Number) {
 			t.Fatalf("%s: there is no clash with %s", e.ID, v.Against.ID)
 		}
 	}
 }
 
-func rejections(table *lock.Table, all []*lock.Entry) map[lock.ID]bool {
+func rejections(table *deadlock.Table, all []*lock.Entry) map[lock.ID]bool {
 	rejected := map[lock.ID]bool{}
 	for _, e := range all {
 		if table.Rejection(e.ID) != nil {
@@ -251,7 +253,7 @@ func (d *tracker) checkCycle(t *rapid.T, cycle []lock.Wait, closed bool) {
 		if _, holds := d.table.Entry(w.Blocker.ID); waits || closed && holds != w.Holds {
 			t.Fatalf("%v: step %d is wrong about who holds", steps(cycle), i)
 		}
-		mine, other := claimOn(w.Waiter, w.Lock), claimOn(w.Blocker, w.Lock)
+		mine, other := locktest.ClaimOn(w.Waiter, w.Lock), locktest.ClaimOn(w.Blocker, w.Lock)
 		before := w.Blocker.Number < w.Waiter.Number && w.Blocker.Tenant == w.Waiter.Tenant
 		if !before || mine.Mode == lock.Shared && other.Mode == lock.Shared {
 			t.Fatalf("%v: in step %d nobody is in the way", steps(cycle), i)
@@ -278,7 +280,7 @@ func FuzzDeadlocks(f *testing.F) { f.Fuzz(rapid.MakeFuzz(deadlocksMatchBruteForc
 
 // named makes an entry of a worker that queues for the locks.
 func named(id lock.ID, number uint64, holder string, locks ...string) *lock.Entry {
-	e := entry(id, number, locks...)
+	e := locktest.Entry(id, number, locks...)
 	e.Holder, e.Named, e.WaitUntil = holder, true, time.Unix(1, 0)
 	return e
 }
@@ -298,6 +300,17 @@ func counted(e *lock.Entry, limit int) *lock.Entry {
 }
 
 func unnamed(e *lock.Entry) *lock.Entry { e.Named = false; return e }
+
+func tableOf(t *testing.T, entries ...*lock.Entry) *deadlock.Table {
+	t.Helper()
+	table := deadlock.NewTable()
+	for _, e := range entries {
+		if _, err := table.Insert(e); err != nil {
+			t.Fatalf("Insert(%s): %v", e.ID, err)
+		}
+	}
+	return table
+}
 
 func TestCycle(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -384,7 +397,7 @@ func TestTheLastOfACycleIsRejected(t *testing.T) {
 			if _, err := table.Insert(e); err != nil {
 				t.Fatal(err)
 			}
-			rejected = append(rejected, ids(table.Detect())...)
+			rejected = append(rejected, locktest.IDs(table.Detect())...)
 		}
 		if !slices.Equal(rejected, []lock.ID{"y"}) {
 			t.Errorf("rejected %v, want [y]", rejected)
@@ -396,7 +409,7 @@ func TestTheLastOfACycleIsRejected(t *testing.T) {
 func TestClashPassesOverTheRejected(t *testing.T) {
 	two, three := counted(named("2", 2, "v", "a"), 2), counted(named("3", 3, "w", "a"), 3)
 	table := tableOf(t, named("1", 1, "u", "a"), two)
-	if rejected := ids(table.Detect()); !slices.Equal(rejected, []lock.ID{"2"}) {
+	if rejected := locktest.IDs(table.Detect()); !slices.Equal(rejected, []lock.ID{"2"}) {
 		t.Fatalf("rejected %v, want [2]", rejected)
 	}
 	if _, clash := table.Clash(named("4", 4, "x", "a")); clash {

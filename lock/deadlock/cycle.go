@@ -1,16 +1,18 @@
-package lock
+package deadlock
+
+import "github.com/fencepost/fencepost/lock"
 
 // step is an entry that the trace has reached, and how.
 type step struct {
 	entry *simEntry
-	wait  Wait // by which it was reached: its blocker is of the entry's holder
-	from  int  // the step before; -1 at the start
+	wait  lock.Wait // by which it was reached: its blocker is of the entry's holder
+	from  int       // the step before; -1 at the start
 }
 
 // trace finds the shortest way from start to its own holder through those who are
 // left.
-func (in *search) trace() []Wait {
-	start := in.start.sim
+func (in *search) trace() []lock.Wait {
+	start := in.known[in.start]
 	start.seen = true
 	steps := []step{{entry: start, from: -1}}
 	for i := 0; i < len(steps); i++ {
@@ -24,7 +26,7 @@ func (in *search) trace() []Wait {
 				if b.gone || !p.blocks(j) {
 					continue
 				}
-				w := Wait{Waiter: steps[i].entry.entry, Lock: p.queue.name, Blocker: b.entry, Holds: b.holds()}
+				w := lock.Wait{Waiter: steps[i].entry.entry, Lock: p.queue.name, Blocker: b.entry, Holds: b.holds()}
 				if b.holder == start.holder {
 					return unwind(steps, i, w)
 				}
@@ -38,7 +40,7 @@ func (in *search) trace() []Wait {
 // unseen returns which part of the queue's first at entries was not traced for a
 // claim like the one there, and notes that it is now.
 func (q *simQueue) unseen(at int) (from, to int) {
-	if q.claim[at].Mode == Shared {
+	if q.order[at].claim.Mode == lock.Shared {
 		from = max(q.tracedHard, q.traced)
 		q.tracedHard = max(q.tracedHard, at)
 		return from, at
@@ -49,17 +51,17 @@ func (q *simQueue) unseen(at int) (from, to int) {
 }
 
 // blocks reports whether entry j of the queue is in the way of the one at p.
-func (p place) blocks(j int) bool {
-	mine, other := p.queue.claim[p.at], p.queue.claim[j]
-	return mine.Mode != Shared || other.Mode != Shared
+func (p simPlace) blocks(j int) bool {
+	mine, other := p.queue.order[p.at].claim, p.queue.order[j].claim
+	return mine.Mode != lock.Shared || other.Mode != lock.Shared
 }
 
 // follow adds what the blocker waits for: itself, or all that its holder does.
-func (n *simEntry) follow(steps []step, w Wait, from int) []step {
-	if n.holder == nil {
+func (n *simEntry) follow(steps []step, w lock.Wait, from int) []step {
+	if n.with == nil {
 		return n.visit(steps, w, from)
 	}
-	if h := n.holder.sim; !h.traced {
+	if h := n.with; !h.traced {
 		h.traced = true
 		for _, other := range h.entries {
 			steps = other.visit(steps, w, from)
@@ -68,7 +70,7 @@ func (n *simEntry) follow(steps []step, w Wait, from int) []step {
 	return steps
 }
 
-func (n *simEntry) visit(steps []step, w Wait, from int) []step {
+func (n *simEntry) visit(steps []step, w lock.Wait, from int) []step {
 	if n.granted || n.seen {
 		return steps
 	}
@@ -76,8 +78,8 @@ func (n *simEntry) visit(steps []step, w Wait, from int) []step {
 	return append(steps, step{n, w, from})
 }
 
-func unwind(steps []step, i int, closing Wait) []Wait {
-	cycle := []Wait{closing}
+func unwind(steps []step, i int, closing lock.Wait) []lock.Wait {
+	cycle := []lock.Wait{closing}
 	for ; steps[i].from >= 0; i = steps[i].from {
 		cycle = append(cycle, steps[i].wait)
 	}

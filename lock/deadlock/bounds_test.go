@@ -1,4 +1,4 @@
-package lock_test
+package deadlock_test
 
 import (
 	"fmt"
@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/deadlock"
 )
 
 // hall is a table into which entries come one after the other.
 type hall struct {
 	t      *testing.T
-	table  *lock.Table
+	table  *deadlock.Table
 	number uint64
 }
 
-func newHall(t *testing.T) *hall { return &hall{t: t, table: lock.NewTable()} }
+func newHall(t *testing.T) *hall { return &hall{t: t, table: deadlock.NewTable()} }
 
 func (h *hall) join(entries ...*lock.Entry) {
 	h.t.Helper()
@@ -63,7 +64,7 @@ func crossed(t *testing.T, n int) *hall {
 // longer the queues are that somebody has filled.
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
-	for n, found := range map[int]bool{lock.MaxLooks - 100: true, lock.MaxLooks + 100: false} {
+	for n, found := range map[int]bool{deadlock.MaxLooks - 100: true, deadlock.MaxLooks + 100: false} {
 		h := crossed(t, n)
 		ask := named("x-hot", 0, "x", "hot")
 		if cycle := h.table.Cycle(ask); (cycle != nil) != found {
@@ -107,16 +108,16 @@ func TestManyOfOneName(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
 	h.join(named("first", 0, "y", "hot"))
-	for i := range 3 * lock.MaxWaits {
+	for i := range 3 * deadlock.MaxWaits {
 		h.join(named(lock.ID(fmt.Sprint("x", i)), 0, "x", "hot"))
 	}
 	rejected := 0
-	for i := range 3 * lock.MaxWaits {
+	for i := range 3 * deadlock.MaxWaits {
 		if h.table.Rejection(lock.ID(fmt.Sprint("x", i))) != nil {
 			rejected++
 		}
 	}
-	if rejected != lock.MaxWaits-1 { // all that were looked at but the first
+	if rejected != deadlock.MaxWaits-1 { // all that were looked at but the first
 		t.Errorf("%d are rejected", rejected)
 	}
 	h.leave("first")
@@ -137,7 +138,7 @@ func TestOneChangeIsBounded(t *testing.T) {
 		h.join(shared(named(lock.ID(fmt.Sprint("own", i)), 0, fmt.Sprint("w", i), "own")))
 	}
 	h.join(named("y-own", 0, "y", "own"), unnamed(named("z", 0, "somebody", "own")))
-	h.queue(lock.MaxLooks/2, "hot")
+	h.queue(deadlock.MaxLooks/2, "hot")
 	for i := range workers {
 		id := lock.ID(fmt.Sprint("ask", i))
 		if h.join(named(id, 0, fmt.Sprint("w", i), "hot")); h.table.Rejection(id) == nil {

@@ -1,0 +1,119 @@
+package deadlock
+
+import (
+	"iter"
+	"math"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// node is an entry in the wait-for graph.
+type node struct {
+	member *lock.Member // nil if it is not in the table
+	entry  *lock.Entry
+	behind []place // that it would have, if it is not in the table
+
+	rejection *Rejection // why it cannot stay; see [Table.Detect]
+	checked   bool
+	check     *check  // that is pending
+	dependsOn []*node // that the rejection does
+
+	holder     *holder // nil if the request did not name its holder
+	prev, next *node   // of the same holder
+}
+
+// place is where a node stands in a queue.
+type place struct {
+	claim   lock.Claim
+	queue   *lock.Queue // nil if nobody is in it
+	before  *lock.Slot  // who stands before it, nil if nobody does
+	inFront bool
+}
+
+func placeOf(s *lock.Slot) place {
+	return place{claim: s.Claim(), queue: s.Queue(), before: s.Prev(), inFront: s.InFront()}
+}
+
+func nodeAt(s *lock.Slot) *node { return s.Member().Attached.(*node) }
+
+func (t *Table) node(id lock.ID) *node {
+	m := t.Member(id)
+	if m == nil {
+		return nil
+	}
+	return m.Attached.(*node)
+}
+
+// last returns e as if it had joined now, without changing the table.
+func (t *Table) last(e *lock.Entry, h *holder) *node {
+	late := *e
+	late.Number = math.MaxUint64
+	n := &node{entry: &late, holder: h}
+	for _, c := range e.Claims {
+		q := t.Queue(lock.Ref{Tenant: e.Tenant, Name: c.Name})
+		p := place{claim: c, queue: q, inFront: q.Admits(c)}
+		if q != nil {
+			p.before = q.Tail()
+		}
+		n.behind = append(n.behind, p)
+	}
+	return n
+}
+
+// places yields where the node stands in its queues.
+func (n *node) places() iter.Seq[place] {
+	return func(yield func(place) bool) {
+		for _, p := range n.behind {
+			if !yield(p) {
+				return
+			}
+		}
+		if n.member == nil {
+			return
+		}
+		for i := range n.member.Slots() {
+			if !yield(placeOf(&n.member.Slots()[i])) {
+				return
+			}
+		}
+	}
+}
+
+// holds reports whether the node is in the front of all its queues, or would be.
+func (n *node) holds() bool {
+	if n.member != nil {
+		return n.member.Holds()
+	}
+	for _, p := range n.behind {
+		if !p.inFront {
+			return false
+		}
+	}
+	return true
+}
+
+// waitsIn reports whether n waits in q, or would.
+func (n *node) waitsIn(q *lock.Queue) bool {
+	for p := range n.places() {
+		if p.queue == q && !p.inFront {
+			return true
+		}
+	}
+	return false
+}
+
+// inTheWay reports whether anybody may wait for n or for another entry of its holder.
+func (n *node) inTheWay() bool {
+	for i := range n.member.Slots() {
+		if n.member.Slots()[i].Next() != nil {
+			return true
+		}
+	}
+	return n.holder != nil && n.holder.awaited(n)
+}
+
+// leaving reports whether the entry is going to be taken back by its own
+// replica, so that nobody has to wait for it.
+func (n *node) leaving() bool {
+	return !n.holds() && (n.rejection != nil || n.entry.Tries())
+}

@@ -1,0 +1,55 @@
+package deadlock
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Rejection says why an entry that waits cannot stay in its queues.
+type Rejection struct {
+	// Clash is the claim of Against, which stands before the entry in a queue, with
+	// which its own does not agree.
+	Clash   *lock.Claim
+	Against *lock.Entry
+
+	// Cycle is, if there is no clash, the deadlock that the entry closed when it
+	// joined.
+	Cycle []lock.Wait
+}
+
+// others returns the entries that v is about, but not e itself.
+func (v *Rejection) others(e *lock.Entry) []*lock.Entry {
+	if v.Clash != nil {
+		return []*lock.Entry{v.Against}
+	}
+	var all []*lock.Entry
+	for _, w := range v.Cycle {
+		for _, other := range []*lock.Entry{w.Waiter, w.Blocker} {
+			if other != e && !slices.Contains(all[max(0, len(all)-2):], other) {
+				all = append(all, other)
+			}
+		}
+	}
+	return all
+}
+
+// loose reports whether v may come to be wrong although all of its others are
+// there: somebody who waits for a semaphore waits for many at a time.
+func (v *Rejection) loose() bool {
+	return slices.ContainsFunc(v.Cycle, func(w lock.Wait) bool {
+		for _, c := range w.Waiter.Claims {
+			if c.Name == w.Lock {
+				return c.Mode == lock.Semaphore
+			}
+		}
+		return false
+	})
+}
+
+// inOrder compares entries in the order in which they are checked: by number, and by
+// id where independent ones were written together.
+func inOrder(a, b *lock.Entry) int {
+	return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID))
+}

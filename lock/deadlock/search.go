@@ -1,0 +1,188 @@
+package deadlock
+
+import "github.com/fencepost/fencepost/lock"
+
+// search works out whether start, or whoever it begins with if that is nil, can
+// ever hold. It explores all that start waits for, directly or not, and then plays out
+// what happens if everyone who can lets go. What is left at the end waits for ever.
+// What it notes is its own, so that several can go on at one time.
+type search struct {
+	start   *node
+	limit   *lock.Entry // nothing that joined after it is looked at; nil is all
+	entries []*simEntry // in the order in which they were found, like the queues
+	queues  []*simQueue
+	known   map[*node]*simEntry
+	queueOf map[*lock.Queue]*simQueue
+	waiters map[*holder]*simHolder
+	arena   arena
+	looks   *int // of this search and others
+	left    int  // how much this one may still look at; below 0 it is given up
+	returns bool // the exploration came back to start's holder
+	todo    []*node
+	free    []*simEntry // that can go
+}
+
+// arena is memory that a search took in large pieces: it makes thousands of
+// small things, and all of them end together.
+type arena struct {
+	entries []simEntry
+	queues  []simQueue
+	holders []simHolder
+	order   []*simEntry
+	places  []simPlace
+}
+
+// take cuts n values off.
+func take[T any](from *[]T, n int) []T {
+	if len(*from) < n {
+		*from = make([]T, max(n, 32))
+	}
+	taken := (*from)[:n:n]
+	*from = (*from)[n:]
+	return taken
+}
+
+func newSearch(start *node, limit *lock.Entry, looks *int) *search {
+	return &search{
+		start: start, limit: limit, looks: looks, left: min(MaxLooks, *looks),
+		known: map[*node]*simEntry{}, queueOf: map[*lock.Queue]*simQueue{}, waiters: map[*holder]*simHolder{},
+	}
+}
+
+// simEntry is an entry in the simulation.
+type simEntry struct {
+	*node
+	with    *simHolder // nil if its holder has no name
+	places  []simPlace // in all its queues that are part of the simulation
+	pending int        // in how many of them it is not in the front yet
+	granted bool
+	gone    bool
+	seen    bool // by the trace
+}
+
+// simPlace is where an entry stands in a queue of the simulation.
+type simPlace struct {
+	queue *simQueue
+	at    int
+}
+
+// simQueue is a queue in the simulation: from its head to the last who waits and is
+// part of it. Those who can go at once are left out.
+type simQueue struct {
+	name  string
+	last  *node // up to whom it was gone through
+	order []simClaim
+	front int // how many of order are in the front and not gone
+	next  int // the first that was never in the front
+
+	traced, tracedHard int // how much of order the trace has been through, for claims of all kinds and for shared ones
+}
+
+type simClaim struct {
+	*simEntry
+	claim lock.Claim
+}
+
+// simHolder is a named holder in the simulation.
+type simHolder struct {
+	entries []*simEntry
+	waiting int
+	traced  bool
+}
+
+// idle reports whether the node can go at once: it holds, and its holder waits
+// for nothing. That of start waits at least for start.
+func (in *search) idle(n *node) bool {
+	return n.holds() && (n.holder == nil || !in.starts(n.holder) && n.holder.waiting == 0)
+}
+
+func (in *search) starts(h *holder) bool { return in.start != nil && in.start.holder == h }
+
+// sees reports whether n is part of what is looked at.
+func (in *search) sees(n *node) bool { return in.limit == nil || inOrder(n.entry, in.limit) <= 0 }
+
+func (in *search) explore() {
+	for len(in.todo) > 0 && in.left >= 0 {
+		n := in.todo[len(in.todo)-1]
+		in.todo = in.todo[:len(in.todo)-1]
+		for p := range n.places() {
+			if !p.inFront {
+				in.lookAhead(n, p)
+			}
+		}
+	}
+}
+
+// look reports whether one more may be looked at.
+func (in *search) look() bool {
+	*in.looks--
+	in.left--
+	return in.left >= 0
+}
+
+// lookAhead includes all who stand before a node and were not looked at yet. Numbers only
+// grow in a queue, so they tell how far it was gone through.
+func (in *search) lookAhead(n *node, p place) {
+	q := in.queueOf[p.queue]
+	if q == nil {
+		q = &take(&in.arena.queues, 1)[0]
+		q.name = p.claim.Name
+		in.queueOf[p.queue] = q
+		in.queues = append(in.queues, q)
+	}
+	stop := q.last
+	if stop != nil && stop.entry.Number >= n.entry.Number {
+		return
+	}
+	q.last = n
+	if stop != nil { // who stands there was included as one who waits
+		in.returns = in.returns || in.starts(stop.holder)
+	}
+	for s := p.before; s != nil && nodeAt(s) != stop && in.look(); s = s.Prev() {
+		ahead := nodeAt(s)
+		if !in.idle(ahead) && !ahead.leaving() {
+			in.returns = in.returns || in.starts(ahead.holder)
+			in.include(ahead)
+		}
+	}
+}
+
+// include makes the node, and all that its holder waits for, part of the simulation.
+func (in *search) include(n *node) {
+	if in.known[n] != nil {
+		return
+	}
+	one := in.newEntry(n)
+	if !n.holds() {
+		in.todo = append(in.todo, n)
+	}
+	if n.holder == nil {
+		return
+	}
+	h := in.waiters[n.holder]
+	first := h == nil
+	if first {
+		h = &take(&in.arena.holders, 1)[0]
+		h.entries = take(&in.arena.order, 2)[:0]
+		in.waiters[n.holder] = h
+	}
+	one.with = h
+	h.entries = append(h.entries, one)
+	if !n.holds() {
+		h.waiting++
+	}
+	for other := n.holder.first; first && other != nil && in.look(); other = other.next {
+		if !other.holds() && !other.leaving() && in.sees(other) {
+			in.include(other)
+		}
+	}
+}
+
+func (in *search) newEntry(n *node) *simEntry {
+	one := &take(&in.arena.entries, 1)[0]
+	one.node = n
+	one.places = take(&in.arena.places, len(n.entry.Claims))[:0]
+	in.known[n] = one
+	in.entries = append(in.entries, one)
+	return one
+}

@@ -1,0 +1,128 @@
+package deadlock
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Table is a [lock.Table] that knows which of its entries cannot stay in their queues,
+// and why. Questions change nothing in it: several may be asked at one time, but none
+// while it is changed.
+type Table struct {
+	*table
+	named    map[lock.Ref]*holder // by tenant and the name of the holder
+	detector detector
+}
+
+// table is embedded for all but what is added to it here.
+type table = lock.Table
+
+// NewTable returns an empty table.
+func NewTable() *Table {
+	return &Table{table: lock.NewTable(), named: map[lock.Ref]*holder{}, detector: newDetector()}
+}
+
+// Insert is [lock.Table.Insert].
+func (t *Table) Insert(e *lock.Entry) (holds bool, err error) {
+	if m := t.Member(e.ID); m != nil {
+		return m.Holds(), nil
+	}
+	if holds, err = t.table.Insert(e); err != nil {
+		return false, err
+	}
+	m := t.Member(e.ID)
+	n := &node{member: m, entry: e}
+	m.Attached = n
+	t.addToHolder(n)
+	t.detector.joined(n)
+	return holds, nil
+}
+
+// Remove is [lock.Table.Remove].
+func (t *Table) Remove(id lock.ID) (removed *lock.Entry, held bool, granted []*lock.Entry) {
+	n := t.node(id)
+	if n == nil {
+		return nil, false, nil
+	}
+	removed, held, granted = t.table.Remove(id)
+	for _, e := range granted {
+		entered := t.node(e.ID)
+		entered.holder.granted()
+		t.detector.granted(entered)
+	}
+	t.removeFromHolder(n, held)
+	t.detector.left(n)
+	return removed, held, granted
+}
+
+// Rejection returns why the entry with the id cannot stay, as of the last
+// [Table.Detect], or nil.
+func (t *Table) Rejection(id lock.ID) *Rejection {
+	if n := t.node(id); n != nil {
+		return n.rejection
+	}
+	return nil
+}
+
+// Clash returns the claim on a lock before e's, as what the lock is in use, with
+// which a claim of e does not agree. An entry that is not in the table would come last
+// everywhere. What is rejected and waits is on its way out and does not count.
+func (t *Table) Clash(e *lock.Entry) (lock.Claim, bool) {
+	c, against := t.clash(e)
+	return c, against != nil
+}
+
+func (t *Table) clash(e *lock.Entry) (lock.Claim, *lock.Entry) {
+	for _, c := range e.Claims {
+		q := t.Queue(lock.Ref{Tenant: e.Tenant, Name: c.Name})
+		if q == nil {
+			continue
+		}
+		s := q.Head()
+		for s != nil && s.Member().Entry().ID != e.ID && nodeAt(s).rejection != nil && !s.Member().Holds() {
+			s = s.Next()
+		}
+		if s != nil && s.Member().Entry().ID != e.ID && !s.Claim().Agrees(c) {
+			return s.Claim(), s.Member().Entry()
+		}
+	}
+	return lock.Claim{}, nil
+}
+
+// Grounds returns the entries that have to be there still when the one with the id is
+// taken back because of its [Rejection]: those that the rejection is about, as many as
+// may be compared, and its blockers in any case. ok is false if there is no rejection.
+func (t *Table) Grounds(id lock.ID) (grounds []*lock.Entry, ok bool) {
+	n := t.node(id)
+	if n == nil || n.rejection == nil {
+		return nil, false
+	}
+	grounds, ok = t.Blockers(id, false)
+	for _, e := range n.rejection.others(n.entry) {
+		if len(grounds) < lock.MaxBlockers && !slices.Contains(grounds, e) {
+			grounds = append(grounds, e)
+		}
+	}
+	return grounds, ok
+}
+
+// AlsoHeld yields the entries that the named holder of e holds beside e, the
+// latest first. Only the last 64 of its entries are looked at.
+func (t *Table) AlsoHeld(e *lock.Entry) iter.Seq[*lock.Entry] {
+	const enough = 64
+	return func(yield func(*lock.Entry) bool) {
+		n := t.node(e.ID)
+		if n == nil || n.holder == nil {
+			return
+		}
+		looked := 0
+		for other := n.holder.last; other != nil && looked < enough; other = other.prev {
+			looked++
+			if other != n && other.holds() && !yield(other.entry) {
+				return
+			}
+		}
+	}
+}

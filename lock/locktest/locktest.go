@@ -1,0 +1,158 @@
+// Package locktest is what the tests of package lock and of those below it share: tables
+// by brute force, and entries.
+package locktest
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Model is the table by brute force: a list of entries. Everything else is
+// worked out anew, from the rules, whenever it is asked for.
+type Model struct {
+	Entries []*lock.Entry
+	Newest  map[lock.Ref]uint64 // of the queues that are not empty
+}
+
+// NewModel returns a table without entries.
+func NewModel() *Model { return &Model{Newest: map[lock.Ref]uint64{}} }
+
+// Find returns the entry with the id, or nil.
+func (m *Model) Find(id lock.ID) *lock.Entry {
+	i := slices.IndexFunc(m.Entries, func(e *lock.Entry) bool { return e.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return m.Entries[i]
+}
+
+// Accepts says whether every queue of e is still below e's number.
+func (m *Model) Accepts(e *lock.Entry) bool {
+	return !slices.ContainsFunc(Refs(e), func(r lock.Ref) bool {
+		n, used := m.Newest[r]
+		return used && n >= e.Number
+	})
+}
+
+// Insert adds an entry, whose number every queue of it accepts.
+func (m *Model) Insert(e *lock.Entry) {
+	m.Entries = append(m.Entries, e)
+	for _, r := range Refs(e) {
+		m.Newest[r] = e.Number
+	}
+}
+
+// Remove takes out an entry that is there.
+func (m *Model) Remove(id lock.ID) {
+	e := m.Find(id)
+	m.Entries = slices.DeleteFunc(m.Entries, func(other *lock.Entry) bool { return other == e })
+	for _, r := range Refs(e) {
+		if len(m.Queue(r)) == 0 {
+			delete(m.Newest, r)
+		}
+	}
+}
+
+// Queue returns the entries with a claim on r, in the order of their numbers.
+func (m *Model) Queue(r lock.Ref) []*lock.Entry {
+	var queue []*lock.Entry
+	for _, e := range m.Entries {
+		if slices.Contains(Refs(e), r) {
+			queue = append(queue, e)
+		}
+	}
+	slices.SortFunc(queue, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	return queue
+}
+
+// Front returns the entries of r's queue that [lock.Front] lets through.
+func (m *Model) Front(r lock.Ref) []*lock.Entry {
+	queue := m.Queue(r)
+	var claims []lock.Claim
+	for _, e := range queue {
+		claims = append(claims, ClaimOn(e, r.Name))
+	}
+	return queue[:lock.Front(claims)]
+}
+
+// Holds says whether an entry is in the front of all its queues.
+func (m *Model) Holds(e *lock.Entry) bool {
+	return !slices.ContainsFunc(Refs(e), func(r lock.Ref) bool { return !slices.Contains(m.Front(r), e) })
+}
+
+// Holders returns the ids of those that hold, in byte order.
+func (m *Model) Holders() []lock.ID {
+	var ids []lock.ID
+	for _, e := range m.Entries {
+		if m.Holds(e) {
+			ids = append(ids, e.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Position counts, in each queue where e waits, the waiters up to and including
+// e, and returns the longest of these lines.
+func (m *Model) Position(e *lock.Entry) int {
+	longest := 0
+	for _, r := range Refs(e) {
+		behind := m.Queue(r)[len(m.Front(r)):]
+		longest = max(longest, 1+slices.Index(behind, e))
+	}
+	return longest
+}
+
+// Refs returns the locks of an entry.
+func Refs(e *lock.Entry) []lock.Ref {
+	var all []lock.Ref
+	for _, c := range e.Claims {
+		all = append(all, lock.Ref{Tenant: e.Tenant, Name: c.Name})
+	}
+	return all
+}
+
+// ClaimOn returns the claim of an entry on a lock that it has one on.
+func ClaimOn(e *lock.Entry, name string) lock.Claim {
+	i := slices.IndexFunc(e.Claims, func(c lock.Claim) bool { return c.Name == name })
+	return e.Claims[i]
+}
+
+// Describe prints a table's queues for a failure message.
+func Describe(t interface {
+	Queues() iter.Seq2[lock.Ref, *lock.Queue]
+},
+) string {
+	text := ""
+	for r, q := range t.Queues() {
+		text += fmt.Sprintf("%s/%s:", r.Tenant, r.Name)
+		for e, holds := range q.Entries() {
+			text += fmt.Sprintf(" %s#%d(%v,holds=%t)", e.ID, e.Number, ClaimOn(e, r.Name), holds)
+		}
+		text += "\n"
+	}
+	return text
+}
+
+// Entry makes an exclusive entry of tenant t on the locks named.
+func Entry(id lock.ID, number uint64, locks ...string) *lock.Entry {
+	e := &lock.Entry{ID: id, Tenant: "t", Number: number, Set: len(locks) > 1}
+	for _, name := range locks {
+		e.Claims = append(e.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
+	}
+	return e
+}
+
+// IDs returns the ids of entries, in byte order.
+func IDs(entries []*lock.Entry) []lock.ID {
+	var all []lock.ID
+	for _, e := range entries {
+		all = append(all, e.ID)
+	}
+	slices.Sort(all)
+	return all
+}

@@ -96,6 +96,22 @@ func errInvalidName() error {
 		"a lock name is 1 to %d of the characters A-Z a-z 0-9 . _ : @ = + - and begins with a letter or a digit", lock.MaxNameLength)
 }
 
+// maxHeaders is how many header fields a request may have, each line counted. They are
+// kept for as long as it waits, and thousands of short ones would take ten times the bytes
+// in which they were sent.
+const maxHeaders = 100
+
+func checkHeaders(h http.Header) error {
+	fields := 0
+	for _, values := range h {
+		fields += len(values)
+	}
+	if fields > maxHeaders {
+		return lock.Errorf(lock.InvalidRequest, "a request may have %d header fields", maxHeaders)
+	}
+	return nil
+}
+
 // checkSlashes refuses a path with an encoded slash that net/url has decoded: it gives
 // up the path as it was sent if anything in it should have been escaped and is
 // not, and the slash would separate segments.

@@ -161,7 +161,7 @@ func (r *request) readBody() ([]byte, error) {
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
-	return bytes.Trim(text, " \t\r\n"), nil
+	return bytes.Trim(text, " \t\r\n"), checkHeaders(r.arrived.Trailer)
 }
 
 // checkForm refuses a body that says that it is something else than JSON in UTF-8

@@ -23,6 +23,7 @@ import (
 // request is one request on its way to its answer, with what is known of it so far.
 type request struct {
 	*gin.Context
+	arrived   *http.Request // as net/http has it: with a span, Request is a copy
 	endpoints *endpoints
 	id        string
 	principal *auth.Principal // nil until it is known who asks
@@ -47,7 +48,7 @@ type handler func(*request) error
 func (a *endpoints) handle(h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		began := time.Now()
-		r := &request{Context: c, endpoints: a, id: acceptRequestID(c.Request.Header.Get("X-Request-Id"))}
+		r := &request{Context: c, arrived: c.Request, endpoints: a, id: acceptRequestID(c.Request.Header.Get("X-Request-Id"))}
 		c.Header("X-Request-Id", r.id)
 		span := r.trace()
 		defer span.End()
@@ -78,7 +79,10 @@ func (r *request) run(h handler) {
 		r.note(slog.String("stack", string(debug.Stack())))
 		r.fail(fmt.Errorf("panic: %v", p))
 	}()
-	err := checkSlashes(r.Request)
+	err := checkHeaders(r.Request.Header)
+	if err == nil {
+		err = checkSlashes(r.Request)
+	}
 	if err == nil {
 		err = h(r)
 	}

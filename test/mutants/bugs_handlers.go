@@ -182,5 +182,15 @@ func handlersBugs() []Bug {
 			File: "handlers/connections.go", Anchor: "all.byTenant[tenant] >= share*(all.most-all.busy)", Becomes: "all.busy >= share*all.most",
 			In: "./handlers", Run: "^TestConnectionsOfOneTenant$",
 		},
+		{
+			Name: "handlers-headers-unbounded", Breaks: "a request that waits keeps few headers",
+			File: "handlers/admit.go", Anchor: "if fields > maxHeaders {", Becomes: "if len(h) > 40*maxHeaders {",
+			In: "./handlers", Run: "^TestHeadersAreFew$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-trailers-unbounded", Breaks: "nor header fields that come behind the body",
+			File: "handlers/body.go", Anchor: "checkHeaders(r.arrived.Trailer)", Becomes: "checkHeaders(r.Request.Trailer)",
+			In: "./handlers", Run: "^TestHeadersAreFew$", Needs: "etcd",
+		},
 	}
 }

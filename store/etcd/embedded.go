@@ -34,6 +34,12 @@ const (
 	// was superseded before the last but one interval began. Every entry is a key
 	// of its own, so history is all that grows.
 	compactInterval = 5 * time.Second
+
+	// keptInMemory is how many of the transactions that were written last etcd keeps in
+	// memory, beside up to a hundred more. They are for members that lag behind, of which
+	// there are none, and each may be as large as batchBytes: the 5,000 that etcd keeps by
+	// default could take 2.5 GB. 0 would be that default.
+	keptInMemory = 10
 )
 
 // EmbeddedConfig says where and how large the embedded store is.
@@ -121,6 +127,7 @@ func memberConfig(cfg EmbeddedConfig) *embed.Config {
 		c.QuotaBackendBytes = cfg.Quota
 	}
 	c.MaxTxnOps = maxTxnOps
+	c.SnapshotCatchUpEntries = keptInMemory
 	log := zap.NewNop()
 	if cfg.Logger != nil {
 		log = zap.New(slogCore{log: cfg.Logger})

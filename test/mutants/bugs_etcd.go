@@ -4,6 +4,11 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-log-in-memory", Breaks: "what was written is not kept in memory",
+			File: "store/etcd/embedded.go", Anchor: "c.SnapshotCatchUpEntries = keptInMemory", Becomes: "c.SnapshotCatchUpEntries = 5000",
+			In: "./store/etcd", Run: "^TestMemoryOfWrites$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-idle-leases-without-bound", Breaks: "what is kept of released leases is bounded, over all tenants and TTLs",
 			File: "store/etcd/lease.go", Anchor: "return p.spare < maxIdle && len", Becomes: "return len",
 			In: "./store/etcd", Run: "^TestIdleLeasesAreBounded$", Needs: "etcd",

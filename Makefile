@@ -54,7 +54,7 @@ unit: ## Test the packages, the stores on real servers included
 	$(call say,packages$(if $(RACE),, - WITHOUT the race detector: there is no C compiler))
 	$(TEST) $(RACE) -timeout 15m -skip '$(UNRACED)' ./store/etcd \
 	  $$($(GO) list ./... | grep -v -e /test/ -e '/lock$$' -e /lock/ -e /store/etcd -e /store/zookeeper) ./store/zookeeper
-	$(TEST) -timeout 10m -run '$(UNRACED)' ./store/etcd ./store/storetest ./store/zookeeper ./service ./telemetry
+	$(TEST) -timeout 10m -run '$(UNRACED)' ./store/etcd ./store/storetest ./store/zookeeper ./service ./service/view ./telemetry
 
 # The first three have no goroutines; the detector makes them five times slower.
 histories: ## Test what only computes: the domain, the seeded bugs' table, 10 300 histories

@@ -7,7 +7,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // lockOrder tells in which orders locks are taken.
@@ -61,7 +61,7 @@ func (a *endpoints) deadlocks(r *request) error {
 	return r.respondLarge(maxPageBytes-left, func() any { return deadlockPageOf(found) })
 }
 
-func deadlockPageOf(found []service.Deadlock) *api.DeadlockPage {
+func deadlockPageOf(found []view.Deadlock) *api.DeadlockPage {
 	page := &api.DeadlockPage{Deadlocks: []api.RefusedDeadlock{}}
 	for _, d := range found {
 		out := api.RefusedDeadlock{Tenant: d.Tenant, At: api.InstantOf(d.At), Refused: d.Refused.Holder, Cycle: cycleOf(d.Cycle, everyLock), Waits: d.Waits}
@@ -111,7 +111,7 @@ func cycleOf(cycle []lock.Wait, may func(string) bool) []api.CycleStep {
 	return out
 }
 
-func orderReportOf(r service.OrderReport) *api.LockOrderReport {
+func orderReportOf(r view.OrderReport) *api.LockOrderReport {
 	out := &api.LockOrderReport{
 		Contradictions: []api.OrderContradiction{}, Orders: []api.SeenOrder{}, Known: r.Total, Forgotten: r.Dropped,
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // entryOf describes an entry of one lock.
@@ -27,7 +28,7 @@ func fieldsOf(g *service.Grant) api.GrantFields {
 }
 
 // briefly describes holders without their metadata.
-func briefly(holders []service.Holder, name string) []api.Holder {
+func briefly(holders []view.Holder, name string) []api.Holder {
 	out := holdersOf(holders, name)
 	for i := range out {
 		out[i].Metadata = nil
@@ -36,7 +37,7 @@ func briefly(holders []service.Holder, name string) []api.Holder {
 }
 
 // holdersOf describes those who hold the lock with the name.
-func holdersOf(holders []service.Holder, name string) []api.Holder {
+func holdersOf(holders []view.Holder, name string) []api.Holder {
 	out := make([]api.Holder, 0, len(holders))
 	for _, h := range holders {
 		claim := claimOn(h.Entry, name)
@@ -86,14 +87,14 @@ func lockOf(v *service.LockView) *api.Lock {
 }
 
 // percentilesOf is nil without samples: a 0 would say that all were quick.
-func percentilesOf(p service.Percentiles) *api.Percentiles {
+func percentilesOf(p view.Percentiles) *api.Percentiles {
 	if p.Samples == 0 {
 		return nil
 	}
 	return &api.Percentiles{P50: api.SecondsOf(p.P50), P90: api.SecondsOf(p.P90), P99: api.SecondsOf(p.P99)}
 }
 
-func pageOf(p *service.Page) *api.LockPage {
+func pageOf(p *view.Page) *api.LockPage {
 	out := &api.LockPage{Locks: make([]api.LockSummary, 0, len(p.Locks)), Revision: p.Revision}
 	if p.Next != "" {
 		out.NextCursor = encodeCursor(p.Next)

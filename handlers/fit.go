@@ -6,6 +6,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // How many bytes an answer may have, about. What does not fit is left to the next
@@ -52,7 +53,7 @@ func fit(n int, left *int, size func(i int) int) int {
 	return n
 }
 
-func fitHolders(holders []service.Holder, left *int, metadata bool) []service.Holder {
+func fitHolders(holders []view.Holder, left *int, metadata bool) []view.Holder {
 	return holders[:fit(len(holders), left, func(i int) int { return entryBytes(holders[i].Entry, metadata) })]
 }
 
@@ -68,7 +69,7 @@ func fitLock(v *service.LockView) int {
 
 // fitPage shortens a page and returns how large the answer gets. One lock fits
 // always: it has at most 100 holders, without metadata.
-func fitPage(p *service.Page) int {
+func fitPage(p *view.Page) int {
 	left := maxPageBytes
 	n := fit(len(p.Locks), &left, func(i int) int {
 		size := rowBytes + len(p.Locks[i].Name)
@@ -131,7 +132,7 @@ func orderBytes(o order.Edge) int {
 	return size
 }
 
-func deadlockBytes(d service.Deadlock) int {
+func deadlockBytes(d view.Deadlock) int {
 	size := rowBytes + textBytes(d.Refused.Holder) + cycleBytes(d.Cycle)
 	for _, c := range d.Refused.Claims {
 		size += len(c.Name) + 3

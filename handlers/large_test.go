@@ -19,6 +19,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 const mebibyte = 1 << 20
@@ -32,28 +33,28 @@ func largest(name string) *lock.Entry {
 	}
 }
 
-func holdersAt(name string, n int) []service.Holder {
-	out := make([]service.Holder, n)
+func holdersAt(name string, n int) []view.Holder {
+	out := make([]view.Holder, n)
 	for i := range out {
-		out[i] = service.Holder{Entry: largest(name), Since: time.Now(), ExpiresAt: time.Now()}
+		out[i] = view.Holder{Entry: largest(name), Since: time.Now(), ExpiresAt: time.Now()}
 	}
 	return out
 }
 
 func largeView() service.LockView {
-	v := service.LockView{Name: "orders:42", Holders: holdersAt("orders:42", 100), Waiting: 5000, Revision: 9}
+	v := service.LockView{Name: "orders:42", Queue: view.Queue{Holders: holdersAt("orders:42", 100), Waiting: 5000, Revision: 9}}
 	for i := range 1000 {
-		v.Waiters = append(v.Waiters, service.Waiter{Entry: largest("orders:42"), Position: i + 1})
+		v.Waiters = append(v.Waiters, view.Waiter{Entry: largest("orders:42"), Position: i + 1})
 	}
 	return v
 }
 
 // largePage has as many holders as the service puts on a page.
-func largePage() service.Page {
-	p := service.Page{Revision: 9, Next: "z"}
+func largePage() view.Page {
+	p := view.Page{Revision: 9, Next: "z"}
 	for i := range 1000 {
 		name := fmt.Sprintf("orders:%04d", i) + strings.Repeat("x", 180)
-		p.Locks = append(p.Locks, service.Summary{Name: name, Holders: holdersAt(name, 2), Newest: 7})
+		p.Locks = append(p.Locks, view.Summary{Name: name, Holders: holdersAt(name, 2), Newest: 7})
 	}
 	return p
 }
@@ -148,12 +149,12 @@ func TestLongCycleIsBounded(t *testing.T) {
 // TestNoRoom: whoever has too much on its way is told at once, and nobody else.
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
-	deadlocks := make([]service.Deadlock, 100)
+	deadlocks := make([]view.Deadlock, 100)
 	for i := range deadlocks {
 		wait := lock.Wait{Waiter: largest("a"), Blocker: largest("a"), Lock: "a"}
-		deadlocks[i] = service.Deadlock{Tenant: "acme", Refused: largest("a"), Cycle: []lock.Wait{wait, wait}, Waits: 2, At: time.Now()}
+		deadlocks[i] = view.Deadlock{Tenant: "acme", Refused: largest("a"), Cycle: []lock.Wait{wait, wait}, Waits: 2, At: time.Now()}
 	}
-	report := service.OrderReport{Orders: make([]order.Edge, 1000)}
+	report := view.OrderReport{Orders: make([]order.Edge, 1000)}
 	for i := range report.Orders {
 		report.Orders[i] = order.Edge{Tenant: "acme", From: "a:*", To: "b:*", Seen: 1, Examples: []order.Example{{Holder: "w", At: time.Now()}}}
 	}

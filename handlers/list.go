@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 const (
@@ -73,8 +73,8 @@ func (a *endpoints) list(r *request) error {
 	return r.respondLarge(fitPage(page), func() any { return pageOf(page) })
 }
 
-func listRequest(r *request) (req service.ListRequest, consistent bool, err error) {
-	req = service.ListRequest{Tenant: r.tenant(), Prefix: r.Query("prefix"), State: r.Query("state"), May: r.principal.MayUse}
+func listRequest(r *request) (req view.ListRequest, consistent bool, err error) {
+	req = view.ListRequest{Tenant: r.tenant(), Prefix: r.Query("prefix"), State: r.Query("state"), May: r.principal.MayUse}
 	if req.Prefix != "" && !lock.ValidName(req.Prefix) {
 		return req, false, lock.Invalid("prefix", "is not how a lock name can begin")
 	}

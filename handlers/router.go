@@ -17,6 +17,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // Locks are the use cases behind the routes; [service.Service] has them.
@@ -26,9 +27,9 @@ type Locks interface {
 	Release(context.Context, service.TokenRequest) error
 	Entry(ctx context.Context, req service.TokenRequest, wait time.Duration) (*service.Grant, error)
 	Lock(ctx context.Context, r lock.Ref, consistent bool) (*service.LockView, error)
-	List(ctx context.Context, req service.ListRequest, consistent bool) (*service.Page, error)
-	LockOrder(tenant string, limit int) service.OrderReport
-	Deadlocks(tenant string, limit int) []service.Deadlock
+	List(ctx context.Context, req view.ListRequest, consistent bool) (*view.Page, error)
+	LockOrder(tenant string, limit int) view.OrderReport
+	Deadlocks(tenant string, limit int) []view.Deadlock
 	Ready(context.Context) error
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // stub stands in for the service, for what that does only on bad days.
@@ -30,10 +31,10 @@ type stub struct {
 	panic any
 
 	view      service.LockView
-	page      service.Page
-	order     service.OrderReport
+	page      view.Page
+	order     view.OrderReport
 	acquired  func(service.AcquireRequest) // nil is not told
-	deadlocks []service.Deadlock
+	deadlocks []view.Deadlock
 }
 
 func (s *stub) answer() (*service.Grant, error) {
@@ -74,18 +75,18 @@ func (s *stub) Lock(context.Context, lock.Ref, bool) (*service.LockView, error) 
 	return &view, err
 }
 
-func (s *stub) List(context.Context, service.ListRequest, bool) (*service.Page, error) {
+func (s *stub) List(context.Context, view.ListRequest, bool) (*view.Page, error) {
 	_, err := s.answer()
 	page := s.page
 	return &page, err
 }
 
-func (s *stub) LockOrder(string, int) service.OrderReport {
+func (s *stub) LockOrder(string, int) view.OrderReport {
 	_, _ = s.answer()
 	return s.order
 }
 
-func (s *stub) Deadlocks(string, int) []service.Deadlock {
+func (s *stub) Deadlocks(string, int) []view.Deadlock {
 	_, _ = s.answer()
 	return s.deadlocks
 }

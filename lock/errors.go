@@ -97,3 +97,22 @@ func Invalid(field, format string, args ...any) *Error {
 func LostBecause(r Reason) *Error {
 	return &Error{Code: Lost, Reason: r, Detail: "the entry is gone: " + string(r)}
 }
+
+// ErrHeld returns a [Held] error: others are in front of a request that does not wait.
+func ErrHeld() *Error {
+	return &Error{Code: Held, Detail: "others are in front; with wait_seconds the request would queue", RetryAfter: time.Second}
+}
+
+// ErrModeMismatch returns a [ModeMismatch] error that says as what the lock is in use.
+func ErrModeMismatch(inUse Claim) *Error {
+	as := "in the mode " + string(inUse.Mode)
+	if inUse.Mode == Semaphore {
+		as = fmt.Sprintf("as a semaphore with the limit %d", inUse.Limit)
+	}
+	return &Error{Code: ModeMismatch, Detail: "the lock " + inUse.Name + " is in use " + as, InUse: &inUse}
+}
+
+// ErrDeadlock returns a [Deadlock] error with the cycle that a wait would close.
+func ErrDeadlock(cycle []Wait) *Error {
+	return &Error{Code: Deadlock, Cycle: cycle, Detail: "to wait would close a cycle: everybody in it would wait for ever"}
+}

@@ -6,12 +6,12 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -41,7 +41,7 @@ type Grant struct {
 	ExpiresAt time.Time     // until when the lease is sure to last
 	Waited    time.Duration // held: between the request and the grant
 	Position  int           // waiting: 1 is next
-	Holders   []Holder      // of a refusal: who holds
+	Holders   []view.Holder // of a refusal: who holds
 	Waiters   int           // of a refusal: how many wait
 	Busy      []Busy        // of a set's refusal: the same for each lock, in canonical order
 }
@@ -49,15 +49,8 @@ type Grant struct {
 // Busy is a lock of a set that was refused.
 type Busy struct {
 	Name    string
-	Holders []Holder
+	Holders []view.Holder
 	Waiters int
-}
-
-// Holder is somebody who holds a lock, for people to see.
-type Holder struct {
-	Entry     *lock.Entry
-	Since     time.Time
-	ExpiresAt time.Time // zero if the store could not tell
 }
 
 // removalTimeout is for how long an entry is tried to be taken out of its queues.
@@ -116,10 +109,10 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 	if err := s.refuse(ctx, e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
-	if err := s.view.room(e); err != nil {
+	if err := s.view.Room(e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
-	e.Patient = !e.Tries() && !s.view.admits(e)
+	e.Patient = !e.Tries() && !s.view.Admits(e)
 	return s.enqueue(ctx, e, req.Wait == 0, began)
 }
 
@@ -150,7 +143,7 @@ func vanished(err error) bool {
 
 // join writes the entry, or finds that of an earlier request, and waits on it.
 func (s *Service) join(ctx context.Context, e *lock.Entry, try bool, began time.Time) (*Grant, error) {
-	changed, unwatch, err := s.view.attend(e.ID)
+	changed, unwatch, err := s.view.Attend(e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +202,7 @@ func (s *Service) removeAtLast(e *lock.Entry, err error) {
 func (s *Service) giveWay(ctx context.Context, e *lock.Entry, why lock.Reason) (holds bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
-	blockers, known := s.view.blockers(e)
+	blockers, known := s.view.Blockers(e)
 	for nearest := true; ; nearest = !nearest {
 		if !known {
 			st, err := s.standing(ctx, e, nearest, 0)
@@ -231,22 +224,22 @@ func (s *Service) giveWay(ctx context.Context, e *lock.Entry, why lock.Reason) (
 // rejoin finds the entry of an earlier request with the same idempotency key. It
 // returns nothing if there is none.
 func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
-	changed, unwatch, err := s.view.attend(e.ID)
+	changed, unwatch, err := s.view.Attend(e.ID)
 	if err != nil {
 		return nil, err
 	}
 	defer unwatch()
-	st := s.view.status(e.ID, 0)
-	switch st.state {
-	case gone:
+	st := s.view.Status(e.ID, 0)
+	switch st.State {
+	case view.Gone:
 		return nil, s.usedUp(ctx, e.ID)
-	case unseen:
+	case view.Unseen:
 		return nil, nil
 	}
-	if st.entry.Request != e.Request {
+	if st.Entry.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	w := &wait{s: s, entry: st.entry, changed: changed, try: e.WaitUntil.IsZero(), client: true}
+	w := &wait{s: s, entry: st.Entry, changed: changed, try: e.WaitUntil.IsZero(), client: true}
 	g, err := w.run(ctx)
 	if errors.Is(err, lock.Lost) {
 		return nil, s.usedUp(ctx, e.ID)
@@ -261,8 +254,8 @@ func (s *Service) usedUp(ctx context.Context, id lock.ID) error {
 	if !s.settled(ctx) {
 		return ctx.Err() // nil, unless the client is gone
 	}
-	if st := s.view.status(id, 0); st.state == gone {
-		return lock.LostBecause(st.reason)
+	if st := s.view.Status(id, 0); st.State == view.Gone {
+		return lock.LostBecause(st.Reason)
 	}
 	return nil
 }
@@ -275,7 +268,7 @@ func (s *Service) usedUp(ctx context.Context, id lock.ID) error {
 //
 // What comes between this and the write is noticed when the entry joins.
 func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
-	if s.view.objection(e) == nil {
+	if s.view.Objection(e) == nil {
 		return nil
 	}
 	number, err := s.Store.Newest(ctx)
@@ -284,10 +277,10 @@ func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.FeedPatience)
 	defer cancel()
-	if err := s.view.await(ctx, number); err != nil {
+	if err := s.view.Await(ctx, number); err != nil {
 		return nil // the queue itself will tell
 	}
-	err = s.view.refuse(e)
+	err = s.view.Refuse(e)
 	if errors.Is(err, lock.Deadlock) {
 		s.Metrics.Deadlocked(ctx)
 	}
@@ -305,22 +298,6 @@ func (s *Service) refuseOrRejoin(ctx context.Context, e *lock.Entry, busy error)
 	return s.refusal(ctx, e, busy)
 }
 
-func errHeld() error {
-	return &lock.Error{Code: lock.Held, Detail: "others are in front; with wait_seconds the request would queue", RetryAfter: time.Second}
-}
-
-func errModeMismatch(inUse lock.Claim) error {
-	as := "in the mode " + string(inUse.Mode)
-	if inUse.Mode == lock.Semaphore {
-		as = fmt.Sprintf("as a semaphore with the limit %d", inUse.Limit)
-	}
-	return &lock.Error{Code: lock.ModeMismatch, Detail: "the lock " + inUse.Name + " is in use " + as, InUse: &inUse}
-}
-
-func errDeadlock(cycle []lock.Wait) error {
-	return &lock.Error{Code: lock.Deadlock, Cycle: cycle, Detail: "to wait would close a cycle: everybody in it would wait for ever"}
-}
-
 func errIdempotencyMismatch() error {
 	return lock.Errorf(lock.IdempotencyMismatch, "the idempotency key was used before with other parameters")
 }
@@ -332,10 +309,10 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 	}
 	g, asks := &Grant{Entry: e}, askedPerRefusal
 	for _, c := range e.Claims {
-		q := s.view.queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.ID, max(1, maxShownHolders/len(e.Claims)), 0)
-		s.addExpiries(ctx, q.holders, asks)
-		asks = max(0, asks-len(q.holders))
-		b := Busy{Name: c.Name, Holders: q.holders, Waiters: q.waiting}
+		q := s.view.Queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.ID, max(1, view.MaxShownHolders/len(e.Claims)), 0)
+		s.addExpiries(ctx, q.Holders, asks)
+		asks = max(0, asks-len(q.Holders))
+		b := Busy{Name: c.Name, Holders: q.Holders, Waiters: q.Waiting}
 		if e.Set {
 			g.Busy = append(g.Busy, b)
 		} else {

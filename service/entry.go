@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // setPatience is for how long the view is waited for by a request about a set.
@@ -79,13 +80,13 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 // expireWait ends an entry that its client keeps alive although it no longer
 // wants to wait, or must not.
 func (s *Service) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
-	st := s.view.status(e.ID, e.Number)
+	st := s.view.Status(e.ID, e.Number)
 	over := !e.WaitUntil.IsZero() && !now.Before(e.WaitUntil)
-	if st.state != waiting || !over && st.refused == nil {
+	if st.State != view.Waiting || !over && st.Refused == nil {
 		return nil
 	}
-	if st.refused != nil {
-		return s.carryOut(ctx, e, st.refused)
+	if st.Refused != nil {
+		return s.carryOut(ctx, e, st.Refused)
 	}
 	holds, err := s.giveWay(context.WithoutCancel(ctx), e, lock.WaitTimeout)
 	switch {
@@ -100,7 +101,7 @@ func (s *Service) expireWait(ctx context.Context, e *lock.Entry, now time.Time) 
 // carryOut takes an entry back that cannot stay in its queues, and returns why. If
 // the view is late about that, or the entry is gone, a renewal goes on.
 func (s *Service) carryOut(ctx context.Context, e *lock.Entry, refused error) error {
-	while, ok := s.view.grounds(e.ID)
+	while, ok := s.view.Grounds(e.ID)
 	if !ok {
 		return nil
 	}
@@ -139,11 +140,11 @@ func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	st := s.view.status(e.ID, e.Number)
-	if hold == 0 || st.state == held {
+	st := s.view.Status(e.ID, e.Number)
+	if hold == 0 || st.State == view.Held {
 		return s.look(ctx, e)
 	}
-	changed, unwatch, err := s.view.attend(e.ID)
+	changed, unwatch, err := s.view.Attend(e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -168,8 +169,8 @@ func (s *Service) look(ctx context.Context, e *lock.Entry) (*Grant, error) {
 // nothing may be granted is not told before that is over.
 func (s *Service) describe(ctx context.Context, e *lock.Entry, expires time.Time) (*Grant, error) {
 	g := &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: expires}
-	st := s.view.status(e.ID, e.Number)
-	if st.state != held && (!s.view.reached(e.Number) || !s.settled(ctx)) {
+	st := s.view.Status(e.ID, e.Number)
+	if st.State != view.Held && (!s.view.Reached(e.Number) || !s.settled(ctx)) {
 		direct, err := s.standing(ctx, e, true, s.moment()) // another replica may have told of a grant until now
 		switch {
 		case err != nil:
@@ -177,21 +178,21 @@ func (s *Service) describe(ctx context.Context, e *lock.Entry, expires time.Time
 		case direct.entry == nil:
 			return nil, s.whyLost(ctx, e, lock.LostBecause(lock.Unknown))
 		case direct.holds:
-			st = status{state: held, waited: s.Now().Sub(e.EnqueuedAt), doubt: true}
+			st = view.Status{State: view.Held, Waited: s.Now().Sub(e.EnqueuedAt), Doubt: true}
 		}
-	} else if st.state != held {
-		st = s.view.status(e.ID, e.Number)
+	} else if st.State != view.Held {
+		st = s.view.Status(e.ID, e.Number)
 	}
-	switch st.state {
-	case held:
-		if err := s.Store.Refusal(); err != nil && st.doubt {
+	switch st.State {
+	case view.Held:
+		if err := s.Store.Refusal(); err != nil && st.Doubt {
 			return nil, err
 		}
-		g.Held, g.Waited = true, max(0, st.waited)
-	case gone:
+		g.Held, g.Waited = true, max(0, st.Waited)
+	case view.Gone:
 		return nil, s.lostBecause(ctx, e.ID, e.Number)
 	default:
-		g.Position = max(1, s.view.position(e.ID))
+		g.Position = max(1, s.view.Position(e.ID))
 	}
 	return g, nil
 }
@@ -204,7 +205,7 @@ func (s *Service) settled(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.FeedPatience)
 	defer cancel()
-	return s.view.await(ctx, number) == nil
+	return s.view.Await(ctx, number) == nil
 }
 
 // locate finds the entry that a token is for.
@@ -224,14 +225,14 @@ func (s *Service) find(ctx context.Context, req TokenRequest) (*lock.Entry, erro
 	if req.ID != "" && req.ID != id {
 		return nil, errTokenMismatch()
 	}
-	st := s.view.status(id, number)
-	if st.state == unseen {
+	st := s.view.Status(id, number)
+	if st.State == view.Unseen {
 		st = s.catchUp(ctx, id, number)
 	}
-	switch st.state {
-	case held, waiting:
-		return st.entry, nil
-	case gone:
+	switch st.State {
+	case view.Held, view.Waiting:
+		return st.Entry, nil
+	case view.Gone:
 		return nil, s.lostBecause(ctx, id, number)
 	}
 	if req.Set {
@@ -255,24 +256,24 @@ func (s *Service) awaitSet(ctx context.Context, id lock.ID, number uint64) (*loc
 	}
 	ctx, cancel := context.WithTimeout(ctx, setPatience)
 	defer cancel()
-	if err := s.view.await(ctx, number); err != nil {
+	if err := s.view.Await(ctx, number); err != nil {
 		return nil, err
 	}
-	switch st := s.view.status(id, number); {
-	case st.entry != nil && st.entry.Number == number:
-		return st.entry, nil
+	switch st := s.view.Status(id, number); {
+	case st.Entry != nil && st.Entry.Number == number:
+		return st.Entry, nil
 	}
 	return nil, s.lostBecause(ctx, id, number)
 }
 
 // catchUp gives the view a moment to reach the number of a token.
-func (s *Service) catchUp(ctx context.Context, id lock.ID, number uint64) status {
+func (s *Service) catchUp(ctx context.Context, id lock.ID, number uint64) view.Status {
 	ctx, cancel := context.WithTimeout(ctx, s.FeedPatience)
 	defer cancel()
-	if err := s.view.await(ctx, number); err != nil {
-		return status{}
+	if err := s.view.Await(ctx, number); err != nil {
+		return view.Status{}
 	}
-	return s.view.status(id, number)
+	return s.view.Status(id, number)
 }
 
 // locateInStore finds an entry that the view has not seen. A genuine token whose
@@ -322,26 +323,26 @@ func (s *Service) whyLost(ctx context.Context, e *lock.Entry, err error) error {
 // lostBecause says why the entry is gone, as far as that is known. Right after a list
 // the reasons from before are still being read; they are waited for, but not for long.
 func (s *Service) lostBecause(ctx context.Context, id lock.ID, number uint64) error {
-	st := s.view.status(id, number)
-	if st.state == gone && st.reason == lock.Unknown {
+	st := s.view.Status(id, number)
+	if st.State == view.Gone && st.Reason == lock.Unknown {
 		ctx, cancel := context.WithTimeout(ctx, removalPatience)
 		defer cancel()
-		s.view.awaitReasons(ctx)
-		st = s.view.status(id, number)
+		s.view.AwaitReasons(ctx)
+		st = s.view.Status(id, number)
 	}
-	if st.state == gone {
-		return lock.LostBecause(st.reason)
+	if st.State == view.Gone {
+		return lock.LostBecause(st.Reason)
 	}
 	return lock.LostBecause(lock.Unknown)
 }
 
 // awaitRemoval gives the view a moment to see that the entry is gone, and why.
 func (s *Service) awaitRemoval(ctx context.Context, e *lock.Entry) {
-	changed, unwatch := s.view.watch(e.ID)
+	changed, unwatch := s.view.Watch(e.ID)
 	defer unwatch()
 	ctx, cancel := context.WithTimeout(ctx, removalPatience)
 	defer cancel()
-	for s.view.status(e.ID, e.Number).state != gone {
+	for s.view.Status(e.ID, e.Number).State != view.Gone {
 		select {
 		case <-changed:
 		case <-ctx.Done():

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/order"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 const (
@@ -16,38 +16,11 @@ const (
 	eventDelay = 10 * time.Millisecond // for which they are gathered
 )
 
-// eventKind is what happened.
-type eventKind int
-
-// The kinds of events, with the fields of [event] that each has.
-const (
-	entryEnded       eventKind = iota // reason, held, lasted
-	deadlockFound                     // waits; the entry is the one that is refused
-	ordersContradict                  // ring, silenced; the entry is the one that brought it to light
-	feedOutOfOrder                    // err; the entry is passed over
-)
-
-// event is something that the view saw happen.
-type event struct {
-	kind   eventKind
-	number uint64    // the store's, up to which the view was told with it
-	at     time.Time // when this replica saw it
-	entry  *lock.Entry
-
-	reason   lock.Reason
-	held     bool
-	lasted   time.Duration // of the hold
-	waits    int           // in the cycle
-	ring     *order.Contradiction
-	silenced uint64 // how many rings of the tenant were not told since the last line
-	err      error
-}
-
-// events hands what happened in the view on to log and metrics, from a goroutine of
+// dispatcher hands what happened in the view on to log and metrics, from a goroutine of
 // its own: no reader of the log, however slow, can stop a grant. While it cannot
 // hand on, it keeps the first maxEvents and counts the rest. What has to be counted
-// exactly is counted at once, in totals.
-type events struct {
+// exactly the view counts itself.
+type dispatcher struct {
 	metrics Metrics
 	log     *slog.Logger
 
@@ -57,15 +30,14 @@ type events struct {
 	done    chan struct{}
 
 	dropped atomic.Uint64
-	totals  struct{ expired, contradicted atomic.Uint64 }
 
 	mu      sync.Mutex
-	pending []event
+	pending []view.Event
 }
 
-// newEvents starts the goroutine, which runs until close.
-func newEvents(m Metrics, log *slog.Logger) *events {
-	e := &events{
+// newDispatcher starts the goroutine, which runs until close.
+func newDispatcher(m Metrics, log *slog.Logger) *dispatcher {
+	e := &dispatcher{
 		metrics: m, log: log,
 		ready: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -73,8 +45,8 @@ func newEvents(m Metrics, log *slog.Logger) *events {
 	return e
 }
 
-// add takes an event; it never waits.
-func (e *events) add(what event) {
+// Add takes an event; it never waits.
+func (e *dispatcher) Add(what view.Event) {
 	e.mu.Lock()
 	full, first := len(e.pending) >= maxEvents, len(e.pending) == 0
 	if !full {
@@ -93,14 +65,14 @@ func (e *events) add(what event) {
 }
 
 // close hands on what is left and waits for that. Calling it again is safe.
-func (e *events) close() {
+func (e *dispatcher) close() {
 	e.closed.Do(func() { close(e.closing) })
 	<-e.done
 }
 
-func (e *events) run() {
+func (e *dispatcher) run() {
 	defer close(e.done)
-	var spare []event
+	var spare []view.Event
 	told := uint64(0)
 	for open := true; open; {
 		open = e.gather()
@@ -122,7 +94,7 @@ func (e *events) run() {
 
 // gather waits for a first event, and then for those that follow it closely. It
 // returns false when there will be no more.
-func (e *events) gather() bool {
+func (e *dispatcher) gather() bool {
 	select {
 	case <-e.ready:
 	case <-e.closing:
@@ -138,40 +110,40 @@ func (e *events) gather() bool {
 	}
 }
 
-func (e *events) tell(what event) {
-	entry := what.entry
-	switch what.kind {
-	case entryEnded:
-		if what.held && what.reason != lock.Withdrawn {
-			e.metrics.Held(context.Background(), string(what.reason), what.lasted)
+func (e *dispatcher) tell(what view.Event) {
+	entry := what.Entry
+	switch what.Kind {
+	case view.EntryEnded:
+		if what.Held && what.Reason != lock.Withdrawn {
+			e.metrics.Held(context.Background(), string(what.Reason), what.Lasted)
 		}
-		if what.reason == lock.Expired {
+		if what.Reason == lock.Expired {
 			e.line(what, slog.LevelInfo, "an entry expired", slog.String("lock", entry.Name()),
-				slog.String("entry", string(entry.ID)), slog.String("holder", entry.Holder), slog.Bool("held", what.held))
+				slog.String("entry", string(entry.ID)), slog.String("holder", entry.Holder), slog.Bool("held", what.Held))
 		}
-	case deadlockFound:
+	case view.DeadlockFound:
 		e.line(what, slog.LevelInfo, "a deadlock was found; the last who came is refused", slog.String("lock", entry.Name()),
-			slog.String("holder", entry.Holder), slog.Int("cycle_length", what.waits))
-	case ordersContradict:
-		attrs := []slog.Attr{slog.String("ring", what.ring.String())}
-		if what.silenced > 0 {
-			attrs = append(attrs, slog.Uint64("silenced", what.silenced))
+			slog.String("holder", entry.Holder), slog.Int("cycle_length", what.Waits))
+	case view.OrdersContradict:
+		attrs := []slog.Attr{slog.String("ring", what.Ring.String())}
+		if what.Silenced > 0 {
+			attrs = append(attrs, slog.Uint64("silenced", what.Silenced))
 		}
 		e.line(what, slog.LevelWarn, "locks are taken in orders that contradict each other; a deadlock is possible", attrs...)
-	case feedOutOfOrder:
+	case view.FeedOutOfOrder:
 		e.line(what, slog.LevelError, "the feed is out of order; the entry is passed over",
-			slog.String("entry", string(entry.ID)), slog.Any("error", what.err))
+			slog.String("entry", string(entry.ID)), slog.Any("error", what.Err))
 	}
 }
 
 // line logs an event with the time at which it happened.
-func (e *events) line(what event, level slog.Level, text string, more ...slog.Attr) {
+func (e *dispatcher) line(what view.Event, level slog.Level, text string, more ...slog.Attr) {
 	ctx := context.Background()
 	if !e.log.Enabled(ctx, level) {
 		return
 	}
-	r := slog.NewRecord(what.at, level, text, 0)
-	r.AddAttrs(slog.String("tenant", what.entry.Tenant), slog.Uint64("number", what.number))
+	r := slog.NewRecord(what.At, level, text, 0)
+	r.AddAttrs(slog.String("tenant", what.Entry.Tenant), slog.Uint64("number", what.Number))
 	r.AddAttrs(more...)
 	_ = e.log.Handler().Handle(ctx, r) // as slog.Logger does: there is nobody to tell
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // journal is a log that keeps its lines. Each line waits for gate to be closed, if
@@ -93,7 +94,7 @@ func TestLogThatStandsStill(t *testing.T) {
 		if n := len(j.with("")); n != 0 {
 			t.Fatalf("%d lines were logged; the log does not stand still", n)
 		}
-		expected := service.Totals{Expired: 1, Contradicted: 1}
+		expected := service.Totals{Totals: view.Totals{Expired: 1, Contradicted: 1}}
 		if got := r.Totals(); got != expected {
 			t.Errorf("counted %+v meanwhile, want %+v", got, expected)
 		}

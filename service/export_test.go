@@ -2,63 +2,16 @@ package service
 
 import (
 	"encoding/binary"
-	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
 )
-
-// Ends gives tests the memory of ends with bounds of their own.
-type Ends struct{ endings }
-
-// NewEnds returns an empty one.
-func NewEnds(most, ofTenant int) *Ends {
-	e := &Ends{newEndings(accounts{})}
-	e.most, e.ofTenant = most, ofTenant
-	return e
-}
-
-// The bounds of a service.
-const (
-	MaxEnds       = maxEnds
-	MaxTenantEnds = maxTenantEnds
-)
-
-// Record remembers an end.
-func (e *Ends) Record(tenant string, id lock.ID, why lock.Reason, now time.Time) {
-	e.record(tenant, id, why, now)
-}
-
-// Recall remembers an end from before.
-func (e *Ends) Recall(id lock.ID, why lock.Reason, now time.Time) { e.recall("", id, why, now) }
-
-// Reason returns why an entry ended.
-func (e *Ends) Reason(id lock.ID, now time.Time) lock.Reason { return e.reason(id, now) }
-
-// Len returns how many are kept, and in how many accounts.
-func (e *Ends) Len() (ends, accounts int) { return len(e.byID), len(e.accounts) }
 
 // NumberedID returns an id that looks random.
 func NumberedID(n uint64) lock.ID {
-	raw := make([]byte, idSize)
+	raw := make([]byte, lock.IDSize)
 	binary.BigEndian.PutUint64(raw, (n+1)*0x9e3779b97f4a7c15)
-	return encodeID(raw)
-}
-
-// BoundPlaces changes how many places in queues one tenant's entries may take.
-func (s *Service) BoundPlaces(n int) {
-	s.view.mu.Lock()
-	defer s.view.mu.Unlock()
-	s.view.most = n
-}
-
-// EndsOf returns how many ends are remembered for the tenant.
-func (s *Service) EndsOf(tenant string) int {
-	s.view.mu.RLock()
-	defer s.view.mu.RUnlock()
-	if a := s.view.accounts[tenant]; a != nil {
-		return a.ends.size
-	}
-	return 0
+	return lock.IDOf(raw)
 }
 
 // MaxExpiries is how many answers of the store about leases are kept.
@@ -72,7 +25,7 @@ func (s *Service) Expiries() int {
 }
 
 // ListPart lists as long as the view is held for it, and returns whether there is more.
-func (s *Service) ListPart(req ListRequest) (more bool) {
-	_, more = s.view.list(req, "", &Page{})
+func (s *Service) ListPart(req view.ListRequest) (more bool) {
+	_, more = s.view.List(req, "", &view.Page{})
 	return more
 }

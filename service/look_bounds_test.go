@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // TestPageOfManyHolders: a page ends after 2000 holders, and goes on where it ended.
@@ -21,8 +22,8 @@ func TestPageOfManyHolders(t *testing.T) {
 				r.hold(req)
 			}
 		}
-		list := func(after string) *service.Page {
-			page, err := r.List(t.Context(), service.ListRequest{Tenant: "acme", Limit: 1000, After: after}, false)
+		list := func(after string) *view.Page {
+			page, err := r.List(t.Context(), view.ListRequest{Tenant: "acme", Limit: 1000, After: after}, false)
 			if err != nil {
 				t.Fatal(err)
 			}

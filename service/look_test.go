@@ -13,6 +13,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 func ref(name string) lock.Ref { return lock.Ref{Tenant: "acme", Name: name} }
@@ -102,7 +103,7 @@ func TestConsistentLook(t *testing.T) {
 		r.store.setLag(running, time.Second)
 		s.occupy(t, "orders:1")
 		began := time.Now()
-		list := service.ListRequest{Tenant: "acme", Limit: 10}
+		list := view.ListRequest{Tenant: "acme", Limit: 10}
 		if p, err := r.List(t.Context(), list, false); err != nil || len(p.Locks) != 0 || p.Revision != 100 {
 			t.Errorf("%+v, %v", p, err)
 		}
@@ -150,7 +151,7 @@ func TestLookBeforeTheFirstList(t *testing.T) {
 		c.setFeed(lost)
 		r := s.replicaWith(t, c)
 		after(time.Minute)
-		list := service.ListRequest{Tenant: "acme", Limit: 10}
+		list := view.ListRequest{Tenant: "acme", Limit: 10}
 		_, err := r.Lock(t.Context(), ref("orders:1"), false)
 		if e := coded(t, err, lock.StoreUnavailable); e.Ambiguous || e.RetryAfter != time.Second {
 			t.Errorf("%+v", e)
@@ -177,7 +178,7 @@ func TestLookBeforeTheFirstList(t *testing.T) {
 }
 
 // pageOf is what a page shows, in one word for each lock.
-func pageOf(p *service.Page) (names []string) {
+func pageOf(p *view.Page) (names []string) {
 	for _, l := range p.Locks {
 		names = append(names, fmt.Sprintf("%s:%d+%d", l.Name, len(l.Holders), l.Waiting))
 	}
@@ -197,22 +198,22 @@ func TestList(t *testing.T) {
 		r.line(want("a:2", time.Minute))
 		r.line(want("c", time.Minute))
 		cases := map[string]struct {
-			req  service.ListRequest
+			req  view.ListRequest
 			want string
 		}{
-			"all":          {service.ListRequest{}, "B:1+0 a:1+0 a-:1+0 a:10:1+0 a:2:1+1 ab:1+0 b:1+0 c:1+1"},
-			"prefix":       {service.ListRequest{Prefix: "a:"}, "a:10:1+0 a:2:1+1"},
-			"no such":      {service.ListRequest{Prefix: "x"}, ""},
-			"held":         {service.ListRequest{State: "held", Prefix: "a"}, "a:1+0 a-:1+0 a:10:1+0 a:2:1+1 ab:1+0"},
-			"contended":    {service.ListRequest{State: "contended"}, "a:2:1+1 c:1+1"},
-			"after":        {service.ListRequest{After: "a:2"}, "ab:1+0 b:1+0 c:1+1"},
-			"after prefix": {service.ListRequest{Prefix: "a:", After: "a:10"}, "a:2:1+1"},
-			"after other":  {service.ListRequest{Prefix: "a:", After: "b"}, ""},
-			"before":       {service.ListRequest{Prefix: "b", After: "a"}, "b:1+0"},
-			"between":      {service.ListRequest{After: "aa"}, "ab:1+0 b:1+0 c:1+1"},
-			"may":          {service.ListRequest{May: func(n string) bool { return strings.HasPrefix(n, "a:") }}, "a:10:1+0 a:2:1+1"},
-			"tenant":       {service.ListRequest{Tenant: "globex"}, "a:1:1+0"},
-			"no tenant":    {service.ListRequest{Tenant: "initech"}, ""},
+			"all":          {view.ListRequest{}, "B:1+0 a:1+0 a-:1+0 a:10:1+0 a:2:1+1 ab:1+0 b:1+0 c:1+1"},
+			"prefix":       {view.ListRequest{Prefix: "a:"}, "a:10:1+0 a:2:1+1"},
+			"no such":      {view.ListRequest{Prefix: "x"}, ""},
+			"held":         {view.ListRequest{State: "held", Prefix: "a"}, "a:1+0 a-:1+0 a:10:1+0 a:2:1+1 ab:1+0"},
+			"contended":    {view.ListRequest{State: "contended"}, "a:2:1+1 c:1+1"},
+			"after":        {view.ListRequest{After: "a:2"}, "ab:1+0 b:1+0 c:1+1"},
+			"after prefix": {view.ListRequest{Prefix: "a:", After: "a:10"}, "a:2:1+1"},
+			"after other":  {view.ListRequest{Prefix: "a:", After: "b"}, ""},
+			"before":       {view.ListRequest{Prefix: "b", After: "a"}, "b:1+0"},
+			"between":      {view.ListRequest{After: "aa"}, "ab:1+0 b:1+0 c:1+1"},
+			"may":          {view.ListRequest{May: func(n string) bool { return strings.HasPrefix(n, "a:") }}, "a:10:1+0 a:2:1+1"},
+			"tenant":       {view.ListRequest{Tenant: "globex"}, "a:1:1+0"},
+			"no tenant":    {view.ListRequest{Tenant: "initech"}, ""},
 		}
 		for name, c := range cases {
 			if c.req.Limit = 100; c.req.Tenant == "" {
@@ -243,7 +244,7 @@ func TestPages(t *testing.T) {
 		}
 		synctest.Wait()
 		even := func(name string) bool { return (name[len(name)-1]-'0')%2 == 0 }
-		req := service.ListRequest{Tenant: "acme", Prefix: "orders:", State: "held", Limit: 5, May: even}
+		req := view.ListRequest{Tenant: "acme", Prefix: "orders:", State: "held", Limit: 5, May: even}
 		var seen []string
 		for pages := 1; ; pages++ {
 			p, err := r.List(t.Context(), req, false)
@@ -291,7 +292,7 @@ func TestLongList(t *testing.T) {
 		}
 		synctest.Wait()
 		may := []string{"orders:0100", "orders:0101", "orders:3400"}
-		req := service.ListRequest{Tenant: "acme", Limit: 2, May: func(n string) bool { return slices.Contains(may, n) }}
+		req := view.ListRequest{Tenant: "acme", Limit: 2, May: func(n string) bool { return slices.Contains(may, n) }}
 		p, err := r.List(t.Context(), req, false)
 		if got := strings.Join(pageOf(p), " "); err != nil || got != "orders:0100:1+0 orders:0101:1+0" || p.Next != "orders:0101" {
 			t.Errorf("%s, next %q, %v", got, p.Next, err)
@@ -318,7 +319,7 @@ func TestListLetsTheViewGo(t *testing.T) {
 			more   bool
 		}{false: {atOnce, true}, true: {11, false}} { // one more than the page has shows that it goes on
 			looked := 0
-			more := r.ListPart(service.ListRequest{Tenant: "acme", Limit: 10, May: func(string) bool { looked++; return may }})
+			more := r.ListPart(view.ListRequest{Tenant: "acme", Limit: 10, May: func(string) bool { looked++; return may }})
 			if looked != expected.looked || more != expected.more {
 				t.Errorf("may use them: %t: looked at %d of %d at once, and there is more to do: %t", may, looked, locks, more)
 			}
@@ -339,7 +340,7 @@ func TestContendedList(t *testing.T) {
 		expect := func(state, want string, most int) {
 			t.Helper()
 			looked := 0
-			req := service.ListRequest{Tenant: "acme", State: state, Limit: 10, May: func(string) bool { looked++; return true }}
+			req := view.ListRequest{Tenant: "acme", State: state, Limit: 10, May: func(string) bool { looked++; return true }}
 			p, err := r.List(t.Context(), req, false)
 			if err != nil || strings.Join(pageOf(p), " ") != want || looked > most {
 				t.Errorf("%s: %v, %v, want %s; looked at %d locks, want %d", state, pageOf(p), err, want, looked, most)
@@ -359,7 +360,7 @@ func TestContendedList(t *testing.T) {
 		set := r.line(wantSet(time.Minute, "orders:0000", "zz:1", "zz:2"))
 		expect("contended", "orders:0000:1+1 zz:1:0+1 zz:2:0+1", 3)
 		looked := 0
-		req := service.ListRequest{Tenant: "acme", State: "held", Prefix: "zz", Limit: 10, May: func(string) bool { looked++; return true }}
+		req := view.ListRequest{Tenant: "acme", State: "held", Prefix: "zz", Limit: 10, May: func(string) bool { looked++; return true }}
 		if p, err := r.List(t.Context(), req, false); err != nil || len(p.Locks) != 0 || looked != 0 {
 			t.Errorf("held: %v, %v after %d locks", pageOf(p), err, looked)
 		}
@@ -436,7 +437,7 @@ func TestLooksAskTheStoreLittle(t *testing.T) {
 }
 
 // refusedBy waits for the refusal of a request and returns who is in the way.
-func (p *pending) refusedBy() []service.Holder {
+func (p *pending) refusedBy() []view.Holder {
 	p.t.Helper()
 	p.fails(lock.Held)
 	return p.grant.Holders
@@ -493,7 +494,7 @@ func TestCount(t *testing.T) {
 		expect := func(waiting int, longest time.Duration) {
 			t.Helper()
 			byMode, oldest := r.Count()
-			if diff := cmp.Diff(map[lock.Mode]service.Counts{lock.Exclusive: {Held: 2, Waiting: waiting}}, byMode); diff != "" || oldest != longest {
+			if diff := cmp.Diff(map[lock.Mode]lock.Counts{lock.Exclusive: {Held: 2, Waiting: waiting}}, byMode); diff != "" || oldest != longest {
 				t.Errorf("oldest %v, want %v (-want +got):\n%s", oldest, longest, diff)
 			}
 		}

@@ -21,8 +21,7 @@ func pair(a, b string) service.AcquireRequest {
 func TestTenantWithoutPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)
-		r := s.replica(t)
-		r.BoundPlaces(4)
+		r := s.replica(t, func(c *service.Config) { c.MaxPlaces = 4 })
 		g := r.hold(pair("a", "b"))
 		again := keyed("a", time.Minute, "k")
 		r.line(again)

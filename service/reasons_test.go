@@ -37,23 +37,6 @@ func TestReasonsAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestRecalledEndsAreTheirTenants: what a replica is told of ends from before it started
-// counts for the tenants whose they were, whose bound so holds for it too.
-func TestRecalledEndsAreTheirTenants(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
-		before := s.replica(t)
-		for _, name := range []string{"a", "b", "c"} {
-			before.release(before.hold(want(name, 0)))
-		}
-		after := s.replica(t)
-		synctest.Wait()
-		if n, nobodys := after.EndsOf("acme"), after.EndsOf(""); n != 3 || nobodys != 0 {
-			t.Errorf("%d ends are the tenant's and %d nobody's, want 3 and 0", n, nobodys)
-		}
-	})
-}
-
 // lateReasons is a store whose feed recalls what ended before a while after its list.
 type lateReasons struct {
 	store.Store

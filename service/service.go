@@ -14,6 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
+	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -39,6 +40,8 @@ type Config struct {
 
 	Classes order.Classes // by which the orders of locks are compared
 
+	MaxPlaces int // in queues that one tenant's entries may take; 200 000
+
 	// FeedPatience is how long a request that joined waits for the view before it
 	// asks the store itself: 250 ms. The view is asked again and again after it.
 	FeedPatience time.Duration
@@ -56,7 +59,8 @@ type Config struct {
 type Service struct {
 	Config
 	tokens  tokens
-	view    *view
+	view    *view.View
+	events  *dispatcher
 	direct  singleflight.Group // reads of a queue, shared by its waiters
 	moments atomic.Uint64      // counts reads and questions in their order
 
@@ -80,10 +84,12 @@ func New(cfg Config) *Service {
 	s := &Service{
 		Config:   cfg,
 		tokens:   newTokens(cfg.TokenKey),
-		view:     newView(newEvents(cfg.Metrics, cfg.Logger), cfg.Classes),
+		events:   newDispatcher(cfg.Metrics, cfg.Logger),
 		draining: make(chan struct{}),
 	}
-	s.view.wall, s.view.trust = cfg.Now, cfg.Store.Refusal
+	s.view = view.New(view.Config{
+		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, MaxPlaces: cfg.MaxPlaces, Fresh: freshEnough,
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	s.feed = cancel
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -144,7 +150,7 @@ func (s *Service) Close() {
 	s.feed()
 	s.close()
 	s.tasks.Wait()
-	s.view.events.close()
+	s.events.close()
 }
 
 // Ready returns nil if the service can do its work: it is not draining, it understands
@@ -162,7 +168,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	return s.view.await(ctx, number)
+	return s.view.Await(ctx, number)
 }
 
 // outdated returns an error if the store holds what only a newer version of this service
@@ -178,31 +184,33 @@ func (s *Service) outdated() error {
 // Count returns how many entries hold and wait, in all tenants, by the mode of
 // their first claim, and for how long the oldest of those that wait has waited.
 // The map is nil until this replica has a first view of the store.
-func (s *Service) Count() (byMode map[lock.Mode]Counts, oldest time.Duration) {
-	return s.view.count()
+func (s *Service) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) {
+	return s.view.Count()
 }
 
 // Totals count what this replica saw happen since it started.
 type Totals struct {
-	Expired       uint64 // entries that nobody renewed in time
-	Contradicted  uint64 // rings of orders of locks
+	view.Totals
 	EventsDropped uint64 // that came faster than the log took them
 }
 
 // Totals returns what this replica has counted so far.
-func (s *Service) Totals() Totals {
-	e := s.view.events
-	return Totals{
-		Expired: e.totals.expired.Load(), Contradicted: e.totals.contradicted.Load(), EventsDropped: e.dropped.Load(),
-	}
-}
+func (s *Service) Totals() Totals { return Totals{s.view.Totals(), s.events.dropped.Load()} }
 
 // Revision returns the store's number up to which this replica has seen everything,
 // 0 until it has a first view.
-func (s *Service) Revision() uint64 {
-	s.view.mu.RLock()
-	defer s.view.mu.RUnlock()
-	return s.view.number
+func (s *Service) Revision() uint64 { return s.view.Number() }
+
+// LockOrder tells in which orders named holders take locks, and where these
+// contradict each other, as this replica has learnt it. tenant "" is all.
+func (s *Service) LockOrder(tenant string, limit int) view.OrderReport {
+	return s.view.LockOrder(tenant, limit)
+}
+
+// Deadlocks returns the cycles that were refused last, the newest first. tenant
+// "" is all.
+func (s *Service) Deadlocks(tenant string, limit int) []view.Deadlock {
+	return s.view.Deadlocks(tenant, limit)
 }
 
 func errDraining() error {

@@ -3,7 +3,6 @@ package service
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/base64"
 	"encoding/binary"
 	"hash"
@@ -24,9 +23,8 @@ import (
 // and have to be the ones that were signed.
 const (
 	tokenPrefix  = "fp1_"
-	idSize       = 16
 	macSize      = 24
-	rawTokenSize = idSize + 8 + macSize
+	rawTokenSize = lock.IDSize + 8 + macSize
 )
 
 // MinTokenKey is the length of the key behind the lock tokens, in bytes.
@@ -54,7 +52,7 @@ func subjectOf(e *lock.Entry) string {
 
 func (t tokens) issue(e *lock.Entry) string {
 	raw := make([]byte, 0, rawTokenSize)
-	raw = append(raw, decodeID(e.ID)...)
+	raw = append(raw, e.ID.Bytes()...)
 	raw = binary.BigEndian.AppendUint64(raw, e.Number)
 	raw = append(raw, t.mac(e.Tenant, subjectOf(e), raw)...)
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
@@ -71,11 +69,11 @@ func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {
 	if err != nil || len(raw) != rawTokenSize {
 		return "", 0, errTokenMismatch()
 	}
-	signed, mac := raw[:idSize+8], raw[idSize+8:]
+	signed, mac := raw[:lock.IDSize+8], raw[lock.IDSize+8:]
 	if !hmac.Equal(mac, t.mac(tenant, subject, signed)) {
 		return "", 0, errTokenMismatch()
 	}
-	return encodeID(signed[:idSize]), binary.BigEndian.Uint64(signed[idSize:]), nil
+	return lock.IDOf(signed[:lock.IDSize]), binary.BigEndian.Uint64(signed[lock.IDSize:]), nil
 }
 
 func (t tokens) mac(tenant, subject string, signed []byte) []byte {
@@ -91,25 +89,11 @@ func errTokenMismatch() error {
 	return lock.Errorf(lock.TokenMismatch, "the lock token does not belong to this entry")
 }
 
-// idEncoding is Crockford's alphabet in lower case: no letter is taken for a digit.
-var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding) //nolint:gochecknoglobals // never changes, like base32.StdEncoding
-
-func encodeID(raw []byte) lock.ID { return lock.ID(idEncoding.EncodeToString(raw)) }
-
-func decodeID(id lock.ID) []byte {
-	raw, err := idEncoding.DecodeString(string(id))
-	if err != nil || len(raw) != idSize {
-		sum := sha256.Sum256([]byte(id)) // not one of ours: written by hand
-		return sum[:idSize]
-	}
-	return raw
-}
-
 // newID returns an id that nobody else has.
 func newID(r Rand) lock.ID {
-	raw := make([]byte, idSize)
+	raw := make([]byte, lock.IDSize)
 	_, _ = r.Read(raw) // never fails: crypto/rand ends the program instead
-	return encodeID(raw)
+	return lock.IDOf(raw)
 }
 
 // idFor returns the id that every replica gives to the entry of an idempotency
@@ -117,7 +101,7 @@ func newID(r Rand) lock.ID {
 func idFor(tenant, subject, key string) lock.ID {
 	h := sha256.New()
 	writeParts(h, "idempotency", tenant, subject, key)
-	return encodeID(h.Sum(nil)[:idSize])
+	return lock.IDOf(h.Sum(nil)[:lock.IDSize])
 }
 
 // writeParts writes texts so that no other list of texts gives the same bytes.

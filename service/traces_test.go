@@ -14,6 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // TestTraces: every use case and every call of it to the store has a span, with
@@ -27,7 +28,7 @@ func TestTraces(t *testing.T) {
 		r.start(want("orders:1", 0)).fails(lock.Held)
 		r.renew(g)
 		_, looked := r.Entry(t.Context(), by(g), 0)
-		_, listed := r.List(t.Context(), service.ListRequest{Tenant: "acme", Limit: 1}, true)
+		_, listed := r.List(t.Context(), view.ListRequest{Tenant: "acme", Limit: 1}, true)
 		r.release(g)
 		_, lost := r.Renew(t.Context(), by(g))
 		_, seen := r.Lock(t.Context(), ref("orders:1"), false)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // freshEnough is how old the last refresh of a lease may be when a waited grant
@@ -13,11 +14,6 @@ import (
 // so nothing is claimed that is not so; this only keeps a store call out of the
 // hand-over of a busy lock.
 const freshEnough = 250 * time.Millisecond
-
-// aheadBy is the position at which a request on a busy lock starts its lease anew, so
-// that this is over when its turn comes: on ZooKeeper it is a write, which takes as long
-// as a hand-over.
-const aheadBy = 8
 
 // While the feed is interrupted, waiting requests ask the store themselves: after
 // recheck, spread over as much again, each time for at most askTimeout. When that
@@ -85,29 +81,29 @@ func (w *wait) await(ctx context.Context) (*Grant, error) {
 
 // look answers from the view, if there is an answer.
 func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
-	st := w.s.view.status(w.entry.ID, w.entry.Number)
-	if w.proven && (st.state == waiting || st.state == unseen) {
-		if st.state = held; w.waited {
-			st.waited = w.s.Now().Sub(w.entry.EnqueuedAt)
+	st := w.s.view.Status(w.entry.ID, w.entry.Number)
+	if w.proven && (st.State == view.Waiting || st.State == view.Unseen) {
+		if st.State = view.Held; w.waited {
+			st.Waited = w.s.Now().Sub(w.entry.EnqueuedAt)
 		}
 	}
 	switch {
-	case st.state == gone && st.refused != nil:
-		return nil, st.refused, true // another request with the same key has taken it back
-	case st.state == gone:
-		g, err = w.lost(ctx, st.reason)
+	case st.State == view.Gone && st.Refused != nil:
+		return nil, st.Refused, true // another request with the same key has taken it back
+	case st.State == view.Gone:
+		g, err = w.lost(ctx, st.Reason)
 		return g, err, true
-	case st.refused != nil && !w.proven && w.s.view.reached(w.doubted):
-		return w.refuse(ctx, st.refused)
-	case st.state == held:
-		g, err = w.grant(ctx, st.waited)
+	case st.Refused != nil && !w.proven && w.s.view.Reached(w.doubted):
+		return w.refuse(ctx, st.Refused)
+	case st.State == view.Held:
+		g, err = w.grant(ctx, st.Waited)
 		return g, err, true
-	case st.state == waiting || w.waited: // as the view sees it, or the store itself
+	case st.State == view.Waiting || w.waited: // as the view sees it, or the store itself
 		if w.waited = true; w.try {
 			g, err = w.giveWay(ctx)
 			return g, err, true
 		}
-		w.soon = st.soon
+		w.soon = st.Soon
 	}
 	return nil, nil, false
 }
@@ -115,7 +111,7 @@ func (w *wait) look(ctx context.Context) (g *Grant, err error, done bool) {
 // refuse takes back an entry that cannot stay in its queues. If what this was decided
 // by has changed, it is decided anew when the view has that.
 func (w *wait) refuse(ctx context.Context, why error) (g *Grant, err error, done bool) {
-	while, ok := w.s.view.grounds(w.entry.ID)
+	while, ok := w.s.view.Grounds(w.entry.ID)
 	if !ok {
 		return nil, nil, false // it can stay now, of which it has been notified
 	}
@@ -171,7 +167,7 @@ func (w *wait) giveWay(ctx context.Context) (*Grant, error) {
 			return nil, stands(err) // others were in front in a view that may be older than the request
 		}
 	}
-	return w.s.refusal(ctx, w.entry, errHeld())
+	return w.s.refusal(ctx, w.entry, lock.ErrHeld())
 }
 
 // grantDirectly answers with an entry that holds, as the store showed.
@@ -194,7 +190,7 @@ func (w *wait) goneForGood(ctx context.Context) bool {
 // request can have taken back, was in somebody's way when it was seen.
 func (w *wait) lost(ctx context.Context, why lock.Reason) (*Grant, error) {
 	if w.try && !w.client && why == lock.Unknown {
-		return w.s.refusal(ctx, w.entry, errHeld())
+		return w.s.refusal(ctx, w.entry, lock.ErrHeld())
 	}
 	return nil, lock.LostBecause(why)
 }
@@ -295,10 +291,10 @@ func (w *wait) next() (time.Time, action) {
 	if w.soon && !w.ahead && time.Since(w.refreshed) > freshEnough/2 {
 		sooner(time.Now(), w.getReady)
 	}
-	if !w.s.view.reached(w.doubted) {
+	if !w.s.view.Reached(w.doubted) {
 		sooner(time.Now().Add(w.s.FeedPatience), func(context.Context) (error, bool) { return nil, false })
 	}
-	if lost := w.s.view.lostFor() > 0; lost || !w.s.view.reached(w.entry.Number) {
+	if lost := w.s.view.LostFor() > 0; lost || !w.s.view.Reached(w.entry.Number) {
 		sooner(time.Now().Add(w.recheckAfter(lost)), w.askStore)
 	}
 	return at, act
@@ -342,7 +338,7 @@ func (w *wait) keepAlive(ctx context.Context) (error, bool) {
 	}
 	w.again = time.Now().Add(w.recheckAfter(true))
 	failing := time.Since(later(w.refreshed, w.began))
-	return err, failing > w.entry.TTL*2/3 || w.s.view.lostFor() > giveUp
+	return err, failing > w.entry.TTL*2/3 || w.s.view.LostFor() > giveUp
 }
 
 // getReady renews the lease once before the grant, instead of at it.
@@ -360,7 +356,7 @@ func (w *wait) askStore(ctx context.Context) (error, bool) {
 	st, err := w.s.standing(ctx, w.entry, true, 0)
 	switch {
 	case err != nil:
-		return err, w.s.view.lostFor() > giveUp
+		return err, w.s.view.LostFor() > giveUp
 	case st.entry == nil:
 		return w.s.whyLost(ctx, w.entry, lock.LostBecause(lock.Unknown)), true
 	case st.holds:
@@ -407,7 +403,7 @@ func (w *wait) stillWaiting(ctx context.Context) (*Grant, error) {
 // request has ended the same wait, that is told of an entry that was there during this
 // one; otherwise the wait was over before.
 func (w *wait) timeOut(ctx context.Context, why error) (*Grant, error) {
-	if !w.s.view.reached(w.entry.Number) {
+	if !w.s.view.Reached(w.entry.Number) {
 		_, _ = w.askStore(ctx) // if it cannot tell, the wait is over all the same
 	}
 	if g, err, done := w.look(ctx); done {

@@ -5,7 +5,7 @@ func boundsBugs() []Bug {
 	return []Bug{
 		{
 			Name: "service-tells-under-the-lock", Breaks: "a log that stands still stops no grant",
-			File: "service/view.go", Anchor: "v.events.add(what)", Becomes: "v.events.tell(what)",
+			File: "service/events.go", Anchor: "func (e *dispatcher) Add(what view.Event) {\n", Becomes: "func (e *dispatcher) Add(what view.Event) {\n\te.tell(what)\n",
 			In: "./service", Run: "^TestLogThatStandsStill$", Hangs: true,
 		},
 		{
@@ -15,38 +15,38 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "service-crowd-on-one-entry", Breaks: "100 requests wait for one entry, and no more",
-			File: "service/view.go", Anchor: "if len(v.watchers[id]) >= maxAttending {", Becomes: "if len(v.watchers[id]) < 0 {",
+			File: "service/view/watch.go", Anchor: "if len(v.watchers[id]) >= maxAttending {", Becomes: "if len(v.watchers[id]) < 0 {",
 			In: "./service", Run: "^TestManyOfOneKey$",
 		},
 		{
 			Name: "service-ends-of-one-tenant-without-bound", Breaks: "a tenant's newest million ends are remembered, and no more",
-			File: "service/endings.go", Anchor: `case tenant != "" && a.ends.size > e.ofTenant:`, Becomes: "case false:",
-			In: "./service", Run: "^TestEndsAreBounded$",
+			File: "service/view/endings.go", Anchor: `case tenant != "" && a.ends.size > e.ofTenant:`, Becomes: "case false:",
+			In: "./service/view", Run: "^TestEndsAreBounded$",
 		},
 		{
 			Name: "service-ends-of-others-give-way", Breaks: "where there is no room, the tenant with most gives way",
-			File: "service/endings.go", Anchor: "e.forget(e.shares.largest())", Becomes: "e.forget(a)",
-			In: "./service", Run: "^TestEndsAreBounded$",
+			File: "service/view/endings.go", Anchor: "e.forget(e.shares.largest())", Becomes: "e.forget(a)",
+			In: "./service/view", Run: "^TestEndsAreBounded$",
 		},
 		{
 			Name: "service-old-ends-stay", Breaks: "what is forgotten takes no memory",
-			File: "service/endings.go", Anchor: "\t\te.sweep(minute)\n", Becomes: "",
-			In: "./service", Run: "^TestOldEndsMakeRoom$",
+			File: "service/view/endings.go", Anchor: "\t\te.sweep(minute)\n", Becomes: "",
+			In: "./service/view", Run: "^TestOldEndsMakeRoom$",
 		},
 		{
 			Name: "bounds-recalled-ends-are-nobodys", Breaks: "one tenant's ends do not push out another's, those from before a replica started neither",
-			File: "service/view.go", Anchor: "cmp.Or(e.Tenant, v.unexplained[e.ID])", Becomes: `cmp.Or("", v.unexplained[e.ID])`,
-			In: "./service", Run: "^TestRecalledEndsAreTheirTenants$",
+			File: "service/view/view.go", Anchor: "cmp.Or(e.Tenant, v.unexplained[e.ID])", Becomes: `cmp.Or("", v.unexplained[e.ID])`,
+			In: "./service/view", Run: "^TestRecalledEndsAreTheirTenants$",
 		},
 		{
 			Name: "service-figures-of-others-give-way", Breaks: "a tenant does not push out the figures of others",
-			File: "service/accounts.go", Anchor: "return all.heap[0].of", Becomes: "return all.heap[len(all.heap)-1].of",
+			File: "service/view/accounts.go", Anchor: "return all.heap[0].of", Becomes: "return all.heap[len(all.heap)-1].of",
 			In: "./service", Run: "^TestFiguresOfOtherTenants$",
 		},
 		{
 			Name: "service-look-asks-for-everybody", Breaks: "a look asks the store about 10 holders at most",
-			File: "service/look.go", Anchor: "s.addExpiries(ctx, q.holders, askedPerLook)",
-			Becomes: "s.addExpiries(ctx, q.holders, maxShownHolders)",
+			File: "service/look.go", Anchor: "s.addExpiries(ctx, q.Holders, askedPerLook)",
+			Becomes: "s.addExpiries(ctx, q.Holders, view.MaxShownHolders)",
 			In:      "./service", Run: "^TestLooksAskTheStoreLittle$",
 		},
 		{
@@ -56,17 +56,17 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "service-refused-set-asks-for-all", Breaks: "a refusal asks the store about 3 holders at most",
-			File: "service/acquire.go", Anchor: "\t\tasks = max(0, asks-len(q.holders))\n", Becomes: "",
+			File: "service/acquire.go", Anchor: "\t\tasks = max(0, asks-len(q.Holders))\n", Becomes: "",
 			In: "./service", Run: "^TestRefusedSetAsksLittle$",
 		},
 		{
 			Name: "service-contended-list-walks-all", Breaks: "a list of contended locks costs what it shows",
-			File: "service/look.go", Anchor: "case \"contended\":\n\t\treturn contended\n", Becomes: "case \"contended\":\n\t\treturn inUse\n",
+			File: "service/view/look.go", Anchor: "case \"contended\":\n\t\treturn contended\n", Becomes: "case \"contended\":\n\t\treturn inUse\n",
 			In: "./service", Run: "^TestContendedList$",
 		},
 		{
 			Name: "service-contradictions-flood-the-log", Breaks: "a tenant's contradictions are one line in 10 s",
-			File: "service/deadlock.go", Anchor: "rings.pass(now, betweenRings)", Becomes: "rings.pass(now, 0)",
+			File: "service/view/rejections.go", Anchor: "rings.pass(now, betweenRings)", Becomes: "rings.pass(now, 0)",
 			In: "./service", Run: "^TestContradictionsOfOneTenant$",
 		},
 		{
@@ -101,22 +101,22 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "bounds-places-of-a-tenant", Breaks: "a tenant's entries are bounded",
-			File: "service/accounts.go", Anchor: "a == nil || a.places+len(e.Claims) <= v.most {", Becomes: "a == nil || a.places <= v.most {",
+			File: "service/view/accounts.go", Anchor: "a == nil || a.places+len(e.Claims) <= v.MaxPlaces {", Becomes: "a == nil || a.places <= v.MaxPlaces {",
 			In: "./service", Run: "^TestTenantWithoutPlaces$",
 		},
 		{
 			Name: "bounds-places-after-a-list", Breaks: "a tenant's entries are counted anew by a list",
-			File: "service/accounts.go", Anchor: "a.places, a.uses, a.names = 0,", Becomes: "a.uses, a.names =",
+			File: "service/view/accounts.go", Anchor: "a.places, a.uses, a.names = 0,", Becomes: "a.uses, a.names =",
 			In: "./service", Run: "^TestTenantWithoutPlaces$",
 		},
 		{
 			Name: "service-page-of-all-holders", Breaks: "a page ends after 2000 holders",
-			File: "service/look.go", Anchor: " || page.holders+len(sum.Holders) > maxListedHolders", Becomes: "",
+			File: "service/view/look.go", Anchor: " || page.holders+len(sum.Holders) > maxListedHolders", Becomes: "",
 			In: "./service", Run: "^TestPageOfManyHolders$",
 		},
 		{
 			Name: "service-list-in-one-go", Breaks: "a list holds the view for 1000 names at a time",
-			File: "service/look.go", Anchor: "if seen == listChunk {", Becomes: "if seen < 0 {",
+			File: "service/view/look.go", Anchor: "if seen == listChunk {", Becomes: "if seen < 0 {",
 			In: "./service", Run: "^TestListLetsTheViewGo$",
 		},
 		{

@@ -10,7 +10,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-ready-too-early", Breaks: "where a lock changes hands slowly a lease is not started anew before the grant",
-			File: "service/view.go", Anchor: "if lasted > freshEnough/(2*aheadBy) {", Becomes: "if false {",
+			File: "service/view/view.go", Anchor: "if lasted > v.Fresh/(2*aheadBy) {", Becomes: "if false {",
 			In: "./service", Run: "^TestReadyBeforeItsTurn$",
 		},
 		{
@@ -92,7 +92,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-key-with-other-parameters", Breaks: "a retry with other parameters is refused",
-			File: "service/acquire.go", Anchor: "if st.entry.Request != e.Request {", Becomes: "if false {",
+			File: "service/acquire.go", Anchor: "if st.Entry.Request != e.Request {", Becomes: "if false {",
 			In: "./service", Run: "^TestKeyWithOtherParameters$",
 		},
 		{
@@ -118,7 +118,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-late-view-refuses", Breaks: "a lock that was released elsewhere is not refused as held",
-			File: "service/acquire.go", Anchor: "if err := s.view.await(ctx, number); err != nil {\n\t\treturn nil // the queue itself will tell\n\t}\n",
+			File: "service/acquire.go", Anchor: "if err := s.view.Await(ctx, number); err != nil {\n\t\treturn nil // the queue itself will tell\n\t}\n",
 			Becomes: "_ = number\n",
 			In:      "./service", Run: "^TestTryAfterAReleaseElsewhere$",
 		},
@@ -136,12 +136,12 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-reasons-for-5-minutes", Breaks: "a key answers 410 for 10 minutes after its entry ended",
-			File: "service/endings.go", Anchor: "minutesKept   = 10 ", Becomes: "minutesKept   = 4 ",
+			File: "service/view/endings.go", Anchor: "minutesKept   = 10 ", Becomes: "minutesKept   = 4 ",
 			In: "./service", Run: "^TestReasonsAreForgotten$",
 		},
 		{
 			Name: "service-deadlock-unseen", Breaks: "of requests that close a cycle of waits exactly one is refused",
-			File: "service/deadlock.go", Anchor: "\t\treturn errDeadlock(rejection.Cycle)\n", Becomes: "\t\treturn nil\n",
+			File: "service/view/rejections.go", Anchor: "\t\treturn lock.ErrDeadlock(rejection.Cycle)\n", Becomes: "\t\treturn nil\n",
 			In: "./service", Run: "^TestCrossingRequests$",
 		},
 		{
@@ -151,7 +151,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-free-before-the-first-list", Breaks: "a replica that never had a view does not say that locks are free",
-			File: "service/view.go", Anchor: "\tif v.begun {\n\t\treturn nil\n\t}\n\treturn &lock.Error{\n",
+			File: "service/view/status.go", Anchor: "\tif v.begun {\n\t\treturn nil\n\t}\n\treturn &lock.Error{\n",
 			Becomes: "\tif v.begun || !v.current {\n\t\treturn nil\n\t}\n\treturn &lock.Error{\n",
 			In:      "./service", Run: "^TestLookBeforeTheFirstList$",
 		},
@@ -191,7 +191,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-late-view-says-waiting", Breaks: "who was told that it holds is not told that it waits",
-			File: "service/entry.go", Anchor: "(!s.view.reached(e.Number) || !s.settled(ctx)) {", Becomes: "false {",
+			File: "service/entry.go", Anchor: "(!s.view.Reached(e.Number) || !s.settled(ctx)) {", Becomes: "false {",
 			In: "./service", Run: "^TestRenewedAtALateReplica$",
 		},
 		{
@@ -206,12 +206,12 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-refused-is-unknown", Breaks: "each request of a key is told why its entry was refused",
-			File: "service/deadlock.go", Anchor: "v.rejections.carriedOut[id] = refused", Becomes: "_ = refused",
+			File: "service/view/rejections.go", Anchor: "v.rejections.carriedOut[id] = refused", Becomes: "_ = refused",
 			In: "./service", Run: "^TestRefusedTwice$",
 		},
 		{
 			Name: "service-withdrawn-is-expired", Breaks: "an entry that was taken back is not called expired",
-			File: "service/view.go", Anchor: "\t\tdelete(v.unexplained, e.ID)\n", Becomes: "\t\tif e.Reason != lock.Withdrawn {\n\t\t\tdelete(v.unexplained, e.ID)\n\t\t}\n",
+			File: "service/view/view.go", Anchor: "\t\tdelete(v.unexplained, e.ID)\n", Becomes: "\t\tif e.Reason != lock.Withdrawn {\n\t\t\tdelete(v.unexplained, e.ID)\n\t\t}\n",
 			In: "./service", Run: "^TestWithdrawnDuringAGap$",
 		},
 		{
@@ -226,7 +226,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-key-waits-for-the-view", Breaks: "the store alone decides whether a key is used up",
-			File: "service/wait.go", Anchor: "if w.proven && (st.state", Becomes: "if w.proven && w.s.view.reached(w.entry.Number) && (st.state",
+			File: "service/wait.go", Anchor: "if w.proven && (st.State", Becomes: "if w.proven && w.s.view.Reached(w.entry.Number) && (st.State",
 			In: "./service", Run: "^TestKeyBehindALateView$",
 		},
 		{

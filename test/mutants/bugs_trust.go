@@ -172,17 +172,17 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "trust-renewal-tells-a-grant", Breaks: "nothing is granted by a renewal while the store is not trusted",
-			File: "service/entry.go", Anchor: "err != nil && st.doubt {", Becomes: "err != nil && !st.doubt {",
+			File: "service/entry.go", Anchor: "err != nil && st.Doubt {", Becomes: "err != nil && !st.Doubt {",
 			In: "./service", Run: "^TestNoGrantWithoutTrust$",
 		},
 		{
 			Name: "trust-list-grants", Breaks: "nothing is granted by a list while the store is not trusted",
-			File: "service/view.go", Anchor: "doubt || !known {", Becomes: "doubt || !known && id == \"\" {",
+			File: "service/view/view.go", Anchor: "doubt || !known {", Becomes: "doubt || !known && id == \"\" {",
 			In: "./service", Run: "^TestNoGrantWithoutTrust$/^List$",
 		},
 		{
 			Name: "trust-stops-holders", Breaks: "who held before the store lost its past goes on to",
-			File: "service/entry.go", Anchor: "err != nil && st.doubt {", Becomes: "err != nil {",
+			File: "service/entry.go", Anchor: "err != nil && st.Doubt {", Becomes: "err != nil {",
 			In: "./service", Run: "^TestHoldersWithoutTrust$",
 		},
 	}

@@ -1,4 +1,4 @@
-package service_test
+package view_test
 
 import (
 	"runtime"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // TestEndsTakeLittleMemory: what is kept of an entry that ended is a few bytes,
@@ -19,11 +19,11 @@ func TestEndsTakeLittleMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	for _, n := range []uint64{service.MaxTenantEnds * 5 / 8, service.MaxTenantEnds} {
+	for _, n := range []uint64{view.MaxTenantEnds * 5 / 8, view.MaxTenantEnds} {
 		before, now := heap(), time.Now()
-		e := service.NewEnds(service.MaxEnds, service.MaxTenantEnds)
+		e := view.NewEnds(view.MaxEnds, view.MaxTenantEnds)
 		for i := range n {
-			e.Record("acme", service.NumberedID(i), lock.Released, now)
+			e.Record("acme", view.NumberedID(i), lock.Released, now)
 		}
 		if kept, _ := e.Len(); kept != int(n) {
 			t.Fatalf("%d ends are kept, want %d", kept, n)
@@ -41,11 +41,11 @@ func TestEndsTakeLittleMemory(t *testing.T) {
 // when there are too many in all, the oldest of the one that has most.
 func TestEndsAreBounded(t *testing.T) {
 	const most, ofTenant, chunk = 10_000, 6_000, 512
-	e, now, n := service.NewEnds(most, ofTenant), time.Now(), uint64(0)
+	e, now, n := view.NewEnds(most, ofTenant), time.Now(), uint64(0)
 	ids := map[string][]lock.ID{}
 	record := func(tenant string, count int) {
 		for range count {
-			id := service.NumberedID(n)
+			id := view.NumberedID(n)
 			n++
 			e.Record(tenant, id, lock.Released, now)
 			ids[tenant] = append(ids[tenant], id)
@@ -75,13 +75,13 @@ func TestEndsAreBounded(t *testing.T) {
 // TestOldEndsMakeRoom: what is over is forgotten while others come, and so are
 // tenants that have nothing left.
 func TestOldEndsMakeRoom(t *testing.T) {
-	e, now := service.NewEnds(service.MaxEnds, service.MaxTenantEnds), time.Now()
+	e, now := view.NewEnds(view.MaxEnds, view.MaxTenantEnds), time.Now()
 	for i := range uint64(5_000) {
-		e.Record("gone", service.NumberedID(i), lock.Expired, now)
+		e.Record("gone", view.NumberedID(i), lock.Expired, now)
 	}
 	now = now.Add(12 * time.Minute)
 	for i := range uint64(5_000) {
-		e.Record("here", service.NumberedID(5_000+i), lock.Released, now)
+		e.Record("here", view.NumberedID(5_000+i), lock.Released, now)
 	}
 	if ends, accounts := e.Len(); ends != 5_000 || accounts != 1 {
 		t.Errorf("%d ends of %d tenants are kept, want the newest 5000 of 1", ends, accounts)
@@ -91,7 +91,7 @@ func TestOldEndsMakeRoom(t *testing.T) {
 // TestLatestEndCounts: what is recalled from before does not count more than what
 // was seen, and an id that was forgotten can end again.
 func TestLatestEndCounts(t *testing.T) {
-	e, now, id := service.NewEnds(100, 100), time.Now(), service.NumberedID(1)
+	e, now, id := view.NewEnds(100, 100), time.Now(), view.NumberedID(1)
 	e.Recall(id, lock.Expired, now)
 	e.Record("acme", id, lock.Released, now)
 	e.Recall(id, lock.Revoked, now)
@@ -104,7 +104,7 @@ func TestLatestEndCounts(t *testing.T) {
 	}
 	e.Record("acme", id, lock.WaitTimeout, later)
 	for i := range uint64(50) { // the first end is swept away meanwhile
-		e.Record("acme", service.NumberedID(100+i), lock.Released, later)
+		e.Record("acme", view.NumberedID(100+i), lock.Released, later)
 	}
 	if why := e.Reason(id, later); why != lock.WaitTimeout {
 		t.Errorf("the second time it was %s, want wait_timeout", why)

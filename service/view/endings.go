@@ -1,4 +1,4 @@
-package service
+package view
 
 import (
 	"encoding/binary"
@@ -51,7 +51,7 @@ func newEndings(all accounts) endings {
 	return endings{most: maxEnds, ofTenant: maxTenantEnds, began: time.Now(), accounts: all, byID: map[endKey]end{}, reasons: []lock.Reason{lock.Unknown}}
 }
 
-func keyOf(id lock.ID) endKey { return endKey(binary.BigEndian.Uint64(decodeID(id))) }
+func keyOf(id lock.ID) endKey { return endKey(binary.BigEndian.Uint64(id.Bytes())) }
 
 func (e *endings) minuteOf(now time.Time) uint32 {
 	return uint32(max(0, now.Sub(e.began)) / time.Minute)

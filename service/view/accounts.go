@@ -1,4 +1,4 @@
-package service
+package view
 
 import (
 	"container/heap"
@@ -75,17 +75,17 @@ func (all accounts) empty() {
 	}
 }
 
-// room returns why e, which was not written yet, must not be: its tenant has no place
+// Room returns why e, which was not written yet, must not be: its tenant has no place
 // left.
-func (v *view) room(e *lock.Entry) error {
+func (v *View) Room(e *lock.Entry) error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if a := v.accounts[e.Tenant]; a == nil || a.places+len(e.Claims) <= v.most {
+	if a := v.accounts[e.Tenant]; a == nil || a.places+len(e.Claims) <= v.MaxPlaces {
 		return nil
 	}
 	return &lock.Error{
 		Code: lock.QuotaExceeded, RetryAfter: time.Second,
-		Detail: fmt.Sprintf("the tenant's entries take %d places in queues, and more are not kept", v.most),
+		Detail: fmt.Sprintf("the tenant's entries take %d places in queues, and more are not kept", v.MaxPlaces),
 	}
 }
 

@@ -1,4 +1,4 @@
-package service
+package view
 
 import (
 	"errors"
@@ -46,7 +46,7 @@ func newRejections() rejections { return rejections{carriedOut: map[lock.ID]erro
 
 // detect brings the rejections up to date with a change. known has those that were known
 // before a list, which are not told again.
-func (v *view) detect(known func(lock.ID) bool, now time.Time) {
+func (v *View) detect(known func(lock.ID) bool, now time.Time) {
 	for _, e := range v.table.Detect() {
 		if rejection := v.table.Rejection(e.ID); rejection != nil && rejection.Clash == nil && (known == nil || !known(e.ID)) {
 			v.report(e, rejection.Cycle, now)
@@ -56,36 +56,36 @@ func (v *view) detect(known func(lock.ID) bool, now time.Time) {
 }
 
 // refused returns why the entry cannot stay in its queues, nil if it can.
-func (v *view) refused(id lock.ID) error {
+func (v *View) refused(id lock.ID) error {
 	switch rejection := v.table.Rejection(id); {
 	case rejection == nil:
 		return nil
 	case rejection.Clash != nil:
-		return errModeMismatch(*rejection.Clash)
+		return lock.ErrModeMismatch(*rejection.Clash)
 	default:
-		return errDeadlock(rejection.Cycle)
+		return lock.ErrDeadlock(rejection.Cycle)
 	}
 }
 
 // carriedOut notes that an entry leaves, if that is for its rejection and somebody waits
 // on it.
-func (v *view) carriedOut(id lock.ID, why lock.Reason) {
+func (v *View) carriedOut(id lock.ID, why lock.Reason) {
 	if refused := v.refused(id); refused != nil && why == lock.Withdrawn && len(v.watchers[id]) > 0 {
 		v.rejections.carriedOut[id] = refused
 	}
 }
 
-// grounds returns what the removal of an entry is decided by that cannot stay: what
+// Grounds returns what the removal of an entry is decided by that cannot stay: what
 // has to be there still when it is carried out. ok is false if it can stay.
-func (v *view) grounds(id lock.ID) (while []*lock.Entry, ok bool) {
+func (v *View) Grounds(id lock.ID) (while []*lock.Entry, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.table.Grounds(id)
 }
 
-// blockers returns because of whom an entry waits. ok is false if the view does not
+// Blockers returns because of whom an entry waits. ok is false if the view does not
 // show that it waits.
-func (v *view) blockers(e *lock.Entry) (while []*lock.Entry, ok bool) {
+func (v *View) Blockers(e *lock.Entry) (while []*lock.Entry, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if known, _ := v.table.Entry(e.ID); known == nil || known.Number != e.Number {
@@ -95,14 +95,14 @@ func (v *view) blockers(e *lock.Entry) (while []*lock.Entry, ok bool) {
 }
 
 // report makes a refused cycle known. The entry may never have been written.
-func (v *view) report(e *lock.Entry, cycle []lock.Wait, now time.Time) {
+func (v *View) report(e *lock.Entry, cycle []lock.Wait, now time.Time) {
 	if len(v.rejections.deadlocks) == maxDeadlocks {
 		i := v.rejections.dispensable()
 		v.rejections.deadlocks = slices.Delete(v.rejections.deadlocks, i, i+1)
 	}
 	kept := slices.Clone(cycle[:min(len(cycle), maxKeptWaits)])
 	v.rejections.deadlocks = append(v.rejections.deadlocks, Deadlock{At: now, Tenant: e.Tenant, Refused: e, Cycle: kept, Waits: len(cycle)})
-	v.happened(event{kind: deadlockFound, entry: e, waits: len(cycle)}, now)
+	v.happened(Event{Kind: DeadlockFound, Entry: e, Waits: len(cycle)}, now)
 }
 
 // dispensable returns the oldest deadlock of the tenant that has most, so that one
@@ -116,45 +116,45 @@ func (v *rejections) dispensable() int {
 	return slices.IndexFunc(v.deadlocks, func(d Deadlock) bool { return of[d.Tenant] == most })
 }
 
-// objection returns why e, which was not written yet, cannot join: the error that
+// Objection returns why e, which was not written yet, cannot join: the error that
 // it would get in the end.
-func (v *view) objection(e *lock.Entry) error {
+func (v *View) Objection(e *lock.Entry) error {
 	v.mu.RLock()
 	c, clash := v.table.Clash(e)
 	admitted := v.table.Admits(e.Tenant, e.Claims)
 	v.mu.RUnlock()
 	switch {
 	case clash:
-		return errModeMismatch(c)
+		return lock.ErrModeMismatch(c)
 	case admitted:
 		return nil
 	case e.Tries():
-		return errHeld()
+		return lock.ErrHeld()
 	case e.Named:
 		return v.cycle(e)
 	}
 	return nil
 }
 
-// admits reports whether e would hold at once.
-func (v *view) admits(e *lock.Entry) bool {
+// Admits reports whether e would hold at once.
+func (v *View) Admits(e *lock.Entry) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.table.Admits(e.Tenant, e.Claims)
 }
 
-func (v *view) cycle(e *lock.Entry) error {
+func (v *View) cycle(e *lock.Entry) error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if cycle := v.table.Cycle(e); cycle != nil {
-		return errDeadlock(cycle)
+		return lock.ErrDeadlock(cycle)
 	}
 	return nil
 }
 
-// refuse is like objection, and makes it known.
-func (v *view) refuse(e *lock.Entry) error {
-	err := v.objection(e)
+// Refuse is like objection, and makes it known.
+func (v *View) Refuse(e *lock.Entry) error {
+	err := v.Objection(e)
 	var refused *lock.Error
 	if errors.As(err, &refused) && refused.Code == lock.Deadlock {
 		v.mu.Lock()
@@ -165,11 +165,11 @@ func (v *view) refuse(e *lock.Entry) error {
 }
 
 // learn notes in which order the holder of e takes locks.
-func (v *view) learn(e *lock.Entry, now time.Time) {
+func (v *View) learn(e *lock.Entry, now time.Time) {
 	for _, c := range v.orders.Granted(e, v.table.AlsoHeld(e), now) {
-		v.events.totals.contradicted.Add(1)
+		v.totals.Contradicted++
 		if silenced, ok := v.accounts.of(e.Tenant).rings.pass(now, betweenRings); ok {
-			v.happened(event{kind: ordersContradict, entry: e, ring: &c, silenced: silenced}, now)
+			v.happened(Event{Kind: OrdersContradict, Entry: e, Ring: &c, Silenced: silenced}, now)
 		}
 	}
 }
@@ -185,21 +185,21 @@ type OrderReport struct {
 
 // LockOrder tells in which orders named holders take locks, and where these
 // contradict each other. tenant "" is all.
-func (s *Service) LockOrder(tenant string, limit int) OrderReport {
-	s.view.mu.RLock()
-	defer s.view.mu.RUnlock()
-	r := OrderReport{Contradictions: s.view.orders.Contradictions(tenant, limit)}
-	r.Orders, r.Total, r.Dropped = s.view.orders.Edges(tenant, limit)
+func (v *View) LockOrder(tenant string, limit int) OrderReport {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	r := OrderReport{Contradictions: v.orders.Contradictions(tenant, limit)}
+	r.Orders, r.Total, r.Dropped = v.orders.Edges(tenant, limit)
 	return r
 }
 
 // Deadlocks returns the cycles that were refused last, the newest first. tenant
 // "" is all.
-func (s *Service) Deadlocks(tenant string, limit int) []Deadlock {
-	s.view.mu.RLock()
-	defer s.view.mu.RUnlock()
+func (v *View) Deadlocks(tenant string, limit int) []Deadlock {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
 	var out []Deadlock
-	all := s.view.rejections.deadlocks
+	all := v.rejections.deadlocks
 	for i := len(all) - 1; i >= 0 && len(out) < limit; i-- {
 		if tenant == "" || all[i].Tenant == tenant {
 			out = append(out, all[i])

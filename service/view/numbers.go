@@ -1,4 +1,4 @@
-package service
+package view
 
 import (
 	"container/heap"
@@ -19,8 +19,8 @@ type numberWaiter struct {
 // late view, and all of them can give up at one time.
 type numberWaiters []*numberWaiter
 
-// await waits until the view has reached number.
-func (v *view) await(ctx context.Context, number uint64) error {
+// Await waits until the view has reached number.
+func (v *View) Await(ctx context.Context, number uint64) error {
 	v.mu.Lock()
 	if v.current && v.number >= number {
 		v.mu.Unlock()
@@ -41,7 +41,7 @@ func (v *view) await(ctx context.Context, number uint64) error {
 	}
 }
 
-func (v *view) dropWaiter(w *numberWaiter) {
+func (v *View) dropWaiter(w *numberWaiter) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if w.place >= 0 {
@@ -50,7 +50,7 @@ func (v *view) dropWaiter(w *numberWaiter) {
 }
 
 // reach moves the view on to number.
-func (v *view) reach(number uint64) {
+func (v *View) reach(number uint64) {
 	v.number = max(v.number, number)
 	for v.current && len(v.waiters) > 0 && v.waiters[0].number <= v.number {
 		close(heap.Pop(&v.waiters).(*numberWaiter).reached)

@@ -1,0 +1,55 @@
+package view
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Ends gives tests the memory of ends with bounds of their own.
+type Ends struct{ endings }
+
+// NewEnds returns an empty one.
+func NewEnds(most, ofTenant int) *Ends {
+	e := &Ends{newEndings(accounts{})}
+	e.most, e.ofTenant = most, ofTenant
+	return e
+}
+
+// The bounds of a service.
+const (
+	MaxEnds       = maxEnds
+	MaxTenantEnds = maxTenantEnds
+)
+
+// Record remembers an end.
+func (e *Ends) Record(tenant string, id lock.ID, why lock.Reason, now time.Time) {
+	e.record(tenant, id, why, now)
+}
+
+// Recall remembers an end from before.
+func (e *Ends) Recall(id lock.ID, why lock.Reason, now time.Time) { e.recall("", id, why, now) }
+
+// Reason returns why an entry ended.
+func (e *Ends) Reason(id lock.ID, now time.Time) lock.Reason { return e.reason(id, now) }
+
+// Len returns how many are kept, and in how many accounts.
+func (e *Ends) Len() (ends, accounts int) { return len(e.byID), len(e.accounts) }
+
+// NumberedID returns an id that looks random.
+func NumberedID(n uint64) lock.ID {
+	raw := make([]byte, lock.IDSize)
+	binary.BigEndian.PutUint64(raw, (n+1)*0x9e3779b97f4a7c15)
+	return lock.IDOf(raw)
+}
+
+// EndsOf returns how many ends are remembered for the tenant.
+func (v *View) EndsOf(tenant string) int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if a := v.accounts[tenant]; a != nil {
+		return a.ends.size
+	}
+	return 0
+}

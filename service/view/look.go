@@ -1,0 +1,163 @@
+package view
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	MaxShownHolders = 100  // of one lock
+	MaxShownWaiters = 1000 // of one lock
+
+	maxListedHolders = 2000 // on one page
+
+	listChunk = 1000 // names looked at before the view is let go for a moment
+)
+
+// Holder is somebody who holds a lock, for people to see.
+type Holder struct {
+	Entry     *lock.Entry
+	Since     time.Time
+	ExpiresAt time.Time // zero if the store could not tell
+}
+
+// Waiter is somebody who waits for a lock, for people to see.
+type Waiter struct {
+	Entry    *lock.Entry
+	Position int // 1 is next
+	Waited   time.Duration
+}
+
+// Summary is a lock in a list.
+type Summary struct {
+	Name    string
+	Holders []Holder // without ExpiresAt; at most 100
+	Waiting int
+	Newest  uint64
+}
+
+// Page is a part of a list, in byte order of the names.
+type Page struct {
+	Locks    []Summary
+	Next     string // the last name of the page if there is more, otherwise ""
+	Revision uint64
+
+	holders int // on the page
+}
+
+// ListRequest asks for a page of the locks in use. A page has at most 2000 holders,
+// even if that is fewer locks than Limit.
+type ListRequest struct {
+	Tenant string
+	Prefix string
+	State  string // "", "held" or "contended"
+	Limit  int
+	After  string            // the name after which the page starts
+	May    func(string) bool // which names the caller may see; nil is all
+}
+
+// Queue is a lock's queue as the view has it.
+type Queue struct {
+	Holders  []Holder // the longest holding first, without ExpiresAt
+	Waiters  []Waiter // in order
+	Waiting  int      // how many wait in all
+	Newest   uint64   // the newest fence, 0 if this replica saw none
+	Figures  Figures
+	Revision uint64 // the number up to which the view is complete
+}
+
+// Queue reads a queue, without the entry that is leaving it, if there is one. It
+// costs what it shows.
+func (v *View) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Queue {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	out := Queue{Figures: v.figures.read(r), Revision: v.number}
+	out.Newest = out.Figures.Newest
+	q := v.table.Queue(r)
+	if q == nil {
+		return out
+	}
+	out.Newest = max(out.Newest, q.NewestHolder(leaving))
+	holding := q.Holders()
+	out.Waiting = q.Len() - holding
+	if e, holds := v.table.Entry(leaving); holds {
+		holding--
+	} else if e != nil {
+		out.Waiting--
+	}
+	maxHolders, maxWaiters = min(maxHolders, holding), min(maxWaiters, out.Waiting)
+	for e, holds := range q.Entries() {
+		switch {
+		case len(out.Holders) == maxHolders && len(out.Waiters) == maxWaiters:
+			return out
+		case e.ID == leaving:
+		case holds && len(out.Holders) < maxHolders:
+			out.Holders = append(out.Holders, Holder{Entry: e, Since: v.since[e.ID]})
+		case !holds && len(out.Waiters) < maxWaiters:
+			out.Waiters = append(out.Waiters, Waiter{Entry: e, Position: len(out.Waiters) + 1, Waited: v.waitedFor(e)})
+		}
+	}
+	return out
+}
+
+// List adds locks to the page from the name after last on. It looks at a limited
+// number of names, and returns where to go on and whether there is more to do.
+func (v *View) List(req ListRequest, last string, page *Page) (string, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	page.Revision = v.number
+	seen, more := 0, false
+	v.accounts.after(req.Tenant, req.way(), req.Prefix, last, func(name string) bool {
+		if seen == listChunk {
+			more = true
+			return false
+		}
+		seen++
+		sum, ok := v.summary(req, name)
+		if !ok {
+			last = name
+			return true
+		}
+		if len(page.Locks) == req.Limit || page.holders+len(sum.Holders) > maxListedHolders {
+			page.Next = page.Locks[len(page.Locks)-1].Name
+			return false
+		}
+		last = name
+		page.holders += len(sum.Holders)
+		page.Locks = append(page.Locks, sum)
+		return true
+	})
+	return last, more
+}
+
+// way is how the locks that the request asks for are used.
+func (r ListRequest) way() int {
+	switch r.State {
+	case "held":
+		return isHeld
+	case "contended":
+		return contended
+	}
+	return inUse
+}
+
+// summary describes a lock if the caller may see it.
+func (v *View) summary(req ListRequest, name string) (Summary, bool) {
+	if req.May != nil && !req.May(name) {
+		return Summary{}, false
+	}
+	ref := lock.Ref{Tenant: req.Tenant, Name: name}
+	q := v.table.Queue(ref)
+	sum := Summary{Name: name, Newest: v.figures.newest(ref), Waiting: q.Len() - q.Holders()}
+	for e, holds := range q.Entries() {
+		if len(sum.Holders) == min(q.Holders(), MaxShownHolders) {
+			break
+		}
+		if holds { // others are of sets that still wait for another lock
+			sum.Holders = append(sum.Holders, Holder{Entry: e, Since: v.since[e.ID]})
+			sum.Newest = max(sum.Newest, e.Number)
+		}
+	}
+	return sum, true
+}

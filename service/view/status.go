@@ -1,0 +1,127 @@
+package view
+
+import (
+	"maps"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// State is where an entry stands.
+type State int
+
+// The states of an entry in the view.
+const (
+	Unseen  State = iota // not in the view, which may be older than the entry
+	Waiting              // queued
+	Held                 // a holder
+	Gone                 // it was there, and is no more
+)
+
+// Status is what the view knows of an entry.
+type Status struct {
+	State  State
+	Entry  *lock.Entry   // waiting or held
+	Waited time.Duration // held: between the request and the grant, 0 if it held at once
+	Doubt  bool          // held: it came to hold while nothing might be granted
+	Reason lock.Reason   // gone
+
+	Soon    bool  // waiting: its turn was announced
+	Refused error // waiting: why it cannot stay in the queue, if it cannot; gone: why it could not
+}
+
+// Status looks up the entry with the id, whose number is known to be number, or
+// 0 if it is not known to exist. An idempotency key can have an earlier entry of the
+// same id, whose end the view has not seen yet.
+func (v *View) Status(id lock.ID, number uint64) Status {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	switch e, holds := v.table.Entry(id); {
+	case e == nil, number != 0 && e.Number > number: // it ended, or is on its way
+	case e.Number < number:
+		return Status{}
+	case holds:
+		_, doubt := v.doubtful[id]
+		return Status{State: Held, Entry: e, Waited: v.waited[id], Doubt: doubt}
+	default:
+		return Status{State: Waiting, Entry: e, Soon: v.announced[id], Refused: v.refused(id)}
+	}
+	if number > v.number {
+		return Status{} // it may be on its way, even if an earlier one with the id ended
+	}
+	if why := v.ended.reason(id, time.Now()); why != "" {
+		return Status{State: Gone, Reason: why}
+	}
+	if number != 0 {
+		return Status{State: Gone, Reason: lock.Unknown, Refused: v.rejections.carriedOut[id]}
+	}
+	return Status{}
+}
+
+// Reached reports whether everything up to number is in the view.
+func (v *View) Reached(number uint64) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.number >= number
+}
+
+// Missing returns an error if this replica never had a view of the store.
+func (v *View) Missing() error {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.begun {
+		return nil
+	}
+	return &lock.Error{
+		Code: lock.StoreUnavailable, Detail: "this replica has not seen the store's locks yet",
+		RetryAfter: time.Second,
+	}
+}
+
+// LostFor returns how long the feed has been interrupted, or not come up yet, 0
+// if it is there.
+func (v *View) LostFor() time.Duration {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.current {
+		return 0
+	}
+	return max(time.Since(v.lostAt), 1)
+}
+
+// Count returns how many entries hold and wait, by the mode of their first claim, and for
+// how long the oldest of those that wait has waited. The map is nil until there was a
+// first Reset.
+func (v *View) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if !v.begun {
+		return nil, 0
+	}
+	if first := v.table.Longest(); first != nil {
+		oldest = v.waitedFor(first)
+	}
+	return maps.Clone(v.table.Counts()), oldest
+}
+
+// Position returns the entry's place among those that wait.
+func (v *View) Position(id lock.ID) int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.table.Position(id)
+}
+
+// Number returns the store's number up to which everything is in the view, 0 before the
+// first list.
+func (v *View) Number() uint64 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.number
+}
+
+// Totals returns what the view has counted so far.
+func (v *View) Totals() Totals {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.totals
+}

@@ -1,0 +1,318 @@
+package view
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/deadlock"
+	"github.com/fencepost/fencepost/lock/order"
+	"github.com/fencepost/fencepost/store"
+)
+
+// View is the replica's picture of the store: the table of all queues, why
+// entries ended, and who waits for what. It implements [store.Follower].
+//
+// Grants wait for its lock. So nothing is logged, measured or asked while it is
+// held: what happens is handed on as [Events].
+type View struct {
+	Config
+
+	mu          sync.RWMutex
+	table       *deadlock.Table
+	number      uint64                    // everything up to it is in the table
+	told        uint64                    // the number up to which the feed tells at the moment
+	begun       bool                      // there was a first Reset
+	current     bool                      // the feed is up
+	lostAt      time.Time                 // when it was not any more; before the first Reset, when we began to wait for it
+	since       map[lock.ID]time.Time     // when an entry was seen to hold
+	waited      map[lock.ID]time.Duration // for how long, by those that hold and did not at once
+	doubtful    map[lock.ID]struct{}      // those that came to hold while nothing might be granted
+	ended       endings
+	unexplained map[lock.ID]string // the tenants of those that left while the feed was interrupted; why is yet to be told
+	recalled    chan struct{}      // closed when the reasons from before the last list are known; nil if they are
+	accounts    accounts
+	figures     figures
+	rejections  rejections
+	orders      *order.Graph
+	watchers    map[lock.ID][]chan struct{}
+	announced   map[lock.ID]bool // those with a watcher whose turn is soon
+	waiters     numberWaiters
+	totals      Totals
+}
+
+// Config of a [View].
+type Config struct {
+	Events Events
+	Wall   func() time.Time // the clock by which entries say when they were asked for
+
+	// Refusal says why nothing may be granted, or nil. It does not block.
+	Refusal func() error
+
+	Classes order.Classes // by which the orders of locks are compared
+
+	// MaxPlaces is how many places in queues one tenant's entries may take, by this view;
+	// 0 is 200 000. It bounds memory, and is not exact.
+	MaxPlaces int
+
+	// Fresh is how old the last refresh of a lease may be for a grant to need none.
+	// Where locks change hands so fast that it covers several turns, those whose turn is
+	// soon are told.
+	Fresh time.Duration
+}
+
+// aheadBy is the position at which a request on a busy lock is told that its turn is soon,
+// so that it starts its lease anew before: on ZooKeeper that is a write, which takes as
+// long as a hand-over.
+const aheadBy = 8
+
+// New returns an empty view, which waits for its first [View.Reset].
+func New(cfg Config) *View {
+	cfg.MaxPlaces = cmp.Or(cfg.MaxPlaces, maxPlaces)
+	all := accounts{}
+	return &View{
+		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
+		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
+		accounts: all, ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
+		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{},
+	}
+}
+
+// Apply implements [store.Follower].
+func (v *View) Apply(upTo uint64, changes []store.Change) {
+	now := time.Now()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.told = upTo
+	for _, c := range changes {
+		if c.Joined != nil {
+			v.join(c.Joined, now)
+		} else {
+			v.leave(c.Left, c.Reason, now)
+		}
+	}
+	v.reach(upTo)
+}
+
+// Lost implements [store.Follower].
+func (v *View) Lost(error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.current {
+		v.current, v.lostAt = false, time.Now()
+	}
+	for id := range v.watchers {
+		v.notify(id)
+	}
+}
+
+// Reset implements [store.Follower]. What is no longer there left without our
+// seeing it: [View.Recall] will tell why.
+func (v *View) Reset(s store.Snapshot) {
+	now := time.Now()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.told = s.Number
+	if v.recalled == nil {
+		v.recalled = make(chan struct{})
+	}
+	there := make(map[lock.ID]struct{}, len(s.Entries))
+	for _, e := range s.Entries {
+		there[e.ID] = struct{}{}
+	}
+	for e := range v.table.Entries() {
+		if _, ok := there[e.ID]; !ok && len(v.unexplained) < maxTenantEnds {
+			v.unexplained[e.ID] = e.Tenant
+		}
+	}
+	v.rebuild(s.Entries, now)
+	v.begun, v.current = true, true
+	v.number = s.Number
+	v.reach(s.Number)
+	for id := range v.watchers {
+		v.notify(id)
+	}
+}
+
+// Recall implements [store.Follower]. Entries that left while the feed was
+// interrupted, and of which no reason is remembered, expired.
+func (v *View) Recall(ends []store.Ended, complete bool) {
+	now := time.Now()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, e := range ends {
+		v.ended.recall(cmp.Or(e.Tenant, v.unexplained[e.ID]), e.ID, e.Reason, now)
+		delete(v.unexplained, e.ID)
+	}
+	if !complete {
+		return
+	}
+	for id, tenant := range v.unexplained {
+		v.ended.recall(tenant, id, lock.Expired, now)
+	}
+	clear(v.unexplained)
+	if v.recalled != nil {
+		close(v.recalled)
+		v.recalled = nil
+	}
+}
+
+func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
+	since, waited := v.since, v.waited
+	before := v.table
+	known := func(id lock.ID) bool { return before.Rejection(id) != nil }
+	v.table = deadlock.NewTable()
+	v.accounts.empty()
+	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
+	for _, e := range entries {
+		v.insert(e)
+		v.detect(known, now)
+	}
+	for e, holds := range v.table.Entries() {
+		if !holds {
+			continue
+		}
+		if at, ok := since[e.ID]; ok {
+			v.since[e.ID] = at
+			if w, ok := waited[e.ID]; ok {
+				v.waited[e.ID] = w
+			}
+		} else if len(since) == 0 {
+			v.since[e.ID] = e.EnqueuedAt // a replica that just started: the best guess
+		} else {
+			v.since[e.ID], v.waited[e.ID] = now, v.waitedFor(e)
+		}
+	}
+	v.doubtNew(since)
+}
+
+// doubtNew marks those that hold and are not known to have done so before a list, if
+// nothing may be granted, and forgets marks that mean nothing any more.
+func (v *View) doubtNew(before map[lock.ID]time.Time) {
+	marked := v.doubtful
+	v.doubtful = map[lock.ID]struct{}{}
+	if v.Refusal() == nil {
+		return
+	}
+	for id := range v.since {
+		_, known := before[id]
+		if _, doubt := marked[id]; doubt || !known {
+			v.doubtful[id] = struct{}{}
+		}
+	}
+}
+
+// waitedFor returns how long ago the entry was asked for, by the replicas' clocks.
+func (v *View) waitedFor(e *lock.Entry) time.Duration { return max(0, v.Wall().Sub(e.EnqueuedAt)) }
+
+// insert adds an entry without telling anyone.
+func (v *View) insert(e *lock.Entry) (holds, ok bool) {
+	holds, err := v.table.Insert(e)
+	if err != nil {
+		v.happened(Event{Kind: FeedOutOfOrder, Entry: e, Err: err}, time.Now())
+		return false, false
+	}
+	a := v.accounts.of(e.Tenant)
+	a.places += len(e.Claims)
+	v.reindex(a, e)
+	return holds, true
+}
+
+func (v *View) join(e *lock.Entry, now time.Time) {
+	if known, _ := v.table.Entry(e.ID); known != nil {
+		return
+	}
+	holds, ok := v.insert(e)
+	if !ok {
+		return
+	}
+	if holds {
+		v.grant(e, now)
+	}
+	v.detect(nil, now)
+	v.notify(e.ID)
+}
+
+func (v *View) leave(id lock.ID, why lock.Reason, now time.Time) {
+	v.carriedOut(id, why)
+	e, held, granted := v.table.Remove(id)
+	if e == nil {
+		return
+	}
+	v.ended.record(e.Tenant, id, why, now)
+	ended := Event{Kind: EntryEnded, Entry: e, Reason: why, Held: held}
+	if held {
+		ended.Lasted = v.endHold(e, why, now)
+		v.announce(e, ended.Lasted)
+	}
+	if why == lock.Expired {
+		v.totals.Expired++
+	}
+	v.happened(ended, now)
+	a := v.accounts.of(e.Tenant)
+	a.places -= len(e.Claims)
+	v.reindex(a, append(granted, e)...)
+	v.accounts.close(a)
+	v.notify(id)
+	for _, g := range granted {
+		v.waited[g.ID] = v.waitedFor(g)
+		v.grant(g, now)
+		v.notify(g.ID)
+	}
+	v.detect(nil, now)
+}
+
+// announce wakes the one whose turn is soon, where locks change hands so fast that its
+// lease is still fresh then.
+func (v *View) announce(left *lock.Entry, lasted time.Duration) {
+	if lasted > v.Fresh/(2*aheadBy) {
+		return
+	}
+	for _, c := range left.Claims {
+		q := v.table.Queue(lock.Ref{Tenant: left.Tenant, Name: c.Name})
+		if q == nil {
+			continue
+		}
+		if e := q.Waiter(aheadBy); e != nil && v.watchers[e.ID] != nil && v.waitedFor(e) > v.Fresh/2 {
+			v.announced[e.ID] = true
+			v.notify(e.ID)
+		}
+	}
+}
+
+// reindex notes how the locks of entries that changed are used now.
+func (v *View) reindex(a *account, entries ...*lock.Entry) {
+	for _, e := range entries {
+		for _, c := range e.Claims {
+			a.note(c.Name, v.table.Queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}))
+		}
+	}
+}
+
+func (v *View) grant(e *lock.Entry, now time.Time) {
+	v.since[e.ID] = now
+	if v.Refusal() != nil {
+		v.doubtful[e.ID] = struct{}{}
+	}
+	for _, c := range e.Claims {
+		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, v.waitedFor(e))
+	}
+	if e.Named {
+		v.learn(e, now)
+	}
+}
+
+// endHold returns for how long e held.
+func (v *View) endHold(e *lock.Entry, why lock.Reason, now time.Time) time.Duration {
+	lasted := now.Sub(v.since[e.ID])
+	delete(v.since, e.ID)
+	delete(v.waited, e.ID)
+	delete(v.doubtful, e.ID)
+	if why != lock.Withdrawn {
+		for _, c := range e.Claims {
+			v.figures.ended(lock.Ref{Tenant: e.Tenant, Name: c.Name}, why, lasted)
+		}
+	}
+	return lasted
+}

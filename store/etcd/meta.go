@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -264,7 +265,8 @@ func (s *Store) tellRefusal() {
 }
 
 // putBack writes those of meta's keys that somebody deleted or damaged, as this
-// replica knows them, unless another one was faster.
+// replica knows them, and deletes one that it knows not to be there, unless another
+// replica was faster.
 func (s *Store) putBack(ctx context.Context, found *meta) error {
 	known := s.known.Load()
 	if known == nil {
@@ -273,13 +275,17 @@ func (s *Store) putBack(ctx context.Context, found *meta) error {
 	s.log.Error("the store's own records were deleted or damaged, which nobody but us should do; they are put back", "prefix", s.prefix+metaDir)
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	for _, put := range append(s.metaPuts(known), putOp([]byte(s.prefix+metaTokenKey), known.tokenKey, 0)) {
-		key := put.GetRequestPut().Key
+	ops := append(s.metaPuts(known), putOp([]byte(s.prefix+metaTokenKey), known.tokenKey, 0))
+	if _, there := found.keys[metaForm]; there && known.form == 0 {
+		ops = append(ops, deleteOp([]byte(s.prefix+metaForm)))
+	}
+	for _, op := range ops {
+		key := slices.Concat(op.GetRequestPut().GetKey(), op.GetRequestDeleteRange().GetKey()) // one of the two
 		name := strings.TrimPrefix(string(key), s.prefix)
 		if found.keys[name].good {
 			continue
 		}
-		txn := &pb.TxnRequest{Compare: []*pb.Compare{modified(key, found.keys[name].revision)}, Success: []*pb.RequestOp{put}}
+		txn := &pb.TxnRequest{Compare: []*pb.Compare{modified(key, found.keys[name].revision)}, Success: []*pb.RequestOp{op}}
 		if _, err := s.kv.Txn(ctx, txn); err != nil {
 			return err
 		}

@@ -41,6 +41,7 @@ func TestMetaByHand(t *testing.T) {
 		"the floor deleted": func() error { _, err := client.Delete(t.Context(), prefix+"meta/floor"); return err },
 		"the floor damaged": func() error { _, err := client.Put(t.Context(), prefix+"meta/floor", "x"); return err },
 		"the key emptied":   func() error { _, err := client.Put(t.Context(), prefix+"meta/tokenkey", ""); return err },
+		"a form made up":    func() error { _, err := client.Put(t.Context(), prefix+"meta/form", "two"); return err },
 	} {
 		if err := damage(); err != nil {
 			t.Fatal(err)

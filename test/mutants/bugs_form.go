@@ -40,6 +40,11 @@ func formBugs() []Bug {
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/" + older,
 		},
 		{
+			Name: "etcd-form-made-up-stays", Breaks: "a form that nobody can read and no replica wrote does not stop them all",
+			File: "store/etcd/meta.go", Anchor: "there && known.form == 0 {", Becomes: "there && known.form != 0 {",
+			In: "./store/etcd", Run: "^TestMetaByHand$", Needs: "etcd",
+		},
+		{
 			Name: "zookeeper-form-not-recorded", Breaks: "meta says the form before an entry has it",
 			File: "store/zookeeper/store.go", Anchor: "if err := s.require(ctx, store.FormOf(e)); err != nil {", Becomes: "if err := s.require(ctx, 1); err != nil {",
 			In: "./store/zookeeper", Run: "^TestFormByHand$", Needs: "zookeeper",

@@ -77,6 +77,16 @@ func (s *Store) HoldFeed() (release func()) {
 	return c.mu.Unlock
 }
 
+// Learn has the upkeep know which log is in use, as it may before the feed follows that.
+func (s *Store) Learn(epoch int32) { s.epoch.Store(epoch) }
+
+// Follows reports whether the feed follows the log.
+func (s *Store) Follows(epoch int32) bool {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	return s.feed.current && s.feed.epoch == epoch
+}
+
 // Watched returns how many leases this replica looks at because others share them.
 func (s *Store) Watched() (n int) {
 	ls := s.leases

@@ -97,6 +97,14 @@ func (f *feed) queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, nu
 	}
 }
 
+// here returns where the feed is. That may be in an earlier log than the one in use,
+// which [Store.epoch] is of: a place in the one is none in the other.
+func (f *feed) here() place {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return place{f.epoch, f.next}
+}
+
 // position returns the record that the feed expects next.
 func (f *feed) position() int32 {
 	f.mu.Lock()

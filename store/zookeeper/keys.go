@@ -64,10 +64,8 @@ func (s *Store) standing(ctx context.Context, e *lock.Entry) (found *lock.Entry,
 	return found, version, err
 }
 
-// place is one in the log.
+// place is one in a log.
 type place struct{ epoch, n int32 }
-
-func (s *Store) here() place { return place{s.epoch.Load(), s.feed.position()} }
 
 // outcomeOf finds out what became of the attempts to write an entry with a fresh id since
 // a place in the log, none of which is under way any more, as another connection is in

@@ -219,3 +219,58 @@ func TestWrittenOnce(t *testing.T) {
 		t.Errorf("%d entries, %v: it was written a second time", len(queue), err)
 	}
 }
+
+// TestOutcomeBesideAnotherLog: the answers to a create and to a removal are lost while
+// another log has come into use, which the feed does not follow yet. What is in the new
+// log behind the feed's place in the old one says nothing of either.
+func TestOutcomeBesideAnotherLog(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	proxy := startProxy(t, z.Server(0))
+	s, other := open(t, zookeeper.Config{Servers: []string{proxy.Address()}}), open(t, zookeeper.Config{Servers: z.Endpoints()})
+	m := follow(t, other)
+	created, removed := draft("a"), take(t, s, draft("b"))
+	for range 5 { // so that the feed is far in the first log
+		if err := other.Remove(t.Context(), take(t, other, created), lock.Withdrawn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within(t, 10*time.Second, "the feed has it", func() bool { return s.Ahead(other) == 0 })
+	release := s.HoldFeed()
+	defer release()
+	if err := other.Rotate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Learn(1)
+	if _, err := s.Newest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 10*time.Second, "the other follows the new log", func() bool { return m.first("b") == removed.ID && other.Follows(1) })
+	proxy.Blackhole(rig.ToClient)
+	done := make(chan error, 1)
+	go func() { done <- s.Remove(t.Context(), removed, lock.Released) }()
+	within(t, 10*time.Second, "it is removed", func() bool { return m.first("b") == "" })
+	proxy.CutAll()
+	proxy.Blackhole(0)
+	if err := <-done; err != nil {
+		t.Errorf("Remove of what it has removed itself = %v", err)
+	}
+	proxy.Blackhole(rig.ToClient)
+	go func() {
+		_, _, err := s.Enqueue(t.Context(), created)
+		done <- err
+	}()
+	within(t, 10*time.Second, "the entry is there", func() bool { return m.first("a") == created.ID })
+	queue, _, err := other.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"})
+	if err != nil || len(queue) != 1 {
+		t.Fatalf("%d entries, %v", len(queue), err)
+	}
+	if err := other.Remove(t.Context(), queue[0], lock.Revoked); err != nil {
+		t.Fatal(err)
+	}
+	proxy.CutAll()
+	proxy.Blackhole(0)
+	if err := <-done; err == nil {
+		t.Error("an entry that was revoked was written a second time")
+	}
+}

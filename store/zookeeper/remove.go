@@ -29,8 +29,7 @@ type removal struct {
 	// that ends whatever is in the log under its key then. Its number would not tell,
 	// as the floor may be another one than when that was made.
 	czxid int64
-	from  int32 // records since then may be of an attempt of ours
-	epoch int32
+	since place // records since then may be of an attempt of ours
 }
 
 // anyVersion is what ZooKeeper takes for any.
@@ -54,7 +53,7 @@ func (s *Store) newRemoval(e *lock.Entry, leased bool, version int32, why lock.R
 	if !fresh(e) {
 		r.mark = s.root.mark(e.Tenant, e.ID)
 	}
-	r.epoch, r.from = s.epoch.Load(), s.feed.position()
+	r.since = s.feed.here()
 	return r
 }
 
@@ -271,14 +270,14 @@ func (s *Store) removedBefore(ctx context.Context, r *removal, unknown bool) err
 	if err != nil {
 		return unavailable(err, "confirm removal", true)
 	}
-	if r.epoch != s.epoch.Load() {
-		return nil
-	}
 	stat, err := s.barrierOn(ctx, l)
 	if err != nil {
 		return unavailable(err, "confirm removal", true)
 	}
-	written, err := s.records(ctx, l, r.epoch, r.from, created(stat))
+	if r.since.epoch != s.epoch.Load() {
+		return nil
+	}
+	written, err := s.records(ctx, l, r.since.epoch, r.since.n, created(stat))
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}

@@ -199,7 +199,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		return nil, false, err
 	}
 	due := time.Now().Add(operationTimeout)
-	j := &join{store: s, entry: e, handle: newHandle(e), since: s.here(), taken: noMark, due: due, last: due.Add(store.MostPending)}
+	j := &join{store: s, entry: e, handle: newHandle(e), since: s.feed.here(), taken: noMark, due: due, last: due.Add(store.MostPending)}
 	for {
 		if err := s.trust.Refusal(); err != nil {
 			j.giveUp()

@@ -69,6 +69,11 @@ func zookeeperBugs() []Bug {
 			In: "./store/zookeeper", Run: "^TestWrittenOnce$", Needs: "zookeeper",
 		},
 		{
+			Name: "zookeeper-place-of-another-log", Breaks: "an outcome is not looked for in another log than the feed's",
+			File: "store/zookeeper/feed.go", Anchor: "return place{f.epoch, f.next}", Becomes: "return place{f.store.epoch.Load(), f.next}",
+			In: "./store/zookeeper", Run: "^TestOutcomeBesideAnotherLog$", Needs: "zookeeper",
+		},
+		{
 			Name: "zookeeper-earlier-connection-alive", Breaks: "what was sent over a connection that broke is not executed any more",
 			File: "store/zookeeper/nodes.go", Anchor: "for len(s.stale.paths) > 0 {", Becomes: "for false {",
 			In: "./store/zookeeper", Run: "^TestWriteOfAnEarlierConnection$", Needs: "zookeeper",

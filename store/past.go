@@ -8,8 +8,8 @@ import (
 )
 
 // MaxPast is how many bytes are remembered of an entry that ended, beside why it did. An
-// entry that has more, a set of many locks, is remembered by its id alone: ends stay for
-// minutes, at thousands a second.
+// entry that has more, a set of many locks, is remembered by its id and place alone: ends
+// stay for minutes, at thousands a second.
 const MaxPast = 1 << 10
 
 // Past is what may be told of an entry that ended: its locks, holder, number and times;
@@ -27,14 +27,18 @@ type past struct {
 	Claims   []ValueClaim `json:"claims,omitempty"` // of a set
 	Holder   string       `json:"holder,omitempty"`
 	Named    bool         `json:"named,omitempty"`
-	TTL      int64        `json:"ttl_ms"`
-	Enqueued int64        `json:"enqueued_ms"`
+	TTL      int64        `json:"ttl_ms,omitempty"`
+	Enqueued int64        `json:"enqueued_ms,omitempty"`
 	Until    int64        `json:"wait_until_ms,omitempty"`
 	Position int64        `json:"position"` // its number without the fence floor
 }
 
-// PastOf returns what is remembered of e, which was written at the position; nil if that
-// is more than [MaxPast], or nothing is known of it.
+// PlaceOf returns what is remembered of an entry of which nothing is to be told: where it
+// was written. So its end is not taken for that of another entry of its key.
+func PlaceOf(position int64) json.RawMessage { return Encode(past{Position: position}) }
+
+// PastOf returns what is remembered of e, which was written at the position; [PlaceOf] it
+// if that is more than [MaxPast], nil if nothing is known of it.
 func PastOf(e *lock.Entry, position int64) json.RawMessage {
 	if e.Opaque {
 		return nil
@@ -58,7 +62,16 @@ func PastOf(e *lock.Entry, position int64) json.RawMessage {
 	if text := Encode(p); len(text) <= MaxPast {
 		return text
 	}
-	return nil
+	return PlaceOf(position)
+}
+
+// Position returns where the entry was written, 0 if that is not remembered.
+func (p Past) Position() int64 {
+	var was past
+	if len(p.Text) == 0 || json.Unmarshal(p.Text, &was) != nil {
+		return 0
+	}
+	return was.Position
 }
 
 // Entry returns the entry with the id as far as it is remembered; nil if nothing is.

@@ -30,9 +30,15 @@ func TestPast(t *testing.T) {
 	if text := store.PastOf(&longest, 1<<50); len(text) == 0 || len(text) > store.MaxPast {
 		t.Errorf("the largest entry of one lock is remembered with %d bytes", len(text))
 	}
+	if past := (store.Past{Text: store.PlaceOf(7), Floor: 1000}); past.Position() != 7 || past.Entry("acme", "01H") != nil {
+		t.Errorf("of a place alone %s is told", past.Text)
+	}
 	for _, text := range []string{"", "{", "null", "{}", `{"lock":"a/b"}`, `{"claims":[{"name":"b","mode":"shared"},{"name":"a","mode":"shared"}]}`} {
 		if e := (store.Past{Text: []byte(text)}).Entry("acme", "01H"); e != nil {
 			t.Errorf("%q is told as %+v", text, e)
+		}
+		if at := (store.Past{Text: []byte(text)}).Position(); at != 0 {
+			t.Errorf("%q is of %d", text, at)
 		}
 	}
 	if text := store.PastOf(store.Newer(keyOf(e), 7, 9), 7); text != nil {

@@ -315,8 +315,11 @@ func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason, memory int64, while 
 	s.endMark(w, e, why, at, memory)
 	if memory != 0 {
 		end := store.End{ID: e.ID, Tenant: e.Tenant, Reason: why, At: at}
-		if why != lock.Withdrawn {
-			end.Was = store.PastOf(e, s.revision(e.Number))
+		switch position := s.revision(e.Number); {
+		case why != lock.Withdrawn:
+			end.Was = store.PastOf(e, position)
+		case e.Resumable(): // its key can be taken again
+			end.Was = store.PlaceOf(position)
 		}
 		p.end, p.memory = &end, memory
 	}

@@ -90,12 +90,10 @@ func (g *gaps) Recall(ends []store.Ended, complete bool) {
 }
 
 // endedBy reports whether an end is that of the entry, and not of an earlier one of its
-// key that was withdrawn. What such a one was is not recorded, but when.
+// key that was withdrawn. Of ends whose place is not remembered there is none such.
 func (k keyed) endedBy(e store.Ended) bool {
-	if was := e.Was.Entry(e.Tenant, e.ID); was != nil {
-		return was.Number-e.Was.Floor == uint64(k.position)
-	}
-	return e.Reason != lock.Withdrawn || !e.At.Before(k.entry.EnqueuedAt)
+	at := e.Was.Position()
+	return at == k.position || at == 0
 }
 
 func (g *gaps) unexplained() (ends []store.Ended) {

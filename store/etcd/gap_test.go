@@ -15,7 +15,8 @@ import (
 
 // TestExpiryInAGap: entries with a key expire, or are released, while the only feed there
 // is is interrupted. Their keys are used up all the same, for a replica too that has never
-// seen them, and each for its own reason.
+// seen them, and each for its own reason. One that is withdrawn leaves its key free. Which
+// of several entries of a key an end is of does not depend on clocks.
 func TestExpiryInAGap(t *testing.T) {
 	var cut atomic.Bool
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
@@ -33,20 +34,26 @@ func TestExpiryInAGap(t *testing.T) {
 	f := &ends{left: make(chan store.Change, 10)}
 	s.tasks.Go(func() { s.Follow(s.closing, f) })
 	soon(t, "the feed is up", f.isUp)
-	expires, released := reusable("expires", true), reusable("released", true)
+	expires, released, withdrawn := reusable("expires", true), reusable("released", true), reusable("withdrawn", true)
 	expires.TTL = MinTTL
-	if err := s.Remove(t.Context(), s.mustEnqueue(t, expires), lock.Withdrawn); err != nil {
-		t.Fatal(err)
+	remove := func(e *lock.Entry, why lock.Reason) {
+		t.Helper()
+		if err := s.Remove(t.Context(), e, why); err != nil {
+			t.Fatal(err)
+		}
 	}
-	<-time.After(2 * time.Millisecond) // times are told in whole ones
-	expires.EnqueuedAt = time.Now()
-	s.mustEnqueue(t, expires) // as a try that has found the lock held, and comes again
+	remove(s.mustEnqueue(t, expires), lock.Withdrawn)
+	// As a try that has found the lock held, and comes again: to a replica whose clock is
+	// behind that of the first, so that its entry is asked for before the other's end.
+	expires.EnqueuedAt = expires.EnqueuedAt.Add(-time.Minute)
+	s.mustEnqueue(t, expires)
+	withdrawn.EnqueuedAt = time.Now().Add(time.Minute) // by a clock that is ahead
+	gives := s.mustEnqueue(t, withdrawn)
 	gone := s.mustEnqueue(t, released)
-	soon(t, "the feed has both", func() bool { return s.feedAt.Load() >= s.revision(gone.Number) })
+	soon(t, "the feed has all", func() bool { return s.feedAt.Load() >= s.revision(gone.Number) })
 	cut.Store(true)
-	if err := s.Remove(t.Context(), gone, lock.Released); err != nil {
-		t.Fatal(err)
-	}
+	remove(gone, lock.Released)
+	remove(gives, lock.Withdrawn)
 	soon(t, "the entry expires", func() bool {
 		found, err := s.find(t.Context(), expires)
 		return err == nil && found == nil
@@ -66,6 +73,9 @@ func TestExpiryInAGap(t *testing.T) {
 		if _, _, err := other.Enqueue(t.Context(), e); !errors.As(err, &why) || why.Code != lock.Lost || why.Reason != want {
 			t.Errorf("%s again = %v, want %s", e.ID, err, want)
 		}
+	}
+	if _, _, err := other.Enqueue(t.Context(), withdrawn); err != nil { // what expired with it was put down
+		t.Errorf("%s again = %v", withdrawn.ID, err)
 	}
 }
 

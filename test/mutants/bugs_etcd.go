@@ -152,6 +152,17 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestExpiryInAGap$",
 		},
 		{
+			Name: "etcd-end-told-by-clocks", Breaks: "which entry of a key an end is of does not depend on clocks",
+			File: "store/etcd/gap.go", Anchor: "return at == k.position || at == 0",
+			Becomes: "return at != 0 && e.Reason != lock.Withdrawn || !e.At.Before(k.entry.EnqueuedAt)",
+			In:      "./store/etcd", Run: "^TestExpiryInAGap$",
+		},
+		{
+			Name: "etcd-withdrawal-without-its-place", Breaks: "a withdrawal is not taken for the end of the next entry of its key",
+			File: "store/etcd/commit.go", Anchor: "case e.Resumable(): // its", Becomes: "case e.Resumable() && memory < 0: // its",
+			In: "./store/etcd", Run: "^TestExpiryInAGap$",
+		},
+		{
 			Name: "etcd-full-is-refused", Breaks: "what took etcd beyond its quota was executed, and is not called refused",
 			File: "store/etcd/join.go", Anchor: "return j.beyondQuota(ctx, l, err)", Becomes: "s.leases.give(e.Tenant, e.TTL, l)\n\t\treturn nil, err",
 			In: "./store/etcd", Run: "^TestJoinBeyondTheQuota$",

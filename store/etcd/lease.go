@@ -55,6 +55,10 @@ type leaseClass struct {
 	ttl    time.Duration // whole seconds
 }
 
+// lapsed reports whether a lease of that age is as good as expired: to ask for it could
+// block until etcd revokes it.
+func (c leaseClass) lapsed(age time.Duration) bool { return age > c.ttl*9/10 }
+
 // leasePool keeps leases whose entries were released for the next entries of the
 // same tenant and TTL, so that an acquire costs one write and not two. Idle
 // leases are renewed for a while, which etcd answers from memory, and then left
@@ -122,8 +126,8 @@ func (p *leasePool) fresh(ctx context.Context, e *lock.Entry, due time.Time) (_ 
 		if l.renewed.Add(class.ttl - e.TTL).After(now) {
 			return l, 0, nil
 		}
-		if !l.renewed.IsZero() && now.Sub(l.renewed) > class.ttl*9/10 {
-			continue // as good as expired: asking could block until etcd revokes it
+		if !l.renewed.IsZero() && class.lapsed(now.Sub(l.renewed)) {
+			continue
 		}
 		lives := !l.renewed.IsZero()
 		l.renewed = now
@@ -292,8 +296,7 @@ func (p *leasePool) maintain(ctx context.Context) {
 	for class, due := range p.due(now) {
 		renewed := due[:0]
 		for _, l := range due {
-			l.renewed = time.Now()
-			if p.renewIdle(ctx, l.id) == nil {
+			if p.renewIdle(ctx, class, &l) == nil {
 				renewed = append(renewed, l)
 			}
 		}
@@ -317,7 +320,7 @@ func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
 		for _, l := range free {
 			age := now.Sub(l.renewed)
 			switch {
-			case now.Sub(l.idle) > idleLifetime || age > class.ttl*9/10:
+			case now.Sub(l.idle) > idleLifetime || class.lapsed(age):
 			case age > class.ttl/3:
 				out[class] = append(out[class], l)
 			default:
@@ -343,8 +346,13 @@ func (p *leasePool) put(class leaseClass, renewed []lease) {
 	p.spare += len(renewed)
 }
 
-func (p *leasePool) renewIdle(ctx context.Context, id int64) error {
+// renewIdle renews a lease that was due when others were renewed, which may be long ago.
+func (p *leasePool) renewIdle(ctx context.Context, class leaseClass, l *lease) error {
+	if class.lapsed(time.Since(l.renewed)) {
+		return errLeaseGone
+	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	return p.conn.renewer.renew(ctx, id, true)
+	l.renewed = time.Now()
+	return p.conn.renewer.renew(ctx, l.id, true)
 }

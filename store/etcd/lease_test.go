@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // countedLeases grants every lease, and renews it.
@@ -62,37 +64,105 @@ func TestIdleLeasesAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fake := &countedLeases{}
-			p := newLeasePool(&Conn{leases: fake, renewer: fake, local: c.local})
-			t.Cleanup(p.grants.Close)
-			for i := range burst {
-				p.give(fmt.Sprint(i%c.tenants), c.ttl, int64(i))
-			}
-			for _, l := range p.inUse {
-				t.Fatalf("a lease is in use since %v", l)
-			}
-			p.mu.Lock()
-			for class, idle := range p.idle {
-				for i := range idle {
-					p.idle[class][i].renewed = time.Now().Add(-c.ttl / 2)
+			synctest.Test(t, func(t *testing.T) {
+				fake := &countedLeases{}
+				p := newLeasePool(&Conn{leases: fake, renewer: fake, local: c.local})
+				t.Cleanup(p.grants.Close)
+				for i := range burst {
+					p.give(fmt.Sprint(i%c.tenants), c.ttl, int64(i))
 				}
-			}
-			p.mu.Unlock()
-			p.maintain(t.Context()) // takes them out, and puts them back
-			if p.spare != c.kept {
-				t.Errorf("%d are counted, want %d", p.spare, c.kept)
-			}
-			kept := 0
-			for class := range p.idle {
-				for l, ok := p.pop(class); ok; l, ok = p.pop(class) {
-					if kept++; time.Since(l.renewed) > c.ttl/3 {
-						t.Fatal("it was not renewed")
+				for _, l := range p.inUse {
+					t.Fatalf("a lease is in use since %v", l)
+				}
+				p.mu.Lock()
+				for class, idle := range p.idle {
+					for i := range idle {
+						p.idle[class][i].renewed = time.Now().Add(-c.ttl / 2)
 					}
 				}
-			}
-			if kept != c.kept || p.spare != 0 || fake.granted != 0 {
-				t.Errorf("%d were kept, want %d; %d are counted when all are taken", kept, c.kept, p.spare)
-			}
+				p.mu.Unlock()
+				p.maintain(t.Context()) // takes them out, and puts them back
+				if p.spare != c.kept {
+					t.Errorf("%d are counted, want %d", p.spare, c.kept)
+				}
+				kept := 0
+				for class := range p.idle {
+					for l, ok := p.pop(class); ok; l, ok = p.pop(class) {
+						if kept++; time.Since(l.renewed) > c.ttl/3 {
+							t.Fatal("it was not renewed")
+						}
+					}
+				}
+				if kept != c.kept || p.spare != 0 || fake.granted != 0 {
+					t.Errorf("%d were kept, want %d; %d are counted when all are taken", kept, c.kept, p.spare)
+				}
+			})
 		})
 	}
+}
+
+// slow takes a second for each renewal.
+type slow struct {
+	countedLeases
+	asked int
+}
+
+func (s *slow) renew(ctx context.Context, _ int64, _ bool) error {
+	s.asked++
+	select {
+	case <-time.After(time.Second):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestLapsedIdleLeaseIsNotRenewed: idle leases are renewed one after the other. One that
+// has lapsed before its turn is not asked for: etcd answers that when it has revoked it,
+// and all behind it wait for as long.
+func TestLapsedIdleLeaseIsNotRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := &slow{}
+		p := newLeasePool(&Conn{leases: fake, renewer: fake, slack: time.Second})
+		defer p.grants.Close()
+		for i := range int64(5) {
+			p.refreshed(i, time.Now())
+			p.give("acme", 2*time.Second, i)
+		}
+		<-time.After(1100 * time.Millisecond)
+		p.maintain(t.Context()) // the first at 1.1 s of 3 s, the second at 2.1 s
+		if fake.asked != 2 || p.spare != 2 {
+			t.Errorf("%d were asked for and %d are kept, want 2", fake.asked, p.spare)
+		}
+	})
+}
+
+// stuck is a renewer that does not answer for leases that are idle.
+type stuck struct{ renewer }
+
+func (s stuck) renew(ctx context.Context, id int64, lives bool) error {
+	if lives {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return s.renewer.renew(ctx, id, lives)
+}
+
+// TestEndsDoNotWaitForIdleLeases: an expiry is put down, so that its key is used up, while
+// the renewals of many idle leases are not answered.
+func TestEndsDoNotWaitForIdleLeases(t *testing.T) {
+	t.Parallel()
+	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.renewer = stuck{c.renewer} })
+	s.tasks.Go(func() { s.Follow(s.closing, &ends{left: make(chan store.Change, 1)}) })
+	for i := range int64(100) {
+		s.leases.refreshed(i, time.Now().Add(-time.Hour/2))
+		s.leases.give("acme", time.Hour, i)
+	}
+	e := reusable("expires", true)
+	e.TTL = MinTTL
+	s.mustEnqueue(t, e)
+	soon(t, "its key is used up", func() bool {
+		m, err := s.readMark(t.Context(), e)
+		return err == nil && m != nil && m.Reason == lock.Expired
+	})
 }

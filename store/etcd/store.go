@@ -88,6 +88,7 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 	}
 	s.orphans = store.NewCleaner(s.log, s.clean)
 	s.tasks.Go(s.upkeep)
+	s.tasks.Go(s.renewIdle)
 	for range spentEnders {
 		s.tasks.Go(func() { s.leases.endSpent(s.closing) })
 	}

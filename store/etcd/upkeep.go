@@ -4,9 +4,22 @@ import "time"
 
 const upkeepInterval = time.Second
 
-// upkeep renews idle leases and records ends until the store is closed.
-// All replicas do it; what they do is idempotent.
+// upkeep records ends until the store is closed. All replicas do it; what they do is
+// idempotent.
 func (s *Store) upkeep() {
+	s.eachInterval(func() {
+		s.memory.prepare(s.closing)
+		s.recordEnds()
+	})
+}
+
+// renewIdle renews idle leases until the store is closed. Ends do not wait for it: there
+// may be many, and one that is not answered takes its time.
+func (s *Store) renewIdle() {
+	s.eachInterval(func() { s.leases.maintain(s.closing) })
+}
+
+func (s *Store) eachInterval(do func()) {
 	tick := time.NewTicker(upkeepInterval)
 	defer tick.Stop()
 	for {
@@ -14,9 +27,7 @@ func (s *Store) upkeep() {
 		case <-s.closing.Done():
 			return
 		case <-tick.C:
-			s.leases.maintain(s.closing)
-			s.memory.prepare(s.closing)
-			s.recordEnds()
+			do()
 		}
 	}
 }

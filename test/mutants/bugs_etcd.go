@@ -142,6 +142,17 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestIdleLeaseIsWhole$",
 		},
 		{
+			Name: "etcd-lapsed-idle-lease", Breaks: "an idle lease that lapses while others are renewed is not asked for",
+			File: "store/etcd/lease.go", Anchor: "if class.lapsed(time.Since(l.renewed)) {", Becomes: "if class.lapsed(time.Since(l.idle) - class.ttl) {",
+			In: "./store/etcd", Run: "^TestLapsedIdleLeaseIsNotRenewed$",
+		},
+		{
+			Name: "etcd-ends-wait-for-idle-leases", Breaks: "ends are put down whatever becomes of idle leases",
+			File: "store/etcd/store.go", Anchor: "\ts.tasks.Go(s.upkeep)\n\ts.tasks.Go(s.renewIdle)\n",
+			Becomes: "\ts.tasks.Go(func() { s.eachInterval(func() { s.leases.maintain(s.closing); s.recordEnds() }) })\n",
+			In:      "./store/etcd", Run: "^TestEndsDoNotWaitForIdleLeases$",
+		},
+		{
 			Name: "etcd-frozen-keepalives", Breaks: "a member that is frozen costs no lease",
 			File: "store/etcd/renew.go", Anchor: "\t\tsession.fail(errStalled)\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestFrozenKeepalives$",

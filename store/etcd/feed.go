@@ -25,17 +25,17 @@ const (
 // gap. A watch is never resumed at the revision of a compaction: the deletes in
 // between would be lost (tikv/pd #11033).
 func (s *Store) Follow(ctx context.Context, f store.Follower) {
-	f = newGaps(s, f)
-	follow := func(ctx context.Context) error { return s.followOnce(ctx, f) }
+	g := newGaps(s, f)
+	follow := func(ctx context.Context) error { return s.followOnce(ctx, g) }
 	store.Restart(ctx, follow, func(err error) {
-		f.Lost(unavailable(err, "follow the store", false))
+		g.Lost(unavailable(err, "follow the store", false))
 		s.observe.Restarted()
 		s.log.Warn("the feed is interrupted and starts over", "error", err)
 	})
 }
 
 // followOnce lists, then hands on events until something is wrong.
-func (s *Store) followOnce(ctx context.Context, f store.Follower) error {
+func (s *Store) followOnce(ctx context.Context, f *gaps) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	release := sync.OnceFunc(s.conn.holdHistory())
@@ -49,7 +49,7 @@ func (s *Store) followOnce(ctx context.Context, f store.Follower) error {
 	defer func() { cancel(); reasons.task.Wait() }()
 	check := time.NewTicker(feedCheck)
 	defer check.Stop()
-	guard := feedGuard{store: s, at: at, ask: w.ask}
+	guard := feedGuard{store: s, gaps: f, at: at, ask: w.ask}
 	for {
 		select {
 		case m, ok := <-w.messages:
@@ -92,6 +92,7 @@ var (
 // position against a linearizable read.
 type feedGuard struct {
 	store   *Store
+	gaps    *gaps
 	at      int64 // the revision that the feed has reached
 	ask     func()
 	goal    int64 // a revision of the store that the feed has yet to reach; 0 none
@@ -109,6 +110,7 @@ func (g *feedGuard) check(ctx context.Context) error {
 		return nil
 	}
 	g.store.observe.FeedLag(0)
+	g.gaps.reached(g.goalSet)
 	goal, err := g.store.newestOnce(ctx)
 	if err != nil {
 		return err

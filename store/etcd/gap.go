@@ -20,6 +20,7 @@ type gaps struct {
 	store   *Store
 	there   map[lock.ID]keyed // the entries with a key
 	missing map[lock.ID]keyed // of those that went, nobody knows yet why
+	whole   time.Time         // when the feed is known to have had everything
 	since   time.Time         // of the gap; zero if there is none
 }
 
@@ -33,16 +34,25 @@ func newGaps(s *Store, f store.Follower) *gaps {
 	return &gaps{Follower: f, store: s, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{}}
 }
 
-// Lost implements store.Follower.
+// Lost implements store.Follower. A replica that stood still hears of a gap when it is
+// over.
 func (g *gaps) Lost(err error) {
 	if g.since.IsZero() {
-		g.since = time.Now()
+		g.since = g.whole
 	}
 	g.Follower.Lost(err)
 }
 
+// reached says that the feed has had everything that there was at the time.
+func (g *gaps) reached(at time.Time) {
+	if at.After(g.whole) {
+		g.whole = at
+	}
+}
+
 // Reset implements store.Follower.
 func (g *gaps) Reset(s store.Snapshot) {
+	g.reached(time.Now())
 	before := g.there
 	g.there = map[lock.ID]keyed{}
 	for _, e := range s.Entries {
@@ -97,7 +107,7 @@ func (k keyed) endedBy(e store.Ended) bool {
 }
 
 func (g *gaps) unexplained() (ends []store.Ended) {
-	if time.Since(g.since) <= longestGap {
+	if age(g.since) <= longestGap {
 		for _, k := range g.missing {
 			ends = append(ends, g.store.missed(k))
 		}
@@ -116,3 +126,7 @@ func (s *Store) missed(k keyed) store.Ended {
 	s.unrecorded.add(unrecordedEnd{End: end, marked: true})
 	return end.Ended(s.trust.Floor())
 }
+
+// age is how long ago t was. A machine that sleeps stops one clock, and one that is set
+// changes the other.
+func age(t time.Time) time.Duration { return max(time.Since(t), time.Since(t.Round(0))) }

@@ -159,8 +159,18 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-expiry-in-a-gap", Breaks: "the key of an entry that expired is used up, also if no feed was up then",
-			File: "store/etcd/feed.go", Anchor: "f = newGaps(s, f)", Becomes: "_ = newGaps",
+			File: "store/etcd/gap.go", Anchor: "g.missing[id] = e\n", Becomes: "_ = e\n",
 			In: "./store/etcd", Run: "^TestExpiryInAGap$",
+		},
+		{
+			Name: "etcd-gap-counts-from-its-end", Breaks: "nobody calls expired what went while he stood still for long",
+			File: "store/etcd/gap.go", Anchor: "g.since = g.whole", Becomes: "g.since = time.Now()",
+			In: "./store/etcd", Run: "^TestEndsOfALongPause$",
+		},
+		{
+			Name: "etcd-quiet-feed-is-a-gap", Breaks: "a feed that has had nothing to tell for long is no gap",
+			File: "store/etcd/feed.go", Anchor: "\tg.gaps.reached(g.goalSet)\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestEndsOfALongPause$",
 		},
 		{
 			Name: "etcd-end-told-by-clocks", Breaks: "which entry of a key an end is of does not depend on clocks",

@@ -317,7 +317,7 @@ func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason, memory int64, while 
 		end := store.End{ID: e.ID, Tenant: e.Tenant, Reason: why, At: at}
 		switch position := s.revision(e.Number); {
 		case why != lock.Withdrawn:
-			end.Was = store.PastOf(e, position)
+			end.Was = s.pasts.Of(e, position)
 		case e.Resumable(): // its key can be taken again
 			end.Was = store.PlaceOf(position)
 		}

@@ -127,7 +127,7 @@ func (s *Store) lookBack(ctx context.Context, batch []unrecordedEnd) {
 	for n, i := range of {
 		for _, kv := range resp.Responses[n].GetResponseRange().Kvs {
 			if v, err := store.ParseValue(batch[i].key, kv.Value, s.trust.Understood()); err == nil {
-				batch[i].Was = store.PastOf(v.Entry(batch[i].key, 0), kv.CreateRevision)
+				batch[i].Was = s.pasts.Of(v.Entry(batch[i].key, 0), kv.CreateRevision)
 			}
 		}
 	}

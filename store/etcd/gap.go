@@ -121,7 +121,7 @@ func (g *gaps) unexplained() (ends []store.Ended) {
 func (s *Store) missed(k keyed) store.Ended {
 	e := k.entry
 	end := store.End{
-		ID: e.ID, Tenant: e.Tenant, Reason: s.unsaid(e.ID), At: time.Now().UnixMilli(), Was: store.PastOf(e, k.position),
+		ID: e.ID, Tenant: e.Tenant, Reason: s.unsaid(e.ID), At: time.Now().UnixMilli(), Was: s.pasts.Of(e, k.position),
 	}
 	s.unrecorded.add(unrecordedEnd{End: end, marked: true})
 	return end.Ended(s.trust.Floor())

@@ -46,6 +46,7 @@ type Server struct {
 	number     uint64
 	entries    map[key]*kept
 	records    map[key]*record // of ends
+	pasts      store.Pasts
 	attempts   map[Attempt]fate
 	removals   map[Attempt]bool // that took effect
 	floor      uint64           // that an operator gave

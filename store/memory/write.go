@@ -155,7 +155,7 @@ func (s *Server) remember(e lock.Entry, why lock.Reason) {
 	}
 	s.records[k] = s.forgetting(k, store.Ended{
 		ID: e.ID, Tenant: e.Tenant, Reason: why, At: time.Now(),
-		Was: store.Past{Text: store.PastOf(&e, int64(e.Number-s.floor)), Floor: s.floor},
+		Was: store.Past{Text: s.pasts.Of(&e, int64(e.Number-s.floor)), Floor: s.floor},
 	})
 }
 

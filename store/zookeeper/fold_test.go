@@ -176,7 +176,7 @@ func TestFoldCountsWhatEnded(t *testing.T) {
 		ID: lock.ID(strings.Repeat("I", 26)), Tenant: strings.Repeat("t", 63), Holder: strings.Repeat("w", 200), TTL: time.Hour, EnqueuedAt: time.Now(),
 		Claims: []lock.Claim{{Name: strings.Repeat("n", 200), Mode: lock.Semaphore, Limit: 7}},
 	}
-	one := store.End{ID: e.ID, Tenant: e.Tenant, Reason: lock.WaitTimeout, At: time.Now().UnixMilli(), Was: store.PastOf(e, 1<<50)}
+	one := store.End{ID: e.ID, Tenant: e.Tenant, Reason: lock.WaitTimeout, At: time.Now().UnixMilli(), Was: new(store.Pasts).Of(e, 1<<50)}
 	if taken, has := zookeeper.FoldSize(slices.Repeat([]store.End{one}, 500)); taken < has || taken > 2*has {
 		t.Errorf("500 ends are taken for %d bytes, and have %d", taken, has)
 	}

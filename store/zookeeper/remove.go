@@ -64,7 +64,7 @@ func (s *Store) removeWrite(r *removal) *write {
 		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "",
 	}}
 	if r.why != lock.Withdrawn {
-		p.change.Was = store.PastOf(r.entry, s.zxid(r.entry.Number))
+		p.change.Was = s.pasts.Of(r.entry, s.zxid(r.entry.Number))
 	}
 	for _, path := range r.paths {
 		version := int32(anyVersion)

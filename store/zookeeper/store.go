@@ -81,6 +81,7 @@ type Store struct {
 	reported reports
 	mending  chan error
 	folding  folding
+	pasts    store.Pasts // of this replica's ends
 
 	closing context.Context
 	stop    context.CancelFunc

@@ -9,6 +9,11 @@ func pastBugs() []Bug {
 			In: "./store/memory", Run: "^TestConformance$/^past$/^a_set_that_is_too_large_is_remembered_by_its_id$",
 		},
 		{
+			Name: "past-of-one-tenant", Breaks: "what one tenant's ends were is bounded",
+			File: "store/past.go", Anchor: "text != nil && p.spent[e.Tenant]+len(text) > pastBudget", Becomes: "len(text) > pastBudget",
+			In: "./store", Run: "^TestPastsOfOneTenant$",
+		},
+		{
 			Name: "past-of-the-unknown", Breaks: "nothing is told of an entry that could not be read",
 			File: "store/past.go", Anchor: "if e.Opaque {", Becomes: "if e.Opaque && position < 0 {",
 			In: "./store", Run: "^TestPast$",

@@ -157,7 +157,10 @@ func (s *Service) join(ctx context.Context, e *lock.Entry, try bool, began time.
 	if placed.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	w := &wait{s: s, entry: placed, changed: changed, try: try, client: e.Resumable(), shown: true, written: written, began: began}
+	w := &wait{
+		keeper:  keeper{s: s, entry: placed, shown: true, began: began},
+		changed: changed, try: try, client: e.Resumable(), written: written,
+	}
 	if written {
 		w.refreshed = began
 	}
@@ -239,7 +242,7 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	if st.Entry.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	w := &wait{s: s, entry: st.Entry, changed: changed, try: e.WaitUntil.IsZero(), client: true}
+	w := &wait{keeper: keeper{s: s, entry: st.Entry}, changed: changed, try: e.WaitUntil.IsZero(), client: true}
 	g, err := w.run(ctx)
 	if errors.Is(err, lock.Lost) {
 		return nil, s.usedUp(ctx, e.ID)

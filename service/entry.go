@@ -149,7 +149,7 @@ func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duratio
 		return nil, err
 	}
 	defer unwatch()
-	w := &wait{s: s, entry: e, changed: changed, client: true, limit: min(hold, s.MaxHold)}
+	w := &wait{keeper: keeper{s: s, entry: e}, changed: changed, client: true, limit: min(hold, s.MaxHold)}
 	return w.run(ctx)
 }
 

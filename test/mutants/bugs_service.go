@@ -5,7 +5,7 @@ func serviceBugs() []Bug {
 	return []Bug{
 		{
 			Name: "service-renews-at-the-grant-alone", Breaks: "on a busy lock the lease starts anew before the turn comes, not between two hand-overs",
-			File: "service/wait.go", Anchor: "if w.soon && !w.ahead && ", Becomes: "if false && ",
+			File: "service/keep.go", Anchor: "if k.soon && !k.ahead && ", Becomes: "if false && ",
 			In: "./service", Run: "^TestReadyBeforeItsTurn$",
 		},
 		{
@@ -15,12 +15,12 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-ready-again-and-again", Breaks: "a request near its turn renews its lease once for that",
-			File: "service/wait.go", Anchor: "	w.ahead = true\n", Becomes: "",
+			File: "service/keep.go", Anchor: "	k.ahead = true\n", Becomes: "",
 			In: "./service", Run: "^TestReadyForAnotherTurn$",
 		},
 		{
 			Name: "service-held-open-for-longer", Breaks: "a request is held open for 50 s at most, however long its entry took to be written",
-			File: "service/acquire.go", Anchor: ", written: written, began: began}", Becomes: ", written: written}",
+			File: "service/acquire.go", Anchor: "shown: true, began: began}", Becomes: "shown: true}",
 			In: "./service", Run: "^TestWrittenLate$",
 		},
 		{
@@ -66,8 +66,8 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-waiter-lapses", Breaks: "while a request waits, its replica keeps the lease alive",
-			File: "service/wait.go", Anchor: "\tsooner(later(w.refreshed.Add(w.entry.TTL/3), w.again), w.keepAlive)\n",
-			Becomes: "\tsooner(later(w.refreshed.Add(w.entry.TTL*3), w.again), w.keepAlive)\n",
+			File: "service/keep.go", Anchor: "later(k.refreshed.Add(k.entry.TTL/3), k.again)",
+			Becomes: "later(k.refreshed.Add(k.entry.TTL*3), k.again)",
 			In:      "./service", Run: "^TestKeepsWaitersAlive$",
 		},
 		{
@@ -77,12 +77,12 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-lease-from-the-answer", Breaks: "`expires_at` counts from when the store was asked",
-			File: "service/wait.go", Anchor: "w.refreshed, w.shown = start, true\n", Becomes: "w.refreshed, w.shown = start.Add(time.Since(start)), true\n",
+			File: "service/keep.go", Anchor: "k.refreshed, k.shown = start, true\n", Becomes: "k.refreshed, k.shown = start.Add(time.Since(start)), true\n",
 			In: "./service", Run: "^TestLeaseCountsFromTheQuestion$",
 		},
 		{
 			Name: "service-gone-client-stays", Breaks: "a client that goes away leaves the queue at once",
-			File: "service/wait.go", Anchor: `if g != nil && g.Token != "" && w.goneForGood(ctx) {`, Becomes: "if false {",
+			File: "service/wait.go", Anchor: `if g := w.answer; g != nil && g.Token != "" && w.goneForGood(ctx) {`, Becomes: "if false {",
 			In: "./service", Run: "^TestGoneClient$|^TestGoneWaiterMakesRoom$|^TestGoneWhileItLeft$",
 		},
 		{
@@ -196,7 +196,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-late-view-says-wait-on", Breaks: "who holds is not told to wait on, when a request was held open for long enough",
-			File: "service/wait.go", Anchor: "return w.stillWaiting(ctx)", Becomes: "return w.resumable(), nil",
+			File: "service/wait.go", Anchor: "stage(w.stillWaits)", Becomes: "stage(func(context.Context) stage { return w.tell(w.resumable(), nil) })",
 			In: "./service", Run: "^TestStillWaitingAtALateReplica$",
 		},
 		{

@@ -15,8 +15,8 @@ func simulationBugs() []Bug {
 		},
 		{
 			Name: "simulation-waiter-lapses", Breaks: "while a request waits, its replica keeps the lease alive",
-			File: "service/wait.go", Anchor: "\tsooner(later(w.refreshed.Add(w.entry.TTL/3), w.again), w.keepAlive)\n",
-			Becomes: "\tsooner(later(w.refreshed.Add(w.entry.TTL*3), w.again), w.keepAlive)\n",
+			File: "service/keep.go", Anchor: "later(k.refreshed.Add(k.entry.TTL/3), k.again)",
+			Becomes: "later(k.refreshed.Add(k.entry.TTL*3), k.again)",
 		},
 		{
 			Name: "simulation-grant-for-less", Breaks: "a waited grant gets its full TTL",

@@ -1,0 +1,146 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// freshEnough is how old the last refresh of a lease may be when a waited grant
+// is answered without another one. The answer tells until when the lease lasts,
+// so nothing is claimed that is not so; this only keeps a store call out of the
+// hand-over of a busy lock.
+const freshEnough = 250 * time.Millisecond
+
+// While the feed is interrupted, waiting requests ask the store themselves: after
+// recheck, spread over as much again, each time for at most askTimeout. When that
+// fails too and the feed has been gone for giveUp, they are told. A store that is
+// lost is so made known within 5 s, of which the feed takes 2.5 to notice; the
+// rest is giveUp, the longest pause and one more question.
+const (
+	recheck    = 300 * time.Millisecond
+	askTimeout = 700 * time.Millisecond
+	// readTimeout is that of a read that several share: who began it hears of its end
+	// before it gives up itself.
+	readTimeout = askTimeout - 50*time.Millisecond
+	giveUp      = 1200 * time.Millisecond
+)
+
+// keeper is this replica's hold on an entry that waits: it keeps the lease alive, and asks
+// the store about the entry where the view cannot tell.
+type keeper struct {
+	s         *Service
+	entry     *lock.Entry
+	began     time.Time // the request, or its wait if that is not known
+	refreshed time.Time // before the last proof of a full lease; zero if unknown
+	again     time.Time // not before then is a failed keepalive repeated
+	shown     bool      // the store has shown the entry since the request began
+
+	doubted uint64 // no rejection counts before the view has reached it
+	waited  bool   // the entry was seen not to hold
+	proven  bool   // the store itself showed that the entry holds
+	soon    bool   // the view announced its turn
+	ahead   bool   // its lease was started anew for that
+}
+
+// doubt does not believe in a rejection before the view is newer than now.
+func (k *keeper) doubt(ctx context.Context) error {
+	number, err := k.s.Store.Newest(context.WithoutCancel(ctx))
+	k.doubted = number
+	return err
+}
+
+// resumable is what a client needs to come back to the entry.
+func (k *keeper) resumable() *Grant {
+	return &Grant{Entry: k.entry, Token: k.s.tokens.issue(k.entry), ExpiresAt: k.s.wall(k.refreshed.Add(k.entry.TTL))}
+}
+
+func (k *keeper) refresh(ctx context.Context) error {
+	start := time.Now()
+	err := k.s.Store.Refresh(ctx, k.entry)
+	if err == nil {
+		k.refreshed, k.shown = start, true
+	}
+	return err
+}
+
+// nextChore returns what the entry needs next, and when. A chore returns over with the
+// reason for which the entry cannot be kept any longer.
+func (k *keeper) nextChore() (at time.Time, chore func(context.Context) (err error, over bool)) {
+	at, chore = later(k.refreshed.Add(k.entry.TTL/3), k.again), k.keepAlive
+	if k.soon && !k.ahead && time.Since(k.refreshed) > freshEnough/2 && time.Now().Before(at) {
+		at, chore = time.Now(), k.getReady
+	}
+	if lost := k.s.view.LostFor() > 0; lost || !k.s.view.Reached(k.entry.Number) {
+		if ask := time.Now().Add(k.recheckAfter(lost)); ask.Before(at) {
+			at, chore = ask, k.askStore
+		}
+	}
+	return at, chore
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// recheckAfter is soon after joining, and spread while the feed is down, so that
+// waiters do not ask in step.
+func (k *keeper) recheckAfter(lost bool) time.Duration {
+	if !lost {
+		return k.s.FeedPatience
+	}
+	return k.s.spread(recheck)
+}
+
+// keepAlive renews the lease while the client waits here. A store that does not
+// answer for a moment is asked again, for as long as the client has a third of the
+// lease left to come back in, or until the feed is given up too.
+func (k *keeper) keepAlive(ctx context.Context) (error, bool) {
+	ask, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	start := time.Now()
+	err := k.refresh(ask)
+	switch {
+	case err == nil:
+		return nil, false
+	case errors.Is(err, lock.Lost):
+		return k.s.whyLost(ctx, k.entry, err), true
+	case time.Since(start) > 2*askTimeout:
+		return nil, false // this process stood still, which says nothing of the store
+	}
+	k.again = time.Now().Add(k.recheckAfter(true))
+	failing := time.Since(later(k.refreshed, k.began))
+	return err, failing > k.entry.TTL*2/3 || k.s.view.LostFor() > giveUp
+}
+
+// getReady renews the lease once before the grant, instead of at it.
+func (k *keeper) getReady(ctx context.Context) (error, bool) {
+	k.ahead = true
+	return k.keepAlive(ctx)
+}
+
+// askStore looks at the queues themselves, because the view is late or cut off.
+// A consistent view that has the entry and nothing before it grants, wherever it
+// comes from.
+func (k *keeper) askStore(ctx context.Context) (error, bool) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	st, err := k.s.standing(ctx, k.entry, true, 0)
+	switch {
+	case err != nil:
+		return err, k.s.view.LostFor() > giveUp
+	case st.entry == nil:
+		return k.s.whyLost(ctx, k.entry, lock.LostBecause(lock.Unknown)), true
+	case st.holds:
+		k.proven = true
+	default:
+		k.waited = true
+	}
+	k.shown = true
+	return nil, false
+}

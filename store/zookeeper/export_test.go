@@ -80,6 +80,20 @@ func (s *Store) HoldFeed() (release func()) {
 // Learn has the upkeep know which log is in use, as it may before the feed follows that.
 func (s *Store) Learn(epoch int32) { s.epoch.Store(epoch) }
 
+// BeginBehind has a feed begin after something happened that came when it had read what the
+// store remembers about itself.
+func (s *Store) BeginBehind(ctx context.Context, happens func()) error {
+	l, err := s.chores.get(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.readAnew(ctx, s.chores, 0); err != nil {
+		return err
+	}
+	happens()
+	return newFeed(s).start(ctx, l)
+}
+
 // Follows reports whether the feed follows the log.
 func (s *Store) Follows(epoch int32) bool {
 	s.feed.mu.Lock()

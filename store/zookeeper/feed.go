@@ -33,6 +33,7 @@ type feed struct {
 	next      int32  // the record that is expected
 	zxid      int64  // everything up to it was told
 	number    uint64 // the greatest that followers were told
+	floor     uint64 // with which entries have their numbers
 	time      int64  // of the server, in ms, some time ago
 	entries   index
 	kept      kept // records that are still there
@@ -266,6 +267,9 @@ func (f *feed) apply(records []written, zxid int64) error {
 }
 
 func (f *feed) applyLocked(records []written, zxid int64) error {
+	if f.store.trust.Floor() != f.floor { // what the entries' numbers stand for is not known any more
+		return errMeta
+	}
 	var changes []store.Change
 	for _, w := range records {
 		if w.zxid <= f.zxid || w.n != f.next {

@@ -2,7 +2,10 @@ package zookeeper
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -13,9 +16,8 @@ import (
 // What joins meanwhile goes into the feed's entries; what is older is listed, unless
 // it went meanwhile. So no more is kept than there are entries.
 type listing struct {
-	from  int64         // zxid at which the feed began to follow
-	floor uint64        // with which entries get their numbers
-	gone  map[key]int64 // czxids of older entries that went since
+	from int64         // zxid at which the feed began to follow
+	gone map[key]int64 // czxids of older entries that went since
 }
 
 // left notes the end of an entry that may be listed.
@@ -31,12 +33,14 @@ func (l *listing) has(s *Store, e *lock.Entry) bool {
 	return s.zxid(e.Number) <= l.from && !(went && s.ends(change{Czxid: gone}, e))
 }
 
-// start begins to follow the log, at a record that is no older than the call.
+// start begins to follow the log, at a record that is no older than the call. What has
+// changed in meta before that the log does not tell, so it must not have changed since it
+// was read.
 func (f *feed) start(ctx context.Context, l *link) error {
 	s := f.store
 	f.takeOwn() // they will be in the list
-	epoch := s.epoch.Load()
-	stat, err := s.barrierOn(ctx, l)
+	epoch, floor := s.epoch.Load(), s.trust.Floor()
+	stat, err := s.barrierWithMeta(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func (f *feed) start(ctx context.Context, l *link) error {
 	defer f.mu.Unlock()
 	f.epoch, f.born, f.next, f.zxid, f.time = epoch, stat.Czxid, created(stat), stat.Mzxid, stat.Mtime
 	f.entries, f.kept = newIndex(), kept{from: created(stat)}
-	f.listing = &listing{from: stat.Mzxid, floor: s.trust.Floor(), gone: map[key]int64{}}
+	f.floor, f.listing = floor, &listing{from: stat.Mzxid, gone: map[key]int64{}}
 	return nil
 }
 
@@ -81,12 +85,26 @@ func (f *feed) list(ctx context.Context, l *link) error {
 	}
 }
 
+// barrierWithMeta is a barrier at which meta is as this replica knows it. One that it may
+// not look at stays as it was known.
+func (s *Store) barrierWithMeta(ctx context.Context, l *link) (*zk.Stat, error) {
+	mark := s.trust.Sent()
+	stat, err := s.setLog(ctx, l, &zk.CheckVersionRequest{Path: s.root.meta(), Version: s.known.Load().version})
+	switch {
+	case err == nil:
+		s.trust.Received(mark, stat.Mzxid, 0)
+	case errors.Is(err, zk.ErrNoAuth):
+		return s.barrierOn(ctx, l)
+	}
+	return stat, err
+}
+
 // begin makes a view of what was listed and what the log said meanwhile. If the floor has
 // risen since, their numbers do not tell their order, and the feed starts over. The caller
 // holds mu.
 func (f *feed) begin(listed *snapshot) error {
 	s, since := f.store, f.entries
-	if s.trust.Floor() != f.listing.floor {
+	if s.trust.Floor() != f.floor {
 		return errMeta
 	}
 	f.entries = newIndex()

@@ -22,7 +22,7 @@ func TestFloorRisesDuringAList(t *testing.T) {
 		}
 	}
 	f := s.feed
-	f.listing, f.zxid = &listing{from: 100, floor: s.trust.Floor(), gone: map[key]int64{}}, 100
+	f.listing, f.zxid = &listing{from: 100, gone: map[key]int64{}}, 100
 	waits := entry("waits", 20)
 	rise := func(context.Context) (store.Records, error) { return store.Records{Position: 100, Floor: 1 << 40}, nil }
 	if _, err := s.trust.Anew(t.Context(), 0, rise); err != nil {
@@ -32,5 +32,28 @@ func TestFloorRisesDuringAList(t *testing.T) {
 	listed := &snapshot{entries: map[key]*lock.Entry{keyOf(waits): waits, keyOf(holds): holds}}
 	if err := f.begin(listed); !errors.Is(err, errMeta) || f.current {
 		t.Errorf("begin = %v, and the first is %s", err, f.entries.queue(lock.Ref{Tenant: "acme", Name: "a"})[0].ID)
+	}
+}
+
+// TestFloorRisesUnderAFeed: this replica has learned of a greater floor before the log told
+// its feed. Which entry an end is of is told by its place, and that by its number less the
+// floor: the end is not passed over, but the feed starts over.
+func TestFloorRisesUnderAFeed(t *testing.T) {
+	t.Parallel()
+	s := newStore(Config{})
+	f := s.feed
+	e := &lock.Entry{
+		ID: "holds", Tenant: "acme", TTL: time.Minute, Number: s.number(10), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+	}
+	f.entries.add(e)
+	f.current, f.zxid = true, 20
+	rise := func(context.Context) (store.Records, error) { return store.Records{Position: 20, Floor: 1 << 40}, nil }
+	if _, err := s.trust.Anew(t.Context(), 0, rise); err != nil {
+		t.Fatal(err)
+	}
+	left := change{Tenant: "acme", Lock: "a", ID: e.ID, Czxid: 10, Reason: lock.Released}
+	err := f.apply([]written{{zxid: 30, record: &record{Changes: []change{left}}}}, 30)
+	if !errors.Is(err, errMeta) {
+		t.Errorf("apply = %v, and %d entries are there", err, len(f.entries.byKey))
 	}
 }

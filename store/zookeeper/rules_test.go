@@ -332,3 +332,24 @@ func TestJoinSharesARelease(t *testing.T) {
 		t.Errorf("number %d after %d", waiter.Number, holder.Number)
 	}
 }
+
+// TestFloorRisesBeforeTheFeedBegins: another replica is given a floor when this one has
+// read which there is, and has not begun to follow the log yet. So the log does not tell
+// it. Its feed does not begin with the floor that was: who waits here would be granted
+// below what others have handed out.
+func TestFloorRisesBeforeTheFeedBegins(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	if err := s.BeginBehind(t.Context(), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	release := s.HoldFeed() // which would tell it
+	defer release()
+	err := s.BeginBehind(t.Context(), func() {
+		open(t, zookeeper.Config{Servers: z.Endpoints(), FenceFloor: 1 << 40})
+	})
+	if err == nil {
+		t.Error("the feed begins")
+	}
+}

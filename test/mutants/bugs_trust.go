@@ -51,8 +51,18 @@ func trustBugs() []Bug {
 			In: "./store/etcd", Run: "^TestFloorRisesDuringAList$",
 		},
 		{
+			Name: "zookeeper-floor-risen-before-the-feed", Breaks: "a feed does not begin with a floor that has risen",
+			File: "store/zookeeper/list.go", Anchor: "stat, err := s.barrierWithMeta(ctx, l)", Becomes: "stat, err := s.barrierOn(ctx, l)",
+			In: "./store/zookeeper", Run: "^TestFloorRisesBeforeTheFeedBegins$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-floor-risen-under-the-feed", Breaks: "no end is passed over because of a floor that has risen",
+			File: "store/zookeeper/feed.go", Anchor: "if f.store.trust.Floor() != f.floor {", Becomes: "if f.store.trust.Floor() < f.floor {",
+			In: "./store/zookeeper", Run: "^TestFloorRisesUnderAFeed$",
+		},
+		{
 			Name: "zookeeper-floor-mixed-in-a-list", Breaks: "the order of a queue is that of the store, also while the floor rises",
-			File: "store/zookeeper/list.go", Anchor: "if s.trust.Floor() != f.listing.floor {", Becomes: "if s.trust.Floor() < f.listing.floor {",
+			File: "store/zookeeper/list.go", Anchor: "if s.trust.Floor() != f.floor {", Becomes: "if s.trust.Floor() < f.floor {",
 			In: "./store/zookeeper", Run: "^TestFloorRisesDuringAList$",
 		},
 		{

@@ -37,6 +37,26 @@ func TestReasonsAreWaitedFor(t *testing.T) {
 	}
 }
 
+// TestWaiterLearnsTheReason: a request whose entry ended while the feed was interrupted
+// waits for the reasons too, which come after the entries.
+func TestWaiterLearnsTheReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t, func(cfg *service.Config) { cfg.Store = lateReasons{cfg.Store, 300 * time.Millisecond} })
+		after(time.Second) // the reasons of the first list have come
+		a.hold(want("a", 0))
+		p := b.line(want("a", time.Minute))
+		b.store.setFeed(lost)
+		if err := s.end(p.entry(s, 1), lock.Revoked); err != nil {
+			t.Fatal(err)
+		}
+		p.waits()
+		b.store.setFeed(running)
+		after(400 * time.Millisecond)
+		p.ends(lock.Revoked)
+	})
+}
+
 // lateReasons is a store whose feed recalls what ended before a while after its list.
 type lateReasons struct {
 	store.Store

@@ -19,7 +19,7 @@ import (
 //	giveWay    others are in front of a request that does not queue
 //	timeOut    the wait is over: a last look, and then takeBack
 //	handOver   the request goes on at another replica
-//	lost       the entry has ended
+//	gone, lost the entry has ended
 //	stillWaits the request was held open for as long as it may be
 type wait struct {
 	keeper
@@ -79,7 +79,7 @@ func (w *wait) look(context.Context) stage {
 	case st.State == view.Gone && st.Refused != nil:
 		return w.tell(nil, st.Refused) // another request with the same key has taken it back
 	case st.State == view.Gone:
-		return w.lost(st.Reason)
+		return w.gone
 	case st.Refused != nil && !w.proven && w.s.view.Reached(w.doubted):
 		return w.reject(st.Refused)
 	case st.State == view.Held:
@@ -170,6 +170,12 @@ func (w *wait) goneForGood(ctx context.Context) bool {
 	}
 	w.s.inBackground(func(ctx context.Context) { w.s.leaveQueue(ctx, w.entry) })
 	return true
+}
+
+// gone finds out why the entry ended: after an interruption of the feed the reasons come
+// after the entries.
+func (w *wait) gone(ctx context.Context) stage {
+	return w.leave(w.s.lostBecause(ctx, w.entry.ID, w.entry.Number))
 }
 
 // lost answers that the entry ended. One that did not want to queue, and that no other

@@ -91,6 +91,11 @@ func serviceBugs() []Bug {
 			In: "./service", Run: "^TestGoneClientWithAKey$",
 		},
 		{
+			Name: "service-waiter-is-told-too-early", Breaks: "who waited over an interruption is told why its entry ended",
+			File: "service/wait.go", Anchor: "return w.leave(w.s.lostBecause(ctx, w.entry.ID, w.entry.Number))", Becomes: "return w.lost(w.s.view.Status(w.entry.ID, w.entry.Number).Reason)",
+			In: "./service", Run: "^TestWaiterLearnsTheReason$",
+		},
+		{
 			Name: "service-key-with-other-parameters", Breaks: "a retry with other parameters is refused",
 			File: "service/acquire.go", Anchor: "if st.Entry.Request != e.Request {", Becomes: "if false {",
 			In: "./service", Run: "^TestKeyWithOtherParameters$",

@@ -14,7 +14,7 @@ type nobody struct{}
 func (nobody) Add(view.Event) {}
 
 func empty() *view.View {
-	return view.New(view.Config{Events: nobody{}, Wall: time.Now, Refusal: func() error { return nil }})
+	return view.New(view.Config{Events: nobody{}, Wall: time.Now, Refusal: func() error { return nil }, Fresh: time.Hour})
 }
 
 // TestRecalledEndsAreTheirTenants: what a replica is told of ends from before it started
@@ -29,5 +29,34 @@ func TestRecalledEndsAreTheirTenants(t *testing.T) {
 	v.Recall(ends, true)
 	if n, nobodys := v.EndsOf("acme"), v.EndsOf(""); n != 3 || nobodys != 0 {
 		t.Errorf("%d ends are the tenant's and %d nobody's, want 3 and 0", n, nobodys)
+	}
+}
+
+// TestAnnouncementEnds: that somebody's turn is soon is known while somebody waits for it.
+func TestAnnouncementEnds(t *testing.T) {
+	v := empty()
+	var line []*lock.Entry
+	for n := range uint64(10) {
+		line = append(line, &lock.Entry{
+			ID: view.NumberedID(n), Tenant: "acme", Number: n + 1, EnqueuedAt: time.Now().Add(-24 * time.Hour),
+			Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+		})
+	}
+	v.Reset(store.Snapshot{})
+	for _, e := range line {
+		v.Apply(e.Number, []store.Change{{Joined: e}})
+	}
+	soon := line[9]
+	_, leave, err := v.Attend(soon.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Apply(11, []store.Change{{Left: line[0].ID, Reason: lock.Released}})
+	if st := v.Status(soon.ID, soon.Number); !st.Soon {
+		t.Fatalf("its turn is not announced: %+v", st)
+	}
+	leave()
+	if st := v.Status(soon.ID, soon.Number); st.Soon {
+		t.Error("its turn is announced to nobody")
 	}
 }

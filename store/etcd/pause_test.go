@@ -63,3 +63,22 @@ func TestEndsOfALongPause(t *testing.T) {
 		})
 	}
 }
+
+// TestKeyInUseAfterAGap: an entry with a key went in a gap of the feed, and the key is
+// taken again before all reasons are told. Nobody is told that what has the key now ended.
+func TestKeyInUseAfterAGap(t *testing.T) {
+	s := newStore(&Conn{}, Config{})
+	defer s.leases.grants.Close()
+	defer s.commits.Close()
+	g := newGaps(s, &ends{})
+	before, now := reusable("e", true), reusable("e", true)
+	before.Number, now.Number = restsAt, restsAt+2
+	g.Reset(store.Snapshot{Number: restsAt, Entries: []*lock.Entry{before}})
+	g.Lost(errors.New("it stood still"))
+	g.Reset(store.Snapshot{Number: restsAt + 1})
+	g.Apply(now.Number, []store.Change{{Joined: now}})
+	g.Recall(nil, true)
+	if told := s.unrecorded.ends(); len(told) > 0 {
+		t.Errorf("put down: %+v", told)
+	}
+}

@@ -142,6 +142,76 @@ func TestRecordBeyondTheQuota(t *testing.T) {
 	}
 }
 
+// TestRefusedRecordBeyondTheQuota: etcd says full, and has not written the record. What
+// stands there is not taken for it.
+func TestRefusedRecordBeyondTheQuota(t *testing.T) {
+	full := false
+	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
+		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+			if full && strings.Contains(r.String(), "request_put") {
+				return nil, rpctypes.ErrGRPCNoSpace
+			}
+			return do()
+		})
+	})
+	k := store.RecordKey{Kind: "note", Tenant: "acme", ID: "r"}
+	version, err := s.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte("1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	full = true
+	var why *lock.Error
+	if now, err := s.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte("2"), Version: version}); !errors.As(err, &why) || why.Ambiguous {
+		t.Errorf("Put = %d, %v, and the version was %d", now, err, version)
+	}
+}
+
+// TestTakenAwayBeyondTheQuota: etcd says full, and has written the entry of a key. Another
+// request for the key finds it and takes it back, before this one looks. So the lease may
+// be in other hands, and is not used again.
+func TestTakenAwayBeyondTheQuota(t *testing.T) {
+	var next atomic.Bool
+	var takeBack func()
+	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
+		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+			if !puts(r) || !next.CompareAndSwap(true, false) {
+				return do()
+			}
+			if _, err := do(); err != nil {
+				return nil, err
+			}
+			takeBack()
+			return nil, rpctypes.ErrGRPCNoSpace
+		})
+	})
+	other, err := Open(t.Context(), s.conn, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	e := reusable("first", true)
+	var found *lock.Entry
+	takeBack = func() {
+		found = other.mustFind(t, e)
+		if err := other.Remove(t.Context(), found, lock.Withdrawn); err != nil {
+			t.Error(err)
+		}
+	}
+	next.Store(true)
+	if placed, _, err := s.Enqueue(t.Context(), e); err == nil || found == nil {
+		t.Fatalf("Enqueue = %+v", placed)
+	}
+	if idle := s.leases.idleCount(); idle != 0 {
+		t.Errorf("%d leases are idle", idle)
+	}
+}
+
+func (p *leasePool) idleCount() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spare
+}
+
 // TestSharedBeyondTheQuota: a removal without a record shares a transaction with a join,
 // for which there is no room. It is sent again alone. If it is not applied then, it may
 // have been the first time, which is told; the join is not sent again.

@@ -123,6 +123,15 @@ func (s *Store) CallsThrough(ctx context.Context) string {
 	return l.server
 }
 
+// LearnFloor has the store take over a greater floor, as from what it reads.
+func (s *Store) LearnFloor(ctx context.Context, floor uint64) error {
+	rise := func(context.Context) (store.Records, error) {
+		return store.Records{Position: s.trust.Sent(), Floor: floor}, nil
+	}
+	_, err := s.trust.Anew(ctx, 0, rise)
+	return err
+}
+
 // Asking reports whether a request is under way on the connection for calls.
 func (s *Store) Asking() bool {
 	s.calls.mu.Lock()

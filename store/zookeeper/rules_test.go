@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -351,5 +352,54 @@ func TestFloorRisesBeforeTheFeedBegins(t *testing.T) {
 	})
 	if err == nil {
 		t.Error("the feed begins")
+	}
+}
+
+// atMessage calls a function when something is logged.
+type atMessage struct {
+	slog.Handler
+	part string
+	do   func()
+}
+
+func (h *atMessage) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *atMessage) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, h.part) {
+		h.do()
+	}
+	return nil
+}
+
+// TestFloorRisesWhileAQueueIsRead: this replica learns of a greater floor when it has read
+// who waits, and not yet who is first. That one is first all the same.
+func TestFloorRisesWhileAQueueIsRead(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	hook := &atMessage{Handler: slog.DiscardHandler, part: "an entry cannot be read"}
+	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Logger: slog.New(hook)})
+	first, waits := take(t, s, draft("a")), take(t, s, draft("a"))
+	client := hand(t, z)
+	damaged := ""
+	walk(t, client, "/fencepost/v1/entries", func(path string) {
+		if strings.HasSuffix(path, string(first.ID)) {
+			damaged = path
+		}
+	})
+	if _, err := client.Set(damaged, []byte("{"), -1); err != nil {
+		t.Fatal(err)
+	}
+	var once sync.Once
+	hook.do = func() {
+		once.Do(func() {
+			<-time.After(time.Second) // the other is read meanwhile; otherwise this shows nothing
+			if err := s.LearnFloor(t.Context(), 1<<40); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	queue, _, err := s.ReadQueue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"})
+	if err != nil || len(queue) != 2 || queue[0].ID != first.ID || queue[1].ID != waits.ID {
+		t.Errorf("the queue is %+v, %v", queue, err)
 	}
 }

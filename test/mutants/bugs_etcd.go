@@ -184,6 +184,21 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestExpiryInAGap$",
 		},
 		{
+			Name: "etcd-full-lease-of-a-key", Breaks: "beyond the quota a lease is used again only if nobody can have found its entry",
+			File: "store/etcd/join.go", Anchor: "found == nil && !j.entry.Resumable():", Becomes: "found == nil:",
+			In: "./store/etcd", Run: "^TestTakenAwayBeyondTheQuota$",
+		},
+		{
+			Name: "etcd-full-record-is-another", Breaks: "a record that was there before is not taken for one that was refused",
+			File: "store/etcd/records.go", Anchor: "now.Found && now.Mark == w.Mark:", Becomes: "now.Found:",
+			In: "./store/etcd", Run: "^TestRefusedRecordBeyondTheQuota$",
+		},
+		{
+			Name: "etcd-gap-over-a-key-in-use", Breaks: "nobody is told that what has a key ended, because one before it did",
+			File: "store/etcd/gap.go", Anchor: "\t\tdelete(g.missing, e.ID)\n\t}\n}\n\n// Recall", Becomes: "\t}\n}\n\n// Recall",
+			In: "./store/etcd", Run: "^TestKeyInUseAfterAGap$",
+		},
+		{
 			Name: "etcd-full-is-refused", Breaks: "what took etcd beyond its quota was executed, and is not called refused",
 			File: "store/etcd/join.go", Anchor: "return j.beyondQuota(ctx, l, err)", Becomes: "s.leases.give(e.Tenant, e.TTL, l)\n\t\treturn nil, err",
 			In: "./store/etcd", Run: "^TestJoinBeyondTheQuota$",

@@ -9,6 +9,11 @@ func serviceBugs() []Bug {
 			In: "./service", Run: "^TestReadyBeforeItsTurn$",
 		},
 		{
+			Name: "service-ready-for-nobody", Breaks: "that a turn is soon is remembered while somebody waits for it",
+			File: "service/view/watch.go", Anchor: "\t\tdelete(v.announced, id)\n", Becomes: "",
+			In: "./service/view", Run: "^TestAnnouncementEnds$",
+		},
+		{
 			Name: "service-ready-too-early", Breaks: "where a lock changes hands slowly a lease is not started anew before the grant",
 			File: "service/view/view.go", Anchor: "if lasted > v.Fresh/(2*aheadBy) {", Becomes: "if false {",
 			In: "./service", Run: "^TestReadyBeforeItsTurn$",

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/fencepost/fencepost/lock"
@@ -32,19 +33,15 @@ func (s *Store) clean(ctx context.Context, x *orphan) error {
 	return nil
 }
 
-// takeBack removes the entry. It is told by its lease from one that somebody else wrote.
+// takeBack removes the entry, also from a store that is full. It is told by its lease from
+// one that somebody else wrote.
 func (s *Store) takeBack(ctx context.Context, x *orphan) error {
 	found, err := s.find(ctx, x.entry)
 	if err != nil || found == nil || !slices.Contains(x.leases, found.Handle) {
 		return err
 	}
-	memory, err := s.memory.lease(ctx, 1)
-	if err != nil {
+	if err := s.Remove(ctx, found, lock.Withdrawn); !errors.Is(err, lock.Lost) {
 		return err
 	}
-	_, err = s.commits.Do(ctx, s.deleteWrite(found, lock.Withdrawn, memory, nil))
-	if isLeaseNotFound(err) {
-		s.memory.drop(memory)
-	}
-	return err
+	return nil
 }

@@ -69,7 +69,7 @@ func TestJoinBeyondTheQuota(t *testing.T) {
 }
 
 // TestUnseenBeyondTheQuota: etcd says full, and does not tell whether it has written the
-// entry. That is said, and the entry is taken back.
+// entry. That is said, and the entry is taken back, although etcd is full still.
 func TestUnseenBeyondTheQuota(t *testing.T) {
 	s, late := startLate(t, 0)
 	o := &overdraw{}
@@ -83,7 +83,6 @@ func TestUnseenBeyondTheQuota(t *testing.T) {
 	if !errors.As(err, &why) || why.Code != lock.StoreUnavailable || !why.Ambiguous {
 		t.Errorf("Enqueue = %#v", err)
 	}
-	o.done.Store(false)
 	late.setBlind(false)
 	soon(t, "the entry is taken back", func() bool { return s.mustFind(t, lateEntry()) == nil })
 }
@@ -110,6 +109,31 @@ func TestReleaseBeyondTheQuota(t *testing.T) {
 	}
 	if err := s.Remove(t.Context(), e, lock.Released); !errors.Is(err, lock.Lost) {
 		t.Errorf("Remove again = %v", err)
+	}
+}
+
+// TestReasonBeyondTheQuotaIsNotKept: etcd says full, and has removed the entry together
+// with a record of why. So this replica need not remember that, whether or not its feed has
+// told it: the entry's key may come again, and end for another reason.
+func TestReasonBeyondTheQuotaIsNotKept(t *testing.T) {
+	s, o := startOverdrawn(t)
+	e := s.mustEnqueue(t, testEntry("a", "held"))
+	o.next.Store(true)
+	if err := s.Remove(t.Context(), e, lock.Released); err != nil || !o.done.Load() {
+		t.Errorf("Remove = %v", err)
+	}
+	if why, kept := s.bare.Load(e.ID); kept {
+		t.Errorf("with no feed the reason is kept: %v", why)
+	}
+	r := &run{s: s}
+	s.bare.Store(e.ID, lock.Released)
+	r.leaves(5, e)
+	r.record(5, e, lock.Released)
+	if _, err := s.changes(r.events); err != nil {
+		t.Fatal(err)
+	}
+	if why, kept := s.bare.Load(e.ID); kept {
+		t.Errorf("when it is told the reason is kept: %v", why)
 	}
 }
 

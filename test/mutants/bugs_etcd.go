@@ -199,6 +199,22 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestKeyInUseAfterAGap$",
 		},
 		{
+			Name: "etcd-full-given-up-stays", Breaks: "an entry that was given up is taken back from a full store too",
+			File: "store/etcd/orphan.go", Anchor: "err := s.Remove(ctx, found, lock.Withdrawn); !",
+			Becomes: "_, err := s.commits.Do(ctx, s.deleteWrite(found, lock.Withdrawn, found.Handle, nil)); !",
+			In:      "./store/etcd", Run: "^TestUnseenBeyondTheQuota$",
+		},
+		{
+			Name: "etcd-full-reason-kept", Breaks: "a reason that the store has is not kept in memory for an end to come",
+			File: "store/etcd/store.go", Anchor: "if !unknown.bare || errors.Is(err, lock.Changed) {", Becomes: "if unknown.bare {",
+			In: "./store/etcd", Run: "^TestReasonBeyondTheQuotaIsNotKept$",
+		},
+		{
+			Name: "etcd-full-reason-told-and-kept", Breaks: "a reason that the feed has told is not kept in memory for an end to come",
+			File: "store/etcd/feed.go", Anchor: "\t\t\ts.bare.Delete(left.key.ID)\n", Becomes: "\t\t\t_ = left\n",
+			In: "./store/etcd", Run: "^TestReasonBeyondTheQuotaIsNotKept$",
+		},
+		{
 			Name: "etcd-full-is-refused", Breaks: "what took etcd beyond its quota was executed, and is not called refused",
 			File: "store/etcd/join.go", Anchor: "return j.beyondQuota(ctx, l, err)", Becomes: "s.leases.give(e.Tenant, e.TTL, l)\n\t\treturn nil, err",
 			In: "./store/etcd", Run: "^TestJoinBeyondTheQuota$",

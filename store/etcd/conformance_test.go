@@ -45,6 +45,7 @@ func TestConformanceEmbedded(t *testing.T) {
 // TestConformanceCluster runs the suite on three members that are processes. The
 // second client of each case reaches them through proxies of its own.
 func TestConformanceCluster(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, 3)
 	var cases atomic.Int32
 	storetest.Run(t, storetest.Harness{

@@ -51,7 +51,7 @@ func TestLateFollower(t *testing.T) {
 	w.store = open(t, conn, "/late/")
 	ctx, cancel := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
-	for i := range 12 {
+	for i := range 24 {
 		workers.Go(func() { w.work(ctx, t, i) })
 	}
 	follower := 0

@@ -20,6 +20,7 @@ var _ store.Store = (*zookeeper.Store)(nil)
 // TestConformance runs the suite on a server that is a process. The second
 // client of each case reaches it through a proxy of its own.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	var cases atomic.Int32
 	storetest.Run(t, storetest.Harness{

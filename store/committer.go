@@ -473,13 +473,6 @@ func (c *Committer[P, O]) commit(batch []*Write[P, O], running int) (again [][]*
 	return again
 }
 
-// Halves divides a batch in two, for a send function that does not know which of its
-// writes is at fault.
-func Halves[P, O any](batch []*Write[P, O]) [][]*Write[P, O] {
-	half := len(batch) / 2
-	return [][]*Write[P, O]{batch[:half], batch[half:]}
-}
-
 // Pending is how many writes wait to be sent.
 func (c *Committer[P, O]) Pending() Size {
 	c.mu.Lock()

@@ -778,7 +778,7 @@ func (r *random) send(batch []*write) (again [][]*write) {
 	r.running--
 	switch what := r.rand.IntN(6); {
 	case what == 0 && len(batch) > 1:
-		return store.Halves(batch)
+		return store.Apart(batch)
 	case what == 1:
 		again = [][]*write{batch[:1]}
 		batch = batch[1:]

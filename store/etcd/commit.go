@@ -89,7 +89,7 @@ type group struct {
 }
 
 // send writes a batch. When it fails as a whole because of one of its writes, it is
-// halved until that one stands alone.
+// divided until that one stands alone.
 func (c *committer) send(batch []*write) (again [][]*write) {
 	groups := grouped(batch)
 	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
@@ -106,7 +106,7 @@ func (c *committer) send(batch []*write) (again [][]*write) {
 		}
 		return again
 	case len(batch) > 1 && (isLeaseNotFound(err) || isTooLarge(err)):
-		return store.Halves(batch)
+		return store.Apart(batch)
 	}
 	return c.failed(groups, err)
 }
@@ -220,7 +220,7 @@ func (g *group) transaction(prefix string) *pb.TxnRequest {
 // nobody knows which.
 func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) {
 	if !resp.Succeeded && len(g.writes) > 1 {
-		return store.Halves(g.writes)
+		return store.Apart(g.writes)
 	}
 	for _, w := range g.writes {
 		w.Settle(outcome{applied: resp.Succeeded, again: w.Payload.again, revision: revision, endKey: g.endKey}, nil)

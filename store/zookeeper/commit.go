@@ -109,12 +109,26 @@ func (c *committer) send(batch []*write) [][]*write {
 	}
 	if out.err != nil && !out.maybe && at >= 0 {
 		batch[at].Settle(out, out.err)
-		return [][]*write{slices.Delete(slices.Clone(batch), at, at+1)}
+		return apart(slices.Delete(slices.Clone(batch), at, at+1), batch[at].Tenant)
 	}
 	for _, w := range batch {
 		w.Settle(out, out.err)
 	}
 	return nil
+}
+
+// apart has the writes of others than the tenant sent first, without its own: it can have
+// as many refused as a transaction has room for, each of which takes another one.
+func apart(batch []*write, tenant string) [][]*write {
+	var others, own []*write
+	for _, w := range batch {
+		if w.Tenant == tenant {
+			own = append(own, w)
+		} else {
+			others = append(others, w)
+		}
+	}
+	return [][]*write{others, own}
 }
 
 // try makes one transaction. If the server refuses one of the writes it returns

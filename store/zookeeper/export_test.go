@@ -77,6 +77,15 @@ func (s *Store) HoldFeed() (release func()) {
 	return c.mu.Unlock
 }
 
+// HoldCalls lets nothing be written until release is called.
+func (s *Store) HoldCalls() (release func()) {
+	s.calls.mu.Lock()
+	return s.calls.mu.Unlock
+}
+
+// PendingWrites is how many writes wait for that.
+func (s *Store) PendingWrites() int { return s.commits.Pending().Writes }
+
 // Learn has the upkeep know which log is in use, as it may before the feed follows that.
 func (s *Store) Learn(epoch int32) { s.epoch.Store(epoch) }
 

@@ -4,6 +4,11 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-refused-together", Breaks: "of removals that fail together, a tenant's many are not for others to wait for",
+			File: "store/etcd/commit.go", Anchor: "return store.Apart(g.writes)", Becomes: "return [][]*write{g.writes[:len(g.writes)/2], g.writes[len(g.writes)/2:]}",
+			In: "./store/etcd", Run: "^TestRefusedWritesOfAnotherTenant$",
+		},
+		{
 			Name: "etcd-log-in-memory", Breaks: "what was written is not kept in memory",
 			File: "store/etcd/embedded.go", Anchor: "c.SnapshotCatchUpEntries = keptInMemory", Becomes: "c.SnapshotCatchUpEntries = 5000",
 			In: "./store/etcd", Run: "^TestMemoryOfWrites$", Needs: "etcd",

@@ -9,6 +9,11 @@ func zookeeperBugs() []Bug {
 			In: "./store/zookeeper", Run: "^TestCloseDoesNotWaitForEver$",
 		},
 		{
+			Name: "zookeeper-refused-together", Breaks: "what one tenant has refused costs another no transaction for each",
+			File: "store/zookeeper/commit.go", Anchor: "return apart(slices.Delete(slices.Clone(batch), at, at+1), batch[at].Tenant)", Becomes: "return [][]*write{slices.Delete(slices.Clone(batch), at, at+1)}",
+			In: "./store/zookeeper", Run: "^TestRefusedWritesOfAnotherTenant$", Needs: "zookeeper",
+		},
+		{
 			Name: "zookeeper-fold-too-large", Breaks: "no request is larger than what a server takes",
 			File: "store/zookeeper/fold.go", Anchor: "n > 0 && (ends > foldEnds || bytes > foldBytes)", Becomes: "n < 0",
 			In: "./store/zookeeper", Run: "^TestFoldManyEnds$", Needs: "zookeeper",

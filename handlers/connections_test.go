@@ -91,6 +91,32 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	dial(t, r).closed() // all are busy
 }
 
+// TestUsedLastGivesWayLast: of two connections over which nobody asks for anything now, the
+// one over which somebody did just before stays, also if it is the older one.
+func TestUsedLastGivesWayLast(t *testing.T) {
+	t.Parallel()
+	r, w := bounded(t, 3)
+	bearer := newTenant(t).bearer
+	used, idle := dial(t, r), dial(t, r)
+	get := func(c *conn, path string) {
+		t.Helper()
+		c.ask("GET", path, bearer)
+		if a, _ := c.read(http.MethodGet); a.status != http.StatusOK {
+			t.Fatal(a)
+		}
+	}
+	get(idle, "/healthz") // both are there now; nobody asks as somebody who is known
+	get(used, "/locks")
+	get(used, "/healthz") // that is over
+	for range 2 {
+		next := dial(t, r)
+		next.ask("POST", "/locks/a", newTenant(t).bearer)
+		<-w.came
+	}
+	idle.closed()
+	get(used, "/locks")
+}
+
 // TestConnectionsOfOneTenant: a tenant that takes most of what there is is refused more,
 // but not its releases; there is room for others, and it is back as soon as one ends.
 func TestConnectionsOfOneTenant(t *testing.T) {

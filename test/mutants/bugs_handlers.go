@@ -192,5 +192,10 @@ func handlersBugs() []Bug {
 			File: "handlers/body.go", Anchor: "checkHeaders(r.arrived.Trailer)", Becomes: "checkHeaders(r.Request.Trailer)",
 			In: "./handlers", Run: "^TestHeadersAreFew$", Needs: "etcd",
 		},
+		{
+			Name: "handlers-used-last-gives-way", Breaks: "the connection gives way over which for longest nobody asked for anything",
+			File: "handlers/connections.go", Anchor: "c.place = all.spare.PushBack(c)", Becomes: "c.place = all.spare.PushFront(c)",
+			In: "./handlers", Run: "^TestUsedLastGivesWayLast$",
+		},
 	}
 }

@@ -57,6 +57,16 @@ func (x *unrecorded) recorded(id lock.ID) {
 	delete(x.open, id)
 }
 
+// written forgets an end that this replica has recorded. Another one of the same key may
+// have come meanwhile.
+func (x *unrecorded) written(e unrecordedEnd) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if open := x.open[e.ID]; open.revision == e.revision && open.At == e.At {
+		delete(x.open, e.ID)
+	}
+}
+
 func (x *unrecorded) ends() []unrecordedEnd {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -66,12 +76,14 @@ func (x *unrecorded) ends() []unrecordedEnd {
 // recordEnds writes down what is open. What fails is tried again with the
 // next upkeep.
 func (s *Store) recordEnds() {
+	answers := true
 	for batch := range slices.Chunk(s.unrecorded.ends(), maxEndsPerKey) {
+		answers = answers && s.lookBack(batch)
 		if s.recordSome(batch) != nil {
 			return
 		}
 		for _, e := range batch {
-			s.unrecorded.recorded(e.ID)
+			s.unrecorded.written(e)
 		}
 	}
 }
@@ -85,7 +97,6 @@ func (s *Store) recordSome(batch []unrecordedEnd) error {
 	if err != nil {
 		return err
 	}
-	s.lookBack(ctx, batch)
 	txn := &pb.TxnRequest{}
 	ends := make([]store.End, 0, len(batch))
 	for _, e := range batch {
@@ -101,9 +112,10 @@ func (s *Store) recordSome(batch []unrecordedEnd) error {
 }
 
 // lookBack fills in what the entries were, as their keys stood before they went. If etcd
-// has forgotten that, the ends are recorded without.
-func (s *Store) lookBack(ctx context.Context, batch []unrecordedEnd) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout/2)
+// has forgotten that, the ends are recorded without. It reports whether etcd answers: if it
+// does not, all that have expired are not to wait for it again and again.
+func (s *Store) lookBack(batch []unrecordedEnd) (answers bool) {
+	ctx, cancel := context.WithTimeout(s.closing, attemptTimeout/2)
 	defer cancel()
 	txn, of := &pb.TxnRequest{}, []int(nil)
 	for i, e := range batch {
@@ -117,12 +129,12 @@ func (s *Store) lookBack(ctx context.Context, batch []unrecordedEnd) {
 		}})
 	}
 	if len(of) == 0 {
-		return
+		return true
 	}
 	resp, err := s.kv.Txn(ctx, txn)
 	if err != nil {
 		s.log.Debug("what ended entries were could not be read", "ends", len(batch), "error", err)
-		return
+		return isCompacted(err)
 	}
 	for n, i := range of {
 		for _, kv := range resp.Responses[n].GetResponseRange().Kvs {
@@ -131,6 +143,7 @@ func (s *Store) lookBack(ctx context.Context, batch []unrecordedEnd) {
 			}
 		}
 	}
+	return true
 }
 
 func (s *Store) decodeEnds(key, val []byte) []store.End {

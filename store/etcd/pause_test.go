@@ -3,11 +3,13 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -80,5 +82,82 @@ func TestKeyInUseAfterAGap(t *testing.T) {
 	g.Recall(nil, true)
 	if told := s.unrecorded.ends(); len(told) > 0 {
 		t.Errorf("put down: %+v", told)
+	}
+}
+
+// silentHistory does not answer what is asked of the past.
+type silentHistory struct {
+	kvClient
+	asked int
+}
+
+func (h *silentHistory) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+	if r.Success[0].GetRequestRange().GetRevision() == 0 {
+		return &pb.TxnResponse{Header: &pb.ResponseHeader{Revision: restsAt}, Succeeded: true}, nil
+	}
+	h.asked++
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestEndsDoNotWaitForThePast: many entries expire at once, and what they were cannot be
+// read in time. That they have is put down all the same, without asking for each hundred of
+// them anew.
+func TestEndsDoNotWaitForThePast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(&Conn{leases: &countedLeases{}}, Config{})
+		defer s.leases.grants.Close()
+		defer s.commits.Close()
+		h := &silentHistory{}
+		s.kv.kv = h
+		for i := range 10 * maxEndsPerKey {
+			s.unrecorded.saw(store.Key{Tenant: "acme", Lock: "a", ID: lock.ID(fmt.Sprint("e", i))}, restsAt, lock.Expired, true)
+		}
+		began := time.Now()
+		s.recordEnds()
+		if left := len(s.unrecorded.ends()); left > 0 || h.asked != 1 || time.Since(began) > attemptTimeout {
+			t.Errorf("after %v %d ends are left, and the past was asked for %d times", time.Since(began), left, h.asked)
+		}
+	})
+}
+
+// meanwhile has something done when a transaction was executed, before that is known.
+type meanwhile struct {
+	kvClient
+	do func()
+}
+
+func (m *meanwhile) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+	if r.Success[0].GetRequestRange() != nil {
+		return nil, rpctypes.ErrGRPCCompacted
+	}
+	m.do()
+	return &pb.TxnResponse{Header: &pb.ResponseHeader{Revision: restsAt}, Succeeded: true}, nil
+}
+
+// TestExpiryBesideARecord: while the expiry of an entry is put down, the next one of its key
+// expires. That has to be put down too.
+func TestExpiryBesideARecord(t *testing.T) {
+	s := newStore(&Conn{leases: &countedLeases{}}, Config{})
+	defer s.leases.grants.Close()
+	defer s.commits.Close()
+	k := store.Key{Tenant: "acme", Lock: "a", ID: "e"}
+	for _, e := range []*unrecordedEnd{{key: k, revision: restsAt}, {}} { // seen to go, and missed
+		e.End, e.marked = store.End{ID: k.ID, Tenant: k.Tenant, Reason: lock.Expired, At: 1}, true
+		s.unrecorded.add(*e)
+		again := true
+		s.kv.kv = &meanwhile{do: func() {
+			if again {
+				s.unrecorded.saw(k, restsAt+2, lock.Expired, true)
+			}
+		}}
+		s.recordEnds()
+		if left := s.unrecorded.ends(); len(left) != 1 || left[0].revision != restsAt+2 {
+			t.Errorf("%+v is to be put down", left)
+		}
+		again = false
+		if s.recordEnds(); len(s.unrecorded.ends()) > 0 {
+			t.Errorf("%+v stays", s.unrecorded.ends())
+		}
 	}
 }

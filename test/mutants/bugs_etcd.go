@@ -220,6 +220,16 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestReasonBeyondTheQuotaIsNotKept$",
 		},
 		{
+			Name: "etcd-ends-wait-for-the-past", Breaks: "many expiries are put down soon, also if etcd does not tell what they were",
+			File: "store/etcd/ended.go", Anchor: "return isCompacted(err)", Becomes: "return true",
+			In: "./store/etcd", Run: "^TestEndsDoNotWaitForThePast$",
+		},
+		{
+			Name: "etcd-expiry-beside-a-record", Breaks: "an expiry is put down also if the one before it of its key is being so",
+			File: "store/etcd/ended.go", Anchor: "s.unrecorded.written(e)", Becomes: "s.unrecorded.recorded(e.ID)",
+			In: "./store/etcd", Run: "^TestExpiryBesideARecord$",
+		},
+		{
 			Name: "etcd-full-is-refused", Breaks: "what took etcd beyond its quota was executed, and is not called refused",
 			File: "store/etcd/join.go", Anchor: "return j.beyondQuota(ctx, l, err)", Becomes: "s.leases.give(e.Tenant, e.TTL, l)\n\t\treturn nil, err",
 			In: "./store/etcd", Run: "^TestJoinBeyondTheQuota$",

@@ -62,6 +62,10 @@ type Write[P, O any] struct {
 
 	Payload P
 
+	// MayBeDone says of a write that is handed back that it may have been executed all the
+	// same. The send function sets it.
+	MayBeDone bool
+
 	out       O
 	err       error
 	done      chan struct{}
@@ -282,8 +286,13 @@ func (c *Committer[P, O]) Stop() {
 	}
 }
 
+// notSent settles a write that is not sent, or not sent again.
 func (w *Write[P, O]) notSent() {
 	var none O
+	if w.MayBeDone {
+		w.Settle(none, ErrUnknown)
+		return
+	}
 	w.Settle(none, ErrNotSent)
 }
 

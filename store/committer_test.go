@@ -629,6 +629,23 @@ func TestCloseLosesNothing(t *testing.T) {
 	})
 }
 
+// TestClosedBetweenAttempts: of a write that was handed back and may have been executed
+// nobody says that it was not, if the committer closes before it is sent again.
+func TestClosedBetweenAttempts(t *testing.T) {
+	for mayBeDone, want := range map[bool]error{true: store.ErrUnknown, false: store.ErrNotSent} {
+		bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+			f.tamper = func(batch []*write) (again [][]*write) {
+				c.Stop()
+				batch[0].MayBeDone = mayBeDone
+				return [][]*write{batch}
+			}
+			if _, err := c.Do(t.Context(), join(1, "a")); !errors.Is(err, want) {
+				t.Errorf("may be done %t: %v, want %v", mayBeDone, err, want)
+			}
+		})
+	}
+}
+
 // TestManyOfOneLock: a batch is chosen in constant time for each of its writes. With a
 // walk over all that is pending this would take minutes.
 func TestManyOfOneLock(t *testing.T) {

@@ -121,8 +121,6 @@ func (v *Value) checkAsync() error {
 	switch {
 	case v.Form < 0 || v.Async && v.Form < formAsync:
 		return fmt.Errorf("a form of %d", v.Form)
-	case v.Trace != "" && !lock.ValidTrace(v.Trace):
-		return errors.New("a trace that is none")
 	case v.Callback == nil:
 		return nil
 	case !v.Async:
@@ -151,7 +149,10 @@ func (v *Value) Entry(key Key, number uint64) *lock.Entry {
 		TTL:        time.Duration(v.TTL) * time.Millisecond,
 		EnqueuedAt: time.UnixMilli(v.Enqueued).UTC(),
 		Number:     number, Handle: v.Handle,
-		Async: v.Async, Callback: (*lock.Callback)(v.Callback), Trace: v.Trace,
+		Async: v.Async, Callback: (*lock.Callback)(v.Callback),
+	}
+	if lock.ValidTrace(v.Trace) { // another version may write others; it only describes the entry
+		e.Trace = v.Trace
 	}
 	if v.Until != 0 {
 		e.WaitUntil = time.UnixMilli(v.Until).UTC()

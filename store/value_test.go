@@ -86,20 +86,32 @@ func TestDamage(t *testing.T) {
 		"a set out of order":        {set(`{"name":"b","mode":"shared"},{"name":"a","mode":"shared"}`), "order"},
 		"a set too large":           {set(many), "32"},
 
-		"kept, in a form without":  {kept(`"form":1,"async":true`), "a form of 1"},
-		"kept, in no form":         {kept(`"async":true`), "a form of 0"},
-		"a form below all":         {kept(`"form":-1`), "a form of -1"},
-		"a callback if not kept":   {kept(`"form":2,"callback":{"url":"https://a","secret":"s"}`), "not kept"},
-		"a callback to nowhere":    {kept(`"form":2,"async":true,"callback":{"secret":"s"}`), "URL"},
-		"a callback of no secret":  {kept(`"form":2,"async":true,"callback":{"url":"https://a"}`), "secret"},
-		"a callback too long":      {kept(`"form":2,"async":true,"callback":{"url":"` + strings.Repeat("u", lock.MaxCallbackURL+1) + `","secret":"s"}`), "URL"},
-		"a trace that is too long": {kept(`"trace":"` + aTrace + `0"`), "trace"},
-		"a trace that is a secret": {kept(`"trace":"00-whsec"`), "trace"},
+		"kept, in a form without": {kept(`"form":1,"async":true`), "a form of 1"},
+		"kept, in no form":        {kept(`"async":true`), "a form of 0"},
+		"a form below all":        {kept(`"form":-1`), "a form of -1"},
+		"a callback if not kept":  {kept(`"form":2,"callback":{"url":"https://a","secret":"s"}`), "not kept"},
+		"a callback to nowhere":   {kept(`"form":2,"async":true,"callback":{"secret":"s"}`), "URL"},
+		"a callback of no secret": {kept(`"form":2,"async":true,"callback":{"url":"https://a"}`), "secret"},
+		"a callback too long":     {kept(`"form":2,"async":true,"callback":{"url":"` + strings.Repeat("u", lock.MaxCallbackURL+1) + `","secret":"s"}`), "URL"},
 	} {
 		checkDamaged(t, name, `{"holder":"worker-1","enqueued_ms":1700000000000,`+c.fields+`}`, c.says)
 	}
 	for _, text := range []string{"", "{", "null", "[]", "7", `{"ttl_ms":1e30}`, `{"ttl_ms":"30000"}`, "\x00"} {
 		checkDamaged(t, fmt.Sprintf("%q", text), text, "")
+	}
+}
+
+// TestForeignTrace: a trace that is none of ours is passed over, and the entry is not taken
+// for damaged.
+func TestForeignTrace(t *testing.T) {
+	for _, trace := range []string{"00-whsec", aTrace + "0", "01" + aTrace[2:] + "-more"} {
+		key := store.Key{Tenant: "acme", Lock: "a", ID: "01H"}
+		v, err := store.ParseValue(key, []byte(`{"holder":"worker-1","ttl_ms":30000,"mode":"exclusive","trace":"`+trace+`"}`), store.Form)
+		if err != nil {
+			t.Errorf("%s: %v", trace, err)
+		} else if e := v.Entry(key, 7); e.Trace != "" || e.Holder != "worker-1" {
+			t.Errorf("%s: %+v", trace, e)
+		}
 	}
 }
 

@@ -121,6 +121,7 @@ func (c *committer) failed(groups []*group, err error) (again [][]*write) {
 		for _, w := range g.writes {
 			if isNoSpace(err) && mixed && !w.Payload.needsRoom() {
 				w.Payload.again = true
+				w.MayBeDone = true
 				bare = append(bare, w)
 				continue
 			}

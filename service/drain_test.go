@@ -66,6 +66,40 @@ func TestDrainingTakesNothingNew(t *testing.T) {
 	})
 }
 
+// TestDrainTellsThePlaces: each waiter is told its own place.
+func TestDrainTellsThePlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		s.occupy(t, "orders:1")
+		line := []*pending{r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour))}
+		r.Drain()
+		for i, p := range line {
+			if p.fails(lock.Draining); p.grant.Position != i+1 {
+				t.Errorf("waiter %d is told position %d", i+1, p.grant.Position)
+			}
+		}
+	})
+}
+
+// TestDrainOfAnUnknownLease: a request that has come back to its entry, of whose lease the
+// store does not tell, is not told of a time long ago.
+func TestDrainOfAnUnknownLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		s.occupy(t, "orders:1")
+		r.line(keyed("orders:1", time.Hour, "k")).cancel()
+		r.store.on(silent, allMethods...)
+		p := r.line(keyed("orders:1", time.Hour, "k"))
+		began := time.Now()
+		r.Drain()
+		if p.fails(lock.Draining); p.grant == nil || p.grant.ExpiresAt.Before(began) {
+			t.Errorf("told with %+v", p.grant)
+		}
+	})
+}
+
 // TestDrainTellsTheLost: an entry that is gone cannot be resumed elsewhere.
 func TestDrainTellsTheLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

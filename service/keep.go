@@ -52,9 +52,18 @@ func (k *keeper) doubt(ctx context.Context) error {
 	return err
 }
 
-// resumable is what a client needs to come back to the entry.
+// resumable is what a client needs to come back to the entry, as far as this replica
+// knows.
 func (k *keeper) resumable() *Grant {
-	return &Grant{Entry: k.entry, Token: k.s.tokens.issue(k.entry), ExpiresAt: k.s.wall(k.refreshed.Add(k.entry.TTL))}
+	return &Grant{Entry: k.entry, Token: k.s.tokens.issue(k.entry), ExpiresAt: k.expires(), Position: k.s.view.Position(k.entry.ID)}
+}
+
+// expires is until when the lease lasts at least: now, if nothing is known of it.
+func (k *keeper) expires() time.Time {
+	if k.refreshed.IsZero() {
+		return k.s.Now()
+	}
+	return k.s.wall(k.refreshed.Add(k.entry.TTL))
 }
 
 func (k *keeper) refresh(ctx context.Context) error {

@@ -298,7 +298,7 @@ func (w *wait) leave(why error) stage {
 func (w *wait) stillWaits(ctx context.Context) stage {
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	g, err := w.s.describe(ask, w.entry, w.s.wall(w.refreshed.Add(w.entry.TTL)))
+	g, err := w.s.describe(ask, w.entry, w.expires())
 	switch {
 	case err != nil:
 		return w.leave(err)

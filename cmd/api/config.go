@@ -97,9 +97,9 @@ func (s *seconds) Set(text string) error {
 
 // parseConfig reads flags, and environment variables for flags that are not
 // given, and checks what they say together.
-func parseConfig(args []string, env lookup, stderr io.Writer) (*config, error) {
+func parseConfig(args []string, env lookup, stdout io.Writer) (*config, error) {
 	c := &config{maxTTL: seconds(time.Hour), maxHold: seconds(50 * time.Second), drain: seconds(10 * time.Second)}
-	f := c.flags(stderr)
+	f := c.flags(stdout)
 	set, err := parse(f, args, env)
 	if err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func parseConfig(args []string, env lookup, stderr io.Writer) (*config, error) {
 	return c, c.resolveRest()
 }
 
-func (c *config) flags(stderr io.Writer) *flag.FlagSet {
-	f := newFlags("api", stderr)
+func (c *config) flags(stdout io.Writer) *flag.FlagSet {
+	f := newFlags("api", stdout)
 	f.BoolVar(&c.dev, "dev", false, "development: make an HS256 secret in the data folder and print a ready bearer token")
 	f.BoolVar(&c.devOpen, "dev-insecure-listen", false, "let --dev serve on an address that is not loopback: everybody who reaches it and sees the token is an operator")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 takes a free one")
@@ -145,15 +145,16 @@ func (c *config) flags(stderr io.Writer) *flag.FlagSet {
 	return f
 }
 
-func newFlags(name string, stderr io.Writer) *flag.FlagSet {
+// newFlags returns a set of flags that prints its help where it is asked to.
+func newFlags(name string, stdout io.Writer) *flag.FlagSet {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.Usage = func() {
 		if name == "api" {
-			fmt.Fprintln(stderr, "api serves. api token, api healthcheck and api version do something else; see their --help.")
+			fmt.Fprintln(stdout, "api serves. api token, api healthcheck and api version do something else; see their --help.")
 		}
-		fmt.Fprintf(stderr, "Flags of %s. Every flag has an environment variable: --data-dir is FENCEPOST_DATA_DIR.\n", name)
-		f.SetOutput(stderr)
+		fmt.Fprintf(stdout, "Flags of %s. Every flag has an environment variable: --data-dir is FENCEPOST_DATA_DIR.\n", name)
+		f.SetOutput(stdout)
 		f.PrintDefaults()
 		f.SetOutput(io.Discard)
 	}
@@ -194,6 +195,9 @@ func parse(f *flag.FlagSet, args []string, env lookup) (map[string]bool, error) 
 
 // resolveStore turns --store and its companions into endpoints and TLS.
 func (c *config) resolveStore(set map[string]bool) error {
+	if c.dataDir == "" && (c.dev || c.store == storeEmbedded) {
+		return usagef("--data-dir is empty: name the folder for the embedded store and the development secret")
+	}
 	if c.store == storeEmbedded {
 		c.backend = storeEmbedded
 		for _, name := range []string{"store-tls", "store-ca", "store-cert", "store-key", "store-username", "store-password-file"} {

@@ -258,6 +258,7 @@ func TestContradictions(t *testing.T) {
 		{nil, with(good, "--store-username", "root"), 2, []string{"--store-username", "embedded"}},
 		{nil, with(good, "--store-password-file", file(t, "x")), 2, []string{"--store-password-file", "embedded"}},
 		{nil, with(etcd, "--data-dir", "x"), 2, []string{"--data-dir", "etcd://a:1"}},
+		{nil, []string{"--dev", "--data-dir", ""}, 2, []string{"--data-dir is empty"}},
 		{nil, with(etcd, "--data-quota-mb", "7"), 2, []string{"--data-quota-mb", "etcd://a:1"}},
 		{nil, with(etcd, "--store-cert", cert), 2, []string{"--store-cert", "--store-key", "need each other"}},
 		{nil, with(etcd, "--store-key", key), 2, []string{"--store-cert", "--store-key", "need each other"}},

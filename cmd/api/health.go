@@ -11,9 +11,9 @@ import (
 
 // healthcheck asks the server on this machine whether it lives, for images that
 // have no curl.
-func healthcheck(ctx context.Context, args []string, env lookup, stderr io.Writer) error {
+func healthcheck(ctx context.Context, args []string, env lookup, stdout io.Writer) error {
 	var listen string
-	f := newFlags("api healthcheck", stderr)
+	f := newFlags("api healthcheck", stdout)
 	f.StringVar(&listen, "listen", "127.0.0.1:8080", "`address` that the server serves on")
 	if _, err := parse(f, args, env); err != nil {
 		return err

@@ -64,15 +64,18 @@ func dispatch(ctx context.Context, args []string, env lookup, stdout, stderr io.
 	}
 	switch command {
 	case "", "serve":
-		cfg, err := parseConfig(args, env, stderr)
+		cfg, err := parseConfig(args, env, stdout)
 		if err != nil {
 			return err
 		}
 		return serve(ctx, cfg, stdout, stderr)
+	case "help":
+		_, err := parseConfig([]string{"--help"}, env, stdout)
+		return err
 	case "token":
-		return printToken(args, env, stdout, stderr)
+		return printToken(args, env, stdout)
 	case "healthcheck":
-		return healthcheck(ctx, args, env, stderr)
+		return healthcheck(ctx, args, env, stdout)
 	case "version":
 		_, err := fmt.Fprintln(stdout, version)
 		return err

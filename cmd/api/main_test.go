@@ -114,10 +114,16 @@ func TestHelp(t *testing.T) {
 			if name != "" {
 				args = []string{name, help}
 			}
-			if r := command(t, nil, args...); r.code != 0 || !strings.Contains(r.errOut, says) || strings.Contains(r.errOut, "fencepost:") {
+			if r := command(t, nil, args...); r.code != 0 || !strings.Contains(r.out, says) || r.errOut != "" {
 				t.Errorf("%q: %+v", args, r)
 			}
 		}
+	}
+}
+
+func TestHelpWithoutADash(t *testing.T) {
+	if r := command(t, nil, "help"); r.code != 0 || !strings.Contains(r.out, "-data-dir") {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -127,7 +127,7 @@ func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Lis
 	}() // ends with Shutdown or Close below
 	t.Logger().Info("listening", "address", l.Addr().String(), "store", c.store, "version", version)
 	if c.dev {
-		if err := greetDeveloper(stdout, c.secret, c.dataDir, l.Addr()); err != nil {
+		if err := c.greetDeveloper(stdout, l.Addr()); err != nil {
 			return errors.Join(err, server.Close())
 		}
 	}

@@ -179,6 +179,15 @@ func TestDevelopment(t *testing.T) {
 	}
 }
 
+// TestDevelopmentWithAnIssuer: the token that is printed is one that the server takes.
+func TestDevelopmentWithAnIssuer(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--dev", "--data-dir", filepath.Join(t.TempDir(), "data"), "--jwt-issuer", "us", "--jwt-audience", "them")
+	if r := s.call(printed(t, s, `(?m)^ *TOKEN=(\S+)$`), "GET", "/locks", ""); r.status != http.StatusOK {
+		t.Errorf("%d %v", r.status, r.body)
+	}
+}
+
 // printed finds what the server wrote for people.
 func printed(t *testing.T, s *server, pattern string) string {
 	t.Helper()

@@ -23,11 +23,11 @@ const (
 )
 
 // printToken prints a bearer token signed with the configured HS256 secret.
-func printToken(args []string, env lookup, stdout, stderr io.Writer) error {
+func printToken(args []string, env lookup, stdout io.Writer) error {
 	var tenant, scope, subject, locks, secretFile, dataDir, issuer, audience string
 	var ttl time.Duration
 	var dev bool
-	f := newFlags("api token", stderr)
+	f := newFlags("api token", stdout)
 	f.StringVar(&tenant, "tenant", "", "tenant of the token (required)")
 	f.StringVar(&scope, "scope", "locks:read locks:write", "scopes, separated by spaces")
 	f.StringVar(&subject, "subject", "cli", "who the token is for")
@@ -117,13 +117,13 @@ func (c *config) closeToOthers(path string) {
 
 // greetDeveloper leaves a ready bearer token in the data folder and prints how
 // to use it.
-func greetDeveloper(stdout io.Writer, secret []byte, dataDir string, address net.Addr) error {
-	claims := auth.Claims{Tenant: "demo", Subject: "developer", Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.WebhooksWrite, auth.Admin}}
-	token, err := auth.Sign(secret, claims, time.Now(), devTokenTTL)
+func (c *config) greetDeveloper(stdout io.Writer, address net.Addr) error {
+	claims := auth.Claims{Tenant: "demo", Subject: "developer", Issuer: c.issuer, Audience: c.audience, Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.WebhooksWrite, auth.Admin}}
+	token, err := auth.Sign(c.secret, claims, time.Now(), devTokenTTL)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dataDir, devTokenFile)
+	path := filepath.Join(c.dataDir, devTokenFile)
 	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
 		return err
 	}

@@ -209,13 +209,13 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	within(t, 20*time.Second, what, holds)
 }
 
-func within(t testing.TB, patience time.Duration, what string, holds func() bool) {
+func within(t testing.TB, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !holds(); <-tick.C {
+	for deadline := time.Now().Add(limit); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("not within %v: %s", limit, what)
 		}
 	}
 }

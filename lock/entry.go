@@ -69,9 +69,9 @@ type Entry struct {
 	// idempotency key must repeat. Empty for a request without such a key.
 	Request string
 
-	// Patient says of an entry that is yet to be written that others are in front
+	// Lingers says of an entry that is yet to be written that others are in front
 	// of it, so that its write is not urgent. The store does not keep it.
-	Patient bool
+	Lingers bool
 
 	// Opaque says that the entry stands for one that could not be read: only its id, its
 	// tenant, its number and one of its locks are known.

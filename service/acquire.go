@@ -112,7 +112,7 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 	if err := s.view.Room(e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
-	e.Patient = !e.Tries() && !s.view.Admits(e)
+	e.Lingers = !e.Tries() && !s.view.Admits(e)
 	return s.enqueue(ctx, e, req.Wait == 0, began)
 }
 
@@ -278,7 +278,7 @@ func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.FeedPatience)
+	ctx, cancel := context.WithTimeout(ctx, s.FeedTimeout)
 	defer cancel()
 	if err := s.view.Await(ctx, number); err != nil {
 		return nil // the queue itself will tell

@@ -14,10 +14,10 @@ import (
 // feedOnly is a store that can only be followed: it hands its follower over.
 type feedOnly struct {
 	store.Store
-	follower chan store.Follower
+	follower chan store.Watcher
 }
 
-func (f feedOnly) Follow(ctx context.Context, to store.Follower) {
+func (f feedOnly) Watch(ctx context.Context, to store.Watcher) {
 	to.Reset(store.Snapshot{Number: 100})
 	f.follower <- to
 	<-ctx.Done()
@@ -26,7 +26,7 @@ func (f feedOnly) Follow(ctx context.Context, to store.Follower) {
 // BenchmarkView is what a replica does for a cycle that it is told of: an entry joins
 // and holds, and is released. Beside it 10 000 others hold.
 func BenchmarkView(b *testing.B) {
-	f := feedOnly{follower: make(chan store.Follower)}
+	f := feedOnly{follower: make(chan store.Watcher)}
 	s := service.New(service.Config{Store: f, TokenKey: tokenKey(), MinTTL: minTTL})
 	defer s.Close()
 	view, number := <-f.follower, uint64(100)

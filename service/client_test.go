@@ -22,7 +22,7 @@ const callLimit = 4 * time.Second
 const (
 	enqueue   = "Enqueue"
 	remove    = "Remove"
-	refresh   = "Refresh"
+	refresh   = "Renew"
 	remaining = "Remaining"
 	queue     = "Queue"
 	newest    = "Newest"
@@ -223,8 +223,8 @@ func (c *client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whi
 	return c.call(ctx, remove, e.ID, func() error { return c.inner.Remove(ctx, e, why, while...) })
 }
 
-func (c *client) Refresh(ctx context.Context, e *lock.Entry) error {
-	return c.call(ctx, refresh, e.ID, func() error { return c.inner.Refresh(ctx, e) })
+func (c *client) Renew(ctx context.Context, e *lock.Entry) error {
+	return c.call(ctx, refresh, e.ID, func() error { return c.inner.Renew(ctx, e) })
 }
 
 func (c *client) Remaining(ctx context.Context, e *lock.Entry) (left time.Duration, err error) {
@@ -257,7 +257,7 @@ func (c *client) Distrust(ctx context.Context, number uint64) error {
 
 func (c *client) Refusal() error { return c.inner.Refusal() }
 
-func (c *client) Follow(ctx context.Context, f store.Follower) { c.inner.Follow(ctx, f) }
+func (c *client) Watch(ctx context.Context, f store.Watcher) { c.inner.Watch(ctx, f) }
 
 // wire is a client as its own way to the shelf: it carries all requests, and the
 // feed as that does.

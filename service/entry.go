@@ -9,11 +9,11 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// setPatience is for how long the view is waited for by a request about a set.
-const setPatience = 2 * time.Second
+// setTimeout is for how long the view is waited for by a request about a set.
+const setTimeout = 2 * time.Second
 
-// removalPatience is how long the view is given to learn why an entry is gone.
-const removalPatience = time.Second
+// reasonTimeout is how long the view is given to learn why an entry is gone.
+const reasonTimeout = time.Second
 
 // TokenRequest is a request about an entry by the one who has its token.
 type TokenRequest struct {
@@ -70,7 +70,7 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	if err := s.expireWait(ctx, e, s.Now()); err != nil {
 		return nil, err
 	}
-	if err := s.Store.Refresh(ctx, e); err != nil {
+	if err := s.Store.Renew(ctx, e); err != nil {
 		return nil, s.whyLost(ctx, e, err)
 	}
 	g, err := s.describe(ctx, e, s.wall(start.Add(e.TTL)))
@@ -203,7 +203,7 @@ func (s *Service) settled(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.FeedPatience)
+	ctx, cancel := context.WithTimeout(ctx, s.FeedTimeout)
 	defer cancel()
 	return s.view.Await(ctx, number) == nil
 }
@@ -254,7 +254,7 @@ func (s *Service) awaitSet(ctx context.Context, id lock.ID, number uint64) (*loc
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, setPatience)
+	ctx, cancel := context.WithTimeout(ctx, setTimeout)
 	defer cancel()
 	if err := s.view.Await(ctx, number); err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func (s *Service) awaitSet(ctx context.Context, id lock.ID, number uint64) (*loc
 
 // catchUp gives the view a moment to reach the number of a token.
 func (s *Service) catchUp(ctx context.Context, id lock.ID, number uint64) view.Status {
-	ctx, cancel := context.WithTimeout(ctx, s.FeedPatience)
+	ctx, cancel := context.WithTimeout(ctx, s.FeedTimeout)
 	defer cancel()
 	if err := s.view.Await(ctx, number); err != nil {
 		return view.Status{}
@@ -325,7 +325,7 @@ func (s *Service) whyLost(ctx context.Context, e *lock.Entry, err error) error {
 func (s *Service) lostBecause(ctx context.Context, id lock.ID, number uint64) error {
 	st := s.view.Status(id, number)
 	if st.State == view.Gone && st.Reason == lock.Unknown {
-		ctx, cancel := context.WithTimeout(ctx, removalPatience)
+		ctx, cancel := context.WithTimeout(ctx, reasonTimeout)
 		defer cancel()
 		s.view.AwaitReasons(ctx)
 		st = s.view.Status(id, number)
@@ -340,7 +340,7 @@ func (s *Service) lostBecause(ctx context.Context, id lock.ID, number uint64) er
 func (s *Service) awaitRemoval(ctx context.Context, e *lock.Entry) {
 	changed, unwatch := s.view.Watch(e.ID)
 	defer unwatch()
-	ctx, cancel := context.WithTimeout(ctx, removalPatience)
+	ctx, cancel := context.WithTimeout(ctx, reasonTimeout)
 	defer cancel()
 	for s.view.Status(e.ID, e.Number).State != view.Gone {
 		select {

@@ -34,7 +34,7 @@ func newReal(t *testing.T, conn *etcd.Conn, prefix string) *real {
 	}
 	// The patience is long, so that a slow machine does not change what is tested.
 	s := service.New(service.Config{
-		Store: store, TokenKey: store.TokenKey(), MinTTL: etcd.MinTTL, FeedPatience: 5 * time.Second,
+		Store: store, TokenKey: store.TokenKey(), MinTTL: etcd.MinTTL, FeedTimeout: 5 * time.Second,
 	})
 	t.Cleanup(func() {
 		s.Close()

@@ -68,7 +68,7 @@ func (k *keeper) expires() time.Time {
 
 func (k *keeper) refresh(ctx context.Context) error {
 	start := time.Now()
-	err := k.s.Store.Refresh(ctx, k.entry)
+	err := k.s.Store.Renew(ctx, k.entry)
 	if err == nil {
 		k.refreshed, k.shown = start, true
 	}
@@ -101,7 +101,7 @@ func later(a, b time.Time) time.Time {
 // waiters do not ask in step.
 func (k *keeper) recheckAfter(lost bool) time.Duration {
 	if !lost {
-		return k.s.FeedPatience
+		return k.s.FeedTimeout
 	}
 	return k.s.spread(recheck)
 }

@@ -63,15 +63,15 @@ type lateReasons struct {
 	late time.Duration
 }
 
-func (s lateReasons) Follow(ctx context.Context, f store.Follower) {
-	s.Store.Follow(ctx, recallsLate{f, s.late})
+func (s lateReasons) Watch(ctx context.Context, f store.Watcher) {
+	s.Store.Watch(ctx, recallsLate{f, s.late})
 }
 
 type recallsLate struct {
-	store.Follower
+	store.Watcher
 	late time.Duration
 }
 
 func (r recallsLate) Recall(ends []store.Ended, complete bool) {
-	time.AfterFunc(r.late, func() { r.Follower.Recall(ends, complete) })
+	time.AfterFunc(r.late, func() { r.Watcher.Recall(ends, complete) })
 }

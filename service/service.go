@@ -42,9 +42,9 @@ type Config struct {
 
 	MaxPlaces int // in queues that one tenant's entries may take; 200 000
 
-	// FeedPatience is how long a request that joined waits for the view before it
+	// FeedTimeout is how long a request that joined waits for the view before it
 	// asks the store itself: 250 ms. The view is asked again and again after it.
-	FeedPatience time.Duration
+	FeedTimeout time.Duration
 
 	Now  func() time.Time // the wall clock, by which instants are told to others; nil is time.Now
 	Rand Rand             // nil is the system's randomness
@@ -93,7 +93,7 @@ func New(cfg Config) *Service {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.feed = cancel
 	s.closing, s.close = context.WithCancel(context.Background())
-	s.tasks.Go(func() { cfg.Store.Follow(ctx, s.view) })
+	s.tasks.Go(func() { cfg.Store.Watch(ctx, s.view) })
 	return s
 }
 
@@ -102,7 +102,7 @@ func (c Config) withDefaults() Config {
 	c.DefaultTTL = orDuration(c.DefaultTTL, 30*time.Second)
 	c.MaxWait = orDuration(c.MaxWait, 24*time.Hour)
 	c.MaxHold = orDuration(c.MaxHold, 50*time.Second)
-	c.FeedPatience = orDuration(c.FeedPatience, 250*time.Millisecond)
+	c.FeedTimeout = orDuration(c.FeedTimeout, 250*time.Millisecond)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

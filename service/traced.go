@@ -34,9 +34,9 @@ func (t *traced) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whi
 	return t.span(ctx, "store.Remove", e, func(ctx context.Context) error { return t.Store.Remove(ctx, e, why, while...) })
 }
 
-// Refresh implements [store.Store].
-func (t *traced) Refresh(ctx context.Context, e *lock.Entry) error {
-	return t.span(ctx, "store.Refresh", e, func(ctx context.Context) error { return t.Store.Refresh(ctx, e) })
+// Renew implements [store.Store].
+func (t *traced) Renew(ctx context.Context, e *lock.Entry) error {
+	return t.span(ctx, "store.Renew", e, func(ctx context.Context) error { return t.Store.Renew(ctx, e) })
 }
 
 // Remaining implements [store.Store].

@@ -63,7 +63,7 @@ func TestTraces(t *testing.T) {
 			"service.Lock",
 			"service.Release store.Remove",
 			"service.Renew",
-			"service.Renew store.Refresh",
+			"service.Renew store.Renew",
 			"store.Queue", // shared by all who wait for the lock
 		}
 		if diff := cmp.Diff(expected, traces); diff != "" {

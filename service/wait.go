@@ -264,7 +264,7 @@ func (w *wait) due() (time.Time, stage) {
 		sooner(time.Now().Add(until.Sub(w.s.Now())), w.timeOut)
 	}
 	if !w.s.view.Reached(w.doubted) {
-		sooner(time.Now().Add(w.s.FeedPatience), w.watch)
+		sooner(time.Now().Add(w.s.FeedTimeout), w.watch)
 	}
 	chore, keep := w.nextChore()
 	sooner(chore, w.keeping(keep))

@@ -16,9 +16,9 @@ const (
 	cleanPause   = 100 * time.Millisecond
 	cleanTimeout = 4 * time.Second
 
-	// cleanPatience is how long after its lease should have ended a write is given
+	// cleanGrace is how long after its lease should have ended a write is given
 	// up: leases last longer while a store has no leader.
-	cleanPatience = 5 * time.Minute
+	cleanGrace = 5 * time.Minute
 )
 
 // Cleaner takes back the writes that were given up while their outcomes were unknown,
@@ -56,7 +56,7 @@ func (c *Cleaner[T]) Add(what T, ttl time.Duration) {
 	c.mu.Lock()
 	full := len(c.queue) >= maxToClean
 	if !full {
-		c.queue = append(c.queue, cleaning[T]{what, time.Now().Add(ttl + cleanPatience)})
+		c.queue = append(c.queue, cleaning[T]{what, time.Now().Add(ttl + cleanGrace)})
 	}
 	c.mu.Unlock()
 	if full {

@@ -44,8 +44,8 @@ type Write[P, O any] struct {
 
 	Ops, Bytes int // its size
 
-	// Patient says that it makes no difference if the write is sent a little later.
-	Patient bool
+	// Lingers says that it makes no difference if the write is sent a little later.
+	Lingers bool
 
 	// Within is how long the write may have to wait at most, as far as that can be told
 	// when it comes; 0 leaves that to [Backlog].
@@ -308,7 +308,7 @@ func (c *Committer[P, O]) enter(w *Write[P, O]) (lead bool, err error) {
 	}
 	w.arrived = time.Now()
 	c.pending.add(w, w.arrived)
-	if w.Patient {
+	if w.Lingers {
 		c.arm()
 	}
 	if !c.limits.Inline {

@@ -194,7 +194,7 @@ func TestPatience(t *testing.T) {
 	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 		alone, along, later := join(1, "a"), join(2, "b"), join(4, "d")
 		for _, w := range []*write{alone, along, later} {
-			w.Patient = true
+			w.Lingers = true
 		}
 		began := time.Now()
 		all := handIn(t, c, alone)
@@ -607,7 +607,7 @@ func TestCloseLosesNothing(t *testing.T) {
 		results := map[string]int{}
 		for i := range 100 {
 			w := join(i, "hot")
-			w.Patient = i%2 == 1
+			w.Lingers = i%2 == 1
 			all.Go(func() {
 				_, err := c.Do(context.Background(), w)
 				mu.Lock()
@@ -725,7 +725,7 @@ func (r *random) run(t *testing.T) {
 		r.mu.Lock()
 		w := &write{
 			Tenant: fmt.Sprint("t", r.rand.IntN(3)), Ops: 1 + r.rand.IntN(4), Bytes: r.rand.IntN(60), Payload: i,
-			Patient: r.rand.IntN(3) == 0, Must: r.rand.IntN(4) == 0,
+			Lingers: r.rand.IntN(3) == 0, Must: r.rand.IntN(4) == 0,
 		}
 		for range r.rand.IntN(4) {
 			w.Keys = append(w.Keys, fmt.Sprint("k", r.rand.IntN(6)))

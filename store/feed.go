@@ -6,13 +6,13 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Follower is told what happens in a store. Its methods are called from one
+// Watcher is told what happens in a store. Its methods are called from one
 // goroutine at a time and do not block.
-type Follower interface {
+type Watcher interface {
 	// Reset replaces the entries that are known.
 	Reset(Snapshot)
 	// Recall tells ends that are remembered from before the last Reset, a part at a
-	// time, some of them more than once; what [Follower.Apply] told counts more.
+	// time, some of them more than once; what [Watcher.Apply] told counts more.
 	// complete says that there are no more. Changes can be told in between.
 	Recall(ends []Ended, complete bool)
 	// Apply tells the changes of one or several consecutive numbers, in order,

@@ -273,7 +273,7 @@ func (p *pending[P, O]) add(w *Write[P, O], now time.Time) {
 		p.append(w, key)
 	}
 	p.count(w.Tenant, 1, w.Bytes)
-	if w.Patient {
+	if w.Lingers {
 		s.due = now.Add(p.limits.Linger)
 		s.held = p.held.PushBack(w)
 	}

@@ -38,7 +38,7 @@ type Store interface {
 	// Whatever became of the call, no attempt of it is left that could write the
 	// entry after it was seen to be there or was taken back.
 	//
-	// A Patient entry may be written a moment later than others.
+	// An entry that lingers may be written a moment later than others.
 	Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error)
 
 	// Remove takes exactly the entry e out of all its queues and records why in
@@ -53,10 +53,10 @@ type Store interface {
 	// [lock.Changed].
 	Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error
 
-	// Refresh starts e's lease anew for its full TTL and then proves, by a read
+	// Renew starts e's lease anew for its full TTL and then proves, by a read
 	// that no committed removal can be missing from, that e is there. Gone gives
 	// [lock.Lost] with no reason, even if a lease could still be refreshed.
-	Refresh(ctx context.Context, e *lock.Entry) error
+	Renew(ctx context.Context, e *lock.Entry) error
 
 	// Remaining returns how long e's lease lasts from now on if nobody renews it,
 	// as far as the store can tell, or [lock.Lost]. It is for people to look at;
@@ -70,11 +70,11 @@ type Store interface {
 	// Newest returns the store's newest number, no older than the call.
 	Newest(ctx context.Context) (uint64, error)
 
-	// Follow feeds f with a full view and then with every change after it, in
+	// Watch feeds f with a full view and then with every change after it, in
 	// order and without gaps, until ctx ends; f is called from one goroutine at
 	// a time and must not block. After a gap or a doubt of any kind it starts
 	// over with a full view. It returns when ctx ends.
-	Follow(ctx context.Context, f Follower)
+	Watch(ctx context.Context, f Watcher)
 
 	// Distrust tells the store that a genuine token carries number, although the
 	// store's newest is smaller: the store lost its past (a backup was restored).

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	lineBatch     = 64 << 10               // bytes that are written without waiting longer
-	lineCapacity  = 1 << 20                // bytes that may be pending before lines are dropped
-	lineDelay     = 50 * time.Millisecond  // longest time that a line is pending
-	flushPatience = 100 * time.Millisecond // for which a Flush waits for the underlying writer
-	closePatience = 3 * time.Second        // for which Close does
+	lineBatch    = 64 << 10               // bytes that are written without waiting longer
+	lineCapacity = 1 << 20                // bytes that may be pending before lines are dropped
+	lineDelay    = 50 * time.Millisecond  // longest time that a line is pending
+	flushTimeout = 100 * time.Millisecond // for which a Flush waits for the underlying writer
+	closeTimeout = 3 * time.Second        // for which Close does
 )
 
 // LineWriter is a writer that gathers lines and passes them on in batches, so
@@ -149,7 +149,7 @@ func (w *LineWriter) writeThrough(lines []byte) (int, error) {
 // ended waits until the goroutine has ended after Close. Only the first waits in
 // vain.
 func (w *LineWriter) ended() bool {
-	timer := time.NewTimer(closePatience)
+	timer := time.NewTimer(closeTimeout)
 	defer timer.Stop()
 	select {
 	case <-w.done:
@@ -245,7 +245,7 @@ func (w *LineWriter) confess() {
 // and not again before that has moved: then it returns an error, and the lines are
 // still pending.
 func (w *LineWriter) Flush() error {
-	timer := time.NewTimer(flushPatience)
+	timer := time.NewTimer(flushTimeout)
 	defer timer.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // View is the replica's picture of the store: the table of all queues, why
-// entries ended, and who waits for what. It implements [store.Follower].
+// entries ended, and who waits for what. It implements [store.Watcher].
 //
 // Grants wait for its lock. So nothing is logged, measured or asked while it is
 // held: what happens is handed on as [Events].
@@ -79,7 +79,7 @@ func New(cfg Config) *View {
 	}
 }
 
-// Apply implements [store.Follower].
+// Apply implements [store.Watcher].
 func (v *View) Apply(upTo uint64, changes []store.Change) {
 	now := time.Now()
 	v.mu.Lock()
@@ -95,7 +95,7 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 	v.reach(upTo)
 }
 
-// Lost implements [store.Follower].
+// Lost implements [store.Watcher].
 func (v *View) Lost(error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -107,7 +107,7 @@ func (v *View) Lost(error) {
 	}
 }
 
-// Reset implements [store.Follower]. What is no longer there left without our
+// Reset implements [store.Watcher]. What is no longer there left without our
 // seeing it: [View.Recall] will tell why.
 func (v *View) Reset(s store.Snapshot) {
 	now := time.Now()
@@ -135,7 +135,7 @@ func (v *View) Reset(s store.Snapshot) {
 	}
 }
 
-// Recall implements [store.Follower]. Entries that left while the feed was
+// Recall implements [store.Watcher]. Entries that left while the feed was
 // interrupted, and of which no reason is remembered, expired.
 func (v *View) Recall(ends []store.Ended, complete bool) {
 	now := time.Now()

@@ -25,10 +25,10 @@ const (
 	// batchBytes stays far below etcd's limit of 1.5 MiB for a request.
 	batchBytes = 512 << 10
 
-	// patience is how long a write that is not urgent is held back at most. Somebody
+	// linger is how long a write that is not urgent is held back at most. Somebody
 	// who queues behind the holder of a busy lock loses nothing by it, and the
 	// holder's release, which all wait for, need not queue behind his flush to disk.
-	patience = time.Millisecond
+	linger = time.Millisecond
 
 	// maxInFlight is how many transactions are under way at once as a rule. With one
 	// alone the disk would be idle while answers are sent. mostInFlight are while
@@ -77,7 +77,7 @@ type committer struct {
 func (c *committer) over(kv kvClient, local bool) *committer {
 	c.kv = kv
 	c.Committer = store.NewCommitter(store.Limits{
-		Ops: batchOps, Bytes: batchBytes, InFlight: maxInFlight, Most: mostInFlight, Linger: patience, Inline: local,
+		Ops: batchOps, Bytes: batchBytes, InFlight: maxInFlight, Most: mostInFlight, Linger: linger, Inline: local,
 	}, c.send, nil)
 	return c
 }
@@ -279,7 +279,7 @@ func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 // again.
 func (s *Store) putWrite(e *lock.Entry, val []byte) *write {
 	p := &part{puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}}
-	w := &write{Tenant: e.Tenant, Patient: e.Patient, Within: store.WithinOf(e), Payload: p, Keys: make([]string, 0, 2*len(e.Claims))}
+	w := &write{Tenant: e.Tenant, Lingers: e.Lingers, Within: store.WithinOf(e), Payload: p, Keys: make([]string, 0, 2*len(e.Claims))}
 	for i, c := range e.Claims {
 		key := s.entryKey(e.Tenant, c.Name, e.ID)
 		w.Keys = append(w.Keys, key[:len(key)-len(e.ID)], key)

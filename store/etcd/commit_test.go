@@ -80,7 +80,7 @@ func (b *book) write(t *testing.T, patient bool) {
 // removal is a write that shares its nested transaction with its like.
 func removal(key string, patient bool) *write {
 	p := &part{ops: []*pb.RequestOp{deleteOp([]byte(key))}}
-	return p.sized(&write{Patient: patient, Keys: []string{key}, Payload: p})
+	return p.sized(&write{Lingers: patient, Keys: []string{key}, Payload: p})
 }
 
 func (b *book) want(t *testing.T, sizes ...int) {
@@ -104,14 +104,14 @@ func TestPatience(t *testing.T) {
 			b.done.Wait()
 
 			began := time.Now()
-			<-time.After(patience / 2) // what was held back before has no say any more
+			<-time.After(linger / 2) // what was held back before has no say any more
 			b.write(t, true)
-			<-time.After(patience - time.Nanosecond)
+			<-time.After(linger - time.Nanosecond)
 			b.want(t, 3)
 			b.done.Wait()
 			b.want(t, 3, 1)
-			if took := time.Since(began); took != patience/2+patience+b.took {
-				t.Errorf("a patient write alone took %v", took-patience/2)
+			if took := time.Since(began); took != linger/2+linger+b.took {
+				t.Errorf("a patient write alone took %v", took-linger/2)
 			}
 		})
 	}
@@ -121,12 +121,12 @@ func TestPatience(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBook(t, true)
-		ctx, cancel := context.WithTimeout(t.Context(), patience/2)
+		ctx, cancel := context.WithTimeout(t.Context(), linger/2)
 		defer cancel()
 		if _, err := b.commits.Do(ctx, removal("key", true)); !errors.Is(err, store.ErrNotSent) {
 			t.Errorf("the outcome is %v, want %v", err, store.ErrNotSent)
 		}
-		<-time.After(2 * patience)
+		<-time.After(2 * linger)
 		b.want(t)
 	})
 }

@@ -43,7 +43,7 @@ func TestDamagedEntry(t *testing.T) {
 	if len(got) != 2 || got[0].ID != held.ID || got[0].Number != held.Number || got[1].ID != next.ID {
 		t.Fatalf("the queue is %v, want the spoiled entry in its place and the next behind it", got)
 	}
-	if err := s.Refresh(t.Context(), held); err != nil {
+	if err := s.Renew(t.Context(), held); err != nil {
 		t.Errorf("the holder renews: %v", err)
 	}
 	if err := other.Remove(t.Context(), got[0], lock.Released); err != nil {

@@ -91,8 +91,8 @@ func TestRestart(t *testing.T) {
 	if err != nil || len(queue) != 2 || queue[0].Number != first.Number || queue[1].Number != second.Number {
 		t.Fatalf("queue after the restart = %v, %v; want the two entries", queue, err)
 	}
-	if err := again.Refresh(t.Context(), queue[0]); err != nil {
-		t.Errorf("Refresh after the restart = %v", err)
+	if err := again.Renew(t.Context(), queue[0]); err != nil {
+		t.Errorf("Renew after the restart = %v", err)
 	}
 	if third := mustEnqueue(t, again, newEntry("a", "third")); third.Number <= second.Number {
 		t.Errorf("fence %d after %d", third.Number, second.Number)
@@ -104,7 +104,7 @@ func TestExpiryIsRecorded(t *testing.T) {
 	t.Parallel()
 	conn := startEmbedded(t, etcd.EmbeddedConfig{})
 	s := openStore(t, conn, etcd.Config{})
-	go s.Follow(t.Context(), silent{})
+	go s.Watch(t.Context(), silent{})
 	e := newEntry("a", "expiring")
 	e.TTL = etcd.MinTTL
 	mustEnqueue(t, s, e)
@@ -112,7 +112,7 @@ func TestExpiryIsRecorded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		first := make(recalls, 1)
-		go openStore(t, conn, etcd.Config{}).Follow(ctx, first)
+		go openStore(t, conn, etcd.Config{}).Watch(ctx, first)
 		for _, ended := range <-first {
 			if ended.ID == e.ID {
 				return ended.Reason == lock.Expired
@@ -141,12 +141,12 @@ func TestFullStore(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, startEmbedded(t, etcd.EmbeddedConfig{Quota: 16 << 20}), etcd.Config{})
 	reasons := &reasonsFollower{}
-	go s.Follow(t.Context(), reasons)
+	go s.Watch(t.Context(), reasons)
 	entries := fill(t, s)
 	t.Logf("full with %d entries", len(entries))
 
-	if err := s.Refresh(t.Context(), entries[0]); err != nil {
-		t.Errorf("Refresh in a full store = %v", err)
+	if err := s.Renew(t.Context(), entries[0]); err != nil {
+		t.Errorf("Renew in a full store = %v", err)
 	}
 	for _, e := range entries {
 		if err := s.Remove(t.Context(), e, lock.Released); err != nil {

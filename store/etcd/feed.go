@@ -15,16 +15,16 @@ import (
 
 const (
 	// feedCheck is how often a silent feed is held against the store, and
-	// feedPatience how long it may stay behind before it is started over. Watch
+	// feedTimeout how long it may stay behind before it is started over. Watch
 	// delay has no bound by contract, so this is the bound.
-	feedCheck    = time.Second
-	feedPatience = 2 * time.Second
+	feedCheck   = time.Second
+	feedTimeout = 2 * time.Second
 )
 
-// Follow implements store.Store: it lists and then watches until ctx ends, starting over after every
+// Watch implements store.Store: it lists and then watches until ctx ends, starting over after every
 // gap. A watch is never resumed at the revision of a compaction: the deletes in
 // between would be lost (tikv/pd #11033).
-func (s *Store) Follow(ctx context.Context, f store.Follower) {
+func (s *Store) Watch(ctx context.Context, f store.Watcher) {
 	g := newGaps(s, f)
 	follow := func(ctx context.Context) error { return s.followOnce(ctx, g) }
 	store.Restart(ctx, follow, func(err error) {
@@ -103,7 +103,7 @@ func (g *feedGuard) check(ctx context.Context) error {
 	if g.goal != 0 && g.at < g.goal {
 		late := time.Since(g.goalSet)
 		g.store.observe.FeedLag(late)
-		if late > feedPatience {
+		if late > feedTimeout {
 			return errFeedBehind
 		}
 		g.ask()
@@ -132,7 +132,7 @@ func (s *Store) newestOnce(ctx context.Context) (int64, error) {
 }
 
 // hand translates a run of events and applies it.
-func (s *Store) hand(f store.Follower, m watchMessage) error {
+func (s *Store) hand(f store.Watcher, m watchMessage) error {
 	if len(m.events) == 0 {
 		f.Apply(s.number(m.revision), nil)
 		return nil

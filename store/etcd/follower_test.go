@@ -182,7 +182,7 @@ func (w *followerTest) hold(t *testing.T, e *lock.Entry, began time.Time) {
 	renewed := began
 	for end := time.Now().Add(heldTTL + 3*time.Second); time.Now().Before(end); <-time.After(time.Second) {
 		at := time.Now()
-		err := w.store.Refresh(context.WithoutCancel(t.Context()), e)
+		err := w.store.Renew(context.WithoutCancel(t.Context()), e)
 		switch {
 		case err == nil:
 			renewed = at

@@ -61,7 +61,7 @@ func TestFormByHand(t *testing.T) {
 	var feed sync.WaitGroup
 	defer feed.Wait()
 	defer cancel()
-	feed.Go(func() { s.Follow(ctx, silent{}) })
+	feed.Go(func() { s.Watch(ctx, silent{}) })
 	kept := newEntry("a", "kept")
 	kept.Async = true
 	mustEnqueue(t, s, kept)

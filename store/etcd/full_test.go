@@ -88,8 +88,8 @@ func (f *fullStore) renew(t *testing.T, stop <-chan struct{}) {
 			of = &f.longest[1]
 		}
 		began := time.Now()
-		if err := answered(func() error { return f.s.Refresh(t.Context(), f.others[i%len(f.others)]) }); err != nil {
-			t.Errorf("Refresh beside a tenant that fills the store = %v", err)
+		if err := answered(func() error { return f.s.Renew(t.Context(), f.others[i%len(f.others)]) }); err != nil {
+			t.Errorf("Renew beside a tenant that fills the store = %v", err)
 			return
 		}
 		f.renewals.Add(1)
@@ -144,8 +144,8 @@ func (f *fullStore) join(t *testing.T, e *lock.Entry) error {
 // release renews and removes entries of a full store, so many that there is room again.
 func (f *fullStore) release(t *testing.T) {
 	for _, e := range f.big[:min(len(f.big), 5000)] {
-		if err := answered(func() error { return f.s.Refresh(t.Context(), e) }); err != nil {
-			t.Fatalf("Refresh in a full store = %v", err)
+		if err := answered(func() error { return f.s.Renew(t.Context(), e) }); err != nil {
+			t.Fatalf("Renew in a full store = %v", err)
 		}
 		began := time.Now()
 		err := answered(func() error { return f.s.Remove(t.Context(), e, lock.Released) })

@@ -16,7 +16,7 @@ const longestGap = 10 * time.Minute
 // A change of leader interrupts the feeds of all replicas at once, so that none of them
 // sees it happen.
 type gaps struct {
-	store.Follower
+	store.Watcher
 	store   *Store
 	there   map[lock.ID]keyed // the entries with a key
 	missing map[lock.ID]keyed // of those that went, nobody knows yet why
@@ -30,17 +30,17 @@ type keyed struct {
 	position int64
 }
 
-func newGaps(s *Store, f store.Follower) *gaps {
-	return &gaps{Follower: f, store: s, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{}}
+func newGaps(s *Store, f store.Watcher) *gaps {
+	return &gaps{Watcher: f, store: s, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{}}
 }
 
-// Lost implements store.Follower. A replica that stood still hears of a gap when it is
+// Lost implements store.Watcher. A replica that stood still hears of a gap when it is
 // over.
 func (g *gaps) Lost(err error) {
 	if g.since.IsZero() {
 		g.since = g.whole
 	}
-	g.Follower.Lost(err)
+	g.Watcher.Lost(err)
 }
 
 // reached says that the feed has had everything that there was at the time.
@@ -50,7 +50,7 @@ func (g *gaps) reached(at time.Time) {
 	}
 }
 
-// Reset implements store.Follower.
+// Reset implements store.Watcher.
 func (g *gaps) Reset(s store.Snapshot) {
 	g.reached(time.Now())
 	before := g.there
@@ -63,10 +63,10 @@ func (g *gaps) Reset(s store.Snapshot) {
 			g.missing[id] = e
 		}
 	}
-	g.Follower.Reset(s)
+	g.Watcher.Reset(s)
 }
 
-// Apply implements store.Follower.
+// Apply implements store.Watcher.
 func (g *gaps) Apply(upTo uint64, changes []store.Change) {
 	for _, c := range changes {
 		if c.Joined != nil {
@@ -75,7 +75,7 @@ func (g *gaps) Apply(upTo uint64, changes []store.Change) {
 			delete(g.there, c.Left)
 		}
 	}
-	g.Follower.Apply(upTo, changes)
+	g.Watcher.Apply(upTo, changes)
 }
 
 func (g *gaps) joined(e *lock.Entry) {
@@ -85,7 +85,7 @@ func (g *gaps) joined(e *lock.Entry) {
 	}
 }
 
-// Recall implements store.Follower. When all reasons are told, those of which there is
+// Recall implements store.Watcher. When all reasons are told, those of which there is
 // none expired, or this replica has the reason in memory.
 func (g *gaps) Recall(ends []store.Ended, complete bool) {
 	for _, e := range ends {
@@ -96,7 +96,7 @@ func (g *gaps) Recall(ends []store.Ended, complete bool) {
 	if complete {
 		ends = append(ends, g.unexplained()...)
 	}
-	g.Follower.Recall(ends, complete)
+	g.Watcher.Recall(ends, complete)
 }
 
 // endedBy reports whether an end is that of the entry, and not of an earlier one of its

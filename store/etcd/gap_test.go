@@ -32,7 +32,7 @@ func TestExpiryInAGap(t *testing.T) {
 		})
 	})
 	f := &ends{left: make(chan store.Change, 10)}
-	s.tasks.Go(func() { s.Follow(s.closing, f) })
+	s.tasks.Go(func() { s.Watch(s.closing, f) })
 	soon(t, "the feed is up", f.isUp)
 	expires, released, withdrawn := reusable("expires", true), reusable("released", true), reusable("withdrawn", true)
 	expires.TTL = MinTTL

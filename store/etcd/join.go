@@ -125,7 +125,7 @@ func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 	switch {
 	case out.applied:
 		placed := *e
-		placed.Number, placed.Handle, placed.Patient = s.number(out.revision), l, false
+		placed.Number, placed.Handle, placed.Lingers = s.number(out.revision), l, false
 		return &placed, nil
 	case isLeaseNotFound(err):
 		return nil, err

@@ -22,7 +22,7 @@ func TestNoLagWithoutAFeed(t *testing.T) {
 		Restarted: func() { restarts.Add(1) },
 	}})
 	restore := proxies.cut(storetest.Broken)
-	go s.Follow(t.Context(), silent{})
+	go s.Watch(t.Context(), silent{})
 	eventually(t, "the feed fails to start, again and again", func() bool { return restarts.Load() > 2 })
 	if n := reports.Load(); n > 0 {
 		t.Errorf("a feed that never started told its lag %d times", n)

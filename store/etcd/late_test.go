@@ -169,8 +169,8 @@ func TestLateAttempt(t *testing.T) {
 	if found := s.mustFind(t, e); found.Handle != e.Handle || found.Number != e.Number {
 		t.Errorf("after a late attempt the entry is %+v, and was %+v", found, e)
 	}
-	if err := s.Refresh(t.Context(), e); err != nil {
-		t.Errorf("Refresh after a late attempt: %v", err)
+	if err := s.Renew(t.Context(), e); err != nil {
+		t.Errorf("Renew after a late attempt: %v", err)
 	}
 	for _, r := range late.held {
 		soon(t, "the lease of an attempt that does not stand is revoked", func() bool { return !s.lives(t, leaseOf(r)) })
@@ -238,7 +238,7 @@ func TestWithdrawnIsTold(t *testing.T) {
 	s, late := startLate(t, 1_000_000)
 	late.now = func() bool { return true }
 	f := &ends{left: make(chan store.Change, 10)}
-	s.tasks.Go(func() { s.Follow(s.closing, f) })
+	s.tasks.Go(func() { s.Watch(s.closing, f) })
 	soon(t, "the feed is up", func() bool { return f.isUp() })
 	late.setBlind(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

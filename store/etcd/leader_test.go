@@ -57,19 +57,19 @@ func TestLeaderThatDoesNotKnowALease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Refresh(t.Context(), e); err != nil || leader.left != 0 {
-		t.Errorf("Refresh of an entry that is there = %v", err)
+	if err := s.Renew(t.Context(), e); err != nil || leader.left != 0 {
+		t.Errorf("Renew of an entry that is there = %v", err)
 	}
 	leader.left = 1_000_000
 	var unavailable *lock.Error
-	if err := s.Refresh(t.Context(), e); !errors.As(err, &unavailable) || unavailable.Code != lock.StoreUnavailable {
-		t.Errorf("Refresh at a leader that never knows the lease = %v, want %s", err, lock.StoreUnavailable)
+	if err := s.Renew(t.Context(), e); !errors.As(err, &unavailable) || unavailable.Code != lock.StoreUnavailable {
+		t.Errorf("Renew at a leader that never knows the lease = %v, want %s", err, lock.StoreUnavailable)
 	}
 	if err := s.Remove(t.Context(), e, lock.Released); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Refresh(t.Context(), e); !errors.Is(err, lock.Lost) {
-		t.Errorf("Refresh of an entry that is gone = %v, want %s", err, lock.Lost)
+	if err := s.Renew(t.Context(), e); !errors.Is(err, lock.Lost) {
+		t.Errorf("Renew of an entry that is gone = %v, want %s", err, lock.Lost)
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 
 // list reads all entries, at one revision, and resets f with them. The store's own
 // records are read at the same revision.
-func (s *Store) list(ctx context.Context, f store.Follower) (int64, error) {
+func (s *Store) list(ctx context.Context, f store.Watcher) (int64, error) {
 	var read picture
 	at, err := s.listEntries(ctx, func(kv *mvccpb.KeyValue) { read.add(kv, s.primaryAt(kv)) })
 	if err != nil {

@@ -92,7 +92,7 @@ func TestListUnderLoad(t *testing.T) {
 	load.Go(func() { released = takeOnAndOn(ctx, t, s) })
 
 	f := &seen{}
-	load.Go(func() { dial(t, cluster.Endpoints(), prefix).Follow(ctx, f) })
+	load.Go(func() { dial(t, cluster.Endpoints(), prefix).Watch(ctx, f) })
 	eventually(t, "the follower knows all old ends", func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()

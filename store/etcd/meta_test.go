@@ -34,7 +34,7 @@ func TestMetaByHand(t *testing.T) {
 	}
 	conn := connect(t, cluster.Endpoints())
 	s := openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: 1_000_000})
-	go s.Follow(t.Context(), silent{})
+	go s.Watch(t.Context(), silent{})
 	before, held := records(), mustEnqueue(t, s, newEntry("a", "held"))
 	for name, damage := range map[string]func() error{
 		"all deleted":       func() error { _, err := client.Delete(t.Context(), prefix+"meta/", clientv3.WithPrefix()); return err },

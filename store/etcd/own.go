@@ -18,7 +18,7 @@ type ownWrites struct {
 
 func (o *ownWrites) add(key string, e *lock.Entry) {
 	written := *e
-	written.Patient = false
+	written.Lingers = false
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.byKey == nil || len(o.byKey) >= maxOwnWrites {

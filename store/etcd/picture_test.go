@@ -26,7 +26,7 @@ func (r *raising) Range(ctx context.Context, req *pb.RangeRequest) (*pb.RangeRes
 
 // heads keeps the first entry of the first view.
 type heads struct {
-	store.Follower
+	store.Watcher
 	first chan *lock.Entry
 }
 

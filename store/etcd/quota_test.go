@@ -62,8 +62,8 @@ func TestJoinBeyondTheQuota(t *testing.T) {
 		if err != nil || next.Handle == e.Handle {
 			t.Errorf("the next entry: %+v, %v, and the first has the lease %x", next, err, e.Handle)
 		}
-		if err := s.Refresh(t.Context(), e); err != nil {
-			t.Errorf("Refresh = %v", err)
+		if err := s.Renew(t.Context(), e); err != nil {
+			t.Errorf("Renew = %v", err)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestUnseenBeyondTheQuota(t *testing.T) {
 func TestReleaseBeyondTheQuota(t *testing.T) {
 	s, o := startOverdrawn(t)
 	f := &ends{left: make(chan store.Change, 10)}
-	s.tasks.Go(func() { s.Follow(s.closing, f) })
+	s.tasks.Go(func() { s.Watch(s.closing, f) })
 	e, _, err := s.Enqueue(t.Context(), testEntry("a", "held"))
 	if err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ type recordsGuard struct {
 
 func (g *recordsGuard) check(ctx context.Context) error {
 	if g.at < g.goal {
-		if time.Since(g.since) > feedPatience {
+		if time.Since(g.since) > feedTimeout {
 			return errFeedBehind
 		}
 		g.ask()

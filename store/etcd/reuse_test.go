@@ -111,7 +111,7 @@ func TestLeaseThatAnotherCallMayEnd(t *testing.T) {
 			lose()
 			<-over
 			soon(t, "the lease is ended", func() bool { return !a.lives(t, found.Handle) })
-			if err := b.Refresh(ctx, next); err != nil {
+			if err := b.Renew(ctx, next); err != nil {
 				t.Errorf("the next entry, under lease %x, after that of the first, %x, was ended: %v", next.Handle, found.Handle, err)
 			}
 		})

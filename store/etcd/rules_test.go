@@ -228,7 +228,7 @@ func TestFenceFloor(t *testing.T) {
 func TestFloorEndsDistrust(t *testing.T) {
 	conn := startEmbedded(t, etcd.EmbeddedConfig{})
 	running := openStore(t, conn, etcd.Config{})
-	go running.Follow(t.Context(), silent{})
+	go running.Watch(t.Context(), silent{})
 	const lost = 5000
 	if err := running.Distrust(t.Context(), lost); err != nil {
 		t.Fatal(err)

@@ -261,8 +261,8 @@ func (s *Store) removedBefore(ctx context.Context, unknown attempts) error {
 	return store.Lost("the entry is not in the queue")
 }
 
-// Refresh implements store.Store.
-func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
+// Renew implements store.Store.
+func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	for {

@@ -120,7 +120,7 @@ func TestFloorThatComesLate(t *testing.T) {
 
 // counting is a follower that counts what it is told.
 type counting struct {
-	store.Follower
+	store.Watcher
 	resets, losses atomic.Int32
 }
 
@@ -140,7 +140,7 @@ func TestSilentWatch(t *testing.T) {
 	var f counting
 	ctx, cancel := context.WithCancel(t.Context())
 	var feed sync.WaitGroup
-	feed.Go(func() { s.Follow(ctx, &f) })
+	feed.Go(func() { s.Watch(ctx, &f) })
 	defer feed.Wait()
 	defer cancel()
 	eventually(t, "the feed is there", func() bool { return f.resets.Load() == 1 })

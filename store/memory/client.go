@@ -21,7 +21,7 @@ const (
 	Put       Operation = "put"
 	Exclude   Operation = "exclude" // attempts of a put that are no longer wanted
 	Remove    Operation = "remove"
-	Refresh   Operation = "refresh"
+	Renew     Operation = "refresh"
 	Remaining Operation = "remaining"
 	Queue     Operation = "queue"
 	Newest    Operation = "newest"
@@ -139,9 +139,9 @@ func (c *Client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whi
 	return err
 }
 
-// Refresh implements [store.Store].
-func (c *Client) Refresh(ctx context.Context, e *lock.Entry) error {
-	_, err := ask(ctx, c, Refresh, e.ID, func() (none, uint64, error) {
+// Renew implements [store.Store].
+func (c *Client) Renew(ctx context.Context, e *lock.Entry) error {
+	_, err := ask(ctx, c, Renew, e.ID, func() (none, uint64, error) {
 		number, err := c.server.refresh(e)
 		return none{}, number, err
 	})

@@ -21,8 +21,8 @@ type listing struct {
 	next cursor
 }
 
-// Follow implements [store.Store].
-func (c *Client) Follow(ctx context.Context, f store.Follower) {
+// Watch implements [store.Store].
+func (c *Client) Watch(ctx context.Context, f store.Watcher) {
 	for ctx.Err() == nil {
 		listening, stop := c.wire.Listen(ctx)
 		err := c.follow(listening, f)
@@ -35,7 +35,7 @@ func (c *Client) Follow(ctx context.Context, f store.Follower) {
 
 // follow tells a view and what follows it, until ctx or the history ends, and
 // returns why.
-func (c *Client) follow(ctx context.Context, f store.Follower) error {
+func (c *Client) follow(ctx context.Context, f store.Watcher) error {
 	l, err := once(ctx, c, List, "", func() (listing, uint64, error) {
 		view, ends, next := c.server.list()
 		return listing{view, ends, next}, view.Number, nil
@@ -72,7 +72,7 @@ func (c *Client) awaitTrust(ctx context.Context) error {
 	return errors.New("the store lost its past")
 }
 
-func tellEnds(f store.Follower, ends []store.Ended) {
+func tellEnds(f store.Watcher, ends []store.Ended) {
 	for len(ends) > endsAtOnce {
 		f.Recall(ends[:endsAtOnce], false)
 		ends = ends[endsAtOnce:]

@@ -45,7 +45,7 @@ func (s *Server) put(attempts []Attempt, known uint64, understood int, e *lock.E
 func (s *Server) insert(a Attempt, e *lock.Entry) *lock.Entry {
 	s.number++
 	k := &kept{entry: *e, end: time.Now().Add(e.TTL)}
-	k.entry.Number, k.entry.Handle, k.entry.Patient = s.number, int64(a), false
+	k.entry.Number, k.entry.Handle, k.entry.Lingers = s.number, int64(a), false
 	mine := k.entry
 	k.lease = time.AfterFunc(e.TTL, func() { s.expire(&mine) })
 	s.entries[keyOf(e)] = k

@@ -178,7 +178,7 @@ func expirySets(t *trial) {
 		}
 	}
 	for i := range 2 {
-		t.wantLost("Refresh of an expired set", t.client(i).Refresh(t.ctx, set.Entry))
+		t.wantLost("Renew of an expired set", t.client(i).Renew(t.ctx, set.Entry))
 		t.wantLost("Remove of an expired set", t.client(i).Remove(t.ctx, set.Entry, lock.Revoked))
 	}
 }

@@ -129,12 +129,12 @@ func (c *client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whi
 	return err
 }
 
-func (c *client) Refresh(ctx context.Context, e *lock.Entry) error {
+func (c *client) Renew(ctx context.Context, e *lock.Entry) error {
 	return c.around(ctx, func(ctx context.Context) error {
 		if c.refresh != nil {
 			return c.refresh(ctx, c, e)
 		}
-		return c.sound.Refresh(ctx, e)
+		return c.sound.Renew(ctx, e)
 	})
 }
 
@@ -192,14 +192,14 @@ func (c *client) Refusal() error {
 	return c.sound.Refusal()
 }
 
-func (c *client) Follow(ctx context.Context, f store.Follower) {
+func (c *client) Watch(ctx context.Context, f store.Watcher) {
 	switch {
 	case c.follow != nil:
 		c.follow(ctx, c, f)
 	case c.seen != nil:
 		telling(showing)(ctx, c, f)
 	default:
-		c.sound.Follow(ctx, f)
+		c.sound.Watch(ctx, f)
 	}
 }
 

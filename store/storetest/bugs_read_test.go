@@ -80,7 +80,7 @@ func feedBugs() []bug {
 			follow: telling(func(c *client, t *teller) {
 				t.apply = func(upTo uint64, changes []store.Change) {
 					if !c.stopped.Load() {
-						t.Follower.Apply(upTo, changes)
+						t.Watcher.Apply(upTo, changes)
 					}
 				}
 			}),
@@ -94,13 +94,13 @@ func feedBugs() []bug {
 			follow: telling(func(c *client, t *teller) {
 				var seam uint64
 				t.reset = func(s store.Snapshot) {
-					t.Follower.Reset(s)
+					t.Watcher.Reset(s)
 					pause(time.Millisecond)
 					seam = c.server.Number()
 				}
 				t.apply = func(upTo uint64, changes []store.Change) {
 					if upTo > seam {
-						t.Follower.Apply(upTo, changes)
+						t.Watcher.Apply(upTo, changes)
 					}
 				}
 			}),
@@ -112,7 +112,7 @@ func feedBugs() []bug {
 				t.lost = func(error) {}
 				t.reset = func(s store.Snapshot) {
 					if !began {
-						t.Follower.Reset(s)
+						t.Watcher.Reset(s)
 					}
 					began = true
 				}
@@ -120,21 +120,21 @@ func feedBugs() []bug {
 		},
 		{
 			does: "a feed outlives its context", caught: "feed/ends with its context and can start again",
-			follow: func(ctx context.Context, c *client, f store.Follower) { c.sound.Follow(context.WithoutCancel(ctx), f) },
+			follow: func(ctx context.Context, c *client, f store.Watcher) { c.sound.Watch(context.WithoutCancel(ctx), f) },
 		},
 		{
 			does: "a feed skips a removal now and then", caught: complete,
 			follow: nowAndThen(func(t *teller, upTo uint64, changes []store.Change) {
 				if changes[0].Joined != nil {
-					t.Follower.Apply(upTo, changes)
+					t.Watcher.Apply(upTo, changes)
 				}
 			}),
 		},
 		{
 			does: "a feed repeats a change now and then", caught: complete,
 			follow: nowAndThen(func(t *teller, upTo uint64, changes []store.Change) {
-				t.Follower.Apply(upTo, changes)
-				t.Follower.Apply(upTo, changes)
+				t.Watcher.Apply(upTo, changes)
+				t.Watcher.Apply(upTo, changes)
 			}),
 		},
 		{
@@ -143,10 +143,10 @@ func feedBugs() []bug {
 				var held func() // told after the next change
 				t.apply = func(upTo uint64, changes []store.Change) {
 					if held == nil && upTo%9 == 0 {
-						held = func() { t.Follower.Apply(upTo, changes) }
+						held = func() { t.Watcher.Apply(upTo, changes) }
 						return
 					}
-					if t.Follower.Apply(upTo, changes); held != nil {
+					if t.Watcher.Apply(upTo, changes); held != nil {
 						held()
 						held = nil
 					}
@@ -156,12 +156,12 @@ func feedBugs() []bug {
 		{
 			does: "a feed calls from two goroutines", caught: complete,
 			follow: nowAndThen(func(t *teller, upTo uint64, changes []store.Change) {
-				t.Follower.Apply(upTo, changes)
+				t.Watcher.Apply(upTo, changes)
 				var both sync.WaitGroup
 				for range 2 {
 					both.Go(func() {
 						for range 5000 { // so many that some of them overlap
-							t.Follower.Apply(upTo, nil) // which is harmless
+							t.Watcher.Apply(upTo, nil) // which is harmless
 						}
 					})
 				}
@@ -181,7 +181,7 @@ func nowAndThen(tell func(t *teller, upTo uint64, changes []store.Change)) follo
 				tell(t, upTo, changes)
 				return
 			}
-			t.Follower.Apply(upTo, changes)
+			t.Watcher.Apply(upTo, changes)
 		}
 	})
 }
@@ -263,7 +263,7 @@ func trustBugs() []bug {
 				if err := c.sound.Refusal(); err != nil {
 					return err
 				}
-				return c.sound.Refresh(ctx, e)
+				return c.sound.Renew(ctx, e)
 			},
 		},
 		{

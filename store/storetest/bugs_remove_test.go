@@ -31,7 +31,7 @@ func leaseBugs() []bug {
 			does: "entries share a lease", caught: "expiry/entries do not share a lease",
 			refresh: func(ctx context.Context, c *client, e *lock.Entry) error {
 				c.refreshAll(ctx, e.TTL)
-				return c.sound.Refresh(ctx, e)
+				return c.sound.Renew(ctx, e)
 			},
 		},
 		{
@@ -46,9 +46,9 @@ func leaseBugs() []bug {
 			},
 		},
 		{
-			does: "a refresh of a gone entry extends its lease's next user", caught: "refresh/a gone entry's keeps no other tenant's alive",
+			does: "a refresh of a gone entry extends its lease's next user", caught: "renew/a gone entry's keeps no other tenant's alive",
 			refresh: func(ctx context.Context, c *client, e *lock.Entry) error {
-				err := c.sound.Refresh(ctx, e)
+				err := c.sound.Renew(ctx, e)
 				if isLost(err) {
 					c.refreshAll(ctx, e.TTL)
 				}
@@ -56,16 +56,16 @@ func leaseBugs() []bug {
 			},
 		},
 		{
-			does: "a refresh does not extend", caught: "refresh/extends the lease",
+			does: "a refresh does not extend", caught: "renew/extends the lease",
 			refresh: func(ctx context.Context, c *client, e *lock.Entry) error {
 				_, err := c.sound.Remaining(ctx, e)
 				return err
 			},
 		},
 		{
-			does: "a refresh asks the lease only", caught: "refresh/is lost after a removal",
+			does: "a refresh asks the lease only", caught: "renew/is lost after a removal",
 			refresh: func(ctx context.Context, c *client, e *lock.Entry) error {
-				err := c.sound.Refresh(ctx, e)
+				err := c.sound.Renew(ctx, e)
 				if isLost(err) && time.Since(e.EnqueuedAt) < e.TTL {
 					return nil
 				}
@@ -73,11 +73,11 @@ func leaseBugs() []bug {
 			},
 		},
 		{
-			does: "what remains of a lease does not run down", caught: "refresh/tells how much remains",
+			does: "what remains of a lease does not run down", caught: "renew/tells how much remains",
 			remaining: func(e *lock.Entry, _ time.Duration, err error) (time.Duration, error) { return e.TTL, err },
 		},
 		{
-			does: "something remains of a removed entry's lease", caught: "refresh/tells how much remains",
+			does: "something remains of a removed entry's lease", caught: "renew/tells how much remains",
 			remaining: func(_ *lock.Entry, left time.Duration, err error) (time.Duration, error) {
 				if isLost(err) {
 					return time.Millisecond, nil
@@ -92,7 +92,7 @@ func leaseBugs() []bug {
 func (c *client) refreshAll(ctx context.Context, ttl time.Duration) {
 	for _, e := range c.server.Entries() {
 		if e.TTL == ttl {
-			_ = c.sound.Refresh(ctx, e) // it may be gone
+			_ = c.sound.Renew(ctx, e) // it may be gone
 		}
 	}
 }
@@ -176,7 +176,7 @@ func removeBugs() []bug {
 		{
 			does: "ends are not remembered", caught: "remove/ends are remembered",
 			follow: telling(func(_ *client, t *teller) {
-				t.recall = func(_ []store.Ended, complete bool) { t.Follower.Recall(nil, complete) }
+				t.recall = func(_ []store.Ended, complete bool) { t.Watcher.Recall(nil, complete) }
 			}),
 		},
 		{
@@ -272,7 +272,7 @@ func setBugs() []bug {
 							changes = append(changes, c)
 						}
 					}
-					t.Follower.Apply(upTo, changes)
+					t.Watcher.Apply(upTo, changes)
 				}
 			}),
 		},

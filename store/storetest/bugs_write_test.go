@@ -274,7 +274,7 @@ func callBugs() []bug {
 			}),
 		},
 		{
-			does: "lost comes with a reason", caught: "refresh/is lost after a removal",
+			does: "lost comes with a reason", caught: "renew/is lost after a removal",
 			call: failing(func(_ context.Context, err *lock.Error) error {
 				if err.Code == lock.Lost {
 					err.Reason = lock.Expired

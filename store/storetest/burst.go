@@ -38,7 +38,7 @@ func burst(t *trial) {
 	beside.Go(func() { cycles = t.bystander(ctx) })
 	together(burstSize, func(int) {
 		draft, began := t.draft("hot"), time.Now()
-		draft.Patient = true
+		draft.Lingers = true
 		e, _, err := t.A.Enqueue(t.ctx, draft)
 		var le *lock.Error
 		switch {
@@ -109,7 +109,7 @@ func releaseInABurst(t *trial) {
 	})
 	together(burstSize, func(int) {
 		draft := t.draft("hot")
-		draft.Patient = true
+		draft.Lingers = true
 		if _, _, err := t.A.Enqueue(t.ctx, draft); err == nil && joined.Add(1) == burstSize/20 {
 			close(some)
 		}

@@ -52,7 +52,7 @@ func (t *trial) calls(removed, kept *lock.Entry) []call {
 			return err
 		}},
 		{"Remove", func(ctx context.Context, s store.Store) error { return s.Remove(ctx, removed, lock.Released) }},
-		{"Refresh", func(ctx context.Context, s store.Store) error { return s.Refresh(ctx, kept) }},
+		{"Renew", func(ctx context.Context, s store.Store) error { return s.Renew(ctx, kept) }},
 		{"Remaining", func(ctx context.Context, s store.Store) error {
 			_, err := s.Remaining(ctx, kept)
 			return err

@@ -32,8 +32,8 @@ func distrust(t *trial) {
 	late := t.Reopen(t.T)
 	t.wantRefusal(late)
 	for i := range 2 {
-		if err := t.client(i).Refresh(t.ctx, kept); err != nil {
-			t.Errorf("Refresh: %v", err)
+		if err := t.client(i).Renew(t.ctx, kept); err != nil {
+			t.Errorf("Renew: %v", err)
 		}
 	}
 	t.remove(t.A, removed, lock.Released)

@@ -103,8 +103,8 @@ func (t *trial) visit(s store.Store, f *feed, watch *rooms) (ok bool) {
 		return false
 	default:
 		watch.enter(e)
-		if err := s.Refresh(t.ctx, e); err != nil {
-			t.Errorf("Refresh of a holder: %v", err)
+		if err := s.Renew(t.ctx, e); err != nil {
+			t.Errorf("Renew of a holder: %v", err)
 		}
 		watch.leave(e)
 	}

@@ -86,7 +86,7 @@ func expiryOnTime(t *trial) {
 		}
 	}
 	for _, l := range all[:4] {
-		t.wantLost("Refresh of an expired entry", t.A.Refresh(t.ctx, l.Entry))
+		t.wantLost("Renew of an expired entry", t.A.Renew(t.ctx, l.Entry))
 		t.wantLost("Remove of an expired entry", t.B.Remove(t.ctx, l.Entry, lock.Released))
 		if v := feeds[0].state(); !v.whole() {
 			continue
@@ -148,8 +148,8 @@ func expiryOwnLease(t *trial) {
 	t.whileThere(a, rest, func() {
 		for i := range kept {
 			kept[i].from = time.Now()
-			if err := t.client(i).Refresh(t.ctx, kept[i].Entry); err != nil {
-				t.Fatalf("Refresh: %v", err)
+			if err := t.client(i).Renew(t.ctx, kept[i].Entry); err != nil {
+				t.Fatalf("Renew: %v", err)
 			}
 			kept[i].to = time.Now()
 		}

@@ -73,7 +73,7 @@ func formOlder(t *trial) {
 	}
 	t.wantQueue(t.B, t.ref("a"), renewed, kept)
 	t.wantQueue(t.B, t.ref("c"))
-	if err := older.Refresh(t.ctx, renewed); err != nil {
+	if err := older.Renew(t.ctx, renewed); err != nil {
 		t.Errorf("the older version cannot renew: %v", err)
 	}
 	t.remove(older, removed, lock.Released)

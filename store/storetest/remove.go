@@ -133,7 +133,7 @@ func removeEarlier(t *trial) {
 	}
 	for i := range 2 {
 		t.wantLost("Remove of the first entry", t.client(i).Remove(t.ctx, first, lock.Released))
-		t.wantLost("Refresh of the first entry", t.client(i).Refresh(t.ctx, first))
+		t.wantLost("Renew of the first entry", t.client(i).Renew(t.ctx, first))
 	}
 	t.wantQueue(t.A, t.ref("a"), between, second)
 	t.remove(t.A, second, lock.Released)

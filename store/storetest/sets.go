@@ -52,8 +52,8 @@ func setsRetry(t *trial) {
 	for _, c := range first.Claims {
 		t.wantQueue(t.B, t.ref(c.Name), first)
 	}
-	if err := t.B.Refresh(t.ctx, first); err != nil {
-		t.Errorf("Refresh: %v", err)
+	if err := t.B.Renew(t.ctx, first); err != nil {
+		t.Errorf("Renew: %v", err)
 	}
 }
 
@@ -73,8 +73,8 @@ func setsLargest(t *trial) {
 			t.Errorf("Enqueue: %v", err)
 			return
 		}
-		if err := t.client(i+1).Refresh(t.ctx, placed); err != nil {
-			t.Errorf("Refresh: %v", err)
+		if err := t.client(i+1).Renew(t.ctx, placed); err != nil {
+			t.Errorf("Renew: %v", err)
 		}
 	})
 	t.wantSame(b)

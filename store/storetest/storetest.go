@@ -130,7 +130,7 @@ func (h Harness) absent(n need) string {
 func cases() []testCase {
 	var all []testCase
 	for _, topic := range [][]testCase{
-		trustCases(), expiryCases(), refreshCases(), cutCases(), burstCases(),
+		trustCases(), expiryCases(), renewCases(), cutCases(), burstCases(),
 		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), readCases(), feedCases(),
 		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(), formCases(), pastCases(),
 	} {

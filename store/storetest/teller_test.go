@@ -7,13 +7,13 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// following is what a client with a bug does in Follow.
-type following = func(ctx context.Context, c *client, f store.Follower)
+// following is what a client with a bug does in Watch.
+type following = func(ctx context.Context, c *client, f store.Watcher)
 
 // teller tells a follower something else than what happened, or nothing. What is nil is
 // told as it is.
 type teller struct {
-	store.Follower
+	store.Watcher
 	reset  func(store.Snapshot)
 	recall func([]store.Ended, bool)
 	apply  func(uint64, []store.Change)
@@ -22,7 +22,7 @@ type teller struct {
 
 func (t *teller) Reset(s store.Snapshot) {
 	if t.reset == nil {
-		t.Follower.Reset(s)
+		t.Watcher.Reset(s)
 		return
 	}
 	t.reset(s)
@@ -30,7 +30,7 @@ func (t *teller) Reset(s store.Snapshot) {
 
 func (t *teller) Recall(ends []store.Ended, complete bool) {
 	if t.recall == nil {
-		t.Follower.Recall(ends, complete)
+		t.Watcher.Recall(ends, complete)
 		return
 	}
 	t.recall(ends, complete)
@@ -38,7 +38,7 @@ func (t *teller) Recall(ends []store.Ended, complete bool) {
 
 func (t *teller) Apply(upTo uint64, changes []store.Change) {
 	if t.apply == nil {
-		t.Follower.Apply(upTo, changes)
+		t.Watcher.Apply(upTo, changes)
 		return
 	}
 	t.apply(upTo, changes)
@@ -46,7 +46,7 @@ func (t *teller) Apply(upTo uint64, changes []store.Change) {
 
 func (t *teller) Lost(err error) {
 	if t.lost == nil {
-		t.Follower.Lost(err)
+		t.Watcher.Lost(err)
 		return
 	}
 	t.lost(err)
@@ -54,10 +54,10 @@ func (t *teller) Lost(err error) {
 
 // telling follows by way of a teller.
 func telling(tell func(*client, *teller)) following {
-	return func(ctx context.Context, c *client, f store.Follower) {
-		t := &teller{Follower: f}
+	return func(ctx context.Context, c *client, f store.Watcher) {
+		t := &teller{Watcher: f}
 		tell(c, t)
-		c.sound.Follow(ctx, t)
+		c.sound.Watch(ctx, t)
 	}
 }
 
@@ -66,7 +66,7 @@ func viewing(change func(*client, *store.Snapshot)) following {
 	return telling(func(c *client, t *teller) {
 		t.reset = func(s store.Snapshot) {
 			change(c, &s)
-			t.Follower.Reset(s)
+			t.Watcher.Reset(s)
 		}
 	})
 }
@@ -74,7 +74,7 @@ func viewing(change func(*client, *store.Snapshot)) following {
 // changing changes what a feed tells of the entries that come and go.
 func changing(change func(*store.Change)) following {
 	return telling(func(_ *client, t *teller) {
-		t.apply = func(upTo uint64, changes []store.Change) { t.Follower.Apply(upTo, changed(changes, change)) }
+		t.apply = func(upTo uint64, changes []store.Change) { t.Watcher.Apply(upTo, changed(changes, change)) }
 	})
 }
 
@@ -98,7 +98,7 @@ func recalling(change func(*client, *store.Ended)) following {
 			for i := range ends {
 				change(c, &ends[i])
 			}
-			t.Follower.Recall(ends, complete)
+			t.Watcher.Recall(ends, complete)
 		}
 	})
 }
@@ -109,10 +109,10 @@ func showing(c *client, t *teller) {
 		for i, e := range s.Entries {
 			s.Entries[i] = c.shown(e)
 		}
-		t.Follower.Reset(s)
+		t.Watcher.Reset(s)
 	}
 	t.apply = func(upTo uint64, changes []store.Change) {
-		t.Follower.Apply(upTo, changed(changes, func(change *store.Change) {
+		t.Watcher.Apply(upTo, changed(changes, func(change *store.Change) {
 			if change.Joined != nil {
 				change.Joined = c.shown(change.Joined)
 			}

@@ -62,7 +62,7 @@ func tenantsOneID(t *trial) {
 	t.wantQueue(t.B, t.ref("a"), first)
 	t.remove(t.A, second, lock.Released)
 	t.wantQueue(t.B, t.ref("a"), first)
-	if err := t.B.Refresh(t.ctx, first); err != nil {
-		t.Errorf("Refresh: %v", err)
+	if err := t.B.Renew(t.ctx, first); err != nil {
+		t.Errorf("Renew: %v", err)
 	}
 }

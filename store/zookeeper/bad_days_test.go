@@ -116,8 +116,8 @@ func TestExpiredSession(t *testing.T) {
 	})
 	restore()
 	within(t, 10*time.Second, "the feed is back", func() bool { return f.knows(e.ID) && f.isCurrent() })
-	if err := s.Refresh(t.Context(), e); err != nil {
-		t.Errorf("Refresh after the session expired: %v", err)
+	if err := s.Renew(t.Context(), e); err != nil {
+		t.Errorf("Renew after the session expired: %v", err)
 	}
 	behind := enqueue(t, s, draft("a"))
 	if behind.Number <= e.Number {
@@ -197,7 +197,7 @@ func followFor(t *testing.T, s *zookeeper.Store, limit time.Duration) *mirror {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Follow(ctx, m)
+		s.Watch(ctx, m)
 	}()
 	t.Cleanup(func() {
 		cancel()

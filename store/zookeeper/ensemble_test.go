@@ -190,7 +190,7 @@ func (o *ordeal) renew(ctx context.Context, i int, long *lock.Entry) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		for _, held := range []*lock.Entry{e, long} {
-			if err := s.Refresh(context.WithoutCancel(ctx), held); errors.Is(err, lock.Lost) {
+			if err := s.Renew(context.WithoutCancel(ctx), held); errors.Is(err, lock.Lost) {
 				o.t.Errorf("an entry that was renewed all the time is lost: %v", err)
 				return
 			}

@@ -57,7 +57,7 @@ func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
 }
 
 // RecallAfterLoss has a feed lose a view just before the ends from before it are told.
-func RecallAfterLoss(to store.Follower) error {
+func RecallAfterLoss(to store.Watcher) error {
 	f := &follower{f: to, view: view{count: 1}}
 	f.lose(errEnded)
 	return f.recall(f.now(), nil, 0, true)

@@ -16,8 +16,8 @@ const (
 	// guardInterval is how often the feed writes, to find out that the store
 	// answers and that the watch still works. It is also what an idle store costs.
 	guardInterval = time.Second
-	// feedPatience is how long the feed may stay behind a write of its guard.
-	feedPatience = 2 * time.Second
+	// feedTimeout is how long the feed may stay behind a write of its guard.
+	feedTimeout = 2 * time.Second
 )
 
 // feed follows the log for all followers of the store, with a single watch: on
@@ -69,8 +69,8 @@ func (f *feed) entry(k key) *lock.Entry {
 	return f.entries.byKey[k]
 }
 
-// queuePatience is how long a call waits for the feed before it reads itself.
-const queuePatience = 200 * time.Millisecond
+// queueTimeout is how long a call waits for the feed before it reads itself.
+const queueTimeout = 200 * time.Millisecond
 
 // queue returns a lock's entries as of a transaction that is no older than the
 // call, unless the feed is late.
@@ -85,7 +85,7 @@ func (f *feed) queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, nu
 	if err != nil {
 		return nil, 0, false
 	}
-	for end := time.Now().Add(queuePatience); ; {
+	for end := time.Now().Add(queueTimeout); ; {
 		f.mu.Lock()
 		if f.current && f.zxid >= stat.Mzxid {
 			defer f.mu.Unlock()
@@ -252,7 +252,7 @@ func (f *feed) reaches(ctx context.Context, zxid int64) bool {
 		if there || ctx.Err() != nil {
 			return true
 		}
-		if looks > int(feedPatience/each) || store.Pause(ctx, each) != nil {
+		if looks > int(feedTimeout/each) || store.Pause(ctx, each) != nil {
 			return ctx.Err() != nil
 		}
 	}
@@ -292,7 +292,7 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 	}
 	f.number = number
 	for to := range f.followers {
-		to.call(func(l store.Follower) { l.Apply(number, changes) })
+		to.call(func(l store.Watcher) { l.Apply(number, changes) })
 	}
 	return nil
 }

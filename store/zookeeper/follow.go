@@ -13,10 +13,10 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// follower is one Follow.
+// follower is one Watch.
 type follower struct {
 	mu    sync.Mutex
-	f     store.Follower
+	f     store.Watcher
 	over  bool
 	view  view
 	begun chan struct{} // there is another view
@@ -30,7 +30,7 @@ type view struct {
 	next  int32 // the first record that is not in it
 }
 
-func (f *follower) call(what func(store.Follower)) {
+func (f *follower) call(what func(store.Watcher)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.over {
@@ -40,7 +40,7 @@ func (f *follower) call(what func(store.Follower)) {
 
 // begin gives the follower a view. The caller holds the feed's mu.
 func (f *follower) begin(from *feed) {
-	f.call(func(to store.Follower) {
+	f.call(func(to store.Watcher) {
 		to.Reset(store.Snapshot{Number: from.number, Entries: (&snapshot{entries: from.entries.byKey}).sorted()})
 		f.view = view{count: f.view.count + 1, epoch: from.epoch, next: from.next}
 	})
@@ -51,7 +51,7 @@ func (f *follower) begin(from *feed) {
 }
 
 func (f *follower) lose(err error) {
-	f.call(func(to store.Follower) {
+	f.call(func(to store.Watcher) {
 		to.Lost(err)
 		f.view.count++
 		f.view.lost = true
@@ -74,7 +74,7 @@ func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error
 		told[i] = e.Ended(floor)
 	}
 	err := errAnotherView
-	f.call(func(to store.Follower) {
+	f.call(func(to store.Watcher) {
 		if f.view == v && !v.lost {
 			to.Recall(told, complete)
 			err = nil
@@ -83,8 +83,8 @@ func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error
 	return err
 }
 
-// Follow implements store.Store. The first view is no older than the call.
-func (s *Store) Follow(ctx context.Context, to store.Follower) {
+// Watch implements store.Store. The first view is no older than the call.
+func (s *Store) Watch(ctx context.Context, to store.Watcher) {
 	f := &follower{f: to, begun: make(chan struct{}, 1)}
 	for s.catchUp(ctx) != nil {
 		if store.Pause(ctx, guardInterval/4) != nil {

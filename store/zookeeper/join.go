@@ -75,7 +75,7 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 	switch {
 	case out.err == nil:
 		placed := *e
-		placed.Number, placed.Handle, placed.Patient = s.number(out.zxid), j.handle, false
+		placed.Number, placed.Handle, placed.Lingers = s.number(out.zxid), j.handle, false
 		return &placed, true, nil
 	case errors.Is(out.err, zk.ErrNodeExists), errors.Is(out.err, zk.ErrBadVersion):
 		return j.refused(hurried, out.err)
@@ -122,7 +122,7 @@ func (s *Store) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 	k, v := keyOf(e), valueOf(e, handle)
 	data := store.Encode(v)
 	p := &part{change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
-	w := &write{Tenant: e.Tenant, Keys: []string{k.conflict()}, Patient: e.Patient, Within: store.WithinOf(e), Payload: p}
+	w := &write{Tenant: e.Tenant, Keys: []string{k.conflict()}, Lingers: e.Lingers, Within: store.WithinOf(e), Payload: p}
 	p.ops = append(p.ops, s.create(s.root.primary(k), data))
 	if e.Resumable() {
 		p.ops = append(p.ops, s.claim(e, taken), s.create(s.root.lease(k, handle), nil))

@@ -35,7 +35,7 @@ func TestNoLagWithoutAFeed(t *testing.T) {
 	}})
 	f, ended := &mirror{table: lock.NewTable(), left: map[lock.ID]uint64{}}, make(chan struct{})
 	ctx, end := context.WithCancel(t.Context())
-	go func() { defer close(ended); s.Follow(ctx, f) }()
+	go func() { defer close(ended); s.Watch(ctx, f) }()
 	defer func() { end(); <-ended }()
 	within(t, 20*time.Second, "the feed fails to start, again and again", func() bool { return restarts.Load() > 7 })
 	if n := reports.Load(); n > 0 {

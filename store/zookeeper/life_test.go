@@ -117,7 +117,7 @@ func knows(t *testing.T, z *rig.ZooKeeper, all map[lock.ID]bool) {
 	var following sync.WaitGroup
 	defer following.Wait()
 	defer cancel()
-	following.Go(func() { s.Follow(ctx, late) })
+	following.Go(func() { s.Watch(ctx, late) })
 	within(t, 20*time.Second, "a late replica knows all ends", func() bool { return late.know(all) })
 }
 
@@ -210,7 +210,7 @@ func TestServerMoves(t *testing.T) {
 	}
 	old.close()
 	names.set(net.IPv4(127, 0, 0, 1))
-	within(t, 10*time.Second, "the store finds the new address", func() bool { return s.Refresh(t.Context(), e) == nil })
+	within(t, 10*time.Second, "the store finds the new address", func() bool { return s.Renew(t.Context(), e) == nil })
 }
 
 // names answers every question for an address with the same one.

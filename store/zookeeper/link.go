@@ -208,21 +208,21 @@ func do[T any](ctx context.Context, l *link, request func(*zk.Conn) (T, error)) 
 		value, err := request(l.conn)
 		answers <- answer{value, err}
 	}()
-	patience := time.NewTimer(attemptTimeout - secondLook)
-	defer patience.Stop()
+	timer := time.NewTimer(attemptTimeout - secondLook)
+	defer timer.Stop()
 	for looks := 1; ; looks++ {
 		select {
 		case a := <-answers:
 			return a.value, a.err
 		case <-ctx.Done():
 			return none, ctx.Err()
-		case <-patience.C:
+		case <-timer.C:
 		}
 		if looks == 2 {
 			l.fail(errSilent)
 			return none, errSilent
 		}
-		patience.Reset(secondLook)
+		timer.Reset(secondLook)
 	}
 }
 
@@ -236,14 +236,14 @@ func doHere[T any](ctx context.Context, l *link, request func(*zk.Conn) (T, erro
 	}
 	defer func() { <-l.slots }()
 	var answered atomic.Bool
-	patience := time.AfterFunc(attemptTimeout-secondLook, func() {
+	timer := time.AfterFunc(attemptTimeout-secondLook, func() {
 		time.AfterFunc(secondLook, func() {
 			if !answered.Load() {
 				l.fail(errSilent)
 			}
 		})
 	})
-	defer patience.Stop()
+	defer timer.Stop()
 	defer answered.Store(true)
 	return request(l.conn)
 }

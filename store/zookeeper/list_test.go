@@ -151,7 +151,7 @@ func TestReasonsComeLater(t *testing.T) {
 	defer following.Wait()
 	defer cancel()
 	late := open(t, zookeeper.Config{Servers: z.Endpoints()})
-	following.Go(func() { late.Follow(ctx, r) })
+	following.Go(func() { late.Watch(ctx, r) })
 	within(t, 30*time.Second, "there is a view", func() bool { return r.begun.Load() })
 	if r.complete.Load() {
 		t.Error("all reasons were told, although they cannot be read")

@@ -11,9 +11,9 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// Refresh implements store.Store. A write that was executed proves that its
+// Renew implements store.Store. A write that was executed proves that its
 // node was there, or the one above it, and no removal is missing from that.
-func (s *Store) Refresh(ctx context.Context, e *lock.Entry) error {
+func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	start := time.Now()

@@ -36,18 +36,18 @@ func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
 			start := time.Now()
 			e = enqueue(t, here, e)
 			if name == "one of many" {
-				if err := here.Refresh(t.Context(), e); err != nil {
-					t.Fatalf("Refresh: %v", err)
+				if err := here.Renew(t.Context(), e); err != nil {
+					t.Fatalf("Renew: %v", err)
 				}
 			}
 			within(t, e.TTL, "the last look at the lease is over", func() bool { return time.Since(start) > e.TTL*8/10 })
-			if err := elsewhere.Refresh(t.Context(), e); err != nil {
-				t.Fatalf("Refresh: %v", err)
+			if err := elsewhere.Renew(t.Context(), e); err != nil {
+				t.Fatalf("Renew: %v", err)
 			}
 			renewed := time.Now()
 			within(t, e.TTL, "the old lease is long over", func() bool { return time.Since(renewed) > e.TTL*6/10 })
-			if err := here.Refresh(t.Context(), e); err != nil {
-				t.Errorf("Refresh after a renewal elsewhere: %v", err)
+			if err := here.Renew(t.Context(), e); err != nil {
+				t.Errorf("Renew after a renewal elsewhere: %v", err)
 			}
 		})
 	}
@@ -75,8 +75,8 @@ func TestLeaseOfTheFirstRenewal(t *testing.T) {
 		t.Errorf("%d nodes for an entry, want 1", n)
 	}
 	for range 2 {
-		if err := elsewhere.Refresh(t.Context(), e); err != nil {
-			t.Fatalf("Refresh: %v", err)
+		if err := elsewhere.Renew(t.Context(), e); err != nil {
+			t.Fatalf("Renew: %v", err)
 		}
 		if n := nodes(); n != 2 {
 			t.Errorf("%d nodes for an entry that was renewed, want 2", n)
@@ -86,8 +86,8 @@ func TestLeaseOfTheFirstRenewal(t *testing.T) {
 		t.Errorf("Remove: %v", err)
 	}
 	for _, s := range []*zookeeper.Store{here, elsewhere} {
-		if err := s.Refresh(t.Context(), e); !errors.Is(err, lock.Lost) {
-			t.Errorf("Refresh after the removal = %v, want lock_lost", err)
+		if err := s.Renew(t.Context(), e); !errors.Is(err, lock.Lost) {
+			t.Errorf("Renew after the removal = %v, want lock_lost", err)
 		}
 	}
 	if n := nodes(); n != 0 || strings.Contains(logged.String(), "level=ERROR") {
@@ -104,8 +104,8 @@ func TestRemoveTogether(t *testing.T) {
 	here, elsewhere := open(t, cfg), open(t, cfg)
 	for range 200 {
 		e := enqueue(t, here, draft("a"))
-		if err := elsewhere.Refresh(t.Context(), e); err != nil {
-			t.Fatalf("Refresh: %v", err)
+		if err := elsewhere.Renew(t.Context(), e); err != nil {
+			t.Fatalf("Renew: %v", err)
 		}
 		var failed [2]error
 		var both sync.WaitGroup
@@ -151,13 +151,13 @@ func TestDamagedEntryIsRenewed(t *testing.T) {
 	}
 	renewed := time.Now()
 	within(t, 4*e.TTL, "three leases are over", func() bool {
-		if err := late.Refresh(t.Context(), queue[0]); err != nil {
-			t.Fatalf("Refresh after %v: %v", time.Since(renewed), err)
+		if err := late.Renew(t.Context(), queue[0]); err != nil {
+			t.Fatalf("Renew after %v: %v", time.Since(renewed), err)
 		}
 		return time.Since(renewed) > 3*e.TTL
 	})
-	if err := here.Refresh(t.Context(), e); err != nil {
-		t.Errorf("Refresh by who wrote it: %v", err)
+	if err := here.Renew(t.Context(), e); err != nil {
+		t.Errorf("Renew by who wrote it: %v", err)
 	}
 }
 
@@ -175,8 +175,8 @@ func TestRemoveByAnOldNumber(t *testing.T) {
 	if err := s.Remove(t.Context(), &old, lock.Released); !errors.Is(err, lock.Lost) {
 		t.Errorf("Remove = %v, want lock_lost", err)
 	}
-	if err := s.Refresh(t.Context(), e); err != nil {
-		t.Errorf("Refresh: %v", err)
+	if err := s.Renew(t.Context(), e); err != nil {
+		t.Errorf("Renew: %v", err)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestQueueIsOfOneMoment(t *testing.T) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer cancel()
-	all.Go(func() { s.Follow(ctx, m) })
+	all.Go(func() { s.Watch(ctx, m) })
 	working, rest := context.WithTimeout(ctx, 4*time.Second)
 	defer rest()
 	var workers sync.WaitGroup
@@ -307,7 +307,7 @@ func TestJoinSharesARelease(t *testing.T) {
 	for range rounds {
 		within(t, 10*time.Second, "the feed knows the holder", func() bool { return f.first("a") == holder.ID })
 		next := draft("a")
-		next.Patient = true
+		next.Lingers = true
 		joined, begins := make(chan *lock.Entry, 1), make(chan struct{})
 		go func() {
 			close(begins)

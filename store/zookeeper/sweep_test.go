@@ -23,7 +23,7 @@ func TestSweepOfWhatLeft(t *testing.T) {
 	inUse := func(t *testing.T, s *zookeeper.Store) (check func()) {
 		again := take(t, s, keyed("a"))
 		return func() {
-			if err := s.Refresh(t.Context(), again); err != nil {
+			if err := s.Renew(t.Context(), again); err != nil {
 				t.Errorf("the later entry of the key: %v", err)
 			}
 			if e, written, err := s.Enqueue(t.Context(), keyed("a")); err != nil || written || e.Number != again.Number {

@@ -50,8 +50,8 @@ func TestTLS(t *testing.T) {
 	})
 	f := follow(t, s)
 	first, second := enqueue(t, s, draft("a")), enqueue(t, s, draft("a"))
-	if err := s.Refresh(t.Context(), first); err != nil {
-		t.Errorf("Refresh: %v", err)
+	if err := s.Renew(t.Context(), first); err != nil {
+		t.Errorf("Renew: %v", err)
 	}
 	if err := s.Remove(t.Context(), first, lock.Released); err != nil {
 		t.Errorf("Remove: %v", err)

@@ -45,7 +45,7 @@ func (s *Store) upkeep() {
 // tidy folds old records and forgets old reasons until the store is closed. It may
 // take long, and nobody waits for it.
 func (s *Store) tidy() {
-	const patience = time.Minute
+	const timeout = time.Minute
 	tick := time.NewTicker(upkeepInterval)
 	defer tick.Stop()
 	forgot := time.Now()
@@ -54,10 +54,10 @@ func (s *Store) tidy() {
 		case <-s.closing.Done():
 			return
 		case <-tick.C:
-			s.attend("fold the log", patience, func(ctx context.Context) error { return s.fold(ctx, 0) })
+			s.attend("fold the log", timeout, func(ctx context.Context) error { return s.fold(ctx, 0) })
 			if time.Since(forgot) >= forgetInterval {
 				forgot = time.Now()
-				s.attend("forget old reasons", patience, func(ctx context.Context) error { return s.forget(ctx, 0) })
+				s.attend("forget old reasons", timeout, func(ctx context.Context) error { return s.forget(ctx, 0) })
 			}
 		}
 	}
@@ -65,8 +65,8 @@ func (s *Store) tidy() {
 
 // attend does a part of the upkeep. That ZooKeeper does not answer is told by the
 // connections, and need not be told again every few seconds.
-func (s *Store) attend(what string, patience time.Duration, work func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(s.closing, patience)
+func (s *Store) attend(what string, timeout time.Duration, work func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(s.closing, timeout)
 	defer cancel()
 	err := work(ctx)
 	switch {

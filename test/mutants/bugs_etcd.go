@@ -93,7 +93,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-silent-watch", Breaks: "a feed that stays behind the store is begun anew",
-			File: "store/etcd/feed.go", Anchor: "feedPatience = 2 * time.Second", Becomes: "feedPatience = 2000 * time.Second",
+			File: "store/etcd/feed.go", Anchor: "feedTimeout = 2 * time.Second", Becomes: "feedTimeout = 2000 * time.Second",
 			In: "./store/etcd", Run: "^TestSilentWatch$", Needs: "etcd",
 		},
 		{

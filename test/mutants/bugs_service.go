@@ -134,8 +134,8 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-renewed-after-the-end", Breaks: "410 is final",
-			File: "service/entry.go", Anchor: "if err := s.Store.Refresh(ctx, e); err != nil {\n\t\treturn nil, s.whyLost(ctx, e, err)\n",
-			Becomes: "if err := s.Store.Refresh(ctx, e); err != nil && !errors.Is(err, lock.Lost) {\n\t\treturn nil, s.whyLost(ctx, e, err)\n",
+			File: "service/entry.go", Anchor: "if err := s.Store.Renew(ctx, e); err != nil {\n\t\treturn nil, s.whyLost(ctx, e, err)\n",
+			Becomes: "if err := s.Store.Renew(ctx, e); err != nil && !errors.Is(err, lock.Lost) {\n\t\treturn nil, s.whyLost(ctx, e, err)\n",
 			In:      "./service", Run: "^TestRenewNeverSucceedsAfterTheEnd$",
 		},
 		{

@@ -118,7 +118,7 @@ func storeBugs() []Bug {
 		},
 		{
 			Name: "store-patience-without-end", Breaks: "a patient write is held back for the linger at most",
-			File: "store/committer.go", Anchor: "\tif w.Patient {\n\t\tc.arm()\n\t}\n", Becomes: "",
+			File: "store/committer.go", Anchor: "\tif w.Lingers {\n\t\tc.arm()\n\t}\n", Becomes: "",
 			In: "./store", Run: "^TestPatience$",
 		},
 	}

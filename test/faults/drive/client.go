@@ -15,8 +15,8 @@ import (
 	"github.com/fencepost/fencepost/test/faults/history"
 )
 
-// patience is how long a client waits for an answer beyond what it asked for.
-const patience = 6 * time.Second
+// answerTimeout is how long a client waits for an answer beyond what it asked for.
+const answerTimeout = 6 * time.Second
 
 // Client is one client of the service. It is used by one goroutine at a time.
 type Client struct {
@@ -53,7 +53,7 @@ func (c *Client) With(urls ...string) *Client {
 // request by itself.
 func (c *Client) send(ctx context.Context, replica int, method, path string, header map[string]string, body any, wait time.Duration) Answer {
 	a := Answer{Call: c.history.Now()}
-	a.Err = c.exchange(ctx, &a, method, c.URLs[replica%len(c.URLs)]+path, header, body, wait+patience)
+	a.Err = c.exchange(ctx, &a, method, c.URLs[replica%len(c.URLs)]+path, header, body, wait+answerTimeout)
 	a.Return = c.history.Now()
 	if !a.Entry.ExpiresAt.IsZero() { // the servers run on this machine and use its clock
 		a.Until = a.Return + time.Until(a.Entry.ExpiresAt)

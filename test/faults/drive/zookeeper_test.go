@@ -52,8 +52,8 @@ func TestStoreInZooKeeper(t *testing.T) {
 	if queue, _, err := adapter.Queue(ctx, lock.Ref{Tenant: "acme", Name: "l"}); err != nil || len(queue) != 1 || queue[0].ID != "e1" {
 		t.Errorf("the adapter sees %d entries in l, %v, want e1", len(queue), err)
 	}
-	if err := adapter.Refresh(ctx, placed["e3"]); !errors.Is(err, lock.Lost) {
-		t.Errorf("Refresh(e3) = %v, want Lost", err)
+	if err := adapter.Renew(ctx, placed["e3"]); !errors.Is(err, lock.Lost) {
+		t.Errorf("Renew(e3) = %v, want Lost", err)
 	}
 	if err := adapter.Remove(ctx, placed["e1"], lock.Released); err != nil {
 		t.Fatal(err)

@@ -6,19 +6,19 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-func refreshCases() []testCase {
+func renewCases() []testCase {
 	return []testCase{
-		{name: "refresh/extends the lease", run: refreshExtends},
-		{name: "refresh/a gone entry's keeps no other tenant's alive", run: refreshForeignLease},
-		{name: "refresh/tells how much remains", run: refreshRemaining},
-		{name: "refresh/is lost after a removal", run: refreshRemoved},
-		{name: "refresh/is lost for what is not the entry", run: refreshForged},
+		{name: "renew/extends the lease", run: renewExtends},
+		{name: "renew/a gone entry's keeps no other tenant's alive", run: renewForeignLease},
+		{name: "renew/tells how much remains", run: renewRemaining},
+		{name: "renew/is lost after a removal", run: renewRemoved},
+		{name: "renew/is lost for what is not the entry", run: refreshForged},
 	}
 }
 
-// refreshExtends keeps an entry alive through both clients for more than two
+// renewExtends keeps an entry alive through both clients for more than two
 // leases, then lets it go.
-func refreshExtends(t *trial) {
+func renewExtends(t *trial) {
 	b := t.follow(t.B)
 	draft := t.draft("a")
 	draft.TTL = t.MinTTL
@@ -26,17 +26,17 @@ func refreshExtends(t *trial) {
 	i, last, done := 0, time.Time{}, time.Time{}
 	until(time.Now().Add(t.MinTTL*5/2), t.MinTTL/5, func() {
 		i, last = i+1, time.Now()
-		if err := t.client(i).Refresh(t.ctx, kept); err != nil {
-			t.Fatalf("Refresh: %v", err)
+		if err := t.client(i).Renew(t.ctx, kept); err != nil {
+			t.Fatalf("Renew: %v", err)
 		}
 		done = time.Now()
 	})
 	t.wantExpiry(b, leased{kept, last, done})
 }
 
-// refreshForeignLease refreshes a removed entry while another tenant's entry,
+// renewForeignLease refreshes a removed entry while another tenant's entry,
 // which may have inherited its lease, is left alone.
-func refreshForeignLease(t *trial) {
+func renewForeignLease(t *trial) {
 	b := t.follow(t.B)
 	draft1 := t.draft("a")
 	draft1.TTL = t.MinTTL
@@ -44,14 +44,14 @@ func refreshForeignLease(t *trial) {
 	t.remove(t.A, gone, lock.Released)
 	heir := t.lease(draft("other", "a"), t.MinTTL)
 	t.whileThere(b, []leased{heir}, func() {
-		t.wantLost("Refresh of a released entry", t.A.Refresh(t.ctx, gone))
+		t.wantLost("Renew of a released entry", t.A.Renew(t.ctx, gone))
 	})
 	t.wantExpiry(b, heir)
 }
 
-// refreshRemaining asks how long a lease lasts while it runs down, when it was
+// renewRemaining asks how long a lease lasts while it runs down, when it was
 // refreshed, and when there is none.
-func refreshRemaining(t *trial) {
+func renewRemaining(t *trial) {
 	draft, ttl := t.draft("a"), 2*t.MinTTL
 	draft.TTL = ttl
 	e := t.enqueue(t.A, draft)
@@ -60,8 +60,8 @@ func refreshRemaining(t *trial) {
 		left, err := t.B.Remaining(t.ctx, e)
 		return err == nil && left <= ttl/2
 	})
-	if err := t.B.Refresh(t.ctx, e); err != nil {
-		t.Errorf("Refresh: %v", err)
+	if err := t.B.Renew(t.ctx, e); err != nil {
+		t.Errorf("Renew: %v", err)
 	}
 	t.wantRemaining(e, ttl/2+1, ttl)
 	t.remove(t.A, e, lock.Released)
@@ -80,10 +80,10 @@ func (t *trial) wantRemaining(e *lock.Entry, least, most time.Duration) {
 	}
 }
 
-// refreshRemoved races refreshes against a removal through the other client. One
+// renewRemoved races refreshes against a removal through the other client. One
 // that begins after the removal has returned must not succeed, however alive the
 // lease still looks.
-func refreshRemoved(t *trial) {
+func renewRemoved(t *trial) {
 	for i := range 60 {
 		e := t.enqueue(t.client(i), t.draft("a"))
 		together(3, func(worker int) {
@@ -93,12 +93,12 @@ func refreshRemoved(t *trial) {
 				}
 				return
 			}
-			if err := t.client(worker).Refresh(t.ctx, e); err != nil {
-				t.wantLost("Refresh during a removal", err)
+			if err := t.client(worker).Renew(t.ctx, e); err != nil {
+				t.wantLost("Renew during a removal", err)
 			}
 		})
-		t.wantLost("Refresh after a removal", t.client(i).Refresh(t.ctx, e))
-		t.wantLost("Refresh after a removal", t.client(i+1).Refresh(t.ctx, e))
+		t.wantLost("Renew after a removal", t.client(i).Renew(t.ctx, e))
+		t.wantLost("Renew after a removal", t.client(i+1).Renew(t.ctx, e))
 	}
 }
 
@@ -107,12 +107,12 @@ func refreshForged(t *trial) {
 	fresh, repeatable := t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.repeatable("a"))
 	for _, e := range []*lock.Entry{fresh, repeatable} {
 		for what, forged := range forgeries(e) {
-			t.wantLost("Refresh of "+what, t.A.Refresh(t.ctx, forged))
-			t.wantLost("Refresh of "+what, t.B.Refresh(t.ctx, forged))
+			t.wantLost("Renew of "+what, t.A.Renew(t.ctx, forged))
+			t.wantLost("Renew of "+what, t.B.Renew(t.ctx, forged))
 		}
 		for i := range 2 {
-			if err := t.client(i).Refresh(t.ctx, e); err != nil {
-				t.Errorf("Refresh of the entry itself: %v", err)
+			if err := t.client(i).Renew(t.ctx, e); err != nil {
+				t.Errorf("Renew of the entry itself: %v", err)
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func (t *trial) follow(s store.Store) *feed {
 }
 
 // followUntil starts a feed and returns when it has its first view. stop ends it
-// and checks that Follow returns.
+// and checks that Watch returns.
 func (t *trial) followUntil(s store.Store) (f *feed, stop func()) {
 	t.Helper()
 	f = &feed{t: t, told: make(chan struct{}), table: lock.NewTable(), joined: map[lock.ID]int{}}
@@ -57,7 +57,7 @@ func (t *trial) followUntil(s store.Store) (f *feed, stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Follow(ctx, f)
+		s.Watch(ctx, f)
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -65,7 +65,7 @@ func (t *trial) followUntil(s store.Store) (f *feed, stop func()) {
 		case <-done:
 		case <-time.After(4 * t.CallLimit): // it may first have much to tell
 			f.over.Store(true)
-			t.Errorf("Follow has not returned %v after its context ended", 4*t.CallLimit)
+			t.Errorf("Watch has not returned %v after its context ended", 4*t.CallLimit)
 		}
 	})
 	if !f.await(4*t.CallLimit, func() bool { return f.current && f.recalled }) {
@@ -116,7 +116,7 @@ func (f *feed) enter() (leave func()) {
 	}
 }
 
-// Reset implements store.Follower.
+// Reset implements store.Watcher.
 func (f *feed) Reset(s store.Snapshot) {
 	defer f.enter()()
 	if s.Number < f.upTo {
@@ -135,7 +135,7 @@ func (f *feed) Reset(s store.Snapshot) {
 	}
 }
 
-// Recall implements store.Follower. That an entry was withdrawn is told so that it is
+// Recall implements store.Watcher. That an entry was withdrawn is told so that it is
 // not taken for an expiry; it is not remembered.
 func (f *feed) Recall(ends []store.Ended, complete bool) {
 	defer f.enter()()
@@ -154,7 +154,7 @@ func (f *feed) Recall(ends []store.Ended, complete bool) {
 	f.recalled = f.recalled || complete
 }
 
-// Apply implements store.Follower.
+// Apply implements store.Watcher.
 func (f *feed) Apply(upTo uint64, changes []store.Change) {
 	now := time.Now()
 	defer f.enter()()
@@ -178,7 +178,7 @@ func (f *feed) Apply(upTo uint64, changes []store.Change) {
 	f.upTo = upTo
 }
 
-// Lost implements store.Follower.
+// Lost implements store.Watcher.
 func (f *feed) Lost(err error) {
 	defer f.enter()()
 	if err == nil {

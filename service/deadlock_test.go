@@ -108,6 +108,24 @@ func TestAskedAtOnce(t *testing.T) {
 	})
 }
 
+// TestRefusedAtTheEndOfTheHold: a request that is held open for less than its view is late
+// learns that it closed a cycle, and is not told that it waits.
+func TestRefusedAtTheEndOfTheHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t, func(c *service.Config) { c.MaxHold = 50 * time.Millisecond })
+		a.hold(as("w1", want("x", 0)))
+		b.hold(as("w2", want("y", 0)))
+		after(time.Second)
+		b.store.setLag(running, 100*time.Millisecond)
+		stays := a.line(as("w1", want("y", time.Minute)))
+		refused := b.start(as("w2", want("x", time.Minute)))
+		after(200 * time.Millisecond)
+		refused.fails(lock.Deadlock)
+		stays.waits()
+	})
+}
+
 // TestCycleIsSeenAfterAReset: an entry that joined while the feed was down is
 // checked when it is back.
 func TestCycleIsSeenAfterAReset(t *testing.T) {
@@ -134,11 +152,11 @@ func TestRenewalTellsARefusal(t *testing.T) {
 		a, b := s.replica(t), s.replica(t, brief)
 		a.hold(as("w1", want("x", 0)))
 		b.hold(as("w2", want("y", 0)))
-		b.store.setLag(running, 100*time.Millisecond)
+		b.store.setLag(running, 400*time.Millisecond)
 		after(time.Second)
 		stays := a.line(as("w1", want("y", time.Minute)))
 		unattended := b.start(as("w2", want("x", time.Minute))).stillWaits()
-		after(200 * time.Millisecond)
+		after(500 * time.Millisecond)
 		_, err := b.Renew(t.Context(), by(unattended))
 		if e := coded(t, err, lock.Deadlock); len(e.Cycle) != 2 {
 			t.Errorf("a cycle of %d waits, want 2", len(e.Cycle))

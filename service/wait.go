@@ -294,10 +294,15 @@ func (w *wait) leave(why error) stage {
 }
 
 // stillWaits answers that the entry waits, unless the store knows better than a late
-// view.
+// view, or the entry cannot stay: nobody attends it after the answer.
 func (w *wait) stillWaits(ctx context.Context) stage {
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	if w.s.settled(ask) {
+		if st := w.s.view.Status(w.entry.ID, w.entry.Number); st.State == view.Waiting && st.Refused != nil {
+			return w.reject(st.Refused)
+		}
+	}
 	g, err := w.s.describe(ask, w.entry, w.expires())
 	switch {
 	case err != nil:

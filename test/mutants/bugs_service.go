@@ -101,6 +101,11 @@ func serviceBugs() []Bug {
 			In: "./service", Run: "^TestWaiterLearnsTheReason$",
 		},
 		{
+			Name: "service-victim-is-told-to-wait", Breaks: "who closed a cycle is not told that it waits",
+			File: "service/wait.go", Anchor: "st.State == view.Waiting && st.Refused != nil {\n\t\t\treturn", Becomes: "false {\n\t\t\treturn",
+			In: "./service", Run: "^TestRefusedAtTheEndOfTheHold$",
+		},
+		{
 			Name: "service-key-with-other-parameters", Breaks: "a retry with other parameters is refused",
 			File: "service/acquire.go", Anchor: "if st.Entry.Request != e.Request {", Becomes: "if false {",
 			In: "./service", Run: "^TestKeyWithOtherParameters$",

@@ -163,26 +163,43 @@ func (s *Service) look(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	return s.describe(ctx, e, s.wall(start.Add(left)))
 }
 
-// describe answers about an entry that is there. That it holds is true in every view,
-// however old; that it waits only in one that has what happened before the question:
-// another replica may have told its client otherwise. One that has come to hold while
-// nothing may be granted is not told before that is over.
+// describe answers about an entry that is there.
 func (s *Service) describe(ctx context.Context, e *lock.Entry, expires time.Time) (*Grant, error) {
-	g := &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: expires}
-	st := s.view.Status(e.ID, e.Number)
-	if st.State != view.Held && (!s.view.Reached(e.Number) || !s.settled(ctx)) {
-		direct, err := s.standing(ctx, e, true, s.moment()) // another replica may have told of a grant until now
-		switch {
-		case err != nil:
-			return nil, err
-		case direct.entry == nil:
-			return nil, s.whyLost(ctx, e, lock.LostBecause(lock.Unknown))
-		case direct.holds:
-			st = view.Status{State: view.Held, Waited: s.Now().Sub(e.EnqueuedAt), Doubt: true}
-		}
-	} else if st.State != view.Held {
-		st = s.view.Status(e.ID, e.Number)
+	st, err := s.stateOf(ctx, e)
+	if err != nil {
+		return nil, err
 	}
+	return s.describeAs(ctx, e, st, expires)
+}
+
+// stateOf tells how an entry stands that is there. That it holds is true in every view,
+// however old; that it waits, or cannot stay, only in one that has what happened before the
+// question: another replica may have told its client otherwise.
+func (s *Service) stateOf(ctx context.Context, e *lock.Entry) (view.Status, error) {
+	st := s.view.Status(e.ID, e.Number)
+	if st.State == view.Held {
+		return st, nil
+	}
+	if s.view.Reached(e.Number) && s.settled(ctx) {
+		return s.view.Status(e.ID, e.Number), nil
+	}
+	direct, err := s.standing(ctx, e, true, s.moment()) // another replica may have told of a grant until now
+	switch {
+	case err != nil:
+		return st, err
+	case direct.entry == nil:
+		return st, s.whyLost(ctx, e, lock.LostBecause(lock.Unknown))
+	case direct.holds:
+		return view.Status{State: view.Held, Waited: s.Now().Sub(e.EnqueuedAt), Doubt: true}, nil
+	}
+	st.Refused = nil
+	return st, nil
+}
+
+// describeAs answers about an entry that stands so. One that has come to hold while
+// nothing may be granted is not told before that is over.
+func (s *Service) describeAs(ctx context.Context, e *lock.Entry, st view.Status, expires time.Time) (*Grant, error) {
+	g := &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: expires}
 	switch st.State {
 	case view.Held:
 		if err := s.Store.Refusal(); err != nil && st.Doubt {

@@ -298,12 +298,15 @@ func (w *wait) leave(why error) stage {
 func (w *wait) stillWaits(ctx context.Context) stage {
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	if w.s.settled(ask) {
-		if st := w.s.view.Status(w.entry.ID, w.entry.Number); st.State == view.Waiting && st.Refused != nil {
-			return w.reject(st.Refused)
-		}
+	w.s.catchUp(ask, w.entry.ID, w.entry.Number) // a view without the entry cannot say that it cannot stay
+	st, err := w.s.stateOf(ask, w.entry)
+	if err != nil {
+		return w.leave(err)
 	}
-	g, err := w.s.describe(ask, w.entry, w.expires())
+	if st.State == view.Waiting && st.Refused != nil {
+		return w.reject(st.Refused)
+	}
+	g, err := w.s.describeAs(ask, w.entry, st, w.expires())
 	switch {
 	case err != nil:
 		return w.leave(err)

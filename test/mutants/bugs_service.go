@@ -102,7 +102,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-victim-is-told-to-wait", Breaks: "who closed a cycle is not told that it waits",
-			File: "service/wait.go", Anchor: "st.State == view.Waiting && st.Refused != nil {\n\t\t\treturn", Becomes: "false {\n\t\t\treturn",
+			File: "service/wait.go", Anchor: "if st.State == view.Waiting && st.Refused != nil {", Becomes: "if false {",
 			In: "./service", Run: "^TestRefusedAtTheEndOfTheHold$",
 		},
 		{
@@ -206,7 +206,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-late-view-says-waiting", Breaks: "who was told that it holds is not told that it waits",
-			File: "service/entry.go", Anchor: "(!s.view.Reached(e.Number) || !s.settled(ctx)) {", Becomes: "false {",
+			File: "service/entry.go", Anchor: "if s.view.Reached(e.Number) && s.settled(ctx) {", Becomes: "if true {",
 			In: "./service", Run: "^TestRenewedAtALateReplica$",
 		},
 		{

@@ -11,7 +11,7 @@ func simulationBugs() []Bug {
 		},
 		{
 			Name: "simulation-late-view-says-waiting", Breaks: "who was told that it holds is not told that it waits",
-			File: "service/entry.go", Anchor: "(!s.view.Reached(e.Number) || !s.settled(ctx)) {", Becomes: "false {",
+			File: "service/entry.go", Anchor: "if s.view.Reached(e.Number) && s.settled(ctx) {", Becomes: "if true {",
 		},
 		{
 			Name: "simulation-waiter-lapses", Breaks: "while a request waits, its replica keeps the lease alive",

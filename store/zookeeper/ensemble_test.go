@@ -61,8 +61,10 @@ func TestEnsemble(t *testing.T) {
 	working, rest := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	for i := range 3 {
-		holder := enqueue(t, o.stores[0], draft(fmt.Sprint("held-", i)))
-		all.Go(func() { o.renew(working, i, holder) })
+		s, short := o.stores[i%2], draft(fmt.Sprint("renewed-", i))
+		short.TTL = renewedTTL
+		renewed := []*lock.Entry{enqueue(t, s, draft(fmt.Sprint("held-", i))), enqueue(t, s, short)}
+		all.Go(func() { o.renew(working, s, renewed) })
 	}
 	for i := range 8 {
 		all.Go(func() { o.work(working, i) })
@@ -176,29 +178,22 @@ func (o *ordeal) suffer(ctx context.Context, f fault) {
 // not let leases run out.
 const renewedTTL = 4 * time.Second
 
-// renew keeps an entry alive, trying again when the store cannot be asked.
-func (o *ordeal) renew(ctx context.Context, i int, long *lock.Entry) {
-	s := o.stores[i%2]
-	e := draft(fmt.Sprint("renewed-", i))
-	e.ID, e.TTL = lock.ID(fmt.Sprint("RENEWED", i)), renewedTTL
-	e, _, err := s.Enqueue(context.WithoutCancel(ctx), e)
-	if err != nil {
-		o.t.Errorf("Enqueue: %v", err)
-		return
-	}
+// renew keeps entries alive, trying again when the store cannot be asked.
+func (o *ordeal) renew(ctx context.Context, s *zookeeper.Store, renewed []*lock.Entry) {
 	tick := time.NewTicker(renewedTTL / 8)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		for _, held := range []*lock.Entry{e, long} {
-			if err := s.Renew(context.WithoutCancel(ctx), held); errors.Is(err, lock.Lost) {
+		for _, e := range renewed {
+			if err := s.Renew(context.WithoutCancel(ctx), e); errors.Is(err, lock.Lost) {
 				o.t.Errorf("an entry that was renewed all the time is lost: %v", err)
 				return
 			}
 		}
 		<-tick.C
 	}
-	o.finish(s, e)
-	o.finish(s, long)
+	for _, e := range renewed {
+		o.finish(s, e)
+	}
 }
 
 // work takes and gives back locks. What failed is repeated at the other store: under

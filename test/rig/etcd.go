@@ -39,9 +39,14 @@ type Etcd struct {
 	ports   []*port
 }
 
-// StartEtcd starts the members and returns when each of them serves
+// StartEtcd starts the members, in its turn, and returns when each of them serves
 // linearizable reads. A port that was taken in the last moment leads to another try.
 func StartEtcd(ctx context.Context, config EtcdConfig) (*Etcd, error) {
+	unlock, err := startAlone(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start etcd: %w", err)
+	}
+	defer func() { _ = unlock() }()
 	config.Members = max(config.Members, 1)
 	var errs []error
 	for range 3 {

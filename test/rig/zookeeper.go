@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -83,26 +82,6 @@ func FetchZooKeeper(ctx context.Context, dir string) (string, error) {
 	return classPath, os.WriteFile(done, nil, 0o644)
 }
 
-// lockFolder keeps other processes out of the folder until unlock.
-func lockFolder(ctx context.Context, dir string) (unlock func() error, err error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
-			return f.Close, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), f.Close())
-		case <-tick.C:
-		}
-	}
-}
-
 // ZooKeeperCache is the folder in which the tests of this machine share what
 // FetchZooKeeper has fetched.
 func ZooKeeperCache() (string, error) {
@@ -122,8 +101,13 @@ const zooKeeperPOM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `
 
-// StartZooKeeper starts the servers and returns when each of them serves.
+// StartZooKeeper starts the servers, in its turn, and returns when each of them serves.
 func StartZooKeeper(ctx context.Context, config ZooKeeperConfig) (*ZooKeeper, error) {
+	unlock, err := startAlone(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start ZooKeeper: %w", err)
+	}
+	defer func() { _ = unlock() }()
 	config.Servers = max(config.Servers, 1)
 	if config.TickTime == 0 {
 		config.TickTime = 500 * time.Millisecond

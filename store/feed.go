@@ -37,8 +37,10 @@ type Ended struct {
 	Was    Past // of what ended, as far as that is remembered
 }
 
-// Change is one entry that came or went.
+// Change is one entry that came or went. Every feed tells the changes of one write in the
+// same order, and none of them apart from the others.
 type Change struct {
+	Number uint64      // of the write that caused it: a joined entry's own
 	Joined *lock.Entry // nil if an entry went
 	Left   lock.ID
 	Reason lock.Reason // why it went; [lock.Expired] if nobody said why

@@ -179,13 +179,13 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		switch {
 		case hasPrefix(rest, entriesDir) && put:
 			if e := s.primaryAt(ev.Kv); e != nil {
-				changes = append(changes, store.Change{Joined: e})
+				changes = append(changes, store.Change{Number: e.Number, Joined: e})
 				delete(d.last, e.ID)
 			}
 		case hasPrefix(rest, entriesDir):
 			k, ok := s.splitKey(ev.Kv.Key)
 			if ok && d.left(k, ev.Kv.ModRevision, changes) {
-				changes = append(changes, store.Change{Left: k.ID, Reason: d.ends[k.ID].reason})
+				changes = append(changes, store.Change{Number: s.number(ev.Kv.ModRevision), Left: k.ID, Reason: d.ends[k.ID].reason})
 			}
 		case hasPrefix(rest, endedDir) && put:
 			for _, e := range s.decodeEnds(ev.Kv.Key, ev.Kv.Value) {

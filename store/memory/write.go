@@ -49,7 +49,7 @@ func (s *Server) insert(a Attempt, e *lock.Entry) *lock.Entry {
 	mine := k.entry
 	k.lease = time.AfterFunc(e.TTL, func() { s.expire(&mine) })
 	s.entries[keyOf(e)] = k
-	s.publish(store.Change{Joined: copied(k.entry)})
+	s.publish(store.Change{Number: s.number, Joined: copied(k.entry)})
 	return copied(k.entry)
 }
 
@@ -118,7 +118,7 @@ func (s *Server) drop(k *kept, why lock.Reason) {
 	if why != lock.Expired {
 		s.remember(k.entry, why)
 	}
-	s.publish(store.Change{Left: k.entry.ID, Reason: why})
+	s.publish(store.Change{Number: s.number, Left: k.entry.ID, Reason: why})
 }
 
 // expire ends an entry whose lease is over.

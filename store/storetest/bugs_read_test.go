@@ -154,6 +154,28 @@ func feedBugs() []bug {
 			}),
 		},
 		{
+			does: "an end has the number of the write before it", caught: "feed/changes have the numbers of their writes",
+			follow: changing(func(c *store.Change) {
+				if c.Joined == nil {
+					c.Number--
+				}
+			}),
+		},
+		{
+			does: "a feed that tells two writes at once gives the ends of the first the number of the second", caught: "feed/changes have the numbers of their writes",
+			follow: telling(func(c *client, t *teller) {
+				var first []store.Change
+				t.apply = func(upTo uint64, changes []store.Change) {
+					if c.second && upTo%9 == 0 && len(changes) > 0 && changes[0].Joined == nil {
+						first = changed(changes, func(c *store.Change) { c.Number = upTo + 1 })
+						return
+					}
+					t.Watcher.Apply(upTo, append(first, changes...))
+					first = nil
+				}
+			}),
+		},
+		{
 			does: "a feed calls from two goroutines", caught: complete,
 			follow: nowAndThen(func(t *teller, upTo uint64, changes []store.Change) {
 				t.Watcher.Apply(upTo, changes)

@@ -30,6 +30,8 @@ type feed struct {
 	losses   int
 	joined   map[lock.ID]int // how often
 	left     []departure
+	changes  []change // since the last Reset, which was at
+	since    uint64
 	ended    []store.Ended // recalled since the last Reset, each once
 	recalled bool          // all of them
 }
@@ -39,6 +41,14 @@ type departure struct {
 	ID     lock.ID
 	Reason lock.Reason
 	at     time.Time
+}
+
+// change is what a feed told, without what replicas may see in different ways.
+type change struct {
+	Number uint64
+	Joined bool
+	ID     lock.ID
+	Reason lock.Reason
 }
 
 // follow starts a feed that ends with the trial.
@@ -123,6 +133,7 @@ func (f *feed) Reset(s store.Snapshot) {
 		f.errorf("Reset at %d, the feed was at %d already", s.Number, f.upTo)
 	}
 	f.table, f.upTo, f.current, f.ended, f.recalled = lock.NewTable(), s.Number, true, nil, false
+	f.changes, f.since = nil, s.Number
 	f.resets++
 	if !slices.IsSortedFunc(s.Entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }) {
 		f.errorf("the entries of a Reset are not in the order of their numbers")
@@ -164,18 +175,29 @@ func (f *feed) Apply(upTo uint64, changes []store.Change) {
 	if upTo < f.upTo || upTo == f.upTo && len(changes) > 0 {
 		f.errorf("Apply up to %d with %d changes, the feed was at %d already", upTo, len(changes), f.upTo)
 	}
+	last := f.upTo + 1
 	for _, c := range changes {
-		if c.Joined == nil {
-			f.remove(c, now)
-			continue
+		if c.Number < last || c.Number > upTo {
+			f.errorf("Apply from %d up to %d told of a change at %d, the one before was at %d or later", f.upTo, upTo, c.Number, last)
 		}
-		if n := c.Joined.Number; n <= f.upTo || n > upTo {
-			f.errorf("Apply from %d up to %d told of %s at %d", f.upTo, upTo, c.Joined.ID, n)
-		}
-		f.joined[c.Joined.ID]++
-		f.insert(c.Joined)
+		last = c.Number
+		f.note(c, now)
 	}
 	f.upTo = upTo
+}
+
+func (f *feed) note(c store.Change, now time.Time) {
+	if c.Joined == nil {
+		f.changes = append(f.changes, change{c.Number, false, c.Left, c.Reason})
+		f.remove(c, now)
+		return
+	}
+	if c.Joined.Number != c.Number {
+		f.errorf("%s joined at %d, its number is %d", c.Joined.ID, c.Number, c.Joined.Number)
+	}
+	f.changes = append(f.changes, change{c.Number, true, c.Joined.ID, ""})
+	f.joined[c.Joined.ID]++
+	f.insert(c.Joined)
 }
 
 // Lost implements store.Watcher.
@@ -212,6 +234,8 @@ type view struct {
 	losses  int
 	joined  map[lock.ID]int
 	left    []departure
+	changes []change // after the number since
+	since   uint64
 	ended   []store.Ended
 	queues  map[lock.Ref][]place
 }
@@ -227,7 +251,7 @@ func (f *feed) state() view {
 	defer f.mu.Unlock()
 	v := view{
 		upTo: f.upTo, current: f.current, resets: f.resets, losses: f.losses, joined: maps.Clone(f.joined),
-		left: slices.Clone(f.left), ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
+		left: slices.Clone(f.left), changes: slices.Clone(f.changes), since: f.since, ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
 	}
 	for r, q := range f.table.Queues() {
 		for e, holds := range q.Entries() {
@@ -235,6 +259,15 @@ func (f *feed) state() view {
 		}
 	}
 	return v
+}
+
+// changesAfter returns what was told of later writes.
+func (v view) changesAfter(number uint64) []change {
+	i := slices.IndexFunc(v.changes, func(c change) bool { return c.Number > number })
+	if i < 0 {
+		return nil
+	}
+	return v.changes[i:]
 }
 
 // entries returns a queue without who holds.

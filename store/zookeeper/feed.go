@@ -305,7 +305,7 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 		e := s.joined(c, w.zxid)
 		f.entries.add(e)
 		s.leases.joined(e, w.here)
-		return append(changes, store.Change{Joined: e})
+		return append(changes, store.Change{Number: e.Number, Joined: e})
 	}
 	s.leases.left(c)
 	e := f.entries.byKey[k]
@@ -316,7 +316,7 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 		return changes
 	}
 	f.entries.remove(k)
-	return append(changes, store.Change{Left: c.ID, Reason: c.Reason})
+	return append(changes, store.Change{Number: s.number(w.zxid), Left: c.ID, Reason: c.Reason})
 }
 
 var errMeta = errOutdated

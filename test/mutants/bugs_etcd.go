@@ -97,6 +97,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestSilentWatch$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-number-of-an-end", Breaks: "an end has the number of the write that removed its entry",
+			File: "store/etcd/feed.go", Anchor: "Number: s.number(ev.Kv.ModRevision), Left", Becomes: "Number: s.number(ev.Kv.CreateRevision), Left",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^feed$/^changes_have_the_numbers", Needs: "etcd",
+		},
+		{
 			Name: "etcd-feed-without-a-leader", Breaks: "watches carry require-leader",
 			File: "store/etcd/remote.go", Anchor: "\tctx = clientv3.WithRequireLeader(ctx)\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestFeedRequiresALeader$", Needs: "etcd",

@@ -74,6 +74,11 @@ func zookeeperBugs() []Bug {
 			In: "./store/zookeeper", Run: "^TestWrittenOnce$", Needs: "zookeeper",
 		},
 		{
+			Name: "zookeeper-number-of-an-end", Breaks: "an end has the number of the write that removed its entry",
+			File: "store/zookeeper/feed.go", Anchor: "Number: s.number(w.zxid), Left", Becomes: "Number: e.Number, Left",
+			In: "./store/zookeeper", Run: "^TestConformance$/^feed$/^changes_have_the_numbers", Needs: "zookeeper",
+		},
+		{
 			Name: "zookeeper-place-of-another-log", Breaks: "an outcome is not looked for in another log than the feed's",
 			File: "store/zookeeper/feed.go", Anchor: "return place{f.epoch, f.next}", Becomes: "return place{f.store.epoch.Load(), f.next}",
 			In: "./store/zookeeper", Run: "^TestOutcomeBesideAnotherLog$", Needs: "zookeeper",

@@ -1,0 +1,16 @@
+package webhook
+
+import "net/netip"
+
+// Closed returns what an address is that may not be connected to.
+func (p *Policy) Closed(addr netip.Addr) string { return p.closed(addr) }
+
+// DialAddress returns what is dialled for a URL, and whether TLS is spoken there; ok is
+// false if nothing is sent there.
+func (p *Policy) DialAddress(raw string) (address string, secure, ok bool) {
+	e, fault := p.parse(raw)
+	if fault != "" {
+		return "", false, false
+	}
+	return e.address(), e.secure, true
+}

@@ -36,7 +36,7 @@ func BenchmarkView(b *testing.B) {
 			ID: service.NumberedID(number), Tenant: "acme", Holder: "w", TTL: time.Minute, Number: number, EnqueuedAt: time.Now(),
 			Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}},
 		}
-		view.Apply(number, []store.Change{{Joined: e}})
+		view.Apply(number, []store.Change{{Number: number, Joined: e}})
 		return e.ID
 	}
 	for i := range 10_000 {
@@ -50,6 +50,6 @@ func BenchmarkView(b *testing.B) {
 	for b.Loop() {
 		id := join(names[number%1000])
 		number++
-		view.Apply(number, []store.Change{{Left: id, Reason: lock.Released}})
+		view.Apply(number, []store.Change{{Number: number, Left: id, Reason: lock.Released}})
 	}
 }

@@ -11,6 +11,12 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
+// noted is something for the log or the figures: an event or a finding.
+type noted struct {
+	event   lock.Event
+	finding view.Finding // if the event is of no kind
+}
+
 const (
 	maxEvents  = 4096                  // that wait to be handed on
 	eventDelay = 10 * time.Millisecond // for which they are gathered
@@ -32,7 +38,7 @@ type dispatcher struct {
 	dropped atomic.Uint64
 
 	mu      sync.Mutex
-	pending []view.Event
+	pending []noted
 }
 
 // newDispatcher starts the goroutine, which runs until close.
@@ -45,8 +51,24 @@ func newDispatcher(m Metrics, log *slog.Logger) *dispatcher {
 	return e
 }
 
-// Add takes an event; it never waits.
-func (e *dispatcher) Add(what view.Event) {
+// Add implements [view.Events]. Of joins and grants there is nothing to note.
+func (e *dispatcher) Add(what lock.Event) {
+	if what.Kind != lock.EventEnqueued && what.Kind != lock.EventAcquired {
+		e.note(noted{event: what})
+	}
+}
+
+// Find implements [view.Events].
+func (e *dispatcher) Find(what view.Finding) { e.note(noted{finding: what}) }
+
+// Begin implements [view.Events].
+func (e *dispatcher) Begin(uint64) {}
+
+// Reached implements [view.Events].
+func (e *dispatcher) Reached(uint64) {}
+
+// note takes what is to be told; it never waits.
+func (e *dispatcher) note(what noted) {
 	e.mu.Lock()
 	full, first := len(e.pending) >= maxEvents, len(e.pending) == 0
 	if !full {
@@ -72,7 +94,7 @@ func (e *dispatcher) close() {
 
 func (e *dispatcher) run() {
 	defer close(e.done)
-	var spare []view.Event
+	var spare []noted
 	told := uint64(0)
 	for open := true; open; {
 		open = e.gather()
@@ -110,40 +132,57 @@ func (e *dispatcher) gather() bool {
 	}
 }
 
-func (e *dispatcher) tell(what view.Event) {
-	entry := what.Entry
+func (e *dispatcher) tell(what noted) {
+	if what.event.Kind != "" {
+		e.tellEvent(what.event)
+	} else {
+		e.tellFinding(what.finding)
+	}
+}
+
+func (e *dispatcher) tellEvent(what lock.Event) {
+	if what.Held && what.Reason != lock.Withdrawn {
+		e.metrics.Held(context.Background(), string(what.Reason), what.Lasted)
+	}
+	if entry := what.Entry; what.Kind == lock.EventExpired {
+		e.line(about{what.At, entry, what.ID.Number}, slog.LevelInfo, "an entry expired", slog.String("lock", entry.Name()),
+			slog.String("entry", string(entry.ID)), slog.String("holder", entry.Holder), slog.Bool("held", what.Held))
+	}
+}
+
+func (e *dispatcher) tellFinding(what view.Finding) {
+	entry, of := what.Entry, about{what.At, what.Entry, what.Number}
 	switch what.Kind {
-	case view.EntryEnded:
-		if what.Held && what.Reason != lock.Withdrawn {
-			e.metrics.Held(context.Background(), string(what.Reason), what.Lasted)
-		}
-		if what.Reason == lock.Expired {
-			e.line(what, slog.LevelInfo, "an entry expired", slog.String("lock", entry.Name()),
-				slog.String("entry", string(entry.ID)), slog.String("holder", entry.Holder), slog.Bool("held", what.Held))
-		}
 	case view.DeadlockFound:
-		e.line(what, slog.LevelInfo, "a deadlock was found; the last who came is refused", slog.String("lock", entry.Name()),
+		e.line(of, slog.LevelInfo, "a deadlock was found; the last who came is refused", slog.String("lock", entry.Name()),
 			slog.String("holder", entry.Holder), slog.Int("cycle_length", what.Waits))
 	case view.OrdersContradict:
 		attrs := []slog.Attr{slog.String("ring", what.Ring.String())}
 		if what.Silenced > 0 {
 			attrs = append(attrs, slog.Uint64("silenced", what.Silenced))
 		}
-		e.line(what, slog.LevelWarn, "locks are taken in orders that contradict each other; a deadlock is possible", attrs...)
+		e.line(of, slog.LevelWarn, "locks are taken in orders that contradict each other; a deadlock is possible", attrs...)
 	case view.FeedOutOfOrder:
-		e.line(what, slog.LevelError, "the feed is out of order; the entry is passed over",
+		e.line(of, slog.LevelError, "the feed is out of order; the entry is passed over",
 			slog.String("entry", string(entry.ID)), slog.Any("error", what.Err))
 	}
 }
 
-// line logs an event with the time at which it happened.
-func (e *dispatcher) line(what view.Event, level slog.Level, text string, more ...slog.Attr) {
+// about is what a line is about, and when that happened.
+type about struct {
+	at     time.Time
+	entry  *lock.Entry
+	number uint64
+}
+
+// line logs what happened, with the time at which it did.
+func (e *dispatcher) line(what about, level slog.Level, text string, more ...slog.Attr) {
 	ctx := context.Background()
 	if !e.log.Enabled(ctx, level) {
 		return
 	}
-	r := slog.NewRecord(what.At, level, text, 0)
-	r.AddAttrs(slog.String("tenant", what.Entry.Tenant), slog.Uint64("number", what.Number))
+	r := slog.NewRecord(what.at, level, text, 0)
+	r.AddAttrs(slog.String("tenant", what.entry.Tenant), slog.Uint64("number", what.number))
 	r.AddAttrs(more...)
 	_ = e.log.Handler().Handle(ctx, r) // as slog.Logger does: there is nobody to tell
 }

@@ -7,36 +7,46 @@ import (
 	"github.com/fencepost/fencepost/lock/order"
 )
 
-// Kind is what happened.
+// Kind is what a view noticed.
 type Kind int
 
-// The kinds of events, with the fields of [Event] that each has.
+// The kinds of findings, with the fields of [Finding] that each has.
 const (
-	EntryEnded       Kind = iota // Reason, Held, Lasted
-	DeadlockFound                // Waits; the entry is the one that is refused
+	DeadlockFound    Kind = iota // Waits; the entry is the one that is refused
 	OrdersContradict             // Ring, Silenced; the entry is the one that brought it to light
 	FeedOutOfOrder               // Err; the entry is passed over
 )
 
-// Event is something that a view saw happen.
-type Event struct {
+// Finding is something that a view noticed, and that another replica may notice otherwise,
+// or not at all.
+type Finding struct {
 	Kind   Kind
 	Number uint64    // the store's, up to which the view was told with it
 	At     time.Time // when this replica saw it
 	Entry  *lock.Entry
 
-	Reason   lock.Reason
-	Held     bool
-	Lasted   time.Duration // of the hold
-	Waits    int           // in the cycle
+	Waits    int // in the cycle
 	Ring     *order.Contradiction
 	Silenced uint64 // how many rings of the tenant were not told since the last line
 	Err      error
 }
 
-// Events takes what happens. Add is called while the view holds its lock, for which
-// grants wait: it must not block, nor call the view.
-type Events interface{ Add(Event) }
+// Events takes what happens. Its methods are called while the view holds its lock, for
+// which grants wait: they must not block, nor call the view.
+type Events interface {
+	// Begin says that the view starts over with a list at number: of what happened up to
+	// it only what was added is known.
+	Begin(number uint64)
+
+	// Add takes an event. Events come in the order of their ids.
+	Add(lock.Event)
+
+	// Reached says that all events up to number were added since Begin.
+	Reached(number uint64)
+
+	// Find takes what the view noticed beside.
+	Find(Finding)
+}
 
 // Totals count what a view saw happen.
 type Totals struct {
@@ -44,8 +54,28 @@ type Totals struct {
 	Contradicted uint64 // rings of orders of locks
 }
 
-// happened hands an event on, with what all of them have.
-func (v *View) happened(what Event, now time.Time) {
-	what.Number, what.At = v.told, now
+// writing is the write whose events are told.
+type writing struct {
+	number uint64
+	events uint32 // of it, so far
+}
+
+// at goes on to the changes of a write, if it is another than that before.
+func (w *writing) at(number uint64) {
+	if w.number != number {
+		*w = writing{number: number}
+	}
+}
+
+// happened names an event by its write, and hands it on.
+func (v *View) happened(what lock.Event, now time.Time) {
+	v.writing.events++
+	what.ID, what.At = lock.EventID{Number: v.writing.number, Index: v.writing.events}, now
 	v.Events.Add(what)
+}
+
+// found hands a finding on, with what all of them have.
+func (v *View) found(what Finding, now time.Time) {
+	what.Number, what.At = v.told, now
+	v.Events.Find(what)
 }

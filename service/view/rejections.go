@@ -67,6 +67,19 @@ func (v *View) refused(id lock.ID) error {
 	}
 }
 
+// rejectedFor returns the reason with which the entry would be taken back for its
+// rejection, "" if it can stay.
+func (v *View) rejectedFor(id lock.ID) lock.Reason {
+	switch rejection := v.table.Rejection(id); {
+	case rejection == nil:
+		return ""
+	case rejection.Clash != nil:
+		return lock.Mismatched
+	default:
+		return lock.Deadlocked
+	}
+}
+
 // carriedOut notes that an entry leaves, if that is for its rejection and somebody waits
 // on it.
 func (v *View) carriedOut(id lock.ID, why lock.Reason) {
@@ -102,7 +115,7 @@ func (v *View) report(e *lock.Entry, cycle []lock.Wait, now time.Time) {
 	}
 	kept := slices.Clone(cycle[:min(len(cycle), maxKeptWaits)])
 	v.rejections.deadlocks = append(v.rejections.deadlocks, Deadlock{At: now, Tenant: e.Tenant, Refused: e, Cycle: kept, Waits: len(cycle)})
-	v.happened(Event{Kind: DeadlockFound, Entry: e, Waits: len(cycle)}, now)
+	v.found(Finding{Kind: DeadlockFound, Entry: e, Waits: len(cycle)}, now)
 }
 
 // dispensable returns the oldest deadlock of the tenant that has most, so that one
@@ -169,7 +182,7 @@ func (v *View) learn(e *lock.Entry, now time.Time) {
 	for _, c := range v.orders.Granted(e, v.table.AlsoHeld(e), now) {
 		v.totals.Contradicted++
 		if silenced, ok := v.accounts.of(e.Tenant).rings.pass(now, betweenRings); ok {
-			v.happened(Event{Kind: OrdersContradict, Entry: e, Ring: &c, Silenced: silenced}, now)
+			v.found(Finding{Kind: OrdersContradict, Entry: e, Ring: &c, Silenced: silenced}, now)
 		}
 	}
 }

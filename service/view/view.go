@@ -23,6 +23,7 @@ type View struct {
 	table       *deadlock.Table
 	number      uint64                    // everything up to it is in the table
 	told        uint64                    // the number up to which the feed tells at the moment
+	writing     writing                   // whose changes it tells
 	begun       bool                      // there was a first Reset
 	current     bool                      // the feed is up
 	lostAt      time.Time                 // when it was not any more; before the first Reset, when we began to wait for it
@@ -86,6 +87,7 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 	defer v.mu.Unlock()
 	v.told = upTo
 	for _, c := range changes {
+		v.writing.at(c.Number)
 		if c.Joined != nil {
 			v.join(c.Joined, now)
 		} else {
@@ -93,6 +95,7 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 		}
 	}
 	v.reach(upTo)
+	v.Events.Reached(upTo)
 }
 
 // Lost implements [store.Watcher].
@@ -114,6 +117,7 @@ func (v *View) Reset(s store.Snapshot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.told = s.Number
+	v.Events.Begin(s.Number)
 	if v.recalled == nil {
 		v.recalled = make(chan struct{})
 	}
@@ -210,7 +214,7 @@ func (v *View) waitedFor(e *lock.Entry) time.Duration { return max(0, v.Wall().S
 func (v *View) insert(e *lock.Entry) (holds, ok bool) {
 	holds, err := v.table.Insert(e)
 	if err != nil {
-		v.happened(Event{Kind: FeedOutOfOrder, Entry: e, Err: err}, time.Now())
+		v.found(Finding{Kind: FeedOutOfOrder, Entry: e, Err: err}, time.Now())
 		return false, false
 	}
 	a := v.accounts.of(e.Tenant)
@@ -227,6 +231,9 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 	if !ok {
 		return
 	}
+	if what, ok := lock.EventOfJoin(e, holds); ok {
+		v.happened(what, now)
+	}
 	if holds {
 		v.grant(e, now)
 	}
@@ -236,12 +243,13 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 
 func (v *View) leave(id lock.ID, why lock.Reason, now time.Time) {
 	v.carriedOut(id, why)
+	rejected := v.rejectedFor(id)
 	e, held, granted := v.table.Remove(id)
 	if e == nil {
 		return
 	}
 	v.ended.record(e.Tenant, id, why, now)
-	ended := Event{Kind: EntryEnded, Entry: e, Reason: why, Held: held}
+	ended, told := lock.EventOfEnd(e, held, why, rejected)
 	if held {
 		ended.Lasted = v.endHold(e, why, now)
 		v.announce(e, ended.Lasted)
@@ -249,7 +257,9 @@ func (v *View) leave(id lock.ID, why lock.Reason, now time.Time) {
 	if why == lock.Expired {
 		v.totals.Expired++
 	}
-	v.happened(ended, now)
+	if told {
+		v.happened(ended, now)
+	}
 	a := v.accounts.of(e.Tenant)
 	a.places -= len(e.Claims)
 	v.reindex(a, append(granted, e)...)
@@ -257,6 +267,9 @@ func (v *View) leave(id lock.ID, why lock.Reason, now time.Time) {
 	v.notify(id)
 	for _, g := range granted {
 		v.waited[g.ID] = v.waitedFor(g)
+		granted := lock.EventOfGrant(g)
+		granted.Lasted = v.waited[g.ID]
+		v.happened(granted, now)
 		v.grant(g, now)
 		v.notify(g.ID)
 	}

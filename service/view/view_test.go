@@ -11,7 +11,10 @@ import (
 
 type nobody struct{}
 
-func (nobody) Add(view.Event) {}
+func (nobody) Begin(uint64)      {}
+func (nobody) Add(lock.Event)    {}
+func (nobody) Reached(uint64)    {}
+func (nobody) Find(view.Finding) {}
 
 func empty() *view.View {
 	return view.New(view.Config{Events: nobody{}, Wall: time.Now, Refusal: func() error { return nil }, Fresh: time.Hour})
@@ -44,14 +47,14 @@ func TestAnnouncementEnds(t *testing.T) {
 	}
 	v.Reset(store.Snapshot{})
 	for _, e := range line {
-		v.Apply(e.Number, []store.Change{{Joined: e}})
+		v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
 	}
 	soon := line[9]
 	_, leave, err := v.Attend(soon.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.Apply(11, []store.Change{{Left: line[0].ID, Reason: lock.Released}})
+	v.Apply(11, []store.Change{{Number: 11, Left: line[0].ID, Reason: lock.Released}})
 	if st := v.Status(soon.ID, soon.Number); !st.Soon {
 		t.Fatalf("its turn is not announced: %+v", st)
 	}

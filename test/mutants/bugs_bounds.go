@@ -5,7 +5,7 @@ func boundsBugs() []Bug {
 	return []Bug{
 		{
 			Name: "service-tells-under-the-lock", Breaks: "a log that stands still stops no grant",
-			File: "service/events.go", Anchor: "func (e *dispatcher) Add(what view.Event) {\n", Becomes: "func (e *dispatcher) Add(what view.Event) {\n\te.tell(what)\n",
+			File: "service/events.go", Anchor: "func (e *dispatcher) note(what noted) {\n", Becomes: "func (e *dispatcher) note(what noted) {\n\te.tell(what)\n",
 			In: "./service", Run: "^TestLogThatStandsStill$", Hangs: true,
 		},
 		{

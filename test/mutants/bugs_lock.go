@@ -5,6 +5,16 @@ package main
 func lockBugs() []Bug {
 	return []Bug{
 		{
+			Name: "lock-event-of-a-try", Breaks: "a try that nobody was told of makes no event",
+			File: "lock/event.go", Anchor: "\t\tif e.Tries() {\n\t\t\treturn Event{}, false\n\t\t}\n", Becomes: "",
+			In: "./lock", Run: "^TestEventsOfEntries$",
+		},
+		{
+			Name: "lock-event-id-with-zeros", Breaks: "an event id has one spelling",
+			File: "lock/event.go", Anchor: " || id.String() != text", Becomes: "",
+			In: "./lock", Run: "^TestEventIDs$",
+		},
+		{
 			Name: "lock-two-exclusive", Breaks: "one holder",
 			File: "lock/queue.go", Anchor: "case first.Mode == Shared && next.Mode == Shared:",
 			Becomes: "case first.Mode != Semaphore && next.Mode == first.Mode:",

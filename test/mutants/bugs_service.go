@@ -4,6 +4,21 @@ package main
 func serviceBugs() []Bug {
 	return []Bug{
 		{
+			Name: "service-event-index-goes-on", Breaks: "an event is named by its write and an index among that write's events",
+			File: "service/view/events.go", Anchor: "*w = writing{number: number}", Becomes: "w.number = number",
+			In: "./service/view", Run: "^TestReplicasTellTheSameEvents$",
+		},
+		{
+			Name: "service-event-of-the-run", Breaks: "an event has the number of its write, however the feed cuts changes",
+			File: "service/view/view.go", Anchor: "v.writing.at(c.Number)", Becomes: "v.writing.at(upTo)",
+			In: "./service/view", Run: "^TestReplicasTellTheSameEvents$",
+		},
+		{
+			Name: "service-event-before-its-cause", Breaks: "an end is told before the grants that follow from it",
+			File: "service/view/view.go", Anchor: "\tif told {\n\t\tv.happened(ended, now)\n\t}\n", Becomes: "\tif told {\n\t\tdefer v.happened(ended, now)\n\t}\n",
+			In: "./service/view", Run: "^TestEventsOfOneWrite$",
+		},
+		{
 			Name: "service-renews-at-the-grant-alone", Breaks: "on a busy lock the lease starts anew before the turn comes, not between two hand-overs",
 			File: "service/keep.go", Anchor: "if k.soon && !k.ahead && ", Becomes: "if false && ",
 			In: "./service", Run: "^TestReadyBeforeItsTurn$",

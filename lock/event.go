@@ -1,0 +1,129 @@
+package lock
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// EventKind is what happened to an entry, as it is told outside.
+type EventKind string
+
+// The kinds of events. Each entry has at most one of EventEnqueued, one of EventAcquired,
+// and one of the others, in this order.
+const (
+	EventEnqueued        EventKind = "lock.enqueued"         // it has to wait
+	EventAcquired        EventKind = "lock.acquired"         // it holds
+	EventReleased        EventKind = "lock.released"         // by its client, or taken back by a replica; see Reason
+	EventExpired         EventKind = "lock.expired"          // nobody kept its lease alive
+	EventRevoked         EventKind = "lock.revoked"          // by an operator
+	EventWaitTimeout     EventKind = "lock.wait_timeout"     // it has waited for as long as it wanted to
+	EventDeadlockRefused EventKind = "lock.deadlock_refused" // taken back, as it closed a cycle of waits
+)
+
+// EventKinds returns all kinds of events.
+func EventKinds() []EventKind {
+	return []EventKind{
+		EventEnqueued, EventAcquired, EventReleased, EventExpired, EventRevoked, EventWaitTimeout, EventDeadlockRefused,
+	}
+}
+
+// Event is something that happened to an entry. What happened and its ID are a function of
+// the store's history, so every replica tells the same; At and Lasted are what one replica saw.
+type Event struct {
+	ID     EventID
+	Kind   EventKind
+	Entry  *Entry
+	Reason Reason // of an end
+	Held   bool   // it holds, or did until its end
+
+	At     time.Time
+	Lasted time.Duration // how long it waited for its grant; of an end, how long it held
+}
+
+// EventID names an event: the number of the write that caused it, and which of that
+// write's events it is, from 1 on. Index 0 names no event but the place before the first.
+type EventID struct {
+	Number uint64
+	Index  uint32
+}
+
+// Before returns the place before the first event of a write.
+func Before(number uint64) EventID { return EventID{Number: number} }
+
+// Compare returns which of two comes first, as [cmp.Compare] does.
+func (id EventID) Compare(other EventID) int {
+	return cmp.Or(cmp.Compare(id.Number, other.Number), cmp.Compare(id.Index, other.Index))
+}
+
+// String returns the id as <number>-<index>.
+func (id EventID) String() string {
+	return strconv.FormatUint(id.Number, 10) + "-" + strconv.FormatUint(uint64(id.Index), 10)
+}
+
+// maxEventID is the length of the longest id.
+const maxEventID = len("9007199254740991-4294967295")
+
+// maxNumber is the greatest number that JSON readers take exactly.
+const maxNumber = 1<<53 - 1
+
+// ParseEventID reads what [EventID.String] writes, and nothing else.
+func ParseEventID(text string) (id EventID, err error) {
+	number, index, ok := strings.Cut(text, "-")
+	if !ok || len(text) > maxEventID {
+		return EventID{}, fmt.Errorf("an event id is <number>-<index>")
+	}
+	n, errNumber := strconv.ParseUint(number, 10, 64)
+	i, errIndex := strconv.ParseUint(index, 10, 32)
+	id = EventID{Number: n, Index: uint32(i)}
+	if errNumber != nil || errIndex != nil || n > maxNumber || id.String() != text {
+		return EventID{}, fmt.Errorf("an event id is <number>-<index>")
+	}
+	return id, nil
+}
+
+// EventOfJoin returns what happened when an entry joined its queues. A try that has to wait
+// makes no event: it leaves at once, and nobody is told that it was there.
+func EventOfJoin(e *Entry, holds bool) (Event, bool) {
+	switch {
+	case holds:
+		return Event{Kind: EventAcquired, Entry: e, Held: true}, true
+	case e.Tries():
+		return Event{}, false
+	}
+	return Event{Kind: EventEnqueued, Entry: e}, true
+}
+
+// EventOfGrant returns what happened when a waiting entry came to hold.
+func EventOfGrant(e *Entry) Event { return Event{Kind: EventAcquired, Entry: e, Held: true} }
+
+// EventOfEnd returns what happened when an entry left, for the reason that the store
+// has. rejected is why it could not stay, "" if it could: a replica that takes such an entry
+// back may say only that it did. What nobody was told of makes no event: a try that was
+// taken back while it waited.
+func EventOfEnd(e *Entry, held bool, why, rejected Reason) (Event, bool) {
+	if why == Withdrawn && !held {
+		if e.Tries() {
+			return Event{}, false
+		}
+		why = cmp.Or(rejected, why)
+	}
+	return Event{Kind: eventOfReason(why), Entry: e, Reason: why, Held: held}, true
+}
+
+func eventOfReason(why Reason) EventKind {
+	switch why {
+	case Expired:
+		return EventExpired
+	case Revoked:
+		return EventRevoked
+	case WaitTimeout:
+		return EventWaitTimeout
+	case Deadlocked:
+		return EventDeadlockRefused
+	default:
+		return EventReleased
+	}
+}

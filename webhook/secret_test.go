@@ -101,10 +101,9 @@ func TestSecretIsNeverShown(t *testing.T) {
 	key := strings.Repeat("\xa7", 4)
 	for _, text := range texts {
 		for _, part := range []string{
-			key, fmt.Sprintf("%x", key), fmt.Sprintf("%X", key), "167 167", "167,167", "0xa7", "247 247", "\\xa7", "§", "A7",
-			s.Reveal()[6:12],
+			key, "§§", "a7a7", "A7A7", "167 167", "167,167", "0xa7, 0xa7", "0xa7 0xa7", "0XA7 0XA7", "247 247", `\xa7`, s.Reveal()[6:12],
 		} {
-			if strings.Contains(text, part) && !(part == "A7" && !strings.Contains(text, "A7A7")) {
+			if strings.Contains(text, part) {
 				t.Errorf("shown as %q", text)
 			}
 		}

@@ -1,6 +1,10 @@
 package webhook
 
-import "net/netip"
+import (
+	"context"
+	"net"
+	"net/netip"
+)
 
 // Closed returns what an address is that may not be connected to.
 func (p *Policy) Closed(addr netip.Addr) string { return p.closed(addr) }
@@ -13,4 +17,9 @@ func (p *Policy) DialAddress(raw string) (address string, secure, ok bool) {
 		return "", false, false
 	}
 	return e.address(), e.secure, true
+}
+
+// DialWith has the sender make its connections by another function.
+func (s *Sender) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	s.dial = dial
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
@@ -115,4 +116,34 @@ func ordinary(addr netip.Addr) bool {
 	addr = addr.Unmap()
 	return addr.IsGlobalUnicast() && !addr.IsPrivate() && addr.Zone() == "" && addr.String() != "169.254.169.254" &&
 		!netip.MustParsePrefix("100.64.0.0/10").Contains(addr)
+}
+
+// FuzzAnswer: whatever a receiver writes is one of the outcomes, with words of ours only.
+func FuzzAnswer(f *testing.F) {
+	for _, seed := range []string{
+		"", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 503 No\r\nRetry-After: 9\r\nDate: Sun, 01 Mar 2026 12:00:00 GMT\r\n\r\n", "HTTP/1.1 410 Gone\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nabcde\r\n0\r\nA: b\r\n\r\n", "HTTP/1.1 100 \r\n\r\nHTTP/1.0 302 x\r\nLocation: /\r\n\r\n", "\x15\x03\x01",
+	} {
+		f.Add([]byte(seed))
+	}
+	s := newSender(f, nil)
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		ours, theirs := net.Pipe()
+		s.DialWith(func(context.Context, string, string) (net.Conn, error) { return ours, nil })
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			readRequest(theirs)
+			_, _ = theirs.Write(answer)
+			theirs.Close()
+		}()
+		r := send(t, s, "http://127.0.0.1:80/")
+		<-done
+		if strings.Trim(r.Err, "abcdefghijklmnopqrstuvwxyzHKTLSPB0123456789/.: ") != "" || len(r.Err) > 80 || (r.Err == "") != (r.Outcome == webhook.Delivered) {
+			t.Errorf("%q: %+v", answer, r)
+		}
+		if r.RetryAfter < 0 || r.RetryAfter > 24*time.Hour || r.Status < 0 || r.Status > 999 || (r.Status == 0) != (r.Cause != nil) {
+			t.Errorf("%q: %+v", answer, r)
+		}
+	})
 }

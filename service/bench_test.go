@@ -23,6 +23,8 @@ func (f feedOnly) Watch(ctx context.Context, to store.Watcher) {
 	<-ctx.Done()
 }
 
+func (feedOnly) Refusal() error { return nil }
+
 // BenchmarkView is what a replica does for a cycle that it is told of: an entry joins
 // and holds, and is released. Beside it 10 000 others hold.
 func BenchmarkView(b *testing.B) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
+	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
 )
@@ -40,6 +41,8 @@ type Config struct {
 
 	Classes order.Classes // by which the orders of locks are compared
 
+	Events events.Config // how much of what happened is kept, and for how many
+
 	MaxPlaces int // in queues that one tenant's entries may take; 200 000
 
 	// FeedTimeout is how long a request that joined waits for the view before it
@@ -60,7 +63,7 @@ type Service struct {
 	Config
 	tokens  tokens
 	view    *view.View
-	events  *dispatcher
+	events  told
 	direct  singleflight.Group // reads of a queue, shared by its waiters
 	moments atomic.Uint64      // counts reads and questions in their order
 
@@ -84,7 +87,7 @@ func New(cfg Config) *Service {
 	s := &Service{
 		Config:   cfg,
 		tokens:   newTokens(cfg.TokenKey),
-		events:   newDispatcher(cfg.Metrics, cfg.Logger),
+		events:   told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events)},
 		draining: make(chan struct{}),
 	}
 	s.view = view.New(view.Config{
@@ -151,6 +154,7 @@ func (s *Service) Close() {
 	s.close()
 	s.tasks.Wait()
 	s.events.close()
+	s.events.history.Close()
 }
 
 // Ready returns nil if the service can do its work: it is not draining, it understands

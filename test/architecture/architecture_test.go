@@ -25,7 +25,8 @@ func may() map[string][]string {
 		"lock/deadlock":   {"lock"},
 		"lock/locktest":   {"lock"},
 		"lock/order":      {"lock"},
-		"service":         {"lock", "lock/order", "service/view", "store"},
+		"service":         {"lock", "lock/order", "service/events", "service/view", "store"},
+		"service/events":  {"lock"},
 		"service/view":    {"lock", "lock/deadlock", "lock/order", "store"},
 		"store":           {"lock"},
 		"store/memory":    {"lock", "store"},
@@ -38,11 +39,11 @@ func may() map[string][]string {
 		"openapi":         {},
 		"dashboard":       {},
 		"api":             {},
-		"handlers":        {"api", "lock", "lock/order", "service", "service/view", "auth", "telemetry", "openapi", "dashboard"},
+		"handlers":        {"api", "lock", "lock/order", "service", "service/events", "service/view", "auth", "telemetry", "openapi", "dashboard"},
 		"client":          {"api"},
 		"cmd/fencepost":   {"api", "client"},
 		"cmd/api": {
-			"lock", "lock/order", "service", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "openapi",
+			"lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "openapi",
 			"dashboard", "handlers",
 		},
 	}

@@ -31,6 +31,7 @@ func table() []Bug {
 	return slices.Concat(
 		lockBugs(),
 		serviceBugs(),
+		eventBugs(),
 		simulationBugs(),
 		boundsBugs(),
 		authBugs(),

@@ -1,0 +1,317 @@
+// Package events keeps what happened to entries for a while, in memory, for those who
+// follow it: each at its own pace, from where it left off, at any replica.
+package events
+
+import (
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Config of a [Log]. What is 0 takes the default that is named.
+type Config struct {
+	// Events and Bytes are how much is kept in all, and how much of one tenant: 100 000
+	// and 32 MiB, 20 000 and 8 MiB. Where there is no room in all, the tenant with most
+	// gives way. As much as in all is kept once more for those who follow all tenants.
+	Events, Bytes             int
+	TenantEvents, TenantBytes int
+
+	// Subscriptions is how many there may be at once, and TenantSubscriptions how many
+	// one tenant may have: 2 000 and 100.
+	Subscriptions, TenantSubscriptions int
+}
+
+const (
+	// maxPending is how much may be added before it is filed. What comes on top of it is
+	// missed, and followers are told so.
+	maxPending = 16_384
+
+	// pace is the time between two rounds of filing, and so of waking followers.
+	pace = 20 * time.Millisecond
+
+	// keepFor is how long an event is kept at most, by the clock of the replica, about.
+	keepFor = time.Hour
+
+	// maxGaps is how many gaps of the feed are remembered.
+	maxGaps = 64
+)
+
+// Log is the events of a replica, in order. Adding never waits for who reads: it only
+// appends to a list, which a goroutine files from time to time.
+type Log struct {
+	cfg Config
+
+	adding   sync.Mutex
+	pending  []step
+	dropping bool   // since a step found no room; until the end of a run of changes
+	between  bool   // two runs of changes: all that happened up to reached was added
+	reached  uint64 // by the feed
+
+	ready   chan struct{} // holds a value if there may be something to file
+	closing chan struct{}
+	closed  sync.Once
+	done    chan struct{}
+
+	mu      sync.RWMutex
+	began   bool
+	life    int // counts how often numbers went back
+	told    uint64
+	gaps    []gap        // of the feed, in their order
+	start   lock.EventID // nothing from before is kept, or known of gaps
+	oldest  lock.EventID // what is kept of tenants without a ring, which is nothing, begins after it
+	all     *ring
+	tenants map[string]*ring
+	kept    shares
+	swept   time.Time
+
+	places places
+}
+
+// step is something that the feed tells: an event, or that it begins at a number or
+// reached it.
+type step struct {
+	event  lock.Event // if it has a kind
+	number uint64
+	begins bool
+}
+
+// gap is what the feed did not tell: what happened after the one and before the other.
+type gap struct{ after, before lock.EventID }
+
+// NewLog returns an empty log. It must be closed.
+func NewLog(cfg Config) *Log {
+	l := &Log{
+		cfg: cfg.withDefaults(), ready: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+		all: newRing(lock.EventID{}), tenants: map[string]*ring{},
+	}
+	l.places.byTenant = map[string]int{}
+	go l.run()
+	return l
+}
+
+func (c Config) withDefaults() Config {
+	for _, d := range []struct {
+		value    *int
+		standard int
+	}{
+		{&c.Events, 100_000},
+		{&c.Bytes, 32 << 20},
+		{&c.TenantEvents, 20_000},
+		{&c.TenantBytes, 8 << 20},
+		{&c.Subscriptions, 2000},
+		{&c.TenantSubscriptions, 100},
+	} {
+		if *d.value == 0 {
+			*d.value = d.standard
+		}
+	}
+	return c
+}
+
+// Close ends the filing and waits for that. Calling it again is safe.
+func (l *Log) Close() {
+	l.closed.Do(func() { close(l.closing) })
+	<-l.done
+}
+
+// Add takes an event. Events come in the order of their ids, until [Log.Begin].
+func (l *Log) Add(e lock.Event) {
+	l.adding.Lock()
+	defer l.adding.Unlock()
+	l.between = false
+	if l.dropping || len(l.pending) >= maxPending {
+		l.dropping = true
+		return
+	}
+	l.pending = append(l.pending, step{event: e})
+}
+
+// Reached says that all events up to number were added.
+func (l *Log) Reached(number uint64) {
+	l.adding.Lock()
+	l.between, l.reached = true, number
+	last := len(l.pending) - 1
+	switch {
+	case l.dropping && len(l.pending) < maxPending:
+		l.pending, l.dropping = append(l.pending, step{number: number, begins: true}), false
+	case l.dropping:
+	case last >= 0 && l.pending[last].isReached():
+		l.pending[last].number = number
+	default:
+		l.pending = append(l.pending, step{number: number})
+	}
+	l.adding.Unlock()
+	l.wake()
+}
+
+// Begin says that the feed starts over at number. What happened between what was reached
+// and that is missed.
+func (l *Log) Begin(number uint64) {
+	l.adding.Lock()
+	l.pending = append(l.pending, step{number: number, begins: true})
+	l.between, l.dropping, l.reached = true, false, number
+	l.adding.Unlock()
+	l.wake()
+}
+
+func (s *step) isReached() bool { return s.event.Kind == "" && !s.begins }
+
+func (l *Log) wake() {
+	select {
+	case l.ready <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+func (l *Log) run() {
+	defer close(l.done)
+	var spare []step
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-l.ready:
+		case <-l.closing:
+			return
+		}
+		steps := l.take(spare[:0])
+		l.file(steps)
+		clear(steps) // of entries that are gone
+		spare = steps
+		pause.Reset(pace)
+		select {
+		case <-pause.C:
+		case <-l.closing:
+			return
+		}
+	}
+}
+
+// take returns what is pending, and leaves an empty list in its place. If something was
+// dropped, and all of a run of changes is there or was dropped, it begins anew behind that.
+func (l *Log) take(spare []step) []step {
+	l.adding.Lock()
+	defer l.adding.Unlock()
+	steps := l.pending
+	l.pending = spare
+	if l.dropping && l.between {
+		steps, l.dropping = append(steps, step{number: l.reached, begins: true}), false
+	}
+	return steps
+}
+
+// file puts what was added where followers find it, and wakes those whom it concerns.
+func (l *Log) file(steps []step) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range steps {
+		switch s := &steps[i]; {
+		case s.event.Kind != "":
+			l.keep(s.event)
+		case s.begins:
+			l.begin(s.number)
+		default:
+			l.told = max(l.told, s.number)
+		}
+	}
+	l.sweep(time.Now())
+	l.all.tell()
+	for _, r := range l.kept.grown {
+		r.tell()
+	}
+	clear(l.kept.grown)
+	l.kept.grown = l.kept.grown[:0]
+}
+
+// begin goes on behind a gap. One in which no write was is none.
+func (l *Log) begin(number uint64) {
+	was := l.told
+	l.told = number
+	switch {
+	case !l.began:
+		l.began = true
+		l.forget(lock.Before(number + 1))
+	case number < was:
+		l.life++ // what is kept cannot be put in order with what comes
+		l.forget(lock.Before(number + 1))
+	case number > was:
+		l.gaps = append(l.gaps, gap{lock.Before(was + 1), lock.Before(number + 1)})
+		if len(l.gaps) > maxGaps {
+			l.start = l.gaps[0].before
+			l.oldest = later(l.oldest, l.start)
+			l.gaps = l.gaps[1:]
+		}
+	}
+	l.all.changed = true
+	for _, r := range l.tenants {
+		l.kept.note(r)
+	}
+}
+
+// forget drops everything that happened before.
+func (l *Log) forget(before lock.EventID) {
+	l.gaps, l.start, l.oldest = nil, before, before
+	l.all.drop(l.all.len())
+	l.all.floor = before // as in the others: those have ids that mean nothing any more
+	for tenant, r := range l.tenants {
+		l.kept.drop(r, r.len())
+		r.floor = before
+		l.release(tenant, r)
+	}
+}
+
+// keep files one event.
+func (l *Log) keep(e lock.Event) {
+	r := newRecord(e)
+	l.all.add(r)
+	l.all.changed = true
+	for l.all.len() > l.cfg.Events || l.all.bytes > l.cfg.Bytes {
+		l.all.drop(1)
+	}
+	own := l.of(e.Entry.Tenant)
+	l.kept.add(own, r)
+	for own.len() > l.cfg.TenantEvents || own.bytes > l.cfg.TenantBytes {
+		l.kept.drop(own, 1)
+	}
+	for l.kept.events > l.cfg.Events || l.kept.bytes > l.cfg.Bytes {
+		most := l.kept.heap[0]
+		tenant := most.first().Entry.Tenant
+		l.kept.drop(most, 1)
+		l.release(tenant, most)
+	}
+}
+
+// sweep forgets what is too old, now and then.
+func (l *Log) sweep(now time.Time) {
+	if now.Sub(l.swept) < keepFor/60 {
+		return
+	}
+	l.swept = now
+	old := now.Add(-keepFor)
+	l.all.drop(l.all.before(old))
+	for tenant, r := range l.tenants {
+		l.kept.drop(r, r.before(old))
+		l.release(tenant, r)
+	}
+}
+
+// of returns a tenant's ring, and makes it if need be.
+func (l *Log) of(tenant string) *ring {
+	r := l.tenants[tenant]
+	if r == nil {
+		r = newRing(l.oldest)
+		l.tenants[tenant] = r
+	}
+	return r
+}
+
+// release forgets a tenant's ring if there is nothing in it and nobody follows it. What it
+// has lost counts then for all that have none.
+func (l *Log) release(tenant string, r *ring) {
+	if r.len() > 0 || r.followers > 0 {
+		return
+	}
+	delete(l.tenants, tenant)
+	l.oldest = later(l.oldest, r.floor)
+}

@@ -1,0 +1,188 @@
+package events
+
+import (
+	"container/heap"
+	"sort"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Record is an event that is kept.
+type Record struct {
+	lock.Event
+	size int // in bytes, about
+	text atomic.Pointer[[]byte]
+}
+
+// Text returns how the event is written, which make says when it is first asked: many
+// followers are told the same.
+func (r *Record) Text(make func(*lock.Event) []byte) []byte {
+	if text := r.text.Load(); text != nil {
+		return *text
+	}
+	text := make(&r.Event)
+	r.text.CompareAndSwap(nil, &text)
+	return text
+}
+
+func newRecord(e lock.Event) *Record { return &Record{Event: e, size: sizeOf(e.Entry)} }
+
+// sizeOf is about how many bytes an event of the entry takes, its text included. The entry
+// has most of it, which its events share; each is charged with all of it.
+func sizeOf(e *lock.Entry) int {
+	const perEvent = int(unsafe.Sizeof(Record{})+unsafe.Sizeof(lock.Entry{})) + 512
+	size := len(e.ID) + len(e.Tenant) + len(e.Holder)
+	for _, c := range e.Claims {
+		size += int(unsafe.Sizeof(c)) + len(c.Name)
+	}
+	for k, v := range e.Metadata {
+		size += 48 + len(k) + len(v)
+	}
+	return perEvent + 2*size
+}
+
+// ring is the last events of one tenant, or of all.
+type ring struct {
+	records []*Record
+	head    int // those before are dropped
+	bytes   int
+	floor   lock.EventID // everything after it is kept
+
+	followers int
+	grown     chan struct{} // closed and replaced to wake them
+	changed   bool          // since they were woken
+
+	place int // in the heap, if there is anything in it
+}
+
+func newRing(floor lock.EventID) *ring { return &ring{floor: floor, grown: make(chan struct{})} }
+
+func (r *ring) len() int { return len(r.records) - r.head }
+
+// first returns the oldest. There must be one.
+func (r *ring) first() *Record { return r.records[r.head] }
+
+// before returns how many are from before an instant.
+func (r *ring) before(t time.Time) (n int) {
+	for n < r.len() && r.records[r.head+n].At.Before(t) {
+		n++
+	}
+	return n
+}
+
+func (r *ring) add(rec *Record) {
+	r.records = append(r.records, rec)
+	r.bytes += rec.size
+}
+
+// drop forgets the first n, and returns how many bytes they took.
+func (r *ring) drop(n int) (bytes int) {
+	for range n {
+		rec := r.first()
+		r.records[r.head] = nil
+		r.head++
+		r.floor = rec.ID
+		bytes += rec.size
+	}
+	r.bytes -= bytes
+	if r.head > len(r.records)/2 {
+		kept := copy(r.records, r.records[r.head:])
+		clear(r.records[kept:])
+		r.records, r.head = r.records[:kept], 0
+	}
+	return bytes
+}
+
+// after returns what is kept after an event.
+func (r *ring) after(id lock.EventID) []*Record {
+	all := r.records[r.head:]
+	return all[sort.Search(len(all), func(i int) bool { return all[i].ID.Compare(id) > 0 }):]
+}
+
+// tell wakes the followers if there is something for them.
+func (r *ring) tell() {
+	if r.changed && r.followers > 0 {
+		close(r.grown)
+		r.grown = make(chan struct{})
+	}
+	r.changed = false
+}
+
+// shares are the tenants' rings, as a heap with the largest first.
+type shares struct {
+	events, bytes int
+	heap          []*ring
+	grown         []*ring // since followers were woken last
+}
+
+func (s *shares) add(r *ring, rec *Record) {
+	s.note(r)
+	r.add(rec)
+	s.events++
+	s.bytes += rec.size
+	if r.len() == 1 {
+		heap.Push(s, r)
+	} else {
+		heap.Fix(s, r.place)
+	}
+}
+
+// note remembers that there is something for a ring's followers.
+func (s *shares) note(r *ring) {
+	if r.followers > 0 && !r.changed {
+		r.changed = true
+		s.grown = append(s.grown, r)
+	}
+}
+
+func (s *shares) drop(r *ring, n int) {
+	if n == 0 {
+		return
+	}
+	if n == r.len() {
+		heap.Remove(s, r.place)
+	}
+	s.events -= n
+	s.bytes -= r.drop(n)
+	if r.len() > 0 {
+		heap.Fix(s, r.place)
+	}
+}
+
+// Len implements [heap.Interface], like the methods below.
+func (s *shares) Len() int { return len(s.heap) }
+
+func (s *shares) Swap(i, j int) {
+	s.heap[i], s.heap[j] = s.heap[j], s.heap[i]
+	s.heap[i].place, s.heap[j].place = i, j
+}
+
+// Less puts the largest first, and of those that are about alike the one with the oldest
+// event: what comes must not give way to what has been there for long.
+func (s *shares) Less(i, j int) bool {
+	const alike = 4 << 10
+	a, b := s.heap[i], s.heap[j]
+	if a.bytes/alike != b.bytes/alike {
+		return a.bytes > b.bytes
+	}
+	return a.first().ID.Compare(b.first().ID) < 0
+}
+
+// Push adds one at the end.
+func (s *shares) Push(r any) {
+	added := r.(*ring)
+	added.place = len(s.heap)
+	s.heap = append(s.heap, added)
+}
+
+// Pop removes the one at the end.
+func (s *shares) Pop() any {
+	last := len(s.heap) - 1
+	r := s.heap[last]
+	s.heap[last] = nil
+	s.heap = s.heap[:last]
+	return r
+}

@@ -1,0 +1,187 @@
+package events
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// strange is the life of no log.
+const strange = -1
+
+const (
+	// batchBytes is about how much a follower is given at once: it is kept in memory until
+	// that has passed it on.
+	batchBytes = 64 << 10
+
+	retryAfter = 5 * time.Second
+)
+
+// Request asks for a [Subscription].
+type Request struct {
+	Of     string        // the tenant whose subscription it is, among whose it counts
+	Tenant string        // whose events; "" is all
+	After  *lock.EventID // goes on after it; nil begins with what happens from now on
+
+	// Strange says that After is not of the store's history as it is now: it is told
+	// from where what is kept begins.
+	Strange bool
+}
+
+// Missed says what a follower cannot be told: what happened after the one and before the
+// other. It goes on with what comes then.
+type Missed struct{ After, Before lock.EventID }
+
+// Subscription follows the events of a tenant, or of all. It is for one goroutine.
+type Subscription struct {
+	log  *Log
+	req  Request
+	ring *ring
+	life int
+	at   lock.EventID // everything up to it was given
+
+	closed bool
+}
+
+// Subscribe begins to follow. It must be closed. Errors: quota_exceeded if the tenant has
+// too many, overloaded if there are too many in all, store_unavailable if the log has not
+// begun.
+func (l *Log) Subscribe(req Request) (*Subscription, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.began {
+		return nil, &lock.Error{Code: lock.StoreUnavailable, Detail: "this replica has not seen the store's locks yet", RetryAfter: time.Second}
+	}
+	if err := l.places.take(req.Of, l.cfg); err != nil {
+		return nil, err
+	}
+	s := &Subscription{log: l, req: req, life: l.life, at: lock.Before(l.told + 1), ring: l.all}
+	if req.After != nil {
+		s.at = *req.After
+	}
+	if req.Strange {
+		s.life = strange
+	}
+	if req.Tenant != "" {
+		s.ring = l.of(req.Tenant)
+	}
+	s.ring.followers++
+	return s, nil
+}
+
+// Close ends the subscription. Calling it again is safe.
+func (s *Subscription) Close() {
+	l := s.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	l.places.give(s.req.Of)
+	s.ring.followers--
+	if s.req.Tenant != "" {
+		l.release(s.req.Tenant, s.ring)
+	}
+}
+
+// Told returns the number up to which the log has all events.
+func (l *Log) Told() uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.told
+}
+
+// Next gives the events that follow, as many as fit into room, or says what is missed
+// before them. If there is nothing, more is closed when there may be.
+func (s *Subscription) Next(room []*Record) (given []*Record, missed *Missed, more <-chan struct{}) {
+	l := s.log
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if s.life != l.life {
+		s.life = l.life
+		return nil, s.miss(s.at, s.start()), nil
+	}
+	if start := s.start(); s.at.Compare(start) < 0 {
+		return nil, s.miss(s.at, start), nil
+	}
+	rest, ahead := s.ring.after(s.at), l.gapAfter(s.at)
+	given = room[:0]
+	for bytes := 0; len(given) < min(len(rest), cap(room)) && bytes < batchBytes; {
+		rec := rest[len(given)]
+		if ahead != nil && rec.ID.Compare(ahead.before) > 0 {
+			break
+		}
+		given, bytes = append(given, rec), bytes+rec.size
+	}
+	switch {
+	case len(given) > 0:
+		s.at = given[len(given)-1].ID
+		return given, nil, nil
+	case ahead != nil:
+		return nil, s.miss(later(s.at, ahead.after), ahead.before), nil
+	}
+	s.at = later(s.at, lock.Before(l.told+1))
+	return nil, nil, s.ring.grown
+}
+
+// At returns up to where everything was given: a follower that resumes after it misses
+// nothing.
+func (s *Subscription) At() lock.EventID { return s.at }
+
+func (s *Subscription) miss(after, before lock.EventID) *Missed {
+	s.at = before
+	return &Missed{After: after, Before: before}
+}
+
+// start is where what is kept begins.
+func (s *Subscription) start() lock.EventID { return later(s.ring.floor, s.log.start) }
+
+// gapAfter returns the first gap that ends after an event, or nil.
+func (l *Log) gapAfter(id lock.EventID) *gap {
+	for i := range l.gaps {
+		if l.gaps[i].before.Compare(id) > 0 {
+			return &l.gaps[i]
+		}
+	}
+	return nil
+}
+
+func later(a, b lock.EventID) lock.EventID {
+	if a.Compare(b) > 0 {
+		return a
+	}
+	return b
+}
+
+// places counts subscriptions.
+type places struct {
+	all      int
+	byTenant map[string]int
+}
+
+func (p *places) take(tenant string, cfg Config) error {
+	switch {
+	case p.byTenant[tenant] >= cfg.TenantSubscriptions:
+		return &lock.Error{
+			Code: lock.QuotaExceeded, RetryAfter: retryAfter,
+			Detail: fmt.Sprintf("the tenant follows events %d times at this replica, and may not more often", cfg.TenantSubscriptions),
+		}
+	case p.all >= cfg.Subscriptions:
+		return &lock.Error{
+			Code: lock.Overloaded, RetryAfter: retryAfter,
+			Detail: fmt.Sprintf("%d follow events at this replica; try another", cfg.Subscriptions),
+		}
+	}
+	p.all++
+	p.byTenant[tenant]++
+	return nil
+}
+
+func (p *places) give(tenant string) {
+	p.all--
+	if p.byTenant[tenant]--; p.byTenant[tenant] == 0 {
+		delete(p.byTenant, tenant)
+	}
+}

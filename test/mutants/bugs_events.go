@@ -1,0 +1,72 @@
+package main
+
+// eventBugs break how events are kept for those who follow.
+func eventBugs() []Bug {
+	return []Bug{
+		{
+			Name: "events-flood-takes-all", Breaks: "where there is no room, the tenant with most gives way",
+			File: "service/events/ring.go", Anchor: "return a.bytes > b.bytes", Becomes: "return a.bytes < b.bytes",
+			In: "./service/events", Run: "^TestOthersFlood$",
+		},
+		{
+			Name: "events-without-bytes", Breaks: "what is kept is bounded in bytes",
+			File: "service/events/log.go", Anchor: "l.kept.events > l.cfg.Events || l.kept.bytes > l.cfg.Bytes", Becomes: "l.kept.events > l.cfg.Events",
+			In: "./service/events", Run: "^TestBytes$",
+		},
+		{
+			Name: "events-tenants-add-up", Breaks: "tenants that have one event each do not add up",
+			File: "service/events/log.go", Anchor: "\t\tl.kept.drop(most, 1)\n\t\tl.release(tenant, most)\n", Becomes: "\t\tl.kept.drop(most, 1)\n\t\t_ = tenant\n",
+			In: "./service/events", Run: "^TestManyTenants$",
+		},
+		{
+			Name: "events-loss-forgotten-with-its-tenant", Breaks: "who resumes is told what is missing, also of a tenant of whom nothing is kept",
+			File: "service/events/log.go", Anchor: "\tl.oldest = later(l.oldest, r.floor)\n", Becomes: "",
+			In: "./service/events", Run: "^TestManyTenants$",
+		},
+		{
+			Name: "events-gap-in-silence", Breaks: "what the feed did not tell is said to be missed",
+			File: "service/events/log.go", Anchor: "\t\tl.gaps = append(l.gaps, gap{", Becomes: "\t\t_ = append(l.gaps, gap{",
+			In: "./service/events", Run: "^TestGaps$",
+		},
+		{
+			Name: "events-past-in-silence", Breaks: "a store whose numbers go back is a gap",
+			File: "service/events/log.go", Anchor: "\t\tl.life++ //", Becomes: "\t\t//",
+			In: "./service/events", Run: "^TestGaps$",
+		},
+		{
+			Name: "events-dropped-in-silence", Breaks: "what comes faster than it is filed is said to be missed",
+			File: "service/events/log.go", Anchor: "append(steps, step{number: l.reached, begins: true}), false", Becomes: "append(steps, step{number: l.reached}), false",
+			In: "./service/events", Run: "^TestMoreThanIsFiled$",
+		},
+		{
+			Name: "events-behind-in-silence", Breaks: "who reads too slowly is told what it missed",
+			File: "service/events/subscription.go", Anchor: "s.at.Compare(start) < 0", Becomes: "s.at.Compare(start) < 0 && s.req.After != nil",
+			In: "./service/events", Run: "^TestSlowFollower$",
+		},
+		{
+			Name: "events-over-a-gap", Breaks: "events behind a gap come after the word of it",
+			File: "service/events/subscription.go", Anchor: "ahead != nil && rec.ID.Compare(ahead.before) > 0", Becomes: "ahead != nil && rec.ID.Compare(ahead.before) > 0 && room == nil",
+			In: "./service/events", Run: "^TestGaps$",
+		},
+		{
+			Name: "events-places-for-ever", Breaks: "who has ended makes room for another",
+			File: "service/events/subscription.go", Anchor: "\tl.places.give(s.req.Of)\n", Becomes: "",
+			In: "./service/events", Run: "^TestPlaces$",
+		},
+		{
+			Name: "events-followers-sleep", Breaks: "a tenant's followers are woken for its events",
+			File: "service/events/ring.go", Anchor: "\t\ts.grown = append(s.grown, r)\n", Becomes: "",
+			In: "./service/events", Run: "^TestFollow$",
+		},
+		{
+			Name: "events-without-a-feed", Breaks: "who cannot be told what happens is refused",
+			File: "service/follow.go", Anchor: "if s.view.LostFor() > 0 {", Becomes: "if s.view.LostFor() > 1<<40 {",
+			In: "./service", Run: "^TestFollowOverAGap$",
+		},
+		{
+			Name: "events-of-a-lost-past", Breaks: "who resumes after what the store does not know is told so",
+			File: "service/follow.go", Anchor: "return id.Number > newest+1, err", Becomes: "return id.Number > 2*newest+1e9, err",
+			In: "./service", Run: "^TestFollowFromAnotherHistory$",
+		},
+	}
+}

@@ -23,3 +23,10 @@ func (p *Policy) DialAddress(raw string) (address string, secure, ok bool) {
 func (s *Sender) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	s.dial = dial
 }
+
+// Load returns how many tenants there are, what waits and runs, and how much of it runs.
+func (p *Pool) Load() (tenants int, load Bound, running int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.tenants), p.load, p.running
+}

@@ -1,0 +1,304 @@
+package webhook_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// dead is an attempt at a receiver that hangs.
+func dead(ctx context.Context) {
+	select {
+	case <-time.After(webhook.Timeout):
+	case <-ctx.Done():
+	}
+}
+
+func submit(t testing.TB, p *webhook.Pool, jobs ...webhook.Job) {
+	t.Helper()
+	for _, j := range jobs {
+		if err := p.Submit(j); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// newPool is closed with the test, at once.
+func newPool(t testing.TB, c webhook.PoolConfig) *webhook.Pool {
+	p := webhook.NewPool(c)
+	t.Cleanup(func() { closeNow(p) })
+	return p
+}
+
+func closeNow(p *webhook.Pool) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p.Close(ctx)
+}
+
+// startsAfter submits a job and returns how long it waited for a worker.
+func startsAfter(t testing.TB, p *webhook.Pool, j webhook.Job) time.Duration {
+	t.Helper()
+	began := time.Now()
+	started := make(chan time.Duration, 1)
+	j.Run = func(context.Context) { started <- time.Since(began) }
+	submit(t, p, j)
+	return <-started
+}
+
+// TestDeadReceiversDelayNobodyElse: a thousand of one tenant, or of many together.
+func TestDeadReceiversDelayNobodyElse(t *testing.T) {
+	for _, tenants := range []int{1, 8, 40} {
+		t.Run(fmt.Sprint(tenants), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPool(t, webhook.PoolConfig{})
+				for n := range tenants { // one after the other, so that each finds as much free as there can be
+					for i := range 1000 {
+						submit(t, p, webhook.Job{Tenant: fmt.Sprintf("bad-%d", n), Target: fmt.Sprint(i), Run: dead})
+					}
+				}
+				for range 100 {
+					synctest.Wait()
+					if late := startsAfter(t, p, webhook.Job{Tenant: "good", Target: "live"}); late != 0 {
+						t.Fatalf("late by %s", late)
+					}
+					<-time.After(1700 * time.Millisecond)
+				}
+			})
+		})
+	}
+}
+
+// TestDeadReceiverDelaysNoOther of the same tenant.
+func TestDeadReceiverDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, webhook.PoolConfig{})
+		for i := range 1000 {
+			submit(t, p, webhook.Job{Tenant: "a", Target: "dead", Order: fmt.Sprint(i), Run: dead})
+		}
+		synctest.Wait()
+		if late := startsAfter(t, p, webhook.Job{Tenant: "a", Target: "live"}); late != 0 {
+			t.Errorf("late by %s", late)
+		}
+	})
+}
+
+// TestTargetsTakeTurns: where a tenant has no worker left, its targets take turns.
+func TestTargetsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, webhook.PoolConfig{PerTenant: 1})
+		for range 900 {
+			submit(t, p, webhook.Job{Tenant: "a", Target: "dead", Run: dead})
+		}
+		if late := startsAfter(t, p, webhook.Job{Tenant: "a", Target: "live"}); late > 2*webhook.Timeout {
+			t.Errorf("late by %s", late)
+		}
+		for i := range 50 {
+			submit(t, p, webhook.Job{Tenant: "a", Target: "dead", Order: fmt.Sprint(i), Run: dead})
+		}
+		if late := startsAfter(t, p, webhook.Job{Tenant: "a", Target: "live"}); late > 2*webhook.Timeout {
+			t.Errorf("late by %s", late)
+		}
+	})
+}
+
+// TestTenantsTakeTurns: where no worker is left at all, tenants take turns.
+func TestTenantsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, webhook.PoolConfig{Workers: 1})
+		for i := range 1000 {
+			submit(t, p, webhook.Job{Tenant: "a", Target: fmt.Sprint(i), Run: dead})
+		}
+		if late := startsAfter(t, p, webhook.Job{Tenant: "b", Target: "live"}); late > 2*webhook.Timeout {
+			t.Errorf("late by %s", late)
+		}
+	})
+}
+
+// TestPoolKeepsItsPromises runs jobs of random tenants, targets, orders and lengths.
+func TestPoolKeepsItsPromises(t *testing.T) {
+	for seed := range uint64(20) {
+		tenants, workers, most := 20, 12, 12 // there are too few workers
+		if seed%2 == 0 {
+			tenants, workers, most = 4, 200, 20 // each tenant has as many as it may
+		}
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			w := &watch{started: map[string][]int{}, running: map[string]int{}}
+			p := newPool(t, webhook.PoolConfig{Workers: workers, PerTenant: 5, PerTarget: 2})
+			given := map[string][]int{}
+			for i := range 600 {
+				j := webhook.Job{
+					Tenant: fmt.Sprint("t", random.IntN(tenants)), Target: fmt.Sprint("g", random.IntN(4)), Order: fmt.Sprint("o", random.IntN(3)), Bytes: 10,
+				}
+				key := j.Tenant + j.Target + j.Order
+				given[key] = append(given[key], i)
+				length := time.Duration(random.IntN(5)) * time.Second
+				j.Run = func(context.Context) { w.run(t, j, i, length) }
+				submit(t, p, j)
+				if random.IntN(10) == 0 {
+					<-time.After(time.Second)
+				}
+			}
+			<-time.After(time.Hour)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			for key, want := range given {
+				if !slices.Equal(w.started[key], want) {
+					t.Errorf("seed %d: %s ran as %v, was given as %v", seed, key, w.started[key], want)
+				}
+			}
+			if w.most != most {
+				t.Errorf("seed %d: at most %d at once, want %d", seed, w.most, most)
+			}
+			if tenants, load, running := p.Load(); tenants != 0 || load != (webhook.Bound{}) || running != 0 {
+				t.Errorf("seed %d: %d tenants, %+v and %d running are left", seed, tenants, load, running)
+			}
+		})
+	}
+}
+
+// watch looks at what runs at once.
+type watch struct {
+	mu      sync.Mutex
+	started map[string][]int
+	running map[string]int
+	all     int
+	most    int
+}
+
+func (w *watch) run(t *testing.T, j webhook.Job, number int, length time.Duration) {
+	key := j.Tenant + j.Target + j.Order
+	w.change(j, 1)
+	w.mu.Lock()
+	w.started[key] = append(w.started[key], number)
+	if w.running[key] > 1 || w.running[j.Tenant+j.Target] > 2 || w.running[j.Tenant] > 5 {
+		t.Errorf("too much at once: %v", w.running)
+	}
+	w.mu.Unlock()
+	<-time.After(length)
+	w.change(j, -1)
+}
+
+func (w *watch) change(j webhook.Job, by int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, key := range []string{j.Tenant, j.Tenant + j.Target, j.Tenant + j.Target + j.Order} {
+		w.running[key] += by
+	}
+	w.all += by
+	w.most = max(w.most, w.all)
+}
+
+// TestPoolIsBounded: what does not fit is refused, and there is room again afterwards.
+func TestPoolIsBounded(t *testing.T) {
+	bounds := webhook.PoolConfig{
+		Target: webhook.Bound{Jobs: 3, Bytes: 100}, Tenant: webhook.Bound{Jobs: 5, Bytes: 200}, All: webhook.Bound{Jobs: 12, Bytes: 400},
+	}
+	for name, test := range map[string]struct {
+		job  func(i int) webhook.Job
+		want int
+	}{
+		"jobs of a target":         {func(int) webhook.Job { return webhook.Job{Tenant: "a", Target: "a"} }, 3},
+		"bytes of a target":        {func(int) webhook.Job { return webhook.Job{Tenant: "a", Target: "a", Bytes: 40} }, 2},
+		"one job that is too much": {func(int) webhook.Job { return webhook.Job{Tenant: "a", Target: "a", Bytes: 101} }, 0},
+		"jobs of a tenant":         {func(i int) webhook.Job { return webhook.Job{Tenant: "a", Target: fmt.Sprint(i)} }, 5},
+		"bytes of a tenant":        {func(i int) webhook.Job { return webhook.Job{Tenant: "a", Target: fmt.Sprint(i), Bytes: 90} }, 2},
+		"jobs of all":              {func(i int) webhook.Job { return webhook.Job{Tenant: fmt.Sprint(i), Target: "a"} }, 12},
+		"bytes of all":             {func(i int) webhook.Job { return webhook.Job{Tenant: fmt.Sprint(i), Target: "a", Bytes: 100} }, 4},
+		// Three tenants leave as much free as each of them has, less what they share.
+		"shares": {func(i int) webhook.Job { return webhook.Job{Tenant: fmt.Sprint(i % 3), Target: fmt.Sprint(i)} }, 9},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, bounds)
+			for round := range 2 {
+				taken := 0
+				for i := range 30 {
+					j := test.job(i)
+					j.Run = dead
+					err := p.Submit(j)
+					if err == nil {
+						taken++
+						continue
+					}
+					if fault, ok := errors.AsType[*lock.Error](err); !ok || fault.Code != lock.Overloaded || fault.RetryAfter == 0 {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+				if taken != test.want {
+					t.Errorf("%s, round %d: %d were taken, want %d", name, round, taken, test.want)
+				}
+				<-time.After(time.Hour)
+			}
+		})
+	}
+}
+
+func TestClosePool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := webhook.NewPool(webhook.PoolConfig{PerTarget: 1})
+		ran := make(chan string, 10)
+		for _, name := range []string{"first", "second"} {
+			submit(t, p, webhook.Job{Tenant: "a", Target: "a", Run: func(ctx context.Context) {
+				dead(ctx)
+				ran <- fmt.Sprint(name, ctx.Err())
+			}})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		began := time.Now()
+		p.Close(ctx)
+		if took := time.Since(began); took != 10*time.Second || len(ran) != 1 || <-ran != "firstcontext canceled" {
+			t.Errorf("closed after %s", took)
+		}
+		err := p.Submit(webhook.Job{Run: dead})
+		if !errors.Is(err, lock.Draining) {
+			t.Errorf("Submit after Close: %v", err)
+		}
+		p.Close(ctx) // again
+	})
+}
+
+// TestCloseLetsWhatRunsEnd if that is in time.
+func TestCloseLetsWhatRunsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := webhook.NewPool(webhook.PoolConfig{})
+		var interrupted error
+		submit(t, p, webhook.Job{Run: func(ctx context.Context) {
+			<-time.After(time.Second)
+			interrupted = ctx.Err()
+		}})
+		began := time.Now()
+		p.Close(t.Context())
+		if took := time.Since(began); took != time.Second || interrupted != nil {
+			t.Errorf("closed after %s, %v", took, interrupted)
+		}
+	})
+	closeNow(webhook.NewPool(webhook.PoolConfig{})) // one that never ran
+}
+
+// TestPoolUnderRace is for the race detector: many submit, and it is closed meanwhile.
+func TestPoolUnderRace(t *testing.T) {
+	p := newPool(t, webhook.PoolConfig{})
+	var done sync.WaitGroup
+	for n := range 8 {
+		done.Go(func() {
+			for i := range 500 {
+				_ = p.Submit(webhook.Job{Tenant: fmt.Sprint(i % 3), Target: fmt.Sprint(n), Run: func(context.Context) {}})
+				if n == 0 && i == 400 {
+					closeNow(p)
+				}
+			}
+		})
+	}
+	done.Wait()
+}

@@ -455,7 +455,7 @@ func TestCannotStart(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
 			fails(t, 1, nil, append([]string{"--listen", "127.0.0.1:0"}, c.args...), c.says...)
-			if d := time.Since(began); d > 10*time.Second {
+			if d := time.Since(began); d > 30*time.Second { // 8 s, and what a busy machine adds
 				t.Errorf("it took %v", d)
 			}
 		})
@@ -482,7 +482,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 	var log bytes.Buffer
 	began := time.Now()
 	run(ctx, []string{"--dev", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, environment{}.lookup, io.Discard, &log)
-	if d := time.Since(began); d > 10*time.Second {
+	if d := time.Since(began); d > 30*time.Second { // 8 s, and what a busy machine adds
 		t.Errorf("it took %v: %s", d, log.String())
 	}
 }

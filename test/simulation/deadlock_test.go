@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -23,9 +24,11 @@ func (t *truth) queuesAt(at time.Duration) queues {
 
 // stuck returns the entries that never come to hold: everybody who can let go does,
 // again and again, and these are left. A holder with a name lets go when none of its
-// entries waits, one without when its entry holds. Who does not want to queue leaves.
+// entries waits, one without when its entry holds. Who does not want to queue leaves, and
+// who asks for a mode in which the lock is not in use.
 func (q queues) stuck() []*lock.Entry {
 	q.remove(func(e *lock.Entry) bool { return e.Tries() && !q.holds(e) })
+	q.removeClashing()
 	for {
 		waits := map[string]bool{}
 		for _, e := range q.entries() {
@@ -36,6 +39,21 @@ func (q queues) stuck() []*lock.Entry {
 		n := q.remove(func(e *lock.Entry) bool { return q.holds(e) && !(e.Named && waits[e.Holder]) })
 		if n == 0 {
 			return slices.DeleteFunc(q.entries(), q.holds)
+		}
+	}
+}
+
+// removeClashing takes out, in their order, those that wait and do not agree with all who
+// are in front of them.
+func (q queues) removeClashing() {
+	all := q.entries()
+	slices.SortFunc(all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number-1, b.Number-1) }) // one without a number is last
+	for _, e := range all {
+		clashes := slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
+			return slices.ContainsFunc(lock.ClaimsOn(before(q[c.Name], e.ID), c.Name), func(o lock.Claim) bool { return !o.Agrees(c) })
+		})
+		if clashes && !q.holds(e) {
+			q.remove(func(other *lock.Entry) bool { return other == e })
 		}
 	}
 }

@@ -36,6 +36,10 @@ type Terms struct {
 	TTLSeconds *Decimal `json:"ttl_seconds,omitempty" swaggertype:"number" example:"30" default:"30" minimum:"2" maximum:"604800"`
 	// WaitSeconds is how long to stay in the queue at most; 0 is not to queue.
 	WaitSeconds *Decimal `json:"wait_seconds,omitempty" swaggertype:"number" example:"20" default:"0" minimum:"0" maximum:"86400"`
+	// Async answers at once, with 202 if others are in front; the place is kept until
+	// wait_seconds are over, and from the grant on the lease has to be renewed. It takes
+	// a ttl_seconds of at least 15.
+	Async *bool `json:"async,omitempty" default:"false"`
 	// Holder is which worker this is, for people to see; the bearer token's sub by
 	// default. Deadlocks and the order of locks are looked for among workers that are
 	// named here.

@@ -3,6 +3,7 @@ package handlers
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -23,9 +24,10 @@ const maxIdempotencyKey = 200 // characters
 // @Security    bearer[locks:write]
 // @Param       name             path   string      true  "Lock name"
 // @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
+// @Param       Prefer           header string      false "respond-async asks for an answer at once, as async does in the body, of a request that waits"
 // @Param       body             body   api.AcquireBody false "How to acquire"
 // @Success     201 {object} api.HeldEntry "The lock is held"
-// @Success     202 {object} api.WaitingEntry "The entry still waits; go on at Location, or repeat the request with its Idempotency-Key"
+// @Success     202 {object} api.WaitingEntry "The entry waits: it is async, or the request was held open for as long as it may be. Go on at Location, or repeat the request with its Idempotency-Key"
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
@@ -34,6 +36,8 @@ const maxIdempotencyKey = 200 // characters
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
+// @Header      202 {string} Location "Where the entry can be asked for, and waited for"
+// @Header      202 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name} [post]
 func (a *endpoints) acquire(r *request) error {
@@ -46,10 +50,30 @@ func (a *endpoints) acquire(r *request) error {
 
 // enqueue takes what is asked for, or a place in the queues of all of it.
 func (a *endpoints) enqueue(r *request, req service.AcquireRequest) error {
-	r.waits = req.Wait > 0
+	if req.Wait > 0 && r.prefersAsync() {
+		req.Async = true
+		r.Header("Preference-Applied", respondAsync)
+	}
+	r.waits = req.Wait > 0 && !req.Async
 	req.Trace = r.GetHeader("traceparent")
 	g, err := a.Locks.Acquire(r.context(), req)
 	return r.respondWaited(g, err, http.StatusCreated)
+}
+
+// respondAsync is the preference of RFC 7240 for an answer at once.
+const respondAsync = "respond-async"
+
+// prefersAsync reports whether the request prefers an answer at once to one that waits.
+func (r *request) prefersAsync() bool {
+	for _, line := range r.Request.Header["Prefer"] {
+		for preference := range strings.SplitSeq(line, ",") {
+			name, _, _ := strings.Cut(preference, ";")
+			if strings.EqualFold(strings.TrimSpace(name), respondAsync) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func acquireRequest(r *request) (req service.AcquireRequest, err error) {
@@ -92,6 +116,7 @@ func apply(b *api.Terms, req *service.AcquireRequest) error {
 	if b.WaitSeconds != nil {
 		req.Wait = b.WaitSeconds.Duration()
 	}
+	req.Async = b.Async != nil && *b.Async
 	if b.Holder != nil {
 		if *b.Holder == "" { // which the service could not tell from none
 			return lock.Invalid("holder", "must not be empty")

@@ -58,9 +58,10 @@ func explainWithin(field string, err error) error {
 // @Produce     json
 // @Security    bearer[locks:write]
 // @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
+// @Param       Prefer           header string      false "respond-async asks for an answer at once, as async does in the body, of a request that waits"
 // @Param       body             body   api.LockSetBody true  "Which locks, and how to acquire them"
 // @Success     201 {object} api.HeldSet "All locks are held"
-// @Success     202 {object} api.WaitingSet "The set still waits; go on at Location, or repeat the request with its Idempotency-Key"
+// @Success     202 {object} api.WaitingSet "The set waits: it is async, or the request was held open for as long as it may be. Go on at Location, or repeat the request with its Idempotency-Key"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
@@ -69,6 +70,8 @@ func explainWithin(field string, err error) error {
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
+// @Header      202 {string} Location "Where the set can be asked for, and waited for"
+// @Header      202 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets [post]
 func (a *endpoints) acquireSet(r *request) error {

@@ -26,6 +26,7 @@ type AcquireRequest struct {
 	Metadata map[string]string
 	TTL      time.Duration
 	Wait     time.Duration
+	Async    bool   // answer at once; the replicas keep the entry for as long as it waits
 	Trace    string // W3C traceparent of the request; what is none is passed over. A retry may have another
 
 	// IdempotencyKey makes repeated requests the same entry; "" makes each a new
@@ -157,6 +158,9 @@ func (s *Service) join(ctx context.Context, e *lock.Entry, try bool, began time.
 	if placed.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
+	if placed.Async {
+		return s.answerAsync(ctx, placed, written, began)
+	}
 	w := &wait{
 		keeper:  keeper{s: s, entry: placed, shown: true, began: began},
 		changed: changed, try: try, client: e.Resumable(), written: written,
@@ -242,12 +246,60 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	if st.Entry.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	w := &wait{keeper: keeper{s: s, entry: st.Entry}, changed: changed, try: e.WaitUntil.IsZero(), client: true}
-	g, err := w.run(ctx)
+	g, err := s.takeUp(ctx, st.Entry, changed)
 	if errors.Is(err, lock.Lost) {
 		return nil, s.usedUp(ctx, e.ID)
 	}
 	return g, err
+}
+
+// takeUp answers about the entry of an earlier request.
+func (s *Service) takeUp(ctx context.Context, e *lock.Entry, changed <-chan struct{}) (*Grant, error) {
+	if e.Async {
+		return s.answerAsync(ctx, e, false, time.Now())
+	}
+	w := &wait{keeper: keeper{s: s, entry: e}, changed: changed, try: e.Tries(), client: true}
+	return w.run(ctx)
+}
+
+// answerAsync tells at once how an async entry stands. One whose client went away before
+// it could be told, and cannot come back, is taken back.
+func (s *Service) answerAsync(ctx context.Context, e *lock.Entry, written bool, began time.Time) (*Grant, error) {
+	g, err := s.standsAsync(ctx, e, written, began)
+	if ctx.Err() != nil && !e.Resumable() {
+		s.inBackground(func(ctx context.Context) { s.leaveQueue(ctx, e) })
+		return nil, ctx.Err()
+	}
+	return g, err
+}
+
+func (s *Service) standsAsync(ctx context.Context, e *lock.Entry, written bool, began time.Time) (*Grant, error) {
+	if !written {
+		return s.look(ctx, e)
+	}
+	expires := s.wall(began.Add(e.TTL))
+	st, err := s.stateAtFirst(ctx, e)
+	if err != nil {
+		return &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: expires}, err
+	}
+	if st.State == view.Waiting && st.Refused != nil {
+		if err := s.carryOut(ctx, e, st.Refused); err != nil && !errors.Is(err, lock.StoreUnavailable) {
+			return nil, err
+		}
+		st = s.view.Status(e.ID, e.Number) // whoever keeps it may have been faster, or will do it
+	}
+	if st.State == view.Gone && st.Refused != nil {
+		return nil, st.Refused
+	}
+	return s.describeAs(ctx, e, st, expires)
+}
+
+// stateAtFirst tells how an entry stands that was just written: as of then, or later.
+func (s *Service) stateAtFirst(ctx context.Context, e *lock.Entry) (view.Status, error) {
+	if st := s.catchUp(ctx, e.ID, e.Number); st.State != view.Unseen {
+		return st, nil
+	}
+	return s.stateOf(ctx, e)
 }
 
 // usedUp says why the key with the id cannot be used any more, if a view that has all that
@@ -343,7 +395,7 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 	e := &lock.Entry{
 		ID: newID(s.Rand), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
 		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
-		EnqueuedAt: now.UTC().Truncate(time.Millisecond),
+		EnqueuedAt: now.UTC().Truncate(time.Millisecond), Async: req.Async,
 	}
 	if lock.ValidTrace(req.Trace) {
 		e.Trace = req.Trace
@@ -364,6 +416,10 @@ func (s *Service) check(req AcquireRequest) error {
 		return lock.Invalid("ttl_seconds", "must be between %g and %g", s.MinTTL.Seconds(), s.MaxTTL.Seconds())
 	case req.Wait < 0 || req.Wait > s.MaxWait:
 		return lock.Invalid("wait_seconds", "must be between 0 and %g", s.MaxWait.Seconds())
+	case req.Async && req.TTL < MinAsyncTTL:
+		return lock.Invalid("ttl_seconds", "must be at least %g with async", MinAsyncTTL.Seconds())
+	case req.Async && req.Wait == 0:
+		return lock.Invalid("wait_seconds", "must be more than 0 with async: it is for how long the place is kept")
 	}
 	if wrong := lock.CheckHolder(req.Holder); wrong != "" {
 		return lock.Invalid("holder", "%s", wrong)
@@ -392,6 +448,9 @@ func fingerprint(req AcquireRequest) string {
 	}
 	writeNumber(h, int64(req.TTL))
 	writeNumber(h, int64(req.Wait))
+	if req.Async {
+		writeParts(h, "async")
+	}
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }
 

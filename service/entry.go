@@ -105,7 +105,7 @@ func (s *Service) carryOut(ctx context.Context, e *lock.Entry, refused error) er
 	if !ok {
 		return nil
 	}
-	err := s.Store.Remove(context.WithoutCancel(ctx), e, lock.Withdrawn, while...)
+	err := s.Store.Remove(context.WithoutCancel(ctx), e, endOf(e, refused), while...)
 	switch {
 	case errors.Is(err, lock.Changed), errors.Is(err, lock.Lost):
 		return nil

@@ -3,6 +3,8 @@ package service
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -49,14 +51,16 @@ type Replicas struct {
 	self    Replica
 	log     *slog.Logger
 
-	mu   sync.Mutex
-	live []Replica
-	read bool
+	mu      sync.Mutex
+	live    []Replica
+	read    bool          // there is a list
+	sure    bool          // the last attempt to read it succeeded
+	changed chan struct{} // closed when another answer may be due
 }
 
 // NewReplicas returns the list for the replica self, which does not run yet.
 func NewReplicas(records ReplicaRecords, self Replica, log *slog.Logger) *Replicas {
-	return &Replicas{records: records, self: self, log: log}
+	return &Replicas{records: records, self: self, log: log, changed: make(chan struct{})}
 }
 
 // Run puts this replica on the list, also when its record has ended because it was cut
@@ -77,6 +81,7 @@ func (r *Replicas) Run(ctx context.Context) {
 		again := replicaRefresh
 		if err := r.refresh(ctx); err != nil && ctx.Err() == nil {
 			r.log.Debug("the list of replicas could not be read or written, and is tried again", "error", err)
+			r.note(nil, false)
 			again = replicaPause
 		}
 		timer := time.NewTimer(again)
@@ -110,10 +115,61 @@ func (r *Replicas) refresh(ctx context.Context) error {
 		live = append(live, r.self)
 	}
 	slices.SortFunc(live, func(a, b Replica) int { return cmp.Compare(a.ID, b.ID) })
+	r.note(live, true)
+	return nil
+}
+
+// note keeps the list, nil if it could not be read, and tells those who share work if
+// that makes a difference.
+func (r *Replicas) note(live []Replica, sure bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.live, r.read = live, true
-	return nil
+	same := r.sure == sure && (!sure || slices.Equal(r.live, live))
+	r.sure = sure
+	if sure {
+		r.live, r.read = live, true
+	}
+	if !same {
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
+}
+
+// Sharing is who shares work that each replica could do, at one moment.
+type Sharing struct {
+	Self    string
+	Live    []string        // all of them, this one among them; nil if that is not known
+	Changed <-chan struct{} // closed when it may be another answer; nil if it never will be
+}
+
+// Sharing returns who shares work now. It is not known while the list cannot be read:
+// then a replica that has stopped could be taken for one that runs.
+func (r *Replicas) Sharing() Sharing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Sharing{Self: r.self.ID, Changed: r.changed}
+	if r.sure {
+		for _, one := range r.live {
+			s.Live = append(s.Live, one.ID)
+		}
+	}
+	return s
+}
+
+// does reports whether this replica is the one that does the work with the name: each
+// replica with the same list comes to the same answer, and when the list changes, only
+// the work of those that came or went changes hands (rendezvous hashing, Thaler and
+// Ravishankar 1998). All do it while the list is not known.
+func (s Sharing) does(name string) bool {
+	if len(s.Live) == 0 {
+		return true
+	}
+	return slices.MaxFunc(s.Live, func(a, b string) int { return cmp.Compare(weight(a, name), weight(b, name)) }) == s.Self
+}
+
+func weight(replica, name string) uint64 {
+	sum := sha256.Sum256([]byte(replica + "/" + name))
+	return binary.BigEndian.Uint64(sum[:])
 }
 
 func (r *Replicas) register(ctx context.Context) error {

@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -86,6 +87,50 @@ func TestReplicaRecordOfAnother(t *testing.T) {
 		live, _ := r.Live()
 		if len(live) != 2 || live[0].ID != "a" || live[1] != (service.Replica{ID: "z"}) {
 			t.Errorf("the list is %+v", live)
+		}
+	})
+}
+
+// TestSharing: replicas share work by the list, and each does all of it while it cannot
+// read that.
+func TestSharing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Config{})
+		defer server.Close()
+		var all sync.WaitGroup
+		defer all.Wait()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		start := func(id string, cable *memory.Cable) *service.Replicas {
+			c := server.Connect(cable)
+			t.Cleanup(c.Close)
+			r := service.NewReplicas(c.Records(), service.Replica{ID: id}, slog.New(slog.DiscardHandler))
+			all.Go(func() { r.Run(ctx) })
+			return r
+		}
+		cable := memory.NewCable()
+		b := start("b", cable)
+		synctest.Wait()
+		before := b.Sharing()
+		start("a", memory.NewCable())
+		synctest.Wait()
+		select {
+		case <-before.Changed:
+		default:
+			t.Error("nobody is told that another replica came")
+		}
+		if s := b.Sharing(); s.Self != "b" || !slices.Equal(s.Live, []string{"a", "b"}) {
+			t.Errorf("shared by %+v", s)
+		}
+		cable.Cut(memory.Broken)
+		<-time.After(3 * time.Minute) // the list is read again each minute
+		if s := b.Sharing(); s.Live != nil {
+			t.Errorf("cut off, it is shared by %v", s.Live)
+		}
+		cable.Cut("")
+		<-time.After(time.Minute)
+		if s := b.Sharing(); !slices.Equal(s.Live, []string{"a", "b"}) {
+			t.Errorf("back, it is shared by %v", s.Live)
 		}
 	})
 }

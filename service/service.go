@@ -49,6 +49,10 @@ type Config struct {
 	// asks the store itself: 250 ms. The view is asked again and again after it.
 	FeedTimeout time.Duration
 
+	// Sharing tells who shares the keeping of async entries; nil is nobody: this replica
+	// keeps all.
+	Sharing func() Sharing
+
 	Now  func() time.Time // the wall clock, by which instants are told to others; nil is time.Now
 	Rand Rand             // nil is the system's randomness
 
@@ -97,6 +101,7 @@ func New(cfg Config) *Service {
 	s.feed = cancel
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.tasks.Go(func() { cfg.Store.Watch(ctx, s.view) })
+	s.tasks.Go(func() { newAsyncKeeper(s).run(s.closing) })
 	return s
 }
 
@@ -108,6 +113,9 @@ func (c Config) withDefaults() Config {
 	c.FeedTimeout = orDuration(c.FeedTimeout, 250*time.Millisecond)
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Sharing == nil {
+		c.Sharing = func() Sharing { return Sharing{} }
 	}
 	if c.Rand == nil {
 		c.Rand = systemRand{}

@@ -112,7 +112,7 @@ func (w *wait) reject(why error) stage {
 		if w.goneForGood(ctx) {
 			return w.tell(nil, why)
 		}
-		err := w.s.Store.Remove(context.WithoutCancel(ctx), w.entry, lock.Withdrawn, while...)
+		err := w.s.Store.Remove(context.WithoutCancel(ctx), w.entry, endOf(w.entry, why), while...)
 		switch {
 		case errors.Is(err, lock.Changed):
 			if err = w.doubt(ctx); err != nil {

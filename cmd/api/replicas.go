@@ -12,9 +12,9 @@ import (
 
 // listReplicas puts this process on the list of those that serve the store, and shows in
 // the metrics how many there are, until stop is called, which waits for that.
-func listReplicas(records service.ReplicaRecords, t *telemetry.Telemetry) (stop func()) {
+func listReplicas(records service.ReplicaRecords, t *telemetry.Telemetry) (replicas *service.Replicas, stop func()) {
 	self := service.Replica{ID: rand.Text(), Version: version, Started: time.Now().UTC()}
-	replicas := service.NewReplicas(records, self, t.Logger())
+	replicas = service.NewReplicas(records, self, t.Logger())
 	t.Metrics().ObserveReplicas(func() (int, bool) {
 		live, known := replicas.Live()
 		return len(live), known
@@ -22,7 +22,7 @@ func listReplicas(records service.ReplicaRecords, t *telemetry.Telemetry) (stop 
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { replicas.Run(ctx) })
-	return func() {
+	return replicas, func() {
 		cancel()
 		running.Wait()
 	}

@@ -31,7 +31,7 @@ func TestReplicasAreCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			client := server.Connect(nil)
-			stop := listReplicas(client.Records(), tel)
+			_, stop := listReplicas(client.Records(), tel)
 			return process{tel, func() {
 				stop()
 				client.Close()

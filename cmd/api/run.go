@@ -59,8 +59,9 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	defer listReplicas(opened.replicaRecords(), t)()
-	s := newService(c, t, opened)
+	replicas, unlist := listReplicas(opened.replicaRecords(), t)
+	defer unlist()
+	s := newService(c, t, opened, replicas)
 	defer s.Close()
 	return serveHTTP(ctx, c, t, listener, newServer(c, t, verifier, s), s, stdout)
 }
@@ -71,14 +72,14 @@ func shutdownTelemetry(t *telemetry.Telemetry) error {
 	return t.Shutdown(ctx)
 }
 
-func newService(c *config, t *telemetry.Telemetry, opened openedStore) *service.Service {
+func newService(c *config, t *telemetry.Telemetry, opened openedStore, replicas *service.Replicas) *service.Service {
 	key := c.tokenKey
 	if key == nil {
 		key = opened.TokenKey()
 	}
 	s := service.New(service.Config{
 		Store: opened, TokenKey: key, MinTTL: c.minTTL(),
-		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes,
+		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes, Sharing: replicas.Sharing,
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
 	})
 	t.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {

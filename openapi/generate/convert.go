@@ -111,5 +111,7 @@ func improveParameter(p *openapi3.Parameter) {
 		s.Pattern = tenantName
 	case "header Idempotency-Key":
 		s.Pattern = `^[ -~]+$`
+	case "header Prefer":
+		s.Pattern, p.Example = `^[ -~]*$`, "respond-async"
 	}
 }

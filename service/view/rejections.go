@@ -83,7 +83,10 @@ func (v *View) rejectedFor(id lock.ID) lock.Reason {
 // carriedOut notes that an entry leaves, if that is for its rejection and somebody waits
 // on it.
 func (v *View) carriedOut(id lock.ID, why lock.Reason) {
-	if refused := v.refused(id); refused != nil && why == lock.Withdrawn && len(v.watchers[id]) > 0 {
+	if len(v.watchers[id]) == 0 || why != lock.Withdrawn && why != lock.Deadlocked && why != lock.Mismatched {
+		return
+	}
+	if refused := v.refused(id); refused != nil {
 		v.rejections.carriedOut[id] = refused
 	}
 }

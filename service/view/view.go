@@ -39,6 +39,7 @@ type View struct {
 	orders      *order.Graph
 	watchers    map[lock.ID][]chan struct{}
 	announced   map[lock.ID]bool // those with a watcher whose turn is soon
+	async       asyncIndex
 	waiters     numberWaiters
 	totals      Totals
 }
@@ -76,7 +77,7 @@ func New(cfg Config) *View {
 		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
-		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{},
+		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, async: newAsyncIndex(),
 	}
 }
 
@@ -173,6 +174,7 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 		v.insert(e)
 		v.detect(known, now)
 	}
+	v.async.relist(v.table.Entries())
 	for e, holds := range v.table.Entries() {
 		if !holds {
 			continue
@@ -220,6 +222,7 @@ func (v *View) insert(e *lock.Entry) (holds, ok bool) {
 	a := v.accounts.of(e.Tenant)
 	a.places += len(e.Claims)
 	v.reindex(a, e)
+	v.async.add(e)
 	return holds, true
 }
 
@@ -265,6 +268,7 @@ func (v *View) leave(id lock.ID, why lock.Reason, now time.Time) {
 	v.reindex(a, append(granted, e)...)
 	v.accounts.close(a)
 	v.notify(id)
+	v.async.forget(id)
 	for _, g := range granted {
 		v.waited[g.ID] = v.waitedFor(g)
 		granted := lock.EventOfGrant(g)

@@ -58,9 +58,10 @@ func (v *View) unwatch(id lock.ID, c chan struct{}) {
 	}
 }
 
-// notify wakes the requests that wait for the entry. One wake-up that nobody has
-// taken yet is as good as two.
+// notify wakes the requests that wait for the entry, and whoever keeps it. One wake-up
+// that nobody has taken yet is as good as two.
 func (v *View) notify(id lock.ID) {
+	v.async.note(id)
 	for _, c := range v.watchers[id] {
 		select {
 		case c <- struct{}{}:

@@ -42,6 +42,7 @@ func table() []Bug {
 		zookeeperBugs(),
 		recordsBugs(),
 		formBugs(),
+		asyncBugs(),
 		pastBugs(),
 	)
 }

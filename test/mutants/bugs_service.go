@@ -216,7 +216,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-cycle-that-is-no-more", Breaks: "nobody is refused for a cycle that is no more",
-			File: "service/wait.go", Anchor: "w.entry, lock.Withdrawn, while...)", Becomes: "w.entry, lock.Withdrawn, while[:0]...)",
+			File: "service/wait.go", Anchor: "endOf(w.entry, why), while...)", Becomes: "endOf(w.entry, why), while[:0]...)",
 			In: "./service", Run: "^TestCycleThatIsNoMore$",
 		},
 		{

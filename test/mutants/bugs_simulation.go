@@ -19,6 +19,10 @@ func simulationBugs() []Bug {
 			Becomes: "later(k.refreshed.Add(k.entry.TTL*3), k.again)",
 		},
 		{
+			Name: "simulation-async-lapses", Breaks: "the replicas keep what waits without a connection",
+			File: "service/async.go", Anchor: "third := e.entry.TTL / 3", Becomes: "third := e.entry.TTL * 3",
+		},
+		{
 			Name: "simulation-grant-for-less", Breaks: "a waited grant gets its full TTL",
 			File: "service/wait.go", Anchor: "if time.Since(w.refreshed) > freshEnough && ", Becomes: "if w.refreshed.IsZero() && ",
 		},

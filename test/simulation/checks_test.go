@@ -63,7 +63,7 @@ func (t *truth) checkEnd(l *life) {
 		return
 	}
 	switch l.reason {
-	case lock.Withdrawn, lock.WaitTimeout:
+	case lock.Withdrawn, lock.WaitTimeout, lock.Deadlocked, lock.Mismatched:
 		t.w.problem("%s at %d was granted, and ended as %s", l.entry.ID, l.entry.Number, l.reason)
 	case lock.Expired:
 		if l.ended < l.sureTill {
@@ -84,11 +84,18 @@ func (t *truth) checkAttended(l *life) {
 	}
 }
 
+// checkKept: while an async entry waits, the replicas keep it alive.
+func (t *truth) checkKept(l *life) {
+	if l.entry.Async && l.reason == lock.Expired && l.held == never && t.w.healed && l.ended > t.w.since+l.entry.TTL {
+		t.w.problem("%s at %d expired while it waited", l.entry.ID, l.entry.Number)
+	}
+}
+
 // checkTime: who is granted what it asked for has all of its time, but for what the
 // answer needs when nothing goes wrong.
 func (t *truth) checkTime(c *call, g *service.Grant, l *life) {
 	left := g.ExpiresAt.Sub(c.replica.wall())
-	if c.kind == acquire && t.w.healed && l.held > t.w.since+5*time.Second && left < g.Entry.TTL-time.Second {
+	if c.kind == acquire && !g.Entry.Async && t.w.healed && l.held > t.w.since+5*time.Second && left < g.Entry.TTL-time.Second {
 		t.w.problem("%v: was granted for %v, of %v", c, left, g.Entry.TTL)
 	}
 }

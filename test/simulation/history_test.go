@@ -14,7 +14,7 @@ import (
 const (
 	answersWithin = time.Minute
 	orphansWithin = 20 * time.Second
-	leasesWithin  = 3 * time.Minute
+	leasesWithin  = 6 * time.Minute // an async entry waits on by a clock that was put back, and then has a full lease
 	deadlockGoes  = 5 * time.Second
 )
 

@@ -29,6 +29,7 @@ type options struct {
 	Tries        int // acquires of a hundred that do not wait
 	ExpiryRecord time.Duration
 	Restored     bool // the store goes back to a copy while replicas run
+	Async        int  // acquires of a hundred, of those that wait, whose place the replicas keep
 }
 
 func expand(seed uint64) options {
@@ -47,6 +48,9 @@ func expand(seed uint64) options {
 		o.ExpiryRecord = time.Duration(between(1, 1000)) * time.Millisecond
 	}
 	o.Restored = r.IntN(4) == 0
+	if r.IntN(2) == 0 {
+		o.Async = between(10, 60)
+	}
 	return o
 }
 

@@ -2,11 +2,13 @@ package simulation
 
 import (
 	"encoding/binary"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 )
 
@@ -40,11 +42,17 @@ func (r *replica) start() {
 		r.wire.numbered, r.wire.since = r.w.numbered, r.w.now()
 	}
 	r.store = r.w.server.Connect(r.wire)
+	name := r.name()
 	r.svc = service.New(service.Config{
 		Store: r.store, TokenKey: []byte("a key behind the lock tokens, long enough"),
 		MinTTL: 2 * time.Second, MaxHold: 20 * time.Second, Now: r.wall, Rand: chance{r, r.life},
+		Sharing: r.w.list.member(name),
 	})
+	r.w.schedule(r.w.between(0, time.Second), func() { r.w.list.add(name) })
 }
+
+// name is the replica's in the list of replicas, another one in each life.
+func (r *replica) name() string { return fmt.Sprint("replica-", r.n, "-", r.life) }
 
 // crash ends the replica: none of its messages leaves it any more, and nobody hears
 // its answers.
@@ -58,12 +66,14 @@ func (r *replica) crash() {
 func (r *replica) end() {
 	gone := make(chan struct{})
 	r.closed = append(r.closed, gone)
-	svc, store, calls := r.svc, r.store, r.calls
+	name := r.name()
+	r.w.schedule(r.w.between(0, store.RecordLife+store.RecordLifeLate), func() { r.w.list.remove(name) })
+	svc, client, calls := r.svc, r.store, r.calls
 	go func() {
 		defer close(gone)
 		calls.Wait()
 		svc.Close()
-		store.Close()
+		client.Close()
 	}()
 }
 

@@ -134,6 +134,7 @@ func (t *truth) leave(id lock.ID, why lock.Reason, now time.Duration) {
 	t.promote(l.entry.Claims, now)
 	t.checkEnd(l)
 	t.checkAttended(l)
+	t.checkKept(l)
 }
 
 // promote notes who holds because of a change in the queues of the claims.

@@ -25,6 +25,9 @@ func (c *client) wants() *asked {
 	if !w.percent(w.Tries) {
 		req.Wait = w.between(time.Second, 40*time.Second).Truncate(time.Millisecond)
 	}
+	if w.Async > 0 && req.Wait > 0 && w.percent(w.Async) {
+		req.Async, req.TTL = true, max(req.TTL, service.MinAsyncTTL)
+	}
 	if w.percent(w.Keyed) {
 		req.IdempotencyKey = fmt.Sprint("key-", c.n, "-", c.turns)
 	}

@@ -36,6 +36,7 @@ type world struct {
 	missing  bool // the store went back, and no operator has done anything about it yet
 
 	server   *memory.Server
+	list     replicaList
 	replicas []*replica
 	clients  []*client
 	truth    *truth

@@ -17,6 +17,7 @@ type Request struct {
 	Key       string // Idempotency-Key; without one an unknown outcome is final
 	Replica   int    // index of the one to ask first; later attempts go round
 	Attempts  int    // 1 when zero
+	Async     bool   // the replicas keep the place
 }
 
 // Hold is an entry that a client knows: granted, or waiting.
@@ -37,7 +38,7 @@ func (c *Client) Post(ctx context.Context, replica int, r Request) Answer {
 	}
 	// No holder is named: a client whose earlier entry is still there, because it
 	// does not know of it, would be refused as waiting for itself.
-	body := map[string]any{"ttl_seconds": r.TTL.Seconds(), "wait_seconds": r.Wait.Seconds()}
+	body := map[string]any{"ttl_seconds": r.TTL.Seconds(), "wait_seconds": r.Wait.Seconds(), "async": r.Async}
 	a := c.send(ctx, replica, http.MethodPost, "/locks/"+r.Lock, header, body, r.Wait)
 	if a.Status == http.StatusCreated && (a.Entry.ID == "" || a.Entry.Token == "" || a.Entry.Fence <= 0 || a.Entry.State != "held") {
 		c.odd.add(fmt.Errorf("client %d: POST /locks/%s: 201 without an entry that is held: %v", c.Number, r.Lock, a))

@@ -1,0 +1,94 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestAsync: who does not want to stay connected is told at once where his place is. It
+// outlives its TTL on another replica, and he waits for it there, or finds it granted.
+func TestAsync(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]struct {
+		path, text string
+		more       []option
+		applied    string
+	}{
+		"Body":      {"/locks/orders:42", `{"async":true,"wait_seconds":600,"ttl_seconds":15}`, nil, ""},
+		"Prefer":    {"/locks/orders:42", `{"wait_seconds":600,"ttl_seconds":15}`, []option{header("Prefer", "handling=strict, Respond-Async; q=1")}, "respond-async"},
+		"LockSet":   {"/locksets", `{"locks":[{"name":"orders:42"},{"name":"stock:7"}],"async":true,"wait_seconds":600,"ttl_seconds":15}`, nil, ""},
+		"SetPrefer": {"/locksets", `{"locks":[{"name":"orders:42"},{"name":"stock:7"}],"wait_seconds":600,"ttl_seconds":15}`, []option{header("Prefer", "respond-async")}, "respond-async"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newTenant(t)
+			first := c.acquire("orders:42")
+			a := c.named("b").post(ask.path, append([]option{body(ask.text)}, ask.more...)...)
+			if a.status != http.StatusAccepted || a.header.Get("Preference-Applied") != ask.applied || a.received.Sub(a.sent) > 10*time.Second {
+				t.Fatalf("%v after %v, with Preference-Applied %q", a, a.received.Sub(a.sent), a.header.Get("Preference-Applied"))
+			}
+			token, _ := a.fields()["token"].(string)
+			if a.fields()["position"] != json.Number("1") || token == "" {
+				t.Fatalf("%v", a)
+			}
+			where := a.header.Get("Location")
+			p := c.at(shared.brief).start("GET", where+"?wait_seconds=50", lockToken(token))
+			c.release(first)
+			if got := p.wait(); got.fields()["state"] != "held" {
+				t.Errorf("%v", got)
+			}
+			if got := c.get(where, lockToken(token)); got.fields()["state"] != "held" {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
+// TestAsyncIsKept: the place of somebody who is not connected outlives its TTL, and the
+// lock passes to the next if the grant is not claimed.
+func TestAsyncIsKept(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	first := c.acquire("orders:42", body(`{"ttl_seconds":20}`))
+	entries := make([]entry, 2)
+	for i := range entries {
+		entries[i] = c.post("/locks/orders:42", body(`{"async":true,"wait_seconds":600,"ttl_seconds":15}`)).waiting(http.StatusAccepted)
+	}
+	granted := c.eventuallyHeld(entries[0])
+	if left := granted.ExpiresAt.Sub(first.ExpiresAt.Time); left < 12*time.Second {
+		t.Errorf("granted at %v with a lease that ends %v later, of 15 s", first.ExpiresAt, left)
+	}
+	c.eventuallyHeld(entries[1])
+	c.get(entryPath(entries[0]), lockToken(entries[0].Token)).wantProblem(lost("expired"))
+}
+
+// eventuallyHeld looks at an entry, without waiting on it, until it holds.
+func (c *client) eventuallyHeld(e entry) entry {
+	c.t.Helper()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-tick.C {
+		if a := c.get(entryPath(e), lockToken(e.Token)); a.fields()["state"] != "waiting" {
+			return a.held(http.StatusOK)
+		}
+	}
+	c.t.Fatal("it does not hold within a minute")
+	return e
+}
+
+// TestAsyncRefused names what is wrong with a request, and ignores a preference that
+// cannot be met.
+func TestAsyncRefused(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	c.post("/locks/orders:42", body(`{"async":true}`)).
+		wantProblem(invalid("wait_seconds", "must be more than 0 with async: it is for how long the place is kept"))
+	c.post("/locks/orders:42", body(`{"async":true,"wait_seconds":60,"ttl_seconds":14.9}`)).
+		wantProblem(invalid("ttl_seconds", "must be at least 15 with async"))
+	c.post("/locks/orders:42", body(`{"async":"yes"}`)).wantProblem(invalid("async", "must be true or false"))
+	if e := c.post("/locks/orders:42", header("Prefer", "respond-async")).held(http.StatusCreated); e.Token == "" {
+		t.Errorf("%+v", e)
+	}
+}

@@ -1,0 +1,383 @@
+package service
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// MinAsyncTTL is the shortest lease of an async entry. Replicas know within 5 s that one
+// of them has stopped, and leases are renewed after a third: so those who take over its
+// entries find them alive.
+const MinAsyncTTL = 15 * time.Second
+
+// asyncAtOnce is how many async entries are attended at the same time. Each takes one
+// call of the store, so that 64 come to thousands of renewals a second.
+const asyncAtOnce = 64
+
+// renewTimeout is for how long a renewal that nobody waits for is tried.
+const renewTimeout = 2 * time.Second
+
+// asyncKeeper keeps the async entries that are this replica's share of all that wait: it
+// renews their leases, ends waits that are over, takes back what cannot stay, and starts
+// a full lease when an entry comes to hold. From then on its client renews it.
+//
+// Every replica knows all async entries from its view, and which replicas run, so that
+// all agree whose each of them is without talking. Two replicas that do not agree for a
+// moment both keep an entry, or none does for as long as it takes them to agree; what
+// they do to it is safe to be done twice.
+type asyncKeeper struct {
+	s        *Service
+	sharing  Sharing
+	kept     map[lock.ID]*asyncEntry // all that wait, and those of this replica that came to hold
+	due      asyncQueue              // those of this replica that are not attended at the moment
+	attended int
+	done     chan *asyncEntry
+	workers  sync.WaitGroup
+}
+
+// asyncEntry is an async entry in the keeper's mind. While it is attended it belongs to
+// the one who does that.
+type asyncEntry struct {
+	keeper
+	mine     bool
+	attended bool
+	changed  bool      // while it was attended
+	ended    bool      // it is kept no more
+	over     bool      // as of when it was attended: there is nothing left to do for it
+	at       time.Time // when it is to be attended
+	place    int       // in the queue, -1 if it is not there
+}
+
+func newAsyncKeeper(s *Service) *asyncKeeper {
+	return &asyncKeeper{s: s, sharing: s.Sharing(), kept: map[lock.ID]*asyncEntry{}, done: make(chan *asyncEntry, asyncAtOnce)}
+}
+
+// run keeps entries until ctx ends.
+func (a *asyncKeeper) run(ctx context.Context) {
+	defer a.workers.Wait()
+	for ctx.Err() == nil {
+		a.attend(ctx)
+		a.take(a.await(ctx))
+	}
+}
+
+// news is what has happened since the keeper looked last.
+type news struct {
+	attended []*asyncEntry
+	seen     bool // by the view
+	sharing  bool // changed
+}
+
+// take takes up the news. Their order is always the same, so that what a replica does is
+// a function of what happened and not of the scheduler.
+func (a *asyncKeeper) take(n news) {
+	slices.SortFunc(n.attended, func(x, y *asyncEntry) int { return cmp.Compare(x.entry.Number, y.entry.Number) })
+	for _, e := range n.attended {
+		a.settle(e)
+	}
+	if n.sharing {
+		a.share()
+	}
+	if n.seen {
+		a.look()
+	}
+}
+
+// await waits for news, or until something is due.
+func (a *asyncKeeper) await(ctx context.Context) (n news) {
+	due, stop := a.whenDue()
+	defer stop()
+	select {
+	case <-ctx.Done():
+	case <-a.s.view.AsyncChanges():
+		n.seen = true
+	case <-a.sharing.Changed:
+		n.sharing = true
+	case e := <-a.done:
+		n.attended = append(n.attended, e)
+	case <-due:
+	}
+	for more := true; more; {
+		select {
+		case <-a.s.view.AsyncChanges():
+			n.seen = true
+		case e := <-a.done:
+			n.attended = append(n.attended, e)
+		default:
+			more = false
+		}
+	}
+	select {
+	case <-a.sharing.Changed:
+		n.sharing = true
+	default:
+	}
+	return n
+}
+
+// whenDue returns a channel that is sent to when the next entry is due, nil if none is or
+// no more can be attended.
+func (a *asyncKeeper) whenDue() (due <-chan time.Time, stop func() bool) {
+	if len(a.due) == 0 || a.attended == asyncAtOnce {
+		return nil, func() bool { return true }
+	}
+	timer := time.NewTimer(time.Until(a.due[0].at))
+	return timer.C, timer.Stop
+}
+
+// look brings what is kept up to date with the view.
+func (a *asyncKeeper) look() {
+	changed, listed := a.s.view.TakeAsync()
+	for _, id := range changed {
+		st, e := a.s.view.Status(id, 0), a.kept[id]
+		if e != nil && (st.Entry == nil || st.Entry.Number != e.entry.Number) {
+			a.drop(e)
+			e = nil
+		}
+		if e == nil && st.State == view.Waiting {
+			e = a.add(st.Entry, listed)
+		}
+		switch {
+		case e == nil:
+		case !e.mine:
+			if st.State == view.Held {
+				a.drop(e)
+			}
+		case st.State == view.Held, st.Refused != nil, listed:
+			a.dueAt(e, time.Now())
+		case e.place < 0 && !e.attended:
+			a.dueAt(e, e.next())
+		}
+	}
+}
+
+// add takes an entry that waits. Of one that was listed nobody knows when its lease began.
+func (a *asyncKeeper) add(entry *lock.Entry, listed bool) *asyncEntry {
+	e := &asyncEntry{keeper: keeper{s: a.s, entry: entry}, place: -1, mine: a.sharing.does(string(entry.ID))}
+	if !listed {
+		e.refreshed = time.Now()
+	}
+	a.kept[entry.ID] = e
+	return e
+}
+
+func (a *asyncKeeper) drop(e *asyncEntry) {
+	delete(a.kept, e.entry.ID)
+	e.ended = true
+	a.unqueue(e)
+}
+
+// share finds out anew which entries are this replica's.
+func (a *asyncKeeper) share() {
+	a.sharing = a.s.Sharing()
+	for id, e := range a.kept {
+		mine := a.sharing.does(string(id))
+		switch {
+		case mine && !e.mine:
+			a.dueAt(e, time.Now())
+		case !mine:
+			a.unqueue(e)
+		}
+		e.mine = mine
+	}
+}
+
+// dueAt has the entry attended at an instant, or as soon as it is not any more.
+func (a *asyncKeeper) dueAt(e *asyncEntry, at time.Time) {
+	if e.attended {
+		e.changed = true
+		return
+	}
+	a.unqueue(e)
+	e.at = at
+	heap.Push(&a.due, e)
+}
+
+func (a *asyncKeeper) unqueue(e *asyncEntry) {
+	if e.place >= 0 {
+		heap.Remove(&a.due, e.place)
+	}
+}
+
+// attend begins to do what is due.
+func (a *asyncKeeper) attend(ctx context.Context) {
+	for len(a.due) > 0 && a.attended < asyncAtOnce && !a.due[0].at.After(time.Now()) {
+		e := heap.Pop(&a.due).(*asyncEntry)
+		e.attended = true
+		a.attended++
+		a.workers.Go(func() {
+			e.over, e.at = e.attend(ctx)
+			a.done <- e
+		})
+	}
+}
+
+// settle takes an entry back that was attended.
+func (a *asyncKeeper) settle(e *asyncEntry) {
+	a.attended--
+	e.attended = false
+	again := e.changed
+	e.changed = false
+	switch {
+	case e.ended:
+	case e.over:
+		a.drop(e)
+	case !e.mine:
+	case again:
+		a.dueAt(e, time.Now())
+	default:
+		a.dueAt(e, e.at)
+	}
+}
+
+// attend does what the entry needs now. over says that it needs nothing more; otherwise it
+// is to be attended again at the instant.
+func (e *asyncEntry) attend(ctx context.Context) (over bool, at time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
+	defer cancel()
+	over, err := e.serve(ctx)
+	switch {
+	case over, errors.Is(err, lock.Lost):
+		return true, at
+	case err != nil:
+		return false, time.Now().Add(e.s.spread(recheck))
+	}
+	return false, e.next()
+}
+
+// serve does one thing for the entry: what is most urgent.
+func (e *asyncEntry) serve(ctx context.Context) (over bool, err error) {
+	st := e.s.view.Status(e.entry.ID, e.entry.Number)
+	decides := st.State == view.Waiting && e.s.outdated() == nil
+	switch {
+	case st.State == view.Gone:
+		return true, nil
+	case st.State == view.Held && (!st.Doubt || e.s.Store.Refusal() == nil):
+		return e.begin(ctx, st.Waited)
+	case decides && st.Refused != nil:
+		return e.reject(ctx, st.Refused)
+	case decides && !e.s.Now().Before(e.entry.WaitUntil):
+		return e.timeOut(ctx)
+	}
+	return false, e.renew(ctx)
+}
+
+func (e *asyncEntry) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	return e.refresh(ctx)
+}
+
+// begin starts a full lease for an entry that has come to hold, from which its client
+// goes on. If the store cannot be asked for long, the client has what is left.
+func (e *asyncEntry) begin(ctx context.Context, waited time.Duration) (over bool, err error) {
+	if e.began.IsZero() {
+		e.began = time.Now()
+		e.s.Metrics.Waited(ctx, "granted", true, waited)
+	}
+	if time.Since(e.refreshed) <= freshEnough || time.Since(e.began) > e.entry.TTL/3 {
+		return true, nil
+	}
+	err = e.renew(ctx)
+	return err == nil, err
+}
+
+// reject takes back an entry that cannot stay in its queues. The reason is remembered, as
+// nobody may be connected to be told.
+func (e *asyncEntry) reject(ctx context.Context, why error) (over bool, err error) {
+	while, ok := e.s.view.Grounds(e.entry.ID)
+	if !ok {
+		return false, nil // it can stay now
+	}
+	if err := e.s.Store.Remove(ctx, e.entry, endOf(e.entry, why), while...); err != nil {
+		return false, err
+	}
+	if errors.Is(why, lock.Deadlock) {
+		e.s.Metrics.Deadlocked(ctx)
+	}
+	e.s.Metrics.Waited(ctx, "refused", true, e.s.Now().Sub(e.entry.EnqueuedAt))
+	return true, nil
+}
+
+// timeOut ends a wait that is over, unless the entry has come to hold.
+func (e *asyncEntry) timeOut(ctx context.Context) (over bool, err error) {
+	holds, err := e.s.giveWay(ctx, e.entry, lock.WaitTimeout)
+	switch {
+	case err != nil:
+		return false, err
+	case holds:
+		return e.begin(ctx, e.s.Now().Sub(e.entry.EnqueuedAt))
+	}
+	e.s.Metrics.Waited(ctx, "timeout", true, e.s.Now().Sub(e.entry.EnqueuedAt))
+	return true, nil
+}
+
+// next is when the entry is due if nothing happens to it: its lease after somewhat less
+// than a third, so that entries that came together are not renewed together for ever.
+func (e *asyncEntry) next() time.Time {
+	third := e.entry.TTL / 3
+	at := e.refreshed.Add(third*3/4 + e.s.spread(third/8))
+	over := time.Now().Add(e.entry.WaitUntil.Sub(e.s.Now()))
+	if e.s.outdated() != nil || over.After(at) {
+		return at
+	}
+	return later(over, time.Now().Add(recheck))
+}
+
+// endOf is the reason with which an entry is taken back that cannot stay in its queues. One
+// whose request is answered with the error needs none.
+func endOf(e *lock.Entry, why error) lock.Reason {
+	switch {
+	case !e.Async:
+		return lock.Withdrawn
+	case errors.Is(why, lock.Deadlock):
+		return lock.Deadlocked
+	}
+	return lock.Mismatched
+}
+
+// asyncQueue is a heap of entries, the one that is due first in front; of those that are
+// due together, the one that came first.
+type asyncQueue []*asyncEntry
+
+// Len implements [heap.Interface].
+func (q asyncQueue) Len() int { return len(q) }
+
+// Less implements [heap.Interface].
+func (q asyncQueue) Less(i, j int) bool {
+	if q[i].at.Equal(q[j].at) {
+		return q[i].entry.Number < q[j].entry.Number
+	}
+	return q[i].at.Before(q[j].at)
+}
+
+// Swap implements [heap.Interface].
+func (q asyncQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].place, q[j].place = i, j
+}
+
+// Push implements [heap.Interface].
+func (q *asyncQueue) Push(x any) {
+	e := x.(*asyncEntry)
+	e.place = len(*q)
+	*q = append(*q, e)
+}
+
+// Pop implements [heap.Interface].
+func (q *asyncQueue) Pop() any {
+	old := *q
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	last.place = -1
+	return last
+}

@@ -1,0 +1,67 @@
+package main
+
+// asyncBugs break what keeps entries that nobody is connected to.
+func asyncBugs() []Bug {
+	return []Bug{
+		{
+			Name: "async-not-renewed", Breaks: "the place of an async entry outlives its lease",
+			File: "service/async.go", Anchor: "third := e.entry.TTL / 3", Becomes: "third := e.entry.TTL * 3",
+			In: "./service", Run: "^TestAsync$",
+		},
+		{
+			Name: "async-kept-after-grant", Breaks: "who does not claim a grant loses the lock",
+			File: "service/async.go", Anchor: "return err == nil, err", Becomes: "return false, err",
+			In: "./service", Run: "^TestAsync$",
+		},
+		{
+			Name: "async-grant-for-less", Breaks: "a grant begins with a full lease",
+			File: "service/async.go", Anchor: "if time.Since(e.refreshed) <= freshEnough ||", Becomes: "if time.Since(e.refreshed) <= e.entry.TTL ||",
+			In: "./service", Run: "^TestAsync$",
+		},
+		{
+			Name: "async-rejected-at-once-forgotten", Breaks: "an entry that cannot stay from the start is taken back at once",
+			File: "service/async.go", Anchor: "case st.State == view.Held, st.Refused != nil, listed:", Becomes: "case st.State == view.Held, st.Refused != nil && e.place >= 0, listed:",
+			In: "./service", Run: "^TestAsyncEnds$|^TestAsyncOfAnotherMode$",
+		},
+		{
+			Name: "async-rejected-without-reason", Breaks: "why an async entry could not stay can be asked for",
+			File: "service/async.go", Anchor: "case !e.Async:", Becomes: "case e.Async || why != nil:",
+			In: "./service", Run: "^TestAsyncEnds$",
+		},
+		{
+			Name: "async-wait-never-ends", Breaks: "a wait ends after wait_seconds",
+			File: "service/async.go", Anchor: "case decides && !e.s.Now().Before(e.entry.WaitUntil):", Becomes: "case decides && e.entry.WaitUntil.IsZero():",
+			In: "./service", Run: "^TestAsyncEnds$",
+		},
+		{
+			Name: "async-kept-by-all", Breaks: "each entry is kept by one replica",
+			File: "service/async.go", Anchor: "mine: a.sharing.does(string(entry.ID))", Becomes: "mine: a.sharing.does(string(entry.ID)) || entry.ID != \"\"",
+			In: "./service", Run: "^TestAsyncShared$",
+		},
+		{
+			Name: "async-not-taken-over", Breaks: "entries of a replica that stopped are taken over",
+			File: "service/async.go", Anchor: "case mine && !e.mine:\n\t\t\ta.dueAt(e, time.Now())", Becomes: "case mine && !e.mine && a.attended < 0:\n\t\t\ta.dueAt(e, time.Now())",
+			In: "./service", Run: "^TestAsyncShared$",
+		},
+		{
+			Name: "async-not-listed", Breaks: "a replica that starts keeps what is there already",
+			File: "service/view/async.go", Anchor: "		a.add(e)\n		a.note(e.ID)\n", Becomes: "		a.add(e)\n",
+			In: "./service", Run: "^TestAsyncRestart$",
+		},
+		{
+			Name: "async-left-behind", Breaks: "an entry whose client was not told of it is taken back",
+			File: "service/acquire.go", Anchor: "if ctx.Err() != nil && !e.Resumable() {", Becomes: "if ctx.Err() != nil && e.Opaque {",
+			In: "./service", Run: "^TestAsyncOfAGoneClient$",
+		},
+		{
+			Name: "async-in-no-fingerprint", Breaks: "a retry repeats that it is async",
+			File: "service/acquire.go", Anchor: "	if req.Async {\n		writeParts", Becomes: "	if req.Async && req.Set {\n		writeParts",
+			In: "./service", Run: "^TestAsyncKey$",
+		},
+		{
+			Name: "async-kept-while-cut-off", Breaks: "while the list of replicas cannot be read, every replica keeps all",
+			File: "service/replicas.go", Anchor: "r.note(nil, false)", Becomes: "_ = r.note",
+			In: "./service", Run: "^TestSharing$",
+		},
+	}
+}

@@ -75,14 +75,14 @@ func (p Progress) unlessTooLate(at time.Time) Progress {
 	return p
 }
 
-// When an endpoint is disabled because it fails: all of its attempts for so long, and so
+// When a receiver is disabled because it fails: all of its attempts for so long, and so
 // many of them, that neither a clock that jumps nor a few events in a week do it.
 const (
 	disableAfter    = 5 * 24 * time.Hour
 	disableFailures = 10
 )
 
-// DisabledBecause says why an endpoint is sent nothing any more.
+// DisabledBecause says why a receiver is sent nothing any more.
 type DisabledBecause string
 
 // The reasons.
@@ -92,14 +92,14 @@ const (
 	DisabledFailing DisabledBecause = "failing" // every attempt failed for five days
 )
 
-// Health is what is remembered of an endpoint. The zero Health is a new one's.
+// Health is what is remembered of a receiver. The zero Health is a new one's.
 type Health struct {
 	FailingSince time.Time // of the first attempt that failed since one did not
 	Failures     int       // since then
 	Disabled     DisabledBecause
 }
 
-// After is the endpoint after an attempt that ended now. One that is disabled stays so
+// After is the receiver after an attempt that ended now. One that is disabled stays so
 // until somebody says otherwise.
 func (h Health) After(r Result, now time.Time) Health {
 	switch r.Outcome {

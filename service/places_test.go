@@ -54,3 +54,38 @@ func TestTenantWithoutPlaces(t *testing.T) {
 		r.hold(pair("e", "f"))
 	})
 }
+
+// TestTenantWithoutRenewals: a tenant whose async entries need as many renewals as the
+// replicas make for one is refused more. Longer leases need fewer, those that hold need
+// none, and others' entries do not count.
+func TestTenantWithoutRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t, func(c *service.Config) { c.MaxRenewals = 1 })
+		holder := r.hold(lasting(want("a", 0)))
+		var waits []*service.Grant
+		for range 9 { // each of them 0.107 a second
+			waits = append(waits, r.post(want("a", time.Hour)))
+		}
+		if e := r.start(async(want("a", time.Hour))).fails(lock.QuotaExceeded); e.RetryAfter == 0 || e.Ambiguous {
+			t.Errorf("%+v", e)
+		}
+		r.post(lasting(want("a", time.Hour)))
+		r.line(want("a", time.Hour)) // whose client is connected
+		foreign := want("a", time.Hour)
+		foreign.Tenant = "globex"
+		r.post(foreign)
+		r.store.setFeed(lost)
+		synctest.Wait()
+		r.store.setFeed(running) // the renewals are counted anew
+		synctest.Wait()
+		r.start(async(want("a", time.Hour))).fails(lock.QuotaExceeded)
+		r.release(waits[8])
+		r.post(want("a", time.Hour))
+		r.start(async(want("a", time.Hour))).fails(lock.QuotaExceeded)
+		r.release(holder) // the first of them holds
+		r.isHeld(waits[0])
+		r.post(want("a", time.Hour))
+		r.start(async(want("a", time.Hour))).fails(lock.QuotaExceeded)
+	})
+}

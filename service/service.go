@@ -43,7 +43,8 @@ type Config struct {
 
 	Events events.Config // how much of what happened is kept, and for how many
 
-	MaxPlaces int // in queues that one tenant's entries may take; 200 000
+	MaxPlaces   int // in queues that one tenant's entries may take; 200 000
+	MaxRenewals int // a second that one tenant's async entries may need while they wait; 1250
 
 	// FeedTimeout is how long a request that joined waits for the view before it
 	// asks the store itself: 250 ms. The view is asked again and again after it.
@@ -95,7 +96,7 @@ func New(cfg Config) *Service {
 		draining: make(chan struct{}),
 	}
 	s.view = view.New(view.Config{
-		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, MaxPlaces: cfg.MaxPlaces, Fresh: freshEnough,
+		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, MaxPlaces: cfg.MaxPlaces, MaxRenewals: cfg.MaxRenewals, Fresh: freshEnough,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	s.feed = cancel

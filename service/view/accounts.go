@@ -16,11 +16,16 @@ import (
 // the replica that is asked: it bounds memory, and is not exact.
 const maxPlaces = 200_000
 
+// maxRenewals is how many renewals a second one tenant's async entries may need while they
+// wait: of 11,000 with a lease of 30 s. It bounds the load of the store, and is not exact.
+const maxRenewals = 1250
+
 // account is what the view keeps for one tenant, beside the entries themselves, so
 // that everything that a tenant can make grow has a bound of its own.
 type account struct {
-	tenant string
-	places int // of its entries in queues
+	tenant  string
+	places  int // of its entries in queues
+	renewed int // renewals an hour that its async entries need while they wait
 
 	uses  map[string]use // of the locks in use, by name
 	names [allUses]*btree.BTreeG[string]
@@ -70,22 +75,45 @@ func (all accounts) close(a *account) {
 // empty takes all entries out of the accounts, before they are counted anew.
 func (all accounts) empty() {
 	for _, a := range all {
-		a.places, a.uses, a.names = 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
+		a.places, a.renewed, a.uses, a.names = 0, 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
 		all.close(a)
 	}
 }
 
 // Room returns why e, which was not written yet, must not be: its tenant has no place
-// left.
+// left, or has the replicas renew too much.
 func (v *View) Room(e *lock.Entry) error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if a := v.accounts[e.Tenant]; a == nil || a.places+len(e.Claims) <= v.MaxPlaces {
-		return nil
+	full := func(format string, args ...any) error {
+		return &lock.Error{Code: lock.QuotaExceeded, RetryAfter: time.Second, Detail: fmt.Sprintf(format, args...)}
 	}
-	return &lock.Error{
-		Code: lock.QuotaExceeded, RetryAfter: time.Second,
-		Detail: fmt.Sprintf("the tenant's entries take %d places in queues, and more are not kept", v.MaxPlaces),
+	switch a := v.accounts[e.Tenant]; {
+	case a == nil:
+		return nil
+	case a.places+len(e.Claims) > v.MaxPlaces:
+		return full("the tenant's entries take %d places in queues, and more are not kept", v.MaxPlaces)
+	case e.Async && a.renewed+renewals(e) > v.MaxRenewals*3600:
+		return full("the tenant's async entries need %d renewals a second, and more are not made; longer leases need fewer", v.MaxRenewals)
+	}
+	return nil
+}
+
+// renewals is how often in an hour the replicas renew an entry while it waits.
+func renewals(e *lock.Entry) int {
+	if !e.Async {
+		return 0
+	}
+	return int(time.Hour * 16 / 5 / e.TTL)
+}
+
+// stopRenewing notes that e left, and that others came to hold because of it.
+func (a *account) stopRenewing(e *lock.Entry, held bool, granted []*lock.Entry) {
+	if !held {
+		a.renewed -= renewals(e)
+	}
+	for _, g := range granted {
+		a.renewed -= renewals(g)
 	}
 }
 

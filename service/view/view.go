@@ -58,6 +58,10 @@ type Config struct {
 	// 0 is 200 000. It bounds memory, and is not exact.
 	MaxPlaces int
 
+	// MaxRenewals is how many renewals a second one tenant's async entries may need while
+	// they wait, by this view; 0 is 1250. It bounds the load of the store.
+	MaxRenewals int
+
 	// Fresh is how old the last refresh of a lease may be for a grant to need none.
 	// Where locks change hands so fast that it covers several turns, those whose turn is
 	// soon are told.
@@ -71,7 +75,7 @@ const aheadBy = 8
 
 // New returns an empty view, which waits for its first [View.Reset].
 func New(cfg Config) *View {
-	cfg.MaxPlaces = cmp.Or(cfg.MaxPlaces, maxPlaces)
+	cfg.MaxPlaces, cfg.MaxRenewals = cmp.Or(cfg.MaxPlaces, maxPlaces), cmp.Or(cfg.MaxRenewals, maxRenewals)
 	all := accounts{}
 	return &View{
 		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
@@ -223,6 +227,9 @@ func (v *View) insert(e *lock.Entry) (holds, ok bool) {
 	a.places += len(e.Claims)
 	v.reindex(a, e)
 	v.async.add(e)
+	if !holds {
+		a.renewed += renewals(e)
+	}
 	return holds, true
 }
 
@@ -265,6 +272,7 @@ func (v *View) leave(id lock.ID, why lock.Reason, now time.Time) {
 	}
 	a := v.accounts.of(e.Tenant)
 	a.places -= len(e.Claims)
+	a.stopRenewing(e, held, granted)
 	v.reindex(a, append(granted, e)...)
 	v.accounts.close(a)
 	v.notify(id)

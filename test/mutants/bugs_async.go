@@ -59,6 +59,16 @@ func asyncBugs() []Bug {
 			In: "./service", Run: "^TestAsyncKey$",
 		},
 		{
+			Name: "async-renewals-unbounded", Breaks: "what one tenant has the replicas renew is bounded",
+			File: "service/view/accounts.go", Anchor: "case e.Async && a.renewed", Becomes: "case e.Async && e.Opaque && a.renewed",
+			In: "./service", Run: "^TestTenantWithoutRenewals$",
+		},
+		{
+			Name: "async-renewals-of-holders", Breaks: "entries that hold need no renewals of the replicas",
+			File: "service/view/accounts.go", Anchor: "a.renewed -= renewals(g)", Becomes: "_ = renewals(g)",
+			In: "./service", Run: "^TestTenantWithoutRenewals$",
+		},
+		{
 			Name: "async-kept-while-cut-off", Breaks: "while the list of replicas cannot be read, every replica keeps all",
 			File: "service/replicas.go", Anchor: "r.note(nil, false)", Becomes: "_ = r.note",
 			In: "./service", Run: "^TestSharing$",

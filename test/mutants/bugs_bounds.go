@@ -101,12 +101,17 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "bounds-places-of-a-tenant", Breaks: "a tenant's entries are bounded",
-			File: "service/view/accounts.go", Anchor: "a == nil || a.places+len(e.Claims) <= v.MaxPlaces {", Becomes: "a == nil || a.places <= v.MaxPlaces {",
+			File: "service/view/accounts.go", Anchor: "case a.places+len(e.Claims) > v.MaxPlaces:", Becomes: "case a.places > v.MaxPlaces:",
 			In: "./service", Run: "^TestTenantWithoutPlaces$",
 		},
 		{
+			Name: "bounds-renewals-after-a-list", Breaks: "what is renewed for a tenant is counted anew by a list",
+			File: "service/view/accounts.go", Anchor: "a.places, a.renewed, a.uses, a.names = 0, 0,", Becomes: "a.places, a.uses, a.names = 0,",
+			In: "./service", Run: "^TestTenantWithoutRenewals$",
+		},
+		{
 			Name: "bounds-places-after-a-list", Breaks: "a tenant's entries are counted anew by a list",
-			File: "service/view/accounts.go", Anchor: "a.places, a.uses, a.names = 0,", Becomes: "a.uses, a.names =",
+			File: "service/view/accounts.go", Anchor: "a.places, a.renewed, a.uses, a.names = 0, 0,", Becomes: "a.renewed, a.uses, a.names = 0,",
 			In: "./service", Run: "^TestTenantWithoutPlaces$",
 		},
 		{

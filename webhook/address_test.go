@@ -127,7 +127,7 @@ func edges(p netip.Prefix) []netip.Addr {
 // TestZones: an address with a zone is in no range for package netip.
 func TestZones(t *testing.T) {
 	p := policy(t, webhook.Settings{})
-	for _, text := range []string{"fe80::1%eth0", "fc00::1%1", "::1%lo", "fd00:ec2::254%x"} {
+	for _, text := range []string{"fe80::1%eth0", "fc00::1%1", "::1%lo", "fd00:ec2::254%x", "2001:db8::1%eth0", "2002:808:808::%1"} {
 		if p.Closed(netip.MustParseAddr(text)) == "" {
 			t.Errorf("%s is open", text)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -13,11 +14,13 @@ import (
 	"time"
 )
 
-// What is read of an answer at most, in bytes: its heads, those with status 1xx before it
-// included; and of its body, as it is sent.
+// What is read of an answer at most: of its heads, those with status 1xx before it
+// included, in bytes and in lines, each of which takes far more memory than itself; and of
+// its body, as it is sent, in bytes.
 const (
-	maxHead = 16 << 10
-	maxBody = 16 << 10
+	maxHead      = 16 << 10
+	maxHeadLines = 128
+	maxBody      = 16 << 10
 )
 
 // maxRetryAfter bounds what a receiver may ask for.
@@ -26,17 +29,20 @@ const maxRetryAfter = 24 * time.Hour
 // minSkew is from where on a difference of clocks is told.
 const minSkew = time.Minute
 
-// fault is an error of our own about an answer.
+// fault is an error of our own about what a receiver sends.
 type fault string
 
 func (f fault) Error() string { return string(f) }
 
-const errLongHead fault = "the head of the answer is too long"
+const (
+	errLongHead      fault = "the head of the answer is too long"
+	errLongHandshake fault = "the handshake is too long"
+)
 
 // answer is what is kept of one.
 type answer struct {
-	status int
-	header http.Header
+	status           int
+	date, retryAfter string // headers
 }
 
 // exchange sends the request and reads the answer. Once there is a status, that is the
@@ -64,14 +70,14 @@ func newRequest(e *endpoint, headers http.Header, payload []byte) *http.Request 
 	return request
 }
 
-// readAnswer reads no more than maxHead and maxBody from the connection.
+// readAnswer reads no more than the bounds of its head and body from the connection.
 func readAnswer(conn net.Conn, request *http.Request) (*answer, error) {
-	limited := &io.LimitedReader{R: conn, N: maxHead}
-	r := bufio.NewReader(limited)
+	bounded := &boundedReader{from: conn, bytes: maxHead, lines: maxHeadLines, beyond: errLongHead}
+	r := bufio.NewReaderSize(bounded, 2<<10) // a piece counts when the next one is asked for
 	for {
 		response, err := http.ReadResponse(r, request)
 		if err != nil {
-			if limited.N <= 0 {
+			if bounded.spent() { // net/http tells what it made of the last line
 				err = errLongHead
 			}
 			return nil, err
@@ -79,10 +85,31 @@ func readAnswer(conn net.Conn, request *http.Request) (*answer, error) {
 		if s := response.StatusCode; s < 200 && s != http.StatusSwitchingProtocols {
 			continue // there is another to come
 		}
-		limited.N = maxBody
+		*bounded = boundedReader{from: conn, bytes: maxBody, lines: math.MaxInt, beyond: io.EOF}
+		a := &answer{response.StatusCode, response.Header.Get("Date"), response.Header.Get("Retry-After")}
+		response.Header = nil // which may be large, and the body slow
 		drop(response)
-		return &answer{response.StatusCode, response.Header}, nil
+		return a, nil
 	}
+}
+
+// boundedReader returns an error once it has read as much as it may.
+type boundedReader struct {
+	from         io.Reader
+	bytes, lines int // left
+	beyond       error
+}
+
+func (r *boundedReader) spent() bool { return r.bytes <= 0 || r.lines <= 0 }
+
+func (r *boundedReader) Read(b []byte) (int, error) {
+	if r.spent() {
+		return 0, r.beyond
+	}
+	n, err := r.from.Read(b[:min(len(b), r.bytes)])
+	r.bytes -= n
+	r.lines -= bytes.Count(b[:n], []byte("\n"))
+	return n, err
 }
 
 // drop reads the body, so that a receiver that still writes it is not interrupted. Closing
@@ -95,7 +122,7 @@ func drop(response *http.Response) {
 // result says what an answer means that came now.
 func (a *answer) result(now time.Time) Result {
 	r := Result{Outcome: a.outcome(), Status: a.status}
-	date, err := http.ParseTime(a.header.Get("Date"))
+	date, err := http.ParseTime(a.date)
 	if err == nil && date.Sub(now).Abs() > minSkew {
 		r.DateSkew = date.Sub(now).Truncate(time.Second)
 	}
@@ -107,7 +134,7 @@ func (a *answer) result(now time.Time) Result {
 		if err != nil {
 			date = now
 		}
-		r.RetryAfter = parseRetryAfter(a.header.Get("Retry-After"), date)
+		r.RetryAfter = parseRetryAfter(a.retryAfter, date)
 	}
 	return r
 }

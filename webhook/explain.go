@@ -94,6 +94,8 @@ func explainSecuring(err error) string {
 		return "its certificate is not valid"
 	case errors.As(err, &record):
 		return "it does not speak TLS"
+	case errors.Is(err, errLongHandshake):
+		return "it sends more than 64 KiB for a TLS handshake"
 	case hungUp(err):
 		return "it closed the connection during the TLS handshake"
 	case strings.Contains(err.Error(), "protocol version"):
@@ -105,7 +107,7 @@ func explainSecuring(err error) string {
 func explainExchange(err error) string {
 	switch {
 	case errors.Is(err, errLongHead):
-		return "the head of its answer is longer than 16 KiB"
+		return "the head of its answer has more than 16 KiB or 128 lines"
 	case hungUp(err):
 		return "it closed the connection before it answered"
 	}

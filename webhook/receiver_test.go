@@ -123,6 +123,8 @@ func target(url string) webhook.Target {
 	return webhook.Target{URL: url, Secrets: []webhook.Secret{must(webhook.ParseSecret(secretText))}}
 }
 
+type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // nameServer answers questions for IPv4 addresses over UDP, on loopback.
 type nameServer struct {
 	answer func(question int) (addresses []net.IP, code byte) // nil is no answer at all
@@ -130,9 +132,13 @@ type nameServer struct {
 	conn   net.PacketConn
 }
 
-const nameNotFound = 3
+// Codes of a name server.
+const (
+	nameServerFailed = 2
+	nameNotFound     = 3
+)
 
-func newNameServer(t testing.TB, answer func(question int) ([]net.IP, byte)) *net.Resolver {
+func newNameServer(t testing.TB, answer func(question int) ([]net.IP, byte)) dialer {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -148,9 +154,9 @@ func newNameServer(t testing.TB, answer func(question int) ([]net.IP, byte)) *ne
 		conn.Close()
 		<-done
 	})
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
-	}}
+	}
 }
 
 func (n *nameServer) serve() {

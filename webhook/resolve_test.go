@@ -3,7 +3,9 @@ package webhook_test
 import (
 	"net"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/fencepost/fencepost/webhook"
 )
@@ -44,7 +46,7 @@ func TestNames(t *testing.T) {
 			[]webhook.Result{{Outcome: webhook.Failed, Err: "its host name does not resolve"}},
 		},
 	} {
-		s := newSender(t, func(c *webhook.SenderConfig) { c.Resolver = newNameServer(t, test.answer) })
+		s := newSender(t, func(c *webhook.SenderConfig) { c.DialNameServer = newNameServer(t, test.answer) })
 		for i, want := range test.want {
 			got := send(t, s, url)
 			if got.Outcome != want.Outcome || got.Status != want.Status || got.Err != want.Err {
@@ -54,6 +56,24 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s: the log is told %v", name, got.Cause)
 			}
 		}
+	}
+	silent := newSender(t, func(c *webhook.SenderConfig) {
+		c.DialNameServer, c.Timeout = newNameServer(t, func(int) ([]net.IP, byte) { return nil, 0 }), time.Second
+	})
+	var together sync.WaitGroup
+	for range 3 { // TestMain sees if a question is still open at the end
+		together.Go(func() {
+			if got := send(t, silent, url); got.Outcome != webhook.Failed || got.Err != "no connection to it could be made within 1s" {
+				t.Errorf("a silent name server: %+v", got)
+			}
+		})
+	}
+	together.Wait()
+	broken := newSender(t, func(c *webhook.SenderConfig) {
+		c.DialNameServer = newNameServer(t, func(int) ([]net.IP, byte) { return nil, nameServerFailed })
+	})
+	if got := send(t, broken, url); got.Outcome != webhook.Failed || got.Err != "its host name could not be resolved: the name server did not answer as it should" {
+		t.Errorf("a broken name server: %+v", got)
 	}
 	if n := inside.connections.Load(); n != 0 {
 		t.Errorf("%d connections were made to an address that is not allowed", n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"math"
 	"net"
 	"time"
 )
@@ -22,9 +23,9 @@ type SenderConfig struct {
 	// Now is the clock that timestamps come from; nil is time.Now.
 	Now func() time.Time
 
-	// Resolver finds addresses; nil is Go's own, which obeys contexts and needs no
-	// thread for each name that does not answer.
-	Resolver *net.Resolver
+	// DialNameServer connects to the name servers that the system names; nil is as
+	// package net does.
+	DialNameServer func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// RootCAs are who may sign receivers' certificates; nil is who the system trusts.
 	RootCAs *x509.CertPool
@@ -52,11 +53,14 @@ func NewSender(c SenderConfig) *Sender {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if c.Resolver == nil {
-		c.Resolver = &net.Resolver{PreferGo: true}
+	nameServer := c.DialNameServer
+	if nameServer == nil {
+		nameServer = (&net.Dialer{}).DialContext
 	}
-	dialer := &net.Dialer{Resolver: c.Resolver, ControlContext: c.Policy.Control, KeepAlive: -1}
-	s.dial = dialer.DialContext
+	s.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialer := net.Dialer{Resolver: newResolver(nameServer), ControlContext: c.Policy.Control, KeepAlive: -1}
+		return dialer.DialContext(ctx, network, address)
+	}
 	return s
 }
 
@@ -116,7 +120,8 @@ func (s *Sender) connect(ctx context.Context, e *endpoint) (net.Conn, error) {
 	if !e.secure {
 		return conn, nil
 	}
-	secured := tls.Client(conn, &tls.Config{
+	handshake := &handshakeConn{Conn: conn, bounded: boundedReader{from: conn, bytes: maxHandshake, lines: math.MaxInt, beyond: errLongHandshake}}
+	secured := tls.Client(handshake, &tls.Config{
 		ServerName: e.host,
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"http/1.1"},
@@ -127,7 +132,27 @@ func (s *Sender) connect(ctx context.Context, e *endpoint) (net.Conn, error) {
 		_ = conn.Close()
 		return nil, &stepError{securing, err}
 	}
+	handshake.done = true
 	return secured, nil
+}
+
+// maxHandshake is how much is read for a TLS handshake, in bytes. Package tls would keep
+// 256 KiB of certificates, of each of a thousand receivers.
+const maxHandshake = 64 << 10
+
+// handshakeConn bounds what is read until the handshake is done. What is read then
+// has bounds of its own.
+type handshakeConn struct {
+	net.Conn
+	bounded boundedReader
+	done    bool
+}
+
+func (c *handshakeConn) Read(b []byte) (int, error) {
+	if c.done {
+		return c.Conn.Read(b)
+	}
+	return c.bounded.Read(b)
 }
 
 // hangUp closes the connection without a word to the other end; what waits for it ends.

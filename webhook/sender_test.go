@@ -127,18 +127,22 @@ func TestBadReceivers(t *testing.T) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
 			hang(conn)
 		}, status: 500, err: "it answered 500"},
-		"is no HTTP":                 {serve: answering("SSH-2.0-OpenSSH_9.2\r\n"), err: "what it answered is not HTTP/1.1"},
-		"speaks TLS to http":         {serve: answering("\x15\x03\x01\x00\x02\x02\x16"), err: "what it answered is not HTTP/1.1"},
-		"a status of four digits":    {serve: answering("HTTP/1.1 2000 OK\r\n\r\n"), err: "what it answered is not HTTP/1.1"},
-		"a status of no meaning":     {serve: answering("HTTP/1.1 999 OK\r\n\r\n"), status: 999, err: "it answered 999"},
-		"other protocol":             {serve: answering("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n"), status: 101, err: "it answered 101"},
-		"HTTP/2":                     {serve: answering("\x00\x00\x12\x04\x00\x00\x00\x00\x00\r\n"), err: "what it answered is not HTTP/1.1"},
-		"1xx first":                  {serve: answering("HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + ok), status: 200},
-		"two lengths":                {serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), err: "what it answered is not HTTP/1.1"},
-		"1xx floods":                 {serve: flooding("", "HTTP/1.1 102 Processing\r\n\r\n"), err: "the head of its answer is longer than 16 KiB", floods: true},
-		"endless headers":            {serve: flooding("HTTP/1.1 200 OK\r\n", "X-A: b\r\n"), err: "the head of its answer is longer than 16 KiB", floods: true},
-		"an endless header":          {serve: flooding("HTTP/1.1 200 OK\r\nX-A: ", kilobyte), err: "the head of its answer is longer than 16 KiB", floods: true},
-		"an endless status line":     {serve: flooding("HTTP/1.1 200 ", kilobyte), err: "the head of its answer is longer than 16 KiB", floods: true},
+		"is no HTTP":              {serve: answering("SSH-2.0-OpenSSH_9.2\r\n"), err: "what it answered is not HTTP/1.1"},
+		"speaks TLS to http":      {serve: answering("\x15\x03\x01\x00\x02\x02\x16"), err: "what it answered is not HTTP/1.1"},
+		"a status of four digits": {serve: answering("HTTP/1.1 2000 OK\r\n\r\n"), err: "what it answered is not HTTP/1.1"},
+		"a status of no meaning":  {serve: answering("HTTP/1.1 999 OK\r\n\r\n"), status: 999, err: "it answered 999"},
+		"other protocol":          {serve: answering("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n"), status: 101, err: "it answered 101"},
+		"HTTP/2":                  {serve: answering("\x00\x00\x12\x04\x00\x00\x00\x00\x00\r\n"), err: "what it answered is not HTTP/1.1"},
+		"1xx first":               {serve: answering("HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + ok), status: 200},
+		"two lengths":             {serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), err: "what it answered is not HTTP/1.1"},
+		"1xx floods":              {serve: flooding("", "HTTP/1.1 102 Processing\r\n\r\n"), err: "the head of its answer has more than 16 KiB or 128 lines", floods: true},
+		"endless headers":         {serve: flooding("HTTP/1.1 200 OK\r\n", "X-A: b\r\n"), err: "the head of its answer has more than 16 KiB or 128 lines", floods: true},
+		"too many headers": {
+			serve: answering("HTTP/1.1 200 OK\r\n" + strings.Repeat("A:\r\n", 2000) + "\r\n"), err: "the head of its answer has more than 16 KiB or 128 lines",
+		},
+		"many headers, many lines":   {serve: answering("HTTP/1.1 200 OK\r\n" + strings.Repeat("A:\r\n", 100) + "\r\n" + strings.Repeat("\n", 3000)), status: 200},
+		"an endless header":          {serve: flooding("HTTP/1.1 200 OK\r\nX-A: ", kilobyte), err: "the head of its answer has more than 16 KiB or 128 lines", floods: true},
+		"an endless status line":     {serve: flooding("HTTP/1.1 200 ", kilobyte), err: "the head of its answer has more than 16 KiB or 128 lines", floods: true},
 		"an endless body":            {serve: flooding(ok, kilobyte), status: 200, floods: true},
 		"10 MB":                      {serve: flooding("HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n", kilobyte), status: 200, floods: true},
 		"endless chunks":             {serve: flooding("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"), status: 200, floods: true},
@@ -340,7 +344,7 @@ func TestNotSent(t *testing.T) {
 func TestTooLateOnceConnected(t *testing.T) {
 	now := time.Unix(1700000000, 0)
 	ours, theirs := net.Pipe()
-	s := newSender(t, func(c *webhook.SenderConfig) { c.Now = func() time.Time { return now } })
+	s := newSender(t, func(c *webhook.SenderConfig) { c.Now, c.Timeout = func() time.Time { return now }, 5*time.Second })
 	s.DialWith(func(context.Context, string, string) (net.Conn, error) {
 		now = now.Add(10 * time.Second)
 		return ours, nil
@@ -410,6 +414,13 @@ func TestTLS(t *testing.T) {
 			}
 		})
 	})
+	_, _, certificate := newTLS(t, nil)
+	for range 150 {
+		certificate.Certificate = append(certificate.Certificate, certificate.Certificate[0])
+	}
+	long := newRaw(t, "127.0.0.1:0", func(conn net.Conn) {
+		readRequest(tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{certificate}}))
+	})
 	plain := newRaw(t, "127.0.0.1:0", answering("HTTP/1.1 400 Bad\r\n\r\n"))
 	closes := newRaw(t, "127.0.0.1:0", func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1)) })
 	secure := func(r *raw) string { return "https" + strings.TrimPrefix(r.url, "http") }
@@ -421,17 +432,18 @@ func TestTLS(t *testing.T) {
 		err    string
 	}{
 		"good":           {good, func(c *webhook.SenderConfig) { c.RootCAs = roots }, ""},
-		"good by name":   {named(good, "example.com"), func(c *webhook.SenderConfig) { c.RootCAs, c.Resolver = roots, here }, ""},
+		"good by name":   {named(good, "example.com"), func(c *webhook.SenderConfig) { c.RootCAs, c.DialNameServer = roots, here }, ""},
 		"TLS 1.2":        {oneTwo, func(c *webhook.SenderConfig) { c.RootCAs = oneTwoRoots }, ""},
 		"HTTP/2":         {h2, func(c *webhook.SenderConfig) { c.RootCAs = h2Roots }, ""},
 		"nobody's":       {good, nil, "its certificate is signed by an authority that is not trusted here"},
-		"another host's": {named(good, "other.example"), func(c *webhook.SenderConfig) { c.RootCAs, c.Resolver = roots, here }, "its certificate is for another host"},
+		"another host's": {named(good, "other.example"), func(c *webhook.SenderConfig) { c.RootCAs, c.DialNameServer = roots, here }, "its certificate is for another host"},
 		"expired": {good, func(c *webhook.SenderConfig) {
 			c.RootCAs, c.Now = roots, func() time.Time { return time.Date(2190, 1, 1, 0, 0, 0, 0, time.UTC) }
 		}, "its certificate has expired or is not valid yet"},
-		"TLS 1.1": {old, func(c *webhook.SenderConfig) { c.RootCAs = oldRoots }, "it does not speak TLS 1.2 or later"},
-		"no TLS":  {secure(plain), nil, "it does not speak TLS"},
-		"closes":  {secure(closes), nil, "it closed the connection during the TLS handshake"},
+		"TLS 1.1":      {old, func(c *webhook.SenderConfig) { c.RootCAs = oldRoots }, "it does not speak TLS 1.2 or later"},
+		"a long chain": {secure(long), func(c *webhook.SenderConfig) { c.RootCAs = roots }, "it sends more than 64 KiB for a TLS handshake"},
+		"no TLS":       {secure(plain), nil, "it does not speak TLS"},
+		"closes":       {secure(closes), nil, "it closed the connection during the TLS handshake"},
 	} {
 		got := send(t, newSender(t, test.change), test.url)
 		if got.Err != test.err || (got.Outcome == webhook.Delivered) != (test.err == "") {

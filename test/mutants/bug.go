@@ -44,6 +44,7 @@ func table() []Bug {
 		formBugs(),
 		asyncBugs(),
 		pastBugs(),
+		webhookBugs(),
 	)
 }
 

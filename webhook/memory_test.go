@@ -19,7 +19,7 @@ import (
 // has that of the receivers in it, which are in this process too.
 func TestMemoryOfDrippingReceivers(t *testing.T) {
 	_, roots, certificate := newTLS(t, nil)
-	const receivers = 300
+	const receivers = 100
 	var lines strings.Builder
 	for i := range 120 {
 		fmt.Fprintf(&lines, "%04d%s:\r\n", i, strings.Repeat("x", 100))
@@ -29,10 +29,10 @@ func TestMemoryOfDrippingReceivers(t *testing.T) {
 		head   string
 		most   int64
 	}{
-		"plain":       {false, "HTTP/1.1 200 OK\r\nA: ", 48 << 10},
+		"plain":       {false, "HTTP/1.1 200 OK\r\nA: ", 64 << 10},
 		"TLS":         {true, "HTTP/1.1 200 OK\r\nA: ", 96 << 10},
 		"many fields": {false, "HTTP/1.1 200 OK\r\n" + lines.String() + "A:", 96 << 10},
-		"body":        {false, "HTTP/1.1 200 OK\r\n" + lines.String() + "\r\n", 48 << 10},
+		"body":        {false, "HTTP/1.1 200 OK\r\n" + lines.String() + "\r\n", 64 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var dripping atomic.Int64

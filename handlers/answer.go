@@ -67,6 +67,15 @@ func (w *answer) Flush() {
 	}
 }
 
+// FlushError is Flush, and tells how it went.
+func (w *answer) FlushError() error {
+	if w.gone {
+		return http.ErrAbortHandler
+	}
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
 // Unwrap lets http.ResponseController find the connection.
 func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 

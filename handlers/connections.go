@@ -136,6 +136,18 @@ func (r *request) occupy() {
 	}
 }
 
+// holdLittle bounds what the system keeps of the request's answer for a client that does not
+// take it: without that it may be megabytes, beside all that this process counts.
+func (r *request) holdLittle(bytes int) {
+	conn, ok := r.context().Value(connectionKey{}).(*connection)
+	if !ok {
+		return
+	}
+	if tcp, ok := conn.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = tcp.SetWriteBuffer(bytes) // fails if it is closed, as the write will
+	}
+}
+
 func (r *request) leave() {
 	if r.connection != nil {
 		r.connection.end(r.tenant())

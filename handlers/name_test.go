@@ -113,7 +113,7 @@ func TestNowhere(t *testing.T) {
 		"/", "//", "/nowhere", "/locks/", "/locks//", "/locks/a/", "/locks/a/b", "/locks/a/renew/", "/locks/a/entries", "/locks/a/entries/",
 		"/locks/a/entries/x/", "/locks/a/entries/x/y", "//locks", "/Locks", "/LOCKS/a", "/locks/a/Renew", "/locks/a%2F/entries",
 		"/locks%2Fa", "/%6Cocks/a/b", "/./locks", "/../locks", "/locks/../locks", "/healthz/", "/metrics/", "/favicon.ico", "/v1/locks",
-		"/lockset", "/events", "/webhooks", "/admin/locks", "/debug/pprof/", "/.env",
+		"/lockset", "/events/", "/webhooks", "/admin/locks", "/debug/pprof/", "/.env",
 	}
 	want := problem{code: "not_found", detail: "there is nothing at this path"}
 	for _, path := range paths {
@@ -134,6 +134,7 @@ func TestMethods(t *testing.T) {
 	allow := map[string][]string{
 		"/locks": {"GET"}, "/locks/a": {"DELETE", "GET", "POST"}, "/locks/a/renew": {"PUT"}, "/locks/a/entries/x": {"GET"},
 		"/healthz": {"GET"}, "/readyz": {"GET"}, "/metrics": {"GET"}, "/openapi.json": {"GET"}, "/docs": {"GET"}, "/docs/": {"GET"},
+		"/events": {"GET"}, "/admin/events": {"GET"},
 	}
 	for path, methods := range allow {
 		for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get", "X"} {

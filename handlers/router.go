@@ -30,6 +30,7 @@ type Locks interface {
 	List(ctx context.Context, req view.ListRequest, consistent bool) (*view.Page, error)
 	LockOrder(tenant string, limit int) view.OrderReport
 	Deadlocks(tenant string, limit int) []view.Deadlock
+	Events(context.Context, service.EventsRequest) (*service.EventStream, error)
 	Ready(context.Context) error
 }
 
@@ -65,6 +66,9 @@ type Config struct {
 	// AnswerTimeout is for how long a client may take to receive an answer; 0 is 15 s.
 	// A client that takes longer is cut off.
 	AnswerTimeout time.Duration
+
+	// Heartbeat is the time between two signs of life in a stream of events; 0 is 15 s.
+	Heartbeat time.Duration
 }
 
 // Router answers requests to all routes.
@@ -77,9 +81,9 @@ type Router struct {
 // 9.1): net/http leaves the body of its answer out.
 func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method == http.MethodHead {
-		get := *req
+		get := req.WithContext(context.WithValue(req.Context(), headKey{}, true))
 		get.Method = http.MethodGet
-		req = &get
+		req = get
 	}
 	out := &answer{ResponseWriter: w, timeout: r.endpoints.AnswerTimeout}
 	r.engine.ServeHTTP(out, req)
@@ -107,6 +111,7 @@ func New(cfg Config) *Router {
 	a.locks(r)
 	a.locksets(r)
 	a.admin(r)
+	a.happenings(r)
 	return &Router{r, a}
 }
 
@@ -121,6 +126,9 @@ type endpoints struct {
 func newEndpoints(cfg Config) *endpoints {
 	if cfg.AnswerTimeout == 0 {
 		cfg.AnswerTimeout = defaultAnswerTimeout
+	}
+	if cfg.Heartbeat == 0 {
+		cfg.Heartbeat = heartbeat
 	}
 	return &endpoints{
 		Config:  cfg,
@@ -149,10 +157,19 @@ func (a *endpoints) locksets(r *gin.Engine) {
 	r.GET("/locksets/:id", a.authorized(operation{scopes: either, query: []string{"wait_seconds"}}, a.set))
 }
 
+func admins() []auth.Scope { return []auth.Scope{auth.Admin} }
+
 func (a *endpoints) admin(r *gin.Engine) {
-	o := operation{scopes: []auth.Scope{auth.Admin}, always: true, query: []string{"tenant", "limit"}}
+	o := operation{scopes: admins(), always: true, query: []string{"tenant", "limit"}}
 	r.GET("/admin/lock-order", a.authorized(o, a.lockOrder))
 	r.GET("/admin/deadlocks", a.authorized(o, a.deadlocks))
+}
+
+func (a *endpoints) happenings(r *gin.Engine) {
+	tenants := operation{scopes: []auth.Scope{auth.LocksRead}, query: []string{"types", "locks"}}
+	operators := operation{scopes: admins(), always: true, query: []string{"types", "locks", "tenant"}}
+	r.GET("/events", a.authorized(tenants, a.events))
+	r.GET("/admin/events", a.authorized(operators, a.allEvents))
 }
 
 func (a *endpoints) operations(r *gin.Engine) {

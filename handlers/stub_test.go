@@ -69,6 +69,11 @@ func (s *stub) Ready(context.Context) error {
 	return err
 }
 
+func (s *stub) Events(context.Context, service.EventsRequest) (*service.EventStream, error) {
+	_, err := s.answer()
+	return nil, err
+}
+
 func (s *stub) Lock(context.Context, lock.Ref, bool) (*service.LockView, error) {
 	_, err := s.answer()
 	view := s.view

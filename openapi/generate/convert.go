@@ -109,6 +109,12 @@ func improveParameter(p *openapi3.Parameter) {
 		s.Pattern, s.MaxLength = `^[A-Za-z0-9_-]+$`, openapi3.Ptr(uint64(275))
 	case "query tenant":
 		s.Pattern = tenantName
+	case "header Last-Event-ID":
+		s.Pattern, p.Example = `^[0-9]{1,16}-[0-9]{1,10}$`, "1042-1"
+	case "query types":
+		s.Pattern, p.Example = `^[a-z_.]+(,[a-z_.]+)*$`, "lock.acquired,lock.expired"
+	case "query locks":
+		s.Pattern, p.Example = `^[A-Za-z0-9._:@=+*-]+(,[A-Za-z0-9._:@=+*-]+)*$`, "orders:*"
 	case "header Idempotency-Key":
 		s.Pattern = `^[ -~]+$`
 	case "header Prefer":

@@ -32,6 +32,7 @@ func table() []Bug {
 		lockBugs(),
 		serviceBugs(),
 		eventBugs(),
+		streamBugs(),
 		simulationBugs(),
 		boundsBugs(),
 		authBugs(),

@@ -1,0 +1,62 @@
+package api
+
+// Event is something that happened to an entry.
+type Event struct {
+	// Type of the event.
+	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,events.missed" example:"lock.acquired"`
+	// Timestamp is when the server that tells the event saw it; another may have seen it a moment earlier or later.
+	Timestamp Instant `json:"timestamp" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Data says what happened.
+	Data EventData `json:"data"`
+}
+
+// EventsMissed is the type of the event that says that others are missing.
+const EventsMissed = "events.missed"
+
+// EventData is what an event is about. An `events.missed` has `number`, `after` and `before` only.
+type EventData struct {
+	// Number of the write that caused the event; of `events.missed`, the first that is told again.
+	Number uint64 `json:"number" format:"int64" minimum:"0" maximum:"9007199254740991" example:"1042"`
+	// Tenant whose lock it is.
+	Tenant string `json:"tenant,omitempty" example:"acme"`
+	// Lock that the entry asks for, unless it is a set.
+	Lock string `json:"lock,omitempty" example:"orders:42"`
+	// Locks of a set, in byte order: those of them that the reader may use and asked for.
+	Locks []string `json:"locks,omitempty" example:"orders:42"`
+	// Entry to which it happened.
+	Entry *EventEntry `json:"entry,omitempty"`
+	// Reason for which the entry ended.
+	Reason string `json:"reason,omitempty" example:"released"`
+	// Held tells of an end whether the entry held until then, rather than waited.
+	Held *bool `json:"held,omitempty" example:"true"`
+	// WaitedSeconds is how long a grant took, by the clocks of the servers.
+	WaitedSeconds *Seconds `json:"waited_seconds,omitempty" swaggertype:"number" minimum:"0" example:"0.25"`
+	// HeldSeconds is how long it held, as the server that tells it saw it.
+	HeldSeconds *Seconds `json:"held_seconds,omitempty" swaggertype:"number" minimum:"0" example:"12.5"`
+	// After is the id of the last event before those that are missing.
+	After string `json:"after,omitempty" example:"1042-1"`
+	// Before is the id from which on everything is told again.
+	Before string `json:"before,omitempty" example:"1050-0"`
+}
+
+// EventEntry is what everybody may know of an entry who may use its locks.
+type EventEntry struct {
+	// ID of the entry.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Mode in which the entry shares the lock; a set has one for each in locks.
+	Mode string `json:"mode,omitempty" enums:"exclusive,shared,semaphore"`
+	// Limit of a semaphore.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// Locks of a set, in byte order: those of them that the reader may use and asked for.
+	Locks []SetLock `json:"locks,omitempty"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-7"`
+	// Fence of the grant; left out as long as there is none.
+	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// TTLSeconds is how long the lease lasts each time.
+	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
+	// EnqueuedAt is when it joined the queue, or all its queues.
+	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Metadata as they were sent.
+	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
+}

@@ -1,0 +1,159 @@
+package handlers
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/events"
+)
+
+// eventWriter sends a stream of events until there is a reason to end it.
+type eventWriter struct {
+	request *request
+	stream  *service.EventStream
+	filter  *eventFilter
+	expires <-chan time.Time // the bearer token
+	beat    *time.Timer      // until the next sign of life
+
+	out     *http.ResponseController
+	timeout time.Duration
+	sent    int // bytes since the last deadline
+	err     error
+}
+
+func newEventWriter(r *request, stream *service.EventStream, f *eventFilter) *eventWriter {
+	return &eventWriter{
+		request: r, stream: stream, filter: f, out: http.NewResponseController(ungin(r.Writer)),
+		timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
+	}
+}
+
+// ungin returns what gin writes to, which tells how a flush went.
+func ungin(w gin.ResponseWriter) http.ResponseWriter {
+	if inner, ok := w.(interface{ Unwrap() http.ResponseWriter }); ok {
+		return inner.Unwrap()
+	}
+	return w
+}
+
+// run begins with where the stream is, so that one that ends before its first event can be
+// resumed too.
+func (w *eventWriter) run() {
+	eventStreamHeaders(w.request.Writer.Header())
+	w.request.Writer.WriteHeader(http.StatusOK)
+	if w.request.headOnly() {
+		return
+	}
+	w.request.holdLittle(sendBuffer)
+	expires := time.NewTimer(time.Until(w.request.principal.Expires))
+	defer expires.Stop()
+	w.expires = expires.C
+	w.beat = time.NewTimer(w.request.endpoints.Heartbeat)
+	defer w.beat.Stop()
+	w.write([]byte(reconnect + "id: " + w.stream.At().String() + "\n\n"))
+	w.flush()
+	room := make([]*events.Record, 64)
+	why := ""
+	for why == "" && w.err == nil {
+		why = w.pause(w.next(room))
+	}
+	w.end(why)
+}
+
+// end says why, to the client if it is still there, and to the log.
+func (w *eventWriter) end(why string) {
+	if w.err != nil {
+		why = clientStalls
+	}
+	w.write([]byte(": " + why + "\n\n"))
+	w.flush()
+	w.request.note(slog.String("ended", why))
+}
+
+// next sends what there is, or returns what is closed when there may be more.
+func (w *eventWriter) next(room []*events.Record) (more <-chan struct{}) {
+	given, missed, more := w.stream.Next(room)
+	if missed != nil {
+		w.write(missedMessage(missed, time.Now()))
+	}
+	for _, r := range given {
+		if text := w.filter.message(r); text != nil {
+			w.write(text)
+		}
+	}
+	clear(given) // what is kept elsewhere need not be kept here
+	w.flush()
+	return more
+}
+
+// pause waits until more is closed, if it is not nil. It returns why the stream ends, if it
+// does. What is due comes first: it is so for a stream too that always has something to send.
+func (w *eventWriter) pause(more <-chan struct{}) (why string) {
+	select {
+	case <-w.expires:
+		return tokenExpired
+	case <-w.stream.Draining:
+		return serverDrains
+	case <-w.request.context().Done():
+		return clientGone
+	case <-w.beat.C:
+		w.live()
+		return ""
+	default:
+	}
+	if more == nil {
+		return ""
+	}
+	select {
+	case <-more:
+	case <-w.beat.C:
+		w.live()
+	case <-w.expires:
+		return tokenExpired
+	case <-w.stream.Draining:
+		return serverDrains
+	case <-w.request.context().Done():
+		return clientGone
+	}
+	return ""
+}
+
+// Why streams end.
+const (
+	tokenExpired = "the bearer token has expired"
+	serverDrains = "this server shuts down; go on at another"
+	clientGone   = "the client is gone"
+	clientStalls = "the client takes nothing"
+)
+
+// live shows that the stream is, and from where it can be resumed: a reader to whom nothing
+// is told for long would else come back with an id of which nothing is known any more.
+func (w *eventWriter) live() {
+	w.write([]byte(":\nid: " + w.stream.At().String() + "\n\n"))
+	w.flush()
+	w.beat.Reset(w.request.endpoints.Heartbeat)
+}
+
+// write sends a message, for each few of which the client has its time.
+func (w *eventWriter) write(text []byte) {
+	if w.err != nil {
+		return
+	}
+	if w.sent == 0 || w.sent > atOnce {
+		w.sent = 0
+		_ = w.out.SetWriteDeadline(time.Now().Add(w.timeout)) // fails if the connection is closed, as the write will
+	}
+	_, w.err = w.request.Writer.Write(text)
+	w.sent += len(text)
+}
+
+func (w *eventWriter) flush() {
+	if w.err == nil && w.sent > 0 {
+		w.err = w.out.Flush()
+		w.sent = 0
+	}
+}

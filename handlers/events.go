@@ -1,0 +1,164 @@
+package handlers
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// maxEventPatterns is how many name patterns a stream may be limited to.
+const maxEventPatterns = 32
+
+// events tells a tenant what happens, as it happens.
+//
+// @Summary     Follow what happens
+// @ID          followEvents
+// @Description A stream of server-sent events, which goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, if it still can. Each message has an `id`, the type as its `event`, and one line of `data`: an `Event`. Comments come every 15 seconds. What happened is told once and in order, from the request on, or with `Last-Event-ID` from where another stream ended, at any server; where a server cannot tell something, a message `events.missed` says between which ids. Of a set only the locks are named that the bearer token may use and that `locks` selects. The types `lock.order_contradiction`, `lock.release_requested` and `lock.stale_write` are not told yet, and refused.
+// @Tags        look
+// @Produce     text/event-stream
+// @Security    bearer[locks:read]
+// @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"
+// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas; a star matches anything"
+// @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
+// @Success     200 {object} api.Event "The `data` of each message"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "quota_exceeded, overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable, draining"
+// @Router      /events [get]
+func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
+
+// allEvents tells operators what happens, in all tenants.
+//
+// @Summary     Follow what happens to all tenants
+// @ID          followAllEvents
+// @Description As `/events`, for all tenants or one of them.
+// @Tags        admin
+// @Produce     text/event-stream
+// @Security    bearer[admin]
+// @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"
+// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas; a star matches anything"
+// @Param       tenant        query  string false "Only this tenant"
+// @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
+// @Success     200 {object} api.Event "The `data` of each message"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "quota_exceeded, overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable, draining"
+// @Router      /admin/events [get]
+func (a *endpoints) allEvents(r *request) error {
+	tenant, sent := r.GetQuery("tenant")
+	if sent && !lock.ValidTenant(tenant) {
+		return lock.Invalid("tenant", "is not a tenant's name")
+	}
+	return r.follow(tenant)
+}
+
+// follow answers with the events of a tenant, or of all if it is "".
+func (r *request) follow(tenant string) error {
+	filter, err := r.eventFilter()
+	if err != nil {
+		return err
+	}
+	after, err := r.lastEventID()
+	if err != nil {
+		return err
+	}
+	stream, err := r.endpoints.Locks.Events(r.context(), service.EventsRequest{Of: r.tenant(), Tenant: tenant, After: after})
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	r.waits = true // how long it lasts is the client's choice
+	newEventWriter(r, stream, filter).run()
+	return nil
+}
+
+// lastEventID returns the id after which to go on, nil if there is none.
+func (r *request) lastEventID() (*lock.EventID, error) {
+	const name = "Last-Event-ID"
+	values := r.Request.Header.Values(name)
+	switch {
+	case len(values) == 0 || len(values) == 1 && values[0] == "": // as of a stream that had no message yet
+		return nil, nil
+	case len(values) > 1:
+		return nil, lock.Invalid(name, "must not be there twice")
+	}
+	id, err := lock.ParseEventID(values[0])
+	if err != nil {
+		return nil, lock.Invalid(name, "is not the id of an event")
+	}
+	return &id, nil
+}
+
+func (r *request) eventFilter() (*eventFilter, error) {
+	f := &eventFilter{reader: r.principal}
+	if text, sent := r.GetQuery("types"); sent {
+		f.types = []lock.EventKind{}
+		for kind := range strings.SplitSeq(text, ",") {
+			if kind == api.EventsMissed {
+				continue
+			}
+			if !slices.Contains(lock.EventKinds(), lock.EventKind(kind)) {
+				return nil, lock.Invalid("types", "must be types of events, separated by commas")
+			}
+			if !slices.Contains(f.types, lock.EventKind(kind)) {
+				f.types = append(f.types, lock.EventKind(kind))
+			}
+		}
+	}
+	text, sent := r.GetQuery("locks")
+	if !sent {
+		return f, nil
+	}
+	patterns := strings.SplitN(text, ",", maxEventPatterns+1)
+	if len(patterns) > maxEventPatterns {
+		return nil, lock.Invalid("locks", "must be at most %d patterns", maxEventPatterns)
+	}
+	for _, text := range patterns {
+		p, err := auth.ParsePattern(text)
+		if err != nil || strings.Trim(text, nameCharacters) != "" {
+			return nil, lock.Invalid("locks", "must be patterns of lock names, separated by commas")
+		}
+		f.patterns = append(f.patterns, p)
+	}
+	return f, nil
+}
+
+// nameCharacters are those of which a name and its pattern may consist.
+const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@=+-*"
+
+// Of a stream of events.
+const (
+	// heartbeat is the time between two signs of life.
+	heartbeat = 15 * time.Second
+
+	// eventTimeout is how long a client may take to receive what is sent at once: a few
+	// kilobytes.
+	eventTimeout = 10 * time.Second
+	atOnce       = 4 << 10 // bytes
+
+	// sendBuffer is how much the system holds for a client that does not take it, about.
+	sendBuffer = 64 << 10 // bytes
+
+	// reconnect is after how long a client is asked to come back when the stream ends.
+	reconnect = "retry: 1000\n"
+)
+
+// headOnly reports whether the request asks for what a GET would be answered, without its
+// body.
+func (r *request) headOnly() bool { return r.context().Value(headKey{}) != nil }
+
+// headKey marks requests whose answer has no body.
+type headKey struct{}
+
+// eventStreamHeaders keep what is between us and the client from holding events back.
+func eventStreamHeaders(h http.Header) {
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+}

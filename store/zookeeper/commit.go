@@ -142,7 +142,7 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 		&zk.CheckVersionRequest{Path: l.node, Version: -1},
 	}
 	if joining(batch) {
-		ops = append(ops, &zk.CheckVersionRequest{Path: s.root.meta(), Version: s.known.Load().version})
+		ops = append(ops, &zk.CheckVersionRequest{Path: s.root.meta(), Version: s.meta.known.Load().version})
 	}
 	own := len(ops)
 	var r record
@@ -194,7 +194,7 @@ var errOutdated = errors.New("the fence floor or the trust in the store has chan
 func (c *committer) bringUpToDate(batch []*write) (again []*write) {
 	ctx, cancel := context.WithTimeout(c.store.closing, attemptTimeout)
 	defer cancel()
-	err := c.store.readAnew(ctx, c.store.calls, 0)
+	err := c.store.meta.readAnew(ctx, c.store.calls, 0)
 	for _, w := range batch {
 		if joins(w) && (err != nil || c.store.trust.Refusal() != nil) {
 			refused := &retry{errOutdated}

@@ -54,6 +54,22 @@
 // every other write there since, however late it comes; and it sets the kind's node,
 // whose watch says that something changed. A record's version is its mzxid.
 //
+// # Who does what
+//
+// Each of these is built on those before it, and knows nothing of those after it:
+//
+//	link, connector   one connection, and the one that is in use
+//	tree              the store's own nodes: where they are, and who may see them
+//	journal           the log: which one is in use, the newest number, what records say
+//	reader            entries, from their nodes and the log
+//	metaKeeper        what the store remembers about itself, and whether it is trusted
+//	leases            which leases this replica looks at, and when they are over
+//	feed              follows the log, and tells the followers
+//	committer         lets independent writes share a transaction
+//	archive           reasons of ends that the log says no longer
+//	remover           takes entries out of their queues
+//	Store             the contract, and the goroutines of all of these
+//
 // # The library
 //
 // go-zookeeper keeps a connection alive for ever, sends late what it could not

@@ -22,8 +22,8 @@ type reports struct {
 const reportAgain = 10 * time.Minute
 
 // report logs what is wrong with a node, unless that was done not long ago.
-func (s *Store) report(path, what string, args ...any) {
-	r, now := &s.reported, time.Now()
+func (t *tree) report(path, what string, args ...any) {
+	r, now := &t.reported, time.Now()
 	r.mu.Lock()
 	at, known := r.last[path+what]
 	if known = known && now.Sub(at) < reportAgain; !known {
@@ -34,7 +34,7 @@ func (s *Store) report(path, what string, args ...any) {
 	}
 	r.mu.Unlock()
 	if !known {
-		s.log.Error(what, append([]any{"path", path}, args...)...)
+		t.log.Error(what, append([]any{"path", path}, args...)...)
 	}
 }
 

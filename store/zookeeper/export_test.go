@@ -22,7 +22,9 @@ func (s *Store) ReadQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint6
 func (s *Store) Rotate(ctx context.Context) error { return s.rotate(ctx) }
 
 // Forget is what the upkeep does now and then, as if so much more time had passed.
-func (s *Store) Forget(ctx context.Context, ahead time.Duration) error { return s.forget(ctx, ahead) }
+func (s *Store) Forget(ctx context.Context, ahead time.Duration) error {
+	return s.archive.forget(ctx, ahead)
+}
 
 // ForgetBefore forgets the reasons that were moved before the time, in ms, by the server's
 // clock.
@@ -31,25 +33,27 @@ func (s *Store) ForgetBefore(ctx context.Context, before int64) error {
 	if err != nil {
 		return err
 	}
-	return s.forgetEnds(ctx, l, before)
+	return s.archive.forgetEnds(ctx, l, before)
 }
 
 // Fold is what the upkeep does again and again, as if so much more time had passed.
-func (s *Store) Fold(ctx context.Context, ahead time.Duration) error { return s.fold(ctx, ahead) }
+func (s *Store) Fold(ctx context.Context, ahead time.Duration) error {
+	return s.archive.fold(ctx, ahead)
+}
 
 // FoldReadBy folds a part of the records that another replica's feed has read, however new
 // they are, and returns how many.
 func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
-	if err := s.loadKept(ctx); err != nil {
+	if err := s.archive.loadKept(ctx); err != nil {
 		return 0, err
 	}
-	part, epoch, _ := s.feed.foldable(time.Hour, s.folding.limit())
+	part, epoch, _ := s.feed.foldable(time.Hour, s.archive.folding.limit())
 	read := other.feed.position()
 	part = slices.DeleteFunc(part, func(r folded) bool { return r.n >= read })
 	if len(part) == 0 {
 		return 0, nil
 	}
-	err := s.move(ctx, epoch, part, &zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch})
+	err := s.archive.move(ctx, epoch, part, &zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch})
 	if err == nil {
 		s.feed.forgetFolded(part[len(part)-1].n, nil)
 	}
@@ -96,7 +100,7 @@ func (s *Store) BeginBehind(ctx context.Context, happens func()) error {
 	if err != nil {
 		return err
 	}
-	if err := s.readAnew(ctx, s.chores, 0); err != nil {
+	if err := s.meta.readAnew(ctx, s.chores, 0); err != nil {
 		return err
 	}
 	happens()
@@ -174,7 +178,7 @@ func (s *Store) Heartbeats(ctx context.Context) (int32, error) {
 // ReadAnew takes over meta. read is called when it has been read, but not taken over.
 func (s *Store) ReadAnew(ctx context.Context, read func()) error {
 	_, err := s.trust.Anew(ctx, 0, func(ctx context.Context) (store.Records, error) {
-		r, err := s.askMeta(ctx, s.calls)
+		r, err := s.meta.ask(ctx, s.calls)
 		read()
 		return r, err
 	})
@@ -182,7 +186,7 @@ func (s *Store) ReadAnew(ctx context.Context, read func()) error {
 }
 
 // Sweep is what a replica does when it has missed an entry's lease for a whole TTL.
-func (s *Store) Sweep(ctx context.Context, e *lock.Entry) { s.sweep(ctx, e) }
+func (s *Store) Sweep(ctx context.Context, e *lock.Entry) { s.remover.sweep(ctx, e) }
 
 // FoldSize returns what moving ends is taken to add to a request, and what their node has.
 func FoldSize(ends []store.End) (taken, has int) {

@@ -23,7 +23,10 @@ const (
 // feed follows the log for all followers of the store, with a single watch: on
 // the log's data. It keeps the entries, so that a follower can begin at any time.
 type feed struct {
-	store *Store
+	reader  *reader
+	meta    *metaKeeper
+	leases  *leases
+	observe store.Observer
 
 	mu        sync.Mutex
 	current   bool
@@ -46,7 +49,7 @@ type feed struct {
 }
 
 func newFeed(s *Store) *feed {
-	return &feed{store: s, entries: newIndex(), followers: map[*follower]struct{}{}, fresh: make(chan struct{}, 1)}
+	return &feed{reader: s.reader, meta: s.meta, leases: s.leases, observe: s.observe, entries: newIndex(), followers: map[*follower]struct{}{}, fresh: make(chan struct{}, 1)}
 }
 
 // catchUp waits for the feed to have everything that there is now.
@@ -73,15 +76,15 @@ func (f *feed) entry(k key) *lock.Entry {
 const queueTimeout = 200 * time.Millisecond
 
 // queue returns a lock's entries as of a transaction that is no older than the
-// call, unless the feed is late.
-func (f *feed) queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, number uint64, ok bool) {
+// call, unless the feed is late. It asks through the connector how new that is.
+func (f *feed) queue(ctx context.Context, c *connector, r lock.Ref) (entries []*lock.Entry, number uint64, ok bool) {
 	f.mu.Lock()
 	current := f.current
 	f.mu.Unlock()
 	if !current {
 		return nil, 0, false
 	}
-	stat, err := f.store.barrier(ctx, f.store.calls)
+	stat, err := f.reader.barrier(ctx, c)
 	if err != nil {
 		return nil, 0, false
 	}
@@ -89,7 +92,7 @@ func (f *feed) queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, nu
 		f.mu.Lock()
 		if f.current && f.zxid >= stat.Mzxid {
 			defer f.mu.Unlock()
-			return f.entries.queue(r), f.store.number(f.zxid), true
+			return f.entries.queue(r), f.reader.number(f.zxid), true
 		}
 		f.mu.Unlock()
 		if time.Now().After(end) || store.Pause(ctx, time.Millisecond) != nil {
@@ -151,13 +154,12 @@ func (f *feed) takeOwn() []written {
 	return own
 }
 
-// run follows until the store is closed, starting over after every doubt.
-func (f *feed) run() {
-	s := f.store
-	store.Restart(s.closing, f.follow, func(err error) {
+// run follows until ctx ends, starting over after every doubt.
+func (f *feed) run(ctx context.Context) {
+	store.Restart(ctx, f.follow, func(err error) {
 		f.lost(err)
-		s.observe.Restarted()
-		s.log.Warn("the feed is interrupted and starts over", "error", err)
+		f.observe.Restarted()
+		f.reader.log.Warn("the feed is interrupted and starts over", "error", err)
 	})
 }
 
@@ -177,12 +179,11 @@ func (f *feed) lost(err error) {
 // follow follows the log on one connection, and lists the entries meanwhile, until
 // something is wrong.
 func (f *feed) follow(ctx context.Context) error {
-	s := f.store
-	l, err := s.reads.get(ctx)
+	l, err := f.reader.reads.get(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.refreshMeta(ctx); err != nil {
+	if err := f.meta.refresh(ctx); err != nil {
 		return err
 	}
 	if err := f.start(ctx, l); err != nil {
@@ -209,7 +210,7 @@ func (f *feed) guard(ctx context.Context, l *link) {
 	tick := time.NewTicker(guardInterval)
 	defer tick.Stop()
 	for {
-		stat, err := f.store.barrierOn(ctx, l)
+		stat, err := f.reader.barrierOn(ctx, l)
 		if ctx.Err() != nil {
 			return
 		}
@@ -217,7 +218,7 @@ func (f *feed) guard(ctx context.Context, l *link) {
 			l.fail(err)
 			return
 		}
-		f.store.leases.clock.tick()
+		f.leases.clock.tick()
 		f.mu.Lock()
 		f.time = stat.Mtime
 		listing := f.listing != nil
@@ -247,7 +248,7 @@ func (f *feed) reaches(ctx context.Context, zxid int64) bool {
 		there, current := f.zxid >= zxid, f.current
 		f.mu.Unlock()
 		if current {
-			f.store.observe.FeedLag(time.Since(start))
+			f.observe.FeedLag(time.Since(start))
 		}
 		if there || ctx.Err() != nil {
 			return true
@@ -267,7 +268,7 @@ func (f *feed) apply(records []written, zxid int64) error {
 }
 
 func (f *feed) applyLocked(records []written, zxid int64) error {
-	if f.store.trust.Floor() != f.floor { // what the entries' numbers stand for is not known any more
+	if f.reader.trust.Floor() != f.floor { // what the entries' numbers stand for is not known any more
 		return errMeta
 	}
 	var changes []store.Change
@@ -285,8 +286,8 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 		f.kept.add(w, f.time)
 	}
 	f.zxid = max(f.zxid, zxid)
-	f.store.trust.Saw(f.zxid)
-	number := f.store.number(f.zxid)
+	f.reader.trust.Saw(f.zxid)
+	number := f.reader.number(f.zxid)
 	if f.listing != nil || number <= f.number && len(changes) == 0 {
 		return nil
 	}
@@ -300,23 +301,23 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 // change applies one change. An end that was recorded twice, as when somebody
 // deleted nodes by hand, is told once.
 func (f *feed) change(changes []store.Change, c change, w written) []store.Change {
-	k, s := c.key(), f.store
+	k, r := c.key(), f.reader
 	if c.Joined != nil {
-		e := s.joined(c, w.zxid)
+		e := r.joined(c, w.zxid)
 		f.entries.add(e)
-		s.leases.joined(e, w.here)
+		f.leases.joined(e, w.here)
 		return append(changes, store.Change{Number: e.Number, Joined: e})
 	}
-	s.leases.left(c)
+	f.leases.left(c)
 	e := f.entries.byKey[k]
-	if e == nil || !s.ends(c, e) {
+	if e == nil || !r.ends(c, e) {
 		if f.listing != nil {
 			f.listing.left(c) // it did not join since
 		}
 		return changes
 	}
 	f.entries.remove(k)
-	return append(changes, store.Change{Number: s.number(w.zxid), Left: c.ID, Reason: c.Reason})
+	return append(changes, store.Change{Number: r.number(w.zxid), Left: c.ID, Reason: c.Reason})
 }
 
 var errMeta = errOutdated

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -118,24 +117,24 @@ func endsOf(records []folded) []end {
 
 // fold moves the ends of records that were kept long enough. ahead is added to the
 // time that has passed.
-func (s *Store) fold(ctx context.Context, ahead time.Duration) error {
-	if err := s.loadKept(ctx); err != nil {
+func (a *archive) fold(ctx context.Context, ahead time.Duration) error {
+	if err := a.loadKept(ctx); err != nil {
 		return err
 	}
 	for {
-		part, epoch, last := s.feed.foldable(ahead, s.folding.limit())
+		part, epoch, last := a.feed.foldable(ahead, a.folding.limit())
 		if last >= rotateAfter {
-			return s.rotate(ctx)
+			return a.rotate(ctx)
 		}
 		if len(part) == 0 {
 			return nil
 		}
-		err := s.move(ctx, epoch, part, &zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch})
+		err := a.move(ctx, epoch, part, &zk.CheckVersionRequest{Path: a.root.epoch(), Version: epoch})
 		switch {
 		case err == nil:
-			s.feed.forgetFolded(part[len(part)-1].n, nil)
+			a.feed.forgetFolded(part[len(part)-1].n, nil)
 		case errors.Is(err, zk.ErrNoNode):
-			err = s.compareKept(ctx, epoch, part[len(part)-1].n)
+			err = a.compareKept(ctx, epoch, part[len(part)-1].n)
 		case errors.Is(err, zk.ErrBadVersion):
 			return nil // the log was rotated
 		}
@@ -164,40 +163,40 @@ func (f *feed) forgetFolded(upTo int32, there map[int32]bool) {
 
 // compareKept finds out which records there are still, after another replica was
 // faster, or somebody deleted some.
-func (s *Store) compareKept(ctx context.Context, epoch, upTo int32) error {
-	l, err := s.chores.get(ctx)
+func (a *archive) compareKept(ctx context.Context, epoch, upTo int32) error {
+	l, err := a.chores.get(ctx)
 	if err != nil {
 		return err
 	}
-	names, err := s.recordNames(ctx, l, epoch)
+	names, err := a.recordNames(ctx, l, epoch)
 	there := make(map[int32]bool, len(names))
 	for _, n := range names {
 		there[n] = true
 	}
 	if err == nil {
-		s.feed.forgetFolded(upTo, there)
+		a.feed.forgetFolded(upTo, there)
 	}
 	return err
 }
 
 // loadKept reads the records from before the feed has started.
-func (s *Store) loadKept(ctx context.Context) error {
-	f := s.feed
+func (a *archive) loadKept(ctx context.Context) error {
+	f := a.feed
 	f.mu.Lock()
 	current, epoch, from, loaded := f.current, f.epoch, f.kept.from, f.kept.loaded
 	f.mu.Unlock()
 	if loaded || !current {
 		return nil
 	}
-	l, err := s.chores.get(ctx)
+	l, err := a.chores.get(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := s.barrierOn(ctx, l); err != nil {
+	if _, err := a.barrierOn(ctx, l); err != nil {
 		return err
 	}
 	before := kept{from: from, loaded: true}
-	err = s.eachPart(ctx, l, epoch, from, func(records []folded) error {
+	err = a.eachPart(ctx, l, epoch, from, func(records []folded) error {
 		before.records = append(before.records, records...)
 		return nil
 	})
@@ -261,95 +260,29 @@ func (f *folding) hungUp(records int) bool {
 // move moves what records say of ends and deletes the records. If the server hangs up
 // on it again and again, the next request has half of it, and at last a single record
 // goes without what it says.
-func (s *Store) move(ctx context.Context, epoch int32, records []folded, checks ...any) error {
-	l, err := s.chores.get(ctx)
+func (a *archive) move(ctx context.Context, epoch int32, records []folded, checks ...any) error {
+	l, err := a.chores.get(ctx)
 	if err != nil {
 		return err
 	}
 	ops := checks
 	for _, r := range records {
-		ops = append(ops, &zk.DeleteRequest{Path: recordPath(s.root.log(epoch), r.n), Version: -1})
+		ops = append(ops, &zk.DeleteRequest{Path: recordPath(a.root.log(epoch), r.n), Version: -1})
 	}
-	if ends := endsOf(records); len(ends) > 0 && s.folding.bears(len(records)) {
-		ops = append(ops, s.create(s.endedPath(), store.Encode(ends)))
+	if ends := endsOf(records); len(ends) > 0 && a.folding.bears(len(records)) {
+		ops = append(ops, a.create(a.endedPath(), store.Encode(ends)))
 	}
 	_, err = do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
 	switch {
 	case err == nil:
-		s.folding.worked()
+		a.folding.worked()
 		return nil
 	case answered(err), ctx.Err() != nil, errors.Is(err, errSilent):
 		return err
 	}
-	if s.folding.hungUp(len(records)) {
-		s.log.Warn("ZooKeeper hangs up when old records are folded: the next request is smaller, or leaves the reasons out",
-			"records", len(records), "ends", len(endsOf(records)), "log", s.root.log(epoch), "error", err)
+	if a.folding.hungUp(len(records)) {
+		a.log.Warn("ZooKeeper hangs up when old records are folded: the next request is smaller, or leaves the reasons out",
+			"records", len(records), "ends", len(endsOf(records)), "log", a.root.log(epoch), "error", err)
 	}
 	return err
-}
-
-// recordNames lists the records of a log in order.
-func (s *Store) recordNames(ctx context.Context, l *link, epoch int32) ([]int32, error) {
-	log := s.root.log(epoch)
-	names, err := children(ctx, l, log)
-	if err != nil {
-		return nil, err
-	}
-	numbers := make([]int32, 0, len(names))
-	for _, name := range names {
-		n, err := strconv.ParseInt(name, 10, 32)
-		if err != nil {
-			s.report(log+"/"+name, "a node in the log is not a record")
-			continue
-		}
-		numbers = append(numbers, int32(n))
-	}
-	slices.Sort(numbers)
-	return numbers, nil
-}
-
-// eachPart reads what the records of a log before the one at end say of ends, a part
-// at a time.
-func (s *Store) eachPart(ctx context.Context, l *link, epoch, end int32, use func([]folded) error) error {
-	numbers, err := s.recordNames(ctx, l, epoch)
-	if err != nil {
-		return err
-	}
-	before, _ := slices.BinarySearch(numbers, end)
-	for some := range slices.Chunk(numbers[:before], foldRecords) {
-		records, err := s.readEnds(ctx, l, epoch, some)
-		if err != nil {
-			return err
-		}
-		if err := use(records); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readEnds reads what records say of ends, without those that are gone.
-func (s *Store) readEnds(ctx context.Context, l *link, epoch int32, numbers []int32) ([]folded, error) {
-	const gone = -1
-	records := make([]folded, len(numbers))
-	err := inParallel(len(numbers), func(i int) error {
-		path := recordPath(s.root.log(epoch), numbers[i])
-		found, err := do(ctx, l, get(path))
-		if errors.Is(err, zk.ErrNoNode) {
-			records[i].n = gone
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		records[i] = folded{n: numbers[i], at: found.stat.Ctime, size: len(found.data)}
-		r, err := parseRecord(found.data)
-		if err != nil {
-			s.report(path, "a record cannot be read and is passed over", "error", err)
-			return nil
-		}
-		records[i].ends = r.ends()
-		return nil
-	})
-	return slices.DeleteFunc(records, func(r folded) bool { return r.n == gone }), err
 }

@@ -2,10 +2,8 @@ package zookeeper
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
@@ -158,47 +156,8 @@ func (s *Store) recallOn(ctx context.Context, f *follower, v view) error {
 			return err
 		}
 	}
-	if err := s.recallMoved(ctx, l, f, v); err != nil {
+	if err := s.archive.recallMoved(ctx, l, f, v); err != nil {
 		return err
 	}
 	return f.recall(v, nil, 0, true)
-}
-
-// recallMoved tells what was moved below ended/.
-func (s *Store) recallMoved(ctx context.Context, l *link, f *follower, v view) error {
-	names, err := children(ctx, l, s.root.ended())
-	if err != nil {
-		return err
-	}
-	const together = 4 // each has up to foldBytes
-	for some := range slices.Chunk(names, together) {
-		read := make([][]end, len(some))
-		err := inParallel(len(some), func(i int) (err error) {
-			read[i], err = s.readMoved(ctx, l, s.root.ended()+"/"+some[i])
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for _, ends := range read {
-			if err := f.recall(v, ends, s.trust.Floor(), false); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (s *Store) readMoved(ctx context.Context, l *link, path string) (ends []end, err error) {
-	n, err := do(ctx, l, get(path))
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil // forgotten meanwhile
-	}
-	if err != nil {
-		return nil, err
-	}
-	if bad := json.Unmarshal(n.data, &ends); bad != nil {
-		s.report(path, "a record of ended entries cannot be read", "error", bad)
-	}
-	return ends, nil
 }

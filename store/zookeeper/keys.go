@@ -115,30 +115,3 @@ type end struct {
 	store.End
 	Keyed bool `json:"keyed,omitempty"`
 }
-
-// forgetMarks deletes the marks of keys whose entries ended so, unless the key was taken
-// again since, as that of an entry which was withdrawn.
-func (s *Store) forgetMarks(ctx context.Context, l *link, ends []end, before int64) error {
-	return inParallel(len(ends), func(i int) error {
-		if !ends[i].Keyed {
-			return nil
-		}
-		path := s.root.mark(ends[i].Tenant, ends[i].ID)
-		n, err := do(ctx, l, get(path))
-		if errors.Is(err, zk.ErrNoNode) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		var m mark
-		if bad := json.Unmarshal(n.data, &m); bad == nil && (m.Reason == "" || n.stat.Mtime >= before) {
-			return nil
-		}
-		_, err = do(ctx, l, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(path, n.stat.Version) })
-		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
-			return nil
-		}
-		return err
-	})
-}

@@ -259,7 +259,7 @@ func (ls *leases) check(ctx context.Context, l *lease) {
 	case !known: // it left meanwhile
 		return
 	case over && missing:
-		ls.store.sweep(ctx, l.entry)
+		ls.store.remover.sweep(ctx, l.entry)
 		again = checkInterval
 	case over && again == asPlanned && version != unknownVersion:
 		ls.expire(ctx, l, version)
@@ -319,7 +319,7 @@ func (ls *leases) look(ctx context.Context, l *lease) time.Duration {
 func (ls *leases) expire(ctx context.Context, l *lease, version int32) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	out := ls.store.attempt(ctx, ls.store.newRemoval(l.entry, version != noLease, version, lock.Expired))
+	out := ls.store.remover.attempt(ctx, ls.store.remover.newRemoval(l.entry, version != noLease, version, lock.Expired))
 	switch {
 	case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
 		ls.mu.Lock()

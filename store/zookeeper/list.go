@@ -2,10 +2,7 @@ package zookeeper
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -28,23 +25,22 @@ func (l *listing) left(c change) {
 }
 
 // has reports whether an entry that was read belongs to the list.
-func (l *listing) has(s *Store, e *lock.Entry) bool {
+func (l *listing) has(r *reader, e *lock.Entry) bool {
 	gone, went := l.gone[keyOf(e)]
-	return s.zxid(e.Number) <= l.from && !(went && s.ends(change{Czxid: gone}, e))
+	return r.zxid(e.Number) <= l.from && !(went && r.ends(change{Czxid: gone}, e))
 }
 
 // start begins to follow the log, at a record that is no older than the call. What has
 // changed in meta before that the log does not tell, so it must not have changed since it
 // was read.
 func (f *feed) start(ctx context.Context, l *link) error {
-	s := f.store
 	f.takeOwn() // they will be in the list
-	epoch, floor := s.epoch.Load(), s.trust.Floor()
-	stat, err := s.barrierWithMeta(ctx, l)
+	epoch, floor := f.reader.epoch.Load(), f.reader.trust.Floor()
+	stat, err := f.meta.barrierAsKnown(ctx, l)
 	if err != nil {
 		return err
 	}
-	if s.epoch.Load() != epoch {
+	if f.reader.epoch.Load() != epoch {
 		return errRotated
 	}
 	f.mu.Lock()
@@ -59,16 +55,16 @@ func (f *feed) start(ctx context.Context, l *link) error {
 // reached what the last of these reads saw, they and what the log said since are a
 // view of one moment, with which all followers begin.
 func (f *feed) list(ctx context.Context, l *link) error {
-	s := f.store
-	keys, err := s.listKeys(ctx, l, nil)
+	r := f.reader
+	keys, err := r.listKeys(ctx, l, nil)
 	if err != nil {
 		return err
 	}
 	snap := &snapshot{entries: make(map[key]*lock.Entry, len(keys))}
-	if err := s.readEntries(ctx, l, keys, snap); err != nil {
+	if err := r.readEntries(ctx, l, keys, snap); err != nil {
 		return err
 	}
-	stat, err := s.barrierOn(ctx, l)
+	stat, err := r.barrierOn(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -85,31 +81,17 @@ func (f *feed) list(ctx context.Context, l *link) error {
 	}
 }
 
-// barrierWithMeta is a barrier at which meta is as this replica knows it. One that it may
-// not look at stays as it was known.
-func (s *Store) barrierWithMeta(ctx context.Context, l *link) (*zk.Stat, error) {
-	mark := s.trust.Sent()
-	stat, err := s.setLog(ctx, l, &zk.CheckVersionRequest{Path: s.root.meta(), Version: s.known.Load().version})
-	switch {
-	case err == nil:
-		s.trust.Received(mark, stat.Mzxid, 0)
-	case errors.Is(err, zk.ErrNoAuth):
-		return s.barrierOn(ctx, l)
-	}
-	return stat, err
-}
-
 // begin makes a view of what was listed and what the log said meanwhile. If the floor has
 // risen since, their numbers do not tell their order, and the feed starts over. The caller
 // holds mu.
 func (f *feed) begin(listed *snapshot) error {
-	s, since := f.store, f.entries
-	if s.trust.Floor() != f.floor {
+	r, since := f.reader, f.entries
+	if r.trust.Floor() != f.floor {
 		return errMeta
 	}
 	f.entries = newIndex()
 	for _, e := range listed.sorted() {
-		if f.listing.has(s, e) {
+		if f.listing.has(r, e) {
 			f.entries.add(e)
 		}
 	}
@@ -117,8 +99,8 @@ func (f *feed) begin(listed *snapshot) error {
 		f.entries.add(e)
 	}
 	f.listing, f.current = nil, true
-	f.number = max(f.number, s.number(f.zxid))
-	s.leases.reset(f.entries.byKey)
+	f.number = max(f.number, r.number(f.zxid))
+	f.leases.reset(f.entries.byKey)
 	for to := range f.followers {
 		to.begin(f)
 	}

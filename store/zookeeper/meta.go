@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 
@@ -28,88 +29,97 @@ func (m *meta) records(zxid int64) store.Records {
 	return store.Records{Position: uint64(zxid), Floor: m.Floor, Distrust: m.Distrust, Form: m.Form}
 }
 
-// loadMeta reads meta, writes it on first use, takes over the floor that the operator
+// metaKeeper keeps meta as it was read last, and decides by it whether the store's numbers
+// can be trusted.
+type metaKeeper struct {
+	*journal
+	tokenKey []byte
+	known    atomic.Pointer[meta]   // as it was read last
+	told     atomic.Pointer[string] // what was logged last of why nothing is granted
+}
+
+// load reads meta, writes it on first use, takes over the floor that the operator
 // gave, and decides whether the store's numbers can be trusted: see [store.Trust].
 // ZooKeeper has no identity that a restore would change.
-func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
-	err := s.raise(ctx, floor)
+func (k *metaKeeper) load(ctx context.Context, floor uint64) error {
+	err := k.raise(ctx, floor)
 	if err == nil {
-		err = s.readAnew(ctx, s.reads, 0)
+		err = k.readAnew(ctx, k.reads, 0)
 	}
 	if err != nil {
 		return err
 	}
-	s.tokenKey = s.known.Load().TokenKey
-	return s.trust.Understands(s.known.Load().Form)
+	k.tokenKey = k.known.Load().TokenKey
+	return k.trust.Understands(k.known.Load().Form)
 }
 
-// makeMeta writes meta on first use. If the store has been used, somebody deleted
+// make writes meta on first use. If the store has been used, somebody deleted
 // it: without the floor that it had, fences could be handed out a second time.
-func (s *Store) makeMeta(ctx context.Context, floor uint64) (*meta, error) {
-	if s.used(ctx) {
-		if m, err := s.readMeta(ctx); !errors.Is(err, zk.ErrNoNode) {
+func (k *metaKeeper) make(ctx context.Context, floor uint64) (*meta, error) {
+	if k.used(ctx) {
+		if m, err := k.read(ctx); !errors.Is(err, zk.ErrNoNode) {
 			return m, err // another replica made it just now, and then used the store
 		}
 		if floor == 0 {
-			return nil, store.MetaGone(s.root.meta())
+			return nil, store.MetaGone(k.root.meta())
 		}
-		s.log.Error("the store's own records were deleted, which nobody but us should do; all lock tokens given out before are void", "path", s.root.meta())
+		k.log.Error("the store's own records were deleted, which nobody but us should do; all lock tokens given out before are void", "path", k.root.meta())
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails: crypto/rand ends the program instead
-	if err := s.ensure(ctx, s.reads, s.root.meta(), store.Encode(meta{TokenKey: key, Floor: floor})); err != nil {
+	if err := k.ensure(ctx, k.reads, k.root.meta(), store.Encode(meta{TokenKey: key, Floor: floor})); err != nil {
 		return nil, err
 	}
-	return s.readMeta(ctx)
+	return k.read(ctx)
 }
 
 // used reports whether the log has had records.
-func (s *Store) used(ctx context.Context) bool {
-	n, err := onLink(ctx, s.reads, get(s.root.log(s.epoch.Load())))
-	return err == nil && (n.stat.Cversion > 0 || s.epoch.Load() > 0)
+func (k *metaKeeper) used(ctx context.Context) bool {
+	n, err := onLink(ctx, k.reads, get(k.root.log(k.epoch.Load())))
+	return err == nil && (n.stat.Cversion > 0 || k.epoch.Load() > 0)
 }
 
-// keepMeta puts meta back as this replica knows it, if somebody deleted or damaged
+// putBack puts meta back as this replica knows it, if somebody deleted or damaged
 // it. Another token key is not taken over: the tokens that were given out here are
 // bound to this one.
-func (s *Store) keepMeta(ctx context.Context) error {
-	m, err := s.readMeta(ctx)
+func (k *metaKeeper) putBack(ctx context.Context) error {
+	m, err := k.read(ctx)
 	switch {
-	case err == nil && !bytes.Equal(m.TokenKey, s.tokenKey):
-		s.report(s.root.meta(), "the store has another key for lock tokens than this server, which so refuses the tokens of others, and they its own: start it anew")
+	case err == nil && !bytes.Equal(m.TokenKey, k.tokenKey):
+		k.report(k.root.meta(), "the store has another key for lock tokens than this server, which so refuses the tokens of others, and they its own: start it anew")
 		return nil
 	case err == nil:
 		return nil
 	case !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, errUnreadable):
 		return err
 	}
-	s.log.Error("the store's own records were deleted or damaged, which nobody but us should do; they are put back", "path", s.root.meta(), "error", err)
-	data := store.Encode(s.known.Load())
+	k.log.Error("the store's own records were deleted or damaged, which nobody but us should do; they are put back", "path", k.root.meta(), "error", err)
+	data := store.Encode(k.known.Load())
 	if errors.Is(err, errUnreadable) {
-		_, err = onLink(ctx, s.reads, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(s.root.meta(), data, -1) })
+		_, err = onLink(ctx, k.reads, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(k.root.meta(), data, -1) })
 		return err
 	}
-	return s.ensure(ctx, s.reads, s.root.meta(), data)
+	return k.ensure(ctx, k.reads, k.root.meta(), data)
 }
 
 // raise writes the floor that the operator gave, unless it is there. It only ever
 // rises: the write is refused if another replica was faster.
-func (s *Store) raise(ctx context.Context, floor uint64) error {
-	m, err := s.readMeta(ctx)
+func (k *metaKeeper) raise(ctx context.Context, floor uint64) error {
+	m, err := k.read(ctx)
 	if errors.Is(err, zk.ErrNoNode) {
-		m, err = s.makeMeta(ctx, floor)
+		m, err = k.make(ctx, floor)
 	}
 	if err == nil {
-		err = s.trust.Understands(m.Form)
+		err = k.trust.Understands(m.Form)
 	}
 	if err != nil || floor == 0 {
 		return err
 	}
-	l, err := s.reads.get(ctx)
+	l, err := k.reads.get(ctx)
 	if err != nil {
 		return err
 	}
-	stat, err := s.setLog(ctx, l)
+	stat, err := k.setLog(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -118,21 +128,21 @@ func (s *Store) raise(ctx context.Context, floor uint64) error {
 		return err
 	}
 	m.Floor, m.Distrust = floor, 0
-	return s.writeMeta(ctx, s.reads, m)
+	return k.write(ctx, k.reads, m)
 }
 
-func (s *Store) readMeta(ctx context.Context) (*meta, error) {
-	return onLink(ctx, s.reads, s.getMeta)
+func (k *metaKeeper) read(ctx context.Context) (*meta, error) {
+	return onLink(ctx, k.reads, k.get)
 }
 
-func (s *Store) getMeta(c *zk.Conn) (*meta, error) {
-	data, stat, err := c.Get(s.root.meta())
+func (k *metaKeeper) get(c *zk.Conn) (*meta, error) {
+	data, stat, err := c.Get(k.root.meta())
 	if err != nil {
 		return nil, err
 	}
 	m := &meta{version: stat.Version}
 	if err := json.Unmarshal(data, m); err != nil || len(m.TokenKey) == 0 {
-		return nil, errors.Join(fmt.Errorf("%s: %w", s.root.meta(), errUnreadable), err)
+		return nil, errors.Join(fmt.Errorf("%s: %w", k.root.meta(), errUnreadable), err)
 	}
 	return m, nil
 }
@@ -143,11 +153,11 @@ var errUnreadable = fmt.Errorf("it cannot be read, and without it no lock token 
 
 // readAnew reads meta and takes it over. It records a lost past that it shows, and a
 // floor that somebody lowered. told is a number that was handed out, or 0.
-func (s *Store) readAnew(ctx context.Context, c *connector, told uint64) error {
+func (k *metaKeeper) readAnew(ctx context.Context, c *connector, told uint64) error {
 	for {
-		verdict, err := s.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) { return s.askMeta(ctx, c) })
+		verdict, err := k.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) { return k.ask(ctx, c) })
 		if err == nil {
-			err = s.settle(ctx, c, verdict)
+			err = k.settle(ctx, c, verdict)
 		}
 		if !errors.Is(err, errRaced) || store.Pause(ctx, firstPause) != nil {
 			return err
@@ -158,48 +168,48 @@ func (s *Store) readAnew(ctx context.Context, c *connector, told uint64) error {
 // errRaced says that meta has changed since it was read.
 var errRaced = errors.New("meta has changed")
 
-// askMeta returns meta as it stood at one transaction, which is no older than the
+// ask returns meta as it stood at one transaction, which is no older than the
 // call: that meta was still the same is checked by the transaction itself. It is to be kept.
-func (s *Store) askMeta(ctx context.Context, c *connector) (store.Records, error) {
+func (k *metaKeeper) ask(ctx context.Context, c *connector) (store.Records, error) {
 	l, err := c.get(ctx)
 	if err != nil {
 		return store.Records{}, err
 	}
-	if _, err := s.setLog(ctx, l); err != nil {
+	if _, err := k.setLog(ctx, l); err != nil {
 		return store.Records{}, err
 	}
-	m, err := do(ctx, l, s.getMeta)
-	if s.known.Load() != nil && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, errUnreadable)) {
-		return store.Records{}, errors.Join(errRaced, s.keepMeta(ctx))
+	m, err := do(ctx, l, k.get)
+	if k.known.Load() != nil && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, errUnreadable)) {
+		return store.Records{}, errors.Join(errRaced, k.putBack(ctx))
 	}
 	if err != nil {
 		return store.Records{}, err
 	}
-	stat, err := s.setLog(ctx, l, &zk.CheckVersionRequest{Path: s.root.meta(), Version: m.version})
+	stat, err := k.setLog(ctx, l, &zk.CheckVersionRequest{Path: k.root.meta(), Version: m.version})
 	if err != nil {
 		return store.Records{}, err
 	}
 	r := m.records(stat.Mzxid)
-	r.Keep = func() { s.known.Store(m) }
+	r.Keep = func() { k.known.Store(m) }
 	return r, nil
 }
 
 // settle does what a verdict asks for, and then has meta read again.
-func (s *Store) settle(ctx context.Context, c *connector, v store.Verdict) error {
-	s.tellRefusal()
-	m := *s.known.Load()
+func (k *metaKeeper) settle(ctx context.Context, c *connector, v store.Verdict) error {
+	k.tellRefusal()
+	m := *k.known.Load()
 	switch {
 	case v.Form != 0:
 		m.Form = v.Form
 	case v.Lost != 0:
 		m.Distrust = v.Lost
 	case v.Lowered:
-		s.log.Error("the fence floor was lowered, which nobody should do; it is put back", "floor", s.trust.Floor())
-		m.Floor = s.trust.Floor()
+		k.log.Error("the fence floor was lowered, which nobody should do; it is put back", "floor", k.trust.Floor())
+		m.Floor = k.trust.Floor()
 	default:
 		return nil
 	}
-	if err := s.writeMeta(ctx, c, &m); err != nil {
+	if err := k.write(ctx, c, &m); err != nil {
 		return err
 	}
 	return errRaced
@@ -208,14 +218,14 @@ func (s *Store) settle(ctx context.Context, c *connector, v store.Verdict) error
 // require returns when meta says that who uses the store has to understand the form,
 // so that none who does not reads what is written then.
 func (s *Store) require(ctx context.Context, form int) error {
-	if form <= 1 || s.known.Load().Form >= form {
+	if form <= 1 || s.meta.known.Load().Form >= form {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	s.trust.Need(form)
 	for {
-		err := s.readAnew(ctx, s.calls, 0)
+		err := s.meta.readAnew(ctx, s.calls, 0)
 		if err == nil {
 			return nil
 		}
@@ -226,13 +236,13 @@ func (s *Store) require(ctx context.Context, form int) error {
 }
 
 // tellRefusal logs why nothing is granted, once.
-func (s *Store) tellRefusal() {
+func (k *metaKeeper) tellRefusal() {
 	why := ""
-	if r := s.trust.Refusal(); r != nil {
+	if r := k.trust.Refusal(); r != nil {
 		why = r.Detail
 	}
-	if was := s.told.Swap(&why); why != "" && (was == nil || *was != why) {
-		s.log.Error("nothing is granted", "why", why)
+	if was := k.told.Swap(&why); why != "" && (was == nil || *was != why) {
+		k.log.Error("nothing is granted", "why", why)
 	}
 }
 
@@ -240,34 +250,48 @@ func (s *Store) tellRefusal() {
 func (s *Store) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	return s.readAnew(ctx, s.calls, 0)
+	return s.meta.readAnew(ctx, s.calls, 0)
 }
 
-// refreshMeta reads on the feed's connection what another replica may have
+// refresh reads on the feed's connection what another replica may have
 // changed. What cannot be read leaves everything as it was.
-func (s *Store) refreshMeta(ctx context.Context) error {
+func (k *metaKeeper) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	err := s.readAnew(ctx, s.reads, 0)
+	err := k.readAnew(ctx, k.reads, 0)
 	if answered(err) && !errors.Is(err, zk.ErrBadVersion) {
-		s.log.Error("the store's own records cannot be read", "error", err)
+		k.log.Error("the store's own records cannot be read", "error", err)
 		return nil
 	}
 	return err
 }
 
-// writeMeta replaces meta and tells all followers of it.
-func (s *Store) writeMeta(ctx context.Context, c *connector, m *meta) error {
-	epoch := s.epoch.Load()
+// write replaces meta and tells all followers of it.
+func (k *metaKeeper) write(ctx context.Context, c *connector, m *meta) error {
+	epoch := k.epoch.Load()
 	_, err := onLink(ctx, c, func(conn *zk.Conn) ([]zk.MultiResponse, error) {
 		return conn.Multi(
-			&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
-			&zk.SetDataRequest{Path: s.root.meta(), Data: store.Encode(m), Version: m.version},
-			&zk.CreateRequest{Path: s.root.log(epoch) + "/", Data: store.Encode(record{Meta: true}), Acl: s.acl, Flags: zk.FlagSequence},
-			&zk.SetDataRequest{Path: s.root.log(epoch), Version: -1},
+			&zk.CheckVersionRequest{Path: k.root.epoch(), Version: epoch},
+			&zk.SetDataRequest{Path: k.root.meta(), Data: store.Encode(m), Version: m.version},
+			&zk.CreateRequest{Path: k.root.log(epoch) + "/", Data: store.Encode(record{Meta: true}), Acl: k.acl, Flags: zk.FlagSequence},
+			&zk.SetDataRequest{Path: k.root.log(epoch), Version: -1},
 		)
 	})
 	return err
+}
+
+// barrierAsKnown is a barrier at which meta is as this replica knows it. One that it may
+// not look at stays as it was known.
+func (k *metaKeeper) barrierAsKnown(ctx context.Context, l *link) (*zk.Stat, error) {
+	mark := k.trust.Sent()
+	stat, err := k.setLog(ctx, l, &zk.CheckVersionRequest{Path: k.root.meta(), Version: k.known.Load().version})
+	switch {
+	case err == nil:
+		k.trust.Received(mark, stat.Mzxid, 0)
+	case errors.Is(err, zk.ErrNoAuth):
+		return k.barrierOn(ctx, l)
+	}
+	return stat, err
 }
 
 // Refusal implements store.Store.
@@ -284,7 +308,7 @@ func (s *Store) Distrust(ctx context.Context, number uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	for {
-		err := s.readAnew(ctx, s.calls, number)
+		err := s.meta.readAnew(ctx, s.calls, number)
 		if err == nil {
 			return nil
 		}

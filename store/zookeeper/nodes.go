@@ -1,24 +1,48 @@
 package zookeeper
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// rotated is the data of a log that is no longer in use.
-const rotated = "rotated"
+// tree is the store's own nodes: where they are, and who may see them.
+type tree struct {
+	chroot   string
+	root     layout
+	acl      []zk.ACL
+	log      *slog.Logger
+	reads    *connector // for the feed, so that its reads do not queue behind writes
+	reported reports
+}
+
+func newTree(cfg Config) *tree {
+	t := &tree{chroot: strings.TrimSuffix(cfg.Chroot, "/"), log: cfg.Logger, acl: zk.WorldACL(zk.PermAll)}
+	t.root = layout(t.chroot + "/" + strings.Trim(cmp.Or(cfg.Prefix, "/fencepost/v1"), "/"))
+	if cfg.Username != "" {
+		t.acl = zk.AuthACL(zk.PermAll)
+	}
+	if t.log == nil {
+		t.log = slog.New(slog.DiscardHandler)
+	}
+	return t
+}
+
+func (t *tree) create(path string, data []byte) *zk.CreateRequest {
+	return &zk.CreateRequest{Path: path, Data: data, Acl: t.acl}
+}
 
 // ensure makes a node that may be there already.
-func (s *Store) ensure(ctx context.Context, c *connector, path string, data []byte) error {
-	_, err := onLink(ctx, c, func(conn *zk.Conn) (string, error) { return conn.Create(path, data, 0, s.acl) })
+func (t *tree) ensure(ctx context.Context, c *connector, path string, data []byte) error {
+	_, err := onLink(ctx, c, func(conn *zk.Conn) (string, error) { return conn.Create(path, data, 0, t.acl) })
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}
@@ -27,10 +51,10 @@ func (s *Store) ensure(ctx context.Context, c *connector, path string, data []by
 
 // makeNodes makes the nodes that everything else is below. The chroot must be
 // there: a replica with a wrong one would have locks of its own.
-func (s *Store) makeNodes(ctx context.Context) error {
-	chroot := s.chroot
+func (t *tree) makeNodes(ctx context.Context) error {
+	chroot := t.chroot
 	if chroot != "" {
-		there, err := onLink(ctx, s.reads, func(c *zk.Conn) (bool, error) {
+		there, err := onLink(ctx, t.reads, func(c *zk.Conn) (bool, error) {
 			there, _, err := c.Exists(chroot)
 			return there, err
 		})
@@ -42,14 +66,14 @@ func (s *Store) makeNodes(ctx context.Context) error {
 		}
 	}
 	path := chroot
-	for part := range strings.SplitSeq(strings.TrimPrefix(string(s.root), chroot+"/"), "/") {
+	for part := range strings.SplitSeq(strings.TrimPrefix(string(t.root), chroot+"/"), "/") {
 		path += "/" + part
-		if err := s.ensure(ctx, s.reads, path, nil); err != nil {
+		if err := t.ensure(ctx, t.reads, path, nil); err != nil {
 			return err
 		}
 	}
-	for _, path := range s.root.parts() {
-		if err := s.ensure(ctx, s.reads, path, nil); err != nil {
+	for _, path := range t.root.parts() {
+		if err := t.ensure(ctx, t.reads, path, nil); err != nil {
 			return err
 		}
 	}
@@ -76,83 +100,7 @@ func (s *Store) keepNodes(ctx context.Context) error {
 			break
 		}
 	}
-	return errors.Join(err, s.keepMeta(ctx))
-}
-
-// loadEpoch finds out which log is in use, and makes the first one.
-func (s *Store) loadEpoch(ctx context.Context) error {
-	n, err := onLink(ctx, s.reads, get(s.root.epoch()))
-	if err != nil {
-		return err
-	}
-	if err := s.ensure(ctx, s.reads, s.root.log(n.stat.Version), nil); err != nil {
-		return err
-	}
-	s.epoch.Store(n.stat.Version)
-	return nil
-}
-
-// mend asks the upkeep to look after the log.
-func (s *Store) mend(why error) {
-	select {
-	case s.mending <- why:
-	default: // it will already
-	}
-}
-
-// mendLog finds the log that is in use, or begins another one if it is gone. It
-// makes again what somebody deleted.
-func (s *Store) mendLog(ctx context.Context, why error) error {
-	was := s.epoch.Load()
-	if err := s.makeNodes(ctx); err != nil {
-		return err
-	}
-	there, err := onLink(ctx, s.reads, func(c *zk.Conn) (bool, error) {
-		_, stat, err := c.Get(s.root.epoch())
-		if err != nil {
-			return false, err
-		}
-		s.epoch.Store(stat.Version)
-		there, _, err := c.Exists(s.root.log(stat.Version))
-		return there, err
-	})
-	if err != nil || there {
-		if s.epoch.Load() != was {
-			s.log.Info("another log is in use", "epoch", s.epoch.Load())
-		}
-		return err
-	}
-	s.log.Error("the log is gone, which nobody but us should delete; another one is begun", "epoch", s.epoch.Load(), "error", why)
-	return s.rotate(ctx)
-}
-
-// rotate begins another log, before the names of records could overflow, or
-// because the old one is gone. Who writes or follows finds out by the old one,
-// which is read for what it says of ends until [Store.retire] has moved that.
-func (s *Store) rotate(ctx context.Context) error {
-	was := s.epoch.Load()
-	ops := []any{
-		&zk.SetDataRequest{Path: s.root.epoch(), Version: was},
-		s.create(s.root.log(was+1), nil),
-	}
-	mark := &zk.SetDataRequest{Path: s.root.log(was), Data: []byte(rotated), Version: -1}
-	multi := func(ops ...any) error {
-		_, err := onLink(ctx, s.reads, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
-		return err
-	}
-	err := multi(append(slices.Clone(ops), mark)...)
-	if errors.Is(err, zk.ErrNoNode) {
-		err = multi(ops...)
-	}
-	if err != nil && !errors.Is(err, zk.ErrBadVersion) {
-		return err
-	}
-	return s.loadEpoch(ctx)
-}
-
-// endedPath is the path of a new node of ends; its name says when it may go.
-func (s *Store) endedPath() string {
-	return fmt.Sprintf("%s/%013d-%s", s.root.ended(), time.Now().UnixMilli(), rand.Text()[:8])
+	return errors.Join(err, s.meta.putBack(ctx))
 }
 
 // staleNodes are the nodes of broken connections that are yet to be deleted.

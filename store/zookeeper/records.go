@@ -120,7 +120,7 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 			return 0, errors.Join(store.ErrNotSent, err)
 		}
 	}
-	ops := []recordOp{{outdated, &zk.CheckVersionRequest{Path: r.store.root.meta(), Version: r.store.known.Load().version}}}
+	ops := []recordOp{{outdated, &zk.CheckVersionRequest{Path: r.store.root.meta(), Version: r.store.meta.known.Load().version}}}
 	ops = append(ops, r.shardOps(s, w.RecordKey)...)
 	ops = append(ops, r.recordOps(s, w, form)...)
 	ops = append(ops, r.bindOps(s, w, form.Life)...)
@@ -206,7 +206,7 @@ func raced(context.Context, *RecordStore, string, string) error { return store.E
 
 // outdated reads anew what the store remembers of itself.
 func outdated(ctx context.Context, r *RecordStore, _, _ string) error {
-	return errors.Join(store.ErrNotSent, r.store.readAnew(ctx, r.store.calls, 0))
+	return errors.Join(store.ErrNotSent, r.store.meta.readAnew(ctx, r.store.calls, 0))
 }
 
 func noKind(ctx context.Context, r *RecordStore, _, kind string) error {

@@ -35,12 +35,23 @@ type removal struct {
 // anyVersion is what ZooKeeper takes for any.
 const anyVersion = -1
 
+// remover takes entries out of their queues: those that are removed, those whose leases
+// are over, and what is left of those that somebody damaged.
+type remover struct {
+	*reader
+	calls   *connector
+	commits *committer
+	feed    *feed
+	leases  *leases
+	pasts   store.Pasts // of this replica's ends
+}
+
 // newRemoval plans to delete e's nodes, leased telling whether it is known to have a
 // lease.
-func (s *Store) newRemoval(e *lock.Entry, leased bool, version int32, why lock.Reason) *removal {
+func (m *remover) newRemoval(e *lock.Entry, leased bool, version int32, why lock.Reason) *removal {
 	k := keyOf(e)
 	r := &removal{
-		entry: e, version: version, why: why, lease: s.root.lease(k, e.Handle), primary: s.root.primary(k), try: rand.Text()[:12],
+		entry: e, version: version, why: why, lease: m.root.lease(k, e.Handle), primary: m.root.primary(k), try: rand.Text()[:12],
 		marked: anyVersion,
 	}
 	if leased {
@@ -48,23 +59,23 @@ func (s *Store) newRemoval(e *lock.Entry, leased bool, version int32, why lock.R
 	}
 	r.paths = append(r.paths, r.primary)
 	for _, c := range e.Claims[1:] {
-		r.paths = append(r.paths, s.root.secondary(k, c.Name))
+		r.paths = append(r.paths, m.root.secondary(k, c.Name))
 	}
 	if !fresh(e) {
-		r.mark = s.root.mark(e.Tenant, e.ID)
+		r.mark = m.root.mark(e.Tenant, e.ID)
 	}
-	r.since = s.feed.here()
+	r.since = m.feed.here()
 	return r
 }
 
-func (s *Store) removeWrite(r *removal) *write {
+func (m *remover) removeWrite(r *removal) *write {
 	k := keyOf(r.entry)
 	p := &part{change: change{
 		Tenant: k.tenant, Lock: k.lock, ID: k.id, Czxid: r.czxid,
 		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "",
 	}}
 	if r.why != lock.Withdrawn {
-		p.change.Was = s.pasts.Of(r.entry, s.zxid(r.entry.Number))
+		p.change.Was = m.pasts.Of(r.entry, m.zxid(r.entry.Number))
 	}
 	for _, path := range r.paths {
 		version := int32(anyVersion)
@@ -91,13 +102,13 @@ const opSize = 512
 
 // witnesses returns a node of each entry whose path is used only once, so that it is
 // there if and only if that very entry is.
-func (s *Store) witnesses(entries []*lock.Entry) []string {
+func (m *remover) witnesses(entries []*lock.Entry) []string {
 	var paths []string
 	for _, e := range entries {
 		if fresh(e) {
-			paths = append(paths, s.root.primary(keyOf(e)))
+			paths = append(paths, m.root.primary(keyOf(e)))
 		} else {
-			paths = append(paths, s.root.lease(keyOf(e), e.Handle))
+			paths = append(paths, m.root.lease(keyOf(e), e.Handle))
 		}
 	}
 	return paths
@@ -105,21 +116,25 @@ func (s *Store) witnesses(entries []*lock.Entry) []string {
 
 // Remove implements store.Store.
 func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
+	return s.remover.remove(ctx, e, why, while)
+}
+
+func (m *remover) remove(ctx context.Context, e *lock.Entry, why lock.Reason, while []*lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	if err := s.checkNumber(ctx, e); err != nil {
+	if err := m.checkNumber(ctx, e); err != nil {
 		return err
 	}
-	r := s.newRemoval(e, s.hasLease(ctx, e), anyVersion, why)
-	r.while = s.witnesses(while)
+	r := m.newRemoval(e, m.hasLease(ctx, e), anyVersion, why)
+	r.while = m.witnesses(while)
 	unknown := false
 	for {
-		out := s.attempt(ctx, r)
+		out := m.attempt(ctx, r)
 		switch {
 		case out.err == nil:
 			return nil
 		case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
-			return s.removedBefore(ctx, r, unknown)
+			return m.removedBefore(ctx, r, unknown)
 		case errors.Is(out.err, zk.ErrNoNode) && out.op >= len(r.paths):
 			return lock.Errorf(lock.Changed, "what the removal was decided by is gone")
 		case answered(out.err) && !errors.Is(out.err, zk.ErrNotEmpty):
@@ -136,22 +151,22 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 // If it is wrong the removal is refused first, and with it all that share its
 // transaction. So an entry that is old enough for it, and was not renewed here, is
 // looked at.
-func (s *Store) hasLease(ctx context.Context, e *lock.Entry) bool {
-	if !fresh(e) || s.leases.made(keyOf(e)) {
+func (m *remover) hasLease(ctx context.Context, e *lock.Entry) bool {
+	if !fresh(e) || m.leases.made(keyOf(e)) {
 		return true
 	}
 	if time.Since(e.EnqueuedAt) < e.TTL/4 {
 		return false
 	}
-	_, err := onLink(ctx, s.calls, get(s.root.lease(keyOf(e), e.Handle)))
+	_, err := onLink(ctx, m.calls, get(m.root.lease(keyOf(e), e.Handle)))
 	return err == nil
 }
 
 // attempt writes the removal, adapted to what there is.
-func (s *Store) attempt(ctx context.Context, r *removal) outcome {
+func (m *remover) attempt(ctx context.Context, r *removal) outcome {
 	for {
-		out := s.commits.do(ctx, s.removeWrite(r))
-		if !s.adapt(ctx, r, out) {
+		out := m.commits.do(ctx, m.removeWrite(r))
+		if !m.adapt(ctx, r, out) {
 			return out
 		}
 	}
@@ -160,8 +175,8 @@ func (s *Store) attempt(ctx context.Context, r *removal) outcome {
 // adapt makes a removal that was refused fit what there is: a lease of which this
 // replica did not know, or what somebody did to our nodes by hand. A lease is no
 // reason to go on if there must not be one.
-func (s *Store) adapt(ctx context.Context, r *removal, out outcome) bool {
-	if s.unmark(r, out) {
+func (m *remover) adapt(ctx context.Context, r *removal, out outcome) bool {
+	if m.unmark(r, out) {
 		return true
 	}
 	if out.err == nil || out.op < 0 || out.op >= len(r.paths) {
@@ -170,62 +185,62 @@ func (s *Store) adapt(ctx context.Context, r *removal, out outcome) bool {
 	path := r.paths[out.op]
 	switch {
 	case errors.Is(out.err, zk.ErrNoNode) && out.op > 0:
-		s.log.Error("a node of an entry is missing, which nobody but us should delete", "path", path)
+		m.log.Error("a node of an entry is missing, which nobody but us should delete", "path", path)
 		r.paths = slices.Delete(r.paths, out.op, out.op+1)
 		return true
 	case errors.Is(out.err, zk.ErrNotEmpty):
-		children, err := onLink(ctx, s.calls, func(c *zk.Conn) ([]string, error) {
+		children, err := onLink(ctx, m.calls, func(c *zk.Conn) ([]string, error) {
 			children, _, err := c.Children(path)
 			return children, err
 		})
 		for _, child := range children {
-			if full := path + "/" + child; !s.takeAlong(r, out.op, full) {
+			if full := path + "/" + child; !m.takeAlong(r, out.op, full) {
 				return false
 			}
 		}
 		if errors.Is(err, zk.ErrNoAuth) {
-			s.reportStuck(path)
+			m.reportStuck(path)
 		}
 		return err == nil || errors.Is(err, zk.ErrNoNode) // somebody else was faster, as the next attempt finds
 	case errors.Is(out.err, zk.ErrNoAuth):
-		s.reportStuck(path)
+		m.reportStuck(path)
 	}
 	return false
 }
 
 // unmark makes a removal that was refused go without the mark of its key, if that is
 // what is missing.
-func (s *Store) unmark(r *removal, out outcome) bool {
+func (m *remover) unmark(r *removal, out outcome) bool {
 	if r.mark == "" || out.op != len(r.paths) || !errors.Is(out.err, zk.ErrNoNode) {
 		return false
 	}
-	s.reportMarkGone(r)
+	m.reportMarkGone(r)
 	return true
 }
 
-func (s *Store) reportMarkGone(r *removal) {
-	s.report(r.mark, "what is known of a key was deleted, which nobody but us should do")
+func (m *remover) reportMarkGone(r *removal) {
+	m.report(r.mark, "what is known of a key was deleted, which nobody but us should do")
 	r.mark = ""
 }
 
 // reportStuck tells that a node stays, and with it its entry.
-func (s *Store) reportStuck(path string) {
-	s.report(path, "a node cannot be deleted, as an ACL shuts this server out, and blocks its lock: restore the ACL or delete the node")
+func (m *remover) reportStuck(path string) {
+	m.report(path, "a node cannot be deleted, as an ACL shuts this server out, and blocks its lock: restore the ACL or delete the node")
 }
 
 // takeAlong has the removal delete a node first that is below an entry's. The lease of
 // another entry of the same key, which is made with that, shows whose the nodes are.
-func (s *Store) takeAlong(r *removal, before int, path string) bool {
+func (m *remover) takeAlong(r *removal, before int, path string) bool {
 	switch {
 	case slices.Contains(r.paths, path):
 		return true
 	case path == r.lease && r.version == noLease:
 		return false
 	case path != r.lease && !fresh(r.entry) && namesLease(path):
-		s.log.Warn("an entry has a lease below it that is not its own, and stays", "path", path)
+		m.log.Warn("an entry has a lease below it that is not its own, and stays", "path", path)
 		return false
 	case path != r.lease:
-		s.log.Error("an entry has a node below it that is not ours, which goes with it", "path", path)
+		m.log.Error("an entry has a node below it that is not ours, which goes with it", "path", path)
 	}
 	r.paths = slices.Insert(r.paths, before, path)
 	return true
@@ -235,8 +250,8 @@ func (s *Store) takeAlong(r *removal, before int, path string) bool {
 // told. The path of a lease that has a handle is never used twice, so what was read
 // of it once is true for ever, and a server that lags behind knows nothing rather
 // than something wrong; then the removal itself decides.
-func (s *Store) checkNumber(ctx context.Context, e *lock.Entry) error {
-	known := s.feed.entry(keyOf(e))
+func (m *remover) checkNumber(ctx context.Context, e *lock.Entry) error {
+	known := m.feed.entry(keyOf(e))
 	switch {
 	case known != nil && known.Handle == e.Handle && known.Number == e.Number:
 		return nil
@@ -245,14 +260,14 @@ func (s *Store) checkNumber(ctx context.Context, e *lock.Entry) error {
 	case fresh(e): // a greater fence floor was given, and the view has the new number
 		return store.Lost("another entry is in the queue")
 	}
-	path := s.root.lease(keyOf(e), e.Handle)
-	n, err := onLink(ctx, s.calls, get(path))
+	path := m.root.lease(keyOf(e), e.Handle)
+	n, err := onLink(ctx, m.calls, get(path))
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return nil
 	case err != nil:
 		return unavailable(err, "remove", false)
-	case n.stat.Czxid != s.zxid(e.Number):
+	case n.stat.Czxid != m.zxid(e.Number):
 		return store.Lost("another entry is in the queue")
 	}
 	return nil
@@ -262,22 +277,22 @@ func (s *Store) checkNumber(ctx context.Context, e *lock.Entry) error {
 // that was gone, by the record that the removal left. If so many records came
 // since that it may have been folded away, the attempt is believed to have done
 // it.
-func (s *Store) removedBefore(ctx context.Context, r *removal, unknown bool) error {
+func (m *remover) removedBefore(ctx context.Context, r *removal, unknown bool) error {
 	if !unknown {
 		return store.Lost("the entry is not in the queue")
 	}
-	l, err := s.calls.get(ctx)
+	l, err := m.calls.get(ctx)
 	if err != nil {
 		return unavailable(err, "confirm removal", true)
 	}
-	stat, err := s.barrierOn(ctx, l)
+	stat, err := m.barrierOn(ctx, l)
 	if err != nil {
 		return unavailable(err, "confirm removal", true)
 	}
-	if r.since.epoch != s.epoch.Load() {
+	if r.since.epoch != m.epoch.Load() {
 		return nil
 	}
-	written, err := s.records(ctx, l, r.since.epoch, r.since.n, created(stat))
+	written, err := m.records(ctx, l, r.since.epoch, r.since.n, created(stat))
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -52,61 +51,55 @@ var (
 	errAnotherLog = errors.New("the log was deleted and is another one now")
 )
 
+// reader reads entries, and what the log says of them.
+type reader struct{ *journal }
+
 // snapshot reads what is in a lock.
-func (s *Store) snapshot(ctx context.Context, l *link, ref lock.Ref) (*snapshot, error) {
-	snap, floor := &snapshot{epoch: s.epoch.Load(), entries: map[key]*lock.Entry{}}, s.trust.Floor()
-	from, err := s.barrierOn(ctx, l)
+func (r *reader) snapshot(ctx context.Context, l *link, ref lock.Ref) (*snapshot, error) {
+	snap, floor := &snapshot{epoch: r.epoch.Load(), entries: map[key]*lock.Entry{}}, r.trust.Floor()
+	from, err := r.barrierOn(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := s.listKeys(ctx, l, &ref)
+	keys, err := r.listKeys(ctx, l, &ref)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.readEntries(ctx, l, keys, snap); err != nil {
+	if err := r.readEntries(ctx, l, keys, snap); err != nil {
 		return nil, err
 	}
-	head, err := s.readHead(ctx, l, snap.epoch)
+	head, err := r.readHead(ctx, l, snap.epoch)
 	if err != nil {
 		return nil, err
 	}
-	since, err := s.records(ctx, l, snap.epoch, created(from), created(head))
+	since, err := r.records(ctx, l, snap.epoch, created(from), created(head))
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range since {
-		s.replay(snap, w, ref)
+		r.replay(snap, w, ref)
 	}
 	switch {
 	case from.Czxid != head.Czxid:
 		return nil, errAnotherLog
-	case s.trust.Floor() != floor:
+	case r.trust.Floor() != floor:
 		return nil, errMeta // their numbers do not tell their order
 	}
 	snap.zxid = head.Mzxid
 	return snap, nil
 }
 
-// readHead reads how far the log is.
-func (s *Store) readHead(ctx context.Context, l *link, epoch int32) (*zk.Stat, error) {
-	head, err := do(ctx, l, get(s.root.log(epoch)))
-	if err == nil && string(head.data) == rotated {
-		err = errRotated
-	}
-	return head.stat, err
-}
-
 // replay applies what a record says of the lock that the snapshot is of.
-func (s *Store) replay(snap *snapshot, w written, ref lock.Ref) {
+func (r *reader) replay(snap *snapshot, w written, ref lock.Ref) {
 	for _, c := range w.record.Changes {
 		k := c.key()
 		if c.Joined == nil {
-			if e := snap.entries[k]; e != nil && s.ends(c, e) {
+			if e := snap.entries[k]; e != nil && r.ends(c, e) {
 				delete(snap.entries, k)
 			}
 			continue
 		}
-		e := s.joined(c, w.zxid)
+		e := r.joined(c, w.zxid)
 		if claims(e, ref) {
 			snap.entries[k] = e
 		}
@@ -119,8 +112,8 @@ func claims(e *lock.Entry, ref lock.Ref) bool {
 
 // listKeys lists the names of a lock's entries, or of all if ref is nil. One of a set that is asked for by another
 // lock than its first is found by that lock's node.
-func (s *Store) listKeys(ctx context.Context, l *link, ref *lock.Ref) ([]key, error) {
-	shards, err := s.shardsToList(ctx, l, ref)
+func (r *reader) listKeys(ctx context.Context, l *link, ref *lock.Ref) ([]key, error) {
+	shards, err := r.shardsToList(ctx, l, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +130,7 @@ func (s *Store) listKeys(ctx context.Context, l *link, ref *lock.Ref) ([]key, er
 			k, in, primary, ok := parseName(name)
 			switch {
 			case !ok:
-				s.report(shards[i]+"/"+name, "a node is not an entry's and is passed over")
+				r.report(shards[i]+"/"+name, "a node is not an entry's and is passed over")
 			case ref == nil && primary, ref != nil && k.tenant == ref.Tenant && in == ref.Name:
 				keys = append(keys, k)
 			}
@@ -147,13 +140,13 @@ func (s *Store) listKeys(ctx context.Context, l *link, ref *lock.Ref) ([]key, er
 	return keys, err
 }
 
-func (s *Store) shardsToList(ctx context.Context, l *link, ref *lock.Ref) ([]string, error) {
+func (r *reader) shardsToList(ctx context.Context, l *link, ref *lock.Ref) ([]string, error) {
 	if ref != nil {
-		return s.root.shardsOf(*ref), nil
+		return r.root.shardsOf(*ref), nil
 	}
-	names, err := children(ctx, l, s.root.entries())
+	names, err := children(ctx, l, r.root.entries())
 	for i := range names {
-		names[i] = s.root.shard(names[i])
+		names[i] = r.root.shard(names[i])
 	}
 	return names, err
 }
@@ -178,10 +171,10 @@ func children(ctx context.Context, l *link, path string) ([]string, error) {
 	})
 }
 
-func (s *Store) readEntries(ctx context.Context, l *link, keys []key, snap *snapshot) error {
+func (r *reader) readEntries(ctx context.Context, l *link, keys []key, snap *snapshot) error {
 	var mu sync.Mutex
 	return inParallel(len(keys), func(i int) error {
-		e, err := s.readEntry(ctx, l, keys[i])
+		e, err := r.readEntry(ctx, l, keys[i])
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil // gone meanwhile; the log knows
 		}
@@ -197,25 +190,25 @@ func (s *Store) readEntries(ctx context.Context, l *link, keys []key, snap *snap
 
 // readEntry reads one entry. One that cannot be read is reported and kept in its
 // place until its lease is over.
-func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, error) {
-	path := s.root.primary(k)
+func (r *reader) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, error) {
+	path := r.root.primary(k)
 	n, err := do(ctx, l, get(path))
 	if errors.Is(err, zk.ErrNoAuth) {
-		return s.closedEntry(k), nil
+		return r.closedEntry(k), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	v, err := store.ParseValue(k.kept(), n.data, s.trust.Understood())
+	v, err := store.ParseValue(k.kept(), n.data, r.trust.Understood())
 	if err == nil {
-		return v.Entry(k.kept(), s.number(n.stat.Czxid)), nil
+		return v.Entry(k.kept(), r.number(n.stat.Czxid)), nil
 	}
 	standIn := store.Damaged
 	if newer := (*store.NewerFormError)(nil); errors.As(err, &newer) {
 		standIn = store.Newer
-		s.meet(path, newer)
+		r.meet(path, newer)
 	} else {
-		s.report(path, "an entry cannot be read; it keeps its place until its lease is over", "error", err)
+		r.report(path, "an entry cannot be read; it keeps its place until its lease is over", "error", err)
 	}
 	names, err := children(ctx, l, path)
 	if err != nil {
@@ -227,23 +220,23 @@ func (s *Store) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, err
 			handle = h
 		}
 	}
-	return standIn(k.kept(), s.number(n.stat.Czxid), int64(handle)), nil
+	return standIn(k.kept(), r.number(n.stat.Czxid), int64(handle)), nil
 }
 
 // joined returns the entry that a change tells of.
-func (s *Store) joined(c change, zxid int64) *lock.Entry {
-	k, number := c.key().kept(), s.number(zxid)
-	if c.Joined.Form > s.trust.Understood() {
-		s.meet(s.root.primary(c.key()), &store.NewerFormError{Form: c.Joined.Form, Understood: s.trust.Understood()})
+func (r *reader) joined(c change, zxid int64) *lock.Entry {
+	k, number := c.key().kept(), r.number(zxid)
+	if c.Joined.Form > r.trust.Understood() {
+		r.meet(r.root.primary(c.key()), &store.NewerFormError{Form: c.Joined.Form, Understood: r.trust.Understood()})
 		return store.Newer(k, number, c.Joined.Handle)
 	}
 	return c.Joined.Entry(k, number)
 }
 
 // meet notes that an entry is not understood.
-func (s *Store) meet(path string, newer *store.NewerFormError) {
-	if s.trust.Meet(newer) {
-		s.log.Error("an entry is of a form that this version does not understand; it keeps its place", "path", path, "error", newer)
+func (r *reader) meet(path string, newer *store.NewerFormError) {
+	if r.trust.Meet(newer) {
+		r.log.Error("an entry is of a form that this version does not understand; it keeps its place", "path", path, "error", newer)
 	}
 }
 
@@ -251,44 +244,18 @@ func (s *Store) meet(path string, newer *store.NewerFormError) {
 // must not keep a replica from all others. It cannot even be asked when it was made
 // (ZOOKEEPER-2590), so its place is the first; it may be deleted as long as there is
 // nothing below it.
-func (s *Store) closedEntry(k key) *lock.Entry {
-	s.report(s.root.primary(k), "the ACL of an entry shuts this server out; the entry keeps its lock until its lease is over and it can be deleted")
-	return store.Damaged(k.kept(), s.number(unknownZxid), 0)
+func (r *reader) closedEntry(k key) *lock.Entry {
+	r.report(r.root.primary(k), "the ACL of an entry shuts this server out; the entry keeps its lock until its lease is over and it can be deleted")
+	return store.Damaged(k.kept(), r.number(unknownZxid), 0)
 }
 
 // unknownZxid is the transaction of a node that cannot be looked at.
 const unknownZxid = 0
 
 // ends reports whether the change is the end of e.
-func (s *Store) ends(c change, e *lock.Entry) bool {
-	at := s.zxid(e.Number)
+func (r *reader) ends(c change, e *lock.Entry) bool {
+	at := r.zxid(e.Number)
 	return at == c.Czxid || at == unknownZxid || c.Czxid == unknownZxid
-}
-
-// records reads the records from one up to but not including another.
-func (s *Store) records(ctx context.Context, l *link, epoch, from, to int32) ([]written, error) {
-	if to <= from {
-		return nil, nil
-	}
-	all := make([]written, to-from)
-	err := inParallel(len(all), func(i int) (err error) {
-		all[i], err = s.readRecord(ctx, l, epoch, from+int32(i))
-		return err
-	})
-	return all, err
-}
-
-func (s *Store) readRecord(ctx context.Context, l *link, epoch, n int32) (written, error) {
-	path := recordPath(s.root.log(epoch), n)
-	found, err := do(ctx, l, get(path))
-	if err != nil {
-		return written{}, err
-	}
-	r, err := parseRecord(found.data)
-	if err != nil {
-		return written{}, fmt.Errorf("record %s: %w", path, err)
-	}
-	return written{n: n, zxid: found.stat.Czxid, record: r, size: len(found.data)}, nil
 }
 
 // inParallel does n things, a bounded number at a time, and returns one of their

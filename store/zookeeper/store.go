@@ -8,10 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -57,14 +54,10 @@ type Config struct {
 // Store is the adapter; it satisfies store.Store. Several stores, in one or
 // many processes, may share one ensemble and prefix.
 type Store struct {
-	chroot  string
-	root    layout
-	acl     []zk.ACL
-	log     *slog.Logger
+	*reader
 	observe store.Observer
 
 	calls   *connector // for requests
-	reads   *connector // for the feed, so that its reads do not queue behind writes
 	chores  *connector // for the upkeep, so that nothing it asks for is in the way of others
 	stale   staleNodes // of broken connections
 	commits *committer
@@ -72,16 +65,9 @@ type Store struct {
 	feed    *feed
 	leases  *leases
 	small   *RecordStore
-
-	epoch    atomic.Int32
-	trust    *store.Trust
-	tokenKey []byte
-	known    atomic.Pointer[meta]   // as it was read last
-	told     atomic.Pointer[string] // what was logged last of why nothing is granted
-	reported reports
-	mending  chan error
-	folding  folding
-	pasts    store.Pasts // of this replica's ends
+	meta    *metaKeeper
+	archive *archive
+	remover *remover
 
 	closing context.Context
 	stop    context.CancelFunc
@@ -108,8 +94,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s.calls = newConnector("calls", cfg.Servers, a, s.log, s.fence)
 	s.chores = newConnector("upkeep", cfg.Servers, a, s.log, nil)
+	s.archive = &archive{journal: s.journal, chores: s.chores, feed: s.feed}
+	s.remover = &remover{reader: s.reader, calls: s.calls, commits: s.commits, feed: s.feed, leases: s.leases}
 	s.orphans = store.NewCleaner(s.log, s.clean)
-	s.tasks.Go(s.feed.run)
+	s.tasks.Go(func() { s.feed.run(s.closing) })
 	s.tasks.Go(s.leases.run)
 	s.tasks.Go(s.upkeep)
 	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
@@ -119,25 +107,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 }
 
 func newStore(cfg Config) *Store {
-	s := &Store{
-		chroot: strings.TrimSuffix(cfg.Chroot, "/"), log: cfg.Logger, observe: cfg.Observer.OrSilent(), acl: zk.WorldACL(zk.PermAll), mending: make(chan error, 1),
-		trust: store.NewTrust(cfg.Form),
-	}
-	prefix := cfg.Prefix
-	if prefix == "" {
-		prefix = "/fencepost/v1"
-	}
-	s.root = layout(s.chroot + "/" + strings.Trim(prefix, "/"))
-	if cfg.Username != "" {
-		s.acl = zk.AuthACL(zk.PermAll)
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s := &Store{reader: &reader{newJournal(newTree(cfg), store.NewTrust(cfg.Form))}, observe: cfg.Observer.OrSilent()}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.commits = newCommitter(s)
 	s.leases = newLeases(s)
 	s.small = &RecordStore{store: s, life: store.NewLife(&lives{s})}
+	s.meta = &metaKeeper{journal: s.journal}
 	s.feed = newFeed(s)
 	return s
 }
@@ -169,7 +144,7 @@ func (s *Store) tryBegin(ctx context.Context, cfg Config) error {
 	if err := s.loadEpoch(ctx); err != nil {
 		return err
 	}
-	return s.loadMeta(ctx, cfg.FenceFloor)
+	return s.meta.load(ctx, cfg.FenceFloor)
 }
 
 // Close ends the upkeep, the feed and the connections, and waits for them.
@@ -188,11 +163,7 @@ func (s *Store) Close() error {
 
 // TokenKey returns the secret behind the lock tokens: made on first use, the
 // same for all replicas and after every restart.
-func (s *Store) TokenKey() []byte { return s.tokenKey }
-
-func (s *Store) number(zxid int64) uint64 { return s.trust.Number(zxid) }
-
-func (s *Store) zxid(number uint64) int64 { return s.trust.Position(number) }
+func (s *Store) TokenKey() []byte { return s.meta.tokenKey }
 
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
@@ -219,10 +190,6 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 			return nil, false, unavailable(err, "enqueue", j.maybe)
 		}
 	}
-}
-
-func (s *Store) create(path string, data []byte) *zk.CreateRequest {
-	return &zk.CreateRequest{Path: path, Data: data, Acl: s.acl}
 }
 
 func randomHandle() int64 {
@@ -270,58 +237,13 @@ func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	return s.number(stat.Mzxid), nil
 }
 
-// barrier sets the log's data. ZooKeeper's reads may be old, even after a sync
-// (ZOOKEEPER-1675); a write is not, reads on the same connection after it are at
-// least as new, and all followers learn of its number.
-func (s *Store) barrier(ctx context.Context, c *connector) (*zk.Stat, error) {
-	for {
-		l, err := c.get(ctx)
-		if err != nil {
-			return nil, err
-		}
-		stat, err := s.barrierOn(ctx, l)
-		if err == nil || errors.Is(err, zk.ErrNoAuth) || store.Pause(ctx, firstPause) != nil {
-			return stat, err
-		}
-	}
-}
-
-func (s *Store) barrierOn(ctx context.Context, l *link) (*zk.Stat, error) {
-	mark := s.trust.Sent()
-	stat, err := s.setLog(ctx, l)
-	if err == nil {
-		s.trust.Received(mark, stat.Mzxid, 0)
-	}
-	return stat, err
-}
-
-// setLog sets the log's data, if all the checks hold.
-func (s *Store) setLog(ctx context.Context, l *link, checks ...any) (*zk.Stat, error) {
-	epoch := s.epoch.Load()
-	ops := append([]any{&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch}}, checks...)
-	ops = append(ops, &zk.SetDataRequest{Path: s.root.log(epoch), Version: -1})
-	results, err := do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
-	if err == nil {
-		return results[len(results)-1].Stat, nil
-	}
-	failed := slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
-	switch {
-	case !answered(err) || errors.Is(err, zk.ErrNoAuth):
-	case failed > 0 && failed <= len(checks):
-		err = errors.Join(errRaced, err)
-	default:
-		s.mend(errors.Join(errLogGone, err))
-	}
-	return nil, err
-}
-
 // Queue implements store.Store. The feed has the answer, once it has reached a
 // number that is no older than the call. If it is late or cut off, the nodes
 // themselves are read.
 func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	if entries, number, ok := s.feed.queue(ctx, r); ok {
+	if entries, number, ok := s.feed.queue(ctx, s.calls, r); ok {
 		return entries, number, nil
 	}
 	return s.readQueue(ctx, r)

@@ -13,24 +13,24 @@ import (
 
 // sweep removes what is left of an entry that has lost its lease, or is gone
 // without a record, by somebody's hand. An entry that has a lease after all stays.
-func (s *Store) sweep(ctx context.Context, e *lock.Entry) {
+func (m *remover) sweep(ctx context.Context, e *lock.Entry) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	r := s.remains(ctx, e)
+	r := m.remains(ctx, e)
 	if r == nil {
 		return // it is tried again, unless the feed tells that it left
 	}
-	s.log.Error("an entry has no lease, or is gone, by another hand than ours; it is removed",
+	m.log.Error("an entry has no lease, or is gone, by another hand than ours; it is removed",
 		"tenant", e.Tenant, "lock", e.Name(), "entry", string(e.ID))
 	for {
-		out := s.commits.do(ctx, s.removeWrite(r))
+		out := m.commits.do(ctx, m.removeWrite(r))
 		switch {
 		case out.err == nil || len(r.paths) == 0:
 			return
-		case s.unmark(r, out):
+		case m.unmark(r, out):
 		case errors.Is(out.err, zk.ErrNoNode) && out.op < len(r.paths) && r.paths[out.op] != r.primary:
 			r.paths = slices.Delete(r.paths, out.op, out.op+1)
-		case errors.Is(out.err, zk.ErrNoNode) || !s.adapt(ctx, r, out):
+		case errors.Is(out.err, zk.ErrNoNode) || !m.adapt(ctx, r, out):
 			return // it is tried again
 		}
 	}
@@ -40,20 +40,20 @@ func (s *Store) sweep(ctx context.Context, e *lock.Entry) {
 // that surely is that entry's. An entry whose end was recorded needs no other record, and
 // the same path and mark may be in use by a later one of the same key. So the feed has to
 // have everything up to a moment after its nodes were looked at, and still the entry.
-func (s *Store) remains(ctx context.Context, e *lock.Entry) *removal {
-	if !s.feed.shows(e, 0) {
+func (m *remover) remains(ctx context.Context, e *lock.Entry) *removal {
+	if !m.feed.shows(e, 0) {
 		return nil
 	}
-	l, err := s.calls.get(ctx)
+	l, err := m.calls.get(ctx)
 	if err != nil {
 		return nil
 	}
-	if _, err := s.barrierOn(ctx, l); err != nil {
+	if _, err := m.barrierOn(ctx, l); err != nil {
 		return nil
 	}
-	r := s.newRemoval(e, false, noLease, lock.Expired)
-	r.czxid = s.zxid(e.Number)
-	if s.ownMark(ctx, l, r) != nil {
+	r := m.newRemoval(e, false, noLease, lock.Expired)
+	r.czxid = m.zxid(e.Number)
+	if m.ownMark(ctx, l, r) != nil {
 		return nil
 	}
 	n, err := do(ctx, l, get(r.primary))
@@ -64,8 +64,8 @@ func (s *Store) remains(ctx context.Context, e *lock.Entry) *removal {
 	case err != nil, n.stat.Czxid != r.czxid:
 		return nil
 	}
-	after, err := s.barrierOn(ctx, l)
-	if err != nil || !s.feed.reaches(ctx, after.Mzxid) || !s.feed.shows(e, after.Mzxid) {
+	after, err := m.barrierOn(ctx, l)
+	if err != nil || !m.feed.reaches(ctx, after.Mzxid) || !m.feed.shows(e, after.Mzxid) {
 		return nil
 	}
 	return r
@@ -73,20 +73,20 @@ func (s *Store) remains(ctx context.Context, e *lock.Entry) *removal {
 
 // ownMark has the removal replace the mark of its key only as it is now, and not at all
 // if that is of another entry or tells of an end already.
-func (s *Store) ownMark(ctx context.Context, l *link, r *removal) error {
+func (m *remover) ownMark(ctx context.Context, l *link, r *removal) error {
 	if r.mark == "" {
 		return nil
 	}
 	n, err := do(ctx, l, get(r.mark))
 	if errors.Is(err, zk.ErrNoNode) {
-		s.reportMarkGone(r)
+		m.reportMarkGone(r)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	var m mark
-	if bad := json.Unmarshal(n.data, &m); bad == nil && (m.Reason != "" || m.Lock != r.entry.Name()) {
+	var known mark
+	if bad := json.Unmarshal(n.data, &known); bad == nil && (known.Reason != "" || known.Lock != r.entry.Name()) {
 		r.mark = ""
 	}
 	r.marked = n.stat.Version

@@ -100,7 +100,7 @@ func (t *tail) takeOwn() {
 }
 
 func (t *tail) readHead(ctx context.Context) {
-	path := t.feed.store.root.log(t.feed.epoch)
+	path := t.feed.reader.root.log(t.feed.epoch)
 	t.reads.Go(func() {
 		h, err := do(ctx, t.link, func(c *zk.Conn) (h head, err error) {
 			h.data, h.stat, h.watch, err = c.GetW(path)
@@ -150,7 +150,7 @@ func (t *tail) seen(ctx context.Context, h head, watch *<-chan zk.Event) error {
 	}
 	epoch := t.feed.epoch
 	t.reads.Go(func() {
-		records, err := t.feed.store.records(ctx, t.link, epoch, from, to)
+		records, err := t.feed.reader.records(ctx, t.link, epoch, from, to)
 		t.read <- reading{records, err}
 	})
 	return nil

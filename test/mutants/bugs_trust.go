@@ -52,22 +52,22 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-floor-risen-before-the-feed", Breaks: "a feed does not begin with a floor that has risen",
-			File: "store/zookeeper/list.go", Anchor: "stat, err := s.barrierWithMeta(ctx, l)", Becomes: "stat, err := s.barrierOn(ctx, l)",
+			File: "store/zookeeper/list.go", Anchor: "stat, err := f.meta.barrierAsKnown(ctx, l)", Becomes: "stat, err := f.reader.barrierOn(ctx, l)",
 			In: "./store/zookeeper", Run: "^TestFloorRisesBeforeTheFeedBegins$", Needs: "zookeeper",
 		},
 		{
 			Name: "zookeeper-floor-risen-under-the-feed", Breaks: "no end is passed over because of a floor that has risen",
-			File: "store/zookeeper/feed.go", Anchor: "if f.store.trust.Floor() != f.floor {", Becomes: "if f.store.trust.Floor() < f.floor {",
+			File: "store/zookeeper/feed.go", Anchor: "if f.reader.trust.Floor() != f.floor {", Becomes: "if f.reader.trust.Floor() < f.floor {",
 			In: "./store/zookeeper", Run: "^TestFloorRisesUnderAFeed$",
 		},
 		{
 			Name: "zookeeper-floor-mixed-in-a-list", Breaks: "the order of a queue is that of the store, also while the floor rises",
-			File: "store/zookeeper/list.go", Anchor: "if s.trust.Floor() != f.floor {", Becomes: "if s.trust.Floor() < f.floor {",
+			File: "store/zookeeper/list.go", Anchor: "if r.trust.Floor() != f.floor {", Becomes: "if r.trust.Floor() < f.floor {",
 			In: "./store/zookeeper", Run: "^TestFloorRisesDuringAList$",
 		},
 		{
 			Name: "zookeeper-floor-mixed-in-a-queue", Breaks: "the order of a queue is that of the store, also while the floor rises",
-			File: "store/zookeeper/snapshot.go", Anchor: "case s.trust.Floor() != floor:", Becomes: "case s.trust.Floor() < floor:",
+			File: "store/zookeeper/snapshot.go", Anchor: "case r.trust.Floor() != floor:", Becomes: "case r.trust.Floor() < floor:",
 			In: "./store/zookeeper", Run: "^TestFloorRisesWhileAQueueIsRead$", Needs: "zookeeper",
 		},
 		{
@@ -77,7 +77,7 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-floor-compared-early", Breaks: "a floor is added before writes are compared with it",
-			File: "store/zookeeper/meta.go", Anchor: "r.Keep = func() { s.known.Store(m) }", Becomes: "s.known.Store(m)",
+			File: "store/zookeeper/meta.go", Anchor: "r.Keep = func() { k.known.Store(m) }", Becomes: "k.known.Store(m)",
 			In: "./store/zookeeper", Run: "^TestFloorIsAddedBeforeItIsCompared$", Needs: "zookeeper",
 		},
 		{

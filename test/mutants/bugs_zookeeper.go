@@ -30,26 +30,26 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-fold-on-the-feeds-connection", Breaks: "the upkeep does not interrupt the feed",
-			File: "store/zookeeper/fold.go", Anchor: "checks ...any) error {\n\tl, err := s.chores.get(ctx)",
-			Becomes: "checks ...any) error {\n\tl, err := s.reads.get(ctx)",
+			File: "store/zookeeper/fold.go", Anchor: "checks ...any) error {\n\tl, err := a.chores.get(ctx)",
+			Becomes: "checks ...any) error {\n\tl, err := a.reads.get(ctx)",
 			In:      "./store/zookeeper", Run: "^TestFoldIsSplit$", Needs: "zookeeper",
 		},
 		{
 			Name: "zookeeper-list-with-what-went", Breaks: "a list that takes long is of one moment",
-			File: "store/zookeeper/list.go", Anchor: "!(went && s.ends(change{Czxid: gone}, e))", Becomes: "(went || gone == 0)",
+			File: "store/zookeeper/list.go", Anchor: "!(went && r.ends(change{Czxid: gone}, e))", Becomes: "(went || gone == 0)",
 			In: "./store/zookeeper", Run: "^TestListUnderLoad$", Needs: "zookeeper",
 		},
 		{
 			Name: "zookeeper-view-waits-for-reasons", Breaks: "a view does not wait for the reasons of ends",
-			File: "store/zookeeper/list.go", Anchor: "\tstat, err := s.barrierOn(ctx, l)\n\tif err != nil {\n\t\treturn err\n\t}\n\tfor {\n",
-			Becomes: "\tif _, err := children(ctx, l, s.root.ended()); err != nil {\n\t\treturn err\n\t}\n" +
-				"\tstat, err := s.barrierOn(ctx, l)\n\tif err != nil {\n\t\treturn err\n\t}\n\tfor {\n",
+			File: "store/zookeeper/list.go", Anchor: "\tstat, err := r.barrierOn(ctx, l)\n\tif err != nil {\n\t\treturn err\n\t}\n\tfor {\n",
+			Becomes: "\tif _, err := children(ctx, l, r.root.ended()); err != nil {\n\t\treturn err\n\t}\n" +
+				"\tstat, err := r.barrierOn(ctx, l)\n\tif err != nil {\n\t\treturn err\n\t}\n\tfor {\n",
 			In: "./store/zookeeper", Run: "^TestReasonsComeLater$", Needs: "zookeeper",
 		},
 		{
 			Name: "zookeeper-forget-by-a-replicas-clock", Breaks: "no replica forgets reasons by its own clock",
-			File: "store/zookeeper/upkeep.go", Anchor: "if err == nil && stat.Ctime < before {",
-			Becomes: "if err == nil && stat != nil && path.Base(node)[:13] < strconv.FormatInt(before, 10) {",
+			File: "store/zookeeper/archive.go", Anchor: "if err == nil && stat.Ctime < before {",
+			Becomes: "if err == nil && stat != nil && node[len(node)-22:][:13] < fmt.Sprint(before) {",
 			In:      "./store/zookeeper", Run: "^TestForgetByTheServersClock$", Needs: "zookeeper",
 		},
 		{
@@ -65,7 +65,7 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-key-in-use-forgotten", Breaks: "a key in use is not forgotten",
-			File: "store/zookeeper/keys.go", Anchor: `(m.Reason == "" || n.stat.Mtime >= before)`, Becomes: "n.stat.Mtime >= before",
+			File: "store/zookeeper/archive.go", Anchor: `(m.Reason == "" || n.stat.Mtime >= before)`, Becomes: "n.stat.Mtime >= before",
 			In: "./store/zookeeper", Run: "^TestUsedUpKey$", Needs: "zookeeper",
 		},
 		{
@@ -75,7 +75,7 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-number-of-an-end", Breaks: "an end has the number of the write that removed its entry",
-			File: "store/zookeeper/feed.go", Anchor: "Number: s.number(w.zxid), Left", Becomes: "Number: e.Number, Left",
+			File: "store/zookeeper/feed.go", Anchor: "Number: r.number(w.zxid), Left", Becomes: "Number: e.Number, Left",
 			In: "./store/zookeeper", Run: "^TestConformance$/^feed$/^changes_have_the_numbers", Needs: "zookeeper",
 		},
 		{
@@ -90,7 +90,7 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-queue-of-the-past", Breaks: "a queue that is read is no older than the question",
-			File: "store/zookeeper/snapshot.go", Anchor: "from, err := s.barrierOn(ctx, l)", Becomes: "from, err := s.readHead(ctx, l, snap.epoch)",
+			File: "store/zookeeper/snapshot.go", Anchor: "from, err := r.barrierOn(ctx, l)", Becomes: "from, err := r.readHead(ctx, l, snap.epoch)",
 			In: "./store/zookeeper", Run: "^TestQueueOfALateFollower$", Needs: "zookeeper",
 		},
 		{
@@ -100,7 +100,7 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-witness-of-a-later-entry", Breaks: "what a removal was decided by is told from a later entry of its key",
-			File: "store/zookeeper/remove.go", Anchor: "paths = append(paths, s.root.lease(keyOf(e), e.Handle))", Becomes: "paths = append(paths, s.root.primary(keyOf(e)))",
+			File: "store/zookeeper/remove.go", Anchor: "paths = append(paths, m.root.lease(keyOf(e), e.Handle))", Becomes: "paths = append(paths, m.root.primary(keyOf(e)))",
 			In: "./store/zookeeper", Run: "^TestConformance$/^remove$/^only_while", Needs: "zookeeper",
 		},
 		{
@@ -130,7 +130,7 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-key-forgotten-with-an-old-end", Breaks: "a key is used up for 10 minutes, whatever ended with it before",
-			File: "store/zookeeper/keys.go", Anchor: `(m.Reason == "" || n.stat.Mtime >= before)`, Becomes: `m.Reason == ""`,
+			File: "store/zookeeper/archive.go", Anchor: `(m.Reason == "" || n.stat.Mtime >= before)`, Becomes: `m.Reason == ""`,
 			In: "./store/zookeeper", Run: "^TestOldEndOfAUsedUpKey$", Needs: "zookeeper",
 		},
 	}

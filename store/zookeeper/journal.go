@@ -1,0 +1,262 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+// rotated is the data of a log that is no longer in use.
+const rotated = "rotated"
+
+// journal is the log in which every change of a queue has a record: which one is in use,
+// the newest number, and what the records say.
+type journal struct {
+	*tree
+	trust   *store.Trust
+	epoch   atomic.Int32 // of the log that is in use
+	mending chan error   // why the log has to be looked after
+}
+
+func newJournal(t *tree, trust *store.Trust) *journal {
+	return &journal{tree: t, trust: trust, mending: make(chan error, 1)}
+}
+
+func (j *journal) number(zxid int64) uint64 { return j.trust.Number(zxid) }
+
+func (j *journal) zxid(number uint64) int64 { return j.trust.Position(number) }
+
+// barrier sets the log's data. ZooKeeper's reads may be old, even after a sync
+// (ZOOKEEPER-1675); a write is not, reads on the same connection after it are at
+// least as new, and all followers learn of its number.
+func (j *journal) barrier(ctx context.Context, c *connector) (*zk.Stat, error) {
+	for {
+		l, err := c.get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		stat, err := j.barrierOn(ctx, l)
+		if err == nil || errors.Is(err, zk.ErrNoAuth) || store.Pause(ctx, firstPause) != nil {
+			return stat, err
+		}
+	}
+}
+
+func (j *journal) barrierOn(ctx context.Context, l *link) (*zk.Stat, error) {
+	mark := j.trust.Sent()
+	stat, err := j.setLog(ctx, l)
+	if err == nil {
+		j.trust.Received(mark, stat.Mzxid, 0)
+	}
+	return stat, err
+}
+
+// setLog sets the log's data, if all the checks hold.
+func (j *journal) setLog(ctx context.Context, l *link, checks ...any) (*zk.Stat, error) {
+	epoch := j.epoch.Load()
+	ops := append([]any{&zk.CheckVersionRequest{Path: j.root.epoch(), Version: epoch}}, checks...)
+	ops = append(ops, &zk.SetDataRequest{Path: j.root.log(epoch), Version: -1})
+	results, err := do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
+	if err == nil {
+		return results[len(results)-1].Stat, nil
+	}
+	failed := slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
+	switch {
+	case !answered(err) || errors.Is(err, zk.ErrNoAuth):
+	case failed > 0 && failed <= len(checks):
+		err = errors.Join(errRaced, err)
+	default:
+		j.mend(errors.Join(errLogGone, err))
+	}
+	return nil, err
+}
+
+// loadEpoch finds out which log is in use, and makes the first one.
+func (j *journal) loadEpoch(ctx context.Context) error {
+	n, err := onLink(ctx, j.reads, get(j.root.epoch()))
+	if err != nil {
+		return err
+	}
+	if err := j.ensure(ctx, j.reads, j.root.log(n.stat.Version), nil); err != nil {
+		return err
+	}
+	j.epoch.Store(n.stat.Version)
+	return nil
+}
+
+// mend asks the upkeep to look after the log.
+func (j *journal) mend(why error) {
+	select {
+	case j.mending <- why:
+	default: // it will already
+	}
+}
+
+// mendLog finds the log that is in use, or begins another one if it is gone. It
+// makes again what somebody deleted.
+func (j *journal) mendLog(ctx context.Context, why error) error {
+	was := j.epoch.Load()
+	if err := j.makeNodes(ctx); err != nil {
+		return err
+	}
+	there, err := onLink(ctx, j.reads, func(c *zk.Conn) (bool, error) {
+		_, stat, err := c.Get(j.root.epoch())
+		if err != nil {
+			return false, err
+		}
+		j.epoch.Store(stat.Version)
+		there, _, err := c.Exists(j.root.log(stat.Version))
+		return there, err
+	})
+	if err != nil || there {
+		if j.epoch.Load() != was {
+			j.log.Info("another log is in use", "epoch", j.epoch.Load())
+		}
+		return err
+	}
+	j.log.Error("the log is gone, which nobody but us should delete; another one is begun", "epoch", j.epoch.Load(), "error", why)
+	return j.rotate(ctx)
+}
+
+// rotate begins another log, before the names of records could overflow, or
+// because the old one is gone. Who writes or follows finds out by the old one,
+// which is read for what it says of ends until [Store.retire] has moved that.
+func (j *journal) rotate(ctx context.Context) error {
+	was := j.epoch.Load()
+	ops := []any{
+		&zk.SetDataRequest{Path: j.root.epoch(), Version: was},
+		j.create(j.root.log(was+1), nil),
+	}
+	mark := &zk.SetDataRequest{Path: j.root.log(was), Data: []byte(rotated), Version: -1}
+	multi := func(ops ...any) error {
+		_, err := onLink(ctx, j.reads, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
+		return err
+	}
+	err := multi(append(slices.Clone(ops), mark)...)
+	if errors.Is(err, zk.ErrNoNode) {
+		err = multi(ops...)
+	}
+	if err != nil && !errors.Is(err, zk.ErrBadVersion) {
+		return err
+	}
+	return j.loadEpoch(ctx)
+}
+
+// readHead reads how far the log is.
+func (j *journal) readHead(ctx context.Context, l *link, epoch int32) (*zk.Stat, error) {
+	head, err := do(ctx, l, get(j.root.log(epoch)))
+	if err == nil && string(head.data) == rotated {
+		err = errRotated
+	}
+	return head.stat, err
+}
+
+// records reads the records from one up to but not including another.
+func (j *journal) records(ctx context.Context, l *link, epoch, from, to int32) ([]written, error) {
+	if to <= from {
+		return nil, nil
+	}
+	all := make([]written, to-from)
+	err := inParallel(len(all), func(i int) (err error) {
+		all[i], err = j.readRecord(ctx, l, epoch, from+int32(i))
+		return err
+	})
+	return all, err
+}
+
+func (j *journal) readRecord(ctx context.Context, l *link, epoch, n int32) (written, error) {
+	path := recordPath(j.root.log(epoch), n)
+	found, err := do(ctx, l, get(path))
+	if err != nil {
+		return written{}, err
+	}
+	r, err := parseRecord(found.data)
+	if err != nil {
+		return written{}, fmt.Errorf("record %s: %w", path, err)
+	}
+	return written{n: n, zxid: found.stat.Czxid, record: r, size: len(found.data)}, nil
+}
+
+// recordNames lists the records of a log in order.
+func (j *journal) recordNames(ctx context.Context, l *link, epoch int32) ([]int32, error) {
+	log := j.root.log(epoch)
+	names, err := children(ctx, l, log)
+	if err != nil {
+		return nil, err
+	}
+	numbers := make([]int32, 0, len(names))
+	for _, name := range names {
+		n, err := strconv.ParseInt(name, 10, 32)
+		if err != nil {
+			j.report(log+"/"+name, "a node in the log is not a record")
+			continue
+		}
+		numbers = append(numbers, int32(n))
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// eachPart reads what the records of a log before the one at end say of ends, a part
+// at a time.
+func (j *journal) eachPart(ctx context.Context, l *link, epoch, end int32, use func([]folded) error) error {
+	numbers, err := j.recordNames(ctx, l, epoch)
+	if err != nil {
+		return err
+	}
+	before, _ := slices.BinarySearch(numbers, end)
+	for some := range slices.Chunk(numbers[:before], foldRecords) {
+		records, err := j.readEnds(ctx, l, epoch, some)
+		if err != nil {
+			return err
+		}
+		if err := use(records); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readEnds reads what records say of ends, without those that are gone.
+func (j *journal) readEnds(ctx context.Context, l *link, epoch int32, numbers []int32) ([]folded, error) {
+	const gone = -1
+	records := make([]folded, len(numbers))
+	err := inParallel(len(numbers), func(i int) error {
+		path := recordPath(j.root.log(epoch), numbers[i])
+		found, err := do(ctx, l, get(path))
+		if errors.Is(err, zk.ErrNoNode) {
+			records[i].n = gone
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		records[i] = folded{n: numbers[i], at: found.stat.Ctime, size: len(found.data)}
+		r, err := parseRecord(found.data)
+		if err != nil {
+			j.report(path, "a record cannot be read and is passed over", "error", err)
+			return nil
+		}
+		records[i].ends = r.ends()
+		return nil
+	})
+	return slices.DeleteFunc(records, func(r folded) bool { return r.n == gone }), err
+}
+
+// oldLogs returns the logs before epoch that are not retired yet.
+func (j *journal) oldLogs(ctx context.Context, l *link, epoch int32) (old []int32, err error) {
+	names, err := children(ctx, l, j.root.logs())
+	for _, name := range names {
+		if n, bad := strconv.ParseInt(name, 10, 32); bad == nil && int32(n) < epoch {
+			old = append(old, int32(n))
+		}
+	}
+	return old, err
+}

@@ -186,9 +186,11 @@ func (n *nameServer) reply(query []byte) []byte {
 	var code byte
 	if isA := query[end-3] == 1; isA {
 		addresses, code = n.answer(int(n.asked.Add(1)))
-	}
-	if addresses == nil && code == 0 && query[end-3] == 1 {
-		return nil
+		if addresses == nil && code == 0 {
+			return nil
+		}
+	} else { // IPv6: no address, for the same reason
+		_, code = n.answer(1)
 	}
 	reply := append([]byte{query[0], query[1], 0x81, 0x80 | code, 0, 1, 0, byte(len(addresses)), 0, 0, 0, 0}, query[12:end]...)
 	for _, a := range addresses {

@@ -12,8 +12,12 @@ import (
 	"github.com/fencepost/fencepost/service"
 )
 
-// maxEventPatterns is how many name patterns a stream may be limited to.
-const maxEventPatterns = 32
+// How many name patterns a stream may be limited to, and how many stars they may have together:
+// each event of the tenant is held against them, of a set each lock, in each of its streams.
+const (
+	maxEventPatterns = 8
+	maxEventStars    = 16
+)
 
 // events tells a tenant what happens, as it happens.
 //
@@ -24,7 +28,7 @@ const maxEventPatterns = 32
 // @Produce     text/event-stream
 // @Security    bearer[locks:read]
 // @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"
-// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas; a star matches anything"
+// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas, up to 8; a star matches anything, and there may be 16"
 // @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     400 {object} api.Problem "invalid_request"
@@ -42,7 +46,7 @@ func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
 // @Produce     text/event-stream
 // @Security    bearer[admin]
 // @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"
-// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas; a star matches anything"
+// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas, up to 8; a star matches anything, and there may be 16"
 // @Param       tenant        query  string false "Only this tenant"
 // @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
 // @Success     200 {object} api.Event "The `data` of each message"
@@ -118,6 +122,9 @@ func (r *request) eventFilter() (*eventFilter, error) {
 	patterns := strings.SplitN(text, ",", maxEventPatterns+1)
 	if len(patterns) > maxEventPatterns {
 		return nil, lock.Invalid("locks", "must be at most %d patterns", maxEventPatterns)
+	}
+	if strings.Count(text, "*") > maxEventStars {
+		return nil, lock.Invalid("locks", "must have at most %d stars", maxEventStars)
 	}
 	for _, text := range patterns {
 		p, err := auth.ParsePattern(text)

@@ -336,7 +336,8 @@ func TestBadEventRequests(t *testing.T) {
 	for _, locks := range []string{"", "a,", "a%20b", "%2F", strings.Repeat("a", 257)} {
 		c.get("/events?locks=" + locks).wantProblem(invalid("locks", "must be patterns of lock names, separated by commas"))
 	}
-	c.get("/events?locks=a" + strings.Repeat(",a", 32)).wantProblem(invalid("locks", "must be at most 32 patterns"))
+	c.get("/events?locks=a" + strings.Repeat(",a", 8)).wantProblem(invalid("locks", "must be at most 8 patterns"))
+	c.get("/events?locks=" + strings.Repeat("a*", 17)).wantProblem(invalid("locks", "must have at most 16 stars"))
 	c.get("/events?tenant=acme").wantProblem(invalid("tenant", "is not known here as a query parameter"))
 	c.admin().get("/admin/events?tenant=-").wantProblem(invalid("tenant", "is not a tenant's name"))
 	c.admin().get("/admin/events?types=x").wantStatus(http.StatusBadRequest)

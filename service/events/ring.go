@@ -31,7 +31,8 @@ func (r *Record) Text(make func(*lock.Event) []byte) []byte {
 func newRecord(e lock.Event) *Record { return &Record{Event: e, size: sizeOf(e.Entry)} }
 
 // sizeOf is about how many bytes an event of the entry takes, its text included. The entry
-// has most of it, which its events share; each is charged with all of it.
+// has most of it, which its events share; each is charged with all of it. In the text names
+// stand twice, and characters may be escaped.
 func sizeOf(e *lock.Entry) int {
 	const perEvent = int(unsafe.Sizeof(Record{})+unsafe.Sizeof(lock.Entry{})) + 512
 	size := len(e.ID) + len(e.Tenant) + len(e.Holder)
@@ -41,7 +42,7 @@ func sizeOf(e *lock.Entry) int {
 	for k, v := range e.Metadata {
 		size += 48 + len(k) + len(v)
 	}
-	return perEvent + 2*size
+	return perEvent + 3*size
 }
 
 // ring is the last events of one tenant, or of all.

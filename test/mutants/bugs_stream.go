@@ -49,6 +49,11 @@ func streamBugs() []Bug {
 			In: "./handlers", Run: "^TestHeadOfEvents$", Needs: "etcd",
 		},
 		{
+			Name: "stream-stars-without-bound", Breaks: "what an event is held against is bounded",
+			File: "handlers/events.go", Anchor: "strings.Count(text, \"*\") > maxEventStars", Becomes: "strings.Count(text, \"*\") > 1000*maxEventStars",
+			In: "./handlers", Run: "^TestBadEventRequests$", Needs: "etcd",
+		},
+		{
 			Name: "stream-counts-as-latency", Breaks: "how long a stream lasts is no latency",
 			File: "handlers/events.go", Anchor: "\tr.waits = true // how long it lasts is the client's choice\n", Becomes: "",
 			In: "./handlers", Run: "^TestEventsInTheMetrics$", Needs: "etcd",

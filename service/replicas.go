@@ -20,10 +20,12 @@ import (
 const replicaKind = "replica"
 
 // replicaPause is how long after a failure the list is read again, and replicaRefresh how
-// often it is at least.
+// often it is at least. currentTimeout is for how long a replica may not see what happens
+// before it leaves the list: those that go on then find leases of [MinAsyncTTL] alive.
 const (
 	replicaPause   = time.Second
-	replicaRefresh = time.Minute
+	replicaRefresh = 2 * time.Second
+	currentTimeout = 3 * time.Second
 )
 
 // maxReplicas bounds the list that is kept: many more than can be of use.
@@ -33,6 +35,7 @@ const maxReplicas = 1000
 type ReplicaRecords interface {
 	List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error)
 	Put(ctx context.Context, p store.RecordPut) (version uint64, err error)
+	Delete(ctx context.Context, k store.RecordKey, version uint64) error
 	Watch(ctx context.Context, kind string, changed func())
 }
 
@@ -43,9 +46,10 @@ type Replica struct {
 	Started time.Time `json:"started"`
 }
 
-// Replicas is the list of those that run now, this one among them. A replica that has
-// stopped is on it for [store.RecordLife] and [store.RecordLifeLate] longer at most. It
-// is for people to look at, and for sharing work that several may do.
+// Replicas is the list of those that run now and see what happens in the store, this one
+// among them. A replica that has stopped is on it for [store.RecordLife] and
+// [store.RecordLifeLate] longer at most. It is for people to look at, and for sharing work
+// that several may do.
 type Replicas struct {
 	records ReplicaRecords
 	self    Replica
@@ -64,8 +68,10 @@ func NewReplicas(records ReplicaRecords, self Replica, log *slog.Logger) *Replic
 }
 
 // Run puts this replica on the list, also when its record has ended because it was cut
-// off for a while, and keeps the list up to date, until ctx ends.
-func (r *Replicas) Run(ctx context.Context) {
+// off for a while, and keeps the list up to date, until ctx ends. current reports
+// whether the replica sees what happens in the store, as [Service.Current]. While it does
+// not, it is not on the list: it would be left to do work of which it does not know.
+func (r *Replicas) Run(ctx context.Context, current func(context.Context) (bool, error)) {
 	changed := make(chan struct{}, 1)
 	var watch sync.WaitGroup
 	defer watch.Wait()
@@ -79,7 +85,7 @@ func (r *Replicas) Run(ctx context.Context) {
 	})
 	for ctx.Err() == nil {
 		again := replicaRefresh
-		if err := r.refresh(ctx); err != nil && ctx.Err() == nil {
+		if err := r.refresh(ctx, current); err != nil && ctx.Err() == nil {
 			r.log.Debug("the list of replicas could not be read or written, and is tried again", "error", err)
 			r.note(nil, false)
 			again = replicaPause
@@ -102,17 +108,28 @@ func (r *Replicas) Live() (live []Replica, ok bool) {
 	return slices.Clone(r.live), r.read
 }
 
-// refresh reads the list, and writes this replica's record if it is not there.
-func (r *Replicas) refresh(ctx context.Context) error {
-	live, err := r.list(ctx)
-	if err != nil {
+// refresh reads the list, and has this replica on it if it is current.
+func (r *Replicas) refresh(ctx context.Context, current func(context.Context) (bool, error)) error {
+	soon, cancel := context.WithTimeout(ctx, currentTimeout)
+	sees, err := current(soon)
+	cancel()
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(live, func(other Replica) bool { return other.ID == r.self.ID }) {
-		if err := r.register(ctx); err != nil {
-			return err
-		}
+	live, version, err := r.list(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !sees && version > 0:
+		r.log.Warn("this replica does not see what happens in the store; others do its work")
+		err = r.records.Delete(ctx, r.key(), version)
+		live = slices.DeleteFunc(live, func(one Replica) bool { return one.ID == r.self.ID })
+	case sees && version == 0:
+		err = r.register(ctx)
 		live = append(live, r.self)
+	}
+	if err != nil {
+		return err
 	}
 	slices.SortFunc(live, func(a, b Replica) int { return cmp.Compare(a.ID, b.ID) })
 	r.note(live, true)
@@ -174,8 +191,7 @@ func weight(replica, name string) uint64 {
 
 func (r *Replicas) register(ctx context.Context) error {
 	_, err := r.records.Put(ctx, store.RecordPut{
-		RecordKey: store.RecordKey{Kind: replicaKind, Tenant: store.NoTenant, ID: r.self.ID},
-		Value:     store.Encode(r.self), Bound: true,
+		RecordKey: r.key(), Value: store.Encode(r.self), Bound: true,
 	})
 	if errors.Is(err, lock.Changed) {
 		return nil // an earlier attempt has written it after all
@@ -183,14 +199,19 @@ func (r *Replicas) register(ctx context.Context) error {
 	return err
 }
 
+// key is that of this replica's record.
+func (r *Replicas) key() store.RecordKey {
+	return store.RecordKey{Kind: replicaKind, Tenant: store.NoTenant, ID: r.self.ID}
+}
+
 // list reads all pages. What cannot be read is a replica all the same, of which only
-// the id is known.
-func (r *Replicas) list(ctx context.Context) (live []Replica, err error) {
+// the id is known. version is that of this replica's own record, 0 if there is none.
+func (r *Replicas) list(ctx context.Context) (live []Replica, version uint64, err error) {
 	q := store.RecordQuery{Kind: replicaKind, Tenant: store.NoTenant}
 	for {
 		page, err := r.records.List(ctx, q)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		for _, record := range page.Records {
 			var one Replica
@@ -199,9 +220,12 @@ func (r *Replicas) list(ctx context.Context) (live []Replica, err error) {
 			}
 			one.ID = record.ID
 			live = append(live, one)
+			if one.ID == r.self.ID {
+				version = record.Version
+			}
 		}
 		if q.After = page.Next; q.After == "" || len(live) >= maxReplicas {
-			return live, nil
+			return live, version, nil
 		}
 	}
 }

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -31,7 +32,7 @@ func TestReplicas(t *testing.T) {
 				t.Errorf("before it runs the list is %v", live)
 			}
 			ctx, stop := context.WithCancel(t.Context())
-			all.Go(func() { r.Run(ctx) })
+			all.Go(func() { r.Run(ctx, follows) })
 			return self, r, func() {
 				stop()
 				c.Close()
@@ -82,7 +83,7 @@ func TestReplicaRecordOfAnother(t *testing.T) {
 		defer all.Wait()
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		all.Go(func() { r.Run(ctx) })
+		all.Go(func() { r.Run(ctx, follows) })
 		synctest.Wait()
 		live, _ := r.Live()
 		if len(live) != 2 || live[0].ID != "a" || live[1] != (service.Replica{ID: "z"}) {
@@ -105,7 +106,7 @@ func TestSharing(t *testing.T) {
 			c := server.Connect(cable)
 			t.Cleanup(c.Close)
 			r := service.NewReplicas(c.Records(), service.Replica{ID: id}, slog.New(slog.DiscardHandler))
-			all.Go(func() { r.Run(ctx) })
+			all.Go(func() { r.Run(ctx, follows) })
 			return r
 		}
 		cable := memory.NewCable()
@@ -134,3 +135,59 @@ func TestSharing(t *testing.T) {
 		}
 	})
 }
+
+// TestAsyncBesideALateReplica: a replica that runs, but does not see what happens, keeps
+// nothing that others would keep: it does not know of it.
+func TestAsyncBesideALateReplica(t *testing.T) {
+	for name, how := range map[string]feed{"cut off": lost, "late": frozen} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				a, listA := s.listed(t, "a")
+				b, listB := s.listed(t, "b")
+				after(time.Second)
+				b.store.setFeed(how)
+				const n = 20
+				for i := range n {
+					a.hold(lasting(want(fmt.Sprint("orders:", i), 0)))
+					a.post(want(fmt.Sprint("orders:", i), time.Hour))
+				}
+				after(10 * time.Minute)
+				if left := len(s.Entries()) - n; left != n {
+					t.Errorf("%d of %d entries are left", left, n)
+				}
+				if live, _ := listA.Live(); len(live) != 1 {
+					t.Errorf("those that run and can serve are %v", live)
+				}
+				b.store.setFeed(running)
+				after(10 * time.Second)
+				for _, list := range []*service.Replicas{listA, listB} {
+					if live, _ := list.Live(); len(live) != 2 {
+						t.Errorf("when it sees again what happens, %v run", live)
+					}
+				}
+				after(10 * time.Minute)
+				if left := len(s.Entries()) - n; left != n {
+					t.Errorf("later %d of %d entries are left", left, n)
+				}
+			})
+		})
+	}
+}
+
+// listed returns a replica that shares its work by a list of its own.
+func (s *shelf) listed(t *testing.T, id string) (*replica, *service.Replicas) {
+	records := s.Connect(nil)
+	t.Cleanup(records.Close)
+	list := service.NewReplicas(records.Records(), service.Replica{ID: id}, slog.New(slog.DiscardHandler))
+	r := s.replica(t, func(c *service.Config) { c.Sharing = list.Sharing })
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { list.Run(ctx, r.Current) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	synctest.Wait()
+	return r, list
+}
+
+// follows is a replica that sees all that happens.
+func follows(context.Context) (bool, error) { return true, nil }

@@ -184,6 +184,20 @@ func (s *Service) Ready(ctx context.Context) error {
 	return s.view.Await(ctx, number)
 }
 
+// Current reports whether the view comes to have, before ctx ends, all that had happened in
+// the store before the call, and what is stored is understood. An error says that the store
+// could not be asked.
+func (s *Service) Current(ctx context.Context) (bool, error) {
+	if s.outdated() != nil {
+		return false, nil
+	}
+	number, err := s.Store.Newest(ctx)
+	if err != nil {
+		return false, err
+	}
+	return s.view.Await(ctx, number) == nil, nil
+}
+
 // outdated returns an error if the store holds what only a newer version of this service
 // understands. This one then decides nothing about entries that wait: what it takes for
 // one that is in front may be something else. Who knows his entry can renew and release it.

@@ -10,19 +10,25 @@ import (
 	"github.com/fencepost/fencepost/telemetry"
 )
 
-// listReplicas puts this process on the list of those that serve the store, and shows in
-// the metrics how many there are, until stop is called, which waits for that.
-func listReplicas(records service.ReplicaRecords, t *telemetry.Telemetry) (replicas *service.Replicas, stop func()) {
+// newReplicas returns the list of those that serve the store, for this process, which shows
+// in the metrics how many there are.
+func newReplicas(records service.ReplicaRecords, t *telemetry.Telemetry) *service.Replicas {
 	self := service.Replica{ID: rand.Text(), Version: version, Started: time.Now().UTC()}
-	replicas = service.NewReplicas(records, self, t.Logger())
+	replicas := service.NewReplicas(records, self, t.Logger())
 	t.Metrics().ObserveReplicas(func() (int, bool) {
 		live, known := replicas.Live()
 		return len(live), known
 	})
+	return replicas
+}
+
+// list has this process on the list while it sees what happens in the store, until stop is
+// called, which waits for that.
+func list(replicas *service.Replicas, s *service.Service) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { replicas.Run(ctx) })
-	return replicas, func() {
+	running.Go(func() { replicas.Run(ctx, s.Current) })
+	return func() {
 		cancel()
 		running.Wait()
 	}

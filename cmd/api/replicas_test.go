@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/telemetry"
@@ -31,9 +32,12 @@ func TestReplicasAreCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			client := server.Connect(nil)
-			_, stop := listReplicas(client.Records(), tel)
+			replicas := newReplicas(client.Records(), tel)
+			locks := service.New(service.Config{Store: client, TokenKey: make([]byte, 32), MinTTL: time.Second, Sharing: replicas.Sharing})
+			stop := list(replicas, locks)
 			return process{tel, func() {
 				stop()
+				locks.Close()
 				client.Close()
 				if err := tel.Shutdown(t.Context()); err != nil {
 					t.Error(err)

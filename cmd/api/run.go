@@ -59,10 +59,10 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	replicas, unlist := listReplicas(opened.replicaRecords(), t)
-	defer unlist()
+	replicas := newReplicas(opened.replicaRecords(), t)
 	s := newService(c, t, opened, replicas)
 	defer s.Close()
+	defer list(replicas, s)()
 	return serveHTTP(ctx, c, t, listener, newServer(c, t, verifier, s), s, stdout)
 }
 

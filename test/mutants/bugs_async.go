@@ -73,5 +73,10 @@ func asyncBugs() []Bug {
 			File: "service/replicas.go", Anchor: "r.note(nil, false)", Becomes: "_ = r.note",
 			In: "./service", Run: "^TestSharing$",
 		},
+		{
+			Name: "async-kept-by-who-sees-nothing", Breaks: "a replica that does not see what happens leaves the keeping to others",
+			File: "service/replicas.go", Anchor: "case !sees && version > 0:", Becomes: "case !sees && version > 0 && !r.read:",
+			In: "./service", Run: "^TestAsyncBesideALateReplica$",
+		},
 	}
 }

@@ -5,7 +5,7 @@ func recordsBugs() []Bug {
 	return []Bug{
 		{
 			Name: "replicas-not-listed", Breaks: "a server is on the list of those that serve its store",
-			File: "cmd/api/run.go", Anchor: "\tdefer unlist()\n", Becomes: "\tunlist()\n",
+			File: "cmd/api/run.go", Anchor: "defer list(replicas, s)()", Becomes: "list(replicas, s)()",
 			In: "./cmd/api", Run: "^TestServerIsCounted$",
 		},
 		{
@@ -75,7 +75,7 @@ func recordsBugs() []Bug {
 		},
 		{
 			Name: "service-replica-forgotten", Breaks: "a replica that was cut off puts itself on the list again",
-			File: "service/replicas.go", Anchor: "func(other Replica) bool { return other.ID == r.self.ID }", Becomes: "func(other Replica) bool { return r.read }",
+			File: "service/replicas.go", Anchor: "case sees && version == 0:", Becomes: "case sees && version == 0 && !r.read:",
 			In: "./service", Run: "^TestReplicas$",
 		},
 	}

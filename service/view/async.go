@@ -75,10 +75,11 @@ func (v *View) AsyncChanges() <-chan struct{} { return v.async.ready }
 // was interrupted since, and all are among them.
 func (v *View) TakeAsync() (changed []lock.ID, listed bool) {
 	v.mu.Lock()
-	changed, listed = slices.Collect(maps.Keys(v.async.changed)), v.async.listed
-	clear(v.async.changed)
-	v.async.listed = false
+	taken := v.async.changed
+	if len(taken) > 0 {
+		v.async.changed = map[lock.ID]struct{}{} // to walk or clear one that was large once takes long
+	}
+	listed, v.async.listed = v.async.listed, false
 	v.mu.Unlock()
-	slices.Sort(changed)
-	return changed, listed
+	return slices.Sorted(maps.Keys(taken)), listed
 }

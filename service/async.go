@@ -159,11 +159,12 @@ func (a *asyncKeeper) look() {
 	}
 }
 
-// add takes an entry that waits. Of one that was listed nobody knows when its lease began.
+// add takes an entry that waits. Of one that was listed nobody knows when its lease began;
+// that of another no earlier than it was asked for, which is long ago if the feed is late.
 func (a *asyncKeeper) add(entry *lock.Entry, listed bool) *asyncEntry {
 	e := &asyncEntry{keeper: keeper{s: a.s, entry: entry}, place: -1, mine: a.sharing.does(string(entry.ID))}
 	if !listed {
-		e.refreshed = time.Now()
+		e.refreshed = time.Now().Add(-max(0, a.s.Now().Sub(entry.EnqueuedAt)))
 	}
 	a.kept[entry.ID] = e
 	return e

@@ -262,6 +262,39 @@ func TestAsyncStoreAway(t *testing.T) {
 	})
 }
 
+// TestAsyncLateFeed: an entry that its replica hears of late is renewed at once, and a full
+// lease begins when it comes to hold at that moment.
+func TestAsyncLateFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r, other := s.replica(t), s.replica(t, keepsNothing)
+		req := want("orders:1", time.Hour)
+		req.TTL = service.MinAsyncTTL
+		for range 10 {
+			holder := other.hold(lasting(want("orders:1", 0)))
+			r.store.setLag(running, 12*time.Second)
+			g := other.post(req)
+			after(12 * time.Second)
+			r.store.setLag(running, 0)
+			other.release(holder)
+			synctest.Wait()
+			if now := other.isHeld(g); time.Until(now.ExpiresAt) < req.TTL-time.Second {
+				t.Errorf("held for %v, want a full lease", time.Until(now.ExpiresAt))
+			}
+			other.release(g)
+			holder = other.hold(lasting(want("orders:1", 0)))
+			r.store.setLag(running, 12*time.Second)
+			g = other.post(req)
+			after(13 * time.Second)
+			r.store.setLag(running, 0)
+			after(time.Minute)
+			other.waitsAt(g, 1)
+			other.release(g)
+			other.release(holder)
+		}
+	})
+}
+
 // TestAsyncRestart: entries outlive a restart of all replicas that is shorter than what
 // is left of their leases.
 func TestAsyncRestart(t *testing.T) {

@@ -78,5 +78,10 @@ func asyncBugs() []Bug {
 			File: "service/replicas.go", Anchor: "case !sees && version > 0:", Becomes: "case !sees && version > 0 && !r.read:",
 			In: "./service", Run: "^TestAsyncBesideALateReplica$",
 		},
+		{
+			Name: "async-late-is-fresh", Breaks: "the lease of an entry that its replica hears of late is taken for what it is",
+			File: "service/async.go", Anchor: "time.Now().Add(-max(0, a.s.Now().Sub(entry.EnqueuedAt)))", Becomes: "time.Now()",
+			In: "./service", Run: "^TestAsyncLateFeed$",
+		},
 	}
 }

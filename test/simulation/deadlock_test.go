@@ -98,7 +98,7 @@ func (t *truth) checkDeadlock(c *call, e *lock.Error) {
 	for _, at := range t.changes(t.joinedOr(c), t.w.now()) {
 		q := t.queuesAt(at)
 		id := c.id
-		if l := t.last(id); l == nil || at < l.joined || at >= l.ended {
+		if l := t.last(id); l == nil || !l.there(at) {
 			id = q.append(c)
 		}
 		if lock.Place(q.stuck(), id) >= 0 {

@@ -50,7 +50,8 @@ type life struct {
 // never is later than everything.
 const never = time.Duration(1<<63 - 1)
 
-func (l *life) there(from, to time.Duration) bool { return l.joined <= to && l.ended >= from }
+// there reports whether the entry was there at an instant, after what happened in it.
+func (l *life) there(at time.Duration) bool { return l.joined <= at && at < l.ended }
 
 // queue is what a lock's queue was, from one change to the next.
 type queue struct {

@@ -21,14 +21,14 @@ const (
 	metaDir    = "meta/"    // see meta.go
 )
 
-func (s *Store) entryKey(tenant, name string, id lock.ID) string {
-	return s.prefix + entriesDir + tenant + "/" + name + "/" + string(id)
+func (ks *keyspace) entryKey(tenant, name string, id lock.ID) string {
+	return ks.prefix + entriesDir + tenant + "/" + name + "/" + string(id)
 }
 
 // primaryKey is the entry's key in its first lock: the one that decides whether
 // the entry exists.
-func (s *Store) primaryKey(e *lock.Entry) []byte {
-	return []byte(s.entryKey(e.Tenant, e.Name(), e.ID))
+func (ks *keyspace) primaryKey(e *lock.Entry) []byte {
+	return []byte(ks.entryKey(e.Tenant, e.Name(), e.ID))
 }
 
 // pointer is the value of a set's entry in another lock than its first, under whose key
@@ -49,67 +49,67 @@ func valueAt(e *lock.Entry, i int, val []byte) []byte {
 
 // pointsTo returns the key that kv points to, if it is a set's entry in another lock
 // than its first.
-func (s *Store) pointsTo(kv *mvccpb.KeyValue) (primary []byte, ok bool) {
+func (ks *keyspace) pointsTo(kv *mvccpb.KeyValue) (primary []byte, ok bool) {
 	if !hasPrefix(kv.Value, pointerStart) {
 		return nil, false
 	}
 	var p pointer
-	k, ok := s.splitKey(kv.Key)
+	k, ok := ks.splitKey(kv.Key)
 	if !ok || json.Unmarshal(kv.Value, &p) != nil || !lock.ValidName(p.First) {
 		return nil, false
 	}
-	return []byte(s.entryKey(k.Tenant, p.First, k.ID)), true
+	return []byte(ks.entryKey(k.Tenant, p.First, k.ID)), true
 }
 
 // primaryAt decodes an entry at its first key; nil is another key of it, or unreadable.
-func (s *Store) primaryAt(kv *mvccpb.KeyValue) *lock.Entry {
-	if _, ok := s.pointsTo(kv); ok {
+func (ks *keyspace) primaryAt(kv *mvccpb.KeyValue) *lock.Entry {
+	if _, ok := ks.pointsTo(kv); ok {
 		return nil
 	}
-	if e := s.entryOf(kv); e != nil && s.isPrimary(e, kv.Key) {
+	if e := ks.entryOf(kv); e != nil && ks.isPrimary(e, kv.Key) {
 		return e
 	}
 	return nil
 }
 
 // isPrimary reports whether e was read from its first key.
-func (s *Store) isPrimary(e *lock.Entry, key []byte) bool {
-	return !e.Set || string(key) == s.entryKey(e.Tenant, e.Name(), e.ID)
+func (ks *keyspace) isPrimary(e *lock.Entry, key []byte) bool {
+	return !e.Set || string(key) == ks.entryKey(e.Tenant, e.Name(), e.ID)
 }
 
 // decode reads an entry. One whose value cannot be read is reported and keeps its
 // place for as long as its lease lasts: its holder may not know. What has no lease
 // is not ours, and must not block a lock for ever.
-func (s *Store) decode(kv *mvccpb.KeyValue) (*lock.Entry, error) {
-	number := s.number(kv.CreateRevision)
-	if e := s.own.take(kv.Key); e != nil {
+func (ks *keyspace) decode(kv *mvccpb.KeyValue) (*lock.Entry, error) {
+	number := ks.number(kv.CreateRevision)
+	if e := ks.own.take(kv.Key); e != nil {
 		e.Number, e.Handle = number, kv.Lease
 		return e, nil
 	}
-	key, ok := s.splitKey(kv.Key)
+	key, ok := ks.splitKey(kv.Key)
 	if !ok {
 		return nil, fmt.Errorf("key %q is not an entry's", kv.Key)
 	}
-	k, err := store.ParseValue(key, kv.Value, s.trust.Understood())
+	k, err := store.ParseValue(key, kv.Value, ks.trust.Understood())
 	var newer *store.NewerFormError
 	switch {
 	case err != nil && kv.Lease == 0:
 		return nil, fmt.Errorf("value of key %q: %w", kv.Key, err)
 	case errors.As(err, &newer):
-		if s.trust.Meet(newer) {
-			s.log.Error("an entry is of a form that this version does not understand; it keeps its place", "key", string(kv.Key), "error", err)
+		if ks.trust.Meet(newer) {
+			ks.log.Error("an entry is of a form that this version does not understand; it keeps its place", "key", string(kv.Key), "error", err)
 		}
 		return store.Newer(key, number, kv.Lease), nil
 	case err != nil:
-		s.log.Error("an entry cannot be read; it keeps its place until its lease ends", "key", string(kv.Key), "error", err)
+		ks.log.Error("an entry cannot be read; it keeps its place until its lease ends", "key", string(kv.Key), "error", err)
 		return store.Damaged(key, number, kv.Lease), nil
 	}
 	k.Handle = kv.Lease
 	return k.Entry(key, number), nil
 }
 
-func (s *Store) splitKey(key []byte) (k store.Key, ok bool) {
-	rest, ok := strings.CutPrefix(string(key), s.prefix+entriesDir)
+func (ks *keyspace) splitKey(key []byte) (k store.Key, ok bool) {
+	rest, ok := strings.CutPrefix(string(key), ks.prefix+entriesDir)
 	if !ok {
 		return k, false
 	}
@@ -117,4 +117,15 @@ func (s *Store) splitKey(key []byte) (k store.Key, ok bool) {
 	name, last, ok := strings.Cut(rest, "/")
 	k.Lock, k.ID = name, lock.ID(last)
 	return k, ok && k.Tenant != "" && name != "" && last != ""
+}
+
+// entryOf decodes an entry. What cannot be decoded is reported and left out: it
+// must not block its lock.
+func (ks *keyspace) entryOf(kv *mvccpb.KeyValue) *lock.Entry {
+	e, err := ks.decode(kv)
+	if err != nil {
+		ks.log.Error("an entry cannot be read and is passed over", "error", err)
+		return nil
+	}
+	return e
 }

@@ -146,10 +146,10 @@ func (s *Store) lookBack(batch []unrecordedEnd) (answers bool) {
 	return true
 }
 
-func (s *Store) decodeEnds(key, val []byte) []store.End {
+func (ks *keyspace) decodeEnds(key, val []byte) []store.End {
 	var ends []store.End
 	if err := json.Unmarshal(val, &ends); err != nil {
-		s.log.Error("a record of ended entries cannot be read", "key", string(key), "error", err)
+		ks.log.Error("a record of ended entries cannot be read", "key", string(key), "error", err)
 	}
 	return ends
 }

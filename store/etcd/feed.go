@@ -263,14 +263,3 @@ func (s *Store) unsaid(id lock.ID) lock.Reason {
 	}
 	return lock.Expired
 }
-
-// entryOf decodes an entry. What cannot be decoded is reported and left out: it
-// must not block its lock.
-func (s *Store) entryOf(kv *mvccpb.KeyValue) *lock.Entry {
-	e, err := s.decode(kv)
-	if err != nil {
-		s.log.Error("an entry cannot be read and is passed over", "error", err)
-		return nil
-	}
-	return e
-}

@@ -44,11 +44,11 @@ func TestFloorIsAddedBeforeItIsCompared(t *testing.T) {
 	var e *lock.Entry
 	var joined error
 	_, err = s.trust.Anew(t.Context(), 0, func(ctx context.Context) (store.Records, error) {
-		m, header, err := s.readMeta(ctx)
+		m, header, err := s.meta.readAll(ctx)
 		if err != nil {
 			return store.Records{}, err
 		}
-		r, err := s.takeOver(ctx, m, header)
+		r, err := s.meta.takeOver(ctx, m, header)
 		go func() {
 			defer close(written)
 			e, _, joined = s.Enqueue(t.Context(), lateEntry())
@@ -100,12 +100,12 @@ func TestTokenKeyByHand(t *testing.T) {
 		}
 	}
 	put("somebody else's")
-	if err := s.readAnew(t.Context(), 0); err != nil {
+	if err := s.meta.readAnew(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	put("")
-	_ = s.readAnew(t.Context(), 0) // it says that the record was damaged
-	m, _, err := s.readMeta(t.Context())
+	_ = s.meta.readAnew(t.Context(), 0) // it says that the record was damaged
+	m, _, err := s.meta.readAll(t.Context())
 	if err != nil || !bytes.Equal(m.tokenKey, ours) {
 		t.Errorf("the store has the key %x, %v, and tokens are bound to %x", m.tokenKey, err, ours)
 	}

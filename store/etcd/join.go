@@ -25,7 +25,7 @@ type joining struct {
 }
 
 func (s *Store) join(ctx context.Context, e *lock.Entry, value []byte) (*joining, *lock.Entry, error) {
-	due := time.Now().Add(operationTimeout)
+	due := time.Now().Add(s.timeout)
 	j := &joining{store: s, entry: e, value: value, due: due, last: due.Add(store.MostPending)}
 	placed, err := j.run(ctx)
 	return j, placed, err

@@ -26,8 +26,8 @@ type mark struct {
 	At     int64       `json:"at_ms,omitempty"`
 }
 
-func (s *Store) markKey(tenant string, id lock.ID) string {
-	return s.prefix + keysDir + tenant + "/" + string(id)
+func (ks *keyspace) markKey(tenant string, id lock.ID) string {
+	return ks.prefix + keysDir + tenant + "/" + string(id)
 }
 
 // splitMarkKey reads the part of a mark's key behind keysDir.
@@ -74,23 +74,23 @@ func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, lease int64) {
 
 // find reads the entry with e's id, or nil if there is none. If e is resumable and its
 // key is used up, the error is [lock.Lost] with the reason.
-func (s *Store) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
+func (ks *keyspace) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
 	if !e.Resumable() {
-		return s.findAt(ctx, s.primaryKey(e))
+		return ks.findAt(ctx, ks.primaryKey(e))
 	}
-	m, err := s.readMark(ctx, e)
+	m, err := ks.readMark(ctx, e)
 	switch {
 	case err != nil || m == nil:
 		return nil, err
 	case m.Reason != "":
 		return nil, lock.LostBecause(m.Reason)
 	}
-	return s.findAt(ctx, []byte(s.entryKey(e.Tenant, m.Lock, e.ID)))
+	return ks.findAt(ctx, []byte(ks.entryKey(e.Tenant, m.Lock, e.ID)))
 }
 
-func (s *Store) readMark(ctx context.Context, e *lock.Entry) (*mark, error) {
-	key := s.markKey(e.Tenant, e.ID)
-	resp, err := s.read(ctx, "read mark", &pb.RangeRequest{Key: []byte(key)})
+func (ks *keyspace) readMark(ctx context.Context, e *lock.Entry) (*mark, error) {
+	key := ks.markKey(e.Tenant, e.ID)
+	resp, err := ks.read(ctx, "read mark", &pb.RangeRequest{Key: []byte(key)})
 	if err != nil || len(resp.Kvs) == 0 {
 		return nil, err
 	}
@@ -100,18 +100,18 @@ func (s *Store) readMark(ctx context.Context, e *lock.Entry) (*mark, error) {
 		err = errors.New("it names no lock")
 	}
 	if err != nil {
-		s.log.Error("the mark of an idempotency key cannot be read; the key counts as used up", "key", key, "error", err)
+		ks.log.Error("the mark of an idempotency key cannot be read; the key counts as used up", "key", key, "error", err)
 		return &mark{Reason: lock.Unknown}, nil //nolint:nilerr // it says that there was an entry
 	}
 	return &m, nil
 }
 
-func (s *Store) findAt(ctx context.Context, key []byte) (*lock.Entry, error) {
-	resp, err := s.read(ctx, "find", &pb.RangeRequest{Key: key})
+func (ks *keyspace) findAt(ctx context.Context, key []byte) (*lock.Entry, error) {
+	resp, err := ks.read(ctx, "find", &pb.RangeRequest{Key: key})
 	if err != nil || len(resp.Kvs) == 0 {
 		return nil, err
 	}
-	return s.decode(resp.Kvs[0])
+	return ks.decode(resp.Kvs[0])
 }
 
 // usedUp returns the error of an id that cannot be used again, if err is one.

@@ -97,18 +97,18 @@ func (s *Store) firstEntries(ctx context.Context, r *pb.RangeRequest) (entries *
 		if err != nil {
 			return store.Records{}, err
 		}
-		m, err := s.parseMeta(resp.Responses[0].GetResponseRange().Kvs)
+		m, err := s.meta.parse(resp.Responses[0].GetResponseRange().Kvs)
 		if err != nil {
 			s.log.Error("a record of the store's own cannot be read", "error", err)
 		}
 		entries = resp.Responses[1].GetResponseRange()
 		entries.Header = resp.Header
-		return s.takeOver(ctx, m, resp.Header)
+		return s.meta.takeOver(ctx, m, resp.Header)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return entries, s.settle(ctx, verdict)
+	return entries, s.meta.settle(ctx, verdict)
 }
 
 // pager asks for a range of keys page by page, so that a page has about pageSize
@@ -185,7 +185,7 @@ func (s *Store) readReasons(ctx context.Context, at int64) reasons {
 }
 
 func (s *Store) readPage(ctx context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	return s.read(ctx, "list reasons", r)
 }

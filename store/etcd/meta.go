@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -62,24 +63,33 @@ func (m *meta) records(header *pb.ResponseHeader) store.Records {
 	}
 }
 
+// metaKeeper keeps the store's own records as they were read last, and decides by them
+// whether the store's numbers can be trusted.
+type metaKeeper struct {
+	*keyspace
+	tokenKey []byte
+	known    atomic.Pointer[meta]   // as it was read last
+	told     atomic.Pointer[string] // what was logged last of why nothing is granted
+}
+
 // TokenKey returns the secret behind the lock tokens: made on first use, the
 // same for all replicas and after every restart.
-func (s *Store) TokenKey() []byte { return s.tokenKey }
+func (s *Store) TokenKey() []byte { return s.meta.tokenKey }
 
-// loadMeta reads meta, writes it on first use, takes over the floor that the
+// load reads meta, writes it on first use, takes over the floor that the
 // operator gave, and decides whether the store's numbers can be trusted: see
 // [store.Trust]. A restore of etcd from a snapshot changes its cluster id, unless
 // it is told the old one.
-func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
-	err := s.raise(ctx, floor)
+func (mk *metaKeeper) load(ctx context.Context, floor uint64) error {
+	err := mk.raise(ctx, floor)
 	for errors.Is(err, errRaced) {
-		err = s.raise(ctx, floor)
+		err = mk.raise(ctx, floor)
 	}
 	if err == nil {
-		err = s.readAnew(ctx, 0)
+		err = mk.readAnew(ctx, 0)
 	}
 	if err == nil {
-		err = s.trust.Understands(s.known.Load().form)
+		err = mk.trust.Understands(mk.known.Load().form)
 	}
 	var final *finalError
 	switch {
@@ -90,7 +100,7 @@ func (s *Store) loadMeta(ctx context.Context, floor uint64) error {
 	case err != nil:
 		return unavailable(err, "read the store's own records", false)
 	}
-	s.tokenKey = s.known.Load().tokenKey
+	mk.tokenKey = mk.known.Load().tokenKey
 	return nil
 }
 
@@ -105,15 +115,15 @@ var errMetaDamaged = errors.New("one of the store's own records cannot be read: 
 
 // raise writes the floor that the operator gave, unless it is there. It only ever
 // rises: the comparison fails if another replica was faster.
-func (s *Store) raise(ctx context.Context, floor uint64) error {
-	m, header, err := s.readMeta(ctx)
+func (mk *metaKeeper) raise(ctx context.Context, floor uint64) error {
+	m, header, err := mk.readAll(ctx)
 	if err == nil && !m.complete() {
-		m, header, err = s.makeMeta(ctx, floor)
+		m, header, err = mk.make(ctx, floor)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.trust.Understands(m.form); err != nil {
+	if err := mk.trust.Understands(m.form); err != nil {
 		return err
 	}
 	raises, err := m.records(header).Raises(floor)
@@ -125,83 +135,83 @@ func (s *Store) raise(ctx context.Context, floor uint64) error {
 	}
 	next := *m
 	next.floor, next.cluster, next.distrust = floor, header.ClusterId, 0
-	return s.replaceMeta(ctx, m, s.metaPuts(&next)...)
+	return mk.replace(ctx, m, mk.puts(&next)...)
 }
 
 // errRaced says that another replica changed a record between a read and a write.
 var errRaced = errors.New("the record has changed")
 
-// replaceMeta writes keys of meta if none has changed since it was read.
-func (s *Store) replaceMeta(ctx context.Context, read *meta, puts ...*pb.RequestOp) error {
+// replace writes keys of meta if none has changed since it was read.
+func (mk *metaKeeper) replace(ctx context.Context, read *meta, puts ...*pb.RequestOp) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	txn := &pb.TxnRequest{Success: puts}
 	for _, name := range []string{metaCluster, metaFloor, metaDistrust, metaForm} {
-		txn.Compare = append(txn.Compare, modified([]byte(s.prefix+name), read.keys[name].revision))
+		txn.Compare = append(txn.Compare, modified([]byte(mk.prefix+name), read.keys[name].revision))
 	}
-	resp, err := s.kv.Txn(ctx, txn)
+	resp, err := mk.kv.Txn(ctx, txn)
 	if err == nil && !resp.Succeeded {
 		return errRaced
 	}
 	return err
 }
 
-// makeMeta writes meta on first use. If there is anything else, somebody deleted it:
+// make writes meta on first use. If there is anything else, somebody deleted it:
 // without the floor that it had, fences could be handed out a second time.
-func (s *Store) makeMeta(ctx context.Context, floor uint64) (*meta, *pb.ResponseHeader, error) {
-	all, err := s.read(ctx, "meta", &pb.RangeRequest{Key: []byte(s.prefix), RangeEnd: prefixEnd(s.prefix), CountOnly: true})
+func (mk *metaKeeper) make(ctx context.Context, floor uint64) (*meta, *pb.ResponseHeader, error) {
+	all, err := mk.read(ctx, "meta", &pb.RangeRequest{Key: []byte(mk.prefix), RangeEnd: prefixEnd(mk.prefix), CountOnly: true})
 	if err != nil {
 		return nil, nil, err
 	}
 	if all.Count > 0 {
-		if m, header, err := s.readMeta(ctx); err != nil || m.complete() {
+		if m, header, err := mk.readAll(ctx); err != nil || m.complete() {
 			return m, header, err // another replica made it just now, and then used the store
 		}
 		if floor == 0 {
 			return nil, nil, errMetaGone
 		}
-		s.log.Error("the store's own records were deleted, which nobody but us should do; lock tokens given out before may be void", "prefix", s.prefix+metaDir)
+		mk.log.Error("the store's own records were deleted, which nobody but us should do; lock tokens given out before may be void", "prefix", mk.prefix+metaDir)
 	}
 	if err := store.CheckFloor(floor, uint64(all.Header.Revision)); err != nil {
 		return nil, nil, &finalError{err}
 	}
-	if err := s.createMeta(ctx, all.Header.ClusterId, floor); err != nil {
+	if err := mk.create(ctx, all.Header.ClusterId, floor); err != nil {
 		return nil, nil, err
 	}
-	return s.readMeta(ctx)
+	return mk.readAll(ctx)
 }
 
-// createMeta writes the first records, unless another replica was faster.
-func (s *Store) createMeta(ctx context.Context, cluster, floor uint64) error {
+// create writes the first records, unless another replica was faster.
+func (mk *metaKeeper) create(ctx context.Context, cluster, floor uint64) error {
 	secret := make([]byte, 32)
 	if _, err := rand.Read(secret); err != nil {
 		return err
 	}
-	key := []byte(s.prefix + metaTokenKey)
+	key := []byte(mk.prefix + metaTokenKey)
 	txn := &pb.TxnRequest{
 		Compare: []*pb.Compare{created(key, 0)},
-		Success: append(s.metaPuts(&meta{cluster: cluster, floor: floor}), putOp(key, secret, 0)),
+		Success: append(mk.puts(&meta{cluster: cluster, floor: floor}), putOp(key, secret, 0)),
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	_, err := s.kv.Txn(ctx, txn)
+	_, err := mk.kv.Txn(ctx, txn)
 	return err
 }
 
 // readAnew reads the store's own records and takes them over. It records a lost past
 // that they show, and puts right what somebody did to them by hand. told is a number
 // that was handed out, or 0.
-func (s *Store) readAnew(ctx context.Context, told uint64) error {
+func (mk *metaKeeper) readAnew(ctx context.Context, told uint64) error {
 	for {
-		verdict, err := s.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) {
-			m, header, err := s.readMeta(ctx)
+		verdict, err := mk.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) {
+			m, header, err := mk.readAll(ctx)
 			if err != nil && !errors.Is(err, errMetaDamaged) {
 				return store.Records{}, err
 			}
-			return s.takeOver(ctx, m, header)
+			return mk.takeOver(ctx, m, header)
 		})
 		if err == nil {
-			err = s.settle(ctx, verdict)
+			err = mk.settle(ctx, verdict)
 		}
 		if !errors.Is(err, errRaced) {
 			return err
@@ -211,31 +221,31 @@ func (s *Store) readAnew(ctx context.Context, told uint64) error {
 
 // look reads anew what has become doubtful.
 func (s *Store) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	return s.readAnew(ctx, 0)
+	return s.meta.readAnew(ctx, 0)
 }
 
 // takeOver returns what was read, to be kept, if it is whole. What is not is put back as this
 // replica knows it.
-func (s *Store) takeOver(ctx context.Context, m *meta, header *pb.ResponseHeader) (store.Records, error) {
+func (mk *metaKeeper) takeOver(ctx context.Context, m *meta, header *pb.ResponseHeader) (store.Records, error) {
 	if !m.complete() {
-		return store.Records{}, errors.Join(errMetaGone, s.putBack(ctx, m))
+		return store.Records{}, errors.Join(errMetaGone, mk.putBack(ctx, m))
 	}
-	if known := s.known.Load(); known != nil {
+	if known := mk.known.Load(); known != nil {
 		m.tokenKey = known.tokenKey // the tokens that were given out here are bound to this one
 	}
 	r := m.records(header)
-	r.Keep = func() { s.known.Store(m) }
+	r.Keep = func() { mk.known.Store(m) }
 	return r, nil
 }
 
 // settle does what a verdict asks for, and then has the records read again.
-func (s *Store) settle(ctx context.Context, v store.Verdict) error {
-	s.tellRefusal()
-	m := s.known.Load()
+func (mk *metaKeeper) settle(ctx context.Context, v store.Verdict) error {
+	mk.tellRefusal()
+	m := mk.known.Load()
 	put := func(key string, number uint64) error {
-		err := s.replaceMeta(ctx, m, putOp([]byte(s.prefix+key), strconv.AppendUint(nil, number, 10), 0))
+		err := mk.replace(ctx, m, putOp([]byte(mk.prefix+key), strconv.AppendUint(nil, number, 10), 0))
 		if err == nil {
 			err = errRaced
 		}
@@ -247,46 +257,46 @@ func (s *Store) settle(ctx context.Context, v store.Verdict) error {
 	case v.Lost != 0:
 		return put(metaDistrust, v.Lost)
 	case v.Lowered:
-		s.log.Error("the fence floor was lowered, which nobody should do; it is put back", "floor", s.trust.Floor())
-		return put(metaFloor, s.trust.Floor())
+		mk.log.Error("the fence floor was lowered, which nobody should do; it is put back", "floor", mk.trust.Floor())
+		return put(metaFloor, mk.trust.Floor())
 	}
 	return nil
 }
 
 // tellRefusal logs why nothing is granted, once.
-func (s *Store) tellRefusal() {
+func (mk *metaKeeper) tellRefusal() {
 	why := ""
-	if r := s.trust.Refusal(); r != nil {
+	if r := mk.trust.Refusal(); r != nil {
 		why = r.Detail
 	}
-	if was := s.told.Swap(&why); why != "" && (was == nil || *was != why) {
-		s.log.Error("nothing is granted", "why", why)
+	if was := mk.told.Swap(&why); why != "" && (was == nil || *was != why) {
+		mk.log.Error("nothing is granted", "why", why)
 	}
 }
 
 // putBack writes those of meta's keys that somebody deleted or damaged, as this
 // replica knows them, and deletes one that it knows not to be there, unless another
 // replica was faster.
-func (s *Store) putBack(ctx context.Context, found *meta) error {
-	known := s.known.Load()
+func (mk *metaKeeper) putBack(ctx context.Context, found *meta) error {
+	known := mk.known.Load()
 	if known == nil {
 		return nil
 	}
-	s.log.Error("the store's own records were deleted or damaged, which nobody but us should do; they are put back", "prefix", s.prefix+metaDir)
+	mk.log.Error("the store's own records were deleted or damaged, which nobody but us should do; they are put back", "prefix", mk.prefix+metaDir)
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	ops := append(s.metaPuts(known), putOp([]byte(s.prefix+metaTokenKey), known.tokenKey, 0))
+	ops := append(mk.puts(known), putOp([]byte(mk.prefix+metaTokenKey), known.tokenKey, 0))
 	if _, there := found.keys[metaForm]; there && known.form == 0 {
-		ops = append(ops, deleteOp([]byte(s.prefix+metaForm)))
+		ops = append(ops, deleteOp([]byte(mk.prefix+metaForm)))
 	}
 	for _, op := range ops {
 		key := slices.Concat(op.GetRequestPut().GetKey(), op.GetRequestDeleteRange().GetKey()) // one of the two
-		name := strings.TrimPrefix(string(key), s.prefix)
+		name := strings.TrimPrefix(string(key), mk.prefix)
 		if found.keys[name].good {
 			continue
 		}
 		txn := &pb.TxnRequest{Compare: []*pb.Compare{modified(key, found.keys[name].revision)}, Success: []*pb.RequestOp{op}}
-		if _, err := s.kv.Txn(ctx, txn); err != nil {
+		if _, err := mk.kv.Txn(ctx, txn); err != nil {
 			return err
 		}
 	}
@@ -297,12 +307,12 @@ func (s *Store) putBack(ctx context.Context, found *meta) error {
 // them. Each transaction that puts an entry has these comparisons: none is granted
 // below a floor that another replica was given, nor in a store that one distrusts, nor
 // behind what this replica does not understand.
-func (s *Store) unchanged() []*pb.Compare {
-	m := s.known.Load()
+func (mk *metaKeeper) unchanged() []*pb.Compare {
+	m := mk.known.Load()
 	return []*pb.Compare{
-		valued([]byte(s.prefix+metaFloor), m.keys[metaFloor].value),
-		valued([]byte(s.prefix+metaDistrust), m.keys[metaDistrust].value),
-		modified([]byte(s.prefix+metaForm), m.keys[metaForm].revision),
+		valued([]byte(mk.prefix+metaFloor), m.keys[metaFloor].value),
+		valued([]byte(mk.prefix+metaDistrust), m.keys[metaDistrust].value),
+		modified([]byte(mk.prefix+metaForm), m.keys[metaForm].revision),
 	}
 }
 
@@ -317,24 +327,24 @@ func valued(key, value []byte) *pb.Compare {
 	return &pb.Compare{Key: key, Target: pb.Compare_VALUE, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_Value{Value: value}}
 }
 
-// readMeta reads all of meta. If one of its keys cannot be read, the error is
+// readAll reads all of meta. If one of its keys cannot be read, the error is
 // errMetaDamaged and the rest is returned all the same.
-func (s *Store) readMeta(ctx context.Context) (*meta, *pb.ResponseHeader, error) {
-	prefix := s.prefix + metaDir
+func (mk *metaKeeper) readAll(ctx context.Context) (*meta, *pb.ResponseHeader, error) {
+	prefix := mk.prefix + metaDir
 	// What the answer proves is judged with the floor that is in it.
-	resp, err := s.readFrom(ctx, s.conn.kv, "meta", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
+	resp, err := mk.readFrom(ctx, mk.conn.kv, "meta", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := s.parseMeta(resp.Kvs)
+	m, err := mk.parse(resp.Kvs)
 	return m, resp.Header, err
 }
 
-func (s *Store) parseMeta(kvs []*mvccpb.KeyValue) (*meta, error) {
+func (mk *metaKeeper) parse(kvs []*mvccpb.KeyValue) (*meta, error) {
 	m := &meta{keys: map[string]metaKey{}}
 	var damaged error
 	for _, kv := range kvs {
-		if err := m.set(string(kv.Key[len(s.prefix):]), kv); err != nil {
+		if err := m.set(string(kv.Key[len(mk.prefix):]), kv); err != nil {
 			damaged = err
 		}
 	}
@@ -367,8 +377,8 @@ func (m *meta) set(key string, kv *mvccpb.KeyValue) (err error) {
 	return nil
 }
 
-func (s *Store) metaPuts(m *meta) []*pb.RequestOp {
-	put := func(key, val string) *pb.RequestOp { return putOp([]byte(s.prefix+key), []byte(val), 0) }
+func (mk *metaKeeper) puts(m *meta) []*pb.RequestOp {
+	put := func(key, val string) *pb.RequestOp { return putOp([]byte(mk.prefix+key), []byte(val), 0) }
 	puts := []*pb.RequestOp{
 		put(metaCluster, strconv.FormatUint(m.cluster, 16)),
 		put(metaFloor, strconv.FormatUint(m.floor, 10)),
@@ -383,13 +393,13 @@ func (s *Store) metaPuts(m *meta) []*pb.RequestOp {
 // require returns when the store's records say that who uses it has to understand the
 // form, so that none who does not reads what is written then.
 func (s *Store) require(ctx context.Context, form int) error {
-	if form <= 1 || s.known.Load().form >= form {
+	if form <= 1 || s.meta.known.Load().form >= form {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	s.trust.Need(form)
-	if err := s.readAnew(ctx, 0); err != nil {
+	if err := s.meta.readAnew(ctx, 0); err != nil {
 		return unavailable(err, "record the form of what is stored", false)
 	}
 	return nil
@@ -406,9 +416,9 @@ func (s *Store) Refusal() error {
 // Distrust implements store.Store. Other replicas learn of it by their feeds, or
 // by their next write.
 func (s *Store) Distrust(ctx context.Context, number uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	if err := s.readAnew(ctx, number); err != nil {
+	if err := s.meta.readAnew(ctx, number); err != nil {
 		return unavailable(err, "record the distrust", true)
 	}
 	return nil

@@ -48,7 +48,7 @@ func TestOverloadAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv, fake := &slowKV{loses: "lost"}, &countedLeases{}
 		s := newStore(&Conn{kv: kv, leases: fake, renewer: fake}, Config{})
-		s.known.Store(&meta{keys: map[string]metaKey{}})
+		s.meta.known.Store(&meta{keys: map[string]metaKey{}})
 		cleaned := make(chan *orphan, 1)
 		s.orphans = store.NewCleaner(s.log, func(_ context.Context, x *orphan) error { cleaned <- x; return nil })
 		defer s.Close()

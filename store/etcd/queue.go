@@ -17,7 +17,7 @@ const primariesAtOnce = 100
 
 // Queue implements store.Store.
 func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	read, at, err := s.readQueue(ctx, r)
 	for isCompacted(err) && store.Pause(ctx, 20*time.Millisecond) == nil {

@@ -153,7 +153,7 @@ func (r *RecordStore) beyondQuota(ctx context.Context, w *store.RecordWrite, ful
 // swapTxn writes w if everything is as it was. Otherwise it reads how that is.
 func (r *RecordStore) swapTxn(s store.RecordState, w *store.RecordWrite, lease int64) *pb.TxnRequest {
 	key, guard := r.key(w.RecordKey), r.guardKey(w.RecordKey)
-	txn := &pb.TxnRequest{Compare: r.store.unchanged(), Failure: lookOps(key, guard)}
+	txn := &pb.TxnRequest{Compare: r.store.meta.unchanged(), Failure: lookOps(key, guard)}
 	if s.Found {
 		txn.Compare = append(txn.Compare, modified(key, r.store.revision(s.Version)))
 	} else {
@@ -172,7 +172,7 @@ func (r *RecordStore) swapTxn(s store.RecordState, w *store.RecordWrite, lease i
 func (r *RecordStore) raced(ctx context.Context, s store.RecordState, resp *pb.TxnResponse) error {
 	now := r.state(resp)
 	if now.Found == s.Found && now.Version == s.Version && (s.Found || now.Guard == s.Guard) {
-		if err := r.store.readAnew(ctx, 0); err != nil {
+		if err := r.store.meta.readAnew(ctx, 0); err != nil {
 			return errors.Join(store.ErrNotSent, err)
 		}
 	}
@@ -197,7 +197,7 @@ func (r *RecordStore) List(ctx context.Context, q store.RecordQuery) (page store
 	if err := q.Check(); err != nil {
 		return page, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.store.timeout)
 	defer cancel()
 	request, last := r.rangeOf(&q), q.After
 	for {

@@ -39,10 +39,9 @@ func TestLateRecord(t *testing.T) {
 	defer s.Close()
 	late := &lateTxn{kvClient: s.kv}
 	direct := s.records
-	delayed := &RecordStore{store: &Store{
-		conn: s.conn, prefix: s.prefix, observe: s.observe, trust: s.trust, kv: trustedKV{late, s.trust},
-	}}
-	delayed.store.known.Store(s.known.Load())
+	keys := &keyspace{conn: s.conn, prefix: s.prefix, observe: s.observe, trust: s.trust, timeout: s.timeout, kv: trustedKV{late, s.trust}}
+	delayed := &RecordStore{store: &Store{keyspace: keys, meta: &metaKeeper{keyspace: keys}}}
+	delayed.store.meta.known.Store(s.meta.known.Load())
 	k := store.RecordKey{Kind: "note", Tenant: "acme", ID: "r"}
 	version, err := delayed.Put(t.Context(), store.RecordPut{RecordKey: k})
 	if err == nil {

@@ -29,6 +29,9 @@ type Config struct {
 	Logger *slog.Logger // nil discards
 	store.Observer
 
+	// Timeout bounds every call, with as many attempts as fit; 0 is 4 s.
+	Timeout time.Duration
+
 	// FenceFloor is added to every revision to give a number. The store
 	// remembers it; a greater one may be given after the store lost its past, and
 	// 0 keeps what it remembers.
@@ -42,17 +45,13 @@ type Config struct {
 // Store is the adapter; it satisfies store.Store. Several stores, in one or
 // many processes, may share one etcd and prefix.
 type Store struct {
-	conn    *Conn
-	prefix  string
-	log     *slog.Logger
-	observe store.Observer
+	*keyspace
+	meta    *metaKeeper
 	leases  *leasePool
 	memory  *memory
 	commits *committer
 	orphans *store.Cleaner[*orphan]
 	records *RecordStore
-
-	own ownWrites
 
 	// bare holds the reasons of removals that a full store had no room to record.
 	// This replica's feed tells them; to the others they look like expiries.
@@ -65,12 +64,6 @@ type Store struct {
 	feedAt atomic.Int64
 	behind chan struct{}
 
-	tokenKey []byte
-	kv       trustedKV
-	trust    *store.Trust
-	known    atomic.Pointer[meta]   // as it was read last
-	told     atomic.Pointer[string] // what was logged last of why nothing is granted
-
 	closing context.Context
 	stop    context.CancelFunc
 	tasks   sync.WaitGroup
@@ -81,9 +74,9 @@ type Store struct {
 // cfg's fence floor cannot be right. The caller closes the store, then conn.
 func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 	s := newStore(conn, cfg)
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	if err := s.loadMeta(ctx, cfg.FenceFloor); err != nil {
+	if err := s.meta.load(ctx, cfg.FenceFloor); err != nil {
 		s.stop()
 		return nil, err
 	}
@@ -99,23 +92,14 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 }
 
 func newStore(conn *Conn, cfg Config) *Store {
-	s := &Store{
-		conn: conn, prefix: cfg.Prefix, log: cfg.Logger, observe: cfg.Observer.OrSilent(),
-		behind: make(chan struct{}, 1), trust: store.NewTrust(cfg.Form),
-	}
-	s.kv = trustedKV{conn.kv, s.trust}
-	if s.prefix == "" {
-		s.prefix = defaultPrefix
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	keys := newKeyspace(conn, cfg)
+	s := &Store{keyspace: keys, meta: &metaKeeper{keyspace: keys}, behind: make(chan struct{}, 1)}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
 	s.memory = newMemory(s.leases.tryGrant)
 	s.records = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.commits = (&committer{
-		prefix: s.prefix, ctx: s.closing, trusted: s,
+		prefix: s.prefix, ctx: s.closing, trusted: s.meta,
 		observe: func(writes int, took time.Duration, err error) {
 			s.observe.Batch(writes)
 			s.observe.Operation("commit", took, err)
@@ -135,10 +119,6 @@ func (s *Store) Close() error {
 	s.commits.Close()
 	return nil
 }
-
-func (s *Store) number(revision int64) uint64 { return s.trust.Number(revision) }
-
-func (s *Store) revision(number uint64) int64 { return s.trust.Position(number) }
 
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
@@ -163,7 +143,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 
 // Remove implements store.Store.
 func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var unknown attempts
 	bare := false // without a record of the reason
@@ -263,7 +243,7 @@ func (s *Store) removedBefore(ctx context.Context, unknown attempts) error {
 
 // Renew implements store.Store.
 func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	for {
 		start := time.Now()
@@ -351,43 +331,4 @@ func (s *Store) Newest(ctx context.Context) (uint64, error) {
 		}
 	}
 	return s.number(revision), nil
-}
-
-// newest reads a single key: what it holds does not matter, the header does.
-func (s *Store) newest(ctx context.Context) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
-	defer cancel()
-	resp, err := s.read(ctx, "newest", &pb.RangeRequest{Key: []byte(s.prefix + metaCluster), CountOnly: true})
-	if err != nil {
-		return 0, err
-	}
-	return resp.Header.Revision, nil
-}
-
-// read is a linearizable read. It is repeated until it is answered or ctx ends,
-// each attempt with a deadline of its own, because a frozen member answers
-// nothing and the next attempt may reach another.
-func (s *Store) read(ctx context.Context, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
-	return s.readFrom(ctx, s.kv, name, r)
-}
-
-func (s *Store) readFrom(ctx context.Context, kv kvClient, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
-	for {
-		resp, err := s.tryRead(ctx, kv, name, r)
-		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || store.Pause(ctx, 20*time.Millisecond) != nil {
-			return resp, err
-		}
-	}
-}
-
-func (s *Store) tryRead(ctx context.Context, kv kvClient, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err() // the embedded member would not notice
-	}
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	start := time.Now()
-	resp, err := kv.Range(ctx, r)
-	s.observe.Operation(name, time.Since(start), err)
-	return resp, err
 }

@@ -53,4 +53,4 @@ type trusted interface {
 	refuses() bool
 }
 
-func (s *Store) refuses() bool { return s.trust.Refusal() != nil }
+func (mk *metaKeeper) refuses() bool { return mk.trust.Refusal() != nil }

@@ -31,12 +31,12 @@ func formBugs() []Bug {
 		},
 		{
 			Name: "etcd-form-met-and-forgotten", Breaks: "who has met an entry that it does not understand grants nothing",
-			File: "store/etcd/codec.go", Anchor: "if s.trust.Meet(newer) {", Becomes: "if newer == nil {",
+			File: "store/etcd/codec.go", Anchor: "if ks.trust.Meet(newer) {", Becomes: "if newer == nil {",
 			In: "./store/etcd", Run: "^TestFormOfAnEntryAlone$", Needs: "etcd",
 		},
 		{
 			Name: "etcd-form-older-version-starts", Breaks: "a version that does not understand what is stored does not start",
-			File: "store/etcd/meta.go", Anchor: "\tif err == nil {\n\t\terr = s.trust.Understands(", Becomes: "\tif err != nil {\n\t\terr = s.trust.Understands(",
+			File: "store/etcd/meta.go", Anchor: "\tif err == nil {\n\t\terr = mk.trust.Understands(", Becomes: "\tif err != nil {\n\t\terr = mk.trust.Understands(",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/" + older,
 		},
 		{

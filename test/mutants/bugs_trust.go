@@ -72,7 +72,7 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "etcd-floor-compared-early", Breaks: "a floor is added before writes are compared with it",
-			File: "store/etcd/meta.go", Anchor: "r.Keep = func() { s.known.Store(m) }", Becomes: "s.known.Store(m)",
+			File: "store/etcd/meta.go", Anchor: "r.Keep = func() { mk.known.Store(m) }", Becomes: "mk.known.Store(m)",
 			In: "./store/etcd", Run: "^TestFloorIsAddedBeforeItIsCompared$", Needs: "etcd",
 		},
 		{
@@ -102,7 +102,7 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "etcd-floor-overwritten", Breaks: "of two floors the higher one stays",
-			File: "store/etcd/meta.go", Anchor: "modified([]byte(s.prefix+name), read.keys[name].revision)", Becomes: "modified([]byte(s.prefix+name+\"x\"), 0)",
+			File: "store/etcd/meta.go", Anchor: "modified([]byte(mk.prefix+name), read.keys[name].revision)", Becomes: "modified([]byte(mk.prefix+name+\"x\"), 0)",
 			In: "./store/etcd", Run: "^TestFloorThatComesLate$", Needs: "etcd",
 		},
 		{

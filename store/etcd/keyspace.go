@@ -1,0 +1,80 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+// keyspace is the store's own keys: how entries are named and read, and what a revision
+// stands for.
+type keyspace struct {
+	conn    *Conn
+	kv      trustedKV
+	prefix  string
+	log     *slog.Logger
+	observe store.Observer
+	trust   *store.Trust
+	timeout time.Duration // of every call
+	own     ownWrites
+}
+
+func newKeyspace(conn *Conn, cfg Config) *keyspace {
+	ks := &keyspace{
+		conn: conn, prefix: cmp.Or(cfg.Prefix, defaultPrefix), log: cfg.Logger, observe: cfg.Observer.OrSilent(),
+		trust: store.NewTrust(cfg.Form), timeout: cmp.Or(cfg.Timeout, operationTimeout),
+	}
+	ks.kv = trustedKV{conn.kv, ks.trust}
+	if ks.log == nil {
+		ks.log = slog.New(slog.DiscardHandler)
+	}
+	return ks
+}
+
+func (ks *keyspace) number(revision int64) uint64 { return ks.trust.Number(revision) }
+
+func (ks *keyspace) revision(number uint64) int64 { return ks.trust.Position(number) }
+
+// newest reads a single key: what it holds does not matter, the header does.
+func (ks *keyspace) newest(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, ks.timeout)
+	defer cancel()
+	resp, err := ks.read(ctx, "newest", &pb.RangeRequest{Key: []byte(ks.prefix + metaCluster), CountOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	return resp.Header.Revision, nil
+}
+
+// read is a linearizable read. It is repeated until it is answered or ctx ends,
+// each attempt with a deadline of its own, because a frozen member answers
+// nothing and the next attempt may reach another.
+func (ks *keyspace) read(ctx context.Context, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	return ks.readFrom(ctx, ks.kv, name, r)
+}
+
+func (ks *keyspace) readFrom(ctx context.Context, kv kvClient, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	for {
+		resp, err := ks.tryRead(ctx, kv, name, r)
+		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || store.Pause(ctx, 20*time.Millisecond) != nil {
+			return resp, err
+		}
+	}
+}
+
+func (ks *keyspace) tryRead(ctx context.Context, kv kvClient, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // the embedded member would not notice
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	start := time.Now()
+	resp, err := kv.Range(ctx, r)
+	ks.observe.Operation(name, time.Since(start), err)
+	return resp, err
+}

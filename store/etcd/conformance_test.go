@@ -48,23 +48,30 @@ func TestConformanceCluster(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 3)
 	var cases atomic.Int32
-	storetest.Run(t, storetest.Harness{
-		MinTTL:    etcd.MinTTL,
-		OpenAlone: openAlone,
-		Open: func(t *testing.T) storetest.Store {
+	within := func(timeout time.Duration) func(*testing.T) storetest.Store {
+		return func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d/", cases.Add(1))
 			proxies := startProxies(t, cluster)
-			reopen := func(t *testing.T) store.Store { return dial(t, cluster.Endpoints(), prefix) }
+			dial := func(t *testing.T, endpoints []string) store.Store {
+				return openStore(t, connect(t, endpoints), etcd.Config{Prefix: prefix, Timeout: timeout})
+			}
+			reopen := func(t *testing.T) store.Store { return dial(t, cluster.Endpoints()) }
 			return storetest.Store{
-				A: reopen(t), B: dial(t, proxies.addresses(), prefix), Reopen: reopen,
+				A: reopen(t), B: dial(t, proxies.addresses()), Reopen: reopen,
 				OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
 				OpenOlder: asOlder(connect(t, cluster.Endpoints()), prefix),
 				CutB:      func(_ *testing.T, how storetest.Fault) func() { return proxies.cut(how) },
 				Compact:   func(t *testing.T) { compact(t, cluster) },
 			}
-		},
+		}
+	}
+	storetest.Run(t, storetest.Harness{
+		MinTTL: etcd.MinTTL, OpenAlone: openAlone, Open: within(longTimeout), OpenStrict: within(0),
 	})
 }
+
+// longTimeout is for calls of which a case says nothing but that they work.
+const longTimeout = 20 * time.Second
 
 // TestVersionOfServers asks real servers, through the connection of a store.
 func TestVersionOfServers(t *testing.T) {
@@ -78,14 +85,14 @@ func TestVersionOfServers(t *testing.T) {
 // withFloor opens stores with fence floors.
 func withFloor(conn *etcd.Conn, prefix string) func(*testing.T, uint64) (store.Store, error) {
 	return func(t *testing.T, floor uint64) (store.Store, error) {
-		return tryOpen(t, conn, etcd.Config{Prefix: prefix, FenceFloor: floor})
+		return tryOpen(t, conn, etcd.Config{Prefix: prefix, FenceFloor: floor, Timeout: longTimeout})
 	}
 }
 
 // asOlder opens stores of earlier versions.
 func asOlder(conn *etcd.Conn, prefix string) func(*testing.T, int) (store.Store, error) {
 	return func(t *testing.T, form int) (store.Store, error) {
-		return tryOpen(t, conn, etcd.Config{Prefix: prefix, Form: form})
+		return tryOpen(t, conn, etcd.Config{Prefix: prefix, Form: form, Timeout: longTimeout})
 	}
 }
 
@@ -103,7 +110,9 @@ func tryOpen(t *testing.T, conn *etcd.Conn, cfg etcd.Config) (store.Store, error
 func openAlone(t *testing.T) storetest.Store {
 	cluster := startCluster(t, 1)
 	const prefix = "/alone/"
-	reopen := func(t *testing.T) store.Store { return dial(t, cluster.Endpoints(), prefix) }
+	reopen := func(t *testing.T) store.Store {
+		return openStore(t, connect(t, cluster.Endpoints()), etcd.Config{Prefix: prefix, Timeout: longTimeout})
+	}
 	return storetest.Store{
 		A: reopen(t), B: reopen(t), Reopen: reopen, OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
 		Backup: func(t *testing.T) func(*testing.T) {

@@ -172,7 +172,7 @@ func expirySets(t *trial) {
 	for i, name := range names {
 		t.wantQueue(t.client(i), t.ref(name), heirs[i])
 		for _, f := range feeds {
-			if !f.holds(t.CallLimit, heirs[i].ID) {
+			if !f.holds(t.Late, heirs[i].ID) {
 				t.Errorf("who waited for %s does not hold", name)
 			}
 		}

@@ -23,8 +23,8 @@ func distrust(t *trial) {
 		t.Fatalf("Distrust: %v", err)
 	}
 	t.wantRefusal(t.A)
-	t.eventually(t.CallLimit, "the other client knows, which is asked for nothing", func() bool { return t.B.Refusal() != nil })
-	t.eventually(t.CallLimit, "the other client refuses", func() bool {
+	t.eventually(t.Late, "the other client knows, which is asked for nothing", func() bool { return t.B.Refusal() != nil })
+	t.eventually(t.Late, "the other client refuses", func() bool {
 		_, _, err := t.B.Enqueue(t.ctx, t.draft("b"))
 		return err != nil
 	})
@@ -39,7 +39,7 @@ func distrust(t *trial) {
 	t.remove(t.A, removed, lock.Released)
 	t.wantQueue(t.B, t.ref("a"), kept)
 	for _, f := range append(feeds, t.follow(late)) {
-		if !f.await(t.CallLimit, func() bool { return f.current && f.has(kept.ID) && !f.has(removed.ID) }) {
+		if !f.await(t.Late, func() bool { return f.current && f.has(kept.ID) && !f.has(removed.ID) }) {
 			t.Error("the feed does not go on")
 		}
 	}

@@ -98,7 +98,7 @@ func (t *trial) visit(s store.Store, f *feed, watch *rooms) (ok bool) {
 	switch {
 	case rand.IntN(5) == 0:
 		why = lock.WaitTimeout
-	case !f.holds(t.CallLimit*4, e.ID):
+	case !f.holds(2*t.Late, e.ID):
 		t.Errorf("an entry at %d does not come to hold", e.Number)
 		return false
 	default:

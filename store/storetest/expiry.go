@@ -98,7 +98,7 @@ func expiryOnTime(t *trial) {
 		t.wantQueue(t.B, t.ref(name))
 	}
 	t.wantQueue(t.A, t.ref("plain"), heir)
-	if !feeds[1].holds(t.CallLimit, heir.ID) {
+	if !feeds[1].holds(t.Late, heir.ID) {
 		t.Error("who waited behind expired entries does not hold")
 	}
 }

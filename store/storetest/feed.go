@@ -162,7 +162,7 @@ func feedSeam(t *trial) {
 	defer stop.Store(true)
 	for range 15 {
 		f, end := t.followUntil(t.B)
-		arrived := f.await(t.CallLimit, func() bool { return len(f.joined) >= 5 || t.Failed() })
+		arrived := f.await(t.Late, func() bool { return len(f.joined) >= 5 || t.Failed() })
 		end()
 		if !arrived || t.Failed() {
 			t.Fatal("the feed is wrong, or no changes arrive")

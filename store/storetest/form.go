@@ -62,7 +62,7 @@ func formOlder(t *trial) {
 	olderFeed := t.follow(older)
 	renewed, removed := t.enqueue(older, t.draft("a")), t.enqueue(older, t.draft("b"))
 	kept := t.enqueue(t.A, t.kept("a", "b"))
-	t.eventually(t.CallLimit, "the older one knows, which is asked for nothing", func() bool {
+	t.eventually(t.Late, "the older one knows, which is asked for nothing", func() bool {
 		return errors.Is(older.Refusal(), store.ErrNewerForm)
 	})
 	for _, names := range [][]string{{"a"}, {"c"}} {
@@ -80,7 +80,7 @@ func formOlder(t *trial) {
 	if entries := t.queue(older, t.ref("a")); len(entries) != 2 || entries[1].ID != kept.ID || entries[1].TTL != lock.MaxTTL {
 		t.Errorf("the older version sees %v", entries)
 	}
-	if !olderFeed.await(4*t.CallLimit, func() bool { return olderFeed.current && olderFeed.has(kept.ID) && !olderFeed.has(removed.ID) }) {
+	if !olderFeed.await(2*t.Late, func() bool { return olderFeed.current && olderFeed.has(kept.ID) && !olderFeed.has(removed.ID) }) {
 		t.Error("the older version's feed does not go on")
 	}
 	t.wantQueue(t.A, t.ref("b"), kept)

@@ -61,7 +61,7 @@ func pastExpired(t *trial) {
 			}
 		}
 	}
-	t.eventually(t.CallLimit, "the ends are recorded", func() bool {
+	t.eventually(t.Late, "the ends are recorded", func() bool {
 		return len(t.follow(t.Reopen(t.T)).state().ended) == len(want)
 	})
 	t.wantPast(t.Reopen(t.T), want)

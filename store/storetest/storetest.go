@@ -23,6 +23,11 @@ type Harness struct {
 	// Open gives one case its store. It closes everything by t.Cleanup.
 	Open func(t *testing.T) Store
 
+	// OpenStrict is Open with the deadlines that calls have in production, for cases in
+	// which the store does not answer or has too much to do; nil is Open. What others ask
+	// for may take longer, on a busy machine.
+	OpenStrict func(t *testing.T) Store
+
 	// MinTTL is the shortest lease that the store keeps to.
 	MinTTL time.Duration
 
@@ -107,7 +112,7 @@ func Run(t *testing.T, h Harness) {
 			if !c.alone { // those that are go first, one after the other
 				t.Parallel()
 			}
-			c.run(newTrial(t, h, c.needs))
+			c.run(newTrial(t, h, c))
 		})
 	}
 }

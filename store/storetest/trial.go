@@ -31,12 +31,15 @@ type trial struct {
 	tenant string
 }
 
-func newTrial(t *testing.T, h Harness, n need) *trial {
+func newTrial(t *testing.T, h Harness, c testCase) *trial {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	open := h.Open
-	if n == backup && h.OpenAlone != nil {
+	open, n := h.Open, c.needs
+	switch {
+	case n == backup && h.OpenAlone != nil:
 		open = h.OpenAlone
+	case (n == cut || c.alone) && h.OpenStrict != nil:
+		open = h.OpenStrict
 	}
 	tr := &trial{T: t, Harness: h, Store: open(t), ctx: ctx, tenant: "acme"}
 	if n == cut && tr.CutB == nil || n == compact && tr.Compact == nil || n == floors && tr.OpenFloor == nil || n == backup && tr.Backup == nil {
@@ -87,12 +90,16 @@ func (t *trial) remove(s store.Store, e *lock.Entry, why lock.Reason) {
 	}
 }
 
-func (t *trial) queue(s store.Store, r lock.Ref) []*lock.Entry {
+// queue reads a queue, again if a store that has much to do does not answer in time.
+func (t *trial) queue(s store.Store, r lock.Ref) (entries []*lock.Entry) {
 	t.Helper()
-	entries, _, err := s.Queue(t.ctx, r)
-	if err != nil {
-		t.Fatalf("Queue(%v): %v", r, err)
-	}
+	t.eventually(t.Late, "the queue is read", func() (done bool) {
+		var err error
+		if entries, _, err = s.Queue(t.ctx, r); err != nil && !errors.Is(err, lock.StoreUnavailable) {
+			t.Fatalf("Queue(%v): %v", r, err)
+		}
+		return err == nil
+	})
 	return entries
 }
 

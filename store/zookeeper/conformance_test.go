@@ -23,37 +23,42 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	var cases atomic.Int32
-	storetest.Run(t, storetest.Harness{
-		MinTTL:    zookeeper.MinTTL,
-		NoCompact: "ZooKeeper keeps no history that it could forget",
-		OpenAlone: openAlone,
-		Open: func(t *testing.T) storetest.Store {
+	within := func(timeout time.Duration) func(*testing.T) storetest.Store {
+		return func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d", cases.Add(1))
 			proxy := startProxy(t, z.Server(0))
 			reopen := func(t *testing.T) store.Store {
-				return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix})
+				return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Timeout: timeout})
 			}
 			return storetest.Store{
-				A: reopen(t), B: reader{open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix})}, Reopen: reopen,
+				A: reopen(t), B: reader{open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix, Timeout: timeout})}, Reopen: reopen,
 				OpenFloor: withFloor(z, prefix),
 				OpenOlder: asOlder(z, prefix),
 				CutB:      func(_ *testing.T, how storetest.Fault) func() { return cut(proxy, how) },
 			}
-		},
+		}
+	}
+	storetest.Run(t, storetest.Harness{
+		MinTTL:    zookeeper.MinTTL,
+		NoCompact: "ZooKeeper keeps no history that it could forget",
+		OpenAlone: openAlone, Open: within(longTimeout), OpenStrict: within(0),
 	})
 }
+
+// longTimeout is for calls of which a case says nothing but that they work.
+const longTimeout = 20 * time.Second
 
 // withFloor opens stores with fence floors.
 func withFloor(z *rig.ZooKeeper, prefix string) func(*testing.T, uint64) (store.Store, error) {
 	return func(t *testing.T, floor uint64) (store.Store, error) {
-		return tryOpen(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, FenceFloor: floor})
+		return tryOpen(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, FenceFloor: floor, Timeout: longTimeout})
 	}
 }
 
 // asOlder opens stores of earlier versions.
 func asOlder(z *rig.ZooKeeper, prefix string) func(*testing.T, int) (store.Store, error) {
 	return func(t *testing.T, form int) (store.Store, error) {
-		return tryOpen(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Form: form})
+		return tryOpen(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Form: form, Timeout: longTimeout})
 	}
 }
 
@@ -71,7 +76,7 @@ func openAlone(t *testing.T) storetest.Store {
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	const prefix = "/alone"
 	reopen := func(t *testing.T) store.Store {
-		return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix})
+		return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Timeout: longTimeout})
 	}
 	return storetest.Store{
 		A: reopen(t), B: reopen(t), Reopen: reopen, OpenFloor: withFloor(z, prefix),

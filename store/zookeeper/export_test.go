@@ -13,7 +13,7 @@ import (
 
 // ReadQueue is what Queue does when the feed is late.
 func (s *Store) ReadQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	return s.readQueue(ctx, r)
 }

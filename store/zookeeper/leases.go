@@ -317,7 +317,7 @@ func (ls *leases) look(ctx context.Context, l *lease) time.Duration {
 // expire removes the entry, unless its lease was renewed. The feed tells that it
 // left.
 func (ls *leases) expire(ctx context.Context, l *lease, version int32) {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ls.store.timeout)
 	defer cancel()
 	out := ls.store.remover.attempt(ctx, ls.store.remover.newRemoval(l.entry, version != noLease, version, lock.Expired))
 	switch {

@@ -221,7 +221,7 @@ func (s *Store) require(ctx context.Context, form int) error {
 	if form <= 1 || s.meta.known.Load().Form >= form {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	s.trust.Need(form)
 	for {
@@ -248,7 +248,7 @@ func (k *metaKeeper) tellRefusal() {
 
 // look reads anew what has become doubtful.
 func (s *Store) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	return s.meta.readAnew(ctx, s.calls, 0)
 }
@@ -256,7 +256,7 @@ func (s *Store) look(ctx context.Context) error {
 // refresh reads on the feed's connection what another replica may have
 // changed. What cannot be read leaves everything as it was.
 func (k *metaKeeper) refresh(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
 	err := k.readAnew(ctx, k.reads, 0)
 	if answered(err) && !errors.Is(err, zk.ErrBadVersion) {
@@ -305,7 +305,7 @@ func (s *Store) Refusal() error {
 // Distrust implements store.Store. Other replicas learn of it by the log, or by their
 // next write.
 func (s *Store) Distrust(ctx context.Context, number uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	for {
 		err := s.meta.readAnew(ctx, s.calls, number)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -20,12 +21,13 @@ type tree struct {
 	root     layout
 	acl      []zk.ACL
 	log      *slog.Logger
-	reads    *connector // for the feed, so that its reads do not queue behind writes
+	reads    *connector    // for the feed, so that its reads do not queue behind writes
+	timeout  time.Duration // of every call
 	reported reports
 }
 
 func newTree(cfg Config) *tree {
-	t := &tree{chroot: strings.TrimSuffix(cfg.Chroot, "/"), log: cfg.Logger, acl: zk.WorldACL(zk.PermAll)}
+	t := &tree{timeout: cmp.Or(cfg.Timeout, operationTimeout), chroot: strings.TrimSuffix(cfg.Chroot, "/"), log: cfg.Logger, acl: zk.WorldACL(zk.PermAll)}
 	t.root = layout(t.chroot + "/" + strings.Trim(cmp.Or(cfg.Prefix, "/fencepost/v1"), "/"))
 	if cfg.Username != "" {
 		t.acl = zk.AuthACL(zk.PermAll)

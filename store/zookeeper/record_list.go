@@ -31,7 +31,7 @@ func (r *RecordStore) List(ctx context.Context, q store.RecordQuery) (store.Reco
 	if err != nil {
 		return store.RecordPage{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.store.timeout)
 	defer cancel()
 	for {
 		page, err := r.list(ctx, &q, shard, after)

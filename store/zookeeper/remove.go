@@ -120,7 +120,7 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 }
 
 func (m *remover) remove(ctx context.Context, e *lock.Entry, why lock.Reason, while []*lock.Entry) error {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	if err := m.checkNumber(ctx, e); err != nil {
 		return err

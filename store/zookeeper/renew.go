@@ -14,7 +14,7 @@ import (
 // Renew implements store.Store. A write that was executed proves that its
 // node was there, or the one above it, and no removal is missing from that.
 func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	start := time.Now()
 	version, err := s.renew(ctx, e)

@@ -21,11 +21,8 @@ import (
 // answers, so an election does not use them up.
 const MinTTL = 2 * time.Second
 
-// operationTimeout bounds every call, with as many attempts as fit. Joining a queue may
-// take up to store.MostPending longer for as long as others are being written.
-const (
-	operationTimeout = 4 * time.Second
-)
+// operationTimeout is the Timeout of a [Config] that has none.
+const operationTimeout = 4 * time.Second
 
 // Config of a [Store].
 type Config struct {
@@ -40,6 +37,10 @@ type Config struct {
 
 	Logger *slog.Logger // nil discards
 	store.Observer
+
+	// Timeout bounds every call, with as many attempts as fit; 0 is 4 s. Joining a queue
+	// may take up to store.MostPending longer for as long as others are being written.
+	Timeout time.Duration
 
 	// FenceFloor is added to every zxid to give a number. The store remembers it;
 	// a greater one may be given after the store lost its past, and 0 keeps what
@@ -85,7 +86,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := newStore(cfg)
 	a := access{cfg.TLS, cfg.Username, cfg.Password}
 	s.reads = newConnector("feed", cfg.Servers, a, s.log, nil)
-	ctx, cancel := context.WithTimeout(ctx, 2*operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*s.timeout)
 	defer cancel()
 	if err := s.begin(ctx, cfg); err != nil {
 		s.stop()
@@ -170,7 +171,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	if err := s.require(ctx, store.FormOf(e)); err != nil {
 		return nil, false, err
 	}
-	due := time.Now().Add(operationTimeout)
+	due := time.Now().Add(s.timeout)
 	j := &join{store: s, entry: e, handle: newHandle(e), since: s.feed.here(), taken: noMark, due: due, last: due.Add(store.MostPending)}
 	for {
 		if err := s.trust.Refusal(); err != nil {
@@ -228,7 +229,7 @@ func (s *Store) find(ctx context.Context, k key) (*lock.Entry, error) {
 
 // Newest implements store.Store.
 func (s *Store) Newest(ctx context.Context) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	stat, err := s.barrier(ctx, s.calls)
 	if err != nil {
@@ -241,7 +242,7 @@ func (s *Store) Newest(ctx context.Context) (uint64, error) {
 // number that is no older than the call. If it is late or cut off, the nodes
 // themselves are read.
 func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	if entries, number, ok := s.feed.queue(ctx, s.calls, r); ok {
 		return entries, number, nil

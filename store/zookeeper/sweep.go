@@ -14,7 +14,7 @@ import (
 // sweep removes what is left of an entry that has lost its lease, or is gone
 // without a record, by somebody's hand. An entry that has a lease after all stays.
 func (m *remover) sweep(ctx context.Context, e *lock.Entry) {
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	r := m.remains(ctx, e)
 	if r == nil {

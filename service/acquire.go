@@ -266,9 +266,15 @@ func (s *Service) takeUp(ctx context.Context, e *lock.Entry, changed <-chan stru
 // it could be told, and cannot come back, is taken back.
 func (s *Service) answerAsync(ctx context.Context, e *lock.Entry, written bool, began time.Time) (*Grant, error) {
 	g, err := s.standsAsync(ctx, e, written, began)
-	if ctx.Err() != nil && !e.Resumable() {
+	switch {
+	case ctx.Err() != nil && !e.Resumable():
 		s.inBackground(func(ctx context.Context) { s.leaveQueue(ctx, e) })
 		return nil, ctx.Err()
+	case errors.Is(err, lock.StoreUnavailable): // it is there, and will be kept
+		g = &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: s.Now(), Position: s.view.Position(e.ID)}
+		if written {
+			g.ExpiresAt = s.wall(began.Add(e.TTL))
+		}
 	}
 	return g, err
 }
@@ -277,10 +283,9 @@ func (s *Service) standsAsync(ctx context.Context, e *lock.Entry, written bool, 
 	if !written {
 		return s.look(ctx, e)
 	}
-	expires := s.wall(began.Add(e.TTL))
 	st, err := s.stateAtFirst(ctx, e)
 	if err != nil {
-		return &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: expires}, err
+		return nil, err
 	}
 	if st.State == view.Waiting && st.Refused != nil {
 		if err := s.carryOut(ctx, e, st.Refused); err != nil && !errors.Is(err, lock.StoreUnavailable) {
@@ -291,7 +296,7 @@ func (s *Service) standsAsync(ctx context.Context, e *lock.Entry, written bool, 
 	if st.State == view.Gone && st.Refused != nil {
 		return nil, st.Refused
 	}
-	return s.describeAs(ctx, e, st, expires)
+	return s.describeAs(ctx, e, st, s.wall(began.Add(e.TTL)))
 }
 
 // stateAtFirst tells how an entry stands that was just written: as of then, or later.

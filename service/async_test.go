@@ -386,3 +386,29 @@ func TestAsyncShared(t *testing.T) {
 		}
 	})
 }
+
+// TestAsyncInDoubt: whose entry is there, but must not be told that it holds, or how it
+// stands, is told which it is.
+func TestAsyncInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		waiting := r.post(keyed("orders:1", time.Hour, "k"))
+		r.store.on(broken, remaining)
+		again := r.start(async(keyed("orders:1", time.Hour, "k")))
+		if e := again.fails(lock.StoreUnavailable); !e.Ambiguous || again.grant == nil || again.grant.Token != waiting.Token {
+			t.Errorf("a retry is told %+v with %+v", e, again.grant)
+		}
+		r.store.on(func(_ context.Context, do func() error) error {
+			err := do()
+			if doubt := r.store.inner.Distrust(t.Context(), 1_000_000); doubt != nil {
+				t.Error(doubt)
+			}
+			return err
+		}, enqueue)
+		p := r.start(async(want("orders:2", time.Hour)))
+		if e := p.fails(lock.StoreUnavailable); !e.Ambiguous || p.grant == nil || p.grant.Token == "" {
+			t.Errorf("told %+v with %+v", e, p.grant)
+		}
+	})
+}

@@ -50,8 +50,13 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-left-behind", Breaks: "an entry whose client was not told of it is taken back",
-			File: "service/acquire.go", Anchor: "if ctx.Err() != nil && !e.Resumable() {", Becomes: "if ctx.Err() != nil && e.Opaque {",
+			File: "service/acquire.go", Anchor: "case ctx.Err() != nil && !e.Resumable():", Becomes: "case ctx.Err() != nil && e.Opaque:",
 			In: "./service", Run: "^TestAsyncOfAGoneClient$",
+		},
+		{
+			Name: "async-there-and-not-told", Breaks: "whose entry is in the queue is told so",
+			File: "service/acquire.go", Anchor: "case errors.Is(err, lock.StoreUnavailable): // it is there, and will be kept", Becomes: "case errors.Is(err, lock.StoreUnavailable) && e.Opaque:",
+			In: "./service", Run: "^TestAsyncInDoubt$",
 		},
 		{
 			Name: "async-in-no-fingerprint", Breaks: "a retry repeats that it is async",

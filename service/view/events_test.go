@@ -220,3 +220,23 @@ func TestEventsOfOneWrite(t *testing.T) {
 		t.Errorf("the events (-want +got):\n%s", diff)
 	}
 }
+
+// TestEventsOfANumberThatCameAgain: a store that lost its past gives numbers again. What
+// happens then has the names that a replica gives which did not know the past.
+func TestEventsOfANumberThatCameAgain(t *testing.T) {
+	l := &teller{t: t}
+	v := view.New(view.Config{Events: l, Wall: time.Now, Refusal: func() error { return nil }})
+	e := func(name string) *lock.Entry {
+		return &lock.Entry{
+			ID: lock.ID("entry-of-" + name), Number: 10, Tenant: "acme", TTL: time.Minute,
+			Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}},
+		}
+	}
+	v.Reset(store.Snapshot{Number: 9})
+	v.Apply(10, []store.Change{{Number: 10, Joined: e("x")}, {Number: 10, Joined: e("y")}})
+	v.Reset(store.Snapshot{Number: 9})
+	v.Apply(10, []store.Change{{Number: 10, Joined: e("z")}})
+	if got := l.last.String(); got != "10-1" {
+		t.Errorf("the first event is %s, want 10-1", got)
+	}
+}

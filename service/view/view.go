@@ -122,6 +122,7 @@ func (v *View) Reset(s store.Snapshot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.told = s.Number
+	v.writing = writing{} // if numbers went back, a write that comes may have the number of an earlier one
 	v.Events.Begin(s.Number)
 	if v.recalled == nil {
 		v.recalled = make(chan struct{})

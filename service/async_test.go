@@ -412,3 +412,86 @@ func TestAsyncInDoubt(t *testing.T) {
 		}
 	})
 }
+
+// TestAsyncSharedWithANewOne: who joins takes its share over, and the others let go of it.
+func TestAsyncSharedWithANewOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 100
+		s, c := newShelf(t), &crew{}
+		c.set("a")
+		a := s.replica(t, c.join("a"))
+		for i := range n {
+			a.hold(lasting(want(fmt.Sprint("orders:", i), 0)))
+			a.post(want(fmt.Sprint("orders:", i), time.Hour))
+		}
+		after(time.Minute)
+		s.replica(t, c.join("b"))
+		c.set("a", "b")
+		before := a.store.count(refresh)
+		after(10 * time.Minute)
+		if k := a.store.count(refresh) - before; k > 50*n {
+			t.Errorf("%d renewals in 10 minutes of %d entries that are shared by two", k, n)
+		}
+		if left := len(s.Entries()) - n; left != n {
+			t.Errorf("%d of %d entries are left", left, n)
+		}
+	})
+}
+
+// TestAsyncGrantDuringARenewal: a full lease begins with a grant, and not later, also if
+// the entry was being renewed at that moment.
+func TestAsyncGrantDuringARenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r, other := s.replica(t), s.replica(t, keepsNothing)
+		holder := other.hold(lasting(want("orders:1", 0)))
+		g := other.post(want("orders:1", time.Hour))
+		r.store.on(slow(time.Second), refresh)
+		for began := r.store.count(refresh); r.store.count(refresh) == began; {
+			after(100 * time.Millisecond)
+		}
+		other.release(holder)
+		after(ttl + 3*time.Second)
+		other.has(g, lock.Expired)
+	})
+}
+
+// TestAsyncKeyUsedAnew: an entry has the id of one that ended, of which its replica did not
+// hear in time.
+func TestAsyncKeyUsedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r, other := s.replica(t), s.replica(t, keepsNothing)
+		other.hold(lasting(want("orders:1", 0)))
+		first := other.post(keyed("orders:1", time.Hour, "k"))
+		r.store.on(broken, refresh)
+		r.store.setFeed(lost)
+		other.release(first)
+		after(15 * time.Minute)
+		second := other.post(keyed("orders:1", time.Hour, "k"))
+		if first.Entry.ID != second.Entry.ID || first.Entry.Number == second.Entry.Number {
+			t.Fatalf("%v and %v are to share an id", first.Entry, second.Entry)
+		}
+		r.store.setFeed(running)
+		r.store.on(nil, refresh)
+		after(10 * time.Minute)
+		other.waitsAt(second, 1)
+	})
+}
+
+// TestAsyncWithoutTrust: an entry that comes to hold in a store that lost its past is kept,
+// as it is not told so.
+func TestAsyncWithoutTrust(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		holder := r.hold(lasting(want("orders:1", 0)))
+		r.post(want("orders:1", time.Hour))
+		r.lostFuture()
+		r.release(holder)
+		after(10 * time.Minute)
+		if n := len(s.Entries()); n != 1 {
+			t.Errorf("%d entries are left", n)
+		}
+	})
+}

@@ -88,5 +88,25 @@ func asyncBugs() []Bug {
 			File: "service/async.go", Anchor: "time.Now().Add(-max(0, a.s.Now().Sub(entry.EnqueuedAt)))", Becomes: "time.Now()",
 			In: "./service", Run: "^TestAsyncLateFeed$",
 		},
+		{
+			Name: "async-not-let-go", Breaks: "who joins takes its share over, and the others let go of it",
+			File: "service/async.go", Anchor: "\t\te.mine = mine\n", Becomes: "\t\te.mine = e.mine || mine\n",
+			In: "./service", Run: "^TestAsyncSharedWithANewOne$",
+		},
+		{
+			Name: "async-grant-overlooked", Breaks: "a lease begins with the grant, also of an entry that was being renewed",
+			File: "service/async.go", Anchor: "\tcase again:\n", Becomes: "\tcase again && e.place >= 0:\n",
+			In: "./service", Run: "^TestAsyncGrantDuringARenewal$",
+		},
+		{
+			Name: "async-taken-for-an-earlier-one", Breaks: "an entry with the id of one that ended is kept",
+			File: "service/async.go", Anchor: "(st.Entry == nil || st.Entry.Number != e.entry.Number)", Becomes: "st.Entry == nil",
+			In: "./service", Run: "^TestAsyncKeyUsedAnew$",
+		},
+		{
+			Name: "async-granted-without-trust", Breaks: "who is not told of a grant for want of trust keeps it",
+			File: "service/async.go", Anchor: "(!st.Doubt || e.s.Store.Refusal() == nil)", Becomes: "true",
+			In: "./service", Run: "^TestAsyncWithoutTrust$",
+		},
 	}
 }

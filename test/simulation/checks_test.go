@@ -174,12 +174,18 @@ func (t *truth) checkRefusal(c *call, e *lock.Error) {
 	}
 }
 
-// checkGone: who was told that a wait is over has no entry left, once all that was
-// under way has been done.
+// checkGone: who was told that a wait is over has no entry left. An attempt of the same
+// call that was late may have written it again; it is taken back like what is left behind.
 func (t *truth) checkGone(c *call, e *lock.Error) {
-	if l := t.last(c.id); l != nil && l.ended == never && e.Code == lock.TimedOut {
-		t.w.problem("%v: timed out, and %s at %d is still there", c, c.id, l.entry.Number)
+	l := t.last(c.id)
+	if l == nil || l.ended != never || e.Code != lock.TimedOut {
+		return
 	}
+	t.w.schedule(5*time.Second, func() {
+		if l.ended == never {
+			t.w.problem("%v: timed out, and %s at %d is still there", c, c.id, l.entry.Number)
+		}
+	})
 }
 
 func (t *truth) joinedOr(c *call) time.Duration {

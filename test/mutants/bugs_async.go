@@ -90,7 +90,7 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-not-let-go", Breaks: "who joins takes its share over, and the others let go of it",
-			File: "service/async.go", Anchor: "\t\te.mine = mine\n", Becomes: "\t\te.mine = e.mine || mine\n",
+			File: "service/async.go", Anchor: "\t\tcase !mine:\n\t\t\ta.unqueue(e)\n\t\t}\n\t\te.mine = mine\n", Becomes: "\t\t}\n\t\te.mine = e.mine || mine\n",
 			In: "./service", Run: "^TestAsyncSharedWithANewOne$",
 		},
 		{

@@ -249,7 +249,7 @@ func (e *asyncEntry) attend(ctx context.Context) (over bool, at time.Time) {
 	case over, errors.Is(err, lock.Lost):
 		return true, at
 	case err != nil:
-		return false, time.Now().Add(e.s.spread(recheck))
+		return false, time.Now().Add(e.s.spread(max(recheck, e.entry.TTL/16))) // thousands may fail together
 	}
 	return false, e.next()
 }

@@ -495,3 +495,26 @@ func TestAsyncWithoutTrust(t *testing.T) {
 		}
 	})
 }
+
+// TestAsyncFailing: a store that fails at once is not asked for each entry again and again.
+func TestAsyncFailing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 50
+		s := newShelf(t)
+		r := s.replica(t)
+		r.hold(lasting(want("orders:1", 0)))
+		for range n {
+			r.post(want("orders:1", time.Hour))
+		}
+		r.store.on(broken, refresh)
+		after(20 * time.Second)
+		if k := r.store.count(refresh); k < 3*n || k > 7*n {
+			t.Errorf("%d entries were tried to be renewed %d times in the 11 s after the first time was due", n, k)
+		}
+		r.store.on(nil, refresh)
+		after(time.Minute)
+		if left := len(s.Entries()); left != n+1 {
+			t.Errorf("%d entries are left", left-1)
+		}
+	})
+}

@@ -74,10 +74,10 @@ func (v *View) AsyncChanges() <-chan struct{} { return v.async.ready }
 // last: they joined, came to hold, were rejected, or ended. listed says that the feed
 // was interrupted since, and all are among them.
 func (v *View) TakeAsync() (changed []lock.ID, listed bool) {
+	var taken map[lock.ID]struct{} // it is the caller's: to walk one, or to clear one that was large once, takes long
 	v.mu.Lock()
-	taken := v.async.changed
-	if len(taken) > 0 {
-		v.async.changed = map[lock.ID]struct{}{} // to walk or clear one that was large once takes long
+	if len(v.async.changed) > 0 {
+		taken, v.async.changed = v.async.changed, map[lock.ID]struct{}{}
 	}
 	listed, v.async.listed = v.async.listed, false
 	v.mu.Unlock()

@@ -59,6 +59,11 @@ func asyncBugs() []Bug {
 			In: "./service", Run: "^TestAsyncInDoubt$",
 		},
 		{
+			Name: "async-asks-again-and-again", Breaks: "a store that fails is not asked for each entry again and again",
+			File: "service/async.go", Anchor: "max(recheck, e.entry.TTL/16)", Becomes: "recheck",
+			In: "./service", Run: "^TestAsyncFailing$",
+		},
+		{
 			Name: "async-in-no-fingerprint", Breaks: "a retry repeats that it is async",
 			File: "service/acquire.go", Anchor: "	if req.Async {\n		writeParts", Becomes: "	if req.Async && req.Set {\n		writeParts",
 			In: "./service", Run: "^TestAsyncKey$",

@@ -49,11 +49,13 @@ Growth|Memory|SuiteCatchesBugs|EndsTakeLittleMemory|FiguresOfManyLocks|FiguresOf
 TEST := $(GO) test -count=1 -vet=off
 
 # Two packages run at once. The stores' wait for clusters, and miss deadlines beside each
-# other: they come first and last, and what needs no servers runs beside them.
+# other: they come first and last, and what needs no servers runs beside them. That of the
+# handlers has many replicas on one store, and comes alone.
 unit: ## Test the packages, the stores on real servers included
 	$(call say,packages$(if $(RACE),, - WITHOUT the race detector: there is no C compiler))
 	$(TEST) $(RACE) -timeout 15m -skip '$(UNRACED)' ./store/etcd \
-	  $$($(GO) list ./... | grep -v -e /test/ -e '/lock$$' -e /lock/ -e /store/etcd -e /store/zookeeper) ./store/zookeeper
+	  $$($(GO) list ./... | grep -v -e /test/ -e '/lock$$' -e /lock/ -e /store/etcd -e /store/zookeeper -e '/handlers$$') ./store/zookeeper
+	$(TEST) $(RACE) -timeout 15m ./handlers
 	$(TEST) -timeout 10m -run '$(UNRACED)' ./store/etcd ./store/storetest ./store/zookeeper ./service ./service/view ./telemetry
 
 # The first three have no goroutines; the detector makes them five times slower.

@@ -21,7 +21,7 @@ var shared *world
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if err := rig.RunAtOnce(24); err != nil {
+	if err := rig.RunAtOnce(16); err != nil {
 		fmt.Fprintln(os.Stderr, "the tests cannot begin:", err)
 		return 1
 	}

@@ -177,15 +177,21 @@ func (t *truth) checkRefusal(c *call, e *lock.Error) {
 // checkGone: who was told that a wait is over has no entry left. An attempt of the same
 // call that was late may have written it again; it is taken back like what is left behind.
 func (t *truth) checkGone(c *call, e *lock.Error) {
-	l := t.last(c.id)
-	if l == nil || l.ended != never || e.Code != lock.TimedOut {
+	lives := t.lives[c.id]
+	if len(lives) == 0 || e.Code != lock.TimedOut {
 		return
 	}
-	t.w.schedule(5*time.Second, func() {
+	l := lives[len(lives)-1]
+	check := func() {
 		if l.ended == never {
 			t.w.problem("%v: timed out, and %s at %d is still there", c, c.id, l.entry.Number)
 		}
-	})
+	}
+	if late := len(lives) > 1 && lives[len(lives)-2].ended > c.began; late {
+		t.w.schedule(5*time.Second, check)
+		return
+	}
+	check()
 }
 
 func (t *truth) joinedOr(c *call) time.Duration {

@@ -126,6 +126,7 @@ func doctors() map[string]func(*doctored) {
 		"seen and gone":       func(d *doctored) { d.seenAndGone() },
 		"floor too low":       func(d *doctored) { d.floorTooLow() },
 		"expired, attended":   func(d *doctored) { d.expiredAttended() },
+		"expired, kept":       func(d *doctored) { d.expiredKept() },
 		"for too short":       func(d *doctored) { d.forTooShort() },
 		"restore unnoticed":   func(d *doctored) { d.replicas[0].wire.shown = 1; d.checkNoticed() },
 	}
@@ -224,6 +225,18 @@ func (d *doctored) expiredAttended() {
 	d.pass(2 * e.TTL)
 	d.left(e, lock.Expired)
 	d.open = nil
+}
+
+// expiredKept has an async entry expire while it waits, long after everything healed.
+func (d *doctored) expiredKept() {
+	d.healed, d.since = true, d.now()
+	d.joined("a")
+	d.number++
+	e := d.entry("b")
+	e.Async, e.Number = true, d.number
+	d.truth.join(e, d.now())
+	d.pass(2 * e.TTL)
+	d.left(e, lock.Expired)
 }
 
 func (d *doctored) forTooShort() {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/telemetry"
@@ -63,6 +64,9 @@ func (w *world) start(ctx context.Context) (err error) {
 	if err = w.startStore(ctx, log); err != nil {
 		return err
 	}
+	if err = w.raiseForm(ctx); err != nil {
+		return err
+	}
 	keys := filepath.Join(w.dir, "keys.json")
 	if err = os.WriteFile(keys, publicKeys(), 0o600); err != nil {
 		return err
@@ -75,6 +79,20 @@ func (w *world) start(ctx context.Context) (err error) {
 	w.other = w.replica(func(*service.Config) {}, w.telemetry.Tracer())
 	w.brief = w.replica(func(c *service.Config) { c.MaxHold = briefHold }, w.telemetry.Tracer())
 	return w.ready(ctx)
+}
+
+// raiseForm writes the first async entry of the store, and removes it. It raises the form of
+// what is stored, at which every replica lists anew: tests would see that as a gap.
+func (w *world) raiseForm(ctx context.Context) error {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	e, _, err := w.store.Enqueue(ctx, &lock.Entry{
+		ID: lock.IDOf(make([]byte, lock.IDSize)), Tenant: "setup", Holder: "setup", TTL: service.MinAsyncTTL, Async: true,
+		Claims: []lock.Claim{{Name: "form", Mode: lock.Exclusive}}, EnqueuedAt: now, WaitUntil: now.Add(time.Minute),
+	})
+	if err != nil {
+		return err
+	}
+	return w.store.Remove(ctx, e, lock.Released)
 }
 
 func (w *world) ready(ctx context.Context) error {

@@ -271,10 +271,11 @@ func (s *Service) answerAsync(ctx context.Context, e *lock.Entry, written bool, 
 		s.inBackground(func(ctx context.Context) { s.leaveQueue(ctx, e) })
 		return nil, ctx.Err()
 	case errors.Is(err, lock.StoreUnavailable): // it is there, and will be kept
-		g = &Grant{Entry: e, Token: s.tokens.issue(e), ExpiresAt: s.Now(), Position: s.view.Position(e.ID)}
+		k := keeper{s: s, entry: e}
 		if written {
-			g.ExpiresAt = s.wall(began.Add(e.TTL))
+			k.refreshed = began
 		}
+		g = k.resumable()
 	}
 	return g, err
 }

@@ -43,8 +43,8 @@ type asyncKeeper struct {
 	workers  sync.WaitGroup
 }
 
-// asyncEntry is an async entry in the keeper's mind. While it is attended it belongs to
-// the one who does that.
+// asyncEntry is what the keeper knows of an async entry. While that is attended, the worker
+// who does it may write at, over and the fields of keeper, and nobody else.
 type asyncEntry struct {
 	keeper
 	mine     bool

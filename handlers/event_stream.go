@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/fencepost/fencepost/api/event"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
 )
@@ -15,7 +16,7 @@ import (
 type eventWriter struct {
 	request *request
 	stream  *service.EventStream
-	filter  *eventFilter
+	filter  *event.Filter
 	expires <-chan time.Time // the bearer token
 	beat    *time.Timer      // until the next sign of life
 
@@ -25,7 +26,7 @@ type eventWriter struct {
 	err     error
 }
 
-func newEventWriter(r *request, stream *service.EventStream, f *eventFilter) *eventWriter {
+func newEventWriter(r *request, stream *service.EventStream, f *event.Filter) *eventWriter {
 	return &eventWriter{
 		request: r, stream: stream, filter: f, out: http.NewResponseController(ungin(r.Writer)),
 		timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
@@ -81,7 +82,7 @@ func (w *eventWriter) next(room []*events.Record) (more <-chan struct{}) {
 		w.write(missedMessage(missed, time.Now()))
 	}
 	for _, r := range given {
-		if text := w.filter.message(r); text != nil {
+		if text := eventMessage(w.filter, r); text != nil {
 			w.write(text)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/api/event"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
@@ -99,10 +100,10 @@ func (r *request) lastEventID() (*lock.EventID, error) {
 	return &id, nil
 }
 
-func (r *request) eventFilter() (*eventFilter, error) {
-	f := &eventFilter{reader: r.principal}
+func (r *request) eventFilter() (*event.Filter, error) {
+	f := &event.Filter{Within: r.principal.Locks}
 	if text, sent := r.GetQuery("types"); sent {
-		f.types = []lock.EventKind{}
+		f.Types = []lock.EventKind{}
 		for kind := range strings.SplitSeq(text, ",") {
 			if kind == api.EventsMissed {
 				continue
@@ -110,8 +111,8 @@ func (r *request) eventFilter() (*eventFilter, error) {
 			if !slices.Contains(lock.EventKinds(), lock.EventKind(kind)) {
 				return nil, lock.Invalid("types", "must be types of events, separated by commas")
 			}
-			if !slices.Contains(f.types, lock.EventKind(kind)) {
-				f.types = append(f.types, lock.EventKind(kind))
+			if !slices.Contains(f.Types, lock.EventKind(kind)) {
+				f.Types = append(f.Types, lock.EventKind(kind))
 			}
 		}
 	}
@@ -131,7 +132,7 @@ func (r *request) eventFilter() (*eventFilter, error) {
 		if err != nil || strings.Trim(text, nameCharacters) != "" {
 			return nil, lock.Invalid("locks", "must be patterns of lock names, separated by commas")
 		}
-		f.patterns = append(f.patterns, p)
+		f.Locks = append(f.Locks, p)
 	}
 	return f, nil
 }

@@ -39,7 +39,8 @@ func may() map[string][]string {
 		"openapi":         {},
 		"dashboard":       {},
 		"api":             {},
-		"handlers":        {"api", "lock", "lock/order", "service", "service/events", "service/view", "auth", "telemetry", "openapi", "dashboard"},
+		"api/event":       {"api", "auth", "lock"},
+		"handlers":        {"api", "api/event", "lock", "lock/order", "service", "service/events", "service/view", "auth", "telemetry", "openapi", "dashboard"},
 		"client":          {"api"},
 		"cmd/fencepost":   {"api", "client"},
 		"cmd/api": {

@@ -15,12 +15,12 @@ func streamBugs() []Bug {
 		},
 		{
 			Name: "stream-names-of-a-set", Breaks: "of a set only the names are told that the reader may see",
-			File: "handlers/event_body.go", Anchor: "slices.DeleteFunc(slices.Clone(r.Entry.Claims), hidden)", Becomes: "slices.Concat(slices.DeleteFunc(slices.Clone(r.Entry.Claims), hidden), r.Entry.Claims)",
+			File: "api/event/filter.go", Anchor: "return slices.DeleteFunc(slices.Clone(all), func(c lock.Claim) bool { return !f.sees(c.Name) })", Becomes: "return slices.Concat(slices.Clone(all), all)",
 			In: "./handlers", Run: "^TestEventsOfSets$", Needs: "etcd",
 		},
 		{
 			Name: "stream-beyond-the-token", Breaks: "the bearer token's patterns hold for events too",
-			File: "handlers/event_body.go", Anchor: "\tif !f.reader.MayUse(name) {\n\t\treturn false\n\t}\n", Becomes: "",
+			File: "api/event/filter.go", Anchor: "return matches(f.Within, name) && matches(f.Locks, name)", Becomes: "return matches(f.Locks, name)",
 			In: "./handlers", Run: "^TestEventsOfSets$", Needs: "etcd",
 		},
 		{

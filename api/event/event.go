@@ -1,0 +1,59 @@
+// Package event says what happened to entries as it is told outside: by event streams and
+// by webhooks, in the same words.
+package event
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Of describes an event with the claims that its reader may see, of which there is one at
+// least. What is secret of an entry, or nobody's concern, is left out by naming what is not.
+func Of(e *lock.Event, claims []lock.Claim) *api.Event {
+	return &api.Event{Type: string(e.Kind), Timestamp: api.InstantOf(e.At), Data: data(e, claims)}
+}
+
+// Missed says that what happened after the one and before the other id is not told.
+func Missed(after, before lock.EventID, now time.Time) *api.Event {
+	return &api.Event{Type: api.EventsMissed, Timestamp: api.InstantOf(now), Data: api.EventData{
+		Number: before.Number, After: after.String(), Before: before.String(),
+	}}
+}
+
+func data(e *lock.Event, claims []lock.Claim) api.EventData {
+	of := e.Entry
+	d := api.EventData{Number: e.ID.Number, Tenant: of.Tenant, Reason: string(e.Reason), Entry: entry(e)}
+	if of.Set {
+		for _, c := range claims {
+			d.Locks = append(d.Locks, c.Name)
+			d.Entry.Locks = append(d.Entry.Locks, api.SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit})
+		}
+	} else {
+		d.Lock, d.Entry.Mode, d.Entry.Limit = of.Name(), string(claims[0].Mode), claims[0].Limit
+	}
+	lasted := api.SecondsOf(max(0, e.Lasted))
+	switch {
+	case e.Kind == lock.EventAcquired:
+		d.WaitedSeconds = &lasted
+	case e.Kind != lock.EventEnqueued:
+		if d.Held = &e.Held; e.Held {
+			d.HeldSeconds = &lasted
+		}
+	}
+	return d
+}
+
+// entry is what everybody may know of an event's entry who may use its locks, but for these.
+func entry(e *lock.Event) *api.EventEntry {
+	of := e.Entry
+	known := &api.EventEntry{
+		ID: string(of.ID), Holder: of.Holder, TTLSeconds: api.SecondsOf(of.TTL),
+		EnqueuedAt: api.InstantOf(of.EnqueuedAt), Metadata: of.Metadata,
+	}
+	if e.Held {
+		known.Fence = of.Number
+	}
+	return known
+}

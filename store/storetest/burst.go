@@ -15,10 +15,10 @@ import (
 
 func burstCases() []testCase {
 	return []testCase{
-		{name: "burst/joins of one lock are written or refused honestly", run: burst, alone: true},
-		{name: "burst/a release passes the joins of its lock", run: releaseInABurst, alone: true},
-		{name: "burst/callers who go away leave nothing", run: leaversOfABurst, alone: true},
-		{name: "burst/what is refused is refused on arrival", run: refusedOnArrival, needs: cut, alone: true},
+		{name: "burst/joins of one lock are written or refused honestly", run: burst, alone: true, inTime: true},
+		{name: "burst/a release passes the joins of its lock", run: releaseInABurst, alone: true, inTime: true},
+		{name: "burst/callers who go away leave nothing", run: leaversOfABurst, alone: true, inTime: true},
+		{name: "burst/what is refused is refused on arrival", run: refusedOnArrival, needs: cut, alone: true, inTime: true},
 	}
 }
 

@@ -82,6 +82,9 @@ type testCase struct {
 	run   func(*trial)
 	needs need
 	alone bool // it keeps the store so busy that the deadlines of others would pass
+
+	// inTime: it is about how soon calls end, which have the deadlines of production.
+	inTime bool
 }
 
 // need is an ability that not every harness has.

@@ -38,7 +38,7 @@ func newTrial(t *testing.T, h Harness, c testCase) *trial {
 	switch {
 	case n == backup && h.OpenAlone != nil:
 		open = h.OpenAlone
-	case (n == cut || c.alone) && h.OpenStrict != nil:
+	case (n == cut || c.inTime) && h.OpenStrict != nil:
 		open = h.OpenStrict
 	}
 	tr := &trial{T: t, Harness: h, Store: open(t), ctx: ctx, tenant: "acme"}
@@ -93,7 +93,7 @@ func (t *trial) remove(s store.Store, e *lock.Entry, why lock.Reason) {
 // queue reads a queue, again if a store that has much to do does not answer in time.
 func (t *trial) queue(s store.Store, r lock.Ref) (entries []*lock.Entry) {
 	t.Helper()
-	t.eventually(t.Late, "the queue is read", func() (done bool) {
+	t.eventually(time.Minute, "the queue is read", func() (done bool) {
 		var err error
 		if entries, _, err = s.Queue(t.ctx, r); err != nil && !errors.Is(err, lock.StoreUnavailable) {
 			t.Fatalf("Queue(%v): %v", r, err)

@@ -2,6 +2,7 @@ package zookeeper_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -135,10 +136,14 @@ func startZooKeeper(t *testing.T, config rig.ZooKeeperConfig) *rig.ZooKeeper {
 
 func open(t *testing.T, cfg zookeeper.Config) *zookeeper.Store {
 	t.Helper()
-	s, err := zookeeper.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var s *zookeeper.Store
+	within(t, time.Minute, "a store is open", func() bool { // a server that has just started beside others may take its time
+		var err error
+		if s, err = zookeeper.Open(t.Context(), cfg); err != nil && !errors.Is(err, lock.StoreUnavailable) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 	t.Cleanup(func() { closing(t, "a store", s.Close) })
 	return s
 }

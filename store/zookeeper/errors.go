@@ -67,3 +67,11 @@ func harmless(err error) bool {
 	var unsent *notSent
 	return answered(err) || errors.As(err, &unsent) || errors.Is(err, zk.ErrNoServer)
 }
+
+// broke reports whether a request ended with its connection, and may be asked again over
+// the next one.
+func broke(err error) bool {
+	var unsent *notSent
+	return errors.Is(err, errSilent) || errors.Is(err, errEnded) || errors.Is(err, zk.ErrConnectionClosed) ||
+		errors.Is(err, zk.ErrNoServer) || errors.As(err, &unsent)
+}

@@ -3,6 +3,7 @@ package zookeeper_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store/zookeeper"
@@ -29,5 +30,28 @@ func TestOpenSaysWhatItFound(t *testing.T) {
 	open(t, zookeeper.Config{Servers: z.Endpoints(), FenceFloor: 1000})
 	if err := refusal(zookeeper.Config{FenceFloor: 999}); errors.Is(err, lock.StoreUnavailable) {
 		t.Errorf("Open: %v", err)
+	}
+}
+
+// TestOpenOverBrokenConnections: a connection that breaks meanwhile is not the end of it.
+func TestOpenOverBrokenConnections(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	for _, after := range []int64{50, 150, 300} { // bytes, within the session's begin or later
+		proxy := startProxy(t, z.Server(0))
+		proxy.CutAfter(after)
+		healed := make(chan struct{})
+		go func() {
+			defer close(healed)
+			for proxy.Stats().Resets < 2 && t.Context().Err() == nil {
+				<-time.After(time.Millisecond)
+			}
+			proxy.CutAfter(-1)
+		}()
+		open(t, zookeeper.Config{Servers: []string{proxy.Address()}})
+		if n := proxy.Stats().Resets; n < 2 {
+			t.Errorf("%d connections were cut after %d bytes, want two", n, after)
+		}
+		<-healed
 	}
 }

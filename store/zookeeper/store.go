@@ -123,8 +123,9 @@ func newStore(cfg Config) *Store {
 // can come before ctx ends.
 func (s *Store) begin(ctx context.Context, cfg Config) error {
 	err := s.tryBegin(ctx, cfg)
-	for errors.Is(err, zk.ErrBadVersion) && store.Pause(ctx, firstPause) == nil {
-		err = s.tryBegin(ctx, cfg) // another replica was faster, or another log is in use
+	// Another replica was faster, or another log is in use; or the connection broke.
+	for (errors.Is(err, zk.ErrBadVersion) || broke(err)) && store.Pause(ctx, firstPause) == nil {
+		err = s.tryBegin(ctx, cfg)
 	}
 	closed := errors.Is(err, zk.ErrNoAuth) || errors.Is(err, errRefused)
 	switch {

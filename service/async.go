@@ -36,7 +36,7 @@ const renewTimeout = 2 * time.Second
 type asyncKeeper struct {
 	s        *Service
 	sharing  Sharing
-	kept     map[lock.ID]*asyncEntry // all that wait, and those of this replica that came to hold
+	kept     map[lock.ID]*asyncEntry // all that wait, and of those that hold the ones that were seen to wait
 	due      asyncQueue              // those of this replica that are not attended at the moment
 	attended int
 	done     chan *asyncEntry
@@ -48,6 +48,9 @@ type asyncKeeper struct {
 type asyncEntry struct {
 	keeper
 	mine     bool
+	left     time.Time // when it was this replica's last; zero if it is now, or never was
+	granted  time.Time // when it was seen to hold; zero if it waits, or must not be told so
+	begun    bool      // it holds, and its lease began: its client goes on from there
 	attended bool
 	changed  bool      // while it was attended
 	ended    bool      // it is kept no more
@@ -137,26 +140,40 @@ func (a *asyncKeeper) whenDue() (due <-chan time.Time, stop func() bool) {
 func (a *asyncKeeper) look() {
 	changed, listed := a.s.view.TakeAsync()
 	for _, id := range changed {
-		st, e := a.s.view.Status(id, 0), a.kept[id]
-		if e != nil && (st.Entry == nil || st.Entry.Number != e.entry.Number) {
-			a.drop(e)
-			e = nil
-		}
-		if e == nil && st.State == view.Waiting {
-			e = a.add(st.Entry, listed)
-		}
+		st := a.s.view.Status(id, 0)
+		e := a.known(a.kept[id], st, listed)
 		switch {
-		case e == nil:
+		case e == nil, e.begun:
+		case st.State == view.Held:
+			a.hold(e, st)
 		case !e.mine:
-			if st.State == view.Held {
-				a.drop(e)
-			}
-		case st.State == view.Held, st.Refused != nil, listed:
+		case st.Refused != nil, listed:
 			a.dueAt(e, time.Now())
 		case e.place < 0 && !e.attended:
 			a.dueAt(e, e.next())
 		}
 	}
+}
+
+// known returns what is kept of the entry that was known as e, nil if it is not kept. What
+// held from the start, or before this replica did, is left to its client.
+func (a *asyncKeeper) known(e *asyncEntry, st view.Status, listed bool) *asyncEntry {
+	begun := false
+	if e != nil {
+		inACopy := e.begun && st.State == view.Waiting // a backup has taken the place of the store
+		if st.Entry != nil && st.Entry.Number == e.entry.Number && !inACopy {
+			return e
+		}
+		a.drop(e)
+		// It may be the same by another number, which a fence floor gave it.
+		begun = e.begun && st.State == view.Held && st.Entry.EnqueuedAt.Equal(e.entry.EnqueuedAt)
+	}
+	if st.State != view.Waiting && (st.State != view.Held || !st.Queued) {
+		return nil
+	}
+	again := a.add(st.Entry, listed)
+	again.begun = begun
+	return again
 }
 
 // add takes an entry that waits. Of one that was listed nobody knows when its lease began;
@@ -180,14 +197,15 @@ func (a *asyncKeeper) drop(e *asyncEntry) {
 func (a *asyncKeeper) share() {
 	a.sharing = a.s.Sharing()
 	for id, e := range a.kept {
-		mine := a.sharing.does(string(id))
-		switch {
-		case mine && !e.mine:
-			a.dueAt(e, time.Now())
-		case !mine:
+		was := e.mine
+		switch e.mine = a.sharing.does(string(id)); {
+		case e.mine && !was:
+			e.left = time.Time{}
+			a.takeOver(e)
+		case !e.mine && was:
+			e.left = time.Now()
 			a.unqueue(e)
 		}
-		e.mine = mine
 	}
 }
 
@@ -229,8 +247,10 @@ func (a *asyncKeeper) settle(e *asyncEntry) {
 	e.changed = false
 	switch {
 	case e.ended:
-	case e.over:
+	case e.over && e.began.IsZero():
 		a.drop(e)
+	case e.over:
+		e.begun = true
 	case !e.mine:
 	case again:
 		a.dueAt(e, time.Now())
@@ -261,7 +281,7 @@ func (e *asyncEntry) serve(ctx context.Context) (over bool, err error) {
 	switch {
 	case st.State == view.Gone:
 		return true, nil
-	case st.State == view.Held && (!st.Doubt || e.s.Store.Refusal() == nil):
+	case st.State == view.Held && e.s.mayBeTold(st):
 		return e.begin(ctx, st.Waited)
 	case decides && st.Refused != nil:
 		return e.reject(ctx, st.Refused)
@@ -275,20 +295,6 @@ func (e *asyncEntry) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
 	return e.refresh(ctx)
-}
-
-// begin starts a full lease for an entry that has come to hold, from which its client
-// goes on. If the store cannot be asked for long, the client has what is left.
-func (e *asyncEntry) begin(ctx context.Context, waited time.Duration) (over bool, err error) {
-	if e.began.IsZero() {
-		e.began = time.Now()
-		e.s.Metrics.Waited(ctx, "granted", true, waited)
-	}
-	if time.Since(e.refreshed) <= freshEnough || time.Since(e.began) > e.entry.TTL/3 {
-		return true, nil
-	}
-	err = e.renew(ctx)
-	return err == nil, err
 }
 
 // reject takes back an entry that cannot stay in its queues. The reason is remembered, as

@@ -23,6 +23,7 @@ type Status struct {
 	State  State
 	Entry  *lock.Entry   // waiting or held
 	Waited time.Duration // held: between the request and the grant, 0 if it held at once
+	Queued bool          // held: it was seen to wait, or may have done so while the feed was interrupted
 	Doubt  bool          // held: it came to hold while nothing might be granted
 	Reason lock.Reason   // gone
 
@@ -42,7 +43,8 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 		return Status{}
 	case holds:
 		_, doubt := v.doubtful[id]
-		return Status{State: Held, Entry: e, Waited: v.waited[id], Doubt: doubt}
+		waited, queued := v.waited[id]
+		return Status{State: Held, Entry: e, Waited: waited, Queued: queued, Doubt: doubt}
 	default:
 		return Status{State: Waiting, Entry: e, Soon: v.announced[id], Refused: v.refused(id)}
 	}

@@ -189,7 +189,7 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 			if w, ok := waited[e.ID]; ok {
 				v.waited[e.ID] = w
 			}
-		} else if len(since) == 0 {
+		} else if !v.begun {
 			v.since[e.ID] = e.EnqueuedAt // a replica that just started: the best guess
 		} else {
 			v.since[e.ID], v.waited[e.ID] = now, v.waitedFor(e)

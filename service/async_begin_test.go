@@ -1,0 +1,184 @@
+package service_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// begins fails unless the entry holds for all of its lease from now on, and returns it.
+func (r *replica) begins(g *service.Grant) *service.Grant {
+	r.t.Helper()
+	now := r.isHeld(g)
+	if left := time.Until(now.ExpiresAt); left != g.Entry.TTL {
+		r.t.Errorf("held for %v, want a full lease of %v", left, g.Entry.TTL)
+	}
+	return now
+}
+
+// TestAsyncFloor: an entry came to hold while nothing could be granted. With the fence
+// floor that ends this it has another number, and its lease begins.
+func TestAsyncFloor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for age := range 10 * time.Second / time.Second {
+			s := newShelf(t)
+			r := s.replica(t)
+			holder := r.hold(lasting(want("orders:1", 0)))
+			r.post(want("orders:1", time.Hour))
+			r.lostFuture()
+			r.release(holder)
+			after(time.Minute + age*time.Second)
+			if err := s.Raise(2_000_000); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			left := s.Entries()
+			if len(left) != 1 {
+				t.Fatalf("%v are left", left)
+			}
+			if d, err := r.store.inner.Remaining(t.Context(), left[0]); err != nil || d != ttl {
+				t.Errorf("it has a lease of %v, %v, want a full one", d, err)
+			}
+			after(ttl)
+			if left := s.Entries(); len(left) != 0 {
+				t.Errorf("it was kept, and nobody claimed it: %v", left)
+			}
+		}
+	})
+}
+
+// TestAsyncFloorAfterTheGrant: a fence floor gives another number to an entry that came to
+// hold before. Its lease goes on.
+func TestAsyncFloorAfterTheGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		holder := r.hold(lasting(want("orders:1", 0)))
+		g := r.post(want("orders:1", time.Hour))
+		r.release(holder)
+		r.begins(g)
+		after(10 * time.Second)
+		if err := s.Raise(2_000_000); err != nil {
+			t.Fatal(err)
+		}
+		after(ttl - 10*time.Second)
+		if left := s.Entries(); len(left) != 0 {
+			t.Errorf("nobody claimed it, and it is there: %v", left)
+		}
+	})
+}
+
+// TestAsyncGrantInAGap: an entry joins and comes to hold while its replica sees nothing of
+// it. Its lease begins when that sees it again, and only then.
+func TestAsyncGrantInAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r, other := s.replica(t), s.replica(t, keepsNothing)
+		r.hold(lasting(want("orders:2", 0)))
+		for range 2 {
+			r.store.setFeed(lost)
+			holder := other.hold(lasting(want("orders:1", 0)))
+			g := other.post(want("orders:1", time.Hour))
+			after(2 * time.Second)
+			other.release(holder)
+			after(2 * time.Second)
+			r.store.setFeed(running)
+			synctest.Wait()
+			other.begins(g)
+			after(ttl - time.Second)
+			r.store.setFeed(lost)
+			synctest.Wait()
+			r.store.setFeed(running)
+			after(time.Second)
+			other.has(g, lock.Expired)
+		}
+	})
+}
+
+// TestAsyncGrantSeenAtOnce: a replica that is late hears at one time that an entry joined
+// and that it came to hold.
+func TestAsyncGrantSeenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r, other := s.replica(t), s.replica(t, keepsNothing)
+		holder := other.hold(lasting(want("orders:1", 0)))
+		r.store.setFeed(frozen)
+		g := other.post(want("orders:1", time.Hour))
+		after(2 * time.Second)
+		other.release(holder)
+		r.store.setFeed(running)
+		synctest.Wait()
+		other.begins(g)
+	})
+}
+
+// TestAsyncGrantOfAnAbsentKeeper: an entry comes to hold while the replica that keeps it
+// has stopped, and is still on the list. Whoever takes its share over begins the lease, and
+// nobody does so later.
+func TestAsyncGrantOfAnAbsentKeeper(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := newShelf(t), &crew{}
+		c.set("a")
+		a, b := s.replica(t, c.join("a")), s.replica(t, c.join("b"))
+		holder := b.hold(lasting(want("orders:1", 0)))
+		g := b.post(want("orders:1", time.Hour))
+		after(5 * time.Minute)
+		a.store.on(silent, allMethods...)
+		a.store.setFeed(lost)
+		b.release(holder)
+		after(5 * time.Second)
+		c.set("b")
+		b.begins(g)
+		for _, live := range []string{"nobody", "b", "nobody", "b"} {
+			after(5 * time.Second)
+			c.set(live)
+		}
+		after(10 * time.Second)
+		b.has(g, lock.Expired)
+	})
+}
+
+// TestAsyncGrantBegunBefore: whoever takes a share over leaves alone what came to hold long
+// ago.
+func TestAsyncGrantBegunBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := newShelf(t), &crew{}
+		c.set("a")
+		a, b := s.replica(t, c.join("a")), s.replica(t, c.join("b"))
+		holder := b.hold(lasting(want("orders:1", 0)))
+		g := b.post(want("orders:1", time.Hour))
+		a.release(holder)
+		b.begins(g)
+		after(11 * time.Second)
+		c.set("b")
+		after(ttl - 11*time.Second)
+		b.has(g, lock.Expired)
+	})
+}
+
+// TestAsyncGrantAsItIsHandedOver: an entry comes to hold just after its replica has left it
+// to one that has only started, which cannot know whether its lease began.
+func TestAsyncGrantAsItIsHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := newShelf(t), &crew{}
+		c.set("a")
+		a := s.replica(t, c.join("a"))
+		holder := a.hold(lasting(want("orders:1", 0)))
+		g := a.post(want("orders:1", time.Hour))
+		after(time.Minute)
+		a.store.setFeed(frozen)
+		other := s.replica(t, keepsNothing)
+		other.release(holder)
+		b := s.replica(t, c.join("b"))
+		c.set("b")
+		after(time.Second)
+		a.store.setFeed(running)
+		synctest.Wait()
+		b.begins(g)
+		after(ttl)
+		b.has(g, lock.Expired)
+	})
+}

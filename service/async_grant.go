@@ -1,0 +1,59 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/store"
+)
+
+// takeOverTime is how long after a replica has stopped, or sees no more what happens, the
+// others have taken over its share of the async entries at the latest: by what the list of
+// replicas takes, and reading it.
+const takeOverTime = store.RecordLife + store.RecordLifeLate + currentTimeout + replicaRefresh
+
+// Each async entry that waited and comes to hold is given a full lease once. Its replica
+// does that when it sees the grant. If that has stopped, whoever takes its share over does,
+// so the others remember what came to hold. They cannot know whether it was done: it is
+// done again, but not for what came to hold so long ago that its replica, if it had
+// stopped, would have been replaced before.
+
+// hold is for an entry that is seen to hold. A replica that has left it to another just now
+// begins its lease too: that may have started since, and not know that it waited.
+func (a *asyncKeeper) hold(e *asyncEntry, st view.Status) {
+	if e.granted.IsZero() && a.s.mayBeTold(st) {
+		e.granted = time.Now()
+	}
+	if e.mine || !e.left.IsZero() && time.Since(e.left) < takeOverTime {
+		a.dueAt(e, time.Now())
+	}
+}
+
+// takeOver is for an entry that has become this replica's.
+func (a *asyncKeeper) takeOver(e *asyncEntry) {
+	switch {
+	case e.begun:
+	case !e.granted.IsZero() && time.Since(e.granted) >= takeOverTime:
+		e.begun = true // by whoever kept it then
+	default:
+		a.dueAt(e, time.Now())
+	}
+}
+
+// mayBeTold reports whether the client of an entry that holds may be told so.
+func (s *Service) mayBeTold(st view.Status) bool { return !st.Doubt || s.Store.Refusal() == nil }
+
+// begin starts a full lease for an entry that has come to hold, from which its client
+// goes on. If the store cannot be asked for long, the client has what is left.
+func (e *asyncEntry) begin(ctx context.Context, waited time.Duration) (over bool, err error) {
+	if e.began.IsZero() {
+		e.began = time.Now()
+		e.s.Metrics.Waited(ctx, "granted", true, waited)
+	}
+	if time.Since(e.refreshed) <= freshEnough || time.Since(e.began) > e.entry.TTL/3 {
+		return true, nil
+	}
+	err = e.renew(ctx)
+	return err == nil, err
+}

@@ -70,3 +70,8 @@ func (p Pattern) Match(name string) bool {
 	}
 	return true
 }
+
+// Covers reports whether p selects every name that the other pattern selects. A star
+// in the other one stands for texts of which p knows nothing, and so has to fall on a star
+// of p: nothing else in p can match one.
+func (p Pattern) Covers(other Pattern) bool { return p.text != "" && p.Match(other.text) }

@@ -99,3 +99,85 @@ func wide(s string) string {
 	}
 	return string(runes)
 }
+
+func TestCovers(t *testing.T) {
+	for _, c := range []struct {
+		pattern, other string
+		want           bool
+	}{
+		{"orders:*", "orders:eu-*", true},
+		{"orders:*", "orders:1", true},
+		{"orders:*", "orders:*", true},
+		{"orders:*", "*", false},
+		{"orders:*", "orders*", false},
+		{"orders:*", "*orders:1", false},
+		{"orders:1", "orders:1", true},
+		{"orders:1", "orders:*", false},
+		{"*", "*", true},
+		{"*", "a", true},
+		{"a*b", "a*c*b", true},
+		{"a*b", "a*", false},
+		{"a*b", "*b", false},
+		{"a*", "a**", true},
+		{"a**", "a*", true},
+		{"*a*", "*b*", false},
+	} {
+		p, other := must(auth.ParsePattern(c.pattern)), must(auth.ParsePattern(c.other))
+		if p.Covers(other) != c.want {
+			t.Errorf("%q covers %q: %t, want %t", c.pattern, c.other, !c.want, c.want)
+		}
+	}
+	if (auth.Pattern{}).Covers(must(auth.ParsePattern("*"))) || (auth.Pattern{}).Covers(auth.Pattern{}) {
+		t.Error("no pattern covers one")
+	}
+}
+
+// texts returns all texts of up to length letters.
+func texts(letters string, length int) []string {
+	all, last := []string{""}, []string{""}
+	for range length {
+		var next []string
+		for _, text := range last {
+			for _, letter := range letters {
+				next = append(next, text+string(letter))
+			}
+		}
+		all, last = append(all, next...), next
+	}
+	return all
+}
+
+// TestCoversSelectsNoMore holds all short patterns against all short names: one that
+// another covers selects nothing that the other does not, and one that it does not cover
+// selects something, with a letter that is in neither.
+func TestCoversSelectsNoMore(t *testing.T) {
+	names := texts("abc", 6)[1:]
+	var patterns []auth.Pattern
+	for _, text := range texts("ab*", 4)[1:] {
+		patterns = append(patterns, must(auth.ParsePattern(text)))
+	}
+	covered := 0
+	for _, p := range patterns {
+		allowed := map[string]bool{}
+		for _, name := range names {
+			allowed[name] = p.Match(name)
+		}
+		for _, other := range patterns {
+			more := ""
+			for _, name := range names {
+				if !allowed[name] && other.Match(name) {
+					more = name
+					break
+				}
+			}
+			if covers := p.Covers(other); covers != (more == "") {
+				t.Fatalf("%q covers %q: %t, and that selects %q besides", p, other, covers, more)
+			} else if covers {
+				covered++
+			}
+		}
+	}
+	if covered < 1000 {
+		t.Errorf("%d of %d pairs cover", covered, len(patterns)*len(patterns))
+	}
+}

@@ -19,6 +19,7 @@ const (
 	ModeMismatch        Code = "mode_mismatch"
 	Deadlock            Code = "deadlock"
 	Changed             Code = "changed"
+	NoCallbackSecret    Code = "no_callback_secret"
 	Lost                Code = "lock_lost"
 	BodyTooLarge        Code = "body_too_large"
 	UnsupportedMedia    Code = "unsupported_media_type"
@@ -64,6 +65,8 @@ func (c Code) meaning() meaning {
 		return meaning{http.StatusConflict, "Waiting would close a cycle"}
 	case Changed:
 		return meaning{http.StatusConflict, "It has changed meanwhile"}
+	case NoCallbackSecret:
+		return meaning{http.StatusConflict, "There is no callback secret"}
 	case Lost:
 		return meaning{http.StatusGone, "The entry is gone"}
 	case BodyTooLarge:

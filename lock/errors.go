@@ -24,6 +24,7 @@ const (
 	IdempotencyMismatch Code = "idempotency_mismatch"
 	ModeMismatch        Code = "mode_mismatch"
 	Deadlock            Code = "deadlock"
+	NoCallbackSecret    Code = "no_callback_secret"
 	Lost                Code = "lock_lost"
 	BodyTooLarge        Code = "body_too_large"
 	UnsupportedMedia    Code = "unsupported_media_type"

@@ -34,6 +34,9 @@ type Secret struct {
 
 func secretOf(key []byte) Secret { return Secret{key: func() []byte { return key }} }
 
+// SecretOf returns the secret with the key, which is random, or derived from what is.
+func SecretOf(key [newKey]byte) Secret { return secretOf(key[:]) }
+
 // NewSecret returns a secret of 32 random bytes.
 func NewSecret() Secret {
 	key := make([]byte, newKey)

@@ -43,6 +43,9 @@ func may() map[string][]string {
 		"handlers":        {"api", "api/event", "lock", "lock/order", "service", "service/events", "service/view", "auth", "telemetry", "openapi", "dashboard"},
 		"client":          {"api"},
 		"cmd/fencepost":   {"api", "client"},
+		"webhook/subscription": {
+			"auth", "lock", "store", "webhook",
+		},
 		"cmd/api": {
 			"lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "openapi",
 			"dashboard", "handlers",

@@ -46,6 +46,7 @@ func table() []Bug {
 		asyncBugs(),
 		pastBugs(),
 		webhookBugs(),
+		subscriptionBugs(),
 	)
 }
 

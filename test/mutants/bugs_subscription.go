@@ -1,0 +1,67 @@
+package main
+
+// subscriptionBugs break who is told what by webhook, and with which secret.
+func subscriptionBugs() []Bug {
+	return []Bug{
+		{
+			Name: "webhook-secret-without-generation", Breaks: "a rotation makes another secret",
+			File: "webhook/subscription/keys.go", Anchor: "AppendUint64(text, uint64(generation))", Becomes: "AppendUint64(text, 1)",
+			In: "./webhook/subscription", Run: "^TestSecretsAreDerived$",
+		},
+		{
+			Name: "webhook-old-secret-for-ever", Breaks: "a secret that was replaced signs for a day",
+			File: "webhook/subscription/rotation.go", Anchor: "now.Sub(at) < Overlap", Becomes: "!at.IsZero()",
+			In: "./webhook/subscription", Run: "^TestRotation$",
+		},
+		{
+			Name: "webhook-second-rotation-ends-the-first", Breaks: "who rotates again after a lost answer does not lock out a receiver",
+			File: "webhook/subscription/rotation.go", Anchor: "rotated[:min(len(rotated), maxReplaced)]}", Becomes: "rotated[:1]}",
+			In: "./webhook/subscription", Run: "^TestRotation$",
+		},
+		{
+			Name: "webhook-pattern-beyond-the-token", Breaks: "a subscription selects no names that its bearer token may not use",
+			File: "webhook/subscription/check.go", Anchor: "		if allowed.Covers(p) {", Becomes: "		if allowed.Covers(p) || p.Covers(allowed) {",
+			In: "./webhook/subscription", Run: "^TestRefused$",
+		},
+		{
+			Name: "webhook-covers-by-prefix", Breaks: "a pattern covers another only if it selects all that the other does",
+			File: "auth/pattern.go", Anchor: `p.text != "" && p.Match(other.text)`, Becomes: `p.text != "" && strings.HasPrefix(other.prefix, p.prefix)`,
+			In: "./auth", Run: "^TestCoversSelectsNoMore$",
+		},
+		{
+			Name: "webhook-of-another-tenant", Breaks: "a tenant sees no other tenant's subscriptions",
+			File: "webhook/subscription/subscriptions.go", Anchor: "listAll(ctx, s.Records, Kind, who.Tenant, 2*MaxOfTenant)", Becomes: `listAll(ctx, s.Records, Kind, "", 2*MaxOfTenant)`,
+			In: "./webhook/subscription", Run: "^TestOthers$",
+		},
+		{
+			Name: "webhook-limited-token-diverts", Breaks: "a limited bearer token does not send elsewhere what others are told",
+			File: "webhook/subscription/subscriptions.go", Anchor: "	case !may(who, found):\n		return nil, errForbidden()", Becomes: "	case found == nil:\n		return nil, errForbidden()",
+			In: "./webhook/subscription", Run: "^TestLimitedChange$",
+		},
+		{
+			Name: "webhook-limit-races", Breaks: "a tenant has no more subscriptions than it may, however many it makes at once",
+			File: "webhook/subscription/subscriptions.go", Anchor: "if before < MaxOfTenant {", Becomes: "if before < 2*MaxOfTenant {",
+			In: "./webhook/subscription", Run: "^TestLimits$",
+		},
+		{
+			Name: "webhook-disabled-for-good", Breaks: "a disabled subscription can be set going again",
+			File: "webhook/subscription/check.go", Anchor: "			s.Enabled++ // it may have been disabled", Becomes: "			s.Enabled += 0",
+			In: "./webhook/subscription", Run: "^TestUpdate$",
+		},
+		{
+			Name: "webhook-begins-anew-with-each-change", Breaks: "a subscription is told what happened since it was made",
+			File: "webhook/subscription/subscription.go", Anchor: "	if s.From == 0 {", Becomes: "	if s.Version > 0 {",
+			In: "./webhook/subscription", Run: "^TestUpdate$",
+		},
+		{
+			Name: "webhook-damaged-record-stops-all", Breaks: "a record that cannot be read is passed over",
+			File: "webhook/subscription/reader.go", Anchor: "			r.complain(record, bad)\n			continue", Becomes: "			r.complain(record, bad)\n			return bad",
+			In: "./webhook/subscription", Run: "^TestDirectoryPassesOver$",
+		},
+		{
+			Name: "webhook-directory-always-new", Breaks: "the directory is the same until something changes",
+			File: "webhook/subscription/reader.go", Anchor: "	if !same {", Becomes: "	if next != nil {",
+			In: "./webhook/subscription", Run: "^TestDirectory$",
+		},
+	}
+}

@@ -1,0 +1,83 @@
+package subscription
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// RotateCallback makes the secret that signs a tenant's callbacks, or a new one, and returns
+// it; it is not shown again. Those before it sign too, until [Overlap] after they were
+// replaced. It signs for all locks, so who asks must not be limited to some.
+func (s *Subscriptions) RotateCallback(ctx context.Context, who *auth.Principal) (webhook.Secret, error) {
+	if who.Locks != nil {
+		return webhook.Secret{}, lock.Errorf(lock.Forbidden, "the callback secret is for all locks, and the bearer token is limited to some")
+	}
+	for range maxAttempts {
+		next, err := s.nextCallbackSecret(ctx, who.Tenant)
+		if err != nil {
+			return webhook.Secret{}, err
+		}
+		_, err = s.Records.Put(ctx, store.RecordPut{RecordKey: callbackKey(who.Tenant), Value: next.encode(), Version: next.Version})
+		if err == nil {
+			return s.Keys.ofCallbacks(who.Tenant, next.Rotation, s.Now())[0], nil
+		}
+		if !errors.Is(err, lock.Changed) && !errors.Is(err, lock.NotFound) {
+			return webhook.Secret{}, err
+		}
+	}
+	return webhook.Secret{}, errBusy()
+}
+
+// nextCallbackSecret returns what is to be written, with the version of what it replaces.
+func (s *Subscriptions) nextCallbackSecret(ctx context.Context, tenant string) (*callbackSecret, error) {
+	now := s.Now().UTC().Truncate(time.Millisecond)
+	r, err := s.Records.Get(ctx, callbackKey(tenant))
+	if errors.Is(err, lock.NotFound) {
+		if s.Directory.callbackCount() >= MaxInAll {
+			return nil, errTooMany("%d tenants have a callback secret, and no more may", MaxInAll)
+		}
+		return &callbackSecret{Tenant: tenant, Created: now, Rotation: Rotation{Generation: 1}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	was, bad := parseCallback(r)
+	if bad != nil {
+		return nil, &lock.Error{Code: lock.Internal, Detail: "the record of the callback secret cannot be read", Cause: bad}
+	}
+	was.Rotation = was.next(now)
+	return was, nil
+}
+
+// Callback returns where the grant of an entry of the tenant is to be told, for a URL that
+// may be sent to: [lock.NoCallbackSecret] if nothing could sign that.
+func (s *Subscriptions) Callback(ctx context.Context, tenant, url string) (*lock.Callback, error) {
+	if err := s.Policy.CheckURL("callback_url", url); err != nil {
+		return nil, err
+	}
+	id, err := s.CallbackSecret(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return &lock.Callback{URL: url, Secret: id}, nil
+}
+
+// CallbackSecret returns the id of what signs a tenant's callbacks: [lock.NoCallbackSecret]
+// if there is nothing. The store is asked only if this replica does not know of it: a
+// tenant that has one keeps it.
+func (s *Subscriptions) CallbackSecret(ctx context.Context, tenant string) (id string, err error) {
+	if s.Directory.hasCallbackSecret(tenant) {
+		return callbackID, nil
+	}
+	_, err = s.Records.Get(ctx, callbackKey(tenant))
+	if errors.Is(err, lock.NotFound) {
+		return "", lock.Errorf(lock.NoCallbackSecret, "callbacks are signed, and the tenant has no secret for that: POST /webhooks/callback-secret/rotate makes one")
+	}
+	return callbackID, err
+}

@@ -1,0 +1,115 @@
+package subscription
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// Kind is the kind of the small records of subscriptions.
+const Kind = "webhook"
+
+// Subscription is what a tenant wants to be told, and where. It is not changed once it is
+// there: who writes a new one makes a copy.
+type Subscription struct {
+	ID     string // random; a [lock.ValidName]
+	Tenant string
+	URL    string // as a [webhook.Policy] allowed it when it was given
+
+	// Events are the kinds that it is told; nil is all. That events are missing is told to
+	// everybody, also if there is no kind here.
+	Events []lock.EventKind
+
+	// Locks is an [auth.Pattern]: which names it is about.
+	Locks string
+
+	// Within are those patterns of the bearer token that say which names whoever gave
+	// Locks may use; nil is all names. They allow all that Locks selects.
+	Within []string
+
+	Paused  bool
+	Created time.Time
+	By      string // the sub of the bearer token that made it
+
+	// Enabled counts how often it was set going again. Who disables a subscription
+	// remembers at which count, and it is disabled for as long as that stands.
+	Enabled int
+
+	// From is the number of the write that made it: it is told what happened after that.
+	From uint64
+
+	// Version is that of the record: another one after each write.
+	Version uint64
+
+	Rotation // of its secret
+}
+
+// form is a subscription as it is stored.
+type form struct {
+	URL        string           `json:"url"`
+	Events     []lock.EventKind `json:"events"`
+	Locks      string           `json:"locks"`
+	Within     []string         `json:"within"`
+	Paused     bool             `json:"paused,omitempty"`
+	Created    int64            `json:"created_ms"`
+	By         string           `json:"by"`
+	Generation int              `json:"generation"`
+	Rotated    []int64          `json:"rotated_ms,omitempty"`
+	Enabled    int              `json:"enabled,omitempty"`
+	From       uint64           `json:"from,omitempty"` // 0: the version of the record, which its writer could not know
+}
+
+// encode returns what is stored.
+func (s *Subscription) encode() []byte {
+	return store.Encode(form{
+		URL: s.URL, Events: s.Events, Locks: s.Locks, Within: s.Within, Paused: s.Paused,
+		Created: s.Created.UnixMilli(), By: s.By, Generation: s.Generation, Rotated: millis(s.Rotated),
+		Enabled: s.Enabled, From: s.From,
+	})
+}
+
+// parse reads a subscription, or says why the record is none.
+func parse(r store.Record) (*Subscription, error) {
+	var f form
+	if err := json.Unmarshal(r.Value, &f); err != nil {
+		return nil, errors.New("it is not the JSON of a subscription") // the error could show a part of it
+	}
+	s := &Subscription{
+		ID: r.ID, Tenant: r.Tenant, URL: f.URL, Events: f.Events, Locks: f.Locks, Within: f.Within, Paused: f.Paused,
+		Created: time.UnixMilli(f.Created).UTC(), By: f.By, Enabled: f.Enabled, From: f.From, Version: r.Version,
+		Rotation: rotationOf(f.Generation, f.Rotated),
+	}
+	if s.From == 0 {
+		s.From = r.Version
+	}
+	return s, s.check()
+}
+
+// check returns why nobody can have written the subscription.
+func (s *Subscription) check() error {
+	if s.URL == "" || len(s.URL) > webhook.MaxURL {
+		return errors.New("its URL is missing or too long")
+	}
+	if s.Generation < 1 {
+		return errors.New("it has no secret")
+	}
+	for _, text := range append([]string{s.Locks}, s.Within...) {
+		if _, err := auth.ParsePattern(text); err != nil {
+			return errors.New("it has a pattern that is none")
+		}
+	}
+	return nil
+}
+
+// clone returns a copy that may be changed.
+func (s *Subscription) clone() *Subscription {
+	c := *s
+	c.Events, c.Within, c.Rotated = slices.Clone(s.Events), slices.Clone(s.Within), slices.Clone(s.Rotated)
+	return &c
+}

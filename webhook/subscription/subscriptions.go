@@ -1,0 +1,275 @@
+package subscription
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// Bounds of what is kept: each replica has a copy of all, of some 3 KiB each at most.
+const (
+	MaxOfTenant = 100
+	MaxInAll    = 10_000
+)
+
+// maxAttempts is how often a change is tried that meets others of the same record.
+const maxAttempts = 10
+
+// Records is what the use cases need of the store's small records.
+type Records interface {
+	Get(ctx context.Context, k store.RecordKey) (store.Record, error)
+	List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error)
+	Put(ctx context.Context, p store.RecordPut) (version uint64, err error)
+	Delete(ctx context.Context, k store.RecordKey, version uint64) error
+}
+
+// Config of [Subscriptions].
+type Config struct {
+	Records   Records
+	Keys      Keys
+	Policy    *webhook.Policy
+	Directory *Directory
+	Now       func() time.Time // nil is time.Now
+}
+
+// Subscriptions are the use cases. Every call returns a *lock.Error. Of an unknown outcome,
+// which the error says, what was asked for may be there: a subscription then is in the
+// list.
+type Subscriptions struct{ Config }
+
+// New returns the use cases.
+func New(c Config) *Subscriptions {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Subscriptions{c}
+}
+
+// Create subscribes who asks to what c says, and returns the secret that is not shown
+// again. [lock.QuotaExceeded] says that there are too many.
+func (s *Subscriptions) Create(ctx context.Context, who *auth.Principal, c Change) (*Subscription, webhook.Secret, error) {
+	made, err := s.prepare(who, c)
+	if err != nil {
+		return nil, webhook.Secret{}, err
+	}
+	if err := s.room(ctx, who.Tenant); err != nil {
+		return nil, webhook.Secret{}, err
+	}
+	if made.Version, err = s.Records.Put(ctx, store.RecordPut{RecordKey: made.key(), Value: made.encode()}); err != nil {
+		return nil, webhook.Secret{}, err
+	}
+	made.From = made.Version
+	if err := s.checkPlace(ctx, made); err != nil {
+		return nil, webhook.Secret{}, err
+	}
+	return made, s.current(made), nil
+}
+
+// prepare makes a subscription that is not stored yet.
+func (s *Subscriptions) prepare(who *auth.Principal, c Change) (*Subscription, error) {
+	if c.URL == nil {
+		return nil, lock.Invalid("url", "is missing")
+	}
+	if c.Locks == nil {
+		all := allLocks
+		c.Locks = &all
+	}
+	made := &Subscription{
+		ID: newID(), Tenant: who.Tenant, By: who.Subject,
+		Created: s.Now().UTC().Truncate(time.Millisecond), Rotation: Rotation{Generation: 1},
+	}
+	return made, c.apply(made, s.Policy, who)
+}
+
+func newID() string {
+	raw := make([]byte, lock.IDSize)
+	_, _ = rand.Read(raw) // never fails: it ends the process rather
+	return string(lock.IDOf(raw))
+}
+
+// room returns an error if the tenant has all that it may have, or all together have.
+func (s *Subscriptions) room(ctx context.Context, tenant string) error {
+	if s.Directory.count() >= MaxInAll {
+		return errTooMany("the server has %d webhooks, and takes no more", MaxInAll)
+	}
+	records, err := listAll(ctx, s.Records, Kind, tenant, MaxOfTenant)
+	if err == nil && len(records) >= MaxOfTenant {
+		err = errTooManyOfTenant()
+	}
+	return err
+}
+
+// checkPlace takes back what came too late, when others were made at the same time: those
+// that were made first stay.
+func (s *Subscriptions) checkPlace(ctx context.Context, made *Subscription) error {
+	records, err := listAll(ctx, s.Records, Kind, made.Tenant, 2*MaxOfTenant)
+	if err != nil {
+		return nil // it is there, and nobody but this call knows its secret
+	}
+	before := 0
+	for _, r := range records {
+		if other, err := parse(r); err == nil && other.From < made.From || err != nil && r.Version < made.From {
+			before++
+		}
+	}
+	if before < MaxOfTenant {
+		return nil
+	}
+	if err := s.Records.Delete(ctx, made.key(), made.Version); err != nil && !errors.Is(err, lock.NotFound) {
+		return err
+	}
+	return errTooManyOfTenant()
+}
+
+func errTooManyOfTenant() error {
+	return errTooMany("the tenant has %d webhooks, and may have no more", MaxOfTenant)
+}
+
+func errTooMany(format string, args ...any) *lock.Error {
+	return &lock.Error{Code: lock.QuotaExceeded, Detail: fmt.Sprintf(format, args...), RetryAfter: time.Minute}
+}
+
+// Get returns a subscription of the tenant of who asks: [lock.NotFound] if there is none,
+// [lock.Forbidden] if it is about names that who asks may not use.
+func (s *Subscriptions) Get(ctx context.Context, who *auth.Principal, id string) (*Subscription, error) {
+	r, err := s.record(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	found, bad := parse(r)
+	switch {
+	case bad != nil:
+		return nil, errNone()
+	case !may(who, found):
+		return nil, errForbidden()
+	}
+	return found, nil
+}
+
+func (s *Subscriptions) record(ctx context.Context, who *auth.Principal, id string) (store.Record, error) {
+	if !lock.ValidName(id) {
+		return store.Record{}, errNone()
+	}
+	r, err := s.Records.Get(ctx, keyOf(who.Tenant, id))
+	if errors.Is(err, lock.NotFound) {
+		err = errNone()
+	}
+	return r, err
+}
+
+func errNone() error { return lock.Errorf(lock.NotFound, "there is no webhook with this id") }
+
+func errForbidden() error {
+	return lock.Errorf(lock.Forbidden, "the webhook is about names that the bearer token is not limited to")
+}
+
+// List returns the subscriptions of the tenant that who asks may see, the oldest first.
+func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subscription, error) {
+	records, err := listAll(ctx, s.Records, Kind, who.Tenant, 2*MaxOfTenant)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Subscription
+	for _, r := range records {
+		if one, bad := parse(r); bad == nil && may(who, one) {
+			all = append(all, one)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Subscription) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.ID, b.ID)) })
+	return all, nil
+}
+
+// Update changes what c says, and returns what has come of it. paused, said to be false,
+// sets one going again that was disabled.
+func (s *Subscriptions) Update(ctx context.Context, who *auth.Principal, id string, c Change) (*Subscription, error) {
+	if c.empty() {
+		return s.Get(ctx, who, id)
+	}
+	return s.revise(ctx, who, id, func(next *Subscription) error { return c.apply(next, s.Policy, who) })
+}
+
+// Rotate gives a subscription a new secret, which is not shown again. Those before it sign
+// too, until [Overlap] after they were replaced.
+func (s *Subscriptions) Rotate(ctx context.Context, who *auth.Principal, id string) (*Subscription, webhook.Secret, error) {
+	revised, err := s.revise(ctx, who, id, func(next *Subscription) error {
+		next.Rotation = next.next(s.Now())
+		return nil
+	})
+	if err != nil {
+		return nil, webhook.Secret{}, err
+	}
+	return revised, s.current(revised), nil
+}
+
+// revise writes what change makes of a subscription, and begins anew when somebody else
+// has written it meanwhile.
+func (s *Subscriptions) revise(ctx context.Context, who *auth.Principal, id string, change func(*Subscription) error) (*Subscription, error) {
+	err := errBusy()
+	for range maxAttempts {
+		was, fail := s.Get(ctx, who, id)
+		if fail != nil {
+			return nil, fail
+		}
+		next := was.clone()
+		if err := change(next); err != nil {
+			return nil, err
+		}
+		next.Version, fail = s.Records.Put(ctx, store.RecordPut{RecordKey: next.key(), Value: next.encode(), Version: was.Version})
+		switch {
+		case fail == nil:
+			return next, nil
+		case errors.Is(fail, lock.NotFound):
+			return nil, errNone()
+		case !errors.Is(fail, lock.Changed):
+			return nil, fail
+		}
+	}
+	return nil, err
+}
+
+func errBusy() error {
+	return &lock.Error{Code: lock.Changed, Detail: "others change it all the time", RetryAfter: time.Second}
+}
+
+// Delete ends a subscription. What cannot be read may be deleted by who may use all names.
+func (s *Subscriptions) Delete(ctx context.Context, who *auth.Principal, id string) error {
+	for range maxAttempts {
+		r, err := s.record(ctx, who, id)
+		if err != nil {
+			return err
+		}
+		if was, bad := parse(r); bad != nil && who.Locks != nil || bad == nil && !may(who, was) {
+			return errForbidden()
+		}
+		err = s.Records.Delete(ctx, r.RecordKey, r.Version)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, lock.NotFound):
+			return errNone()
+		case !errors.Is(err, lock.Changed):
+			return err
+		}
+	}
+	return errBusy()
+}
+
+// current returns the secret that signs first.
+func (s *Subscriptions) current(of *Subscription) webhook.Secret {
+	return s.Keys.Of(of, s.Now())[0]
+}
+
+func keyOf(tenant, id string) store.RecordKey {
+	return store.RecordKey{Kind: Kind, Tenant: tenant, ID: id}
+}
+
+func (s *Subscription) key() store.RecordKey { return keyOf(s.Tenant, s.ID) }

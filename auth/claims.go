@@ -184,6 +184,9 @@ func checkTenant(tenant string) error {
 	if !lock.ValidTenant(tenant) {
 		return refuse(BadTenant, "tenant is not 1 to 63 lower-case letters, digits and hyphens, with no hyphen first")
 	}
+	if tenant == lock.OwnTenant {
+		return refuse(BadTenant, "tenant "+lock.OwnTenant+" is this service's own")
+	}
 	return nil
 }
 

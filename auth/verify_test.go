@@ -230,6 +230,7 @@ func badIdentities() []badToken {
 		{"TenantHyphenFirst", with("tenant", "-marker"), auth.BadTenant},
 		{"TenantSlash", with("tenant", "marker/../acme"), auth.BadTenant},
 		{"TenantLineBreak", with("tenant", "marker\n"), auth.BadTenant},
+		{"TenantOfOurOwn", with("tenant", "fencepost-internal"), auth.BadTenant},
 		{"TenantNUL", with("tenant", "marker\x00"), auth.BadTenant},
 		{"TenantTooLong", with("tenant", strings.Repeat("a", 64)), auth.BadTenant},
 		{"TenantNumber", with("tenant", 1), auth.BadTenant},

@@ -27,6 +27,10 @@ func ValidName(name string) bool {
 	return true
 }
 
+// OwnTenant is whose the locks are by which replicas agree among themselves. Nobody else may
+// act for it.
+const OwnTenant = "fencepost-internal"
+
 // ValidTenant reports whether tenant may name a tenant:
 // ^[a-z0-9][a-z0-9-]{0,62}$.
 func ValidTenant(tenant string) bool {

@@ -179,7 +179,7 @@ func (a *asyncKeeper) known(e *asyncEntry, st view.Status, listed bool) *asyncEn
 // add takes an entry that waits. Of one that was listed nobody knows when its lease began;
 // that of another no earlier than it was asked for, which is long ago if the feed is late.
 func (a *asyncKeeper) add(entry *lock.Entry, listed bool) *asyncEntry {
-	e := &asyncEntry{keeper: keeper{s: a.s, entry: entry}, place: -1, mine: a.sharing.does(string(entry.ID))}
+	e := &asyncEntry{keeper: keeper{s: a.s, entry: entry}, place: -1, mine: a.sharing.Does(string(entry.ID))}
 	if !listed {
 		e.refreshed = time.Now().Add(-max(0, a.s.Now().Sub(entry.EnqueuedAt)))
 	}
@@ -198,7 +198,7 @@ func (a *asyncKeeper) share() {
 	a.sharing = a.s.Sharing()
 	for id, e := range a.kept {
 		was := e.mine
-		switch e.mine = a.sharing.does(string(id)); {
+		switch e.mine = a.sharing.Does(string(id)); {
 		case e.mine && !was:
 			e.left = time.Time{}
 			a.takeOver(e)

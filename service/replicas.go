@@ -173,11 +173,11 @@ func (r *Replicas) Sharing() Sharing {
 	return s
 }
 
-// does reports whether this replica is the one that does the work with the name: each
+// Does reports whether this replica is the one that does the work with the name: each
 // replica with the same list comes to the same answer, and when the list changes, only
 // the work of those that came or went changes hands (rendezvous hashing, Thaler and
 // Ravishankar 1998). All do it while the list is not known.
-func (s Sharing) does(name string) bool {
+func (s Sharing) Does(name string) bool {
 	if len(s.Live) == 0 {
 		return true
 	}

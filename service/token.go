@@ -58,6 +58,11 @@ func (t tokens) issue(e *lock.Entry) string {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
 }
 
+// Token is what proves that an entry is its client's. It is for whoever tells that client of
+// its grant. Of the entry the id, the tenant, the number and what it is bound to count: its
+// first lock, or that it is a set.
+func (s *Service) Token(e *lock.Entry) string { return s.tokens.issue(e) }
+
 // check returns the entry that a token is for. A forged token, another lock's
 // and another tenant's are told apart by nobody.
 func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {

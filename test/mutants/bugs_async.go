@@ -35,7 +35,7 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-kept-by-all", Breaks: "each entry is kept by one replica",
-			File: "service/async.go", Anchor: "mine: a.sharing.does(string(entry.ID))", Becomes: "mine: a.sharing.does(string(entry.ID)) || entry.ID != \"\"",
+			File: "service/async.go", Anchor: "mine: a.sharing.Does(string(entry.ID))", Becomes: "mine: a.sharing.Does(string(entry.ID)) || entry.ID != \"\"",
 			In: "./service", Run: "^TestAsyncShared$",
 		},
 		{
@@ -95,7 +95,7 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-not-let-go", Breaks: "who joins takes its share over, and the others let go of it",
-			File: "service/async.go", Anchor: "e.mine = a.sharing.does(string(id)); {", Becomes: "e.mine = was || a.sharing.does(string(id)); {",
+			File: "service/async.go", Anchor: "e.mine = a.sharing.Does(string(id)); {", Becomes: "e.mine = was || a.sharing.Does(string(id)); {",
 			In: "./service", Run: "^TestAsyncSharedWithANewOne$",
 		},
 		{

@@ -22,6 +22,10 @@ const MinAsyncTTL = 15 * time.Second
 // call of the store, so that 64 come to thousands of renewals a second.
 const asyncAtOnce = 64
 
+// asyncOfOne is how many of one tenant's are: however slow the store is, and however many
+// a tenant has, a grant of another's need not wait for one of them.
+const asyncOfOne = 48
+
 // renewTimeout is for how long a renewal that nobody waits for is tried.
 const renewTimeout = 2 * time.Second
 
@@ -37,7 +41,9 @@ type asyncKeeper struct {
 	s        *Service
 	sharing  Sharing
 	kept     map[lock.ID]*asyncEntry // all that wait, and of those that hold the ones that were seen to wait
-	due      asyncQueue              // those of this replica that are not attended at the moment
+	due      asyncQueue              // those of this replica that are neither late nor attended
+	tenants  map[string]*asyncTenant // of those that are either
+	turns    []*asyncTenant          // who may have another attended, in the order of their turns
 	attended int
 	done     chan *asyncEntry
 	workers  sync.WaitGroup
@@ -56,11 +62,15 @@ type asyncEntry struct {
 	ended    bool      // it is kept no more
 	over     bool      // as of when it was attended: there is nothing left to do for it
 	at       time.Time // when it is to be attended
-	place    int       // in the queue, -1 if it is not there
+	late     bool      // it is due, and in its tenant's queue
+	place    int       // in the queue, -1 if it is in none
 }
 
 func newAsyncKeeper(s *Service) *asyncKeeper {
-	return &asyncKeeper{s: s, sharing: s.Sharing(), kept: map[lock.ID]*asyncEntry{}, done: make(chan *asyncEntry, asyncAtOnce)}
+	return &asyncKeeper{
+		s: s, sharing: s.Sharing(), kept: map[lock.ID]*asyncEntry{}, tenants: map[string]*asyncTenant{},
+		done: make(chan *asyncEntry, asyncAtOnce),
+	}
 }
 
 // run keeps entries until ctx ends.
@@ -221,27 +231,19 @@ func (a *asyncKeeper) dueAt(e *asyncEntry, at time.Time) {
 }
 
 func (a *asyncKeeper) unqueue(e *asyncEntry) {
-	if e.place >= 0 {
+	switch {
+	case e.place < 0:
+	case e.late:
+		heap.Remove(&a.tenant(e).late, e.place)
+	default:
 		heap.Remove(&a.due, e.place)
 	}
-}
-
-// attend begins to do what is due.
-func (a *asyncKeeper) attend(ctx context.Context) {
-	for len(a.due) > 0 && a.attended < asyncAtOnce && !a.due[0].at.After(time.Now()) {
-		e := heap.Pop(&a.due).(*asyncEntry)
-		e.attended = true
-		a.attended++
-		a.workers.Go(func() {
-			e.over, e.at = e.attend(ctx)
-			a.done <- e
-		})
-	}
+	e.late = false
 }
 
 // settle takes an entry back that was attended.
 func (a *asyncKeeper) settle(e *asyncEntry) {
-	a.attended--
+	a.leave(e)
 	e.attended = false
 	again := e.changed
 	e.changed = false

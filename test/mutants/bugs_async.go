@@ -138,5 +138,10 @@ func asyncBugs() []Bug {
 			File: "service/async_grant.go", Anchor: "if e.mine || !e.left.IsZero() && time.Since(e.left) < takeOverTime {", Becomes: "if e.mine {",
 			In: "./service", Run: "^TestAsyncGrantAsItIsHandedOver$",
 		},
+		{
+			Name: "async-one-tenant-has-all", Breaks: "a grant does not wait for what another tenant has the replicas renew",
+			File: "service/async_turns.go", Anchor: "t.attended < asyncOfOne", Becomes: "t.attended < asyncAtOnce",
+			In: "./service", Run: "^TestAsyncGrantBesideManyOfAnother$",
+		},
 	}
 }

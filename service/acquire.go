@@ -107,6 +107,9 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 			return g, err
 		}
 	}
+	if err := s.keepable(e); err != nil {
+		return nil, err
+	}
 	if err := s.refuse(ctx, e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
@@ -283,6 +286,9 @@ func (s *Service) answerAsync(ctx context.Context, e *lock.Entry, written bool, 
 func (s *Service) standsAsync(ctx context.Context, e *lock.Entry, written bool, began time.Time) (*Grant, error) {
 	if !written {
 		return s.look(ctx, e)
+	}
+	if !s.view.Reached(e.Number) {
+		s.async.given.add(e)
 	}
 	st, err := s.stateAtFirst(ctx, e)
 	if err != nil {

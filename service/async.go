@@ -46,6 +46,8 @@ type asyncKeeper struct {
 	turns    []*asyncTenant          // who may have another attended, in the order of their turns
 	attended int
 	done     chan *asyncEntry
+	given    given
+	unseen   map[lock.ID]struct{} // those that are kept and that the view did not show yet
 	workers  sync.WaitGroup
 }
 
@@ -69,7 +71,7 @@ type asyncEntry struct {
 func newAsyncKeeper(s *Service) *asyncKeeper {
 	return &asyncKeeper{
 		s: s, sharing: s.Sharing(), kept: map[lock.ID]*asyncEntry{}, tenants: map[string]*asyncTenant{},
-		done: make(chan *asyncEntry, asyncAtOnce),
+		done: make(chan *asyncEntry, asyncAtOnce), given: newGiven(), unseen: map[lock.ID]struct{}{},
 	}
 }
 
@@ -85,6 +87,7 @@ func (a *asyncKeeper) run(ctx context.Context) {
 // news is what has happened since the keeper looked last.
 type news struct {
 	attended []*asyncEntry
+	given    bool
 	seen     bool // by the view
 	sharing  bool // changed
 }
@@ -99,6 +102,9 @@ func (a *asyncKeeper) take(n news) {
 	if n.sharing {
 		a.share()
 	}
+	if n.given {
+		a.takeGiven()
+	}
 	if n.seen {
 		a.look()
 	}
@@ -112,6 +118,8 @@ func (a *asyncKeeper) await(ctx context.Context) (n news) {
 	case <-ctx.Done():
 	case <-a.s.view.AsyncChanges():
 		n.seen = true
+	case <-a.given.ready:
+		n.given = true
 	case <-a.sharing.Changed:
 		n.sharing = true
 	case e := <-a.done:
@@ -122,6 +130,8 @@ func (a *asyncKeeper) await(ctx context.Context) (n news) {
 		select {
 		case <-a.s.view.AsyncChanges():
 			n.seen = true
+		case <-a.given.ready:
+			n.given = true
 		case e := <-a.done:
 			n.attended = append(n.attended, e)
 		default:
@@ -149,7 +159,11 @@ func (a *asyncKeeper) whenDue() (due <-chan time.Time, stop func() bool) {
 // look brings what is kept up to date with the view.
 func (a *asyncKeeper) look() {
 	changed, listed := a.s.view.TakeAsync()
+	if listed {
+		a.forgetUnseen()
+	}
 	for _, id := range changed {
+		delete(a.unseen, id)
 		st := a.s.view.Status(id, 0)
 		e := a.known(a.kept[id], st, listed)
 		switch {
@@ -198,6 +212,7 @@ func (a *asyncKeeper) add(entry *lock.Entry, listed bool) *asyncEntry {
 }
 
 func (a *asyncKeeper) drop(e *asyncEntry) {
+	delete(a.unseen, e.entry.ID)
 	delete(a.kept, e.entry.ID)
 	e.ended = true
 	a.unqueue(e)
@@ -279,7 +294,7 @@ func (e *asyncEntry) attend(ctx context.Context) (over bool, at time.Time) {
 // serve does one thing for the entry: what is most urgent.
 func (e *asyncEntry) serve(ctx context.Context) (over bool, err error) {
 	st := e.s.view.Status(e.entry.ID, e.entry.Number)
-	decides := st.State == view.Waiting && e.s.outdated() == nil
+	decides := (st.State == view.Waiting || st.State == view.Unseen) && e.s.outdated() == nil
 	switch {
 	case st.State == view.Gone:
 		return true, nil

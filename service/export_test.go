@@ -29,3 +29,7 @@ func (s *Service) ListPart(req view.ListRequest) (more bool) {
 	_, more = s.view.List(req, "", &view.Page{})
 	return more
 }
+
+// Kept returns how many async entries the replica knows of that wait, or have waited. It is
+// for a bubble of testing/synctest, when nothing runs.
+func (s *Service) Kept() int { return len(s.async.kept) }

@@ -73,6 +73,7 @@ type Service struct {
 	moments atomic.Uint64      // counts reads and questions in their order
 
 	expiries expiries
+	async    *asyncKeeper
 
 	feed     context.CancelFunc
 	tasks    sync.WaitGroup
@@ -102,7 +103,8 @@ func New(cfg Config) *Service {
 	s.feed = cancel
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.tasks.Go(func() { cfg.Store.Watch(ctx, s.view) })
-	s.tasks.Go(func() { newAsyncKeeper(s).run(s.closing) })
+	s.async = newAsyncKeeper(s)
+	s.tasks.Go(func() { s.async.run(s.closing) })
 	return s
 }
 

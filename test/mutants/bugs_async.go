@@ -143,5 +143,20 @@ func asyncBugs() []Bug {
 			File: "service/async_turns.go", Anchor: "t.attended < asyncOfOne", Becomes: "t.attended < asyncAtOnce",
 			In: "./service", Run: "^TestAsyncGrantBesideManyOfAnother$",
 		},
+		{
+			Name: "async-accepted-and-not-kept", Breaks: "what a replica accepts while its feed is interrupted is kept",
+			File: "service/acquire.go", Anchor: "	if !s.view.Reached(e.Number) {", Becomes: "	if e.Opaque {",
+			In: "./service", Run: "^TestAsyncWithoutAFeed$",
+		},
+		{
+			Name: "async-given-and-not-forgotten", Breaks: "what ended unseen is not remembered for ever",
+			File: "service/async_given.go", Anchor: ".State == view.Gone {", Becomes: ".State == view.Gone && e.attended {",
+			In: "./service", Run: "^TestAsyncGivenAndNotKept$",
+		},
+		{
+			Name: "async-accepted-without-a-view", Breaks: "a replica that sees nothing for long does not say that it keeps a place",
+			File: "service/async_given.go", Anchor: "if !e.Async || s.view.LostFor() <= currentTimeout {", Becomes: "if !e.Async || s.view.LostFor() <= e.TTL {",
+			In: "./service", Run: "^TestAsyncRefusedWithoutAView$",
+		},
 	}
 }

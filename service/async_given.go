@@ -1,0 +1,77 @@
+package service
+
+import (
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// given are async entries that were written here, for the keeper, who would not hear of
+// them while the feed is interrupted. If no other replica sees them, nobody else keeps them.
+type given struct {
+	mu      sync.Mutex
+	entries []*lock.Entry // since they were taken last
+	ready   chan struct{} // holds a value after that ceased to be empty
+}
+
+func newGiven() given { return given{ready: make(chan struct{}, 1)} }
+
+func (g *given) add(e *lock.Entry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.entries = append(g.entries, e)
+	select {
+	case g.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (g *given) take() []*lock.Entry {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	taken := g.entries
+	g.entries = nil
+	return taken
+}
+
+// takeGiven takes what was written here, unless the view shows it, or has shown its end.
+func (a *asyncKeeper) takeGiven() {
+	for _, entry := range a.given.take() {
+		e := a.kept[entry.ID]
+		if e != nil && e.entry.Number >= entry.Number || a.s.view.Status(entry.ID, entry.Number).State != view.Unseen {
+			continue
+		}
+		if e != nil { // an earlier one of the same id, whose end the view has not shown
+			a.drop(e)
+		}
+		e = a.add(entry, false)
+		a.unseen[entry.ID] = struct{}{}
+		if e.mine {
+			a.dueAt(e, e.next())
+		}
+	}
+}
+
+// forgetUnseen lets go of what had ended before the view listed anew.
+func (a *asyncKeeper) forgetUnseen() {
+	for id := range a.unseen {
+		if e := a.kept[id]; e != nil && a.s.view.Status(id, e.entry.Number).State == view.Gone {
+			a.drop(e)
+		}
+	}
+}
+
+// keepable returns an error if this replica cannot say that an async entry will be kept: it
+// has not seen for long what happens in the store. That is when it leaves the list of those
+// that keep entries.
+func (s *Service) keepable(e *lock.Entry) error {
+	if !e.Async || s.view.LostFor() <= currentTimeout {
+		return nil
+	}
+	return &lock.Error{
+		Code: lock.StoreUnavailable, Detail: "this replica does not see what happens in the store, and could not keep the entry",
+		RetryAfter: time.Second, Ambiguous: e.Resumable(), // an earlier request may have written it
+	}
+}

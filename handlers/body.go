@@ -208,6 +208,9 @@ func describeType(field string, t reflect.Type) string {
 	if field == "metadata" { // the decoder names no deeper field, and the type of that
 		return "an object of strings"
 	}
+	if field == "events" { // likewise
+		return "a list of strings"
+	}
 	switch t.Kind().String() {
 	case "string":
 		return "a string"

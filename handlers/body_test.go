@@ -25,7 +25,6 @@ func TestBadBodies(t *testing.T) {
 	limit := invalid("limit", "must be a whole number from 1 to 1000000 for a semaphore")
 	oddHolder := invalid("holder", "must not have control characters, line breaks or marks that turn the direction of writing")
 	const half = "the body has half of a surrogate pair in an escape"
-	unknown := func(field string) problem { return invalid(field, "is not known here") }
 	number := func(field string) problem { return invalid(field, "must be a number") }
 	cases := map[string]struct {
 		text string

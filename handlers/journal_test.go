@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// Every secret of ours can be told by its beginning: a lock token, and a JSON
-// Web Token, whose header is the base64 of {"…
+// Every secret of ours can be told by its beginning: a lock token, the secret of a
+// webhook, and a JSON Web Token, whose header is the base64 of {"…
 var (
-	secretShape = regexp.MustCompile(`fp1_[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_-]{8,}`)
+	secretShape = regexp.MustCompile(`fp1_[A-Za-z0-9_-]{8,}|whsec_[A-Za-z0-9+/]{8,}|eyJ[A-Za-z0-9_-]{8,}`)
 	ownNames    = regexp.MustCompile(`tenant-[0-9]|orders:`)
 )
 
@@ -39,7 +39,7 @@ func (s *secrets) add(token string) {
 // find returns a secret that text shows, or "". All answers and lines go through it: where
 // a pattern could match is looked for first, which is much cheaper.
 func (s *secrets) find(text []byte) string {
-	if bytes.Contains(text, []byte("fp1_")) || bytes.Contains(text, []byte("eyJ")) {
+	if bytes.Contains(text, []byte("fp1_")) || bytes.Contains(text, []byte("eyJ")) || bytes.Contains(text, []byte("whsec_")) {
 		if found := secretShape.Find(text); found != nil {
 			return string(found)
 		}
@@ -149,6 +149,7 @@ func TestJournal(t *testing.T) {
 	s.add("fp1_body-of-a-lock-token-body-of-a")
 	leaks := map[string]string{
 		"LockToken":      `{"msg":"x","token":"fp1_unknown-but-of-this-shape"}`,
+		"WebhookSecret":  `{"msg":"x","s":"whsec_unknown/but+of+this+shape="}`,
 		"BearerToken":    `{"msg":"x","header":"Bearer eyJhbGciOiJIUzI1NiJ9.e30.abc"}`,
 		"Signature":      `{"msg":"x","why":"bad signature-of-16-by"}`,
 		"LockTokensBody": `{"msg":"x","id":"body-of-a-lock-token-body-of-a"}`,

@@ -65,6 +65,8 @@ func invalid(field, rest string) problem {
 	return problem{code: "invalid_request", detail: field + " " + rest, field: field}
 }
 
+func unknown(field string) problem { return invalid(field, "is not known here") }
+
 func malformed(detail string) problem { return problem{code: "invalid_request", detail: detail} }
 
 func lost(reason string) problem {

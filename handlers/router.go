@@ -50,6 +50,7 @@ type RequestMetrics interface {
 // are without.
 type Config struct {
 	Locks      Locks
+	Webhooks   Webhooks
 	Verifier   Verifier
 	Metrics    RequestMetrics
 	Exposition http.Handler // of /metrics
@@ -112,6 +113,7 @@ func New(cfg Config) *Router {
 	a.locksets(r)
 	a.admin(r)
 	a.happenings(r)
+	a.webhooks(r)
 	return &Router{r, a}
 }
 

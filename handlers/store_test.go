@@ -47,7 +47,7 @@ func (w *world) startEtcd(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	w.store = store
+	w.store, w.records = store, store.Records()
 	return nil
 }
 
@@ -71,6 +71,6 @@ func (w *world) startZooKeeper(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	w.store = store
+	w.store, w.records = store, store.Records()
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,7 +21,10 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // briefHold is for how long the replica "brief" holds a request open.
@@ -30,6 +34,9 @@ const briefHold = 300 * time.Millisecond
 type world struct {
 	dir       string
 	store     backing
+	records   store.RecordStore // of store
+	webhooks  *subscription.Subscriptions
+	directory func()       // ends what follows the subscriptions
 	servers   func() error // ends what the store runs on
 	telemetry *telemetry.Telemetry
 	verifier  *auth.Verifier
@@ -67,6 +74,9 @@ func (w *world) start(ctx context.Context) (err error) {
 	if err = w.raiseForm(ctx); err != nil {
 		return err
 	}
+	if err = w.startWebhooks(log); err != nil {
+		return err
+	}
 	keys := filepath.Join(w.dir, "keys.json")
 	if err = os.WriteFile(keys, publicKeys(), 0o600); err != nil {
 		return err
@@ -79,6 +89,25 @@ func (w *world) start(ctx context.Context) (err error) {
 	w.other = w.replica(func(*service.Config) {}, w.telemetry.Tracer())
 	w.brief = w.replica(func(c *service.Config) { c.MaxHold = briefHold }, w.telemetry.Tracer())
 	return w.ready(ctx)
+}
+
+// startWebhooks has subscriptions kept in the store. Receivers may be at public addresses.
+func (w *world) startWebhooks(log *slog.Logger) error {
+	policy, err := webhook.NewPolicy(webhook.Settings{})
+	if err != nil {
+		return err
+	}
+	keys := subscription.NewKeys(w.store.TokenKey())
+	d := subscription.NewDirectory(w.records, keys, log)
+	w.webhooks = subscription.New(subscription.Config{Records: w.records, Keys: keys, Policy: policy, Directory: d})
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { d.Run(ctx) })
+	w.directory = func() {
+		stop()
+		running.Wait()
+	}
+	return nil
 }
 
 // raiseForm writes the first async entry of the store, and removes it. It raises the form of
@@ -124,6 +153,9 @@ func (w *world) close() error {
 	}
 	if w.verifier != nil {
 		w.verifier.Close()
+	}
+	if w.directory != nil {
+		w.directory()
 	}
 	if w.store != nil {
 		errs = append(errs, w.store.Close())
@@ -175,7 +207,7 @@ func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *repl
 // handlers configures the HTTP layer over whatever has the use cases.
 func (w *world) handlers(locks handlers.Locks) handlers.Config {
 	return handlers.Config{
-		Locks: locks, Verifier: w.verifier, Metrics: w.telemetry.Metrics(), Exposition: w.telemetry.MetricsHandler(),
+		Locks: locks, Webhooks: w.webhooks, Verifier: w.verifier, Metrics: w.telemetry.Metrics(), Exposition: w.telemetry.MetricsHandler(),
 		OpenAPI: openapi.Document(), Docs: openapi.Docs(), Logger: w.telemetry.Logger(), Tracer: w.telemetry.Tracer(),
 		Propagator: w.telemetry.Propagator(),
 	}

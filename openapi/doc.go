@@ -25,6 +25,9 @@ package openapi
 // @tag.name        look
 // @tag.description See who holds what and who waits for it. Lock tokens are never shown here.
 
+// @tag.name        webhooks
+// @tag.description Have what happens to locks told to a URL. Deliveries are signed after Standard Webhooks 1.0. A secret is shown once.
+
 // @tag.name        admin
 // @tag.description For those who look after all tenants.
 

@@ -22,6 +22,7 @@ import (
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
 )
 
 const (
@@ -64,6 +65,7 @@ type config struct {
 	logFormat, logLevel    string
 	debugListen            string
 	proxies                string
+	webhooks               webhook.Settings
 
 	// What the above comes to.
 	secret    []byte
@@ -76,7 +78,8 @@ type config struct {
 	classes   order.Classes
 	level     slog.Level
 	trusted   []netip.Prefix
-	warnings  []string // for the log, once there is one
+	policy    *webhook.Policy // where webhooks may go
+	warnings  []string        // for the log, once there is one
 }
 
 const maxDrainDelay = 3600 // seconds
@@ -141,6 +144,9 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.proxies, "trusted-proxies", "", "`ranges`, separated by commas, of proxies whose X-Forwarded-For says where a request comes from, for the log: 10.0.0.0/8,127.0.0.1")
+	f.StringVar(&c.webhooks.Allow, "webhook-allow", "", "`ranges`, separated by commas, of addresses where webhooks may go besides public ones: 10.0.0.0/8,127.0.0.1")
+	f.BoolVar(&c.webhooks.AllowHTTP, "webhook-allow-http", false, "let webhooks go to http URLs too, and to port 80")
+	f.StringVar(&c.webhooks.Ports, "webhook-ports", "", "`ports`, separated by commas, where webhooks may go; * is any; by default 443, and with --webhook-allow-http 80")
 	f.StringVar(&c.debugListen, "debug-listen", "", "`address` to serve Go's profiler on, under /debug/pprof/; empty is off")
 	return f
 }
@@ -401,6 +407,9 @@ func (c *config) resolveRest() error {
 		return usagef("--dev on %s, which others may reach, with a token for operators: listen on 127.0.0.1, or say --dev-insecure-listen", c.listen)
 	}
 	if err := c.resolveProxies(); err != nil {
+		return err
+	}
+	if err := c.resolveWebhooks(); err != nil {
 		return err
 	}
 	c.checkFiles()

@@ -64,6 +64,7 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"jwt-issuer": {"a", "b"}, "jwt-audience": {"a", "b"}, "token-key-file": {file(t, secret), file(t, secret+"2")},
 		"fence-floor": {"1000", "2000"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
 		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
+		"webhook-allow": {"10.0.0.0/8,fd12::/16", "127.0.0.1"}, "webhook-allow-http": {"true", ""}, "webhook-ports": {"443,8443", "*"},
 	}
 	pairs := map[string]string{"store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username"}
 	new(config).flags(io.Discard).VisitAll(func(f *flag.Flag) {
@@ -230,6 +231,10 @@ func TestContradictions(t *testing.T) {
 		{nil, with(good, "--trusted-proxies", "10.0.0.0/8,proxy"), 2, []string{"--trusted-proxies", "proxy"}},
 		{nil, with(good, "--trusted-proxies", "10.0.0.0/33"), 2, []string{"--trusted-proxies", "10.0.0.0/33"}},
 		{nil, with(good, "--trusted-proxies", ","), 2, []string{"--trusted-proxies"}},
+		{nil, with(good, "--webhook-allow", "10.0.0.0/8,receivers"), 2, []string{"--webhook-allow", "receivers"}},
+		{nil, with(good, "--webhook-allow", "10.0.0.1/8"), 2, []string{"--webhook-allow", "10.0.0.0/8"}},
+		{nil, with(good, "--webhook-allow", "10.0.0.0/8", "--webhook-ports", "443,https"), 2, []string{"--webhook-ports", "https"}},
+		{nil, with(good, "--webhook-ports", "0"), 2, []string{"--webhook-ports", "65535"}},
 		{environment{"FENCEPOST_DEV": "maybe"}, good, 2, []string{"FENCEPOST_DEV"}},
 		{environment{"FENCEPOST_DRAIN_SECONDS": "soon"}, good, 2, []string{"FENCEPOST_DRAIN_SECONDS", "positive number of seconds"}},
 		{environment{"FENCEPOST_JWT_SECRET": strings.Repeat("s", 31)}, nil, 1, []string{"FENCEPOST_JWT_SECRET", "31 bytes", "at least 32"}},

@@ -59,11 +59,17 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	replicas := newReplicas(opened.replicaRecords(), t)
-	s := newService(c, t, opened, replicas)
+	key := c.tokenKey
+	if key == nil {
+		key = opened.TokenKey()
+	}
+	replicas := newReplicas(opened.smallRecords(), t)
+	s := newService(c, t, opened, key, replicas)
 	defer s.Close()
 	defer list(replicas, s)()
-	return serveHTTP(ctx, c, t, listener, newServer(c, t, verifier, s), s, stdout)
+	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key)
+	defer stopWebhooks()
+	return serveHTTP(ctx, c, t, listener, newServer(c, t, verifier, s, webhooks), s, stdout)
 }
 
 func shutdownTelemetry(t *telemetry.Telemetry) error {
@@ -72,11 +78,7 @@ func shutdownTelemetry(t *telemetry.Telemetry) error {
 	return t.Shutdown(ctx)
 }
 
-func newService(c *config, t *telemetry.Telemetry, opened openedStore, replicas *service.Replicas) *service.Service {
-	key := c.tokenKey
-	if key == nil {
-		key = opened.TokenKey()
-	}
+func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas) *service.Service {
 	s := service.New(service.Config{
 		Store: opened, TokenKey: key, MinTTL: c.minTTL(),
 		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes, Sharing: replicas.Sharing,
@@ -100,10 +102,10 @@ func newService(c *config, t *telemetry.Telemetry, opened openedStore, replicas 
 
 // newServer has no read or write timeout: they would end waiting requests. The
 // handlers set a deadline for each body instead.
-func newServer(c *config, t *telemetry.Telemetry, v *auth.Verifier, s *service.Service) *http.Server {
+func newServer(c *config, t *telemetry.Telemetry, v *auth.Verifier, s *service.Service, webhooks handlers.Webhooks) *http.Server {
 	return &http.Server{
 		Handler: handlers.New(handlers.Config{
-			Locks: s, Verifier: v, Metrics: t.Metrics(), Exposition: t.MetricsHandler(),
+			Locks: s, Webhooks: webhooks, Verifier: v, Metrics: t.Metrics(), Exposition: t.MetricsHandler(),
 			OpenAPI: openapi.Document(), Docs: openapi.Docs(),
 			Logger: t.Logger(), Tracer: t.Tracer(), Propagator: t.Propagator(),
 			TrustedProxies: c.trusted,

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
 	"github.com/fencepost/fencepost/store/zookeeper"
@@ -23,8 +22,8 @@ type openedStore interface {
 	TokenKey() []byte
 	Close() error
 
-	// replicaRecords are those of the list of replicas.
-	replicaRecords() service.ReplicaRecords
+	// smallRecords are the store's small records.
+	smallRecords() store.RecordStore
 }
 
 // minTTL is the shortest lease that the store keeps to.
@@ -61,7 +60,7 @@ func openZooKeeper(ctx context.Context, c *config, t *telemetry.Telemetry) (open
 
 type zookeeperStore struct{ *zookeeper.Store }
 
-func (s zookeeperStore) replicaRecords() service.ReplicaRecords { return s.Records() }
+func (s zookeeperStore) smallRecords() store.RecordStore { return s.Records() }
 
 func openEtcd(ctx context.Context, c *config, t *telemetry.Telemetry) (openedStore, error) {
 	conn, err := connectEtcd(ctx, c, t.Logger())
@@ -83,7 +82,7 @@ type etcdStore struct {
 	conn *etcd.Conn
 }
 
-func (s etcdStore) replicaRecords() service.ReplicaRecords { return s.Records() }
+func (s etcdStore) smallRecords() store.RecordStore { return s.Records() }
 
 func (s etcdStore) Close() error { return errors.Join(s.Store.Close(), s.conn.Close()) }
 

@@ -52,6 +52,7 @@ func improveOperation(doc *openapi3.T, op *openapi3.Operation) error {
 		}
 	}
 	addCommon(op)
+	addCallbacks(op)
 	return improveResponses(doc, op)
 }
 
@@ -84,12 +85,14 @@ func alternatives(words []string) string {
 // What texts may be, for which swag has no attribute. Package lock and the service
 // check it.
 const (
-	lockName   = `^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$`
-	lockToken  = `^fp1_[A-Za-z0-9_-]{64}$`
-	entryID    = `^[0-9a-hjkmnp-tv-z]{26}$`
-	tenantName = `^[a-z0-9][a-z0-9-]{0,62}$`
-	oneLine    = `^[^\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]*$`
-	textValue  = `^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$`
+	lockName    = `^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$`
+	lockToken   = `^fp1_[A-Za-z0-9_-]{64}$`
+	entryID     = `^[0-9a-hjkmnp-tv-z]{26}$`
+	receiverURL = `^https?://[!-~]+$`
+	namePattern = `^[A-Za-z0-9._:@=+-]*(\*[A-Za-z0-9._:@=+-]*){0,16}$`
+	tenantName  = `^[a-z0-9][a-z0-9-]{0,62}$`
+	oneLine     = `^[^\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]*$`
+	textValue   = `^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$`
 )
 
 // improveParameter adds the patterns.

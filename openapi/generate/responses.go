@@ -33,7 +33,7 @@ func headers() openapi3.Headers {
 			openapi3.NewInt32Schema().WithMin(1), 1),
 		"Authenticate": header("How to authenticate.",
 			openapi3.NewStringSchema(), `Bearer realm="fencepost"`),
-		"Location": header("Where the entry can be asked for, or gone on waiting with.",
+		"Location": header("Where what was made can be asked for, or an entry gone on waiting with.",
 			openapi3.NewStringSchema().WithFormat("uri-reference"), "/locks/orders:42/entries/5mdrk1w5pvy0wg1dcjt2b2gthr"),
 	}
 }

@@ -64,7 +64,21 @@ func improveSchema(name string, s *openapi3.Schema) {
 			ref.Value.Pattern = oneLine
 		case name == "LockSetBody" && property == "locks":
 			ref.Value.MinItems, ref.Value.MaxItems = 1, openapi3.Ptr(uint64(32))
+		case strings.HasPrefix(name, "Webhook"):
+			improveWebhook(property, ref.Value)
 		}
+	}
+}
+
+// improveWebhook says what the fields of subscriptions may be.
+func improveWebhook(property string, s *openapi3.Schema) {
+	switch property {
+	case "url":
+		s.Pattern = receiverURL
+	case "locks":
+		s.Pattern = namePattern
+	case "events":
+		s.MinItems = 1
 	}
 }
 
@@ -144,6 +158,12 @@ func examples(name string) openapi3.Examples {
 		"AcquireBody": {
 			"exclusive": map[string]any{"ttl_seconds": 30, "wait_seconds": 20, "holder": "worker-7", "metadata": map[string]any{"job": "nightly"}},
 			"semaphore": map[string]any{"mode": "semaphore", "limit": 3, "ttl_seconds": 30},
+		},
+		"WebhookBody": {
+			"ends": map[string]any{"url": "https://example.org/fencepost", "events": []any{"lock.released", "lock.expired"}, "locks": "orders:*"},
+		},
+		"WebhookChange": {
+			"resume": map[string]any{"paused": false},
 		},
 		"LockSetBody": {
 			"two locks": map[string]any{

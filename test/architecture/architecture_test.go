@@ -40,14 +40,14 @@ func may() map[string][]string {
 		"dashboard":       {},
 		"api":             {},
 		"api/event":       {"api", "auth", "lock"},
-		"handlers":        {"api", "api/event", "lock", "lock/order", "service", "service/events", "service/view", "auth", "telemetry", "openapi", "dashboard"},
+		"handlers":        {"api", "api/event", "lock", "lock/order", "service", "service/events", "service/view", "auth", "telemetry", "webhook", "webhook/subscription", "openapi", "dashboard"},
 		"client":          {"api"},
 		"cmd/fencepost":   {"api", "client"},
 		"webhook/subscription": {
 			"auth", "lock", "store", "webhook",
 		},
 		"cmd/api": {
-			"lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "openapi",
+			"lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/subscription", "openapi",
 			"dashboard", "handlers",
 		},
 	}

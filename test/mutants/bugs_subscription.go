@@ -63,5 +63,20 @@ func subscriptionBugs() []Bug {
 			File: "webhook/subscription/reader.go", Anchor: "	if !same {", Becomes: "	if next != nil {",
 			In: "./webhook/subscription", Run: "^TestDirectory$",
 		},
+		{
+			Name: "webhook-list-shows-secrets", Breaks: "a secret is in no listing",
+			File: "handlers/webhooks.go", Anchor: "		ID: s.ID, URL: s.URL, Events: eventNames(s.Events), Locks: s.Locks,", Becomes: "		ID: s.ID, URL: s.URL, Events: eventNames(s.Events), Locks: subscription.NewKeys(nil).Of(s, s.Created)[0].Reveal(),",
+			In: "./handlers", Run: "^TestWebhook$",
+		},
+		{
+			Name: "webhook-any-scope", Breaks: "subscriptions need the scope webhooks:write",
+			File: "handlers/webhooks.go", Anchor: "scopes: []auth.Scope{auth.WebhooksWrite}", Becomes: "scopes: []auth.Scope{auth.WebhooksWrite, auth.LocksWrite}",
+			In: "./handlers", Run: "^TestWebhookScope$",
+		},
+		{
+			Name: "webhook-secret-is-cached", Breaks: "nothing on the way to the client keeps a secret",
+			File: "handlers/webhooks.go", Anchor: "	r.Header(\"Cache-Control\", \"no-store\")\n	return r.respond(status, body)", Becomes: "	return r.respond(status, body)",
+			In: "./handlers", Run: "^TestCallbackSecret$",
+		},
 	}
 }

@@ -25,7 +25,7 @@ const maxStars = 16
 // Change is what a client says of a subscription; nil is not said.
 type Change struct {
 	URL    *string
-	Events []string // kinds, or [AllEvents] alone; [Missed] may be there and says nothing
+	Events []string // kinds, or [AllEvents]; [Missed] may be there and says nothing
 	Locks  *string
 	Paused *bool
 }
@@ -64,22 +64,24 @@ func (c *Change) apply(s *Subscription, policy *webhook.Policy, who *auth.Princi
 
 // kindsOf reads which events are wanted. None of ours is left if only [Missed] is.
 func kindsOf(names []string) ([]lock.EventKind, error) {
-	if len(names) == 1 && names[0] == AllEvents {
-		return nil, nil
+	if len(names) == 0 {
+		return nil, lock.Invalid("events", "must not be empty; %q is all", AllEvents)
 	}
-	kinds := []lock.EventKind{}
+	kinds, all := []lock.EventKind{}, false
 	for _, name := range names {
 		kind := lock.EventKind(name)
 		switch {
+		case name == AllEvents:
+			all = true
 		case name == Missed || slices.Contains(kinds, kind):
 		case slices.Contains(lock.EventKinds(), kind):
 			kinds = append(kinds, kind)
 		default:
-			return nil, lock.Invalid("events", "must be types of events, or %q alone", AllEvents)
+			return nil, lock.Invalid("events", "must be types of events, or %q", AllEvents)
 		}
 	}
-	if len(names) == 0 {
-		return nil, lock.Invalid("events", "must not be empty; %q is all", AllEvents)
+	if all {
+		return nil, nil
 	}
 	return kinds, nil
 }

@@ -213,31 +213,30 @@ func (s *Subscriptions) Rotate(ctx context.Context, who *auth.Principal, id stri
 // revise writes what change makes of a subscription, and begins anew when somebody else
 // has written it meanwhile.
 func (s *Subscriptions) revise(ctx context.Context, who *auth.Principal, id string, change func(*Subscription) error) (*Subscription, error) {
-	err := errBusy()
 	for range maxAttempts {
-		was, fail := s.Get(ctx, who, id)
-		if fail != nil {
-			return nil, fail
+		was, err := s.Get(ctx, who, id)
+		if err != nil {
+			return nil, err
 		}
 		next := was.clone()
 		if err := change(next); err != nil {
 			return nil, err
 		}
-		next.Version, fail = s.Records.Put(ctx, store.RecordPut{RecordKey: next.key(), Value: next.encode(), Version: was.Version})
+		next.Version, err = s.Records.Put(ctx, store.RecordPut{RecordKey: next.key(), Value: next.encode(), Version: was.Version})
 		switch {
-		case fail == nil:
+		case err == nil:
 			return next, nil
-		case errors.Is(fail, lock.NotFound):
+		case errors.Is(err, lock.NotFound):
 			return nil, errNone()
-		case !errors.Is(fail, lock.Changed):
-			return nil, fail
+		case !errors.Is(err, lock.Changed):
+			return nil, err
 		}
 	}
-	return nil, err
+	return nil, errBusy()
 }
 
 func errBusy() error {
-	return &lock.Error{Code: lock.Changed, Detail: "others change it all the time", RetryAfter: time.Second}
+	return lock.Errorf(lock.Changed, "others change it all the time")
 }
 
 // Delete ends a subscription. What cannot be read may be deleted by who may use all names.

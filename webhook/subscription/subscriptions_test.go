@@ -79,6 +79,7 @@ func TestDefaults(t *testing.T) {
 	}{
 		{nil, nil},
 		{[]string{subscription.AllEvents}, nil},
+		{[]string{"lock.acquired", subscription.AllEvents}, nil},
 		{[]string{subscription.Missed}, []lock.EventKind{}},
 	} {
 		change := said(receiver)
@@ -113,7 +114,7 @@ func TestRefused(t *testing.T) {
 		"another port":           {url: "https://example.org:8443/", field: "url"},
 		"unknown event":          {events: []string{"lock.acquired", "lock.eaten"}, field: "events"},
 		"no event":               {events: []string{}, field: "events"},
-		"all and others":         {events: []string{"*", "lock.acquired"}, field: "events"},
+		"all and an unknown one": {events: []string{"*", "lock.eaten"}, field: "events"},
 		"a space":                {locks: "orders: *", field: "locks"},
 		"a slash":                {locks: "orders/*", field: "locks"},
 		"a comma":                {locks: "a,b", field: "locks"},

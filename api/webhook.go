@@ -1,0 +1,73 @@
+package api
+
+// WebhookBody says what is to be told by webhook, and where.
+type WebhookBody struct {
+	// URL of the receiver. The server's operator decides where that may be; by default at
+	// public addresses, with https, at port 443.
+	URL string `json:"url" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/fencepost"`
+	// Events are the types that it is told; `*` is all of them, also later ones, and the
+	// default. An `events.missed` always comes.
+	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,events.missed" example:"lock.acquired,lock.expired"`
+	// Locks is a pattern: it is told of locks with such a name. A star matches anything,
+	// and there may be 16. A bearer token that is limited to patterns has to name one
+	// within them.
+	Locks *string `json:"locks,omitempty" minLength:"1" maxLength:"256" default:"*" example:"orders:*"`
+}
+
+// WebhookChange says what is to be another; what is left out stays as it is.
+type WebhookChange struct {
+	// URL of the receiver.
+	URL *string `json:"url,omitempty" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/fencepost"`
+	// Events are the types that it is told; `*` is all of them, also later ones. An
+	// `events.missed` always comes.
+	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,events.missed" example:"lock.acquired,lock.expired"`
+	// Locks is a pattern: it is told of locks with such a name.
+	Locks *string `json:"locks,omitempty" minLength:"1" maxLength:"256" example:"orders:*"`
+	// Paused says that nothing is sent for now; false also sets one going again that was
+	// disabled because its receiver failed.
+	Paused *bool `json:"paused,omitempty" example:"true"`
+}
+
+// WebhookFields are what a webhook has whenever it is shown.
+type WebhookFields struct {
+	// ID of the webhook.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// URL of the receiver.
+	URL string `json:"url" example:"https://example.org/fencepost"`
+	// Events are the types that it is told; `*` is all.
+	Events []string `json:"events" example:"lock.acquired,lock.expired"`
+	// Locks is a pattern: it is told of locks with such a name.
+	Locks string `json:"locks" example:"orders:*"`
+	// Paused says that nothing is sent for now.
+	Paused bool `json:"paused" example:"false"`
+	// CreatedAt is when it was made. It is told what happened after that.
+	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// CreatedBy is the `sub` of the bearer token that made it.
+	CreatedBy string `json:"created_by" example:"worker-7"`
+	// RotatedAt is when its secret was last replaced, if it ever was.
+	RotatedAt Instant `json:"rotated_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+}
+
+// Webhook is a subscription of a tenant, without its secret.
+type Webhook struct {
+	WebhookFields
+}
+
+// NewWebhook is a webhook with a new secret, which is not shown again.
+type NewWebhook struct {
+	WebhookFields
+	// Secret that deliveries are signed with, as Standard Webhooks has it.
+	Secret string `json:"secret" example:"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="`
+}
+
+// WebhookList is all webhooks that the bearer token may see, the oldest first.
+type WebhookList struct {
+	// Webhooks of the tenant.
+	Webhooks []Webhook `json:"webhooks"`
+}
+
+// CallbackSecret is a new secret for callbacks, which is not shown again.
+type CallbackSecret struct {
+	// Secret that callbacks are signed with, as Standard Webhooks has it.
+	Secret string `json:"secret" example:"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="`
+}

@@ -1,0 +1,269 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/subscription"
+)
+
+// Webhooks are the use cases of subscriptions and callbacks; [subscription.Subscriptions]
+// has them.
+type Webhooks interface {
+	Create(context.Context, *auth.Principal, subscription.Change) (*subscription.Subscription, webhook.Secret, error)
+	List(context.Context, *auth.Principal) ([]*subscription.Subscription, error)
+	Get(ctx context.Context, who *auth.Principal, id string) (*subscription.Subscription, error)
+	Update(ctx context.Context, who *auth.Principal, id string, c subscription.Change) (*subscription.Subscription, error)
+	Delete(ctx context.Context, who *auth.Principal, id string) error
+	Rotate(ctx context.Context, who *auth.Principal, id string) (*subscription.Subscription, webhook.Secret, error)
+	RotateCallback(context.Context, *auth.Principal) (webhook.Secret, error)
+	Callback(ctx context.Context, tenant, url string) (*lock.Callback, error)
+}
+
+func (a *endpoints) webhooks(r *gin.Engine) {
+	o := operation{scopes: []auth.Scope{auth.WebhooksWrite}}
+	r.POST("/webhooks", a.authorized(o, a.createWebhook))
+	r.GET("/webhooks", a.authorized(o, a.listWebhooks))
+	r.GET("/webhooks/:id", a.authorized(o, a.getWebhook))
+	r.PATCH("/webhooks/:id", a.authorized(o, a.changeWebhook))
+	r.DELETE("/webhooks/:id", a.authorized(o, a.deleteWebhook))
+	r.POST("/webhooks/:id/rotate", a.authorized(o, a.rotateWebhook))
+	r.POST("/webhooks/callback-secret/rotate", a.authorized(o, a.rotateCallbackSecret))
+}
+
+// createWebhook subscribes a receiver.
+//
+// @Summary     Subscribe to events by webhook
+// @ID          createWebhook
+// @Description Has what happens to locks from now on told to a URL, signed with the secret that is shown here and not again. A tenant may have 100. **Nothing is sent yet.**
+// @Tags        webhooks
+// @Accept      json
+// @Produce     json
+// @Security    bearer[webhooks:write]
+// @Param       body body api.WebhookBody true "What to tell, and where"
+// @Success     201 {object} api.NewWebhook "The webhook, with its secret"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /webhooks [post]
+func (a *endpoints) createWebhook(r *request) error {
+	var body api.WebhookBody
+	if err := r.readJSON(&body); err != nil {
+		return err
+	}
+	made, secret, err := a.Webhooks.Create(r.context(), r.principal, subscription.Change{URL: &body.URL, Events: body.Events, Locks: body.Locks})
+	if err != nil {
+		return err
+	}
+	r.Header("Location", "/webhooks/"+made.ID)
+	return r.respondSecret(http.StatusCreated, &api.NewWebhook{WebhookFields: webhookFields(made), Secret: secret.Reveal()})
+}
+
+// listWebhooks lists what the bearer token may see.
+//
+// @Summary     List webhooks
+// @ID          listWebhooks
+// @Description Those that select no names but the ones that the bearer token may use.
+// @Tags        webhooks
+// @Produce     json
+// @Security    bearer[webhooks:write]
+// @Success     200 {object} api.WebhookList "All of them, without their secrets"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /webhooks [get]
+func (a *endpoints) listWebhooks(r *request) error {
+	all, err := a.Webhooks.List(r.context(), r.principal)
+	if err != nil {
+		return err
+	}
+	const each = 4 << 10 // bytes, about: a URL and a pattern, and what names can become
+	return r.respondLarge(each*len(all), func() any {
+		list := &api.WebhookList{Webhooks: make([]api.Webhook, 0, len(all))}
+		for _, one := range all {
+			list.Webhooks = append(list.Webhooks, api.Webhook{WebhookFields: webhookFields(one)})
+		}
+		return list
+	})
+}
+
+// getWebhook shows one.
+//
+// @Summary     Look at a webhook
+// @ID          getWebhook
+// @Tags        webhooks
+// @Produce     json
+// @Security    bearer[webhooks:write]
+// @Param       id  path     string true "Webhook id"
+// @Success     200 {object} api.Webhook "The webhook, without its secret"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /webhooks/{id} [get]
+func (a *endpoints) getWebhook(r *request) error {
+	found, err := a.Webhooks.Get(r.context(), r.principal, r.Param("id"))
+	return r.respondWebhook(found, err)
+}
+
+// changeWebhook changes what is sent, and where.
+//
+// @Summary     Change, pause or resume a webhook
+// @ID          changeWebhook
+// @Description Changes the fields that are there. `"paused": false` also sets a webhook going again that was disabled because its receiver failed.
+// @Tags        webhooks
+// @Accept      json
+// @Produce     json
+// @Security    bearer[webhooks:write]
+// @Param       id   path     string            true  "Webhook id"
+// @Param       body body     api.WebhookChange false "What is to be another"
+// @Success     200  {object} api.Webhook "The webhook as it is now"
+// @Failure     400  {object} api.Problem "invalid_request"
+// @Failure     404  {object} api.Problem "not_found"
+// @Failure     409  {object} api.Problem "changed"
+// @Failure     413  {object} api.Problem "body_too_large"
+// @Failure     415  {object} api.Problem "unsupported_media_type"
+// @Failure     429  {object} api.Problem "overloaded"
+// @Failure     503  {object} api.Problem "store_unavailable"
+// @Router      /webhooks/{id} [patch]
+func (a *endpoints) changeWebhook(r *request) error {
+	var body api.WebhookChange
+	if err := r.readJSON(&body); err != nil {
+		return err
+	}
+	c := subscription.Change{URL: body.URL, Events: body.Events, Locks: body.Locks, Paused: body.Paused}
+	changed, err := a.Webhooks.Update(r.context(), r.principal, r.Param("id"), c)
+	return r.respondWebhook(changed, err)
+}
+
+// deleteWebhook ends one.
+//
+// @Summary     Delete a webhook
+// @ID          deleteWebhook
+// @Tags        webhooks
+// @Produce     json
+// @Security    bearer[webhooks:write]
+// @Param       id  path     string true "Webhook id"
+// @Success     204 "Deleted"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     409 {object} api.Problem "changed"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /webhooks/{id} [delete]
+func (a *endpoints) deleteWebhook(r *request) error {
+	if err := r.readJSON(&struct{}{}); err != nil {
+		return err
+	}
+	if err := a.Webhooks.Delete(r.context(), r.principal, r.Param("id")); err != nil {
+		return err
+	}
+	r.Status(http.StatusNoContent)
+	r.Writer.Flush()
+	return nil
+}
+
+// rotateWebhook replaces a secret.
+//
+// @Summary     Give a webhook a new secret
+// @ID          rotateWebhook
+// @Description Shows a new secret, once. Those that it replaces sign too for 24 hours, so that a receiver can take up the new one meanwhile.
+// @Tags        webhooks
+// @Produce     json
+// @Security    bearer[webhooks:write]
+// @Param       id  path     string true "Webhook id"
+// @Success     200 {object} api.NewWebhook "The webhook, with its new secret"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     409 {object} api.Problem "changed"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /webhooks/{id}/rotate [post]
+func (a *endpoints) rotateWebhook(r *request) error {
+	if err := r.readJSON(&struct{}{}); err != nil {
+		return err
+	}
+	rotated, secret, err := a.Webhooks.Rotate(r.context(), r.principal, r.Param("id"))
+	if err != nil {
+		return err
+	}
+	return r.respondSecret(http.StatusOK, &api.NewWebhook{WebhookFields: webhookFields(rotated), Secret: secret.Reveal()})
+}
+
+// rotateCallbackSecret makes the secret of callbacks, or another one.
+//
+// @Summary     Make or replace the secret of callbacks
+// @ID          rotateCallbackSecret
+// @Description Shows the secret that signs what is sent to a `callback_url`, once. Those that it replaces sign too for 24 hours. It is for all locks of the tenant: a bearer token that is limited to some names may not have it.
+// @Tags        webhooks
+// @Produce     json
+// @Security    bearer[webhooks:write]
+// @Success     200 {object} api.CallbackSecret "The new secret"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     409 {object} api.Problem "changed"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /webhooks/callback-secret/rotate [post]
+func (a *endpoints) rotateCallbackSecret(r *request) error {
+	if err := r.readJSON(&struct{}{}); err != nil {
+		return err
+	}
+	secret, err := a.Webhooks.RotateCallback(r.context(), r.principal)
+	if err != nil {
+		return err
+	}
+	return r.respondSecret(http.StatusOK, &api.CallbackSecret{Secret: secret.Reveal()})
+}
+
+// respondSecret answers with what nothing between us and the client may keep.
+func (r *request) respondSecret(status int, body any) error {
+	r.Header("Cache-Control", "no-store")
+	return r.respond(status, body)
+}
+
+func (r *request) respondWebhook(s *subscription.Subscription, err error) error {
+	if err != nil {
+		return err
+	}
+	return r.respond(http.StatusOK, &api.Webhook{WebhookFields: webhookFields(s)})
+}
+
+func webhookFields(s *subscription.Subscription) api.WebhookFields {
+	f := api.WebhookFields{
+		ID: s.ID, URL: s.URL, Events: eventNames(s.Events), Locks: s.Locks, Paused: s.Paused,
+		CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By,
+	}
+	if len(s.Rotated) > 0 {
+		f.RotatedAt = api.InstantOf(s.Rotated[0])
+	}
+	return f
+}
+
+// eventNames are the words for kinds of which nil is all.
+func eventNames(kinds []lock.EventKind) []string {
+	switch {
+	case kinds == nil:
+		return []string{subscription.AllEvents}
+	case len(kinds) == 0:
+		return []string{api.EventsMissed}
+	}
+	names := make([]string, 0, len(kinds))
+	for _, kind := range kinds {
+		names = append(names, string(kind))
+	}
+	return names
+}

@@ -1,0 +1,405 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/subscription"
+)
+
+// webhookBody is a webhook as clients know it.
+type webhookBody struct {
+	ID        string   `json:"id"`
+	URL       string   `json:"url"`
+	Events    []string `json:"events"`
+	Locks     string   `json:"locks"`
+	Paused    bool     `json:"paused"`
+	CreatedAt instant  `json:"created_at"`
+	CreatedBy string   `json:"created_by"`
+	RotatedAt *instant `json:"rotated_at"`
+	Secret    string   `json:"secret"`
+}
+
+const receiver = `"url":"https://example.org/told"`
+
+// subscriber returns a client of a tenant of its own that may have webhooks.
+func subscriber(t testing.TB) *client {
+	return newTenant(t).as(func(c *auth.Claims) { c.Scopes = append(c.Scopes, auth.WebhooksWrite) })
+}
+
+// subscribe makes a webhook.
+func (c *client) subscribe(text string) webhookBody {
+	c.t.Helper()
+	var made webhookBody
+	a := c.post("/webhooks", body(text))
+	a.want(http.StatusCreated, &made)
+	if at := a.header.Get("Location"); at != "/webhooks/"+made.ID || a.header.Get("Cache-Control") != "no-store" {
+		c.t.Errorf("%v at %q, with Cache-Control %q", a, at, a.header.Get("Cache-Control"))
+	}
+	if _, err := webhook.ParseSecret(made.Secret); err != nil {
+		c.t.Errorf("%v: %v", a, err)
+	}
+	return made
+}
+
+func (c *client) webhooks() []webhookBody {
+	c.t.Helper()
+	var list struct {
+		Webhooks []webhookBody `json:"webhooks"`
+	}
+	c.get("/webhooks").want(http.StatusOK, &list)
+	return list.Webhooks
+}
+
+// TestWebhook makes one, changes it, and deletes it. Its secret is shown when there is a new
+// one, and not again.
+func TestWebhook(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	made := c.subscribe(`{` + receiver + `,"events":["lock.acquired","events.missed"],"locks":"orders:*"}`)
+	path, shown := "/webhooks/"+made.ID, made
+	shown.Secret = ""
+	want := webhookBody{
+		ID: made.ID, URL: "https://example.org/told", Events: []string{"lock.acquired"}, Locks: "orders:*",
+		CreatedAt: made.CreatedAt, CreatedBy: "worker-1",
+	}
+	if diff := cmp.Diff(want, shown); diff != "" || time.Since(made.CreatedAt.Time).Abs() > time.Minute {
+		t.Errorf("made (-want +got):\n%s", diff)
+	}
+	look := func(want webhookBody) {
+		t.Helper()
+		a := c.at(shared.other).get(path)
+		var got webhookBody
+		a.want(http.StatusOK, &got)
+		if diff := cmp.Diff(want, got) + cmp.Diff([]webhookBody{want}, c.webhooks()); diff != "" || secretShape.Match(a.body) {
+			t.Errorf("%v (-want +got):\n%s", a, diff)
+		}
+	}
+	look(want)
+	for text, change := range map[string]func(){
+		``:                   func() {},
+		`{}`:                 func() {},
+		`{"paused":true}`:    func() { want.Paused = true },
+		`{"events":["*"]}`:   func() { want.Events = []string{"*"} },
+		`{"locks":"jobs:*"}`: func() { want.Locks = "jobs:*" },
+		`{"url":"https://example.com/","locks":null}`: func() { want.URL = "https://example.com/" },
+	} {
+		before := want
+		change()
+		var got webhookBody
+		c.do("PATCH", path, body(text)).want(http.StatusOK, &got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s changes %+v to (-want +got):\n%s", text, before, diff)
+		}
+		look(want)
+	}
+	var rotated webhookBody
+	c.post(path+"/rotate").want(http.StatusOK, &rotated)
+	if rotated.Secret == made.Secret || rotated.RotatedAt == nil {
+		t.Errorf("rotated to %+v", rotated)
+	}
+	want.RotatedAt = rotated.RotatedAt
+	look(want)
+	c.delete(path).wantNoContent()
+	gone := problem{code: "not_found", detail: "there is no webhook with this id"}
+	for _, r := range webhookRoutes(made.ID)[2:] {
+		c.do(r.method, r.path, body("{}")).wantProblem(gone)
+	}
+	if left := c.webhooks(); len(left) != 0 {
+		t.Errorf("left are %v", left)
+	}
+}
+
+// webhookRoutes are all routes of subscriptions, those of one of them last.
+func webhookRoutes(id string) []route {
+	return []route{
+		{"Create", "POST", "/webhooks"},
+		{"List", "GET", "/webhooks"},
+		{"Get", "GET", "/webhooks/" + id},
+		{"Change", "PATCH", "/webhooks/" + id},
+		{"Rotate", "POST", "/webhooks/" + id + "/rotate"},
+		{"Delete", "DELETE", "/webhooks/" + id},
+	}
+}
+
+const callbackSecret = "/webhooks/callback-secret/rotate"
+
+// TestWebhookDefaults: all events of all locks, or that some are missing alone.
+func TestWebhookDefaults(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	for text, want := range map[string]string{
+		`{` + receiver + `}`:                                       "[*] *",
+		`{` + receiver + `,"events":null,"locks":null}`:            "[*] *",
+		`{` + receiver + `,"events":["lock.expired","*"]}`:         "[*] *",
+		`{` + receiver + `,"events":["events.missed"]}`:            "[events.missed] *",
+		`{` + receiver + `,"events":["lock.expired"],"locks":"a"}`: "[lock.expired] a",
+	} {
+		if made := c.subscribe(text); fmt.Sprint(made.Events, " ", made.Locks) != want {
+			t.Errorf("%s makes %+v", text, made)
+		}
+	}
+}
+
+// TestBadWebhooks: what cannot be subscribed to is refused with the field that is at fault,
+// when it is made and when it is changed.
+func TestBadWebhooks(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	path := "/webhooks/" + limited.subscribe(`{`+receiver+`,"locks":"orders:*"}`).ID
+	url := func(text, detail string) (string, problem) { return `{"url":"` + text + `"}`, invalid("url", detail) }
+	events, beyond := invalid("events", `must be types of events, or "*"`), invalid("locks", "must select only names that the bearer token is limited to")
+	pattern, list := invalid("locks", "must be a pattern of lock names"), invalid("events", "must be a list of strings")
+	cases := map[string]problem{
+		`{` + receiver + `,"events":["lock.eaten"]}`:                                     events,
+		`{` + receiver + `,"events":["lock.acquired",null]}`:                             events,
+		`{` + receiver + `,"events":["lock.stale_write"]}`:                               events,
+		`{` + receiver + `,"events":[]}`:                                                 invalid("events", `must not be empty; "*" is all`),
+		`{` + receiver + `,"events":"lock.acquired"}`:                                    list,
+		`{` + receiver + `,"events":[1]}`:                                                list,
+		`{` + receiver + `,"locks":""}`:                                                  pattern,
+		`{` + receiver + `,"locks":"a b"}`:                                               pattern,
+		`{` + receiver + `,"locks":"orders/*"}`:                                          pattern,
+		`{` + receiver + `,"locks":"` + strings.Repeat("a", 257) + `"}`:                  pattern,
+		`{` + receiver + `,"locks":"orders:` + strings.Repeat("*", 17) + `"}`:            invalid("locks", "must have at most 16 stars"),
+		`{` + receiver + `,"locks":"*"}`:                                                 beyond,
+		`{` + receiver + `,"locks":"order*"}`:                                            beyond,
+		`{` + receiver + `,"locks":"jobs:1"}`:                                            beyond,
+		`{` + receiver + `,"locks":["orders:*"]}`:                                        invalid("locks", "must be a string"),
+		`{` + receiver + `,"secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}`:           unknown("secret"),
+		`{` + receiver + `,"tenant":"other"}`:                                            unknown("tenant"),
+		`{"url":1}`:                                                                      invalid("url", "must be a string"),
+		`{"url":"https://example.org/","url":"https://example.org/","locks":"orders:*"}`: invalid("url", "must not be there twice"),
+		`[]`:                               malformed(notObject),
+		`{"url":"https://example.org/"} x`: malformed("the body goes on after the JSON object"),
+	}
+	for text, detail := range map[string]string{
+		"":                                 "is missing",
+		"example.org":                      "is not absolute: it begins with https://",
+		"ftp://example.org/":               "is neither https nor http",
+		"http://example.org/":              "is http; this server sends to https only",
+		"https://me:whsec_12@example.org/": "has a user name or password: receivers know us by the signature",
+		"https://example.org/#here":        "has a fragment, which is never sent",
+		"https://example.org:8443/":        "has the port 8443, which this server does not send to",
+		"https://10.0.0.7/":                "leads to 10.0.0.7, a private address, which this server does not send to",
+		"https://localhost/":               "leads to 127.0.0.1, a loopback address, which this server does not send to",
+		"https://0x7f.1/":                  "has a number for a host that is no address in its usual form, such as 192.0.2.1",
+		"https://example.org/a b":          "has a space, a control character or a backslash",
+		"https://example.org/" + strings.Repeat("a", 2048): "is longer than 2048 bytes",
+	} {
+		sent, want := url(text, detail)
+		cases[sent] = want
+	}
+	for text, want := range cases {
+		limited.post("/webhooks", body(text)).wantProblem(want)
+		limited.do("PATCH", path, body(text)).wantProblem(want)
+	}
+	limited.post("/webhooks", body(`{`+receiver+`}`)).wantProblem(beyond) // all names by default
+	limited.post("/webhooks", body(`{"locks":"orders:*"}`)).wantProblem(invalid("url", "is missing"))
+	limited.post("/webhooks", body(`{`+receiver+`,"locks":"orders:1","paused":true}`)).wantProblem(unknown("paused"))
+	limited.do("PATCH", path, body(`{"paused":"yes"}`)).wantProblem(invalid("paused", "must be true or false"))
+	limited.get("/webhooks?limit=1", loose).wantProblem(invalid("limit", "is not known here as a query parameter"))
+	for _, r := range []route{{"", "POST", path + "/rotate"}, {"", "DELETE", path}, {"", "POST", callbackSecret}} {
+		limited.do(r.method, r.path, body(`{"url":"https://example.com/"}`), loose).wantProblem(unknown("url"))
+	}
+	if left := c.webhooks(); len(left) != 1 || left[0].URL != "https://example.org/told" || left[0].Locks != "orders:*" {
+		t.Errorf("left are %+v", left)
+	}
+}
+
+// TestWebhookScope: no other scope will do.
+func TestWebhookScope(t *testing.T) {
+	t.Parallel()
+	made := subscriber(t).subscribe(`{` + receiver + `}`)
+	for _, scopes := range [][]auth.Scope{nil, {auth.LocksRead, auth.LocksWrite}, {auth.Admin}} {
+		c := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = scopes })
+		for _, r := range append(webhookRoutes(made.ID), route{"", "POST", callbackSecret}) {
+			c.do(r.method, r.path, body(`{`+receiver+`}`), loose).wantProblem(lacks("webhooks:write"))
+		}
+	}
+}
+
+// TestWebhooksOfOthers: another tenant's are not there.
+func TestWebhooksOfOthers(t *testing.T) {
+	t.Parallel()
+	owner, other := subscriber(t), subscriber(t)
+	made := owner.subscribe(`{` + receiver + `}`)
+	for _, id := range []string{made.ID, someID, "callback-secret", "a%2Fb", "-", strings.Repeat("a", 300)} {
+		for _, r := range webhookRoutes(id)[2:] {
+			if strings.Contains(r.path, "callback-secret/rotate") || strings.Contains(r.path, "%2F") && r.name == "Rotate" {
+				continue
+			}
+			other.do(r.method, r.path, body("{}"), loose, undescribed).wantProblem(problem{code: "not_found", detail: "there is no webhook with this id"})
+		}
+	}
+	if seen := other.webhooks(); len(seen) != 0 {
+		t.Errorf("the other tenant sees %v", seen)
+	}
+	if left := owner.webhooks(); len(left) != 1 || left[0].Paused || left[0].RotatedAt != nil {
+		t.Errorf("left are %+v", left)
+	}
+}
+
+// TestWebhooksOfALimitedToken: who may use some names only has nothing to do with what is
+// told of others.
+func TestWebhooksOfALimitedToken(t *testing.T) {
+	t.Parallel()
+	all := subscriber(t)
+	limited := all.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	wide, narrow := all.subscribe(`{`+receiver+`}`), all.subscribe(`{`+receiver+`,"locks":"orders:eu-*"}`)
+	want := problem{code: "forbidden", detail: "the webhook is about names that the bearer token is not limited to"}
+	for _, r := range webhookRoutes(wide.ID)[2:] {
+		limited.do(r.method, r.path, body("{}")).wantProblem(want)
+	}
+	if seen := limited.webhooks(); len(seen) != 1 || seen[0].ID != narrow.ID {
+		t.Errorf("it sees %+v", seen)
+	}
+	limited.post(callbackSecret, body("{}")).wantProblem(problem{code: "forbidden", detail: "the callback secret is for all locks, and the bearer token is limited to some"})
+	limited.delete("/webhooks/" + narrow.ID).wantNoContent()
+}
+
+// TestCallbackSecret: each time another one, which nothing shows again.
+func TestCallbackSecret(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	seen := map[string]bool{}
+	for range 3 {
+		var made struct {
+			Secret string `json:"secret"`
+		}
+		a := c.post(callbackSecret)
+		a.want(http.StatusOK, &made)
+		if _, err := webhook.ParseSecret(made.Secret); err != nil || seen[made.Secret] || a.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%v: %v, again %t", a, err, seen[made.Secret])
+		}
+		seen[made.Secret] = true
+	}
+}
+
+// TestTooManyWebhooks: a tenant may have 100.
+func TestTooManyWebhooks(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	url := "https://example.org/" + strings.Repeat("x", 2000)
+	var last webhookBody
+	for range 100 {
+		last = c.subscribe(`{"url":"` + url + `"}`)
+	}
+	full := problem{code: "quota_exceeded", detail: "the tenant has 100 webhooks, and may have no more"}
+	c.post("/webhooks", body(`{`+receiver+`}`)).wantProblem(full)
+	if n := len(c.webhooks()); n != 100 {
+		t.Errorf("%d are there", n)
+	}
+	c.delete("/webhooks/" + last.ID).wantNoContent()
+	c.subscribe(`{` + receiver + `}`)
+}
+
+// TestWebhookSecretsAreNowhere: the store has nothing of them. The log is checked after all
+// tests.
+func TestWebhookSecretsAreNowhere(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	made := c.subscribe(`{` + receiver + `}`)
+	c.post("/webhooks/" + made.ID + "/rotate").keepToken()
+	for _, kind := range []string{subscription.Kind, subscription.CallbackKind} {
+		page, err := shared.records.List(t.Context(), store.RecordQuery{Kind: kind, Tenant: c.claims.Tenant})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Records {
+			if text := string(r.Value); secretShape.MatchString(text) || strings.Contains(text, strings.TrimPrefix(made.Secret, "whsec_")) {
+				t.Errorf("the store has %s", text)
+			}
+		}
+	}
+}
+
+// stubWebhooks stand in for the use cases, for what those do only on bad days.
+type stubWebhooks struct{ answer func() error }
+
+func (s *stubWebhooks) Create(context.Context, *auth.Principal, subscription.Change) (*subscription.Subscription, webhook.Secret, error) {
+	return nil, webhook.Secret{}, s.answer()
+}
+
+func (s *stubWebhooks) List(context.Context, *auth.Principal) ([]*subscription.Subscription, error) {
+	return nil, s.answer()
+}
+
+func (s *stubWebhooks) Get(context.Context, *auth.Principal, string) (*subscription.Subscription, error) {
+	return nil, s.answer()
+}
+
+func (s *stubWebhooks) Update(context.Context, *auth.Principal, string, subscription.Change) (*subscription.Subscription, error) {
+	return nil, s.answer()
+}
+
+func (s *stubWebhooks) Delete(context.Context, *auth.Principal, string) error { return s.answer() }
+
+func (s *stubWebhooks) Rotate(context.Context, *auth.Principal, string) (*subscription.Subscription, webhook.Secret, error) {
+	return nil, webhook.Secret{}, s.answer()
+}
+
+func (s *stubWebhooks) RotateCallback(context.Context, *auth.Principal) (webhook.Secret, error) {
+	return webhook.Secret{}, s.answer()
+}
+
+func (s *stubWebhooks) Callback(context.Context, string, string) (*lock.Callback, error) {
+	return nil, s.answer()
+}
+
+// withWebhooks returns a subscriber of a replica whose webhooks answer so.
+func withWebhooks(t *testing.T, answer func() error) *client {
+	t.Helper()
+	config := shared.handlers(shared.main.service)
+	config.Webhooks = &stubWebhooks{answer}
+	r := serve(nil, handlers.New(config))
+	t.Cleanup(r.close)
+	return subscriber(t).at(r)
+}
+
+// TestWebhooksOnBadDays: the problems that all routes give.
+func TestWebhooksOnBadDays(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	away := withWebhooks(t, func() error {
+		return &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second, Ambiguous: true}
+	})
+	broken := withWebhooks(t, func() error { panic("a bug") })
+	crowded := withWebhooks(t, func() error { return &lock.Error{Code: lock.Overloaded, Detail: "crowded", RetryAfter: time.Second} })
+	contended := withWebhooks(t, func() error { return lock.Errorf(lock.Changed, "others change it all the time") })
+	for _, r := range append(webhookRoutes(someID), route{"Callback", "POST", callbackSecret}) {
+		text := "{}"
+		if r.name == "Create" {
+			text = `{` + receiver + `}`
+		}
+		o := body(text)
+		if r.name != "Create" && r.name != "Change" {
+			o = loose // without one
+		}
+		c.with("nonsense").do(r.method, r.path, o).wantStatus(http.StatusUnauthorized)
+		away.do(r.method, r.path, o).wantProblem(problem{code: "store_unavailable", detail: "away"}, "may_have_taken_effect")
+		broken.start(r.method, r.path, o).raw().wantInternal()
+		crowded.do(r.method, r.path, o).wantStatus(http.StatusTooManyRequests)
+		c.do(r.method, r.path+"?x=1", o, loose).wantProblem(invalid("x", "is not known here as a query parameter"))
+		if r.method == http.MethodGet {
+			continue
+		}
+		c.do(r.method, r.path, body(padded(16<<10+1)), loose).wantProblem(tooLarge())
+		c.do(r.method, r.path, body(text), header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
+		if r.name != "Create" {
+			contended.do(r.method, r.path, o).wantProblem(problem{code: "changed", detail: "others change it all the time"})
+		}
+	}
+}

@@ -40,6 +40,9 @@ type Terms struct {
 	// wait_seconds are over, and from the grant on the lease has to be renewed. It takes
 	// a ttl_seconds of at least 15.
 	Async *bool `json:"async,omitempty" default:"false"`
+	// CallbackURL is where the grant of an async acquire is told, or its end if it ends
+	// without one. What is sent there is signed with the tenant's callback secret.
+	CallbackURL *string `json:"callback_url,omitempty" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/granted"`
 	// Holder is which worker this is, for people to see; the bearer token's sub by
 	// default. Deadlocks and the order of locks are looked for among workers that are
 	// named here.

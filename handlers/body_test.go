@@ -70,7 +70,7 @@ func TestBadBodies(t *testing.T) {
 		"Typo":          {`{"ttl_secondss":5}`, unknown("ttl_secondss")},
 		"EmptyField":    {`{"":5}`, unknown("")},
 		"FieldOfAnswer": {`{"fence":5}`, unknown("fence")},
-		"CallbackURL":   {`{"callback_url":"https://example.com"}`, unknown("callback_url")},
+		"CallbackURL":   {`{"callback_url":"https://example.com"}`, invalid("callback_url", "is for async requests: others are answered")},
 		"Tenant":        {`{"tenant":"other"}`, unknown("tenant")},
 		"OtherCase":     {`{"TTL_SECONDS":5}`, unknown("TTL_SECONDS")},
 		"OneOtherCase":  {`{"Holder":"w"}`, unknown("Holder")},

@@ -29,7 +29,7 @@ const maxIdempotencyKey = 200 // characters
 // @Success     201 {object} api.HeldEntry "The lock is held"
 // @Success     202 {object} api.WaitingEntry "The entry waits: it is async, or the request was held open for as long as it may be. Go on at Location, or repeat the request with its Idempotency-Key"
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock"
+// @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock, no_callback_secret"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
@@ -37,6 +37,7 @@ const maxIdempotencyKey = 200 // characters
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      202 {string} Location "Where the entry can be asked for, and waited for"
+// @Header      201 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      202 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name} [post]
@@ -54,10 +55,26 @@ func (a *endpoints) enqueue(r *request, req service.AcquireRequest) error {
 		req.Async = true
 		r.Header("Preference-Applied", respondAsync)
 	}
+	if err := a.checkCallback(r, &req); err != nil {
+		return err
+	}
 	r.waits = req.Wait > 0 && !req.Async
 	req.Trace = r.GetHeader("traceparent")
 	g, err := a.Locks.Acquire(r.context(), req)
 	return r.respondWaited(g, err, http.StatusCreated)
+}
+
+// checkCallback finds out whether there can be the callback that is asked for, and what
+// signs it.
+func (a *endpoints) checkCallback(r *request, req *service.AcquireRequest) (err error) {
+	switch {
+	case req.Callback == nil:
+		return nil
+	case !req.Async:
+		return lock.Invalid("callback_url", "is for async requests: others are answered")
+	}
+	req.Callback, err = a.Webhooks.Callback(r.context(), req.Tenant, req.Callback.URL)
+	return err
 }
 
 // respondAsync is the preference of RFC 7240 for an answer at once.
@@ -117,6 +134,9 @@ func apply(b *api.Terms, req *service.AcquireRequest) error {
 		req.Wait = b.WaitSeconds.Duration()
 	}
 	req.Async = b.Async != nil && *b.Async
+	if b.CallbackURL != nil {
+		req.Callback = &lock.Callback{URL: *b.CallbackURL}
+	}
 	if b.Holder != nil {
 		if *b.Holder == "" { // which the service could not tell from none
 			return lock.Invalid("holder", "must not be empty")

@@ -63,7 +63,7 @@ func explainWithin(field string, err error) error {
 // @Success     201 {object} api.HeldSet "All locks are held"
 // @Success     202 {object} api.WaitingSet "The set waits: it is async, or the request was held open for as long as it may be. Go on at Location, or repeat the request with its Idempotency-Key"
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock"
+// @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock, no_callback_secret"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
@@ -71,6 +71,7 @@ func explainWithin(field string, err error) error {
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      202 {string} Location "Where the set can be asked for, and waited for"
+// @Header      201 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      202 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets [post]

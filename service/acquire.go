@@ -26,8 +26,9 @@ type AcquireRequest struct {
 	Metadata map[string]string
 	TTL      time.Duration
 	Wait     time.Duration
-	Async    bool   // answer at once; the replicas keep the entry for as long as it waits
-	Trace    string // W3C traceparent of the request; what is none is passed over. A retry may have another
+	Async    bool           // answer at once; the replicas keep the entry for as long as it waits
+	Callback *lock.Callback // where the grant of an async entry is told; nil is nowhere
+	Trace    string         // W3C traceparent of the request; what is none is passed over. A retry may have another
 
 	// IdempotencyKey makes repeated requests the same entry; "" makes each a new
 	// one.
@@ -407,7 +408,7 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 	e := &lock.Entry{
 		ID: newID(s.Rand), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
 		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
-		EnqueuedAt: now.UTC().Truncate(time.Millisecond), Async: req.Async,
+		EnqueuedAt: now.UTC().Truncate(time.Millisecond), Async: req.Async, Callback: req.Callback,
 	}
 	if lock.ValidTrace(req.Trace) {
 		e.Trace = req.Trace
@@ -430,6 +431,8 @@ func (s *Service) check(req AcquireRequest) error {
 		return lock.Invalid("wait_seconds", "must be between 0 and %g", s.MaxWait.Seconds())
 	case req.Async && req.TTL < MinAsyncTTL:
 		return lock.Invalid("ttl_seconds", "must be at least %g with async", MinAsyncTTL.Seconds())
+	case req.Callback != nil && (!req.Async || req.Callback.Check() != nil):
+		return lock.Invalid("callback_url", "must be one that can be kept, of an async request")
 	case req.Async && req.Wait == 0:
 		return lock.Invalid("wait_seconds", "must be more than 0 with async: it is for how long the place is kept")
 	}
@@ -462,6 +465,9 @@ func fingerprint(req AcquireRequest) string {
 	writeNumber(h, int64(req.Wait))
 	if req.Async {
 		writeParts(h, "async")
+	}
+	if req.Callback != nil { // its secret may be rotated between two attempts
+		writeParts(h, "callback", req.Callback.URL)
 	}
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }

@@ -56,6 +56,8 @@ func improveSchema(name string, s *openapi3.Schema) {
 			ref.Value.AdditionalProperties.Schema.Value.Pattern = textValue
 		case property == "name":
 			ref.Value.Pattern = lockName
+		case property == "callback_url":
+			ref.Value.Pattern = receiverURL
 		case property == "token":
 			ref.Value.Pattern = lockToken
 		case property == "id":

@@ -78,5 +78,25 @@ func subscriptionBugs() []Bug {
 			File: "handlers/webhooks.go", Anchor: "	r.Header(\"Cache-Control\", \"no-store\")\n	return r.respond(status, body)", Becomes: "	return r.respond(status, body)",
 			In: "./handlers", Run: "^TestCallbackSecret$",
 		},
+		{
+			Name: "webhook-callback-without-async", Breaks: "who is connected has no callback",
+			File: "service/acquire.go", Anchor: "(!req.Async || req.Callback.Check() != nil)", Becomes: "(req.Callback.Check() != nil)",
+			In: "./service", Run: "^TestBadCallbacks$",
+		},
+		{
+			Name: "webhook-callback-is-no-parameter", Breaks: "a retry with another callback is another request",
+			File: "service/acquire.go", Anchor: `writeParts(h, "callback", req.Callback.URL)`, Becomes: `writeParts(h, "callback")`,
+			In: "./service", Run: "^TestKeyWithAnotherCallback$",
+		},
+		{
+			Name: "webhook-callback-anywhere", Breaks: "a callback goes only where requests may go",
+			File: "webhook/subscription/callbacks.go", Anchor: `	if err := s.Policy.CheckURL("callback_url", url); err != nil {`, Becomes: `	if err := s.Policy.CheckURL("callback_url", "https://example.org/"); err != nil {`,
+			In: "./webhook/subscription", Run: "^TestCallbackSecret$",
+		},
+		{
+			Name: "webhook-callback-secret-of-limited", Breaks: "who is limited to some names does not get the secret for all",
+			File: "webhook/subscription/callbacks.go", Anchor: "	if who.Locks != nil {", Becomes: "	if who.Locks != nil && len(who.Locks) == 0 {",
+			In: "./webhook/subscription", Run: "^TestCallbackSecret$",
+		},
 	}
 }

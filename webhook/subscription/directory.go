@@ -68,6 +68,11 @@ func (d *Directory) Current() (all []*Subscription, ok bool, changed <-chan stru
 	return d.all, d.read.all && d.read.callbacks, d.changed
 }
 
+// Secrets returns the secrets that sign for a subscription: see [Keys.Of].
+func (d *Directory) Secrets(s *Subscription, now time.Time) []webhook.Secret {
+	return d.keys.Of(s, now)
+}
+
 // CallbackSecrets returns the secrets that sign a tenant's callbacks: the current one, and
 // those that were replaced less than [Overlap] ago. There are none if the tenant has none,
 // or if that is not known yet.

@@ -99,6 +99,11 @@ func TestDirectory(t *testing.T) {
 		if diff := cmp.Diff(want, r.ids()); !isClosed(changed) || diff != "" {
 			t.Fatalf("told %t (-want +got):\n%s", isClosed(changed), diff)
 		}
+		one, secret := w.make(t, "zeta")
+		settle()
+		if diff := cmp.Diff([]string{secret.Reveal()}, revealed(r.Secrets(one, time.Now()))); diff != "" {
+			t.Errorf("secrets (-want +got):\n%s", diff)
+		}
 		before, _, changed := r.Current()
 		<-time.After(time.Hour)
 		if after, _, _ := r.Current(); isClosed(changed) || &after[0] != &before[0] {
@@ -117,7 +122,7 @@ func TestDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 		settle()
-		if got := r.ids(); !isClosed(later) || len(got) != 299 || slices.Contains(got, want[1]) {
+		if got := r.ids(); !isClosed(later) || len(got) != 300 || slices.Contains(got, want[1]) {
 			t.Errorf("after a deletion %d are there", len(got))
 		}
 	})

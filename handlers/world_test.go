@@ -18,7 +18,6 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
-	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
@@ -71,9 +70,6 @@ func (w *world) start(ctx context.Context) (err error) {
 	if err = w.startStore(ctx, log); err != nil {
 		return err
 	}
-	if err = w.raiseForm(ctx); err != nil {
-		return err
-	}
 	if err = w.startWebhooks(log); err != nil {
 		return err
 	}
@@ -108,20 +104,6 @@ func (w *world) startWebhooks(log *slog.Logger) error {
 		running.Wait()
 	}
 	return nil
-}
-
-// raiseForm writes the first async entry of the store, and removes it. It raises the form of
-// what is stored, at which every replica lists anew: tests would see that as a gap.
-func (w *world) raiseForm(ctx context.Context) error {
-	now := time.Now().UTC().Truncate(time.Millisecond)
-	e, _, err := w.store.Enqueue(ctx, &lock.Entry{
-		ID: lock.IDOf(make([]byte, lock.IDSize)), Tenant: "setup", Holder: "setup", TTL: service.MinAsyncTTL, Async: true,
-		Claims: []lock.Claim{{Name: "form", Mode: lock.Exclusive}}, EnqueuedAt: now, WaitUntil: now.Add(time.Minute),
-	})
-	if err != nil {
-		return err
-	}
-	return w.store.Remove(ctx, e, lock.Released)
 }
 
 func (w *world) ready(ctx context.Context) error {

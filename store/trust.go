@@ -92,6 +92,18 @@ func (t *Trust) Understands(form int) error {
 // read it.
 func (t *Trust) Need(form int) { atLeast(&t.needed, form) }
 
+// Raised is told by a feed that the store's records ask for a form from there on. It reports
+// whether the feed can go on: the form is understood, and has not been lowered. The records
+// are then read anew, as writes are compared with them.
+func (t *Trust) Raised(form int) bool {
+	if t.Understands(form) != nil || form < int(t.needed.Load()) {
+		return false
+	}
+	t.Need(form)
+	t.wake()
+	return true
+}
+
 // Meet says that an entry of a form was read that is not understood, although the
 // store's records do not ask for it. Nothing is granted any more until the server is
 // started anew. first reports whether this is news.

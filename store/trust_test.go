@@ -235,6 +235,9 @@ func TestTrustInAForm(t *testing.T) {
 			t.Errorf("before there were forms: %+v, %v", v, trust.Refusal())
 		}
 	}
+	if older.Raised(store.Form) || !newer.Raised(store.Form) || newer.Raised(1) {
+		t.Error("a feed goes on if the form is understood, and no lower than before")
+	}
 	newer.Need(store.Form)
 	if v := anew(newer, 0); v.Form != store.Form {
 		t.Errorf("what is needed is not to be recorded: %+v", v)

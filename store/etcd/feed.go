@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -194,7 +195,7 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 			}
 		case hasPrefix(rest, keysDir) && !put:
 			d.unmarked(string(rest[len(keysDir):]))
-		case hasPrefix(rest, metaDir):
+		case hasPrefix(rest, metaDir) && !(put && s.onlyRaises(string(rest), ev.Kv.Value)):
 			return nil, errMetaChanged
 		}
 	}
@@ -206,6 +207,13 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		}
 	}
 	return changes, nil
+}
+
+// onlyRaises reports whether what was written below meta/ only asks for a form that is
+// understood, at which nothing has to be listed anew.
+func (s *Store) onlyRaises(name string, value []byte) bool {
+	form, err := strconv.Atoi(string(value))
+	return name == metaForm && err == nil && s.trust.Raised(form)
 }
 
 // left notes a key that went. It reports whether it is the first of its entry.

@@ -50,7 +50,7 @@ func (c *Client) follow(ctx context.Context, f store.Watcher) error {
 	f.Reset(l.view)
 	tellEnds(f, l.ends)
 	for {
-		r, err := c.server.next(ctx, l.next)
+		r, err := c.server.next(ctx, l.next, c.understood)
 		if err != nil {
 			return err
 		}

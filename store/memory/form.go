@@ -31,13 +31,10 @@ func (s *Server) newer(understood int) error {
 	return nil
 }
 
-// require notes the form of what is about to be written, which feeds learn by listing
-// anew.
+// require notes the form of what is about to be written. Feeds of those who do not
+// understand it list anew, and others go on.
 func (s *Server) require(form, understood int) error {
-	if form > max(s.form, 1) {
-		s.form = form
-		s.startOver()
-	}
+	s.form = max(s.form, form)
 	return s.newer(understood)
 }
 

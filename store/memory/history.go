@@ -22,6 +22,7 @@ func (s *Server) publish(changes ...store.Change) {
 // cursor is a place in the history.
 type cursor struct {
 	life int
+	form int // the lowest that had to be understood
 	next uint64
 }
 
@@ -32,13 +33,13 @@ func (s *Server) list() (store.Snapshot, []store.Ended, cursor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	view := store.Snapshot{Number: s.number, Entries: s.sorted(func(*lock.Entry) bool { return true })}
-	return view, s.ends(), cursor{s.life, s.first + uint64(len(s.runs))}
+	return view, s.ends(), cursor{s.life, s.form, s.first + uint64(len(s.runs))}
 }
 
-// next waits for the step after the cursor.
-func (s *Server) next(ctx context.Context, at cursor) (Run, error) {
+// next waits for the step after the cursor, for who understands up to a form.
+func (s *Server) next(ctx context.Context, at cursor, understood int) (Run, error) {
 	for {
-		r, ok, grown, err := s.step(at)
+		r, ok, grown, err := s.step(at, understood)
 		if ok || err != nil {
 			return r, err
 		}
@@ -50,11 +51,11 @@ func (s *Server) next(ctx context.Context, at cursor) (Run, error) {
 	}
 }
 
-func (s *Server) step(at cursor) (r Run, ok bool, grown <-chan struct{}, err error) {
+func (s *Server) step(at cursor, understood int) (r Run, ok bool, grown <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch i := at.next - s.first; {
-	case at.life != s.life || at.next < s.first:
+	case at.life != s.life || at.next < s.first, at.form != s.form && s.form > understood:
 		return Run{}, false, nil, errHistory
 	case i < uint64(len(s.runs)):
 		return s.runs[i], true, nil, nil

@@ -2,6 +2,8 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -261,6 +263,25 @@ func formBugs() []bug {
 		{
 			does: "a trace stops an earlier version", caught: "form/what an older version understands does not stop it",
 			stored: func(_ *client, e *lock.Entry) { e.Async = e.Async || e.Trace != "" },
+		},
+		{
+			does: "a feed lists anew at a new form", caught: "form/a feed that understands it goes on",
+			follow: func(ctx context.Context, c *client, f store.Watcher) {
+				once, end := context.WithCancel(ctx)
+				defer end()
+				c.sound.Watch(once, &teller{Watcher: f, apply: func(upTo uint64, changes []store.Change) {
+					if slices.ContainsFunc(changes, func(c store.Change) bool { return c.Joined != nil && c.Joined.Async }) {
+						end()
+					}
+					if once.Err() == nil {
+						f.Apply(upTo, changes)
+					}
+				}})
+				if ctx.Err() == nil {
+					f.Lost(errors.New("the form has changed"))
+					c.sound.Watch(ctx, f)
+				}
+			},
 		},
 	}
 }

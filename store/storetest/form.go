@@ -12,6 +12,7 @@ func formCases() []testCase {
 		{name: "form/what an entry has is kept", run: formKept},
 		{name: "form/an older version stops granting when it would misread", run: formOlder},
 		{name: "form/what an older version understands does not stop it", run: formPlain},
+		{name: "form/a feed that understands it goes on", run: formGoesOn, alone: true},
 	}
 }
 
@@ -53,6 +54,26 @@ func formPlain(t *trial) {
 		t.Errorf("it refuses: %v", err)
 	}
 	t.openOlder()
+}
+
+// formGoesOn follows the store through the first entry of a new form that it ever has.
+// Nothing is told as a new view, as what joined and left in it is told to nobody.
+func formGoesOn(t *trial) {
+	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
+	before := t.enqueue(t.A, t.draft("a"))
+	kept, set := t.enqueue(t.B, t.kept("a")), t.enqueue(t.A, t.kept("a", "b"))
+	t.remove(t.A, before, lock.Released)
+	t.settle(feeds...)
+	for i, f := range feeds {
+		got := f.state()
+		if !got.whole() || got.losses > 0 || got.joined[kept.ID] != 1 || got.joined[set.ID] != 1 {
+			t.Errorf("feed %d listed %d times and was lost %d times; it told %d and %d times of the entries that joined",
+				i, got.resets, got.losses, got.joined[kept.ID], got.joined[set.ID])
+		}
+	}
+	if _, _, err := t.B.Enqueue(t.ctx, t.draft("a")); err != nil {
+		t.Errorf("Enqueue after it = %v", err)
+	}
 }
 
 // formOlder has a client of an earlier version beside others when an entry is written

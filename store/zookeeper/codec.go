@@ -21,6 +21,9 @@ type record struct {
 
 	// Meta says that what the store remembers about itself has changed.
 	Meta bool `json:"meta,omitempty"`
+
+	// Form says that it only asks for this form from there on, see [store.Form].
+	Form int `json:"form,omitempty"`
 }
 
 // change is one entry that came, with its value, or one that went.

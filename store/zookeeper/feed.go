@@ -276,7 +276,7 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 		if w.zxid <= f.zxid || w.n != f.next {
 			return errGap
 		}
-		if w.record.Meta {
+		if w.record.Meta && (w.record.Form == 0 || !f.reader.trust.Raised(w.record.Form)) {
 			return errMeta
 		}
 		f.next, f.zxid = w.n+1, w.zxid

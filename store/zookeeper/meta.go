@@ -128,7 +128,7 @@ func (k *metaKeeper) raise(ctx context.Context, floor uint64) error {
 		return err
 	}
 	m.Floor, m.Distrust = floor, 0
-	return k.write(ctx, k.reads, m)
+	return k.write(ctx, k.reads, m, record{Meta: true})
 }
 
 func (k *metaKeeper) read(ctx context.Context) (*meta, error) {
@@ -197,10 +197,10 @@ func (k *metaKeeper) ask(ctx context.Context, c *connector) (store.Records, erro
 // settle does what a verdict asks for, and then has meta read again.
 func (k *metaKeeper) settle(ctx context.Context, c *connector, v store.Verdict) error {
 	k.tellRefusal()
-	m := *k.known.Load()
+	m, told := *k.known.Load(), record{Meta: true}
 	switch {
 	case v.Form != 0:
-		m.Form = v.Form
+		m.Form, told.Form = v.Form, v.Form
 	case v.Lost != 0:
 		m.Distrust = v.Lost
 	case v.Lowered:
@@ -209,7 +209,7 @@ func (k *metaKeeper) settle(ctx context.Context, c *connector, v store.Verdict) 
 	default:
 		return nil
 	}
-	if err := k.write(ctx, c, &m); err != nil {
+	if err := k.write(ctx, c, &m, told); err != nil {
 		return err
 	}
 	return errRaced
@@ -266,14 +266,14 @@ func (k *metaKeeper) refresh(ctx context.Context) error {
 	return err
 }
 
-// write replaces meta and tells all followers of it.
-func (k *metaKeeper) write(ctx context.Context, c *connector, m *meta) error {
+// write replaces meta and tells all followers of it by a record.
+func (k *metaKeeper) write(ctx context.Context, c *connector, m *meta, told record) error {
 	epoch := k.epoch.Load()
 	_, err := onLink(ctx, c, func(conn *zk.Conn) ([]zk.MultiResponse, error) {
 		return conn.Multi(
 			&zk.CheckVersionRequest{Path: k.root.epoch(), Version: epoch},
 			&zk.SetDataRequest{Path: k.root.meta(), Data: store.Encode(m), Version: m.version},
-			&zk.CreateRequest{Path: k.root.log(epoch) + "/", Data: store.Encode(record{Meta: true}), Acl: k.acl, Flags: zk.FlagSequence},
+			&zk.CreateRequest{Path: k.root.log(epoch) + "/", Data: store.Encode(told), Acl: k.acl, Flags: zk.FlagSequence},
 			&zk.SetDataRequest{Path: k.root.log(epoch), Version: -1},
 		)
 	})

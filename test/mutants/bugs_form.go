@@ -64,5 +64,25 @@ func formBugs() []Bug {
 			File: "service/service.go", Anchor: "\tif err := s.outdated(); err != nil {\n", Becomes: "\tif err := error(nil); err != nil {\n",
 			In: "./service", Run: "^TestOlderReplica$",
 		},
+		{
+			Name: "etcd-form-lists-anew", Breaks: "a feed that understands a new form goes on",
+			File: "store/etcd/feed.go", Anchor: "hasPrefix(rest, metaDir) && !(put && s.onlyRaises(string(rest), ev.Kv.Value)):", Becomes: "hasPrefix(rest, metaDir):",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^form$/^a_feed_that_understands_it_goes_on$",
+		},
+		{
+			Name: "zookeeper-form-lists-anew", Breaks: "a feed that understands a new form goes on",
+			File: "store/zookeeper/feed.go", Anchor: "w.record.Form == 0 || !f.reader", Becomes: "w.record.Form >= 0 || !f.reader",
+			In: "./store/zookeeper", Run: "^TestConformance$/^form$/^a_feed_that_understands_it_goes_on$", Needs: "zookeeper",
+		},
+		{
+			Name: "form-passed-over", Breaks: "a feed does not go on past a form that it does not understand",
+			File: "store/trust.go", Anchor: "if t.Understands(form) != nil || form < int(t.needed.Load()) {", Becomes: "if form < int(t.needed.Load()) {",
+			In: "./store", Run: "^TestTrustInAForm$",
+		},
+		{
+			Name: "form-lowered-and-passed-over", Breaks: "the form in meta is only ever raised",
+			File: "store/trust.go", Anchor: "|| form < int(t.needed.Load()) {", Becomes: "|| form < 0 {",
+			In: "./store", Run: "^TestTrustInAForm$",
+		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,7 @@ type Trust struct {
 	greatest atomic.Uint64 // of the numbers that were received
 	cluster  atomic.Uint64 // whose answers are expected; 0 if the store has no identity
 	refusal  atomic.Pointer[refusal]
+	told     atomic.Pointer[string] // what was logged last of why nothing is granted
 
 	understood int          // up to which form
 	needed     atomic.Int64 // the form that the store's records say or are to say
@@ -187,6 +189,17 @@ func (t *Trust) Refusal() *lock.Error {
 		e.RetryAfter = retryAfter // another replica may be newer
 	}
 	return e
+}
+
+// TellRefusal logs why nothing is granted, once.
+func (t *Trust) TellRefusal(log *slog.Logger) {
+	why := ""
+	if r := t.Refusal(); r != nil {
+		why = r.Detail
+	}
+	if was := t.told.Swap(&why); why != "" && (was == nil || *was != why) {
+		log.Error("nothing is granted", "why", why)
+	}
 }
 
 // HandOut returns an entry that s enqueued, unless an answer since the call began,

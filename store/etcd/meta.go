@@ -68,8 +68,7 @@ func (m *meta) records(header *pb.ResponseHeader) store.Records {
 type metaKeeper struct {
 	*keyspace
 	tokenKey []byte
-	known    atomic.Pointer[meta]   // as it was read last
-	told     atomic.Pointer[string] // what was logged last of why nothing is granted
+	known    atomic.Pointer[meta] // as it was read last
 }
 
 // TokenKey returns the secret behind the lock tokens: made on first use, the
@@ -242,7 +241,7 @@ func (mk *metaKeeper) takeOver(ctx context.Context, m *meta, header *pb.Response
 
 // settle does what a verdict asks for, and then has the records read again.
 func (mk *metaKeeper) settle(ctx context.Context, v store.Verdict) error {
-	mk.tellRefusal()
+	mk.trust.TellRefusal(mk.log)
 	m := mk.known.Load()
 	put := func(key string, number uint64) error {
 		err := mk.replace(ctx, m, putOp([]byte(mk.prefix+key), strconv.AppendUint(nil, number, 10), 0))
@@ -261,17 +260,6 @@ func (mk *metaKeeper) settle(ctx context.Context, v store.Verdict) error {
 		return put(metaFloor, mk.trust.Floor())
 	}
 	return nil
-}
-
-// tellRefusal logs why nothing is granted, once.
-func (mk *metaKeeper) tellRefusal() {
-	why := ""
-	if r := mk.trust.Refusal(); r != nil {
-		why = r.Detail
-	}
-	if was := mk.told.Swap(&why); why != "" && (was == nil || *was != why) {
-		mk.log.Error("nothing is granted", "why", why)
-	}
 }
 
 // putBack writes those of meta's keys that somebody deleted or damaged, as this

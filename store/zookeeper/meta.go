@@ -34,8 +34,7 @@ func (m *meta) records(zxid int64) store.Records {
 type metaKeeper struct {
 	*journal
 	tokenKey []byte
-	known    atomic.Pointer[meta]   // as it was read last
-	told     atomic.Pointer[string] // what was logged last of why nothing is granted
+	known    atomic.Pointer[meta] // as it was read last
 }
 
 // load reads meta, writes it on first use, takes over the floor that the operator
@@ -196,7 +195,7 @@ func (k *metaKeeper) ask(ctx context.Context, c *connector) (store.Records, erro
 
 // settle does what a verdict asks for, and then has meta read again.
 func (k *metaKeeper) settle(ctx context.Context, c *connector, v store.Verdict) error {
-	k.tellRefusal()
+	k.trust.TellRefusal(k.log)
 	m, told := *k.known.Load(), record{Meta: true}
 	switch {
 	case v.Form != 0:
@@ -232,17 +231,6 @@ func (s *Store) require(ctx context.Context, form int) error {
 		if store.Pause(ctx, firstPause) != nil {
 			return unavailable(err, "record the form of what is stored", false)
 		}
-	}
-}
-
-// tellRefusal logs why nothing is granted, once.
-func (k *metaKeeper) tellRefusal() {
-	why := ""
-	if r := k.trust.Refusal(); r != nil {
-		why = r.Detail
-	}
-	if was := k.told.Swap(&why); why != "" && (was == nil || *was != why) {
-		k.log.Error("nothing is granted", "why", why)
 	}
 }
 

@@ -92,3 +92,33 @@ func TestAsyncRefused(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// TestPrefer reads the header as RFC 7240 has it: names in any case, values and parameters
+// that may be quoted, and of a preference that is named twice the first.
+func TestPrefer(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for value, wants := range map[string]bool{
+		`respond-async`:          true,
+		`wait=10, Respond-Async`: true,
+		`handling=lenient; note="a, b" , respond-async ;x`: true,
+		`foo="a, respond-async, b"`:                        false,
+		`foo="a\", respond-async, b"`:                      false,
+		`foo="a\\", respond-async`:                         true,
+		`foo; bar="x, respond-async"`:                      false,
+		`foo="a;b", respond-async;q="1;2"`:                 true,
+		`respond-async=""`:                                 true,
+		`respond-async = "" ; x`:                           true,
+		`respond-async=5, respond-async`:                   false,
+		`respond-async, respond-async=5`:                   true,
+		`foo="never closed, respond-async`:                 false,
+		`respond-asynchronously, foo=respond-async`:        false,
+		`,,respond-async,`:                                 true,
+	} {
+		a := c.post("/locks/orders:42", body(`{"wait_seconds":60,"ttl_seconds":15}`), header("Prefer", value))
+		if applied := a.header.Get("Preference-Applied") == "respond-async"; applied != wants {
+			t.Errorf("Prefer: %s is taken for respond-async: %t", value, applied)
+		}
+		c.release(a.held(http.StatusCreated))
+	}
+}

@@ -3,7 +3,6 @@ package handlers
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -51,16 +50,17 @@ func (a *endpoints) acquire(r *request) error {
 
 // enqueue takes what is asked for, or a place in the queues of all of it.
 func (a *endpoints) enqueue(r *request, req service.AcquireRequest) error {
-	if req.Wait > 0 && r.prefersAsync() {
-		req.Async = true
-		r.Header("Preference-Applied", respondAsync)
-	}
+	preferred := req.Wait > 0 && r.prefersAsync()
+	req.Async = req.Async || preferred
 	if err := a.checkCallback(r, &req); err != nil {
 		return err
 	}
 	r.waits = req.Wait > 0 && !req.Async
 	req.Trace = r.GetHeader("traceparent")
 	g, err := a.Locks.Acquire(r.context(), req)
+	if preferred && err == nil {
+		r.Header("Preference-Applied", respondAsync)
+	}
 	return r.respondWaited(g, err, http.StatusCreated)
 }
 
@@ -75,22 +75,6 @@ func (a *endpoints) checkCallback(r *request, req *service.AcquireRequest) (err 
 	}
 	req.Callback, err = a.Webhooks.Callback(r.context(), req.Tenant, req.Callback.URL)
 	return err
-}
-
-// respondAsync is the preference of RFC 7240 for an answer at once.
-const respondAsync = "respond-async"
-
-// prefersAsync reports whether the request prefers an answer at once to one that waits.
-func (r *request) prefersAsync() bool {
-	for _, line := range r.Request.Header["Prefer"] {
-		for preference := range strings.SplitSeq(line, ",") {
-			name, _, _ := strings.Cut(preference, ";")
-			if strings.EqualFold(strings.TrimSpace(name), respondAsync) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func acquireRequest(r *request) (req service.AcquireRequest, err error) {

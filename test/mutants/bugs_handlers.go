@@ -197,5 +197,10 @@ func handlersBugs() []Bug {
 			File: "handlers/connections.go", Anchor: "c.place = all.spare.PushBack(c)", Becomes: "c.place = all.spare.PushFront(c)",
 			In: "./handlers", Run: "^TestUsedLastGivesWayLast$",
 		},
+		{
+			Name: "prefer-split-in-quotes", Breaks: "a comma in a quoted string parts no preferences",
+			File: "handlers/prefer.go", Anchor: "case s[i] == sep && !quoted:", Becomes: "case s[i] == sep:",
+			In: "./handlers", Run: "^TestPrefer$",
+		},
 	}
 }

@@ -10,6 +10,10 @@ type Event struct {
 	Data EventData `json:"data"`
 }
 
+// WebhookTest is the type of what is sent to a receiver because somebody asked for a test: its
+// data has `number` and `tenant` only.
+const WebhookTest = "webhook.test"
+
 // EventsMissed is the type of the event that says that others are missing.
 const EventsMissed = "events.missed"
 
@@ -55,6 +59,10 @@ type EventEntry struct {
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// TTLSeconds is how long the lease lasts each time.
 	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
+	// ExpiresAt is, in an entry's own callback, when its lease ends unless it is renewed.
+	ExpiresAt Instant `json:"expires_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
+	// Token proves that the entry is yours. It is told to an entry's own callback only, with its grant.
+	Token string `json:"token,omitempty"`
 	// EnqueuedAt is when it joined the queue, or all its queues.
 	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Metadata as they were sent.

@@ -173,6 +173,29 @@ func (r *Replicas) Sharing() Sharing {
 	return s
 }
 
+// Settled is [Replicas.Sharing] among those that have run for a while by this replica's clock,
+// if there are any: for work for which it matters to have seen what happened before.
+// Changed says nothing of a replica that has run for long enough only now.
+func (r *Replicas) Settled(a time.Duration, now time.Time) Sharing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Sharing{Self: r.self.ID, Changed: r.changed}
+	if !r.sure {
+		return s
+	}
+	for _, one := range r.live {
+		if now.Sub(one.Started) >= a {
+			s.Live = append(s.Live, one.ID)
+		}
+	}
+	if s.Live == nil {
+		for _, one := range r.live {
+			s.Live = append(s.Live, one.ID)
+		}
+	}
+	return s
+}
+
 // Does reports whether this replica is the one that does the work with the name: each
 // replica with the same list comes to the same answer, and when the list changes, only
 // the work of those that came or went changes hands (rendezvous hashing, Thaler and

@@ -69,6 +69,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	defer list(replicas, s)()
 	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key)
 	defer stopWebhooks()
+	defer sendWebhooks(c, t, s, replicas, webhooks, opened.smallRecords())()
 	return serveHTTP(ctx, c, t, listener, newServer(c, t, verifier, s, webhooks), s, stdout)
 }
 

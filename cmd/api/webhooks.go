@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"sync"
+	"time"
 
+	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
@@ -31,6 +34,36 @@ func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, t
 	running.Go(func() { directory.Run(ctx) })
 	s = subscription.New(subscription.Config{Records: records, Keys: keys, Policy: c.policy, Directory: directory})
 	return s, func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// recipients is who is told what, and how that is signed.
+type recipients struct {
+	*subscription.Directory
+	subscription.Keys
+}
+
+// Secrets implements [outbox.Subscriptions].
+func (r recipients) Secrets(s *subscription.Subscription, now time.Time) []webhook.Secret {
+	return r.Of(s, now)
+}
+
+// sendWebhooks does this process's part of the sending until stop is called, which waits for
+// what is under way.
+func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replicas *service.Replicas, subscribed *subscription.Subscriptions, records store.RecordStore) (stop func()) {
+	box := outbox.New(outbox.Config{
+		Self: replicas.Sharing().Self, Locks: s, Records: records,
+		Subscriptions: recipients{subscribed.Directory, subscribed.Keys},
+		Sender:        webhook.NewSender(webhook.SenderConfig{Policy: c.policy}),
+		Sharing:       func() service.Sharing { return replicas.Settled(outbox.SettledAfter, time.Now()) },
+		Logger:        t.Logger(),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { box.Run(ctx) })
+	return func() {
 		cancel()
 		running.Wait()
 	}

@@ -40,14 +40,17 @@ func may() map[string][]string {
 		"dashboard":       {},
 		"api":             {},
 		"api/event":       {"api", "auth", "lock"},
-		"handlers":        {"api", "api/event", "lock", "lock/order", "service", "service/events", "service/view", "auth", "telemetry", "webhook", "webhook/subscription", "openapi", "dashboard"},
+		"handlers":        {"api", "api/event", "lock", "lock/order", "service", "service/events", "service/view", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi", "dashboard"},
 		"client":          {"api"},
 		"cmd/fencepost":   {"api", "client"},
+		"webhook/outbox": {
+			"api", "api/event", "auth", "lock", "service", "service/events", "store", "webhook", "webhook/subscription",
+		},
 		"webhook/subscription": {
 			"auth", "lock", "store", "webhook",
 		},
 		"cmd/api": {
-			"lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/subscription", "openapi",
+			"lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
 			"dashboard", "handlers",
 		},
 	}

@@ -1,0 +1,287 @@
+package outbox_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/outbox"
+	"github.com/fencepost/fencepost/webhook/subscription"
+)
+
+func failed(string, webhook.Message) webhook.Result {
+	return webhook.Result{Outcome: webhook.Failed, Status: 500, Err: "it answered 500"}
+}
+
+// warm is a replica, with a subscription to all that happens in a tenant, which is told.
+func warm(t *testing.T, w *world) (*replica, *subscription.Subscription) {
+	t.Helper()
+	r := w.replica("one")
+	<-time.After(time.Second)
+	s := w.subscribe("acme", here, "*")
+	until(t, 20*time.Second, "it is told", func() bool { r.cycle("acme", "warm"); return len(w.received(here)) > 0 })
+	<-time.After(10 * time.Second)
+	return r, s
+}
+
+// TestDeadReceiver: what a receiver is owed that is gone for long is bounded, and it is told
+// what it misses.
+func TestDeadReceiver(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		w.setBehave(failed)
+		var real follower
+		stop := real.follow(t, r)
+		for i := range 1500 {
+			r.cycle("acme", fmt.Sprint("orders:", i))
+		}
+		<-time.After(time.Minute)
+		stop()
+		kept := 0
+		for _, n := range w.recordsOf("webhook-owed-") {
+			kept += n
+		}
+		if kept > 1001 || kept < 900 {
+			t.Errorf("%d deliveries are kept, want the bound of 1000", kept)
+		}
+		w.setBehave(nil)
+		until(t, 10*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
+		if missed, _ := w.wantTold(here, s.From, real.seen); missed == 0 {
+			t.Error("it is not told that something is missing")
+		}
+		if n := len(w.received(here)); n < 900 {
+			t.Errorf("%d events were told, want what was kept", n)
+		}
+	})
+}
+
+// TestGone: who answers 410 is sent nothing more, until he is set going again.
+func TestGone(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		w.setBehave(func(string, webhook.Message) webhook.Result {
+			return webhook.Result{Outcome: webhook.Gone, Status: 410}
+		})
+		r.cycle("acme", "orders:1")
+		<-time.After(10 * time.Second)
+		w.setBehave(nil)
+		was := w.attempts()
+		r.cycle("acme", "orders:2")
+		<-time.After(time.Hour)
+		if n := w.attempts() - was; n != 0 {
+			t.Errorf("%d attempts after 410", n)
+		}
+		health, err := w.asks.Health(t.Context(), "acme", s.ID)
+		if err != nil || health.Disabled != webhook.DisabledGone || health.Enabled != s.Enabled {
+			t.Errorf("its health is %+v, %v", health, err)
+		}
+		off := false
+		if _, err := w.hooks.Update(t.Context(), principal("acme"), s.ID, subscription.Change{Paused: &off}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		r.cycle("acme", "orders:3")
+		until(t, time.Second, "it is told again", func() bool { return len(kindsOf(w.received(here), "orders:3")) == 2 })
+	})
+}
+
+// TestDeleted: of a subscription that was deleted nothing is left.
+func TestDeleted(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		w.setBehave(failed)
+		r.cycle("acme", "orders:1")
+		until(t, 10*time.Second, "it is kept", func() bool { return len(w.left()) > 0 })
+		if err := w.hooks.Delete(t.Context(), principal("acme"), s.ID); err != nil {
+			t.Fatal(err)
+		}
+		until(t, 10*time.Second, "nothing is kept", func() bool { return len(w.left()) == 0 && len(w.recordsOf("webhook-state-")) == 0 })
+		was := w.attempts()
+		r.cycle("acme", "orders:2")
+		<-time.After(time.Hour)
+		if n := w.attempts() - was; n != 0 {
+			t.Errorf("%d attempts for what was deleted", n)
+		}
+	})
+}
+
+// TestStoreAway: while the store cannot be reached deliveries wait; nothing is lost.
+func TestStoreAway(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, _ := warm(t, w)
+		w.setBehave(failed)
+		r.cycle("acme", "orders:1")
+		<-time.After(100 * time.Millisecond)
+		r.cable.Cut(memory.Silent)
+		<-time.After(time.Minute)
+		w.setBehave(nil)
+		r.cable.Cut("")
+		until(t, 10*time.Minute, "the events are told", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 2 })
+		r.cycle("acme", "orders:2")
+		until(t, time.Minute, "so are those after it", func() bool { return len(kindsOf(w.received(here), "orders:2")) >= 2 })
+		until(t, 10*time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+	})
+}
+
+// TestShutDown: who ends leaves nothing to be told again.
+func TestShutDown(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, _ := warm(t, w)
+		for range 20 {
+			r.cycle("acme", "orders:1")
+		}
+		w.leave("one")
+		r.stop()
+		two := w.replica("two")
+		until(t, time.Minute, "another one tells", func() bool { two.cycle("acme", "orders:2"); return len(kindsOf(w.received(here), "orders:2")) >= 2 })
+		<-time.After(time.Minute)
+		seen := map[string]int{}
+		for _, one := range w.received(here) {
+			if seen[one.id]++; seen[one.id] > 1 {
+				t.Errorf("%s, %s, was told again", one.id, one.event.Type)
+			}
+		}
+		if n := len(kindsOf(w.received(here), "orders:1")); n != 40 {
+			t.Errorf("%d events were told, want 40", n)
+		}
+	})
+}
+
+// TestMadeJustNow: a subscription is told what happened from the moment on at which it was made,
+// although who sends learns of it later.
+func TestMadeJustNow(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, _ := warm(t, w)
+		w.subscribe("acme", there, "*")
+		r.cycle("acme", "orders:1")
+		until(t, 10*time.Second, "it is told", func() bool { return len(kindsOf(w.received(there), "orders:1")) == 2 })
+		if n := len(w.received(there)); n != 2 {
+			t.Errorf("%d events are told, want those since it was made", n)
+		}
+	})
+}
+
+// TestAsked: tests and deliveries that are asked for again.
+func TestAsked(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		id, err := w.asks.Test(t.Context(), "acme", s.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, 5*time.Second, "the test comes", func() bool {
+			got := w.received(here)
+			return got[len(got)-1].id == id && got[len(got)-1].event.Type == api.WebhookTest
+		})
+		r.cycle("acme", "orders:1")
+		until(t, time.Second, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
+		got := w.received(here)
+		again := got[len(got)-1].id
+		if err := w.asks.Redeliver(t.Context(), "acme", s.ID, again); err != nil {
+			t.Fatal(err)
+		}
+		until(t, 5*time.Second, "it is told again", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 3 })
+		if err := w.asks.Redeliver(t.Context(), "acme", s.ID, "1-1"); !errors.Is(err, lock.NotFound) {
+			t.Errorf("what nobody knows: %v", err)
+		}
+		since := time.Now()
+		w.setBehave(failed)
+		r.cycle("acme", "orders:2")
+		<-time.After(10 * time.Second)
+		w.setBehave(nil)
+		r.cycle("acme", "orders:3")
+		<-time.After(time.Second)
+		if err := w.asks.RedeliverSince(t.Context(), "acme", s.ID, since); err != nil {
+			t.Fatal(err)
+		}
+		until(t, 5*time.Second, "all since then is told again", func() bool {
+			got := w.received(here)
+			return len(kindsOf(got, "orders:2")) == 2 && len(kindsOf(got, "orders:3")) == 4 && len(kindsOf(got, "orders:1")) == 3
+		})
+		<-time.After(10 * time.Second)
+		page, err := w.asks.List(t.Context(), "acme", s.ID, "", 100)
+		if err != nil || len(page.Deliveries) < 5 || page.Deliveries[0].State != webhook.StateDelivered {
+			t.Errorf("the list is %+v, %v", page, err)
+		}
+		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+	})
+}
+
+// TestCallback: an async entry is told of its grant, with its token, and in time.
+func TestCallback(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, _ := warm(t, w)
+		if _, err := w.hooks.RotateCallback(t.Context(), principal("acme")); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * time.Second)
+		first := r.take("acme", "batch")
+		g := w.async(r, "batch", 20*time.Second)
+		<-time.After(time.Second)
+		if n := len(w.received(there)); n != 0 {
+			t.Errorf("%d callbacks before the grant", n)
+		}
+		r.release("acme", "batch", first)
+		until(t, 2*time.Second, "it is told", func() bool { return len(w.received(there)) == 1 })
+		told := w.received(there)[0].event
+		if told.Type != string(lock.EventAcquired) || told.Data.Entry.Token != g.Token || told.Data.Entry.Fence != g.Entry.Number || told.Data.Entry.ExpiresAt == "" {
+			t.Errorf("told %+v, want token %s and fence %d", told.Data.Entry, g.Token, g.Entry.Number)
+		}
+		for _, one := range w.received(here) {
+			if one.event.Data.Entry.Token != "" {
+				t.Error("a subscription is told a token")
+			}
+		}
+		r.release("acme", "batch", g)
+
+		first = r.take("acme", "batch")
+		w.async(r, "batch", 20*time.Second)
+		until(t, 30*time.Second, "the end of the wait is told", func() bool { return len(w.received(there)) == 2 })
+		if told := w.received(there)[1].event; told.Type != string(lock.EventWaitTimeout) || told.Data.Entry.Token != "" {
+			t.Errorf("told %+v", told)
+		}
+
+		w.async(r, "batch", time.Hour)
+		w.setBehave(failed)
+		if g, err := r.Renew(t.Context(), service.TokenRequest{Tenant: "acme", Name: "batch", Token: first.Token}); err != nil {
+			t.Fatal(g, err)
+		}
+		r.release("acme", "batch", first)
+		<-time.After(time.Minute)
+		w.setBehave(nil)
+		<-time.After(time.Hour)
+		if n := len(w.received(there)); n != 2 {
+			t.Errorf("a grant is told when its lease is over: %+v", w.received(there)[2:])
+		}
+		page, err := w.asks.List(t.Context(), "acme", outbox.Callbacks, "", 100)
+		if err != nil || !slices.ContainsFunc(page.Deliveries, func(d outbox.Delivery) bool { return d.State == webhook.StateExpired }) {
+			t.Errorf("no record says expired: %+v, %v", page, err)
+		}
+		if text := fmt.Sprintf("%+v", page); strings.Contains(text, "fp1_") {
+			t.Error("a listing shows a token")
+		}
+		if left := w.left(); len(left) > 0 {
+			t.Errorf("kept: %v", left)
+		}
+	})
+}
+
+func (w *world) async(r *replica, name string, wait time.Duration) *service.Grant {
+	w.t.Helper()
+	g, err := r.Acquire(w.t.Context(), service.AcquireRequest{
+		Tenant: "acme", Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, Holder: "job", TTL: 20 * time.Second, Wait: wait,
+		Async: true, Callback: &lock.Callback{URL: there, Secret: "current"},
+	})
+	if err != nil {
+		w.t.Fatalf("Acquire: %v", err)
+	}
+	return g
+}

@@ -1,0 +1,80 @@
+package outbox
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/api/event"
+	"github.com/fencepost/fencepost/lock"
+)
+
+// callbackCall is what is known of an entry that is to be told of its grant, or of its end,
+// at a URL of its own. The token is not part of it: it is made when the call is.
+type callbackCall struct {
+	URL    string  `json:"url"`
+	Entry  lock.ID `json:"entry"`
+	Number uint64  `json:"number"`
+	Lock   string  `json:"lock"`
+	Set    bool    `json:"set,omitempty"`
+	Tenant string  `json:"-"`
+	Held   bool    `json:"held,omitempty"`
+	Until  int64   `json:"until_ms,omitempty"` // of a grant, about: when its lease ends unless it is renewed
+}
+
+// until is from when on a call is of no use: a grant whose lease is over. The news of an end
+// is always of use.
+func (c *callbackCall) until() time.Time {
+	if !c.Held {
+		return time.Time{}
+	}
+	return time.UnixMilli(c.Until)
+}
+
+// complete adds the token to what is sent.
+func (c *callbackCall) complete(payload []byte, locks Locks) []byte {
+	var e api.Event
+	if err := json.Unmarshal(payload, &e); err != nil || e.Data.Entry == nil || !c.Held {
+		return payload
+	}
+	e.Data.Entry.Token = locks.Token(&lock.Entry{
+		ID: c.Entry, Tenant: c.Tenant, Number: c.Number, Set: c.Set, Claims: []lock.Claim{{Name: c.Lock}},
+	})
+	return marshal(&e)
+}
+
+// callBack tells an entry's own receiver of its grant, or that it will not come.
+func (w *owner) callBack(e *lock.Event, it *item) {
+	of := e.Entry
+	if of.Callback == nil || !concernsCaller(e) || shardOf(of.Tenant) != w.name {
+		return
+	}
+	t := w.target(of.Tenant, Callbacks)
+	c := &callbackCall{URL: of.Callback.URL, Entry: of.ID, Number: of.Number, Lock: of.Name(), Set: of.Set, Tenant: of.Tenant, Held: e.Held}
+	what := event.Of(e, of.Claims)
+	if e.Held {
+		until := e.At.Add(of.TTL)
+		c.Until = until.UnixMilli()
+		what.Data.Entry.ExpiresAt = api.InstantOf(until)
+	}
+	payload := marshal(what)
+	w.accept(&delivery{
+		target: t, id: e.ID.String(), record: recordName(Callbacks, e.ID.String()), kind: string(e.Kind), lock: of.Name(),
+		payload: payload, size: len(payload) + len(c.URL), grant: c,
+	}, it, []string{string(of.ID)})
+}
+
+// concernsCaller reports whether a caller waits for this: the grant, or the end of a wait
+// that was not its own doing.
+func concernsCaller(e *lock.Event) bool {
+	switch e.Kind {
+	case lock.EventAcquired:
+		return true
+	case lock.EventExpired, lock.EventRevoked, lock.EventWaitTimeout, lock.EventDeadlockRefused:
+		return !e.Held
+	case lock.EventReleased:
+		return !e.Held && e.Reason == lock.Mismatched
+	case lock.EventEnqueued:
+	}
+	return false
+}

@@ -1,0 +1,89 @@
+package outbox
+
+import (
+	"hash/fnv"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+func (c Config) withDefaults() Config {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Float64
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Bounds of what one shard keeps of what is not delivered yet.
+const (
+	maxOfTarget = 1000    // deliveries of a subscription, or of a tenant's callbacks
+	bytesTarget = 4 << 20 // and their payloads
+	maxOfTenant = 5000
+	maxInAll    = 50_000
+	bytesInAll  = 64 << 20
+
+	// maxWindow is how many events may be neither delivered nor kept yet: no more are
+	// read meanwhile.
+	maxWindow = 20_000
+)
+
+// SettledAfter is for how long a replica should have run that sends. One that took over
+// sooner might know less than the one before had still to tell: the cursor is some seconds
+// behind, and the shard's lock free only some seconds after who had it is gone.
+const SettledAfter = 20 * time.Second
+
+// Times of a shard's work.
+const (
+	tick = 250 * time.Millisecond
+
+	// keepAfter is how long an attempt may take before what it delivers is kept in the
+	// store, so that the cursor goes on.
+	keepAfter = 2 * time.Second
+
+	cursorPause = 500 * time.Millisecond // between two writes of a cursor behind deliveries
+	idlePause   = 2 * time.Second        // behind events that concern nobody
+	statePause  = 5 * time.Second        // between two writes of a target's state
+
+	// finishTime is how long what is under way may take when a shard is given up.
+	// It is quiet when nothing more has happened for quietTime.
+	finishTime = 2 * time.Second
+	quietTime  = 50 * time.Millisecond
+
+	retryPause = time.Second // after a write that failed, or a pool that is full
+
+	// callTimeout is for a call of the store.
+	callTimeout = 5 * time.Second
+
+	// writesAtOnce bounds a shard's calls of the store.
+	writesAtOnce = 16
+
+	// pausedLook is how often deliveries of a target look whether it is sent something again.
+	pausedLook = 5 * time.Second
+
+	// orphanTime is for how long what is owed to a subscription is left alone that nobody
+	// knows: one that was made just now is known soon.
+	orphanTime = time.Minute
+
+	// payloadTime is for how long a payload is kept in memory that is in the store as well.
+	payloadTime = 30 * time.Second
+
+	// maxWait is the longest time to the next attempt: the schedule's last step, and a fifth.
+	maxWait = 29 * time.Hour
+
+	// maxAge is how long a delivery is kept at most: somewhat more than the schedule takes,
+	// for a receiver that is paused or disabled meanwhile.
+	maxAge = 5 * 24 * time.Hour
+)
+
+// shardOf returns where what has the name belongs.
+func shardOf(name string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return shardName(int(h.Sum32() % shards))
+}

@@ -1,0 +1,148 @@
+package outbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// cursorKind is the kind of the records that say up to where shards have told everything.
+const cursorKind = "webhook-cursor"
+
+// cursor is up to where everything was delivered, or is kept as owed. Whoever takes the
+// shard over writes it first: from then on the owner before can write it no more.
+type cursor struct {
+	at      lock.EventID // as it is in the store
+	known   bool         // there was one
+	version uint64
+	written time.Time
+	writing bool
+	lost    bool // another one writes it now
+	behind  bool // something was delivered or kept since
+}
+
+type cursorForm struct {
+	After string `json:"after"`
+	Fence uint64 `json:"fence"` // of the owner's lock: for people
+}
+
+// after is where the events begin that are not told yet; nil is now.
+func (c *cursor) after() *lock.EventID {
+	if !c.known {
+		return nil
+	}
+	return &c.at
+}
+
+func (w *owner) cursorKey() store.RecordKey {
+	return store.RecordKey{Kind: cursorKind, Tenant: store.NoTenant, ID: w.name}
+}
+
+// claim reads the cursor and writes it anew.
+func (w *owner) claim() error {
+	ctx, cancel := context.WithTimeout(w.ctx, callTimeout)
+	defer cancel()
+	record, err := w.Records.Get(ctx, w.cursorKey())
+	if errors.Is(err, lock.NotFound) {
+		return nil // it is made when there is a place
+	}
+	if err != nil {
+		return err
+	}
+	var f cursorForm
+	at, bad := lock.EventID{}, json.Unmarshal(record.Value, &f)
+	if bad == nil {
+		at, bad = lock.ParseEventID(f.After)
+	}
+	if bad != nil {
+		w.Logger.Error("the cursor of a shard cannot be read; what happened until now is missed", "shard", w.name, "error", bad)
+	}
+	w.cursor.version = record.Version
+	w.cursor.at, w.cursor.known = at, true
+	version, err := w.putCursor(ctx, at)
+	if err == nil {
+		w.cursor.version = version
+	}
+	return err
+}
+
+func (w *owner) putCursor(ctx context.Context, at lock.EventID) (uint64, error) {
+	value := store.Encode(cursorForm{at.String(), w.fence})
+	return w.put(ctx, w.cursorKey(), value, w.cursor.version)
+}
+
+// put writes a record by its version. One that turns out to be what an earlier attempt
+// wrote is as good.
+func (w *owner) put(ctx context.Context, k store.RecordKey, value []byte, version uint64) (uint64, error) {
+	now, err := w.Records.Put(ctx, store.RecordPut{RecordKey: k, Value: value, Version: version})
+	if !errors.Is(err, lock.Changed) {
+		return now, err
+	}
+	is, again := w.Records.Get(ctx, k)
+	if again == nil && bytes.Equal(is.Value, value) {
+		return is.Version, nil
+	}
+	return 0, errors.Join(err, again)
+}
+
+// writeCursor brings the store's cursor up to date: soon behind what was delivered or kept,
+// later behind what concerned nobody.
+func (w *owner) writeCursor(now time.Time) {
+	c, at := &w.cursor, w.window.settled()
+	wait := idlePause
+	if c.behind {
+		wait = cursorPause
+	}
+	if c.writing || c.known && at == c.at || now.Sub(c.written) < wait {
+		return
+	}
+	c.writing, c.behind = true, false
+	w.writes.do(func(ctx context.Context) func() {
+		version, err := w.putCursor(ctx, at)
+		return func() { w.cursorWritten(at, version, err) }
+	})
+}
+
+func (w *owner) cursorWritten(at lock.EventID, version uint64, err error) {
+	c := &w.cursor
+	c.writing, c.written = false, time.Now()
+	switch {
+	case err == nil:
+		c.at, c.known, c.version = at, true, version
+	case errors.Is(err, lock.Changed), errors.Is(err, lock.NotFound):
+		w.lostShard()
+	default:
+		c.behind = true
+	}
+}
+
+// lostShard ends what this replica does for the shard: somebody else has written what only
+// its owner writes.
+func (w *owner) lostShard() {
+	if !w.cursor.lost {
+		w.Logger.Warn("another replica sends these webhooks now", "shard", w.name)
+	}
+	w.cursor.lost = true
+	w.lose()
+}
+
+// writeLast leaves the cursor and the states as they are at the end.
+func (w *owner) writeLast() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), callTimeout)
+	defer cancel()
+	if at := w.window.settled(); !w.cursor.known || at != w.cursor.at {
+		if _, err := w.putCursor(ctx, at); err != nil {
+			w.Logger.Debug("the cursor of a shard was not written; what it has told last is told again", "shard", w.name, "error", err)
+		}
+	}
+	for _, t := range w.targets.all {
+		if t.dirty {
+			_, _ = w.put(ctx, w.stateKey(t), t.encodeState(), t.version) // only what is shown to people is older
+		}
+	}
+}

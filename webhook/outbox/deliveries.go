@@ -1,0 +1,219 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// Deliveries is what tenants see of the deliveries of their subscriptions and may ask for, at
+// any replica: whoever sends them is told by the store. Whether a subscription is the
+// tenant's own is for the caller to check.
+type Deliveries struct {
+	records Records
+	locks   Locks
+	now     func() time.Time
+}
+
+// NewDeliveries returns the use cases.
+func NewDeliveries(records Records, locks Locks, now func() time.Time) *Deliveries {
+	return &Deliveries{records, locks, now}
+}
+
+// Delivery is one event that a subscription, or a callback, is told.
+type Delivery struct {
+	ID       string // of the message
+	Type     string // of the event
+	Lock     string // its first lock; "" if it is about none
+	State    webhook.State
+	Made     time.Time // when it was first to be sent
+	Due      time.Time // of the next attempt, if there is one to come
+	Tried    int       // attempts that were made
+	Attempts []Attempt // the last of them
+}
+
+// Attempt is what came of one.
+type Attempt struct {
+	At      time.Time
+	Outcome webhook.Outcome
+	Status  int    // of the answer; 0 if there was none
+	Err     string // what went wrong
+	Took    time.Duration
+	Skew    time.Duration // by how much the receiver's clock is ahead, if that is much
+}
+
+// Health is how a subscription does.
+type Health struct {
+	FailingSince time.Time // of the first of the attempts that fail now; zero if none does
+	Failures     int
+	Disabled     webhook.DisabledBecause // as of Enabled
+	Enabled      int
+}
+
+// Page is a part of the deliveries of a subscription: those that are still to be made, and,
+// on the first page, the last ones that were attempted, which may be some seconds old.
+type Page struct {
+	Deliveries []Delivery // the newest first
+	Next       string     // of the next page; "" says that there is none
+	Health     Health
+}
+
+// List returns a page of deliveries. cursor is the Next of the page before; "" begins.
+func (d *Deliveries) List(ctx context.Context, tenant, id, cursor string, limit int) (*Page, error) {
+	p := &Page{}
+	seen := map[string]bool{}
+	if cursor == "" {
+		if err := d.recent(ctx, tenant, id, p, seen); err != nil {
+			return nil, err
+		}
+	}
+	q := store.RecordQuery{Kind: (&shard{name: shardOfTarget(tenant, id)}).owedKind(), Tenant: tenant, After: cursor, Limit: limit}
+	owed, err := d.records.List(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range owed.Records {
+		var f owedForm
+		target, _, _ := strings.Cut(r.ID, ":")
+		if target == id && json.Unmarshal(r.Value, &f) == nil && !seen[f.ID] {
+			p.Deliveries = append(p.Deliveries, f.delivery())
+		}
+	}
+	p.Next = owed.Next
+	slices.SortStableFunc(p.Deliveries, func(a, b Delivery) int { return cmp.Compare(b.Made.UnixNano(), a.Made.UnixNano()) })
+	return p, nil
+}
+
+// recent adds what was attempted last.
+func (d *Deliveries) recent(ctx context.Context, tenant, id string, p *Page, seen map[string]bool) error {
+	s, err := d.state(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	p.Health = Health{s.Health.FailingSince, s.Health.Failures, s.Health.Disabled, s.Enabled}
+	for _, r := range s.Recent {
+		seen[r.ID] = true
+		p.Deliveries = append(p.Deliveries, Delivery{r.ID, r.Kind, r.Lock, r.State, r.Made, r.Due, r.Tried, attemptsOf(r.Attempts)})
+	}
+	return nil
+}
+
+func (d *Deliveries) state(ctx context.Context, tenant, id string) (s state, err error) {
+	key := store.RecordKey{Kind: (&shard{name: shardOfTarget(tenant, id)}).stateKind(), Tenant: tenant, ID: id}
+	r, err := d.records.Get(ctx, key)
+	if errors.Is(err, lock.NotFound) {
+		return s, nil // it was told nothing yet
+	}
+	if err != nil {
+		return s, err
+	}
+	_ = json.Unmarshal(r.Value, &s) // what cannot be read is logged by who sends
+	return s, nil
+}
+
+// Health returns how a subscription does.
+func (d *Deliveries) Health(ctx context.Context, tenant, id string) (Health, error) {
+	s, err := d.state(ctx, tenant, id)
+	return Health{s.Health.FailingSince, s.Health.Failures, s.Health.Disabled, s.Enabled}, err
+}
+
+func (f *owedForm) delivery() Delivery {
+	return Delivery{
+		f.ID, f.Kind, f.Lock, webhook.StatePending, time.UnixMilli(f.Made).UTC(), time.UnixMilli(f.Due).UTC(), f.Tried, attemptsOf(f.Attempts),
+	}
+}
+
+func attemptsOf(all []attempt) []Attempt {
+	made := make([]Attempt, 0, len(all))
+	for _, a := range all {
+		made = append(made, Attempt{
+			a.At.UTC(), a.Outcome, a.Status, a.Err, time.Duration(a.TookMS) * time.Millisecond, time.Duration(a.SkewS) * time.Second,
+		})
+	}
+	return made
+}
+
+// maxRequests is how many requests of a tenant may wait to be taken up. That takes a moment.
+const maxRequests = 100
+
+// Test has a test sent to a subscription, and returns its id.
+func (d *Deliveries) Test(ctx context.Context, tenant, id string) (delivery string, err error) {
+	test := "test-" + strings.ToLower(rand.Text())
+	return test, d.request(ctx, tenant, &request{Webhook: id, Test: test})
+}
+
+// Redeliver has a delivery made again, or now if there is an attempt to come. It is
+// [lock.NotFound] if nothing is known any more of what happened.
+func (d *Deliveries) Redeliver(ctx context.Context, tenant, id, delivery string) error {
+	known, err := d.known(ctx, tenant, id, delivery)
+	switch {
+	case err != nil:
+		return err
+	case !known:
+		return lock.Errorf(lock.NotFound, "there is no such delivery, or what happened is not known any more")
+	}
+	return d.request(ctx, tenant, &request{Webhook: id, Delivery: delivery})
+}
+
+// RedeliverSince has everything delivered again that happened since, as far as it is known.
+func (d *Deliveries) RedeliverSince(ctx context.Context, tenant, id string, since time.Time) error {
+	return d.request(ctx, tenant, &request{Webhook: id, Since: max(1, since.UnixMilli())})
+}
+
+// known reports whether a delivery is owed, or its event kept.
+func (d *Deliveries) known(ctx context.Context, tenant, id, delivery string) (bool, error) {
+	record := recordName(id, delivery)
+	if !lock.ValidName(record) {
+		return false, nil
+	}
+	key := store.RecordKey{Kind: (&shard{name: shardOfTarget(tenant, id)}).owedKind(), Tenant: tenant, ID: record}
+	if _, err := d.records.Get(ctx, key); !errors.Is(err, lock.NotFound) {
+		return err == nil, err
+	}
+	event, bad := lock.ParseEventID(delivery)
+	if bad != nil || event.Index == 0 {
+		return false, nil
+	}
+	after := justBefore(event)
+	stream, err := d.locks.Events(ctx, service.EventsRequest{Of: tenant, Tenant: tenant, After: &after})
+	if err != nil {
+		return false, err
+	}
+	defer stream.Close()
+	given, _, _ := stream.Next(make([]*events.Record, 1))
+	return len(given) == 1 && given[0].ID == event, nil
+}
+
+// request leaves a request for the owner of the subscription's shard.
+func (d *Deliveries) request(ctx context.Context, tenant string, r *request) error {
+	kind := requestKind((&shard{name: shardOfTarget(tenant, r.Webhook)}).suffix())
+	page, err := d.records.List(ctx, store.RecordQuery{Kind: kind, Tenant: tenant, Limit: maxRequests})
+	if err != nil {
+		return err
+	}
+	if len(page.Records) >= maxRequests {
+		return &lock.Error{Code: lock.RateLimited, Detail: "too many requests about webhooks wait to be taken up", RetryAfter: retryPause}
+	}
+	key := store.RecordKey{Kind: kind, Tenant: tenant, ID: strings.ToLower(rand.Text())}
+	_, err = d.records.Put(ctx, store.RecordPut{RecordKey: key, Value: store.Encode(r)})
+	return err
+}
+
+// shardOfTarget returns the shard of a subscription, or of a tenant's callbacks.
+func shardOfTarget(tenant, id string) string {
+	if id == Callbacks {
+		return shardOf(tenant)
+	}
+	return shardOf(id)
+}

@@ -1,0 +1,200 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// delivery is one event that one target is to be told.
+type delivery struct {
+	target *target
+	id     string // of the message, the same with every attempt
+	record string // the id of its record in the store
+	kind   string // of the event
+	lock   string // its first lock, for people
+
+	payload []byte        // nil while it is in the store only
+	size    int           // of the payload, in bytes
+	grant   *callbackCall // of a callback; nil otherwise
+
+	progress webhook.Progress
+	made     time.Time // when it was first to be sent
+	attempts []attempt
+
+	// A first attempt waits for those before it that are about the same lock.
+	first    bool // it is still to be made
+	waitsFor int
+	blocks   []*delivery
+	names    []string
+
+	missedAfter lock.EventID // of what tells that something is missed
+
+	items   []*item // that it keeps from being settled
+	running bool    // an attempt
+	place   int     // in the queue of those that are due, -1 if it is not there
+	due     time.Time
+
+	version uint64 // of its record; 0 if there is none
+	writing bool
+	stale   bool // it has changed since it was last written, or is over
+	over    bool
+}
+
+// attempt is what is remembered of one.
+type attempt struct {
+	At      time.Time       `json:"at"`
+	Outcome webhook.Outcome `json:"outcome"`
+	Status  int             `json:"status,omitempty"`
+	Err     string          `json:"error,omitempty"`
+	TookMS  int64           `json:"took_ms"`
+	SkewS   int64           `json:"skew_s,omitempty"`
+}
+
+// maxAttempts bounds what is remembered of a delivery's attempts: the last ones.
+const maxAttempts = 5
+
+func (d *delivery) note(r webhook.Result, at time.Time) {
+	d.attempts = append(d.attempts, attempt{
+		At: at, Outcome: r.Outcome, Status: r.Status, Err: r.Err,
+		TookMS: r.Took.Milliseconds(), SkewS: int64(r.DateSkew.Seconds()),
+	})
+	d.attempts = d.attempts[max(0, len(d.attempts)-maxAttempts):]
+}
+
+// start has the delivery wait for its turn, or makes its first attempt.
+func (w *owner) start(d *delivery) {
+	if d.waitsFor == 0 {
+		w.attempt(d)
+	}
+}
+
+// attempt has an attempt made as soon as the pool has room.
+func (w *owner) attempt(d *delivery) {
+	if d.over || d.running {
+		return
+	}
+	t := d.target
+	switch {
+	case w.Now().Sub(d.made) > maxAge:
+		d.progress.State = webhook.StateFailed
+		w.pass(d)
+		t.remember(d)
+		w.end(d)
+		return
+	case !t.sends():
+		w.schedule(d, time.Now().Add(pausedLook))
+		return
+	}
+	d.running = true
+	to, payload, notAfter := t.address(d), d.payload, d.progress.NotAfter
+	err := w.pool.Submit(webhook.Job{
+		Tenant: t.tenant, Target: t.poolName(d), Order: d.record, Bytes: d.size + 512,
+		Run: func(ctx context.Context) {
+			at := w.Now()
+			r := w.send(ctx, d, to, payload, notAfter)
+			w.bring(func() { w.attempted(d, r, at) })
+		},
+	})
+	if err != nil {
+		d.running = false
+		w.schedule(d, time.Now().Add(retryPause))
+	}
+}
+
+// send makes an attempt. It runs in the pool, and uses of the delivery what never changes.
+func (w *owner) send(ctx context.Context, d *delivery, to address, payload []byte, notAfter time.Time) webhook.Result {
+	if payload == nil {
+		var err error
+		if payload, err = w.load(ctx, d); err != nil {
+			return webhook.Result{Outcome: webhook.Interrupted, Cause: err}
+		}
+	}
+	if d.grant != nil {
+		payload = d.grant.complete(payload, w.Locks)
+	}
+	target := webhook.Target{URL: to.url, Secrets: to.secrets(w.Now())}
+	if len(target.Secrets) == 0 {
+		return webhook.Result{Outcome: webhook.Rejected, Err: "there is no secret to sign it with"}
+	}
+	return w.Sender.Send(ctx, target, webhook.Message{ID: d.id, Payload: payload, NotAfter: notAfter})
+}
+
+// attempted takes what came of an attempt.
+func (w *owner) attempted(d *delivery, r webhook.Result, at time.Time) {
+	d.running = false
+	if d.over {
+		return // it was withdrawn meanwhile
+	}
+	w.pass(d)
+	if r.Cause != nil {
+		w.Logger.Debug("a webhook was not delivered", "tenant", d.target.tenant, "webhook", d.target.id, "id", d.id, "outcome", string(r.Outcome), "error", r.Cause)
+	}
+	if r.Outcome == webhook.Interrupted {
+		w.schedule(d, time.Now().Add(retryPause))
+		return
+	}
+	d.note(r, at)
+	d.progress = d.progress.After(r, w.Now(), w.Rand())
+	w.judge(d.target, r)
+	d.target.remember(d)
+	w.cursor.behind = true
+	if d.progress.State != webhook.StatePending {
+		w.end(d)
+		return
+	}
+	w.schedule(d, time.Now().Add(d.progress.Due.Sub(w.Now())))
+	w.keep(d)
+}
+
+// pass lets those have their first attempts that waited for this one's.
+func (w *owner) pass(d *delivery) {
+	if !d.first {
+		return
+	}
+	d.first = false
+	for _, name := range d.names {
+		if d.target.tails[name] == d {
+			delete(d.target.tails, name)
+		}
+	}
+	blocks := d.blocks
+	d.blocks, d.names = nil, nil
+	for _, next := range blocks {
+		if next.waitsFor--; next.waitsFor == 0 {
+			w.attempt(next)
+		}
+	}
+}
+
+// queue puts a delivery behind those that are about the same locks.
+func (t *target) queue(d *delivery, names []string) {
+	d.first, d.names = true, names
+	for _, name := range names {
+		if before := t.tails[name]; before != nil && before != d {
+			before.blocks = append(before.blocks, d)
+			d.waitsFor++
+		}
+		t.tails[name] = d
+	}
+}
+
+// end settles a delivery of which nothing follows any more, and forgets it.
+func (w *owner) end(d *delivery) {
+	d.over = true
+	w.due.remove(d)
+	w.settle(d)
+	w.targets.drop(d)
+	if d.version > 0 || d.writing {
+		w.erase(d)
+	}
+}
+
+func (w *owner) settle(d *delivery) {
+	for _, it := range d.items {
+		it.settle()
+	}
+	d.items = nil
+}

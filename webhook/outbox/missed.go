@@ -1,0 +1,116 @@
+package outbox
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/api/event"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/events"
+)
+
+// lost is what a target cannot be told: it is told so instead.
+type lost struct {
+	events.Missed
+	items []*item // of the window, until it is kept that the target is told so
+}
+
+func (l *lost) settle() {
+	for _, it := range l.items {
+		it.settle()
+	}
+	l.items = nil
+}
+
+// missedRecord is the name of the record of what a target misses: there is one at most.
+const missedRecord = "missed"
+
+// missed takes note that the feed did not tell some events: nobody of the shard is told.
+func (w *owner) missed(m *events.Missed) {
+	it := &item{id: m.Before, read: time.Now()}
+	for _, ts := range w.targets.byTenant {
+		for _, t := range ts {
+			if m.Before.Number > t.sub.From && t.sends() {
+				w.note(t, *m, it)
+			}
+		}
+	}
+	if it.open > 0 {
+		w.window.add(it)
+	}
+	w.window.reached(m.Before)
+}
+
+// lack takes note that there is no room for an event.
+func (w *owner) lack(t *target, it *item) {
+	w.note(t, events.Missed{After: justBefore(it.id), Before: it.id}, it)
+}
+
+// note has a target told that something is missed, together with what it missed just
+// before.
+func (w *owner) note(t *target, m events.Missed, it *item) {
+	if t.lost == nil {
+		t.lost = &lost{Missed: m}
+	}
+	t.lost.After = earlier(t.lost.After, m.After)
+	t.lost.Before = later(t.lost.Before, m.Before)
+	it.open++
+	t.lost.items = append(t.lost.items, it)
+}
+
+// flushMissed has targets told that they missed something, for which there is always room. As
+// long as one is being told, or is to be told again, what it misses besides is added.
+func (w *owner) flushMissed() {
+	for _, t := range w.targets.all {
+		if t.lost != nil {
+			w.tellMissed(t)
+		}
+	}
+}
+
+func (w *owner) tellMissed(t *target) {
+	name := recordName(t.id, missedRecord)
+	d := t.pending[name]
+	if d != nil && d.running {
+		return
+	}
+	l := t.lost
+	t.lost = nil
+	fresh := d == nil
+	if fresh {
+		d = &delivery{target: t, record: name, kind: api.EventsMissed, place: -1, made: w.Now()}
+		d.progress = beginOf(d, w.Now())
+	} else {
+		l.After = earlier(l.After, d.missedAfter)
+		w.targets.drop(d)
+	}
+	d.missedAfter, d.id = l.After, l.Before.String()
+	d.payload = marshal(missedEvent(t.tenant, l, w.Now()))
+	d.size = len(d.payload)
+	d.items = append(d.items, l.items...)
+	w.add(d)
+	w.keep(d)
+	if fresh {
+		w.attempt(d)
+	}
+}
+
+func missedEvent(tenant string, l *lost, now time.Time) *api.Event {
+	e := event.Missed(l.After, l.Before, now)
+	e.Data.Tenant = tenant
+	return e
+}
+
+func earlier(a, b lock.EventID) lock.EventID {
+	if a.Compare(b) < 0 {
+		return a
+	}
+	return b
+}
+
+func later(a, b lock.EventID) lock.EventID {
+	if a.Compare(b) > 0 {
+		return a
+	}
+	return b
+}

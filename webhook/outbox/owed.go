@@ -1,0 +1,217 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// owedKind is the kind of the records of deliveries that are to be tried again.
+func (s *shard) owedKind() string { return "webhook-owed-" + s.suffix() }
+
+// recordName is the id of the record of a target's delivery.
+func recordName(target, id string) string { return target + ":" + id }
+
+// owedForm is a delivery as it is kept.
+type owedForm struct {
+	ID          string          `json:"id"`
+	Kind        string          `json:"kind"`
+	Lock        string          `json:"lock,omitempty"`
+	Payload     json.RawMessage `json:"payload"`
+	Call        *callbackCall   `json:"call,omitempty"`
+	MissedAfter string          `json:"missed_after,omitempty"`
+	Made        int64           `json:"made_ms"`
+	Due         int64           `json:"due_ms"`
+	NotAfter    int64           `json:"not_after_ms,omitempty"`
+	Tried       int             `json:"attempts_made"`
+	Attempts    []attempt       `json:"attempts,omitempty"`
+}
+
+func (d *delivery) encode() []byte {
+	f := owedForm{
+		ID: d.id, Kind: d.kind, Lock: d.lock, Payload: d.payload, Call: d.grant,
+		Made: d.made.UnixMilli(), Due: d.progress.Due.UnixMilli(), Tried: d.progress.Attempts, Attempts: d.attempts,
+	}
+	if !d.progress.NotAfter.IsZero() {
+		f.NotAfter = d.progress.NotAfter.UnixMilli()
+	}
+	if d.record == recordName(d.target.id, missedRecord) {
+		f.MissedAfter = d.missedAfter.String()
+	}
+	return store.Encode(f)
+}
+
+func (w *owner) key(d *delivery) store.RecordKey {
+	return store.RecordKey{Kind: w.owedKind(), Tenant: d.target.tenant, ID: d.record}
+}
+
+// keep has a delivery written as it is now; then it is settled.
+func (w *owner) keep(d *delivery) {
+	d.stale = true
+	if d.writing || d.over {
+		return
+	}
+	if d.payload == nil { // it is in the store only, with what else is written there
+		w.reload(d)
+		return
+	}
+	d.writing, d.stale = true, false
+	value, version := d.encode(), d.version
+	w.writes.do(func(ctx context.Context) func() {
+		now, err := w.put(ctx, w.key(d), value, version)
+		return func() { w.keptOne(d, now, err) }
+	})
+}
+
+func (w *owner) keptOne(d *delivery, version uint64, err error) {
+	d.writing = false
+	switch {
+	case err == nil:
+		d.version = version
+		w.cursor.behind = true
+	case errors.Is(err, lock.Changed), errors.Is(err, lock.NotFound):
+		w.lostShard()
+		return
+	default:
+		w.Logger.Debug("a delivery could not be kept, and is tried again", "shard", w.name, "error", err)
+		d.stale = true
+	}
+	switch {
+	case d.over:
+		w.erase(d)
+	case d.stale && err != nil:
+		time.AfterFunc(retryPause, func() { w.bring(func() { w.keep(d) }) })
+	case d.stale:
+		w.keep(d)
+	default:
+		w.settle(d)
+		if !d.running && !d.first && time.Until(d.due) > payloadTime {
+			d.payload = nil
+		}
+	}
+}
+
+// reload reads a payload again that is to be written anew.
+func (w *owner) reload(d *delivery) {
+	d.writing = true
+	w.writes.do(func(ctx context.Context) func() {
+		payload, err := w.load(ctx, d)
+		return func() {
+			d.writing = false
+			if d.payload = payload; err != nil {
+				time.AfterFunc(retryPause, func() { w.bring(func() { w.keep(d) }) })
+				return
+			}
+			w.keep(d)
+		}
+	})
+}
+
+// load reads the payload of a delivery that is kept.
+func (w *owner) load(ctx context.Context, d *delivery) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	record, err := w.Records.Get(ctx, w.key(d))
+	if errors.Is(err, lock.NotFound) {
+		w.bring(func() { w.vanished(d) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	var f owedForm
+	if err := json.Unmarshal(record.Value, &f); err != nil {
+		return nil, err
+	}
+	return f.Payload, nil
+}
+
+// vanished: somebody else has taken a delivery's record away.
+func (w *owner) vanished(d *delivery) {
+	if !d.over && d.version > 0 {
+		w.lostShard()
+	}
+}
+
+// erase takes a delivery's record away that is over.
+func (w *owner) erase(d *delivery) {
+	if d.writing || d.version == 0 {
+		return // when it was written, if it was
+	}
+	d.writing = true
+	version := d.version
+	w.writes.do(func(ctx context.Context) func() {
+		err := w.Records.Delete(ctx, w.key(d), version)
+		return func() {
+			d.writing = false
+			switch {
+			case err == nil, errors.Is(err, lock.NotFound):
+			case errors.Is(err, lock.Changed):
+				w.lostShard()
+			default:
+				time.AfterFunc(retryPause, func() { w.bring(func() { w.erase(d) }) })
+			}
+		}
+	})
+}
+
+// loadOwed takes up what the owner before has left to be tried again.
+func (w *owner) loadOwed() error {
+	return w.all(w.owedKind(), func(r store.Record) {
+		var f owedForm
+		if err := json.Unmarshal(r.Value, &f); err != nil {
+			w.Logger.Error("a delivery that was kept cannot be read", "tenant", r.Tenant, "record", r.ID, "error", err)
+			return
+		}
+		id, _, _ := strings.Cut(r.ID, ":")
+		w.adopt(w.target(r.Tenant, id), r, &f)
+	})
+}
+
+func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
+	if t.pending[r.ID] != nil {
+		return // this is another attempt to begin
+	}
+	d := &delivery{
+		target: t, id: f.ID, record: r.ID, kind: f.Kind, lock: f.Lock, size: len(f.Payload), grant: f.Call,
+		made: time.UnixMilli(f.Made), attempts: f.Attempts, place: -1, version: r.Version,
+	}
+	d.progress = webhook.Progress{State: webhook.StatePending, Attempts: f.Tried, Due: time.UnixMilli(f.Due)}
+	if f.NotAfter > 0 {
+		d.progress.NotAfter = time.UnixMilli(f.NotAfter)
+	}
+	if d.grant != nil {
+		d.grant.Tenant = r.Tenant
+	}
+	if f.MissedAfter != "" {
+		d.missedAfter, _ = lock.ParseEventID(f.MissedAfter)
+		d.payload = f.Payload // it may be written anew at once
+	}
+	w.add(d)
+	wait := min(max(0, d.progress.Due.Sub(w.Now())), maxWait) // whatever the clock of who wrote it was
+	w.schedule(d, time.Now().Add(wait))
+}
+
+// all reads all records of a kind.
+func (w *owner) all(kind string, each func(store.Record)) error {
+	q := store.RecordQuery{Kind: kind}
+	for {
+		ctx, cancel := context.WithTimeout(w.ctx, callTimeout)
+		page, err := w.Records.List(ctx, q)
+		cancel()
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Records {
+			each(r)
+		}
+		if q.After = page.Next; q.After == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/events"
+)
+
+// owner does a shard's work while it has the shard. All of its state belongs to one
+// goroutine, run; attempts and calls of the store are made by others, which bring it what
+// came of them.
+type owner struct {
+	*shard
+	fence uint64 // of its lock
+	began time.Time
+
+	ctx     context.Context //nolint:containedctx // of all that it does: ends when it has lost the shard
+	lose    context.CancelFunc
+	brought chan func()   // what others bring
+	gone    chan struct{} // closed when nobody takes it any more
+
+	stream  *service.EventStream
+	cursor  cursor
+	window  window
+	targets targets
+	due     dueQueue // deliveries that wait for their next attempt
+	writes  writes
+	asked   requests
+	told    <-chan struct{} // closed when there may be other subscriptions
+}
+
+func newOwner(s *shard, fence uint64) *owner {
+	w := &owner{shard: s, fence: fence, began: time.Now(), brought: make(chan func(), 64), gone: make(chan struct{})}
+	w.targets.all = map[string]*target{}
+	w.targets.byTenant = map[string][]*target{}
+	w.targets.callbacks = map[string]*target{}
+	w.targets.load = map[string]load{}
+	w.writes.owner = w
+	return w
+}
+
+// run works until ctx ends, or the shard turns out to be another replica's.
+func (w *owner) run(ctx context.Context) {
+	w.ctx, w.lose = context.WithCancel(ctx)
+	defer w.writes.all.Wait()
+	defer close(w.gone)
+	defer w.lose()
+	for !w.begin() {
+		if !pause(w.ctx, retryPause) {
+			return
+		}
+	}
+	defer func() { w.stream.Close() }()
+	defer w.asked.watch(w)()
+	beat := time.NewTicker(tick)
+	defer beat.Stop()
+	for w.ctx.Err() == nil {
+		w.step(w.read(), beat.C)
+	}
+	w.finish()
+}
+
+// begin takes over what the owner before has left.
+func (w *owner) begin() bool {
+	all, ok, changed := w.Subscriptions.Current()
+	if !ok {
+		select {
+		case <-changed:
+		case <-w.ctx.Done():
+		}
+		return false
+	}
+	if err := errors.Join(w.claim(), w.loadStates(), w.loadOwed()); err != nil {
+		w.Logger.Debug("what a shard has to send could not be read, and is tried again", "shard", w.name, "error", err)
+		return false
+	}
+	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, After: w.cursor.after()})
+	if err != nil {
+		return false
+	}
+	w.stream = stream
+	w.window.last = stream.At()
+	w.take(all, changed)
+	return true
+}
+
+// read takes what happened next, or returns what is closed when there may be more.
+func (w *owner) read() (more <-chan struct{}) {
+	if w.window.len() >= maxWindow {
+		return make(chan struct{}) // until some of that is delivered or kept
+	}
+	given, missed, more := w.stream.Next(make([]*events.Record, 64))
+	if missed != nil {
+		w.missed(missed)
+	}
+	for _, r := range given {
+		w.tell(&r.Event)
+	}
+	if len(given) == 0 && missed == nil {
+		w.window.reached(w.stream.At())
+		return more
+	}
+	return closed()
+}
+
+// step does what there is to do beside, or waits until more is closed.
+func (w *owner) step(more <-chan struct{}, beat <-chan time.Time) {
+	timer, stop := w.due.timer()
+	defer stop()
+	select {
+	case <-w.ctx.Done():
+	case f := <-w.brought:
+		f()
+		w.takeBrought()
+	case <-w.told:
+		all, _, changed := w.Subscriptions.Current()
+		w.take(all, changed)
+	case <-timer:
+		w.attemptDue()
+	case <-beat:
+		w.beat()
+	case <-more:
+	}
+}
+
+func closed() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// takeBrought takes what else was brought meanwhile.
+func (w *owner) takeBrought() {
+	for range cap(w.brought) {
+		select {
+		case f := <-w.brought:
+			f()
+		default:
+			return
+		}
+	}
+}
+
+// bring has the owner do something. It is for other goroutines, and does nothing once the
+// owner is gone.
+func (w *owner) bring(f func()) {
+	select {
+	case w.brought <- f:
+	case <-w.gone:
+	}
+}
+
+// beat does what is due now and then.
+func (w *owner) beat() {
+	now := time.Now()
+	w.flushMissed()
+	w.keepLate(now)
+	w.writeCursor(now)
+	w.writeStates(now)
+	w.lookAtRequests(now)
+	w.sweep()
+}
+
+// finish tells what has happened by now, and leaves the rest to the next owner. What is
+// being sent or written may end before, or it is done again.
+func (w *owner) finish() {
+	over := time.After(finishTime)
+	for quiet := time.After(quietTime); !w.cursor.lost; {
+		select {
+		case f := <-w.brought:
+			f()
+			continue
+		case <-w.read():
+			quiet = time.After(quietTime)
+			continue
+		case <-quiet:
+			if w.writes.running > 0 || w.window.settled() != w.window.last {
+				quiet = time.After(tick)
+				continue
+			}
+			w.writeLast()
+		case <-over:
+			if w.writes.running == 0 {
+				w.writeLast()
+			}
+		}
+		return
+	}
+}

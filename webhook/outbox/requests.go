@@ -1,0 +1,181 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/store"
+)
+
+// requestKind is the kind of the records by which tenants' requests come to a shard's owner.
+func requestKind(suffix string) string { return "webhook-request-" + suffix }
+
+// request is what a tenant asks of the owner of its subscription.
+type request struct {
+	Webhook  string `json:"webhook"`
+	Test     string `json:"test,omitempty"`     // the id of a test to send
+	Delivery string `json:"delivery,omitempty"` // to send again: the id of its event
+	Since    int64  `json:"since_ms,omitempty"` // to send all again from then on
+}
+
+// requests is what an owner knows of those that are asked of it.
+type requests struct {
+	told    chan struct{} // holds a value after the records have changed
+	looking bool
+	looked  time.Time
+}
+
+// watch follows the records until stop is called, which waits for that.
+func (r *requests) watch(w *owner) (stop func()) {
+	r.told = make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(w.ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		w.Records.Watch(ctx, requestKind(w.suffix()), func() {
+			select {
+			case r.told <- struct{}{}:
+			default: // it will look anyway
+			}
+		})
+	})
+	return func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
+// requestPause is how often an owner looks for requests at least.
+const requestPause = 30 * time.Second
+
+// lookAtRequests does what is asked for, if there is something new.
+func (w *owner) lookAtRequests(now time.Time) {
+	r := &w.asked
+	if r.looking {
+		return
+	}
+	select {
+	case <-r.told:
+	default:
+		if now.Sub(r.looked) < requestPause {
+			return
+		}
+	}
+	r.looking, r.looked = true, now
+	w.writes.do(func(ctx context.Context) func() {
+		page, err := w.Records.List(ctx, store.RecordQuery{Kind: requestKind(w.suffix())})
+		return func() {
+			r.looking = false
+			for _, record := range page.Records {
+				w.execute(record)
+			}
+			if err != nil || page.Next != "" {
+				r.looked = time.Time{}
+			}
+		}
+	})
+}
+
+// execute does what is asked for, once: the record goes first. A request that comes to
+// nothing because the owner ends right then can be made again.
+func (w *owner) execute(record store.Record) {
+	var r request
+	bad := json.Unmarshal(record.Value, &r)
+	w.writes.do(func(ctx context.Context) func() {
+		err := w.Records.Delete(ctx, record.RecordKey, record.Version)
+		return func() {
+			t := w.targets.all[targetName(record.Tenant, r.Webhook)]
+			if err != nil || bad != nil || t == nil {
+				return // another owner does it, or there is nothing to do it for
+			}
+			w.serve(t, &r)
+		}
+	})
+}
+
+func (w *owner) serve(t *target, r *request) {
+	it := &item{read: time.Now()}
+	switch {
+	case r.Test != "":
+		w.test(t, r.Test, it)
+	case r.Delivery != "":
+		w.again(t, r.Delivery, it)
+	case r.Since > 0:
+		w.allAgain(t, time.UnixMilli(r.Since), it)
+	}
+	for _, d := range it.its {
+		w.keep(d) // no cursor stands for it
+	}
+}
+
+// test sends something that nothing happened for.
+func (w *owner) test(t *target, id string, it *item) {
+	now := w.Now()
+	payload := marshal(&api.Event{
+		Type: api.WebhookTest, Timestamp: api.InstantOf(now), Data: api.EventData{Number: w.window.last.Number, Tenant: t.tenant},
+	})
+	w.accept(&delivery{
+		target: t, id: id, record: recordName(t.id, id), kind: api.WebhookTest, payload: payload, size: len(payload),
+	}, it, nil)
+}
+
+// again sends an event once more: now, if it is owed anyway.
+func (w *owner) again(t *target, id string, it *item) {
+	if d := t.pending[recordName(t.id, id)]; d != nil {
+		if !d.first && !d.running {
+			w.due.remove(d)
+			w.attempt(d)
+		}
+		return
+	}
+	if event, err := lock.ParseEventID(id); err == nil {
+		w.replay(t, justBefore(event), it, func(e *lock.Event) (tell, more bool) { return e.ID == event, false })
+	}
+}
+
+// allAgain sends everything again that happened since, as far as it is known and there is
+// room.
+func (w *owner) allAgain(t *target, since time.Time, it *item) {
+	for _, d := range t.pending {
+		if !d.first && !d.running && !d.made.Before(since) {
+			w.due.remove(d)
+			w.attempt(d)
+		}
+	}
+	w.replay(t, lock.EventID{}, it, func(e *lock.Event) (tell, more bool) {
+		return !e.At.Before(since), len(t.pending) < maxOfTarget/2
+	})
+}
+
+// replay offers events of the past again to a target, while there are more to be.
+func (w *owner) replay(t *target, after lock.EventID, it *item, which func(*lock.Event) (tell, more bool)) {
+	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, Tenant: t.tenant, After: &after})
+	if err != nil {
+		return
+	}
+	defer stream.Close()
+	room := make([]*events.Record, 64)
+	for {
+		given, _, more := stream.Next(room)
+		for _, r := range given {
+			if r.ID.Compare(w.window.last) > 0 {
+				return // it is told anyway
+			}
+			tell, goOn := which(&r.Event)
+			if tell {
+				w.offer(t, &body{event: &r.Event}, it)
+			}
+			if !goOn {
+				return
+			}
+		}
+		if more != nil {
+			return
+		}
+	}
+}

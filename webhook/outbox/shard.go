@@ -1,0 +1,118 @@
+package outbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// shard is a part of the work, that one replica at a time does.
+type shard struct {
+	*Outbox
+	name string // of its lock, too
+}
+
+// suffix is what the shard's kinds of records end with.
+func (s *shard) suffix() string { return strings.TrimPrefix(s.name, shardPrefix) }
+
+const (
+	// shardTTL is how long the lease of a shard's lock lasts, and shardWait how long a
+	// replica waits for it before it looks again whether the shard is still its share.
+	shardTTL  = 6 * time.Second
+	shardWait = 10 * time.Second
+)
+
+// run does the shard's work while that is this replica's share.
+func (s *shard) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if sharing := s.Sharing(); !sharing.Does(s.name) {
+			until(ctx, sharing.Changed)
+			continue
+		}
+		s.hold(ctx)
+	}
+}
+
+// hold takes the shard's lock and does its work until that is lost, or another replica's
+// share.
+func (s *shard) hold(ctx context.Context) {
+	grant, err := s.Locks.Acquire(ctx, service.AcquireRequest{
+		Tenant: lock.OwnTenant, Claims: []lock.Claim{{Name: s.name, Mode: lock.Exclusive}}, Holder: s.Self,
+		TTL: shardTTL, Wait: shardWait, IdempotencyKey: rand.Text(),
+	})
+	if err != nil || !grant.Held {
+		if !errors.Is(err, lock.TimedOut) {
+			pause(ctx, retryPause)
+		}
+		return
+	}
+	s.Logger.Info("this replica sends webhooks", "shard", s.name, "fence", grant.Entry.Number)
+	owned, lost := context.WithCancel(ctx)
+	var keeping sync.WaitGroup
+	keeping.Go(func() { defer lost(); s.keep(owned, grant) })
+	newOwner(s, grant.Entry.Number).run(owned)
+	lost()
+	keeping.Wait()
+	s.release(ctx, grant)
+}
+
+// keep renews the lock until it is lost, or the shard another replica's share. A store that
+// cannot be asked is no loss: who took the lock meanwhile has changed the cursor.
+func (s *shard) keep(ctx context.Context, g *service.Grant) {
+	for {
+		sharing := s.Sharing()
+		if !sharing.Does(s.name) {
+			return
+		}
+		if until(ctx, sharing.Changed); ctx.Err() != nil {
+			return
+		}
+		soon, cancel := context.WithTimeout(ctx, shardTTL/3)
+		_, err := s.Locks.Renew(soon, s.request(g))
+		cancel()
+		if errors.Is(err, lock.Lost) {
+			s.Logger.Warn("another replica sends these webhooks now", "shard", s.name)
+			return
+		}
+	}
+}
+
+func (s *shard) release(ctx context.Context, g *service.Grant) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	if err := s.Locks.Release(ctx, s.request(g)); err != nil && !errors.Is(err, lock.Lost) {
+		s.Logger.Debug("the lock of a shard was not released, and ends with its lease", "shard", s.name, "error", err)
+	}
+}
+
+func (s *shard) request(g *service.Grant) service.TokenRequest {
+	return service.TokenRequest{Tenant: lock.OwnTenant, Name: s.name, Token: g.Token}
+}
+
+// until waits until something has changed, or it is time to look again and to renew.
+func until(ctx context.Context, changed <-chan struct{}) {
+	timer := time.NewTimer(shardTTL / 3)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-changed:
+	case <-ctx.Done():
+	}
+}
+
+// pause waits, and returns whether ctx lasts.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}

@@ -1,0 +1,136 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// stateKind is the kind of the records that say how targets do.
+func (s *shard) stateKind() string { return "webhook-state-" + s.suffix() }
+
+// state is how a target does, and what it was sent last. It is written every few seconds: of
+// what people are shown, that much can be lost.
+type state struct {
+	Taken   bool           `json:"taken"`   // it was told all that happened until an owner learnt of it
+	Enabled int            `json:"enabled"` // of the subscription, of which Health is
+	Health  webhook.Health `json:"health"`
+	Recent  []*recent      `json:"recent,omitempty"` // the newest last
+
+	version uint64
+	written time.Time
+	writing bool
+	dirty   bool
+}
+
+// recent is a delivery that was attempted not long ago.
+type recent struct {
+	ID       string        `json:"id"`
+	Kind     string        `json:"kind"`
+	Lock     string        `json:"lock,omitempty"`
+	State    webhook.State `json:"state"`
+	Made     time.Time     `json:"made"`
+	Due      time.Time     `json:"due,omitzero"`
+	Tried    int           `json:"tried"`
+	Attempts []attempt     `json:"attempts"`
+}
+
+// maxRecent bounds them. With the longest of errors they come to some 50 KiB.
+const maxRecent = 50
+
+func recentOf(d *delivery) *recent {
+	r := &recent{
+		ID: d.id, Kind: d.kind, Lock: d.lock, State: d.progress.State, Made: d.made,
+		Tried: d.progress.Attempts, Attempts: d.attempts,
+	}
+	if r.State == webhook.StatePending {
+		r.Due = d.progress.Due
+	}
+	return r
+}
+
+// remember takes note of a delivery as it is now.
+func (t *target) remember(d *delivery) {
+	t.Recent = slices.DeleteFunc(t.Recent, func(r *recent) bool { return r.ID == d.id })
+	t.Recent = append(t.Recent, recentOf(d))
+	t.Recent = t.Recent[max(0, len(t.Recent)-maxRecent):]
+	t.dirty = true
+}
+
+func (t *target) encodeState() []byte {
+	value := store.Encode(t.state)
+	for len(value) > store.MaxRecordValue && len(t.Recent) > 0 {
+		t.Recent = t.Recent[(len(t.Recent)+1)/2:]
+		value = store.Encode(t.state)
+	}
+	return value
+}
+
+func (w *owner) stateKey(t *target) store.RecordKey {
+	return store.RecordKey{Kind: w.stateKind(), Tenant: t.tenant, ID: t.id}
+}
+
+// loadStates reads what is known of all targets.
+func (w *owner) loadStates() error {
+	w.targets.states = map[string]state{}
+	return w.all(w.stateKind(), func(r store.Record) {
+		var s state
+		if err := json.Unmarshal(r.Value, &s); err != nil {
+			w.Logger.Error("how a webhook does cannot be read", "tenant", r.Tenant, "webhook", r.ID, "error", err)
+		}
+		s.version = r.Version
+		w.targets.states[targetName(r.Tenant, r.ID)] = s
+	})
+}
+
+// writeStates writes what has changed, of each target now and then.
+func (w *owner) writeStates(now time.Time) {
+	for _, t := range w.targets.all {
+		if t.dirty && !t.writing && now.Sub(t.written) >= statePause {
+			w.writeState(t)
+		}
+	}
+}
+
+func (w *owner) writeState(t *target) {
+	t.writing, t.dirty = true, false
+	value, version := t.encodeState(), t.version
+	w.writes.do(func(ctx context.Context) func() {
+		now, err := w.put(ctx, w.stateKey(t), value, version)
+		return func() {
+			t.writing, t.written = false, time.Now()
+			switch {
+			case err == nil:
+				t.version = now
+			case errors.Is(err, lock.Changed), errors.Is(err, lock.NotFound):
+				w.lostShard()
+			default:
+				t.dirty = true
+			}
+		}
+	})
+}
+
+// eraseState takes away what is known of a target that is gone. What is left over if that
+// fails is some kilobytes.
+func (w *owner) eraseState(t *target) {
+	t.dirty = false
+	if t.version == 0 {
+		return
+	}
+	version := t.version
+	w.writes.do(func(ctx context.Context) func() {
+		err := w.Records.Delete(ctx, w.stateKey(t), version)
+		return func() {
+			if err != nil {
+				w.Logger.Debug("the state of a webhook that is gone could not be deleted", "webhook", t.id, "error", err)
+			}
+		}
+	})
+}

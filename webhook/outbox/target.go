@@ -1,0 +1,249 @@
+package outbox
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"time"
+
+	"github.com/fencepost/fencepost/api/event"
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/subscription"
+)
+
+// target is who is told: a subscription, or those whom a tenant's entries name as their
+// callbacks.
+type target struct {
+	tenant string
+	id     string                     // of the subscription; [Callbacks]
+	sub    *subscription.Subscription // nil for callbacks
+	filter event.Filter
+	secret Subscriptions
+
+	pending map[string]*delivery // by the ids of their records
+	tails   map[string]*delivery // the last that is to have its first attempt, by lock
+	bytes   int
+	lost    *lost
+
+	state
+}
+
+// Callbacks is the id under which the deliveries of a tenant's callbacks are listed.
+const Callbacks = "callbacks"
+
+// address is where an attempt goes.
+type address struct {
+	url     string
+	secrets func(now time.Time) []webhook.Secret
+}
+
+func (t *target) address(d *delivery) address {
+	if t.sub == nil {
+		return address{d.grant.URL, func(now time.Time) []webhook.Secret { return t.secret.CallbackSecrets(t.tenant, now) }}
+	}
+	sub := t.sub
+	return address{sub.URL, func(now time.Time) []webhook.Secret { return t.secret.Secrets(sub, now) }}
+}
+
+// poolName is what shares a few workers: a subscription, or the callbacks with one URL.
+func (t *target) poolName(d *delivery) string {
+	if t.sub != nil {
+		return t.id
+	}
+	sum := sha256.Sum256([]byte(d.grant.URL))
+	return Callbacks + base32.StdEncoding.EncodeToString(sum[:10])
+}
+
+// sends reports whether the target is sent anything at the moment.
+func (t *target) sends() bool {
+	return t.id == Callbacks || t.sub != nil && !t.sub.Paused && !t.disabled()
+}
+
+// targets are those of a shard.
+type targets struct {
+	all       map[string]*target   // by tenant and id
+	byTenant  map[string][]*target // subscriptions
+	callbacks map[string]*target   // by tenant
+	states    map[string]state     // of those that are not known yet
+	load      map[string]load      // by tenant; "" is all
+}
+
+// load is how much is pending.
+type load struct{ count, bytes int }
+
+func targetName(tenant, id string) string { return tenant + "/" + id }
+
+// target returns a tenant's target, and makes it if need be.
+func (w *owner) target(tenant, id string) *target {
+	name := targetName(tenant, id)
+	t := w.targets.all[name]
+	if t == nil {
+		t = &target{
+			tenant: tenant, id: id, secret: w.Subscriptions,
+			pending: map[string]*delivery{}, tails: map[string]*delivery{}, state: w.targets.states[name],
+		}
+		delete(w.targets.states, name)
+		w.targets.all[name] = t
+		if id == Callbacks {
+			w.targets.callbacks[tenant] = t
+		}
+	}
+	return t
+}
+
+// take takes up which subscriptions there are.
+func (w *owner) take(all []*subscription.Subscription, changed <-chan struct{}) {
+	w.told = changed
+	byTenant := map[string][]*target{}
+	for _, sub := range all {
+		if shardOf(sub.ID) != w.name {
+			continue
+		}
+		t := w.target(sub.Tenant, sub.ID)
+		was := t.sub
+		t.sub, t.filter = sub, filterOf(sub)
+		byTenant[sub.Tenant] = append(byTenant[sub.Tenant], t)
+		if was == nil && !t.Taken {
+			w.catchUp(t)
+		}
+	}
+	was := w.targets.byTenant
+	w.targets.byTenant = byTenant
+	for _, ts := range was {
+		for _, t := range ts {
+			w.dropIfGone(t, byTenant[t.tenant])
+		}
+	}
+}
+
+// dropIfGone forgets a subscription that was deleted, with all that it is owed.
+func (w *owner) dropIfGone(t *target, present []*target) {
+	for _, other := range present {
+		if other == t {
+			return
+		}
+	}
+	w.forget(t)
+}
+
+// forget drops a target, with all that it is owed.
+func (w *owner) forget(t *target) {
+	for _, d := range t.pending {
+		w.end(d)
+	}
+	if t.lost != nil {
+		t.lost.settle()
+	}
+	delete(w.targets.all, targetName(t.tenant, t.id))
+	w.eraseState(t)
+}
+
+func filterOf(s *subscription.Subscription) event.Filter {
+	f := event.Filter{Types: s.Events, Locks: patterns([]string{s.Locks})}
+	if s.Within != nil {
+		f.Within = patterns(s.Within)
+	}
+	return f
+}
+
+// patterns compiles those that can be read. They were checked when they were given: what
+// cannot be read selects nothing.
+func patterns(texts []string) []auth.Pattern {
+	all := []auth.Pattern{}
+	for _, text := range texts {
+		if p, err := auth.ParsePattern(text); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// admit takes a delivery up, unless there are too many.
+func (w *owner) admit(d *delivery) bool {
+	t, of, in := d.target, w.targets.load[d.target.tenant], w.targets.load[""]
+	if len(t.pending) >= maxOfTarget || t.bytes+d.size > bytesTarget ||
+		of.count >= maxOfTenant || in.count >= maxInAll || in.bytes+d.size > bytesInAll {
+		return false
+	}
+	w.add(d)
+	return true
+}
+
+func (w *owner) add(d *delivery) {
+	t := d.target
+	t.pending[d.record] = d
+	t.bytes += d.size
+	w.targets.count(t.tenant, 1, d.size)
+}
+
+func (s *targets) count(tenant string, n, bytes int) {
+	for _, name := range []string{tenant, ""} {
+		l := s.load[name]
+		l.count += n
+		l.bytes += bytes
+		if s.load[name] = l; l == (load{}) {
+			delete(s.load, name)
+		}
+	}
+}
+
+// drop forgets a delivery that was added.
+func (s *targets) drop(d *delivery) {
+	t := d.target
+	if t.pending[d.record] != d {
+		return
+	}
+	delete(t.pending, d.record)
+	t.bytes -= d.size
+	s.count(t.tenant, -1, -d.size)
+}
+
+// sweep forgets callbacks of tenants of whom nothing is pending or to be written, and what
+// is owed to subscriptions that were deleted while nobody had the shard.
+func (w *owner) sweep() {
+	for _, t := range w.targets.all {
+		if t.id != Callbacks && t.sub == nil && time.Since(w.began) > orphanTime {
+			w.forget(t)
+		}
+	}
+	for tenant, t := range w.targets.callbacks {
+		if len(t.pending) == 0 && t.lost == nil && !t.dirty && !t.writing {
+			delete(w.targets.callbacks, tenant)
+			delete(w.targets.all, targetName(tenant, Callbacks))
+			w.targets.states[targetName(tenant, Callbacks)] = t.state
+		}
+	}
+}
+
+// judge takes note of how a receiver does, and disables one that wants nothing any more or
+// fails for long.
+func (w *owner) judge(t *target, r webhook.Result) {
+	if t.sub == nil {
+		return // each callback is one entry's
+	}
+	was := t.Health
+	if t.sub.Enabled != t.Enabled {
+		was, t.Enabled = webhook.Health{}, t.sub.Enabled
+	}
+	t.Health = was.After(r, w.Now())
+	t.dirty = true
+	if t.Health.Disabled != webhook.NotDisabled && was.Disabled == webhook.NotDisabled {
+		w.Logger.Warn("a webhook is disabled", "tenant", t.tenant, "webhook", t.id, "because", string(t.Health.Disabled))
+	}
+}
+
+// disabled reports whether the receiver was found not to want or take anything, and nobody
+// has set it going since.
+func (t *target) disabled() bool {
+	return t.Health.Disabled != webhook.NotDisabled && t.sub.Enabled == t.Enabled
+}
+
+// namesOf are the locks of an entry.
+func namesOf(e *lock.Entry) []string {
+	names := make([]string, 0, len(e.Claims))
+	for _, c := range e.Claims {
+		names = append(names, c.Name)
+	}
+	return names
+}

@@ -1,0 +1,159 @@
+package outbox
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/api/event"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// tell has everybody told of an event whom it concerns.
+func (w *owner) tell(e *lock.Event) {
+	it := &item{id: e.ID, read: time.Now()}
+	text := &body{event: e}
+	for _, t := range w.targets.byTenant[e.Entry.Tenant] {
+		w.offer(t, text, it)
+	}
+	w.callBack(e, it)
+	if it.open > 0 {
+		w.window.add(it)
+	}
+	w.window.reached(e.ID)
+}
+
+// body makes the text of an event, once for all who are told the same of it.
+type body struct {
+	event *lock.Event
+	whole []byte
+}
+
+func (b *body) of(claims []lock.Claim) []byte {
+	if len(claims) != len(b.event.Entry.Claims) {
+		return encode(b.event, claims)
+	}
+	if b.whole == nil {
+		b.whole = encode(b.event, claims)
+	}
+	return b.whole
+}
+
+// encode writes an event. One that is too long is told without its metadata.
+func encode(e *lock.Event, claims []lock.Claim) []byte {
+	what := event.Of(e, claims)
+	text := marshal(what)
+	if len(text) > webhook.MaxPayload {
+		what.Data.Entry.Metadata = nil
+		text = marshal(what)
+	}
+	return text
+}
+
+func marshal(e *api.Event) []byte {
+	var text bytes.Buffer
+	if err := api.Encode(&text, e); err != nil {
+		return nil // nothing in it can fail to be JSON
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+}
+
+// offer makes a delivery of an event if the target is told of it.
+func (w *owner) offer(t *target, text *body, it *item) {
+	e := text.event
+	if t.sub == nil || !t.sends() || e.ID.Number <= t.sub.From {
+		return
+	}
+	claims := t.filter.Claims(e)
+	if len(claims) == 0 {
+		return
+	}
+	payload := text.of(claims)
+	w.accept(&delivery{
+		target: t, id: e.ID.String(), record: recordName(t.id, e.ID.String()), kind: string(e.Kind), lock: e.Entry.Name(),
+		payload: payload, size: len(payload),
+	}, it, namesOf(e.Entry))
+}
+
+// accept begins with a delivery that an item of the window stands for, unless there are too
+// many already, or it is pending: a target that was told before is told again.
+func (w *owner) accept(d *delivery, it *item, names []string) {
+	t := d.target
+	if t.pending[d.record] != nil {
+		return
+	}
+	d.place, d.made = -1, w.Now()
+	d.progress = beginOf(d, w.Now())
+	if !w.admit(d) {
+		w.lack(t, it)
+		return
+	}
+	d.items = append(d.items, it)
+	it.open++
+	it.its = append(it.its, d)
+	t.queue(d, names)
+	w.start(d)
+}
+
+func beginOf(d *delivery, now time.Time) webhook.Progress {
+	var notAfter time.Time
+	if d.grant != nil {
+		notAfter = d.grant.until()
+	}
+	return webhook.Begin(now, notAfter)
+}
+
+// catchUp tells a subscription what happened between when it was made and when this owner
+// learnt of it. That it was is kept with its state only when all of this is settled.
+func (w *owner) catchUp(t *target) {
+	it := &item{read: time.Now(), open: 1, done: func() { t.Taken, t.dirty = true, true }}
+	defer it.settle()
+	after, end := lock.Before(t.sub.From+1), w.window.last
+	if after.Compare(end) >= 0 {
+		return
+	}
+	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, Tenant: t.tenant, After: &after})
+	if err != nil {
+		w.note(t, events.Missed{After: after, Before: end}, it)
+		return
+	}
+	defer stream.Close()
+	room := make([]*events.Record, 64)
+	for {
+		given, missed, more := stream.Next(room)
+		if missed != nil {
+			w.note(t, *missed, it)
+		}
+		for _, r := range given {
+			if r.ID.Compare(end) > 0 {
+				return
+			}
+			w.offer(t, &body{event: &r.Event}, it)
+		}
+		if more != nil || stream.At().Compare(end) >= 0 {
+			return
+		}
+	}
+}
+
+// keepLate has the deliveries kept in the store whose first attempt takes long.
+func (w *owner) keepLate(now time.Time) {
+	for _, it := range w.window.items[w.window.head:] {
+		if now.Sub(it.read) < keepAfter {
+			return
+		}
+		if it.kept {
+			continue
+		}
+		it.kept = true
+		for _, d := range it.its {
+			if len(d.items) > 0 {
+				w.keep(d)
+			}
+		}
+		it.its = nil
+	}
+}

@@ -1,0 +1,73 @@
+package outbox
+
+import (
+	"math"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// window is the events that were read and are not settled yet, in their order: those of
+// which a delivery is neither made nor kept in the store.
+type window struct {
+	items []*item
+	head  int
+	last  lock.EventID // everything up to it was read
+}
+
+// item is one event of a window, or something else that is done when its deliveries are
+// settled.
+type item struct {
+	id   lock.EventID
+	read time.Time
+	open int         // deliveries that are not settled
+	its  []*delivery // all of them
+	kept bool        // it was seen to that those are kept
+	done func()      // called when the last one is settled; nil is nothing
+}
+
+func (w *window) len() int { return len(w.items) - w.head }
+
+func (w *window) add(it *item) { w.items = append(w.items, it) }
+
+// reached says that everything up to id was read.
+func (w *window) reached(id lock.EventID) {
+	if w.last.Compare(id) < 0 {
+		w.last = id
+	}
+}
+
+// settled returns up to where everything is, and forgets that.
+func (w *window) settled() lock.EventID {
+	for w.head < len(w.items) && w.items[w.head].open == 0 {
+		w.items[w.head] = nil
+		w.head++
+	}
+	if w.head > 1024 && w.head > len(w.items)/2 {
+		w.items = append([]*item(nil), w.items[w.head:]...)
+		w.head = 0
+	}
+	if w.head == len(w.items) {
+		w.items, w.head = w.items[:0], 0
+		return w.last
+	}
+	return justBefore(w.items[w.head].id)
+}
+
+// justBefore is the place before an event, as an id.
+func justBefore(id lock.EventID) lock.EventID {
+	switch {
+	case id.Index > 0:
+		return lock.EventID{Number: id.Number, Index: id.Index - 1}
+	case id.Number > 0:
+		return lock.EventID{Number: id.Number - 1, Index: math.MaxUint32}
+	}
+	return id
+}
+
+// settle says that one of the item's deliveries is made or kept.
+func (it *item) settle() {
+	if it.open--; it.open == 0 && it.done != nil {
+		it.done()
+	}
+}

@@ -1,0 +1,330 @@
+package outbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/outbox"
+	"github.com/fencepost/fencepost/webhook/subscription"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const tokenKey = "a key behind tokens, of 32 bytes"
+
+// world is a store with replicas that send webhooks, and their receivers, in a bubble of
+// testing/synctest.
+type world struct {
+	*memory.Server
+	t     *testing.T
+	hooks *subscription.Subscriptions
+	asks  *outbox.Deliveries // at the replica that was made first
+
+	mu        sync.Mutex
+	live      []member
+	changed   chan struct{} // closed and replaced with live
+	got       []received
+	behave    func(url string, m webhook.Message) webhook.Result // nil: it is delivered
+	took      time.Duration                                      // for each attempt
+	attempted int
+}
+
+// received is what a receiver took.
+type received struct {
+	url, id string
+	at      time.Time
+	event   api.Event
+	secrets int
+}
+
+func run(t *testing.T, test func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{Server: memory.NewServer(memory.Config{Number: 100}), t: t, changed: make(chan struct{}), took: time.Millisecond}
+		t.Cleanup(w.Close)
+		client := w.Connect(nil)
+		t.Cleanup(client.Close)
+		keys := subscription.NewKeys([]byte(tokenKey))
+		policy, err := webhook.NewPolicy(webhook.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.hooks = subscription.New(subscription.Config{
+			Records: client.Records(), Keys: keys, Policy: policy,
+			Directory: subscription.NewDirectory(client.Records(), keys, slog.New(slog.DiscardHandler)),
+		})
+		test(t, w)
+	})
+}
+
+// replica is one that serves and sends.
+type replica struct {
+	*service.Service
+	w     *world
+	name  string
+	cable *memory.Cable
+	dead  bool // guarded by the world's mutex: it sends nothing any more
+	stop  func()
+	once  sync.Once
+}
+
+// directory is what a replica knows of who is to be told.
+type directory struct {
+	*subscription.Directory
+	subscription.Keys
+}
+
+func (d directory) Secrets(s *subscription.Subscription, now time.Time) []webhook.Secret {
+	return d.Of(s, now)
+}
+
+func (w *world) replica(name string) *replica {
+	w.t.Helper()
+	r := &replica{w: w, name: name, cable: memory.NewCable()}
+	client := w.Connect(r.cable)
+	r.Service = service.New(service.Config{
+		Store: client, TokenKey: []byte(tokenKey), MinTTL: time.Second, Sharing: func() service.Sharing { return w.sharing(name) },
+	})
+	dir := directory{subscription.NewDirectory(client.Records(), w.hooks.Keys, slog.New(slog.DiscardHandler)), w.hooks.Keys}
+	box := outbox.New(outbox.Config{
+		Self: name, Locks: r.Service, Records: client.Records(), Subscriptions: dir, Sender: r,
+		Sharing: func() service.Sharing { return w.sharing(name) },
+		Rand:    func() float64 { return 0.5 },
+	})
+	if w.asks == nil {
+		w.asks = outbox.NewDeliveries(client.Records(), r.Service, time.Now)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { dir.Run(ctx) })
+	running.Go(func() { box.Run(ctx) })
+	r.stop = func() {
+		r.once.Do(func() {
+			cancel()
+			running.Wait()
+			r.Close()
+			client.Close()
+		})
+	}
+	w.t.Cleanup(r.stop)
+	w.join(name)
+	return r
+}
+
+// kill has a replica end at once, as the system would: it says and sends nothing more. What
+// it has open ends by itself.
+func (r *replica) kill() {
+	r.w.mu.Lock()
+	r.dead = true
+	r.w.mu.Unlock()
+	r.cable.Cut(memory.Silent)
+	r.w.leave(r.name)
+}
+
+type member struct {
+	name    string
+	started time.Time
+}
+
+func (w *world) join(name string) {
+	w.share(func(live []member) []member { return append(live, member{name, time.Now()}) })
+}
+
+func (w *world) leave(name string) {
+	w.share(func(live []member) []member {
+		return slices.DeleteFunc(live, func(one member) bool { return one.name == name })
+	})
+}
+
+func (w *world) share(change func([]member) []member) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.live = change(slices.Clone(w.live))
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// sharing is as [service.Replicas.Settled].
+func (w *world) sharing(name string) service.Sharing {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := service.Sharing{Self: name, Changed: w.changed}
+	for _, settled := range []bool{true, false} {
+		for _, one := range w.live {
+			if !settled || time.Since(one.started) >= outbox.SettledAfter {
+				s.Live = append(s.Live, one.name)
+			}
+		}
+		if s.Live != nil {
+			break
+		}
+	}
+	return s
+}
+
+// Send implements [outbox.Sender].
+func (r *replica) Send(ctx context.Context, t webhook.Target, m webhook.Message) webhook.Result {
+	w := r.w
+	w.mu.Lock()
+	took, behave := w.took, w.behave
+	w.mu.Unlock()
+	timer := time.NewTimer(took)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return webhook.Result{Outcome: webhook.Interrupted}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.dead {
+		return webhook.Result{Outcome: webhook.Interrupted}
+	}
+	if !m.NotAfter.IsZero() && !time.Now().Before(m.NotAfter) {
+		return webhook.Result{Outcome: webhook.Expired}
+	}
+	w.attempted++
+	result := webhook.Result{Outcome: webhook.Delivered, Status: 204}
+	if behave != nil {
+		result = behave(t.URL, m)
+	}
+	if result.Outcome == webhook.Delivered {
+		one := received{url: t.URL, id: m.ID, at: time.Now(), secrets: len(t.Secrets)}
+		if err := json.Unmarshal(m.Payload, &one.event); err != nil {
+			w.t.Errorf("a payload is not an event: %v: %s", err, m.Payload)
+		}
+		w.got = append(w.got, one)
+	}
+	return result
+}
+
+func (w *world) setBehave(f func(url string, m webhook.Message) webhook.Result) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.behave = f
+}
+
+func (w *world) received(url string) (got []received) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.got {
+		if one.url == url {
+			got = append(got, one)
+		}
+	}
+	return got
+}
+
+func (w *world) attempts() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.attempted
+}
+
+func principal(tenant string) *auth.Principal {
+	return &auth.Principal{Tenant: tenant, Subject: "tester"}
+}
+
+// subscribe makes a subscription to some kinds of events of some locks.
+func (w *world) subscribe(tenant, url, locks string, kinds ...lock.EventKind) *subscription.Subscription {
+	w.t.Helper()
+	c := subscription.Change{URL: &url, Locks: &locks}
+	for _, k := range kinds {
+		c.Events = append(c.Events, string(k))
+	}
+	s, _, err := w.hooks.Create(w.t.Context(), principal(tenant), c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// cycle takes a lock and releases it.
+func (r *replica) cycle(tenant, name string) {
+	r.w.t.Helper()
+	r.release(tenant, name, r.take(tenant, name))
+}
+
+func (r *replica) take(tenant, name string) *service.Grant {
+	r.w.t.Helper()
+	g, err := r.Acquire(r.w.t.Context(), service.AcquireRequest{
+		Tenant: tenant, Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, Holder: "worker-1", TTL: 30 * time.Second, Wait: 20 * time.Second,
+	})
+	if err != nil || !g.Held {
+		r.w.t.Fatalf("Acquire: %+v, %v", g, err)
+	}
+	return g
+}
+
+func (r *replica) release(tenant, name string, g *service.Grant) {
+	r.w.t.Helper()
+	if err := r.Release(r.w.t.Context(), service.TokenRequest{Tenant: tenant, Name: name, Token: g.Token}); err != nil {
+		r.w.t.Fatalf("Release: %v", err)
+	}
+}
+
+// until waits for something that has to come about within a time of the bubble.
+func until(t *testing.T, within time.Duration, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(within); !is(); <-time.After(max(10*time.Millisecond, within/1000)) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", within, what)
+		}
+	}
+}
+
+// kinds are the kinds of events that were received about a lock, in order.
+func kindsOf(got []received, name string) (kinds []string) {
+	for _, one := range got {
+		if name == "" || one.event.Data.Lock == name {
+			kinds = append(kinds, one.event.Type)
+		}
+	}
+	return kinds
+}
+
+// left describes the small records of the outbox that are not a cursor or a state.
+func (w *world) left() (all []string) {
+	for k, n := range w.recordsOf("webhook-owed-", "webhook-request-") {
+		all = append(all, fmt.Sprint(k, n))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (w *world) recordsOf(prefixes ...string) map[string]int {
+	n := map[string]int{}
+	client := w.Connect(nil)
+	defer client.Close()
+	for _, prefix := range prefixes {
+		for i := range 8 {
+			kind := fmt.Sprint(prefix, i)
+			if count := countRecords(w.t, client.Records(), kind); count > 0 {
+				n[kind] = count
+			}
+		}
+	}
+	return maps.Clone(n)
+}
+
+func eventsOf(tenant string) service.EventsRequest {
+	return service.EventsRequest{Of: tenant, Tenant: tenant}
+}
+
+func newRoom() []*events.Record { return make([]*events.Record, 64) }

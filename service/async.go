@@ -2,7 +2,6 @@ package service
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -41,7 +41,7 @@ type asyncKeeper struct {
 	s        *Service
 	sharing  Sharing
 	kept     map[lock.ID]*asyncEntry // all that wait, and of those that hold the ones that were seen to wait
-	due      asyncQueue              // those of this replica that are neither late nor attended
+	due      heap.Heap[*asyncEntry]  // those of this replica that are neither late nor attended
 	tenants  map[string]*asyncTenant // of those that are either
 	turns    []*asyncTenant          // who may have another attended, in the order of their turns
 	attended int
@@ -55,6 +55,7 @@ type asyncKeeper struct {
 // who does it may write at, over and the fields of keeper, and nobody else.
 type asyncEntry struct {
 	keeper
+	heap.Place
 	mine     bool
 	left     time.Time // when it was this replica's last; zero if it is now, or never was
 	granted  time.Time // when it was seen to hold; zero if it waits, or must not be told so
@@ -65,7 +66,6 @@ type asyncEntry struct {
 	over     bool      // as of when it was attended: there is nothing left to do for it
 	at       time.Time // when it is to be attended
 	late     bool      // it is due, and in its tenant's queue
-	place    int       // in the queue, -1 if it is in none
 }
 
 func newAsyncKeeper(s *Service) *asyncKeeper {
@@ -149,10 +149,10 @@ func (a *asyncKeeper) await(ctx context.Context) (n news) {
 // whenDue returns a channel that is sent to when the next entry is due, nil if none is or
 // no more can be attended.
 func (a *asyncKeeper) whenDue() (due <-chan time.Time, stop func() bool) {
-	if len(a.due) == 0 || a.attended == asyncAtOnce {
+	if a.due.Len() == 0 || a.attended == asyncAtOnce {
 		return nil, func() bool { return true }
 	}
-	timer := time.NewTimer(time.Until(a.due[0].at))
+	timer := time.NewTimer(time.Until(a.due.First().at))
 	return timer.C, timer.Stop
 }
 
@@ -173,7 +173,7 @@ func (a *asyncKeeper) look() {
 		case !e.mine:
 		case st.Refused != nil, listed:
 			a.dueAt(e, time.Now())
-		case e.place < 0 && !e.attended:
+		case !e.Queued() && !e.attended:
 			a.dueAt(e, e.next())
 		}
 	}
@@ -203,7 +203,7 @@ func (a *asyncKeeper) known(e *asyncEntry, st view.Status, listed bool) *asyncEn
 // add takes an entry that waits. Of one that was listed nobody knows when its lease began;
 // that of another no earlier than it was asked for, which is long ago if the feed is late.
 func (a *asyncKeeper) add(entry *lock.Entry, listed bool) *asyncEntry {
-	e := &asyncEntry{keeper: keeper{s: a.s, entry: entry}, place: -1, mine: a.sharing.Does(string(entry.ID))}
+	e := &asyncEntry{keeper: keeper{s: a.s, entry: entry}, mine: a.sharing.Does(string(entry.ID))}
 	if !listed {
 		e.refreshed = time.Now().Add(-max(0, a.s.Now().Sub(entry.EnqueuedAt)))
 	}
@@ -242,16 +242,16 @@ func (a *asyncKeeper) dueAt(e *asyncEntry, at time.Time) {
 	}
 	a.unqueue(e)
 	e.at = at
-	heap.Push(&a.due, e)
+	a.due.Push(e)
 }
 
 func (a *asyncKeeper) unqueue(e *asyncEntry) {
 	switch {
-	case e.place < 0:
+	case !e.Queued():
 	case e.late:
-		heap.Remove(&a.tenant(e).late, e.place)
+		a.tenant(e).late.Remove(e)
 	default:
-		heap.Remove(&a.due, e.place)
+		a.due.Remove(e)
 	}
 	e.late = false
 }
@@ -368,40 +368,11 @@ func endOf(e *lock.Entry, why error) lock.Reason {
 	return lock.Mismatched
 }
 
-// asyncQueue is a heap of entries, the one that is due first in front; of those that are
-// due together, the one that came first.
-type asyncQueue []*asyncEntry
-
-// Len implements [heap.Interface].
-func (q asyncQueue) Len() int { return len(q) }
-
-// Less implements [heap.Interface].
-func (q asyncQueue) Less(i, j int) bool {
-	if q[i].at.Equal(q[j].at) {
-		return q[i].entry.Number < q[j].entry.Number
+// Before has the one attended first that is due first; of those that are due together, the
+// one that came first.
+func (e *asyncEntry) Before(other *asyncEntry) bool {
+	if e.at.Equal(other.at) {
+		return e.entry.Number < other.entry.Number
 	}
-	return q[i].at.Before(q[j].at)
-}
-
-// Swap implements [heap.Interface].
-func (q asyncQueue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].place, q[j].place = i, j
-}
-
-// Push implements [heap.Interface].
-func (q *asyncQueue) Push(x any) {
-	e := x.(*asyncEntry)
-	e.place = len(*q)
-	*q = append(*q, e)
-}
-
-// Pop implements [heap.Interface].
-func (q *asyncQueue) Pop() any {
-	old := *q
-	last := old[len(old)-1]
-	old[len(old)-1] = nil
-	*q = old[:len(old)-1]
-	last.place = -1
-	return last
+	return e.at.Before(other.at)
 }

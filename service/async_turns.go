@@ -1,14 +1,15 @@
 package service
 
 import (
-	"container/heap"
 	"context"
 	"time"
+
+	"github.com/fencepost/fencepost/lock/heap"
 )
 
 // asyncTenant is one tenant's part of what is late or attended.
 type asyncTenant struct {
-	late     asyncQueue
+	late     heap.Heap[*asyncEntry]
 	attended int
 	inTurn   bool // it is among the turns
 }
@@ -25,19 +26,19 @@ func (a *asyncKeeper) tenant(e *asyncEntry) *asyncTenant {
 
 // attend begins to do what is due. When more is than can be attended, tenants take turns.
 func (a *asyncKeeper) attend(ctx context.Context) {
-	for now := time.Now(); len(a.due) > 0 && !a.due[0].at.After(now); {
-		e := heap.Pop(&a.due).(*asyncEntry)
+	for now := time.Now(); a.due.Len() > 0 && !a.due.First().at.After(now); {
+		e := a.due.Pop()
 		t := a.tenant(e)
 		e.late = true
-		heap.Push(&t.late, e)
+		t.late.Push(e)
 		a.takeTurn(t)
 	}
 	for len(a.turns) > 0 && a.attended < asyncAtOnce {
 		t := a.turns[0]
 		a.turns[0] = nil
 		a.turns, t.inTurn = a.turns[1:], false
-		if len(t.late) > 0 {
-			a.begin(ctx, heap.Pop(&t.late).(*asyncEntry), t)
+		if t.late.Len() > 0 {
+			a.begin(ctx, t.late.Pop(), t)
 			a.takeTurn(t)
 		}
 	}
@@ -45,7 +46,7 @@ func (a *asyncKeeper) attend(ctx context.Context) {
 
 // takeTurn has a tenant wait for its turn, if it may have another entry attended.
 func (a *asyncKeeper) takeTurn(t *asyncTenant) {
-	if !t.inTurn && len(t.late) > 0 && t.attended < asyncOfOne {
+	if !t.inTurn && t.late.Len() > 0 && t.attended < asyncOfOne {
 		t.inTurn = true
 		a.turns = append(a.turns, t)
 	}
@@ -68,7 +69,7 @@ func (a *asyncKeeper) leave(e *asyncEntry) {
 	a.attended--
 	t.attended--
 	a.takeTurn(t)
-	if t.attended == 0 && len(t.late) == 0 {
+	if t.attended == 0 && t.late.Len() == 0 {
 		delete(a.tenants, e.entry.Tenant)
 	}
 }

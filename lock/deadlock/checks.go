@@ -1,39 +1,16 @@
 package deadlock
 
-// check is a pending look at an entry.
+import "github.com/fencepost/fencepost/lock/heap"
+
+// check is a pending look at an entry. Thousands can come to be at once, in any order.
 type check struct {
-	node  *node
-	place int // among the pending
+	heap.Place
+	node *node
 
 	// ahead are entries that have got into the way. When this one has been checked,
 	// the next that waits for ever because of them is looked for.
 	ahead []*node
 }
 
-// checks are those that are pending, as a heap: thousands can come to be at once, in any
-// order.
-type checks []*check
-
-// Len implements [heap.Interface], like the methods below.
-func (c checks) Len() int           { return len(c) }
-func (c checks) Less(i, j int) bool { return inOrder(c[i].node.entry, c[j].node.entry) < 0 }
-func (c checks) Swap(i, j int) {
-	c[i], c[j] = c[j], c[i]
-	c[i].place, c[j].place = i, j
-}
-
-// Push adds one at the end.
-func (c *checks) Push(x any) {
-	b := x.(*check)
-	b.place = len(*c)
-	*c = append(*c, b)
-}
-
-// Pop removes the last.
-func (c *checks) Pop() any {
-	last := len(*c) - 1
-	b := (*c)[last]
-	(*c)[last] = nil
-	*c = (*c)[:last]
-	return b
-}
+// Before has those checked first that come first.
+func (c *check) Before(other *check) bool { return inOrder(c.node.entry, other.node.entry) < 0 }

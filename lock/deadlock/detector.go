@@ -1,11 +1,11 @@
 package deadlock
 
 import (
-	"container/heap"
 	"slices"
 	"sort"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/heap"
 )
 
 // detector keeps the rejections: the victims of deadlock detection on the wait-for
@@ -22,7 +22,7 @@ import (
 // that was on its way out and came to hold.
 type detector struct {
 	newest     *lock.Entry                   // the last that ever joined, in order
-	pending    checks                        // to be checked
+	pending    heap.Heap[*check]             // to be checked
 	dependents map[*node]map[*node]struct{}  // whose rejections depend on an entry
 	loose      map[string]map[*node]struct{} // by tenant: see [Rejection.loose]
 	looks      int                           // that are left for the present change
@@ -41,7 +41,7 @@ func newDetector() detector {
 func (c *detector) schedule(n *node, ahead ...*node) {
 	if n.check == nil {
 		n.check = &check{node: n}
-		heap.Push(&c.pending, n.check)
+		c.pending.Push(n.check)
 	}
 	n.check.ahead = append(n.check.ahead, ahead...)
 }
@@ -70,7 +70,7 @@ func (c *detector) granted(n *node) {
 
 func (c *detector) left(n *node) {
 	if n.check != nil {
-		heap.Remove(&c.pending, n.check.place)
+		c.pending.Remove(n.check)
 		n.check = nil
 	}
 	c.recheckDependents(n)
@@ -132,8 +132,8 @@ func (c *detector) record(n *node, v *Rejection, others ...*node) {
 func (t *Table) Detect() []*lock.Entry {
 	var changed []*lock.Entry
 	t.detector.looks = maxLooksOfChange
-	for len(t.detector.pending) > 0 {
-		b := heap.Pop(&t.detector.pending).(*check)
+	for t.detector.pending.Len() > 0 {
+		b := t.detector.pending.Pop()
 		b.node.check = nil
 		if t.recheck(b.node) {
 			changed = append(changed, b.node.entry)

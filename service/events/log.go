@@ -275,7 +275,7 @@ func (l *Log) keep(e lock.Event) {
 		l.kept.drop(own, 1)
 	}
 	for l.kept.events > l.cfg.Events || l.kept.bytes > l.cfg.Bytes {
-		most := l.kept.heap[0]
+		most := l.kept.heap.First()
 		tenant := most.first().Entry.Tenant
 		l.kept.drop(most, 1)
 		l.release(tenant, most)

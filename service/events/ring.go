@@ -1,13 +1,13 @@
 package events
 
 import (
-	"container/heap"
 	"sort"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/heap"
 )
 
 // Record is an event that is kept.
@@ -47,6 +47,8 @@ func sizeOf(e *lock.Entry) int {
 
 // ring is the last events of one tenant, or of all.
 type ring struct {
+	heap.Place // among the shares, if there is anything in it
+
 	records []*Record
 	head    int // those before are dropped
 	bytes   int
@@ -55,8 +57,6 @@ type ring struct {
 	followers int
 	grown     chan struct{} // closed and replaced to wake them
 	changed   bool          // since they were woken
-
-	place int // in the heap, if there is anything in it
 }
 
 func newRing(floor lock.EventID) *ring { return &ring{floor: floor, grown: make(chan struct{})} }
@@ -112,10 +112,20 @@ func (r *ring) tell() {
 	r.changed = false
 }
 
-// shares are the tenants' rings, as a heap with the largest first.
+// Before has the largest in front, and of those that are about alike the one with the oldest
+// event: what comes must not give way to what has been there for long.
+func (r *ring) Before(other *ring) bool {
+	const alike = 4 << 10
+	if r.bytes/alike != other.bytes/alike {
+		return r.bytes > other.bytes
+	}
+	return r.first().ID.Compare(other.first().ID) < 0
+}
+
+// shares are the tenants' rings.
 type shares struct {
 	events, bytes int
-	heap          []*ring
+	heap          heap.Heap[*ring]
 	grown         []*ring // since followers were woken last
 }
 
@@ -125,9 +135,9 @@ func (s *shares) add(r *ring, rec *Record) {
 	s.events++
 	s.bytes += rec.size
 	if r.len() == 1 {
-		heap.Push(s, r)
+		s.heap.Push(r)
 	} else {
-		heap.Fix(s, r.place)
+		s.heap.Fix(r)
 	}
 }
 
@@ -144,46 +154,11 @@ func (s *shares) drop(r *ring, n int) {
 		return
 	}
 	if n == r.len() {
-		heap.Remove(s, r.place)
+		s.heap.Remove(r)
 	}
 	s.events -= n
 	s.bytes -= r.drop(n)
 	if r.len() > 0 {
-		heap.Fix(s, r.place)
+		s.heap.Fix(r)
 	}
-}
-
-// Len implements [heap.Interface], like the methods below.
-func (s *shares) Len() int { return len(s.heap) }
-
-func (s *shares) Swap(i, j int) {
-	s.heap[i], s.heap[j] = s.heap[j], s.heap[i]
-	s.heap[i].place, s.heap[j].place = i, j
-}
-
-// Less puts the largest first, and of those that are about alike the one with the oldest
-// event: what comes must not give way to what has been there for long.
-func (s *shares) Less(i, j int) bool {
-	const alike = 4 << 10
-	a, b := s.heap[i], s.heap[j]
-	if a.bytes/alike != b.bytes/alike {
-		return a.bytes > b.bytes
-	}
-	return a.first().ID.Compare(b.first().ID) < 0
-}
-
-// Push adds one at the end.
-func (s *shares) Push(r any) {
-	added := r.(*ring)
-	added.place = len(s.heap)
-	s.heap = append(s.heap, added)
-}
-
-// Pop removes the one at the end.
-func (s *shares) Pop() any {
-	last := len(s.heap) - 1
-	r := s.heap[last]
-	s.heap[last] = nil
-	s.heap = s.heap[:last]
-	return r
 }

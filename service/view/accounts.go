@@ -1,7 +1,6 @@
 package view
 
 import (
-	"container/heap"
 	"container/list"
 	"fmt"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/heap"
 )
 
 // maxPlaces is how many places in queues one tenant's entries may take, by the view of
@@ -175,17 +175,19 @@ func (all accounts) after(tenant string, way int, prefix, last string, yield fun
 
 // share is how much of something bounded one tenant has.
 type share struct {
-	of    *account
-	size  int
-	place int // in the heap, if size is not 0
+	heap.Place // among the shares, if size is not 0
+	of         *account
+	size       int
 }
 
+// Before has the largest in front.
+func (s *share) Before(other *share) bool { return s.size > other.size }
+
 // shares are all tenants' shares of one thing. Where there is no room, whoever has
-// most gives way: nobody can push out those who have less. It is a heap with the
-// largest first.
+// most gives way: nobody can push out those who have less.
 type shares struct {
 	total int
-	heap  []*share
+	heap  heap.Heap[*share]
 }
 
 // change adds n, which may be negative, to a share.
@@ -195,39 +197,16 @@ func (all *shares) change(s *share, n int) {
 	all.total += n
 	switch {
 	case was == 0 && s.size > 0:
-		heap.Push(all, s)
+		all.heap.Push(s)
 	case was > 0 && s.size == 0:
-		heap.Remove(all, s.place)
+		all.heap.Remove(s)
 	case s.size > 0:
-		heap.Fix(all, s.place)
+		all.heap.Fix(s)
 	}
 }
 
 // largest returns the account with the largest share. There must be one.
-func (all *shares) largest() *account { return all.heap[0].of }
-
-// Len implements [heap.Interface], like the methods below.
-func (all *shares) Len() int           { return len(all.heap) }
-func (all *shares) Less(i, j int) bool { return all.heap[i].size > all.heap[j].size }
-func (all *shares) Push(s any)         { all.add(s.(*share)) }
-func (all *shares) Swap(i, j int) {
-	all.heap[i], all.heap[j] = all.heap[j], all.heap[i]
-	all.heap[i].place, all.heap[j].place = i, j
-}
-
-func (all *shares) add(s *share) {
-	s.place = len(all.heap)
-	all.heap = append(all.heap, s)
-}
-
-// Pop removes the last.
-func (all *shares) Pop() any {
-	last := len(all.heap) - 1
-	s := all.heap[last]
-	all.heap[last] = nil
-	all.heap = all.heap[:last]
-	return s
-}
+func (all *shares) largest() *account { return all.heap.First().of }
 
 // limiter lets one thing through in a while and counts the others.
 type limiter struct {

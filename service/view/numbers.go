@@ -1,23 +1,23 @@
 package view
 
 import (
-	"container/heap"
 	"context"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/heap"
 )
 
 // numberWaiter is a request that waits until the view has reached a number.
 type numberWaiter struct {
-	number  uint64
-	reached chan struct{}
-	place   int // among the waiters; -1 when it was told
+	heap.Place // among the waiters, until it is told
+	number     uint64
+	reached    chan struct{}
 }
 
-// numberWaiters are a heap with the smallest number first: thousands can wait for a
+// Before has those told first that wait for the smallest number: thousands can wait for a
 // late view, and all of them can give up at one time.
-type numberWaiters []*numberWaiter
+func (w *numberWaiter) Before(other *numberWaiter) bool { return w.number < other.number }
 
 // Await waits until the view has reached number.
 func (v *View) Await(ctx context.Context, number uint64) error {
@@ -27,7 +27,7 @@ func (v *View) Await(ctx context.Context, number uint64) error {
 		return nil
 	}
 	w := &numberWaiter{number: number, reached: make(chan struct{})}
-	heap.Push(&v.waiters, w)
+	v.waiters.Push(w)
 	v.mu.Unlock()
 	select {
 	case <-w.reached:
@@ -44,40 +44,15 @@ func (v *View) Await(ctx context.Context, number uint64) error {
 func (v *View) dropWaiter(w *numberWaiter) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if w.place >= 0 {
-		heap.Remove(&v.waiters, w.place)
+	if w.Queued() {
+		v.waiters.Remove(w)
 	}
 }
 
 // reach moves the view on to number.
 func (v *View) reach(number uint64) {
 	v.number = max(v.number, number)
-	for v.current && len(v.waiters) > 0 && v.waiters[0].number <= v.number {
-		close(heap.Pop(&v.waiters).(*numberWaiter).reached)
+	for v.current && v.waiters.Len() > 0 && v.waiters.First().number <= v.number {
+		close(v.waiters.Pop().reached)
 	}
-}
-
-// Len implements [heap.Interface], like the methods below.
-func (all numberWaiters) Len() int           { return len(all) }
-func (all numberWaiters) Less(i, j int) bool { return all[i].number < all[j].number }
-func (all numberWaiters) Swap(i, j int) {
-	all[i], all[j] = all[j], all[i]
-	all[i].place, all[j].place = i, j
-}
-
-// Push adds one at the end.
-func (all *numberWaiters) Push(w any) {
-	added := w.(*numberWaiter)
-	added.place = len(*all)
-	*all = append(*all, added)
-}
-
-// Pop removes the one at the end.
-func (all *numberWaiters) Pop() any {
-	last := len(*all) - 1
-	w := (*all)[last]
-	(*all)[last] = nil
-	*all = (*all)[:last]
-	w.place = -1
-	return w
 }

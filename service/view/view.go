@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/deadlock"
+	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/store"
 )
@@ -40,7 +41,7 @@ type View struct {
 	watchers    map[lock.ID][]chan struct{}
 	announced   map[lock.ID]bool // those with a watcher whose turn is soon
 	async       asyncIndex
-	waiters     numberWaiters
+	waiters     heap.Heap[*numberWaiter]
 	totals      Totals
 }
 

@@ -1,7 +1,6 @@
 package zookeeper
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -11,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/heap"
 )
 
 const (
@@ -68,15 +68,18 @@ func (c *aliveClock) now() time.Duration {
 
 // lease is what this replica has seen of an entry's lease.
 type lease struct {
-	entry   *lock.Entry
-	version int32         // seen last
-	since   time.Duration // when it was first seen, by the alive clock
-	mine    bool          // written or renewed here
-	missing bool          // the node was not there, since that time
-	due     time.Duration // when to look next
-	index   int           // in the heap; -1 while it is being looked at
-	spot    uint64        // decides who watches it
+	heap.Place // none while it is being looked at
+	entry      *lock.Entry
+	version    int32         // seen last
+	since      time.Duration // when it was first seen, by the alive clock
+	mine       bool          // written or renewed here
+	missing    bool          // the node was not there, since that time
+	due        time.Duration // when to look next
+	spot       uint64        // decides who watches it
 }
+
+// Before has the one looked at first that is due first.
+func (l *lease) Before(other *lease) bool { return l.due < other.due }
 
 // leases watches over the leases of all entries.
 type leases struct {
@@ -85,7 +88,7 @@ type leases struct {
 
 	mu   sync.Mutex
 	all  map[key]*lease
-	heap leaseHeap
+	heap heap.Heap[*lease]
 	team []uint64 // the connections that write, of all replicas
 	self uint64   // this one's
 	wake chan struct{}
@@ -115,7 +118,7 @@ func (ls *leases) reset(entries map[key]*lock.Entry) {
 			l.due = now + rand.N(e.TTL)
 		}
 		ls.all[k] = l
-		heap.Push(&ls.heap, l)
+		ls.heap.Push(l)
 	}
 	ls.nudge()
 }
@@ -132,7 +135,7 @@ func (ls *leases) joined(e *lock.Entry, here bool) {
 	}
 	ls.plan(l, l.since)
 	ls.all[k] = l
-	heap.Push(&ls.heap, l)
+	ls.heap.Push(l)
 	ls.nudge()
 }
 
@@ -149,8 +152,8 @@ func (ls *leases) left(c change) {
 func (ls *leases) drop(k key) {
 	if l := ls.all[k]; l != nil {
 		delete(ls.all, k)
-		if l.index >= 0 {
-			heap.Remove(&ls.heap, l.index)
+		if l.Queued() {
+			ls.heap.Remove(l)
 		}
 	}
 }
@@ -165,8 +168,8 @@ func (ls *leases) renewed(k key, handle int64, version int32) {
 	}
 	l.mine = true
 	ls.seen(l, version, ls.clock.now())
-	if l.index >= 0 {
-		heap.Fix(&ls.heap, l.index)
+	if l.Queued() {
+		ls.heap.Fix(l)
 	}
 }
 
@@ -239,13 +242,13 @@ func (ls *leases) sleep(ctx context.Context, wait time.Duration) {
 func (ls *leases) next() (*lease, time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if len(ls.heap) == 0 {
+	if ls.heap.Len() == 0 {
 		return nil, time.Minute
 	}
-	if wait := ls.heap[0].due - ls.clock.now(); wait > 0 {
+	if wait := ls.heap.First().due - ls.clock.now(); wait > 0 {
 		return nil, min(max(wait, time.Millisecond), guardInterval)
 	}
-	return heap.Pop(&ls.heap).(*lease), 0
+	return ls.heap.Pop(), 0
 }
 
 // check reads a lease, and removes its entry if the lease is over.
@@ -273,7 +276,7 @@ func (ls *leases) check(ctx context.Context, l *lease) {
 	if again > 0 {
 		l.due = ls.clock.now() + again
 	}
-	heap.Push(&ls.heap, l)
+	ls.heap.Push(l)
 	ls.nudge()
 }
 

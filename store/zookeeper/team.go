@@ -1,7 +1,6 @@
 package zookeeper
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"slices"
 )
@@ -24,12 +23,12 @@ func (ls *leases) share(names []string, own string) {
 	}
 	ls.team, ls.self = team, hash64(own)
 	now := ls.clock.now()
-	for _, l := range ls.heap {
+	for l := range ls.heap.All() {
 		if !l.mine && ls.watches(l) {
 			l.due = min(l.due, now+rand.N(max(l.entry.TTL/3, checkInterval)))
 		}
 	}
-	heap.Init(&ls.heap)
+	ls.heap.FixAll()
 	ls.nudge()
 }
 

@@ -20,7 +20,7 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-rejected-at-once-forgotten", Breaks: "an entry that cannot stay from the start is taken back at once",
-			File: "service/async.go", Anchor: "case st.Refused != nil, listed:", Becomes: "case st.Refused != nil && e.place >= 0, listed:",
+			File: "service/async.go", Anchor: "case st.Refused != nil, listed:", Becomes: "case st.Refused != nil && e.Queued(), listed:",
 			In: "./service", Run: "^TestAsyncEnds$|^TestAsyncOfAnotherMode$",
 		},
 		{
@@ -100,7 +100,7 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-grant-overlooked", Breaks: "a lease begins with the grant, also of an entry that was being renewed",
-			File: "service/async.go", Anchor: "\tcase again:\n", Becomes: "\tcase again && e.place >= 0:\n",
+			File: "service/async.go", Anchor: "\tcase again:\n", Becomes: "\tcase again && e.Queued():\n",
 			In: "./service", Run: "^TestAsyncGrantDuringARenewal$",
 		},
 		{
@@ -115,7 +115,7 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-grant-begun-by-each-floor", Breaks: "a lease that began is not started anew with a fence floor",
-			File: "service/async.go", Anchor: "again.begun = begun", Becomes: "again.begun = begun && again.place >= 0",
+			File: "service/async.go", Anchor: "again.begun = begun", Becomes: "again.begun = begun && again.Queued()",
 			In: "./service", Run: "^TestAsyncFloorAfterTheGrant$",
 		},
 		{

@@ -40,7 +40,7 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "service-figures-of-others-give-way", Breaks: "a tenant does not push out the figures of others",
-			File: "service/view/accounts.go", Anchor: "return all.heap[0].of", Becomes: "return all.heap[len(all.heap)-1].of",
+			File: "service/view/accounts.go", Anchor: "return s.size > other.size", Becomes: "return s.size < other.size",
 			In: "./service", Run: "^TestFiguresOfOtherTenants$",
 		},
 		{

@@ -5,7 +5,7 @@ func eventBugs() []Bug {
 	return []Bug{
 		{
 			Name: "events-flood-takes-all", Breaks: "where there is no room, the tenant with most gives way",
-			File: "service/events/ring.go", Anchor: "return a.bytes > b.bytes", Becomes: "return a.bytes < b.bytes",
+			File: "service/events/ring.go", Anchor: "return r.bytes > other.bytes", Becomes: "return r.bytes < other.bytes",
 			In: "./service/events", Run: "^TestOthersFlood$",
 		},
 		{

@@ -106,9 +106,14 @@ func lockBugs() []Bug {
 		},
 		{
 			Name: "lock-change-without-end", Breaks: "all checks because of one change have a bound together",
-			File: "lock/deadlock/detector.go", Anchor: "\tt.detector.looks = maxLooksOfChange\n\tfor len(t.detector.pending) > 0 {\n",
-			Becomes: "\tfor len(t.detector.pending) > 0 {\n\t\tt.detector.looks = maxLooksOfChange\n",
+			File: "lock/deadlock/detector.go", Anchor: "\tt.detector.looks = maxLooksOfChange\n\tfor t.detector.pending.Len() > 0 {\n",
+			Becomes: "\tfor t.detector.pending.Len() > 0 {\n\t\tt.detector.looks = maxLooksOfChange\n",
 			In:      "./lock/deadlock", Run: "^TestOneChangeIsBounded$",
+		},
+		{
+			Name: "heap-gap-not-closed", Breaks: "what takes the place of an element that is removed gets to its own",
+			File: "lock/heap/heap.go", Anchor: "if at < last {", Becomes: "if at < last && at > 0 {",
+			In: "./lock/heap", Run: "^TestHeap$",
 		},
 	}
 }

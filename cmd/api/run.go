@@ -63,6 +63,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	if key == nil {
 		key = opened.TokenKey()
 	}
+	resume(ctx, t, opened)
 	replicas := newReplicas(opened.smallRecords(), t)
 	s := newService(c, t, opened, key, replicas)
 	defer s.Close()

@@ -296,6 +296,10 @@ func (m *member) maintain(log *slog.Logger) {
 	}
 }
 
+// keptRevisions are never compacted: they cost little, and who starts after a quiet time
+// finds in them what happened last.
+const keptRevisions = 1000
+
 // compactSome compacts up to a revision that was the newest some time ago, unless a
 // list is being read, and returns the next one.
 func (m *member) compactSome(before int64) (next int64, err error) {
@@ -303,7 +307,7 @@ func (m *member) compactSome(before int64) (next int64, err error) {
 		return before, nil
 	}
 	next = m.server.KV().Rev()
-	return next, m.compact(before)
+	return next, m.compact(min(before, next-keptRevisions))
 }
 
 func (m *member) compact(revision int64) error {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
 // History is not compacted while a list is read, but no list may hold it for ever.
@@ -55,13 +57,18 @@ func TestCompactionWaitsForLists(t *testing.T) {
 	if !ok {
 		t.Fatal("the embedded store renews elsewhere")
 	}
+	for range keptRevisions + 10 {
+		if _, err := m.kv.Put(t.Context(), &pb.PutRequest{Key: []byte("something")}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	newest := m.server.KV().Rev()
 	release := conn.holdHistory()
 	if next, err := m.compactSome(newest); err != nil || next != newest || m.server.KV().FirstRev() >= newest {
 		t.Errorf("while a list is read: next %d, %v, compacted up to %d; want %d and nothing compacted", next, err, m.server.KV().FirstRev(), newest)
 	}
 	release()
-	if _, err := m.compactSome(newest); err != nil || m.server.KV().FirstRev() < newest {
-		t.Errorf("then: %v, compacted up to %d, want %d", err, m.server.KV().FirstRev(), newest)
+	if _, err := m.compactSome(newest); err != nil || m.server.KV().FirstRev() != newest-keptRevisions {
+		t.Errorf("then: %v, compacted up to %d, want %d before %d", err, m.server.KV().FirstRev(), keptRevisions, newest)
 	}
 }

@@ -24,16 +24,53 @@ const (
 )
 
 // list reads all entries, at one revision, and resets f with them. The store's own
-// records are read at the same revision.
+// records are read as they are now.
 func (s *Store) list(ctx context.Context, f store.Watcher) (int64, error) {
 	var read picture
 	at, err := s.listEntries(ctx, func(kv *mvccpb.KeyValue) { read.add(kv, s.primaryAt(kv)) })
 	if err != nil {
 		return 0, err
 	}
+	if earlier, was, ok := s.listEarlier(ctx, at); ok {
+		at, read = earlier, was
+	}
 	entries, number := read.at(at, s.trust.Floor())
 	f.Reset(store.Snapshot{Number: number, Entries: entries})
 	return at, nil
+}
+
+// maxResumed is how many revisions a feed may begin in the past: a minute of a busy store. With
+// more to come the feed would be late for long.
+const maxResumed = 500_000
+
+// Resume has the feed begin at an earlier number, if the store still knows all that happened
+// since and that is not too much: so it is told again. It has to be called before
+// [Store.Watch].
+func (s *Store) Resume(number uint64) { s.resume.Store(number) }
+
+// listEarlier reads the entries as they were where the feed is to begin, once. If that cannot
+// be done it begins now, and what happened until then is a gap.
+func (s *Store) listEarlier(ctx context.Context, at int64) (revision int64, read picture, ok bool) {
+	number, floor := s.resume.Swap(0), s.trust.Floor()
+	if number <= floor || number >= uint64(at)+floor || uint64(at)+floor-number > maxResumed {
+		return 0, read, false
+	}
+	revision = int64(number - floor)
+	page := newPager(s.prefix + entriesDir)
+	for more := true; more; {
+		r := page.next()
+		r.Revision = revision
+		resp, err := s.tryRead(ctx, s.kv, "list", r)
+		if err != nil {
+			s.log.Info("what happened before this server was started cannot be told", "since", number, "error", err)
+			return 0, read, false
+		}
+		for _, kv := range resp.Kvs {
+			read.add(kv, s.primaryAt(kv))
+		}
+		more = page.turn(resp)
+	}
+	return revision, read, true
 }
 
 // picture is entries that are read at one revision. The floor may rise meanwhile, so all

@@ -63,6 +63,7 @@ type Store struct {
 	// progress: revisions that are not ours pass without an event.
 	feedAt atomic.Int64
 	behind chan struct{}
+	resume atomic.Uint64 // the number at which the feed is to begin; 0 is now
 
 	closing context.Context
 	stop    context.CancelFunc

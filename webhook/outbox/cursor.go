@@ -24,6 +24,7 @@ type cursor struct {
 	writing bool
 	lost    bool // another one writes it now
 	behind  bool // something was delivered or kept since
+	passed  bool // something happened since, of whatever concern
 }
 
 type cursorForm struct {
@@ -98,10 +99,11 @@ func (w *owner) writeCursor(now time.Time) {
 	if c.behind {
 		wait = cursorPause
 	}
-	if c.writing || c.known && at == c.at || now.Sub(c.written) < wait {
+	// Numbers grow with each write of the store, this one's own too: only what happened counts.
+	if c.writing || c.known && (at == c.at || !c.behind && !c.passed) || now.Sub(c.written) < wait {
 		return
 	}
-	c.writing, c.behind = true, false
+	c.writing, c.behind, c.passed = true, false, false
 	w.writes.do(func(ctx context.Context) func() {
 		version, err := w.putCursor(ctx, at)
 		return func() { w.cursorWritten(at, version, err) }
@@ -145,4 +147,21 @@ func (w *owner) writeLast() {
 			_, _ = w.put(ctx, w.stateKey(t), t.encodeState(), t.version) // only what is shown to people is older
 		}
 	}
+}
+
+// Since returns the number up to which all shards have told everything; 0 if nothing is known
+// of that. A replica whose events begin there misses nothing that there is to tell.
+func Since(ctx context.Context, records Records) (number uint64, err error) {
+	q := store.RecordQuery{Kind: cursorKind, Tenant: store.NoTenant}
+	page, err := records.List(ctx, q) // of a few
+	for _, r := range page.Records {
+		var f cursorForm
+		if json.Unmarshal(r.Value, &f) != nil {
+			continue
+		}
+		if at, bad := lock.ParseEventID(f.After); bad == nil && at.Number > 0 && (number == 0 || at.Number-1 < number) {
+			number = at.Number - 1
+		}
+	}
+	return number, err
 }

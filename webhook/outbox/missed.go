@@ -39,6 +39,7 @@ func (w *owner) missed(m *events.Missed) {
 		w.window.add(it)
 	}
 	w.window.reached(m.Before)
+	w.cursor.passed = true
 }
 
 // lack takes note that there is no room for an event.

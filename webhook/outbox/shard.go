@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"strings"
 	"sync"
@@ -44,7 +43,7 @@ func (s *shard) run(ctx context.Context) {
 func (s *shard) hold(ctx context.Context) {
 	grant, err := s.Locks.Acquire(ctx, service.AcquireRequest{
 		Tenant: lock.OwnTenant, Claims: []lock.Claim{{Name: s.name, Mode: lock.Exclusive}}, Holder: s.Self,
-		TTL: shardTTL, Wait: shardWait, IdempotencyKey: rand.Text(),
+		TTL: shardTTL, Wait: shardWait,
 	})
 	if err != nil || !grant.Held {
 		if !errors.Is(err, lock.TimedOut) {

@@ -24,6 +24,7 @@ func (w *owner) tell(e *lock.Event) {
 		w.window.add(it)
 	}
 	w.window.reached(e.ID)
+	w.cursor.passed = true
 }
 
 // body makes the text of an event, once for all who are told the same of it.

@@ -51,6 +51,7 @@ type RequestMetrics interface {
 type Config struct {
 	Locks      Locks
 	Webhooks   Webhooks
+	Deliveries Deliveries
 	Verifier   Verifier
 	Metrics    RequestMetrics
 	Exposition http.Handler // of /metrics
@@ -114,6 +115,7 @@ func New(cfg Config) *Router {
 	a.admin(r)
 	a.happenings(r)
 	a.webhooks(r)
+	a.deliveries(r)
 	return &Router{r, a}
 }
 

@@ -41,7 +41,7 @@ func (a *endpoints) webhooks(r *gin.Engine) {
 //
 // @Summary     Subscribe to events by webhook
 // @ID          createWebhook
-// @Description Has what happens to locks from now on told to a URL, signed with the secret that is shown here and not again. A tenant may have 100. **Nothing is sent yet.**
+// @Description Has what happens to locks from now on told to a URL, signed with the secret that is shown here and not again. A tenant may have 100.
 // @Tags        webhooks
 // @Accept      json
 // @Produce     json
@@ -165,12 +165,7 @@ func (a *endpoints) deleteWebhook(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	if err := a.Webhooks.Delete(r.context(), r.principal, r.Param("id")); err != nil {
-		return err
-	}
-	r.Status(http.StatusNoContent)
-	r.Writer.Flush()
-	return nil
+	return r.done(a.Webhooks.Delete(r.context(), r.principal, r.Param("id")))
 }
 
 // rotateWebhook replaces a secret.

@@ -23,6 +23,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
@@ -182,6 +183,7 @@ func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *repl
 	change(&config)
 	s := service.New(config)
 	h := w.handlers(s)
+	h.Deliveries = outbox.NewDeliveries(w.records, s, time.Now)
 	h.Tracer = tracer
 	return serve(s, handlers.New(h))
 }

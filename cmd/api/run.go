@@ -16,6 +16,7 @@ import (
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/telemetry"
+	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
 // serve runs the server until ctx ends, then drains it. What is built in one
@@ -71,7 +72,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key)
 	defer stopWebhooks()
 	defer sendWebhooks(c, t, s, replicas, webhooks, opened.smallRecords())()
-	return serveHTTP(ctx, c, t, listener, newServer(c, t, verifier, s, webhooks), s, stdout)
+	return serveHTTP(ctx, c, t, listener, newServer(c, t, verifier, s, webhooks, outbox.NewDeliveries(opened.smallRecords(), s, time.Now)), s, stdout)
 }
 
 func shutdownTelemetry(t *telemetry.Telemetry) error {
@@ -104,10 +105,10 @@ func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byt
 
 // newServer has no read or write timeout: they would end waiting requests. The
 // handlers set a deadline for each body instead.
-func newServer(c *config, t *telemetry.Telemetry, v *auth.Verifier, s *service.Service, webhooks handlers.Webhooks) *http.Server {
+func newServer(c *config, t *telemetry.Telemetry, v *auth.Verifier, s *service.Service, webhooks handlers.Webhooks, deliveries handlers.Deliveries) *http.Server {
 	return &http.Server{
 		Handler: handlers.New(handlers.Config{
-			Locks: s, Webhooks: webhooks, Verifier: v, Metrics: t.Metrics(), Exposition: t.MetricsHandler(),
+			Locks: s, Webhooks: webhooks, Deliveries: deliveries, Verifier: v, Metrics: t.Metrics(), Exposition: t.MetricsHandler(),
 			OpenAPI: openapi.Document(), Docs: openapi.Docs(),
 			Logger: t.Logger(), Tracer: t.Tracer(), Propagator: t.Propagator(),
 			TrustedProxies: c.trusted,

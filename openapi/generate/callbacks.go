@@ -7,8 +7,12 @@ const eventRef = "#/components/schemas/Event"
 // addCallbacks says what the server sends to the URLs that a request gives it. Swagger 2.0
 // has no word for that.
 func addCallbacks(op *openapi3.Operation) {
-	if op.OperationID == "createWebhook" {
+	switch op.OperationID {
+	case "createWebhook":
 		op.Callbacks = openapi3.Callbacks{"event": callback("{$request.body#/url}", "What happened, signed with the secret of the webhook.")}
+	case "acquireLock", "acquireLockSet":
+		op.Callbacks = openapi3.Callbacks{"grant": callback("{$request.body#/callback_url}",
+			"The grant, as `lock.acquired` with the token of the entry, or its end without one; signed with the tenant's callback secret.")}
 	}
 }
 

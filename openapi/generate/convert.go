@@ -45,6 +45,7 @@ func improveOperation(doc *openapi3.T, op *openapi3.Operation) error {
 	describeScopes(op)
 	for _, p := range op.Parameters {
 		improveParameter(p.Value)
+		improveDeliveries(op.OperationID, p.Value)
 	}
 	if op.RequestBody != nil {
 		if err := improveBody(doc, op.RequestBody.Value); err != nil {
@@ -88,12 +89,24 @@ const (
 	lockName    = `^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$`
 	lockToken   = `^fp1_[A-Za-z0-9_-]{64}$`
 	entryID     = `^[0-9a-hjkmnp-tv-z]{26}$`
+	deliveryID  = `^[A-Za-z0-9-]{1,40}$`
 	receiverURL = `^https?://[!-~]+$`
 	namePattern = `^[A-Za-z0-9._:@=+-]*(\*[A-Za-z0-9._:@=+-]*){0,16}$`
 	tenantName  = `^[a-z0-9][a-z0-9-]{0,62}$`
 	oneLine     = `^[^\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]*$`
 	textValue   = `^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$`
 )
+
+// improveDeliveries says what else may stand in the place of a subscription's id, and which
+// deliveries there are.
+func improveDeliveries(operation string, p *openapi3.Parameter) {
+	switch {
+	case p.Name == "delivery":
+		p.Schema.Value.Pattern, p.Example = deliveryID, "1042-1"
+	case p.Name == "id" && (operation == "listDeliveries" || operation == "redeliver"):
+		p.Schema.Value.Pattern = `^([0-9a-hjkmnp-tv-z]{26}|callbacks)$`
+	}
+}
 
 // improveParameter adds the patterns.
 func improveParameter(p *openapi3.Parameter) {

@@ -48,7 +48,7 @@ func improveSchema(name string, s *openapi3.Schema) {
 		ref.Value.Description = phrase(ref.Value.Description, property)
 		improveNumbers(ref.Value)
 		switch {
-		case ref.Value.Format == "date-time":
+		case ref.Value.Format == "date-time" && name != "RedeliverBody": // what we write has milliseconds
 			ref.Value.Pattern = `\.\d{3}Z$`
 		case property == "metadata":
 			ref.Value.MaxProps = openapi3.Ptr(uint64(16))
@@ -60,6 +60,8 @@ func improveSchema(name string, s *openapi3.Schema) {
 			ref.Value.Pattern = receiverURL
 		case property == "token":
 			ref.Value.Pattern = lockToken
+		case property == "id" && name == "Delivery", property == "delivery":
+			ref.Value.Pattern = deliveryID
 		case property == "id":
 			ref.Value.Pattern = entryID
 		case property == "holder" && ref.Value.MaxLength != nil:
@@ -163,6 +165,9 @@ func examples(name string) openapi3.Examples {
 		},
 		"WebhookBody": {
 			"ends": map[string]any{"url": "https://example.org/fencepost", "events": []any{"lock.released", "lock.expired"}, "locks": "orders:*"},
+		},
+		"RedeliverBody": {
+			"since a moment": map[string]any{"since": "2026-01-02T15:04:05Z"},
 		},
 		"WebhookChange": {
 			"resume": map[string]any{"paused": false},

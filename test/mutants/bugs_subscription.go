@@ -98,5 +98,25 @@ func subscriptionBugs() []Bug {
 			File: "webhook/subscription/callbacks.go", Anchor: "	if who.Locks != nil {", Becomes: "	if who.Locks != nil && len(who.Locks) == 0 {",
 			In: "./webhook/subscription", Run: "^TestCallbackSecret$",
 		},
+		{
+			Name: "webhook-deliveries-show-names", Breaks: "deliveries show no names that the bearer token may not use",
+			File: "handlers/deliveries.go", Anchor: "	if may(d.Lock) {", Becomes: "	if may != nil {",
+			In: "./handlers", Run: "^TestDeliveries$",
+		},
+		{
+			Name: "webhook-deliveries-of-others", Breaks: "a tenant sees no other tenant's deliveries",
+			File: "handlers/deliveries.go", Anchor: "		_, err = a.Webhooks.Get(r.context(), r.principal, id)\n		return id, err", Becomes: "		return id, nil",
+			In: "./handlers", Run: "^TestDeliveriesOfOthers$",
+		},
+		{
+			Name: "webhook-callbacks-of-limited", Breaks: "a limited bearer token does not see what is sent to the callbacks of all",
+			File: "handlers/deliveries.go", Anchor: "	if r.principal.Locks != nil {", Becomes: "	if r.principal.Locks != nil && len(r.principal.Locks) == 0 {",
+			In: "./handlers", Run: "^TestDeliveriesOfOthers$",
+		},
+		{
+			Name: "webhook-not-wired", Breaks: "the server sends what is subscribed to",
+			File: "cmd/api/webhooks.go", Anchor: "	running.Go(func() { box.Run(ctx) })", Becomes: "	running.Go(func() { <-ctx.Done() })\n	_ = box",
+			In: "./cmd/api", Run: "^TestWebhooksAreSent$",
+		},
 	}
 }

@@ -1,0 +1,66 @@
+package api
+
+// Delivery is one event that a webhook, or a callback, is told.
+type Delivery struct {
+	// ID of the event, which receivers get as `webhook-id`.
+	ID string `json:"id" example:"1042-1"`
+	// Type of the event.
+	Type string `json:"type" example:"lock.acquired"`
+	// Lock that it is about, of a set the first, if the bearer token may use it.
+	Lock string `json:"lock,omitempty" example:"orders:42"`
+	// State of the delivery: pending until its receiver has it, or it is given up because
+	// every attempt failed, the receiver wants nothing any more (410), or it would come too
+	// late to be of use.
+	State string `json:"state" enums:"pending,delivered,failed,gone,expired" example:"delivered"`
+	// CreatedAt is when it was first to be sent.
+	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// NextAttemptAt is when it is tried next, if it is pending.
+	NextAttemptAt Instant `json:"next_attempt_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:10.000Z"`
+	// Tried is how many attempts were made.
+	Tried int `json:"tried" minimum:"0" example:"1"`
+	// Attempts are the last of them, the newest last.
+	Attempts []Attempt `json:"attempts"`
+}
+
+// Attempt is what came of one request to a receiver.
+type Attempt struct {
+	// At is when it was made.
+	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Outcome of it.
+	Outcome string `json:"outcome" enums:"delivered,failed,throttled,gone,rejected,expired,interrupted" example:"delivered"`
+	// Status of the receiver's answer, if there was one.
+	Status int `json:"status,omitempty" example:"204"`
+	// Error says what went wrong.
+	Error string `json:"error,omitempty" example:"it answered 503"`
+	// TookSeconds is how long it took.
+	TookSeconds Seconds `json:"took_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
+	// ClockSkewSeconds is by how much the receiver's clock is ahead, if that is more than a
+	// minute: it would refuse signatures.
+	ClockSkewSeconds Seconds `json:"clock_skew_seconds,omitempty" swaggertype:"number" example:"3600"`
+}
+
+// DeliveryPage is a part of the deliveries of a webhook.
+type DeliveryPage struct {
+	// Deliveries that are still to be made, and on the first page the last ones that were
+	// attempted, which may be some seconds old.
+	Deliveries []Delivery `json:"deliveries"`
+	// NextCursor gets the next page; left out on the last one.
+	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6YWNtZQ"`
+	// FailingSince is from when on every attempt has failed. On the first page.
+	FailingSince Instant `json:"failing_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Disabled says why nothing is sent any more: the receiver answered 410, or failed for
+	// five days. On the first page.
+	Disabled string `json:"disabled,omitempty" enums:"gone,failing" example:"failing"`
+}
+
+// TestDelivery is a test that was asked for.
+type TestDelivery struct {
+	// Delivery is its id.
+	Delivery string `json:"delivery" example:"test-ufvkvjxrpzy5mzsxbdzqg2qrqa"`
+}
+
+// RedeliverBody says what is to be told once more.
+type RedeliverBody struct {
+	// Since when what happened is told again, as far as it is known.
+	Since string `json:"since" format:"date-time" example:"2026-01-02T15:04:05Z"`
+}

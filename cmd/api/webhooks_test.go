@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// received is a delivery as it came.
+type received struct {
+	path   string
+	header http.Header
+	body   []byte
+}
+
+// inbox is a receiver that takes everything.
+type inbox struct {
+	mu  sync.Mutex
+	all []received
+}
+
+func (i *inbox) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.all = append(i.all, received{r.URL.Path, r.Header.Clone(), body})
+}
+
+// first returns the first delivery of a type at a path.
+func (i *inbox) first(path, kind string) (found received, ok bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, r := range i.all {
+		if r.path == path && strings.Contains(string(r.body), `"type":"`+kind+`"`) {
+			return r, true
+		}
+	}
+	return found, false
+}
+
+// signedBy reports whether one of the signatures is that of a secret.
+func (r received) signedBy(t *testing.T, secret string) bool {
+	t.Helper()
+	key, err := webhook.ParseSecret(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds, err := strconv.ParseInt(r.header.Get("webhook-timestamp"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := webhook.Sign(r.header.Get("webhook-id"), time.Unix(seconds, 0), r.body, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(r.header.Get("webhook-signature"), want.Get("webhook-signature"))
+}
+
+// TestWebhooksAreSent has a server tell a subscriber of a grant, and an entry's own receiver
+// of its, each signed with the secret that was shown for it.
+func TestWebhooksAreSent(t *testing.T) {
+	to := &inbox{}
+	address := serveTest(t, to.ServeHTTP)
+	key := file(t, secret)
+	s := start(t, "--data-dir", t.TempDir(), "--jwt-secret-file", key, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
+	printed := command(t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--scope", "locks:read locks:write webhooks:write")
+	token := strings.TrimSpace(printed.out)
+	made := s.call(token, "POST", "/webhooks", `{"url":"http://`+address+`/all","locks":"orders:*"}`)
+	callback := s.call(token, "POST", "/webhooks/callback-secret/rotate", "")
+	if made.status != http.StatusCreated || callback.status != http.StatusOK {
+		t.Fatalf("answered %v and %v", made, callback)
+	}
+	s.acquired(token, "other", "")
+	granted := s.call(token, "POST", "/locks/orders:42", `{"async":true,"wait_seconds":60,"ttl_seconds":60,"callback_url":"http://`+address+`/mine"}`)
+	for path, secret := range map[string]string{"/all": made.text("secret"), "/mine": callback.text("secret")} {
+		var got received
+		eventually(t, "a grant is told at "+path, func() (ok bool) {
+			got, ok = to.first(path, "lock.acquired")
+			return ok
+		})
+		if !got.signedBy(t, secret) || strings.Contains(string(got.body), granted.text("token")) != (path == "/mine") {
+			t.Errorf("at %s there is %s with %v", path, got.body, got.header)
+		}
+		var event struct{ Data struct{ Lock string } }
+		if err := json.Unmarshal(got.body, &event); err != nil || event.Data.Lock != "orders:42" {
+			t.Errorf("at %s: %s, %v", path, got.body, err)
+		}
+	}
+	where := "/webhooks/" + made.text("id")
+	if again := s.call(token, "POST", where+"/test", ""); again.status != http.StatusAccepted {
+		t.Errorf("a test is answered %v", again)
+	}
+	eventually(t, "a test is sent", func() bool { _, ok := to.first("/all", "webhook.test"); return ok })
+	eventually(t, "deliveries are listed", func() bool {
+		list, _ := s.call(token, "GET", where+"/deliveries", "").body["deliveries"].([]any)
+		return len(list) >= 2
+	})
+	for _, text := range []string{made.text("secret"), callback.text("secret")} {
+		if strings.Contains(s.log.String(), strings.TrimPrefix(text, "whsec_")) {
+			t.Errorf("the log shows a secret:\n%s", s.log)
+		}
+	}
+	if code := s.end(); code != 0 {
+		t.Errorf("it ended with %d", code)
+	}
+}

@@ -1,0 +1,242 @@
+package handlers
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook/outbox"
+)
+
+// Deliveries are the use cases of what subscriptions were told; [outbox.Deliveries] has
+// them.
+type Deliveries interface {
+	List(ctx context.Context, tenant, id, cursor string, limit int) (*outbox.Page, error)
+	Test(ctx context.Context, tenant, id string) (delivery string, err error)
+	Redeliver(ctx context.Context, tenant, id, delivery string) error
+	RedeliverSince(ctx context.Context, tenant, id string, since time.Time) error
+}
+
+func (a *endpoints) deliveries(r *gin.Engine) {
+	scopes := []auth.Scope{auth.WebhooksWrite}
+	o := operation{scopes: scopes}
+	r.GET("/webhooks/:id/deliveries", a.authorized(operation{scopes: scopes, query: []string{"limit", "cursor"}}, a.listDeliveries))
+	r.POST("/webhooks/:id/deliveries/:delivery/redeliver", a.authorized(o, a.redeliver))
+	r.POST("/webhooks/:id/redeliver", a.authorized(o, a.redeliverSince))
+	r.POST("/webhooks/:id/test", a.authorized(o, a.testWebhook))
+}
+
+// checkDeliveries returns the id in the path if who asks may have to do with what is sent
+// there: with a subscription of the tenant, or with its callbacks.
+func (a *endpoints) checkDeliveries(r *request) (id string, err error) {
+	id = r.Param("id")
+	if id != outbox.Callbacks {
+		_, err = a.Webhooks.Get(r.context(), r.principal, id)
+		return id, err
+	}
+	if r.principal.Locks != nil {
+		err = lock.Errorf(lock.Forbidden, "callbacks are for all locks, and the bearer token is limited to some")
+	}
+	return id, err
+}
+
+// listDeliveries shows what is sent.
+//
+// @Summary     List the deliveries of a webhook
+// @ID          listDeliveries
+// @Description Those that are still to be made, and the last ones that were attempted. `callbacks` in the place of an id lists those of the tenant's callbacks.
+// @Tags        webhooks
+// @Produce     json
+// @Security    bearer[webhooks:write]
+// @Param       id      path  string true  "Webhook id, or callbacks"
+// @Param       limit   query int    false "Deliveries that are still to be made on a page" minimum(1) maximum(1000) default(100)
+// @Param       cursor  query string false "next_cursor of the page before"
+// @Success     200 {object} api.DeliveryPage "A page of deliveries, the newest first"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /webhooks/{id}/deliveries [get]
+func (a *endpoints) listDeliveries(r *request) error {
+	id, err := a.checkDeliveries(r)
+	if err != nil {
+		return err
+	}
+	limit, err := r.limitParam()
+	if err != nil {
+		return err
+	}
+	cursor, err := r.recordCursor()
+	if err != nil {
+		return err
+	}
+	page, err := a.Deliveries.List(r.context(), r.tenant(), id, cursor, limit)
+	if err != nil {
+		return err
+	}
+	const each = 8 << 10 // bytes, about: its last attempts with what went wrong
+	return r.respondLarge(each*len(page.Deliveries), func() any { return deliveriesOf(page, r.principal.MayUse) })
+}
+
+// recordCursor is where a page of small records begins, "" if that is not said.
+func (r *request) recordCursor() (string, error) {
+	const longest = 275 // what is in one is checked by whom it leads
+	text, sent := r.GetQuery("cursor")
+	if !sent {
+		return "", nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	after, ok := strings.CutPrefix(string(raw), cursorPrefix)
+	if err != nil || !ok || after == "" || len(text) > longest || !printable(after) {
+		return "", lock.Invalid("cursor", "is not a next_cursor of ours")
+	}
+	return after, nil
+}
+
+func deliveriesOf(p *outbox.Page, may func(name string) bool) *api.DeliveryPage {
+	out := &api.DeliveryPage{Deliveries: make([]api.Delivery, 0, len(p.Deliveries)), Disabled: string(p.Health.Disabled)}
+	if p.Next != "" {
+		out.NextCursor = encodeCursor(p.Next)
+	}
+	if !p.Health.FailingSince.IsZero() {
+		out.FailingSince = api.InstantOf(p.Health.FailingSince)
+	}
+	for i := range p.Deliveries {
+		out.Deliveries = append(out.Deliveries, deliveryOf(&p.Deliveries[i], may))
+	}
+	return out
+}
+
+func deliveryOf(d *outbox.Delivery, may func(name string) bool) api.Delivery {
+	out := api.Delivery{
+		ID: d.ID, Type: d.Type, State: string(d.State), CreatedAt: api.InstantOf(d.Made), Tried: d.Tried,
+		Attempts: make([]api.Attempt, 0, len(d.Attempts)),
+	}
+	if may(d.Lock) { // of a set the first may be one that the token may not know
+		out.Lock = d.Lock
+	}
+	if !d.Due.IsZero() {
+		out.NextAttemptAt = api.InstantOf(d.Due)
+	}
+	for _, one := range d.Attempts {
+		out.Attempts = append(out.Attempts, api.Attempt{
+			At: api.InstantOf(one.At), Outcome: string(one.Outcome), Status: one.Status, Error: one.Err,
+			TookSeconds: api.SecondsOf(one.Took), ClockSkewSeconds: api.SecondsOf(one.Skew),
+		})
+	}
+	return out
+}
+
+// testWebhook has a test sent.
+//
+// @Summary     Send a test to a webhook
+// @ID          testWebhook
+// @Description Has a message of the type `webhook.test` sent, once. What came of it is among the deliveries, under the id that is answered.
+// @Tags        webhooks
+// @Produce     json
+// @Security    bearer[webhooks:write]
+// @Param       id      path string true "Webhook id"
+// @Success     202 {object} api.TestDelivery "It will be sent"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /webhooks/{id}/test [post]
+func (a *endpoints) testWebhook(r *request) error {
+	if err := r.readJSON(&struct{}{}); err != nil {
+		return err
+	}
+	found, err := a.Webhooks.Get(r.context(), r.principal, r.Param("id"))
+	if err != nil {
+		return err
+	}
+	delivery, err := a.Deliveries.Test(r.context(), r.tenant(), found.ID)
+	if err != nil {
+		return err
+	}
+	r.Header("Location", "/webhooks/"+found.ID+"/deliveries")
+	return r.respond(http.StatusAccepted, &api.TestDelivery{Delivery: delivery})
+}
+
+// redeliver has one delivery made again.
+//
+// @Summary     Make a delivery again
+// @ID          redeliver
+// @Description Tells an event once more, or now if there is an attempt to come, with the same id.
+// @Tags        webhooks
+// @Produce     json
+// @Security    bearer[webhooks:write]
+// @Param       id       path string true "Webhook id, or callbacks"
+// @Param       delivery path string true "Id of the delivery"
+// @Success     204 "It will be made"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /webhooks/{id}/deliveries/{delivery}/redeliver [post]
+func (a *endpoints) redeliver(r *request) error {
+	if err := r.readJSON(&struct{}{}); err != nil {
+		return err
+	}
+	id, err := a.checkDeliveries(r)
+	if err != nil {
+		return err
+	}
+	return r.done(a.Deliveries.Redeliver(r.context(), r.tenant(), id, r.Param("delivery")))
+}
+
+// redeliverSince has all deliveries made again.
+//
+// @Summary     Make deliveries again
+// @ID          redeliverSince
+// @Description Tells everything once more that happened since, as far as it is known, with the same ids. What is not known any more is told by `events.missed`.
+// @Tags        webhooks
+// @Accept      json
+// @Produce     json
+// @Security    bearer[webhooks:write]
+// @Param       id      path string true "Webhook id"
+// @Param       body    body api.RedeliverBody true "Since when"
+// @Success     204 "They will be made"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /webhooks/{id}/redeliver [post]
+func (a *endpoints) redeliverSince(r *request) error {
+	var body api.RedeliverBody
+	if err := r.readJSON(&body); err != nil {
+		return err
+	}
+	since, err := time.Parse(time.RFC3339, body.Since)
+	if err != nil {
+		return lock.Invalid("since", "must be an instant such as 2026-01-02T15:04:05Z")
+	}
+	found, err := a.Webhooks.Get(r.context(), r.principal, r.Param("id"))
+	if err != nil {
+		return err
+	}
+	return r.done(a.Deliveries.RedeliverSince(r.context(), r.tenant(), found.ID, since))
+}
+
+// done answers that nothing is left to be said.
+func (r *request) done(err error) error {
+	if err != nil {
+		return err
+	}
+	r.Status(http.StatusNoContent)
+	r.Writer.Flush()
+	return nil
+}

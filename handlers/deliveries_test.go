@@ -1,0 +1,240 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/outbox"
+)
+
+// stubDeliveries stand in for the use cases: they answer what they are told to, and
+// remember what they were asked.
+type stubDeliveries struct {
+	page  outbox.Page
+	err   func() error
+	asked []string
+}
+
+func (s *stubDeliveries) note(words ...any) error {
+	s.asked = append(s.asked, strings.TrimSpace(fmt.Sprintln(words...)))
+	if s.err == nil {
+		return nil
+	}
+	return s.err()
+}
+
+func (s *stubDeliveries) List(_ context.Context, tenant, id, cursor string, limit int) (*outbox.Page, error) {
+	err := s.note("list", tenant, id, cursor, limit)
+	page := s.page
+	return &page, err
+}
+
+func (s *stubDeliveries) Test(_ context.Context, tenant, id string) (string, error) {
+	return "test-1", s.note("test", tenant, id)
+}
+
+func (s *stubDeliveries) Redeliver(_ context.Context, tenant, id, delivery string) error {
+	return s.note("redeliver", tenant, id, delivery)
+}
+
+func (s *stubDeliveries) RedeliverSince(_ context.Context, tenant, id string, since time.Time) error {
+	return s.note("since", tenant, id, since.UTC().Format(time.RFC3339Nano))
+}
+
+// withDeliveries returns a subscriber of a replica with these deliveries.
+func withDeliveries(t *testing.T, s *stubDeliveries) *client {
+	t.Helper()
+	config := shared.handlers(shared.main.service)
+	config.Deliveries = s
+	r := serve(nil, handlers.New(config))
+	t.Cleanup(r.close)
+	return subscriber(t).at(r)
+}
+
+// deliveryRoutes are those of what a webhook is sent, with a body that each takes.
+func deliveryRoutes(id string) map[route]string {
+	return map[route]string{
+		{"List", "GET", "/webhooks/" + id + "/deliveries"}:                    "",
+		{"Again", "POST", "/webhooks/" + id + "/deliveries/1042-1/redeliver"}: "",
+		{"Since", "POST", "/webhooks/" + id + "/redeliver"}:                   `{"since":"2026-01-02T15:04:05Z"}`,
+		{"Test", "POST", "/webhooks/" + id + "/test"}:                         "",
+	}
+}
+
+func withText(text string) option {
+	if text == "" {
+		return loose
+	}
+	return body(text)
+}
+
+// TestDeliveries: what is known of a delivery is shown, but no name that the bearer token
+// may not use.
+func TestDeliveries(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 15, 4, 5, 250e6, time.UTC)
+	s := &stubDeliveries{page: outbox.Page{
+		Next: "acme/x:1", Health: outbox.Health{FailingSince: at, Failures: 12, Disabled: webhook.DisabledFailing},
+		Deliveries: []outbox.Delivery{
+			{
+				ID: "1042-1", Type: "lock.acquired", Lock: "orders:42", State: webhook.StatePending, Made: at, Due: at.Add(time.Minute), Tried: 2,
+				Attempts: []outbox.Attempt{
+					{At: at, Outcome: webhook.Failed, Status: 500, Err: "the receiver answered 500", Took: 250 * time.Millisecond, Skew: -time.Hour},
+					{At: at, Outcome: webhook.Failed, Err: "no answer", Took: 15 * time.Second},
+				},
+			},
+			{ID: "1041-1", Type: "lock.released", Lock: "stock:7", State: webhook.StateDelivered, Made: at, Tried: 1},
+		},
+	}}
+	c := withDeliveries(t, s).as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	id := c.subscribe(`{` + receiver + `,"locks":"orders:*"}`).ID
+	const instant = "2026-01-02T15:04:05.250Z"
+	want := map[string]any{
+		"next_cursor": "YWZ0ZXI6YWNtZS94OjE", "failing_since": instant, "disabled": "failing",
+		"deliveries": []any{
+			map[string]any{
+				"id": "1042-1", "type": "lock.acquired", "lock": "orders:42", "state": "pending", "created_at": instant,
+				"next_attempt_at": "2026-01-02T15:05:05.250Z", "tried": json.Number("2"), "attempts": []any{
+					map[string]any{
+						"at": instant, "outcome": "failed", "status": json.Number("500"), "error": "the receiver answered 500",
+						"took_seconds": json.Number("0.25"), "clock_skew_seconds": json.Number("-3600"),
+					},
+					map[string]any{"at": instant, "outcome": "failed", "error": "no answer", "took_seconds": json.Number("15")},
+				},
+			},
+			map[string]any{
+				"id": "1041-1", "type": "lock.released", "state": "delivered", "created_at": instant,
+				"tried": json.Number("1"), "attempts": []any{},
+			},
+		},
+	}
+	path := "/webhooks/" + id + "/deliveries"
+	if diff := cmp.Diff(want, c.get(path).fields()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.page = outbox.Page{}
+	if diff := cmp.Diff(map[string]any{"deliveries": []any{}}, c.get(path+"?limit=7&cursor=YWZ0ZXI6YWNtZS94OjE").fields()); diff != "" {
+		t.Errorf("without any (-want +got):\n%s", diff)
+	}
+	asked := []string{fmt.Sprint("list ", c.claims.Tenant, " ", id, "  100"), fmt.Sprint("list ", c.claims.Tenant, " ", id, " acme/x:1 7")}
+	if diff := cmp.Diff(asked, s.asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	for query, want := range map[string]problem{
+		"cursor=x":                   invalid("cursor", "is not a next_cursor of ours"),
+		"cursor=YWZ0ZXI6":            invalid("cursor", "is not a next_cursor of ours"),
+		"cursor=YWZ0ZXI6AA":          invalid("cursor", "is not a next_cursor of ours"),
+		"limit=0":                    invalid("limit", "must be a whole number from 1 to 1000"),
+		"since=2026-01-02T15:04:05Z": invalid("since", "is not known here as a query parameter"),
+	} {
+		c.get(path+"?"+query, loose).wantProblem(want)
+	}
+}
+
+// TestDeliverAgain: what is asked for is passed on, for the tenant's own webhook.
+func TestDeliverAgain(t *testing.T) {
+	t.Parallel()
+	s := &stubDeliveries{}
+	c := withDeliveries(t, s)
+	id := c.subscribe(`{` + receiver + `}`).ID
+	path := "/webhooks/" + id
+	a := c.post(path + "/test")
+	if a.status != http.StatusAccepted || a.fields()["delivery"] != "test-1" || a.header.Get("Location") != path+"/deliveries" {
+		t.Errorf("%v at %q", a, a.header.Get("Location"))
+	}
+	c.post(path + "/deliveries/1042-1/redeliver").wantNoContent()
+	c.post("/webhooks/callbacks/deliveries/1042-1/redeliver").wantNoContent()
+	c.post(path+"/redeliver", body(`{"since":"2026-01-02T16:04:05.5+01:00"}`)).wantNoContent()
+	c.get("/webhooks/callbacks/deliveries").fields()
+	want := []string{"test % " + id, "redeliver % " + id + " 1042-1", "redeliver % callbacks 1042-1", "since % " + id + " 2026-01-02T15:04:05.5Z", "list % callbacks  100"}
+	for i := range want {
+		want[i] = strings.Replace(want[i], "%", c.claims.Tenant, 1)
+	}
+	if diff := cmp.Diff(want, s.asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	for text, detail := range map[string]problem{
+		``:                       invalid("since", "must be an instant such as 2026-01-02T15:04:05Z"),
+		`{"since":"yesterday"}`:  invalid("since", "must be an instant such as 2026-01-02T15:04:05Z"),
+		`{"since":1767366245}`:   invalid("since", "must be a string"),
+		`{"until":"2026-01-02"}`: unknown("until"),
+	} {
+		c.post(path+"/redeliver", body(text), loose).wantProblem(detail)
+	}
+}
+
+// TestDeliveriesOfOthers: nothing is passed on for who has nothing to do with it.
+func TestDeliveriesOfOthers(t *testing.T) {
+	t.Parallel()
+	s := &stubDeliveries{}
+	owner := withDeliveries(t, s)
+	id := owner.subscribe(`{` + receiver + `}`).ID
+	other := subscriber(t).at(owner.replica)
+	limited := owner.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	unscoped := owner.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.Admin} })
+	for r, text := range deliveryRoutes(id) {
+		other.do(r.method, r.path, withText(text)).wantProblem(problem{code: "not_found", detail: "there is no webhook with this id"})
+		limited.do(r.method, r.path, withText(text)).wantStatus(http.StatusForbidden)
+		unscoped.do(r.method, r.path, withText(text)).wantProblem(lacks("webhooks:write"))
+	}
+	callbacks := problem{code: "forbidden", detail: "callbacks are for all locks, and the bearer token is limited to some"}
+	limited.get("/webhooks/callbacks/deliveries").wantProblem(callbacks)
+	limited.post("/webhooks/callbacks/deliveries/1042-1/redeliver").wantProblem(callbacks)
+	if len(s.asked) > 0 {
+		t.Errorf("asked %v", s.asked)
+	}
+}
+
+// TestDeliveriesOnBadDays: the problems that all routes give.
+func TestDeliveriesOnBadDays(t *testing.T) {
+	t.Parallel()
+	away := &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second}
+	limited := &lock.Error{Code: lock.RateLimited, Detail: "too many", RetryAfter: time.Second}
+	crowded := &lock.Error{Code: lock.Overloaded, Detail: "too many", RetryAfter: time.Second}
+	for _, name := range []string{"List", "Again", "Since", "Test"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answering := func(err func() error) (*client, route, string) {
+				c := withDeliveries(t, &stubDeliveries{err: err})
+				all := deliveryRoutes(c.subscribe(`{` + receiver + `}`).ID)
+				for r, text := range all {
+					if r.name == name {
+						return c, r, text
+					}
+				}
+				panic("bug in the test")
+			}
+			c, r, text := answering(func() error { return away })
+			c.do(r.method, r.path, withText(text)).wantProblem(problem{code: "store_unavailable", detail: "away"}, "may_have_taken_effect")
+			c.with("nonsense").do(r.method, r.path, withText(text)).wantStatus(http.StatusUnauthorized)
+			c.do(r.method, r.path+"?x=1", withText(text), loose).wantProblem(invalid("x", "is not known here as a query parameter"))
+			c, r, text = answering(func() error { panic("a bug") })
+			c.start(r.method, r.path, withText(text)).raw().wantInternal()
+			refusal := limited
+			if name == "List" {
+				refusal = crowded
+			}
+			c, r, text = answering(func() error { return refusal })
+			c.do(r.method, r.path, withText(text)).wantStatus(http.StatusTooManyRequests)
+			if r.method == http.MethodGet {
+				return
+			}
+			c.do(r.method, r.path, body(padded(16<<10+1)), loose).wantProblem(tooLarge())
+			c.do(r.method, r.path, body("{}"), header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
+			if name != "Since" {
+				c.do(r.method, r.path, body(`{"since":"now"}`), loose).wantProblem(unknown("since"))
+			}
+		})
+	}
+}

@@ -39,23 +39,12 @@ func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, t
 	}
 }
 
-// recipients is who is told what, and how that is signed.
-type recipients struct {
-	*subscription.Directory
-	subscription.Keys
-}
-
-// Secrets implements [outbox.Subscriptions].
-func (r recipients) Secrets(s *subscription.Subscription, now time.Time) []webhook.Secret {
-	return r.Of(s, now)
-}
-
 // sendWebhooks does this process's part of the sending until stop is called, which waits for
 // what is under way.
 func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replicas *service.Replicas, subscribed *subscription.Subscriptions, records store.RecordStore) (stop func()) {
 	box := outbox.New(outbox.Config{
 		Self: replicas.Sharing().Self, Locks: s, Records: records,
-		Subscriptions: recipients{subscribed.Directory, subscribed.Keys},
+		Subscriptions: subscribed.Directory,
 		Sender:        webhook.NewSender(webhook.SenderConfig{Policy: c.policy}),
 		Sharing:       func() service.Sharing { return replicas.Settled(outbox.SettledAfter, time.Now()) },
 		Logger:        t.Logger(),

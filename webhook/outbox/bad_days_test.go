@@ -285,3 +285,23 @@ func (w *world) async(r *replica, name string, wait time.Duration) *service.Gran
 	}
 	return g
 }
+
+// TestBacklog: what happened while a shard had no owner is told, all of it, to who takes it.
+func TestBacklog(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, s := warm(t, w)
+		two := w.replica("two")
+		<-time.After(time.Minute)
+		var real follower
+		stop := real.follow(t, two)
+		one.kill()
+		for i := range 2500 {
+			two.cycle("acme", fmt.Sprint("orders:", i%10))
+		}
+		<-time.After(5 * time.Minute)
+		stop()
+		if missed, _ := w.wantTold(here, s.From, real.seen); missed > 0 || len(real.seen) < 5000 {
+			t.Errorf("%d events, and something is missed %d times", len(real.seen), missed)
+		}
+	})
+}

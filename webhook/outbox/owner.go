@@ -30,6 +30,7 @@ type owner struct {
 	due     dueQueue // deliveries that wait for their next attempt
 	writes  writes
 	asked   requests
+	crowd   crowd
 	told    <-chan struct{} // closed when there may be other subscriptions
 }
 
@@ -90,7 +91,7 @@ func (w *owner) begin() bool {
 
 // read takes what happened next, or returns what is closed when there may be more.
 func (w *owner) read() (more <-chan struct{}) {
-	if w.window.len() >= maxWindow {
+	if w.window.len() >= maxWindow || w.crowd.waits(time.Now()) {
 		return make(chan struct{}) // until some of that is delivered or kept
 	}
 	given, missed, more := w.stream.Next(make([]*events.Record, 64))

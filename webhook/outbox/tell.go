@@ -95,6 +95,7 @@ func (w *owner) accept(d *delivery, it *item, names []string) {
 	d.items = append(d.items, it)
 	it.open++
 	it.its = append(it.its, d)
+	w.crowd.note(t, time.Now())
 	t.queue(d, names)
 	w.start(d)
 }

@@ -193,11 +193,16 @@ func (s *Service) Current(ctx context.Context) (bool, error) {
 	if s.outdated() != nil {
 		return false, nil
 	}
+	asked := time.Now()
 	number, err := s.Store.Newest(ctx)
 	if err != nil {
 		return false, err
 	}
-	return s.view.Await(ctx, number) == nil, nil
+	if s.view.Await(ctx, number) != nil {
+		return false, nil
+	}
+	s.view.HadAll(asked)
+	return true, nil
 }
 
 // outdated returns an error if the store holds what only a newer version of this service

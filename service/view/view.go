@@ -27,6 +27,8 @@ type View struct {
 	writing     writing                   // whose changes it tells
 	begun       bool                      // there was a first Reset
 	current     bool                      // the feed is up
+	whole       time.Time                 // when it was last known to have told everything
+	gap         time.Time                 // since when it may not have; zero if nothing is unexplained
 	lostAt      time.Time                 // when it was not any more; before the first Reset, when we began to wait for it
 	since       map[lock.ID]time.Time     // when an entry was seen to hold
 	waited      map[lock.ID]time.Duration // for how long, by those that hold and did not at once
@@ -101,6 +103,7 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 		}
 	}
 	v.reach(upTo)
+	v.whole = now
 	v.Events.Reached(upTo)
 }
 
@@ -110,6 +113,9 @@ func (v *View) Lost(error) {
 	defer v.mu.Unlock()
 	if v.current {
 		v.current, v.lostAt = false, time.Now()
+	}
+	if v.gap.IsZero() {
+		v.gap = v.whole // a replica that stood still hears of a gap when it is over
 	}
 	for id := range v.watchers {
 		v.notify(id)
@@ -138,7 +144,7 @@ func (v *View) Reset(s store.Snapshot) {
 		}
 	}
 	v.rebuild(s.Entries, now)
-	v.begun, v.current = true, true
+	v.begun, v.current, v.whole = true, true, now
 	v.number = s.Number
 	v.reach(s.Number)
 	for id := range v.watchers {
@@ -147,7 +153,8 @@ func (v *View) Reset(s store.Snapshot) {
 }
 
 // Recall implements [store.Watcher]. Entries that left while the feed was
-// interrupted, and of which no reason is remembered, expired.
+// interrupted, and of which no reason is remembered, expired, unless that was for so long
+// that the reasons may be forgotten.
 func (v *View) Recall(ends []store.Ended, complete bool) {
 	now := time.Now()
 	v.mu.Lock()
@@ -159,15 +166,37 @@ func (v *View) Recall(ends []store.Ended, complete bool) {
 	if !complete {
 		return
 	}
+	why := lock.Expired
+	if !v.gap.IsZero() && age(v.gap) > longestGap {
+		why = lock.Unknown
+	}
 	for id, tenant := range v.unexplained {
-		v.ended.recall(tenant, id, lock.Expired, now)
+		v.ended.recall(tenant, id, why, now)
 	}
 	clear(v.unexplained)
+	v.gap = time.Time{}
 	if v.recalled != nil {
 		close(v.recalled)
 		v.recalled = nil
 	}
 }
+
+// HadAll says that the view has had everything that there was at the time. While nothing
+// happens it does not know that by itself.
+func (v *View) HadAll(at time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at.After(v.whole) {
+		v.whole = at
+	}
+}
+
+// longestGap is for how long stores remember why entries ended.
+const longestGap = 10 * time.Minute
+
+// age is how long ago t was. A machine that sleeps stops one clock, and one that is set
+// changes the other.
+func age(t time.Time) time.Duration { return max(time.Since(t), time.Since(t.Round(0))) }
 
 func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 	since, waited := v.since, v.waited

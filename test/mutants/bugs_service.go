@@ -274,5 +274,15 @@ func serviceBugs() []Bug {
 			File: "service/wait.go", Anchor: "max(0, w.s.Now().Sub(w.entry.EnqueuedAt))", Becomes: "max(0, time.Since(w.entry.EnqueuedAt))",
 			In: "./service", Run: "^TestWaitedByItsClock$",
 		},
+		{
+			Name: "service-forgotten-is-expired", Breaks: "what ended in a gap longer than reasons are remembered is not said to have expired",
+			File: "service/view/view.go", Anchor: "age(v.gap) > longestGap", Becomes: "age(v.gap) > 1000*longestGap",
+			In: "./service", Run: "^TestReasonAfterALongGap$",
+		},
+		{
+			Name: "service-silence-is-a-gap", Breaks: "a store in which nothing happens for long is no gap",
+			File: "service/service.go", Anchor: "	s.view.HadAll(asked)\n", Becomes: "	_ = asked\n",
+			In: "./service", Run: "^TestReasonAfterALongSilence$",
+		},
 	}
 }

@@ -63,7 +63,30 @@ func (g *gaps) Reset(s store.Snapshot) {
 			g.missing[id] = e
 		}
 	}
+	g.forgetOwn(s.Entries)
 	g.Watcher.Reset(s)
+}
+
+// forgetOwn forgets the reasons in this replica's memory of entries that went in a gap, and
+// so are not told to have gone. Of those with a key they may be asked for.
+func (g *gaps) forgetOwn(there []*lock.Entry) {
+	gone := map[lock.ID]bool{}
+	g.store.bare.Range(func(id, _ any) bool {
+		_, open := g.missing[id.(lock.ID)]
+		gone[id.(lock.ID)] = !open
+		return true
+	})
+	if len(gone) == 0 {
+		return
+	}
+	for _, e := range there {
+		delete(gone, e.ID)
+	}
+	for id, forget := range gone {
+		if forget {
+			g.store.bare.Delete(id)
+		}
+	}
 }
 
 // Apply implements store.Watcher.
@@ -91,6 +114,7 @@ func (g *gaps) Recall(ends []store.Ended, complete bool) {
 	for _, e := range ends {
 		if of, gone := g.missing[e.ID]; gone && of.endedBy(e) {
 			delete(g.missing, e.ID)
+			g.store.bare.Delete(e.ID)
 		}
 	}
 	if complete {
@@ -107,10 +131,12 @@ func (k keyed) endedBy(e store.Ended) bool {
 }
 
 func (g *gaps) unexplained() (ends []store.Ended) {
-	if age(g.since) <= longestGap {
-		for _, k := range g.missing {
+	known := age(g.since) <= longestGap
+	for id, k := range g.missing {
+		if known {
 			ends = append(ends, g.store.missed(k))
 		}
+		g.store.bare.Delete(id)
 	}
 	clear(g.missing)
 	g.since = time.Time{}

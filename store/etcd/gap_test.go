@@ -79,6 +79,64 @@ func TestExpiryInAGap(t *testing.T) {
 	}
 }
 
+// TestOwnReasonsAreForgotten: etcd was full, so that reasons of removals are in this
+// replica's memory only. Its feed was interrupted when the entries went, and does not tell
+// that any more. The reasons are not kept for ever.
+func TestOwnReasonsAreForgotten(t *testing.T) {
+	for name, test := range map[string]struct {
+		gap   time.Duration
+		told  []store.Ended
+		wants lock.Reason // of the entry with a key
+	}{
+		"short gap":   {0, nil, lock.Released},
+		"long gap":    {time.Hour, nil, ""},
+		"is recorded": {0, []store.Ended{{ID: "keyed", Reason: lock.Revoked}}, lock.Revoked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+			f := recalled{&ends{}, map[lock.ID]lock.Reason{}}
+			g := newGaps(s, f)
+			entry := func(id lock.ID) *lock.Entry {
+				e := reusable(id, id == "keyed")
+				e.Number = 7
+				s.bare.Store(e.ID, lock.Released)
+				return e
+			}
+			plain, keyed, stays := entry("plain"), entry("keyed"), entry("stays")
+			g.Reset(store.Snapshot{Number: 10, Entries: []*lock.Entry{plain, keyed, stays}})
+			g.Recall(nil, true)
+			g.whole = g.whole.Add(-test.gap)
+			g.Lost(errFeedEnded)
+			g.Reset(store.Snapshot{Number: 20, Entries: []*lock.Entry{stays}})
+			g.Recall(test.told, true)
+			var kept []any
+			s.bare.Range(func(id, _ any) bool {
+				kept = append(kept, id)
+				return true
+			})
+			if len(kept) != 1 || kept[0] != stays.ID {
+				t.Errorf("reasons of %v are kept", kept)
+			}
+			if got := f.why["keyed"]; got != test.wants {
+				t.Errorf("the entry with a key ended because of %q, want %q", got, test.wants)
+			}
+		})
+	}
+}
+
+// recalled is a follower that notes why entries are said to have ended.
+type recalled struct {
+	*ends
+	why map[lock.ID]lock.Reason
+}
+
+// Recall implements store.Watcher.
+func (r recalled) Recall(all []store.Ended, _ bool) {
+	for _, e := range all {
+		r.why[e.ID] = e.Reason
+	}
+}
+
 // cuttable is a watch that breaks when it is cut.
 func cuttable(ctx context.Context, begin watchFunc, prefix string, from int64, cut *atomic.Bool) watch {
 	w := begin(ctx, prefix, from)

@@ -254,5 +254,10 @@ func etcdBugs() []Bug {
 			File: "store/etcd/records.go", Anchor: "return r.beyondQuota(ctx, w, err)", Becomes: "return 0, unavailable(err, \"write a record\", false)",
 			In: "./store/etcd", Run: "^TestRecordBeyondTheQuota$",
 		},
+		{
+			Name: "etcd-own-reason-kept", Breaks: "reasons in a replica's memory only are not kept for ever",
+			File: "store/etcd/gap.go", Anchor: "	g.forgetOwn(s.Entries)\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestOwnReasonsAreForgotten$",
+		},
 	}
 }

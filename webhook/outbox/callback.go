@@ -7,6 +7,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/api/event"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
 )
 
 // callbackCall is what is known of an entry that is to be told of its grant, or of its end,
@@ -21,6 +22,9 @@ type callbackCall struct {
 	Held   bool    `json:"held,omitempty"`
 	Until  int64   `json:"until_ms,omitempty"` // of a grant, about: when its lease ends unless it is renewed
 }
+
+// roomForToken is what a token adds to a payload at most, in bytes.
+const roomForToken = 512
 
 // until is from when on a call is of no use: a grant whose lease is over. The news of an end
 // is always of use.
@@ -57,7 +61,7 @@ func (w *owner) callBack(e *lock.Event, it *item) {
 		c.Until = until.UnixMilli()
 		what.Data.Entry.ExpiresAt = api.InstantOf(until)
 	}
-	payload := marshal(what)
+	payload := short(what, webhook.MaxPayload-roomForToken)
 	w.accept(&delivery{
 		target: t, id: e.ID.String(), record: recordName(Callbacks, e.ID.String()), kind: string(e.Kind), lock: of.Name(),
 		payload: payload, size: len(payload) + len(c.URL), grant: c,

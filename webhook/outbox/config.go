@@ -27,6 +27,7 @@ const (
 	maxOfTenant = 5000
 	maxInAll    = 50_000
 	bytesInAll  = 64 << 20
+	share       = 8 // so many times what a tenant has is free when it is given more
 
 	// maxWindow is how many events may be neither delivered nor kept yet: no more are
 	// read meanwhile.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // delivery is one event that one target is to be told.
@@ -33,7 +34,7 @@ type delivery struct {
 	missedAfter lock.EventID // of what tells that something is missed
 
 	items   []*item // that it keeps from being settled
-	running bool    // an attempt
+	running bool    // an attempt, or it waits for the pool
 	place   int     // in the queue of those that are due, -1 if it is not there
 	due     time.Time
 
@@ -89,13 +90,18 @@ func (w *owner) attempt(d *delivery) {
 		return
 	}
 	d.running = true
-	to, payload, notAfter := t.address(d), d.payload, d.progress.NotAfter
+	message := webhook.Message{ID: d.id, Payload: d.payload, NotAfter: d.progress.NotAfter}
 	err := w.pool.Submit(webhook.Job{
 		Tenant: t.tenant, Target: t.poolName(d), Order: d.record, Bytes: d.size + 512,
 		Run: func(ctx context.Context) {
-			at := w.Now()
-			r := w.send(ctx, d, to, payload, notAfter)
-			w.bring(func() { w.attempted(d, r, at) })
+			made := tried{at: w.Now(), id: message.ID}
+			to, ok := t.address(d)
+			if made.sub = to.sub; ok && !w.isGone() {
+				made.Result = w.send(ctx, d, to, message)
+			} else {
+				made.Outcome = webhook.Interrupted // it has waited for its turn, and is not to be made now
+			}
+			w.bring(func() { w.attempted(d, made) })
 		},
 	})
 	if err != nil {
@@ -105,30 +111,37 @@ func (w *owner) attempt(d *delivery) {
 }
 
 // send makes an attempt. It runs in the pool, and uses of the delivery what never changes.
-func (w *owner) send(ctx context.Context, d *delivery, to address, payload []byte, notAfter time.Time) webhook.Result {
-	if payload == nil {
+func (w *owner) send(ctx context.Context, d *delivery, to address, m webhook.Message) webhook.Result {
+	if m.Payload == nil {
 		var err error
-		if payload, err = w.load(ctx, d); err != nil {
+		if m.Payload, err = w.load(ctx, d); err != nil {
 			return webhook.Result{Outcome: webhook.Interrupted, Cause: err}
 		}
 	}
 	if d.grant != nil {
-		payload = d.grant.complete(payload, w.Locks)
+		m.Payload = d.grant.complete(m.Payload, w.Locks)
 	}
 	target := webhook.Target{URL: to.url, Secrets: to.secrets(w.Now())}
 	if len(target.Secrets) == 0 {
 		return webhook.Result{Outcome: webhook.Rejected, Err: "there is no secret to sign it with"}
 	}
-	return w.Sender.Send(ctx, target, webhook.Message{ID: d.id, Payload: payload, NotAfter: notAfter})
+	return w.Sender.Send(ctx, target, m)
+}
+
+// tried is an attempt that was made, or could not be.
+type tried struct {
+	webhook.Result
+	at  time.Time
+	id  string                     // of the message that was sent
+	sub *subscription.Subscription // as it was then; nil for a callback
 }
 
 // attempted takes what came of an attempt.
-func (w *owner) attempted(d *delivery, r webhook.Result, at time.Time) {
+func (w *owner) attempted(d *delivery, r tried) {
 	d.running = false
 	if d.over {
 		return // it was withdrawn meanwhile
 	}
-	w.pass(d)
 	if r.Cause != nil {
 		w.Logger.Debug("a webhook was not delivered", "tenant", d.target.tenant, "webhook", d.target.id, "id", d.id, "outcome", string(r.Outcome), "error", r.Cause)
 	}
@@ -136,8 +149,12 @@ func (w *owner) attempted(d *delivery, r webhook.Result, at time.Time) {
 		w.schedule(d, time.Now().Add(retryPause))
 		return
 	}
-	d.note(r, at)
-	d.progress = d.progress.After(r, w.Now(), w.Rand())
+	w.pass(d)
+	d.note(r.Result, r.at)
+	d.progress = d.progress.After(r.Result, w.Now(), w.Rand())
+	if r.Outcome == webhook.Delivered && d.id != r.id { // more is missed than was told
+		d.progress = beginOf(d, w.Now())
+	}
 	w.judge(d.target, r)
 	d.target.remember(d)
 	w.cursor.behind = true
@@ -188,6 +205,7 @@ func (w *owner) end(d *delivery) {
 	w.settle(d)
 	w.targets.drop(d)
 	if d.version > 0 || d.writing {
+		d.target.leaving[d.record] = d
 		w.erase(d)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/fencepost/fencepost/api/event"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/webhook"
 )
 
 // lost is what a target cannot be told: it is told so instead.
@@ -30,7 +31,7 @@ func (w *owner) missed(m *events.Missed) {
 	it := &item{id: m.Before, read: time.Now()}
 	for _, ts := range w.targets.byTenant {
 		for _, t := range ts {
-			if m.Before.Number > t.sub.From && t.sends() {
+			if m.Before.Number > t.sub.From && (t.sends() || t.pausedAfter(m.After)) {
 				w.note(t, *m, it)
 			}
 		}
@@ -42,9 +43,19 @@ func (w *owner) missed(m *events.Missed) {
 	w.cursor.passed = true
 }
 
-// lack takes note that there is no room for an event.
-func (w *owner) lack(t *target, it *item) {
-	w.note(t, events.Missed{After: justBefore(it.id), Before: it.id}, it)
+// lack takes note that there is no room for a delivery. Who asked for an event once more can
+// ask again; a caller without a receiver that is told what is missing sees it in the list.
+func (w *owner) lack(d *delivery, it *item) {
+	switch {
+	case it.again:
+	case d.grant != nil:
+		d.progress.State = webhook.StateFailed
+		d.target.remember(d)
+		w.Logger.Warn("a callback is not sent: the tenant has too many", "tenant", d.target.tenant, "id", d.id)
+	default:
+		id := d.event()
+		w.note(d.target, events.Missed{After: justBefore(id), Before: id}, it)
+	}
 }
 
 // note has a target told that something is missed, together with what it missed just
@@ -60,7 +71,8 @@ func (w *owner) note(t *target, m events.Missed, it *item) {
 }
 
 // flushMissed has targets told that they missed something, for which there is always room. As
-// long as one is being told, or is to be told again, what it misses besides is added.
+// long as one is being told, or is to be told again, what it misses besides is added to what
+// is kept, so that the window never waits for a receiver.
 func (w *owner) flushMissed() {
 	for _, t := range w.targets.all {
 		if t.lost != nil {
@@ -72,9 +84,6 @@ func (w *owner) flushMissed() {
 func (w *owner) tellMissed(t *target) {
 	name := recordName(t.id, missedRecord)
 	d := t.pending[name]
-	if d != nil && d.running {
-		return
-	}
 	l := t.lost
 	t.lost = nil
 	fresh := d == nil
@@ -82,7 +91,7 @@ func (w *owner) tellMissed(t *target) {
 		d = &delivery{target: t, record: name, kind: api.EventsMissed, place: -1, made: w.Now()}
 		d.progress = beginOf(d, w.Now())
 	} else {
-		l.After = earlier(l.After, d.missedAfter)
+		l.After, l.Before = earlier(l.After, d.missedAfter), later(l.Before, d.event())
 		w.targets.drop(d)
 	}
 	d.missedAfter, d.id = l.After, l.Before.String()

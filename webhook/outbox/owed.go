@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
@@ -54,8 +56,8 @@ func (w *owner) key(d *delivery) store.RecordKey {
 // keep has a delivery written as it is now; then it is settled.
 func (w *owner) keep(d *delivery) {
 	d.stale = true
-	if d.writing || d.over {
-		return
+	if d.writing || d.over || d.target.leaving[d.record] != nil {
+		return // when that is over
 	}
 	if d.payload == nil { // it is in the store only, with what else is written there
 		w.reload(d)
@@ -83,6 +85,8 @@ func (w *owner) keptOne(d *delivery, version uint64, err error) {
 		d.stale = true
 	}
 	switch {
+	case d.over && d.version == 0:
+		w.hasLeft(d)
 	case d.over:
 		w.erase(d)
 	case d.stale && err != nil:
@@ -151,6 +155,7 @@ func (w *owner) erase(d *delivery) {
 			d.writing = false
 			switch {
 			case err == nil, errors.Is(err, lock.NotFound):
+				w.hasLeft(d)
 			case errors.Is(err, lock.Changed):
 				w.lostShard()
 			default:
@@ -160,17 +165,71 @@ func (w *owner) erase(d *delivery) {
 	})
 }
 
+// hasLeft lets a delivery be kept that has the record's name now: what was told is told again.
+func (w *owner) hasLeft(d *delivery) {
+	t := d.target
+	if t.leaving[d.record] == d {
+		delete(t.leaving, d.record)
+	}
+	if next := t.pending[d.record]; next != nil && next.stale {
+		w.keep(next)
+	}
+}
+
 // loadOwed takes up what the owner before has left to be tried again.
 func (w *owner) loadOwed() error {
-	return w.all(w.owedKind(), func(r store.Record) {
+	err := w.all(w.owedKind(), func(r store.Record) {
 		var f owedForm
 		if err := json.Unmarshal(r.Value, &f); err != nil {
 			w.Logger.Error("a delivery that was kept cannot be read", "tenant", r.Tenant, "record", r.ID, "error", err)
 			return
 		}
 		id, _, _ := strings.Cut(r.ID, ":")
+		if id == Callbacks && f.Call == nil {
+			return // nobody knows where it goes
+		}
 		w.adopt(w.target(r.Tenant, id), r, &f)
 	})
+	if err == nil {
+		w.startLate()
+	}
+	return err
+}
+
+// startLate has first attempts made that the owner before has left, in the order of their events.
+func (w *owner) startLate() {
+	slices.SortStableFunc(w.late, func(a, b *delivery) int { return a.event().Compare(b.event()) })
+	for _, d := range w.late {
+		names := d.names
+		if d.target.queue(d, names); d.waitsFor == 0 {
+			w.schedule(d, time.Now())
+		}
+	}
+	w.late = nil
+}
+
+// event is the id of what a delivery tells; zero if nothing happened for it.
+func (d *delivery) event() lock.EventID {
+	id, err := lock.ParseEventID(d.id)
+	if err != nil {
+		return lock.EventID{}
+	}
+	return id
+}
+
+// namesIn are what a kept delivery keeps an order with: its locks, or its entry.
+func (f *owedForm) namesIn() []string {
+	if f.Call != nil {
+		return []string{string(f.Call.Entry)}
+	}
+	var e api.Event
+	if json.Unmarshal(f.Payload, &e) != nil || e.Data.Entry == nil {
+		return nil
+	}
+	if e.Data.Lock != "" {
+		return []string{e.Data.Lock}
+	}
+	return e.Data.Locks
 }
 
 func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
@@ -193,6 +252,11 @@ func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
 		d.payload = f.Payload // it may be written anew at once
 	}
 	w.add(d)
+	if f.Tried == 0 && f.MissedAfter == "" {
+		d.names = f.namesIn()
+		w.late = append(w.late, d)
+		return
+	}
 	wait := min(max(0, d.progress.Due.Sub(w.Now())), maxWait) // whatever the clock of who wrote it was
 	w.schedule(d, time.Now().Add(wait))
 }

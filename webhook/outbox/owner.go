@@ -31,6 +31,8 @@ type owner struct {
 	writes  writes
 	asked   requests
 	crowd   crowd
+	late    []*delivery     // taken over without an attempt yet
+	tidied  bool            // of what is known of subscriptions that are gone
 	told    <-chan struct{} // closed when there may be other subscriptions
 }
 
@@ -152,6 +154,15 @@ func (w *owner) bring(f func()) {
 	select {
 	case w.brought <- f:
 	case <-w.gone:
+	}
+}
+
+func (w *owner) isGone() bool {
+	select {
+	case <-w.gone:
+		return true
+	default:
+		return false
 	}
 }
 

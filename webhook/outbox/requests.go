@@ -29,6 +29,8 @@ type requests struct {
 	told    chan struct{} // holds a value after the records have changed
 	looking bool
 	looked  time.Time
+	after   string                        // of the next page
+	strange map[store.RecordKey]time.Time // when those were first seen that are about nothing that is known
 }
 
 // watch follows the records until stop is called, which waits for that.
@@ -53,6 +55,10 @@ func (r *requests) watch(w *owner) (stop func()) {
 // requestPause is how often an owner looks for requests at least.
 const requestPause = 30 * time.Second
 
+// strangeTime is for how long a request waits for the owner to learn of its subscription, which
+// may have been made just before.
+const strangeTime = 10 * time.Second
+
 // lookAtRequests does what is asked for, if there is something new.
 func (w *owner) lookAtRequests(now time.Time) {
 	r := &w.asked
@@ -62,15 +68,16 @@ func (w *owner) lookAtRequests(now time.Time) {
 	select {
 	case <-r.told:
 	default:
-		if now.Sub(r.looked) < requestPause {
+		if pause := now.Sub(r.looked); pause < retryPause || pause < requestPause && len(r.strange) == 0 {
 			return
 		}
 	}
 	r.looking, r.looked = true, now
+	after := r.after
 	w.writes.do(func(ctx context.Context) func() {
-		page, err := w.Records.List(ctx, store.RecordQuery{Kind: requestKind(w.suffix())})
+		page, err := w.Records.List(ctx, store.RecordQuery{Kind: requestKind(w.suffix()), After: after})
 		return func() {
-			r.looking = false
+			r.looking, r.after = false, page.Next
 			for _, record := range page.Records {
 				w.execute(record)
 			}
@@ -81,11 +88,36 @@ func (w *owner) lookAtRequests(now time.Time) {
 	})
 }
 
+// early reports whether a request is about what the owner may still learn of.
+func (w *owner) early(k store.RecordKey, webhook string) bool {
+	r := &w.asked
+	if t := w.targets.all[targetName(k.Tenant, webhook)]; t != nil && (t.sub != nil || webhook == Callbacks) {
+		delete(r.strange, k)
+		return false
+	}
+	if r.strange == nil {
+		r.strange = map[store.RecordKey]time.Time{}
+	}
+	since, ok := r.strange[k]
+	if !ok {
+		r.strange[k] = time.Now()
+		return true
+	}
+	if time.Since(since) < strangeTime {
+		return true
+	}
+	delete(r.strange, k)
+	return false
+}
+
 // execute does what is asked for, once: the record goes first. A request that comes to
 // nothing because the owner ends right then can be made again.
 func (w *owner) execute(record store.Record) {
 	var r request
 	bad := json.Unmarshal(record.Value, &r)
+	if bad == nil && w.early(record.RecordKey, r.Webhook) {
+		return
+	}
 	w.writes.do(func(ctx context.Context) func() {
 		err := w.Records.Delete(ctx, record.RecordKey, record.Version)
 		return func() {
@@ -99,7 +131,7 @@ func (w *owner) execute(record store.Record) {
 }
 
 func (w *owner) serve(t *target, r *request) {
-	it := &item{read: time.Now()}
+	it := &item{read: time.Now(), again: true}
 	switch {
 	case r.Test != "":
 		w.test(t, r.Test, it)
@@ -108,9 +140,7 @@ func (w *owner) serve(t *target, r *request) {
 	case r.Since > 0:
 		w.allAgain(t, time.UnixMilli(r.Since), it)
 	}
-	for _, d := range it.its {
-		w.keep(d) // no cursor stands for it
-	}
+	w.keepAll(it)
 }
 
 // test sends something that nothing happened for.

@@ -18,7 +18,7 @@ func (s *shard) stateKind() string { return "webhook-state-" + s.suffix() }
 // state is how a target does, and what it was sent last. It is written every few seconds: of
 // what people are shown, that much can be lost.
 type state struct {
-	Taken   bool           `json:"taken"`   // it was told all that happened until an owner learnt of it
+	Taken   uint64         `json:"taken"`   // the version of the subscription since which it was told all until an owner learnt of it
 	Enabled int            `json:"enabled"` // of the subscription, of which Health is
 	Health  webhook.Health `json:"health"`
 	Recent  []*recent      `json:"recent,omitempty"` // the newest last
@@ -107,7 +107,9 @@ func (w *owner) writeState(t *target) {
 			t.writing, t.written = false, time.Now()
 			switch {
 			case err == nil:
-				t.version = now
+				if t.version = now; t.gone {
+					w.eraseState(t)
+				}
 			case errors.Is(err, lock.Changed), errors.Is(err, lock.NotFound):
 				w.lostShard()
 			default:
@@ -120,9 +122,9 @@ func (w *owner) writeState(t *target) {
 // eraseState takes away what is known of a target that is gone. What is left over if that
 // fails is some kilobytes.
 func (w *owner) eraseState(t *target) {
-	t.dirty = false
-	if t.version == 0 {
-		return
+	t.dirty, t.gone = false, true
+	if t.version == 0 || t.writing {
+		return // when it was written
 	}
 	version := t.version
 	w.writes.do(func(ctx context.Context) func() {

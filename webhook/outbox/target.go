@@ -3,6 +3,8 @@ package outbox
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/fencepost/fencepost/api/event"
@@ -21,10 +23,14 @@ type target struct {
 	filter event.Filter
 	secret Subscriptions
 
+	now atomic.Pointer[subscription.Subscription] // sub while something may be sent to it, for attempts that have waited
+
 	pending map[string]*delivery // by the ids of their records
+	leaving map[string]*delivery // those whose records are being deleted
 	tails   map[string]*delivery // the last that is to have its first attempt, by lock
 	bytes   int
 	lost    *lost
+	gone    bool
 
 	state
 }
@@ -34,21 +40,42 @@ const Callbacks = "callbacks"
 
 // address is where an attempt goes.
 type address struct {
+	sub     *subscription.Subscription // nil of a callback
 	url     string
 	secrets func(now time.Time) []webhook.Secret
 }
 
-func (t *target) address(d *delivery) address {
-	if t.sub == nil {
-		return address{d.grant.URL, func(now time.Time) []webhook.Secret { return t.secret.CallbackSecrets(t.tenant, now) }}
+// address is where one goes that is made now; ok is false if none is to be made. It is for any
+// goroutine.
+func (t *target) address(d *delivery) (to address, ok bool) {
+	if d.grant != nil {
+		return address{nil, d.grant.URL, func(now time.Time) []webhook.Secret { return t.secret.CallbackSecrets(t.tenant, now) }}, true
 	}
-	sub := t.sub
-	return address{sub.URL, func(now time.Time) []webhook.Secret { return t.secret.Secrets(sub, now) }}
+	sub := t.now.Load()
+	if sub == nil {
+		return address{}, false
+	}
+	return address{sub, sub.URL, func(now time.Time) []webhook.Secret { return t.secret.Secrets(sub, now) }}, true
+}
+
+// allow has attempts made that wait for their turn, or not, as the subscription is now.
+func (t *target) allow() {
+	if t.sends() {
+		t.now.Store(t.sub)
+	} else {
+		t.now.Store(nil)
+	}
+}
+
+// pausedAfter reports whether something happened before the target was paused: that waits
+// for it like what is owed.
+func (t *target) pausedAfter(id lock.EventID) bool {
+	return t.sub.Paused && !t.disabled() && id.Number < t.sub.Version
 }
 
 // poolName is what shares a few workers: a subscription, or the callbacks with one URL.
 func (t *target) poolName(d *delivery) string {
-	if t.sub != nil {
+	if d.grant == nil {
 		return t.id
 	}
 	sum := sha256.Sum256([]byte(d.grant.URL))
@@ -81,7 +108,7 @@ func (w *owner) target(tenant, id string) *target {
 	if t == nil {
 		t = &target{
 			tenant: tenant, id: id, secret: w.Subscriptions,
-			pending: map[string]*delivery{}, tails: map[string]*delivery{}, state: w.targets.states[name],
+			pending: map[string]*delivery{}, leaving: map[string]*delivery{}, tails: map[string]*delivery{}, state: w.targets.states[name],
 		}
 		delete(w.targets.states, name)
 		w.targets.all[name] = t
@@ -101,11 +128,15 @@ func (w *owner) take(all []*subscription.Subscription, changed <-chan struct{}) 
 			continue
 		}
 		t := w.target(sub.Tenant, sub.ID)
-		was := t.sub
-		t.sub, t.filter = sub, filterOf(sub)
 		byTenant[sub.Tenant] = append(byTenant[sub.Tenant], t)
-		if was == nil && !t.Taken {
-			w.catchUp(t)
+		if t.sub == sub {
+			continue
+		}
+		was := t.wish()
+		t.sub, t.filter = sub, filterOf(sub)
+		t.allow()
+		if t.Taken < sub.Version {
+			w.catchUp(t, was)
 		}
 	}
 	was := w.targets.byTenant
@@ -129,6 +160,7 @@ func (w *owner) dropIfGone(t *target, present []*target) {
 
 // forget drops a target, with all that it is owed.
 func (w *owner) forget(t *target) {
+	t.now.Store(nil)
 	for _, d := range t.pending {
 		w.end(d)
 	}
@@ -159,11 +191,12 @@ func patterns(texts []string) []auth.Pattern {
 	return all
 }
 
-// admit takes a delivery up, unless there are too many.
+// admit takes a delivery up, unless there are too many. A tenant has a share of what is
+// free at most, so that tenants whose receivers are gone leave room for the next one.
 func (w *owner) admit(d *delivery) bool {
 	t, of, in := d.target, w.targets.load[d.target.tenant], w.targets.load[""]
-	if len(t.pending) >= maxOfTarget || t.bytes+d.size > bytesTarget ||
-		of.count >= maxOfTenant || in.count >= maxInAll || in.bytes+d.size > bytesInAll {
+	if len(t.pending) >= maxOfTarget || t.bytes+d.size > bytesTarget || of.count >= maxOfTenant ||
+		share*of.count >= maxInAll-in.count || share*of.bytes+d.size > bytesInAll-in.bytes {
 		return false
 	}
 	w.add(d)
@@ -202,13 +235,11 @@ func (s *targets) drop(d *delivery) {
 // sweep forgets callbacks of tenants of whom nothing is pending or to be written, and what
 // is owed to subscriptions that were deleted while nobody had the shard.
 func (w *owner) sweep() {
-	for _, t := range w.targets.all {
-		if t.id != Callbacks && t.sub == nil && time.Since(w.began) > orphanTime {
-			w.forget(t)
-		}
+	if time.Since(w.began) > orphanTime {
+		w.sweepOrphans()
 	}
 	for tenant, t := range w.targets.callbacks {
-		if len(t.pending) == 0 && t.lost == nil && !t.dirty && !t.writing {
+		if len(t.pending) == 0 && len(t.leaving) == 0 && t.lost == nil && !t.dirty && !t.writing {
 			delete(w.targets.callbacks, tenant)
 			delete(w.targets.all, targetName(tenant, Callbacks))
 			w.targets.states[targetName(tenant, Callbacks)] = t.state
@@ -216,18 +247,39 @@ func (w *owner) sweep() {
 	}
 }
 
+// sweepOrphans forgets what is about subscriptions that are not there any more.
+func (w *owner) sweepOrphans() {
+	if !w.tidied {
+		w.tidied = true
+		for name := range w.targets.states {
+			if tenant, id, _ := strings.Cut(name, "/"); id != Callbacks {
+				w.target(tenant, id)
+			}
+		}
+	}
+	for _, t := range w.targets.all {
+		if t.id != Callbacks && t.sub == nil {
+			w.forget(t)
+		}
+	}
+}
+
 // judge takes note of how a receiver does, and disables one that wants nothing any more or
 // fails for long.
-func (w *owner) judge(t *target, r webhook.Result) {
-	if t.sub == nil {
+func (w *owner) judge(t *target, r tried) {
+	if r.sub == nil || t.sub == nil {
 		return // each callback is one entry's
+	}
+	if r.sub.Enabled != t.sub.Enabled {
+		return // it was set going since
 	}
 	was := t.Health
 	if t.sub.Enabled != t.Enabled {
 		was, t.Enabled = webhook.Health{}, t.sub.Enabled
 	}
-	t.Health = was.After(r, w.Now())
+	t.Health = was.After(r.Result, w.Now())
 	t.dirty = true
+	t.allow()
 	if t.Health.Disabled != webhook.NotDisabled && was.Disabled == webhook.NotDisabled {
 		w.Logger.Warn("a webhook is disabled", "tenant", t.tenant, "webhook", t.id, "because", string(t.Health.Disabled))
 	}

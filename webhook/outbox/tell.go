@@ -45,9 +45,13 @@ func (b *body) of(claims []lock.Claim) []byte {
 
 // encode writes an event. One that is too long is told without its metadata.
 func encode(e *lock.Event, claims []lock.Claim) []byte {
-	what := event.Of(e, claims)
+	return short(event.Of(e, claims), webhook.MaxPayload)
+}
+
+// short writes an event without its metadata if that makes it too long.
+func short(what *api.Event, longest int) []byte {
 	text := marshal(what)
-	if len(text) > webhook.MaxPayload {
+	if len(text) > longest {
 		what.Data.Entry.Metadata = nil
 		text = marshal(what)
 	}
@@ -65,7 +69,7 @@ func marshal(e *api.Event) []byte {
 // offer makes a delivery of an event if the target is told of it.
 func (w *owner) offer(t *target, text *body, it *item) {
 	e := text.event
-	if t.sub == nil || !t.sends() || e.ID.Number <= t.sub.From {
+	if t.sub == nil || e.ID.Number <= t.sub.From || !t.sends() && !t.pausedAfter(e.ID) {
 		return
 	}
 	claims := t.filter.Claims(e)
@@ -89,7 +93,7 @@ func (w *owner) accept(d *delivery, it *item, names []string) {
 	d.place, d.made = -1, w.Now()
 	d.progress = beginOf(d, w.Now())
 	if !w.admit(d) {
-		w.lack(t, it)
+		w.lack(d, it)
 		return
 	}
 	d.items = append(d.items, it)
@@ -108,12 +112,18 @@ func beginOf(d *delivery, now time.Time) webhook.Progress {
 	return webhook.Begin(now, notAfter)
 }
 
-// catchUp tells a subscription what happened between when it was made and when this owner
-// learnt of it. That it was is kept with its state only when all of this is settled.
-func (w *owner) catchUp(t *target) {
-	it := &item{read: time.Now(), open: 1, done: func() { t.Taken, t.dirty = true, true }}
+// catchUp tells a subscription what happened between when it was made, or changed, and when
+// this owner learnt of it; was says what of that it was told already. That it was is kept
+// with its state only when all of this is settled.
+func (w *owner) catchUp(t *target, was *wish) {
+	version := t.sub.Version
+	it := &item{read: time.Now(), open: 1, done: func() { t.Taken, t.dirty = max(t.Taken, version), true }}
 	defer it.settle()
+	defer w.keepAll(it) // no cursor stands for it
 	after, end := lock.Before(t.sub.From+1), w.window.last
+	if t.Taken > 0 || was != nil {
+		after = lock.Before(version + 1)
+	}
 	if after.Compare(end) >= 0 {
 		return
 	}
@@ -133,12 +143,39 @@ func (w *owner) catchUp(t *target) {
 			if r.ID.Compare(end) > 0 {
 				return
 			}
-			w.offer(t, &body{event: &r.Event}, it)
+			if !was.has(&r.Event) {
+				w.offer(t, &body{event: &r.Event}, it)
+			}
 		}
 		if more != nil || stream.At().Compare(end) >= 0 {
 			return
 		}
 	}
+}
+
+// wish is what a subscription was told before it was changed.
+type wish struct {
+	sends  bool
+	filter event.Filter
+}
+
+func (t *target) wish() *wish {
+	if t.sub == nil {
+		return nil
+	}
+	return &wish{t.sends(), t.filter}
+}
+
+func (h *wish) has(e *lock.Event) bool { return h != nil && h.sends && len(h.filter.Claims(e)) > 0 }
+
+// keepAll has all deliveries of an item kept that stands in no window.
+func (w *owner) keepAll(it *item) {
+	for _, d := range it.its {
+		if !d.over {
+			w.keep(d)
+		}
+	}
+	it.its = nil
 }
 
 // keepLate has the deliveries kept in the store whose first attempt takes long.

@@ -18,12 +18,13 @@ type window struct {
 // item is one event of a window, or something else that is done when its deliveries are
 // settled.
 type item struct {
-	id   lock.EventID
-	read time.Time
-	open int         // deliveries that are not settled
-	its  []*delivery // all of them
-	kept bool        // it was seen to that those are kept
-	done func()      // called when the last one is settled; nil is nothing
+	id    lock.EventID
+	read  time.Time
+	open  int         // deliveries that are not settled
+	its   []*delivery // all of them
+	kept  bool        // it was seen to that those are kept
+	again bool        // somebody asked for it once more
+	done  func()      // called when the last one is settled; nil is nothing
 }
 
 func (w *window) len() int { return len(w.items) - w.head }

@@ -79,6 +79,7 @@ type replica struct {
 	w     *world
 	name  string
 	cable *memory.Cable
+	own   *slowRecords
 	dead  bool // guarded by the world's mutex: it sends nothing any more
 	stop  func()
 	once  sync.Once
@@ -101,9 +102,10 @@ func (w *world) replica(name string) *replica {
 	r.Service = service.New(service.Config{
 		Store: client, TokenKey: []byte(tokenKey), MinTTL: time.Second, Sharing: func() service.Sharing { return w.sharing(name) },
 	})
-	dir := directory{subscription.NewDirectory(client.Records(), w.hooks.Keys, slog.New(slog.DiscardHandler)), w.hooks.Keys}
+	r.own = &slowRecords{RecordStore: client.Records()}
+	dir := directory{subscription.NewDirectory(r.own, w.hooks.Keys, slog.New(slog.DiscardHandler)), w.hooks.Keys}
 	box := outbox.New(outbox.Config{
-		Self: name, Locks: r.Service, Records: client.Records(), Subscriptions: dir, Sender: r,
+		Self: name, Locks: r.Service, Records: r.own, Subscriptions: dir, Sender: r,
 		Sharing: func() service.Sharing { return w.sharing(name) },
 		Rand:    func() float64 { return 0.5 },
 	})

@@ -1,0 +1,4 @@
+package outbox
+
+// ShardOf is for tests.
+func ShardOf(name string) string { return shardOf(name) }

@@ -1,0 +1,167 @@
+package outbox_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/outbox"
+)
+
+// failsAt has one receiver fail, and those of all others take what they are sent.
+func failsAt(bad string) func(string, webhook.Message) webhook.Result {
+	return func(url string, m webhook.Message) webhook.Result {
+		if url == bad {
+			return failed(url, m)
+		}
+		return webhook.Result{Outcome: webhook.Delivered, Status: 204}
+	}
+}
+
+// TestManyCallbacks: more callbacks than there is room for are not sent, which a tenant can
+// bring about: the list says so, and who waits later is told again.
+func TestManyCallbacks(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, _ := warm(t, w)
+		if _, err := w.hooks.RotateCallback(t.Context(), principal("acme")); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * time.Second)
+		w.mu.Lock()
+		w.took = 10 * time.Second
+		w.mu.Unlock()
+		for i := range 1000 {
+			w.async(r, fmt.Sprint("batch:", i), time.Hour)
+		}
+		<-time.After(5 * time.Second) // for which the shard waits for receivers that do well
+		for i := range 20 {
+			w.async(r, fmt.Sprint("more:", i), time.Hour)
+		}
+		<-time.After(7 * time.Second) // states are written every few seconds
+		page, err := w.asks.List(t.Context(), "acme", outbox.Callbacks, "", 100)
+		refused := func(d outbox.Delivery) bool { return d.State == webhook.StateFailed && d.Tried == 0 }
+		if err != nil || !slices.ContainsFunc(page.Deliveries, refused) {
+			t.Errorf("no record says that it was not sent: %v", err)
+		}
+		w.mu.Lock()
+		w.took = time.Millisecond
+		w.mu.Unlock()
+		<-time.After(time.Minute)
+		w.async(r, "last", time.Hour)
+		until(t, 20*time.Second, "there is room again", func() bool { return len(kindsOf(w.received(there), "last")) > 0 })
+	})
+}
+
+// TestMadeAndFull: a subscription that is told late of more than there is room for learns
+// which events it misses.
+func TestMadeAndFull(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, _ := warm(t, w)
+		r.own.setBlind(true)
+		s := w.subscribe("acme", there, "*")
+		var real follower
+		stop := real.follow(t, r)
+		w.setBehave(failsAt(there))
+		for i := range 700 {
+			r.cycle("acme", fmt.Sprint("orders:", i))
+		}
+		r.own.setBlind(false)
+		<-time.After(time.Minute)
+		stop()
+		w.setBehave(nil)
+		until(t, 10*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
+		if missed, _ := w.wantTold(there, s.From, real.seen); missed == 0 {
+			t.Error("it is not told that something is missing")
+		}
+	})
+}
+
+// TestMissedMeanwhile: while a receiver takes long to be told what it misses, what it misses
+// besides is kept, so that the cursor goes on; and it is told all of it in the end.
+func TestMissedMeanwhile(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		hang := make(chan struct{})
+		var real follower
+		stop := real.follow(t, r)
+		w.setBehave(failed)
+		for i := range 498 {
+			r.cycle("acme", fmt.Sprint("orders:", i))
+		}
+		w.setBehave(func(url string, m webhook.Message) webhook.Result {
+			if isMissed(m) {
+				w.mu.Unlock()
+				<-hang
+				w.mu.Lock()
+				return webhook.Result{Outcome: webhook.Delivered}
+			}
+			return failed(url, m)
+		})
+		for i := range 10 {
+			r.cycle("acme", fmt.Sprint("bills:", i))
+		}
+		<-time.After(3 * time.Second)
+		for i := range 10 {
+			r.cycle("acme", fmt.Sprint("invoices:", i))
+		}
+		<-time.After(5 * time.Second)
+		stop()
+		last := real.seen[len(real.seen)-1].ID
+		if at := w.cursorOf(s.ID); at.Compare(last) < 0 {
+			t.Errorf("the cursor is at %s, and the last event was %s", at, last)
+		}
+		close(hang)
+		w.setBehave(nil)
+		until(t, 10*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
+		w.wantTold(here, s.From, real.seen)
+		for _, one := range w.received(here) {
+			if one.event.Type == api.EventsMissed && one.event.Data.After == (lock.EventID{}).String() {
+				t.Errorf("it is told that everything is missing: %+v", one.event.Data)
+			}
+		}
+	})
+}
+
+// TestAskedTwice: what is told again is kept although the record of the time before is only
+// being deleted.
+func TestAskedTwice(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		w.setBehave(failed)
+		r.take("acme", "orders:1")
+		until(t, 5*time.Second, "it is kept", func() bool { return len(w.left()) > 0 })
+		w.setBehave(nil)
+		r.own.slow("webhook-owed-", 0, 3*time.Second)
+		until(t, 10*time.Second, "it is told", func() bool { return acquired(w) == 1 })
+		got := w.received(here)
+		w.setBehave(failed)
+		if err := w.asks.Redeliver(t.Context(), "acme", s.ID, got[len(got)-1].id); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(4 * time.Second)
+		r.own.slow("", 0, 0)
+		if r.own.refused > 0 {
+			t.Errorf("%d writes met what the same replica had written", r.own.refused)
+		}
+		if left := w.left(); len(left) != 1 {
+			t.Errorf("kept: %v, want what is to be told again", left)
+		}
+		w.setBehave(nil)
+		until(t, 10*time.Minute, "it is told again", func() bool { return acquired(w) == 2 })
+		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+	})
+}
+
+// acquired counts how often the first receiver was told that orders:1 was taken.
+func acquired(w *world) (n int) {
+	for _, kind := range kindsOf(w.received(here), "orders:1") {
+		if kind == string(lock.EventAcquired) {
+			n++
+		}
+	}
+	return n
+}

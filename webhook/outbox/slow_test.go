@@ -1,0 +1,107 @@
+package outbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/outbox"
+	"github.com/fencepost/fencepost/webhook/subscription"
+)
+
+// slowRecords are a replica's small records, of which it learns late.
+type slowRecords struct {
+	*memory.RecordStore
+	mu      sync.Mutex
+	blind   bool // it cannot read which subscriptions there are
+	deletes time.Duration
+	puts    time.Duration
+	kinds   string // what the kinds begin with that are slow
+	refused int    // writes that another one had overtaken
+}
+
+func (s *slowRecords) setBlind(blind bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blind = blind
+}
+
+// slow has writes of some kinds take a while.
+func (s *slowRecords) slow(kinds string, puts, deletes time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kinds, s.puts, s.deletes = kinds, puts, deletes
+}
+
+func (s *slowRecords) wait(kind string, put bool) {
+	s.mu.Lock()
+	pause := s.deletes
+	if put {
+		pause = s.puts
+	}
+	if !strings.HasPrefix(kind, s.kinds) {
+		pause = 0
+	}
+	s.mu.Unlock()
+	if pause > 0 {
+		<-time.After(pause)
+	}
+}
+
+func (s *slowRecords) note(err error) {
+	if errors.Is(err, lock.Changed) {
+		s.mu.Lock()
+		s.refused++
+		s.mu.Unlock()
+	}
+}
+
+func (s *slowRecords) List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error) {
+	s.mu.Lock()
+	blind := s.blind && q.Kind == subscription.Kind
+	s.mu.Unlock()
+	if blind {
+		return store.RecordPage{}, lock.Errorf(lock.StoreUnavailable, "it is blind")
+	}
+	return s.RecordStore.List(ctx, q)
+}
+
+func (s *slowRecords) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
+	s.wait(p.Kind, true)
+	version, err := s.RecordStore.Put(ctx, p)
+	s.note(err)
+	return version, err
+}
+
+func (s *slowRecords) Delete(ctx context.Context, k store.RecordKey, version uint64) error {
+	s.wait(k.Kind, false)
+	err := s.RecordStore.Delete(ctx, k, version)
+	s.note(err)
+	return err
+}
+
+// cursorOf is where the cursor of a subscription's shard is.
+func (w *world) cursorOf(id string) lock.EventID {
+	w.t.Helper()
+	client := w.Connect(nil)
+	defer client.Close()
+	r, err := client.Records().Get(w.t.Context(), store.RecordKey{Kind: "webhook-cursor", Tenant: store.NoTenant, ID: outbox.ShardOf(id)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var f struct{ After string }
+	if err := json.Unmarshal(r.Value, &f); err != nil {
+		w.t.Fatal(err)
+	}
+	return parse(w.t, f.After)
+}
+
+func isMissed(m webhook.Message) bool { return strings.Contains(string(m.Payload), api.EventsMissed) }

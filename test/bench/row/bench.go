@@ -64,6 +64,7 @@ func Definitions() []Definition {
 		{"S15", "processor time of an uncontended cycle", runS15},
 		{"S16", "processor time of a cycle on one lock", s16().run},
 		{"sets", "a set of 8, against one lock", runSets},
+		{"webhooks", "from a request to the webhook of its grant", runWebhooks},
 		{"order", "S1 with the order of locks learnt, against without", order().run},
 		{"ceiling", "empty answers alone", runCeiling},
 		{"peers", "etcd's locks alone", runPeers},

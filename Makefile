@@ -76,6 +76,7 @@ Query|Refusal|RequestID|RetryAfter|Scopes|Scrapes|StoreUnavailable|Text|TooLarge
 system: ## Test the examples, and the built server from outside, with short fault runs
 	$(call say,examples)
 	@set -e; for m in $(MODULES); do (set -x; $(GO) -C $$m test $(RACE) -count=1 -timeout 5m ./...); done
+	JOBS=40 examples/batch/demo
 	$(call say,from outside)
 	$(TEST) $(RACE) -timeout 15m -p 1 $$($(GO) list ./test/... | grep -v -e /architecture -e /mutants -e /simulation)
 	$(call say,HTTP and faults on ZooKeeper)
@@ -119,8 +120,10 @@ clients: ## Generate clients with five generators, compile them and have them us
 schemathesis: ## Check a server against its description with schemathesis (needs python3, npm)
 	test/clients/run schemathesis
 
-demo: ## Three languages settle invoices while workers die (needs curl, python3, node; FENCE=off shows the damage; STORE=zookeeper)
-	@$(if $(filter zookeeper,$(STORE)),$(GO) run ./test/withstore zookeeper) examples/settlement/demo
+EXAMPLE ?= settlement
+
+demo: ## Three languages settle invoices while workers die (needs curl, python3, node; FENCE=off shows the damage; STORE=zookeeper); EXAMPLE=batch waits for callbacks
+	@$(if $(filter zookeeper,$(STORE)),$(GO) run ./test/withstore zookeeper) examples/$(EXAMPLE)/demo
 
 simulate: ## Play SEEDS histories of replicas on a faulty store in virtual time, on all processors (SEEDS=1000000 FROM=1)
 	SIMULATE_SEEDS=$(SEEDS) SIMULATE_FROM=$(FROM) $(GO) test -count=1 -timeout 24h -run '^TestHistories$$' -v ./test/simulation

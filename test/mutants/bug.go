@@ -47,6 +47,7 @@ func table() []Bug {
 		pastBugs(),
 		webhookBugs(),
 		subscriptionBugs(),
+		outboxBugs(),
 	)
 }
 

@@ -160,8 +160,11 @@ func TestShutDown(t *testing.T) {
 func TestMadeJustNow(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)
+		r.own.setBlind(true)
 		w.subscribe("acme", there, "*")
 		r.cycle("acme", "orders:1")
+		<-time.After(2 * time.Second)
+		r.own.setBlind(false)
 		until(t, 10*time.Second, "it is told", func() bool { return len(kindsOf(w.received(there), "orders:1")) == 2 })
 		if n := len(w.received(there)); n != 2 {
 			t.Errorf("%d events are told, want those since it was made", n)

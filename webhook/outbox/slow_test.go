@@ -13,7 +13,6 @@ import (
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/webhook"
-	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
@@ -25,7 +24,9 @@ type slowRecords struct {
 	deletes time.Duration
 	puts    time.Duration
 	kinds   string // what the kinds begin with that are slow
+	broken  string // what the kinds begin with that cannot be written; "" is none
 	refused int    // writes that another one had overtaken
+	cursors int    // writes of cursors
 }
 
 func (s *slowRecords) setBlind(blind bool) {
@@ -39,6 +40,13 @@ func (s *slowRecords) slow(kinds string, puts, deletes time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kinds, s.puts, s.deletes = kinds, puts, deletes
+}
+
+// refuse has no writes of some kinds succeed.
+func (s *slowRecords) refuse(kinds string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = kinds
 }
 
 func (s *slowRecords) wait(kind string, put bool) {
@@ -76,8 +84,19 @@ func (s *slowRecords) List(ctx context.Context, q store.RecordQuery) (store.Reco
 
 func (s *slowRecords) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
 	s.wait(p.Kind, true)
+	s.mu.Lock()
+	broken := s.broken != "" && strings.HasPrefix(p.Kind, s.broken)
+	s.mu.Unlock()
+	if broken {
+		return 0, lock.Errorf(lock.StoreUnavailable, "it cannot be written")
+	}
 	version, err := s.RecordStore.Put(ctx, p)
 	s.note(err)
+	if err == nil && p.Kind == "webhook-cursor" {
+		s.mu.Lock()
+		s.cursors++
+		s.mu.Unlock()
+	}
 	return version, err
 }
 
@@ -93,7 +112,7 @@ func (w *world) cursorOf(id string) lock.EventID {
 	w.t.Helper()
 	client := w.Connect(nil)
 	defer client.Close()
-	r, err := client.Records().Get(w.t.Context(), store.RecordKey{Kind: "webhook-cursor", Tenant: store.NoTenant, ID: outbox.ShardOf(id)})
+	r, err := client.Records().Get(w.t.Context(), cursorKey(id))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -105,3 +124,9 @@ func (w *world) cursorOf(id string) lock.EventID {
 }
 
 func isMissed(m webhook.Message) bool { return strings.Contains(string(m.Payload), api.EventsMissed) }
+
+func (s *slowRecords) written() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cursors
+}

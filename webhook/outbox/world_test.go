@@ -39,6 +39,7 @@ type world struct {
 
 	mu        sync.Mutex
 	live      []member
+	stuck     string        // a replica that believes it is alone
 	changed   chan struct{} // closed and replaced with live
 	got       []received
 	behave    func(url string, m webhook.Message) webhook.Result // nil: it is delivered
@@ -167,6 +168,10 @@ func (w *world) sharing(name string) service.Sharing {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := service.Sharing{Self: name, Changed: w.changed}
+	if name == w.stuck {
+		s.Live = []string{name}
+		return s
+	}
 	for _, settled := range []bool{true, false} {
 		for _, one := range w.live {
 			if !settled || time.Since(one.started) >= outbox.SettledAfter {

@@ -1,0 +1,141 @@
+package main
+
+// outboxBugs break what is promised of deliveries: something is lost, sent to whom it is not for, or
+// grows without end.
+func outboxBugs() []Bug {
+	const in = "./webhook/outbox"
+	return []Bug{
+		{
+			Name: "outbox-cursor-past-the-open", Breaks: "the cursor stays behind what is neither delivered nor kept",
+			File: "webhook/outbox/window.go", Anchor: "	return justBefore(w.items[w.head].id)", Becomes: "	return w.last",
+			In: in, Run: "^TestDiesAtOnce$",
+		},
+		{
+			Name: "outbox-settled-before-it-is-kept", Breaks: "what has failed is settled only once it is kept",
+			File: "webhook/outbox/owed.go", Anchor: "		d.stale = true\n	}\n	switch {\n	case d.over && d.version == 0:", Becomes: "		w.settle(d)\n	}\n	switch {\n	case d.over && d.version == 0:",
+			In: in, Run: "^TestKeptOnlyInTheStore$",
+		},
+		{
+			Name: "outbox-cursor-of-anybody", Breaks: "who has lost a shard does not write its cursor",
+			File: "webhook/outbox/cursor.go", Anchor: "	return w.put(ctx, w.cursorKey(), value, w.cursor.version)",
+			Becomes: "	now, _ := w.Records.Get(ctx, w.cursorKey())\n	return w.put(ctx, w.cursorKey(), value, now.Version)",
+			In:      in, Run: "^TestOldOwner$",
+		},
+		{
+			Name: "outbox-changed-is-fine", Breaks: "who finds what it writes changed has lost the shard",
+			File: "webhook/outbox/cursor.go", Anchor: "again == nil && bytes.Equal(is.Value, value)", Becomes: "again == nil && (bytes.Equal(is.Value, value) || is.Version > 0)",
+			In: in, Run: "^TestOldOwner$",
+		},
+		{
+			Name: "outbox-owed-not-taken-over", Breaks: "what the owner before has kept is sent by the next",
+			File: "webhook/outbox/owner.go", Anchor: "errors.Join(w.claim(), w.loadStates(), w.loadOwed())", Becomes: "errors.Join(w.claim(), w.loadStates())",
+			In: in, Run: "^TestTakesOver$",
+		},
+		{
+			Name: "outbox-no-order", Breaks: "first attempts about one lock are made in order",
+			File: "webhook/outbox/delivery.go", Anchor: "			d.waitsFor++\n", Becomes: "",
+			In: in, Run: "^TestFirstInOrder$",
+		},
+		{
+			Name: "outbox-no-order-of-the-kept", Breaks: "first attempts are in order also of who takes over",
+			File: "webhook/outbox/owed.go", Anchor: "if f.Tried == 0 && f.MissedAfter == \"\" {", Becomes: "if f.Tried < 0 {",
+			In: in, Run: "^TestFirstInOrder$",
+		},
+		{
+			Name: "outbox-without-bounds", Breaks: "what is owed to a subscription is bounded",
+			File: "webhook/outbox/target.go", Anchor: "len(t.pending) >= maxOfTarget || ", Becomes: "",
+			In: in, Run: "^TestDeadReceiver$",
+		},
+		{
+			Name: "outbox-no-room-for-another", Breaks: "tenants whose receivers are gone leave room for another",
+			File: "webhook/outbox/target.go", Anchor: "share*of.count >= maxInAll-in.count", Becomes: "in.count >= maxInAll",
+			In: in, Run: "^TestRoomForAnother$/number",
+		},
+		{
+			Name: "outbox-missed-in-silence", Breaks: "a subscription learns for what there was no room",
+			File: "webhook/outbox/missed.go", Anchor: "		w.note(d.target, events.Missed{After: justBefore(id), Before: id}, it)", Becomes: "		_ = events.Missed{After: justBefore(id), Before: id}",
+			In: in, Run: "^TestDeadReceiver$",
+		},
+		{
+			Name: "outbox-missed-by-a-callback", Breaks: "too many callbacks do not end the server",
+			File: "webhook/outbox/missed.go", Anchor: "	case d.grant != nil:", Becomes: "	case d.grant != nil && d.event().Number == 0:",
+			In: in, Run: "^TestManyCallbacks$",
+		},
+		{
+			Name: "outbox-missed-waits", Breaks: "a receiver that is slow to learn what it misses holds up no cursor",
+			File: "webhook/outbox/missed.go", Anchor: "	l := t.lost\n	t.lost = nil\n", Becomes: "	if d != nil && d.running {\n		return\n	}\n	l := t.lost\n	t.lost = nil\n",
+			In: in, Run: "^TestMissedMeanwhile$",
+		},
+		{
+			Name: "outbox-no-catching-up", Breaks: "what a change asks for is told from then on",
+			File: "webhook/outbox/target.go", Anchor: "		if t.Taken < sub.Version {", Becomes: "		if t.Taken == 0 {",
+			In: in, Run: "^TestChangedJustNow$",
+		},
+		{
+			Name: "outbox-new-one-from-now", Breaks: "a subscription is told what happened since it was made",
+			File: "webhook/outbox/target.go", Anchor: "		if t.Taken < sub.Version {", Becomes: "		if t.Taken > 0 && t.Taken < sub.Version {",
+			In: in, Run: "^TestMadeJustNow$",
+		},
+		{
+			Name: "outbox-pause-counts-back", Breaks: "what happened before a pause waits for its end",
+			File: "webhook/outbox/target.go", Anchor: "!t.disabled() && id.Number < t.sub.Version", Becomes: "!t.disabled() && id.Number == 0",
+			In: in, Run: "^TestPausedJustNow$",
+		},
+		{
+			Name: "outbox-token-for-everybody", Breaks: "a token is told to its caller only, and not kept",
+			File: "webhook/outbox/callback.go", Anchor: "	payload := short(what, webhook.MaxPayload-roomForToken)",
+			Becomes: "	payload := short(what, webhook.MaxPayload-roomForToken)\n	payload = c.complete(payload, w.Locks)",
+			In:      in, Run: "^TestNoTokenIsKept$",
+		},
+		{
+			Name: "outbox-grant-too-late", Breaks: "the notice of a grant whose lease is over is not sent",
+			File: "webhook/outbox/callback.go", Anchor: "	if !c.Held {\n		return time.Time{}", Becomes: "	if c.Number > 0 {\n		return time.Time{}",
+			In: in, Run: "^TestCallback$",
+		},
+		{
+			Name: "outbox-disabled-still-sent", Breaks: "who answers 410 is sent nothing more",
+			File: "webhook/outbox/target.go", Anchor: "t.sub != nil && !t.sub.Paused && !t.disabled()", Becomes: "t.sub != nil && !t.sub.Paused",
+			In: in, Run: "^TestGone$",
+		},
+		{
+			Name: "outbox-waiting-still-sent", Breaks: "what waits for its turn goes by the subscription as it is then",
+			File: "webhook/outbox/target.go", Anchor: "		t.now.Store(nil)\n	}\n}", Becomes: "		t.now.Store(t.sub)\n	}\n}",
+			In: in, Run: "^TestStopsAtOnce$",
+		},
+		{
+			Name: "outbox-deleted-still-sent", Breaks: "nothing is sent to a subscription that was deleted",
+			File: "webhook/outbox/target.go", Anchor: "func (w *owner) forget(t *target) {\n	t.now.Store(nil)\n", Becomes: "func (w *owner) forget(t *target) {\n",
+			In: in, Run: "^TestStopsAtOnce$/deleted",
+		},
+		{
+			Name: "outbox-old-answer-disables", Breaks: "an answer to what was sent before does not disable who was set going",
+			File: "webhook/outbox/target.go", Anchor: "	if r.sub.Enabled != t.sub.Enabled {", Becomes: "	if r.sub.Enabled > t.sub.Enabled {",
+			In: in, Run: "^TestOldAnswer$",
+		},
+		{
+			Name: "outbox-asked-of-two", Breaks: "what is asked for is done by one",
+			File: "webhook/outbox/requests.go", Anchor: "if err != nil || bad != nil || t == nil {", Becomes: "if err != nil && t == nil || bad != nil || t == nil {",
+			In: in, Run: "^TestAskedOnce$",
+		},
+		{
+			Name: "outbox-asked-too-early", Breaks: "a test that is asked for at once is sent",
+			File: "webhook/outbox/requests.go", Anchor: "	if time.Since(since) < strangeTime {", Becomes: "	if time.Since(since) < 0 {",
+			In: in, Run: "^TestAskedJustNow$",
+		},
+		{
+			Name: "outbox-record-of-before", Breaks: "what is told again is kept once the record of the time before is gone",
+			File: "webhook/outbox/owed.go", Anchor: " || d.target.leaving[d.record] != nil {", Becomes: " {",
+			In: in, Run: "^TestAskedTwice$",
+		},
+		{
+			Name: "outbox-states-for-ever", Breaks: "nothing is left of a subscription that was deleted",
+			File: "webhook/outbox/state.go", Anchor: "t.version = now; t.gone {", Becomes: "t.version = now; t.gone && t.version == 0 {",
+			In: in, Run: "^TestDeletedWhileWritten$",
+		},
+		{
+			Name: "outbox-of-other-tenants", Breaks: "a tenant is told of its own locks only",
+			File: "webhook/outbox/target.go", Anchor: "byTenant[sub.Tenant] = append(byTenant[sub.Tenant], t)", Becomes: `byTenant[sub.Tenant] = append(byTenant[sub.Tenant], t); byTenant["acme"] = append(byTenant["acme"], t)`,
+			In: in, Run: "^TestDelivers$",
+		},
+	}
+}

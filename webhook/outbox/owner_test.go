@@ -1,0 +1,170 @@
+package outbox_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/outbox"
+)
+
+// second is a replica that sends nothing until the first one, which is killed, is gone.
+func second(t *testing.T, w *world) *replica {
+	t.Helper()
+	two := w.replica("two")
+	w.leave("two")
+	<-time.After(20 * time.Second)
+	return two
+}
+
+// attemptsTake says how long each attempt takes from now on.
+func (w *world) attemptsTake(took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.took = took
+}
+
+// TestDiesAtOnce: what an owner was sending when it died is sent by the next, also when much
+// that came later was delivered.
+func TestDiesAtOnce(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, _ := warm(t, w)
+		two := second(t, w)
+		w.attemptsTake(time.Hour)
+		two.cycle("acme", "orders:1")
+		<-time.After(100 * time.Millisecond)
+		w.attemptsTake(time.Millisecond)
+		for range 4 {
+			two.cycle("acme", "orders:2")
+			<-time.After(400 * time.Millisecond)
+		}
+		one.kill()
+		w.join("two")
+		until(t, time.Minute, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 2 })
+	})
+}
+
+// TestKeptOnlyInTheStore: a delivery that failed and could not be kept holds the cursor up.
+func TestKeptOnlyInTheStore(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, _ := warm(t, w)
+		two := second(t, w)
+		w.setBehave(failed)
+		one.own.refuse("webhook-owed-")
+		two.cycle("acme", "orders:1")
+		<-time.After(4 * time.Second)
+		if kinds := kindsOf(w.received(here), "orders:1"); len(kinds) > 0 {
+			t.Fatalf("told %v", kinds)
+		}
+		one.kill()
+		w.join("two")
+		w.setBehave(nil)
+		until(t, time.Minute, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 2 })
+	})
+}
+
+// TestOldOwner: who was cut off and has lost its shard changes nothing any more, not the
+// cursor and not what is owed.
+func TestOldOwner(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, _ := warm(t, w)
+		two := second(t, w)
+		one.own.refuse("webhook-cursor") // there is something to write when it comes back
+		two.cycle("acme", "orders:1")
+		<-time.After(2 * time.Second)
+		one.cable.Cut(memory.Silent)
+		w.mu.Lock()
+		w.stuck = "one"
+		w.mu.Unlock()
+		w.leave("one")
+		w.join("two")
+		<-time.After(15 * time.Second)
+		before := one.own.written()
+		one.own.refuse("")
+		one.cable.Cut("")
+		for range 50 {
+			two.cycle("acme", "orders:2")
+			<-time.After(100 * time.Millisecond)
+		}
+		if n := one.own.written() - before; n > 0 {
+			t.Errorf("it has written a cursor %d times", n)
+		}
+		two.own.mu.Lock()
+		refused := two.own.refused
+		two.own.mu.Unlock()
+		if refused > 0 {
+			t.Errorf("%d writes of the new owner were refused", refused)
+		}
+	})
+}
+
+// TestNoTokenIsKept: of a callback that failed the token is not in the store.
+func TestNoTokenIsKept(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, _ := warm(t, w)
+		if _, err := w.hooks.RotateCallback(t.Context(), principal("acme")); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * time.Second)
+		w.setBehave(func(_ string, m webhook.Message) webhook.Result {
+			if !strings.Contains(string(m.Payload), "fp1_") {
+				return webhook.Result{Outcome: webhook.Delivered}
+			}
+			return failed("", m)
+		})
+		g := w.async(r, "batch", time.Hour)
+		until(t, 4*time.Second, "it is kept", func() bool { return len(w.left()) > 0 })
+		client := w.Connect(nil)
+		defer client.Close()
+		for _, c := range "01234567" {
+			page, err := client.Records().List(t.Context(), store.RecordQuery{Kind: "webhook-owed-" + string(c)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, record := range page.Records {
+				if strings.Contains(string(record.Value), g.Token) {
+					t.Errorf("the token is kept: %s", record.Value)
+				}
+			}
+		}
+	})
+}
+
+// TestAskedOnce: of two owners, one of which has lost the shard and does not know it, one
+// does what is asked for.
+func TestAskedOnce(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, s := warm(t, w)
+		one.own.slow("webhook-request-", 0, 2*time.Second)
+		id, err := w.asks.Test(t.Context(), "acme", s.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Second) // one has read it, and another one is faster
+		client := w.Connect(nil)
+		defer client.Close()
+		for _, c := range "01234567" {
+			page, err := client.Records().List(t.Context(), store.RecordQuery{Kind: "webhook-request-" + string(c)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, record := range page.Records {
+				if err := client.Records().Delete(t.Context(), record.RecordKey, record.Version); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		<-time.After(10 * time.Second)
+		if slices.ContainsFunc(w.received(here), func(one received) bool { return one.id == id }) {
+			t.Error("it is done by two")
+		}
+	})
+}
+
+func cursorKey(id string) store.RecordKey {
+	return store.RecordKey{Kind: "webhook-cursor", Tenant: store.NoTenant, ID: outbox.ShardOf(id)}
+}

@@ -72,3 +72,7 @@ func (s *Service) strange(ctx context.Context, id *lock.EventID) (bool, error) {
 	newest, err := s.Store.Newest(ctx)
 	return id.Number > newest+1, err
 }
+
+// HeldCallbacks returns the entries that hold now and name a callback, for whoever cannot tell
+// whether they were told: it looks at all entries.
+func (s *Service) HeldCallbacks() []*lock.Entry { return s.view.HeldCallbacks() }

@@ -106,6 +106,18 @@ func (v *View) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) 
 	return maps.Clone(v.table.Counts()), oldest
 }
 
+// HeldCallbacks returns the entries that hold and name a callback. It looks at all entries.
+func (v *View) HeldCallbacks() (held []*lock.Entry) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for e, holds := range v.table.Entries() {
+		if holds && e.Callback != nil {
+			held = append(held, e)
+		}
+	}
+	return held
+}
+
 // Position returns the entry's place among those that wait.
 func (v *View) Position(id lock.ID) int {
 	v.mu.RLock()

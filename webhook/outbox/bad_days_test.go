@@ -308,3 +308,19 @@ func TestBacklog(t *testing.T) {
 		}
 	})
 }
+
+// TestCallbackAtOnce: who is called back may have been granted before any replica had the shard.
+func TestCallbackAtOnce(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		if _, err := w.hooks.RotateCallback(t.Context(), principal("acme")); err != nil {
+			t.Fatal(err)
+		}
+		r := w.replica("one")
+		w.async(r, "batch", time.Hour)
+		until(t, 15*time.Second, "it is told", func() bool { return len(w.received(there)) == 1 })
+		<-time.After(time.Minute)
+		if got := w.received(there); len(got) != 1 || got[0].event.Type != string(lock.EventAcquired) {
+			t.Errorf("told %+v", got)
+		}
+	})
+}

@@ -61,11 +61,32 @@ func (w *owner) callBack(e *lock.Event, it *item) {
 		c.Until = until.UnixMilli()
 		what.Data.Entry.ExpiresAt = api.InstantOf(until)
 	}
-	payload := short(what, webhook.MaxPayload-roomForToken)
+	payload, id := short(what, webhook.MaxPayload-roomForToken), idOfCall(e)
 	w.accept(&delivery{
-		target: t, id: e.ID.String(), record: recordName(Callbacks, e.ID.String()), kind: string(e.Kind), lock: of.Name(),
+		target: t, id: id, record: recordName(Callbacks, id), kind: string(e.Kind), lock: of.Name(),
 		payload: payload, size: len(payload) + len(c.URL), grant: c,
 	}, it, []string{string(of.ID)})
+}
+
+// idOfCall is the id under which a caller is told. That of a grant has the fence and no index: it
+// is known too of a grant of which no event is.
+func idOfCall(e *lock.Event) string {
+	if e.Held {
+		return lock.Before(e.Entry.Number).String()
+	}
+	return e.ID.String()
+}
+
+// callBackHeld tells those who hold now, and whose grants may be among what was missed up to a
+// number.
+func (w *owner) callBackHeld(upTo uint64, it *item) {
+	for _, e := range w.Locks.HeldCallbacks() {
+		if e.Number <= upTo {
+			told := lock.EventOfGrant(e)
+			told.ID, told.At = lock.Before(upTo), w.Now()
+			w.callBack(&told, it)
+		}
+	}
 }
 
 // concernsCaller reports whether a caller waits for this: the grant, or the end of a wait

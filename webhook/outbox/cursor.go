@@ -32,13 +32,9 @@ type cursorForm struct {
 	Fence uint64 `json:"fence"` // of the owner's lock: for people
 }
 
-// after is where the events begin that are not told yet; nil is now.
-func (c *cursor) after() *lock.EventID {
-	if !c.known {
-		return nil
-	}
-	return &c.at
-}
+// after is where the events begin that are not told yet. For a shard that nobody has had, that
+// is where what this replica knows begins: callers may wait already.
+func (c *cursor) after() *lock.EventID { return &c.at }
 
 func (w *owner) cursorKey() store.RecordKey {
 	return store.RecordKey{Kind: cursorKind, Tenant: store.NoTenant, ID: w.name}

@@ -36,6 +36,7 @@ func (w *owner) missed(m *events.Missed) {
 			}
 		}
 	}
+	w.callBackHeld(m.Before.Number, it)
 	if it.open > 0 {
 		w.window.add(it)
 	}

@@ -86,9 +86,22 @@ func (w *owner) begin() bool {
 		return false
 	}
 	w.stream = stream
+	if !w.cursor.known {
+		w.beginFirst()
+	}
 	w.window.last = stream.At()
 	w.take(all, changed)
 	return true
+}
+
+// beginFirst begins with a shard that nobody has had: where what this replica knows begins.
+// What was before is no gap. Subscriptions catch up by themselves.
+func (w *owner) beginFirst() {
+	_, _, _ = w.stream.Next(nil)
+	it := &item{id: w.stream.At(), read: time.Now()}
+	if w.callBackHeld(it.id.Number, it); it.open > 0 {
+		w.window.add(it)
+	}
 }
 
 // read takes what happened next, or returns what is closed when there may be more.

@@ -399,6 +399,7 @@ func TestAsyncInDoubt(t *testing.T) {
 		if e := again.fails(lock.StoreUnavailable); !e.Ambiguous || again.grant == nil || again.grant.Token != waiting.Token {
 			t.Errorf("a retry is told %+v with %+v", e, again.grant)
 		}
+		r.store.setLag(running, time.Millisecond) // it is in doubt before the view sees it hold
 		r.store.on(func(_ context.Context, do func() error) error {
 			err := do()
 			if doubt := r.store.inner.Distrust(t.Context(), 1_000_000); doubt != nil {

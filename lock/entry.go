@@ -62,6 +62,10 @@ type Entry struct {
 	// who delivers alone, and never shown or logged.
 	Callback *Callback
 
+	// AskWithin is within what time of joining the entry hopes that those who hold finish,
+	// if it has to wait; nil asks for nothing. See [Entry.Asks].
+	AskWithin *time.Duration
+
 	// Trace is the W3C traceparent of the request that made the entry, or "".
 	Trace string
 
@@ -127,3 +131,10 @@ const (
 	// anyone was told of them. They are not remembered.
 	Withdrawn Reason = "withdrawn"
 )
+
+// Note is what an operator says of an end that he brought about: who he is, and why. The
+// entry's tenant is told both.
+type Note struct {
+	By     string // the subject of his bearer token
+	Reason string // in his words
+}

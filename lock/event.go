@@ -11,8 +11,9 @@ import (
 // EventKind is what happened to an entry, as it is told outside.
 type EventKind string
 
-// The kinds of events. Each entry has at most one of EventEnqueued, one of EventAcquired,
-// and one of the others, in this order.
+// The kinds of events. Each entry has at most one of EventEnqueued, one of
+// EventReleaseRequested, which comes after it, one of EventAcquired, and then one of those
+// that end it. The others happen to no entry.
 const (
 	EventEnqueued        EventKind = "lock.enqueued"         // it has to wait
 	EventAcquired        EventKind = "lock.acquired"         // it holds
@@ -21,12 +22,18 @@ const (
 	EventRevoked         EventKind = "lock.revoked"          // by an operator
 	EventWaitTimeout     EventKind = "lock.wait_timeout"     // it has waited for as long as it wanted to
 	EventDeadlockRefused EventKind = "lock.deadlock_refused" // taken back, as it closed a cycle of waits
+
+	EventReleaseRequested EventKind = "lock.release_requested" // it waits, and asks those who hold to finish
+	EventStaleWrite       EventKind = "lock.stale_write"       // a resource refused a write by somebody who had lost the lock
+
+	EventOrderContradiction EventKind = "lock.order_contradiction" // locks are taken in orders from which a deadlock can come
 )
 
 // EventKinds returns all kinds of events.
 func EventKinds() []EventKind {
 	return []EventKind{
 		EventEnqueued, EventAcquired, EventReleased, EventExpired, EventRevoked, EventWaitTimeout, EventDeadlockRefused,
+		EventReleaseRequested, EventStaleWrite, EventOrderContradiction,
 	}
 }
 
@@ -38,6 +45,13 @@ type Event struct {
 	Entry  *Entry
 	Reason Reason // of an end
 	Held   bool   // it holds, or did until its end
+	Note   *Note  // of an end that an operator brought about; nil if he said nothing
+	Ask    *Ask   // of [EventReleaseRequested]: what it asks
+
+	// Of [EventStaleWrite] and [EventOrderContradiction]; the Entry of such an event has tenant
+	// and locks only.
+	Stale *StaleWrite
+	Ring  *OrderRing
 
 	At     time.Time
 	Lasted time.Duration // how long it waited for its grant; of an end, how long it held
@@ -66,8 +80,9 @@ func (id EventID) String() string {
 // maxEventID is the length of the longest id.
 const maxEventID = len("9007199254740991-4294967295")
 
-// maxNumber is the greatest number that JSON readers take exactly.
-const maxNumber = 1<<53 - 1
+// MaxNumber is the greatest number of a store, and so the greatest fence: the greatest that
+// JSON readers take exactly.
+const MaxNumber = 1<<53 - 1
 
 // ParseEventID reads what [EventID.String] writes, and nothing else.
 func ParseEventID(text string) (id EventID, err error) {
@@ -78,7 +93,7 @@ func ParseEventID(text string) (id EventID, err error) {
 	n, errNumber := strconv.ParseUint(number, 10, 64)
 	i, errIndex := strconv.ParseUint(index, 10, 32)
 	id = EventID{Number: n, Index: uint32(i)}
-	if errNumber != nil || errIndex != nil || n > maxNumber || id.String() != text {
+	if errNumber != nil || errIndex != nil || n > MaxNumber || id.String() != text {
 		return EventID{}, fmt.Errorf("an event id is <number>-<index>")
 	}
 	return id, nil

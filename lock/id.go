@@ -14,6 +14,9 @@ var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadd
 // IDOf returns the id that stands for [IDSize] bytes.
 func IDOf(raw []byte) ID { return ID(idEncoding.EncodeToString(raw)) }
 
+// ValidID reports whether a text can be an id.
+func ValidID(text string) bool { return string(IDOf(ID(text).Bytes())) == text }
+
 // Bytes returns the [IDSize] bytes that the id stands for. Those of an id that was
 // written by hand are a hash of it.
 func (id ID) Bytes() []byte {

@@ -23,6 +23,26 @@ func CheckHolder(s string) string {
 	return ""
 }
 
+// Bounds of what an operator says of what he does, in characters.
+const (
+	MinExplanation = 10
+	MaxExplanation = 500
+)
+
+// CheckExplanation returns what is wrong with why an operator does something, as a phrase,
+// "" if nothing is. It is a line like a holder's name.
+func CheckExplanation(s string) string {
+	switch n := utf8.RuneCountInString(s); {
+	case !utf8.ValidString(s):
+		return "must be UTF-8"
+	case n > MaxExplanation || utf8.RuneCountInString(strings.TrimSpace(s)) < MinExplanation:
+		return "must have 10 to 500 characters"
+	case !oneLine(s):
+		return "must not have control characters, line breaks or marks that turn the direction of writing"
+	}
+	return ""
+}
+
 // CheckMetadata returns what is wrong with an entry's metadata as a phrase, "" if
 // nothing is. A key is a name like a holder's, though it may be empty. A value is
 // text of any number of lines: of the control characters it may have tabs and line

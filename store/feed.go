@@ -26,6 +26,9 @@ type Watcher interface {
 type Snapshot struct {
 	Number  uint64
 	Entries []*lock.Entry // in the order of their numbers
+
+	// Notices are those that belong to one of the entries, in the order of their numbers.
+	Notices []*lock.Notice
 }
 
 // Ended remembers why an entry went away. Tenant is "" if that is not remembered.
@@ -35,13 +38,16 @@ type Ended struct {
 	Reason lock.Reason
 	At     time.Time
 	Was    Past // of what ended, as far as that is remembered
+	Note   *lock.Note
 }
 
-// Change is one entry that came or went. Every feed tells the changes of one write in the
+// Change is one entry that came or went, or a notice. Every feed tells the changes of one write in the
 // same order, and none of them apart from the others.
 type Change struct {
-	Number uint64      // of the write that caused it: a joined entry's own
-	Joined *lock.Entry // nil if an entry went
+	Number uint64 // of the write that caused it: a joined entry's own
+	Joined *lock.Entry
 	Left   lock.ID
 	Reason lock.Reason // why it went; [lock.Expired] if nobody said why
+	Notice *lock.Notice
+	Note   *lock.Note // what an operator said of that, or nil
 }

@@ -130,14 +130,31 @@ type Pasts struct {
 // is known of it.
 func (p *Pasts) Of(e *lock.Entry, position int64) json.RawMessage {
 	text := pastOf(e, position)
+	if text != nil && !p.spend(e.Tenant, len(text)) {
+		return PlaceOf(position)
+	}
+	return text
+}
+
+// Note returns how a note on an end of the tenant's is stored: not at all if the tenant has
+// used up its bytes for now.
+func (p *Pasts) Note(tenant string, n *lock.Note) *ValueNote {
+	if n == nil || !p.spend(tenant, len(n.By)+len(n.Reason)) {
+		return nil
+	}
+	return (*ValueNote)(n)
+}
+
+// spend reports whether the tenant may have so many bytes more.
+func (p *Pasts) spend(tenant string, bytes int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := time.Now(); p.spent == nil || now.Sub(p.since) >= pastSpan {
 		p.since, p.spent = now, map[string]int{}
 	}
-	if text != nil && p.spent[e.Tenant]+len(text) > pastBudget {
-		return PlaceOf(position)
+	if p.spent[tenant]+bytes > pastBudget {
+		return false
 	}
-	p.spent[e.Tenant] += len(text)
-	return text
+	p.spent[tenant] += bytes
+	return true
 }

@@ -54,6 +54,14 @@ type RecordWrite struct {
 // ErrRecordRaced says that a record is not as it was when it was looked at.
 var ErrRecordRaced = errors.New("the record has changed since it was read")
 
+// CheckRemovalPut returns what is wrong with a record that is put with a removal.
+func CheckRemovalPut(p RecordPut) error {
+	if p.Bound {
+		return lock.Invalid("bound", "is not for a record that is put with a removal")
+	}
+	return nil
+}
+
 // GetRecord returns the record of a key.
 func GetRecord(ctx context.Context, t RecordTable, k RecordKey) (Record, error) {
 	if err := k.check(); err != nil {
@@ -134,6 +142,8 @@ func swap(ctx context.Context, t RecordTable, w *RecordWrite) (version uint64, e
 		switch {
 		case err == nil:
 			return version, nil
+		case errors.As(err, &final) && final.Code == lock.Lost && a.unknown:
+			return a.confirm(ctx, t, final)
 		case errors.As(err, &final):
 			final.Ambiguous = final.Ambiguous || a.unknown
 			return 0, final
@@ -172,6 +182,22 @@ func (a *recordAttempts) judge(s RecordState) (done bool, final *lock.Error) {
 		return false, nil
 	}
 	return false, final
+}
+
+// confirm tells a write that found gone what it depends on, although an attempt before it
+// may have happened: that one would have left its mark, and cannot happen any more.
+func (a *recordAttempts) confirm(ctx context.Context, t RecordTable, gone *lock.Error) (uint64, error) {
+	a.fresh = true
+	s, err := lookUntil(ctx, t, a.write.RecordKey, true)
+	if err != nil {
+		return 0, Unavailable(err, "write a record", true)
+	}
+	done, changed := a.judge(s)
+	if done {
+		return s.Version, nil
+	}
+	gone.Ambiguous = changed != nil // what came after it has taken the mark away, or it never was
+	return 0, gone
 }
 
 // failed takes note of an attempt that has not worked.

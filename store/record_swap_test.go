@@ -148,3 +148,47 @@ func TestRecordForm(t *testing.T) {
 		}
 	}
 }
+
+// removalTable is a table whose writes remove an entry too, of which the first arrives when
+// the call has looked for it in vain.
+type removalTable struct {
+	*tableOfOne
+	late    func()
+	removed bool
+}
+
+func (t *removalTable) Swap(ctx context.Context, s RecordState, w *RecordWrite) (uint64, error) {
+	if t.late == nil {
+		t.late = func() { _, _ = t.tableOfOne.Swap(ctx, s, w) }
+		return 0, errNoise
+	}
+	if !t.removed {
+		t.removed = true
+		t.late()
+	}
+	return 0, Lost("the entry is gone")
+}
+
+// TestRemovalFoundLate has a removal with a record happen after the call has looked for its
+// record, and before it tries again: it was this call that did it.
+func TestRemovalFoundLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := &removalTable{tableOfOne: &tableOfOne{}}
+		version, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		if err != nil || version != 1 {
+			t.Errorf("a removal that happened = %d, %v", version, err)
+		}
+		table = &removalTable{tableOfOne: &tableOfOne{}, removed: true}
+		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		wantOutcome(t, err, lock.Lost, false)
+		table = &removalTable{tableOfOne: &tableOfOne{}}
+		table.looks = func(s RecordState, _ bool) (RecordState, error) {
+			if s.Found {
+				s.Mark = "another"
+			}
+			return s, nil
+		}
+		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		wantOutcome(t, err, lock.Lost, true)
+	})
+}

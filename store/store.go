@@ -53,6 +53,32 @@ type Store interface {
 	// [lock.Changed].
 	Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error
 
+	// Notify writes a notice, atomically and at one number: every feed tells it in the order
+	// of its number, after which nothing else comes of it. It belongs to the entry of, or to
+	// none if that is nil; [lock.Notice.Of] says the same.
+	//
+	// It is written once: if the tenant's notice with the id is there, or was written in the
+	// last 10 minutes, nothing is written, and there is no error. So it is safe to repeat,
+	// here and elsewhere. One that belongs to an entry is written only if that is there at
+	// the number, otherwise the error is [lock.Lost] with no reason, and it is there for as
+	// long as its entry: a feed that begins has it in its [Snapshot].
+	//
+	// An error that is Ambiguous says that it may have been written, or may yet be; what
+	// belongs to an entry that went never is. [lock.InvalidRequest] says that it is out of
+	// its bounds. A store that would refuse Enqueue refuses it too.
+	Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) error
+
+	// RemoveAndPut removes e as Remove does, and puts a small record, in the same atomic
+	// write: both happen, or nothing does. note, if it is not nil, is told by feeds with the
+	// end, unless the tenant has had very many. p may not be Bound.
+	//
+	// Errors are those of Remove and of [RecordStore].Put: [lock.Lost] says that e is not
+	// there; [lock.Changed] or [lock.NotFound] that the record is not as p says. If neither
+	// is, it is one of them. A call whose answer is lost finds out by the record whether
+	// it happened; if it cannot, the error is Ambiguous, and the removal may yet happen, with
+	// the record. It is safe to repeat, as e is removed once.
+	RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p RecordPut) error
+
 	// Renew starts e's lease anew for its full TTL and then proves, by a read
 	// that no committed removal can be missing from, that e is there. Gone gives
 	// [lock.Lost] with no reason, even if a lease could still be refreshed.

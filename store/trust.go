@@ -217,6 +217,16 @@ func (t *Trust) HandOut(ctx context.Context, s Store, e *lock.Entry, written boo
 	return nil, false, refusal
 }
 
+// Believe returns nil for a write that was answered, unless an answer since the call began,
+// perhaps that to the write, proves that the store lost its past.
+func (t *Trust) Believe() error {
+	if refusal := t.Refusal(); refusal != nil {
+		refusal.Ambiguous = true
+		return refusal
+	}
+	return nil
+}
+
 // Attend has what is doubtful looked into until ctx ends. look reads the records
 // anew; it is repeated until it succeeds.
 func (t *Trust) Attend(ctx context.Context, look func(context.Context) error) {

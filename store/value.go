@@ -30,7 +30,13 @@ type Value struct {
 	Request  string            `json:"request,omitempty"`
 	Async    bool              `json:"async,omitempty"`
 	Callback *ValueCallback    `json:"callback,omitempty"`
+	Ask      *ValueAsk         `json:"request_release,omitempty"`
 	Trace    string            `json:"trace,omitempty"`
+}
+
+// ValueAsk is what an entry asks of those who hold.
+type ValueAsk struct {
+	Within int64 `json:"within_ms"`
 }
 
 // ValueCallback is where an entry's grant is told.
@@ -61,6 +67,9 @@ func ValueOf(e *lock.Entry) *Value {
 	}
 	if form := FormOf(e); form > 1 {
 		v.Form = form
+	}
+	if e.AskWithin != nil {
+		v.Ask = &ValueAsk{e.AskWithin.Milliseconds()}
 	}
 	if !e.WaitUntil.IsZero() {
 		v.Until = e.WaitUntil.UnixMilli()
@@ -154,6 +163,11 @@ func (v *Value) Entry(key Key, number uint64) *lock.Entry {
 	if lock.ValidTrace(v.Trace) { // another version may write others; it only describes the entry
 		e.Trace = v.Trace
 	}
+	if v.Ask != nil {
+		within := time.Duration(v.Ask.Within) * time.Millisecond
+		within = min(max(within, 0), lock.MaxAskWithin)
+		e.AskWithin = &within
+	}
 	if v.Until != 0 {
 		e.WaitUntil = time.UnixMilli(v.Until).UTC()
 	}
@@ -181,12 +195,19 @@ type End struct {
 	Reason lock.Reason `json:"reason"`
 	At     int64       `json:"at_ms"`
 
-	Was json.RawMessage `json:"was,omitempty"` // see [Past]
+	Was  json.RawMessage `json:"was,omitempty"` // see [Past]
+	Note *ValueNote      `json:"note,omitempty"`
+}
+
+// ValueNote is what an operator said of an end.
+type ValueNote struct {
+	By     string `json:"by"`
+	Reason string `json:"reason"`
 }
 
 // Ended returns what the feed tells of it, with the fence floor.
 func (e End) Ended(floor uint64) Ended {
-	return Ended{ID: e.ID, Tenant: e.Tenant, Reason: e.Reason, At: time.UnixMilli(e.At), Was: Past{e.Was, floor}}
+	return Ended{ID: e.ID, Tenant: e.Tenant, Reason: e.Reason, At: time.UnixMilli(e.At), Was: Past{e.Was, floor}, Note: (*lock.Note)(e.Note)}
 }
 
 // Encode returns the JSON of a value that can be encoded. It is as long as what is

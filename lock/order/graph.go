@@ -2,6 +2,8 @@ package order
 
 import (
 	"container/list"
+	"crypto/sha256"
+	"encoding/hex"
 	"hash/fnv"
 	"iter"
 	"slices"
@@ -253,6 +255,13 @@ func (c *Contradiction) String() string {
 		parts = append(parts, s.Holder+" took "+s.Taken+" while it held "+s.Held)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// ID names the ring among those of its tenant: the same, whoever found it and wherever it
+// begins.
+func (c *Contradiction) ID() string {
+	sum := sha256.Sum256([]byte(c.key()))
+	return hex.EncodeToString(sum[:16])
 }
 
 // key is the same for a ring wherever it begins. Names contain no slash.

@@ -37,10 +37,12 @@ func TestConformanceEmbedded(t *testing.T) {
 		Open: func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d/", cases.Add(1))
 			reopen := func(t *testing.T) store.Store { return open(t, conn, prefix) }
-			return storetest.Store{A: reopen(t), B: reopen(t), Reopen: reopen, OpenFloor: withFloor(conn, prefix), OpenOlder: asOlder(conn, prefix)}
+			return storetest.Store{A: reopen(t), B: reopen(t), Reopen: reopen, Records: recordsOf, OpenFloor: withFloor(conn, prefix), OpenOlder: asOlder(conn, prefix)}
 		},
 	})
 }
+
+func recordsOf(s store.Store) store.RecordStore { return s.(*etcd.Store).Records() }
 
 // TestConformanceCluster runs the suite on three members that are processes. The
 // second client of each case reaches them through proxies of its own.
@@ -57,7 +59,7 @@ func TestConformanceCluster(t *testing.T) {
 			}
 			reopen := func(t *testing.T) store.Store { return dial(t, cluster.Endpoints()) }
 			return storetest.Store{
-				A: reopen(t), B: dial(t, proxies.addresses()), Reopen: reopen,
+				A: reopen(t), B: dial(t, proxies.addresses()), Reopen: reopen, Records: recordsOf,
 				OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
 				OpenOlder: asOlder(connect(t, cluster.Endpoints()), prefix),
 				CutB:      func(_ *testing.T, how storetest.Fault) func() { return proxies.cut(how) },
@@ -114,7 +116,7 @@ func openAlone(t *testing.T) storetest.Store {
 		return openStore(t, connect(t, cluster.Endpoints()), etcd.Config{Prefix: prefix, Timeout: longTimeout})
 	}
 	return storetest.Store{
-		A: reopen(t), B: reopen(t), Reopen: reopen, OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
+		A: reopen(t), B: reopen(t), Reopen: reopen, Records: recordsOf, OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
 		Backup: func(t *testing.T) func(*testing.T) {
 			m := cluster.Member(0)
 			copied := t.TempDir()

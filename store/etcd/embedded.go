@@ -25,6 +25,7 @@ import (
 const (
 	memberName   = "fencepost"
 	dataDir      = "etcd"           // in the data folder
+	lockFile     = "lock"           // beside it
 	startTimeout = 60 * time.Second // replaying a long log takes a while
 
 	// DefaultQuota bounds the embedded store's data file, in bytes.
@@ -50,8 +51,9 @@ type EmbeddedConfig struct {
 }
 
 // StartEmbedded runs a member inside the process, with every write flushed to
-// disk. It listens nowhere: calls to it are function calls, and the data belongs
-// to this process alone.
+// disk. Calls to it are function calls, and the data belongs to this process alone. It
+// listens on no network; who owns the data folder can have a copy by a socket in it, see
+// [Backup].
 func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 	release, err := claimDir(cfg.Dir)
 	if err != nil {
@@ -69,9 +71,11 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	m.tasks.Go(func() { m.maintain(log) })
+	m.backups.longest, m.backups.stall = longestBackup, stalledBackup
+	m.backups.serve(m, cfg.Dir, log)
 	return &Conn{
 		kv: m.kv, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, hold: m.holds.begin, admit: m.admit, local: true,
-		close: func() error { m.close(); return release() },
+		close: func() error { return errors.Join(m.close(), release()) },
 	}, nil
 }
 
@@ -87,17 +91,22 @@ func claimDir(dir string) (release func() error, err error) {
 	if err := os.Chmod(own, 0o700); err != nil {
 		return nil, fmt.Errorf("the data folder cannot be closed to others: %w", err)
 	}
-	f, err := fileutil.TryLockFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := fileutil.TryLockFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	switch {
 	case errors.Is(err, fileutil.ErrLocked):
-		return nil, fmt.Errorf("the data folder %s is in use by another process", dir)
+		return nil, fmt.Errorf("the data folder %s is %w", dir, errInUse)
 	case err != nil:
 		return nil, fmt.Errorf("the data folder %s is not writable: %w", dir, err)
 	}
 	return f.Close, nil
 }
 
+var errInUse = errors.New("in use by another process")
+
 func startMember(ctx context.Context, cfg EmbeddedConfig) (*embed.Etcd, error) {
+	if err := checkData(cfg.Dir); err != nil {
+		return nil, err
+	}
 	server, err := embed.StartEtcd(memberConfig(cfg))
 	if err != nil {
 		return nil, fmt.Errorf("the embedded store does not start: %w", err)
@@ -150,8 +159,9 @@ type member struct {
 	server *etcdserver.EtcdServer
 	kv     pb.KVServer
 
-	holds holds
-	room  room
+	holds   holds
+	room    room
+	backups backups
 
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -195,10 +205,12 @@ func (h *holds) any() bool {
 	return false
 }
 
-func (m *member) close() {
+func (m *member) close() error {
 	m.stop()
+	err := m.backups.close()
 	m.etcd.Close()
 	m.tasks.Wait()
+	return err
 }
 
 // renew implements renewer by a function call. Where the lease may have expired,

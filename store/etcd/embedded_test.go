@@ -67,6 +67,49 @@ func TestDataFolder(t *testing.T) {
 
 // What is held and queued is there again after a restart, with the same numbers,
 // and new fences are greater.
+// TestDamagedData: a data file that is cut short or overwritten is refused in one line.
+// Left to etcd it ends the process with a dump of all goroutines.
+func TestDamagedData(t *testing.T) {
+	whole := t.TempDir()
+	conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db := filepath.Join("etcd", "member", "snap", "db")
+	for name, damage := range map[string]func(path string) error{
+		"CutShort": func(path string) error { return os.Truncate(path, 8<<10) },
+		"Empty":    func(path string) error { return os.Truncate(path, 10) },
+		"Overwritten": func(path string) error {
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.Write(make([]byte, 16<<10))
+			return errors.Join(err, f.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+			if err := damage(filepath.Join(dir, db)); err != nil {
+				t.Fatal(err)
+			}
+			conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: dir})
+			if err == nil || !strings.Contains(err.Error(), "is damaged") {
+				t.Errorf("the start = %v, want that the file is damaged", err)
+			}
+			if err == nil {
+				closing(t, "the store", conn.Close)
+			}
+		})
+	}
+}
+
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

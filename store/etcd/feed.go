@@ -165,6 +165,7 @@ type departures struct {
 
 type recordedEnd struct {
 	reason   lock.Reason
+	note     *lock.Note
 	revision int64
 }
 
@@ -186,12 +187,16 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		case hasPrefix(rest, entriesDir):
 			k, ok := s.splitKey(ev.Kv.Key)
 			if ok && d.left(k, ev.Kv.ModRevision, changes) {
-				changes = append(changes, store.Change{Number: s.number(ev.Kv.ModRevision), Left: k.ID, Reason: d.ends[k.ID].reason})
+				changes = append(changes, store.Change{Number: s.number(ev.Kv.ModRevision), Left: k.ID, Reason: d.ends[k.ID].reason, Note: d.noteAt(k.ID, ev.Kv.ModRevision)})
 			}
 		case hasPrefix(rest, endedDir) && put:
 			for _, e := range s.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
 				d.ended(e, ev.Kv.ModRevision, changes)
 				s.unrecorded.recorded(e.ID)
+			}
+		case put && (hasPrefix(rest, noticesDir) || hasPrefix(rest, attachedDir)):
+			if n := s.noticeAt(ev.Kv, s.trust.Floor()); n != nil {
+				changes = append(changes, store.Change{Number: n.Number, Notice: n})
 			}
 		case hasPrefix(rest, keysDir) && !put:
 			d.unmarked(string(rest[len(keysDir):]))
@@ -236,10 +241,19 @@ func (d *departures) ended(e store.End, revision int64, changes []store.Change) 
 	if d.ends == nil {
 		d.ends = map[lock.ID]recordedEnd{}
 	}
-	d.ends[e.ID] = recordedEnd{e.Reason, revision}
+	d.ends[e.ID] = recordedEnd{e.Reason, (*lock.Note)(e.Note), revision}
 	if left := d.last[e.ID]; left != nil && !left.recorded {
 		changes[left.change].Reason, left.recorded = e.Reason, true
+		changes[left.change].Note = d.noteAt(e.ID, left.revision)
 	}
+}
+
+// noteAt is what an operator said of an end, which is in the same write.
+func (d *departures) noteAt(id lock.ID, revision int64) *lock.Note {
+	if end := d.ends[id]; end.revision == revision {
+		return end.note
+	}
+	return nil
 }
 
 func (d *departures) unmarked(rest string) {

@@ -22,6 +22,8 @@ type gaps struct {
 	missing map[lock.ID]keyed // of those that went, nobody knows yet why
 	whole   time.Time         // when the feed is known to have had everything
 	since   time.Time         // of the gap; zero if there is none
+
+	attached store.Attached // the notices of entries that are there
 }
 
 // keyed is an entry with a key. Its number may be of an earlier floor.
@@ -31,7 +33,7 @@ type keyed struct {
 }
 
 func newGaps(s *Store, f store.Watcher) *gaps {
-	return &gaps{Watcher: f, store: s, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{}}
+	return &gaps{Watcher: f, store: s, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{}, attached: store.Attached{}}
 }
 
 // Lost implements store.Watcher. A replica that stood still hears of a gap when it is
@@ -64,6 +66,10 @@ func (g *gaps) Reset(s store.Snapshot) {
 		}
 	}
 	g.forgetOwn(s.Entries)
+	g.attached = store.Attached{}
+	for _, n := range s.Notices {
+		g.attached.Add(n)
+	}
 	g.Watcher.Reset(s)
 }
 
@@ -92,10 +98,14 @@ func (g *gaps) forgetOwn(there []*lock.Entry) {
 // Apply implements store.Watcher.
 func (g *gaps) Apply(upTo uint64, changes []store.Change) {
 	for _, c := range changes {
-		if c.Joined != nil {
+		switch {
+		case c.Joined != nil:
 			g.joined(c.Joined)
-		} else {
+		case c.Notice != nil:
+			g.attached.Add(c.Notice)
+		default:
 			delete(g.there, c.Left)
+			g.store.spent.add(g.store.noticeKeys(g.attached.Leave(c.Left)))
 		}
 	}
 	g.Watcher.Apply(upTo, changes)

@@ -34,8 +34,13 @@ func (s *Store) list(ctx context.Context, f store.Watcher) (int64, error) {
 	if earlier, was, ok := s.listEarlier(ctx, at); ok {
 		at, read = earlier, was
 	}
-	entries, number := read.at(at, s.trust.Floor())
-	f.Reset(store.Snapshot{Number: number, Entries: entries})
+	notices, err := s.listNotices(ctx, at)
+	if err != nil {
+		return 0, err
+	}
+	floor := s.trust.Floor()
+	entries, number := read.at(at, floor)
+	f.Reset(store.Snapshot{Number: number, Entries: entries, Notices: s.attachedTo(entries, notices, floor)})
 	return at, nil
 }
 
@@ -57,18 +62,10 @@ func (s *Store) listEarlier(ctx context.Context, at int64) (revision int64, read
 	}
 	revision = int64(number - floor)
 	page := newPager(s.prefix + entriesDir)
-	for more := true; more; {
-		r := page.next()
-		r.Revision = revision
-		resp, err := s.tryRead(ctx, s.kv, "list", r)
-		if err != nil {
-			s.log.Info("what happened before this server was started cannot be told", "since", number, "error", err)
-			return 0, read, false
-		}
-		for _, kv := range resp.Kvs {
-			read.add(kv, s.primaryAt(kv))
-		}
-		more = page.turn(resp)
+	page.request.Revision = revision
+	if err := s.eachKey(ctx, page, func(kv *mvccpb.KeyValue) { read.add(kv, s.primaryAt(kv)) }); err != nil {
+		s.log.Info("what happened before this server was started cannot be told", "since", number, "error", err)
+		return 0, picture{}, false
 	}
 	return revision, read, true
 }
@@ -101,20 +98,33 @@ func (s *Store) listEntries(ctx context.Context, each func(*mvccpb.KeyValue)) (a
 	prefix := s.prefix + entriesDir
 	page := newPager(prefix)
 	resp, err := s.firstEntries(ctx, page.next())
-	for err == nil {
-		if at == 0 {
-			at = resp.Header.Revision
-			page.request.Revision = at
+	if err != nil {
+		return 0, err
+	}
+	at = resp.Header.Revision
+	page.request.Revision = at
+	for _, kv := range resp.Kvs {
+		each(kv)
+	}
+	if page.turn(resp) {
+		err = s.eachKey(ctx, page, each)
+	}
+	return at, err
+}
+
+// eachKey reads the keys of a page and of all after it.
+func (s *Store) eachKey(ctx context.Context, page *pager, each func(*mvccpb.KeyValue)) error {
+	for more := true; more; {
+		resp, err := s.tryRead(ctx, s.kv, "list", page.next())
+		if err != nil {
+			return err
 		}
 		for _, kv := range resp.Kvs {
 			each(kv)
 		}
-		if !page.turn(resp) {
-			return at, nil
-		}
-		resp, err = s.tryRead(ctx, s.kv, "list", page.next())
+		more = page.turn(resp)
 	}
-	return 0, err
+	return nil
 }
 
 // firstEntries reads the first page together with the store's own records, which it

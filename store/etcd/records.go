@@ -117,10 +117,16 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 		}
 	}
 	resp, err := r.txn(ctx, "write a record", r.swapTxn(s, w, lease))
-	switch {
-	case isLeaseNotFound(err):
+	if isLeaseNotFound(err) {
 		r.life.Over(lease)
 		return 0, errors.Join(store.ErrNotSent, err)
+	}
+	return r.swapped(ctx, s, w, resp, err)
+}
+
+// swapped tells what became of an attempt at a write.
+func (r *RecordStore) swapped(ctx context.Context, s store.RecordState, w *store.RecordWrite, resp *pb.TxnResponse, err error) (uint64, error) {
+	switch {
 	case isNoSpace(err):
 		return r.beyondQuota(ctx, w, err)
 	case err != nil && refused(err):

@@ -83,6 +83,10 @@ func (r *room) attend(m *member, log *slog.Logger) {
 		r.wait = 0
 		return
 	}
+	if !m.backups.busy.TryLock() {
+		return // a backup is being made, for whose end it would wait
+	}
+	defer m.backups.busy.Unlock()
 	if !r.due(time.Now(), backend.SizeInUse(), m.server.Cfg.QuotaBackendBytes) {
 		return
 	}

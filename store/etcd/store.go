@@ -58,6 +58,7 @@ type Store struct {
 	bare       sync.Map // lock.ID → lock.Reason
 	unrecorded unrecorded
 	pasts      store.Pasts // of this replica's ends
+	spent      spentNotices
 
 	// feedAt is the revision that the feed has reached, and behind asks it for
 	// progress: revisions that are not ours pass without an event.

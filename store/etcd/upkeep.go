@@ -4,12 +4,13 @@ import "time"
 
 const upkeepInterval = time.Second
 
-// upkeep records ends until the store is closed. All replicas do it; what they do is
+// upkeep records ends, and deletes what went with them, until the store is closed. All replicas do it; what they do is
 // idempotent.
 func (s *Store) upkeep() {
 	s.eachInterval(func() {
 		s.memory.prepare(s.closing)
 		s.recordEnds()
+		s.deleteSpent()
 	})
 }
 

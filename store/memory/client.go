@@ -21,6 +21,8 @@ const (
 	Put       Operation = "put"
 	Exclude   Operation = "exclude" // attempts of a put that are no longer wanted
 	Remove    Operation = "remove"
+	Notify    Operation = "notify"
+	Revoke    Operation = "remove and put"
 	Renew     Operation = "refresh"
 	Remaining Operation = "remaining"
 	Queue     Operation = "queue"
@@ -137,6 +139,48 @@ func (c *Client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whi
 		return none{}, number, err
 	})
 	return err
+}
+
+// Notify implements [store.Store].
+func (c *Client) Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) error {
+	if err := store.CheckNotice(n, of); err != nil {
+		return err
+	}
+	known := c.newest()
+	_, err := ask(ctx, c, Notify, lock.ID(n.ID), func() (none, uint64, error) {
+		number, err := c.server.notify(known, c.understood, n, of)
+		return none{}, number, err
+	})
+	return err
+}
+
+// RemoveAndPut implements [store.Store].
+func (c *Client) RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut) error {
+	if err := store.CheckRemovalPut(p); err != nil {
+		return err
+	}
+	_, err := store.PutRecord(ctx, &removing{c.small, e, why, note}, p)
+	return err
+}
+
+// removing is a table of records whose writes remove an entry too.
+type removing struct {
+	*RecordStore
+	entry *lock.Entry
+	why   lock.Reason
+	note  *lock.Note
+}
+
+// Swap implements [store.RecordTable].
+func (r *removing) Swap(ctx context.Context, s store.RecordState, w *store.RecordWrite) (uint64, error) {
+	known := r.client.newest()
+	version, err := once(ctx, r.client, Revoke, r.entry.ID, func() (uint64, uint64, error) {
+		return r.client.server.removeAndSwap(r.entry, r.why, r.note, known, s, w)
+	})
+	if errors.Is(err, ErrUnsent) {
+		err = errors.Join(store.ErrNotSent, err)
+	}
+	return version, err
 }
 
 // Renew implements [store.Store].

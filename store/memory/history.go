@@ -32,7 +32,7 @@ var errHistory = errors.New("the history from there on was forgotten")
 func (s *Server) list() (store.Snapshot, []store.Ended, cursor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	view := store.Snapshot{Number: s.number, Entries: s.sorted(func(*lock.Entry) bool { return true })}
+	view := store.Snapshot{Number: s.number, Entries: s.sorted(func(*lock.Entry) bool { return true }), Notices: s.attached()}
 	return view, s.ends(), cursor{s.life, s.form, s.first + uint64(len(s.runs))}
 }
 
@@ -81,6 +81,7 @@ type Checkpoint struct {
 	foreign    bool
 	form       int
 	records    map[key]store.Ended
+	notices    []notice
 	small      recordTable
 }
 
@@ -98,6 +99,7 @@ func (s *Server) Checkpoint() Checkpoint {
 	for k, r := range s.records {
 		c.records[k] = r.ended
 	}
+	c.notices = s.copiedNotices()
 	c.small = s.small.copied(0)
 	return c
 }
@@ -131,6 +133,7 @@ func (s *Server) restore(c Checkpoint) {
 	for k, ended := range c.records {
 		s.records[k] = s.forgetting(k, ended)
 	}
+	s.replaceNotices(c.notices, 0)
 	s.replaceRecords(c.small.copied(0))
 	s.startOver()
 }
@@ -167,6 +170,7 @@ func (s *Server) shift(by uint64) {
 		e := k.entry
 		k.lease = time.AfterFunc(time.Until(k.end), func() { s.expire(&e) })
 	}
+	s.replaceNotices(s.copiedNotices(), by)
 	s.replaceRecords(s.small.copied(by))
 	s.startOver()
 }

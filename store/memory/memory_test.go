@@ -28,7 +28,8 @@ func open(t *testing.T) storetest.Store {
 	cable := memory.NewCable()
 	return storetest.Store{
 		A: connect(t, nil), B: connect(t, cable),
-		Reopen: func(t *testing.T) store.Store { return connect(t, nil) },
+		Records: func(s store.Store) store.RecordStore { return s.(*memory.Client).Records() },
+		Reopen:  func(t *testing.T) store.Store { return connect(t, nil) },
 		CutB: func(_ *testing.T, how storetest.Fault) func() {
 			cable.Cut(memory.Cut(how))
 			return func() { cable.Cut("") }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -71,12 +72,10 @@ func (s *Server) swapRecord(known uint64, was store.RecordState, w *store.Record
 		s.distrusted = max(s.distrusted, known)
 	}
 	t := &s.small
-	r, found := t.kept[w.RecordKey]
+	raced := s.checkSwap(was, w)
 	switch {
-	case s.distrusted != 0 || s.foreign:
-		return 0, s.number, refusal()
-	case found != was.Found || r.version != was.Version || int64(t.deleted[w.RecordKey]) != was.Guard:
-		return 0, s.number, store.ErrRecordRaced
+	case raced != nil:
+		return 0, s.number, raced
 	case w.Bound && t.lives[life] == nil:
 		return 0, s.number, store.ErrLifeOver
 	case w.Delete:
@@ -89,6 +88,41 @@ func (s *Server) swapRecord(known uint64, was store.RecordState, w *store.Record
 	s.number++
 	t.kept[w.RecordKey] = smallRecord{w.RecordForm, s.number, life}
 	s.publish()
+	s.tellKind(w.Kind)
+	return s.number, s.number, nil
+}
+
+// checkSwap returns why nothing is written: what is under the key is not as it was, or the
+// past is missing.
+func (s *Server) checkSwap(was store.RecordState, w *store.RecordWrite) error {
+	r, found := s.small.kept[w.RecordKey]
+	switch {
+	case s.distrusted != 0 || s.foreign:
+		return refusal()
+	case found != was.Found || r.version != was.Version || int64(s.small.deleted[w.RecordKey]) != was.Guard:
+		return store.ErrRecordRaced
+	}
+	return nil
+}
+
+// removeAndSwap takes the entry away and puts a record, at one number, if both can be done.
+func (s *Server) removeAndSwap(
+	e *lock.Entry, why lock.Reason, note *lock.Note, known uint64, was store.RecordState, w *store.RecordWrite,
+) (version, number uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known > s.number {
+		s.distrusted = max(s.distrusted, known)
+	}
+	if err := s.checkSwap(was, w); err != nil {
+		return 0, s.number, err
+	}
+	k := s.find(e)
+	if k == nil {
+		return 0, s.number, store.Lost("the entry is not there")
+	}
+	s.drop(k, why, note)
+	s.small.kept[w.RecordKey] = smallRecord{RecordForm: w.RecordForm, version: s.number}
 	s.tellKind(w.Kind)
 	return s.number, s.number, nil
 }

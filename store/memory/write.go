@@ -75,7 +75,7 @@ func (s *Server) takeBack(attempts []Attempt, e *lock.Entry) uint64 {
 	defer s.mu.Unlock()
 	s.shut(attempts)
 	if k := s.entries[keyOf(e)]; k != nil && slices.Contains(attempts, Attempt(k.entry.Handle)) {
-		s.drop(k, lock.Withdrawn)
+		s.drop(k, lock.Withdrawn, nil)
 	}
 	return s.number
 }
@@ -95,7 +95,7 @@ func (s *Server) remove(a Attempt, e *lock.Entry, why lock.Reason, while []*lock
 		return s.number, lock.Errorf(lock.Changed, "what the removal was decided by is not there any more")
 	}
 	s.removals[a] = true
-	s.drop(k, why)
+	s.drop(k, why, nil)
 	return s.number, nil
 }
 
@@ -105,20 +105,21 @@ func (s *Server) End(e *lock.Entry, why lock.Reason) bool {
 	defer s.mu.Unlock()
 	k := s.find(e)
 	if k != nil {
-		s.drop(k, why)
+		s.drop(k, why, nil)
 	}
 	return k != nil
 }
 
-// drop removes the entry and records why.
-func (s *Server) drop(k *kept, why lock.Reason) {
+// drop removes the entry and records why, with what an operator said.
+func (s *Server) drop(k *kept, why lock.Reason, note *lock.Note) {
 	k.lease.Stop()
 	delete(s.entries, keyOf(&k.entry))
+	s.forgetNoticesOf(&k.entry)
 	s.number++
 	if why != lock.Expired {
-		s.remember(k.entry, why)
+		s.remember(k.entry, why, note)
 	}
-	s.publish(store.Change{Number: s.number, Left: k.entry.ID, Reason: why})
+	s.publish(store.Change{Number: s.number, Left: k.entry.ID, Reason: why, Note: note})
 }
 
 // expire ends an entry whose lease is over.
@@ -129,23 +130,23 @@ func (s *Server) expire(e *lock.Entry) {
 	if s.stopped || k == nil || time.Now().Before(k.end) { // it was refreshed as the timer fired
 		return
 	}
-	s.drop(k, lock.Expired)
+	s.drop(k, lock.Expired, nil)
 	if s.cfg.ExpiryRecord == 0 {
-		s.remember(*e, lock.Expired)
+		s.remember(*e, lock.Expired, nil)
 		return
 	}
 	time.AfterFunc(s.cfg.ExpiryRecord, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.stopped && s.entries[keyOf(e)] == nil {
-			s.remember(*e, lock.Expired)
+			s.remember(*e, lock.Expired, nil)
 		}
 	})
 }
 
 // remember records an end, the first of an id. One that was withdrawn does not count:
 // it is recorded only so that a feed which missed it does not take it for an expiry.
-func (s *Server) remember(e lock.Entry, why lock.Reason) {
+func (s *Server) remember(e lock.Entry, why lock.Reason, note *lock.Note) {
 	k := keyOf(&e)
 	if before := s.records[k]; before != nil {
 		if before.ended.Reason != lock.Withdrawn {
@@ -155,7 +156,7 @@ func (s *Server) remember(e lock.Entry, why lock.Reason) {
 	}
 	s.records[k] = s.forgetting(k, store.Ended{
 		ID: e.ID, Tenant: e.Tenant, Reason: why, At: time.Now(),
-		Was: store.Past{Text: s.pasts.Of(&e, int64(e.Number-s.floor)), Floor: s.floor},
+		Was: store.Past{Text: s.pasts.Of(&e, int64(e.Number-s.floor)), Floor: s.floor}, Note: note,
 	})
 }
 

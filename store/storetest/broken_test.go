@@ -28,6 +28,8 @@ type bug struct {
 	answered  func(c *client, e, placed *lock.Entry, written *bool)           // changes what it answers
 	seen      func(e *lock.Entry)                                             // changes what is shown of an entry, wherever that is
 	remove    func(ctx context.Context, c *client, r removal) error
+	notify    func(ctx context.Context, c *client, n *lock.Notice, of *lock.Entry) error
+	removePut func(ctx context.Context, c *client, r removal, note *lock.Note, p store.RecordPut) error
 	refresh   func(ctx context.Context, c *client, e *lock.Entry) error
 	remaining func(e *lock.Entry, left time.Duration, err error) (time.Duration, error)
 	queue     func(c *client, r lock.Ref, entries []*lock.Entry) ([]*lock.Entry, error)
@@ -127,6 +129,24 @@ func (c *client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whi
 		c.gone = append(c.gone, e)
 	}
 	return err
+}
+
+func (c *client) Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) error {
+	return c.around(ctx, func(ctx context.Context) error {
+		if c.notify != nil {
+			return c.notify(ctx, c, n, of)
+		}
+		return c.sound.Notify(ctx, n, of)
+	})
+}
+
+func (c *client) RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut) error {
+	return c.around(ctx, func(ctx context.Context) error {
+		if c.removePut != nil {
+			return c.removePut(ctx, c, removal{e, why, nil}, note, p)
+		}
+		return c.sound.RemoveAndPut(ctx, e, why, note, p)
+	})
 }
 
 func (c *client) Renew(ctx context.Context, e *lock.Entry) error {

@@ -261,6 +261,10 @@ func formBugs() []bug {
 			stored: func(_ *client, e *lock.Entry) { e.Trace = "" },
 		},
 		{
+			does: "what an entry asks is not stored", caught: "form/what an entry has is kept",
+			stored: func(_ *client, e *lock.Entry) { e.AskWithin = nil },
+		},
+		{
 			does: "a trace stops an earlier version", caught: "form/what an older version understands does not stop it",
 			stored: func(_ *client, e *lock.Entry) { e.Async = e.Async || e.Trace != "" },
 		},

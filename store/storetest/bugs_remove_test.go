@@ -6,6 +6,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/memory"
 )
 
 // leaseBugs are about what ends an entry that nobody renews.
@@ -190,6 +191,60 @@ func removeBugs() []bug {
 					end.Reason = lock.Released
 				}
 			}),
+		},
+	}
+}
+
+// removePutBugs are about a removal and a record that belong together.
+func removePutBugs() []bug {
+	apart := func(ctx context.Context, c *client, r removal, p store.RecordPut) (err, put error) {
+		err = c.sound.Remove(ctx, r.Entry, r.why)
+		_, put = c.sound.(*memory.Client).Records().Put(ctx, p)
+		return err, put
+	}
+	return []bug{
+		{
+			does: "a record is put although the entry is gone", caught: "remove and put/or neither",
+			removePut: func(ctx context.Context, c *client, r removal, note *lock.Note, p store.RecordPut) error {
+				err := c.sound.RemoveAndPut(ctx, r.Entry, r.why, note, p)
+				if isLost(err) {
+					_, _ = apart(ctx, c, r, p)
+				}
+				return err
+			},
+		},
+		{
+			does: "an entry is removed although the record cannot be put", caught: "remove and put/or neither",
+			removePut: func(ctx context.Context, c *client, r removal, _ *lock.Note, p store.RecordPut) error {
+				err, put := apart(ctx, c, r, p)
+				if err != nil {
+					return err
+				}
+				return put
+			},
+		},
+		{
+			does: "a record is put a write later", caught: "remove and put/both happen, at one number",
+			removePut: func(ctx context.Context, c *client, r removal, note *lock.Note, p store.RecordPut) error {
+				other := p
+				other.ID += "x"
+				if other.Version != 0 {
+					return c.sound.RemoveAndPut(ctx, r.Entry, r.why, note, p)
+				}
+				err := c.sound.RemoveAndPut(ctx, r.Entry, r.why, note, other)
+				if err == nil {
+					_, err = c.sound.(*memory.Client).Records().Put(ctx, p)
+				}
+				return err
+			},
+		},
+		{
+			does: "what an operator says is not told", caught: "remove and put/both happen, at one number",
+			follow: changing(func(c *store.Change) { c.Note = nil }),
+		},
+		{
+			does: "what an operator said is forgotten", caught: "remove and put/what was said of an end is remembered",
+			follow: recalling(func(_ *client, end *store.Ended) { end.Note = nil }),
 		},
 	}
 }

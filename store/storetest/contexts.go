@@ -45,6 +45,7 @@ func (t *trial) ended(ctx context.Context, s store.Store, kept *lock.Entry) {
 	_, _, err := s.Enqueue(ctx, t.draft("a"))
 	t.wantCertain("Enqueue", err)
 	t.wantCertain("Remove", s.Remove(ctx, kept, lock.Released))
+	t.wantCertain("RemoveAndPut", s.RemoveAndPut(ctx, kept, lock.Revoked, nil, recordPut("r", "x", 0)))
 	t.wantUnavailable("Renew", s.Renew(ctx, kept))
 	_, err = s.Remaining(ctx, kept)
 	t.wantUnavailable("Remaining", err)

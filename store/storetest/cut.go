@@ -52,6 +52,13 @@ func (t *trial) calls(removed, kept *lock.Entry) []call {
 			return err
 		}},
 		{"Remove", func(ctx context.Context, s store.Store) error { return s.Remove(ctx, removed, lock.Released) }},
+		{"RemoveAndPut", func(ctx context.Context, s store.Store) error {
+			e, _, err := t.A.Enqueue(t.ctx, t.draft("revoked"))
+			if err != nil {
+				return err
+			}
+			return s.RemoveAndPut(ctx, e, lock.Revoked, nil, recordPut(string(e.ID), "x", 0))
+		}},
 		{"Renew", func(ctx context.Context, s store.Store) error { return s.Renew(ctx, kept) }},
 		{"Remaining", func(ctx context.Context, s store.Store) error {
 			_, err := s.Remaining(ctx, kept)

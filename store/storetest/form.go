@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -23,6 +24,8 @@ func (t *trial) kept(locks ...string) *lock.Entry {
 	e := t.draft(locks...)
 	e.Async, e.Trace = true, aTrace
 	e.Callback = &lock.Callback{URL: "https://example.org/told?job=<7>", Secret: "callback-1"}
+	within := 90 * time.Second
+	e.AskWithin = &within
 	return e
 }
 
@@ -47,7 +50,7 @@ func formPlain(t *trial) {
 	older := t.openOlder()
 	t.follow(older)
 	traced := t.draft("a")
-	traced.Trace = aTrace
+	traced.Trace, traced.AskWithin = aTrace, new(time.Duration)
 	first, second := t.enqueue(t.A, traced), t.enqueue(older, t.draft("a"))
 	t.wantQueue(older, t.ref("a"), first, second)
 	if err := older.Refusal(); err != nil {

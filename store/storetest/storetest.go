@@ -55,6 +55,9 @@ type Harness struct {
 type Store struct {
 	A, B store.Store
 
+	// Records returns the small records of a client.
+	Records func(s store.Store) store.RecordStore
+
 	// Reopen returns one more client, as a replica that starts later has.
 	Reopen func(t *testing.T) store.Store
 
@@ -139,8 +142,8 @@ func cases() []testCase {
 	var all []testCase
 	for _, topic := range [][]testCase{
 		trustCases(), expiryCases(), renewCases(), cutCases(), burstCases(),
-		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), readCases(), feedCases(),
-		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(), formCases(), pastCases(),
+		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), removePutCases(), readCases(), feedCases(),
+		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(), formCases(), pastCases(), noticeCases(),
 	} {
 		all = append(all, topic...)
 	}

@@ -53,6 +53,7 @@ func open(t *testing.T, with bug, limit time.Duration) storetest.Store {
 	reopen := func(t *testing.T) store.Store { return connect(t, &client{late: true}, memory.NewCable()) }
 	return storetest.Store{
 		A: connect(t, &client{}, memory.NewCable()), B: connect(t, &client{second: true}, cable),
+		Records: func(s store.Store) store.RecordStore { return s.(*client).sound.(*memory.Client).Records() },
 		Reopen: func(t *testing.T) store.Store {
 			if b.reopened != nil {
 				b.reopened(b)
@@ -106,7 +107,7 @@ func (b *broken) raise(floor uint64) error {
 func bugs() []bug {
 	return slices.Concat(
 		numberBugs(), retryBugs(), keyBugs(), contentBugs(), callBugs(),
-		leaseBugs(), removeBugs(), setBugs(), readBugs(), feedBugs(), trustBugs(), formBugs(), pastBugs(),
+		leaseBugs(), removeBugs(), removePutBugs(), setBugs(), readBugs(), feedBugs(), trustBugs(), formBugs(), pastBugs(), noticeBugs(),
 	)
 }
 

@@ -32,14 +32,17 @@ type feed struct {
 	left     []departure
 	changes  []change // since the last Reset, which was at
 	since    uint64
-	ended    []store.Ended // recalled since the last Reset, each once
-	recalled bool          // all of them
+	notices  []*lock.Notice // told since the last Reset, or belonging to what that had
+	ended    []store.Ended  // recalled since the last Reset, each once
+	recalled bool           // all of them
 }
 
 // departure is an entry that went, and when the feed said so.
 type departure struct {
 	ID     lock.ID
 	Reason lock.Reason
+	number uint64
+	note   *lock.Note
 	at     time.Time
 }
 
@@ -134,6 +137,7 @@ func (f *feed) Reset(s store.Snapshot) {
 	}
 	f.table, f.upTo, f.current, f.ended, f.recalled = lock.NewTable(), s.Number, true, nil, false
 	f.changes, f.since = nil, s.Number
+	f.notices = slices.Clone(s.Notices)
 	f.resets++
 	if !slices.IsSortedFunc(s.Entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }) {
 		f.errorf("the entries of a Reset are not in the order of their numbers")
@@ -143,6 +147,11 @@ func (f *feed) Reset(s store.Snapshot) {
 			f.errorf("Reset at %d has %s at %d", s.Number, e.ID, e.Number)
 		}
 		f.insert(e)
+	}
+	for _, n := range s.Notices {
+		if e, _ := f.table.Entry(n.Of); e == nil || e.Number >= n.Number || n.Number > s.Number {
+			f.errorf("a Reset at %d has the notice %s at %d, which belongs to no entry of it", s.Number, n.ID, n.Number)
+		}
 	}
 }
 
@@ -187,6 +196,10 @@ func (f *feed) Apply(upTo uint64, changes []store.Change) {
 }
 
 func (f *feed) note(c store.Change, now time.Time) {
+	if c.Notice != nil {
+		f.noticed(c)
+		return
+	}
 	if c.Joined == nil {
 		f.changes = append(f.changes, change{c.Number, false, c.Left, c.Reason})
 		f.remove(c, now)
@@ -198,6 +211,18 @@ func (f *feed) note(c store.Change, now time.Time) {
 	f.changes = append(f.changes, change{c.Number, true, c.Joined.ID, ""})
 	f.joined[c.Joined.ID]++
 	f.insert(c.Joined)
+}
+
+func (f *feed) noticed(c store.Change) {
+	n := c.Notice
+	if n.Number != c.Number {
+		f.errorf("the notice %s is told at %d, its number is %d", n.ID, c.Number, n.Number)
+	}
+	if e, _ := f.table.Entry(n.Of); n.Of != "" && (e == nil || e.Number >= n.Number) {
+		f.errorf("the notice %s is told at %d, when its entry is not there", n.ID, n.Number)
+	}
+	f.changes = append(f.changes, change{c.Number, false, lock.ID(n.ID), store.Noticed})
+	f.notices = append(f.notices, n)
 }
 
 // Lost implements store.Watcher.
@@ -223,7 +248,7 @@ func (f *feed) remove(c store.Change, now time.Time) {
 	if e, _, _ := f.table.Remove(c.Left); e == nil {
 		f.errorf("the feed told that %s left, which was not there", c.Left)
 	}
-	f.left = append(f.left, departure{c.Left, c.Reason, now})
+	f.left = append(f.left, departure{c.Left, c.Reason, c.Number, c.Note, now})
 }
 
 // view is what a feed knows at one moment.
@@ -236,6 +261,7 @@ type view struct {
 	left    []departure
 	changes []change // after the number since
 	since   uint64
+	notices []*lock.Notice
 	ended   []store.Ended
 	queues  map[lock.Ref][]place
 }
@@ -251,7 +277,7 @@ func (f *feed) state() view {
 	defer f.mu.Unlock()
 	v := view{
 		upTo: f.upTo, current: f.current, resets: f.resets, losses: f.losses, joined: maps.Clone(f.joined),
-		left: slices.Clone(f.left), changes: slices.Clone(f.changes), since: f.since, ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
+		left: slices.Clone(f.left), changes: slices.Clone(f.changes), since: f.since, notices: slices.Clone(f.notices), ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
 	}
 	for r, q := range f.table.Queues() {
 		for e, holds := range q.Entries() {
@@ -314,6 +340,16 @@ func (f *feed) went(within time.Duration, id lock.ID) bool {
 func (f *feed) has(id lock.ID) bool {
 	e, _ := f.table.Entry(id)
 	return e != nil
+}
+
+// noticesOf returns what was told with the id, on whatever occasion.
+func (v view) noticesOf(id string) (told []*lock.Notice) {
+	for _, n := range v.notices {
+		if n.ID == id {
+			told = append(told, n)
+		}
+	}
+	return told
 }
 
 // settle writes a last entry and waits until every feed has reached it, so that

@@ -26,7 +26,7 @@ type record struct {
 	Form int `json:"form,omitempty"`
 }
 
-// change is one entry that came, with its value, or one that went.
+// change is one entry that came, with its value, or one that went, or a notice.
 type change struct {
 	Tenant string       `json:"tenant"`
 	Lock   string       `json:"lock"` // the entry's first
@@ -39,7 +39,12 @@ type change struct {
 	Try    string      `json:"try,omitempty"`   // names the attempt that removed it
 	Keyed  bool        `json:"keyed,omitempty"` // its key has a mark
 
-	Was json.RawMessage `json:"was,omitempty"` // of the entry that went, see [store.Past]
+	Was  json.RawMessage  `json:"was,omitempty"` // of the entry that went, see [store.Past]
+	Note *store.ValueNote `json:"note,omitempty"`
+
+	// Notice is written so that who does not know it reads of the end of an entry that is
+	// not there.
+	Notice *store.NoticeValue `json:"notice,omitempty"`
 }
 
 func (c change) key() key { return key{c.Tenant, c.Lock, c.ID} }
@@ -67,10 +72,10 @@ func parseRecord(data []byte) (*record, error) {
 func (r *record) ends() []end {
 	var ends []end
 	for _, c := range r.Changes {
-		if c.Joined != nil {
+		if c.Joined != nil || c.Notice != nil && !c.Keyed {
 			continue
 		}
-		ends = append(ends, end{store.End{ID: c.ID, Tenant: c.Tenant, Reason: c.Reason, At: c.At, Was: c.Was}, c.Keyed})
+		ends = append(ends, end{store.End{ID: c.ID, Tenant: c.Tenant, Reason: c.Reason, At: c.At, Was: c.Was, Note: c.Note}, c.Keyed})
 	}
 	return ends
 }

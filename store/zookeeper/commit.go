@@ -177,14 +177,14 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 // that came and those that went in one.
 func created(stat *zk.Stat) int32 { return (stat.Cversion + stat.NumChildren) / 2 }
 
-// joining reports whether a write of the batch puts an entry. Its transaction checks
+// joining reports whether a write of the batch puts an entry or a notice. Its transaction checks
 // that meta is as this replica knows it: none is granted below a floor that another
 // one was given, nor in a store that one distrusts.
 func joining(batch []*write) bool {
 	return slices.ContainsFunc(batch, joins)
 }
 
-func joins(w *write) bool { return w.Payload.change.Joined != nil }
+func joins(w *write) bool { return w.Payload.change.Joined != nil || w.Payload.change.Notice != nil }
 
 // errOutdated says that meta is not as this replica knows it.
 var errOutdated = errors.New("the fence floor or the trust in the store has changed")

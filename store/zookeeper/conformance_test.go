@@ -32,7 +32,7 @@ func TestConformance(t *testing.T) {
 				return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Timeout: timeout})
 			}
 			return storetest.Store{
-				A: reopen(t), B: reader{open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix, Timeout: timeout})}, Reopen: reopen,
+				A: reopen(t), B: reader{open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix, Timeout: timeout})}, Reopen: reopen, Records: recordsOf,
 				OpenFloor: withFloor(z, prefix),
 				OpenOlder: asOlder(z, prefix),
 				CutB:      func(_ *testing.T, how storetest.Fault) func() { return cut(proxy, how) },
@@ -80,7 +80,7 @@ func openAlone(t *testing.T) storetest.Store {
 		return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Timeout: longTimeout})
 	}
 	return storetest.Store{
-		A: reopen(t), B: reopen(t), Reopen: reopen, OpenFloor: withFloor(z, prefix),
+		A: reopen(t), B: reopen(t), Reopen: reopen, Records: recordsOf, OpenFloor: withFloor(z, prefix),
 		Backup: func(t *testing.T) func(*testing.T) {
 			copied := t.TempDir()
 			replaced(t, z.Server(0), z.Server(0).Data(), copied)
@@ -112,6 +112,10 @@ type reader struct{ *zookeeper.Store }
 
 func (r reader) Queue(ctx context.Context, ref lock.Ref) ([]*lock.Entry, uint64, error) {
 	return r.ReadQueue(ctx, ref)
+}
+
+func recordsOf(s store.Store) store.RecordStore {
+	return s.(interface{ Records() *zookeeper.RecordStore }).Records()
 }
 
 func startZooKeeper(t *testing.T, config rig.ZooKeeperConfig) *rig.ZooKeeper {

@@ -39,8 +39,11 @@ type feed struct {
 	floor     uint64 // with which entries have their numbers
 	time      int64  // of the server, in ms, some time ago
 	entries   index
-	kept      kept // records that are still there
+	attached  store.Attached // the notices of entries
+	kept      kept           // records that are still there
 	followers map[*follower]struct{}
+
+	spent spentNotices
 
 	ownMu sync.Mutex
 	own   []written     // by this replica, known without being read
@@ -302,6 +305,9 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 // deleted nodes by hand, is told once.
 func (f *feed) change(changes []store.Change, c change, w written) []store.Change {
 	k, r := c.key(), f.reader
+	if c.Notice != nil {
+		return f.noticed(changes, c, w)
+	}
 	if c.Joined != nil {
 		e := r.joined(c, w.zxid)
 		f.entries.add(e)
@@ -317,7 +323,8 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 		return changes
 	}
 	f.entries.remove(k)
-	return append(changes, store.Change{Number: r.number(w.zxid), Left: c.ID, Reason: c.Reason})
+	f.spent.add(f.attached.Leave(c.ID))
+	return append(changes, store.Change{Number: r.number(w.zxid), Left: c.ID, Reason: c.Reason, Note: (*lock.Note)(c.Note)})
 }
 
 var errMeta = errOutdated

@@ -102,9 +102,17 @@ func (k *kept) drop(gone func(folded) bool) {
 func sizeOf(r folded) int {
 	bytes := 100
 	for _, e := range r.ends {
-		bytes += 80 + len(e.ID) + len(e.Reason) + len(e.Tenant) + len(e.Was)
+		bytes += 80 + len(e.ID) + len(e.Reason) + len(e.Tenant) + len(e.Was) + noteBytes(e.Note)
 	}
 	return bytes
+}
+
+// noteBytes is about what a note takes, of which a byte can be two when it is written.
+func noteBytes(n *store.ValueNote) int {
+	if n == nil {
+		return 0
+	}
+	return 50 + 2*(len(n.By)+len(n.Reason))
 }
 
 func endsOf(records []folded) []end {

@@ -39,7 +39,8 @@ func (f *follower) call(what func(store.Watcher)) {
 // begin gives the follower a view. The caller holds the feed's mu.
 func (f *follower) begin(from *feed) {
 	f.call(func(to store.Watcher) {
-		to.Reset(store.Snapshot{Number: from.number, Entries: (&snapshot{entries: from.entries.byKey}).sorted()})
+		entries := (&snapshot{entries: from.entries.byKey}).sorted()
+		to.Reset(store.Snapshot{Number: from.number, Entries: entries, Notices: from.attachedTo(entries)})
 		f.view = view{count: f.view.count + 1, epoch: from.epoch, next: from.next}
 	})
 	select {
@@ -67,9 +68,11 @@ var errAnotherView = errors.New("the follower has another view")
 
 // recall tells a part of what was before the view.
 func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error {
-	told := make([]store.Ended, len(ends))
-	for i, e := range ends {
-		told[i] = e.Ended(floor)
+	told := make([]store.Ended, 0, len(ends))
+	for _, e := range ends {
+		if e.Reason != store.Noticed { // nothing ended
+			told = append(told, e.Ended(floor))
+		}
 	}
 	err := errAnotherView
 	f.call(func(to store.Watcher) {

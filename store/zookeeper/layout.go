@@ -23,7 +23,7 @@ func (r layout) entries() string { return string(r) + "/entries" }
 
 // parts are the nodes that are always there, but for meta.
 func (r layout) parts() []string {
-	return []string{r.epoch(), r.links(), r.logs(), r.ended(), r.keys(), r.entries(), r.records(), r.lives()}
+	return []string{r.epoch(), r.links(), r.logs(), r.ended(), r.keys(), r.entries(), r.records(), r.lives(), r.notices()}
 }
 
 func (r layout) log(epoch int32) string     { return fmt.Sprintf("%s/logs/%010d", string(r), epoch) }
@@ -108,6 +108,17 @@ func (r layout) lease(k key, handle int64) string {
 		return r.primary(k) + "/lease"
 	}
 	return fmt.Sprintf("%s/%016x", r.primary(k), uint64(handle))
+}
+
+// Notices that belong to entries are spread over shards by the hashes of their ids.
+const noticeShards = 16
+
+func (r layout) notices() string               { return string(r) + "/notices" }
+func (r layout) noticeShard(i uint32) string   { return fmt.Sprintf("%s/%x", r.notices(), i) }
+func (r layout) shardOfNotice(n string) string { return r.noticeShard(hash(n) % noticeShards) }
+
+func (r layout) notice(tenant, id string) string {
+	return r.shardOfNotice(tenant+","+id) + "/" + tenant + "," + id
 }
 
 // namesLease reports whether a node is named like the lease of an entry whose id may

@@ -46,7 +46,7 @@ func (f *feed) start(ctx context.Context, l *link) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.epoch, f.born, f.next, f.zxid, f.time = epoch, stat.Czxid, created(stat), stat.Mzxid, stat.Mtime
-	f.entries, f.kept = newIndex(), kept{from: created(stat)}
+	f.entries, f.attached, f.kept = newIndex(), store.Attached{}, kept{from: created(stat)}
 	f.floor, f.listing = floor, &listing{from: stat.Mzxid, gone: map[key]int64{}}
 	return nil
 }
@@ -64,6 +64,10 @@ func (f *feed) list(ctx context.Context, l *link) error {
 	if err := r.readEntries(ctx, l, keys, snap); err != nil {
 		return err
 	}
+	notices, err := r.listNotices(ctx, l)
+	if err != nil {
+		return err
+	}
 	stat, err := r.barrierOn(ctx, l)
 	if err != nil {
 		return err
@@ -72,7 +76,7 @@ func (f *feed) list(ctx context.Context, l *link) error {
 		f.mu.Lock()
 		if f.zxid >= stat.Mzxid {
 			defer f.mu.Unlock()
-			return f.begin(snap)
+			return f.begin(snap, notices)
 		}
 		f.mu.Unlock()
 		if err := store.Pause(ctx, time.Millisecond); err != nil {
@@ -84,7 +88,7 @@ func (f *feed) list(ctx context.Context, l *link) error {
 // begin makes a view of what was listed and what the log said meanwhile. If the floor has
 // risen since, their numbers do not tell their order, and the feed starts over. The caller
 // holds mu.
-func (f *feed) begin(listed *snapshot) error {
+func (f *feed) begin(listed *snapshot, notices []*lock.Notice) error {
 	r, since := f.reader, f.entries
 	if r.trust.Floor() != f.floor {
 		return errMeta
@@ -98,6 +102,7 @@ func (f *feed) begin(listed *snapshot) error {
 	for _, e := range (&snapshot{entries: since.byKey}).sorted() {
 		f.entries.add(e)
 	}
+	f.attach(notices)
 	f.listing, f.current = nil, true
 	f.number = max(f.number, r.number(f.zxid))
 	f.leases.reset(f.entries.byKey)

@@ -120,11 +120,7 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 			return 0, errors.Join(store.ErrNotSent, err)
 		}
 	}
-	ops := []recordOp{{outdated, &zk.CheckVersionRequest{Path: r.store.root.meta(), Version: r.store.meta.known.Load().version}}}
-	ops = append(ops, r.shardOps(s, w.RecordKey)...)
-	ops = append(ops, r.recordOps(s, w, form)...)
-	ops = append(ops, r.bindOps(s, w, form.Life)...)
-	zxid, err := r.multi(ctx, form.Life, w.Kind, ops)
+	zxid, err := r.multi(ctx, form.Life, w.Kind, r.writeOps(s, w, form))
 	if err != nil {
 		return 0, err
 	}
@@ -133,6 +129,14 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 		return 0, refusal
 	}
 	return r.store.number(zxid), nil
+}
+
+// writeOps are what a write takes. The second of them sets the shard.
+func (r *RecordStore) writeOps(s store.RecordState, w *store.RecordWrite, form store.RecordForm) []recordOp {
+	ops := []recordOp{{outdated, &zk.CheckVersionRequest{Path: r.store.root.meta(), Version: r.store.meta.known.Load().version}}}
+	ops = append(ops, r.shardOps(s, w.RecordKey)...)
+	ops = append(ops, r.recordOps(s, w, form)...)
+	return append(ops, r.bindOps(s, w, form.Life)...)
 }
 
 // recordOp is an operation with what it means that it failed.

@@ -18,10 +18,13 @@ type removal struct {
 	entry   *lock.Entry
 	version int32 // that the lease must have, or noLease, or anyVersion
 	why     lock.Reason
+	note    *lock.Note
 
 	lease, primary string
 	paths          []string // to delete, in order, the lease first
 	while          []string // that must be there
+	besides        []any    // what is done in the same transaction
+	held           string   // what is done besides must not share its transaction with another of this key
 	mark           string   // of the entry's key, "" if it has none
 	marked         int32    // the version that the mark must have, or anyVersion
 	try            string
@@ -72,7 +75,7 @@ func (m *remover) removeWrite(r *removal) *write {
 	k := keyOf(r.entry)
 	p := &part{change: change{
 		Tenant: k.tenant, Lock: k.lock, ID: k.id, Czxid: r.czxid,
-		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "",
+		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "", Note: m.pasts.Note(k.tenant, r.note),
 	}}
 	if r.why != lock.Withdrawn {
 		p.change.Was = m.pasts.Of(r.entry, m.zxid(r.entry.Number))
@@ -91,10 +94,15 @@ func (m *remover) removeWrite(r *removal) *write {
 	for _, path := range r.while {
 		p.ops = append(p.ops, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
 	}
-	return &write{
-		Tenant: k.tenant, Keys: []string{k.conflict()}, Ops: len(p.ops), Must: true, Payload: p,
-		Bytes: opSize*(len(p.ops)+1) + 2*len(p.change.Was), // the record is the log's data too
+	w := &write{
+		Tenant: k.tenant, Keys: []string{k.conflict()}, Must: true, Payload: p,
+		Bytes: 2 * (len(p.change.Was) + noteBytes(p.change.Note)), // the record is the log's data too
 	}
+	if p.ops = append(p.ops, r.besides...); r.held != "" {
+		w.Keys, w.Bytes = append(w.Keys, r.held), w.Bytes+store.MaxRecordValue
+	}
+	w.Ops, w.Bytes = len(p.ops), w.Bytes+opSize*(len(p.ops)+1)
+	return w
 }
 
 // opSize is more than an operation takes besides data, with the longest names.

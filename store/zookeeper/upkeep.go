@@ -33,6 +33,7 @@ func (s *Store) upkeep() {
 		case <-tick.C:
 			s.attend("look after the store's own nodes", operationTimeout, s.keepNodes)
 			s.attend("look for other replicas", operationTimeout, s.meetOthers)
+			s.attend("delete notices of entries that went", operationTimeout, s.deleteSpent)
 		}
 	}
 }

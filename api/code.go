@@ -20,6 +20,7 @@ const (
 	Deadlock            Code = "deadlock"
 	Changed             Code = "changed"
 	NoCallbackSecret    Code = "no_callback_secret"
+	AlreadyHeld         Code = "already_held"
 	Lost                Code = "lock_lost"
 	BodyTooLarge        Code = "body_too_large"
 	UnsupportedMedia    Code = "unsupported_media_type"
@@ -67,6 +68,8 @@ func (c Code) meaning() meaning {
 		return meaning{http.StatusConflict, "It has changed meanwhile"}
 	case NoCallbackSecret:
 		return meaning{http.StatusConflict, "There is no callback secret"}
+	case AlreadyHeld:
+		return meaning{http.StatusConflict, "The entry holds already"}
 	case Lost:
 		return meaning{http.StatusGone, "The entry is gone"}
 	case BodyTooLarge:

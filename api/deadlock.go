@@ -30,7 +30,7 @@ type RefusedDeadlock struct {
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Refused is the worker whose request was refused.
 	Refused string `json:"refused" example:"worker-7"`
-	// Locks that the request asked for.
+	// Locks that the request asked for, as far as the bearer token may use them.
 	Locks []string `json:"locks" example:"orders:42"`
 	// Cycle of waits; of a long one the first 32.
 	Cycle []CycleStep `json:"cycle"`

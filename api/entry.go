@@ -58,6 +58,22 @@ type HeldEntry struct {
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// WaitedSeconds is how long the grant took.
 	WaitedSeconds Seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
+	// ReleaseRequested says that somebody who waits asks for the lock; left out if nobody does.
+	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
+}
+
+// ReleaseRequested is what those ask of a holder who wait for it now. When they are gone, so
+// is it.
+type ReleaseRequested struct {
+	// Since is when the first of them asked.
+	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// By is the worker that asked first.
+	By string `json:"by" example:"worker-8"`
+	// Waiting is how many ask.
+	Waiting int `json:"waiting" minimum:"1" example:"2"`
+	// WishedAt is the earliest instant by which one of them hopes for the lock. Nothing
+	// happens then.
+	WishedAt Instant `json:"wished_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
 }
 
 // WaitingEntry is an acquisition that stands in its lock's queue.

@@ -3,7 +3,7 @@ package api
 // Event is something that happened to an entry.
 type Event struct {
 	// Type of the event.
-	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,events.missed" example:"lock.acquired"`
+	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.order_contradiction,lock.release_requested,lock.stale_write,events.missed" example:"lock.acquired"`
 	// Timestamp is when the server that tells the event saw it; another may have seen it a moment earlier or later.
 	Timestamp Instant `json:"timestamp" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Data says what happened.
@@ -31,16 +31,76 @@ type EventData struct {
 	Entry *EventEntry `json:"entry,omitempty"`
 	// Reason for which the entry ended.
 	Reason string `json:"reason,omitempty" example:"released"`
+	// Revoked is what the operator said who ended the entry. With lock.revoked.
+	Revoked *EventRevoked `json:"revoked,omitempty"`
 	// Held tells of an end whether the entry held until then, rather than waited.
 	Held *bool `json:"held,omitempty" example:"true"`
 	// WaitedSeconds is how long a grant took, by the clocks of the servers.
 	WaitedSeconds *Seconds `json:"waited_seconds,omitempty" swaggertype:"number" minimum:"0" example:"0.25"`
 	// HeldSeconds is how long it held, as the server that tells it saw it.
 	HeldSeconds *Seconds `json:"held_seconds,omitempty" swaggertype:"number" minimum:"0" example:"12.5"`
+	// ReleaseRequested says of `lock.release_requested` what the entry asks of those who hold.
+	ReleaseRequested *EventAsk `json:"release_requested,omitempty"`
+	// StaleWrite says of `lock.stale_write` what was refused. There is no entry.
+	StaleWrite *StaleWrite `json:"stale_write,omitempty"`
+	// OrderContradiction says of `lock.order_contradiction` in which orders the locks were taken. There is no entry.
+	OrderContradiction *EventRing `json:"order_contradiction,omitempty"`
 	// After is the id of the last event before those that are missing.
 	After string `json:"after,omitempty" example:"1042-1"`
 	// Before is the id from which on everything is told again.
 	Before string `json:"before,omitempty" example:"1050-0"`
+}
+
+// EventAsk is what an entry that waits asks of those who hold. It is a wish.
+type EventAsk struct {
+	// Since is when it asked.
+	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// WithinSeconds is within what time it hopes that they finish.
+	WithinSeconds Seconds `json:"within_seconds" swaggertype:"number" minimum:"0" example:"30"`
+	// WishedAt is the instant by which it hopes for it.
+	WishedAt Instant `json:"wished_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
+}
+
+// EventRing is a ring of orders: each leads to the class of locks where the next one starts,
+// and the last to the first.
+type EventRing struct {
+	// FoundAt is when the ring was closed.
+	FoundAt Instant `json:"found_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Sides of the contradiction; of a long one the first.
+	Sides []EventOrderSide `json:"sides"`
+	// Length is how many sides there are.
+	Length int `json:"length" minimum:"2" example:"2"`
+}
+
+// EventOrderSide is one order of a contradiction, with an example. Names of locks that the
+// reader may not use or did not ask for are left out, and their classes.
+type EventOrderSide struct {
+	// From is the class of the lock that was held.
+	From string `json:"from,omitempty" example:"orders:*"`
+	// To is the class of the lock that was taken then.
+	To string `json:"to,omitempty" example:"stock:*"`
+	// Example of it.
+	Example EventOrderExample `json:"example"`
+}
+
+// EventOrderExample is one time that a worker took a lock while it held another.
+type EventOrderExample struct {
+	// Holder is the worker.
+	Holder string `json:"holder" example:"worker-7"`
+	// Held is the lock that it had.
+	Held string `json:"held,omitempty" example:"orders:42"`
+	// Taken is the lock that it got then.
+	Taken string `json:"taken,omitempty" example:"stock:7"`
+	// At is when.
+	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+}
+
+// EventRevoked is who ended an entry, and why.
+type EventRevoked struct {
+	// By is the operator: the subject of his bearer token.
+	By string `json:"by" example:"ops@example.org"`
+	// Reason in his words.
+	Reason string `json:"reason" example:"its node was lost in the fire"`
 }
 
 // EventEntry is what everybody may know of an entry who may use its locks.

@@ -32,6 +32,8 @@ type HeldSet struct {
 	State string `json:"state" enums:"held" example:"held"`
 	// WaitedSeconds is how long the grant took.
 	WaitedSeconds Seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
+	// ReleaseRequested says that somebody who waits asks for one of the locks; left out if nobody does.
+	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
 }
 
 // WaitingSet is a set that stands in the queues of its locks.

@@ -109,4 +109,8 @@ type LockPage struct {
 type Health struct {
 	// Status in a word.
 	Status string `json:"status" enums:"ok,ready"`
+	// Version of the server; only in the answer of /healthz.
+	Version string `json:"version,omitempty" example:"v1.2.3"`
+	// Commit that it was built from, if that is known; only in the answer of /healthz.
+	Commit string `json:"commit,omitempty" example:"69f487926e26cce1b4ac3c6528a23ca8e6f69da8"`
 }

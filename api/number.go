@@ -107,3 +107,17 @@ func mantissa(text string) (digits string, exponent int) {
 	kept := strings.TrimRight(digits, "0")
 	return kept, exponent - len(behind) + len(digits) - len(kept)
 }
+
+// Fence is a fence in a request: a whole number.
+type Fence uint64
+
+// UnmarshalJSON takes JSON numbers without a fraction. One below 0 is 0, which is no
+// fence, and one that is too large for any use is the largest int64.
+func (f *Fence) UnmarshalJSON(text []byte) error {
+	n, exact := scaled(string(text), 0)
+	if !beginsNumber(text) || !exact {
+		return &json.UnmarshalTypeError{Value: "value", Type: reflect.TypeFor[int]()}
+	}
+	*f = Fence(max(n, 0))
+	return nil
+}

@@ -43,10 +43,30 @@ type Terms struct {
 	// CallbackURL is where the grant of an async acquire is told, or its end if it ends
 	// without one. What is sent there is signed with the tenant's callback secret.
 	CallbackURL *string `json:"callback_url,omitempty" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/granted"`
+	// RequestRelease asks those who hold to finish, if the acquire has to wait. They are
+	// told; nothing is taken away from them.
+	RequestRelease *ReleaseWish `json:"request_release,omitempty"`
 	// Holder is which worker this is, for people to see; the bearer token's sub by
 	// default. Deadlocks and the order of locks are looked for among workers that are
 	// named here.
 	Holder *string `json:"holder,omitempty" example:"worker-7" minLength:"1" maxLength:"200"`
 	// Metadata are up to 16 pairs of strings, 2 KiB in all.
 	Metadata map[string]*string `json:"metadata,omitempty" swaggertype:"object,string" example:"job:nightly"`
+}
+
+// ReleaseWish is what a waiter asks of those who hold.
+type ReleaseWish struct {
+	// WithinSeconds is within what time it hopes that they finish. It is a wish: nothing
+	// happens when it has passed.
+	WithinSeconds *Decimal `json:"within_seconds,omitempty" swaggertype:"number" example:"30" default:"0" minimum:"0" maximum:"86400"`
+}
+
+// StaleWrite is a write that a resource refused, because it had seen a greater fence.
+type StaleWrite struct {
+	// FencePresented came with the write.
+	FencePresented Fence `json:"fence_presented" swaggertype:"integer" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// FenceKnown is the greatest that the resource has seen of the lock.
+	FenceKnown Fence `json:"fence_known" swaggertype:"integer" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1043"`
+	// Resource that refused it, as people know it.
+	Resource string `json:"resource" minLength:"1" maxLength:"200" example:"db-7/orders"`
 }

@@ -28,11 +28,15 @@ const (
 	BadSubject           Reason = "bad_subject"
 	NoTenant             Reason = "no_tenant"
 	BadTenant            Reason = "bad_tenant"
-	BadScope             Reason = "bad_scope" // the claim is not a string
-	BadLocks             Reason = "bad_locks" // the claim is not a list of patterns
+	BadScope             Reason = "bad_scope"   // the claim is not a string
+	BadLocks             Reason = "bad_locks"   // the claim is not a list of patterns
+	BadSession           Reason = "bad_session" // not a text of [Sessions.Seal], or of another secret's
+	TooLarge             Reason = "too_large"   // for a session
+	BadCode              Reason = "bad_code"    // unknown, used up, or too old
 )
 
-// Error is the only error type that [Verifier.Verify] returns. Nothing in it is
+// Error is the only error type that [Verifier.Verify], [Sessions] and [Codes] return for
+// what they are given. Nothing in it is
 // secret: all of it may be logged, and Detail, which has no piece of the token or of
 // a key, may be shown to the caller.
 type Error struct {

@@ -15,12 +15,13 @@ const (
 	LocksRead     Scope = "locks:read"
 	LocksWrite    Scope = "locks:write"
 	WebhooksWrite Scope = "webhooks:write"
-	Admin         Scope = "admin"
+	TenantAdmin   Scope = "tenant-admin" // what operators may, within the tenant of the token
+	Admin         Scope = "admin"        // the same for all tenants
 )
 
-func known(s Scope) bool {
-	return s == LocksRead || s == LocksWrite || s == WebhooksWrite || s == Admin
-}
+func scopes() []Scope { return []Scope{LocksRead, LocksWrite, WebhooksWrite, TenantAdmin, Admin} }
+
+func known(s Scope) bool { return slices.Contains(scopes(), s) }
 
 // parseScopes returns the known scopes of a space-separated list, each once.
 func parseScopes(list string) []Scope {
@@ -58,6 +59,12 @@ func (p *Principal) Allows(scope Scope) bool {
 	return slices.Contains(p.Scopes, scope)
 }
 
+// MayOperate reports whether the token lets an operator see and change what belongs to the
+// tenant; "" stands for all of them.
+func (p *Principal) MayOperate(tenant string) bool {
+	return p.Allows(Admin) || p.Allows(TenantAdmin) && tenant == p.Tenant
+}
+
 // MayUse reports whether the token's name patterns let it use the lock.
 func (p *Principal) MayUse(name string) bool {
 	if p.Locks == nil {
@@ -69,4 +76,10 @@ func (p *Principal) MayUse(name string) bool {
 		}
 	}
 	return false
+}
+
+// MayUseAll reports whether the token's name patterns let it use every lock that the pattern
+// selects.
+func (p *Principal) MayUseAll(of Pattern) bool {
+	return p.Locks == nil || slices.ContainsFunc(p.Locks, func(allowed Pattern) bool { return allowed.Covers(of) })
 }

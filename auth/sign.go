@@ -80,8 +80,8 @@ func (c Claims) check() error {
 	}
 	for _, s := range c.Scopes {
 		if !known(s) {
-			return fmt.Errorf("scope %.50q is unknown: there are %s, %s, %s and %s",
-				string(s), LocksRead, LocksWrite, WebhooksWrite, Admin)
+			return fmt.Errorf("scope %.50q is unknown: there are %s, %s, %s, %s and %s",
+				string(s), LocksRead, LocksWrite, WebhooksWrite, TenantAdmin, Admin)
 		}
 	}
 	if len(c.Locks) > maxPatterns {

@@ -288,6 +288,7 @@ func TestScopes(t *testing.T) {
 		"":                                  nil,
 		"openid profile Admin locks":        nil,
 		"admin":                             {auth.Admin},
+		"tenant-admin":                      {auth.TenantAdmin},
 		"  locks:read   locks:read ":        {auth.LocksRead},
 		"webhooks:write\tadmin":             nil,
 		"locks:write webhooks:write admin ": {auth.LocksWrite, auth.WebhooksWrite, auth.Admin},

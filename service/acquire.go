@@ -28,7 +28,11 @@ type AcquireRequest struct {
 	Wait     time.Duration
 	Async    bool           // answer at once; the replicas keep the entry for as long as it waits
 	Callback *lock.Callback // where the grant of an async entry is told; nil is nowhere
-	Trace    string         // W3C traceparent of the request; what is none is passed over. A retry may have another
+	// AskWithin has the entry ask those who hold to finish within this time, if it has to
+	// wait; nil asks for nothing.
+	AskWithin *time.Duration
+
+	Trace string // W3C traceparent of the request; what is none is passed over. A retry may have another
 
 	// IdempotencyKey makes repeated requests the same entry; "" makes each a new
 	// one.
@@ -43,6 +47,7 @@ type Grant struct {
 	ExpiresAt time.Time     // until when the lease is sure to last
 	Waited    time.Duration // held: between the request and the grant
 	Position  int           // waiting: 1 is next
+	Asked     *view.Asked   // held: what those ask who wait for it; nil if nobody does
 	Holders   []view.Holder // of a refusal: who holds
 	Waiters   int           // of a refusal: how many wait
 	Busy      []Busy        // of a set's refusal: the same for each lock, in canonical order
@@ -115,6 +120,9 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 		return s.refuseOrRejoin(ctx, e, err)
 	}
 	if err := s.view.Room(e); err != nil {
+		return s.refuseOrRejoin(ctx, e, err)
+	}
+	if err := s.roomToAsk(e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
 	e.Lingers = !e.Tries() && !s.view.Admits(e)
@@ -413,6 +421,10 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 	if lock.ValidTrace(req.Trace) {
 		e.Trace = req.Trace
 	}
+	if req.AskWithin != nil {
+		within := wholeMilliseconds(*req.AskWithin)
+		e.AskWithin = &within
+	}
 	if req.Wait > 0 {
 		e.WaitUntil = e.EnqueuedAt.Add(req.Wait)
 	}
@@ -442,7 +454,7 @@ func (s *Service) check(req AcquireRequest) error {
 	if wrong := lock.CheckMetadata(req.Metadata); wrong != "" {
 		return lock.Invalid("metadata", "%s", wrong)
 	}
-	return nil
+	return req.checkAsk()
 }
 
 // wholeMilliseconds rounds up, so that a wait that is asked for is never none.
@@ -468,6 +480,10 @@ func fingerprint(req AcquireRequest) string {
 	}
 	if req.Callback != nil { // its secret may be rotated between two attempts
 		writeParts(h, "callback", req.Callback.URL)
+	}
+	if req.AskWithin != nil {
+		writeParts(h, "request_release")
+		writeNumber(h, int64(wholeMilliseconds(*req.AskWithin)))
 	}
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }

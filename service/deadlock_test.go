@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -308,6 +309,10 @@ func TestOrdersAreLearnt(t *testing.T) {
 			if o := r.LockOrder("other", 10); len(o.Contradictions)+len(o.Orders) != 0 {
 				t.Errorf("another tenant is shown %+v", o)
 			}
+		}
+		told, other := a.toldOf(lock.EventOrderContradiction), b.toldOf(lock.EventOrderContradiction)
+		if len(told) != 1 || !slices.Equal(told, other) {
+			t.Errorf("one replica tells of %v, the other of %v; both have found one contradiction", told, other)
 		}
 	})
 }

@@ -205,7 +205,7 @@ func (s *Service) describeAs(ctx context.Context, e *lock.Entry, st view.Status,
 		if err := s.Store.Refusal(); err != nil && st.Doubt {
 			return nil, err
 		}
-		g.Held, g.Waited = true, max(0, st.Waited)
+		g.Held, g.Waited, g.Asked = true, max(0, st.Waited), s.view.AskedOf(e)
 	case view.Gone:
 		return nil, s.lostBecause(ctx, e.ID, e.Number)
 	default:

@@ -51,15 +51,19 @@ func newDispatcher(m Metrics, log *slog.Logger) *dispatcher {
 	return e
 }
 
-// Add implements [view.Events]. Of joins and grants there is nothing to note.
+// Add implements [view.Events]. Of what is no end there is nothing to note.
 func (e *dispatcher) Add(what lock.Event) {
-	if what.Kind != lock.EventEnqueued && what.Kind != lock.EventAcquired {
+	if what.Reason != "" {
 		e.note(noted{event: what})
 	}
 }
 
 // Find implements [view.Events].
-func (e *dispatcher) Find(what view.Finding) { e.note(noted{finding: what}) }
+func (e *dispatcher) Find(what view.Finding) {
+	if !what.Quiet {
+		e.note(noted{finding: what})
+	}
+}
 
 // Begin implements [view.Events].
 func (e *dispatcher) Begin(uint64) {}

@@ -6,12 +6,14 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // told hands on what the view tells: to the log and the figures, and to those who follow.
 type told struct {
 	*dispatcher
 	history *events.Log
+	rings   ringQueue
 }
 
 // Begin implements [view.Events].
@@ -21,6 +23,14 @@ func (t told) Begin(number uint64) { t.history.Begin(number) }
 func (t told) Add(what lock.Event) {
 	t.dispatcher.Add(what)
 	t.history.Add(what)
+}
+
+// Find implements [view.Events].
+func (t told) Find(what view.Finding) {
+	t.dispatcher.Find(what)
+	if what.Kind == view.OrdersContradict {
+		t.rings.add(what.Ring)
+	}
 }
 
 // Reached implements [view.Events].

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service/events"
@@ -73,6 +74,8 @@ type Service struct {
 	moments atomic.Uint64      // counts reads and questions in their order
 
 	expiries expiries
+	stale    staleReports
+	pace     audit.Pace // of what operators do
 	async    *asyncKeeper
 
 	feed     context.CancelFunc
@@ -93,7 +96,7 @@ func New(cfg Config) *Service {
 	s := &Service{
 		Config:   cfg,
 		tokens:   newTokens(cfg.TokenKey),
-		events:   told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events)},
+		events:   told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events), newRingQueue()},
 		draining: make(chan struct{}),
 	}
 	s.view = view.New(view.Config{
@@ -103,6 +106,7 @@ func New(cfg Config) *Service {
 	s.feed = cancel
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.tasks.Go(func() { cfg.Store.Watch(ctx, s.view) })
+	s.tasks.Go(func() { s.tellRings(s.closing) })
 	s.async = newAsyncKeeper(s)
 	s.tasks.Go(func() { s.async.run(s.closing) })
 	return s

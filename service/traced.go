@@ -34,6 +34,11 @@ func (t *traced) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whi
 	return t.span(ctx, "store.Remove", e, func(ctx context.Context) error { return t.Store.Remove(ctx, e, why, while...) })
 }
 
+// RemoveAndPut implements [store.Store].
+func (t *traced) RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut) error {
+	return t.span(ctx, "store.RemoveAndPut", e, func(ctx context.Context) error { return t.Store.RemoveAndPut(ctx, e, why, note, p) })
+}
+
 // Renew implements [store.Store].
 func (t *traced) Renew(ctx context.Context, e *lock.Entry) error {
 	return t.span(ctx, "store.Renew", e, func(ctx context.Context) error { return t.Store.Renew(ctx, e) })

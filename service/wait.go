@@ -206,7 +206,7 @@ func (w *wait) grant(waited time.Duration) stage {
 			return w.leave(err) // it came to hold in a store that lost its past
 		}
 		g := w.resumable()
-		g.Held, g.Waited = true, waited
+		g.Held, g.Waited, g.Asked = true, waited, w.s.view.AskedOf(w.entry)
 		return w.tell(g, nil)
 	}
 }

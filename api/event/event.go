@@ -3,6 +3,7 @@
 package event
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -23,30 +24,70 @@ func Missed(after, before lock.EventID, now time.Time) *api.Event {
 }
 
 func data(e *lock.Event, claims []lock.Claim) api.EventData {
-	of := e.Entry
-	d := api.EventData{Number: e.ID.Number, Tenant: of.Tenant, Reason: string(e.Reason), Entry: entry(e)}
-	if of.Set {
+	d := api.EventData{Number: e.ID.Number, Tenant: e.Entry.Tenant, Reason: string(e.Reason)}
+	if !e.Entry.Set {
+		d.Lock = e.Entry.Name()
+	} else {
 		for _, c := range claims {
 			d.Locks = append(d.Locks, c.Name)
-			d.Entry.Locks = append(d.Entry.Locks, api.SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit})
 		}
-	} else {
-		d.Lock, d.Entry.Mode, d.Entry.Limit = of.Name(), string(claims[0].Mode), claims[0].Limit
+	}
+	if e.Stale != nil {
+		d.StaleWrite = &api.StaleWrite{
+			FencePresented: api.Fence(e.Stale.Presented), FenceKnown: api.Fence(e.Stale.Known), Resource: e.Stale.Resource,
+		}
+		return d
+	}
+	if e.Ring != nil {
+		d.OrderContradiction = ring(e.Ring, claims)
+		return d
+	}
+	d.Entry = entry(e, claims)
+	lasting(&d, e)
+	return d
+}
+
+// ring describes a contradiction to who may see some of its locks.
+func ring(r *lock.OrderRing, claims []lock.Claim) *api.EventRing {
+	sees := func(name string) bool {
+		return slices.ContainsFunc(claims, func(c lock.Claim) bool { return c.Name == name })
+	}
+	out := &api.EventRing{FoundAt: api.InstantOf(r.Found), Length: r.Length}
+	for _, s := range r.Sides {
+		side := api.EventOrderSide{Example: api.EventOrderExample{Holder: s.Holder, At: api.InstantOf(s.At)}}
+		if sees(s.Held) {
+			side.From, side.Example.Held = s.From, s.Held
+		}
+		if sees(s.Taken) {
+			side.To, side.Example.Taken = s.To, s.Taken
+		}
+		out.Sides = append(out.Sides, side)
+	}
+	return out
+}
+
+// lasting adds what depends on what happened to the entry.
+func lasting(d *api.EventData, e *lock.Event) {
+	if e.Note != nil {
+		d.Revoked = &api.EventRevoked{By: e.Note.By, Reason: e.Note.Reason}
 	}
 	lasted := api.SecondsOf(max(0, e.Lasted))
 	switch {
 	case e.Kind == lock.EventAcquired:
 		d.WaitedSeconds = &lasted
-	case e.Kind != lock.EventEnqueued:
+	case e.Ask != nil:
+		d.ReleaseRequested = &api.EventAsk{
+			Since: api.InstantOf(e.Ask.Since), WithinSeconds: api.SecondsOf(e.Ask.Within), WishedAt: api.InstantOf(e.Ask.Wished()),
+		}
+	case e.Reason != "":
 		if d.Held = &e.Held; e.Held {
 			d.HeldSeconds = &lasted
 		}
 	}
-	return d
 }
 
 // entry is what everybody may know of an event's entry who may use its locks, but for these.
-func entry(e *lock.Event) *api.EventEntry {
+func entry(e *lock.Event, claims []lock.Claim) *api.EventEntry {
 	of := e.Entry
 	known := &api.EventEntry{
 		ID: string(of.ID), Holder: of.Holder, TTLSeconds: api.SecondsOf(of.TTL),
@@ -54,6 +95,13 @@ func entry(e *lock.Event) *api.EventEntry {
 	}
 	if e.Held {
 		known.Fence = of.Number
+	}
+	if !of.Set {
+		known.Mode, known.Limit = string(claims[0].Mode), claims[0].Limit
+		return known
+	}
+	for _, c := range claims {
+		known.Locks = append(known.Locks, api.SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit})
 	}
 	return known
 }

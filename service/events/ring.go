@@ -28,7 +28,16 @@ func (r *Record) Text(make func(*lock.Event) []byte) []byte {
 	return text
 }
 
-func newRecord(e lock.Event) *Record { return &Record{Event: e, size: sizeOf(e.Entry)} }
+func newRecord(e lock.Event) *Record {
+	size := sizeOf(e.Entry)
+	if e.Stale != nil || e.Ring != nil {
+		size += 2 * lock.MaxNoticeText // in it, and in its text
+	}
+	if e.Note != nil {
+		size += int(unsafe.Sizeof(*e.Note)) + 3*(len(e.Note.By)+len(e.Note.Reason)) // as in sizeOf
+	}
+	return &Record{Event: e, size: size}
+}
 
 // sizeOf is about how many bytes an event of the entry takes, its text included. The entry
 // has most of it, which its events share; each is charged with all of it. In the text names

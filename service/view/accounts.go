@@ -26,6 +26,7 @@ type account struct {
 	tenant  string
 	places  int // of its entries in queues
 	renewed int // renewals an hour that its async entries need while they wait
+	asks    int // of its entries that wait
 
 	uses  map[string]use // of the locks in use, by name
 	names [allUses]*btree.BTreeG[string]
@@ -75,7 +76,7 @@ func (all accounts) close(a *account) {
 // empty takes all entries out of the accounts, before they are counted anew.
 func (all accounts) empty() {
 	for _, a := range all {
-		a.places, a.renewed, a.uses, a.names = 0, 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
+		a.places, a.renewed, a.asks, a.uses, a.names = 0, 0, 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
 		all.close(a)
 	}
 }

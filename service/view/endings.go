@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/binary"
+	"hash/fnv"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -37,7 +38,18 @@ type endKey uint64
 
 type end struct {
 	minute uint32 // since endings began
+	tenant uint16 // a hash of its name; 0 if it is not known
 	reason uint8
+}
+
+// tenantHash tells most tenants apart in the room that there is.
+func tenantHash(tenant string) uint16 {
+	if tenant == "" {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(tenant)) // never fails
+	return uint16(h.Sum32()>>16) | 1
 }
 
 // chunk is some ends of one tenant that were told in one minute.
@@ -64,7 +76,7 @@ func (e *endings) record(tenant string, id lock.ID, why lock.Reason, now time.Ti
 		return
 	}
 	minute, a, key := e.minuteOf(now), e.accounts.of(tenant), keyOf(id)
-	e.byID[key] = end{minute, e.number(why)}
+	e.byID[key] = end{minute, tenantHash(tenant), e.number(why)}
 	if last := len(a.chunks) - 1; last >= 0 && a.chunks[last].minute == minute && len(a.chunks[last].keys) < chunkLength {
 		a.chunks[last].keys = append(a.chunks[last].keys, key)
 	} else {
@@ -96,6 +108,15 @@ func (e *endings) reason(id lock.ID, now time.Time) lock.Reason {
 		return ""
 	}
 	return e.reasons[known.reason]
+}
+
+// reasonOf returns why an entry of the tenant ended, or "" if that is not known: to somebody
+// who has nothing of the entry but its id.
+func (e *endings) reasonOf(tenant string, id lock.ID, now time.Time) lock.Reason {
+	if e.byID[keyOf(id)].tenant != tenantHash(tenant) {
+		return ""
+	}
+	return e.reason(id, now)
 }
 
 func (e *endings) over(minute, now uint32) bool { return now > minute+minutesKept }

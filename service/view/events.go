@@ -28,6 +28,7 @@ type Finding struct {
 	Waits    int // in the cycle
 	Ring     *order.Contradiction
 	Silenced uint64 // how many rings of the tenant were not told since the last line
+	Quiet    bool   // it is not to be told by a line, as the tenant's last is not long ago
 	Err      error
 }
 

@@ -22,6 +22,7 @@ type heard struct {
 	Entry  lock.ID
 	Reason lock.Reason
 	Held   bool
+	Locks  string // that it is about
 }
 
 // teller keeps the events of a view since the last list.
@@ -40,7 +41,11 @@ func (l *teller) Add(e lock.Event) {
 		l.t.Errorf("%v comes after %v", e.ID, l.last)
 	}
 	l.last = e.ID
-	l.told = append(l.told, heard{e.ID.String(), e.Kind, e.Entry.ID, e.Reason, e.Held})
+	told := heard{e.ID.String(), e.Kind, e.Entry.ID, e.Reason, e.Held, ""}
+	if e.Ask != nil {
+		told.Locks = fmt.Sprint(e.Entry.Claims, e.Ask.Since.UnixMilli(), e.Ask.Within)
+	}
+	l.told = append(l.told, told)
 }
 
 // after returns what was told of later writes than number.
@@ -60,7 +65,8 @@ type history struct {
 	*rand.Rand
 	number  uint64
 	writes  [][]store.Change
-	entries []*lock.Entry // that are there, by their numbers
+	entries []*lock.Entry  // that are there, by their numbers
+	notices []*lock.Notice // that belong to them
 	all     uint64
 }
 
@@ -73,6 +79,8 @@ func (h *history) write() []store.Change {
 	for range 1 + h.IntN(4) {
 		if len(h.entries) > 0 && h.IntN(2) == 0 {
 			changes = append(changes, h.leave())
+		} else if len(h.entries) > 0 && h.IntN(3) == 0 {
+			changes = append(changes, h.notify())
 		} else if e := h.join(taken); e != nil {
 			changes = append(changes, store.Change{Number: h.number, Joined: e})
 		}
@@ -86,13 +94,38 @@ func (h *history) leave() store.Change {
 	i := h.IntN(len(h.entries))
 	e := h.entries[i]
 	h.entries = slices.Delete(h.entries, i, i+1)
+	h.notices = slices.DeleteFunc(h.notices, func(n *lock.Notice) bool { return n.Of == e.ID })
 	return store.Change{Number: h.number, Left: e.ID, Reason: reasons[h.IntN(len(reasons))]}
+}
+
+// notify has somebody say something, perhaps again, about an entry that is there.
+func (h *history) notify() store.Change {
+	e := h.entries[h.IntN(len(h.entries))]
+	if h.IntN(4) == 0 {
+		w := lock.StaleWrite{Presented: 1, Known: 2, Resource: "db"}
+		n := lock.NoticeOfStaleWrite(lock.Ref{Tenant: "acme", Name: e.Name()}, fmt.Sprint("n", h.all), w)
+		if h.IntN(2) == 0 {
+			sides := []lock.OrderSide{{From: "a", To: "b", Holder: "w", Held: "a", Taken: "b"}, {From: "b", To: "a", Holder: "x", Held: "b", Taken: "a"}}
+			n = lock.NoticeOfRing("acme", fmt.Sprint("r", h.all), lock.OrderRing{Found: time.Now(), Sides: sides, Length: 2})
+		}
+		n.Number = h.number
+		return store.Change{Number: h.number, Notice: n}
+	}
+	n := lock.NoticeOfAsk(e, lock.Ask{Since: time.Now(), Within: time.Duration(h.IntN(3)) * time.Minute})
+	if n.Number = h.number; h.IntN(5) == 0 {
+		n.Kind = "lock.of_a_later_version"
+	}
+	h.notices = append(h.notices, n)
+	return store.Change{Number: h.number, Notice: n}
 }
 
 func (h *history) join(taken map[string]bool) *lock.Entry {
 	e := &lock.Entry{ID: view.NumberedID(h.all), Tenant: "acme", Holder: fmt.Sprint("w", h.IntN(4)), Named: h.IntN(4) > 0, Number: h.number}
 	if h.all++; h.IntN(4) > 0 {
 		e.WaitUntil = time.Now().Add(time.Hour)
+	}
+	if h.IntN(4) == 0 {
+		e.AskWithin = new(time.Duration)
 	}
 	for range 1 + h.IntN(3) {
 		name := string(rune('a' + h.IntN(5)))
@@ -119,7 +152,7 @@ func (h *history) join(taken map[string]bool) *lock.Entry {
 
 // list returns all entries. Of those with one number the store's order is not known.
 func (h *history) list() store.Snapshot {
-	s := store.Snapshot{Number: h.number, Entries: slices.Clone(h.entries)}
+	s := store.Snapshot{Number: h.number, Entries: slices.Clone(h.entries), Notices: slices.Clone(h.notices)}
 	h.Shuffle(len(s.Entries), func(i, j int) { s.Entries[i], s.Entries[j] = s.Entries[j], s.Entries[i] })
 	slices.SortStableFunc(s.Entries, func(a, b *lock.Entry) int {
 		switch {
@@ -206,15 +239,15 @@ func TestEventsOfOneWrite(t *testing.T) {
 		store.Change{Number: 20, Left: readers[1].ID, Reason: lock.Withdrawn})
 	v.Apply(20, changes)
 	want := []heard{
-		{"11-1", lock.EventAcquired, first.ID, "", true},
-		{"13-1", lock.EventEnqueued, readers[0].ID, "", false},
-		{"14-1", lock.EventEnqueued, readers[1].ID, "", false},
-		{"15-1", lock.EventEnqueued, readers[2].ID, "", false},
-		{"20-1", lock.EventReleased, first.ID, lock.Released, true},
-		{"20-2", lock.EventAcquired, readers[1].ID, "", true},
-		{"20-3", lock.EventAcquired, readers[0].ID, "", true},
-		{"20-4", lock.EventAcquired, readers[2].ID, "", true},
-		{"20-5", lock.EventReleased, readers[1].ID, lock.Withdrawn, true},
+		{"11-1", lock.EventAcquired, first.ID, "", true, ""},
+		{"13-1", lock.EventEnqueued, readers[0].ID, "", false, ""},
+		{"14-1", lock.EventEnqueued, readers[1].ID, "", false, ""},
+		{"15-1", lock.EventEnqueued, readers[2].ID, "", false, ""},
+		{"20-1", lock.EventReleased, first.ID, lock.Released, true, ""},
+		{"20-2", lock.EventAcquired, readers[1].ID, "", true, ""},
+		{"20-3", lock.EventAcquired, readers[0].ID, "", true, ""},
+		{"20-4", lock.EventAcquired, readers[2].ID, "", true, ""},
+		{"20-5", lock.EventReleased, readers[1].ID, lock.Withdrawn, true, ""},
 	}
 	if diff := cmp.Diff(want, l.told); diff != "" {
 		t.Errorf("the events (-want +got):\n%s", diff)

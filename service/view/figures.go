@@ -3,9 +3,11 @@ package view
 import (
 	"container/list"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/deadlock"
 )
 
 const (
@@ -27,6 +29,12 @@ type Percentiles struct {
 	Samples       int // of which these are
 }
 
+// Step is how many samples were longer than the step before, and at most as long as this one.
+type Step struct {
+	UpTo  time.Duration
+	Count int
+}
+
 // figures are the figures of the locks used last. If there are too many, the tenant
 // that has most loses those of its lock that was used least recently. It is not safe
 // for concurrent use.
@@ -41,6 +49,7 @@ type usage struct {
 	acquisitions uint64
 	expirations  uint64
 	newest       uint64
+	use          Use
 	waits, holds samples
 }
 
@@ -48,11 +57,28 @@ func newFigures(all accounts) figures {
 	return figures{accounts: all, byLock: map[lock.Ref]*list.Element{}, shares: &shares{}}
 }
 
-func (f figures) granted(r lock.Ref, number uint64, waited time.Duration) {
+func (f figures) granted(r lock.Ref, number uint64, waited time.Duration, now time.Time) {
 	u := f.of(r)
+	u.use.take(now)
 	u.acquisitions++
 	u.newest = max(u.newest, number)
 	u.waits.add(waited)
+}
+
+// freed notes that nobody holds the lock any more.
+func (f figures) freed(r lock.Ref, now time.Time) {
+	if el := f.byLock[r]; el != nil {
+		el.Value.(*usage).use.free(now)
+	}
+}
+
+// freedMeanwhile notes of which locks nobody is a holder any more in a table built anew.
+func (f figures) freedMeanwhile(t *deadlock.Table, now time.Time) {
+	for r := range f.byLock {
+		if q := t.Queue(r); q == nil || q.Holders() == 0 {
+			f.freed(r, now)
+		}
+	}
 }
 
 func (f figures) ended(r lock.Ref, why lock.Reason, lasted time.Duration) {
@@ -107,6 +133,16 @@ func (f figures) newest(r lock.Ref) uint64 {
 	return 0
 }
 
+// lately returns the last fence of the lock that was handed out, and for how long it was held
+// lately.
+func (f figures) lately(r lock.Ref) (newest uint64, use Use) {
+	if el := f.byLock[r]; el != nil {
+		u := el.Value.(*usage)
+		return u.newest, u.use
+	}
+	return 0, Use{}
+}
+
 // samples are the latest durations, in milliseconds, as a ring.
 type samples struct {
 	ring []float32
@@ -133,4 +169,33 @@ func (s *samples) percentiles() Percentiles {
 		return time.Duration(float64(sorted[i]) * float64(time.Millisecond))
 	}
 	return Percentiles{P50: at(0.5), P90: at(0.9), P99: at(0.99), Samples: len(sorted)}
+}
+
+// Distribution returns how the latest waits and holds of a lock are distributed.
+func (v *View) Distribution(r lock.Ref) (waits, holds []Step) {
+	v.mu.RLock()
+	el := v.figures.byLock[r]
+	if el == nil {
+		v.mu.RUnlock()
+		return nil, nil
+	}
+	u := el.Value.(*usage)
+	w, h := slices.Clone(u.waits.ring), slices.Clone(u.holds.ring)
+	v.mu.RUnlock()
+	return steps(w), steps(h)
+}
+
+// steps counts samples in steps of 1, 2.5 and 5, from a millisecond on. Those without any are
+// left out.
+func steps(ms []float32) (out []Step) {
+	slices.Sort(ms)
+	factors, bound := []float64{2.5, 2, 2}, 1.0
+	for at := 0; len(ms) > 0; at++ {
+		n := sort.Search(len(ms), func(i int) bool { return float64(ms[i]) > bound })
+		if n > 0 {
+			out = append(out, Step{UpTo: time.Duration(bound * float64(time.Millisecond)), Count: n})
+		}
+		ms, bound = ms[n:], bound*factors[at%len(factors)]
+	}
+	return out
 }

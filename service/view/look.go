@@ -61,7 +61,8 @@ type ListRequest struct {
 type Queue struct {
 	Holders  []Holder // the longest holding first, without ExpiresAt
 	Waiters  []Waiter // in order
-	Waiting  int      // how many wait in all
+	Holding  int      // how many hold in all
+	Waiting  int      // how many wait
 	Newest   uint64   // the newest fence, 0 if this replica saw none
 	Figures  Figures
 	Revision uint64 // the number up to which the view is complete
@@ -86,6 +87,7 @@ func (v *View) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Qu
 	} else if e != nil {
 		out.Waiting--
 	}
+	out.Holding = holding
 	maxHolders, maxWaiters = min(maxHolders, holding), min(maxWaiters, out.Waiting)
 	for e, holds := range q.Entries() {
 		switch {

@@ -184,9 +184,8 @@ func (v *View) Refuse(e *lock.Entry) error {
 func (v *View) learn(e *lock.Entry, now time.Time) {
 	for _, c := range v.orders.Granted(e, v.table.AlsoHeld(e), now) {
 		v.totals.Contradicted++
-		if silenced, ok := v.accounts.of(e.Tenant).rings.pass(now, betweenRings); ok {
-			v.found(Finding{Kind: OrdersContradict, Entry: e, Ring: &c, Silenced: silenced}, now)
-		}
+		silenced, ok := v.accounts.of(e.Tenant).rings.pass(now, betweenRings)
+		v.found(Finding{Kind: OrdersContradict, Entry: e, Ring: &c, Silenced: silenced, Quiet: !ok}, now)
 	}
 }
 

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"maps"
 	"time"
 
@@ -58,6 +59,13 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 		return Status{State: Gone, Reason: lock.Unknown, Refused: v.rejections.carriedOut[id]}
 	}
 	return Status{}
+}
+
+// EndOf returns why an entry of the tenant ended, [lock.Unknown] if that is not known.
+func (v *View) EndOf(tenant string, id lock.ID) lock.Reason {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return cmp.Or(v.ended.reasonOf(tenant, id, time.Now()), lock.Unknown)
 }
 
 // Reached reports whether everything up to number is in the view.

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/btree"
+
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/deadlock"
 	"github.com/fencepost/fencepost/lock/heap"
@@ -37,12 +39,15 @@ type View struct {
 	unexplained map[lock.ID]string // the tenants of those that left while the feed was interrupted; why is yet to be told
 	recalled    chan struct{}      // closed when the reasons from before the last list are known; nil if they are
 	accounts    accounts
+	tenants     *btree.BTreeG[string] // those with entries
+	touched     touched
 	figures     figures
 	rejections  rejections
 	orders      *order.Graph
 	watchers    map[lock.ID][]chan struct{}
 	announced   map[lock.ID]bool // those with a watcher whose turn is soon
 	async       asyncIndex
+	asks        asks
 	waiters     heap.Heap[*numberWaiter]
 	totals      Totals
 }
@@ -83,8 +88,8 @@ func New(cfg Config) *View {
 	return &View{
 		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
-		accounts: all, ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
-		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, async: newAsyncIndex(),
+		accounts: all, tenants: newTenants(), ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
+		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, async: newAsyncIndex(), asks: newAsks(),
 	}
 }
 
@@ -96,10 +101,13 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 	v.told = upTo
 	for _, c := range changes {
 		v.writing.at(c.Number)
-		if c.Joined != nil {
+		switch {
+		case c.Joined != nil:
 			v.join(c.Joined, now)
-		} else {
-			v.leave(c.Left, c.Reason, now)
+		case c.Notice != nil:
+			v.noticed(c.Notice, now)
+		default:
+			v.leave(c, now)
 		}
 	}
 	v.reach(upTo)
@@ -144,6 +152,7 @@ func (v *View) Reset(s store.Snapshot) {
 		}
 	}
 	v.rebuild(s.Entries, now)
+	v.relistAsks(s.Notices)
 	v.begun, v.current, v.whole = true, true, now
 	v.number = s.Number
 	v.reach(s.Number)
@@ -204,12 +213,15 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 	known := func(id lock.ID) bool { return before.Rejection(id) != nil }
 	v.table = deadlock.NewTable()
 	v.accounts.empty()
+	v.tenants = newTenants()
+	v.touched.any()
 	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {
 		v.insert(e)
 		v.detect(known, now)
 	}
 	v.async.relist(v.table.Entries())
+	v.figures.freedMeanwhile(v.table, now)
 	for e, holds := range v.table.Entries() {
 		if !holds {
 			continue
@@ -255,6 +267,9 @@ func (v *View) insert(e *lock.Entry) (holds, ok bool) {
 		return false, false
 	}
 	a := v.accounts.of(e.Tenant)
+	if a.places == 0 {
+		v.tenants.ReplaceOrInsert(e.Tenant)
+	}
 	a.places += len(e.Claims)
 	v.reindex(a, e)
 	v.async.add(e)
@@ -277,12 +292,15 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 	}
 	if holds {
 		v.grant(e, now)
+	} else if ask, ok := e.Asks(); ok {
+		v.asked(e, ask, now)
 	}
 	v.detect(nil, now)
 	v.notify(e.ID)
 }
 
-func (v *View) leave(id lock.ID, why lock.Reason, now time.Time) {
+func (v *View) leave(c store.Change, now time.Time) {
+	id, why := c.Left, c.Reason
 	v.carriedOut(id, why)
 	rejected := v.rejectedFor(id)
 	e, held, granted := v.table.Remove(id)
@@ -291,6 +309,7 @@ func (v *View) leave(id lock.ID, why lock.Reason, now time.Time) {
 	}
 	v.ended.record(e.Tenant, id, why, now)
 	ended, told := lock.EventOfEnd(e, held, why, rejected)
+	ended.Note = c.Note
 	if held {
 		ended.Lasted = v.endHold(e, why, now)
 		v.announce(e, ended.Lasted)
@@ -301,8 +320,11 @@ func (v *View) leave(id lock.ID, why lock.Reason, now time.Time) {
 	if told {
 		v.happened(ended, now)
 	}
+	v.forgetAsk(e)
 	a := v.accounts.of(e.Tenant)
-	a.places -= len(e.Claims)
+	if a.places -= len(e.Claims); a.places == 0 {
+		v.tenants.Delete(e.Tenant)
+	}
 	a.stopRenewing(e, held, granted)
 	v.reindex(a, append(granted, e)...)
 	v.accounts.close(a)
@@ -312,6 +334,7 @@ func (v *View) leave(id lock.ID, why lock.Reason, now time.Time) {
 		v.waited[g.ID] = v.waitedFor(g)
 		granted := lock.EventOfGrant(g)
 		granted.Lasted = v.waited[g.ID]
+		v.forgetAsk(g)
 		v.happened(granted, now)
 		v.grant(g, now)
 		v.notify(g.ID)
@@ -341,7 +364,9 @@ func (v *View) announce(left *lock.Entry, lasted time.Duration) {
 func (v *View) reindex(a *account, entries ...*lock.Entry) {
 	for _, e := range entries {
 		for _, c := range e.Claims {
-			a.note(c.Name, v.table.Queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}))
+			r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
+			v.touched.add(r)
+			a.note(c.Name, v.table.Queue(r))
 		}
 	}
 }
@@ -352,7 +377,7 @@ func (v *View) grant(e *lock.Entry, now time.Time) {
 		v.doubtful[e.ID] = struct{}{}
 	}
 	for _, c := range e.Claims {
-		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, v.waitedFor(e))
+		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, v.waitedFor(e), now)
 	}
 	if e.Named {
 		v.learn(e, now)
@@ -365,9 +390,13 @@ func (v *View) endHold(e *lock.Entry, why lock.Reason, now time.Time) time.Durat
 	delete(v.since, e.ID)
 	delete(v.waited, e.ID)
 	delete(v.doubtful, e.ID)
-	if why != lock.Withdrawn {
-		for _, c := range e.Claims {
-			v.figures.ended(lock.Ref{Tenant: e.Tenant, Name: c.Name}, why, lasted)
+	for _, c := range e.Claims {
+		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
+		if why != lock.Withdrawn {
+			v.figures.ended(r, why, lasted)
+		}
+		if q := v.table.Queue(r); q == nil || q.Holders() == 0 {
+			v.figures.freed(r, now)
 		}
 	}
 	return lasted

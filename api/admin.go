@@ -1,0 +1,218 @@
+package api
+
+// Seen is what every answer to operators has besides.
+type Seen struct {
+	// Revision up to which the answer is complete.
+	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`
+	// ServerNow is the server's clock when the answer was made: what is told as an instant is by this clock.
+	ServerNow Instant `json:"server_now" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Replica that answers. What it has counted and measured is its own, since it started.
+	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
+}
+
+// AdminHolder is an entry that holds a lock.
+type AdminHolder struct {
+	// ID of the entry.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-7"`
+	// Since when it holds, as this replica saw it.
+	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// ExpiresAt is when the lease ends unless it is renewed; told of one lock, for its first ten holders.
+	ExpiresAt *Instant `json:"expires_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
+	// TTLSeconds is how long the lease lasts each time.
+	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
+	// Fence of the grant.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Mode in which the lock is held.
+	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
+	// Limit of a semaphore.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// Set is how many locks the entry has, if it is a set.
+	Set int `json:"set,omitempty" minimum:"1" maximum:"32" example:"2"`
+	// Metadata as they were sent; left out of lists.
+	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
+}
+
+// AdminWaiter is an entry that waits for a lock.
+type AdminWaiter struct {
+	// ID of the entry.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Position in the queue, 1 is next.
+	Position int `json:"position" minimum:"1" example:"1"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-8"`
+	// Number of the entry's place in its queues: the fence that it gets with its grant.
+	Number uint64 `json:"number" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1043"`
+	// EnqueuedAt is when the entry joined the queue.
+	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// WaitUntil is when it gives up.
+	WaitUntil *Instant `json:"wait_until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:05:05.000Z"`
+	// TTLSeconds is how long its lease lasts each time.
+	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
+	// Mode that is waited for.
+	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
+	// Limit of a semaphore.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// Set is how many locks the entry asks for, if it is a set.
+	Set int `json:"set,omitempty" minimum:"1" maximum:"32" example:"2"`
+	// Async says that the server keeps the place, and no connection waits.
+	Async bool `json:"async,omitempty"`
+	// Metadata as they were sent.
+	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
+}
+
+// AdminLock is a lock in use, in a list.
+type AdminLock struct {
+	// Tenant whose lock it is.
+	Tenant string `json:"tenant" example:"acme"`
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// State is contended if somebody waits for the lock.
+	State string `json:"state" enums:"held,contended"`
+	// Holders, the longest holding first, at most 10 of them.
+	Holders []AdminHolder `json:"holders"`
+	// Holding is how many hold in all.
+	Holding int `json:"holding" minimum:"0" example:"1"`
+	// Waiting is how many wait.
+	Waiting int `json:"waiting" minimum:"0" example:"3"`
+	// OldestSince is since when the one waits who has waited longest; left out if nobody waits.
+	OldestSince *Instant `json:"oldest_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Utilization is for which part of the last five minutes the lock was held, about, as this replica saw it.
+	Utilization Seconds `json:"utilization" swaggertype:"number" minimum:"0" maximum:"1" example:"0.93"`
+	// Fence is the newest that was handed out, as far as this replica knows.
+	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+}
+
+// AdminLockPage is a page of locks in use.
+type AdminLockPage struct {
+	Seen
+	// Locks of the page.
+	Locks []AdminLock `json:"locks"`
+	// NextCursor asks for the next page; left out on the last one.
+	NextCursor string `json:"next_cursor,omitempty" example:"b2xkZXN0X3dhaXR8MXxhY21lfG9yZGVyczo0Mg"`
+	// Matching is how many locks there are on all pages.
+	Matching int `json:"matching" minimum:"0" example:"12"`
+}
+
+// DistributionStep is how many of the latest samples were longer than the step before and at most as long as this one.
+type DistributionStep struct {
+	// UpToSeconds is the longest that is counted here.
+	UpToSeconds Seconds `json:"up_to_seconds" swaggertype:"number" example:"0.25"`
+	// Count of them.
+	Count int `json:"count" minimum:"1" example:"7"`
+}
+
+// AdminFigures tell how a lock was used, as the answering replica saw it since it started.
+type AdminFigures struct {
+	Figures
+	// Waits are how long the latest grants took, up to 128 of them; steps without any are left out.
+	Waits []DistributionStep `json:"waits"`
+	// Holds are how long the lock was held, likewise.
+	Holds []DistributionStep `json:"holds"`
+	// RecommendedTTLReason says why recommended_ttl_seconds is what it is, or why there is none yet.
+	RecommendedTTLReason string `json:"recommended_ttl_reason" example:"99 of 100 holds ended within 4.5 s; twice that leaves room for slow days"`
+}
+
+// AdminLockView is one lock with everybody at it.
+type AdminLockView struct {
+	Seen
+	// Tenant whose lock it is.
+	Tenant string `json:"tenant" example:"acme"`
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Holders, the longest holding first, at most 100 of them.
+	Holders []AdminHolder `json:"holders"`
+	// Holding is how many hold in all.
+	Holding int `json:"holding" minimum:"0" example:"1"`
+	// Waiters in order, at most 1000 of them.
+	Waiters []AdminWaiter `json:"waiters"`
+	// Waiting is how many wait in all.
+	Waiting int `json:"waiting" minimum:"0" example:"3"`
+	// Fence is the newest that was handed out, as far as this replica knows.
+	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Figures of this replica.
+	Figures AdminFigures `json:"figures"`
+}
+
+// AdminBlocker is a lock at which others wait, with the one who has held it longest.
+type AdminBlocker struct {
+	// Tenant whose lock it is.
+	Tenant string `json:"tenant" example:"acme"`
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Holder who has held it longest; left out if nobody holds it.
+	Holder *AdminHolder `json:"holder,omitempty"`
+	// Waiting is how many wait.
+	Waiting int `json:"waiting" minimum:"1" example:"3"`
+	// OldestSince is since when the one waits who has waited longest.
+	OldestSince Instant `json:"oldest_since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+}
+
+// AdminOldest is who has waited longest.
+type AdminOldest struct {
+	// Tenant whose lock it is.
+	Tenant string `json:"tenant" example:"acme"`
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Holder is the worker that waits.
+	Holder string `json:"holder" example:"worker-8"`
+	// Since when it waits.
+	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+}
+
+// AdminReplica is one server.
+type AdminReplica struct {
+	// Replica is its id.
+	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
+	// Version that it runs.
+	Version string `json:"version" example:"1.4.0"`
+	// Started is when it did.
+	Started Instant `json:"started" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+}
+
+// AdminStore tells how the answering replica gets along with the store.
+type AdminStore struct {
+	// Current says that the replica sees what happens in the store.
+	Current bool `json:"current" example:"true"`
+	// LostSeconds is for how long it has not; left out if it does.
+	LostSeconds *Seconds `json:"lost_seconds,omitempty" swaggertype:"number" minimum:"0" example:"2.5"`
+	// Refusal is why nothing may be granted at the moment; left out if it may.
+	Refusal string `json:"refusal,omitempty" example:"the store is older than it was"`
+}
+
+// AdminOverview is all in one look. An entry of several locks counts at each of them.
+type AdminOverview struct {
+	Seen
+	// Locks in use.
+	Locks int `json:"locks" minimum:"0" example:"120"`
+	// Held is how many locks are held.
+	Held int `json:"held" minimum:"0" example:"118"`
+	// Contended is how many locks others wait for.
+	Contended int `json:"contended" minimum:"0" example:"4"`
+	// Holding is how many hold.
+	Holding int `json:"holding" minimum:"0" example:"119"`
+	// Waiting is how many wait.
+	Waiting int `json:"waiting" minimum:"0" example:"9"`
+	// Oldest is who has waited longest; left out if nobody waits.
+	Oldest *AdminOldest `json:"oldest,omitempty"`
+	// Blockers are the locks at which most wait, at most five.
+	Blockers []AdminBlocker `json:"blockers"`
+	// Replicas that serve the store; left out if they are not known. Operators of one tenant are not told.
+	Replicas []AdminReplica `json:"replicas,omitempty"`
+	// Store as this replica sees it.
+	Store AdminStore `json:"store"`
+}
+
+// WatchMessage is the data of a message of a watch. A `snapshot` has the order and the answer, a `delta` what has changed.
+type WatchMessage struct {
+	Seen
+	// Answer is what a GET of the view answers.
+	Answer any `json:"answer,omitempty" swaggertype:"object"`
+	// Order is the keys of all rows, in order; in a delta it is left out if it is as before.
+	Order []string `json:"order,omitempty" example:"acme/orders:42"`
+	// Rows that are new or have changed, by key.
+	Rows map[string]any `json:"rows,omitempty" swaggertype:"object"`
+	// Page is the answer without its rows, if that has changed.
+	Page any `json:"page,omitempty" swaggertype:"object"`
+}

@@ -1,0 +1,127 @@
+package api
+
+// RevokeBody is what an operator says who ends an entry.
+type RevokeBody struct {
+	// Fence of the entry that the operator saw; of one that waits its number, which is the
+	// fence that it would hold with.
+	Fence Fence `json:"fence" swaggertype:"integer" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Reason in the operator's words. The tenant is told it.
+	Reason string `json:"reason" minLength:"10" maxLength:"500" example:"its node was lost in the fire"`
+}
+
+// Revoked is an entry that an operator ended.
+type Revoked struct {
+	// ID of the entry.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Tenant whose it was.
+	Tenant string `json:"tenant" example:"acme"`
+	// Locks that it held or waited for.
+	Locks []string `json:"locks" example:"orders:42"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-7"`
+	// Fence of the entry.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Held tells whether it held, rather than waited, as the answering replica saw it.
+	Held bool `json:"held"`
+	// AuditID names the record of this in the audit.
+	AuditID string `json:"audit_id" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
+}
+
+// RevokeHolderBody is what an operator says who ends what a holder has and waits for.
+type RevokeHolderBody struct {
+	// Tenant whose the entries are.
+	Tenant string `json:"tenant" example:"acme"`
+	// Holder is the worker that asked for all of them.
+	Holder string `json:"holder" minLength:"1" maxLength:"200" example:"worker-7"`
+	// Entries that the operator saw, 1 to 100.
+	Entries []SeenEntry `json:"entries"`
+	// Reason in the operator's words. The tenant is told it.
+	Reason string `json:"reason" minLength:"10" maxLength:"500" example:"its node was lost in the fire"`
+}
+
+// SeenEntry is an entry that an operator saw.
+type SeenEntry struct {
+	// ID of the entry.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Fence of the entry; of one that waits its number.
+	Fence Fence `json:"fence" swaggertype:"integer" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+}
+
+// RevokedList is what came of the entries that were to be revoked, in their order.
+type RevokedList struct {
+	// Entries as they were named.
+	Entries []RevokeOutcome `json:"entries"`
+}
+
+// RevokeOutcome is what came of one entry.
+type RevokeOutcome struct {
+	// ID of the entry.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Fence that was named.
+	Fence uint64 `json:"fence" format:"int64" minimum:"0" example:"1042"`
+	// Result is revoked, or the code of the problem that it would be alone. not_tried is
+	// told of those after one with which the store could not be asked.
+	Result string `json:"result" example:"revoked"`
+	// Reason for which the entry is gone. With lock_lost.
+	Reason string `json:"reason,omitempty" example:"released"`
+	// MayHaveTakenEffect says that it may have been revoked all the same.
+	MayHaveTakenEffect bool `json:"may_have_taken_effect,omitempty"`
+	// AuditID names the record of this in the audit. With revoked.
+	AuditID string `json:"audit_id,omitempty" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
+}
+
+// AuditPage is a part of the audit.
+type AuditPage struct {
+	// Records of what was done, the newest first.
+	Records []AuditRecord `json:"records"`
+	// NextCursor asks for the next page; left out on the last.
+	NextCursor string `json:"next_cursor,omitempty"`
+}
+
+// AuditRecord is one thing that was done.
+type AuditRecord struct {
+	// ID of the record. Ids sort by time.
+	ID string `json:"id" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
+	// At is when, by the clock of the replica that did it.
+	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Tenant whose things it is about.
+	Tenant string `json:"tenant" example:"acme"`
+	// Actor is who did it.
+	Actor AuditActor `json:"actor"`
+	// Action that was done.
+	Action string `json:"action" enums:"entry.revoke,set.revoke" example:"entry.revoke"`
+	// Object to which it was done, as it was then.
+	Object AuditObject `json:"object"`
+	// Reason in the words of who did it.
+	Reason string `json:"reason" example:"its node was lost in the fire"`
+	// Result of the action.
+	Result string `json:"result" example:"revoked"`
+	// RequestID finds the request in the server's log.
+	RequestID string `json:"request_id" example:"4f1a7c0b9d2e83a6"`
+}
+
+// AuditActor is who did something.
+type AuditActor struct {
+	// Subject of the bearer token.
+	Subject string `json:"subject" example:"ops@example.org"`
+	// Tenant of the bearer token.
+	Tenant string `json:"tenant" example:"acme"`
+	// Scope that allowed it.
+	Scope string `json:"scope" example:"tenant-admin"`
+	// Address of the client. Left out of what is shown to other tenants' operators.
+	Address string `json:"address,omitempty" example:"192.0.2.7"`
+}
+
+// AuditObject is an entry as it was.
+type AuditObject struct {
+	// Locks that it held or waited for.
+	Locks []string `json:"locks" example:"orders:42"`
+	// Entry is its id.
+	Entry string `json:"entry" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-7"`
+	// Fence of the entry.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Held tells whether it held, rather than waited.
+	Held bool `json:"held"`
+}

@@ -1,0 +1,25 @@
+package api
+
+// SessionBody says who signs in at the dashboard: with either of the two.
+type SessionBody struct {
+	// BearerToken is one with the scope `admin` or `tenant-admin`.
+	BearerToken *string `json:"bearer_token,omitempty" maxLength:"8192" example:"eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmVk"`
+	// Code is the one-time code of the link that a development server prints.
+	Code *string `json:"code,omitempty" maxLength:"64" example:"JBSWY3DPEHPK3PXPJBSWY3DPEH"`
+}
+
+// Session is who is signed in at the dashboard.
+type Session struct {
+	// Tenant of the bearer token with which it began.
+	Tenant string `json:"tenant" example:"acme"`
+	// Subject of that token.
+	Subject string `json:"subject" example:"ann"`
+	// Scopes of that token, of those that are known here.
+	Scopes []string `json:"scopes" example:"admin"`
+	// Locks are the patterns that the token is limited to; left out without a limit.
+	Locks []string `json:"locks,omitempty" example:"orders:*"`
+	// ExpiresAt is when the session ends: with the token, or after 12 hours.
+	ExpiresAt Instant `json:"expires_at" swaggertype:"string" format:"date-time" example:"2026-01-02T20:04:05.000Z"`
+	// ServerNow is the server's time, for those who show how long something will last.
+	ServerNow Instant `json:"server_now" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+}

@@ -1,0 +1,65 @@
+package audit
+
+import (
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// How much may come to be on record by one tenant's operators through one replica: at once,
+// and each second. What is more is refused, so that nobody can push out what is on record
+// of others, or of himself, in no time.
+const (
+	burst     = 200
+	perSecond = 10
+)
+
+// maxPaced is how many tenants are remembered, of those that did something lately.
+const maxPaced = 10_000
+
+// Pace bounds how fast operators act. The zero value is ready.
+type Pace struct {
+	mu    sync.Mutex
+	spent map[string]spending
+}
+
+type spending struct {
+	actions float64 // that have not been made up for
+	at      time.Time
+}
+
+// Take counts one action of an operator of the tenant, or returns a [lock.RateLimited].
+func (p *Pace) Take(tenant string, now time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.spent == nil || len(p.spent) >= maxPaced {
+		p.forget(now)
+	}
+	s := p.spent[tenant].left(now)
+	if s.actions+1 > burst {
+		return &lock.Error{
+			Code: lock.RateLimited, Detail: "operators of the tenant do more in a short time than is kept on record", RetryAfter: time.Second,
+		}
+	}
+	s.actions++
+	p.spent[tenant] = s
+	return nil
+}
+
+// left is what is still to be made up for.
+func (s spending) left(now time.Time) spending {
+	passed := max(0, now.Sub(s.at).Seconds())
+	return spending{max(0, s.actions-passed*perSecond), now}
+}
+
+// forget drops those that have made up for all; if that leaves too many, everybody.
+func (p *Pace) forget(now time.Time) {
+	kept := map[string]spending{}
+	for tenant, s := range p.spent {
+		if s = s.left(now); s.actions > 0 && len(kept) < maxPaced/2 {
+			kept[tenant] = s
+		}
+	}
+	p.spent = kept
+}

@@ -1,0 +1,97 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// pace is the time between two rounds of trimming.
+const pace = 10 * time.Minute
+
+// Run trims the log from time to time until ctx ends, while mine says that it is this
+// replica's work. If two do it, no more is forgotten than by one.
+func (l *Log) Run(ctx context.Context, mine func() bool, log *slog.Logger) {
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if mine() {
+			if err := l.Trim(ctx); err != nil && ctx.Err() == nil {
+				log.Warn("the audit could not be trimmed, and is tried again", "error", err)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// trimming counts what is kept, from the newest on.
+type trimming struct {
+	most     *Log
+	before   string // ids from before are too old
+	ofTenant map[string]int
+	all      int
+}
+
+// Trim forgets what is too old, and the oldest of what is too much, of each tenant and in all.
+func (l *Log) Trim(ctx context.Context) error {
+	now := l.now()
+	t := &trimming{most: l, before: string(lock.IDOf(rawID(now.Add(-MaxAge)))), ofTenant: map[string]int{}}
+	for w := weekOf(now) + 1; w > weekOf(now)+1-kinds; w-- {
+		if err := l.trimKind(ctx, w, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kept is what is known of a record that is looked at.
+type kept struct {
+	key     store.RecordKey
+	version uint64
+}
+
+// trimKind trims the records of the kind of a week, whichever week they are of.
+func (l *Log) trimKind(ctx context.Context, week int64, t *trimming) error {
+	var all []kept
+	q := store.RecordQuery{Kind: kindOf(week)}
+	for more := true; more; more = q.After != "" {
+		page, err := l.records.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Records {
+			all = append(all, kept{r.RecordKey, r.Version})
+		}
+		q.After = page.Next
+	}
+	slices.SortFunc(all, func(a, b kept) int { return cmp.Compare(b.key.ID, a.key.ID) })
+	for _, one := range all {
+		if !t.drops(one.key) {
+			continue
+		}
+		err := l.records.Delete(ctx, one.key, one.version)
+		if err != nil && !errors.Is(err, lock.NotFound) && !errors.Is(err, lock.Changed) {
+			return err
+		}
+	}
+	return nil
+}
+
+// drops reports whether a record is to go, and counts it if it stays.
+func (t *trimming) drops(k store.RecordKey) bool {
+	if k.ID < t.before || t.ofTenant[k.Tenant] >= t.most.ofTenant || t.all >= t.most.inAll {
+		return true
+	}
+	t.ofTenant[k.Tenant]++
+	t.all++
+	return false
+}

@@ -1,0 +1,133 @@
+package auth
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+const (
+	// MaxSession is for how long a session lasts at most.
+	MaxSession = 12 * time.Hour
+
+	// maxSealed is in bytes: browsers keep cookies of 4096, name and attributes included.
+	maxSealed = 3800
+
+	// sessionUse keeps the key of sessions apart from all others that come from the same secret.
+	sessionUse = "fencepost dashboard session 1"
+)
+
+// Sessions seals who has signed in at the dashboard into texts for cookies, and opens these
+// again. What is sealed nobody else can read, change or make. Nothing is kept: every replica
+// with the same secret opens the texts of all others, and a text that was copied is good
+// until it ends. It is safe for concurrent use.
+type Sessions struct {
+	aead cipher.AEAD
+	now  func() time.Time
+}
+
+// NewSessions returns the sessions of a deployment, whose secret its replicas share. now is
+// the clock; nil means [time.Now].
+func NewSessions(secret []byte, now func() time.Time) (*Sessions, error) {
+	if err := checkSecret(secret); err != nil {
+		return nil, err
+	}
+	key, err := hkdf.Key(sha256.New, secret, nil, sessionUse, 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key of sessions: %w", err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key of sessions: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key of sessions: %w", err)
+	}
+	if now == nil {
+		now = time.Now
+	}
+	return &Sessions{aead: aead, now: now}, nil
+}
+
+// sealed is what a session says of its principal.
+type sealed struct {
+	Tenant  string   `json:"t"`
+	Subject string   `json:"s"`
+	Scopes  []Scope  `json:"c"`
+	Locks   []string `json:"l"` // null: no limit
+	Expires int64    `json:"e"` // milliseconds since 1970
+}
+
+// Seal begins a session of p, which ends with p or after [MaxSession]. It returns the text
+// and who it stands for. An [*Error] says that p has too many name patterns to fit a cookie.
+func (s *Sessions) Seal(p *Principal) (string, *Principal, error) {
+	in := *p
+	if end := s.now().Add(MaxSession); in.Expires.After(end) {
+		in.Expires = end
+	}
+	v := sealed{Tenant: in.Tenant, Subject: in.Subject, Scopes: in.Scopes, Expires: in.Expires.UnixMilli()}
+	if in.Locks != nil {
+		v.Locks = []string{}
+	}
+	for _, pattern := range in.Locks {
+		v.Locks = append(v.Locks, pattern.String())
+	}
+	plain, err := json.Marshal(v)
+	if err != nil {
+		return "", nil, fmt.Errorf("seal a session: %w", err)
+	}
+	text := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, nil))
+	if len(text) > maxSealed {
+		return "", nil, refuse(TooLarge, "its subject and name patterns are too long for a session")
+	}
+	return text, &in, nil
+}
+
+// Open returns who a text of [Sessions.Seal] stands for. Every error is an [*Error]: the
+// session has ended, or the text is not one of ours.
+func (s *Sessions) Open(text string) (*Principal, error) {
+	if len(text) > maxSealed {
+		return nil, errNoSession()
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return nil, errNoSession()
+	}
+	plain, err := s.aead.Open(nil, nil, raw, nil)
+	if err != nil {
+		return nil, errNoSession()
+	}
+	var v sealed
+	if err := json.Unmarshal(plain, &v); err != nil {
+		return nil, errNoSession()
+	}
+	return v.principal(s.now())
+}
+
+func (v *sealed) principal(now time.Time) (*Principal, error) {
+	p := &Principal{Tenant: v.Tenant, Subject: v.Subject, Scopes: v.Scopes, Expires: time.UnixMilli(v.Expires)}
+	if !now.Before(p.Expires) {
+		return nil, refuse(Expired, "the session has ended: sign in again")
+	}
+	if v.Locks != nil {
+		p.Locks = []Pattern{}
+	}
+	for _, text := range v.Locks {
+		pattern, err := ParsePattern(text)
+		if err != nil {
+			return nil, errNoSession()
+		}
+		p.Locks = append(p.Locks, pattern)
+	}
+	return p, nil
+}
+
+func errNoSession() error {
+	return refuse(BadSession, "the session is not one of this server's: sign in again")
+}

@@ -1,0 +1,75 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// RequestRelease has an entry that waits ask those who hold to finish, within a time that is
+// a wish. They are told; nothing is taken away. To repeat it changes nothing, also if the
+// entry asked when it joined. Errors: token_mismatch, lock_lost; already_held if it does not
+// wait; quota_exceeded.
+func (s *Service) RequestRelease(ctx context.Context, req TokenRequest, within time.Duration) error {
+	ctx, span := s.Tracer.Start(ctx, "service.RequestRelease")
+	defer span.End()
+	if err := checkAsk(within); err != nil {
+		return err
+	}
+	e, err := s.locate(ctx, req)
+	if err != nil {
+		return err
+	}
+	st, err := s.stateOf(ctx, e)
+	switch {
+	case err != nil:
+		return err
+	case st.State == view.Held:
+		return lock.Errorf(lock.AlreadyHeld, "the entry holds: nobody is in its way")
+	case st.State == view.Gone:
+		return s.lostBecause(ctx, e.ID, e.Number)
+	case s.view.Asks(e.ID):
+		return nil
+	}
+	if err := s.view.RoomToAsk(e); err != nil {
+		return err
+	}
+	ask := lock.Ask{Since: s.Now(), Within: wholeMilliseconds(within)}
+	err = s.Store.Notify(context.WithoutCancel(ctx), lock.NoticeOfAsk(e, ask), e)
+	if errors.Is(err, lock.Lost) {
+		return s.whyLost(ctx, e, err)
+	}
+	return err
+}
+
+func checkAsk(within time.Duration) error {
+	if within < 0 || within > lock.MaxAskWithin {
+		return lock.Invalid("within_seconds", "must be between 0 and %g", lock.MaxAskWithin.Seconds())
+	}
+	return nil
+}
+
+// checkAsk returns what is wrong with what a request asks of those who hold.
+func (r AcquireRequest) checkAsk() error {
+	switch {
+	case r.AskWithin == nil:
+		return nil
+	case r.Wait == 0:
+		return lock.Invalid("request_release", "needs wait_seconds: who does not wait asks nobody")
+	}
+	if checkAsk(*r.AskWithin) != nil {
+		return lock.Invalid("request_release.within_seconds", "must be between 0 and %g", lock.MaxAskWithin.Seconds())
+	}
+	return nil
+}
+
+// roomToAsk returns why e must not be written, which asks others to finish if it has to wait.
+func (s *Service) roomToAsk(e *lock.Entry) error {
+	if _, asks := e.Asks(); !asks || s.view.Admits(e) {
+		return nil
+	}
+	return s.view.RoomToAsk(e)
+}

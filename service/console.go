@@ -1,0 +1,92 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// ConsoleConfig of a [Console].
+type ConsoleConfig struct {
+	Service *Service
+	Self    string // the id of this replica
+
+	// Replicas tells which replicas run, as [Replicas.Live]; nil is not known.
+	Replicas func() (live []Replica, ok bool)
+}
+
+// Console has what operators see: of all tenants, sorted and searched, as this replica sees
+// it. Nothing of it waits for the lock for which grants wait, or holds that for long, and
+// while nobody looks it costs next to nothing.
+type Console struct {
+	ConsoleConfig
+	board *board.Board
+}
+
+// NewConsole returns the console of a replica. [Console.Run] has to run.
+func NewConsole(cfg ConsoleConfig) *Console {
+	return &Console{ConsoleConfig: cfg, board: board.New(cfg.Service.view, cfg.Service.Now)}
+}
+
+// Run does what has to be done for the console in the background, until ctx ends.
+func (c *Console) Run(ctx context.Context) { c.board.Run(ctx) }
+
+// Replica returns the id of this replica.
+func (c *Console) Replica() string { return c.Self }
+
+// Draining is closed when the replica begins to shut down.
+func (c *Console) Draining() <-chan struct{} { return c.Service.draining }
+
+// worstBlockers is how many are in an overview.
+const worstBlockers = 5
+
+// Overview is what an operator sees first.
+type Overview struct {
+	*board.Totals
+	Replicas []Replica // nil if they are not known
+	LostFor  time.Duration
+	Refusal  error // why nothing may be granted, or nil
+}
+
+// Overview counts the locks that somebody may see. The error is [lock.StoreUnavailable] before
+// the replica has seen any.
+func (c *Console) Overview(s board.Sight) (*Overview, error) {
+	if err := c.Service.view.Missing(); err != nil {
+		return nil, err
+	}
+	o := &Overview{Totals: c.board.Totals(s, worstBlockers), LostFor: c.Service.view.LostFor(), Refusal: c.Service.Store.Refusal()}
+	if c.ConsoleConfig.Replicas != nil {
+		o.Replicas, _ = c.ConsoleConfig.Replicas()
+	}
+	return o, nil
+}
+
+// Locks returns a page of locks. Errors as for [Console.Overview].
+func (c *Console) Locks(q board.Query) (*board.Page, error) {
+	if err := c.Service.view.Missing(); err != nil {
+		return nil, err
+	}
+	return c.board.Page(q), nil
+}
+
+// Inspection is one lock, for operators.
+type Inspection struct {
+	*LockView
+	Tenant       string
+	Waits, Holds []view.Step // how the latest are distributed
+	Now          time.Time
+}
+
+// Inspect tells about one lock. Errors as for [Console.Overview].
+func (c *Console) Inspect(ctx context.Context, r lock.Ref) (*Inspection, error) {
+	v, err := c.Service.Lock(ctx, r, false)
+	if err != nil {
+		return nil, err
+	}
+	out := &Inspection{LockView: v, Tenant: r.Tenant, Now: c.Service.Now()}
+	out.Waits, out.Holds = c.Service.view.Distribution(r)
+	return out, nil
+}

@@ -1,0 +1,146 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/fencepost/fencepost/audit"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// RevokeRequest asks for the end of exactly one entry, by an operator who saw it.
+type RevokeRequest struct {
+	Tenant string
+	Name   string // the lock, unless it is a set; "" is any, with Holder
+	Set    bool
+	Holder string // whose the entry has to be; "" is anybody's
+	ID     lock.ID
+
+	// Fence is the entry's number: what it holds with, or would if it waits.
+	Fence uint64
+
+	Reason string            // in the operator's words
+	By     audit.Who         // who he is
+	May    func(string) bool // which names he may use; nil is all
+}
+
+// Revoked is an entry that an operator ended.
+type Revoked struct {
+	Entry  *lock.Entry
+	Held   bool // rather than waited, as this replica saw it
+	Record *audit.Record
+}
+
+// Revoke ends an entry whether it holds or waits, and puts that on record, in one write. Its
+// client is told at its next request that it is revoked; whoever is next holds then.
+// Errors: changed if the entry with the id is another one than was seen, lock_lost with the
+// reason if it is gone, forbidden if the operator may not use its names, rate_limited. It is
+// safe to repeat after an unknown outcome: what was revoked is gone.
+func (s *Service) Revoke(ctx context.Context, req RevokeRequest) (*Revoked, error) {
+	ctx, span := s.Tracer.Start(ctx, "service.Revoke")
+	defer span.End()
+	if wrong := lock.CheckExplanation(req.Reason); wrong != "" {
+		return nil, lock.Invalid("reason", "%s", wrong)
+	}
+	found, err := s.seen(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.check(found.Entry); err != nil {
+		return nil, err
+	}
+	if err := s.pace.Take(req.By.Tenant, s.Now()); err != nil {
+		return nil, err
+	}
+	done := &Revoked{Entry: found.Entry, Held: found.State == view.Held}
+	done.Record = req.record(done, s)
+	note := &lock.Note{By: req.By.Subject, Reason: req.Reason}
+	// As with Release: an operator who goes away must not leave it half done.
+	err = s.Store.RemoveAndPut(context.WithoutCancel(ctx), found.Entry, lock.Revoked, note, done.Record.Put())
+	if err != nil {
+		return nil, s.whyLost(ctx, found.Entry, err)
+	}
+	return done, nil
+}
+
+// seen finds the entry that a request names, in the view, or in the store if that is late.
+// Of another tenant's entry not even its end is told.
+func (s *Service) seen(ctx context.Context, req RevokeRequest) (view.Status, error) {
+	found := s.view.Status(req.ID, 0)
+	if found.Entry == nil || found.Entry.Tenant != req.Tenant || found.Entry.Number < req.Fence {
+		if err := s.settle(ctx, true); err != nil {
+			return view.Status{}, err
+		}
+		found = s.view.Status(req.ID, 0)
+	}
+	switch {
+	case found.Entry == nil:
+		return found, lock.LostBecause(s.view.EndOf(req.Tenant, req.ID))
+	case found.Entry.Tenant != req.Tenant:
+		return found, lock.LostBecause(lock.Unknown)
+	}
+	return found, nil
+}
+
+// check returns why an entry is not the one that was seen, or not the operator's concern.
+func (r *RevokeRequest) check(e *lock.Entry) error {
+	for _, c := range e.Claims {
+		if r.May != nil && !r.May(c.Name) {
+			return lock.Errorf(lock.Forbidden, "the bearer token is limited to other lock names")
+		}
+	}
+	named := func(c lock.Claim) bool { return c.Name == r.Name }
+	switch {
+	case r.Set && !e.Set:
+		return lock.Errorf(lock.NotFound, "the entry is of one lock, and no set")
+	case r.Name != "" && !slices.ContainsFunc(e.Claims, named):
+		return lock.Errorf(lock.NotFound, "the entry is of another lock")
+	case r.Name != "" && e.Set:
+		return lock.Errorf(lock.NotFound, "the entry is a set, which is revoked as a whole, at /admin/locksets")
+	case e.Number != r.Fence:
+		return lock.Errorf(lock.Changed, "the entry with this id has another fence than was seen")
+	case r.Holder != "" && e.Holder != r.Holder:
+		return lock.Errorf(lock.Changed, "the entry with this id has another holder than was seen")
+	}
+	return nil
+}
+
+func (r *RevokeRequest) record(of *Revoked, s *Service) *audit.Record {
+	e := of.Entry
+	made := &audit.Record{
+		At: s.Now(), Tenant: e.Tenant, By: r.By, Action: audit.RevokeEntry, Reason: r.Reason, Result: audit.Revoked,
+		Object: audit.Object{Entry: e.ID, Holder: e.Holder, Fence: e.Number, Held: of.Held},
+	}
+	if e.Set {
+		made.Action = audit.RevokeSet
+	}
+	for _, c := range e.Claims {
+		made.Object.Locks = append(made.Object.Locks, c.Name)
+	}
+	return made
+}
+
+// RevokeAll revokes several entries, one after the other, and tells of each what came of it:
+// Revoked, or why not. When the store cannot be asked, the rest is not tried: they have no
+// outcome.
+func (s *Service) RevokeAll(ctx context.Context, all []RevokeRequest) []RevokeOutcome {
+	out := make([]RevokeOutcome, 0, len(all))
+	for _, req := range all {
+		if ctx.Err() != nil {
+			break
+		}
+		done, err := s.Revoke(ctx, req)
+		if out = append(out, RevokeOutcome{done, err}); errors.Is(err, lock.StoreUnavailable) {
+			break
+		}
+	}
+	return out
+}
+
+// RevokeOutcome is what came of one of several requests.
+type RevokeOutcome struct {
+	*Revoked
+	Err error
+}

@@ -1,0 +1,166 @@
+package view
+
+import (
+	"time"
+
+	"github.com/google/btree"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	// MaxRowHolders is how many holders a row has at most.
+	MaxRowHolders = 10
+
+	// rowChunk is how many rows are read before the view is let go for a moment.
+	rowChunk = 200
+
+	// maxTouched is how many locks are remembered that changed; beyond it, all are read anew.
+	maxTouched = 50_000
+
+	// maxLooked is how many places of a queue are looked at for one row.
+	maxLooked = 100
+)
+
+// Row is a lock in use among those of all tenants, for people to see. It does not change.
+type Row struct {
+	lock.Ref
+	Holders []Holder // the longest holding first, without ExpiresAt; at most 10
+	Holding int      // how many hold
+	Waiting int
+	Oldest  *lock.Entry // of those that wait, who has done so longest; nil if nobody waits
+	Newest  uint64      // the newest fence, 0 if this replica saw none
+	Use     Use
+}
+
+// Since returns since when the lock is held by the one who has held it longest, zero if
+// nobody holds it.
+func (r *Row) Since() time.Time {
+	if len(r.Holders) == 0 {
+		return time.Time{}
+	}
+	return r.Holders[0].Since
+}
+
+// touched are the locks that changed since they were taken last, while somebody wants to
+// know.
+type touched struct {
+	wanted bool
+	all    bool // too many changed, or everything may have
+	refs   map[lock.Ref]struct{}
+}
+
+func (t *touched) add(r lock.Ref) {
+	if !t.wanted || t.all {
+		return
+	}
+	if len(t.refs) >= maxTouched {
+		t.any()
+		return
+	}
+	t.refs[r] = struct{}{}
+}
+
+// any says that everything may have changed.
+func (t *touched) any() { t.all, t.refs = true, nil }
+
+// Follow has the view note which locks change, or no longer.
+func (v *View) Follow(wanted bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.touched = touched{wanted: wanted, all: true}
+}
+
+// Touched returns which locks changed since it was called last, and up to which number; all
+// says that any may have. Only while the view follows that.
+func (v *View) Touched() (refs map[lock.Ref]struct{}, all bool, number uint64) {
+	fresh := map[lock.Ref]struct{}{}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	refs, all = v.touched.refs, v.touched.all
+	v.touched.refs, v.touched.all = fresh, false
+	return refs, all, v.number
+}
+
+// Rows reads the rows of locks; of those that nobody uses there is none. It holds the view
+// for a part of them at a time.
+func (v *View) Rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
+	for len(refs) > 0 {
+		n := min(len(refs), rowChunk)
+		v.rows(refs[:n], give)
+		refs = refs[n:]
+	}
+}
+
+func (v *View) rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for _, r := range refs {
+		give(r, v.row(r))
+	}
+}
+
+// AllRows reads the rows of all locks in use, by tenants and names, as they are when their
+// turn comes.
+func (v *View) AllRows(give func(*Row)) {
+	for last, more := (lock.Ref{}), true; more; {
+		last, more = v.rowsAfter(last, give)
+	}
+}
+
+func (v *View) rowsAfter(last lock.Ref, give func(*Row)) (lock.Ref, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	seen, more := 0, false
+	v.tenants.AscendGreaterOrEqual(last.Tenant, func(tenant string) bool {
+		after := ""
+		if tenant == last.Tenant {
+			after = last.Name
+		}
+		v.accounts.after(tenant, inUse, "", after, func(name string) bool {
+			if seen == rowChunk {
+				more = true
+				return false
+			}
+			seen++
+			last = lock.Ref{Tenant: tenant, Name: name}
+			give(v.row(last))
+			return true
+		})
+		return !more
+	})
+	return last, more
+}
+
+// row describes a lock, nil if nobody uses it.
+func (v *View) row(r lock.Ref) *Row {
+	q := v.table.Queue(r)
+	if q == nil {
+		return nil
+	}
+	row := &Row{Ref: r, Holding: q.Holders(), Waiting: q.Len() - q.Holders()}
+	row.Newest, row.Use = v.figures.lately(r)
+	looked := 0
+	for e, holds := range q.Entries() {
+		if looked++; looked > maxLooked || len(row.Holders) == min(row.Holding, MaxRowHolders) && (row.Oldest != nil || row.Waiting == 0) {
+			break
+		}
+		switch {
+		case holds && len(row.Holders) < MaxRowHolders:
+			row.Holders = append(row.Holders, Holder{Entry: e, Since: v.since[e.ID]})
+			row.Newest = max(row.Newest, e.Number)
+		case !holds && row.Oldest == nil:
+			row.Oldest = e
+		}
+	}
+	if row.Oldest == nil && row.Waiting > 0 {
+		row.Oldest = q.Waiter(1)
+	}
+	if since := row.Since(); row.Use.since.IsZero() && !since.IsZero() { // from a list, or its figures were forgotten
+		row.Use = Use{began: since, since: since}
+	}
+	return row
+}
+
+// newTenants returns the index of tenants with entries.
+func newTenants() *btree.BTreeG[string] { return btree.NewOrderedG[string](32) }

@@ -22,6 +22,12 @@ type operation struct {
 	always bool         // also for a tenant that has too many requests under way
 	query  []string     // the parameters that it knows
 	named  bool         // the path has the name of a lock
+	page   bool         // the dashboard does it too, though it is not for operators alone
+}
+
+// bySession reports whether a session of the dashboard will do instead of a bearer token.
+func (o operation) bySession() bool {
+	return o.page || slices.ContainsFunc(o.scopes, func(s auth.Scope) bool { return slices.Contains(operators(), s) })
 }
 
 // authorized has a handler answer the requests that the operation lets pass.
@@ -36,9 +42,8 @@ func (a *endpoints) authorized(o operation, h handler) gin.HandlerFunc {
 
 // admit learns who asks, and for what, and returns why that is refused.
 func (r *request) admit(o operation) error {
-	if err := r.authenticate(); err != nil {
-		r.Header("WWW-Authenticate", `Bearer realm="fencepost"`)
-		return err
+	if err := r.authenticate(o); err != nil {
+		return r.challenge(err)
 	}
 	r.occupy()
 	if !slices.ContainsFunc(o.scopes, r.principal.Allows) {
@@ -55,8 +60,11 @@ func (r *request) admit(o operation) error {
 	return checkQuery(r.Request.URL.RawQuery, o.query)
 }
 
-func (r *request) authenticate() error {
+func (r *request) authenticate(o operation) error {
 	values := r.Request.Header["Authorization"]
+	if len(values) == 0 && o.bySession() && r.Request.Header["Cookie"] != nil {
+		return r.authenticateSession()
+	}
 	if len(values) != 1 {
 		return lock.Errorf(lock.Unauthenticated, "one Authorization header with a bearer token is needed")
 	}

@@ -127,12 +127,16 @@ func (a *answers) give(tenant string, size int) {
 // is sent. It is made only then.
 func (r *request) respondLarge(size int, body func() any) error {
 	if size > smallAnswer && !r.take(size, false) {
-		return &lock.Error{
-			Code: lock.Overloaded, RetryAfter: time.Second,
-			Detail: "too many large answers are on their way; read those, or ask for shorter pages",
-		}
+		return errLargeAnswers()
 	}
 	return r.respond(http.StatusOK, body())
+}
+
+func errLargeAnswers() error {
+	return &lock.Error{
+		Code: lock.Overloaded, RetryAfter: time.Second,
+		Detail: "too many large answers are on their way; read those, or ask for shorter pages",
+	}
 }
 
 // take counts what the request's answer holds until the request ends.

@@ -73,7 +73,7 @@ func checkMembers(text []byte) error {
 			}
 			if after := bytes.TrimLeft(text[end+1:], " \t\r\n"); len(after) > 0 && after[0] == ':' {
 				name, inner := unquoted(text[i:end+1]), len(open)-1
-				if err := checkMember(name, open[inner], inner == 0); err != nil {
+				if err := checkMember(name, open[inner], !chosen(open)); err != nil {
 					return err
 				}
 				open[inner] = append(open[inner], name)
@@ -82,6 +82,12 @@ func checkMembers(text []byte) error {
 		}
 	}
 	return nil
+}
+
+// chosen reports whether the client chooses the names in the innermost object.
+func chosen(open [][]string) bool {
+	outer := open[0]
+	return len(open) > 1 && len(outer) > 0 && outer[len(outer)-1] == "metadata"
 }
 
 // halved reports whether a string, as JSON writes it, has an escape of one half of

@@ -2,9 +2,13 @@ package handlers
 
 import (
 	"errors"
+	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service/view"
@@ -18,7 +22,8 @@ import (
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
-// @Param       tenant query string false "Only this tenant"
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Entries in each list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.LockOrderReport
 // @Failure     400 {object} api.Problem "invalid_request"
@@ -29,7 +34,7 @@ func (a *endpoints) lockOrder(r *request) error {
 	if err != nil {
 		return err
 	}
-	found := a.Locks.LockOrder(tenant, limit)
+	found := r.ownOrders(tenant, limit)
 	left := maxPageBytes / 2
 	found.Contradictions = found.Contradictions[:fit(len(found.Contradictions), &left, func(i int) int { return contradictionBytes(found.Contradictions[i]) })]
 	left += maxPageBytes / 2
@@ -45,7 +50,8 @@ func (a *endpoints) lockOrder(r *request) error {
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
-// @Param       tenant query string false "Only this tenant"
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Deadlocks in the list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.DeadlockPage
 // @Failure     400 {object} api.Problem "invalid_request"
@@ -56,34 +62,71 @@ func (a *endpoints) deadlocks(r *request) error {
 	if err != nil {
 		return err
 	}
-	found, left := a.Locks.Deadlocks(tenant, limit), maxPageBytes
+	found, left := r.ownDeadlocks(tenant, limit), maxPageBytes
 	found = found[:fit(len(found), &left, func(i int) int { return deadlockBytes(found[i]) })]
-	return r.respondLarge(maxPageBytes-left, func() any { return deadlockPageOf(found) })
+	return r.respondLarge(maxPageBytes-left, func() any { return deadlockPageOf(found, r.principal.MayUse) })
 }
 
-func deadlockPageOf(found []view.Deadlock) *api.DeadlockPage {
+// ownDeadlocks are those with a lock that the bearer token may use. Who may use some names
+// is not told the others of such a deadlock.
+func (r *request) ownDeadlocks(tenant string, limit int) []view.Deadlock {
+	who := r.principal
+	if who.Locks == nil {
+		return r.endpoints.Locks.Deadlocks(tenant, limit)
+	}
+	found := slices.DeleteFunc(r.endpoints.Locks.Deadlocks(tenant, math.MaxInt), func(d view.Deadlock) bool {
+		return !slices.ContainsFunc(d.Refused.Claims, func(c lock.Claim) bool { return who.MayUse(c.Name) }) &&
+			!slices.ContainsFunc(d.Cycle, func(w lock.Wait) bool { return who.MayUse(w.Lock) })
+	})
+	return found[:min(len(found), limit)]
+}
+
+// ownOrders is the report without the classes of locks that are not all the bearer token's.
+func (r *request) ownOrders(tenant string, limit int) view.OrderReport {
+	if r.principal.Locks == nil {
+		return r.endpoints.Locks.LockOrder(tenant, limit)
+	}
+	all := r.endpoints.Locks.LockOrder(tenant, math.MaxInt)
+	all.Contradictions = slices.DeleteFunc(all.Contradictions, func(c order.Contradiction) bool {
+		return slices.ContainsFunc(c.Steps, func(s order.Step) bool { return !r.mayKnow(s.From, s.To) })
+	})
+	all.Orders = slices.DeleteFunc(all.Orders, func(e order.Edge) bool { return !r.mayKnow(e.From, e.To) })
+	all.Total = len(all.Orders)
+	all.Contradictions = all.Contradictions[:min(len(all.Contradictions), limit)]
+	all.Orders = all.Orders[:min(len(all.Orders), limit)]
+	return all
+}
+
+func (r *request) mayKnow(classes ...string) bool {
+	for _, class := range classes {
+		names, _, _ := strings.Cut(class, " ") // what follows tells two of one class apart
+		if p, err := auth.ParsePattern(names); err != nil || !r.principal.MayUseAll(p) {
+			return false
+		}
+	}
+	return true
+}
+
+func deadlockPageOf(found []view.Deadlock, may func(string) bool) *api.DeadlockPage {
 	page := &api.DeadlockPage{Deadlocks: []api.RefusedDeadlock{}}
 	for _, d := range found {
-		out := api.RefusedDeadlock{Tenant: d.Tenant, At: api.InstantOf(d.At), Refused: d.Refused.Holder, Cycle: cycleOf(d.Cycle, everyLock), Waits: d.Waits}
+		out := api.RefusedDeadlock{Tenant: d.Tenant, At: api.InstantOf(d.At), Refused: d.Refused.Holder, Locks: []string{}, Cycle: cycleOf(d.Cycle, may), Waits: d.Waits}
 		for _, claim := range d.Refused.Claims {
-			out.Locks = append(out.Locks, claim.Name)
+			if may(claim.Name) {
+				out.Locks = append(out.Locks, claim.Name)
+			}
 		}
 		page.Deadlocks = append(page.Deadlocks, out)
 	}
 	return page
 }
 
-func everyLock(string) bool { return true }
-
 func tenantAndLimit(r *request) (tenant string, limit int, err error) {
 	if limit, err = r.limitParam(); err != nil {
 		return "", 0, err
 	}
-	tenant, sent := r.GetQuery("tenant")
-	if sent && !lock.ValidTenant(tenant) {
-		return "", 0, lock.Invalid("tenant", "is not a tenant's name")
-	}
-	return tenant, limit, nil
+	tenant, err = r.operatedTenant()
+	return tenant, limit, err
 }
 
 // cycleIn returns the cycle that an error tells of, or nothing.

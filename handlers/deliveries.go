@@ -26,8 +26,8 @@ type Deliveries interface {
 
 func (a *endpoints) deliveries(r *gin.Engine) {
 	scopes := []auth.Scope{auth.WebhooksWrite}
-	o := operation{scopes: scopes}
-	r.GET("/webhooks/:id/deliveries", a.authorized(operation{scopes: scopes, query: []string{"limit", "cursor"}}, a.listDeliveries))
+	o := operation{scopes: scopes, page: true}
+	r.GET("/webhooks/:id/deliveries", a.authorized(operation{scopes: scopes, page: true, query: []string{"limit", "cursor"}}, a.listDeliveries))
 	r.POST("/webhooks/:id/deliveries/:delivery/redeliver", a.authorized(o, a.redeliver))
 	r.POST("/webhooks/:id/redeliver", a.authorized(o, a.redeliverSince))
 	r.POST("/webhooks/:id/test", a.authorized(o, a.testWebhook))

@@ -14,9 +14,21 @@ func entryOf(g *service.Grant) *api.Entry {
 		ID: string(e.ID), Name: e.Name(), Mode: string(e.Claims[0].Mode), Limit: e.Claims[0].Limit, GrantFields: fieldsOf(g),
 	}
 	if g.Held {
-		return &api.Entry{Held: &api.HeldEntry{EntryFields: fields, State: "held", Fence: e.Number, WaitedSeconds: api.SecondsOf(g.Waited)}}
+		return &api.Entry{Held: &api.HeldEntry{
+			EntryFields: fields, State: "held", Fence: e.Number, WaitedSeconds: api.SecondsOf(g.Waited), ReleaseRequested: askedOf(g.Asked),
+		}}
 	}
 	return &api.Entry{Waiting: &api.WaitingEntry{EntryFields: fields, State: "waiting", Position: max(1, g.Position)}}
+}
+
+// askedOf is nil if nobody asks the holder to finish.
+func askedOf(a *view.Asked) *api.ReleaseRequested {
+	if a == nil {
+		return nil
+	}
+	return &api.ReleaseRequested{
+		Since: api.InstantOf(a.Since), By: a.By, Waiting: a.Waiting, WishedAt: api.InstantOf(a.Wished),
+	}
 }
 
 func fieldsOf(g *service.Grant) api.GrantFields {

@@ -29,6 +29,14 @@ type entry struct {
 	ExpiresAt     instant           `json:"expires_at"`
 	EnqueuedAt    instant           `json:"enqueued_at"`
 	Metadata      map[string]string `json:"metadata"`
+	Asked         *asked            `json:"release_requested"`
+}
+
+type asked struct {
+	Since    instant `json:"since"`
+	By       string  `json:"by"`
+	Waiting  int     `json:"waiting"`
+	WishedAt instant `json:"wished_at"`
 }
 
 type holder struct {

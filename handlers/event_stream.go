@@ -14,23 +14,30 @@ import (
 
 // eventWriter sends a stream of events until there is a reason to end it.
 type eventWriter struct {
-	request *request
+	sender
 	stream  *service.EventStream
 	filter  *event.Filter
 	expires <-chan time.Time // the bearer token
 	beat    *time.Timer      // until the next sign of life
+}
 
+// sender writes what an endless answer consists of, while its client takes it.
+type sender struct {
+	request *request
 	out     *http.ResponseController
 	timeout time.Duration
 	sent    int // bytes since the last deadline
 	err     error
 }
 
-func newEventWriter(r *request, stream *service.EventStream, f *event.Filter) *eventWriter {
-	return &eventWriter{
-		request: r, stream: stream, filter: f, out: http.NewResponseController(ungin(r.Writer)),
-		timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
+func newSender(r *request) sender {
+	return sender{
+		request: r, out: http.NewResponseController(ungin(r.Writer)), timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
 	}
+}
+
+func newEventWriter(r *request, stream *service.EventStream, f *event.Filter) *eventWriter {
+	return &eventWriter{sender: newSender(r), stream: stream, filter: f}
 }
 
 // ungin returns what gin writes to, which tells how a flush went.
@@ -66,7 +73,7 @@ func (w *eventWriter) run() {
 }
 
 // end says why, to the client if it is still there, and to the log.
-func (w *eventWriter) end(why string) {
+func (w *sender) end(why string) {
 	if w.err != nil {
 		why = clientStalls
 	}
@@ -140,7 +147,7 @@ func (w *eventWriter) live() {
 }
 
 // write sends a message, for each few of which the client has its time.
-func (w *eventWriter) write(text []byte) {
+func (w *sender) write(text []byte) {
 	if w.err != nil {
 		return
 	}
@@ -152,7 +159,7 @@ func (w *eventWriter) write(text []byte) {
 	w.sent += len(text)
 }
 
-func (w *eventWriter) flush() {
+func (w *sender) flush() {
 	if w.err == nil && w.sent > 0 {
 		w.err = w.out.Flush()
 		w.sent = 0

@@ -42,13 +42,14 @@ func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
 //
 // @Summary     Follow what happens to all tenants
 // @ID          followAllEvents
-// @Description As `/events`, for all tenants or one of them.
+// @Description As `/events`, for all tenants or one of them. With the scope `tenant-admin` the token's own tenant is the only one.
 // @Tags        admin
 // @Produce     text/event-stream
 // @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
 // @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"
 // @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas, up to 8; a star matches anything, and there may be 16"
-// @Param       tenant        query  string false "Only this tenant"
+// @Param       tenant        query  string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     400 {object} api.Problem "invalid_request"
@@ -56,9 +57,9 @@ func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Router      /admin/events [get]
 func (a *endpoints) allEvents(r *request) error {
-	tenant, sent := r.GetQuery("tenant")
-	if sent && !lock.ValidTenant(tenant) {
-		return lock.Invalid("tenant", "is not a tenant's name")
+	tenant, err := r.operatedTenant()
+	if err != nil {
+		return err
 	}
 	return r.follow(tenant)
 }

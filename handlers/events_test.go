@@ -44,9 +44,43 @@ type eventBody struct {
 		Held          *bool       `json:"held"`
 		WaitedSeconds *float64    `json:"waited_seconds"`
 		HeldSeconds   *float64    `json:"held_seconds"`
-		After         string      `json:"after"`
-		Before        string      `json:"before"`
+		Asked         *eventAsk   `json:"release_requested"`
+		Stale         *staleWrite `json:"stale_write"`
+		Ring          *eventRing  `json:"order_contradiction"`
+		Revoked       *struct {
+			By     string `json:"by"`
+			Reason string `json:"reason"`
+		} `json:"revoked"`
+		After  string `json:"after"`
+		Before string `json:"before"`
 	} `json:"data"`
+}
+
+type staleWrite struct {
+	Presented uint64 `json:"fence_presented"`
+	Known     uint64 `json:"fence_known"`
+	Resource  string `json:"resource"`
+}
+
+type eventRing struct {
+	FoundAt instant `json:"found_at"`
+	Length  int     `json:"length"`
+	Sides   []struct {
+		From    string `json:"from"`
+		To      string `json:"to"`
+		Example struct {
+			Holder string  `json:"holder"`
+			Held   string  `json:"held"`
+			Taken  string  `json:"taken"`
+			At     instant `json:"at"`
+		} `json:"example"`
+	} `json:"sides"`
+}
+
+type eventAsk struct {
+	Since         instant `json:"since"`
+	WithinSeconds float64 `json:"within_seconds"`
+	WishedAt      instant `json:"wished_at"`
 }
 
 type eventEntry struct {
@@ -332,7 +366,7 @@ func TestBadEventRequests(t *testing.T) {
 		c.get("/events", header("Last-Event-ID", id)).wantProblem(invalid("Last-Event-ID", "is not the id of an event"))
 	}
 	c.get("/events", header("Last-Event-ID", "1-1", "1-1")).wantProblem(invalid("Last-Event-ID", "must not be there twice"))
-	for _, types := range []string{"", "lock.acquired,", "lock.held", "lock.stale_write", "lock.order_contradiction", "lock.release_requested", "LOCK.ACQUIRED"} {
+	for _, types := range []string{"", "lock.acquired,", "lock.held", "lock.unknown", "LOCK.ACQUIRED"} {
 		c.get("/events?types=" + types).wantProblem(invalid("types", "must be types of events, separated by commas"))
 	}
 	for _, locks := range []string{"", "a,", "a%20b", "%2F", strings.Repeat("a", 257)} {
@@ -403,6 +437,7 @@ func streaming(t *testing.T, config events.Config, change func(*handlers.Config)
 	t.Helper()
 	inner := newReplica(t, func(c *service.Config) { c.Events = config })
 	h := shared.handlers(inner.service)
+	h.Console = inner.console
 	change(&h)
 	server := httptest.NewUnstartedServer(handlers.New(h))
 	server.Listener = handlers.Listener(server.Listener, handlers.NewConnections(100), h.Logger)

@@ -121,6 +121,10 @@ func apply(b *api.Terms, req *service.AcquireRequest) error {
 	if b.CallbackURL != nil {
 		req.Callback = &lock.Callback{URL: *b.CallbackURL}
 	}
+	if b.RequestRelease != nil {
+		req.AskWithin = new(time.Duration)
+		*req.AskWithin = wishOf(b.RequestRelease)
+	}
 	if b.Holder != nil {
 		if *b.Holder == "" { // which the service could not tell from none
 			return lock.Invalid("holder", "must not be empty")
@@ -353,14 +357,4 @@ func ofSet(r *request) service.TokenRequest {
 
 // readToken reads the lock token, and the body, of which only an empty object has a
 // meaning here.
-func (r *request) readToken(req *service.TokenRequest) error {
-	if err := r.readJSON(&struct{}{}); err != nil {
-		return err
-	}
-	values := r.Request.Header["Lock-Token"]
-	if len(values) != 1 || values[0] == "" {
-		return lock.Invalid("Lock-Token", "must be sent, once, as a header")
-	}
-	req.Token = values[0]
-	return nil
-}
+func (r *request) readToken(req *service.TokenRequest) error { return r.readTokenAnd(req, &struct{}{}) }

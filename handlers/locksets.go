@@ -184,7 +184,9 @@ func setOf(g *service.Grant) *api.Set {
 	for _, l := range locks {
 		held = append(held, api.HeldSetLock{SetLock: l, Fence: g.Entry.Number})
 	}
-	return &api.Set{Held: &api.HeldSet{ID: id, Locks: held, GrantFields: fieldsOf(g), State: "held", WaitedSeconds: api.SecondsOf(g.Waited)}}
+	return &api.Set{Held: &api.HeldSet{
+		ID: id, Locks: held, GrantFields: fieldsOf(g), State: "held", WaitedSeconds: api.SecondsOf(g.Waited), ReleaseRequested: askedOf(g.Asked),
+	}}
 }
 
 // busyOf describes the locks that somebody uses.

@@ -25,6 +25,7 @@ type set struct {
 	ExpiresAt     instant           `json:"expires_at"`
 	EnqueuedAt    instant           `json:"enqueued_at"`
 	Metadata      map[string]string `json:"metadata"`
+	Asked         *asked            `json:"release_requested"`
 }
 
 type setLock struct {

@@ -113,7 +113,7 @@ func TestNowhere(t *testing.T) {
 		"/", "//", "/nowhere", "/locks/", "/locks//", "/locks/a/", "/locks/a/b", "/locks/a/renew/", "/locks/a/entries", "/locks/a/entries/",
 		"/locks/a/entries/x/", "/locks/a/entries/x/y", "//locks", "/Locks", "/LOCKS/a", "/locks/a/Renew", "/locks/a%2F/entries",
 		"/locks%2Fa", "/%6Cocks/a/b", "/./locks", "/../locks", "/locks/../locks", "/healthz/", "/metrics/", "/favicon.ico", "/v1/locks",
-		"/lockset", "/events/", "/webhooks/", "/hooks", "/admin/locks", "/debug/pprof/", "/.env",
+		"/lockset", "/events/", "/webhooks/", "/hooks", "/admin", "/debug/pprof/", "/.env",
 	}
 	want := problem{code: "not_found", detail: "there is nothing at this path"}
 	for _, path := range paths {

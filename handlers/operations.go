@@ -23,7 +23,7 @@ const maxScrapes = 4
 // @Success  200 {object} api.Health
 // @Router   /healthz [get]
 func (a *endpoints) health(r *request) error {
-	return r.respond(http.StatusOK, api.Health{Status: "ok"})
+	return r.respond(http.StatusOK, api.Health{Status: "ok", Version: a.Version, Commit: a.Commit})
 }
 
 // ready tells whether requests are welcome: the store answers, the view is

@@ -32,7 +32,7 @@ func TestHealth(t *testing.T) {
 	for _, r := range []*replica{shared.main, draining} {
 		var got map[string]string
 		c.at(r).get("/healthz").want(http.StatusOK, &got)
-		if diff := cmp.Diff(map[string]string{"status": "ok"}, got); diff != "" {
+		if diff := cmp.Diff(map[string]string{"status": "ok", "version": "v1.2.3", "commit": "69f4879"}, got); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	}

@@ -26,11 +26,15 @@ type Locks interface {
 	Renew(context.Context, service.TokenRequest) (*service.Grant, error)
 	Release(context.Context, service.TokenRequest) error
 	Entry(ctx context.Context, req service.TokenRequest, wait time.Duration) (*service.Grant, error)
+	ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error
+	RequestRelease(ctx context.Context, req service.TokenRequest, within time.Duration) error
 	Lock(ctx context.Context, r lock.Ref, consistent bool) (*service.LockView, error)
 	List(ctx context.Context, req view.ListRequest, consistent bool) (*view.Page, error)
 	LockOrder(tenant string, limit int) view.OrderReport
 	Deadlocks(tenant string, limit int) []view.Deadlock
 	Events(context.Context, service.EventsRequest) (*service.EventStream, error)
+	Revoke(context.Context, service.RevokeRequest) (*service.Revoked, error)
+	RevokeAll(context.Context, []service.RevokeRequest) []service.RevokeOutcome
 	Ready(context.Context) error
 }
 
@@ -52,11 +56,18 @@ type Config struct {
 	Locks      Locks
 	Webhooks   Webhooks
 	Deliveries Deliveries
+	Audit      Audit
+	Console    Console
 	Verifier   Verifier
 	Metrics    RequestMetrics
 	Exposition http.Handler // of /metrics
 	OpenAPI    []byte       // the document of /openapi.json
 	Docs       http.Handler // of /docs/, which it sees in the path
+	Version    string       // of this program
+	Commit     string       // that it was built from; empty if nobody knows
+	Dashboard  Pages
+	Sessions   Sessions
+	Codes      Codes // nil issues none
 	Logger     *slog.Logger
 	Tracer     trace.Tracer
 	Propagator propagation.TextMapPropagator
@@ -113,9 +124,12 @@ func New(cfg Config) *Router {
 	a.locks(r)
 	a.locksets(r)
 	a.admin(r)
+	a.revocations(r)
+	a.console(r)
 	a.happenings(r)
 	a.webhooks(r)
 	a.deliveries(r)
+	a.dashboard(r)
 	return &Router{r, a}
 }
 
@@ -124,7 +138,10 @@ type endpoints struct {
 	Config
 	buffers sync.Pool // of *bytes.Buffer, for answers
 	answers answers
+	pages   pages
+	watches watches
 	scrapes *semaphore.Weighted
+	exports *semaphore.Weighted
 }
 
 func newEndpoints(cfg Config) *endpoints {
@@ -138,7 +155,10 @@ func newEndpoints(cfg Config) *endpoints {
 		Config:  cfg,
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		answers: answers{byTenant: map[string]int{}},
+		pages:   pages{byKey: map[string]*rendering{}},
+		watches: watches{byOperator: map[string]int{}},
 		scrapes: semaphore.NewWeighted(maxScrapes),
+		exports: semaphore.NewWeighted(maxExports),
 	}
 }
 
@@ -148,9 +168,11 @@ func (a *endpoints) locks(r *gin.Engine) {
 	r.GET("/locks", a.authorized(operation{scopes: read, query: []string{"prefix", "state", "limit", "cursor", "consistent"}}, a.list))
 	r.GET("/locks/:name", a.authorized(operation{scopes: read, named: true, query: []string{"consistent"}}, a.lock))
 	r.POST("/locks/:name", a.authorized(operation{scopes: write, named: true}, a.acquire))
+	r.POST("/locks/:name/stale-writes", a.authorized(operation{scopes: write, named: true}, a.reportStaleWrite))
 	r.PUT("/locks/:name/renew", a.authorized(operation{scopes: write, named: true, always: true}, a.renew))
 	r.DELETE("/locks/:name", a.authorized(operation{scopes: write, named: true, always: true}, a.release))
 	r.GET("/locks/:name/entries/:id", a.authorized(operation{scopes: either, named: true, query: []string{"wait_seconds"}}, a.entry))
+	r.POST("/locks/:name/entries/:id/request-release", a.authorized(operation{scopes: write, named: true}, a.requestRelease))
 }
 
 func (a *endpoints) locksets(r *gin.Engine) {
@@ -159,21 +181,20 @@ func (a *endpoints) locksets(r *gin.Engine) {
 	r.PUT("/locksets/:id/renew", a.authorized(operation{scopes: write, always: true}, a.renewSet))
 	r.DELETE("/locksets/:id", a.authorized(operation{scopes: write, always: true}, a.releaseSet))
 	r.GET("/locksets/:id", a.authorized(operation{scopes: either, query: []string{"wait_seconds"}}, a.set))
+	r.POST("/locksets/:id/request-release", a.authorized(operation{scopes: write}, a.requestReleaseForSet))
 }
 
-func admins() []auth.Scope { return []auth.Scope{auth.Admin} }
-
 func (a *endpoints) admin(r *gin.Engine) {
-	o := operation{scopes: admins(), always: true, query: []string{"tenant", "limit"}}
+	o := operation{scopes: operators(), always: true, query: []string{"tenant", "limit"}}
 	r.GET("/admin/lock-order", a.authorized(o, a.lockOrder))
 	r.GET("/admin/deadlocks", a.authorized(o, a.deadlocks))
 }
 
 func (a *endpoints) happenings(r *gin.Engine) {
 	tenants := operation{scopes: []auth.Scope{auth.LocksRead}, query: []string{"types", "locks"}}
-	operators := operation{scopes: admins(), always: true, query: []string{"types", "locks", "tenant"}}
+	admins := operation{scopes: operators(), always: true, query: []string{"types", "locks", "tenant"}}
 	r.GET("/events", a.authorized(tenants, a.events))
-	r.GET("/admin/events", a.authorized(operators, a.allEvents))
+	r.GET("/admin/events", a.authorized(admins, a.allEvents))
 }
 
 func (a *endpoints) operations(r *gin.Engine) {

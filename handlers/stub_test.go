@@ -35,6 +35,27 @@ type stub struct {
 	order     view.OrderReport
 	acquired  func(service.AcquireRequest) // nil is not told
 	deadlocks []view.Deadlock
+	outcomes  []service.RevokeOutcome
+}
+
+func (s *stub) RequestRelease(context.Context, service.TokenRequest, time.Duration) error {
+	_, err := s.answer()
+	return err
+}
+
+func (s *stub) ReportStaleWrite(context.Context, lock.Ref, lock.StaleWrite) error {
+	_, err := s.answer()
+	return err
+}
+
+func (s *stub) Revoke(context.Context, service.RevokeRequest) (*service.Revoked, error) {
+	_, err := s.answer()
+	return nil, err
+}
+
+func (s *stub) RevokeAll(context.Context, []service.RevokeRequest) []service.RevokeOutcome {
+	_, _ = s.answer()
+	return s.outcomes
 }
 
 func (s *stub) answer() (*service.Grant, error) {

@@ -27,7 +27,7 @@ type Webhooks interface {
 }
 
 func (a *endpoints) webhooks(r *gin.Engine) {
-	o := operation{scopes: []auth.Scope{auth.WebhooksWrite}}
+	o := operation{scopes: []auth.Scope{auth.WebhooksWrite}, page: true}
 	r.POST("/webhooks", a.authorized(o, a.createWebhook))
 	r.GET("/webhooks", a.authorized(o, a.listWebhooks))
 	r.GET("/webhooks/:id", a.authorized(o, a.getWebhook))

@@ -165,7 +165,7 @@ func TestBadWebhooks(t *testing.T) {
 	cases := map[string]problem{
 		`{` + receiver + `,"events":["lock.eaten"]}`:                                     events,
 		`{` + receiver + `,"events":["lock.acquired",null]}`:                             events,
-		`{` + receiver + `,"events":["lock.stale_write"]}`:                               events,
+		`{` + receiver + `,"events":["lock.unknown"]}`:                                   events,
 		`{` + receiver + `,"events":[]}`:                                                 invalid("events", `must not be empty; "*" is all`),
 		`{` + receiver + `,"events":"lock.acquired"}`:                                    list,
 		`{` + receiver + `,"events":[1]}`:                                                list,

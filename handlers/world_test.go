@@ -12,11 +12,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/dashboard"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
@@ -40,6 +43,8 @@ type world struct {
 	servers   func() error // ends what the store runs on
 	telemetry *telemetry.Telemetry
 	verifier  *auth.Verifier
+	sessions  *auth.Sessions
+	pages     *dashboard.Pages
 	journal   *journal
 	secrets   *secrets
 
@@ -76,6 +81,14 @@ func (w *world) start(ctx context.Context) (err error) {
 	}
 	keys := filepath.Join(w.dir, "keys.json")
 	if err = os.WriteFile(keys, publicKeys(), 0o600); err != nil {
+		return err
+	}
+	if w.sessions, err = auth.NewSessions(w.store.TokenKey(), nil); err != nil {
+		return err
+	}
+	if w.pages, err = dashboard.New(fstest.MapFS{
+		"index.html": {Data: []byte("<!doctype html>")}, "assets/app-12345678.js": {Data: []byte("start()")},
+	}); err != nil {
 		return err
 	}
 	w.verifier, err = auth.New(ctx, auth.Config{Secret: secret(), JWKS: keys, Issuer: issuer, Audience: audience, Logger: log})
@@ -173,6 +186,8 @@ type replica struct {
 	server    *httptest.Server
 	transport *http.Transport
 	url       string
+	console   *service.Console
+	stop      func() // ends the console, or nil
 }
 
 func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *replica {
@@ -183,16 +198,38 @@ func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *repl
 	change(&config)
 	s := service.New(config)
 	h := w.handlers(s)
-	h.Deliveries = outbox.NewDeliveries(w.records, s, time.Now)
+	h.Deliveries = outbox.NewDeliveries(w.records, s)
+	h.Audit = audit.NewLog(w.records, nil)
+	console, stop := startConsole(s)
+	h.Console = console
 	h.Tracer = tracer
-	return serve(s, handlers.New(h))
+	r := serve(s, handlers.New(h))
+	r.console, r.stop = console, stop
+	return r
 }
+
+// startConsole has what operators see of a replica until stop is called.
+func startConsole(s *service.Service) (c *service.Console, stop func()) {
+	live := func() ([]service.Replica, bool) { return []service.Replica{{ID: replicaID, Version: "test"}}, true }
+	c = service.NewConsole(service.ConsoleConfig{Service: s, Self: replicaID, Replicas: live})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { c.Run(ctx) })
+	return c, func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// replicaID is that of each replica here.
+const replicaID = "replica-of-tests"
 
 // handlers configures the HTTP layer over whatever has the use cases.
 func (w *world) handlers(locks handlers.Locks) handlers.Config {
 	return handlers.Config{
+		Dashboard: w.pages, Sessions: w.sessions, Codes: auth.NewCodes(nil),
 		Locks: locks, Webhooks: w.webhooks, Verifier: w.verifier, Metrics: w.telemetry.Metrics(), Exposition: w.telemetry.MetricsHandler(),
-		OpenAPI: openapi.Document(), Docs: openapi.Docs(), Logger: w.telemetry.Logger(), Tracer: w.telemetry.Tracer(),
+		OpenAPI: openapi.Document(), Docs: openapi.Docs(), Version: "v1.2.3", Commit: "69f4879", Logger: w.telemetry.Logger(), Tracer: w.telemetry.Tracer(),
 		Propagator: w.telemetry.Propagator(),
 	}
 }
@@ -208,6 +245,9 @@ func (r *replica) close() {
 	}
 	r.transport.CloseIdleConnections()
 	r.server.Close()
+	if r.stop != nil {
+		r.stop()
+	}
 	if r.service != nil {
 		r.service.Close()
 	}

@@ -39,9 +39,6 @@ const (
 	storeZooKeeper = "zookeeper"
 )
 
-// lookup finds an environment variable.
-type lookup func(string) (string, bool)
-
 // config is everything that can be set, checked.
 type config struct {
 	dev     bool
@@ -64,6 +61,8 @@ type config struct {
 	lockClasses            string
 	logFormat, logLevel    string
 	debugListen            string
+	file                   string // that says what flags and environment do not
+	printOnly              bool   // what holds, and end
 	proxies                string
 	webhooks               webhook.Settings
 
@@ -98,26 +97,30 @@ func (s *seconds) Set(text string) error {
 	return nil
 }
 
-// parseConfig reads flags, and environment variables for flags that are not
-// given, and checks what they say together.
-func parseConfig(args []string, env lookup, stdout io.Writer) (*config, error) {
+// parseConfig reads flags, environment variables for flags that are not given, and a file
+// for the rest, and checks what they say together. Its error has all that is wrong. With
+// --print-config it prints what holds.
+func parseConfig(args []string, env environment, stdout io.Writer) (*config, error) {
 	c := &config{maxTTL: seconds(time.Hour), maxHold: seconds(50 * time.Second), drain: seconds(10 * time.Second)}
 	f := c.flags(stdout)
 	set, err := parse(f, args, env)
-	if err != nil {
+	if errors.Is(err, flag.ErrHelp) || f.NArg() > 0 { // behind an argument there may be flags
 		return nil, err
 	}
-	if err := c.resolveStore(set); err != nil {
-		return nil, err
+	if unknown := unknownVariables(f, env); len(unknown) > 0 {
+		c.warn("these environment variables set nothing: %s", strings.Join(unknown, ", "))
 	}
-	if err := c.resolveKeys(env); err != nil {
-		return nil, err
+	err = errors.Join(err, c.resolveStore(set), c.resolveKeys(env), c.resolveRest())
+	if c.printOnly {
+		printSettings(stdout, f, set, env)
 	}
-	return c, c.resolveRest()
+	return c, err
 }
 
 func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f := newFlags("api", stdout)
+	f.StringVar(&c.file, configFlag, "", "`file` of YAML or JSON with settings, name: value, for flags that neither the command line nor the environment sets")
+	f.BoolVar(&c.printOnly, printConfigFlag, false, "check everything, print what holds and where each value comes from, without secrets, and end")
 	f.BoolVar(&c.dev, "dev", false, "development: make an HS256 secret in the data folder and print a ready bearer token")
 	f.BoolVar(&c.devOpen, "dev-insecure-listen", false, "let --dev serve on an address that is not loopback: everybody who reaches it and sees the token is an operator")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 takes a free one")
@@ -136,10 +139,10 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.audience, "jwt-audience", "", "audience that bearer tokens must have")
 	f.StringVar(&c.tokenKeyFile, "token-key-file", "", "`file` with the key behind lock tokens, at least 32 bytes, the same on all replicas; by default the store keeps one")
 	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup")
-	f.Var(&c.maxTTL, "max-ttl-seconds", fmt.Sprintf("longest lease, at most %g", lock.MaxTTL.Seconds()))
-	f.Var(&c.maxHold, "max-hold-seconds", "for how long one request is held open at most")
-	f.Float64Var(&c.drainDelay, "drain-delay-seconds", 0, "for how long to go on listening after SIGTERM, so that load balancers see /readyz at 503")
-	f.Var(&c.drain, "drain-seconds", "for how long requests may take to end after that")
+	f.Var(&c.maxTTL, "max-ttl-seconds", fmt.Sprintf("longest lease in `seconds`, at most %g", lock.MaxTTL.Seconds()))
+	f.Var(&c.maxHold, "max-hold-seconds", "for how many `seconds` one request is held open at most")
+	f.Float64Var(&c.drainDelay, "drain-delay-seconds", 0, "for how many `seconds` to go on listening after SIGTERM, so that load balancers see /readyz at 503")
+	f.Var(&c.drain, "drain-seconds", "for how many `seconds` requests may take to end after that")
 	f.StringVar(&c.lockClasses, "lock-classes", "", "`patterns`, separated by commas, of locks that count as one when orders of locks are compared: *:orders,eu-*; by default orders:1 and orders:2 are both orders:*")
 	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -151,78 +154,28 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	return f
 }
 
-// newFlags returns a set of flags that prints its help where it is asked to.
-func newFlags(name string, stdout io.Writer) *flag.FlagSet {
-	f := flag.NewFlagSet(name, flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {
-		if name == "api" {
-			fmt.Fprintln(stdout, "api serves. api token, api healthcheck and api version do something else; see their --help.")
-		}
-		fmt.Fprintf(stdout, "Flags of %s. Every flag has an environment variable: --data-dir is FENCEPOST_DATA_DIR.\n", name)
-		f.SetOutput(stdout)
-		f.PrintDefaults()
-		f.SetOutput(io.Discard)
-	}
-	return f
-}
-
-// parse returns which flags were set: true on the command line, false by the
-// environment.
-func parse(f *flag.FlagSet, args []string, env lookup) (map[string]bool, error) {
-	help := f.Usage
-	f.Usage = func() {} // which is also called for a flag that is wrong
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			help()
-			return nil, err
-		}
-		return nil, usagef("%v; --help lists the flags", err)
-	}
-	if f.NArg() > 0 {
-		return nil, usagef("unexpected argument %q", f.Arg(0))
-	}
-	set := map[string]bool{}
-	f.Visit(func(fl *flag.Flag) { set[fl.Name] = true })
-	var err error
-	f.VisitAll(func(fl *flag.Flag) {
-		name := envPrefix + strings.ToUpper(strings.ReplaceAll(fl.Name, "-", "_"))
-		text, ok := env(name)
-		if set[fl.Name] || !ok || text == "" || err != nil {
-			return
-		}
-		if fail := fl.Value.Set(text); fail != nil {
-			err = usagef("%s: %v", name, fail)
-		}
-		set[fl.Name] = false
-	})
-	return set, err
-}
-
 // resolveStore turns --store and its companions into endpoints and TLS.
-func (c *config) resolveStore(set map[string]bool) error {
+func (c *config) resolveStore(set origins) error {
+	var wrong []error
 	if c.dataDir == "" && (c.dev || c.store == storeEmbedded) {
-		return usagef("--data-dir is empty: name the folder for the embedded store and the development secret")
+		wrong = append(wrong, usagef("--data-dir is empty: name the folder for the embedded store and the development secret"))
 	}
 	if c.store == storeEmbedded {
 		c.backend = storeEmbedded
 		for _, name := range []string{"store-tls", "store-ca", "store-cert", "store-key", "store-username", "store-password-file"} {
-			if _, isSet := set[name]; isSet {
-				return usagef("--%s contradicts --store embedded, which listens nowhere", name)
+			if set.of(name) != byDefault {
+				wrong = append(wrong, usagef("--%s contradicts --store embedded, which listens nowhere", name))
 			}
 		}
-		return nil
+		return errors.Join(wrong...)
 	}
 	// Only on the command line: an image sets them for whatever store it will be.
 	for _, name := range []string{"data-dir", "data-quota-mb"} {
-		if set[name] && !(c.dev && name == "data-dir") {
-			return usagef("--%s contradicts --store %s: only the embedded store has one", name, c.store)
+		if set.of(name) == byFlag && !(c.dev && name == "data-dir") {
+			wrong = append(wrong, usagef("--%s contradicts --store %s: only the embedded store has one", name, c.store))
 		}
 	}
-	if err := c.resolveEndpoints(); err != nil {
-		return err
-	}
-	return c.resolveStoreAccess()
+	return errors.Join(append(wrong, c.resolveEndpoints(), c.resolveStoreAccess())...)
 }
 
 // resolveEndpoints takes the address of an external store apart. Only ZooKeeper's
@@ -231,6 +184,8 @@ func (c *config) resolveEndpoints() error {
 	scheme, rest, hasHosts := strings.Cut(c.store, "://")
 	hosts, path, _ := strings.Cut(rest, "/")
 	switch {
+	case strings.Contains(hosts, "@"):
+		return usagef("--store: credentials do not belong into an address: there are --store-username and --store-password-file")
 	case hasHosts && scheme == storeEtcd && path == "":
 	case hasHosts && scheme == storeZooKeeper:
 		if path != "" {
@@ -277,50 +232,74 @@ func (c *config) checkChroot() error {
 	return nil
 }
 
+// resolveStoreAccess finds what the store is shown, and what it has to show.
 func (c *config) resolveStoreAccess() error {
-	if (c.storeCert == "") != (c.storeKey == "") {
-		return usagef("--store-cert and --store-key need each other")
-	}
+	var wrong []error
 	if (c.storeUsername == "") != (c.storePasswordSrc == "") {
-		return usagef("--store-username and --store-password-file need each other")
+		wrong = append(wrong, usagef("--store-username and --store-password-file need each other"))
 	}
 	if c.backend == storeZooKeeper && strings.Contains(c.storeUsername, ":") {
-		return usagef("--store-username: %q has a colon, with which ZooKeeper begins the password", c.storeUsername)
+		wrong = append(wrong, usagef("--store-username: %q has a colon, with which ZooKeeper begins the password", c.storeUsername))
 	}
 	if c.storePasswordSrc != "" {
 		pass, err := readSecret("--store-password-file", c.storePasswordSrc, 1)
-		if err != nil {
-			return err
-		}
-		c.storePass = string(pass)
+		c.storePass, wrong = string(pass), append(wrong, err)
 	}
-	if !c.storeTLS && c.storeCA == "" && c.storeCert == "" {
+	return errors.Join(append(wrong, c.resolveStoreTLS())...)
+}
+
+func (c *config) resolveStoreTLS() error {
+	if !c.storeTLS && c.storeCA == "" && c.storeCert == "" && c.storeKey == "" {
 		return nil
 	}
 	c.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	var wrong []error
 	if c.storeCA != "" {
-		pem, err := os.ReadFile(c.storeCA)
-		if err != nil {
-			return fmt.Errorf("--store-ca: %w", err)
-		}
-		c.tls.RootCAs = x509.NewCertPool()
-		if !c.tls.RootCAs.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("--store-ca: %s has no certificate in it", c.storeCA)
-		}
+		pool, err := readAuthorities("--store-ca", c.storeCA)
+		c.tls.RootCAs, wrong = pool, append(wrong, err)
 	}
-	if c.storeCert != "" {
+	switch {
+	case (c.storeCert == "") != (c.storeKey == ""):
+		wrong = append(wrong, usagef("--store-cert and --store-key need each other"))
+	case c.storeCert != "":
 		pair, err := tls.LoadX509KeyPair(c.storeCert, c.storeKey)
 		if err != nil {
-			return fmt.Errorf("--store-cert and --store-key: %w", err)
+			wrong = append(wrong, fmt.Errorf("--store-cert and --store-key: %w", err))
 		}
 		c.tls.Certificates = []tls.Certificate{pair}
 	}
-	return nil
+	return errors.Join(wrong...)
+}
+
+// readAuthorities reads the certificates of those who may sign others.
+func readAuthorities(flagName, path string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flagName, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: %s has no certificate in it", flagName, path)
+	}
+	return pool, nil
 }
 
 // resolveKeys finds the keys for bearer and lock tokens. Without --dev there is
 // no default: a server with a known secret would be worse than none.
-func (c *config) resolveKeys(env lookup) (err error) {
+func (c *config) resolveKeys(env environment) error {
+	err := c.resolveSecret(env)
+	if c.jwks != "" && (c.issuer == "" || c.audience == "") {
+		c.warn("--jwks without --jwt-issuer and --jwt-audience: a token that was made for another service with one of these keys is taken too")
+	}
+	if c.tokenKeyFile != "" {
+		var failed error
+		c.tokenKey, failed = readSecret("--token-key-file", c.tokenKeyFile, service.MinTokenKey)
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+func (c *config) resolveSecret(env environment) (err error) {
 	inline, err := inlineSecret(env)
 	switch {
 	case err != nil:
@@ -336,18 +315,12 @@ func (c *config) resolveKeys(env lookup) (err error) {
 	case c.secretFile != "":
 		c.secret, err = readSecret("--jwt-secret-file", c.secretFile, minSecret)
 	}
-	if c.jwks != "" && (c.issuer == "" || c.audience == "") {
-		c.warn("--jwks without --jwt-issuer and --jwt-audience: a token that was made for another service with one of these keys is taken too")
-	}
-	if err == nil && c.tokenKeyFile != "" {
-		c.tokenKey, err = readSecret("--token-key-file", c.tokenKeyFile, service.MinTokenKey)
-	}
 	return err
 }
 
 // inlineSecret returns the secret that the environment itself holds, nil if none.
-func inlineSecret(env lookup) ([]byte, error) {
-	text, _ := env(envSecret)
+func inlineSecret(env environment) ([]byte, error) {
+	text := env[envSecret]
 	if text == "" {
 		return nil, nil
 	}
@@ -390,42 +363,44 @@ func (c *config) checkMaxTTL() error {
 	return nil
 }
 
+// resolveRest checks what does not depend on other settings, or on few.
 func (c *config) resolveRest() error {
+	c.checkFiles()
+	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.resolveProxies(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
+}
+
+func (c *config) resolveLog() (err error) {
 	if c.logFormat != "json" && c.logFormat != "text" {
-		return usagef("--log-format: %q is neither json nor text", c.logFormat)
+		err = usagef("--log-format: %q is neither json nor text", c.logFormat)
 	}
-	if err := c.level.UnmarshalText([]byte(c.logLevel)); err != nil {
-		return usagef("--log-level: %q is not debug, info, warn or error", c.logLevel)
+	if c.level.UnmarshalText([]byte(c.logLevel)) != nil {
+		err = errors.Join(err, usagef("--log-level: %q is not debug, info, warn or error", c.logLevel))
 	}
-	if err := c.resolveClasses(); err != nil {
-		return err
-	}
+	return err
+}
+
+func (c *config) checkListen() error {
 	if _, _, err := net.SplitHostPort(c.listen); err != nil {
 		return usagef("--listen: %q is not host:port", c.listen)
 	}
 	if c.dev && !c.devOpen && !isLoopback(c.listen) {
 		return usagef("--dev on %s, which others may reach, with a token for operators: listen on 127.0.0.1, or say --dev-insecure-listen", c.listen)
 	}
-	if err := c.resolveProxies(); err != nil {
-		return err
-	}
-	if err := c.resolveWebhooks(); err != nil {
-		return err
-	}
-	c.checkFiles()
-	if err := c.checkMaxTTL(); err != nil {
-		return err
-	}
+	return nil
+}
+
+func (c *config) checkNumbers() error {
+	var wrong []error
 	if err := store.CheckFloor(c.fenceFloor, 0); err != nil {
-		return usagef("--fence-floor: %v", err)
+		wrong = append(wrong, usagef("--fence-floor: %v", err))
 	}
 	if c.quotaMB < 1 {
-		return usagef("--data-quota-mb: must be positive")
+		wrong = append(wrong, usagef("--data-quota-mb: must be positive"))
 	}
 	if !(c.drainDelay >= 0 && c.drainDelay <= maxDrainDelay) {
-		return usagef("--drain-delay-seconds: must be from 0 to %d", maxDrainDelay)
+		wrong = append(wrong, usagef("--drain-delay-seconds: must be from 0 to %d", maxDrainDelay))
 	}
-	return nil
+	return errors.Join(wrong...)
 }
 
 func (c *config) warn(format string, args ...any) {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 // parsed reads a configuration that must be right.
 func parsed(t *testing.T, env environment, args ...string) *config {
 	t.Helper()
-	c, err := parseConfig(args, env.lookup, io.Discard)
+	c, err := parseConfig(args, env, io.Discard)
 	if err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
@@ -51,8 +52,8 @@ func base(t *testing.T, name string) []string {
 	return args
 }
 
-// TestEveryFlagByEnvironment: each flag does something, its variable does the
-// same, and the flag goes before the variable.
+// TestEveryFlagByEnvironment: each flag does something, its variable and its line in a file do
+// the same, the flag goes before the variable, and that before the file.
 func TestEveryFlagByEnvironment(t *testing.T) {
 	cert, key := certificate(t)
 	values := map[string][2]string{ // and another value, or ""
@@ -68,6 +69,9 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 	}
 	pairs := map[string]string{"store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username"}
 	new(config).flags(io.Discard).VisitAll(func(f *flag.Flag) {
+		if f.Name == configFlag || f.Name == printConfigFlag { // see settings_test.go
+			return
+		}
 		v, known := values[f.Name]
 		if !known {
 			t.Errorf("--%s is not tested here", f.Name)
@@ -86,6 +90,11 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		if !reflect.DeepEqual(byFlag, byEnv) {
 			t.Errorf("%s: %+v, and by the environment %+v", f.Name, byFlag, byEnv)
 		}
+		settings := file(t, f.Name+": "+strconv.Quote(v[0])+"\n")
+		byFile := withoutPools(parsed(t, environment{variable(configFlag): settings}, args...))
+		if byFile.file = ""; !reflect.DeepEqual(byFlag, byFile) {
+			t.Errorf("%s: %+v, and by a file %+v", f.Name, byFlag, byFile)
+		}
 		if _, alone := pairs[f.Name]; !alone && f.Name != "dev" && f.Name != "jwt-secret-file" {
 			if reflect.DeepEqual(byFlag, parsed(t, environment{name: ""}, args...)) {
 				t.Errorf("--%s changes nothing", f.Name)
@@ -97,6 +106,10 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		other := parsed(t, nil, append(args, "--"+f.Name+"="+v[1])...)
 		if reflect.DeepEqual(byFlag, other) || !reflect.DeepEqual(other, parsed(t, environment{name: v[0]}, append(args, "--"+f.Name+"="+v[1])...)) {
 			t.Errorf("--%s does not go before %s", f.Name, name)
+		}
+		over := parsed(t, environment{name: v[1]}, append(args, "--config", settings)...)
+		if over.file = ""; !reflect.DeepEqual(other, over) {
+			t.Errorf("%s does not go before a file", name)
 		}
 	})
 }

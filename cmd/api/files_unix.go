@@ -3,7 +3,9 @@
 package main
 
 import (
+	"io/fs"
 	"math"
+	"os"
 	"syscall"
 )
 
@@ -15,4 +17,10 @@ func openFiles() uint64 {
 		return math.MaxUint64
 	}
 	return limit.Cur
+}
+
+// isOurs reports whether a file belongs to the user that this process runs as.
+func isOurs(info fs.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || int(s.Uid) == os.Geteuid()
 }

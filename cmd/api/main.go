@@ -2,8 +2,10 @@
 //
 //	api [flags]              serve
 //	api token [flags]        print a bearer token signed with the HS256 secret
-//	api healthcheck [flags]  exit 0 if the server at --listen lives
-//	api version              print the version
+//	api backup [flags]       copy the embedded store to a file, while the server runs or not
+//	api restore [flags]      make an embedded store from such a file
+//	api health [flags]       exit 0 if the server at --listen lives
+//	api version              print the version and the commit
 //
 // It exits with 0 after a clean shutdown, 1 when something failed, and 2 when
 // its flags make no sense.
@@ -22,9 +24,6 @@ import (
 	"syscall"
 )
 
-// version is set by the linker.
-var version = "dev"
-
 // gcPercent lets the heap grow to four times what is live before it is collected,
 // which is small beside what etcd maps: collection was a tenth of the processor
 // time of a busy server at Go's default of 100. GOGC and GOMEMLIMIT still count.
@@ -36,11 +35,11 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], environmentOf(os.Environ()), os.Stdout, os.Stderr))
 }
 
 // run carries out one command line and returns the exit code.
-func run(ctx context.Context, args []string, env lookup, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, env environment, stdout, stderr io.Writer) int {
 	err := dispatch(ctx, args, env, stdout, stderr)
 	var usage *usageError
 	switch {
@@ -57,7 +56,7 @@ func run(ctx context.Context, args []string, env lookup, stdout, stderr io.Write
 	return 1
 }
 
-func dispatch(ctx context.Context, args []string, env lookup, stdout, stderr io.Writer) error {
+func dispatch(ctx context.Context, args []string, env environment, stdout, stderr io.Writer) error {
 	command := ""
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
 		command, args = args[0], args[1:]
@@ -65,22 +64,25 @@ func dispatch(ctx context.Context, args []string, env lookup, stdout, stderr io.
 	switch command {
 	case "", "serve":
 		cfg, err := parseConfig(args, env, stdout)
-		if err != nil {
+		if err != nil || cfg.printOnly {
 			return err
 		}
 		return serve(ctx, cfg, stdout, stderr)
 	case "help":
 		_, err := parseConfig([]string{"--help"}, env, stdout)
 		return err
+	case "backup":
+		return backup(ctx, args, env, stdout, stderr)
+	case "restore":
+		return restore(ctx, args, env, stdout)
 	case "token":
 		return printToken(args, env, stdout)
-	case "healthcheck":
-		return healthcheck(ctx, args, env, stdout)
+	case "health":
+		return health(ctx, args, env, stdout)
 	case "version":
-		_, err := fmt.Fprintln(stdout, version)
-		return err
+		return printVersion(stdout)
 	}
-	return usagef("there is no command %q; try token, healthcheck, version or --help", command)
+	return usagef("there is no command %q; try backup, restore, token, health, version or --help", command)
 }
 
 // usageError is a command line that makes no sense.

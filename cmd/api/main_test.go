@@ -22,14 +22,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// environment is what a test sets; nothing comes from the machine.
-type environment map[string]string
-
-func (e environment) lookup(name string) (string, bool) {
-	text, ok := e[name]
-	return text, ok
-}
-
 // output is what the program wrote, safe to read while it runs.
 type output struct {
 	mu   sync.Mutex
@@ -61,7 +53,7 @@ func command(t *testing.T, env environment, args ...string) result {
 	var out, errOut output
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	code := run(ctx, args, env.lookup, &out, &errOut)
+	code := run(ctx, args, env, &out, &errOut)
 	return result{code, out.String(), errOut.String()}
 }
 
@@ -101,13 +93,14 @@ func file(t *testing.T, text string) string {
 const secret = "a secret for bearer tokens, of more than 32 bytes"
 
 func TestVersion(t *testing.T) {
-	if r := command(t, nil, "version"); r.code != 0 || r.out != version+"\n" || r.errOut != "" {
+	r := command(t, nil, "version")
+	if built := thisBuild(); r.code != 0 || !strings.HasPrefix(r.out, built.version+" (commit ") || r.errOut != "" {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestHelp(t *testing.T) {
-	flags := map[string]string{"": "--data-dir is FENCEPOST_DATA_DIR", "serve": "-jwt-secret-file", "token": "-tenant", "healthcheck": "-listen"}
+	flags := map[string]string{"": "--data-dir is FENCEPOST_DATA_DIR", "serve": "-jwt-secret-file", "token": "-tenant", "health": "-listen"}
 	for name, says := range flags {
 		for _, help := range []string{"--help", "-h"} {
 			args := []string{help}
@@ -128,13 +121,13 @@ func TestHelpWithoutADash(t *testing.T) {
 }
 
 func TestUnknownCommand(t *testing.T) {
-	fails(t, 2, nil, []string{"sreve"}, `"sreve"`, "token", "healthcheck", "version", "--help")
+	fails(t, 2, nil, []string{"sreve"}, `"sreve"`, "token", "health", "version", "--help")
 	fails(t, 2, nil, []string{"serve", "now"}, `unexpected argument "now"`)
 	fails(t, 2, nil, []string{"token", "--tenant", "acme", "now"}, `unexpected argument "now"`)
 	fails(t, 2, nil, []string{"--bogus"}, "-bogus", "--help lists the flags")
 }
 
-func TestHealthcheck(t *testing.T) {
+func TestHealth(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	status := http.StatusOK
 	path := ""
@@ -147,24 +140,32 @@ func TestHealthcheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, listen := range []string{address, ":" + port, "0.0.0.0:" + port, "[::]:" + port} {
-		if r := command(t, nil, "healthcheck", "--listen", listen); r.code != 0 || path != "/healthz" {
+		if r := command(t, nil, "health", "--listen", listen); r.code != 0 || path != "/healthz" {
 			t.Errorf("%s: %+v, asked for %s", listen, r, path)
 		}
 	}
-	if r := command(t, environment{"FENCEPOST_LISTEN": address}, "healthcheck"); r.code != 0 {
+	if r := command(t, environment{"FENCEPOST_LISTEN": address}, "health"); r.code != 0 {
 		t.Errorf("by the environment: %+v", r)
 	}
+	ready := "http://" + address + "/readyz"
+	if r := command(t, nil, "health", "--url", ready); r.code != 0 || path != "/readyz" || r.out != ready+" answers 200 OK\n" {
+		t.Errorf("by --url: %+v, asked for %s", r, path)
+	}
 	status = http.StatusServiceUnavailable
-	fails(t, 1, nil, []string{"healthcheck", "--listen", address}, "503")
-	fails(t, 1, nil, []string{"healthcheck", "--listen", closedPort(t)}, "refused")
-	fails(t, 2, nil, []string{"healthcheck", "--listen", "nowhere"}, `--listen: "nowhere"`)
-	fails(t, 2, nil, []string{"healthcheck", "--bogus"}, "-bogus")
+	fails(t, 1, nil, []string{"health", "--listen", address}, "503")
+	fails(t, 1, nil, []string{"health", "--listen", closedPort(t)}, "refused")
+	fails(t, 2, nil, []string{"health", "--listen", "nowhere"}, `--listen: "nowhere"`)
+	fails(t, 1, nil, []string{"health", "--url", ready}, ready, "503")
+	for _, bad := range []string{"nowhere", "127.0.0.1:8080", "ftp://x/", "http://", "http://user@x/", "http://\x7f/"} {
+		fails(t, 2, nil, []string{"health", "--url", bad}, "--url")
+	}
+	fails(t, 2, nil, []string{"health", "--bogus"}, "-bogus")
 }
 
-// TestHealthcheckInTime: a server that accepts and says nothing is not healthy.
-func TestHealthcheckInTime(t *testing.T) {
+// TestHealthInTime: a server that accepts and says nothing is not healthy.
+func TestHealthInTime(t *testing.T) {
 	began := time.Now()
-	fails(t, 1, nil, []string{"healthcheck", "--listen", silentPort(t)}, "deadline exceeded")
+	fails(t, 1, nil, []string{"health", "--listen", silentPort(t)}, "deadline exceeded")
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("it took %v", d)
 	}
@@ -175,10 +176,10 @@ func TestHealthcheckInTime(t *testing.T) {
 func TestBuilt(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "api")
-	if out, err := exec.Command("go", "build", "-ldflags", "-X main.version=v1.2.3", "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-X main.version=v1.2.3 -X main.commit=69f4879", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if out, err := exec.Command(binary, "version").Output(); err != nil || string(out) != "v1.2.3\n" {
+	if out, err := exec.Command(binary, "version").Output(); err != nil || !strings.HasPrefix(string(out), "v1.2.3 (commit 69f4879, go1.") {
 		t.Errorf("version: %q, %v", out, err)
 	}
 	var exit *exec.ExitError

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/dashboard"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
@@ -34,7 +35,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	}
 	defer func() { _ = listener.Close() }() // the server has closed it, unless it never came to serve
 	t, err := telemetry.Setup(ctx, telemetry.Config{
-		ServiceVersion: version, LogWriter: stderr, LogFormat: c.logFormat, LogLevel: c.level,
+		ServiceVersion: thisBuild().version, LogWriter: stderr, LogFormat: c.logFormat, LogLevel: c.level,
 	})
 	if err != nil {
 		return err
@@ -72,7 +73,18 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key)
 	defer stopWebhooks()
 	defer sendWebhooks(c, t, s, replicas, webhooks, opened.smallRecords())()
-	return serveHTTP(ctx, c, t, listener, newServer(c, t, verifier, s, webhooks, outbox.NewDeliveries(opened.smallRecords(), s, time.Now)), s, stdout)
+	console, stopConsole := newConsole(s, replicas)
+	defer stopConsole()
+	trail, stopTrail := newAudit(t, opened.smallRecords(), replicas)
+	defer stopTrail()
+	routes := handlers.Config{
+		Audit: trail, Locks: s, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s), Console: console, Verifier: verifier,
+	}
+	codes, err := addDashboard(&routes, c, key)
+	if err != nil {
+		return err
+	}
+	return serveHTTP(ctx, c, t, listener, newServer(c, t, routes), s, func(at net.Addr) error { return c.greetDeveloper(stdout, at, codes) })
 }
 
 func shutdownTelemetry(t *telemetry.Telemetry) error {
@@ -103,16 +115,38 @@ func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byt
 	return s
 }
 
-// newServer has no read or write timeout: they would end waiting requests. The
-// handlers set a deadline for each body instead.
-func newServer(c *config, t *telemetry.Telemetry, v *auth.Verifier, s *service.Service, webhooks handlers.Webhooks, deliveries handlers.Deliveries) *http.Server {
+// addDashboard adds the dashboard to the routes, and how one signs in there. key is the
+// secret that the replicas share. The codes are nil but in development.
+func addDashboard(routes *handlers.Config, c *config, key []byte) (*auth.Codes, error) {
+	pages, err := dashboard.Built()
+	if err != nil {
+		return nil, err
+	}
+	sessions, err := auth.NewSessions(key, nil)
+	if err != nil {
+		return nil, err
+	}
+	routes.Dashboard, routes.Sessions = pages, sessions
+	if !c.dev {
+		return nil, nil
+	}
+	codes := auth.NewCodes(nil)
+	routes.Codes = codes
+	return codes, nil
+}
+
+// newServer answers with the use cases that routes has, the rest of which it fills in. It has
+// no read or write timeout: they would end waiting requests. The handlers set a deadline for
+// each body instead.
+func newServer(c *config, t *telemetry.Telemetry, routes handlers.Config) *http.Server {
+	routes.Metrics, routes.Exposition = t.Metrics(), t.MetricsHandler()
+	routes.OpenAPI, routes.Docs = openapi.Document(), openapi.Docs()
+	routes.Logger, routes.Tracer, routes.Propagator = t.Logger(), t.Tracer(), t.Propagator()
+	routes.TrustedProxies = c.trusted
+	built := thisBuild()
+	routes.Version, routes.Commit = built.version, built.commit
 	return &http.Server{
-		Handler: handlers.New(handlers.Config{
-			Locks: s, Webhooks: webhooks, Deliveries: deliveries, Verifier: v, Metrics: t.Metrics(), Exposition: t.MetricsHandler(),
-			OpenAPI: openapi.Document(), Docs: openapi.Docs(),
-			Logger: t.Logger(), Tracer: t.Tracer(), Propagator: t.Propagator(),
-			TrustedProxies: c.trusted,
-		}),
+		Handler:           handlers.New(routes),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
@@ -126,14 +160,15 @@ func newServer(c *config, t *telemetry.Telemetry, v *auth.Verifier, s *service.S
 // serveHTTP serves until ctx ends or the server fails. Then requests that wait
 // are told to go on elsewhere, and the others may end. Load balancers may be given
 // a while to see it before the server stops listening.
-func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Listener, server *http.Server, s *service.Service, stdout io.Writer) error {
+func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Listener, server *http.Server, s *service.Service, greet func(net.Addr) error) error {
 	failed := make(chan error, 1)
 	go func() {
 		failed <- server.Serve(handlers.Listener(l, handlers.NewConnections(mostConnections(openFiles())), t.Logger()))
 	}() // ends with Shutdown or Close below
-	t.Logger().Info("listening", "address", l.Addr().String(), "store", c.store, "version", version)
+	built := thisBuild()
+	t.Logger().Info("listening", "address", l.Addr().String(), "store", c.store, "version", built.version, "commit", built.commit)
 	if c.dev {
-		if err := c.greetDeveloper(stdout, l.Addr()); err != nil {
+		if err := greet(l.Addr()); err != nil {
 			return errors.Join(err, server.Close())
 		}
 	}

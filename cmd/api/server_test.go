@@ -38,7 +38,7 @@ func start(t *testing.T, args ...string) *server {
 	s := &server{t: t, out: &output{}, log: &output{}, stop: cancel, ended: make(chan struct{}), client: &http.Client{Transport: &http.Transport{}}}
 	go func() {
 		defer close(s.ended)
-		s.code = run(ctx, append([]string{"--listen", "127.0.0.1:0"}, args...), environment{}.lookup, s.out, s.log)
+		s.code = run(ctx, append([]string{"--listen", "127.0.0.1:0"}, args...), environment{}, s.out, s.log)
 	}()
 	t.Cleanup(func() { s.end() })
 	var address []string
@@ -481,7 +481,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 	cancel()
 	var log bytes.Buffer
 	began := time.Now()
-	run(ctx, []string{"--dev", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, environment{}.lookup, io.Discard, &log)
+	run(ctx, []string{"--dev", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, environment{}, io.Discard, &log)
 	if d := time.Since(began); d > 30*time.Second { // 8 s, and what a busy machine adds
 		t.Errorf("it took %v: %s", d, log.String())
 	}

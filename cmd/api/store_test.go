@@ -74,7 +74,7 @@ func TestStoreAddress(t *testing.T) {
 		"zookeeper://":                           {},
 		"redis://a:1":                            {},
 	} {
-		env := func(name string) (string, bool) { return "0123456789abcdef0123456789abcdef", name == envSecret }
+		env := environment{envSecret: "0123456789abcdef0123456789abcdef"}
 		c, err := parseConfig([]string{"--store", address}, env, io.Discard)
 		if err != nil {
 			c = &config{}

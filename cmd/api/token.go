@@ -23,7 +23,7 @@ const (
 )
 
 // printToken prints a bearer token signed with the configured HS256 secret.
-func printToken(args []string, env lookup, stdout io.Writer) error {
+func printToken(args []string, env environment, stdout io.Writer) error {
 	var tenant, scope, subject, locks, secretFile, dataDir, issuer, audience string
 	var ttl time.Duration
 	var dev bool
@@ -60,7 +60,7 @@ func printToken(args []string, env lookup, stdout io.Writer) error {
 	return err
 }
 
-func signingSecret(env lookup, secretFile string, dev bool, dataDir string) ([]byte, error) {
+func signingSecret(env environment, secretFile string, dev bool, dataDir string) ([]byte, error) {
 	if secretFile != "" {
 		return readSecret("--jwt-secret-file", secretFile, minSecret)
 	}
@@ -116,8 +116,9 @@ func (c *config) closeToOthers(path string) {
 }
 
 // greetDeveloper leaves a ready bearer token in the data folder and prints how
-// to use it.
-func (c *config) greetDeveloper(stdout io.Writer, address net.Addr) error {
+// to use it, with a link that signs in at the dashboard once. The code of the link is in its
+// fragment, which browsers send to nobody.
+func (c *config) greetDeveloper(stdout io.Writer, address net.Addr, codes *auth.Codes) error {
 	claims := auth.Claims{Tenant: "demo", Subject: "developer", Issuer: c.issuer, Audience: c.audience, Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.WebhooksWrite, auth.Admin}}
 	token, err := auth.Sign(c.secret, claims, time.Now(), devTokenTTL)
 	if err != nil {
@@ -127,6 +128,9 @@ func (c *config) greetDeveloper(stdout io.Writer, address net.Addr) error {
 	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
 		return err
 	}
+	code := codes.Issue(&auth.Principal{
+		Tenant: claims.Tenant, Subject: claims.Subject, Scopes: claims.Scopes, Expires: time.Now().Add(auth.MaxSession),
+	})
 	_, err = fmt.Fprintf(stdout, `
 Fencepost is ready at http://%[1]s (development: do not expose it)
 
@@ -137,6 +141,10 @@ Fencepost is ready at http://%[1]s (development: do not expose it)
 The token is for the tenant "demo" and is also in %[3]s.
 The interface is described at http://%[1]s/docs/
 
-`, address, token, path)
+  The dashboard: http://%[1]s/dashboard/#code=%[4]s
+
+The link signs in once, within 5 minutes; after that the token does.
+
+`, address, token, path, code)
 	return err
 }

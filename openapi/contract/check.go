@@ -71,7 +71,7 @@ func checkMedia(resp *http.Response, body []byte, described *openapi3.Response) 
 // checkBody checks the headers, and the body if it is JSON of the right type.
 func (x *exchange) checkBody(resp *http.Response, body []byte, rightType bool) error {
 	o := options()
-	o.ExcludeResponseBody = !rightType || !strings.HasSuffix(mediaType(resp), "json")
+	o.ExcludeResponseBody = !rightType || !(strings.HasSuffix(mediaType(resp), "/json") || strings.HasSuffix(mediaType(resp), "+json"))
 	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: x.input,
 		Status:                 resp.StatusCode,

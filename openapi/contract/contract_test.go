@@ -354,17 +354,19 @@ func TestStreamsAreNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	stream := io.NopCloser(iotest.ErrReader(errors.New("read by the checker")))
-	var violations []string
-	resp, err := checker.Transport(transport(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: stream}, nil
-	}), func(v *contract.Violation) { violations = append(violations, v.Error()) }).
-		RoundTrip(request(t, t.Context(), "GET", "/page", ""))
-	if err != nil {
-		t.Fatal(err)
+	for _, media := range []string{"text/event-stream", "application/x-ndjson"} {
+		var violations []string
+		resp, err := checker.Transport(transport(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {media}}, Body: stream}, nil
+		}), func(v *contract.Violation) { violations = append(violations, v.Error()) }).
+			RoundTrip(request(t, t.Context(), "GET", "/page", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.Body != stream {
+			t.Error("the stream was replaced")
+		}
+		expect(t, violations, `the document has no media type "`+media+`" here`)
 	}
-	defer resp.Body.Close()
-	if resp.Body != stream {
-		t.Error("the stream was replaced")
-	}
-	expect(t, violations, `the document has no media type "text/event-stream" here`)
 }

@@ -91,7 +91,8 @@ func readRequest(req *http.Request) (*http.Request, []byte, error) {
 // returns nothing. A body that breaks off breaks off in the copy too, and whole is
 // false.
 func readResponse(resp *http.Response) (body []byte, whole bool) {
-	if mediaType(resp) == "text/event-stream" {
+	switch mediaType(resp) {
+	case "text/event-stream", "application/x-ndjson":
 		return nil, true
 	}
 	defer resp.Body.Close()

@@ -122,11 +122,21 @@ func improveParameter(p *openapi3.Parameter) {
 	case "query prefix":
 		s.Pattern = `^([A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199})?$`
 	case "query cursor":
-		s.Pattern, s.MaxLength = `^[A-Za-z0-9_-]+$`, openapi3.Ptr(uint64(275))
+		s.Pattern, s.MaxLength = `^[A-Za-z0-9_-]+$`, openapi3.Ptr(uint64(460))
+	case "query name":
+		s.Pattern, p.Example = lockName, "orders:42"
+	case "query search":
+		s.Pattern, s.MaxLength, p.Example = `^[A-Za-z0-9._:@=+*-]*$`, openapi3.Ptr(uint64(200)), "orders"
+	case "query holder":
+		s.Pattern, s.MaxLength, p.Example = oneLine, openapi3.Ptr(uint64(200)), "worker-7"
+	case "path tenant":
+		s.Pattern, p.Example = tenantName, "acme"
 	case "query tenant":
 		s.Pattern = tenantName
 	case "header Last-Event-ID":
 		s.Pattern, p.Example = `^[0-9]{1,16}-[0-9]{1,10}$`, "1042-1"
+	case "query since":
+		s.Pattern, p.Example = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,18}([Zz]|[+-][0-9]{2}:[0-9]{2})$`, "2026-01-02T15:04:05Z"
 	case "query types":
 		s.Pattern, p.Example = `^[a-z_.]+(,[a-z_.]+)*$`, "lock.acquired,lock.expired"
 	case "query locks":

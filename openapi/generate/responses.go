@@ -78,6 +78,9 @@ func improveResponses(doc *openapi3.T, op *openapi3.Operation) error {
 			return fmt.Errorf("response %q is not a status", key)
 		}
 		special := len(ref.Value.Headers) > 0
+		if status < http.StatusBadRequest {
+			splitLines(doc, ref.Value)
+		}
 		if status >= http.StatusBadRequest {
 			if err := improveError(ref.Value); err != nil {
 				return fmt.Errorf("response %s: %w", key, err)
@@ -89,6 +92,25 @@ func improveResponses(doc *openapi3.T, op *openapi3.Operation) error {
 		}
 	}
 	return nil
+}
+
+// splitLines describes one line of an answer in lines: a member of the list that it is as one
+// document.
+func splitLines(doc *openapi3.T, r *openapi3.Response) {
+	lines := r.Content["application/x-ndjson"]
+	if lines == nil {
+		return
+	}
+	page := doc.Components.Schemas[strings.TrimPrefix(lines.Schema.Ref, "#/components/schemas/")]
+	if page == nil {
+		return
+	}
+	for _, list := range page.Value.Properties {
+		if list.Value.Items != nil {
+			r.Content["application/x-ndjson"] = openapi3.NewMediaType().WithSchemaRef(list.Value.Items)
+			return
+		}
+	}
 }
 
 func addHeaders(doc *openapi3.T, r *openapi3.Response, status int) {

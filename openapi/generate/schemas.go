@@ -166,11 +166,30 @@ func examples(name string) openapi3.Examples {
 		"WebhookBody": {
 			"ends": map[string]any{"url": "https://example.org/fencepost", "events": []any{"lock.released", "lock.expired"}, "locks": "orders:*"},
 		},
+		"SessionBody": {
+			"token": map[string]any{"bearer_token": "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmVk"},
+			"code":  map[string]any{"code": "JBSWY3DPEHPK3PXPJBSWY3DPEH"},
+		},
 		"RedeliverBody": {
 			"since a moment": map[string]any{"since": "2026-01-02T15:04:05Z"},
 		},
+		"ReleaseWish": {
+			"within half a minute": map[string]any{"within_seconds": 30},
+		},
+		"StaleWrite": {
+			"of a paused holder": map[string]any{"fence_presented": 1042, "fence_known": 1043, "resource": "db-7/orders"},
+		},
 		"WebhookChange": {
 			"resume": map[string]any{"paused": false},
+		},
+		"RevokeBody": {
+			"as it was seen": map[string]any{"fence": 1042, "reason": "its node was lost in the fire"},
+		},
+		"RevokeHolderBody": {
+			"one entry": map[string]any{
+				"tenant": "acme", "holder": "worker-7", "reason": "its node was lost in the fire",
+				"entries": []any{map[string]any{"id": "5mdrk1w5pvy0wg1dcjt2b2gthr", "fence": 1042}},
+			},
 		},
 		"LockSetBody": {
 			"two locks": map[string]any{

@@ -26,7 +26,9 @@ func may() map[string][]string {
 		"lock/heap":       {},
 		"lock/locktest":   {"lock"},
 		"lock/order":      {"lock"},
-		"service":         {"lock", "lock/heap", "lock/order", "service/events", "service/view", "store"},
+		"audit":           {"lock", "store"},
+		"service":         {"audit", "lock", "lock/heap", "lock/order", "service/board", "service/events", "service/view", "store"},
+		"service/board":   {"lock", "service/view"},
 		"service/events":  {"lock", "lock/heap"},
 		"service/view":    {"lock", "lock/deadlock", "lock/heap", "lock/order", "store"},
 		"store":           {"lock"},
@@ -41,17 +43,18 @@ func may() map[string][]string {
 		"dashboard":       {},
 		"api":             {},
 		"api/event":       {"api", "auth", "lock"},
-		"handlers":        {"api", "api/event", "lock", "lock/order", "service", "service/events", "service/view", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi", "dashboard"},
+		"handlers":        {"api", "api/event", "audit", "lock", "lock/order", "service", "service/board", "service/events", "service/view", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi"},
 		"client":          {"api"},
+		"deploy/sbom":     {},
 		"cmd/fencepost":   {"api", "client"},
 		"webhook/outbox": {
-			"api", "api/event", "auth", "lock", "service", "service/events", "store", "webhook", "webhook/subscription",
+			"api", "api/event", "auth", "lock", "lock/heap", "service", "service/events", "store", "webhook", "webhook/subscription",
 		},
 		"webhook/subscription": {
 			"auth", "lock", "store", "webhook",
 		},
 		"cmd/api": {
-			"lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
+			"audit", "lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
 			"dashboard", "handlers",
 		},
 	}
@@ -282,7 +285,7 @@ func existing(rows []string) []string {
 }
 
 // planned are folders that have a row and are not there yet.
-func planned() []string { return []string{"dashboard", "client", "cmd/fencepost"} }
+func planned() []string { return []string{"client", "cmd/fencepost"} }
 
 // Every row must be about something, or a misspelt one would check nothing.
 func TestRowsAreAboutSomething(t *testing.T) {

@@ -230,7 +230,7 @@ func (w *world) send(m *message) {
 	w.note("send", m.wire.r.n, string(m.op), m.id)
 	m.numbered, m.heard = w.numbered, m.wire.heard
 	m.wire.spoke = m.wire.spoke || m.op == memory.Distrust
-	write := m.op == memory.Put || m.op == memory.Remove
+	write := m.op == memory.Put || m.op == memory.Remove || m.op == memory.Revoke
 	switch {
 	case w.chance(w.Lost):
 		w.note("lost", m.wire.r.n, string(m.op), m.id)

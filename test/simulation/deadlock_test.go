@@ -22,13 +22,30 @@ func (t *truth) queuesAt(at time.Duration) queues {
 	return all
 }
 
-// stuck returns the entries that never come to hold: everybody who can let go does,
-// again and again, and these are left. A holder with a name lets go when none of its
-// entries waits, one without when its entry holds. Who does not want to queue leaves, and
-// who asks for a mode in which the lock is not in use.
+// stuck returns the entries that never come to hold. Who does not want to queue leaves,
+// and who asks for a mode in which the lock is not in use.
 func (q queues) stuck() []*lock.Entry {
-	q.remove(func(e *lock.Entry) bool { return e.Tries() && !q.holds(e) })
+	q.removeTries()
 	q.removeClashing()
+	return q.simulate()
+}
+
+// stuckBesideTries is like stuck while those who do not want to queue are still there: a
+// lock is in use in their mode until they have left.
+func (q queues) stuckBesideTries() []*lock.Entry {
+	q.removeClashing()
+	q.removeTries()
+	return q.simulate()
+}
+
+func (q queues) removeTries() {
+	q.remove(func(e *lock.Entry) bool { return e.Tries() && !q.holds(e) })
+}
+
+// simulate has everybody let go who can, again and again, and returns who is left. A
+// holder with a name lets go when none of its entries waits, one without when its entry
+// holds.
+func (q queues) simulate() []*lock.Entry {
 	for {
 		waits := map[string]bool{}
 		for _, e := range q.entries() {
@@ -96,13 +113,15 @@ func (t *truth) checkDeadlock(c *call, e *lock.Error) {
 		t.w.problem("%v: a deadlock without a cycle", c)
 	}
 	for _, at := range t.changes(t.joinedOr(c), t.w.now()) {
-		q := t.queuesAt(at)
-		id := c.id
-		if l := t.last(id); l == nil || !l.there(at) {
-			id = q.append(c)
-		}
-		if lock.Place(q.stuck(), id) >= 0 {
-			return
+		for _, stuck := range []func(queues) []*lock.Entry{queues.stuck, queues.stuckBesideTries} {
+			q := t.queuesAt(at)
+			id := c.id
+			if l := t.last(id); l == nil || !l.there(at) {
+				id = q.append(c)
+			}
+			if lock.Place(stuck(q), id) >= 0 {
+				return
+			}
 		}
 	}
 	t.w.problem("%v: was refused for a deadlock that there never was", c)

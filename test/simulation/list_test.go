@@ -12,6 +12,7 @@ import (
 type replicaList struct {
 	mu      sync.Mutex
 	live    []string
+	gone    map[string]bool // those that may have stopped before they were on it
 	changed chan struct{}
 }
 
@@ -27,10 +28,22 @@ func (l *replicaList) member(name string) func() service.Sharing {
 	}
 }
 
-func (l *replicaList) add(name string) { l.change(func() { l.live = append(l.live, name) }) }
+func (l *replicaList) add(name string) {
+	l.change(func() {
+		if !l.gone[name] {
+			l.live = append(l.live, name)
+		}
+	})
+}
 
 func (l *replicaList) remove(name string) {
-	l.change(func() { l.live = slices.DeleteFunc(l.live, func(other string) bool { return other == name }) })
+	l.change(func() {
+		if l.gone == nil {
+			l.gone = map[string]bool{}
+		}
+		l.gone[name] = true
+		l.live = slices.DeleteFunc(l.live, func(other string) bool { return other == name })
+	})
 }
 
 func (l *replicaList) change(do func()) {

@@ -94,9 +94,10 @@ func (t *truth) catchUp() {
 	for _, r := range t.steps.take() {
 		at := r.At.Sub(t.w.began)
 		for _, c := range r.Changes {
-			if c.Joined != nil {
+			switch {
+			case c.Joined != nil:
 				t.join(c.Joined, at)
-			} else {
+			case c.Notice == nil:
 				t.leave(c.Left, c.Reason, at)
 			}
 		}

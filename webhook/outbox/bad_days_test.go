@@ -79,9 +79,12 @@ func TestGone(t *testing.T) {
 		if n := w.attempts() - was; n != 0 {
 			t.Errorf("%d attempts after 410", n)
 		}
-		health, err := w.asks.Health(t.Context(), "acme", s.ID)
-		if err != nil || health.Disabled != webhook.DisabledGone || health.Enabled != s.Enabled {
-			t.Errorf("its health is %+v, %v", health, err)
+		page, err := w.asks.List(t.Context(), "acme", s.ID, "", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if health := page.Health; health.Disabled != webhook.DisabledGone || health.Enabled != s.Enabled {
+			t.Errorf("its health is %+v", health)
 		}
 		off := false
 		if _, err := w.hooks.Update(t.Context(), principal("acme"), s.ID, subscription.Change{Paused: &off}); err != nil {

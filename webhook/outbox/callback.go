@@ -99,7 +99,7 @@ func concernsCaller(e *lock.Event) bool {
 		return !e.Held
 	case lock.EventReleased:
 		return !e.Held && e.Reason == lock.Mismatched
-	case lock.EventEnqueued:
+	case lock.EventEnqueued, lock.EventReleaseRequested, lock.EventStaleWrite, lock.EventOrderContradiction:
 	}
 	return false
 }

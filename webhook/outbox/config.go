@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -81,6 +82,13 @@ const (
 	// for a receiver that is paused or disabled meanwhile.
 	maxAge = 5 * 24 * time.Hour
 )
+
+// What a shard keeps is in records of kinds of its own.
+func owedKind(shard string) string    { return "webhook-owed-" + suffix(shard) }    // deliveries that are to be tried again
+func stateKind(shard string) string   { return "webhook-state-" + suffix(shard) }   // how targets do
+func requestKind(shard string) string { return "webhook-request-" + suffix(shard) } // what tenants ask of its owner
+
+func suffix(shard string) string { return strings.TrimPrefix(shard, shardPrefix) }
 
 // shardOf returns where what has the name belongs.
 func shardOf(name string) string {

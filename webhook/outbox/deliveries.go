@@ -23,12 +23,11 @@ import (
 type Deliveries struct {
 	records Records
 	locks   Locks
-	now     func() time.Time
 }
 
 // NewDeliveries returns the use cases.
-func NewDeliveries(records Records, locks Locks, now func() time.Time) *Deliveries {
-	return &Deliveries{records, locks, now}
+func NewDeliveries(records Records, locks Locks) *Deliveries {
+	return &Deliveries{records, locks}
 }
 
 // Delivery is one event that a subscription, or a callback, is told.
@@ -78,7 +77,7 @@ func (d *Deliveries) List(ctx context.Context, tenant, id, cursor string, limit 
 			return nil, err
 		}
 	}
-	q := store.RecordQuery{Kind: (&shard{name: shardOfTarget(tenant, id)}).owedKind(), Tenant: tenant, After: cursor, Limit: limit}
+	q := store.RecordQuery{Kind: owedKind(shardOfTarget(tenant, id)), Tenant: tenant, After: cursor, Limit: limit}
 	owed, err := d.records.List(ctx, q)
 	if err != nil {
 		return nil, err
@@ -110,7 +109,7 @@ func (d *Deliveries) recent(ctx context.Context, tenant, id string, p *Page, see
 }
 
 func (d *Deliveries) state(ctx context.Context, tenant, id string) (s state, err error) {
-	key := store.RecordKey{Kind: (&shard{name: shardOfTarget(tenant, id)}).stateKind(), Tenant: tenant, ID: id}
+	key := store.RecordKey{Kind: stateKind(shardOfTarget(tenant, id)), Tenant: tenant, ID: id}
 	r, err := d.records.Get(ctx, key)
 	if errors.Is(err, lock.NotFound) {
 		return s, nil // it was told nothing yet
@@ -120,12 +119,6 @@ func (d *Deliveries) state(ctx context.Context, tenant, id string) (s state, err
 	}
 	_ = json.Unmarshal(r.Value, &s) // what cannot be read is logged by who sends
 	return s, nil
-}
-
-// Health returns how a subscription does.
-func (d *Deliveries) Health(ctx context.Context, tenant, id string) (Health, error) {
-	s, err := d.state(ctx, tenant, id)
-	return Health{s.Health.FailingSince, s.Health.Failures, s.Health.Disabled, s.Enabled}, err
 }
 
 func (f *owedForm) delivery() Delivery {
@@ -177,7 +170,7 @@ func (d *Deliveries) known(ctx context.Context, tenant, id, delivery string) (bo
 	if !lock.ValidName(record) {
 		return false, nil
 	}
-	key := store.RecordKey{Kind: (&shard{name: shardOfTarget(tenant, id)}).owedKind(), Tenant: tenant, ID: record}
+	key := store.RecordKey{Kind: owedKind(shardOfTarget(tenant, id)), Tenant: tenant, ID: record}
 	if _, err := d.records.Get(ctx, key); !errors.Is(err, lock.NotFound) {
 		return err == nil, err
 	}
@@ -197,7 +190,7 @@ func (d *Deliveries) known(ctx context.Context, tenant, id, delivery string) (bo
 
 // request leaves a request for the owner of the subscription's shard.
 func (d *Deliveries) request(ctx context.Context, tenant string, r *request) error {
-	kind := requestKind((&shard{name: shardOfTarget(tenant, r.Webhook)}).suffix())
+	kind := requestKind(shardOfTarget(tenant, r.Webhook))
 	page, err := d.records.List(ctx, store.RecordQuery{Kind: kind, Tenant: tenant, Limit: maxRequests})
 	if err != nil {
 		return err

@@ -5,12 +5,15 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // delivery is one event that one target is to be told.
 type delivery struct {
+	heap.Place // in the queue of those that are due
+
 	target *target
 	id     string // of the message, the same with every attempt
 	record string // the id of its record in the store
@@ -35,7 +38,6 @@ type delivery struct {
 
 	items   []*item // that it keeps from being settled
 	running bool    // an attempt, or it waits for the pool
-	place   int     // in the queue of those that are due, -1 if it is not there
 	due     time.Time
 
 	version uint64 // of its record; 0 if there is none

@@ -89,7 +89,7 @@ func (w *owner) tellMissed(t *target) {
 	t.lost = nil
 	fresh := d == nil
 	if fresh {
-		d = &delivery{target: t, record: name, kind: api.EventsMissed, place: -1, made: w.Now()}
+		d = &delivery{target: t, record: name, kind: api.EventsMissed, made: w.Now()}
 		d.progress = beginOf(d, w.Now())
 	} else {
 		l.After, l.Before = earlier(l.After, d.missedAfter), later(l.Before, d.event())

@@ -14,9 +14,6 @@ import (
 	"github.com/fencepost/fencepost/webhook"
 )
 
-// owedKind is the kind of the records of deliveries that are to be tried again.
-func (s *shard) owedKind() string { return "webhook-owed-" + s.suffix() }
-
 // recordName is the id of the record of a target's delivery.
 func recordName(target, id string) string { return target + ":" + id }
 
@@ -50,7 +47,7 @@ func (d *delivery) encode() []byte {
 }
 
 func (w *owner) key(d *delivery) store.RecordKey {
-	return store.RecordKey{Kind: w.owedKind(), Tenant: d.target.tenant, ID: d.record}
+	return store.RecordKey{Kind: owedKind(w.name), Tenant: d.target.tenant, ID: d.record}
 }
 
 // keep has a delivery written as it is now; then it is settled.
@@ -178,7 +175,7 @@ func (w *owner) hasLeft(d *delivery) {
 
 // loadOwed takes up what the owner before has left to be tried again.
 func (w *owner) loadOwed() error {
-	err := w.all(w.owedKind(), func(r store.Record) {
+	err := w.all(owedKind(w.name), func(r store.Record) {
 		var f owedForm
 		if err := json.Unmarshal(r.Value, &f); err != nil {
 			w.Logger.Error("a delivery that was kept cannot be read", "tenant", r.Tenant, "record", r.ID, "error", err)
@@ -223,7 +220,7 @@ func (f *owedForm) namesIn() []string {
 		return []string{string(f.Call.Entry)}
 	}
 	var e api.Event
-	if json.Unmarshal(f.Payload, &e) != nil || e.Data.Entry == nil {
+	if json.Unmarshal(f.Payload, &e) != nil {
 		return nil
 	}
 	if e.Data.Lock != "" {
@@ -238,7 +235,7 @@ func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
 	}
 	d := &delivery{
 		target: t, id: f.ID, record: r.ID, kind: f.Kind, lock: f.Lock, size: len(f.Payload), grant: f.Call,
-		made: time.UnixMilli(f.Made), attempts: f.Attempts, place: -1, version: r.Version,
+		made: time.UnixMilli(f.Made), attempts: f.Attempts, version: r.Version,
 	}
 	d.progress = webhook.Progress{State: webhook.StatePending, Attempts: f.Tried, Due: time.UnixMilli(f.Due)}
 	if f.NotAfter > 0 {

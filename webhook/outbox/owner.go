@@ -24,6 +24,8 @@ type owner struct {
 	gone    chan struct{} // closed when nobody takes it any more
 
 	stream  *service.EventStream
+	room    []*events.Record // for what is read of it
+	atOnce  chan struct{}    // closed: there may be more now
 	cursor  cursor
 	window  window
 	targets targets
@@ -38,6 +40,8 @@ type owner struct {
 
 func newOwner(s *shard, fence uint64) *owner {
 	w := &owner{shard: s, fence: fence, began: time.Now(), brought: make(chan func(), 64), gone: make(chan struct{})}
+	w.room, w.atOnce = make([]*events.Record, 64), make(chan struct{})
+	close(w.atOnce)
 	w.targets.all = map[string]*target{}
 	w.targets.byTenant = map[string][]*target{}
 	w.targets.callbacks = map[string]*target{}
@@ -104,12 +108,14 @@ func (w *owner) beginFirst() {
 	}
 }
 
-// read takes what happened next, or returns what is closed when there may be more.
+// read takes what happened next, and returns what is closed when there may be more; nil if none
+// is to be read for now.
 func (w *owner) read() (more <-chan struct{}) {
 	if w.window.len() >= maxWindow || w.crowd.waits(time.Now()) {
-		return make(chan struct{}) // until some of that is delivered or kept
+		return nil // until some of that is delivered or kept
 	}
-	given, missed, more := w.stream.Next(make([]*events.Record, 64))
+	given, missed, more := w.stream.Next(w.room)
+	defer clear(w.room) // what is kept elsewhere need not be kept here
 	if missed != nil {
 		w.missed(missed)
 	}
@@ -120,7 +126,7 @@ func (w *owner) read() (more <-chan struct{}) {
 		w.window.reached(w.stream.At())
 		return more
 	}
-	return closed()
+	return w.atOnce
 }
 
 // step does what there is to do beside, or waits until more is closed.
@@ -141,12 +147,6 @@ func (w *owner) step(more <-chan struct{}, beat <-chan time.Time) {
 		w.beat()
 	case <-more:
 	}
-}
-
-func closed() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
 }
 
 // takeBrought takes what else was brought meanwhile.

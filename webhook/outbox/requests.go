@@ -13,9 +13,6 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// requestKind is the kind of the records by which tenants' requests come to a shard's owner.
-func requestKind(suffix string) string { return "webhook-request-" + suffix }
-
 // request is what a tenant asks of the owner of its subscription.
 type request struct {
 	Webhook  string `json:"webhook"`
@@ -39,7 +36,7 @@ func (r *requests) watch(w *owner) (stop func()) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		w.Records.Watch(ctx, requestKind(w.suffix()), func() {
+		w.Records.Watch(ctx, requestKind(w.name), func() {
 			select {
 			case r.told <- struct{}{}:
 			default: // it will look anyway
@@ -75,7 +72,7 @@ func (w *owner) lookAtRequests(now time.Time) {
 	r.looking, r.looked = true, now
 	after := r.after
 	w.writes.do(func(ctx context.Context) func() {
-		page, err := w.Records.List(ctx, store.RecordQuery{Kind: requestKind(w.suffix()), After: after})
+		page, err := w.Records.List(ctx, store.RecordQuery{Kind: requestKind(w.name), After: after})
 		return func() {
 			r.looking, r.after = false, page.Next
 			for _, record := range page.Records {

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,9 +15,6 @@ type shard struct {
 	*Outbox
 	name string // of its lock, too
 }
-
-// suffix is what the shard's kinds of records end with.
-func (s *shard) suffix() string { return strings.TrimPrefix(s.name, shardPrefix) }
 
 const (
 	// shardTTL is how long the lease of a shard's lock lasts, and shardWait how long a

@@ -12,9 +12,6 @@ import (
 	"github.com/fencepost/fencepost/webhook"
 )
 
-// stateKind is the kind of the records that say how targets do.
-func (s *shard) stateKind() string { return "webhook-state-" + s.suffix() }
-
 // state is how a target does, and what it was sent last. It is written every few seconds: of
 // what people are shown, that much can be lost.
 type state struct {
@@ -73,13 +70,13 @@ func (t *target) encodeState() []byte {
 }
 
 func (w *owner) stateKey(t *target) store.RecordKey {
-	return store.RecordKey{Kind: w.stateKind(), Tenant: t.tenant, ID: t.id}
+	return store.RecordKey{Kind: stateKind(w.name), Tenant: t.tenant, ID: t.id}
 }
 
 // loadStates reads what is known of all targets.
 func (w *owner) loadStates() error {
 	w.targets.states = map[string]state{}
-	return w.all(w.stateKind(), func(r store.Record) {
+	return w.all(stateKind(w.name), func(r store.Record) {
 		var s state
 		if err := json.Unmarshal(r.Value, &s); err != nil {
 			w.Logger.Error("how a webhook does cannot be read", "tenant", r.Tenant, "webhook", r.ID, "error", err)

@@ -51,7 +51,7 @@ func encode(e *lock.Event, claims []lock.Claim) []byte {
 // short writes an event without its metadata if that makes it too long.
 func short(what *api.Event, longest int) []byte {
 	text := marshal(what)
-	if len(text) > longest {
+	if len(text) > longest && what.Data.Entry != nil {
 		what.Data.Entry.Metadata = nil
 		text = marshal(what)
 	}
@@ -90,7 +90,7 @@ func (w *owner) accept(d *delivery, it *item, names []string) {
 	if t.pending[d.record] != nil {
 		return
 	}
-	d.place, d.made = -1, w.Now()
+	d.made = w.Now()
 	d.progress = beginOf(d, w.Now())
 	if !w.admit(d) {
 		w.lack(d, it)

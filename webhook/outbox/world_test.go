@@ -111,7 +111,7 @@ func (w *world) replica(name string) *replica {
 		Rand:    func() float64 { return 0.5 },
 	})
 	if w.asks == nil {
-		w.asks = outbox.NewDeliveries(client.Records(), r.Service, time.Now)
+		w.asks = outbox.NewDeliveries(client.Records(), r.Service)
 	}
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var running sync.WaitGroup

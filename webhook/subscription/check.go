@@ -114,5 +114,5 @@ const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 // some names may not have to do with one that is told of others.
 func may(who *auth.Principal, s *Subscription) bool {
 	p, err := auth.ParsePattern(s.Locks)
-	return who.Locks == nil || err == nil && slices.ContainsFunc(who.Locks, func(allowed auth.Pattern) bool { return allowed.Covers(p) })
+	return who.Locks == nil || err == nil && who.MayUseAll(p)
 }

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSettingsFile: values are taken as they are written, in both notations.
+func TestSettingsFile(t *testing.T) {
+	for _, text := range []string{
+		"# ours\nlisten: 127.0.0.1:9999 # here\njwt-issuer: no\njwt-audience: 010\nmax-ttl-seconds: 60\nstore-tls: true\nstore: etcd://a:1\n",
+		`{"listen": "127.0.0.1:9999", "jwt-issuer": "no", "jwt-audience": "010", "max-ttl-seconds": 60, "store-tls": true, "store": "etcd://a:1"}`,
+	} {
+		c := parsed(t, environment{envSecret: secret}, "--config", file(t, text))
+		if c.listen != "127.0.0.1:9999" || c.issuer != "no" || c.audience != "010" || time.Duration(c.maxTTL) != time.Minute || c.tls == nil {
+			t.Errorf("%s: %+v", text, c)
+		}
+	}
+	for _, empty := range []string{"", "# nothing\n", "{}", "---\n"} {
+		parsed(t, environment{envSecret: secret}, "--config", file(t, empty))
+	}
+	one := parsed(t, environment{envSecret: secret}, "--config", file(t, "log-level: warn\n"))
+	if one.logLevel != "warn" {
+		t.Errorf("a file of one line: %+v", one)
+	}
+}
+
+// TestBadSettingsFile: a mistake is named with its line.
+func TestBadSettingsFile(t *testing.T) {
+	env := environment{envSecret: secret}
+	for text, says := range map[string][]string{
+		"listen: :1\nlissten: :1\n":           {"line 2", `"lissten"`},
+		"\nLISTEN: :1\n":                      {"line 2", `"LISTEN"`},
+		"log-level: warn\nlog-level: debug\n": {"line 2", "log-level", "already"},
+		"listen:\n":                           {"line 1", "listen", "no value"},
+		"a: b\n c: d: e\n":                    {"line"},
+		"listen: [a, b]\n":                    {"line 1", "listen", "one plain value"},
+		"listen: {a: b}\n":                    {"line 1", "listen", "one plain value"},
+		"listen: &a b\nstore: *a\n":           {"line 1", "line 2", "one plain value"},
+		"listen: !!str b\n":                   {"line 1", "one plain value"},
+		"- listen\n":                          {"name: value"},
+		"listen\n":                            {"name: value"},
+		"drain-seconds: soon\n":               {"line 1", "drain-seconds", "positive number of seconds"},
+		"data-quota-mb: many\n":               {"line 1", "data-quota-mb"},
+		"config: other\n":                     {"line 1", `"config"`, "cannot be set by a file"},
+		"print-config: true\n":                {"line 1", `"print-config"`},
+		"jwt-secret: s3cr3t\n":                {"line 1", `"jwt-secret"`},
+		"listen: \"\n":                        {"line"},
+	} {
+		path := file(t, text)
+		fails(t, 2, env, []string{"--config", path}, append(says, path)...)
+	}
+	fails(t, 1, env, []string{"--config", "/none"}, "--config", "/none", "no such file")
+	fails(t, 1, env, []string{"--config", t.TempDir()}, "--config", "not a regular file")
+	fails(t, 1, env, []string{"--config", file(t, strings.Repeat("#", maxSettings+1))}, "--config", "longer than")
+	if r := command(t, env, "--config", file(t, "jwt-secret: marker-marker\n")); strings.Contains(r.errOut+r.out, "marker") {
+		t.Errorf("a secret in the wrong place is shown: %q", r.errOut)
+	}
+}
+
+// TestEveryProblem: of all places and all kinds, in one message.
+func TestEveryProblem(t *testing.T) {
+	path := file(t, "lissten: :1\nlog-format: xml\ndrain-seconds: never\n")
+	fails(t, 2, environment{"FENCEPOST_MAX_HOLD_SECONDS": "soon", "FENCEPOST_LOG_LEVEL": "loud"}, []string{
+		"--config", path, "--bogus", "--data-quota-mb=many", "--store", "etcd://a", "--store-cert", "/none", "--store-username", "root", "--store-ca", "/none",
+		"--token-key-file", "/none", "--listen", "8080", "--trusted-proxies", "x", "--webhook-ports", "https", "--fence-floor", "9007199254740991",
+		"--drain-delay-seconds", "-1", "--max-ttl-seconds", "1", "--lock-classes", ",",
+	}, "lissten", "drain-seconds", "FENCEPOST_MAX_HOLD_SECONDS", "-bogus", "-data-quota-mb", `"a" is not host:port`, "--store-cert and --store-key need",
+		"--store-username and", "--store-ca", "no key for bearer tokens", "--token-key-file", "--listen", "--trusted-proxies", "--webhook-ports", "--fence-floor",
+		"--drain-delay-seconds", "--max-ttl-seconds", "--lock-classes", "--log-format", "--log-level")
+	fails(t, 2, environment{envSecret: secret}, []string{"--store-ca", "/none", "--store-tls", "--data-dir", ""}, "--store-ca contradicts", "--store-tls contradicts", "--data-dir is empty")
+}
+
+// TestPrintConfig: what is printed says where each value comes from, and is a file that comes
+// to the same.
+func TestPrintConfig(t *testing.T) {
+	secretFile := file(t, secret)
+	settings := file(t, "listen: 127.0.0.1:9999\nlog-level: warn\nmax-ttl-seconds: 1e5\n")
+	env := environment{"FENCEPOST_LOG_LEVEL": "debug", "FENCEPOST_JWT_ISSUER": "a \"b\" # c\\\u00fc"}
+	args := []string{"--config", settings, "--jwt-secret-file", secretFile}
+	r := command(t, env, append(args, "--print-config")...)
+	if r.code != 0 || r.errOut != "" {
+		t.Fatalf("%+v", r)
+	}
+	for _, line := range []string{
+		`listen: "127.0.0.1:9999" # file`, `log-level: "debug" # environment`, `jwt-secret-file: "` + secretFile + `" # flag`, `# store: "embedded" # default`,
+	} {
+		if !strings.Contains("\n"+r.out, "\n"+line+"\n") {
+			t.Errorf("%s is not in %s", line, r.out)
+		}
+	}
+	was, again := parsed(t, env, args...), parsed(t, nil, "--config", file(t, r.out))
+	was.file, again.file = "", ""
+	if !reflect.DeepEqual(was, again) {
+		t.Errorf("%+v\nbecomes\n%+v", was, again)
+	}
+}
+
+// TestPrintedWithoutSecrets: whatever is set, and wherever somebody put it by mistake.
+func TestPrintedWithoutSecrets(t *testing.T) {
+	marker := "marker-marker-marker-marker-marker-marker"
+	password := file(t, marker)
+	for _, r := range []result{
+		command(t, environment{envSecret: marker}, "--print-config"),
+		command(t, nil, "--print-config", "--jwt-secret-file", password, "--token-key-file", password, "--store", "etcd://a:1", "--store-username", "root", "--store-password-file", password),
+		command(t, nil, "--print-config", "--jwks", "https://a:"+marker+"@b.example/keys"),
+		command(t, nil, "--print-config", "--jwks", "https://b.example/keys?key="+marker),
+		command(t, environment{envSecret: secret}, "--print-config", "--store", "etcd://root:"+marker+"@a:1"),
+		command(t, environment{"FENCEPOST_TOKEN": marker, envSecret: secret}, "--print-config", "--log-level", "warn"),
+	} {
+		if strings.Contains(r.out+r.errOut, marker) || strings.Contains(r.out, secret) || !strings.Contains(r.out, "listen: ") {
+			t.Errorf("it prints %s and says %s", r.out, r.errOut)
+		}
+	}
+	if r := command(t, environment{envSecret: marker}, "--print-config"); !strings.Contains(r.out, envSecret+" is (set)") {
+		t.Errorf("that there is a secret is not said: %s", r.out)
+	}
+	if r := command(t, nil, "--print-config"); r.code != 2 || !strings.Contains(r.errOut, "no key for bearer tokens") {
+		t.Errorf("what is printed was not checked: %+v", r)
+	}
+}
+
+// TestUnknownVariables: they are warned of, by name.
+func TestUnknownVariables(t *testing.T) {
+	c := parsed(t, environment{
+		envSecret: secret, "FENCEPOST_LISTENN": "marker", "FENCEPOST_ADDRESS": "", "FENCEPOST_LISTEN": ":1", "HOME": "/",
+		"FENCEPOST_SERVICE_HOST": "10.0.0.1", "FENCEPOST_PORT_8080_TCP": "tcp://10.0.0.1:8080",
+	})
+	if len(c.warnings) != 1 || !strings.HasSuffix(c.warnings[0], ": FENCEPOST_ADDRESS, FENCEPOST_LISTENN") {
+		t.Errorf("%q", c.warnings)
+	}
+	if env := environmentOf([]string{"A=b=c", "D="}); !reflect.DeepEqual(env, environment{"A": "b=c", "D": ""}) {
+		t.Errorf("%v", env)
+	}
+}
+
+// TestConfigurationTable: the table in the documentation has every flag, as --help tells it.
+func TestConfigurationTable(t *testing.T) {
+	var want strings.Builder
+	c := &config{maxTTL: seconds(time.Hour), maxHold: seconds(50 * time.Second), drain: seconds(10 * time.Second)}
+	c.flags(io.Discard).VisitAll(func(f *flag.Flag) {
+		value, usage := flag.UnquoteUsage(f)
+		shown := ""
+		if f.DefValue != "" {
+			shown = "`" + f.DefValue + "`"
+		}
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, value, shown, strings.ReplaceAll(usage, "*", `\*`))
+	})
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| --- | --- | --- | --- |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	if strings.TrimSpace(table) != strings.TrimSpace(want.String()) {
+		t.Errorf("the table of docs/configuration.md should be\n%s", &want)
+	}
+}

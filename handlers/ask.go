@@ -1,0 +1,93 @@
+package handlers
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// requestRelease asks those who hold to finish.
+//
+// @Summary     Ask those who hold a lock to finish
+// @ID          requestRelease
+// @Description For an entry that waits. Those who hold see it in the answer to their next renewal, and in lock.release_requested. Nothing is taken away from them. It counts for as long as the entry waits; to repeat it changes nothing.
+// @Tags        locks
+// @Accept      json
+// @Produce     json
+// @Security    bearer[locks:write]
+// @Param       name       path   string true  "Lock name"
+// @Param       id         path   string true  "Entry id"
+// @Param       Lock-Token header string true  "The entry's token"
+// @Param       body       body   api.ReleaseWish false "Within what time it is hoped for"
+// @Success     204 "They will be told"
+// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
+// @Failure     403 {object} api.Problem "forbidden, token_mismatch"
+// @Failure     409 {object} api.Problem "already_held"
+// @Failure     410 {object} api.Problem "lock_lost"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /locks/{name}/entries/{id}/request-release [post]
+func (a *endpoints) requestRelease(r *request) error { return a.ask(r, ofLock(r)) }
+
+// requestReleaseForSet asks those who hold what a set waits for to finish.
+//
+// @Summary     Ask those who hold what a set waits for to finish
+// @ID          requestReleaseForLockSet
+// @Description As for one lock. Only those are asked who hold a lock for which the set waits.
+// @Tags        locksets
+// @Accept      json
+// @Produce     json
+// @Security    bearer[locks:write]
+// @Param       id         path   string true  "Set id"
+// @Param       Lock-Token header string true  "The set's token"
+// @Param       body       body   api.ReleaseWish false "Within what time it is hoped for"
+// @Success     204 "They will be told"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     403 {object} api.Problem "forbidden, token_mismatch"
+// @Failure     409 {object} api.Problem "already_held"
+// @Failure     410 {object} api.Problem "lock_lost"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /locksets/{id}/request-release [post]
+func (a *endpoints) requestReleaseForSet(r *request) error { return a.ask(r, ofSet(r)) }
+
+func (a *endpoints) ask(r *request, req service.TokenRequest) error {
+	var body api.ReleaseWish
+	if err := r.readTokenAnd(&req, &body); err != nil {
+		return err
+	}
+	if err := a.Locks.RequestRelease(r.context(), req, wishOf(&body)); err != nil {
+		return err
+	}
+	r.Status(http.StatusNoContent)
+	r.Writer.Flush()
+	return nil
+}
+
+// wishOf is the time that is wished for. The service checks its bounds.
+func wishOf(wish *api.ReleaseWish) time.Duration {
+	if wish.WithinSeconds == nil {
+		return 0
+	}
+	return wish.WithinSeconds.Duration()
+}
+
+// readTokenAnd reads the lock token and a body.
+func (r *request) readTokenAnd(req *service.TokenRequest, body any) error {
+	if err := r.readJSON(body); err != nil {
+		return err
+	}
+	values := r.Request.Header["Lock-Token"]
+	if len(values) != 1 || values[0] == "" {
+		return lock.Invalid("Lock-Token", "must be sent, once, as a header")
+	}
+	req.Token = values[0]
+	return nil
+}

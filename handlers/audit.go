@@ -1,0 +1,167 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/audit"
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Audit is what is on record of operators; [audit.Log] has it.
+type Audit interface {
+	Page(context.Context, audit.Query) (*audit.Page, error)
+}
+
+const (
+	jsonLines  = "application/x-ndjson"
+	maxExports = 2    // at once: each reads all there is, part by part
+	exportPage = 1000 // records of a part
+)
+
+// audit tells what operators did.
+//
+// @Summary     See what operators did
+// @ID          listAudit
+// @Description What is on record, the newest first, of all tenants that the bearer token may see: 90 days, 10 000 records of a tenant and 100 000 in all. With `Accept: application/x-ndjson` all of it comes at once, a line for each record; `limit` counts for pages alone. Of a token that is limited to names, only what is about those.
+// @Tags        admin
+// @Produce     json,application/x-ndjson
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
+// @Param       limit  query int    false "Records on a page" minimum(1) maximum(1000) default(100)
+// @Param       cursor query string false "next_cursor of the page before"
+// @Param       since  query string false "None from before this instant" format(date-time)
+// @Success     200 {object} api.AuditPage
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/audit [get]
+func (a *endpoints) audit(r *request) error {
+	q, err := r.auditQuery()
+	if err != nil {
+		return err
+	}
+	if strings.Contains(r.GetHeader("Accept"), jsonLines) {
+		return a.export(r, q)
+	}
+	page, err := a.Audit.Page(r.context(), q)
+	if err != nil {
+		return err
+	}
+	left := maxPageBytes
+	n := fit(len(page.Records), &left, func(i int) int { return recordBytes(page.Records[i]) })
+	if n < len(page.Records) {
+		page.Records, page.Next = page.Records[:n], page.Records[n-1].Place()
+	}
+	return r.respondLarge(maxPageBytes-left, func() any { return r.auditPage(page) })
+}
+
+func (r *request) auditQuery() (q audit.Query, err error) {
+	q.May = r.mayUse()
+	if q.Tenant, err = r.operatedTenant(); err != nil {
+		return q, err
+	}
+	if q.Limit, err = r.limitParam(); err != nil {
+		return q, err
+	}
+	if text, sent := r.GetQuery("cursor"); sent {
+		if q.Before, err = decodeCursor(text); err != nil {
+			return q, err
+		}
+	}
+	if text, sent := r.GetQuery("since"); sent {
+		if q.Since, err = time.Parse(time.RFC3339, text); err != nil {
+			return q, lock.Invalid("since", "must be an instant as 2026-01-02T15:04:05Z")
+		}
+	}
+	return q, nil
+}
+
+// recordBytes is about how many bytes a record takes in an answer.
+func recordBytes(of *audit.Record) int {
+	size := 2*rowBytes + textBytes(of.Reason) + textBytes(of.Object.Holder) + textBytes(of.By.Subject)
+	for _, name := range of.Object.Locks {
+		size += textBytes(name) + 1
+	}
+	return size
+}
+
+func (r *request) auditPage(page *audit.Page) *api.AuditPage {
+	out := &api.AuditPage{Records: make([]api.AuditRecord, 0, len(page.Records))}
+	for _, one := range page.Records {
+		out.Records = append(out.Records, r.auditRecord(one))
+	}
+	if page.Next != "" {
+		out.NextCursor = encodeCursor(page.Next)
+	}
+	return out
+}
+
+// auditRecord describes a record. From where somebody else's operator came is not told to a
+// tenant.
+func (r *request) auditRecord(one *audit.Record) api.AuditRecord {
+	o := one.Object
+	out := api.AuditRecord{
+		ID: one.ID, At: api.InstantOf(one.At), Tenant: one.Tenant, Action: one.Action, Reason: one.Reason, Result: one.Result, RequestID: one.By.RequestID,
+		Actor:  api.AuditActor{Subject: one.By.Subject, Tenant: one.By.Tenant, Scope: one.By.Scope},
+		Object: api.AuditObject{Locks: o.Locks, Entry: string(o.Entry), Holder: o.Holder, Fence: o.Fence, Held: o.Held},
+	}
+	if r.principal.MayOperate(one.By.Tenant) {
+		out.Actor.Address = one.By.Address
+	}
+	return out
+}
+
+// export answers with all records, part by part. If a part cannot be read, the connection is
+// cut, so that nobody takes the beginning for all.
+func (a *endpoints) export(r *request, q audit.Query) error {
+	if !a.exports.TryAcquire(1) {
+		return &lock.Error{Code: lock.Overloaded, Detail: "others export the audit at the moment", RetryAfter: time.Second}
+	}
+	defer a.exports.Release(1)
+	q.Limit = exportPage
+	page, err := a.Audit.Page(r.context(), q)
+	if err != nil {
+		return err
+	}
+	r.waits = true // how long it takes is the client's choice
+	r.Header("Content-Type", jsonLines)
+	r.Header("Cache-Control", "no-store")
+	r.Writer.WriteHeader(http.StatusOK)
+	if r.headOnly() {
+		return nil
+	}
+	out := http.NewResponseController(ungin(r.Writer))
+	for {
+		if err := r.writeLines(out, page); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if q.Before = page.Next; q.Before == "" {
+			return nil
+		}
+		if page, err = a.Audit.Page(r.context(), q); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// writeLines sends a part. The client has its time for each line.
+func (r *request) writeLines(out *http.ResponseController, page *audit.Page) error {
+	for _, one := range page.Records {
+		var line bytes.Buffer
+		if err := api.Encode(&line, r.auditRecord(one)); err != nil {
+			return err
+		}
+		line.WriteByte('\n')
+		_ = out.SetWriteDeadline(time.Now().Add(r.endpoints.AnswerTimeout)) // fails if the connection is closed, as the write will
+		if _, err := r.Writer.Write(line.Bytes()); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}

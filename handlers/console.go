@@ -1,0 +1,166 @@
+package handlers
+
+import (
+	"context"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// Console is what operators see; [service.Console] has it.
+type Console interface {
+	Replica() string
+	Draining() <-chan struct{}
+	Overview(board.Sight) (*service.Overview, error)
+	Locks(board.Query) (*board.Page, error)
+	Inspect(context.Context, lock.Ref) (*service.Inspection, error)
+}
+
+func (a *endpoints) console(r *gin.Engine) {
+	one := operation{scopes: operators(), always: true, named: true}
+	r.GET("/admin/overview", a.shown("overview", a.overview))
+	r.GET("/admin/locks", a.shown("locks", a.adminLocks))
+	r.GET("/admin/locks/:tenant/:name", a.authorized(one, a.adminLock))
+	r.GET("/admin/watch", a.authorized(operation{scopes: operators(), query: watchQuery()}, a.watch))
+}
+
+// shown has a handler answer what can be watched too, with the same parameters.
+func (a *endpoints) shown(view string, h handler) gin.HandlerFunc {
+	return a.authorized(operation{scopes: operators(), always: true, query: views()[view].query}, h)
+}
+
+// sight is what the operator may see, of one tenant if the query names it.
+func (r *request) sight() (board.Sight, error) {
+	tenant, err := r.operatedTenant()
+	if err != nil {
+		return board.Sight{}, err
+	}
+	s := board.Sight{Tenant: tenant}
+	if r.principal.Locks != nil {
+		s.May = r.principal.MayUse
+	}
+	return s, nil
+}
+
+func (a *endpoints) seen(revision uint64, now time.Time) api.Seen {
+	return api.Seen{Revision: revision, ServerNow: api.InstantOf(now), Replica: a.Console.Replica()}
+}
+
+// overview tells how everything is.
+//
+// @Summary     See how everything is
+// @ID          getOverview
+// @Description How many locks are in use, held and waited for, and where most wait, of all tenants that the bearer token may see. Requests within a quarter of a second get the same answer.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
+// @Success     200 {object} api.AdminOverview
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/overview [get]
+func (a *endpoints) overview(r *request) error { return r.show(makeOverview) }
+
+func makeOverview(r *request) (maker, error) {
+	s, err := r.sight()
+	if err != nil {
+		return nil, err
+	}
+	a, all := r.endpoints, r.principal.MayOperate("")
+	return func(int) (any, error) {
+		o, err := a.Console.Overview(s)
+		if err != nil {
+			return nil, err
+		}
+		if !all {
+			o.Replicas = nil
+		}
+		return a.overviewOf(o), nil
+	}, nil
+}
+
+// adminLocks lists locks in use.
+//
+// @Summary     List the locks of all tenants
+// @ID          listAllLocks
+// @Description Locks in use, as they were a quarter of a second ago at most, searched and sorted. Locks that are alike follow each other by tenant and name. Metadata are left out. A page may have fewer locks than `limit`: it is at most 1 MiB long. While pages are read locks may change places, and so be listed twice or not at all. The replicas' own locks are listed only for their tenant, `fencepost-internal`.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
+// @Param       search query string false "Only names that contain this text, in capital letters or not; or, if it has stars, which match anything, names that are like it"
+// @Param       state  query string false "Only locks that are held, or that others wait for" Enums(held, contended)
+// @Param       holder query string false "Only locks of which this is one of the first ten holders"
+// @Param       sort   query string false "By what; with a minus the largest first" Enums(name, -name, waiters, -waiters, oldest_wait, -oldest_wait, held_for, -held_for, utilization, -utilization) default(name)
+// @Param       limit  query int    false "Locks on a page" minimum(1) maximum(1000) default(100)
+// @Param       cursor query string false "next_cursor of the page before"
+// @Success     200 {object} api.AdminLockPage
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/locks [get]
+func (a *endpoints) adminLocks(r *request) error { return r.show(makeLocks) }
+
+func makeLocks(r *request) (maker, error) {
+	q, err := r.boardQuery()
+	if err != nil {
+		return nil, err
+	}
+	a := r.endpoints
+	return func(room int) (any, error) {
+		page, err := a.Console.Locks(q)
+		if err != nil {
+			return nil, err
+		}
+		return a.adminPageOf(page, q, room), nil
+	}, nil
+}
+
+// adminLock tells about one lock.
+//
+// @Summary     Look at a lock of any tenant
+// @ID          getAnyLock
+// @Description Who holds it and who waits, with the ids by which they can be revoked, and how it was used. A lock that nobody uses has empty lists. The answer is at most 1 MiB long: beyond that, holders and waiters are left out, the last first.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant path string true "Tenant"
+// @Param       name   path string true "Lock name"
+// @Success     200 {object} api.AdminLockView
+// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/locks/{tenant}/{name} [get]
+func (a *endpoints) adminLock(r *request) error {
+	make, err := r.makeLock(r.Param("tenant"), r.name, view.MaxShownWaiters)
+	if err != nil {
+		return err
+	}
+	return r.show(func(*request) (maker, error) { return make, nil })
+}
+
+// makeLock shows a lock with at most so many of those that wait.
+func (r *request) makeLock(tenant, name string, waiters int) (maker, error) {
+	if err := r.operate(tenant); err != nil {
+		return nil, err
+	}
+	a, ctx := r.endpoints, context.WithoutCancel(r.context())
+	return func(int) (any, error) {
+		v, err := a.Console.Inspect(ctx, lock.Ref{Tenant: tenant, Name: name})
+		if err != nil {
+			return nil, err
+		}
+		v.Waiters = v.Waiters[:min(len(v.Waiters), waiters)]
+		fitLock(v.LockView)
+		return a.adminLockOf(v), nil
+	}, nil
+}

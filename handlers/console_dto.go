@@ -1,0 +1,154 @@
+package handlers
+
+import (
+	"fmt"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+func (a *endpoints) overviewOf(o *service.Overview) *api.AdminOverview {
+	out := &api.AdminOverview{
+		Seen:  a.seen(o.Revision, o.Now),
+		Locks: o.Locks, Held: o.Held, Contended: o.Contended, Holding: o.Holding, Waiting: o.Waiting,
+		Blockers: []api.AdminBlocker{}, Store: storeOf(o),
+	}
+	if row := o.Oldest; row != nil {
+		out.Oldest = &api.AdminOldest{
+			Tenant: row.Tenant, Name: row.Name, Holder: row.Oldest.Holder, Since: api.InstantOf(row.Oldest.EnqueuedAt),
+		}
+	}
+	for _, l := range o.Worst {
+		b := api.AdminBlocker{Tenant: l.Tenant, Name: l.Name, Waiting: l.Waiting, OldestSince: api.InstantOf(l.Oldest.EnqueuedAt)}
+		if len(l.Holders) > 0 {
+			b.Holder = new(adminHolder(l.Holders[0], l.Name))
+		}
+		out.Blockers = append(out.Blockers, b)
+	}
+	for _, one := range o.Replicas {
+		out.Replicas = append(out.Replicas, api.AdminReplica{Replica: one.ID, Version: one.Version, Started: api.InstantOf(one.Started)})
+	}
+	return out
+}
+
+func storeOf(o *service.Overview) api.AdminStore {
+	out := api.AdminStore{Current: o.LostFor == 0}
+	if !out.Current {
+		out.LostSeconds = new(api.SecondsOf(o.LostFor))
+	}
+	if o.Refusal != nil {
+		out.Refusal = o.Refusal.Error()
+	}
+	return out
+}
+
+// adminPageOf describes a page, as much of it as fits into so many bytes.
+func (a *endpoints) adminPageOf(p *board.Page, q board.Query, left int) *api.AdminLockPage {
+	if n := fit(len(p.Rows), &left, func(i int) int { return lineBytes(p.Rows[i]) }); n < len(p.Rows) {
+		p.Rows, p.Next = p.Rows[:n], p.Rows[n-1].Cursor()
+	}
+	out := &api.AdminLockPage{
+		Seen: a.seen(p.Revision, p.Now), Locks: make([]api.AdminLock, 0, len(p.Rows)),
+		NextCursor: encodeBoardCursor(p.Next, q), Matching: p.Matching,
+	}
+	for _, l := range p.Rows {
+		out.Locks = append(out.Locks, adminRow(l))
+	}
+	return out
+}
+
+func lineBytes(l board.Line) int {
+	size := rowBytes + len(l.Tenant) + len(l.Name)
+	for _, h := range l.Holders {
+		size += entryBytes(h.Entry, false)
+	}
+	return size
+}
+
+func adminRow(l board.Line) api.AdminLock {
+	out := api.AdminLock{
+		Tenant: l.Tenant, Name: l.Name, State: "held", Holders: make([]api.AdminHolder, 0, len(l.Holders)),
+		Holding: l.Holding, Waiting: l.Waiting, Utilization: api.Seconds(float64(l.Share) / 100), Fence: l.Newest,
+	}
+	for _, h := range l.Holders {
+		out.Holders = append(out.Holders, adminHolder(h, l.Name))
+	}
+	if l.Oldest != nil {
+		out.State, out.OldestSince = "contended", new(api.InstantOf(l.Oldest.EnqueuedAt))
+	}
+	return out
+}
+
+// adminHolder describes a holder of the lock with the name, without its metadata.
+func adminHolder(h view.Holder, name string) api.AdminHolder {
+	e, claim := h.Entry, claimOn(h.Entry, name)
+	out := api.AdminHolder{
+		ID: string(e.ID), Holder: e.Holder, Since: api.InstantOf(h.Since), TTLSeconds: api.SecondsOf(e.TTL),
+		Fence: e.Number, Mode: string(claim.Mode), Limit: claim.Limit, Set: setSize(e),
+	}
+	if !h.ExpiresAt.IsZero() {
+		out.ExpiresAt = new(api.InstantOf(h.ExpiresAt))
+	}
+	return out
+}
+
+func setSize(e *lock.Entry) int {
+	if !e.Set {
+		return 0
+	}
+	return len(e.Claims)
+}
+
+func (a *endpoints) adminLockOf(v *service.Inspection) *api.AdminLockView {
+	plain := lockOf(v.LockView)
+	out := &api.AdminLockView{
+		Seen: a.seen(v.Revision, v.Now), Tenant: v.Tenant, Name: v.Name,
+		Holders: make([]api.AdminHolder, 0, len(v.Holders)), Holding: v.Holding,
+		Waiters: make([]api.AdminWaiter, 0, len(v.Waiters)), Waiting: v.Waiting, Fence: v.Newest,
+		Figures: api.AdminFigures{
+			Figures: plain.Figures, Waits: stepsOf(v.Waits), Holds: stepsOf(v.Holds), RecommendedTTLReason: adviceOf(v),
+		},
+	}
+	for _, h := range v.Holders {
+		one := adminHolder(h, v.Name)
+		one.Metadata = h.Entry.Metadata
+		out.Holders = append(out.Holders, one)
+	}
+	for _, w := range v.Waiters {
+		out.Waiters = append(out.Waiters, adminWaiter(w, v.Name))
+	}
+	return out
+}
+
+func adminWaiter(w view.Waiter, name string) api.AdminWaiter {
+	e, claim := w.Entry, claimOn(w.Entry, name)
+	out := api.AdminWaiter{
+		ID: string(e.ID), Position: w.Position, Holder: e.Holder, Number: e.Number, EnqueuedAt: api.InstantOf(e.EnqueuedAt),
+		TTLSeconds: api.SecondsOf(e.TTL), Mode: string(claim.Mode), Limit: claim.Limit, Set: setSize(e), Async: e.Async, Metadata: e.Metadata,
+	}
+	if !e.Tries() {
+		out.WaitUntil = new(api.InstantOf(e.WaitUntil))
+	}
+	return out
+}
+
+func stepsOf(steps []view.Step) []api.DistributionStep {
+	out := []api.DistributionStep{}
+	for _, s := range steps {
+		out = append(out, api.DistributionStep{UpToSeconds: api.SecondsOf(s.UpTo), Count: s.Count})
+	}
+	return out
+}
+
+// adviceOf says in words how long the lease had better be.
+func adviceOf(v *service.Inspection) string {
+	held := v.Figures.Hold
+	if v.Advised == 0 {
+		return fmt.Sprintf("%d holds have ended since this replica started, which is too few to go by", held.Samples)
+	}
+	return fmt.Sprintf("99 of 100 holds ended within %v s; twice that, in whole seconds and within what the server takes, leaves room for slow days and frees the lock soon after its holder died",
+		api.SecondsOf(held.P99))
+}

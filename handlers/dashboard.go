@@ -1,0 +1,53 @@
+package handlers
+
+import "net/http"
+
+// Pages are the files of the dashboard; [dashboard.Pages] has them.
+type Pages interface {
+	ServePage(http.ResponseWriter, *http.Request)
+	ServeAsset(w http.ResponseWriter, r *http.Request, name string) bool
+}
+
+// dashboardPath leads to the dashboard.
+//
+// @Summary  Find the dashboard
+// @ID       findDashboard
+// @Tags     operations
+// @Produce  html
+// @Success  302 {string} string "To dashboard/"
+// @Header   302 {string} Location "The page"
+// @Router   /dashboard [get]
+func (a *endpoints) dashboardPath(r *request) error {
+	r.Redirect(http.StatusFound, "dashboard/")
+	return nil
+}
+
+// dashboardPage is the page on which operators see who holds and who waits.
+//
+// @Summary  Open the dashboard
+// @ID       getDashboard
+// @Tags     operations
+// @Produce  html
+// @Success  200 {string} string "A page that asks no other host for anything"
+// @Router   /dashboard/ [get]
+func (a *endpoints) dashboardPage(r *request) error {
+	a.Dashboard.ServePage(r.Writer, r.Request)
+	return nil
+}
+
+// dashboardFile is what the page loads.
+//
+// @Summary  Load a part of the dashboard
+// @ID       getDashboardFile
+// @Tags     operations
+// @Produce  text/css,text/javascript,image/svg+xml
+// @Param    file path string true "Name of the file"
+// @Success  200 {string} string "The file"
+// @Failure  404 {object} api.Problem "not_found"
+// @Router   /dashboard/assets/{file} [get]
+func (a *endpoints) dashboardFile(r *request) error {
+	if !a.Dashboard.ServeAsset(r.Writer, r.Request, r.Param("file")) {
+		return nothingHere(r)
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package handlers
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/audit"
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// maxRevoked is how many entries one request may revoke.
+const maxRevoked = 100
+
+func (a *endpoints) revocations(r *gin.Engine) {
+	o := operation{scopes: operators(), always: true}
+	one := operation{scopes: operators(), always: true, named: true}
+	r.POST("/admin/locks/:tenant/:name/entries/:id/revoke", a.authorized(one, a.revokeEntry))
+	r.POST("/admin/locksets/:tenant/:id/revoke", a.authorized(o, a.revokeSet))
+	r.POST("/admin/holders/revoke", a.authorized(o, a.revokeHolder))
+	r.GET("/admin/audit", a.authorized(operation{scopes: operators(), always: true, query: []string{"tenant", "limit", "cursor", "since"}}, a.audit))
+}
+
+// who is who asks, for the audit.
+func (r *request) who() audit.Who {
+	scope := auth.TenantAdmin
+	if r.principal.Allows(auth.Admin) {
+		scope = auth.Admin
+	}
+	return audit.Who{
+		Subject: r.principal.Subject, Tenant: r.principal.Tenant, Scope: string(scope),
+		Address: clientAddress(r.Request, r.endpoints.TrustedProxies), RequestID: r.id,
+	}
+}
+
+// mayUse is nil if the bearer token may use all names.
+func (r *request) mayUse() func(string) bool {
+	if r.principal.Locks == nil {
+		return nil
+	}
+	return r.principal.MayUse
+}
+
+// revokeEntry ends an entry of one lock.
+//
+// @Summary     Revoke an entry
+// @ID          revokeEntry
+// @Description Ends exactly the entry that the operator saw, whether it holds or waits, and puts that on record. Whoever is next holds then; the worker that held may not know it yet, and go on writing: the fence keeps it out. Its next renewal, or its waiting request, is answered 410 with the reason `revoked`. To repeat the request is safe: what was revoked is gone.
+// @Tags        admin
+// @Accept      json
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant path     string         true "Tenant whose the lock is"
+// @Param       name   path     string         true "Lock name"
+// @Param       id     path     string         true "Entry id"
+// @Param       body   body     api.RevokeBody true "Which entry, and why"
+// @Success     200    {object} api.Revoked
+// @Failure     400    {object} api.Problem "invalid_request, invalid_name"
+// @Failure     404    {object} api.Problem "not_found"
+// @Failure     409    {object} api.Problem "changed"
+// @Failure     410    {object} api.Problem "lock_lost"
+// @Failure     413    {object} api.Problem "body_too_large"
+// @Failure     415    {object} api.Problem "unsupported_media_type"
+// @Failure     429    {object} api.Problem "rate_limited, overloaded"
+// @Failure     503    {object} api.Problem "store_unavailable"
+// @Router      /admin/locks/{tenant}/{name}/entries/{id}/revoke [post]
+func (a *endpoints) revokeEntry(r *request) error {
+	return a.revoke(r, service.RevokeRequest{Name: r.name})
+}
+
+// revokeSet ends an entry of a lock set.
+//
+// @Summary     Revoke a lock set
+// @ID          revokeSet
+// @Description As of a single lock: the set ends in all its queues at once.
+// @Tags        admin
+// @Accept      json
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant path     string         true "Tenant whose the locks are"
+// @Param       id     path     string         true "Entry id"
+// @Param       body   body     api.RevokeBody true "Which entry, and why"
+// @Success     200    {object} api.Revoked
+// @Failure     400    {object} api.Problem "invalid_request"
+// @Failure     404    {object} api.Problem "not_found"
+// @Failure     409    {object} api.Problem "changed"
+// @Failure     410    {object} api.Problem "lock_lost"
+// @Failure     413    {object} api.Problem "body_too_large"
+// @Failure     415    {object} api.Problem "unsupported_media_type"
+// @Failure     429    {object} api.Problem "rate_limited, overloaded"
+// @Failure     503    {object} api.Problem "store_unavailable"
+// @Router      /admin/locksets/{tenant}/{id}/revoke [post]
+func (a *endpoints) revokeSet(r *request) error {
+	return a.revoke(r, service.RevokeRequest{Set: true})
+}
+
+func (a *endpoints) revoke(r *request, req service.RevokeRequest) error {
+	var body api.RevokeBody
+	if err := r.readJSON(&body); err != nil {
+		return err
+	}
+	req.Tenant, req.ID = r.Param("tenant"), lock.ID(r.Param("id"))
+	req.Fence, req.Reason, req.By, req.May = uint64(body.Fence), body.Reason, r.who(), r.mayUse()
+	if err := r.operate(req.Tenant); err != nil {
+		return err
+	}
+	if req.Fence == 0 {
+		return lock.Invalid("fence", "must be a whole number from 1 on")
+	}
+	done, err := a.Locks.Revoke(r.context(), req)
+	if err != nil {
+		return err
+	}
+	return r.respond(http.StatusOK, revokedOf(done))
+}
+
+// revokeHolder ends what a holder has and waits for.
+//
+// @Summary     Revoke what a holder has and waits for
+// @ID          revokeHolder
+// @Description Ends those entries of a holder that the operator saw and names, one after the other, each as alone: when the worker's node is gone, say. The answer tells of each what came of it.
+// @Tags        admin
+// @Accept      json
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       body body     api.RevokeHolderBody true "Which entries, and why"
+// @Success     200  {object} api.RevokedList
+// @Failure     400  {object} api.Problem "invalid_request"
+// @Failure     413  {object} api.Problem "body_too_large"
+// @Failure     415  {object} api.Problem "unsupported_media_type"
+// @Router      /admin/holders/revoke [post]
+func (a *endpoints) revokeHolder(r *request) error {
+	var body api.RevokeHolderBody
+	if err := r.readJSON(&body); err != nil {
+		return err
+	}
+	all, err := r.revocationsOf(&body)
+	if err != nil {
+		return err
+	}
+	out := a.Locks.RevokeAll(r.context(), all)
+	list := &api.RevokedList{Entries: []api.RevokeOutcome{}}
+	for i, req := range all {
+		one := api.RevokeOutcome{ID: string(req.ID), Fence: req.Fence, Result: "not_tried"}
+		if i < len(out) {
+			describeOutcome(&one, out[i])
+		}
+		list.Entries = append(list.Entries, one)
+	}
+	return r.respond(http.StatusOK, list)
+}
+
+// revocationsOf checks what is said of all entries, before one of them is touched.
+func (r *request) revocationsOf(body *api.RevokeHolderBody) ([]service.RevokeRequest, error) {
+	if err := r.operate(body.Tenant); err != nil {
+		return nil, err
+	}
+	if wrong := lock.CheckHolder(body.Holder); wrong != "" {
+		return nil, lock.Invalid("holder", "%s", wrong)
+	}
+	if wrong := lock.CheckExplanation(body.Reason); wrong != "" {
+		return nil, lock.Invalid("reason", "%s", wrong)
+	}
+	if len(body.Entries) == 0 || len(body.Entries) > maxRevoked {
+		return nil, lock.Invalid("entries", "must be 1 to %d entries", maxRevoked)
+	}
+	all := make([]service.RevokeRequest, len(body.Entries))
+	for i, e := range body.Entries {
+		if !lock.ValidID(e.ID) || e.Fence == 0 {
+			return nil, lock.Invalid("entries", "must have an id and a fence each")
+		}
+		all[i] = service.RevokeRequest{
+			Tenant: body.Tenant, Holder: body.Holder, ID: lock.ID(e.ID), Fence: uint64(e.Fence),
+			Reason: body.Reason, By: r.who(), May: r.mayUse(),
+		}
+	}
+	return all, nil
+}
+
+func describeOutcome(one *api.RevokeOutcome, out service.RevokeOutcome) {
+	if out.Err == nil {
+		one.Result, one.AuditID = audit.Revoked, out.Record.ID
+		return
+	}
+	e := typed(out.Err)
+	one.Result, one.Reason, one.MayHaveTakenEffect = string(e.Code), string(e.Reason), e.Ambiguous
+}
+
+func revokedOf(done *service.Revoked) *api.Revoked {
+	o := done.Record.Object
+	return &api.Revoked{
+		ID: string(o.Entry), Tenant: done.Record.Tenant, Locks: o.Locks, Holder: o.Holder, Fence: o.Fence, Held: o.Held, AuditID: done.Record.ID,
+	}
+}

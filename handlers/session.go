@@ -1,0 +1,239 @@
+package handlers
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+)
+
+// Sessions seal who has signed in at the dashboard into a cookie; [auth.Sessions] does.
+type Sessions interface {
+	Seal(*auth.Principal) (string, *auth.Principal, error)
+	Open(string) (*auth.Principal, error)
+}
+
+// Codes are one-time codes to sign in with; [auth.Codes] has them.
+type Codes interface {
+	Redeem(code string) (*auth.Principal, error)
+}
+
+func (a *endpoints) dashboard(r *gin.Engine) {
+	r.GET("/dashboard", a.handle(a.dashboardPath))
+	r.GET("/dashboard/", a.handle(a.dashboardPage))
+	r.GET("/dashboard/assets/:file", a.handle(a.dashboardFile))
+	r.POST("/dashboard/session", a.handle(a.signIn))
+	r.GET("/dashboard/session", a.handle(a.whoIsSignedIn))
+	r.DELETE("/dashboard/session", a.handle(a.signOut))
+}
+
+// signIn begins a session.
+//
+// @Summary     Sign in at the dashboard
+// @ID          signIn
+// @Description Takes a bearer token with the scope `admin` or `tenant-admin`, or a one-time code, and answers with a cookie that counts for what operators do, and that no script can read. The token is not in it. The session ends with the token, or after 12 hours.
+// @Tags        operations
+// @Accept      json
+// @Produce     json
+// @Param       body body api.SessionBody true "A token or a code"
+// @Success     200 {object} api.Session "Who is signed in"
+// @Header      200 {string} Set-Cookie "The session"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     401 {object} api.Problem "unauthenticated"
+// @Failure     403 {object} api.Problem "forbidden"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Router      /dashboard/session [post]
+func (a *endpoints) signIn(r *request) error {
+	if err := r.sameOrigin(); err != nil {
+		return err
+	}
+	var body api.SessionBody
+	if err := r.readJSON(&body); err != nil {
+		return err
+	}
+	who, err := a.newcomer(r, &body)
+	if err != nil {
+		return r.refusedSession(err)
+	}
+	if !slices.ContainsFunc(operators(), who.Allows) {
+		return lock.Errorf(lock.Forbidden, "the dashboard is for bearer tokens with the scope %s or %s", auth.Admin, auth.TenantAdmin)
+	}
+	text, who, err := a.Sessions.Seal(who)
+	if err != nil {
+		return r.refusedSession(err)
+	}
+	http.SetCookie(r.Writer, sessionCookie(r.Request, text, who.Expires))
+	r.principal = who
+	return r.respondSession()
+}
+
+// newcomer is who a token or a code stands for.
+func (a *endpoints) newcomer(r *request, body *api.SessionBody) (*auth.Principal, error) {
+	switch {
+	case (body.BearerToken == nil) == (body.Code == nil):
+		return nil, lock.Errorf(lock.InvalidRequest, "send either a token or a code")
+	case body.Code != nil && a.Codes != nil:
+		return a.Codes.Redeem(*body.Code)
+	case body.Code != nil:
+		return nil, lock.Errorf(lock.Unauthenticated, "this server issues no codes: sign in with a bearer token")
+	}
+	return a.Verifier.Verify(r.context(), strings.TrimSpace(*body.BearerToken))
+}
+
+// refusedSession turns what is wrong with a token, a code or a session into a refusal.
+func (r *request) refusedSession(err error) error {
+	var refused *auth.Error
+	if !errors.As(err, &refused) {
+		return r.challenge(err)
+	}
+	r.note(slog.String("auth", string(refused.Reason)))
+	if errors.Is(refused, auth.TooLarge) {
+		return lock.Errorf(lock.InvalidRequest, "the token cannot be signed in with: %s", refused.Detail)
+	}
+	return r.challenge(lock.Errorf(lock.Unauthenticated, "%s", refused.Detail))
+}
+
+// challenge says with a refusal how to authenticate.
+func (r *request) challenge(err error) error {
+	if errors.Is(err, lock.Unauthenticated) {
+		r.Header("WWW-Authenticate", bearerRealm)
+	}
+	return err
+}
+
+// whoIsSignedIn tells the page whether it has to ask for a token.
+//
+// @Summary  Tell who is signed in at the dashboard
+// @ID       getSession
+// @Tags     operations
+// @Produce  json
+// @Success  200 {object} api.Session "Who is signed in"
+// @Failure  401 {object} api.Problem "unauthenticated"
+// @Failure  403 {object} api.Problem "forbidden"
+// @Router   /dashboard/session [get]
+func (a *endpoints) whoIsSignedIn(r *request) error {
+	if err := r.authenticateSession(); err != nil {
+		return r.challenge(err)
+	}
+	return r.respondSession()
+}
+
+// signOut takes the cookie back.
+//
+// @Summary     Sign out of the dashboard
+// @ID          signOut
+// @Description Takes the cookie back. There is no list of sessions: a copy of the cookie would be good until its end.
+// @Tags        operations
+// @Success     204 "Signed out, or nobody was signed in"
+// @Header      204 {string} Set-Cookie "No session"
+// @Failure     403 {object} api.Problem "forbidden"
+// @Router      /dashboard/session [delete]
+func (a *endpoints) signOut(r *request) error {
+	if err := r.sameOrigin(); err != nil {
+		return err
+	}
+	http.SetCookie(r.Writer, sessionCookie(r.Request, "", time.Time{}))
+	r.Status(http.StatusNoContent)
+	return nil
+}
+
+func (r *request) respondSession() error {
+	p := r.principal
+	out := api.Session{
+		Tenant: p.Tenant, Subject: p.Subject, Scopes: []string{},
+		ExpiresAt: api.InstantOf(p.Expires), ServerNow: api.InstantOf(time.Now()),
+	}
+	for _, s := range p.Scopes {
+		out.Scopes = append(out.Scopes, string(s))
+	}
+	for _, pattern := range p.Locks {
+		out.Locks = append(out.Locks, pattern.String())
+	}
+	r.Header("Cache-Control", "no-store")
+	return r.respond(http.StatusOK, out)
+}
+
+// authenticateSession learns from the cookie who asks. A page of another origin may have
+// the browser send it along, so what the browser says of the request's origin counts too.
+func (r *request) authenticateSession() error {
+	cookies := r.Request.CookiesNamed(cookieName(r.Request))
+	if len(cookies) != 1 {
+		return lock.Errorf(lock.Unauthenticated, "nobody is signed in")
+	}
+	if err := r.sameOrigin(); err != nil {
+		return err
+	}
+	p, err := r.endpoints.Sessions.Open(cookies[0].Value)
+	if err != nil {
+		return r.refusedSession(err)
+	}
+	r.principal = p
+	return nil
+}
+
+// sameOrigin refuses what a browser sends for a page of another origin, reads included:
+// they could not be seen there, but take up room here.
+func (r *request) sameOrigin() error {
+	from := r.Request.Header.Get("Sec-Fetch-Site")
+	foreign := from != "" && from != "same-origin" && from != "none"
+	if foreign || http.NewCrossOriginProtection().Check(r.Request) != nil {
+		return lock.Errorf(lock.Forbidden, "the request comes from another site")
+	}
+	return nil
+}
+
+const (
+	sessionName = "fencepost-session"
+	bearerRealm = `Bearer realm="fencepost"`
+)
+
+// sessionCookie is the session as a cookie, or with no text what takes it back.
+func sessionCookie(r *http.Request, text string, until time.Time) *http.Cookie {
+	c := &http.Cookie{
+		Name: cookieName(r), Value: text, Path: "/", Expires: until,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: !onThisMachine(r),
+	}
+	if text == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// cookieName is __Host-, which browsers take only from the host itself over TLS. On the
+// machine itself, without TLS, it has the port: cookies count for all ports of a host, and
+// somebody may run two servers.
+func cookieName(r *http.Request) string {
+	if !onThisMachine(r) {
+		return "__Host-" + sessionName
+	}
+	_, port, _ := net.SplitHostPort(r.Host)
+	if strings.Trim(port, "0123456789") != "" {
+		port = ""
+	}
+	return sessionName + port
+}
+
+// onThisMachine reports whether a browser speaks to the server directly, on a loopback
+// address and without TLS.
+func onThisMachine(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	named := netip.Addr{}
+	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		named = a
+	}
+	return r.TLS == nil && addressOf(r.RemoteAddr).IsLoopback() && (named.IsLoopback() || strings.EqualFold(host, "localhost"))
+}

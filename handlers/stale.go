@@ -1,0 +1,41 @@
+package handlers
+
+import (
+	"net/http"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+)
+
+// reportStaleWrite tells those who follow a lock that a resource refused a write.
+//
+// @Summary     Report a stale write
+// @ID          reportStaleWrite
+// @Description By a resource that refused a write, because it had seen a greater fence of the lock: somebody wrote who had lost it. Those who follow the lock are told lock.stale_write. Equal reports within a minute are one; 60 in a minute are taken up of a tenant.
+// @Tags        locks
+// @Accept      json
+// @Produce     json
+// @Security    bearer[locks:write]
+// @Param       name path string         true "Lock name"
+// @Param       body body api.StaleWrite true "What was refused"
+// @Success     204 "Reported"
+// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
+// @Failure     403 {object} api.Problem "forbidden"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /locks/{name}/stale-writes [post]
+func (a *endpoints) reportStaleWrite(r *request) error {
+	var body api.StaleWrite
+	if err := r.readJSON(&body); err != nil {
+		return err
+	}
+	w := lock.StaleWrite{Presented: uint64(body.FencePresented), Known: uint64(body.FenceKnown), Resource: body.Resource}
+	if err := a.Locks.ReportStaleWrite(r.context(), lock.Ref{Tenant: r.tenant(), Name: r.name}, w); err != nil {
+		return err
+	}
+	r.Status(http.StatusNoContent)
+	r.Writer.Flush()
+	return nil
+}

@@ -1,0 +1,205 @@
+package handlers
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/board"
+)
+
+// How many may watch at once, and how much of it. What is shown to a client is kept in
+// memory until it is shown something else.
+const (
+	maxWatches           = 100 // at this replica
+	maxWatchesOfOperator = 20
+	watchedBytes         = 256 << 10 // of the rows of a list
+	watchedWaiters       = 100       // of one lock
+)
+
+// watches counts who watches, and spaces out the work for them.
+type watches struct {
+	mu         sync.Mutex
+	all        int
+	byOperator map[string]int
+	free       time.Time     // when the next answer may be made
+	took       time.Duration // the last one
+}
+
+// take counts a watch. Errors: quota_exceeded, overloaded.
+func (w *watches) take(operator string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	full := func(code lock.Code, detail string) error {
+		return &lock.Error{Code: code, Detail: detail, RetryAfter: 5 * time.Second}
+	}
+	switch {
+	case w.byOperator[operator] >= maxWatchesOfOperator:
+		return full(lock.QuotaExceeded, "this operator watches 20 times at this replica, and may not more often")
+	case w.all >= maxWatches:
+		return full(lock.Overloaded, "100 watch at this replica; try another")
+	}
+	w.all++
+	w.byOperator[operator]++
+	return nil
+}
+
+func (w *watches) give(operator string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all--
+	if w.byOperator[operator]--; w.byOperator[operator] == 0 {
+		delete(w.byOperator, operator)
+	}
+}
+
+// turn returns for how long to wait before the next answer is made. All of them together take
+// a quarter of one processor at most: who watches what takes long is told less often.
+func (w *watches) turn(now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := now
+	if w.free.After(now) {
+		at = w.free
+	}
+	w.free = at.Add(4 * w.took)
+	return at.Sub(now)
+}
+
+func (w *watches) done(took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.took = took
+}
+
+// watch shows something, and then what changes of it.
+//
+// @Summary     Watch something change
+// @ID          watch
+// @Description A stream of server-sent events: first a `snapshot` with the answer that a GET of the view would have, and the keys of its rows in `order`; then, four times a second at most and only when something has changed, a `delta`. In a delta, `rows` has those rows that are new or other, by key; `order` is all keys again, if they are not the same in the same order, and rows that are not in it are gone; `page` is the rest of the answer, if it has changed. Keys are `<tenant>/<name>` of a lock, and the id of an entry that waits. Lists take about 256 KiB at most, and of one lock the first 100 that wait are shown. Comments come every 15 seconds. It goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which. It cannot be resumed: a new one begins with a snapshot. An operator may watch 20 times at a server, and 100 times in all. If much is watched on a large server, deltas come less often.
+// @Tags        admin
+// @Produce     text/event-stream
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       view   query string true  "What" Enums(overview, locks, lock)
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`. Of a lock it must be there"
+// @Param       name   query string false "Of a lock, its name"
+// @Param       search query string false "As the list has it"
+// @Param       state  query string false "As the list has it" Enums(held, contended)
+// @Param       holder query string false "As the list has it"
+// @Param       sort   query string false "As the list has it" Enums(name, -name, waiters, -waiters, oldest_wait, -oldest_wait, held_for, -held_for, utilization, -utilization) default(name)
+// @Param       limit  query int    false "As the list has it" minimum(1) maximum(1000) default(100)
+// @Param       cursor query string false "As the list has it"
+// @Success     200 {object} api.WatchMessage "The `data` of each message"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "quota_exceeded, overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable, draining"
+// @Router      /admin/watch [get]
+func (a *endpoints) watch(r *request) error {
+	make, err := r.watchedView()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-a.Console.Draining():
+		return &lock.Error{Code: lock.Draining, Detail: "this replica is shutting down; go on at another", RetryAfter: time.Second}
+	default:
+	}
+	operator := r.tenant() + "/" + r.principal.Subject
+	if err := a.watches.take(operator); err != nil {
+		return err
+	}
+	defer a.watches.give(operator)
+	w := &watcher{sender: newSender(r), key: r.sharedKey(), body: func() (any, error) { return make(watchedBytes) }}
+	first, err := a.pages.get(w.key, w.body)
+	if err != nil {
+		return err
+	}
+	r.waits = true // how long it lasts is the client's choice
+	w.run(first)
+	return nil
+}
+
+// watcher tells one client what changes.
+type watcher struct {
+	sender
+	key     string
+	body    func() (any, error)
+	told    *parts
+	expires <-chan time.Time
+	beat    *time.Timer
+}
+
+func (w *watcher) run(first *rendering) {
+	eventStreamHeaders(w.request.Writer.Header())
+	w.request.Writer.WriteHeader(http.StatusOK)
+	if w.request.headOnly() {
+		return
+	}
+	w.request.holdLittle(sendBuffer)
+	expires := time.NewTimer(time.Until(w.request.principal.Expires))
+	defer expires.Stop()
+	w.expires = expires.C
+	w.beat = time.NewTimer(w.request.endpoints.Heartbeat)
+	defer w.beat.Stop()
+	w.write([]byte(reconnect))
+	w.told = first.split()
+	w.snapshot(first)
+	first = nil
+	why := ""
+	for why == "" && w.err == nil {
+		if why = w.pause(time.Until(board.NextDrawing(time.Now()))); why == "" {
+			why = w.tell()
+		}
+	}
+	w.end(why)
+}
+
+// tell sends what has changed. What cannot be made at the moment is made the next time.
+func (w *watcher) tell() (why string) {
+	a := w.request.endpoints
+	now := a.pages.recent(w.key, time.Now())
+	if now == nil {
+		if why = w.pause(a.watches.turn(time.Now())); why != "" {
+			return why
+		}
+		began := time.Now()
+		var err error
+		if now, err = a.pages.get(w.key, w.body); err != nil {
+			w.request.note(slog.Any("watch", err))
+			return ""
+		}
+		a.watches.done(time.Since(began))
+	}
+	next := now.split()
+	w.delta(next)
+	w.told = next
+	return ""
+}
+
+// pause waits, and returns why the stream ends, if it does.
+func (w *watcher) pause(d time.Duration) (why string) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-w.expires:
+			return tokenExpired
+		case <-w.request.endpoints.Console.Draining():
+			return serverDrains
+		case <-w.request.context().Done():
+			return clientGone
+		case <-w.beat.C:
+			w.write([]byte(":\n\n"))
+			w.flush()
+			w.beat.Reset(w.request.endpoints.Heartbeat)
+			if w.err != nil {
+				return clientStalls
+			}
+		case <-t.C:
+			return ""
+		}
+	}
+}

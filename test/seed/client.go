@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// client is a lock's client as anybody could write it.
+type client struct {
+	url, bearer string
+
+	granted, refused, failed atomic.Int64
+}
+
+// grant is what is needed of an answer.
+type grant struct {
+	ID    string `json:"id"`
+	Token string `json:"token"`
+	State string `json:"state"`
+}
+
+func (c *client) counts() string {
+	return fmt.Sprintf("%d grants, %d refused or not in time, %d failed", c.granted.Load(), c.refused.Load(), c.failed.Load())
+}
+
+func (c *client) ready(ctx context.Context) error {
+	status, _, err := c.do(ctx, http.MethodGet, "/readyz", "", nil)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("/readyz answers %d", status)
+	}
+	return err
+}
+
+// acquire asks for a lock or, at /locksets, for several. It returns nil if it was not granted.
+func (c *client) acquire(ctx context.Context, path string, body map[string]any) *grant {
+	status, text, err := c.do(ctx, http.MethodPost, path, "", body)
+	g := &grant{}
+	switch {
+	case err != nil || status >= http.StatusInternalServerError || status == http.StatusBadRequest:
+		c.failed.Add(1)
+		return nil
+	case status != http.StatusCreated || json.Unmarshal(text, g) != nil:
+		c.refused.Add(1)
+		return nil
+	}
+	c.granted.Add(1)
+	return g
+}
+
+// renew keeps what is held, and release gives it back, also when the traffic ends.
+func (c *client) renew(ctx context.Context, path string, g *grant) {
+	if _, _, err := c.do(ctx, http.MethodPut, path+"/renew", g.Token, nil); err != nil && ctx.Err() == nil {
+		c.failed.Add(1)
+	}
+}
+
+func (c *client) release(ctx context.Context, path string, g *grant) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if _, _, err := c.do(ctx, http.MethodDelete, path, g.Token, nil); err != nil {
+		c.failed.Add(1)
+	}
+}
+
+func (c *client) do(ctx context.Context, method, path, lockToken string, body map[string]any) (int, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var content io.Reader = http.NoBody
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return 0, nil, err
+		}
+		content = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.url+path, content)
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.bearer)
+	if lockToken != "" {
+		req.Header.Set("Lock-Token", lockToken)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	return resp.StatusCode, text, err
+}

@@ -5,6 +5,7 @@ FUZZTIME ?= 30s
 SEEDS    ?= 100000
 FROM     ?= 1
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
 
 # The race detector needs a C compiler. Without one the tests still run, and
 # say so. RACE=-race insists.
@@ -19,25 +20,47 @@ say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build dashboard test unit histories system lint format generate verify faults mutants bench clients schemathesis demo simulate fuzz clean
+.PHONY: help run build sbom dashboard web seed deploy-test test unit histories system lint format generate verify faults mutants bench clients schemathesis demo simulate fuzz clean
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: dashboard ## Start a development server; prints a token and a curl line (RUNFLAGS="--listen 127.0.0.1:9000")
 	@$(GO) build -o bin/api ./cmd/api
 	@exec bin/api --dev $(RUNFLAGS)
 
 build: dashboard ## Build static binaries into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/...
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/...
 
-# The server is built without the dashboard while there is none, or no npm.
-dashboard:
-	@test ! -f dashboard/package.json || { command -v npm >/dev/null || { echo 'no npm: the dashboard is not rebuilt'; exit 0; }; \
-	  cd dashboard && npm ci --no-audit --no-fund && npm run build; }
+sbom: build ## List the modules that bin/api is made of in bin/api.cdx.json (CycloneDX)
+	$(GO) run ./deploy/sbom bin/api >bin/api.cdx.json
+
+# What npm fetched is fetched again when the lock file has changed.
+WEB := dashboard/node_modules/.package-lock.json
+$(WEB): dashboard/package-lock.json
+	@cd dashboard && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund --silent && touch node_modules/.package-lock.json
+
+# Without npm the server is built as it is, and its page says how to build the dashboard.
+dashboard: ## Build the dashboard, which the server embeds (needs node, npm)
+	@command -v npm >/dev/null || { echo 'no npm: the dashboard is not built'; exit 0; }; \
+	  $(MAKE) --no-print-directory $(WEB) && cd dashboard && npm run --silent build
+
+# Playwright drives the system's Chromium: a browser of its own would be another download.
+export FENCEPOST_CHROMIUM ?= /usr/bin/chromium
+
+web: dashboard ## Check the dashboard: its rules, what it computes, and in a browser (needs node, npm, chromium)
+	$(call say,the dashboard)
+	@$(MAKE) --no-print-directory $(WEB)
+	cd dashboard && npm run --silent lint && npm test --silent
+	@test -x $(FENCEPOST_CHROMIUM) || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq chromium; } || \
+	  { echo 'there is no Chromium: install it, or name one in FENCEPOST_CHROMIUM'; exit 1; }
+	cd dashboard && npm run --silent browser
+
+seed: ## Fill the server of make run with lively traffic until Ctrl-C (SEEDFLAGS="-crowd 40")
+	$(GO) run ./test/seed $(SEEDFLAGS)
 
 # One after the other: beside what computes, clusters miss their deadlines.
-test: lint verify unit histories system ## Check everything that a change needs (sets itself up)
+test: lint verify web unit histories system ## Check everything that a change needs (sets itself up)
 
 # These run without the race detector, which makes them five to ten times slower and would
 # look at what is not ours (etcd inside the process), at one goroutine, or at what other
@@ -101,9 +124,15 @@ verify: ## Fail if a generated file, go.mod or a function nobody calls is out of
 	  diff -r "$$before/openapi" openapi || { echo 'openapi/ was out of date; it is written anew: commit it'; exit 1; }
 	$(GO) mod tidy -diff
 	@unused=$$($(TOOL) deadcode -test ./...); test -z "$$unused" || { echo "$$unused"; echo 'nothing calls these'; exit 1; }
+	@if command -v terraform >/dev/null; then TF_CLI_CONFIG_FILE=/dev/null terraform fmt -check -recursive -diff deploy/terraform; else echo 'no terraform: the form of its files is not checked'; fi
 	$(call say,known vulnerabilities)
 	@out=$$($(TOOL) govulncheck ./... 2>&1) && echo "$$out" || case "$$out" in \
 	  *'fetching vulnerabilities'*) echo 'not checked: their database cannot be reached';; *) echo "$$out"; exit 1;; esac
+
+deploy-test: ## Check Terraform modules, manifests and the image's steps (needs terraform, root for the image; the first time, it builds Terraform's provider)
+	deploy/terraform/check
+	cd deploy/render && CGO_ENABLED=0 $(GO) test -trimpath -count=1 ./...
+	deploy/check-image
 
 faults: ## Run all faults at full length (about an hour; STORE=zookeeper)
 	FAULTS=full $(GO) test -count=1 -timeout 90m -v ./test/faults/...
@@ -134,4 +163,4 @@ fuzz: ## Fuzz every fuzz target for FUZZTIME (30s; STORE=zookeeper)
 	    (set -x; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$(dirname $$file)); done; done
 
 clean: ## Remove what was built; data folders stay
-	rm -rf bin
+	rm -rf bin dashboard/node_modules dashboard/dist/assets dashboard/dist/index.html

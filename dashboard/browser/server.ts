@@ -1,0 +1,138 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..", "..");
+
+/** A server of this tree, with its store inside, and what tests do to it. */
+export class Server {
+  private process: ChildProcess | undefined;
+  private output = "";
+
+  private constructor(
+    private readonly dir: string,
+    private readonly port: number,
+  ) {}
+
+  static async start(): Promise<Server> {
+    const page = join(root, "dashboard", "dist", "index.html");
+    if (!existsSync(page)) throw new Error("the dashboard is not built: make dashboard");
+    const s = new Server(mkdtempSync(join(tmpdir(), "dashboard-")), await freePort());
+    execFileSync("go", ["build", "-o", join(s.dir, "api"), "./cmd/api"], { cwd: root, stdio: "inherit" });
+    await s.run();
+    return s;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Starts the program, or starts it again on its data. */
+  async run(): Promise<void> {
+    this.output = "";
+    const args = [
+      "--dev",
+      "--listen",
+      `127.0.0.1:${this.port}`,
+      "--data-dir",
+      join(this.dir, "data"),
+      "--log-level",
+      "error",
+    ];
+    const child = spawn(join(this.dir, "api"), args, { stdio: ["ignore", "pipe", "inherit"] });
+    child.stdout?.on("data", (text) => {
+      this.output += text;
+    });
+    this.process = child;
+    await until("the server is ready", async () => {
+      if (child.exitCode !== null) throw new Error("the server has ended");
+      return this.output.includes("#code=") && (await fetch(`${this.url}/readyz`).catch(() => null))?.ok === true;
+    });
+  }
+
+  /** Kills the program, as a crash would. */
+  async kill(): Promise<void> {
+    const child = this.process;
+    if (child === undefined || child.exitCode !== null) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  async close(): Promise<void> {
+    await this.kill();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  /** The link that signs in once. */
+  link(): string {
+    return /http:\S+#code=\w+/.exec(this.output)?.[0] ?? "";
+  }
+
+  /** The token that a development server leaves, of an operator of all tenants. */
+  get token(): string {
+    return readFileSync(join(this.dir, "data", "dev-token"), "utf8").trim();
+  }
+
+  /** A token of a tenant. */
+  tokenOf(tenant: string, scope: string): string {
+    const args = ["token", "--dev", "--data-dir", join(this.dir, "data"), "--tenant", tenant, "--scope", scope];
+    return execFileSync(join(this.dir, "api"), args, { encoding: "utf8" }).trim();
+  }
+
+  /** Asks for a lock. */
+  async acquire(
+    name: string,
+    body: object,
+    token = this.token,
+  ): Promise<{ status: number; token: string; fence: number }> {
+    const r = await fetch(`${this.url}/locks/${name}`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return { status: r.status, ...((await r.json()) as { token: string; fence: number }) };
+  }
+
+  async release(name: string, lockToken: string): Promise<void> {
+    await fetch(`${this.url}/locks/${name}`, {
+      method: "DELETE",
+      headers: { Authorization: `Bearer ${this.token}`, "Lock-Token": lockToken },
+    });
+  }
+
+  /** Fills the server with lively traffic; the function that it returns ends that. */
+  traffic(...args: string[]): () => Promise<void> {
+    const seed = join(this.dir, "seed");
+    execFileSync("go", ["build", "-o", seed, "./test/seed"], { cwd: root, stdio: "inherit" });
+    const child = spawn(seed, ["-url", this.url, "-token-file", join(this.dir, "data", "dev-token"), ...args], {
+      stdio: "ignore",
+    });
+    const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    return () => {
+      child.kill("SIGTERM");
+      return ended;
+    };
+  }
+}
+
+/** Waits until something is so, or fails. */
+export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 60_000; !(await holds()); ) {
+    if (Date.now() > deadline) throw new Error(`not within a minute: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const s = createServer();
+    s.once("error", reject);
+    s.listen(0, "127.0.0.1", () => {
+      const at = s.address();
+      s.close(() => resolve(typeof at === "object" && at !== null ? at.port : 0));
+    });
+  });
+}

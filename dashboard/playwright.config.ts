@@ -1,0 +1,16 @@
+import { defineConfig } from "@playwright/test";
+
+/** Debian's Chromium, which the tests are run with; FENCEPOST_CHROMIUM names another. */
+const chromium = process.env.FENCEPOST_CHROMIUM ?? "/usr/bin/chromium";
+
+export default defineConfig({
+  testDir: "browser",
+  workers: 1, // one server, and few processors
+  timeout: 90_000,
+  expect: { timeout: 20_000 },
+  reporter: [["list"]],
+  use: {
+    viewport: { width: 1280, height: 800 },
+    launchOptions: { executablePath: chromium, args: ["--no-sandbox", "--disable-background-networking"] },
+  },
+});

@@ -1,0 +1,62 @@
+import createClient from "openapi-fetch";
+import type { components, paths } from "./schema";
+
+export type Schemas = components["schemas"];
+
+/** Where the API is: beside the folder of the page, whatever stands before both. */
+export const base = new URL("../", document.baseURI.split("#")[0]).href.replace(/\/$/, "");
+
+export const api = createClient<paths>({
+  baseUrl: base,
+  // Read at each call: tests put another one in its place.
+  fetch: (request) => globalThis.fetch(request),
+});
+
+/** Failure is why something could not be asked or done, in words for a person. */
+export class Failure extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly status = 0,
+    readonly requestId = "",
+  ) {
+    super(message);
+  }
+
+  /** Nobody is signed in, or not any more. */
+  get signedOut(): boolean {
+    return this.status === 401;
+  }
+
+  /** The server was not reached, or can do nothing at the moment: worth trying again. */
+  get passing(): boolean {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+}
+
+/** What openapi-fetch answers. */
+interface Answer<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
+}
+
+/** Returns what was asked for, or throws a Failure. */
+export async function asked<T>(answer: Promise<Answer<T>>): Promise<T> {
+  let got: Answer<T>;
+  try {
+    got = await answer;
+  } catch (e) {
+    if (e instanceof DOMException && e.name === "AbortError") throw e;
+    throw new Failure("unreachable", "The server cannot be reached.");
+  }
+  if (got.response.ok) return got.data as T;
+  throw failureOf(got.response.status, got.error);
+}
+
+/** Reads a problem document. Anything else, as of a proxy, is told by its status. */
+export function failureOf(status: number, body: unknown): Failure {
+  const problem = typeof body === "object" && body !== null ? (body as Partial<Schemas["Problem"]>) : {};
+  const text = problem.detail ?? problem.title ?? `The server answers with status ${status}.`;
+  return new Failure(problem.code ?? "unknown", text, status, problem.request_id ?? "");
+}

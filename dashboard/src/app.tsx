@@ -1,0 +1,118 @@
+import type { ComponentChildren } from "preact";
+import { Events } from "./pages/events";
+import { Help } from "./pages/help";
+import { Lock } from "./pages/lock";
+import { Locks } from "./pages/locks";
+import { Deadlocks } from "./pages/orders";
+import { Overview } from "./pages/overview";
+import { Posts } from "./parts/signs";
+import { connection, outcome, paused } from "./state/live";
+import { route } from "./state/route";
+import { seesAll, session, signOut } from "./state/session";
+import { theme, themes } from "./state/theme";
+
+const pages = [
+  { path: "", name: "Overview" },
+  { path: "locks", name: "Locks" },
+  { path: "events", name: "Events" },
+  { path: "orders", name: "Deadlocks" },
+];
+
+/** Everything that one sees who is signed in. */
+export function App() {
+  return (
+    <div class="frame">
+      <button type="button" class="skip" onClick={skip}>
+        Skip to the content
+      </button>
+      <Side />
+      <div>
+        {connection.value === "lost" && (
+          <p class="strip" role="alert">
+            <span aria-hidden="true">⚠ </span>Connection lost. What you see may be old; trying again…
+          </p>
+        )}
+        <main id="main" class="page" tabIndex={-1}>
+          <Page />
+        </main>
+      </div>
+      <Help />
+    </div>
+  );
+}
+
+/** A button, not a link: what follows the # is the page's address. */
+function skip(): void {
+  document.getElementById("main")?.focus();
+}
+
+function Page(): ComponentChildren {
+  const [page, tenant, name] = route.value.path;
+  switch (page) {
+    case "locks":
+      return tenant && name ? <Lock tenant={tenant} name={name} /> : <Locks />;
+    case "events":
+      return <Events />;
+    case "orders":
+      return <Deadlocks />;
+    default:
+      return <Overview />;
+  }
+}
+
+function Side() {
+  const at = route.value.path[0] ?? "";
+  const who = session.value;
+  return (
+    <header class="side">
+      <a class="brand" href="#/">
+        <Posts />
+        Fencepost
+      </a>
+      <nav class="places" aria-label="Pages">
+        {pages.map((p) => (
+          <a key={p.path} href={`#/${p.path}`} aria-current={p.path === at ? "page" : undefined}>
+            {p.name}
+          </a>
+        ))}
+      </nav>
+      <div class="foot">
+        <Pause />
+        <select
+          aria-label="Theme"
+          value={theme.value}
+          onChange={(e) => {
+            theme.value = e.currentTarget.value;
+          }}
+        >
+          {themes.map((t) => (
+            <option key={t} value={t}>
+              {t[0]?.toUpperCase() + t.slice(1)}
+            </option>
+          ))}
+        </select>
+        <p class="who small">
+          <b>{who?.subject}</b>
+          <span class="soft">
+            {who?.tenant}
+            {seesAll() ? ", sees all tenants" : ""}
+          </span>
+        </p>
+        <button type="button" class="quiet" onClick={() => void signOut().catch(outcome)}>
+          Sign out
+        </button>
+      </div>
+    </header>
+  );
+}
+
+/** Whether the page follows what happens, for all to see, and the button that changes it. */
+function Pause() {
+  const still = paused.value;
+  return (
+    <button type="button" aria-pressed={still} onClick={() => (paused.value = !still)} title="P pauses and goes on">
+      <span class={still ? "dot hollow" : "dot"} aria-hidden="true" />
+      {still ? "Paused" : "Live"}
+    </button>
+  );
+}

@@ -1,0 +1,64 @@
+import { useSignal } from "@preact/signals";
+import { Failure } from "../api/client";
+import { Posts } from "../parts/signs";
+import { ended, signIn } from "../state/session";
+
+/** Where one signs in with a bearer token. */
+export function Door({ failed }: { failed: string }) {
+  const token = useSignal("");
+  const trouble = useSignal(failed);
+  const busy = useSignal(false);
+  const submit = async (e: Event): Promise<void> => {
+    e.preventDefault();
+    busy.value = true;
+    trouble.value = "";
+    try {
+      await signIn({ bearer_token: token.value.trim() });
+    } catch (error) {
+      trouble.value = error instanceof Failure ? error.message : "Something went wrong on this page.";
+    }
+    busy.value = false;
+  };
+  return (
+    <main class="door">
+      <form class="sheet pad" onSubmit={submit}>
+        <p class="brand">
+          <Posts />
+          Fencepost
+        </p>
+        <h1>Sign in</h1>
+        <p class="soft">
+          With a bearer token that has the scope <b>admin</b> or <b>tenant-admin</b>. A development server leaves one in{" "}
+          <b>data/dev-token</b>.
+        </p>
+        {ended.value !== "" && trouble.value === "" && <p class="note wait">{ended.value}</p>}
+        {trouble.value !== "" && (
+          <p class="note harm" role="alert">
+            <span aria-hidden="true">⚠ </span>
+            {trouble.value}
+          </p>
+        )}
+        <label class="field">
+          Bearer token
+          <input
+            type="password"
+            name="token"
+            autoComplete="off"
+            spellcheck={false}
+            required
+            value={token.value}
+            onInput={(e) => {
+              token.value = e.currentTarget.value;
+            }}
+          />
+        </label>
+        <button class="main" type="submit" disabled={busy.value}>
+          {busy.value ? "Signing in…" : "Sign in"}
+        </button>
+        <p class="soft small">
+          The token goes to this server once and is not kept. The session lasts as long as the token, 12 hours at most.
+        </p>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,141 @@
+import { useEffect, useMemo } from "preact/hooks";
+import type { Schemas } from "../api/client";
+import { Badge, Calm, Head, Trouble } from "../parts/signs";
+import { many, span, utc } from "../parts/words";
+import { paused } from "../state/live";
+import { route, setQuery } from "../state/route";
+import { seesAll } from "../state/session";
+import { type Event, most, Tail } from "../state/tail";
+
+type Kind = Schemas["Event"]["type"];
+
+/** A type that is not here yet is shown by its name. */
+const signs: Partial<Record<Kind, { name: string; sign: string; kind: string }>> = {
+  "lock.enqueued": { name: "enqueued", sign: "○", kind: "wait" },
+  "lock.acquired": { name: "acquired", sign: "●", kind: "held" },
+  "lock.released": { name: "released", sign: "✓", kind: "" },
+  "lock.expired": { name: "expired", sign: "⚠", kind: "harm" },
+  "lock.revoked": { name: "revoked", sign: "✕", kind: "harm" },
+  "lock.wait_timeout": { name: "timed out", sign: "◔", kind: "wait" },
+  "lock.deadlock_refused": { name: "deadlock refused", sign: "↻", kind: "harm" },
+  "lock.release_requested": { name: "asked to finish", sign: "?", kind: "wait" },
+  "lock.stale_write": { name: "stale write", sign: "⚠", kind: "harm" },
+  "events.missed": { name: "events missed", sign: "…", kind: "harm" },
+};
+
+/** What happens, as it happens. */
+export function Events() {
+  const { query } = route.value;
+  const filter = {
+    types: query.get("types") ?? "",
+    locks: query.get("locks") ?? "",
+    tenant: query.get("tenant") ?? "",
+  };
+  const search = new URLSearchParams(Object.entries(filter).filter(([, v]) => v !== "")).toString();
+  const tail = useMemo(() => new Tail(), [search]);
+  useEffect(() => {
+    const stop = new AbortController();
+    void tail.run(`/admin/events${search === "" ? "" : `?${search}`}`, stop.signal);
+    return () => stop.abort();
+  }, [tail, search]);
+  useEffect(() => paused.subscribe((still) => tail.hold(still)), [tail]);
+  const shown = tail.shown.value;
+  return (
+    <>
+      <Head title="Events">
+        {paused.value && (
+          <Badge kind="wait">
+            {tail.behind.value >= most ? `${most} or more` : tail.behind.value} new while paused
+          </Badge>
+        )}
+      </Head>
+      <Filters filter={filter} />
+      {tail.failure.value && !tail.failure.value.passing && <Trouble failure={tail.failure.value} />}
+      <div class="sheet">
+        {shown.length === 0 ? (
+          <Calm title="Nothing yet">{tail.open.value ? "What happens from now on appears here." : "Connecting…"}</Calm>
+        ) : (
+          <ol class="tail" aria-label="Events, the newest first">
+            {shown.map((e) => (
+              <Line key={e.id} event={e} />
+            ))}
+          </ol>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Filters({ filter }: { filter: { types: string; locks: string; tenant: string } }) {
+  return (
+    <search class="filters">
+      <label>
+        Locks
+        <input
+          type="search"
+          data-search
+          placeholder="orders:*"
+          value={filter.locks}
+          onChange={(e) => setQuery({ locks: e.currentTarget.value.trim() })}
+        />
+      </label>
+      <label>
+        Type
+        <select value={filter.types} onChange={(e) => setQuery({ types: e.currentTarget.value })}>
+          <option value="">All</option>
+          {Object.entries(signs).map(
+            ([type, s]) =>
+              type !== "events.missed" && (
+                <option key={type} value={type}>
+                  {s.name}
+                </option>
+              ),
+          )}
+        </select>
+      </label>
+      {seesAll() && (
+        <label>
+          Tenant
+          <input value={filter.tenant} onChange={(e) => setQuery({ tenant: e.currentTarget.value.trim() })} />
+        </label>
+      )}
+    </search>
+  );
+}
+
+function Line({ event }: { event: Event }) {
+  const sign = signs[event.type];
+  const { data } = event;
+  const locks = data.lock !== undefined ? [data.lock] : (data.locks ?? []);
+  return (
+    <li data-row tabIndex={-1}>
+      <time class="soft" dateTime={event.timestamp} title={utc(event.timestamp)}>
+        {event.timestamp.slice(11, 23)}
+      </time>
+      <span>
+        <Badge kind={sign?.kind ?? ""} sign={sign?.sign ?? "?"}>
+          {sign?.name ?? event.type}
+        </Badge>
+      </span>
+      <span>
+        <b>{locks.join(", ")}</b>
+        <span class="soft">
+          {" "}
+          {data.entry?.holder}
+          {details(data)}
+        </span>
+      </span>
+      <span class="soft">{data.tenant}</span>
+    </li>
+  );
+}
+
+function details(data: Schemas["EventData"]): string {
+  const parts = [];
+  if (data.entry?.fence !== undefined) parts.push(`fence ${data.entry.fence}`);
+  if (data.waited_seconds !== undefined) parts.push(`waited ${span(data.waited_seconds * 1000)}`);
+  if (data.held_seconds !== undefined && data.held) parts.push(`held ${span(data.held_seconds * 1000)}`);
+  if (data.locks !== undefined) parts.push(`a set of ${many(data.locks.length, "lock")}`);
+  if (data.after !== undefined) parts.push(`from ${data.after} to ${data.before ?? ""}`);
+  return parts.length === 0 ? "" : ` · ${parts.join(" · ")}`;
+}

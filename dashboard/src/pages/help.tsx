@@ -1,0 +1,48 @@
+import { Dialog } from "../parts/dialog";
+import { help, places, shortcuts } from "../state/keys";
+
+const keys = [
+  ["/", "search"],
+  ["j k", "next and previous row"],
+  ["Enter", "open the row"],
+  ["p", "pause, or go on"],
+  ["?", "this list"],
+] as const;
+
+/** The list of keys, while it is asked for. */
+export function Help() {
+  if (!help.value) return null;
+  return (
+    <Dialog title="Keys" close={() => (help.value = false)}>
+      <dl class="fields">
+        {Object.entries(places).map(([key, place]) => (
+          <Key key={key} keys={`g ${key}`} does={place.name} />
+        ))}
+        {keys.map(([k, does]) => (
+          <Key key={k} keys={k} does={does} />
+        ))}
+      </dl>
+      <label class="row">
+        <input
+          type="checkbox"
+          checked={shortcuts.value === "on"}
+          onChange={(e) => (shortcuts.value = e.currentTarget.checked ? "on" : "off")}
+        />
+        Single keys do this
+      </label>
+    </Dialog>
+  );
+}
+
+function Key({ keys, does }: { keys: string; does: string }) {
+  return (
+    <>
+      <dt>
+        {keys.split(" ").map((k) => (
+          <kbd key={k}>{k}</kbd>
+        ))}
+      </dt>
+      <dd>{does}</dd>
+    </>
+  );
+}

@@ -1,0 +1,194 @@
+import { api, asked, type Schemas } from "../api/client";
+import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
+import { Since } from "../parts/time";
+import { count, many } from "../parts/words";
+import { useLive } from "../state/live";
+import { route, setQuery } from "../state/route";
+import { seesAll } from "../state/session";
+import { lockPage } from "./names";
+
+const rows = 100;
+
+type Sort = "name" | "waiters" | "oldest_wait" | "held_for" | "utilization";
+type Order = Sort | `-${Sort}`;
+const sorts: readonly string[] = ["name", "waiters", "oldest_wait", "held_for", "utilization"];
+
+interface Filter {
+  search?: string;
+  tenant?: string;
+  state?: "held" | "contended";
+  holder?: string;
+  sort: Order;
+  cursor?: string;
+}
+
+/** Reads the address. What the server would not know is left out. */
+export function filterOf(query: URLSearchParams): Filter {
+  const f: Filter = { sort: "-waiters" };
+  const sort = query.get("sort") ?? "";
+  if (sorts.includes(sort.replace(/^-/, ""))) f.sort = sort as Order;
+  for (const name of ["search", "tenant", "holder", "cursor"] as const) {
+    const value = query.get(name);
+    if (value) f[name] = value;
+  }
+  const state = query.get("state");
+  if (state === "held" || state === "contended") f.state = state;
+  return f;
+}
+
+/** All locks in use, as a table. */
+export function Locks() {
+  const filter = filterOf(route.value.query);
+  const { data, failure } = useLive(JSON.stringify(filter), 2000, (signal) =>
+    asked(api.GET("/admin/locks", { signal, params: { query: { ...filter, limit: rows } } })),
+  );
+  return (
+    <>
+      <Head title="Locks">{data && <span class="soft">{many(data.matching, "lock")}</span>}</Head>
+      <Filters filter={filter} />
+      {failure && !failure.passing && <Trouble failure={failure} />}
+      {data ? <Table page={data} sort={filter.sort} filtered={isFiltered(filter)} /> : !failure && <Loading />}
+      <div class="row">
+        {filter.cursor && (
+          <button type="button" onClick={() => setQuery({ cursor: "" }, true)}>
+            First page
+          </button>
+        )}
+        {data?.next_cursor && (
+          <button type="button" onClick={() => setQuery({ cursor: data.next_cursor ?? "" }, true)}>
+            Next {rows}
+          </button>
+        )}
+      </div>
+    </>
+  );
+}
+
+function isFiltered(f: Filter): boolean {
+  return (f.search ?? f.tenant ?? f.state ?? f.holder) !== undefined;
+}
+
+function Filters({ filter }: { filter: Filter }) {
+  const set = (name: string) => (e: { currentTarget: HTMLInputElement | HTMLSelectElement }) =>
+    setQuery({ [name]: e.currentTarget.value.trim(), cursor: "" });
+  return (
+    <search class="filters">
+      <label>
+        Name
+        <input
+          type="search"
+          data-search
+          placeholder="Part of it, or orders:*"
+          value={filter.search ?? ""}
+          onInput={set("search")}
+        />
+      </label>
+      <label>
+        State
+        <select value={filter.state ?? ""} onChange={set("state")}>
+          <option value="">In use</option>
+          <option value="contended">Somebody waits</option>
+          <option value="held">Nobody waits</option>
+        </select>
+      </label>
+      <label>
+        Holder
+        <input value={filter.holder ?? ""} onChange={set("holder")} />
+      </label>
+      {seesAll() && (
+        <label>
+          Tenant
+          <input value={filter.tenant ?? ""} onChange={set("tenant")} />
+        </label>
+      )}
+    </search>
+  );
+}
+
+function Table({ page, sort, filtered }: { page: Schemas["AdminLockPage"]; sort: Order; filtered: boolean }) {
+  if (page.locks.length === 0) {
+    return (
+      <div class="sheet">
+        {filtered ? (
+          <Calm title="No lock is like that">Of those in use, none fits what is written above.</Calm>
+        ) : (
+          <Calm title="No lock is in use">Once somebody takes one, it stands here.</Calm>
+        )}
+      </div>
+    );
+  }
+  return (
+    <div class="sheet scroll">
+      <table class="locks">
+        <caption class="unseen">Locks in use</caption>
+        <thead>
+          <tr>
+            <Column by="name" sort={sort} name="Lock" />
+            <th scope="col">Held by</th>
+            <Column by="held_for" sort={sort} name="Held for" />
+            <th scope="col">Queue</th>
+            <Column by="waiters" sort={sort} name="Waiting" number />
+            <Column by="oldest_wait" sort={sort} name="Oldest wait" />
+            <Column by="utilization" sort={sort} name="In use, 5 min" number />
+            <th scope="col" class="number">
+              Fence
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {page.locks.map((l) => (
+            <Row key={`${l.tenant}/${l.name}`} lock={l} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A column by which one can sort: largest first, but names from A. */
+function Column({ by, sort, name, number }: { by: Sort; sort: Order; name: string; number?: boolean }) {
+  const active = sort.replace(/^-/, "") === by;
+  const down = sort.startsWith("-");
+  const first: Order = by === "name" ? by : `-${by}`;
+  const next = active ? (down ? by : `-${by}`) : first;
+  return (
+    <th scope="col" class={number ? "number" : ""} aria-sort={active ? (down ? "descending" : "ascending") : "none"}>
+      <button type="button" onClick={() => setQuery({ sort: next, cursor: "" })}>
+        {name}
+        <span aria-hidden="true">{active ? (down ? "↓" : "↑") : ""}</span>
+      </button>
+    </th>
+  );
+}
+
+function Row({ lock }: { lock: Schemas["AdminLock"] }) {
+  const first = lock.holders[0];
+  return (
+    <tr>
+      <td class="name">
+        <a data-row href={lockPage(lock)}>
+          {lock.name}
+        </a>
+        <span class="under">{lock.tenant}</span>
+      </td>
+      <td>
+        {first ? first.holder : <span class="soft">nobody at the moment</span>}
+        {first && (
+          <span class="under">
+            {first.mode === "exclusive" ? "" : first.mode}
+            {first.limit ? ` of ${first.limit}` : ""}
+            {lock.holding > 1 ? ` and ${count(lock.holding - 1)} more` : ""}
+          </span>
+        )}
+      </td>
+      <td>{first && <Since at={first.since} />}</td>
+      <td>
+        {lock.waiting > 0 ? <Fence holding={lock.holding} waiting={lock.waiting} /> : <Badge>nobody waits</Badge>}
+      </td>
+      <td class="number">{lock.waiting > 0 ? count(lock.waiting) : "–"}</td>
+      <td>{lock.oldest_since ? <Since at={lock.oldest_since} /> : "–"}</td>
+      <td class="number">{Math.round(lock.utilization * 100)} %</td>
+      <td class="number">{lock.fence ?? "–"}</td>
+    </tr>
+  );
+}

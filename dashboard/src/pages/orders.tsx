@@ -1,0 +1,145 @@
+import { api, asked, type Schemas } from "../api/client";
+import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Since } from "../parts/time";
+import { count, many } from "../parts/words";
+import { useLive } from "../state/live";
+
+const every = 5000;
+
+/** How many deadlocks are on the screen: the newest. */
+const shown = 20;
+
+/** Deadlocks that were refused, and orders of locks that could become one. */
+export function Deadlocks() {
+  const refused = useLive("deadlocks", every, (signal) =>
+    asked(api.GET("/admin/deadlocks", { signal, params: { query: { limit: shown } } })),
+  );
+  const orders = useLive("orders", every, (signal) => asked(api.GET("/admin/lock-order", { signal })));
+  return (
+    <>
+      <Head title="Deadlocks and orders" />
+      {refused.failure && !refused.failure.passing && <Trouble failure={refused.failure} />}
+      <section class="stack" aria-labelledby="contradictions">
+        <h2 id="contradictions">Contradicting orders</h2>
+        <div class="sheet">{orders.data ? <Contradictions all={orders.data.contradictions} /> : <Loading />}</div>
+      </section>
+      <section class="stack" aria-labelledby="refused">
+        <h2 id="refused">Refused deadlocks</h2>
+        <div class="sheet">{refused.data ? <Refused all={refused.data.deadlocks} /> : <Loading />}</div>
+      </section>
+      {orders.data && orders.data.orders.length > 0 && (
+        <section class="stack" aria-labelledby="seen">
+          <h2 id="seen">Orders that were seen</h2>
+          <Orders report={orders.data} />
+        </section>
+      )}
+    </>
+  );
+}
+
+function Refused({ all }: { all: Schemas["RefusedDeadlock"][] }) {
+  if (all.length === 0)
+    return <Calm title="No deadlocks">Nobody has asked for a lock in a way that would have stopped everybody.</Calm>;
+  return (
+    <ol class="tail">
+      {all.map((d) => (
+        <li key={`${d.tenant} ${d.at} ${d.refused}`} data-row tabIndex={-1}>
+          <span class="soft">
+            <Since at={d.at} ago />
+          </span>
+          <span>{d.tenant}</span>
+          <div class="stack">
+            <p>
+              <b>{d.refused}</b> was refused {d.locks.join(", ")}: {many(d.waits, "wait")} would have gone in a circle.
+            </p>
+            <Cycle steps={d.cycle} />
+          </div>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Cycle({ steps }: { steps: Schemas["CycleStep"][] }) {
+  return (
+    <p class="cycle small">
+      {steps.map((s) => (
+        <span key={`${s.holder} ${s.waits_for ?? ""}`} class="cycle">
+          <Badge>{s.holder}</Badge>
+          <span class="soft">
+            waits for {s.waits_for ?? "a lock"}
+            {s.holds ? ", held by" : ", behind"}
+          </span>
+        </span>
+      ))}
+      <Badge>{steps[0]?.holder}</Badge>
+    </p>
+  );
+}
+
+function Contradictions({ all }: { all: Schemas["OrderContradiction"][] }) {
+  if (all.length === 0)
+    return <Calm title="No contradictions">All workers that were seen take locks in orders that agree.</Calm>;
+  return (
+    <ul class="tail">
+      {all.map((c) => (
+        <li key={`${c.tenant} ${c.found_at} ${c.sides[0]?.from}`} data-row tabIndex={-1}>
+          <span class="soft">
+            <Since at={c.found_at} ago />
+          </span>
+          <span>{c.tenant}</span>
+          <div class="stack">
+            {c.sides.map((s) => (
+              <p key={`${s.from} ${s.to}`}>
+                <b>
+                  {s.from} <span aria-hidden="true">→</span>
+                  <span class="unseen">then</span> {s.to}
+                </b>
+                <span class="soft">
+                  {" "}
+                  {s.example.holder} held {s.example.held} and took {s.example.taken} <Since at={s.example.at} ago />
+                </span>
+              </p>
+            ))}
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Orders({ report }: { report: Schemas["LockOrderReport"] }) {
+  return (
+    <div class="sheet scroll">
+      <table>
+        <caption class="unseen">Orders in which workers took locks</caption>
+        <thead>
+          <tr>
+            <th>Tenant</th>
+            <th>First</th>
+            <th>Then</th>
+            <th class="number">Seen</th>
+            <th>Example</th>
+          </tr>
+        </thead>
+        <tbody>
+          {report.orders.map((o) => (
+            <tr key={`${o.tenant} ${o.from} ${o.to}`}>
+              <td>{o.tenant}</td>
+              <td>{o.from}</td>
+              <td>{o.to}</td>
+              <td class="number">{count(o.seen)}</td>
+              <td class="soft">
+                {o.examples[0] && (
+                  <>
+                    {o.examples[0].holder}: {o.examples[0].held}, {o.examples[0].taken}
+                  </>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

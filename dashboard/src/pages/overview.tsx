@@ -1,0 +1,155 @@
+import type { ComponentChildren } from "preact";
+import { api, asked, type Schemas } from "../api/client";
+import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
+import { Since } from "../parts/time";
+import { count, many, span } from "../parts/words";
+import { useLive } from "../state/live";
+import { href } from "../state/route";
+import { lockPage } from "./names";
+
+type View = Schemas["AdminOverview"];
+
+/** What hurts, if anything does. */
+export function Overview() {
+  const { data, failure } = useLive("overview", 1000, (signal) => asked(api.GET("/admin/overview", { signal })));
+  return (
+    <>
+      <Head title="Overview">{data && <Health store={data.store} />}</Head>
+      {failure && !failure.passing && <Trouble failure={failure} />}
+      {data ? <Seen view={data} /> : <Loading />}
+    </>
+  );
+}
+
+function Health({ store }: { store: Schemas["AdminStore"] }) {
+  if (store.refusal) {
+    return (
+      <Badge kind="harm" sign="✕">
+        Nothing is granted: {store.refusal}
+      </Badge>
+    );
+  }
+  if (!store.current) {
+    return (
+      <Badge kind="harm" sign="⚠">
+        Store out of sight{store.lost_seconds === undefined ? "" : ` for ${span(store.lost_seconds * 1000)}`}
+      </Badge>
+    );
+  }
+  return (
+    <Badge kind="held" sign="✓">
+      Store in sight
+    </Badge>
+  );
+}
+
+function Seen({ view }: { view: View }) {
+  return (
+    <>
+      <dl class="sheet figures">
+        <Figure name="Held" value={count(view.held)} unit={view.held === 1 ? "lock" : "locks"} />
+        <Figure name="Waiting" value={count(view.waiting)} unit={view.waiting === 1 ? "request" : "requests"}>
+          {view.contended > 0 && (
+            <a class="small" href={href(["locks"], { state: "contended" })}>
+              at {many(view.contended, "lock")}
+            </a>
+          )}
+        </Figure>
+        <Figure name="Oldest wait" value={view.oldest ? <Since at={view.oldest.since} /> : "–"}>
+          {view.oldest && (
+            <span class="small">
+              {view.oldest.holder} for <a href={lockPage(view.oldest)}>{view.oldest.name}</a>
+            </span>
+          )}
+        </Figure>
+        <Figure name="Replicas" value={view.replicas ? count(view.replicas.length) : "–"}>
+          {view.replicas && (
+            <span class="small soft">{[...new Set(view.replicas.map((r) => r.version))].join(", ")}</span>
+          )}
+        </Figure>
+      </dl>
+      <section class="stack" aria-labelledby="blockers">
+        <h2 id="blockers">Where most wait</h2>
+        {view.blockers.length === 0 ? (
+          <div class="sheet">
+            <Calm title="Nobody waits">
+              {view.held === 0
+                ? "No lock is in use."
+                : `${many(view.held, "lock")} held, and nobody stands in line for one.`}
+            </Calm>
+          </div>
+        ) : (
+          <Blockers all={view.blockers} />
+        )}
+      </section>
+    </>
+  );
+}
+
+function Figure({
+  name,
+  value,
+  unit,
+  children,
+}: {
+  name: string;
+  value: ComponentChildren;
+  unit?: string;
+  children?: ComponentChildren;
+}) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class="big">
+        {value} {unit && <span class="unit">{unit}</span>}
+      </dd>
+      {children && <dd>{children}</dd>}
+    </div>
+  );
+}
+
+function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
+  return (
+    <div class="sheet scroll">
+      <table>
+        <caption class="unseen">Locks at which most wait</caption>
+        <thead>
+          <tr>
+            <th scope="col">Lock</th>
+            <th scope="col">Queue</th>
+            <th scope="col" class="number">
+              Waiting
+            </th>
+            <th scope="col">Oldest wait</th>
+            <th scope="col">Held by</th>
+            <th scope="col">For</th>
+          </tr>
+        </thead>
+        <tbody>
+          {all.map((b) => (
+            <tr key={`${b.tenant}/${b.name}`}>
+              <td class="name">
+                <a data-row href={lockPage(b)}>
+                  {b.name}
+                </a>
+                <span class="under">{b.tenant}</span>
+              </td>
+              <td>
+                <Fence holding={b.holder?.mode === "exclusive" ? 1 : 0} waiting={b.waiting} />
+              </td>
+              <td class="number">{count(b.waiting)}</td>
+              <td>
+                <Since at={b.oldest_since} />
+              </td>
+              <td>
+                {b.holder ? b.holder.holder : <span class="soft">nobody at the moment</span>}
+                {b.holder && <span class="under">fence {b.holder.fence}</span>}
+              </td>
+              <td>{b.holder && <Since at={b.holder.since} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

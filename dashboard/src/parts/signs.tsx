@@ -1,0 +1,93 @@
+import type { ComponentChildren } from "preact";
+import type { Failure } from "../api/client";
+import { many } from "./words";
+
+/** The most posts that are drawn; the rest is a number. */
+const posts = 24;
+
+/** Who holds and who waits, as a fence: full posts, then hollow ones. */
+export function Fence({ holding, waiting }: { holding: number; waiting: number }) {
+  const full = Math.min(holding, 6);
+  const hollow = Math.min(waiting, posts - full);
+  const words = holding > 0 ? `${many(holding, "holder")}, ${many(waiting, "waiter")}` : many(waiting, "waiter");
+  return (
+    <span class="fence" role="img" aria-label={words} title={words}>
+      {Array.from({ length: full }, (_, i) => (
+        <i key={`f${i}`} />
+      ))}
+      {Array.from({ length: hollow }, (_, i) => (
+        <i key={`h${i}`} class="waits" />
+      ))}
+      {waiting > hollow && <b>+{waiting - hollow}</b>}
+    </span>
+  );
+}
+
+/** A word with a sign and a colour; the word alone would do. */
+export function Badge({ kind = "", sign, children }: { kind?: string; sign?: string; children: ComponentChildren }) {
+  return (
+    <span class={`badge ${kind}`}>
+      {sign !== undefined && <span aria-hidden="true">{sign}</span>}
+      {children}
+    </span>
+  );
+}
+
+/** What is said where nothing is wrong and nothing to be shown. */
+export function Calm({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="calm">
+      <Posts />
+      <h2>{title}</h2>
+      <p class="soft">{children}</p>
+    </div>
+  );
+}
+
+/** The fence of the brand. */
+export function Posts() {
+  return (
+    <svg viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+      <path d="M5 28V8l3.5-4L12 8v20zM20 28V8l3.5-4L27 8v20zM2 12h28v3.5H2zm0 8h28v3.5H2z" />
+    </svg>
+  );
+}
+
+/** Why something is not there. What passes is said once, at the top of the page. */
+export function Trouble({ failure }: { failure: Failure }) {
+  return (
+    <p class="note harm" role="alert">
+      <span aria-hidden="true">⚠ </span>
+      {failure.message}
+      {failure.requestId !== "" && <span class="small"> (request {failure.requestId})</span>}
+    </p>
+  );
+}
+
+/** Until the first answer. */
+export function Loading() {
+  return (
+    <p class="soft pad" role="status">
+      Loading…
+    </p>
+  );
+}
+
+/** The head of a page, with what can be done there. */
+export function Head({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="head">
+      <h1>{title}</h1>
+      {children}
+    </div>
+  );
+}
+
+/** A text that one may want elsewhere, with a button that copies it. */
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+  return (
+    <button type="button" onClick={() => void navigator.clipboard?.writeText(text)}>
+      {label}
+    </button>
+  );
+}

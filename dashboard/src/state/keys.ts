@@ -1,0 +1,68 @@
+import { signal } from "@preact/signals";
+import { kept, paused } from "./live";
+import { go } from "./route";
+
+/** Single keys do something. They can be turned off: some people's tools send them. */
+export const shortcuts = kept("shortcuts", "on");
+
+/** Whether the list of keys is open. */
+export const help = signal(false);
+
+/** Where `g` and another key lead. */
+export const places: Record<string, { to: string; name: string }> = {
+  o: { to: "#/", name: "Overview" },
+  l: { to: "#/locks", name: "Locks" },
+  e: { to: "#/events", name: "Events" },
+  d: { to: "#/orders", name: "Deadlocks and orders" },
+};
+
+let leader = 0;
+
+/** Does what a key stands for, unless something is being written. Reports whether it did. */
+export function press(e: KeyboardEvent): boolean {
+  if (shortcuts.value !== "on" || e.ctrlKey || e.metaKey || e.altKey || isWriting(e.target)) return false;
+  const led = e.timeStamp - leader < 1500;
+  leader = 0;
+  const place = places[e.key];
+  if (led && place) {
+    go(place.to);
+    return true;
+  }
+  switch (e.key) {
+    case "g":
+      leader = e.timeStamp;
+      return true;
+    case "/":
+      return focus(document.querySelector<HTMLElement>("[data-search]"));
+    case "p":
+      paused.value = !paused.value;
+      return true;
+    case "?":
+      help.value = true;
+      return true;
+    case "j":
+      return step(1);
+    case "k":
+      return step(-1);
+  }
+  return false;
+}
+
+function isWriting(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.closest("input, textarea, select, dialog") !== null || target.isContentEditable)
+  );
+}
+
+function focus(element: HTMLElement | null | undefined): boolean {
+  element?.focus();
+  return element != null;
+}
+
+/** Goes to the next or previous row of the list on the screen. */
+function step(by: number): boolean {
+  const rows = [...document.querySelectorAll<HTMLElement>("[data-row]")];
+  const at = rows.findIndex((r) => r === document.activeElement || r.contains(document.activeElement));
+  return focus(rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + by))]);
+}

@@ -1,0 +1,71 @@
+import { signal } from "@preact/signals";
+import { api, asked, Failure, type Schemas } from "../api/client";
+import { heard } from "./clock";
+
+export type Session = Schemas["Session"];
+
+/** Who is signed in: undefined until it is known, null if nobody is. */
+export const session = signal<Session | null | undefined>(undefined);
+
+/** Why nobody is signed in any more, to be told beside the form. */
+export const ended = signal("");
+
+function begin(s: Session): void {
+  heard(s.server_now);
+  ended.value = "";
+  session.value = s;
+}
+
+/** Asks who is signed in. A server that cannot be reached is no reason to ask for a token. */
+export async function recall(): Promise<void> {
+  try {
+    begin(await asked(api.GET("/dashboard/session")));
+  } catch (e) {
+    if (!(e instanceof Failure)) throw e;
+    if (e.status === 0 || e.status >= 500) throw e;
+    session.value = null;
+  }
+}
+
+/** Signs in, and sees that the browser has kept the session: over plain HTTP from afar it does not. */
+export async function signIn(body: { bearer_token: string } | { code: string }): Promise<void> {
+  await asked(api.POST("/dashboard/session", { body }));
+  try {
+    begin(await asked(api.GET("/dashboard/session")));
+  } catch (e) {
+    if (e instanceof Failure && e.signedOut) {
+      throw new Failure(
+        "not_kept",
+        "The browser did not keep the session: open the dashboard over HTTPS, or on the machine itself.",
+      );
+    }
+    throw e;
+  }
+}
+
+export async function signOut(): Promise<void> {
+  await asked(api.DELETE("/dashboard/session"));
+  session.value = null;
+}
+
+/** Notes that a request was refused because nobody is signed in. */
+export function lost(f: Failure): void {
+  if (!f.signedOut || !session.value) return;
+  ended.value = "Your session has ended. Sign in again.";
+  session.value = null;
+}
+
+/** Whether all tenants can be seen. */
+export function seesAll(): boolean {
+  return session.value?.scopes.includes("admin") ?? false;
+}
+
+/**
+ * Takes the one-time code out of the address, where it would stay in the history, and returns
+ * it.
+ */
+export function takeCode(): string | null {
+  const code = /^#code=([A-Za-z0-9]+)$/.exec(location.hash)?.[1] ?? null;
+  if (code !== null) history.replaceState(null, "", location.pathname);
+  return code;
+}

@@ -1,4 +1,16 @@
 # syntax=docker/dockerfile:1
+#
+# docker build --build-arg VERSION=v1.2.3 --build-arg COMMIT="$(git rev-parse HEAD)" -t fencepost .
+#
+# deploy/check-image runs the steps of the stage `build` without an engine, and the
+# program on a tree like that of the last stage.
+
+# The dashboard, if the sources have one.
+FROM --platform=$BUILDPLATFORM node:22-bookworm-slim AS dashboard
+WORKDIR /src
+COPY . .
+RUN --mount=type=cache,target=/root/.npm \
+    mkdir -p dashboard/dist && cd dashboard && { test ! -f package.json || { npm ci --no-audit --no-fund && npm run build; }; }
 
 # The compiler runs on the builder's own platform and cross-compiles.
 FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
@@ -6,25 +18,31 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
-ARG TARGETOS TARGETARCH VERSION=dev
+COPY --from=dashboard /src/dashboard/dist dashboard/dist
+ARG TARGETOS TARGETARCH VERSION=dev COMMIT=
 RUN --mount=type=cache,target=/go/pkg/mod \
-    --mount=type=cache,target=/root/.cache/go-build \
+    --mount=type=cache,target=/root/.cache/go-build,id=go-build-$TARGETARCH \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o /out/bin/ ./cmd/... \
+    go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /out/bin/ ./cmd/... \
+ && go run ./deploy/sbom /out/bin/api >/out/api.cdx.json \
  && install -d -m 0700 /out/data
 
 # No shell, no package manager: certificates, time zones and the binary.
 FROM gcr.io/distroless/static-debian12:nonroot
+ARG VERSION=dev COMMIT=
 LABEL org.opencontainers.image.title="Fencepost" \
       org.opencontainers.image.description="Locks over HTTP" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$COMMIT" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /out/bin/ /usr/local/bin/
-# A new volume takes over the owner and the mode of this folder.
+COPY --from=build /out/api.cdx.json /usr/share/sbom/api.cdx.json
+# A new volume takes over the owner and the mode of this folder. Nothing else is written.
 COPY --from=build --chown=65532:65532 /out/data /var/lib/fencepost
 ENV FENCEPOST_LISTEN=0.0.0.0:8080 \
     FENCEPOST_DATA_DIR=/var/lib/fencepost
 USER 65532:65532
 VOLUME /var/lib/fencepost
 EXPOSE 8080
-HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["/usr/local/bin/api", "healthcheck"]
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["/usr/local/bin/api", "health"]
 ENTRYPOINT ["/usr/local/bin/api"]

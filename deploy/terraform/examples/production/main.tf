@@ -1,0 +1,73 @@
+# Replicas by load behind an Ingress, TLS everywhere to the store, snapshots every hour, network
+# policies, the dashboard and the alerts. What has to be there before is in docs/deploy.md.
+
+provider "kubernetes" {}
+
+variable "image" {
+  type        = string
+  default     = "registry.example.com/fencepost:v0.1.0"
+  description = "Image of Fencepost, where the cluster finds it."
+}
+
+# Snapshots go to a disk of their own. Copy them to another place from there.
+resource "kubernetes_persistent_volume_claim_v1" "backup" {
+  metadata {
+    name      = "fencepost-backup"
+    namespace = "fencepost"
+  }
+  spec {
+    access_modes = ["ReadWriteOnce"]
+    resources {
+      requests = { storage = "100Gi" }
+    }
+  }
+  wait_until_bound = false # it may be bound when the first job uses it
+}
+
+module "fencepost" {
+  source = "../.."
+
+  namespace  = "fencepost"
+  image      = var.image
+  replicas   = 3
+  cpu        = "1"
+  memory_mib = 2048
+
+  auth = {
+    jwks     = "https://issuer.example.com/jwks.json"
+    issuer   = "https://issuer.example.com"
+    audience = "fencepost"
+  }
+
+  etcd = {
+    storage         = "50Gi"
+    quota_mib       = 8192
+    cpu             = "2"
+    memory_mib      = 8192
+    peer_tls_secret = "fencepost-etcd-peer"
+    tls_secret      = "fencepost-etcd"
+    backup          = { claim = kubernetes_persistent_volume_claim_v1.backup.metadata[0].name }
+  }
+
+  autoscaling     = { max_replicas = 10, requests_per_replica = 4000 }
+  trusted_proxies = ["10.0.0.0/8"]
+  otlp_endpoint   = "http://collector.monitoring.svc:4318"
+
+  ingress = {
+    host       = "locks.example.com"
+    class      = "nginx"
+    tls_secret = "fencepost-tls"
+  }
+
+  network_policies = {
+    from_namespaces = ["ingress-nginx", "workers"]
+    egress          = [{ cidr = "10.0.0.0/8", port = 4318 }]
+  }
+
+  monitoring = { namespace = "monitoring", rule_labels = { prometheus_rules = "1" } }
+}
+
+output "url" {
+  value       = module.fencepost.url
+  description = "Where the API is, in the cluster."
+}

@@ -1,0 +1,121 @@
+mock_provider "kubernetes" {}
+
+variables {
+  name             = "fencepost"
+  namespace        = "locks"
+  labels           = { "app.kubernetes.io/instance" = "fencepost" }
+  image            = "fencepost:v1.2.3"
+  replicas         = 2
+  cpu              = "500m"
+  memory_mib       = 1000
+  auth             = { jwt_secret = { name = "jwt", key = "secret" } }
+  token_key_secret = null
+  store            = { address = "etcd://etcd-1:2379,etcd-2:2380", ca_secret = "ca", client_tls_secret = "client" }
+  store_network    = { cidr = "10.9.0.0/24" }
+  max_ttl_seconds  = 3600
+  drain            = { delay_seconds = 5, seconds = 20 }
+  log_level        = "info"
+  trusted_proxies  = []
+  webhooks         = { allow = [], allow_http = false, ports = [] }
+  otlp_endpoint    = null
+  autoscaling      = null
+  ingress          = null
+  network_policies = { enabled = true, from_namespaces = [], metrics_from = ["monitoring"], egress = [], private_ranges = ["10.0.0.0/8"] }
+}
+
+run "a_store_that_is_away_restarts_nobody" {
+  command = plan
+
+  assert {
+    condition = alltrue([for p in concat(
+      kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].liveness_probe,
+      kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].startup_probe,
+    ) : p.http_get[0].path == "/healthz"])
+    error_message = "A probe that restarts asks for more than whether the process lives."
+  }
+  assert {
+    condition     = kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].readiness_probe[0].http_get[0].path == "/readyz"
+    error_message = "Requests are sent to replicas that cannot serve them."
+  }
+}
+
+run "time_to_end" {
+  command = plan
+
+  variables {
+    drain = { delay_seconds = 30, seconds = 60 }
+  }
+  assert {
+    condition     = kubernetes_deployment_v1.api.spec[0].template[0].spec[0].termination_grace_period_seconds > 90
+    error_message = "A replica is killed while it drains."
+  }
+  assert {
+    condition     = kubernetes_deployment_v1.api.spec[0].strategy[0].rolling_update[0].max_unavailable == "0"
+    error_message = "An update takes replicas away."
+  }
+}
+
+run "restricted" {
+  command = plan
+
+  assert {
+    condition = (
+      kubernetes_deployment_v1.api.spec[0].template[0].spec[0].security_context[0].run_as_non_root &&
+      kubernetes_deployment_v1.api.spec[0].template[0].spec[0].security_context[0].seccomp_profile[0].type == "RuntimeDefault" &&
+      kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].security_context[0].read_only_root_filesystem &&
+      !kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].security_context[0].allow_privilege_escalation &&
+      contains(kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].security_context[0].capabilities[0].drop, "ALL") &&
+      !kubernetes_deployment_v1.api.spec[0].template[0].spec[0].automount_service_account_token
+    )
+    error_message = "The pods may do more than they need."
+  }
+  assert {
+    condition     = alltrue([for v in kubernetes_deployment_v1.api.spec[0].template[0].spec[0].volume : v.secret[0].default_mode == "0440"])
+    error_message = "Files of secrets can be read by others."
+  }
+  assert {
+    condition     = contains(kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args, "--store-key=/etc/fencepost/store-tls/tls.key")
+    error_message = "The certificate for the store is not shown to it."
+  }
+}
+
+run "the_store_can_be_reached" {
+  command = plan
+
+  assert {
+    condition     = length([for e in kubernetes_network_policy_v1.api[0].spec[0].egress : e if try(e.to[0].ip_block[0].cidr, "") == "10.9.0.0/24" && contains(["2379", "2380"], e.ports[0].port)]) == 2
+    error_message = "The policy does not let replicas reach both ports of the store."
+  }
+  assert {
+    condition     = anytrue([for e in kubernetes_network_policy_v1.api[0].spec[0].egress : try(e.ports[0].port == "443" && contains(e.to[0].ip_block[0].except, "10.0.0.0/8"), false)])
+    error_message = "Webhooks may go to private addresses, or nowhere."
+  }
+}
+
+run "webhooks_as_the_server_has_them" {
+  command = plan
+
+  variables {
+    webhooks = { allow = ["10.1.0.0/16", "10.2.0.0/16"], allow_http = true, ports = [443, 8443] }
+  }
+  assert {
+    condition     = contains(kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args, "--webhook-allow=10.1.0.0/16,10.2.0.0/16")
+    error_message = "The server does not hear of the ranges."
+  }
+  assert {
+    condition     = anytrue([for e in kubernetes_network_policy_v1.api[0].spec[0].egress : [for p in e.ports : p.port] == ["443", "80", "8443"] && contains([for t in e.to : t.ip_block[0].cidr], "10.2.0.0/16")])
+    error_message = "The policy does not let through what the server allows."
+  }
+}
+
+run "the_autoscaler_says_how_many" {
+  command = plan
+
+  variables {
+    autoscaling = { max_replicas = 5, cpu_percent = 70, requests_per_replica = 4000 }
+  }
+  assert {
+    condition     = kubernetes_horizontal_pod_autoscaler_v2.api[0].spec[0].min_replicas == 2 && length(kubernetes_horizontal_pod_autoscaler_v2.api[0].spec[0].metric) == 2
+    error_message = "It does not go by processor time and requests."
+  }
+}

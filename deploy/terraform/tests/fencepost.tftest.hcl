@@ -1,0 +1,128 @@
+# The provider is a mock with the real one's schema: nothing is asked of a cluster.
+mock_provider "kubernetes" {}
+
+variables {
+  namespace = "locks"
+  image     = "registry.example.com/fencepost:v1.2.3"
+  auth      = { jwt_secret = { name = "jwt" } }
+}
+
+run "least" {
+  command = plan
+
+  assert {
+    condition     = output.store == "etcd://fencepost-etcd-0.fencepost-etcd.locks.svc:2379,fencepost-etcd-1.fencepost-etcd.locks.svc:2379,fencepost-etcd-2.fencepost-etcd.locks.svc:2379"
+    error_message = "The replicas do not get the three members: ${output.store}"
+  }
+  assert {
+    condition     = output.url == "http://fencepost.locks.svc"
+    error_message = "The API is elsewhere: ${output.url}"
+  }
+}
+
+run "a_store_that_exists" {
+  command = plan
+
+  variables {
+    etcd  = null
+    store = { address = "zookeeper://zk-1:2181,zk-2:2181/locks", username = "fencepost", password_secret = { name = "zk" } }
+  }
+  assert {
+    condition     = output.store == "zookeeper://zk-1:2181,zk-2:2181/locks"
+    error_message = "The replicas get another store: ${output.store}"
+  }
+  assert {
+    condition     = length(module.etcd) == 0
+    error_message = "An etcd cluster is made beside a store that exists."
+  }
+}
+
+run "both_stores" {
+  command = plan
+  variables {
+    store = { address = "etcd://etcd:2379" }
+  }
+  expect_failures = [var.store]
+}
+
+run "no_store" {
+  command = plan
+  variables {
+    etcd = null
+  }
+  expect_failures = [var.store]
+}
+
+run "half_a_user" {
+  command = plan
+  variables {
+    etcd  = null
+    store = { address = "etcd://etcd:2379", username = "fencepost" }
+  }
+  expect_failures = [var.store]
+}
+
+run "no_key" {
+  command = plan
+  variables {
+    auth = {}
+  }
+  expect_failures = [var.auth]
+}
+
+run "jwks_of_anybody" {
+  command = plan
+  variables {
+    auth = { jwks = "https://issuer.example.com/jwks.json" }
+  }
+  expect_failures = [var.auth]
+}
+
+run "an_image_that_changes" {
+  command = plan
+  variables {
+    image = "registry.example.com/fencepost:latest"
+  }
+  expect_failures = [var.image]
+}
+
+run "an_even_number_of_members" {
+  command = plan
+  variables {
+    etcd = { members = 4 }
+  }
+  expect_failures = [var.etcd]
+}
+
+run "no_room_to_defragment" {
+  command = plan
+  variables {
+    etcd = { storage = "10Gi", quota_mib = 8192 }
+  }
+  expect_failures = [var.etcd]
+}
+
+run "fewer_at_most_than_at_least" {
+  command = plan
+  variables {
+    replicas    = 4
+    autoscaling = { max_replicas = 3 }
+  }
+  expect_failures = [var.autoscaling]
+}
+
+run "a_lease_of_a_month" {
+  command = plan
+  variables {
+    max_ttl_seconds = 2592000
+  }
+  expect_failures = [var.max_ttl_seconds]
+}
+
+run "a_range_that_is_none" {
+  command = plan
+  variables {
+    webhooks = { allow = ["10.0.0.0"] }
+  }
+  expect_failures = [var.webhooks]
+}

@@ -42,12 +42,17 @@ func table() []Bug {
 		trustBugs(),
 		zookeeperBugs(),
 		recordsBugs(),
+		configBugs(),
 		formBugs(),
 		asyncBugs(),
 		pastBugs(),
 		webhookBugs(),
 		subscriptionBugs(),
 		outboxBugs(),
+		noticesBugs(),
+		backupBugs(),
+		operatorBugs(),
+		dashboardBugs(),
 	)
 }
 

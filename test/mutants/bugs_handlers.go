@@ -25,8 +25,18 @@ func handlersBugs() []Bug {
 		},
 		{
 			Name: "handlers-admin-for-all", Breaks: "what is for operators needs the scope `admin`",
-			File: "handlers/router.go", Anchor: "[]auth.Scope{auth.Admin}", Becomes: "[]auth.Scope{auth.Admin, auth.LocksRead}",
+			File: "handlers/operators.go", Anchor: "[]auth.Scope{auth.Admin, auth.TenantAdmin}", Becomes: "[]auth.Scope{auth.Admin, auth.TenantAdmin, auth.LocksRead}",
 			In: "./handlers", Run: "^TestAdminIsForAdmins$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-tenant-admin-sees-all", Breaks: "the scope `tenant-admin` is for the token's own tenant",
+			File: "auth/principal.go", Anchor: "p.Allows(TenantAdmin) && tenant == p.Tenant", Becomes: "p.Allows(TenantAdmin) && tenant != \"\"",
+			In: "./handlers", Run: "^TestTenantAdminSeesOwnTenant$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-operator-any-name", Breaks: "a token's name patterns hold for operators too",
+			File: "handlers/deadlocks.go", Anchor: "if may(claim.Name) {", Becomes: "if true {",
+			In: "./handlers", Run: "^TestOperatorsPatterns$", Needs: "etcd",
 		},
 		{
 			Name: "handlers-long-body", Breaks: "a body is 16 KiB at most",

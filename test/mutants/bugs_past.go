@@ -10,7 +10,7 @@ func pastBugs() []Bug {
 		},
 		{
 			Name: "past-of-one-tenant", Breaks: "what one tenant's ends were is bounded",
-			File: "store/past.go", Anchor: "text != nil && p.spent[e.Tenant]+len(text) > pastBudget", Becomes: "len(text) > pastBudget",
+			File: "store/past.go", Anchor: "p.spent[tenant]+bytes > pastBudget", Becomes: "bytes > pastBudget",
 			In: "./store", Run: "^TestPastsOfOneTenant$",
 		},
 		{

@@ -30,7 +30,7 @@ func recordsBugs() []Bug {
 		},
 		{
 			Name: "records-late-write-brings-back", Breaks: "a late write does not bring back what was deleted",
-			File: "store/memory/records.go", Anchor: " || int64(t.deleted[w.RecordKey]) != was.Guard", Becomes: "",
+			File: "store/memory/records.go", Anchor: " || int64(s.small.deleted[w.RecordKey]) != was.Guard", Becomes: "",
 			In: "./store/memory", Run: "^TestLateRecord$",
 		},
 		{
@@ -72,6 +72,21 @@ func recordsBugs() []Bug {
 			Name: "records-zookeeper-never-end", Breaks: "a record ends after its replica has stopped, on ZooKeeper",
 			File: "store/zookeeper/record_life.go", Anchor: "now-before.since >= store.RecordLife", Becomes: "now-before.since >= 100*store.RecordLife",
 			In: "./store/zookeeper", Run: "^TestRecords$/^life$/^ends_after_its_replica_has_stopped$", Needs: "zookeeper",
+		},
+		{
+			Name: "records-removal-found-late", Breaks: "a removal with a record that happened late is found by the record",
+			File: "store/record_swap.go", Anchor: "final.Code == lock.Lost && a.unknown:", Becomes: "final.Code == lock.Lost && a.again:",
+			In: "./store", Run: "^TestRemovalFoundLate$",
+		},
+		{
+			Name: "records-etcd-put-without-removal", Breaks: "no record is put beside a removal that does not happen, on etcd",
+			File: "store/etcd/remove_put.go", Anchor: "\ttxn.Compare = append(txn.Compare, removal.compares...)\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^remove_and_put$/^or_neither$", Needs: "etcd",
+		},
+		{
+			Name: "records-zookeeper-removal-without-put", Breaks: "nothing is removed without the record beside it, on ZooKeeper",
+			File: "store/zookeeper/remove.go", Anchor: "append(p.ops, r.besides...); r.held", Becomes: "append(p.ops, r.besides[:0]...); r.held",
+			In: "./store/zookeeper", Run: "^TestConformance$/^remove_and_put$/^both_happen,_at_one_number$", Needs: "zookeeper",
 		},
 		{
 			Name: "service-replica-forgotten", Breaks: "a replica that was cut off puts itself on the list again",

@@ -127,7 +127,7 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "etcd-floor-not-listed", Breaks: "the floor is added to entries from before it",
-			File: "store/etcd/list.go", Anchor: "entries, number := read.at(at, s.trust.Floor())\n\tf.Reset", Becomes: "entries, _ := read.at(at, 0)\n\tnumber := s.number(at)\n\tf.Reset",
+			File: "store/etcd/list.go", Anchor: "entries, number := read.at(at, floor)", Becomes: "entries, _ := read.at(at, 0)\n\tnumber := s.number(at)",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^trust$/^feeds_add_the_floor_to_what_was_there_before$",
 		},
 		{

@@ -1,0 +1,33 @@
+package main
+
+// configBugs break what settings promise.
+func configBugs() []Bug {
+	return []Bug{
+		{
+			Name: "config-unknown-key", Breaks: "a key of the configuration file that means nothing is refused",
+			File: "cmd/api/settings.go", Anchor: "		case fl == nil:\n", Becomes: "		case fl == nil && s.line == 0:\n		case fl == nil:\n			continue\n",
+			In: "./cmd/api", Run: "^TestBadSettingsFile$",
+		},
+		{
+			Name: "config-file-first", Breaks: "the environment goes before the file",
+			File: "cmd/api/settings.go", Anchor: "case o.of(s.name) == byDefault:", Becomes: "case o.of(s.name) != byFlag:",
+			In: "./cmd/api", Run: "^TestEveryFlagByEnvironment$",
+		},
+		{
+			Name: "config-first-problem", Breaks: "every problem of a configuration is in the message",
+			File: "cmd/api/config.go", Anchor: "	err = errors.Join(err, c.resolveStore(set), c.resolveKeys(env), c.resolveRest())\n",
+			Becomes: "	if err == nil {\n		err = c.resolveStore(set)\n	}\n	if err == nil {\n		err = errors.Join(c.resolveKeys(env), c.resolveRest())\n	}\n",
+			In:      "./cmd/api", Run: "^TestEveryProblem$",
+		},
+		{
+			Name: "config-prints-credentials", Breaks: "--print-config shows no secret",
+			File: "cmd/api/settings.go", Anchor: "strconv.Quote(withoutCredentials(fl.Value.String()))", Becomes: "strconv.Quote(fl.Value.String())",
+			In: "./cmd/api", Run: "^TestPrintedWithoutSecrets$",
+		},
+		{
+			Name: "config-prints-unchecked", Breaks: "--print-config checks what it prints",
+			File: "cmd/api/main.go", Anchor: "if err != nil || cfg.printOnly {\n			return err", Becomes: "if cfg != nil && cfg.printOnly {\n			return nil\n		}\n		if err != nil {\n			return err",
+			In: "./cmd/api", Run: "^TestPrintedWithoutSecrets$",
+		},
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+// noticesBugs break what is told to all without changing a queue.
+func noticesBugs() []Bug {
+	return []Bug{
+		{
+			Name: "etcd-notice-twice", Breaks: "a notice is written once",
+			File: "store/etcd/notices.go", Anchor: "compares: []*pb.Compare{created(key, 0)}", Becomes: "compares: []*pb.Compare{}",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^notices$/^one_that_is_repeated_is_written_once$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-notice-of-nobody", Breaks: "a notice of an entry is written only if that is there",
+			File: "store/etcd/notices.go", Anchor: "p.compares = append(p.compares, created(s.primaryKey(of), s.revision(of.Number)))", Becomes: "_ = of.Number",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^notices$/^belongs_to_an_entry_that_is_there$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-notice-left-over", Breaks: "the notices of an entry go with it",
+			File: "store/etcd/gap.go", Anchor: "g.store.spent.add(g.store.noticeKeys(g.attached.Leave(c.Left)))", Becomes: "g.attached.Leave(c.Left)",
+			In: "./store/etcd", Run: "^TestNoticesOfEntriesThatWent$", Needs: "etcd",
+		},
+		{
+			Name: "notice-of-a-later-entry", Breaks: "a later entry of the same id has none of the earlier one's notices",
+			File: "store/notice.go", Anchor: "ok && number < n.Number", Becomes: "ok && number != n.Number",
+			In: "./store/zookeeper", Run: "^TestConformance$/^notices$/^of_an_id_that_comes_again$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-notice-unlisted", Breaks: "who lists has the notices of the entries",
+			File: "store/zookeeper/list.go", Anchor: "	f.attach(notices)\n", Becomes: "",
+			In: "./store/zookeeper", Run: "^TestConformance$/^notices$/^who_lists_has_those_of_entries_that_are_there$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-notice-for-ever", Breaks: "notices are forgotten",
+			File: "store/zookeeper/notices.go", Anchor: "Keyed: of == nil, Notice: v", Becomes: "Notice: v",
+			In: "./store/zookeeper", Run: "^TestNoticesAreForgotten$", Needs: "zookeeper",
+		},
+		{
+			Name: "ask-of-who-is-gone", Breaks: "only those count who wait at that moment, also for the bound",
+			File: "service/view/view.go", Anchor: "	v.forgetAsk(e)\n\ta := ", Becomes: "	a := ",
+			In: "./service", Run: "^TestTooManyAsk$",
+		},
+		{
+			Name: "ask-unknown-after-a-list", Breaks: "a replica that has started since knows who asks",
+			File: "service/view/asks.go", Anchor: "	for _, n := range notices {", Becomes: "	for _, n := range notices[:0] {",
+			In: "./service", Run: "^TestAskLater$",
+		},
+		{
+			Name: "ask-again-counts", Breaks: "the first request of an entry counts",
+			File: "service/view/asks.go", Anchor: "		return false\n\t}\n\tv.asks.of[e.ID] = ask", Becomes: "	}\n\tv.asks.of[e.ID] = ask",
+			In: "./service/view", Run: "^TestReplicasTellTheSameEvents$|^TestAskAgain$",
+		},
+		{
+			Name: "ask-of-all-locks", Breaks: "only those are asked who hold what a set waits for",
+			File: "service/view/asks.go", Anchor: "|| m == nil || !waitsFor(m, c.Name)", Becomes: "|| m == nil",
+			In: "./service", Run: "^TestAskOfASet$",
+		},
+		{
+			Name: "ask-without-bound", Breaks: "how many ask for one lock is bounded, also when they join",
+			File: "service/acquire.go", Anchor: "	if err := s.roomToAsk(e); err != nil {", Becomes: "	if err := s.view.Room(e); err != nil {",
+			In: "./service", Run: "^TestTooManyAsk$",
+		},
+		{
+			Name: "ask-in-another-case", Breaks: "names of fields within request_release are read strictly",
+			File: "handlers/body.go", Anchor: "checkMember(name, open[inner], !chosen(open))", Becomes: "checkMember(name, open[inner], inner == 0)",
+			In: "./handlers", Run: "^TestBadReleaseRequests$",
+		},
+		{
+			Name: "stale-write-twice", Breaks: "equal reports within a minute are one, at whatever replica",
+			File: "service/stale.go", Anchor: `Truncate(staleSpan).Format("200601021504")`, Becomes: `Format("20060102150405")`,
+			In: "./service", Run: "^TestStaleWrites$",
+		},
+		{
+			Name: "stale-write-without-bound", Breaks: "what one tenant reports in a minute is bounded",
+			File: "service/stale.go", Anchor: "recent >= maxStaleReports", Becomes: "recent >= 2*maxStaleReports",
+			In: "./service", Run: "^TestTooManyStaleWrites$",
+		},
+		{
+			Name: "stale-write-kept-from-retry", Breaks: "a report that could not be written can be made again",
+			File: "service/stale.go", Anchor: "	if err != nil {\n\t\ts.stale.giveBack(r.Tenant, key)\n\t}\n", Becomes: "",
+			In: "./service", Run: "^TestTooManyStaleWrites$",
+		},
+		{
+			Name: "ring-told-by-each", Breaks: "what several replicas notice is told once",
+			File: "service/rings.go", Anchor: `"ring:"+c.ID()`, Becomes: `"ring:"+string(newID(systemRand{}))`,
+			In: "./service", Run: "^TestOrdersAreLearnt$",
+		},
+		{
+			Name: "ring-shows-all-names", Breaks: "names that a reader may not use are left out of a contradiction",
+			File: "api/event/event.go", Anchor: "		if sees(s.Taken) {", Becomes: "		if sees(s.Taken) || s.At.IsZero() == false {",
+			In: "./handlers", Run: "^TestContradictionIsTold$",
+		},
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+// operatorBugs break what operators may do, and what is on record of it.
+func operatorBugs() []Bug {
+	return []Bug{
+		{
+			Name: "operators-revoke-a-later-entry", Breaks: "exactly the entry that was seen is revoked",
+			File: "service/revoke.go", Anchor: "case e.Number != r.Fence:", Becomes: "case e.Number < r.Fence:",
+			In: "./service", Run: "^TestRevokeExactly$",
+		},
+		{
+			Name: "operators-revoke-any-name", Breaks: "an operator's name patterns hold for what he revokes",
+			File: "service/revoke.go", Anchor: "r.May != nil && !r.May(c.Name)", Becomes: "r.May == nil && len(c.Name) == 0",
+			In: "./service", Run: "^TestRevokeExactly$",
+		},
+		{
+			Name: "operators-tell-ends-of-others", Breaks: "of another tenant's entry not even its end is told",
+			File: "service/view/status.go", Anchor: "v.ended.reasonOf(tenant, id, time.Now())", Becomes: "v.ended.reason(id, time.Now())",
+			In: "./service", Run: "^TestRevokeExactly$",
+		},
+		{
+			Name: "operators-say-nothing", Breaks: "every replica tells who revoked an entry, and why",
+			File: "service/view/view.go", Anchor: "\tended.Note = c.Note\n", Becomes: "",
+			In: "./service", Run: "^TestRevoke$",
+		},
+		{
+			Name: "operators-flood-the-audit", Breaks: "what operators of a tenant do in a short time is bounded",
+			File: "audit/pace.go", Anchor: "s.actions+1 > burst", Becomes: "s.actions > 1000*burst",
+			In: "./service", Run: "^TestRevokeFlood$",
+		},
+		{
+			Name: "operators-of-any-tenant", Breaks: "an operator of a tenant revokes nothing of another",
+			File: "handlers/revoke.go", Anchor: "if err := r.operate(req.Tenant); err != nil {", Becomes: "if err := r.operate(req.Tenant); err != nil && r.principal == nil {",
+			In: "./handlers", Run: "^TestHostileTenantAdmin$", Needs: "etcd",
+		},
+		{
+			Name: "audit-forgets-the-newest", Breaks: "of what is too much on record the oldest goes",
+			File: "audit/trim.go", Anchor: "cmp.Compare(b.key.ID, a.key.ID)", Becomes: "cmp.Compare(a.key.ID, b.key.ID)",
+			In: "./audit", Run: "^TestTrim$",
+		},
+		{
+			Name: "audit-shows-all-names", Breaks: "who is limited to names sees what is on record of those",
+			File: "audit/log.go", Anchor: " || q.May != nil && !one.MayKnow(q.May)", Becomes: "",
+			In: "./audit", Run: "^TestPages$",
+		},
+		{
+			Name: "audit-shows-foreign-addresses", Breaks: "a tenant is not told from where somebody else's operator came",
+			File: "handlers/audit.go", Anchor: "if r.principal.MayOperate(one.By.Tenant) {", Becomes: "if one.By.Address != \"\" {",
+			In: "./handlers", Run: "^TestAuditPages$", Needs: "etcd",
+		},
+	}
+}

@@ -7,7 +7,7 @@ export default defineConfig({
   testDir: "browser",
   workers: 1, // one server, and few processors
   timeout: 90_000,
-  expect: { timeout: 20_000 },
+  expect: { timeout: 30_000 },
   reporter: [["list"]],
   use: {
     viewport: { width: 1280, height: 800 },

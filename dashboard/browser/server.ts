@@ -6,6 +6,15 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..", "..");
 
+/** What comes of asking for a lock. */
+interface Answer {
+  status: number;
+  id: string;
+  token: string;
+  fence: number;
+  reason?: string;
+}
+
 /** A server of this tree, with its store inside, and what tests do to it. */
 export class Server {
   private process: ChildProcess | undefined;
@@ -83,17 +92,26 @@ export class Server {
   }
 
   /** Asks for a lock. */
-  async acquire(
-    name: string,
-    body: object,
-    token = this.token,
-  ): Promise<{ status: number; token: string; fence: number }> {
-    const r = await fetch(`${this.url}/locks/${name}`, {
+  async acquire(name: string, body: object, token = this.token): Promise<Answer> {
+    return this.post(`/locks/${name}`, body, token);
+  }
+
+  async post(path: string, body: object, token = this.token): Promise<Answer> {
+    const r = await fetch(this.url + path, {
       method: "POST",
       headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });
-    return { status: r.status, ...((await r.json()) as { token: string; fence: number }) };
+    return { status: r.status, ...((await r.json()) as Omit<Answer, "status">) };
+  }
+
+  /** Renews a lock, and returns what is answered. */
+  async renew(name: string, lockToken: string): Promise<{ status: number; reason?: string }> {
+    const r = await fetch(`${this.url}/locks/${name}/renew`, {
+      method: "PUT",
+      headers: { Authorization: `Bearer ${this.token}`, "Lock-Token": lockToken },
+    });
+    return { status: r.status, ...((await r.json()) as { reason?: string }) };
   }
 
   async release(name: string, lockToken: string): Promise<void> {

@@ -19,6 +19,10 @@ export class Failure extends Error {
     message: string,
     readonly status = 0,
     readonly requestId = "",
+    /** Of an entry that is gone: why. */
+    readonly reason = "",
+    /** Whether what was asked may have been done all the same. */
+    readonly uncertain = false,
   ) {
     super(message);
   }
@@ -48,7 +52,7 @@ export async function asked<T>(answer: Promise<Answer<T>>): Promise<T> {
     got = await answer;
   } catch (e) {
     if (e instanceof DOMException && e.name === "AbortError") throw e;
-    throw new Failure("unreachable", "The server cannot be reached.");
+    throw new Failure("unreachable", "The server cannot be reached.", 0, "", "", true);
   }
   if (got.response.ok) return got.data as T;
   throw failureOf(got.response.status, got.error);
@@ -58,5 +62,6 @@ export async function asked<T>(answer: Promise<Answer<T>>): Promise<T> {
 export function failureOf(status: number, body: unknown): Failure {
   const problem = typeof body === "object" && body !== null ? (body as Partial<Schemas["Problem"]>) : {};
   const text = problem.detail ?? problem.title ?? `The server answers with status ${status}.`;
-  return new Failure(problem.code ?? "unknown", text, status, problem.request_id ?? "");
+  const uncertain = problem.may_have_taken_effect ?? (problem.code === undefined && status >= 500);
+  return new Failure(problem.code ?? "unknown", text, status, problem.request_id ?? "", problem.reason, uncertain);
 }

@@ -1,17 +1,23 @@
-import { api, asked, base, type Schemas } from "../api/client";
-import { Badge, Calm, Copy, Fence, Head, Loading, Trouble } from "../parts/signs";
+import { useSignal } from "@preact/signals";
+import { api, asked, type Schemas } from "../api/client";
+import { curl, Shell } from "../parts/curl";
+import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
 import { Left, Since, Until } from "../parts/time";
-import { count, many, quoted, span } from "../parts/words";
+import { count, many, span } from "../parts/words";
 import { useLive } from "../state/live";
 import { href } from "../state/route";
+import { Figures } from "./figures";
+import { Revoke, type Target } from "./revoke";
 
+type Revoking = (target: Target) => void;
 type View = Schemas["AdminLockView"];
 
 /** One lock: who holds it, who stands in line, and how it has been. */
 export function Lock({ tenant, name }: { tenant: string; name: string }) {
-  const { data, failure } = useLive(`${tenant}/${name}`, 1000, (signal) =>
+  const { data, failure, refresh } = useLive(`${tenant}/${name}`, 1000, (signal) =>
     asked(api.GET("/admin/locks/{tenant}/{name}", { signal, params: { path: { tenant, name } } })),
   );
+  const target = useSignal<Target | undefined>(undefined);
   return (
     <>
       <p class="small">
@@ -24,7 +30,10 @@ export function Lock({ tenant, name }: { tenant: string; name: string }) {
         </a>
       </Head>
       {failure && !failure.passing && <Trouble failure={failure} />}
-      {data ? <Seen view={data} /> : !failure && <Loading />}
+      {data ? <Seen view={data} revoke={(t) => (target.value = t)} /> : !failure && <Loading />}
+      {data && target.value && (
+        <Revoke target={target.value} view={data} done={refresh} close={() => (target.value = undefined)} />
+      )}
     </>
   );
 }
@@ -46,7 +55,7 @@ function State({ view }: { view: View }) {
   );
 }
 
-function Seen({ view }: { view: View }) {
+function Seen({ view, revoke }: { view: View; revoke: Revoking }) {
   return (
     <>
       <section class="stack" aria-labelledby="holders">
@@ -54,19 +63,19 @@ function Seen({ view }: { view: View }) {
           <h2 id="holders">{view.holding === 1 ? "Holder" : "Holders"}</h2>
           {view.holding + view.waiting > 0 && <Fence holding={view.holding} waiting={view.waiting} />}
         </div>
-        <Holders view={view} />
+        <Holders view={view} revoke={revoke} />
       </section>
       <section class="stack" aria-labelledby="queue">
         <h2 id="queue">Queue</h2>
-        <Queue view={view} />
+        <Queue view={view} revoke={revoke} />
       </section>
       <Figures figures={view.figures} />
-      <Curl view={view} />
+      <Shell id="curl" line={curl("GET", `/admin/locks/${view.tenant}/${view.name}`)} />
     </>
   );
 }
 
-function Holders({ view }: { view: View }) {
+function Holders({ view, revoke }: { view: View; revoke: Revoking }) {
   if (view.holders.length === 0) {
     return (
       <div class="sheet">
@@ -85,6 +94,7 @@ function Holders({ view }: { view: View }) {
           <div class="head">
             <h3>{h.holder}</h3>
             <span class="soft">fence {h.fence}</span>
+            <RevokeButton target={{ ...h, held: true }} revoke={revoke} />
           </div>
           {h.expires_at && <Left until={h.expires_at} ttlSeconds={h.ttl_seconds} />}
           <dl class="fields small">
@@ -112,7 +122,7 @@ function Metadata({ of = {} }: { of?: Record<string, string> | undefined }) {
   return <>{Object.entries(of).map(([k, v]) => [<dt key={`k${k}`}>{k}</dt>, <dd key={`v${k}`}>{v}</dd>])}</>;
 }
 
-function Queue({ view }: { view: View }) {
+function Queue({ view, revoke }: { view: View; revoke: Revoking }) {
   if (view.waiters.length === 0) return <div class="sheet pad soft">Nobody stands in line.</div>;
   return (
     <div class="sheet scroll">
@@ -128,11 +138,12 @@ function Queue({ view }: { view: View }) {
             <th scope="col" class="number">
               Fence to be
             </th>
+            <td />
           </tr>
         </thead>
         <tbody>
           {view.waiters.map((w) => (
-            <Waiter key={w.id} of={w} />
+            <Waiter key={w.id} of={w} revoke={revoke} />
           ))}
         </tbody>
       </table>
@@ -143,7 +154,7 @@ function Queue({ view }: { view: View }) {
   );
 }
 
-function Waiter({ of }: { of: Schemas["AdminWaiter"] }) {
+function Waiter({ of, revoke }: { of: Schemas["AdminWaiter"]; revoke: Revoking }) {
   const meta = Object.entries(of.metadata ?? {});
   return (
     <tr data-row tabIndex={-1}>
@@ -163,103 +174,24 @@ function Waiter({ of }: { of: Schemas["AdminWaiter"] }) {
         {of.set ? `, set of ${of.set}` : ""}
       </td>
       <td class="number">{of.number}</td>
+      <td class="act">
+        <RevokeButton target={{ ...of, fence: of.number, held: false }} revoke={revoke} />
+      </td>
     </tr>
   );
 }
 
-function Figures({ figures }: { figures: Schemas["AdminFigures"] }) {
+/** Takes the entry as it is on the screen now: that is what may be revoked, and no other. */
+function RevokeButton({ target, revoke }: { target: Target; revoke: Revoking }) {
+  const { id, holder, fence, held, set } = target;
   return (
-    <section class="stack" aria-labelledby="figures">
-      <h2 id="figures">
-        How it has been <span class="soft small">as this replica saw it since it started</span>
-      </h2>
-      <div class="columns">
-        <Distribution
-          name="Waits"
-          steps={figures.waits}
-          of={figures.wait_seconds}
-          none="Nobody has been granted it yet."
-        />
-        <Distribution
-          name="Holds"
-          steps={figures.holds}
-          of={figures.hold_seconds}
-          none="Nobody has given it back yet."
-        />
-        <div class="sheet pad stack">
-          <h3>Lease</h3>
-          <p>
-            {many(figures.acquisitions, "grant")},{" "}
-            {figures.expirations > 0 ? (
-              <Badge kind="harm" sign="⚠">
-                {many(figures.expirations, "lease")} ran out
-              </Badge>
-            ) : (
-              "no lease ran out"
-            )}
-          </p>
-          {figures.recommended_ttl_seconds !== undefined && (
-            <p>
-              Suggested TTL: <b>{span(figures.recommended_ttl_seconds * 1000)}</b>
-            </p>
-          )}
-          <p class="soft">{figures.recommended_ttl_reason}</p>
-        </div>
-      </div>
-    </section>
-  );
-}
-
-interface DistributionOf {
-  name: string;
-  steps: Schemas["DistributionStep"][];
-  of?: Schemas["Percentiles"] | undefined;
-  none: string;
-}
-
-/** How long something took: bars for the eye, percentiles in words. */
-function Distribution({ name, steps, of, none }: DistributionOf) {
-  const highest = Math.max(...steps.map((s) => s.count));
-  return (
-    <div class="sheet pad stack">
-      <h3>{name}</h3>
-      {steps.length === 0 ? (
-        <p class="soft">{none}</p>
-      ) : (
-        <dl class="fields small">
-          {steps.map((s) => [
-            <dt key={`t${s.up_to_seconds}`} class="number">
-              up to {span(s.up_to_seconds * 1000)}
-            </dt>,
-            <dd key={`d${s.up_to_seconds}`} class="step">
-              <span class="bar">
-                <i style={{ transform: `scaleX(${s.count / highest})` }} />
-              </span>
-              {s.count}
-            </dd>,
-          ])}
-        </dl>
-      )}
-      {of && (
-        <p class="soft small">
-          Half within {span(of.p50 * 1000)}, nine in ten within {span(of.p90 * 1000)}, 99 in 100 within{" "}
-          {span(of.p99 * 1000)}
-        </p>
-      )}
-    </div>
-  );
-}
-
-/** The same from a shell. */
-function Curl({ view }: { view: View }) {
-  const line = `curl -s ${quoted(`${base}/admin/locks/${view.tenant}/${view.name}`)} -H "Authorization: Bearer $TOKEN"`;
-  return (
-    <section class="stack" aria-labelledby="curl">
-      <div class="head">
-        <h2 id="curl">From a shell</h2>
-        <Copy text={line} />
-      </div>
-      <pre>{line}</pre>
-    </section>
+    <button
+      type="button"
+      class="harm"
+      aria-label={`Revoke ${holder}, fence ${fence}`}
+      onClick={() => revoke({ id, holder, fence, held, set })}
+    >
+      Revoke…
+    </button>
   );
 }

@@ -1,16 +1,21 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, TargetedEvent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 /** A dialog over the page. Escape closes it, and the focus goes back to where it was. */
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => element.current?.showModal(), []);
+  const closed = (): void => {
+    // What had the focus may be gone: then the page has it, and not nothing.
+    if (document.activeElement === document.body) document.getElementById("main")?.focus();
+    close();
+  };
   return (
-    <dialog ref={element} aria-labelledby="dialog-title" onClose={close}>
+    <dialog ref={element} aria-labelledby="dialog-title" onClose={closed}>
       <div class="pad">
         <div class="head">
           <h2 id="dialog-title">{title}</h2>
-          <button type="button" class="quiet" aria-label="Close" onClick={() => element.current?.close()}>
+          <button type="button" class="quiet" aria-label="Close" onClick={shut}>
             ✕
           </button>
         </div>
@@ -18,4 +23,9 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
       </div>
     </dialog>
   );
+}
+
+/** Closes the dialog in which something was pressed. */
+export function shut(e: TargetedEvent<HTMLElement>): void {
+  e.currentTarget.closest("dialog")?.close();
 }

@@ -1,0 +1,31 @@
+import { AxeBuilder } from "@axe-core/playwright";
+import { type Browser, expect, type Page } from "@playwright/test";
+import type { Server } from "./server";
+
+/** A name as somebody would write it who wants to run something on the operators' page. */
+export const attack = `<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>"'&`;
+
+/** Opens the dashboard as somebody who has signed in. */
+export async function signIn(server: Server, page: Page, token = server.token): Promise<void> {
+  await page.goto(`${server.url}/dashboard/`);
+  await page.getByLabel("Bearer token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
+}
+
+export async function themed(browser: Browser, theme: "light" | "dark"): Promise<Page> {
+  const context = await browser.newContext({ colorScheme: theme, viewport: { width: 1280, height: 800 } });
+  return context.newPage();
+}
+
+/** What axe finds wrong with what is on the screen. */
+export async function violations(page: Page): Promise<string[]> {
+  const found = await new AxeBuilder({ page }).analyze();
+  return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(" ")).join(", ")}`);
+}
+
+/** Fails if something of what was shown was run, or became an element. */
+export async function unhurt(page: Page): Promise<void> {
+  expect(await page.evaluate(() => "hurt" in window)).toBe(false);
+  expect(await page.locator("img, #app script").count()).toBe(0);
+}

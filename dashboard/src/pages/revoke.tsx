@@ -1,0 +1,272 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { api, asked, type Failure, type Schemas } from "../api/client";
+import { curl } from "../parts/curl";
+import { Dialog, shut } from "../parts/dialog";
+import { Badge, Copy } from "../parts/signs";
+import { many } from "../parts/words";
+import { outcome } from "../state/live";
+import { href } from "../state/route";
+import { nextInWords } from "./next";
+
+type View = Schemas["AdminLockView"];
+
+/** The entry that an operator saw when the dialog was opened; what changes later is not it. */
+export interface Target {
+  id: string;
+  holder: string;
+  fence: number;
+  held: boolean;
+  set?: number | undefined;
+}
+
+/** What a reason has at least, in characters without the spaces around it. */
+export const shortest = 10;
+
+/** Ends exactly the entry that is named, once a reason and the lock's name are given. */
+export function Revoke({ target, view, close, done }: RevokeOf) {
+  const result = useSignal<Schemas["Revoked"] | undefined>(undefined);
+  return (
+    <Dialog title={`Revoke ${target.holder}`} close={close}>
+      {result.value ? (
+        <Done of={result.value} />
+      ) : (
+        <Ask
+          target={target}
+          view={view}
+          done={(r) => {
+            result.value = r;
+            done();
+          }}
+        />
+      )}
+    </Dialog>
+  );
+}
+
+interface RevokeOf {
+  target: Target;
+  view: View;
+  close: () => void;
+  done: () => void;
+}
+
+function Ask({ target, view, done }: { target: Target; view: View; done: (r: Schemas["Revoked"]) => void }) {
+  const reason = useSignal("");
+  const typed = useSignal("");
+  const busy = useSignal(false);
+  const failure = useSignal<Failure | undefined>(undefined);
+  const body = { fence: target.fence, reason: reason.value.trim() };
+  const ready = isReason(reason.value) && typed.value === view.name;
+  const submit = async (e: Event): Promise<void> => {
+    e.preventDefault();
+    if (!ready || busy.value) return;
+    busy.value = true;
+    failure.value = undefined;
+    try {
+      done(await send(view, target, body));
+    } catch (error) {
+      failure.value = outcome(error);
+    }
+    busy.value = false;
+  };
+  return (
+    <form class="stack" onSubmit={submit}>
+      <What target={target} view={view} />
+      {failure.value && <Refused failure={failure.value} />}
+      <ReasonField value={reason.value} set={(v) => (reason.value = v)} />
+      <label class="field">
+        <span>
+          Type <b>{view.name}</b> to confirm
+        </span>
+        <input
+          name="confirm"
+          autoComplete="off"
+          autoCapitalize="off"
+          spellcheck={false}
+          required
+          value={typed.value}
+          onInput={(e) => (typed.value = e.currentTarget.value)}
+        />
+      </label>
+      <div class="row end">
+        <button type="button" onClick={shut}>
+          Cancel
+        </button>
+        <button type="submit" class="harm main" disabled={!ready || busy.value}>
+          {busy.value ? "Revoking…" : "Revoke"}
+        </button>
+      </div>
+      <Line text={curl("POST", pathOf(view, target), body)} />
+    </form>
+  );
+}
+
+/** Why something is done: a line that the tenant is told, too. */
+export function ReasonField({ value, set }: { value: string; set: (v: string) => void }) {
+  const missing = shortest - [...value.trim()].length;
+  return (
+    <label class="field">
+      Reason
+      <input
+        name="reason"
+        autoComplete="off"
+        required
+        maxLength={500}
+        aria-describedby="reason-hint"
+        value={value}
+        onInput={(e) => set(e.currentTarget.value)}
+      />
+      <span id="reason-hint" class="soft small">
+        {missing > 0 ? `At least ${many(missing, "more character")}. ` : ""}The tenant is told it, and it is kept in the
+        audit.
+      </span>
+    </label>
+  );
+}
+
+export function isReason(text: string): boolean {
+  return [...text.trim()].length >= shortest;
+}
+
+/** The line that does the same, folded away until it is wanted. */
+export function Line({ text }: { text: string }) {
+  return (
+    <details>
+      <summary>The same from a shell</summary>
+      <div class="stack">
+        <pre>{text}</pre>
+        <div class="row end">
+          <Copy text={text} />
+        </div>
+      </div>
+    </details>
+  );
+}
+
+function pathOf(view: View, target: Target): string {
+  return target.set
+    ? `/admin/locksets/${view.tenant}/${target.id}/revoke`
+    : `/admin/locks/${view.tenant}/${view.name}/entries/${target.id}/revoke`;
+}
+
+async function send(view: View, target: Target, body: Schemas["RevokeBody"]): Promise<Schemas["Revoked"]> {
+  const { tenant, name } = view;
+  const { id } = target;
+  return target.set
+    ? asked(api.POST("/admin/locksets/{tenant}/{id}/revoke", { params: { path: { tenant, id } }, body }))
+    : asked(
+        api.POST("/admin/locks/{tenant}/{name}/entries/{id}/revoke", { params: { path: { tenant, name, id } }, body }),
+      );
+}
+
+/** What is revoked, and what comes of it. */
+function What({ target, view }: { target: Target; view: View }) {
+  return (
+    <>
+      <dl class="fields">
+        <dt>Lock</dt>
+        <dd>
+          {view.name} <span class="soft">of {view.tenant}</span>
+        </dd>
+        <dt>{target.held ? "Holder" : "Waiter"}</dt>
+        <dd>{target.holder}</dd>
+        <dt>{target.held ? "Fence" : "Fence to be"}</dt>
+        <dd>{target.fence}</dd>
+      </dl>
+      {target.set && (
+        <p>
+          It is a set of {many(target.set, "lock")}: it loses <b>all of them</b> at once.
+        </p>
+      )}
+      <p>{nextInWords(view, target.id)}</p>
+      {target.held ? (
+        <p class="note wait">
+          <span aria-hidden="true">⚠ </span>
+          <b>{target.holder} may still be writing.</b> It learns of this when it next renews. What keeps its writes out
+          is a resource that refuses fence {target.fence} once it has seen a newer one.
+        </p>
+      ) : (
+        <p class="note">It loses its place, and its request is told that it is revoked.</p>
+      )}
+      <Meanwhile target={target} view={view} />
+    </>
+  );
+}
+
+/** What the lock shows by now, if that is not what the operator saw. */
+function Meanwhile({ target, view }: { target: Target; view: View }) {
+  const now = statusOf(view, target);
+  if (now === "same") return null;
+  return (
+    <p class="note wait" role="status">
+      {now === "gone" && "Meanwhile it has left this lock."}
+      {now === "holds" && "Meanwhile it has come to hold the lock."}
+      {now === "other" && "Meanwhile it has come back with another fence. Close this, and look again."}
+    </p>
+  );
+}
+
+/** How an entry that was seen stands now. */
+export function statusOf(view: View, target: Target): "same" | "holds" | "other" | "gone" {
+  const holder = view.holders.find((h) => h.id === target.id);
+  const waiter = view.waiters.find((w) => w.id === target.id);
+  const fence = holder?.fence ?? waiter?.number;
+  if (fence === undefined) {
+    const listed = view.holders.length + view.waiters.length;
+    return listed < view.holding + view.waiting ? "same" : "gone";
+  }
+  if (fence !== target.fence) return "other";
+  return holder && !target.held ? "holds" : "same";
+}
+
+/** Why it was not done, with what to do about it. */
+function Refused({ failure }: { failure: Failure }) {
+  return (
+    <p class="note harm" role="alert">
+      <span aria-hidden="true">⚠ </span>
+      {refusal(failure)}
+      {failure.requestId !== "" && <span class="small"> (request {failure.requestId})</span>}
+    </p>
+  );
+}
+
+const ends: Record<string, string> = {
+  released: "its client has given it back",
+  expired: "its lease has run out",
+  revoked: "it has been revoked",
+  wait_timeout: "it has waited for as long as it wanted to",
+  deadlock: "it was refused, as it would have closed a deadlock",
+  mode_mismatch: "it was refused, as the lock is in use in another way",
+};
+
+/** What a refusal means for who wanted to revoke. */
+export function refusal(f: Failure): ComponentChildren {
+  if (f.code === "changed")
+    return "Nothing was revoked: the entry has another fence than you saw. Close this, and look again.";
+  if (f.status === 410) return `Nothing is left to revoke: ${ends[f.reason] ?? "the entry is gone"}.`;
+  if (f.uncertain) return `${f.message} It may have been revoked all the same; it is safe to try again.`;
+  return `Nothing was revoked: ${f.message}`;
+}
+
+function Done({ of }: { of: Schemas["Revoked"] }) {
+  return (
+    <div class="stack">
+      <p role="status">
+        <Badge kind="held" sign="✓">
+          Revoked
+        </Badge>{" "}
+        {of.holder} {of.held ? "held" : "waited for"} {of.locks.join(", ")} with fence {of.fence}.
+      </p>
+      <p class="soft">It is on record in the audit{of.held ? ", and whoever is next holds now" : ""}.</p>
+      <div class="row end">
+        <a class="button" href={href(["audit"], { tenant: of.tenant })} onClick={shut}>
+          Audit
+        </a>
+        <button type="button" class="main" onClick={shut}>
+          Close
+        </button>
+      </div>
+    </div>
+  );
+}

@@ -50,16 +50,16 @@ func TestConformanceCluster(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 3)
 	var cases atomic.Int32
-	within := func(timeout time.Duration) func(*testing.T) storetest.Store {
+	within := func(timeoutA, timeoutB time.Duration) func(*testing.T) storetest.Store {
 		return func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d/", cases.Add(1))
 			proxies := startProxies(t, cluster)
-			dial := func(t *testing.T, endpoints []string) store.Store {
+			dial := func(t *testing.T, endpoints []string, timeout time.Duration) store.Store {
 				return openStore(t, connect(t, endpoints), etcd.Config{Prefix: prefix, Timeout: timeout})
 			}
-			reopen := func(t *testing.T) store.Store { return dial(t, cluster.Endpoints()) }
+			reopen := func(t *testing.T) store.Store { return dial(t, cluster.Endpoints(), timeoutA) }
 			return storetest.Store{
-				A: reopen(t), B: dial(t, proxies.addresses()), Reopen: reopen, Records: recordsOf,
+				A: reopen(t), B: dial(t, proxies.addresses(), timeoutB), Reopen: reopen, Records: recordsOf,
 				OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
 				OpenOlder: asOlder(connect(t, cluster.Endpoints()), prefix),
 				CutB:      func(_ *testing.T, how storetest.Fault) func() { return proxies.cut(how) },
@@ -68,12 +68,16 @@ func TestConformanceCluster(t *testing.T) {
 		}
 	}
 	storetest.Run(t, storetest.Harness{
-		MinTTL: etcd.MinTTL, OpenAlone: openAlone, Open: within(longTimeout), OpenStrict: within(0),
+		MinTTL: etcd.MinTTL, OpenAlone: openAlone, Open: within(longTimeout, longTimeout), OpenStrict: within(0, 0),
+		OpenCut: within(longTimeout, cutTimeout), CutLimit: cutTimeout + time.Second,
 	})
 }
 
 // longTimeout is for calls of which a case says nothing but that they work.
 const longTimeout = 20 * time.Second
+
+// cutTimeout is for calls of a client that is cut off: twice the time of production.
+const cutTimeout = 8 * time.Second
 
 // TestVersionOfServers asks real servers, through the connection of a store.
 func TestVersionOfServers(t *testing.T) {

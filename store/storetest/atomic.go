@@ -206,7 +206,7 @@ func cutSets(t *trial, how Fault) {
 		t.Fatal("the client stopped before it was cut off")
 	}
 	(<-restore)()
-	t.eventually(recovery, "the client works again", func() bool {
+	t.eventually(t.recovery(), "the client works again", func() bool {
 		_, err := t.B.Newest(t.ctx)
 		return err == nil
 	})

@@ -65,7 +65,7 @@ func burst(t *trial) {
 	if len(joined) == 0 || cycles == 0 {
 		t.Error("too few to mean anything")
 	}
-	t.eventually(recovery, "exactly those who joined are in the queue", func() bool {
+	t.eventually(t.recovery(), "exactly those who joined are in the queue", func() bool {
 		queue := t.queue(t.B, t.ref("hot"))
 		return len(queue) == len(joined) && !slices.ContainsFunc(queue, func(e *lock.Entry) bool { return joined[e.ID] == nil })
 	})
@@ -154,7 +154,7 @@ func leaversOfABurst(t *trial) {
 	if len(joined) == 0 {
 		t.Error("too few to mean anything")
 	}
-	t.eventually(recovery, "exactly those who joined are in the queue", func() bool {
+	t.eventually(t.recovery(), "exactly those who joined are in the queue", func() bool {
 		queue := t.queue(t.B, t.ref("hot"))
 		return len(queue) == len(joined) && !slices.ContainsFunc(queue, func(e *lock.Entry) bool { return !joined[e.ID] })
 	})
@@ -197,5 +197,5 @@ func refusedOnArrival(t *trial) {
 	if refused.Load() == 0 || after.Load() > 0 {
 		t.Error("want refusals, all of them on arrival")
 	}
-	t.eventually(recovery, "nothing is in the queue", func() bool { return len(t.queue(t.A, t.ref(names[0]))) == 0 })
+	t.eventually(t.recovery(), "nothing is in the queue", func() bool { return len(t.queue(t.A, t.ref(names[0]))) == 0 })
 }

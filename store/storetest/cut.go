@@ -22,8 +22,9 @@ const (
 	Broken Fault = "broken"
 )
 
-// recovery is how long a client may take to work again after the store is back.
-const recovery = 20 * time.Second
+// recovery is how long a client may take to work again after the store is back: what hangs
+// ends within CallLimit, and what is asked for then takes as long at most.
+func (t *trial) recovery() time.Duration { return 4 * t.CallLimit }
 
 func cutCases() []testCase {
 	var all []testCase
@@ -96,7 +97,7 @@ func cutCalls(t *trial, how Fault) {
 	})
 	restore()
 	for _, c := range t.calls(t.enqueue(t.A, t.draft("a")), kept) {
-		t.eventually(recovery, c.name+" works again", func() bool { return c.do(t.ctx, t.B) == nil })
+		t.eventually(t.recovery(), c.name+" works again", func() bool { return c.do(t.ctx, t.B) == nil })
 	}
 }
 
@@ -123,7 +124,7 @@ func cutOutcomes(t *trial, how Fault) {
 		t.Fatal("the client stopped before it was cut off")
 	}
 	(<-restore)()
-	t.eventually(recovery, "the client works again", func() bool {
+	t.eventually(t.recovery(), "the client works again", func() bool {
 		_, err := t.B.Newest(t.ctx)
 		return err == nil
 	})
@@ -149,11 +150,11 @@ func cutGivenUp(t *trial, how Fault) {
 		t.wantUnavailable("Enqueue", err)
 	})
 	restore()
-	t.eventually(recovery, "the client works again", func() bool {
+	t.eventually(t.recovery(), "the client works again", func() bool {
 		_, err := t.B.Newest(t.ctx)
 		return err == nil
 	})
-	t.eventually(recovery, "the lock is free", func() bool { return len(t.queue(t.A, t.ref("a"))) == 0 })
+	t.eventually(t.recovery(), "the lock is free", func() bool { return len(t.queue(t.A, t.ref("a"))) == 0 })
 	next := t.enqueue(t.A, t.draft("a"))
 	t.wantQueue(t.A, t.ref("a"), next)
 }
@@ -210,12 +211,12 @@ func cutFeed(t *trial, how Fault) {
 		t.Errorf("the feed has not said that it is interrupted within %v", 2*t.CallLimit)
 	}
 	restore()
-	if !b.await(recovery, func() bool { return b.current && b.resets > 1 }) {
-		t.Fatalf("the feed has not started over within %v", recovery)
+	if !b.await(t.recovery(), func() bool { return b.current && b.resets > 1 }) {
+		t.Fatalf("the feed has not started over within %v", t.recovery())
 	}
 	t.wantSame(a, b)
 	want := map[lock.ID]lock.Reason{removed.ID: lock.Revoked, brief.ID: lock.WaitTimeout}
-	t.eventually(recovery, "the new view remembers how they ended", func() bool { // it is told after the entries
+	t.eventually(t.recovery(), "the new view remembers how they ended", func() bool { // it is told after the entries
 		for _, end := range b.state().ended {
 			if why, ok := want[end.ID]; ok && end.Reason == why {
 				delete(want, end.ID)

@@ -326,7 +326,7 @@ func noticesCut(t *trial, how Fault) {
 		t.wantUnavailable("Notify", at.err)
 	})
 	restore()
-	t.eventually(recovery, "the client works again", func() bool { return t.B.Notify(t.ctx, first, owner) == nil })
+	t.eventually(t.recovery(), "the client works again", func() bool { return t.B.Notify(t.ctx, first, owner) == nil })
 	for i, at := range attempts {
 		var said *lock.Error
 		if errors.As(at.err, &said) && !said.Ambiguous {
@@ -335,7 +335,7 @@ func noticesCut(t *trial, how Fault) {
 				t.Errorf("notice %d was told, though it was said to be not written: %v", i, at.err)
 			}
 		}
-		t.eventually(recovery, "it is repeated", func() bool {
+		t.eventually(t.recovery(), "it is repeated", func() bool {
 			ctx, cancel := context.WithTimeout(t.ctx, t.CallLimit)
 			defer cancel()
 			return t.B.Notify(ctx, at.notice, at.of) == nil

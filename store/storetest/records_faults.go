@@ -38,7 +38,7 @@ func recordCutCalls(t *recordTrial, how Fault) {
 	}
 	all.Wait()
 	restore()
-	t.eventually(recovery, "calls work again", func() bool { return calls["Get"](t.ctx) == nil && calls["List"](t.ctx) == nil })
+	t.eventually(t.recovery(), "calls work again", func() bool { return calls["Get"](t.ctx) == nil && calls["List"](t.ctx) == nil })
 }
 
 // attempted is what was said of the writes of one record.
@@ -76,7 +76,7 @@ func recordCutOutcomes(t *recordTrial, how Fault) {
 		t.Fatal("the client stopped before it was cut off")
 	}
 	(<-restore)()
-	t.eventually(recovery, "the client works again", func() bool {
+	t.eventually(t.recovery(), "the client works again", func() bool {
 		return errorOf(t.records(1).List(t.ctx, store.RecordQuery{Kind: "note"})) == nil
 	})
 	for i := range all {
@@ -129,23 +129,23 @@ func (t *recordTrial) checkSum(a *attempted) {
 // recordCutWatch changes records behind the back of a client that is cut off.
 func recordCutWatch(t *recordTrial, how Fault) {
 	told, _ := t.watch(t.ctx, t.records(1))
-	t.eventually(recovery, "the watch begins", func() bool { return told.Load() > 0 })
+	t.eventually(t.recovery(), "the watch begins", func() bool { return told.Load() > 0 })
 	restore := t.CutB(t.T, how)
 	version := t.put(t.records(0), recordPut("r", "one", 0))
 	if err := t.records(0).Delete(t.ctx, recordKey("r"), version); err != nil {
 		t.Fatal(err)
 	}
-	t.eventually(recovery, "the client notices that it is cut off", func() bool {
+	t.eventually(t.recovery(), "the client notices that it is cut off", func() bool {
 		ctx, cancel := context.WithTimeout(t.ctx, time.Second)
 		defer cancel()
 		return errorOf(t.records(1).Get(ctx, recordKey("r"))) != nil
 	})
 	before := told.Load()
 	restore()
-	t.eventually(2*recovery, "the change is told", func() bool { return told.Load() > before })
+	t.eventually(2*t.recovery(), "the change is told", func() bool { return told.Load() > before })
 	before = told.Load()
 	t.put(t.records(0), recordPut("r", "two", 0))
-	t.eventually(recovery, "the next change is told", func() bool { return told.Load() > before })
+	t.eventually(t.recovery(), "the next change is told", func() bool { return told.Load() > before })
 }
 
 func bound(id, value string, version uint64) store.RecordPut {
@@ -165,11 +165,11 @@ func recordLifeEnds(t *recordTrial) {
 	before := told.Load()
 	restore := t.CutB(t.T, Silent)
 	t.eventually(lifeEnd, "the record ends", func() bool { return t.is(errorOf(t.records(0).Get(t.ctx, recordKey("dies"))), lock.NotFound) })
-	t.eventually(recovery, "its end is told", func() bool { return told.Load() > before })
+	t.eventually(t.recovery(), "its end is told", func() bool { return told.Load() > before })
 	t.wantRecord(t.records(0), "lives", "one", own)
 	t.wantRecord(t.records(0), "lasts", "one", lasting)
 	restore()
-	t.eventually(recovery, "the replica comes back", func() bool {
+	t.eventually(t.recovery(), "the replica comes back", func() bool {
 		return errorOf(t.records(1).Put(t.ctx, bound("dies", "two", 0))) == nil
 	})
 	if all, _ := t.all(t.records(0), store.RecordQuery{Kind: "note"}); len(all) != 3 {
@@ -195,7 +195,7 @@ func recordLifeClosed(t *recordTrial) {
 	t.CloseB()
 	t.wantNone(t.records(0), "dies")
 	t.wantRecord(t.records(0), "lasts", "one", lasting)
-	t.eventually(recovery, "it is told", func() bool { return told.Load() > before })
+	t.eventually(t.recovery(), "it is told", func() bool { return told.Load() > before })
 	t.put(t.records(0), recordPut("dies", "another's", 0))
 }
 
@@ -226,7 +226,7 @@ func recordsLostPast(t *recordTrial) {
 	}
 	restore(t.T)
 	for i := range 2 {
-		t.eventually(recovery, "the store is reached again and distrusted", func() bool {
+		t.eventually(t.recovery(), "the store is reached again and distrusted", func() bool {
 			r, err := t.records(i).Get(t.ctx, recordKey("r"))
 			if err != nil {
 				return false

@@ -308,7 +308,7 @@ func (t *recordTrial) watch(ctx context.Context, s store.RecordStore) (told *ato
 func recordWatch(t *recordTrial) {
 	ctx, stop := context.WithCancel(t.ctx)
 	told, ended := t.watch(ctx, t.records(1))
-	t.eventually(recovery, "the watch begins", func() bool { return told.Load() > 0 })
+	t.eventually(t.recovery(), "the watch begins", func() bool { return told.Load() > 0 })
 	version := uint64(0)
 	for i, change := range []func(){
 		func() { version = t.put(t.records(0), recordPut("r", "one", 0)) },
@@ -323,7 +323,7 @@ func recordWatch(t *recordTrial) {
 	} {
 		before := told.Load()
 		change()
-		t.eventually(recovery, fmt.Sprint("change ", i, " is told"), func() bool { return told.Load() > before })
+		t.eventually(t.recovery(), fmt.Sprint("change ", i, " is told"), func() bool { return told.Load() > before })
 	}
 	stop()
 	t.wantSignal(ended, "the watch ends with its context")
@@ -333,8 +333,8 @@ func (t *recordTrial) wantSignal(c <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(recovery):
-		t.Fatalf("not within %v: %s", recovery, what)
+	case <-time.After(t.recovery()):
+		t.Fatalf("not within %v: %s", t.recovery(), what)
 	}
 }
 

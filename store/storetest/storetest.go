@@ -24,9 +24,15 @@ type Harness struct {
 	Open func(t *testing.T) Store
 
 	// OpenStrict is Open with the deadlines that calls have in production, for cases in
-	// which the store does not answer or has too much to do; nil is Open. What others ask
-	// for may take longer, on a busy machine.
+	// which the store has too much to do; nil is Open. What others ask for may take longer,
+	// on a busy machine.
 	OpenStrict func(t *testing.T) Store
+
+	// OpenCut is Open for cases in which client B is cut off: its calls end after less than
+	// CutLimit, which leaves a busy machine more time than production does; nil is Open
+	// with CallLimit.
+	OpenCut  func(t *testing.T) Store
+	CutLimit time.Duration
 
 	// MinTTL is the shortest lease that the store keeps to.
 	MinTTL time.Duration

@@ -38,8 +38,10 @@ func newTrial(t *testing.T, h Harness, c testCase) *trial {
 	switch {
 	case n == backup && h.OpenAlone != nil:
 		open = h.OpenAlone
-	case (n == cut || c.inTime) && h.OpenStrict != nil:
+	case c.inTime && h.OpenStrict != nil:
 		open = h.OpenStrict
+	case n == cut && h.OpenCut != nil:
+		open, h.CallLimit = h.OpenCut, h.CutLimit
 	}
 	tr := &trial{T: t, Harness: h, Store: open(t), ctx: ctx, tenant: "acme"}
 	if n == cut && tr.CutB == nil || n == compact && tr.Compact == nil || n == floors && tr.OpenFloor == nil || n == backup && tr.Backup == nil {

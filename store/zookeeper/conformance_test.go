@@ -24,15 +24,15 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	var cases atomic.Int32
-	within := func(timeout time.Duration) func(*testing.T) storetest.Store {
+	within := func(timeoutA, timeoutB time.Duration) func(*testing.T) storetest.Store {
 		return func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d", cases.Add(1))
 			proxy := startProxy(t, z.Server(0))
 			reopen := func(t *testing.T) store.Store {
-				return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Timeout: timeout})
+				return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Timeout: timeoutA})
 			}
 			return storetest.Store{
-				A: reopen(t), B: reader{open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix, Timeout: timeout})}, Reopen: reopen, Records: recordsOf,
+				A: reopen(t), B: reader{open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix, Timeout: timeoutB})}, Reopen: reopen, Records: recordsOf,
 				OpenFloor: withFloor(z, prefix),
 				OpenOlder: asOlder(z, prefix),
 				CutB:      func(_ *testing.T, how storetest.Fault) func() { return cut(proxy, how) },
@@ -42,12 +42,16 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		MinTTL:    zookeeper.MinTTL,
 		NoCompact: "ZooKeeper keeps no history that it could forget",
-		OpenAlone: openAlone, Open: within(longTimeout), OpenStrict: within(0),
+		OpenAlone: openAlone, Open: within(longTimeout, longTimeout), OpenStrict: within(0, 0),
+		OpenCut: within(longTimeout, cutTimeout), CutLimit: cutTimeout + time.Second,
 	})
 }
 
 // longTimeout is for calls of which a case says nothing but that they work.
 const longTimeout = 20 * time.Second
+
+// cutTimeout is for calls of a client that is cut off: twice the time of production.
+const cutTimeout = 8 * time.Second
 
 // withFloor opens stores with fence floors.
 func withFloor(z *rig.ZooKeeper, prefix string) func(*testing.T, uint64) (store.Store, error) {

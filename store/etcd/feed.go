@@ -132,17 +132,20 @@ func (s *Store) newestOnce(ctx context.Context) (int64, error) {
 	return resp.Header.Revision, nil
 }
 
-// hand translates a run of events and applies it.
-func (s *Store) hand(f store.Watcher, m watchMessage) error {
-	if len(m.events) == 0 {
-		f.Apply(s.number(m.revision), nil)
-		return nil
+// hand translates a run of events and applies it. All numbers are by the floor of the
+// list: one that has risen, which this replica may know before its feed, is listed anew.
+func (s *Store) hand(g *gaps, m watchMessage) error {
+	var changes []store.Change
+	if len(m.events) > 0 {
+		var err error
+		if changes, err = s.changes(m.events); err != nil {
+			return err
+		}
 	}
-	changes, err := s.changes(m.events)
-	if err != nil {
-		return err
+	if s.trust.Floor() != g.floor {
+		return errMetaChanged
 	}
-	f.Apply(s.number(m.revision), changes)
+	g.Apply(uint64(m.revision)+g.floor, changes)
 	return nil
 }
 

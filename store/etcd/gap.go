@@ -18,6 +18,7 @@ const longestGap = 10 * time.Minute
 type gaps struct {
 	store.Watcher
 	store   *Store
+	floor   uint64            // by which all that the feed tells has its numbers
 	there   map[lock.ID]keyed // the entries with a key
 	missing map[lock.ID]keyed // of those that went, nobody knows yet why
 	whole   time.Time         // when the feed is known to have had everything
@@ -26,7 +27,7 @@ type gaps struct {
 	attached store.Attached // the notices of entries that are there
 }
 
-// keyed is an entry with a key. Its number may be of an earlier floor.
+// keyed is an entry with a key. Its number is by the floor that the feed had.
 type keyed struct {
 	entry    *lock.Entry
 	position int64
@@ -113,7 +114,7 @@ func (g *gaps) Apply(upTo uint64, changes []store.Change) {
 
 func (g *gaps) joined(e *lock.Entry) {
 	if e.Resumable() {
-		g.there[e.ID] = keyed{e, g.store.revision(e.Number)}
+		g.there[e.ID] = keyed{e, int64(e.Number - g.floor)}
 		delete(g.missing, e.ID)
 	}
 }

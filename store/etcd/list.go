@@ -23,9 +23,9 @@ const (
 	firstPage = 100
 )
 
-// list reads all entries, at one revision, and resets f with them. The store's own
+// list reads all entries, at one revision, and resets g with them. The store's own
 // records are read as they are now.
-func (s *Store) list(ctx context.Context, f store.Watcher) (int64, error) {
+func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
 	var read picture
 	at, err := s.listEntries(ctx, func(kv *mvccpb.KeyValue) { read.add(kv, s.primaryAt(kv)) })
 	if err != nil {
@@ -40,7 +40,8 @@ func (s *Store) list(ctx context.Context, f store.Watcher) (int64, error) {
 	}
 	floor := s.trust.Floor()
 	entries, number := read.at(at, floor)
-	f.Reset(store.Snapshot{Number: number, Entries: entries, Notices: s.attachedTo(entries, notices, floor)})
+	g.floor = floor
+	g.Reset(store.Snapshot{Number: number, Entries: entries, Notices: s.attachedTo(entries, notices, floor)})
 	return at, nil
 }
 

@@ -85,6 +85,32 @@ func TestKeyInUseAfterAGap(t *testing.T) {
 	}
 }
 
+// TestFloorKnownBeforeItsFeed: this replica learns of a fence floor while it lists, and an
+// entry of that list is released in a gap. The record of its end is known to be its own, so
+// that nobody is told that it expired.
+func TestFloorKnownBeforeItsFeed(t *testing.T) {
+	s := newStore(&Conn{}, Config{})
+	defer s.leases.grants.Close()
+	defer s.commits.Close()
+	g := newGaps(s, &ends{})
+	e := reusable("e", true)
+	e.Number = restsAt
+	raised := func(context.Context) (store.Records, error) { return store.Records{Floor: 1 << 40}, nil }
+	if _, err := s.trust.Anew(t.Context(), 0, raised); err != nil {
+		t.Fatal(err)
+	}
+	g.Reset(store.Snapshot{Number: restsAt, Entries: []*lock.Entry{e}}) // by the floor of before
+	g.Lost(errMetaChanged)
+	g.Reset(store.Snapshot{Number: restsAt + 1})
+	g.Recall([]store.Ended{{ID: e.ID, Reason: lock.Released, Was: store.Past{Text: store.PlaceOf(restsAt)}}}, true)
+	if told := s.unrecorded.ends(); len(told) > 0 {
+		t.Errorf("put down: %+v", told)
+	}
+	if err := s.hand(g, watchMessage{revision: restsAt + 2}); !errors.Is(err, errMetaChanged) {
+		t.Errorf("what comes after by another floor: %v", err)
+	}
+}
+
 // silentHistory does not answer what is asked of the past.
 type silentHistory struct {
 	kvClient

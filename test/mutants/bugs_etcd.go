@@ -209,6 +209,16 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestRefusedRecordBeyondTheQuota$",
 		},
 		{
+			Name: "etcd-gap-by-another-floor", Breaks: "which entry an end is of does not depend on when a floor is known",
+			File: "store/etcd/gap.go", Anchor: "int64(e.Number - g.floor)", Becomes: "g.store.revision(e.Number)",
+			In: "./store/etcd", Run: "^TestFloorKnownBeforeItsFeed$",
+		},
+		{
+			Name: "etcd-feed-of-two-floors", Breaks: "what a feed tells has its numbers by one floor",
+			File: "store/etcd/feed.go", Anchor: "if s.trust.Floor() != g.floor {", Becomes: "if s.trust.Floor() < g.floor {",
+			In: "./store/etcd", Run: "^TestFloorKnownBeforeItsFeed$",
+		},
+		{
 			Name: "etcd-gap-over-a-key-in-use", Breaks: "nobody is told that what has a key ended, because one before it did",
 			File: "store/etcd/gap.go", Anchor: "\t\tdelete(g.missing, e.ID)\n\t}\n}\n\n// Recall", Becomes: "\t}\n}\n\n// Recall",
 			In: "./store/etcd", Run: "^TestKeyInUseAfterAGap$",

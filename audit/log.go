@@ -117,19 +117,13 @@ func (n *newestOf) cut() {
 
 // each reads the records of a week.
 func (l *Log) each(ctx context.Context, week int64, tenant string, use func(store.Record)) error {
-	q := store.RecordQuery{Kind: kindOf(week), Tenant: tenant}
-	for {
-		page, err := l.records.List(ctx, q)
+	for r, err := range store.EachRecord(ctx, l.records, store.RecordQuery{Kind: kindOf(week), Tenant: tenant}) {
 		if err != nil {
 			return err
 		}
-		for _, r := range page.Records {
-			if at, ok := timeOf(r.ID); ok && weekOf(at) == week {
-				use(r)
-			}
-		}
-		if q.After = page.Next; q.After == "" {
-			return nil
+		if at, ok := timeOf(r.ID); ok && weekOf(at) == week {
+			use(r)
 		}
 	}
+	return nil
 }

@@ -62,16 +62,11 @@ type kept struct {
 // trimKind trims the records of the kind of a week, whichever week they are of.
 func (l *Log) trimKind(ctx context.Context, week int64, t *trimming) error {
 	var all []kept
-	q := store.RecordQuery{Kind: kindOf(week)}
-	for more := true; more; more = q.After != "" {
-		page, err := l.records.List(ctx, q)
+	for r, err := range store.EachRecord(ctx, l.records, store.RecordQuery{Kind: kindOf(week)}) {
 		if err != nil {
 			return err
 		}
-		for _, r := range page.Records {
-			all = append(all, kept{r.RecordKey, r.Version})
-		}
-		q.After = page.Next
+		all = append(all, kept{r.RecordKey, r.Version})
 	}
 	slices.SortFunc(all, func(a, b kept) int { return cmp.Compare(b.key.ID, a.key.ID) })
 	for _, one := range all {

@@ -45,6 +45,18 @@ func ParsePattern(text string) (Pattern, error) {
 	return p, nil
 }
 
+// ParseNamePattern compiles a pattern of which every character is a star or can be in a
+// lock's name, as a request brings it.
+func ParseNamePattern(text string) (Pattern, error) {
+	if strings.Trim(text, nameCharacters) != "" {
+		return Pattern{}, errors.New("a pattern has a character that no name has")
+	}
+	return ParsePattern(text)
+}
+
+// nameCharacters are those of which a name and its pattern may consist.
+const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@=+-*"
+
 // String returns the pattern as it was written.
 func (p Pattern) String() string { return p.text }
 

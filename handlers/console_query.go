@@ -42,16 +42,17 @@ func (r *request) boardQuery() (q board.Query, err error) {
 // search reads what names have to be like; nil is anything.
 func (r *request) search() (func(name string) bool, error) {
 	text := r.Query("search")
-	switch {
-	case text == "":
+	if text == "" {
 		return nil, nil //nolint:nilnil // all names
-	case len(text) > maxSearch || strings.Trim(text, nameCharacters) != "":
+	}
+	p, err := auth.ParseNamePattern(text)
+	switch {
+	case err != nil || len(text) > maxSearch:
 		return nil, lock.Invalid("search", "must be up to %d characters of lock names, or stars", maxSearch)
 	case strings.Count(text, "*") > maxSearchStars:
 		return nil, lock.Invalid("search", "must have at most %d stars", maxSearchStars)
 	case strings.Contains(text, "*"):
-		p, err := auth.ParsePattern(text)
-		return p.Match, err
+		return p.Match, nil
 	}
 	lower := strings.ToLower(text)
 	return func(name string) bool { return strings.Contains(strings.ToLower(name), lower) }, nil

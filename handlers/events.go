@@ -24,7 +24,7 @@ const (
 //
 // @Summary     Follow what happens
 // @ID          followEvents
-// @Description A stream of server-sent events, which goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, if it still can. Each message has an `id`, the type as its `event`, and one line of `data`: an `Event`. Comments come every 15 seconds. What happened is told once and in order, from the request on, or with `Last-Event-ID` from where another stream ended, at any server; where a server cannot tell something, a message `events.missed` says between which ids. Of a set only the locks are named that the bearer token may use and that `locks` selects. The types `lock.order_contradiction`, `lock.release_requested` and `lock.stale_write` are not told yet, and refused.
+// @Description A stream of server-sent events, which goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, if it still can. Each message has an `id`, the type as its `event`, and one line of `data`: an `Event`. Comments come every 15 seconds. What happened is told once and in order, from the request on, or with `Last-Event-ID` from where another stream ended, at any server; where a server cannot tell something, a message `events.missed` says between which ids. Of a set only the locks are named that the bearer token may use and that `locks` selects.
 // @Tags        look
 // @Produce     text/event-stream
 // @Security    bearer[locks:read]
@@ -129,17 +129,14 @@ func (r *request) eventFilter() (*event.Filter, error) {
 		return nil, lock.Invalid("locks", "must have at most %d stars", maxEventStars)
 	}
 	for _, text := range patterns {
-		p, err := auth.ParsePattern(text)
-		if err != nil || strings.Trim(text, nameCharacters) != "" {
+		p, err := auth.ParseNamePattern(text)
+		if err != nil {
 			return nil, lock.Invalid("locks", "must be patterns of lock names, separated by commas")
 		}
 		f.Locks = append(f.Locks, p)
 	}
 	return f, nil
 }
-
-// nameCharacters are those of which a name and its pattern may consist.
-const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@=+-*"
 
 // Of a stream of events.
 const (

@@ -72,6 +72,14 @@ func (id EventID) Compare(other EventID) int {
 	return cmp.Or(cmp.Compare(id.Number, other.Number), cmp.Compare(id.Index, other.Index))
 }
 
+// Later returns the one of two that comes last.
+func (id EventID) Later(other EventID) EventID {
+	if id.Compare(other) > 0 {
+		return id
+	}
+	return other
+}
+
 // String returns the id as <number>-<index>.
 func (id EventID) String() string {
 	return strconv.FormatUint(id.Number, 10) + "-" + strconv.FormatUint(uint64(id.Index), 10)

@@ -72,17 +72,8 @@ func NewReplicas(records ReplicaRecords, self Replica, log *slog.Logger) *Replic
 // whether the replica sees what happens in the store, as [Service.Current]. While it does
 // not, it is not on the list: it would be left to do work of which it does not know.
 func (r *Replicas) Run(ctx context.Context, current func(context.Context) (bool, error)) {
-	changed := make(chan struct{}, 1)
-	var watch sync.WaitGroup
-	defer watch.Wait()
-	watch.Go(func() {
-		r.records.Watch(ctx, replicaKind, func() {
-			select {
-			case changed <- struct{}{}:
-			default: // it will look anyway
-			}
-		})
-	})
+	changed, stop := store.RecordChanges(ctx, r.records, replicaKind)
+	defer stop()
 	for ctx.Err() == nil {
 		again := replicaRefresh
 		if err := r.refresh(ctx, current); err != nil && ctx.Err() == nil {
@@ -231,24 +222,21 @@ func (r *Replicas) key() store.RecordKey {
 // the id is known. version is that of this replica's own record, 0 if there is none.
 func (r *Replicas) list(ctx context.Context) (live []Replica, version uint64, err error) {
 	q := store.RecordQuery{Kind: replicaKind, Tenant: store.NoTenant}
-	for {
-		page, err := r.records.List(ctx, q)
+	for record, err := range store.EachRecord(ctx, r.records, q) {
 		if err != nil {
 			return nil, 0, err
 		}
-		for _, record := range page.Records {
-			var one Replica
-			if bad := json.Unmarshal(record.Value, &one); bad != nil {
-				one = Replica{}
-			}
-			one.ID = record.ID
-			live = append(live, one)
-			if one.ID == r.self.ID {
-				version = record.Version
-			}
+		var one Replica
+		if bad := json.Unmarshal(record.Value, &one); bad != nil {
+			one = Replica{}
 		}
-		if q.After = page.Next; q.After == "" || len(live) >= maxReplicas {
-			return live, version, nil
+		one.ID = record.ID
+		if one.ID == r.self.ID {
+			version = record.Version
+		}
+		if live = append(live, one); len(live) >= maxReplicas {
+			break
 		}
 	}
+	return live, version, nil
 }

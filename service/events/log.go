@@ -239,7 +239,7 @@ func (l *Log) begin(number uint64) {
 		l.gaps = append(l.gaps, gap{lock.Before(was + 1), lock.Before(number + 1)})
 		if len(l.gaps) > maxGaps {
 			l.start = l.gaps[0].before
-			l.oldest = later(l.oldest, l.start)
+			l.oldest = l.oldest.Later(l.start)
 			l.gaps = l.gaps[1:]
 		}
 	}
@@ -313,5 +313,5 @@ func (l *Log) release(tenant string, r *ring) {
 		return
 	}
 	delete(l.tenants, tenant)
-	l.oldest = later(l.oldest, r.floor)
+	l.oldest = l.oldest.Later(r.floor)
 }

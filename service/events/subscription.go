@@ -120,9 +120,9 @@ func (s *Subscription) Next(room []*Record) (given []*Record, missed *Missed, mo
 		s.at = given[len(given)-1].ID
 		return given, nil, nil
 	case ahead != nil:
-		return nil, s.miss(later(s.at, ahead.after), ahead.before), nil
+		return nil, s.miss(s.at.Later(ahead.after), ahead.before), nil
 	}
-	s.at = later(s.at, lock.Before(l.told+1))
+	s.at = s.at.Later(lock.Before(l.told + 1))
 	return nil, nil, s.ring.grown
 }
 
@@ -136,7 +136,7 @@ func (s *Subscription) miss(after, before lock.EventID) *Missed {
 }
 
 // start is where what is kept begins.
-func (s *Subscription) start() lock.EventID { return later(s.ring.floor, s.log.start) }
+func (s *Subscription) start() lock.EventID { return s.ring.floor.Later(s.log.start) }
 
 // gapAfter returns the first gap that ends after an event, or nil.
 func (l *Log) gapAfter(id lock.EventID) *gap {
@@ -146,13 +146,6 @@ func (l *Log) gapAfter(id lock.EventID) *gap {
 		}
 	}
 	return nil
-}
-
-func later(a, b lock.EventID) lock.EventID {
-	if a.Compare(b) > 0 {
-		return a
-	}
-	return b
 }
 
 // places counts subscriptions.

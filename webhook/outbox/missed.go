@@ -66,7 +66,7 @@ func (w *owner) note(t *target, m events.Missed, it *item) {
 		t.lost = &lost{Missed: m}
 	}
 	t.lost.After = earlier(t.lost.After, m.After)
-	t.lost.Before = later(t.lost.Before, m.Before)
+	t.lost.Before = t.lost.Before.Later(m.Before)
 	it.open++
 	t.lost.items = append(t.lost.items, it)
 }
@@ -92,7 +92,7 @@ func (w *owner) tellMissed(t *target) {
 		d = &delivery{target: t, record: name, kind: api.EventsMissed, made: w.Now()}
 		d.progress = beginOf(d, w.Now())
 	} else {
-		l.After, l.Before = earlier(l.After, d.missedAfter), later(l.Before, d.event())
+		l.After, l.Before = earlier(l.After, d.missedAfter), l.Before.Later(d.event())
 		w.targets.drop(d)
 	}
 	d.missedAfter, d.id = l.After, l.Before.String()
@@ -114,13 +114,6 @@ func missedEvent(tenant string, l *lost, now time.Time) *api.Event {
 
 func earlier(a, b lock.EventID) lock.EventID {
 	if a.Compare(b) < 0 {
-		return a
-	}
-	return b
-}
-
-func later(a, b lock.EventID) lock.EventID {
-	if a.Compare(b) > 0 {
 		return a
 	}
 	return b

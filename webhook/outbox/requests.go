@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -23,7 +22,7 @@ type request struct {
 
 // requests is what an owner knows of those that are asked of it.
 type requests struct {
-	told    chan struct{} // holds a value after the records have changed
+	told    <-chan struct{} // holds a value after the records have changed
 	looking bool
 	looked  time.Time
 	after   string                        // of the next page
@@ -32,21 +31,8 @@ type requests struct {
 
 // watch follows the records until stop is called, which waits for that.
 func (r *requests) watch(w *owner) (stop func()) {
-	r.told = make(chan struct{}, 1)
-	ctx, cancel := context.WithCancel(w.ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		w.Records.Watch(ctx, requestKind(w.name), func() {
-			select {
-			case r.told <- struct{}{}:
-			default: // it will look anyway
-			}
-		})
-	})
-	return func() {
-		cancel()
-		watching.Wait()
-	}
+	r.told, stop = store.RecordChanges(w.ctx, w.Records, requestKind(w.name))
+	return stop
 }
 
 // requestPause is how often an owner looks for requests at least.

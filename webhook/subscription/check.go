@@ -89,8 +89,8 @@ func kindsOf(names []string) ([]lock.EventKind, error) {
 // patternOf reads which locks are wanted, and returns which patterns of the bearer token
 // allow that; nil if it is limited to none.
 func patternOf(text string, who *auth.Principal) (pattern string, within []string, err error) {
-	p, err := auth.ParsePattern(text)
-	if err != nil || strings.Trim(text, nameCharacters) != "" {
+	p, err := auth.ParseNamePattern(text)
+	if err != nil {
 		return "", nil, lock.Invalid("locks", "must be a pattern of lock names")
 	}
 	if strings.Count(text, "*") > maxStars {
@@ -106,9 +106,6 @@ func patternOf(text string, who *auth.Principal) (pattern string, within []strin
 	}
 	return "", nil, lock.Invalid("locks", "must select only names that the bearer token is limited to")
 }
-
-// nameCharacters are those of which a name and its pattern may consist.
-const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@=+-*"
 
 // may reports whether who asks may see and change the subscription: one that is limited to
 // some names may not have to do with one that is told of others.

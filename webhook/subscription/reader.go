@@ -3,7 +3,6 @@ package subscription
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/store"
@@ -32,17 +31,8 @@ func newReader[T any](d *Directory, kind string, parse func(store.Record) (T, er
 
 // follow calls take with what there is, whenever that is something else, until ctx ends.
 func (r *reader[T]) follow(ctx context.Context, take func(map[store.RecordKey]kept[T])) {
-	changed := make(chan struct{}, 1)
-	var watch sync.WaitGroup
-	defer watch.Wait()
-	watch.Go(func() {
-		r.records.Watch(ctx, r.kind, func() {
-			select {
-			case changed <- struct{}{}:
-			default: // it will look anyway
-			}
-		})
-	})
+	changed, stop := store.RecordChanges(ctx, r.records, r.kind)
+	defer stop()
 	for ctx.Err() == nil {
 		began, again := time.Now(), refresh
 		if err := r.read(ctx, take); err != nil && ctx.Err() == nil {
@@ -98,23 +88,16 @@ func (r *reader[T]) complain(record store.Record, bad error) {
 	}
 }
 
-// lister reads pages of records.
-type lister interface {
-	List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error)
-}
-
 // listAll reads the records of a kind, of one tenant or, with "", all: the first ones up to
-// most, and the rest of their page.
-func listAll(ctx context.Context, records lister, kind, tenant string, most int) (all []store.Record, err error) {
-	q := store.RecordQuery{Kind: kind, Tenant: tenant}
-	for {
-		page, err := records.List(ctx, q)
+// most.
+func listAll(ctx context.Context, records store.RecordLister, kind, tenant string, most int) (all []store.Record, err error) {
+	for record, err := range store.EachRecord(ctx, records, store.RecordQuery{Kind: kind, Tenant: tenant}) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, page.Records...)
-		if q.After = page.Next; q.After == "" || len(all) >= most {
-			return all, nil
+		if all = append(all, record); len(all) >= most {
+			break
 		}
 	}
+	return all, nil
 }

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"sync"
+)
+
+// RecordLister reads pages of records, as [RecordStore].
+type RecordLister interface {
+	List(ctx context.Context, q RecordQuery) (RecordPage, error)
+}
+
+// EachRecord reads page after page from q.After on. An error is the last that it yields.
+func EachRecord(ctx context.Context, s RecordLister, q RecordQuery) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for more := true; more; more = q.After != "" {
+			page, err := s.List(ctx, q)
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			for _, r := range page.Records {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			q.After = page.Next
+		}
+	}
+}
+
+// RecordWatcher tells that records have changed, as [RecordStore].
+type RecordWatcher interface {
+	Watch(ctx context.Context, kind string, changed func())
+}
+
+// RecordChanges watches the records of a kind until ctx ends or stop is called, which waits
+// for that. changed holds a value when there is something that was not yet read.
+func RecordChanges(ctx context.Context, s RecordWatcher, kind string) (changed <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	told := make(chan struct{}, 1)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		s.Watch(ctx, kind, func() {
+			select {
+			case told <- struct{}{}:
+			default: // whoever reads it looks anyway
+			}
+		})
+	})
+	return told, func() {
+		cancel()
+		watch.Wait()
+	}
+}

@@ -13,12 +13,14 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook/outbox"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // Deliveries are the use cases of what subscriptions were told; [outbox.Deliveries] has
 // them.
 type Deliveries interface {
 	List(ctx context.Context, tenant, id, cursor string, limit int) (*outbox.Page, error)
+	Health(ctx context.Context, tenant, id string) (outbox.Health, error)
 	Test(ctx context.Context, tenant, id string) (delivery string, err error)
 	Redeliver(ctx context.Context, tenant, id, delivery string) error
 	RedeliverSince(ctx context.Context, tenant, id string, since time.Time) error
@@ -34,17 +36,17 @@ func (a *endpoints) deliveries(r *gin.Engine) {
 }
 
 // checkDeliveries returns the id in the path if who asks may have to do with what is sent
-// there: with a subscription of the tenant, or with its callbacks.
-func (a *endpoints) checkDeliveries(r *request) (id string, err error) {
+// there: with a subscription of the tenant, which is returned, or with its callbacks.
+func (a *endpoints) checkDeliveries(r *request) (id string, of *subscription.Subscription, err error) {
 	id = r.Param("id")
 	if id != outbox.Callbacks {
-		_, err = a.Webhooks.Get(r.context(), r.principal, id)
-		return id, err
+		of, err = a.Webhooks.Get(r.context(), r.principal, id)
+		return id, of, err
 	}
 	if r.principal.Locks != nil {
 		err = lock.Errorf(lock.Forbidden, "callbacks are for all locks, and the bearer token is limited to some")
 	}
-	return id, err
+	return id, nil, err
 }
 
 // listDeliveries shows what is sent.
@@ -65,7 +67,7 @@ func (a *endpoints) checkDeliveries(r *request) (id string, err error) {
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /webhooks/{id}/deliveries [get]
 func (a *endpoints) listDeliveries(r *request) error {
-	id, err := a.checkDeliveries(r)
+	id, of, err := a.checkDeliveries(r)
 	if err != nil {
 		return err
 	}
@@ -80,6 +82,9 @@ func (a *endpoints) listDeliveries(r *request) error {
 	page, err := a.Deliveries.List(r.context(), r.tenant(), id, cursor, limit)
 	if err != nil {
 		return err
+	}
+	if of != nil {
+		page.Health = page.Health.Of(of.Enabled)
 	}
 	const each = 8 << 10 // bytes, about: its last attempts with what went wrong
 	return r.respondLarge(each*len(page.Deliveries), func() any { return deliveriesOf(page, r.principal.MayUse) })
@@ -189,7 +194,7 @@ func (a *endpoints) redeliver(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	id, err := a.checkDeliveries(r)
+	id, _, err := a.checkDeliveries(r)
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,11 @@ func (s *stubDeliveries) List(_ context.Context, tenant, id, cursor string, limi
 	return &page, err
 }
 
+// Health is not noted: each answer about a webhook has it.
+func (s *stubDeliveries) Health(context.Context, string, string) (outbox.Health, error) {
+	return s.page.Health, nil
+}
+
 func (s *stubDeliveries) Test(_ context.Context, tenant, id string) (string, error) {
 	return "test-1", s.note("test", tenant, id)
 }
@@ -77,6 +82,26 @@ func withText(text string) option {
 		return loose
 	}
 	return body(text)
+}
+
+// TestDisabled: whoever looks at a webhook sees that its receiver fails, until somebody has
+// set it going again.
+func TestDisabled(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 15, 4, 5, 250e6, time.UTC)
+	c := withDeliveries(t, &stubDeliveries{page: outbox.Page{Health: outbox.Health{FailingSince: at, Disabled: webhook.DisabledGone}}})
+	path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID
+	for _, path := range []string{path, path + "/deliveries"} {
+		if got := c.get(path).fields(); got["disabled"] != "gone" || got["failing_since"] != "2026-01-02T15:04:05.250Z" {
+			t.Errorf("GET %s = %v", path, got)
+		}
+	}
+	if got := c.do("PATCH", path, body(`{"paused":false}`)).fields(); got["disabled"] != nil || got["failing_since"] != nil {
+		t.Errorf("set going again it is %v", got)
+	}
+	if got := c.get(path + "/deliveries").fields(); got["disabled"] != nil {
+		t.Errorf("its deliveries are %v", got)
+	}
 }
 
 // TestDeliveries: what is known of a delivery is shown, but no name that the bearer token

@@ -234,7 +234,17 @@ func (r *request) respondWebhook(s *subscription.Subscription, err error) error 
 	if err != nil {
 		return err
 	}
-	return r.respond(http.StatusOK, &api.Webhook{WebhookFields: webhookFields(s)})
+	health, err := r.endpoints.Deliveries.Health(r.context(), r.tenant(), s.ID)
+	if err != nil {
+		return err
+	}
+	out := &api.Webhook{WebhookFields: webhookFields(s)}
+	health = health.Of(s.Enabled)
+	out.Disabled = string(health.Disabled)
+	if !health.FailingSince.IsZero() {
+		out.FailingSince = api.InstantOf(health.FailingSince)
+	}
+	return r.respond(http.StatusOK, out)
 }
 
 func webhookFields(s *subscription.Subscription) api.WebhookFields {

@@ -20,7 +20,7 @@ func eventBugs() []Bug {
 		},
 		{
 			Name: "events-loss-forgotten-with-its-tenant", Breaks: "who resumes is told what is missing, also of a tenant of whom nothing is kept",
-			File: "service/events/log.go", Anchor: "\tl.oldest = later(l.oldest, r.floor)\n", Becomes: "",
+			File: "service/events/log.go", Anchor: "\tl.oldest = l.oldest.Later(r.floor)\n", Becomes: "",
 			In: "./service/events", Run: "^TestManyTenants$",
 		},
 		{

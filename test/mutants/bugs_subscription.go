@@ -104,8 +104,13 @@ func subscriptionBugs() []Bug {
 			In: "./handlers", Run: "^TestDeliveries$",
 		},
 		{
+			Name: "webhook-disabled-for-ever", Breaks: "a webhook that was set going again is not said to be disabled",
+			File: "webhook/outbox/deliveries.go", Anchor: "if h.Enabled != enabled {", Becomes: "if h.Enabled > enabled {",
+			In: "./handlers", Run: "^TestDisabled$",
+		},
+		{
 			Name: "webhook-deliveries-of-others", Breaks: "a tenant sees no other tenant's deliveries",
-			File: "handlers/deliveries.go", Anchor: "		_, err = a.Webhooks.Get(r.context(), r.principal, id)\n		return id, err", Becomes: "		return id, nil",
+			File: "handlers/deliveries.go", Anchor: "		of, err = a.Webhooks.Get(r.context(), r.principal, id)\n		return id, of, err", Becomes: "		return id, nil, nil",
 			In: "./handlers", Run: "^TestDeliveriesOfOthers$",
 		},
 		{

@@ -57,7 +57,16 @@ type Health struct {
 	FailingSince time.Time // of the first of the attempts that fail now; zero if none does
 	Failures     int
 	Disabled     webhook.DisabledBecause // as of Enabled
-	Enabled      int
+	Enabled      int                     // how often it had been set going again
+}
+
+// Of returns how a subscription does that was set going so often: nothing is known of one
+// that was since.
+func (h Health) Of(enabled int) Health {
+	if h.Enabled != enabled {
+		return Health{Enabled: enabled}
+	}
+	return h
 }
 
 // Page is a part of the deliveries of a subscription: those that are still to be made, and,
@@ -94,13 +103,23 @@ func (d *Deliveries) List(ctx context.Context, tenant, id, cursor string, limit 
 	return p, nil
 }
 
+// Health returns how a subscription does, as its sender last wrote it.
+func (d *Deliveries) Health(ctx context.Context, tenant, id string) (Health, error) {
+	s, err := d.state(ctx, tenant, id)
+	return s.health(), err
+}
+
+func (s *state) health() Health {
+	return Health{s.Health.FailingSince, s.Health.Failures, s.Health.Disabled, s.Enabled}
+}
+
 // recent adds what was attempted last.
 func (d *Deliveries) recent(ctx context.Context, tenant, id string, p *Page, seen map[string]bool) error {
 	s, err := d.state(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
-	p.Health = Health{s.Health.FailingSince, s.Health.Failures, s.Health.Disabled, s.Enabled}
+	p.Health = s.health()
 	for _, r := range s.Recent {
 		seen[r.ID] = true
 		p.Deliveries = append(p.Deliveries, Delivery{r.ID, r.Kind, r.Lock, r.State, r.Made, r.Due, r.Tried, attemptsOf(r.Attempts)})

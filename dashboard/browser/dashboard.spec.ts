@@ -10,7 +10,7 @@ test.beforeAll(async () => {
 });
 test.afterAll(() => server?.close());
 
-const pages = ["", "locks", "events", "orders"];
+const pages = ["", "locks", "events", "orders", "audit"];
 
 const to = (page: Page, hash: string) => page.goto(`${server.url}/dashboard/#/${hash}`);
 
@@ -225,9 +225,12 @@ test.describe("with traffic", () => {
     const images = process.env.SCREENSHOTS
       ? join(import.meta.dirname, "..", "..", "docs", "images")
       : test.info().outputDir;
+    for (const name of ["invoices:41", "invoices:42", "export"]) {
+      await server.revoke(name, "its node was lost in the fire");
+    }
     for (const [theme, names] of [
       ["light", ["overview", "locks", "events"]],
-      ["dark", ["lock"]],
+      ["dark", ["lock", "audit"]],
     ] as const) {
       const page = await themed(browser, theme);
       await page.setViewportSize({ width: 1120, height: 640 });
@@ -247,6 +250,7 @@ test.describe("with traffic", () => {
           .click();
         await page.getByLabel("Reason").fill("its node was lost in the fire");
         await page.screenshot({ path: join(images, "dashboard-revoke-light.png") });
+        await page.keyboard.press("Escape");
       }
       await page.context().close();
     }

@@ -105,6 +105,14 @@ export class Server {
     return { status: r.status, ...((await r.json()) as Omit<Answer, "status">) };
   }
 
+  /** Takes a lock and has its holder revoked, as a script would. */
+  async revoke(name: string, reason: string, token = this.token, tenant = "demo"): Promise<void> {
+    const held = await this.acquire(name, { holder: "worker-7", ttl_seconds: 60 }, token);
+    const path = `/admin/locks/${tenant}/${name}/entries/${held.id}/revoke`;
+    const done = await this.post(path, { fence: held.fence, reason }, token);
+    if (done.status !== 200) throw new Error(`${name} was not revoked: ${done.status}`);
+  }
+
   /** Renews a lock, and returns what is answered. */
   async renew(name: string, lockToken: string): Promise<{ status: number; reason?: string }> {
     const r = await fetch(`${this.url}/locks/${name}/renew`, {

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { Audit } from "./pages/audit";
 import { Events } from "./pages/events";
 import { Help } from "./pages/help";
 import { Lock } from "./pages/lock";
@@ -6,17 +7,11 @@ import { Locks } from "./pages/locks";
 import { Deadlocks } from "./pages/orders";
 import { Overview } from "./pages/overview";
 import { Posts } from "./parts/signs";
+import { places } from "./state/keys";
 import { connection, outcome, paused } from "./state/live";
 import { route } from "./state/route";
 import { seesAll, session, signOut } from "./state/session";
 import { theme, themes } from "./state/theme";
-
-const pages = [
-  { path: "", name: "Overview" },
-  { path: "locks", name: "Locks" },
-  { path: "events", name: "Events" },
-  { path: "orders", name: "Deadlocks" },
-];
 
 /** Everything that one sees who is signed in. */
 export function App() {
@@ -55,6 +50,8 @@ function Page(): ComponentChildren {
       return <Events />;
     case "orders":
       return <Deadlocks />;
+    case "audit":
+      return <Audit />;
     default:
       return <Overview />;
   }
@@ -70,7 +67,7 @@ function Side() {
         Fencepost
       </a>
       <nav class="places" aria-label="Pages">
-        {pages.map((p) => (
+        {places.map((p) => (
           <a key={p.path} href={`#/${p.path}`} aria-current={p.path === at ? "page" : undefined}>
             {p.name}
           </a>

@@ -15,8 +15,8 @@ export function Help() {
   return (
     <Dialog title="Keys" close={() => (help.value = false)}>
       <dl class="fields">
-        {Object.entries(places).map(([key, place]) => (
-          <Key key={key} keys={`g ${key}`} does={place.name} />
+        {places.map((p) => (
+          <Key key={p.key} keys={`g ${p.key}`} does={p.name} />
         ))}
         {keys.map(([k, does]) => (
           <Key key={k} keys={k} does={does} />

@@ -1,6 +1,7 @@
 import { api, asked, type Schemas } from "../api/client";
 import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
+import { Turn } from "../parts/turn";
 import { count, many } from "../parts/words";
 import { useLive } from "../state/live";
 import { route, setQuery } from "../state/route";
@@ -48,18 +49,7 @@ export function Locks() {
       <Filters filter={filter} />
       {failure && !failure.passing && <Trouble failure={failure} />}
       {data ? <Table page={data} sort={filter.sort} filtered={isFiltered(filter)} /> : !failure && <Loading />}
-      <div class="row">
-        {filter.cursor && (
-          <button type="button" onClick={() => setQuery({ cursor: "" }, true)}>
-            First page
-          </button>
-        )}
-        {data?.next_cursor && (
-          <button type="button" onClick={() => setQuery({ cursor: data.next_cursor ?? "" }, true)}>
-            Next {rows}
-          </button>
-        )}
-      </div>
+      <Turn first="First page" at={filter.cursor} next={data?.next_cursor} more={`Next ${rows}`} />
     </>
   );
 }

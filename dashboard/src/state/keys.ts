@@ -8,13 +8,14 @@ export const shortcuts = kept("shortcuts", "on");
 /** Whether the list of keys is open. */
 export const help = signal(false);
 
-/** Where `g` and another key lead. */
-export const places: Record<string, { to: string; name: string }> = {
-  o: { to: "#/", name: "Overview" },
-  l: { to: "#/locks", name: "Locks" },
-  e: { to: "#/events", name: "Events" },
-  d: { to: "#/orders", name: "Deadlocks and orders" },
-};
+/** The pages, and the key that leads to each after `g`. */
+export const places = [
+  { key: "o", path: "", name: "Overview" },
+  { key: "l", path: "locks", name: "Locks" },
+  { key: "e", path: "events", name: "Events" },
+  { key: "d", path: "orders", name: "Deadlocks" },
+  { key: "a", path: "audit", name: "Audit" },
+] as const;
 
 let leader = 0;
 
@@ -23,9 +24,9 @@ export function press(e: KeyboardEvent): boolean {
   if (shortcuts.value !== "on" || e.ctrlKey || e.metaKey || e.altKey || isWriting(e.target)) return false;
   const led = e.timeStamp - leader < 1500;
   leader = 0;
-  const place = places[e.key];
+  const place = places.find((p) => p.key === e.key);
   if (led && place) {
-    go(place.to);
+    go(`#/${place.path}`);
     return true;
   }
   switch (e.key) {

@@ -1,0 +1,73 @@
+import { readFileSync } from "node:fs";
+import { expect, type Page, test } from "@playwright/test";
+import { Server } from "./server";
+import { attack, signIn, unhurt } from "./world";
+
+let server: Server;
+test.beforeAll(async () => {
+  test.setTimeout(300_000);
+  server = await Server.start();
+});
+test.afterAll(() => server?.close());
+
+const to = (page: Page, hash: string) => page.goto(`${server.url}/dashboard/#/${hash}`);
+
+test("who did what is there, with why, in pages, and as a file", async ({ page }) => {
+  const reason = `the ${attack} of rack 7`;
+  for (let i = 0; i < 55; i++) await server.revoke(`rack:${i}`, reason);
+  await signIn(server, page);
+  await page.keyboard.press("g");
+  await page.keyboard.press("a");
+  const rows = page.getByRole("table").locator("tbody tr");
+  await expect(rows).toHaveCount(50);
+  await expect(rows.nth(0)).toContainText("rack:54");
+  await expect(rows.nth(0)).toContainText("127.0.0.1");
+  await expect(rows.nth(0)).toContainText("<img src=x");
+  await unhurt(page);
+  await page.getByRole("button", { name: "Earlier" }).click();
+  await expect(rows).toHaveCount(5);
+  await expect(rows.nth(4)).toContainText("rack:0");
+  await page.goBack();
+  await expect(rows).toHaveCount(50);
+
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Export" }).click();
+  const lines = readFileSync(await (await download).path(), "utf8")
+    .trimEnd()
+    .split("\n");
+  expect(lines).toHaveLength(55);
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({ reason, object: { locks: ["rack:54"] } });
+
+  await server.revoke("rack:live", "while somebody looks");
+  await expect(rows.nth(0)).toContainText("rack:live");
+  await rows.nth(0).getByRole("link").click();
+  await expect(page.getByRole("heading", { name: "rack:live" })).toBeVisible();
+});
+
+test("an export that breaks off leaves no file, and says so", async ({ page }) => {
+  await server.revoke("cut:1", "so that there is something");
+  await signIn(server, page);
+  await to(page, "audit");
+  await expect(page.getByText("cut:1")).toBeVisible();
+  let saved = 0;
+  page.on("download", () => saved++);
+  await page.route("**/admin/audit*", (route) =>
+    route.request().headers().accept === "application/x-ndjson" ? route.abort() : route.continue(),
+  );
+  await page.getByRole("button", { name: "Export" }).click();
+  await expect(page.getByRole("alert").first()).toBeVisible();
+  expect(saved).toBe(0);
+});
+
+test("a tenant's operator reads what is about that tenant alone", async ({ page }) => {
+  const acme = server.tokenOf("acme", "tenant-admin locks:write");
+  await server.revoke("secret:1", "not for the others to know");
+  await server.revoke("mine:1", "for us to know", acme, "acme");
+  await signIn(server, page, acme);
+  await to(page, "audit?since=hour");
+  await expect(page.getByText("mine:1")).toBeVisible();
+  await expect(page.getByText("secret:1")).toHaveCount(0);
+  await expect(page.getByLabel("Tenant")).toHaveCount(0);
+  await to(page, "audit?tenant=demo");
+  await expect(page.getByRole("alert")).toContainText("own tenant");
+});

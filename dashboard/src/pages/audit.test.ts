@@ -1,0 +1,13 @@
+import { expect, it } from "vitest";
+import { filterOf, queryOf } from "./audit";
+
+it("reads the address, and looks back from now", () => {
+  const f = filterOf(new URLSearchParams("tenant=acme&since=day&cursor=abc&other=1"));
+  expect(f).toEqual({ tenant: "acme", span: "day", cursor: "abc" });
+  expect(queryOf(f, Date.parse("2026-01-02T15:04:05.678Z"))).toEqual({
+    tenant: "acme",
+    since: "2026-01-01T15:04:05Z",
+  });
+  expect(filterOf(new URLSearchParams("since=toString&tenant="))).toEqual({});
+  expect(queryOf({}, 0)).toEqual({});
+});

@@ -1,0 +1,199 @@
+import { useSignal } from "@preact/signals";
+import { api, asked, type Failure, type Schemas } from "../api/client";
+import { save } from "../api/save";
+import { curl, Shell } from "../parts/curl";
+import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Since } from "../parts/time";
+import { Turn } from "../parts/turn";
+import { outcome, useLive } from "../state/live";
+import { route, setQuery } from "../state/route";
+import { seesAll } from "../state/session";
+import { lockPage } from "./names";
+
+const rows = 50;
+
+/** How far back one may look, in hours; the address has the name. */
+const spans: Record<string, { name: string; hours: number }> = {
+  hour: { name: "Last hour", hours: 1 },
+  day: { name: "Last 24 hours", hours: 24 },
+  week: { name: "Last 7 days", hours: 7 * 24 },
+};
+
+interface Filter {
+  tenant?: string;
+  span?: string;
+  cursor?: string;
+}
+
+/** Reads the address. What makes no sense is left out. */
+export function filterOf(query: URLSearchParams): Filter {
+  const f: Filter = {};
+  for (const name of ["tenant", "cursor"] as const) {
+    const value = query.get(name);
+    if (value) f[name] = value;
+  }
+  const span = query.get("since") ?? "";
+  if (Object.hasOwn(spans, span)) f.span = span;
+  return f;
+}
+
+/** The query of a filter, as it is now: an hour ago is another instant each time. */
+export function queryOf({ tenant, span }: Filter, now: number): { tenant?: string; since?: string } {
+  const q: { tenant?: string; since?: string } = {};
+  if (tenant) q.tenant = tenant;
+  const back = spans[span ?? ""];
+  if (back) q.since = `${new Date(now - back.hours * 3_600_000).toISOString().slice(0, 19)}Z`;
+  return q;
+}
+
+/** What operators did, and why. */
+export function Audit() {
+  const filter = filterOf(route.value.query);
+  const { data, failure } = useLive(JSON.stringify(filter), 5000, (signal) => page(filter, signal));
+  return (
+    <>
+      <Head title="Audit">
+        <Export filter={filter} />
+      </Head>
+      <Filters filter={filter} />
+      {failure && !failure.passing && <Trouble failure={failure} />}
+      {data ? <Records all={data.records} filtered={filter} /> : !failure && <Loading />}
+      <Turn first="Newest" at={filter.cursor} next={data?.next_cursor} more="Earlier" />
+      <Shell id="curl" line={`${curl("GET", pathOf(filter))} -H 'Accept: application/x-ndjson'`} />
+    </>
+  );
+}
+
+async function page(filter: Filter, signal: AbortSignal): Promise<Schemas["AuditPage"]> {
+  const query = { ...queryOf(filter, Date.now()), limit: rows, ...(filter.cursor ? { cursor: filter.cursor } : {}) };
+  const answer = await asked(api.GET("/admin/audit", { signal, params: { query } }));
+  return answer as Schemas["AuditPage"]; // lines come only to those who ask for lines
+}
+
+function pathOf(filter: Filter): string {
+  const q = new URLSearchParams(queryOf(filter, Date.now())).toString();
+  return `/admin/audit${q === "" ? "" : `?${q}`}`;
+}
+
+/** All of it, and not the page alone, as a file of JSON lines. */
+function Export({ filter }: { filter: Filter }) {
+  const busy = useSignal(false);
+  const failure = useSignal<Failure | undefined>(undefined);
+  const run = async (): Promise<void> => {
+    busy.value = true;
+    failure.value = undefined;
+    try {
+      await save(pathOf(filter), "application/x-ndjson", "fencepost-audit.jsonl");
+    } catch (e) {
+      failure.value = outcome(e);
+    }
+    busy.value = false;
+  };
+  return (
+    <>
+      {failure.value && <Trouble failure={failure.value} />}
+      <button type="button" disabled={busy.value} onClick={run}>
+        {busy.value ? "Exporting…" : "Export JSON lines"}
+      </button>
+    </>
+  );
+}
+
+function Filters({ filter }: { filter: Filter }) {
+  return (
+    <search class="filters">
+      <label>
+        From
+        <select value={filter.span ?? ""} onChange={(e) => setQuery({ since: e.currentTarget.value, cursor: "" })}>
+          <option value="">All that is kept</option>
+          {Object.entries(spans).map(([key, s]) => (
+            <option key={key} value={key}>
+              {s.name}
+            </option>
+          ))}
+        </select>
+      </label>
+      {seesAll() && (
+        <label>
+          Tenant
+          <input
+            data-search
+            value={filter.tenant ?? ""}
+            onChange={(e) => setQuery({ tenant: e.currentTarget.value.trim(), cursor: "" })}
+          />
+        </label>
+      )}
+    </search>
+  );
+}
+
+function Records({ all, filtered }: { all: Schemas["AuditRecord"][]; filtered: Filter }) {
+  if (all.length === 0) {
+    return (
+      <div class="sheet">
+        <Calm title="Nothing on record">
+          {filtered.tenant || filtered.span
+            ? "Of what is kept, nothing fits what is written above."
+            : "What operators change is put down here, and kept for 90 days."}
+        </Calm>
+      </div>
+    );
+  }
+  return (
+    <div class="sheet scroll">
+      <table>
+        <caption class="unseen">What operators did, the newest first</caption>
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">Who</th>
+            <th scope="col">Did</th>
+            <th scope="col">To</th>
+            <th scope="col">Why</th>
+          </tr>
+        </thead>
+        <tbody>
+          {all.map((r) => (
+            <Row key={r.id} of={r} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A kind of action that is not here yet is shown by its name. */
+const actions: Partial<Record<string, string>> = { "entry.revoke": "Revoked", "set.revoke": "Revoked a set" };
+
+function Row({ of }: { of: Schemas["AuditRecord"] }) {
+  const { actor, object } = of;
+  const from = [actor.tenant, actor.scope, actor.address].filter(Boolean).join(" · ");
+  return (
+    <tr data-row tabIndex={-1}>
+      <td class="whole">
+        <Since at={of.at} ago />
+      </td>
+      <td class="text">
+        {actor.subject}
+        <span class="under">{from}</span>
+      </td>
+      <td>
+        <Badge sign="✕">{actions[of.action] ?? of.action}</Badge>
+      </td>
+      <td class="name">
+        {object.locks.map((name) => (
+          <a key={name} class="line" href={lockPage({ tenant: of.tenant, name })}>
+            {name}
+          </a>
+        ))}
+        <span class="under">
+          {of.tenant} · {object.held ? "held" : "waited for"} by {object.holder}, fence {object.fence}
+        </span>
+      </td>
+      <td class="text">
+        {of.reason}
+        <span class="under">request {of.request_id}</span>
+      </td>
+    </tr>
+  );
+}

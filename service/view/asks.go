@@ -112,8 +112,8 @@ func (v *View) Asks(id lock.ID) bool {
 }
 
 // AskedOf returns what those ask of an entry that holds who wait for one of its locks; nil
-// if nobody asks. It costs as much as there are such, of which [View.RoomToAsk] bounds how
-// many there are.
+// if nobody does. That e itself waits is what a late view shows. It costs as much as there
+// are such, of which [View.RoomToAsk] bounds how many there are.
 func (v *View) AskedOf(e *lock.Entry) *Asked {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -123,7 +123,7 @@ func (v *View) AskedOf(e *lock.Entry) *Asked {
 	for _, c := range e.Claims {
 		for id := range v.asks.byLock[lock.Ref{Tenant: e.Tenant, Name: c.Name}] {
 			m := v.table.Member(id)
-			if _, known := seen[id]; known || m == nil || !waitsFor(m, c.Name) {
+			if _, known := seen[id]; known || id == e.ID || m == nil || !waitsFor(m, c.Name) {
 				continue
 			}
 			seen[id] = struct{}{}

@@ -33,6 +33,9 @@ func TestAskAgain(t *testing.T) {
 			t.Errorf("the holder is told %+v, want %+v", got, want)
 		}
 	}
+	if got := v.AskedOf(waits); got != nil {
+		t.Errorf("one that the view has wait is told of itself: %+v", got)
+	}
 	if got := l.last.String(); got != "3-2" {
 		t.Errorf("the last event is %s, want 3-2: it asked when it joined", got)
 	}

@@ -19,6 +19,11 @@ func noticesBugs() []Bug {
 			In: "./store/etcd", Run: "^TestNoticesOfEntriesThatWent$", Needs: "etcd",
 		},
 		{
+			Name: "ask-of-oneself", Breaks: "who holds is told of those who ask, and not of itself",
+			File: "service/view/asks.go", Anchor: "known || id == e.ID || m == nil", Becomes: "known || m == nil",
+			In: "./service/view", Run: "^TestAskAgain$",
+		},
+		{
 			Name: "notice-of-a-later-entry", Breaks: "a later entry of the same id has none of the earlier one's notices",
 			File: "store/notice.go", Anchor: "ok && number < n.Number", Becomes: "ok && number != n.Number",
 			In: "./store/zookeeper", Run: "^TestConformance$/^notices$/^of_an_id_that_comes_again$", Needs: "zookeeper",

@@ -26,15 +26,27 @@ func (t *truth) queuesAt(at time.Duration) queues {
 // and who asks for a mode in which the lock is not in use.
 func (q queues) stuck() []*lock.Entry {
 	q.removeTries()
-	q.removeClashing()
+	q.removeClashing(nil)
 	return q.simulate()
 }
 
 // stuckBesideTries is like stuck while those who do not want to queue are still there: a
 // lock is in use in their mode until they have left.
 func (q queues) stuckBesideTries() []*lock.Entry {
-	q.removeClashing()
+	q.removeClashing(nil)
 	q.removeTries()
+	return q.simulate()
+}
+
+// stuckBesideRefused is like stuck while those are still there that are refused because they
+// would wait for ever: no lock is in use in their mode.
+func (q queues) stuckBesideRefused() []*lock.Entry {
+	q.removeTries()
+	all := queues{}
+	for name, entries := range q {
+		all[name] = slices.Clone(entries)
+	}
+	q.removeClashing(all.simulate())
 	return q.simulate()
 }
 
@@ -61,13 +73,14 @@ func (q queues) simulate() []*lock.Entry {
 }
 
 // removeClashing takes out, in their order, those that wait and do not agree with all who
-// are in front of them.
-func (q queues) removeClashing() {
+// are in front of them, but for those that are refused.
+func (q queues) removeClashing(refused []*lock.Entry) {
 	all := q.entries()
 	slices.SortFunc(all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number-1, b.Number-1) }) // one without a number is last
 	for _, e := range all {
 		clashes := slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
-			return slices.ContainsFunc(lock.ClaimsOn(before(q[c.Name], e.ID), c.Name), func(o lock.Claim) bool { return !o.Agrees(c) })
+			counts := slices.DeleteFunc(slices.Clone(before(q[c.Name], e.ID)), func(o *lock.Entry) bool { return slices.Contains(refused, o) })
+			return slices.ContainsFunc(lock.ClaimsOn(counts, c.Name), func(o lock.Claim) bool { return !o.Agrees(c) })
 		})
 		if clashes && !q.holds(e) {
 			q.remove(func(other *lock.Entry) bool { return other == e })
@@ -113,7 +126,7 @@ func (t *truth) checkDeadlock(c *call, e *lock.Error) {
 		t.w.problem("%v: a deadlock without a cycle", c)
 	}
 	for _, at := range t.changes(t.joinedOr(c), t.w.now()) {
-		for _, stuck := range []func(queues) []*lock.Entry{queues.stuck, queues.stuckBesideTries} {
+		for _, stuck := range []func(queues) []*lock.Entry{queues.stuck, queues.stuckBesideTries, queues.stuckBesideRefused} {
 			q := t.queuesAt(at)
 			id := c.id
 			if l := t.last(id); l == nil || !l.there(at) {

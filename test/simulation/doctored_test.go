@@ -12,6 +12,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store/memory"
 )
 
@@ -100,6 +101,9 @@ func doctors() map[string]func(*doctored) {
 		"timed out, and free":   func(d *doctored) { d.refused("a", acquire, lock.TimedOut) },
 		"modes clash with none": func(d *doctored) { d.refused("a", acquire, lock.ModeMismatch) },
 		"the same parameters":   func(d *doctored) { d.refused("a", acquire, lock.IdempotencyMismatch) },
+		"asks, unwritten":       func(d *doctored) { d.truth.check(d.call(ask, d.joined("a"))) },
+		"asks, and waits":       func(d *doctored) { d.joined("a"); d.joined("b"); d.refused("b", ask, lock.AlreadyHeld) },
+		"asked by nobody":       func(d *doctored) { d.askedByNobody() },
 		"an odd answer":         func(d *doctored) { d.refused("a", acquire, lock.Forbidden) },
 		"deadlock":              func(d *doctored) { d.refused("a", acquire, lock.Deadlock) },
 		"timed out and stayed": func(d *doctored) {
@@ -175,6 +179,12 @@ func (d *doctored) call(k kind, e *lock.Entry) *call {
 func (d *doctored) told(e *lock.Entry, k kind, holds bool) {
 	c := d.call(k, e)
 	c.grant = &service.Grant{Entry: e, Held: holds, ExpiresAt: time.Now().Add(e.TTL)}
+	d.truth.check(c)
+}
+
+func (d *doctored) askedByNobody() {
+	c := d.call(renew, d.joined("a"))
+	c.grant = &service.Grant{Entry: d.truth.last("a").entry, Held: true, ExpiresAt: time.Now().Add(time.Minute), Asked: &view.Asked{Waiting: 1}}
 	d.truth.check(c)
 }
 

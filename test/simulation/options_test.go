@@ -30,6 +30,7 @@ type options struct {
 	ExpiryRecord time.Duration
 	Restored     bool // the store goes back to a copy while replicas run
 	Async        int  // acquires of a hundred, of those that wait, whose place the replicas keep
+	Asks         int  // acquires of a hundred, of those that wait, that ask who holds to finish
 }
 
 func expand(seed uint64) options {
@@ -50,6 +51,9 @@ func expand(seed uint64) options {
 	o.Restored = r.IntN(4) == 0
 	if r.IntN(2) == 0 {
 		o.Async = between(10, 60)
+	}
+	if r.IntN(2) == 0 {
+		o.Asks = between(10, 60)
 	}
 	return o
 }

@@ -19,6 +19,7 @@ type truth struct {
 	calls  map[int]*call
 	writer map[lock.ID]*call // the first call that wrote the id
 	told   []lock.ID         // whose tokens were told
+	asks   map[lock.ID]bool  // those who asked, after they had joined, who holds to finish
 
 	greatest uint64 // number that any entry ever had
 	fences   map[string]map[lock.Mode]uint64
@@ -64,7 +65,7 @@ type state struct {
 }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{}, writer: map[lock.ID]*call{}, fences: map[string]map[lock.Mode]uint64{}}
+	return &truth{w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{}, writer: map[lock.ID]*call{}, asks: map[lock.ID]bool{}, fences: map[string]map[lock.Mode]uint64{}}
 }
 
 // steps are those of the history that were not looked at yet. Leases end in
@@ -99,6 +100,8 @@ func (t *truth) catchUp() {
 				t.join(c.Joined, at)
 			case c.Notice == nil:
 				t.leave(c.Left, c.Reason, at)
+			case c.Notice.Of != "":
+				t.asks[c.Notice.Of] = true
 			}
 		}
 	}

@@ -28,6 +28,10 @@ func (c *client) wants() *asked {
 	if w.Async > 0 && req.Wait > 0 && w.percent(w.Async) {
 		req.Async, req.TTL = true, max(req.TTL, service.MinAsyncTTL)
 	}
+	if w.Asks > 0 && req.Wait > 0 && w.percent(w.Asks) {
+		within := w.between(0, time.Minute)
+		req.AskWithin = &within
+	}
 	if w.percent(w.Keyed) {
 		req.IdempotencyKey = fmt.Sprint("key-", c.n, "-", c.turns)
 	}

@@ -20,12 +20,16 @@ type Console interface {
 	Overview(board.Sight) (*service.Overview, error)
 	Locks(board.Query) (*board.Page, error)
 	Inspect(context.Context, lock.Ref) (*service.Inspection, error)
+	Blocking(s board.Sight, trees int) (*service.Blocking, error)
+	Holdings(s board.Sight, holder string, most int) (*service.Holdings, error)
 }
 
 func (a *endpoints) console(r *gin.Engine) {
 	one := operation{scopes: operators(), always: true, named: true}
 	r.GET("/admin/overview", a.shown("overview", a.overview))
 	r.GET("/admin/locks", a.shown("locks", a.adminLocks))
+	r.GET("/admin/blocking", a.authorized(operation{scopes: operators(), always: true, query: []string{"tenant", "limit"}}, a.blocking))
+	r.GET("/admin/holders", a.shown("holders", a.holdings))
 	r.GET("/admin/locks/:tenant/:name", a.authorized(one, a.adminLock))
 	r.GET("/admin/watch", a.authorized(operation{scopes: operators(), query: watchQuery()}, a.watch))
 }

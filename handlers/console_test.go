@@ -150,7 +150,7 @@ func TestAdminLocksRefusals(t *testing.T) {
 }
 
 func consolePaths() []string {
-	return []string{"/admin/overview", "/admin/locks", "/admin/locks/acme/a", "/admin/watch?view=overview"}
+	return []string{"/admin/overview", "/admin/locks", "/admin/locks/acme/a", "/admin/blocking", "/admin/holders?tenant=acme&holder=w1", "/admin/watch?view=overview"}
 }
 
 // TestOverview counts what the operator may see, and names where most wait.
@@ -232,6 +232,8 @@ type consoleStub struct {
 	panic any
 	page  board.Page
 	lock  service.LockView
+
+	blocking *service.Blocking
 }
 
 func (s *consoleStub) Replica() string { return replicaID }
@@ -256,6 +258,14 @@ func (s *consoleStub) Locks(board.Query) (*board.Page, error) {
 
 func (s *consoleStub) Inspect(context.Context, lock.Ref) (*service.Inspection, error) {
 	return &service.Inspection{LockView: &s.lock}, s.fail()
+}
+
+func (s *consoleStub) Blocking(board.Sight, int) (*service.Blocking, error) {
+	return s.blocking, s.fail()
+}
+
+func (s *consoleStub) Holdings(board.Sight, string, int) (*service.Holdings, error) {
+	return &service.Holdings{}, s.fail()
 }
 
 func overConsole(t *testing.T, s *consoleStub) *client {

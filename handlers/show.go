@@ -22,6 +22,7 @@ func views() map[string]viewed {
 		"overview": {[]string{"tenant"}, makeOverview},
 		"locks":    {[]string{"tenant", "search", "state", "holder", "sort", "limit", "cursor"}, makeLocks},
 		"lock":     {[]string{"tenant", "name"}, makeWatchedLock},
+		"holders":  {[]string{"tenant", "holder", "limit"}, makeHoldings},
 	}
 }
 

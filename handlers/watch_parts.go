@@ -51,6 +51,8 @@ func rowsOf(answer any) (seen api.Seen, rows []row, rest map[string]json.RawMess
 	switch v := answer.(type) {
 	case *api.AdminOverview:
 		seen = v.Seen
+	case *api.AdminHoldings:
+		seen = v.Seen
 	case *api.AdminLockPage:
 		page := *v
 		seen, without, answer, page.Locks = v.Seen, "locks", &page, nil

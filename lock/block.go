@@ -71,9 +71,9 @@ func (q *Queue) unlinkBlock(b *block) {
 	b.prev, b.next = nil, nil
 }
 
-// position returns the place of s among those behind the front: 1 is next, 0 that it
+// Position returns the place of s among those behind the front: 1 is next, 0 that it
 // is in the front.
-func (s *Slot) position() int {
+func (s *Slot) Position() int {
 	n := 0
 	for at := s; at != nil && at.block == s.block && !at.inFront; at = at.prev {
 		n++

@@ -74,6 +74,9 @@ func Front(claims []Claim) int {
 // Head returns the first place, nil if nobody is there.
 func (q *Queue) Head() *Slot { return q.head }
 
+// Behind returns the first place behind the front, nil if all are in it.
+func (q *Queue) Behind() *Slot { return q.next }
+
 // Tail returns the last place, nil if nobody is there.
 func (q *Queue) Tail() *Slot { return q.tail }
 

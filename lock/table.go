@@ -150,7 +150,7 @@ func (t *Table) Position(id ID) int {
 	}
 	position := 1
 	for i := range m.slots {
-		position = max(position, m.slots[i].position())
+		position = max(position, m.slots[i].Position())
 	}
 	return position
 }

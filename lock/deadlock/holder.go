@@ -4,7 +4,7 @@ import "github.com/fencepost/fencepost/lock"
 
 // holder is one that its requests name, with all its entries in the order in
 // which they joined. It is taken for one sequence of steps: while it waits for
-// anything, it lets go of nothing.
+// anything, it lets go of nothing. One whose requests do not name it is for those who look.
 type holder struct {
 	first, last *node
 	waiting     int // how many of its entries do not hold
@@ -12,17 +12,27 @@ type holder struct {
 
 func holderOf(e *lock.Entry) lock.Ref { return lock.Ref{Tenant: e.Tenant, Name: e.Holder} }
 
-// addToHolder adds n to the entries of its holder, if the request named one.
-func (t *Table) addToHolder(n *node) {
-	if !n.entry.Named {
-		return
+// groupsOf are the groups of whom e would be one.
+func (t *Table) groupsOf(e *lock.Entry) map[lock.Ref]*holder {
+	if e.Named {
+		return t.named
 	}
-	h := t.named[holderOf(n.entry)]
+	return t.others
+}
+
+// addToHolder adds n to the entries of its holder. That is one for the search for deadlocks
+// only if the request named it.
+func (t *Table) addToHolder(n *node) {
+	groups := t.groupsOf(n.entry)
+	h := groups[holderOf(n.entry)]
 	if h == nil {
 		h = &holder{}
-		t.named[holderOf(n.entry)] = h
+		groups[holderOf(n.entry)] = h
 	}
-	if n.holder, n.prev = h, h.last; h.last == nil {
+	if n.entry.Named {
+		n.holder = h
+	}
+	if n.group, n.prev = h, h.last; h.last == nil {
 		h.first = n
 	} else {
 		h.last.next = n
@@ -35,17 +45,12 @@ func (t *Table) addToHolder(n *node) {
 
 // granted notes that one of its entries came to hold.
 func (h *holder) granted() {
-	if h != nil {
-		h.waiting--
-	}
+	h.waiting--
 }
 
 // removeFromHolder takes n, which held or waited, out of the entries of its holder.
 func (t *Table) removeFromHolder(n *node, held bool) {
-	h := n.holder
-	if h == nil {
-		return
-	}
+	h := n.group
 	if !held {
 		h.waiting--
 	}
@@ -61,7 +66,7 @@ func (t *Table) removeFromHolder(n *node, held bool) {
 	}
 	n.prev, n.next = nil, nil
 	if h.first == nil {
-		delete(t.named, holderOf(n.entry))
+		delete(t.groupsOf(n.entry), holderOf(n.entry))
 	}
 }
 

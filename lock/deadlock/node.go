@@ -19,7 +19,8 @@ type node struct {
 	dependsOn []*node // that the rejection does
 
 	holder     *holder // nil if the request did not name its holder
-	prev, next *node   // of the same holder
+	group      *holder // those of the same name with it, whether requests name it or not
+	prev, next *node   // of the same group
 }
 
 // place is where a node stands in a queue.

@@ -13,6 +13,7 @@ import (
 type Table struct {
 	*table
 	named    map[lock.Ref]*holder // by tenant and the name of the holder
+	others   map[lock.Ref]*holder // whose requests did not name it: many may go by that name
 	detector detector
 }
 
@@ -21,7 +22,7 @@ type table = lock.Table
 
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{table: lock.NewTable(), named: map[lock.Ref]*holder{}, detector: newDetector()}
+	return &Table{table: lock.NewTable(), named: map[lock.Ref]*holder{}, others: map[lock.Ref]*holder{}, detector: newDetector()}
 }
 
 // Insert is [lock.Table.Insert].
@@ -49,7 +50,7 @@ func (t *Table) Remove(id lock.ID) (removed *lock.Entry, held bool, granted []*l
 	removed, held, granted = t.table.Remove(id)
 	for _, e := range granted {
 		entered := t.node(e.ID)
-		entered.holder.granted()
+		entered.group.granted()
 		t.detector.granted(entered)
 	}
 	t.removeFromHolder(n, held)
@@ -106,6 +107,23 @@ func (t *Table) Grounds(id lock.ID) (grounds []*lock.Entry, ok bool) {
 		}
 	}
 	return grounds, ok
+}
+
+// EntriesOf yields the entries of a holder by its tenant and name, and whether they hold: first
+// those whose requests name it, and of both the first that joined first.
+func (t *Table) EntriesOf(who lock.Ref) iter.Seq2[*lock.Entry, bool] {
+	return func(yield func(*lock.Entry, bool) bool) {
+		for _, group := range []map[lock.Ref]*holder{t.named, t.others} {
+			if group[who] == nil {
+				continue
+			}
+			for n := group[who].first; n != nil; n = n.next {
+				if !yield(n.entry, n.holds()) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // AlsoHeld yields the entries that the named holder of e holds beside e, the

@@ -52,6 +52,7 @@ func table() []Bug {
 		noticesBugs(),
 		backupBugs(),
 		operatorBugs(),
+		lookingBugs(),
 		dashboardBugs(),
 	)
 }

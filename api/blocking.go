@@ -1,0 +1,133 @@
+package api
+
+// AdminBlocking is who blocks whom: a tree for each holder because of whom others wait.
+type AdminBlocking struct {
+	Seen
+	// Trees, those first that are blamed for most.
+	Trees []BlockingTree `json:"trees"`
+	// Heads is how many trees there are in all.
+	Heads int `json:"heads" minimum:"0" example:"2"`
+	// Waiting is how many entries wait in all of them.
+	Waiting int `json:"waiting" minimum:"0" example:"9"`
+	// BlamedSeconds is how long these have waited because of the heads, added up.
+	BlamedSeconds Seconds `json:"blamed_seconds" swaggertype:"number" minimum:"0" example:"94.5"`
+	// Truncated says that more is there than was looked at, or than is listed in some tree. What is not listed counts; what was not looked at does not.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// BlockingTree is somebody because of whom others wait, and who waits for nothing himself.
+type BlockingTree struct {
+	// Tenant whose locks these are.
+	Tenant string `json:"tenant" example:"acme"`
+	// Holder is the worker in everybody's way.
+	Holder string `json:"holder" example:"worker-7"`
+	// Named says that all entries of the holder are meant, as requests name it; otherwise there is one entry.
+	Named bool `json:"named"`
+	// Cycle says that he waits for somebody who waits for him. One of them is about to be refused.
+	Cycle bool `json:"cycle,omitempty"`
+	// Heads are his entries at whose locks others wait.
+	Heads []BlockingHead `json:"heads"`
+	// Waits are those who wait, each after the one for which it waits: a tree written line by line. At most 200, and not deeper than 16.
+	Waits []BlockedWait `json:"waits"`
+	// Waiting is how many entries wait in the whole tree.
+	Waiting int `json:"waiting" minimum:"0" example:"5"`
+	// Depth of the whole tree.
+	Depth int `json:"depth" minimum:"0" example:"2"`
+	// BlamedSeconds is how long they have waited because of him, added up: of each, since all that holds it up has been so.
+	BlamedSeconds Seconds `json:"blamed_seconds" swaggertype:"number" minimum:"0" example:"61.2"`
+}
+
+// BlockingHead is an entry at whose lock others wait.
+type BlockingHead struct {
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// ID of the entry.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Fence of the entry.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// State is reserved if the entry is a set that keeps this lock while it waits for another.
+	State string `json:"state" enums:"held,reserved"`
+	// Since when, as this replica saw it.
+	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Sharing is how many hold or keep the lock with it, itself included.
+	Sharing int `json:"sharing" minimum:"1" example:"1"`
+	// Waiting is how many stand behind it.
+	Waiting int `json:"waiting" minimum:"0" example:"3"`
+}
+
+// BlockedWait is an entry that waits.
+type BlockedWait struct {
+	// ID of the entry.
+	ID string `json:"id" example:"06h0b197z85a5xjnyk3zj8c3a0"`
+	// Holder is the worker that waits.
+	Holder string `json:"holder" example:"worker-8"`
+	// Name of the lock for which it waits.
+	Name string `json:"name" example:"orders:42"`
+	// Position in the queue, 1 is next.
+	Position int `json:"position" minimum:"1" example:"1"`
+	// Number of the entry's place: the fence that it gets with its grant.
+	Number uint64 `json:"number" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1043"`
+	// Depth in the tree. At 1 it waits for an entry of the head.
+	Depth int `json:"depth" minimum:"1" example:"1"`
+	// Behind is the id of the entry that is in its way.
+	Behind string `json:"behind" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Under is the id of the waiting entry that holds up whoever is in its way; left out at depth 1.
+	Under string `json:"under,omitempty" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
+	// EnqueuedAt is when the entry joined the queue.
+	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// BlamedSince is since when it waits because of the head of the tree.
+	BlamedSince Instant `json:"blamed_since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:07.000Z"`
+}
+
+// AdminHoldings are what a holder holds and waits for.
+type AdminHoldings struct {
+	Seen
+	// Tenant whose the entries are.
+	Tenant string `json:"tenant" example:"acme"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-7"`
+	// Entries, those first that joined first: of those whose requests name the holder, then of those for whose requests it is the token's subject.
+	Entries []AdminEntry `json:"entries"`
+	// Holding is how many of the entries hold.
+	Holding int `json:"holding" minimum:"0" example:"2"`
+	// Waiting is how many of them wait.
+	Waiting int `json:"waiting" minimum:"0" example:"1"`
+	// Truncated says that there are further entries.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// AdminEntry is an entry of a holder.
+type AdminEntry struct {
+	// ID of the entry.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Fence of the entry; of one that waits its number, which is the fence that it would hold with.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// State of the entry.
+	State string `json:"state" enums:"held,waiting"`
+	// Since when it holds, as this replica saw it.
+	Since *Instant `json:"since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:06.000Z"`
+	// EnqueuedAt is when the entry joined its queues.
+	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// TTLSeconds is how long its lease lasts each time.
+	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
+	// Set is how many locks the entry asks for, if it is a set.
+	Set int `json:"set,omitempty" minimum:"1" maximum:"32" example:"2"`
+	// Async says that the server keeps the place, and no connection waits.
+	Async bool `json:"async,omitempty"`
+	// Named says that the request named the holder.
+	Named bool `json:"named"`
+	// Locks of the entry, of those that the bearer token may see.
+	Locks []AdminEntryLock `json:"locks"`
+}
+
+// AdminEntryLock is one lock of an entry.
+type AdminEntryLock struct {
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Mode that is asked for.
+	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
+	// State is reserved if the set keeps this lock while it waits for another.
+	State string `json:"state" enums:"held,reserved,waiting"`
+	// Position in the queue, 1 is next; left out if it does not wait there.
+	Position int `json:"position,omitempty" minimum:"1" example:"1"`
+}

@@ -1,0 +1,182 @@
+package handlers
+
+import (
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/blocking"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// maxTrees is how many trees an answer has at most.
+const maxTrees = 100
+
+// blocking tells who blocks whom.
+//
+// @Summary     See who blocks whom
+// @ID          getBlocking
+// @Description A tree for each holder because of whom others wait: those who wait for his locks, and below each of them, if its holder has locks too, those who wait for these. Those blamed for the longest waits come first. An entry is blamed on the head of its tree since all that holds it up has been so; what it waited before is nobody's. An entry that waits for several locks is listed at the first of them in byte order. It is looked at the 1000 locks with most waiting, the first 1000 of each, and 20 000 in all; a tree lists 200. The answer is at most 1 MiB long. Times are as the answering replica saw them; who stands behind whom is the same at every replica.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
+// @Param       limit  query int    false "Trees" minimum(1) maximum(1000) default(100)
+// @Success     200 {object} api.AdminBlocking
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/blocking [get]
+func (a *endpoints) blocking(r *request) error { return r.show(makeBlocking) }
+
+func makeBlocking(r *request) (maker, error) {
+	s, err := r.sight()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := r.limitParam()
+	if err != nil {
+		return nil, err
+	}
+	a := r.endpoints
+	return func(room int) (any, error) {
+		b, err := a.Console.Blocking(s, min(limit, maxTrees))
+		if err != nil {
+			return nil, err
+		}
+		return a.blockingOf(b, room), nil
+	}, nil
+}
+
+// blockingOf describes trees, as many as fit into so many bytes.
+func (a *endpoints) blockingOf(b *service.Blocking, left int) *api.AdminBlocking {
+	out := &api.AdminBlocking{
+		Seen: a.seen(b.Revision, b.Now), Trees: []api.BlockingTree{}, Heads: b.Heads, Waiting: b.Waiting,
+		BlamedSeconds: api.SecondsOf(b.Blamed), Truncated: b.Cut || b.Heads > len(b.Trees),
+	}
+	for _, t := range b.Trees {
+		heads := fit(len(t.Heads), &left, func(i int) int { return rowBytes + len(t.Heads[i].Lock) })
+		waits := fit(len(t.Waits), &left, func(i int) int { return rowBytes + len(t.Waits[i].Lock) + entryBytes(t.Waits[i].Entry, false) })
+		out.Truncated = out.Truncated || heads < len(t.Heads) || waits < t.Waiting
+		if heads == 0 {
+			break
+		}
+		left -= rowBytes + textBytes(t.Holder)
+		out.Trees = append(out.Trees, treeOf(t, t.Heads[:heads], t.Waits[:waits]))
+	}
+	return out
+}
+
+func treeOf(t *blocking.Tree, heads []blocking.Head, waits []blocking.Wait) api.BlockingTree {
+	out := api.BlockingTree{
+		Tenant: t.Tenant, Holder: t.Holder, Named: t.Named, Cycle: t.Cycle, Heads: []api.BlockingHead{}, Waits: []api.BlockedWait{},
+		Waiting: t.Waiting, Depth: t.Depth, BlamedSeconds: api.SecondsOf(t.Blamed),
+	}
+	for _, h := range heads {
+		out.Heads = append(out.Heads, api.BlockingHead{
+			Name: h.Lock, ID: string(h.Entry.ID), Fence: h.Entry.Number, State: heldOr(h.Holds, "reserved"),
+			Since: api.InstantOf(h.Since), Sharing: h.Front, Waiting: h.Waiting,
+		})
+	}
+	for _, w := range waits {
+		one := api.BlockedWait{
+			ID: string(w.Entry.ID), Holder: w.Entry.Holder, Name: w.Lock, Position: w.Position, Number: w.Entry.Number, Depth: w.Depth,
+			Behind: string(w.Behind.ID), EnqueuedAt: api.InstantOf(w.Entry.EnqueuedAt), BlamedSince: api.InstantOf(w.Since),
+		}
+		if w.Under != nil {
+			one.Under = string(w.Under.ID)
+		}
+		out.Waits = append(out.Waits, one)
+	}
+	return out
+}
+
+func heldOr(holds bool, otherwise string) string {
+	if holds {
+		return "held"
+	}
+	return otherwise
+}
+
+// holdings tells what a holder holds and waits for.
+//
+// @Summary     See what a holder holds and waits for
+// @ID          getHoldings
+// @Description Every entry of a holder over all locks of its tenant, with the id and the fence by which it can be revoked: what is shown here can be named to revoke everything of the holder. At most 200 entries. A set has those of its locks that the bearer token may see.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Whose holder; the token's own with the scope `tenant-admin`, needed with `admin`"
+// @Param       holder query string true  "Holder, as entries show it"
+// @Param       limit  query int    false "Entries" minimum(1) maximum(1000) default(100)
+// @Success     200 {object} api.AdminHoldings
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/holders [get]
+func (a *endpoints) holdings(r *request) error { return r.show(makeHoldings) }
+
+func makeHoldings(r *request) (maker, error) {
+	s, err := r.sight()
+	if err != nil {
+		return nil, err
+	}
+	holder := r.Query("holder")
+	if wrong := lock.CheckHolder(holder); wrong != "" {
+		return nil, lock.Invalid("holder", "%s", wrong)
+	}
+	if s.Tenant == "" {
+		return nil, lock.Invalid("tenant", "must be sent: holders are of a tenant")
+	}
+	limit, err := r.limitParam()
+	if err != nil {
+		return nil, err
+	}
+	a := r.endpoints
+	return func(room int) (any, error) {
+		h, err := a.Console.Holdings(s, holder, limit)
+		if err != nil {
+			return nil, err
+		}
+		out := &api.AdminHoldings{Seen: a.seen(h.Revision, h.Now), Tenant: s.Tenant, Holder: holder, Entries: []api.AdminEntry{}}
+		n := fit(len(h.Entries), &room, func(i int) int { return standingBytes(h.Entries[i]) })
+		out.Truncated = h.More || n < len(h.Entries)
+		for _, one := range h.Entries[:n] {
+			out.Entries = append(out.Entries, standingOf(one))
+			if one.Holds {
+				out.Holding++
+			} else {
+				out.Waiting++
+			}
+		}
+		return out, nil
+	}, nil
+}
+
+func standingBytes(s view.Standing) int {
+	size := rowBytes
+	for _, at := range s.At {
+		size += len(at.Claim.Name) + 100
+	}
+	return size
+}
+
+func standingOf(s view.Standing) api.AdminEntry {
+	e := s.Entry
+	out := api.AdminEntry{
+		ID: string(e.ID), Fence: e.Number, State: heldOr(s.Holds, "waiting"), EnqueuedAt: api.InstantOf(e.EnqueuedAt),
+		TTLSeconds: api.SecondsOf(e.TTL), Set: setSize(e), Async: e.Async, Named: e.Named, Locks: []api.AdminEntryLock{},
+	}
+	if s.Holds {
+		out.Since = new(api.InstantOf(s.Since))
+	}
+	for _, at := range s.At {
+		one := api.AdminEntryLock{Name: at.Claim.Name, Mode: string(at.Claim.Mode), State: heldOr(s.Holds, "waiting"), Position: at.Position}
+		if !s.Holds && at.InFront {
+			one.State = "reserved"
+		}
+		out.Locks = append(out.Locks, one)
+	}
+	return out
+}

@@ -1,0 +1,240 @@
+package blocking
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// maxWaits is how many entries of one named holder may wait for it to be taken for somebody
+// who does one thing after another. Beyond it many go by the name, as for deadlocks.
+const maxWaits = 100
+
+// Queue is a lock for which somebody waits: who is in the way, and those who stand behind.
+type Queue struct {
+	lock.Ref
+	Head   *lock.Entry
+	Holds  bool      // the head holds; otherwise it is a set that waits for another lock
+	Since  time.Time // since when the head is in the way
+	Front  int       // how many are in the way with it, itself included
+	Behind []*lock.Entry
+}
+
+// Limits bound what of a forest is listed. What is not listed counts all the same.
+type Limits struct {
+	Trees int // of the forest
+	Waits int // of a tree
+	Depth int // of a tree
+}
+
+// Forest is all who wait, below those because of whom they do.
+type Forest struct {
+	Trees   []*Tree // those blamed for most first
+	Heads   int     // how many trees there are
+	Waiting int     // in all trees
+	Blamed  time.Duration
+}
+
+// Tree is somebody because of whom others wait, and who himself waits for nothing.
+type Tree struct {
+	Tenant string
+	Holder string
+	Named  bool // the entries are of a holder that requests name; otherwise there is one entry
+	Cycle  bool // he waits too: for somebody who waits for him. It is about to be refused
+	Heads  []Head
+	Waits  []Wait // those listed, each behind the one for which it waits
+
+	Waiting int // in the whole tree
+	Depth   int // of the whole tree
+	Blamed  time.Duration
+}
+
+// Head is a lock at which somebody is in the way.
+type Head struct {
+	Lock    string
+	Entry   *lock.Entry
+	Holds   bool
+	Since   time.Time
+	Front   int
+	Waiting int
+}
+
+// Wait is an entry that waits.
+type Wait struct {
+	Lock     string
+	Entry    *lock.Entry
+	Position int
+	Depth    int         // 1 waits for the head of the tree itself
+	Behind   *lock.Entry // who is in its way
+	Under    *lock.Entry // whose wait holds up Behind; nil at depth 1
+
+	// Since is since when all of it has been so, up to the head of the tree: before, it was not
+	// because of him that this entry waited.
+	Since time.Time
+}
+
+// actor is who does one thing after another: a named holder with all its entries, or an entry
+// by itself.
+type actor struct {
+	tenant, holder string
+	id             lock.ID
+}
+
+// graph has for each who waits for him, and for what he waits himself.
+type graph struct {
+	now    time.Time
+	limits Limits
+	crowds map[lock.Ref]bool   // names by which many go
+	blocks map[actor][]*Queue  // at which he is in the way
+	waits  map[actor]*waitEdge // the first of his waits
+	done   map[actor]bool
+}
+
+type waitEdge struct {
+	entry *lock.Entry
+	queue *Queue
+}
+
+// Of returns the forest at an instant. An entry that waits for several locks is listed once, for
+// the first of the queues; a holder that waits, below its first entry that does.
+func Of(queues []Queue, now time.Time, limits Limits) *Forest {
+	slices.SortFunc(queues, func(a, b Queue) int {
+		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Name, b.Name))
+	})
+	g := &graph{now: now, limits: limits, crowds: crowds(queues), blocks: map[actor][]*Queue{}, waits: map[actor]*waitEdge{}, done: map[actor]bool{}}
+	g.link(queues)
+	f := &Forest{}
+	for _, a := range g.heads() {
+		f.add(g.tree(a, false))
+	}
+	for _, a := range g.inOrder() { // who is left waits for himself, in the end
+		if !g.done[a] {
+			f.add(g.tree(a, true))
+		}
+	}
+	slices.SortStableFunc(f.Trees, func(a, b *Tree) int {
+		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(b.Waiting, a.Waiting))
+	})
+	f.Trees = f.Trees[:min(len(f.Trees), limits.Trees)]
+	return f
+}
+
+func (f *Forest) add(t *Tree) {
+	f.Trees = append(f.Trees, t)
+	f.Heads++
+	f.Waiting += t.Waiting
+	f.Blamed += t.Blamed
+}
+
+// crowds returns the names by which more wait than one would.
+func crowds(queues []Queue) map[lock.Ref]bool {
+	waiting, many := map[lock.Ref]map[lock.ID]bool{}, map[lock.Ref]bool{}
+	for i := range queues {
+		for _, e := range queues[i].Behind {
+			r := lock.Ref{Tenant: e.Tenant, Name: e.Holder}
+			if !e.Named || many[r] {
+				continue
+			}
+			if waiting[r] == nil {
+				waiting[r] = map[lock.ID]bool{}
+			}
+			waiting[r][e.ID] = true
+			many[r] = len(waiting[r]) > maxWaits
+		}
+	}
+	return many
+}
+
+func (g *graph) actorOf(e *lock.Entry) actor {
+	if e.Named && !g.crowds[lock.Ref{Tenant: e.Tenant, Name: e.Holder}] {
+		return actor{tenant: e.Tenant, holder: e.Holder}
+	}
+	return actor{tenant: e.Tenant, id: e.ID}
+}
+
+func (g *graph) link(queues []Queue) {
+	seen := map[lock.ID]bool{}
+	for i := range queues {
+		q := &queues[i]
+		for at, e := range q.Behind {
+			if seen[e.ID] {
+				q.Behind[at] = nil // it is listed elsewhere, but its place counts
+				continue
+			}
+			seen[e.ID] = true
+			a := g.actorOf(e)
+			if w := g.waits[a]; w == nil || e.Number < w.entry.Number {
+				g.waits[a] = &waitEdge{e, q}
+			}
+		}
+		head := g.actorOf(q.Head)
+		g.blocks[head] = append(g.blocks[head], q)
+	}
+}
+
+// inOrder are all who are in the way of somebody, by the place of their first lock.
+func (g *graph) inOrder() []actor {
+	all := make([]actor, 0, len(g.blocks))
+	for a := range g.blocks {
+		all = append(all, a)
+	}
+	slices.SortFunc(all, func(a, b actor) int {
+		return cmp.Or(strings.Compare(a.tenant, b.tenant), strings.Compare(a.holder, b.holder), strings.Compare(string(a.id), string(b.id)))
+	})
+	return all
+}
+
+// heads are those of them who wait for nothing.
+func (g *graph) heads() []actor {
+	return slices.DeleteFunc(g.inOrder(), func(a actor) bool { return g.waits[a] != nil })
+}
+
+func (g *graph) tree(a actor, cycle bool) *Tree {
+	first := g.blocks[a][0].Head
+	t := &Tree{Tenant: a.tenant, Holder: first.Holder, Named: a.id == "", Cycle: cycle}
+	for _, q := range g.blocks[a] {
+		t.Heads = append(t.Heads, Head{q.Name, q.Head, q.Holds, q.Since, q.Front, len(q.Behind)})
+	}
+	g.grow(t, a, Wait{})
+	return t
+}
+
+// grow adds all who wait for somebody, who himself waits as under says.
+func (g *graph) grow(t *Tree, a actor, under Wait) {
+	g.done[a] = true
+	for _, q := range g.blocks[a] {
+		for at, e := range q.Behind {
+			if e == nil {
+				continue
+			}
+			w := Wait{Lock: q.Name, Entry: e, Position: at + 1, Depth: under.Depth + 1, Behind: q.Head, Under: under.Entry}
+			w.Since = latest(e.EnqueuedAt, q.Since, under.Since)
+			g.count(t, w)
+			if next := g.actorOf(e); g.waits[next].entry == e && !g.done[next] {
+				g.grow(t, next, w)
+			}
+		}
+	}
+}
+
+func (g *graph) count(t *Tree, w Wait) {
+	t.Waiting++
+	t.Depth = max(t.Depth, w.Depth)
+	t.Blamed += max(0, g.now.Sub(w.Since))
+	if w.Depth <= g.limits.Depth && len(t.Waits) < g.limits.Waits {
+		t.Waits = append(t.Waits, w)
+	}
+}
+
+func latest(a, b, c time.Time) time.Time {
+	if b.After(a) {
+		a = b
+	}
+	if c.After(a) {
+		a = c
+	}
+	return a
+}

@@ -1,0 +1,69 @@
+package service
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/blocking"
+	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+const (
+	// maxBlockingLocks is at how many locks it is looked who blocks whom: those with most
+	// waiting. maxBlockingPlaces is how many places in their queues are read.
+	maxBlockingLocks  = 1000
+	maxBlockingPlaces = 20_000
+
+	// maxTreeWaits and maxTreeDepth are how much of one tree is listed.
+	maxTreeWaits = 200
+	maxTreeDepth = 16
+
+	// maxHolderEntries is how many entries of one holder are listed.
+	maxHolderEntries = 200
+)
+
+// Blocking is who blocks whom.
+type Blocking struct {
+	*blocking.Forest
+	Cut      bool // there is more than was looked at
+	Revision uint64
+	Now      time.Time
+}
+
+// Blocking tells who blocks whom at the locks that somebody may see, in so many trees at most.
+// Errors as for [Console.Overview].
+func (c *Console) Blocking(s board.Sight, trees int) (*Blocking, error) {
+	if err := c.Service.view.Missing(); err != nil {
+		return nil, err
+	}
+	page := c.board.Page(board.Query{Sight: s, State: "contended", Sort: board.ByWaiters, Down: true, Limit: maxBlockingLocks})
+	refs := make([]lock.Ref, 0, len(page.Rows))
+	for _, l := range page.Rows {
+		refs = append(refs, l.Ref)
+	}
+	queues, more := c.Service.view.Blocking(refs, maxBlockingPlaces)
+	now := c.Service.Now()
+	forest := blocking.Of(queues, now, blocking.Limits{Trees: trees, Waits: maxTreeWaits, Depth: maxTreeDepth})
+	return &Blocking{Forest: forest, Cut: more || page.Next != nil, Revision: page.Revision, Now: now}, nil
+}
+
+// Holdings are what a holder holds and waits for.
+type Holdings struct {
+	Entries  []view.Standing // those first that joined first; of those whose requests name him, then of others
+	More     bool            // there are further ones
+	Revision uint64
+	Now      time.Time
+}
+
+// Holdings tells what a holder of a tenant holds and waits for, of the locks that somebody may
+// see: up to most entries, or 200. Errors as for [Console.Overview].
+func (c *Console) Holdings(s board.Sight, holder string, most int) (*Holdings, error) {
+	if err := c.Service.view.Missing(); err != nil {
+		return nil, err
+	}
+	out := &Holdings{Now: c.Service.Now()}
+	who := lock.Ref{Tenant: s.Tenant, Name: holder}
+	out.Entries, out.More, out.Revision = c.Service.view.OfHolder(who, s.May, min(most, maxHolderEntries))
+	return out, nil
+}

@@ -1,0 +1,115 @@
+package view
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/blocking"
+)
+
+const (
+	// MaxBlockedPerLock is how many of those who stand behind others at a lock are looked at.
+	MaxBlockedPerLock = 1000
+
+	// placesChunk is after how many places in queues the view is let go for a moment.
+	placesChunk = 1000
+
+	// maxOfHolder is how many entries of a holder are looked at.
+	maxOfHolder = 2000
+)
+
+// Blocking reads for each lock who is in the way of others there, and who they are, up to most
+// in all; more says that not all was read. Locks at which nobody stands behind others are left out.
+func (v *View) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, more bool) {
+	for len(refs) > 0 && most > 0 {
+		n, read, cut := v.blocked(refs, &queues, most)
+		refs, most, more = refs[n:], most-read, more || cut
+	}
+	return queues, more || len(refs) > 0
+}
+
+// blocked reads some of the queues. It returns of how many locks, and how many places.
+func (v *View) blocked(refs []lock.Ref, queues *[]blocking.Queue, most int) (n, read int, cut bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for ; n < len(refs) && read < min(most, placesChunk); n++ {
+		q := v.table.Queue(refs[n])
+		if q == nil || q.Waiting() == 0 {
+			read++ // looking it up takes as long
+			continue
+		}
+		one := v.blockedAt(refs[n], q, min(most-read, MaxBlockedPerLock))
+		cut = cut || len(one.Behind) < q.Waiting()
+		read += len(one.Behind)
+		*queues = append(*queues, one)
+	}
+	return n, read, cut
+}
+
+func (v *View) blockedAt(r lock.Ref, q *lock.Queue, most int) blocking.Queue {
+	head := q.Head().Member()
+	out := blocking.Queue{Ref: r, Head: head.Entry(), Holds: head.Holds(), Since: head.Entry().EnqueuedAt, Front: q.Len() - q.Waiting()}
+	if out.Holds {
+		out.Since = v.since[head.Entry().ID]
+	}
+	out.Behind = make([]*lock.Entry, 0, min(most, q.Waiting()))
+	for s := q.Behind(); s != nil && len(out.Behind) < most; s = s.Next() {
+		out.Behind = append(out.Behind, s.Member().Entry())
+	}
+	return out
+}
+
+// Standing is an entry with where it stands, for people to see.
+type Standing struct {
+	Entry *lock.Entry
+	Holds bool
+	Since time.Time // since when it holds
+	At    []StandingAt
+}
+
+// StandingAt is where an entry stands at one of its locks.
+type StandingAt struct {
+	Claim    lock.Claim
+	InFront  bool // it holds the lock, or keeps it while it waits for another of its locks
+	Position int  // otherwise, among those who stand behind others
+}
+
+// OfHolder returns the entries of a holder by its tenant and name, those first that joined
+// first: first of those whose requests name it, then of others. May says which names the caller
+// may see; nil is all. Entries without any such lock are left out. more says that there are
+// further ones.
+func (v *View) OfHolder(who lock.Ref, may func(string) bool, most int) (all []Standing, more bool, number uint64) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	looked := 0
+	for e, holds := range v.table.EntriesOf(who) {
+		if looked++; looked > maxOfHolder {
+			return all, true, v.number
+		}
+		one := Standing{Entry: e, Holds: holds, Since: v.since[e.ID], At: v.standsAt(e, may)}
+		switch {
+		case len(one.At) == 0:
+		case len(all) == most:
+			return all, true, v.number
+		default:
+			all = append(all, one)
+		}
+	}
+	return all, false, v.number
+}
+
+func (v *View) standsAt(e *lock.Entry, may func(string) bool) (at []StandingAt) {
+	slots := v.table.Member(e.ID).Slots()
+	for i := range slots {
+		s := &slots[i]
+		if may != nil && !may(s.Claim().Name) {
+			continue
+		}
+		one := StandingAt{Claim: s.Claim(), InFront: s.InFront()}
+		if !one.InFront {
+			one.Position = s.Position()
+		}
+		at = append(at, one)
+	}
+	return at
+}

@@ -1,0 +1,63 @@
+package view_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/store"
+)
+
+// line is a view in which so many entries stand at each of some locks.
+func line(locks, each int) (*view.View, []lock.Ref) {
+	v, number := empty(), uint64(0)
+	v.Reset(store.Snapshot{})
+	var refs []lock.Ref
+	for l := range locks {
+		refs = append(refs, lock.Ref{Tenant: "acme", Name: fmt.Sprintf("l%d", l)})
+		for range each {
+			number++
+			e := &lock.Entry{
+				ID: view.NumberedID(number), Tenant: "acme", Holder: "w", Number: number, EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour),
+				Claims: []lock.Claim{{Name: refs[l].Name, Mode: lock.Exclusive}},
+			}
+			v.Apply(number, []store.Change{{Number: number, Joined: e}})
+		}
+	}
+	return v, refs
+}
+
+// TestBlockingIsBounded: so many of a lock, and so many in all.
+func TestBlockingIsBounded(t *testing.T) {
+	v, refs := line(3, view.MaxBlockedPerLock+2)
+	for _, tc := range []struct{ most, queues, last int }{
+		{10_000, 3, view.MaxBlockedPerLock}, {view.MaxBlockedPerLock + 5, 2, 5}, {7, 1, 7},
+	} {
+		queues, more := v.Blocking(refs, tc.most)
+		if len(queues) != tc.queues || len(queues[len(queues)-1].Behind) != tc.last || !more {
+			t.Errorf("of %d: %d queues, more %t, want %d with %d behind in the last", tc.most, len(queues), more, tc.queues, tc.last)
+		}
+	}
+	short, refs := line(3, 2)
+	refs = append(refs, lock.Ref{Tenant: "acme", Name: "free"})
+	queues, more := short.Blocking(refs, 10_000)
+	if len(queues) != 3 || more || len(queues[0].Behind) != 1 || queues[0].Front != 1 || !queues[0].Holds {
+		t.Errorf("%d queues, more %t, the first %+v", len(queues), more, queues[0])
+	}
+}
+
+// TestOfHolderIsBounded: by what is looked at, whatever may be seen of it.
+func TestOfHolderIsBounded(t *testing.T) {
+	v, _ := line(1, 2050)
+	who := lock.Ref{Tenant: "acme", Name: "w"}
+	if all, more, number := v.OfHolder(who, nil, 5); len(all) != 5 || !more || number != 2050 || !all[0].Holds || all[4].At[0].Position != 4 {
+		t.Errorf("%d of five, more %t, at %d", len(all), more, number)
+	}
+	looked := 0
+	all, more, _ := v.OfHolder(who, func(string) bool { looked++; return false }, 5)
+	if len(all) != 0 || !more || looked != 2000 {
+		t.Errorf("%d are shown to who may see none, more %t, %d looked at", len(all), more, looked)
+	}
+}

@@ -3,7 +3,6 @@ package handlers_test
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -168,9 +167,5 @@ func TestLargeForest(t *testing.T) {
 	a.want(http.StatusOK, &b)
 	if n := len(b.Trees); len(a.body) > 1<<20 || n == 0 || n == 100 || !b.Truncated {
 		t.Errorf("%d trees in %d bytes, truncated %t", n, len(a.body), b.Truncated)
-	}
-	away := &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second}
-	for _, path := range []string{"/admin/blocking", "/admin/holders?tenant=acme&holder=" + url.QueryEscape("w 1")} {
-		overConsole(t, &consoleStub{err: away}).get(path).wantStatus(http.StatusServiceUnavailable)
 	}
 }

@@ -277,16 +277,21 @@ func overConsole(t *testing.T, s *consoleStub) *client {
 	return newTenant(t).at(r).admin()
 }
 
+// shownPaths are of answers that can be large.
+func shownPaths() []string {
+	return []string{"/admin/locks", "/admin/locks/acme/a", "/admin/blocking", "/admin/holders?tenant=acme&holder=w1"}
+}
+
 // TestConsoleOnBadDays: what fails shows nothing of the inside, and large answers are counted.
 func TestConsoleOnBadDays(t *testing.T) {
 	t.Parallel()
 	away := &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second}
-	for _, path := range []string{"/admin/overview", "/admin/locks", "/admin/locks/acme/a", "/admin/watch?view=locks"} {
+	for _, path := range append(shownPaths(), "/admin/overview", "/admin/watch?view=locks") {
 		overConsole(t, &consoleStub{err: away}).get(path).wantStatus(http.StatusServiceUnavailable)
 		overConsole(t, &consoleStub{panic: "a bug"}).start("GET", path).raw().wantInternal()
 	}
 	full := &lock.Error{Code: lock.Overloaded, Detail: "full", RetryAfter: time.Second}
-	for _, path := range []string{"/admin/locks", "/admin/locks/acme/a"} {
+	for _, path := range shownPaths() {
 		overConsole(t, &consoleStub{err: full}).get(path).wantStatus(http.StatusTooManyRequests)
 	}
 	var o api.AdminOverview

@@ -114,19 +114,6 @@ test("names are text, whatever stands in them", async ({ page }) => {
   await unhurt(page);
 });
 
-test("a lost connection is said, and what comes back is shown", async ({ page }) => {
-  await signIn(server, page);
-  await to(page, "locks");
-  await server.kill();
-  await expect(page.getByText("Connection lost")).toBeVisible();
-  await server.run();
-  await expect(page.getByText("Connection lost")).toBeHidden({ timeout: 60_000 });
-  const held = await server.acquire("after:1", { ttl_seconds: 60 });
-  await expect(page.getByRole("link", { name: "after:1" })).toBeVisible();
-  await server.release("after:1", held.token);
-  await expect(page.getByRole("link", { name: "after:1" })).toBeHidden();
-});
-
 test("nothing moves while it is paused", async ({ page }) => {
   await signIn(server, page);
   await to(page, "events");

@@ -24,7 +24,7 @@ export function App() {
       <div>
         {connection.value === "lost" && (
           <p class="strip" role="alert">
-            <span aria-hidden="true">⚠ </span>Connection lost. What you see may be old; trying again…
+            <span aria-hidden="true">⚠ </span>Connection lost, reconnecting… What you see may be old.
           </p>
         )}
         <main id="main" class="page" tabIndex={-1}>

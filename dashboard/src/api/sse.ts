@@ -47,6 +47,9 @@ export class Parser {
   }
 }
 
+/** The server says something every 15 seconds. What is silent for longer has been cut somewhere. */
+const silence = 45_000;
+
 /**
  * Follows a stream until it ends or the signal aborts it. It is read with fetch, not with an
  * EventSource, which does not say why it was refused. Returns the last id.
@@ -57,22 +60,30 @@ export async function follow(
 ): Promise<string> {
   const headers: Record<string, string> = { Accept: "text/event-stream" };
   if (options.lastId) headers["Last-Event-ID"] = options.lastId;
-  let response: Response;
+  const cut = new AbortController();
+  const signal = AbortSignal.any([options.signal, cut.signal]);
+  let timer = setTimeout(() => cut.abort(), silence);
   try {
-    response = await fetch(base + path, { headers, signal: options.signal, cache: "no-store" });
+    const response = await fetch(base + path, { headers, signal, cache: "no-store" });
+    if (!response.ok || response.body === null) {
+      throw failureOf(response.status, await response.json().catch(() => null));
+    }
+    options.opened();
+    const parser = new Parser(options.told);
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return parser.lastId;
+      clearTimeout(timer);
+      timer = setTimeout(() => cut.abort(), silence);
+      parser.push(value);
+    }
   } catch (e) {
-    if (options.signal.aborted) throw e;
+    // What breaks off throws an error of the browser's own.
+    if (options.signal.aborted || e instanceof Failure) throw e;
     throw new Failure("unreachable", "The server cannot be reached.");
-  }
-  if (!response.ok || response.body === null) {
-    throw failureOf(response.status, await response.json().catch(() => null));
-  }
-  options.opened();
-  const parser = new Parser(options.told);
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return parser.lastId;
-    parser.push(value);
+  } finally {
+    clearTimeout(timer);
+    cut.abort(); // also if what was told could not be used
   }
 }

@@ -4,8 +4,8 @@ import { curl, Shell } from "../parts/curl";
 import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
 import { Left, Since, Until } from "../parts/time";
 import { count, many, span } from "../parts/words";
-import { useLive } from "../state/live";
 import { href } from "../state/route";
+import { useWatched } from "../state/watch";
 import { Figures } from "./figures";
 import { Revoke, type Target } from "./revoke";
 
@@ -14,9 +14,12 @@ type View = Schemas["AdminLockView"];
 
 /** One lock: who holds it, who stands in line, and how it has been. */
 export function Lock({ tenant, name }: { tenant: string; name: string }) {
-  const { data, failure, refresh } = useLive(`${tenant}/${name}`, 1000, (signal) =>
-    asked(api.GET("/admin/locks/{tenant}/{name}", { signal, params: { path: { tenant, name } } })),
-  );
+  const { data, failure, refresh } = useWatched({
+    query: { view: "lock", tenant, name },
+    list: "waiters",
+    every: 1000,
+    load: (signal) => asked(api.GET("/admin/locks/{tenant}/{name}", { signal, params: { path: { tenant, name } } })),
+  });
   const target = useSignal<Target | undefined>(undefined);
   return (
     <>

@@ -3,9 +3,9 @@ import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
 import { Turn } from "../parts/turn";
 import { count, many } from "../parts/words";
-import { useLive } from "../state/live";
 import { route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
+import { useWatched } from "../state/watch";
 import { lockPage } from "./names";
 
 const rows = 100;
@@ -40,9 +40,12 @@ export function filterOf(query: URLSearchParams): Filter {
 /** All locks in use, as a table. */
 export function Locks() {
   const filter = filterOf(route.value.query);
-  const { data, failure } = useLive(JSON.stringify(filter), 2000, (signal) =>
-    asked(api.GET("/admin/locks", { signal, params: { query: { ...filter, limit: rows } } })),
-  );
+  const { data, failure } = useWatched({
+    query: { view: "locks", ...filter, limit: rows },
+    list: "locks",
+    every: 2000,
+    load: (signal) => asked(api.GET("/admin/locks", { signal, params: { query: { ...filter, limit: rows } } })),
+  });
   return (
     <>
       <Head title="Locks">{data && <span class="soft">{many(data.matching, "lock")}</span>}</Head>

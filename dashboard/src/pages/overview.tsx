@@ -3,15 +3,19 @@ import { api, asked, type Schemas } from "../api/client";
 import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, many, span } from "../parts/words";
-import { useLive } from "../state/live";
 import { href } from "../state/route";
+import { useWatched } from "../state/watch";
 import { lockPage } from "./names";
 
 type View = Schemas["AdminOverview"];
 
 /** What hurts, if anything does. */
 export function Overview() {
-  const { data, failure } = useLive("overview", 1000, (signal) => asked(api.GET("/admin/overview", { signal })));
+  const { data, failure } = useWatched({
+    query: { view: "overview" },
+    every: 1000,
+    load: (signal) => asked(api.GET("/admin/overview", { signal })),
+  });
   return (
     <>
       <Head title="Overview">{data && <Health store={data.store} />}</Head>

@@ -7,6 +7,12 @@ import { lost } from "./session";
 /** Nothing on the screen changes by itself while this is true. */
 export const paused = signal(false);
 
+/** Whether nobody can see the page: then it asks for nothing. */
+const hidden = signal(document.hidden);
+document.addEventListener("visibilitychange", () => {
+  hidden.value = document.hidden;
+});
+
 /** Whether the server answers. */
 export const connection = signal<"live" | "lost">("live");
 
@@ -20,7 +26,8 @@ export interface Live<T> {
 /** Notes how a request went, and returns the failure if it is one to be shown. */
 export function outcome(e: unknown): Failure {
   const f = e instanceof Failure ? e : new Failure("unexpected", "Something went wrong on this page.");
-  if (f.status === 0 && f.code === "unreachable") connection.value = "lost";
+  // A proxy answers for a server that is away.
+  if (f.code === "unreachable" || [502, 503, 504].includes(f.status)) connection.value = "lost";
   lost(f);
   return f;
 }
@@ -31,42 +38,53 @@ export function patience(failures: number, every: number): number {
   return Math.min(15_000, Math.max(every, 1000 * 2 ** (failures - 1))) * (0.75 + Math.random() / 2);
 }
 
+/** Where what comes from the server is put. */
+export interface Show<T> {
+  value: (v: T) => void;
+  failure: (e: unknown) => void;
+}
+
 /**
- * Loads something, and loads it again every so often, while the page can be seen and is not
- * paused. Another key is another thing, of which nothing is known yet.
+ * Shows what somebody brings from the server, while the page can be seen and is not paused.
+ * Another key is another thing, of which nothing is known yet: that is asked for once even then.
  */
-export function useLive<T>(key: string, every: number, load: (signal: AbortSignal) => Promise<T>): Live<T> {
+export function useShown<T>(
+  key: string,
+  bring: (stop: AbortSignal, show: Show<T>) => void,
+  load: (stop: AbortSignal) => Promise<T>,
+): Live<T> {
   const data = useSignal<{ key: string; value: T } | undefined>(undefined);
   const failure = useSignal<Failure | undefined>(undefined);
   const again = useSignal(0);
   const stopped = paused.value;
+  const unseen = hidden.value;
   useEffect(() => {
     const stop = new AbortController();
-    const have = (): boolean => data.peek()?.key === key;
-    void repeat(
-      stop.signal,
-      every,
-      () => stopped && have(),
-      async () => {
-        try {
-          const value = await load(stop.signal);
-          if (stop.signal.aborted) return true;
-          note(value);
-          connection.value = "live";
-          failure.value = undefined;
-          data.value = { key, value };
-          return true;
-        } catch (e) {
-          if (stop.signal.aborted) return true;
-          failure.value = outcome(e);
-          return false;
-        }
+    const show: Show<T> = {
+      value: (value) => {
+        if (stop.signal.aborted) return;
+        note(value);
+        connection.value = "live";
+        failure.value = undefined;
+        data.value = { key, value };
       },
-    );
+      failure: (e) => {
+        if (!stop.signal.aborted) failure.value = outcome(e);
+      },
+    };
+    if (!unseen && !stopped) bring(stop.signal, show);
+    else if (!unseen && data.peek()?.key !== key) {
+      void repeat(stop.signal, 1000, () => data.peek()?.key === key, show, load);
+    }
     return () => stop.abort();
-  }, [key, every, stopped, again.value]);
+  }, [key, stopped, unseen, again.value]);
   const current = data.value?.key === key ? data.value.value : undefined;
   return { data: current, failure: failure.value, refresh: () => again.value++ };
+}
+
+/** Loads something, and loads it again every so often. */
+export function useLive<T>(key: string, every: number, load: (signal: AbortSignal) => Promise<T>): Live<T> {
+  return useShown<T>(key, (stop, show) => void repeat(stop, every, () => false, show, load), load);
 }
 
 /** Every answer to operators tells the server's time. */
@@ -76,17 +94,22 @@ function note(value: unknown): void {
   }
 }
 
-async function repeat(
+async function repeat<T>(
   stop: AbortSignal,
   every: number,
-  rest: () => boolean,
-  once: () => Promise<boolean>,
+  enough: () => boolean,
+  show: Show<T>,
+  load: (stop: AbortSignal) => Promise<T>,
 ): Promise<void> {
-  let failures = 0;
-  while (!stop.aborted) {
-    if (rest()) return;
-    if (!document.hidden) failures = (await once()) ? 0 : failures + 1;
-    await sleep(patience(failures, every), stop);
+  for (let failures = 0; !stop.aborted && !enough(); ) {
+    try {
+      show.value(await load(stop));
+      failures = 0;
+    } catch (e) {
+      show.failure(e);
+      failures++;
+    }
+    if (!enough()) await sleep(patience(failures, every), stop);
   }
 }
 

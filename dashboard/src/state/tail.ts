@@ -1,6 +1,5 @@
 import { signal } from "@preact/signals";
-import type { Schemas } from "../api/client";
-import { Failure } from "../api/client";
+import type { Failure, Schemas } from "../api/client";
 import { follow, type Message } from "../api/sse";
 import { connection, outcome, patience, sleep } from "./live";
 
@@ -42,10 +41,7 @@ export class Tail {
           })) || lastId;
       } catch (e) {
         if (stop.aborted) return;
-        // A stream that breaks off throws an error of the browser's own.
-        this.failure.value = outcome(
-          e instanceof Failure ? e : new Failure("unreachable", "The server cannot be reached."),
-        );
+        this.failure.value = outcome(e);
         failures++;
       }
       this.open.value = false;

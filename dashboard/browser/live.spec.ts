@@ -1,0 +1,106 @@
+import { expect, type Page, test } from "@playwright/test";
+import { Server, until } from "./server";
+import { signIn } from "./world";
+
+let server: Server;
+test.beforeAll(async () => {
+  test.setTimeout(300_000);
+  server = await Server.start();
+});
+test.afterAll(() => server?.close());
+
+const to = (page: Page, hash: string) => page.goto(`${server.url}/dashboard/#/${hash}`);
+
+/** Notes what a page asks for below /admin: its streams, and what else. */
+function asked(page: Page) {
+  const seen = { streams: [] as string[], open: 0, else: [] as string[] };
+  page.on("request", (r) => {
+    const { pathname, search } = new URL(r.url());
+    if (pathname === "/admin/watch") {
+      seen.streams.push(search);
+      seen.open++;
+    } else if (pathname.startsWith("/admin/")) seen.else.push(pathname);
+  });
+  const ended = (r: { url: () => string }) => {
+    if (new URL(r.url()).pathname === "/admin/watch") seen.open--;
+  };
+  page.on("requestfinished", ended);
+  page.on("requestfailed", ended);
+  return seen;
+}
+
+test("a page has one stream of what is on the screen, and asks for nothing besides", async ({ page }) => {
+  const seen = asked(page);
+  await signIn(server, page);
+  await expect(page.getByText("Nobody waits")).toBeVisible();
+  await to(page, "locks");
+  await expect(page.getByText("No lock is in use")).toBeVisible();
+  const held = await server.acquire("seen:1", { holder: "one", ttl_seconds: 60 });
+  await expect(page.getByRole("link", { name: "seen:1" })).toBeVisible();
+  await to(page, "locks/demo/seen%3A1");
+  await expect(page.getByRole("heading", { name: "one" })).toBeVisible();
+  const next = server.acquire("seen:1", { holder: "two", ttl_seconds: 60, wait_seconds: 45 });
+  await expect(page.getByRole("table").getByText("two")).toBeVisible();
+  await server.release("seen:1", held.token);
+  await expect(page.getByRole("heading", { name: "two" })).toBeVisible();
+  await server.release("seen:1", (await next).token);
+  await expect(page.getByText("Nobody holds it")).toBeVisible();
+  expect(seen.streams.map((s) => new URLSearchParams(s).get("view"))).toEqual(["overview", "locks", "lock"]);
+  expect(seen.else).toEqual([]);
+  await until("the streams of before have ended", async () => seen.open === 1);
+});
+
+test("pausing ends the stream, and going on shows what has come to be", async ({ page }) => {
+  const seen = asked(page);
+  await signIn(server, page);
+  await to(page, "locks");
+  await expect(page.getByText("No lock is in use")).toBeVisible();
+  await page.keyboard.press("p");
+  await until("no stream is open", async () => seen.open === 0);
+  const held = await server.acquire("later:1", { ttl_seconds: 60 });
+  await expect(page.getByText("No lock is in use")).toBeVisible();
+  await page.getByRole("button", { name: "Paused" }).click();
+  await expect(page.getByRole("link", { name: "later:1" })).toBeVisible();
+  await server.release("later:1", held.token);
+});
+
+test("a stream that is cut is said, and taken up again", async ({ page }) => {
+  await signIn(server, page);
+  await to(page, "locks");
+  await expect(page.getByText("No lock is in use")).toBeVisible();
+  await page.context().setOffline(true); // ends no connection that is open
+  await server.kill();
+  await expect(page.getByRole("alert")).toContainText("Connection lost, reconnecting");
+  await server.run();
+  await page.context().setOffline(false);
+  await expect(page.getByRole("alert")).toBeHidden();
+  const held = await server.acquire("back:1", { ttl_seconds: 60 });
+  await expect(page.getByRole("link", { name: "back:1" })).toBeVisible();
+  await server.release("back:1", held.token);
+});
+
+test("where nothing is streamed, it is asked for every so often", async ({ page }) => {
+  await page.route("**/admin/watch*", (route) =>
+    route.fulfill({ status: 429, contentType: "application/problem+json", body: '{"code":"quota_exceeded"}' }),
+  );
+  await signIn(server, page);
+  await to(page, "locks");
+  await expect(page.getByText("No lock is in use")).toBeVisible();
+  const held = await server.acquire("polled:1", { ttl_seconds: 60 });
+  await expect(page.getByRole("link", { name: "polled:1" })).toBeVisible();
+  await server.release("polled:1", held.token);
+  await expect(page.getByText("No lock is in use")).toBeVisible();
+  await expect(page.getByRole("alert")).toHaveCount(0);
+});
+
+test("two tabs show the same, and one that is closed leaves the other alone", async ({ page, context }) => {
+  await signIn(server, page);
+  await to(page, "locks");
+  const second = await context.newPage();
+  await second.goto(`${server.url}/dashboard/#/locks`);
+  const held = await server.acquire("both:1", { ttl_seconds: 60 });
+  for (const p of [page, second]) await expect(p.getByRole("link", { name: "both:1" })).toBeVisible();
+  await second.close();
+  await server.release("both:1", held.token);
+  await expect(page.getByRole("link", { name: "both:1" })).toHaveCount(0);
+});

@@ -75,6 +75,7 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 	began := time.Now()
 	ctx, span := s.Tracer.Start(ctx, "service.Acquire")
 	defer span.End()
+	req.Trace = ownTrace(span, req.Trace)
 	g, err := s.acquire(ctx, req, began)
 	if g != nil {
 		err = stands(err)

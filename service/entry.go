@@ -124,6 +124,7 @@ func (s *Service) Release(ctx context.Context, req TokenRequest) error {
 	if err != nil {
 		return err
 	}
+	s.ending.note(span, e.ID)
 	// As with Enqueue: a client that goes away must not leave it half done.
 	if err := s.Store.Remove(context.WithoutCancel(ctx), e, lock.Released); err != nil {
 		return s.whyLost(ctx, e, err)

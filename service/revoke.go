@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/view"
@@ -57,6 +59,7 @@ func (s *Service) Revoke(ctx context.Context, req RevokeRequest) (*Revoked, erro
 	done := &Revoked{Entry: found.Entry, Held: found.State == view.Held}
 	done.Record = req.record(done, s)
 	note := &lock.Note{By: req.By.Subject, Reason: req.Reason}
+	s.ending.note(trace.SpanFromContext(ctx), found.Entry.ID)
 	// As with Release: an operator who goes away must not leave it half done.
 	err = s.Store.RemoveAndPut(context.WithoutCancel(ctx), found.Entry, lock.Revoked, note, done.Record.Put())
 	if err != nil {

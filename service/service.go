@@ -84,6 +84,7 @@ type Service struct {
 	drain    sync.Once
 	closing  context.Context
 	close    context.CancelFunc
+	ending   endings
 }
 
 // New starts to follow the store. The service is of use at once; it is current,

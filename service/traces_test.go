@@ -72,6 +72,49 @@ func TestTraces(t *testing.T) {
 	})
 }
 
+// TestLinks: the span of a request that waited leads to the request whose entry it waited
+// for, and to the release that ended that; or, if another replica had the release, to the
+// request once more.
+func TestLinks(t *testing.T) {
+	for name, here := range map[string]bool{"released here": true, "released elsewhere": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				recorder := tracetest.NewSpanRecorder()
+				provider := trace.NewTracerProvider(trace.WithSpanProcessor(recorder))
+				s := newShelf(t)
+				traced := func(c *service.Config) { c.Tracer = provider.Tracer("test") }
+				other, r := s.replica(t, traced), s.replica(t, traced)
+				g := other.hold(want("orders:1", 0))
+				waits := r.start(want("orders:1", time.Minute))
+				waits.waits()
+				if here {
+					r.release(g)
+				} else {
+					other.release(g)
+				}
+				waits.holds()
+				spans := map[string][]trace.ReadOnlySpan{}
+				for _, span := range recorder.Ended() {
+					spans[span.Name()] = append(spans[span.Name()], span)
+				}
+				first, second, release := spans["service.Acquire"][0], spans["service.Acquire"][1], spans["service.Release"][0]
+				freed := first.SpanContext()
+				if here {
+					freed = release.SpanContext()
+				}
+				want := map[string][16]byte{"blocked_by": first.SpanContext().TraceID(), "freed_by": freed.TraceID()}
+				got := map[string][16]byte{}
+				for _, l := range second.Links() {
+					got[l.Attributes[0].Value.AsString()] = l.SpanContext.TraceID()
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("links (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 // TestTraceOfTheRequest: an entry says which request made it. What is no traceparent is
 // not kept, and a retry, which is another request, is the same entry.
 func TestTraceOfTheRequest(t *testing.T) {

@@ -30,6 +30,9 @@ type wait struct {
 	limit   time.Duration   // for how long to hold the request open; 0 is MaxHold
 	over    bool            // the wait has lasted as long as it was to
 
+	blocker lock.ID // to whose request the span points
+	links   int
+
 	answer *Grant
 	err    error
 }
@@ -68,7 +71,7 @@ func (w *wait) watch(ctx context.Context) stage {
 }
 
 // look decides by what the view shows, and by what the store itself has shown.
-func (w *wait) look(context.Context) stage {
+func (w *wait) look(ctx context.Context) stage {
 	st := w.s.view.Status(w.entry.ID, w.entry.Number)
 	if w.proven && (st.State == view.Waiting || st.State == view.Unseen) {
 		if st.State = view.Held; w.waited {
@@ -88,6 +91,7 @@ func (w *wait) look(context.Context) stage {
 		if w.waited = true; w.try {
 			return w.giveWay
 		}
+		w.linkBlocker(ctx)
 		w.soon = st.Soon
 	}
 	return w.goOn()
@@ -207,6 +211,9 @@ func (w *wait) grant(waited time.Duration) stage {
 		}
 		g := w.resumable()
 		g.Held, g.Waited, g.Asked = true, waited, w.s.view.AskedOf(w.entry)
+		if w.waited {
+			w.linkFreed(ctx)
+		}
 		return w.tell(g, nil)
 	}
 }

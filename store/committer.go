@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/fencepost/fencepost/lock"
 )
 
@@ -66,6 +68,7 @@ type Write[P, O any] struct {
 	// same. The send function sets it.
 	MayBeDone bool
 
+	request   trace.SpanContext // whose write it is, if somebody traces
 	out       O
 	err       error
 	done      chan struct{}
@@ -141,6 +144,9 @@ type Committer[P, O any] struct {
 	send   func(batch []*Write[P, O]) (again [][]*Write[P, O])
 	ready  func() bool
 
+	// Sending is [Observer.Sending], or nil. It is set before the first call.
+	Sending func(requests []trace.SpanContext) (sent func())
+
 	mu      sync.Mutex
 	pending *pending[P, O]
 	pace    pace
@@ -173,6 +179,9 @@ func (c *Committer[P, O]) Do(ctx context.Context, w *Write[P, O]) (O, error) {
 		return none, ErrNotSent
 	}
 	w.done = make(chan struct{})
+	if c.Sending != nil {
+		w.request = trace.SpanContextFromContext(ctx)
+	}
 	lead, err := c.enter(w)
 	if err != nil {
 		return none, err
@@ -453,10 +462,26 @@ func (c *Committer[P, O]) wanted(batch []*Write[P, O]) []*Write[P, O] {
 // errForgotten is a bug of a send function. The write may have been executed.
 var errForgotten = errors.New("bug: the outcome of a write was not told")
 
+// sending tells which requests share a batch.
+func (c *Committer[P, O]) sending(batch []*Write[P, O]) (sent func()) {
+	var requests []trace.SpanContext
+	for _, w := range batch {
+		if w.request.IsSampled() {
+			requests = append(requests, w.request)
+		}
+	}
+	if len(requests) == 0 {
+		return func() {}
+	}
+	return c.Sending(requests)
+}
+
 // commit sends a batch, and returns what is to be sent again.
 func (c *Committer[P, O]) commit(batch []*Write[P, O], running int) (again [][]*Write[P, O]) {
 	began := time.Now()
+	sent := c.sending(batch)
 	again = c.send(batch)
+	sent()
 	took := time.Since(began)
 	for _, part := range again {
 		for _, w := range part {

@@ -1,11 +1,20 @@
 package store
 
-import "time"
+import (
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
 
 // Observer is told what a store does, for metrics. Nil fields are not called.
 type Observer struct {
 	Operation func(name string, took time.Duration, err error)
 	Batch     func(writes int)
+
+	// Sending is told the spans of the requests that share a write, before it is sent; sent
+	// is called when that has ended. It is not called while none of them has one.
+	Sending func(requests []trace.SpanContext) (sent func())
+
 	Restarted func() // the feed lists again
 
 	// FeedLag is told how far the feed is behind. It is called while the feed is

@@ -50,7 +50,7 @@ func openStore(ctx context.Context, c *config, t *telemetry.Telemetry) (openedSt
 func openZooKeeper(ctx context.Context, c *config, t *telemetry.Telemetry) (openedStore, error) {
 	s, err := zookeeper.Open(ctx, zookeeper.Config{
 		Servers: c.endpoints, Chroot: c.chroot, TLS: c.tls, Username: c.storeUsername, Password: c.storePass,
-		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t.Metrics()),
+		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t),
 	})
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func openEtcd(ctx context.Context, c *config, t *telemetry.Telemetry) (openedSto
 		return nil, err
 	}
 	s, err := etcd.Open(ctx, conn, etcd.Config{
-		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t.Metrics()),
+		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t),
 	})
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
@@ -95,10 +95,10 @@ func connectEtcd(ctx context.Context, c *config, log *slog.Logger) (*etcd.Conn, 
 	})
 }
 
-// observeStore leads what the store tells into the metrics. From here on the feed
+// observeStore leads what the store tells into the metrics and traces. From here on the feed
 // falls behind until it says otherwise, so that one that never starts is seen too.
-func observeStore(m *telemetry.Metrics) store.Observer {
-	ctx := context.Background()
+func observeStore(t *telemetry.Telemetry) store.Observer {
+	ctx, m := context.Background(), t.Metrics()
 	m.FeedLag(0)
 	return store.Observer{
 		Operation: func(name string, took time.Duration, err error) {
@@ -109,6 +109,7 @@ func observeStore(m *telemetry.Metrics) store.Observer {
 			m.StoreOperation(ctx, name, outcome, took)
 		},
 		Batch:     func(writes int) { m.Batched(ctx, writes) },
+		Sending:   telemetry.BatchSpans(t.Tracer()),
 		FeedLag:   m.FeedLag,
 		Restarted: func() { m.FeedRestarted(ctx) },
 	}

@@ -21,7 +21,7 @@ func TestFeedThatNeverStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		observeStore(tel.Metrics())
+		observeStore(tel)
 		<-time.After(time.Minute)
 		answer := httptest.NewRecorder()
 		tel.MetricsHandler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))

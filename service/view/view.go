@@ -45,7 +45,8 @@ type View struct {
 	rejections  rejections
 	orders      *order.Graph
 	watchers    map[lock.ID][]chan struct{}
-	announced   map[lock.ID]bool // those with a watcher whose turn is soon
+	announced   map[lock.ID]bool        // those with a watcher whose turn is soon
+	freed       map[lock.ID]*lock.Entry // those with a watcher that came to hold: by whose end
 	async       asyncIndex
 	asks        asks
 	waiters     heap.Heap[*numberWaiter]
@@ -89,7 +90,7 @@ func New(cfg Config) *View {
 		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, tenants: newTenants(), ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
-		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, async: newAsyncIndex(), asks: newAsks(),
+		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(),
 	}
 }
 
@@ -337,6 +338,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 		v.forgetAsk(g)
 		v.happened(granted, now)
 		v.grant(g, now)
+		v.free(g.ID, e)
 		v.notify(g.ID)
 	}
 	v.detect(nil, now)

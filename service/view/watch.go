@@ -55,7 +55,23 @@ func (v *View) unwatch(id lock.ID, c chan struct{}) {
 		delete(v.watchers, id)
 		delete(v.rejections.carriedOut, id)
 		delete(v.announced, id)
+		delete(v.freed, id)
 	}
+}
+
+// free notes by whose end an entry came to hold on which requests wait.
+func (v *View) free(id lock.ID, by *lock.Entry) {
+	if len(v.watchers[id]) > 0 {
+		v.freed[id] = by
+	}
+}
+
+// FreedBy returns the entry by whose end one came to hold, while requests wait on that; nil
+// if the view did not see it.
+func (v *View) FreedBy(id lock.ID) *lock.Entry {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.freed[id]
 }
 
 // notify wakes the requests that wait for the entry, and whoever keeps it. One wake-up

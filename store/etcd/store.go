@@ -107,6 +107,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 			s.observe.Operation("commit", took, err)
 		},
 	}).over(s.kv, conn.local)
+	s.commits.Sending = s.observe.Sending
 	return s
 }
 

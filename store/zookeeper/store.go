@@ -111,6 +111,7 @@ func newStore(cfg Config) *Store {
 	s := &Store{reader: &reader{newJournal(newTree(cfg), store.NewTrust(cfg.Form))}, observe: cfg.Observer.OrSilent()}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.commits = newCommitter(s)
+	s.commits.Sending = s.observe.Sending
 	s.leases = newLeases(s)
 	s.small = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.meta = &metaKeeper{journal: s.journal}

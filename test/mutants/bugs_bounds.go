@@ -4,6 +4,21 @@ package main
 func boundsBugs() []Bug {
 	return []Bug{
 		{
+			Name: "trace-without-blocker", Breaks: "the trace of a request that waits leads to what it waits for",
+			File: "service/links.go", Anchor: "link(span, traceOf(blockers[0]), blockedBy, w.blocker)", Becomes: "_ = blockers",
+			In: "./service", Run: "^TestLinks$",
+		},
+		{
+			Name: "trace-without-release", Breaks: "the trace of a request that waited leads to the release",
+			File: "service/links.go", Anchor: "to, ok := w.s.ending.of(before.ID)", Becomes: "to, ok := traceOf(before), false",
+			In: "./service", Run: "^TestLinks$",
+		},
+		{
+			Name: "trace-of-unsampled-batch", Breaks: "only requests that are traced make a batch traced",
+			File: "store/committer.go", Anchor: "if w.request.IsSampled() {", Becomes: "if w.request.IsValid() {",
+			In: "./store", Run: "^TestSending$",
+		},
+		{
 			Name: "service-tells-under-the-lock", Breaks: "a log that stands still stops no grant",
 			File: "service/events.go", Anchor: "func (e *dispatcher) note(what noted) {\n", Becomes: "func (e *dispatcher) note(what noted) {\n\te.tell(what)\n",
 			In: "./service", Run: "^TestLogThatStandsStill$", Hangs: true,

@@ -10,7 +10,7 @@ test.beforeAll(async () => {
 });
 test.afterAll(() => server?.close());
 
-const pages = ["", "locks", "events", "orders", "audit"];
+const pages = ["", "locks", "events", "orders", "audit", "blocking", "holders", "holders?holder=nobody"];
 
 const to = (page: Page, hash: string) => page.goto(`${server.url}/dashboard/#/${hash}`);
 
@@ -216,7 +216,7 @@ test.describe("with traffic", () => {
       await server.revoke(name, "its node was lost in the fire");
     }
     for (const [theme, names] of [
-      ["light", ["overview", "locks", "events"]],
+      ["light", ["overview", "locks", "events", "blocking"]],
       ["dark", ["lock", "audit"]],
     ] as const) {
       const page = await themed(browser, theme);

@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { Audit } from "./pages/audit";
+import { Blocking } from "./pages/blocking";
 import { Events } from "./pages/events";
 import { Help } from "./pages/help";
+import { Holders } from "./pages/holders";
 import { Lock } from "./pages/lock";
 import { Locks } from "./pages/locks";
 import { Deadlocks } from "./pages/orders";
@@ -46,6 +48,10 @@ function Page(): ComponentChildren {
   switch (page) {
     case "locks":
       return tenant && name ? <Lock tenant={tenant} name={name} /> : <Locks />;
+    case "blocking":
+      return <Blocking />;
+    case "holders":
+      return <Holders />;
     case "events":
       return <Events />;
     case "orders":

@@ -182,7 +182,7 @@ function Row({ of }: { of: Schemas["AuditRecord"] }) {
       </td>
       <td class="name">
         {object.locks.map((name) => (
-          <a key={name} class="line" href={lockPage({ tenant: of.tenant, name })}>
+          <a key={name} class="each" href={lockPage({ tenant: of.tenant, name })}>
             {name}
           </a>
         ))}

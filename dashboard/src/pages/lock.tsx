@@ -7,6 +7,7 @@ import { count, many, span } from "../parts/words";
 import { href } from "../state/route";
 import { useWatched } from "../state/watch";
 import { Figures } from "./figures";
+import { holderPage } from "./names";
 import { Revoke, type Target } from "./revoke";
 
 type Revoking = (target: Target) => void;
@@ -95,7 +96,11 @@ function Holders({ view, revoke }: { view: View; revoke: Revoking }) {
       {view.holders.map((h) => (
         <li key={h.id} class="sheet pad stack" data-row tabIndex={-1}>
           <div class="head">
-            <h3>{h.holder}</h3>
+            <h3>
+              <a class="plain" href={holderPage(view.tenant, h.holder)}>
+                {h.holder}
+              </a>
+            </h3>
             <span class="soft">fence {h.fence}</span>
             <RevokeButton target={{ ...h, held: true }} revoke={revoke} />
           </div>
@@ -146,7 +151,7 @@ function Queue({ view, revoke }: { view: View; revoke: Revoking }) {
         </thead>
         <tbody>
           {view.waiters.map((w) => (
-            <Waiter key={w.id} of={w} revoke={revoke} />
+            <Waiter key={w.id} of={w} tenant={view.tenant} revoke={revoke} />
           ))}
         </tbody>
       </table>
@@ -157,13 +162,15 @@ function Queue({ view, revoke }: { view: View; revoke: Revoking }) {
   );
 }
 
-function Waiter({ of, revoke }: { of: Schemas["AdminWaiter"]; revoke: Revoking }) {
+function Waiter({ of, tenant, revoke }: { of: Schemas["AdminWaiter"]; tenant: string; revoke: Revoking }) {
   const meta = Object.entries(of.metadata ?? {});
   return (
     <tr data-row tabIndex={-1}>
       <td>{of.position}</td>
       <td>
-        {of.holder}
+        <a class="plain" href={holderPage(tenant, of.holder)}>
+          {of.holder}
+        </a>
         {of.async && <Badge>no connection</Badge>}
         {meta.length > 0 && <span class="under">{meta.map(([k, v]) => `${k}: ${v}`).join(", ")}</span>}
       </td>

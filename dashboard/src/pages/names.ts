@@ -4,3 +4,8 @@ import { href } from "../state/route";
 export function lockPage(of: { tenant: string; name: string }): string {
   return href(["locks", of.tenant, of.name]);
 }
+
+/** The address of what one holder holds and waits for. */
+export function holderPage(tenant: string, holder: string): string {
+  return href(["holders"], { tenant, holder });
+}

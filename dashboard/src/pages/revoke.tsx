@@ -3,11 +3,12 @@ import type { ComponentChildren } from "preact";
 import { api, asked, type Failure, type Schemas } from "../api/client";
 import { curl } from "../parts/curl";
 import { Dialog, shut } from "../parts/dialog";
-import { Badge, Copy } from "../parts/signs";
+import { Badge } from "../parts/signs";
 import { many } from "../parts/words";
 import { outcome } from "../state/live";
 import { href } from "../state/route";
 import { nextInWords } from "./next";
+import { ConfirmField, isReason, Line, ReasonField } from "./sure";
 
 type View = Schemas["AdminLockView"];
 
@@ -19,9 +20,6 @@ export interface Target {
   held: boolean;
   set?: number | undefined;
 }
-
-/** What a reason has at least, in characters without the spaces around it. */
-export const shortest = 10;
 
 /** Ends exactly the entry that is named, once a reason and the lock's name are given. */
 export function Revoke({ target, view, close, done }: RevokeOf) {
@@ -75,20 +73,7 @@ function Ask({ target, view, done }: { target: Target; view: View; done: (r: Sch
       <What target={target} view={view} />
       {failure.value && <Refused failure={failure.value} />}
       <ReasonField value={reason.value} set={(v) => (reason.value = v)} />
-      <label class="field">
-        <span>
-          Type <b>{view.name}</b> to confirm
-        </span>
-        <input
-          name="confirm"
-          autoComplete="off"
-          autoCapitalize="off"
-          spellcheck={false}
-          required
-          value={typed.value}
-          onInput={(e) => (typed.value = e.currentTarget.value)}
-        />
-      </label>
+      <ConfirmField text={view.name} value={typed.value} set={(v) => (typed.value = v)} />
       <div class="row end">
         <button type="button" onClick={shut}>
           Cancel
@@ -99,48 +84,6 @@ function Ask({ target, view, done }: { target: Target; view: View; done: (r: Sch
       </div>
       <Line text={curl("POST", pathOf(view, target), body)} />
     </form>
-  );
-}
-
-/** Why something is done: a line that the tenant is told, too. */
-export function ReasonField({ value, set }: { value: string; set: (v: string) => void }) {
-  const missing = shortest - [...value.trim()].length;
-  return (
-    <label class="field">
-      Reason
-      <input
-        name="reason"
-        autoComplete="off"
-        required
-        maxLength={500}
-        aria-describedby="reason-hint"
-        value={value}
-        onInput={(e) => set(e.currentTarget.value)}
-      />
-      <span id="reason-hint" class="soft small">
-        {missing > 0 ? `At least ${many(missing, "more character")}. ` : ""}The tenant is told it, and it is kept in the
-        audit.
-      </span>
-    </label>
-  );
-}
-
-export function isReason(text: string): boolean {
-  return [...text.trim()].length >= shortest;
-}
-
-/** The line that does the same, folded away until it is wanted. */
-export function Line({ text }: { text: string }) {
-  return (
-    <details>
-      <summary>The same from a shell</summary>
-      <div class="stack">
-        <pre>{text}</pre>
-        <div class="row end">
-          <Copy text={text} />
-        </div>
-      </div>
-    </details>
   );
 }
 
@@ -231,7 +174,7 @@ function Refused({ failure }: { failure: Failure }) {
   );
 }
 
-const ends: Record<string, string> = {
+export const ends: Record<string, string> = {
   released: "its client has given it back",
   expired: "its lease has run out",
   revoked: "it has been revoked",

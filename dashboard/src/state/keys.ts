@@ -12,6 +12,8 @@ export const help = signal(false);
 export const places = [
   { key: "o", path: "", name: "Overview" },
   { key: "l", path: "locks", name: "Locks" },
+  { key: "b", path: "blocking", name: "Blocking" },
+  { key: "h", path: "holders", name: "Holders" },
   { key: "e", path: "events", name: "Events" },
   { key: "d", path: "orders", name: "Deadlocks" },
   { key: "a", path: "audit", name: "Audit" },

@@ -1,0 +1,160 @@
+import { useSignal } from "@preact/signals";
+import { api, asked, type Schemas } from "../api/client";
+import { curl, Shell } from "../parts/curl";
+import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Since } from "../parts/time";
+import { many, span } from "../parts/words";
+import { useLive } from "../state/live";
+import { route, setQuery } from "../state/route";
+import { seesAll, session } from "../state/session";
+import { lockPage } from "./names";
+import { RevokeAll } from "./revoke-all";
+
+type Holdings = Schemas["AdminHoldings"];
+
+/** The most that is listed, and so the most that is revoked at a time. */
+const most = 200;
+
+/** What one worker holds and waits for, over all locks. */
+export function Holders() {
+  const { query } = route.value;
+  const holder = query.get("holder") ?? "";
+  const tenant = query.get("tenant") || (session.value?.tenant ?? "");
+  return (
+    <>
+      <Head title="Holders" />
+      <search class="filters">
+        <label>
+          Holder
+          <input
+            type="search"
+            data-search
+            placeholder="worker-7"
+            value={holder}
+            onChange={(e) => setQuery({ holder: e.currentTarget.value }, true)}
+          />
+        </label>
+        {seesAll() && (
+          <label>
+            Tenant
+            <input value={tenant} onChange={(e) => setQuery({ tenant: e.currentTarget.value.trim() }, true)} />
+          </label>
+        )}
+      </search>
+      {holder === "" ? (
+        <div class="sheet">
+          <Calm title="Whose locks?">
+            Name a holder above, or press one on a lock's page: here is all that it holds and waits for.
+          </Calm>
+        </div>
+      ) : (
+        <One key={`${tenant} ${holder}`} tenant={tenant} holder={holder} />
+      )}
+    </>
+  );
+}
+
+function One({ tenant, holder }: { tenant: string; holder: string }) {
+  const query = { tenant, holder, limit: most };
+  const { data, failure, refresh } = useLive(`holder ${tenant} ${holder}`, 2000, (signal) =>
+    asked(api.GET("/admin/holders", { signal, params: { query } })),
+  );
+  const seen = useSignal<Holdings | undefined>(undefined);
+  const path = `/admin/holders?${new URLSearchParams({ tenant, holder })}`;
+  return (
+    <>
+      {failure && !failure.passing && <Trouble failure={failure} />}
+      {data ? <Seen of={data} revoke={() => (seen.value = data)} /> : !failure && <Loading />}
+      <Shell id="curl" line={curl("GET", path)} />
+      {seen.value && <RevokeAll seen={seen.value} close={() => (seen.value = undefined)} done={refresh} />}
+    </>
+  );
+}
+
+function Seen({ of, revoke }: { of: Holdings; revoke: () => void }) {
+  if (of.entries.length === 0) {
+    return (
+      <div class="sheet">
+        <Calm title={`${of.holder} has nothing`}>It holds no lock of {of.tenant}, and waits for none.</Calm>
+      </div>
+    );
+  }
+  return (
+    <section class="stack" aria-labelledby="entries">
+      <div class="head">
+        <h2 id="entries">{of.holder}</h2>
+        <span class="soft">
+          holds {of.holding}, waits for {of.waiting}
+        </span>
+        <button type="button" class="harm" onClick={revoke}>
+          Revoke everything…
+        </button>
+      </div>
+      <div class="sheet scroll">
+        <table>
+          <caption class="unseen">What {of.holder} holds and waits for</caption>
+          <thead>
+            <tr>
+              <th scope="col">State</th>
+              <th scope="col">Locks</th>
+              <th scope="col">For</th>
+              <th scope="col">Lease</th>
+              <th scope="col" class="number">
+                Fence
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {of.entries.map((e) => (
+              <Row key={e.id} of={e} tenant={of.tenant} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {of.truncated && <p class="soft">It has more than these {many(of.entries.length, "entry", "entries")}.</p>}
+    </section>
+  );
+}
+
+/** Whether an entry holds, or waits. */
+export function EntryState({ held }: { held: boolean }) {
+  return held ? (
+    <Badge kind="held" sign="●">
+      holds
+    </Badge>
+  ) : (
+    <Badge kind="wait" sign="○">
+      waits
+    </Badge>
+  );
+}
+
+function Row({ of, tenant }: { of: Schemas["AdminEntry"]; tenant: string }) {
+  return (
+    <tr>
+      <td>
+        <EntryState held={of.state === "held"} />
+        {!of.named && <span class="under">by its token</span>}
+      </td>
+      <td class="name">
+        {of.locks.map((l) => (
+          <span key={l.name} class="each">
+            <a data-row href={lockPage({ tenant, name: l.name })}>
+              {l.name}
+            </a>
+            <span class="soft">
+              {" "}
+              {l.mode === "exclusive" ? "" : l.mode}
+              {l.state === of.state ? "" : ` ${l.state}`}
+            </span>
+          </span>
+        ))}
+      </td>
+      <td>
+        <Since at={of.since ?? of.enqueued_at} />
+      </td>
+      <td>{span(of.ttl_seconds * 1000)}</td>
+      <td class="number">{of.fence}</td>
+    </tr>
+  );
+}

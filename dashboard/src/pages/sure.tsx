@@ -1,0 +1,67 @@
+import { Copy } from "../parts/signs";
+import { many } from "../parts/words";
+
+/** What a reason has at least, in characters without the spaces around it. */
+const shortest = 10;
+
+/** Why something is done: a line that the tenant is told, too. */
+export function ReasonField({ value, set }: { value: string; set: (v: string) => void }) {
+  const missing = shortest - [...value.trim()].length;
+  return (
+    <label class="field">
+      Reason
+      <input
+        name="reason"
+        autoComplete="off"
+        required
+        maxLength={500}
+        aria-describedby="reason-hint"
+        value={value}
+        onInput={(e) => set(e.currentTarget.value)}
+      />
+      <span id="reason-hint" class="soft small">
+        {missing > 0 ? `At least ${many(missing, "more character")}. ` : ""}The tenant is told it, and it is kept in the
+        audit.
+      </span>
+    </label>
+  );
+}
+
+export function isReason(text: string): boolean {
+  return [...text.trim()].length >= shortest;
+}
+
+/** The line that does the same, folded away until it is wanted. */
+export function Line({ text }: { text: string }) {
+  return (
+    <details>
+      <summary>The same from a shell</summary>
+      <div class="stack">
+        <pre>{text}</pre>
+        <div class="row end">
+          <Copy text={text} />
+        </div>
+      </div>
+    </details>
+  );
+}
+
+/** A name that has to be typed, so that nobody does by a slip what cannot be undone. */
+export function ConfirmField({ text, value, set }: { text: string; value: string; set: (v: string) => void }) {
+  return (
+    <label class="field">
+      <span>
+        Type <b>{text}</b> to confirm
+      </span>
+      <input
+        name="confirm"
+        autoComplete="off"
+        autoCapitalize="off"
+        spellcheck={false}
+        required
+        value={value}
+        onInput={(e) => set(e.currentTarget.value)}
+      />
+    </label>
+  );
+}

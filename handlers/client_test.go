@@ -196,7 +196,7 @@ func (c *client) send(r *request) (*answer, error) {
 	}
 	return &answer{
 		t: c.t, asked: r.Method + " " + r.URL.RequestURI(), method: r.Method, sent: sent, received: time.Now(),
-		status: resp.StatusCode, header: resp.Header, body: text, violations: violations(r, resp, text),
+		proto: resp.Proto, status: resp.StatusCode, header: resp.Header, body: text, violations: violations(r, resp, text),
 	}, nil
 }
 
@@ -242,6 +242,7 @@ type answer struct {
 	t              testing.TB
 	asked, method  string
 	sent, received time.Time
+	proto          string
 	status         int
 	header         http.Header
 	body           []byte

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -14,7 +15,8 @@ import (
 type conn struct {
 	t testing.TB
 	*net.TCPConn
-	in *bufio.Reader
+	in      *bufio.Reader
+	secured *tls.Conn // nil without TLS
 }
 
 func dial(t testing.TB, r *replica) *conn {

@@ -3,6 +3,7 @@ package handlers
 import (
 	"container/list"
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 	"time"
@@ -13,17 +14,21 @@ import (
 // Connections bounds the connections of a server, so that nobody can take all that the
 // process may have: without one left it could neither accept others nor open its own
 // files. Where there is no room, the connection gives way over which for longest nobody
-// who is known has asked for anything. Requests of one tenant take at most three times as
-// many as are left after that: one alone three quarters, and there is always room for
-// another.
+// who is known has asked for anything.
+//
+// It bounds their requests too, of which one connection of HTTP/2 has many. Requests of
+// those who are known are at most as many as connections may be, and of one tenant at most
+// three times as many as are left after that: of one alone three quarters, and there is
+// always room for another.
 type Connections struct {
 	most int
 
-	mu       sync.Mutex
-	all      int
-	busy     int            // over which somebody who is known asks for something
-	byTenant map[string]int // of these
-	spare    *list.List     // of *connection, the others: the one that became so first is first
+	mu        sync.Mutex
+	all       int
+	busy      int            // requests of somebody who is known
+	byTenant  map[string]int // of these
+	strangers int            // requests over HTTP/2 of nobody who is known yet
+	spare     *list.List     // of *connection without such requests: the one that became so first is first
 }
 
 // NewConnections returns a bound of most connections, at least one.
@@ -34,9 +39,11 @@ func NewConnections(most int) *Connections {
 // connection is one that is counted until it is closed.
 type connection struct {
 	net.Conn
-	of     *Connections
-	place  *list.Element // among the spare ones; nil while it is busy
-	closed bool
+	of        *Connections
+	place     *list.Element // among the spare ones; nil while it is busy
+	busy      int           // requests of somebody who is known
+	strangers int           // requests over HTTP/2 of nobody who is known yet
+	closed    bool
 }
 
 // enter counts a connection, for which another one may have to be closed. It returns nil
@@ -89,11 +96,14 @@ func (c *connection) begin(tenant string) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	const share = 3
-	if c.place == nil || all.byTenant[tenant] >= share*(all.most-all.busy) {
+	if c.closed || all.byTenant[tenant] >= share*(all.most-all.busy) {
 		return false
 	}
-	all.spare.Remove(c.place)
-	c.place = nil
+	if c.place != nil {
+		all.spare.Remove(c.place)
+		c.place = nil
+	}
+	c.busy++
 	all.busy++
 	all.byTenant[tenant]++
 	return true
@@ -108,20 +118,78 @@ func (c *connection) end(tenant string) {
 	if all.byTenant[tenant]--; all.byTenant[tenant] == 0 {
 		delete(all.byTenant, tenant)
 	}
-	if !c.closed {
+	if c.busy--; c.busy == 0 && !c.closed {
 		c.place = all.spare.PushBack(c)
 	}
+}
+
+// arrive notes a request over HTTP/2, of which nobody knows yet whose it is. Each connection
+// may have one, as with HTTP/1.1, and all together as many more as there may be connections.
+// It returns false if there are too many.
+func (c *connection) arrive() bool {
+	all := c.of
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if c.strangers > 0 && all.strangers >= all.most {
+		return false
+	}
+	c.strangers++
+	all.strangers++
+	return true
+}
+
+// depart takes back an arrive that was true.
+func (c *connection) depart() {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.strangers--
+	c.of.strangers--
 }
 
 type connectionKey struct{}
 
 // ConnContext is for http.Server: it lets requests find the connection that they came
-// over, if that is from a [Listener].
+// over, if that is from a [Listener] or a [SecureListener].
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
-	if r, ok := conn.(*rewriter); ok {
-		return context.WithValue(ctx, connectionKey{}, r.Conn)
+	if c := countedOf(conn); c != nil {
+		return context.WithValue(ctx, connectionKey{}, c)
 	}
 	return ctx
+}
+
+// countedOf finds what a listener counts below what it hands out.
+func countedOf(conn net.Conn) *connection {
+	for {
+		switch c := conn.(type) {
+		case *connection:
+			return c
+		case *rewriter:
+			conn = c.Conn
+		case *securedRewriter:
+			conn = c.Conn
+		case *tls.Conn:
+			conn = c.NetConn()
+		default:
+			return nil
+		}
+	}
+}
+
+// enter counts the request if its connection may have others beside it. It returns false if
+// there are too many of which nobody knows yet whose they are.
+func (r *request) enter() bool {
+	if r.Request.ProtoMajor < 2 {
+		return true
+	}
+	conn, ok := r.context().Value(connectionKey{}).(*connection)
+	if !ok {
+		return true
+	}
+	if !conn.arrive() {
+		return false
+	}
+	r.stranger = conn
+	return true
 }
 
 // occupy has the request's connection stay until it is answered, unless its tenant has
@@ -131,8 +199,13 @@ func (r *request) occupy() {
 	if !ok {
 		return
 	}
-	if r.crowded = !conn.begin(r.tenant()); !r.crowded {
-		r.connection = conn
+	if r.crowded = !conn.begin(r.tenant()); r.crowded {
+		return
+	}
+	r.connection = conn
+	if r.stranger != nil {
+		r.stranger.depart()
+		r.stranger = nil
 	}
 }
 
@@ -151,6 +224,15 @@ func (r *request) holdLittle(bytes int) {
 func (r *request) leave() {
 	if r.connection != nil {
 		r.connection.end(r.tenant())
+	}
+	if r.stranger != nil {
+		r.stranger.depart()
+	}
+}
+
+func errTooMany() error {
+	return &lock.Error{
+		Code: lock.Overloaded, RetryAfter: time.Second, Detail: "too many requests are under way at once",
 	}
 }
 

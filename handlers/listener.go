@@ -27,13 +27,22 @@ type listener struct {
 
 // Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
+	conn, err := l.counted()
+	if err != nil {
+		return nil, err
+	}
+	return &rewriter{Conn: conn, logger: l.logger}, nil
+}
+
+// counted accepts the next connection for which there is room.
+func (l *listener) counted() (*connection, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
 		if counted := l.bound.enter(conn); counted != nil {
-			return &rewriter{Conn: counted, logger: l.logger}, nil
+			return counted, nil
 		}
 		_ = conn.Close() // there is nobody to tell
 	}
@@ -52,13 +61,19 @@ func (c *rewriter) Write(p []byte) (int, error) {
 	if status == 0 {
 		return c.Conn.Write(p)
 	}
-	id := acceptRequestID("")
-	c.logger.Info("request", "request_id", id, "client", addressOf(c.RemoteAddr().String()).String(), "status", status, "code", "invalid_request")
-	_ = c.Conn.SetWriteDeadline(time.Now().Add(defaultAnswerTimeout)) // fails if it is closed, as the write will
-	if _, err := c.Conn.Write(refusal(status, id)); err != nil {
+	if err := answerRefusal(c.Conn, c.logger, status, reasonOf(status)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// answerRefusal writes an answer that no handler gives, with a line in the log.
+func answerRefusal(to net.Conn, logger *slog.Logger, status int, detail string) error {
+	id := acceptRequestID("")
+	logger.Info("request", "request_id", id, "client", addressOf(to.RemoteAddr().String()).String(), "status", status, "code", "invalid_request")
+	_ = to.SetWriteDeadline(time.Now().Add(defaultAnswerTimeout)) // fails if it is closed, as the write will
+	_, err := to.Write(refusal(status, id, detail))
+	return err
 }
 
 // refusedByNetHTTP returns the status of an answer that no handler gave, or 0.
@@ -75,8 +90,8 @@ func refusedByNetHTTP(p []byte) int {
 	return status
 }
 
-// refusal is the whole answer.
-func refusal(status int, id string) []byte {
+// reasonOf says why net/http refuses a request with the status.
+func reasonOf(status int) string {
 	detail := map[int]string{
 		http.StatusExpectationFailed:           "there is no expectation but 100-continue",
 		http.StatusRequestHeaderFieldsTooLarge: "the headers are too large",
@@ -86,6 +101,11 @@ func refusal(status int, id string) []byte {
 	if detail == "" {
 		detail = "the request is not HTTP as it is understood here"
 	}
+	return detail
+}
+
+// refusal is the whole answer.
+func refusal(status int, id, detail string) []byte {
 	text := fmt.Appendf(nil, `{"type":"urn:fencepost:problem:invalid_request","title":"The request is not valid","status":%d,"detail":%q,"code":"invalid_request","request_id":%q}`,
 		status, detail, id)
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nX-Request-Id: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",

@@ -32,6 +32,7 @@ type request struct {
 
 	taken      int         // of what [answers] count
 	connection *connection // that it occupies, or nil
+	stranger   *connection // over which it came, while nobody knows whose it is, or nil
 	crowded    bool        // it occupies none, because its tenant has too many
 
 	// For the log line.
@@ -80,6 +81,9 @@ func (r *request) run(h handler) {
 		r.fail(fmt.Errorf("panic: %v", p))
 	}()
 	err := checkHeaders(r.Request.Header)
+	if err == nil && !r.enter() {
+		err = errTooMany()
+	}
 	if err == nil {
 		err = checkSlashes(r.Request)
 	}

@@ -63,6 +63,7 @@ type Metrics struct {
 	replicas atomic.Pointer[func() (int, bool)]
 	lines    atomic.Pointer[LineWriter]
 	feed     atomic.Pointer[feedLag]
+	secured  atomic.Pointer[func() Secured]
 }
 
 type waitKey struct {
@@ -92,6 +93,7 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 		m.makeCounters(meter),
 		m.makeObservedCounters(meter),
 		m.makeGauges(meter, version),
+		m.makeTLS(meter),
 	)
 	if err != nil {
 		return nil, err

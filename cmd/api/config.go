@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/fencepost/fencepost/certificate"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service"
@@ -44,6 +45,8 @@ type config struct {
 	dev     bool
 	devOpen bool // development on an address that others reach
 	listen  string
+	tlsCert string
+	tlsKey  string
 	store   string
 	dataDir string
 	quotaMB int64
@@ -74,6 +77,7 @@ type config struct {
 	chroot    string   // path in ZooKeeper, without a slash at its end
 	storePass string
 	tls       *tls.Config
+	pair      *certificate.Pair // that clients see; nil is no TLS
 	classes   order.Classes
 	level     slog.Level
 	trusted   []netip.Prefix
@@ -124,6 +128,8 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.BoolVar(&c.dev, "dev", false, "development: make an HS256 secret in the data folder and print a ready bearer token")
 	f.BoolVar(&c.devOpen, "dev-insecure-listen", false, "let --dev serve on an address that is not loopback: everybody who reaches it and sees the token is an operator")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 takes a free one")
+	f.StringVar(&c.tlsCert, "tls-cert", "", "`file` with the certificate that clients see, and those that lead from it to an authority, as PEM; read again each second. With it the server speaks nothing but TLS")
+	f.StringVar(&c.tlsKey, "tls-key", "", "`file` with that certificate's key, as PEM")
 	f.StringVar(&c.store, "store", storeEmbedded, "embedded, etcd://host:port,host:port, or zookeeper://host:port,host:port/chroot")
 	f.StringVar(&c.dataDir, "data-dir", "./data", "`folder` of the embedded store")
 	f.Int64Var(&c.quotaMB, "data-quota-mb", 4096, "size that the embedded store may grow to, in MiB")
@@ -366,7 +372,7 @@ func (c *config) checkMaxTTL() error {
 // resolveRest checks what does not depend on other settings, or on few.
 func (c *config) resolveRest() error {
 	c.checkFiles()
-	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.resolveProxies(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
+	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.resolveTLS(), c.resolveProxies(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
 }
 
 func (c *config) resolveLog() (err error) {
@@ -436,7 +442,7 @@ func (c *config) resolveProxies() error {
 // right for them is for the operator to know.
 func (c *config) checkFiles() {
 	for name, path := range map[string]string{
-		"jwt-secret-file": c.secretFile, "token-key-file": c.tokenKeyFile, "store-key": c.storeKey, "store-password-file": c.storePasswordSrc,
+		"jwt-secret-file": c.secretFile, "token-key-file": c.tokenKeyFile, "store-key": c.storeKey, "store-password-file": c.storePasswordSrc, "tls-key": c.tlsKey,
 	} {
 		if path == "" {
 			continue

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fencepost/fencepost/certificate"
 )
 
 // parsed reads a configuration that must be right.
@@ -34,6 +36,9 @@ func parsed(t *testing.T, env environment, args ...string) *config {
 func withoutPools(c *config) *config {
 	if c.tls != nil {
 		c.tls.RootCAs = nil
+	}
+	if c.pair != nil { // each is one of its own
+		c.pair = new(certificate.Pair)
 	}
 	return c
 }
@@ -55,9 +60,9 @@ func base(t *testing.T, name string) []string {
 // TestEveryFlagByEnvironment: each flag does something, its variable and its line in a file do
 // the same, the flag goes before the variable, and that before the file.
 func TestEveryFlagByEnvironment(t *testing.T) {
-	cert, key := certificate(t)
+	cert, key := newCertificate(t)
 	values := map[string][2]string{ // and another value, or ""
-		"dev": {"true", ""}, "dev-insecure-listen": {"true", ""}, "trusted-proxies": {"10.0.0.0/8,::1", "127.0.0.1"}, "listen": {"127.0.0.1:9999", ":1"}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
+		"dev": {"true", ""}, "dev-insecure-listen": {"true", ""}, "trusted-proxies": {"10.0.0.0/8,::1", "127.0.0.1"}, "listen": {"127.0.0.1:9999", ":1"}, "tls-cert": {cert, ""}, "tls-key": {key, ""}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
 		"data-dir": {"elsewhere", "here"}, "data-quota-mb": {"17", "18"},
 		"store-tls": {"true", ""}, "store-ca": {cert, ""}, "store-cert": {cert, ""}, "store-key": {key, ""},
 		"store-username": {"root", "admin"}, "store-password-file": {file(t, "x"), file(t, "y\n")},
@@ -67,7 +72,7 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
 		"webhook-allow": {"10.0.0.0/8,fd12::/16", "127.0.0.1"}, "webhook-allow-http": {"true", ""}, "webhook-ports": {"443,8443", "*"},
 	}
-	pairs := map[string]string{"store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username"}
+	pairs := map[string]string{"tls-cert": "tls-key", "tls-key": "tls-cert", "store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username"}
 	new(config).flags(io.Discard).VisitAll(func(f *flag.Flag) {
 		if f.Name == configFlag || f.Name == printConfigFlag { // see settings_test.go
 			return
@@ -194,7 +199,7 @@ func TestOwnFilesAreClosed(t *testing.T) {
 
 // TestResolved: what several flags come to together.
 func TestResolved(t *testing.T) {
-	cert, key := certificate(t)
+	cert, key := newCertificate(t)
 	keys := []string{"--jwt-secret-file", file(t, secret+"\r\n"), "--token-key-file", file(t, strings.Repeat("k", 32)+"\n")}
 	c := parsed(t, nil, append(keys, "--store", "etcd://a:1,[::1]:2/", "--store-ca", cert, "--store-cert", cert, "--store-key", key,
 		"--store-username", "root", "--store-password-file", file(t, "pass word\n"))...)
@@ -221,7 +226,7 @@ func TestResolved(t *testing.T) {
 func TestContradictions(t *testing.T) {
 	good := []string{"--jwt-secret-file", file(t, secret)}
 	etcd := append(good, "--store", "etcd://a:1")
-	cert, key := certificate(t)
+	cert, key := newCertificate(t)
 	with := func(some []string, more ...string) []string { return append(append([]string{}, some...), more...) }
 	inline := environment{"FENCEPOST_JWT_SECRET": secret}
 	for _, c := range []struct {
@@ -338,7 +343,7 @@ func TestSecretsAreNotQuoted(t *testing.T) {
 }
 
 // certificate writes a certificate and its key.
-func certificate(t *testing.T) (cert, key string) {
+func newCertificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

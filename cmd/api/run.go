@@ -44,6 +44,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	for _, text := range c.warnings {
 		t.Logger().Warn(text)
 	}
+	defer keepTLS(c, t)()
 	stopDebug, err := serveDebug(ctx, c.debugListen, t.Logger())
 	if err != nil {
 		return err
@@ -151,6 +152,7 @@ func newServer(c *config, t *telemetry.Telemetry, routes handlers.Config) *http.
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ConnContext:       handlers.ConnContext,
+		HTTP2:             handlers.HTTP2(),
 		// The routes answer OPTIONS * too, which net/http would do on its own.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(t.Logger().Handler(), slog.LevelWarn),
@@ -163,7 +165,7 @@ func newServer(c *config, t *telemetry.Telemetry, routes handlers.Config) *http.
 func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Listener, server *http.Server, s *service.Service, greet func(net.Addr) error) error {
 	failed := make(chan error, 1)
 	go func() {
-		failed <- server.Serve(handlers.Listener(l, handlers.NewConnections(mostConnections(openFiles())), t.Logger()))
+		failed <- server.Serve(c.bounded(l, t.Logger()))
 	}() // ends with Shutdown or Close below
 	built := thisBuild()
 	t.Logger().Info("listening", "address", l.Addr().String(), "store", c.store, "version", built.version, "commit", built.commit)

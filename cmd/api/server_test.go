@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"io/fs"
@@ -32,10 +33,16 @@ type server struct {
 var listening = regexp.MustCompile(`"?msg"?[=:]"?listening"?.*?"?address"?[=:]"?([0-9.]+:[0-9]+)`)
 
 // start runs a server on a free port.
-func start(t *testing.T, args ...string) *server {
+func start(t *testing.T, args ...string) *server { return startWith(t, nil, args...) }
+
+// startWith runs a server that speaks TLS with a certificate that the client trusts, if
+// config is not nil.
+func startWith(t *testing.T, config *tls.Config, args ...string) *server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &server{t: t, out: &output{}, log: &output{}, stop: cancel, ended: make(chan struct{}), client: &http.Client{Transport: &http.Transport{}}}
+	// A transport puts HTTP/2 into its configuration; Clone of nil is nil.
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true}}
+	s := &server{t: t, out: &output{}, log: &output{}, stop: cancel, ended: make(chan struct{}), client: client}
 	go func() {
 		defer close(s.ended)
 		s.code = run(ctx, append([]string{"--listen", "127.0.0.1:0"}, args...), environment{}, s.out, s.log)
@@ -52,6 +59,9 @@ func start(t *testing.T, args ...string) *server {
 		return address != nil
 	})
 	s.url = "http://" + address[1]
+	if config != nil {
+		s.url = "https://" + address[1]
+	}
 	eventually(t, "it is ready", func() bool { return s.call("", "GET", "/readyz", "").status == http.StatusOK })
 	return s
 }
@@ -71,6 +81,7 @@ func (s *server) end() int {
 
 // reply is what the server answered.
 type reply struct {
+	proto  string
 	status int
 	header http.Header
 	body   map[string]any
@@ -108,7 +119,7 @@ func (s *server) try(token, method, path, body string, headers ...string) (reply
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	r := reply{status: resp.StatusCode, header: resp.Header, body: map[string]any{}}
+	r := reply{proto: resp.Proto, status: resp.StatusCode, header: resp.Header, body: map[string]any{}}
 	if len(text) > 0 && strings.Contains(resp.Header.Get("Content-Type"), "json") {
 		err = json.Unmarshal(text, &r.body)
 	}

@@ -132,19 +132,19 @@ func (c *config) greetDeveloper(stdout io.Writer, address net.Addr, codes *auth.
 		Tenant: claims.Tenant, Subject: claims.Subject, Scopes: claims.Scopes, Expires: time.Now().Add(auth.MaxSession),
 	})
 	_, err = fmt.Fprintf(stdout, `
-Fencepost is ready at http://%[1]s (development: do not expose it)
+Fencepost is ready at %[5]s://%[1]s (development: do not expose it)
 
   TOKEN=%[2]s
 
-  curl -X POST http://%[1]s/locks/orders:42 -H "Authorization: Bearer $TOKEN"
+  curl -X POST %[5]s://%[1]s/locks/orders:42 -H "Authorization: Bearer $TOKEN"
 
 The token is for the tenant "demo" and is also in %[3]s.
-The interface is described at http://%[1]s/docs/
+The interface is described at %[5]s://%[1]s/docs/
 
-  The dashboard: http://%[1]s/dashboard/#code=%[4]s
+  The dashboard: %[5]s://%[1]s/dashboard/#code=%[4]s
 
 The link signs in once, within 5 minutes; after that the token does.
 
-`, address, token, path, code)
+`, address, token, path, code, c.scheme())
 	return err
 }

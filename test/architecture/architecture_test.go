@@ -28,6 +28,7 @@ func may() map[string][]string {
 		"lock/locktest":   {"lock"},
 		"lock/order":      {"lock"},
 		"audit":           {"lock", "store"},
+		"certificate":     {},
 		"service":         {"audit", "lock", "lock/blocking", "lock/heap", "lock/order", "service/board", "service/events", "service/view", "store"},
 		"service/board":   {"lock", "service/view"},
 		"service/events":  {"lock", "lock/heap"},
@@ -54,8 +55,9 @@ func may() map[string][]string {
 		"webhook/subscription": {
 			"auth", "lock", "store", "webhook",
 		},
+		"certificate/certtest": {},
 		"cmd/api": {
-			"audit", "lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
+			"audit", "certificate", "lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
 			"dashboard", "handlers",
 		},
 	}
@@ -77,7 +79,7 @@ func only() map[string][]string {
 		"go.opentelemetry.io/otel/exporters":      {"telemetry"},
 		"go.opentelemetry.io/otel/sdk":            {"telemetry"},
 		"go.opentelemetry.io/otel/metric":         {"telemetry"},
-		"testing":                                 {"store/storetest"},
+		"testing":                                 {"store/storetest", "certificate/certtest"},
 		"github.com/google/go-cmp":                {"store/storetest"},
 		"go.uber.org/goleak":                      {"store/storetest"},
 		"pgregory.net/rapid":                      {},

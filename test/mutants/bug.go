@@ -43,6 +43,7 @@ func table() []Bug {
 		zookeeperBugs(),
 		recordsBugs(),
 		configBugs(),
+		tlsBugs(),
 		formBugs(),
 		asyncBugs(),
 		pastBugs(),

@@ -1,0 +1,77 @@
+package main
+
+// tlsBugs break what the server promises over TLS.
+func tlsBugs() []Bug {
+	return []Bug{
+		{
+			Name: "tls-ended-certificate", Breaks: "a certificate that has ended does not come into use",
+			File: "certificate/pair.go", Anchor: "case now.After(c.Leaf.NotAfter):", Becomes: "case c.Leaf.NotAfter.IsZero():",
+			In: "./certificate", Run: "^TestBadPairStaysOut$",
+		},
+		{
+			Name: "tls-certificate-before-its-time", Breaks: "a certificate that begins later comes into use then",
+			File: "certificate/pair.go", Anchor: "case now.Before(c.Leaf.NotBefore):", Becomes: "case c.Leaf.NotAfter.IsZero():",
+			In: "./certificate", Run: "^TestNotBegunYet$",
+		},
+		{
+			Name: "tls-read-once", Breaks: "certificates are read again",
+			File: "certificate/pair.go", Anchor: "return p.current != nil && bytes.Equal(cert, p.cert) && bytes.Equal(key, p.key)", Becomes: "return p.current != nil && len(cert) > 0 && len(key) > 0",
+			In: "./certificate", Run: "^TestLinkIsSwapped$",
+		},
+		{
+			Name: "tls-old-versions", Breaks: "the server speaks TLS 1.2 or later",
+			File: "certificate/config.go", Anchor: "base := &tls.Config{MinVersion: tls.VersionTLS12,", Becomes: "base := &tls.Config{MinVersion: tls.VersionTLS10,",
+			In: "./cmd/api", Run: "^TestTLS$",
+		},
+		{
+			Name: "tls-never-reloaded", Breaks: "certificates that were replaced are shown, and it is logged and measured if they cannot be",
+			File: "cmd/api/tls.go", Anchor: "refused.Store(reload(files, t.Logger()))", Becomes: "refused.Store(reload(nil, t.Logger()))",
+			In: "./cmd/api", Run: "^TestReloadUnderLoad$",
+		},
+		{
+			Name: "tls-plain-text-untold", Breaks: "who speaks HTTP where TLS is spoken is told so",
+			File: "handlers/secure.go", Anchor: "notTLS.Conn != nil && likeHTTP", Becomes: "notTLS.Conn == nil && likeHTTP",
+			In: "./handlers", Run: "^TestPlainTextIsRefused$",
+		},
+		{
+			Name: "tls-handshake-without-end", Breaks: "who is silent is let go",
+			File: "handlers/secure.go", Anchor: "context.WithTimeout(l.ctx, handshakeTimeout)", Becomes: "context.WithTimeout(l.ctx, 100*handshakeTimeout)",
+			In: "./handlers", Run: "^TestPlainTextIsRefused$",
+		},
+		{
+			Name: "tls-one-handshake-at-a-time", Breaks: "who is silent holds up nobody",
+			File: "handlers/secure.go", Anchor: "l.running.Go(func() { l.negotiate(conn) })", Becomes: "l.negotiate(conn)",
+			In: "./handlers", Run: "^TestPlainTextIsRefused$",
+		},
+		{
+			Name: "tls-net-http-answers", Breaks: "what net/http refuses by itself is a problem document over TLS too",
+			File: "handlers/secure.go", Anchor: "if state.NegotiatedProtocol == \"h2\" {", Becomes: "if state.HandshakeComplete {",
+			In: "./handlers", Run: "^TestSecureNotHTTP$",
+		},
+		{
+			Name: "tls-close-does-not-end-handshakes", Breaks: "a shutdown does not wait for who is silent",
+			File: "handlers/secure.go", Anchor: "	l.cancel()\n	err := l.Listener.Close()\n", Becomes: "	defer l.cancel()\n	err := l.Listener.Close()\n",
+			In: "./handlers", Run: "^TestSecureListenerCloses$", Hangs: true,
+		},
+		{
+			Name: "tls-one-request-a-connection", Breaks: "over HTTP/2 one connection has many requests",
+			File: "handlers/connections.go", Anchor: "if c.closed || all.byTenant[tenant] >=", Becomes: "if c.closed || c.place == nil || all.byTenant[tenant] >=",
+			In: "./handlers", Run: "^TestRequestsOfOneConnection$",
+		},
+		{
+			Name: "tls-busy-connection-gives-way", Breaks: "a connection stays while any of its requests is under way",
+			File: "handlers/connections.go", Anchor: "if c.busy--; c.busy == 0 && !c.closed {", Becomes: "if c.busy--; !c.closed {",
+			In: "./handlers", Run: "^TestBusyOverHTTP2$",
+		},
+		{
+			Name: "tls-strangers-without-bound", Breaks: "requests of nobody who is known are bounded over HTTP/2 as they are over HTTP/1.1",
+			File: "handlers/connections.go", Anchor: "if c.strangers > 0 && all.strangers >= all.most {", Becomes: "if c.strangers > 0 && all.strangers < 0 {",
+			In: "./handlers", Run: "^TestStrangersOfOneConnection$",
+		},
+		{
+			Name: "tls-connection-that-stalls", Breaks: "who takes nothing over HTTP/2 is dropped with its connection",
+			File: "handlers/secure.go", Anchor: "		WriteByteTimeout: defaultAnswerTimeout,\n", Becomes: "",
+			In: "./handlers", Run: "^TestConnectionThatStalls$", Hangs: true,
+		},
+	}
+}

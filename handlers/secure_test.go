@@ -123,7 +123,11 @@ func TestRequestsOfOneConnection(t *testing.T) {
 	defer close(w.over)
 	wait := func(c *client) {
 		asked.Go(func() { c.post("/locks/a") })
-		<-w.came
+		select {
+		case <-w.came:
+		case <-time.After(20 * time.Second):
+			t.Fatal("it is not let in")
+		}
 	}
 	if a := c.get("/healthz"); a.proto != "HTTP/2.0" {
 		t.Fatalf("it speaks %s", a.proto)

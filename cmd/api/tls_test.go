@@ -77,7 +77,7 @@ func TestTLS(t *testing.T) {
 	if resp.Body.Close(); resp.StatusCode != http.StatusBadRequest || !bytes.Contains(text, []byte("speaks TLS")) {
 		t.Errorf("plain text is answered %d %s", resp.StatusCode, text)
 	}
-	old := &tls.Config{RootCAs: a.Pool(), MaxVersion: tls.VersionTLS11} //nolint:gosec // what must be refused
+	old := &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11} //nolint:gosec // what must be refused
 	if conn, err := tls.Dial("tcp", address, old); err == nil {
 		t.Error("it speaks TLS 1.1")
 		_ = conn.Close()

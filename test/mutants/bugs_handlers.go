@@ -179,7 +179,7 @@ func handlersBugs() []Bug {
 		},
 		{
 			Name: "handlers-busy-connections-give-way", Breaks: "the connection gives way over which nobody asks for anything",
-			File: "handlers/connections.go", Anchor: "\tall.spare.Remove(c.place)\n\tc.place = nil\n\tall.busy++\n", Becomes: "\tall.busy++\n",
+			File: "handlers/connections.go", Anchor: "\tif c.place != nil {\n\t\tall.spare.Remove(c.place)\n\t\tc.place = nil\n\t}\n\tc.busy++\n", Becomes: "\tc.busy++\n",
 			In: "./handlers", Run: "^TestIdleConnectionsGiveWay$",
 		},
 		{

@@ -122,13 +122,20 @@ func (r *request) trace() trace.Span {
 	return span
 }
 
+// sampled reports whether the request has a line in the log: each that was refused or
+// failed, and of the others one of [Config.LogEvery].
+func (r *request) sampled(status int) bool {
+	every := r.endpoints.LogEvery
+	return every <= 1 || status >= http.StatusBadRequest || r.endpoints.succeeded.Add(1)%uint64(every) == 1
+}
+
 func (r *request) log(status int, took time.Duration) {
 	ctx, to := r.context(), r.endpoints.Logger
 	level := slog.LevelInfo
 	if status >= http.StatusInternalServerError && !r.draining {
 		level = slog.LevelError
 	}
-	if !to.Enabled(ctx, level) {
+	if !to.Enabled(ctx, level) || !r.sampled(status) {
 		return
 	}
 	attrs := append(make([]slog.Attr, 0, 12+len(r.attrs)),
@@ -151,6 +158,9 @@ func (r *request) log(status int, took time.Duration) {
 	attrs = append(attrs, r.attrs...)
 	if r.cause != nil {
 		attrs = append(attrs, slog.String("error", r.cause.Error()))
+	}
+	if every := r.endpoints.LogEvery; every > 1 && status < http.StatusBadRequest {
+		attrs = append(attrs, slog.Int("sampled", every))
 	}
 	to.LogAttrs(ctx, level, "request", attrs...)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -69,6 +70,7 @@ type Config struct {
 	Sessions   Sessions
 	Codes      Codes // nil issues none
 	Logger     *slog.Logger
+	LogEvery   int // one of so many requests that succeed is logged; 0 is each
 	Tracer     trace.Tracer
 	Propagator propagation.TextMapPropagator
 
@@ -142,6 +144,8 @@ type endpoints struct {
 	watches watches
 	scrapes *semaphore.Weighted
 	exports *semaphore.Weighted
+
+	succeeded atomic.Uint64 // requests, counted if not each is logged
 }
 
 func newEndpoints(cfg Config) *endpoints {

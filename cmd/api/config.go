@@ -63,6 +63,7 @@ type config struct {
 	drainDelay             float64 // in seconds
 	lockClasses            string
 	logFormat, logLevel    string
+	logEvery               uint
 	debugListen            string
 	file                   string // that says what flags and environment do not
 	printOnly              bool   // what holds, and end
@@ -151,6 +152,7 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.Var(&c.drain, "drain-seconds", "for how many `seconds` requests may take to end after that")
 	f.StringVar(&c.lockClasses, "lock-classes", "", "`patterns`, separated by commas, of locks that count as one when orders of locks are compared: *:orders,eu-*; by default orders:1 and orders:2 are both orders:*")
 	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
+	f.UintVar(&c.logEvery, "log-requests-every", 1, "`n`: log one of n requests that succeed; what is refused or fails has a line each")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.proxies, "trusted-proxies", "", "`ranges`, separated by commas, of proxies whose X-Forwarded-For says where a request comes from, for the log: 10.0.0.0/8,127.0.0.1")
 	f.StringVar(&c.webhooks.Allow, "webhook-allow", "", "`ranges`, separated by commas, of addresses where webhooks may go besides public ones: 10.0.0.0/8,127.0.0.1")
@@ -375,9 +377,15 @@ func (c *config) resolveRest() error {
 	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.resolveTLS(), c.resolveProxies(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
 }
 
+// maxLogEvery leaves a busy server a line a minute.
+const maxLogEvery = 1_000_000
+
 func (c *config) resolveLog() (err error) {
 	if c.logFormat != "json" && c.logFormat != "text" {
 		err = usagef("--log-format: %q is neither json nor text", c.logFormat)
+	}
+	if c.logEvery < 1 || c.logEvery > maxLogEvery {
+		err = errors.Join(err, usagef("--log-requests-every: must be between 1 and %d", maxLogEvery))
 	}
 	if c.level.UnmarshalText([]byte(c.logLevel)) != nil {
 		err = errors.Join(err, usagef("--log-level: %q is not debug, info, warn or error", c.logLevel))

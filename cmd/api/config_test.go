@@ -69,7 +69,7 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"jwt-secret-file": {file(t, secret), file(t, secret+"2\r\n")}, "jwks": {"https://a.example/keys", "https://b.example/keys"},
 		"jwt-issuer": {"a", "b"}, "jwt-audience": {"a", "b"}, "token-key-file": {file(t, secret), file(t, secret+"2")},
 		"fence-floor": {"1000", "2000"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
-		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
+		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "log-requests-every": {"100", "7"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
 		"webhook-allow": {"10.0.0.0/8,fd12::/16", "127.0.0.1"}, "webhook-allow-http": {"true", ""}, "webhook-ports": {"443,8443", "*"},
 	}
 	pairs := map[string]string{"tls-cert": "tls-key", "tls-key": "tls-cert", "store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username"}
@@ -293,6 +293,7 @@ func TestContradictions(t *testing.T) {
 		{nil, with(etcd, "--store-ca", file(t, "x")), 1, []string{"--store-ca", "no certificate"}},
 		{nil, with(etcd, "--store-cert", cert, "--store-key", cert), 1, []string{"--store-cert", "--store-key"}},
 
+		{nil, with(good, "--log-requests-every", "0"), 2, []string{"--log-requests-every", "1000000"}},
 		{nil, with(good, "--log-format", "xml"), 2, []string{"--log-format", `"xml"`, "json", "text"}},
 		{nil, with(good, "--log-level", "loud"), 2, []string{"--log-level", `"loud"`, "debug"}},
 		{nil, with(good, "--listen", "8080"), 2, []string{"--listen", `"8080"`, "host:port"}},

@@ -143,7 +143,7 @@ func newServer(c *config, t *telemetry.Telemetry, routes handlers.Config) *http.
 	routes.Metrics, routes.Exposition = t.Metrics(), t.MetricsHandler()
 	routes.OpenAPI, routes.Docs = openapi.Document(), openapi.Docs()
 	routes.Logger, routes.Tracer, routes.Propagator = t.Logger(), t.Tracer(), t.Propagator()
-	routes.TrustedProxies = c.trusted
+	routes.TrustedProxies, routes.LogEvery = c.trusted, int(c.logEvery)
 	built := thisBuild()
 	routes.Version, routes.Commit = built.version, built.commit
 	return &http.Server{

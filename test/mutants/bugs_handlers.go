@@ -4,6 +4,11 @@ package main
 func handlersBugs() []Bug {
 	return []Bug{
 		{
+			Name: "log-samples-refusals", Breaks: "what is refused or fails always has a line in the log",
+			File: "handlers/request.go", Anchor: "every <= 1 || status >= http.StatusBadRequest || ", Becomes: "every <= 1 || ",
+			In: "./handlers", Run: "^TestLogEvery$",
+		},
+		{
 			Name: "handlers-any-scope", Breaks: "a request needs its scope",
 			File: "handlers/admit.go", Anchor: "if !slices.ContainsFunc(o.scopes, r.principal.Allows) {", Becomes: "if len(o.scopes) == 0 {",
 			In: "./handlers", Run: "^TestScopes$", Needs: "etcd",

@@ -221,7 +221,7 @@ func (l narrow) Accept() (net.Conn, error) {
 // TestNeverRead: what clients do not read is bounded, ends, and is given back.
 func TestNeverRead(t *testing.T) { // alone: it measures memory
 	config := shared.handlers(&stub{page: largePage()})
-	config.AnswerTimeout = 10 * time.Second // in which a busy machine gets all of them going
+	config.AnswerTimeout = 20 * time.Second // in which a busy machine gets all of them going
 	router := handlers.New(config)
 	server := httptest.NewUnstartedServer(router)
 	server.Listener = narrow{server.Listener}

@@ -22,6 +22,9 @@ type Console interface {
 	Inspect(context.Context, lock.Ref) (*service.Inspection, error)
 	Blocking(s board.Sight, trees int) (*service.Blocking, error)
 	Holdings(s board.Sight, holder string, most int) (*service.Holdings, error)
+	Series(tenant string) (*service.Series, error)
+	History(lock.Ref) (*service.History, error)
+	HeatMap(s board.Sight, most int) (*service.HeatMap, error)
 }
 
 func (a *endpoints) console(r *gin.Engine) {
@@ -31,6 +34,9 @@ func (a *endpoints) console(r *gin.Engine) {
 	r.GET("/admin/blocking", a.authorized(operation{scopes: operators(), always: true, query: []string{"tenant", "limit"}}, a.blocking))
 	r.GET("/admin/holders", a.shown("holders", a.holdings))
 	r.GET("/admin/locks/:tenant/:name", a.authorized(one, a.adminLock))
+	r.GET("/admin/locks/:tenant/:name/history", a.authorized(one, a.history))
+	r.GET("/admin/series", a.shown("series", a.series))
+	r.GET("/admin/heatmap", a.shown("heatmap", a.heatMap))
 	r.GET("/admin/watch", a.authorized(operation{scopes: operators(), query: watchQuery()}, a.watch))
 }
 

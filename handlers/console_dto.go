@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
@@ -14,7 +15,7 @@ func (a *endpoints) overviewOf(o *service.Overview) *api.AdminOverview {
 	out := &api.AdminOverview{
 		Seen:  a.seen(o.Revision, o.Now),
 		Locks: o.Locks, Held: o.Held, Contended: o.Contended, Holding: o.Holding, Waiting: o.Waiting,
-		Blockers: []api.AdminBlocker{}, Store: storeOf(o),
+		Blockers: []api.AdminBlocker{}, Store: storeOf(o), Lately: wholeOf(o.Lately),
 	}
 	if row := o.Oldest; row != nil {
 		out.Oldest = &api.AdminOldest{
@@ -109,7 +110,7 @@ func (a *endpoints) adminLockOf(v *service.Inspection) *api.AdminLockView {
 		Holders: make([]api.AdminHolder, 0, len(v.Holders)), Holding: v.Holding,
 		Waiters: make([]api.AdminWaiter, 0, len(v.Waiters)), Waiting: v.Waiting, Fence: v.Newest,
 		Figures: api.AdminFigures{
-			Figures: plain.Figures, Waits: stepsOf(v.Waits), Holds: stepsOf(v.Holds), RecommendedTTLReason: adviceOf(v),
+			Figures: plain.Figures, Waits: stepsOf(v.Waits), Holds: stepsOf(v.Holds), RecommendedTTLReason: adviceOf(v.Figures, v.Advised),
 		},
 	}
 	for _, h := range v.Holders {
@@ -144,9 +145,9 @@ func stepsOf(steps []view.Step) []api.DistributionStep {
 }
 
 // adviceOf says in words how long the lease had better be.
-func adviceOf(v *service.Inspection) string {
-	held := v.Figures.Hold
-	if v.Advised == 0 {
+func adviceOf(f view.Figures, advised time.Duration) string {
+	held := f.Hold
+	if advised == 0 {
 		return fmt.Sprintf("%d holds have ended since this replica started, which is too few to go by", held.Samples)
 	}
 	return fmt.Sprintf("99 of 100 holds ended within %v s; twice that, in whole seconds and within what the server takes, leaves room for slow days and frees the lock soon after its holder died",

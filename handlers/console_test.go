@@ -150,7 +150,7 @@ func TestAdminLocksRefusals(t *testing.T) {
 }
 
 func consolePaths() []string {
-	return []string{"/admin/overview", "/admin/locks", "/admin/locks/acme/a", "/admin/blocking", "/admin/holders?tenant=acme&holder=w1", "/admin/watch?view=overview"}
+	return append(shownPaths(), "/admin/overview", "/admin/watch?view=overview")
 }
 
 // TestOverview counts what the operator may see, and names where most wait.
@@ -268,6 +268,16 @@ func (s *consoleStub) Holdings(board.Sight, string, int) (*service.Holdings, err
 	return &service.Holdings{}, s.fail()
 }
 
+func (s *consoleStub) Series(string) (*service.Series, error) { return &service.Series{}, s.fail() }
+
+func (s *consoleStub) History(lock.Ref) (*service.History, error) {
+	return &service.History{}, s.fail()
+}
+
+func (s *consoleStub) HeatMap(board.Sight, int) (*service.HeatMap, error) {
+	return &service.HeatMap{}, s.fail()
+}
+
 func overConsole(t *testing.T, s *consoleStub) *client {
 	t.Helper()
 	h := shared.handlers(&stub{})
@@ -279,7 +289,7 @@ func overConsole(t *testing.T, s *consoleStub) *client {
 
 // shownPaths are of answers that can be large.
 func shownPaths() []string {
-	return []string{"/admin/locks", "/admin/locks/acme/a", "/admin/blocking", "/admin/holders?tenant=acme&holder=w1"}
+	return []string{"/admin/locks", "/admin/locks/acme/a", "/admin/blocking", "/admin/holders?tenant=acme&holder=w1", "/admin/series", "/admin/heatmap", "/admin/locks/acme/a/history"}
 }
 
 // TestConsoleOnBadDays: what fails shows nothing of the inside, and large answers are counted.

@@ -22,6 +22,8 @@ func views() map[string]viewed {
 		"overview": {[]string{"tenant"}, makeOverview},
 		"locks":    {[]string{"tenant", "search", "state", "holder", "sort", "limit", "cursor"}, makeLocks},
 		"lock":     {[]string{"tenant", "name"}, makeWatchedLock},
+		"series":   {[]string{"tenant"}, makeSeries},
+		"heatmap":  {[]string{"tenant", "limit"}, makeHeatMap},
 		"holders":  {[]string{"tenant", "holder", "limit"}, makeHoldings},
 	}
 }

@@ -53,6 +53,10 @@ func rowsOf(answer any) (seen api.Seen, rows []row, rest map[string]json.RawMess
 		seen = v.Seen
 	case *api.AdminHoldings:
 		seen = v.Seen
+	case *api.AdminSeries:
+		seen = v.Seen
+	case *api.AdminHeatMap:
+		seen = v.Seen
 	case *api.AdminLockPage:
 		page := *v
 		seen, without, answer, page.Locks = v.Seen, "locks", &page, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/series"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -24,11 +25,12 @@ type ConsoleConfig struct {
 type Console struct {
 	ConsoleConfig
 	board *board.Board
+	began time.Time
 }
 
 // NewConsole returns the console of a replica. [Console.Run] has to run.
 func NewConsole(cfg ConsoleConfig) *Console {
-	return &Console{ConsoleConfig: cfg, board: board.New(cfg.Service.view, cfg.Service.Now)}
+	return &Console{ConsoleConfig: cfg, board: board.New(cfg.Service.view, cfg.Service.Now), began: cfg.Service.Now()}
 }
 
 // Run does what has to be done for the console in the background, until ctx ends.
@@ -49,6 +51,9 @@ type Overview struct {
 	Replicas []Replica // nil if they are not known
 	LostFor  time.Duration
 	Refusal  error // why nothing may be granted, or nil
+
+	// Lately is what happened in the last quarter of an hour; nil for who may see some names only.
+	Lately *series.Summary
 }
 
 // Overview counts the locks that somebody may see. The error is [lock.StoreUnavailable] before
@@ -58,6 +63,9 @@ func (c *Console) Overview(s board.Sight) (*Overview, error) {
 		return nil, err
 	}
 	o := &Overview{Totals: c.board.Totals(s, worstBlockers), LostFor: c.Service.view.LostFor(), Refusal: c.Service.Store.Refusal()}
+	if s.May == nil {
+		o.Lately = new(c.Service.view.Series(s.Tenant).Read(time.Now()))
+	}
 	if c.ConsoleConfig.Replicas != nil {
 		o.Replicas, _ = c.ConsoleConfig.Replicas()
 	}

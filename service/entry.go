@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/view"
 )
@@ -55,6 +57,7 @@ func (s *Service) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 		s.Metrics.Renewed(ctx, "ok")
 	case errors.Is(err, lock.Lost):
 		s.Metrics.Renewed(ctx, "lost")
+		s.lostTo(req, RenewedTooLate, err)
 	default:
 		s.Metrics.Renewed(ctx, "error")
 	}
@@ -73,6 +76,7 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	if err := s.Store.Renew(ctx, e); err != nil {
 		return nil, s.whyLost(ctx, e, err)
 	}
+	s.renewedAt(e, start)
 	g, err := s.describe(ctx, e, s.wall(start.Add(e.TTL)))
 	return g, stands(err)
 }
@@ -120,11 +124,17 @@ func (s *Service) carryOut(ctx context.Context, e *lock.Entry, refused error) er
 func (s *Service) Release(ctx context.Context, req TokenRequest) error {
 	ctx, span := s.Tracer.Start(ctx, "service.Release")
 	defer span.End()
+	err := s.release(ctx, req)
+	s.lostTo(req, ReleasedTooLate, err)
+	return err
+}
+
+func (s *Service) release(ctx context.Context, req TokenRequest) error {
 	e, err := s.locate(ctx, req)
 	if err != nil {
 		return err
 	}
-	s.ending.note(span, e.ID)
+	s.ending.note(trace.SpanFromContext(ctx), e.ID)
 	// As with Enqueue: a client that goes away must not leave it half done.
 	if err := s.Store.Remove(context.WithoutCancel(ctx), e, lock.Released); err != nil {
 		return s.whyLost(ctx, e, err)

@@ -2,6 +2,7 @@ package service
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/view"
@@ -33,3 +34,26 @@ func (s *Service) ListPart(req view.ListRequest) (more bool) {
 // Kept returns how many async entries the replica knows of that wait, or have waited. It is
 // for a bubble of testing/synctest, when nothing runs.
 func (s *Service) Kept() int { return len(s.async.kept) }
+
+// Evidence gives tests what shows of leases that were too short.
+type Evidence struct{ *evidence }
+
+// NewEvidence returns one without any.
+func NewEvidence() *Evidence { return &Evidence{newEvidence()} }
+
+// Sign adds a sign by the entry with a number.
+func (x *Evidence) Sign(r lock.Ref, n uint64) {
+	x.add(r, Sign{Kind: RenewedTooLate, Entry: NumberedID(n), Number: n})
+}
+
+// Renewal notes a renewal of the entry with a number.
+func (x *Evidence) Renewal(n uint64) { x.renewal(NumberedID(n), time.Now()) }
+
+// Renewals returns of how many entries one is known.
+func (x *Evidence) Renewals() int { return len(x.renewed) + len(x.before) }
+
+// Len returns how many locks there is evidence of, and how much of one.
+func (x *Evidence) Len(r lock.Ref) (locks, signs int, counted uint64) {
+	all, counted, _ := x.read(r)
+	return len(x.locks), len(all), counted
+}

@@ -74,6 +74,7 @@ type Service struct {
 	moments atomic.Uint64      // counts reads and questions in their order
 
 	expiries expiries
+	evidence *evidence
 	stale    staleReports
 	pace     audit.Pace // of what operators do
 	async    *asyncKeeper
@@ -99,6 +100,7 @@ func New(cfg Config) *Service {
 		tokens:   newTokens(cfg.TokenKey),
 		events:   told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events), newRingQueue()},
 		draining: make(chan struct{}),
+		evidence: newEvidence(),
 	}
 	s.view = view.New(view.Config{
 		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, MaxPlaces: cfg.MaxPlaces, MaxRenewals: cfg.MaxRenewals, Fresh: freshEnough,

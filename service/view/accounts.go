@@ -27,6 +27,8 @@ type account struct {
 	places  int // of its entries in queues
 	renewed int // renewals an hour that its async entries need while they wait
 	asks    int // of its entries that wait
+	waiting int // of its entries
+	counted int // of these, in the series
 
 	uses  map[string]use // of the locks in use, by name
 	names [allUses]*btree.BTreeG[string]
@@ -76,7 +78,7 @@ func (all accounts) close(a *account) {
 // empty takes all entries out of the accounts, before they are counted anew.
 func (all accounts) empty() {
 	for _, a := range all {
-		a.places, a.renewed, a.asks, a.uses, a.names = 0, 0, 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
+		a.places, a.renewed, a.asks, a.waiting, a.uses, a.names = 0, 0, 0, 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
 		all.close(a)
 	}
 }
@@ -108,9 +110,11 @@ func renewals(e *lock.Entry) int {
 	return int(time.Hour * 16 / 5 / e.TTL)
 }
 
-// stopRenewing notes that e left, and that others came to hold because of it.
-func (a *account) stopRenewing(e *lock.Entry, held bool, granted []*lock.Entry) {
+// stopWaiting notes that e left, and that others came to hold because of it.
+func (a *account) stopWaiting(e *lock.Entry, held bool, granted []*lock.Entry) {
+	a.waiting -= len(granted)
 	if !held {
+		a.waiting--
 		a.renewed -= renewals(e)
 	}
 	for _, g := range granted {
@@ -119,8 +123,8 @@ func (a *account) stopRenewing(e *lock.Entry, held bool, granted []*lock.Entry) 
 }
 
 // note keeps the indexes right after the lock's queue has changed; nil stands for
-// one that is empty.
-func (a *account) note(name string, q *lock.Queue) {
+// one that is empty. It reports whether anybody waits, or did before.
+func (a *account) note(name string, q *lock.Queue) bool {
 	var now use
 	if q != nil {
 		now = 1 << inUse
@@ -131,9 +135,11 @@ func (a *account) note(name string, q *lock.Queue) {
 			now |= 1 << contended
 		}
 	}
-	changed := a.uses[name] ^ now
+	was := a.uses[name]
+	waits := (was|now)&(1<<contended) != 0
+	changed := was ^ now
 	if changed == 0 {
-		return
+		return waits
 	}
 	for i := range a.names {
 		if changed&(1<<i) != 0 {
@@ -145,6 +151,7 @@ func (a *account) note(name string, q *lock.Queue) {
 	} else {
 		a.uses[name] = now
 	}
+	return waits
 }
 
 func (a *account) index(i int, name string, add bool) {

@@ -53,3 +53,6 @@ func (v *View) EndsOf(tenant string) int {
 	}
 	return 0
 }
+
+// PastKept returns how many events of locks are kept.
+func (v *View) PastKept() int { return *v.figures.past }

@@ -42,6 +42,7 @@ type figures struct {
 	accounts accounts
 	byLock   map[lock.Ref]*list.Element // of the accounts' recent
 	shares   *shares
+	past     *int // how many events are kept of all locks
 }
 
 type usage struct {
@@ -51,10 +52,12 @@ type usage struct {
 	newest       uint64
 	use          Use
 	waits, holds samples
+	past         pasts
+	staleWrites  uint64
 }
 
 func newFigures(all accounts) figures {
-	return figures{accounts: all, byLock: map[lock.Ref]*list.Element{}, shares: &shares{}}
+	return figures{accounts: all, byLock: map[lock.Ref]*list.Element{}, shares: &shares{}, past: new(int)}
 }
 
 func (f figures) granted(r lock.Ref, number uint64, waited time.Duration, now time.Time) {
@@ -109,6 +112,7 @@ func (f figures) of(r lock.Ref) *usage {
 func (f figures) forget(a *account) {
 	u := a.recent.Remove(a.recent.Back()).(*usage)
 	delete(f.byLock, u.ref)
+	*f.past -= len(u.past.ring)
 	f.shares.change(&a.figures, -1)
 	f.accounts.close(a)
 }

@@ -126,6 +126,14 @@ func (v *View) HeldCallbacks() (held []*lock.Entry) {
 	return held
 }
 
+// HeldSince returns since when the entry holds, as this replica saw it, and whether it does.
+func (v *View) HeldSince(id lock.ID) (since time.Time, ok bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	since, ok = v.since[id]
+	return since, ok
+}
+
 // Position returns the entry's place among those that wait.
 func (v *View) Position(id lock.ID) int {
 	v.mu.RLock()

@@ -42,6 +42,7 @@ type View struct {
 	tenants     *btree.BTreeG[string] // those with entries
 	touched     touched
 	figures     figures
+	pulse       pulse
 	rejections  rejections
 	orders      *order.Graph
 	watchers    map[lock.ID][]chan struct{}
@@ -89,7 +90,7 @@ func New(cfg Config) *View {
 	return &View{
 		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
-		accounts: all, tenants: newTenants(), ended: newEndings(all), figures: newFigures(all), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
+		accounts: all, tenants: newTenants(), ended: newEndings(all), figures: newFigures(all), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
 		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(),
 	}
 }
@@ -218,9 +219,10 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 	v.touched.any()
 	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {
-		v.insert(e)
+		v.insert(e, now)
 		v.detect(known, now)
 	}
+	v.relist(now)
 	v.async.relist(v.table.Entries())
 	v.figures.freedMeanwhile(v.table, now)
 	for e, holds := range v.table.Entries() {
@@ -261,7 +263,7 @@ func (v *View) doubtNew(before map[lock.ID]time.Time) {
 func (v *View) waitedFor(e *lock.Entry) time.Duration { return max(0, v.Wall().Sub(e.EnqueuedAt)) }
 
 // insert adds an entry without telling anyone.
-func (v *View) insert(e *lock.Entry) (holds, ok bool) {
+func (v *View) insert(e *lock.Entry, now time.Time) (holds, ok bool) {
 	holds, err := v.table.Insert(e)
 	if err != nil {
 		v.found(Finding{Kind: FeedOutOfOrder, Entry: e, Err: err}, time.Now())
@@ -272,9 +274,10 @@ func (v *View) insert(e *lock.Entry) (holds, ok bool) {
 		v.tenants.ReplaceOrInsert(e.Tenant)
 	}
 	a.places += len(e.Claims)
-	v.reindex(a, e)
+	v.reindex(a, now, e)
 	v.async.add(e)
 	if !holds {
+		a.waiting++
 		a.renewed += renewals(e)
 	}
 	return holds, true
@@ -284,9 +287,12 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 	if known, _ := v.table.Entry(e.ID); known != nil {
 		return
 	}
-	holds, ok := v.insert(e)
+	holds, ok := v.insert(e, now)
 	if !ok {
 		return
+	}
+	if !holds {
+		v.pulse.level(v.accounts.of(e.Tenant), now)
 	}
 	if what, ok := lock.EventOfJoin(e, holds); ok {
 		v.happened(what, now)
@@ -326,8 +332,9 @@ func (v *View) leave(c store.Change, now time.Time) {
 	if a.places -= len(e.Claims); a.places == 0 {
 		v.tenants.Delete(e.Tenant)
 	}
-	a.stopRenewing(e, held, granted)
-	v.reindex(a, append(granted, e)...)
+	a.stopWaiting(e, held, granted)
+	v.pulse.level(a, now)
+	v.reindex(a, now, append(granted, e)...)
 	v.accounts.close(a)
 	v.notify(id)
 	v.async.forget(id)
@@ -363,12 +370,20 @@ func (v *View) announce(left *lock.Entry, lasted time.Duration) {
 }
 
 // reindex notes how the locks of entries that changed are used now.
-func (v *View) reindex(a *account, entries ...*lock.Entry) {
+func (v *View) reindex(a *account, now time.Time, entries ...*lock.Entry) {
 	for _, e := range entries {
 		for _, c := range e.Claims {
 			r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
 			v.touched.add(r)
-			a.note(c.Name, v.table.Queue(r))
+			q := v.table.Queue(r)
+			if waits := a.note(c.Name, q); !waits {
+				continue
+			}
+			waiting := 0
+			if q != nil {
+				waiting = q.Len() - q.Holders()
+			}
+			v.pulse.heat(r, waiting, now)
 		}
 	}
 }
@@ -378,8 +393,10 @@ func (v *View) grant(e *lock.Entry, now time.Time) {
 	if v.Refusal() != nil {
 		v.doubtful[e.ID] = struct{}{}
 	}
+	waited := v.waitedFor(e)
+	v.pulse.granted(e.Tenant, waited, now)
 	for _, c := range e.Claims {
-		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, v.waitedFor(e), now)
+		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, waited, now)
 	}
 	if e.Named {
 		v.learn(e, now)
@@ -392,6 +409,7 @@ func (v *View) endHold(e *lock.Entry, why lock.Reason, now time.Time) time.Durat
 	delete(v.since, e.ID)
 	delete(v.waited, e.ID)
 	delete(v.doubtful, e.ID)
+	v.pulse.ended(e.Tenant, why, lasted, now)
 	for _, c := range e.Claims {
 		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
 		if why != lock.Withdrawn {

@@ -43,5 +43,45 @@ func lookingBugs() []Bug {
 			File: "service/view/blocking.go", Anchor: "if may != nil && !may(s.Claim().Name) {", Becomes: "if may != nil && len(s.Claim().Name) == 0 {",
 			In: "./handlers", Run: "^TestHoldings$", Needs: "etcd",
 		},
+		{
+			Name: "looking-series-count-the-newest-step", Breaks: "who waits counts in each step for his part of it",
+			File: "service/series/series.go", Anchor: "s.cell(n).waited +=", Becomes: "s.cell(number(now)).waited +=",
+			In: "./service/series", Run: "^TestSteps$",
+		},
+		{
+			Name: "looking-series-keep-old-steps", Breaks: "what is older than a quarter of an hour is forgotten",
+			File: "service/series/series.go", Anchor: "s.cells[n%Steps] = nil", Becomes: "_ = n",
+			In: "./service/series", Run: "^TestQuarterOfAnHour$",
+		},
+		{
+			Name: "looking-series-lose-count-over-a-gap", Breaks: "who waits is counted anew after a list",
+			File: "service/view/view.go", Anchor: "\tv.relist(now)\n", Becomes: "",
+			In: "./service", Run: "^TestSeriesOverAGap$",
+		},
+		{
+			Name: "looking-keeps-all-events", Breaks: "so many events of locks are kept in all, and no more",
+			File: "service/view/past.go", Anchor: "for *f.past >= maxPast {", Becomes: "for *f.past >= 100*maxPast {",
+			In: "./service/view", Run: "^TestPastIsBounded$",
+		},
+		{
+			Name: "looking-takes-a-repeated-renewal-for-two", Breaks: "a holder that works on after its lease counts once",
+			File: "service/evidence.go", Anchor: "&& !late && known", Becomes: "&& late && known",
+			In: "./service", Run: "^TestWorkedAfterExpiry$",
+		},
+		{
+			Name: "looking-blames-those-who-released", Breaks: "only an expired lease shows that it was too short",
+			File: "service/evidence.go", Anchor: " || lost.Reason != lock.Expired", Becomes: "",
+			In: "./handlers", Run: "^TestEvidence$", Needs: "etcd",
+		},
+		{
+			Name: "looking-counts-from-before-the-grant", Breaks: "a lease that begins with a grant is not late because of the wait",
+			File: "service/evidence.go", Anchor: "if since.After(last) {", Becomes: "if last.IsZero() && since.After(last) {",
+			In: "./service", Run: "^TestLateRenewals$",
+		},
+		{
+			Name: "looking-tells-all-to-who-may-see-some", Breaks: "who is limited to names is told nothing of all together",
+			File: "service/console.go", Anchor: "if s.May == nil {", Becomes: "if s.May == nil || o.LostFor == 0 {",
+			In: "./handlers", Run: "^TestSeries$", Needs: "etcd",
+		},
 	}
 }

@@ -1,0 +1,162 @@
+package api
+
+// AdminSeries is what happened in the last quarter of an hour, in steps.
+type AdminSeries struct {
+	Seen
+	// Tenant of whom it is told; left out of what is about all.
+	Tenant string `json:"tenant,omitempty" example:"acme"`
+	// Since when the answering replica has counted, if that is less than a quarter of an hour; left out if it has counted nothing yet.
+	Since *Instant `json:"since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// StepSeconds is how long a step is.
+	StepSeconds Seconds `json:"step_seconds" swaggertype:"number" example:"10"`
+	// Whole is all steps taken together; left out if nothing was counted yet.
+	Whole *SeriesPoint `json:"whole,omitempty"`
+	// Points of the steps, the oldest first. The last step is not over.
+	Points []SeriesPoint `json:"points"`
+}
+
+// SeriesPoint is what happened in one step.
+type SeriesPoint struct {
+	// At is when the step begins.
+	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:00.000Z"`
+	// Grants counts the entries that came to hold; a set once.
+	Grants int `json:"grants" minimum:"0" example:"420"`
+	// GrantsPerSecond is as many a second.
+	GrantsPerSecond Seconds `json:"grants_per_second" swaggertype:"number" minimum:"0" example:"42"`
+	// Releases counts the entries that their clients released.
+	Releases int `json:"releases" minimum:"0" example:"415"`
+	// ReleasesPerSecond is as many a second.
+	ReleasesPerSecond Seconds `json:"releases_per_second" swaggertype:"number" minimum:"0" example:"41.5"`
+	// Expiries counts the entries that held until their leases ran out.
+	Expiries int `json:"expiries" minimum:"0" example:"1"`
+	// ExpiriesPerSecond is as many a second.
+	ExpiriesPerSecond Seconds `json:"expiries_per_second" swaggertype:"number" minimum:"0" example:"0.1"`
+	// Waiting is how many entries waited, on average.
+	Waiting Seconds `json:"waiting" swaggertype:"number" minimum:"0" example:"3.2"`
+	// WaitSeconds is how long the grants took, each within a factor of 1.5; left out without grants.
+	WaitSeconds *Percentiles `json:"wait_seconds,omitempty"`
+	// HoldSeconds is how long entries had held that ended, likewise.
+	HoldSeconds *Percentiles `json:"hold_seconds,omitempty"`
+}
+
+// AdminHistory is what happened to a lock, as the answering replica saw it since it started.
+type AdminHistory struct {
+	Seen
+	// Tenant whose lock it is.
+	Tenant string `json:"tenant" example:"acme"`
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Since when the replica runs. What happened before it does not know.
+	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Events of the lock, the newest first, at most 50.
+	Events []PastEvent `json:"events"`
+	// Holders are the last who held the lock and do not any more, as far as the events tell, the newest first.
+	Holders []PastHolder `json:"holders"`
+	// Evidence of leases that were too short.
+	Evidence LeaseEvidence `json:"evidence"`
+	// RecommendedTTLSeconds is what the measured holds suggest; left out if there are too few.
+	RecommendedTTLSeconds *Seconds `json:"recommended_ttl_seconds,omitempty" swaggertype:"number" example:"9"`
+	// RecommendedTTLReason says why, or why there is none yet.
+	RecommendedTTLReason string `json:"recommended_ttl_reason" example:"99 of 100 holds ended within 4.5 s; twice that leaves room for slow days"`
+}
+
+// PastEvent is something that happened to a lock.
+type PastEvent struct {
+	// Event is its id, the same at every replica.
+	Event string `json:"event" example:"1042-1"`
+	// Type of the event, as the stream of events has it.
+	Type string `json:"type" example:"lock.acquired"`
+	// At is when this replica saw it.
+	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Entry to which it happened; left out if it is about none.
+	Entry string `json:"entry,omitempty" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder,omitempty" example:"worker-7"`
+	// Number of the entry's place, which is the fence with which it holds.
+	Number uint64 `json:"number,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Held says that the entry held until its end.
+	Held bool `json:"held,omitempty"`
+	// LastedSeconds is for how long it waited for its grant; of an end, for how long it held.
+	LastedSeconds *Seconds `json:"lasted_seconds,omitempty" swaggertype:"number" minimum:"0" example:"4.2"`
+	// RevokedBy is the subject of the operator's token.
+	RevokedBy string `json:"revoked_by,omitempty" example:"ops@acme"`
+	// Reason in the operator's words.
+	Reason string `json:"reason,omitempty" example:"its node was lost in the fire"`
+	// FencePresented is the fence of a write that was refused.
+	FencePresented uint64 `json:"fence_presented,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1041"`
+	// FenceKnown is the greatest that the resource had seen then.
+	FenceKnown uint64 `json:"fence_known,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Resource that refused it.
+	Resource string `json:"resource,omitempty" example:"orders-db"`
+}
+
+// PastHolder is somebody who held a lock.
+type PastHolder struct {
+	// ID of the entry.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Holder is the worker that asked.
+	Holder string `json:"holder" example:"worker-7"`
+	// Fence of the grant.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Until when it held, as this replica saw it.
+	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:09.000Z"`
+	// HeldSeconds is for how long.
+	HeldSeconds Seconds `json:"held_seconds" swaggertype:"number" minimum:"0" example:"4.2"`
+	// Ended tells why: released, expired, revoked.
+	Ended string `json:"ended" example:"released"`
+}
+
+// LeaseEvidence shows whether leases were too short for those who held the lock.
+type LeaseEvidence struct {
+	// WorkedAfterExpiry counts the entries that were renewed or released at this replica after they had expired: their holders still worked.
+	WorkedAfterExpiry uint64 `json:"worked_after_expiry" format:"int64" minimum:"0" example:"2"`
+	// LateRenewals counts the renewals that this replica took when more than two thirds of the lease had passed since the last that it knows of.
+	LateRenewals uint64 `json:"late_renewals" format:"int64" minimum:"0" example:"5"`
+	// StaleWrites counts the reports of writes that came with an old fence.
+	StaleWrites uint64 `json:"stale_writes" format:"int64" minimum:"0" example:"1"`
+	// Signs are the last of the first two, the newest first, at most 10.
+	Signs []LeaseSign `json:"signs"`
+	// Words say what it means.
+	Words []string `json:"words" example:"2 holders renewed or released after their lease had run out"`
+}
+
+// LeaseSign says that a lease was too short for its holder, or nearly.
+type LeaseSign struct {
+	// Kind of the sign.
+	Kind string `json:"kind" enums:"renewed_after_expiry,released_after_expiry,renewed_late" example:"renewed_after_expiry"`
+	// Entry whose lease it was.
+	Entry string `json:"entry" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Holder is the worker that asked; left out if it is not known any more.
+	Holder string `json:"holder,omitempty" example:"worker-7"`
+	// Fence of the entry.
+	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// At is when it showed.
+	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// AfterSeconds is how long after the lease had run out; of a late renewal, since the last one. Left out if that is not known.
+	AfterSeconds *Seconds `json:"after_seconds,omitempty" swaggertype:"number" minimum:"0" example:"3.4"`
+	// TTLSeconds is the lease of a late renewal.
+	TTLSeconds *Seconds `json:"ttl_seconds,omitempty" swaggertype:"number" example:"30"`
+}
+
+// AdminHeatMap is how many waited for the locks where most did, in steps.
+type AdminHeatMap struct {
+	Seen
+	// From is when the first cell of each row begins.
+	From Instant `json:"from" swaggertype:"string" format:"date-time" example:"2026-01-02T14:49:30.000Z"`
+	// StepSeconds is the time of a cell.
+	StepSeconds Seconds `json:"step_seconds" swaggertype:"number" example:"30"`
+	// Rows, those first where most waited in all.
+	Rows []HeatMapRow `json:"rows"`
+	// Truncated says that others were waited for too.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// HeatMapRow is one lock.
+type HeatMapRow struct {
+	// Tenant whose lock it is.
+	Tenant string `json:"tenant" example:"acme"`
+	// Name of the lock.
+	Name string `json:"name" example:"orders:42"`
+	// Waiting is how many waited on average in each step, the oldest first. The last is not over.
+	Waiting []Seconds `json:"waiting" swaggertype:"array,number" example:"0,1.5,3"`
+}

@@ -1,0 +1,237 @@
+package handlers
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/series"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// maxHeatRows is how many locks a heat map has at most.
+const maxHeatRows = 200
+
+// series tells what happened lately.
+//
+// @Summary     See what happened in the last quarter of an hour
+// @ID          getSeries
+// @Description Grants, releases, expiries, how many waited, and how long waits and holds were, in steps of 10 seconds, as the answering replica saw it. Every replica sees all that happens, so the answers of several are never added up; each has counted since it started. Of all tenants, the replicas' own left out, or of one; of a tenant it begins anew if nothing happened there while much did in 200 others. A bearer token that is limited to lock names may not see it.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
+// @Success     200 {object} api.AdminSeries
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/series [get]
+func (a *endpoints) series(r *request) error { return r.show(makeSeries) }
+
+func makeSeries(r *request) (maker, error) {
+	s, err := r.sight()
+	if err != nil {
+		return nil, err
+	}
+	if s.May != nil {
+		return nil, lock.Errorf(lock.Forbidden, "the bearer token is limited to some lock names, and this is about all")
+	}
+	a := r.endpoints
+	return func(int) (any, error) {
+		found, err := a.Console.Series(s.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		out := &api.AdminSeries{Seen: a.seen(found.Revision, found.Now), Tenant: s.Tenant, StepSeconds: api.SecondsOf(series.Step), Points: []api.SeriesPoint{}}
+		out.Whole = wholeOf(&found.Summary)
+		if out.Whole != nil {
+			out.Since = new(api.InstantOf(found.Since))
+		}
+		for _, p := range found.Points {
+			out.Points = append(out.Points, pointOf(p))
+		}
+		return out, nil
+	}, nil
+}
+
+// wholeOf is nil before anything was told.
+func wholeOf(s *series.Summary) *api.SeriesPoint {
+	if s == nil || s.Since.IsZero() {
+		return nil
+	}
+	return new(pointOf(s.Whole))
+}
+
+func pointOf(p series.Point) api.SeriesPoint {
+	return api.SeriesPoint{
+		At: api.InstantOf(p.At), Waiting: rounded(p.Waiting),
+		Grants: p.Grants, GrantsPerSecond: perSecond(p.Grants, p), Releases: p.Releases, ReleasesPerSecond: perSecond(p.Releases, p),
+		Expiries: p.Expiries, ExpiriesPerSecond: perSecond(p.Expiries, p),
+		WaitSeconds: percentilesOf(view.Percentiles(p.Waits)), HoldSeconds: percentilesOf(view.Percentiles(p.Holds)),
+	}
+}
+
+func perSecond(n int, p series.Point) api.Seconds {
+	if p.Over <= 0 {
+		return 0
+	}
+	return rounded(float64(n) / p.Over.Seconds())
+}
+
+func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 1000) }
+
+// history tells what happened to one lock.
+//
+// @Summary     See what happened to a lock
+// @ID          getLockHistory
+// @Description The last events of a lock, who held it last with which fences, and evidence of leases that were too short: renewals and releases that came when the lease had run out, late renewals, and writes that were refused because of an old fence. As the answering replica saw it since it started: events, holders and stale writes are those of all replicas; renewals and releases only those that it took itself. Of the locks that were used last 100 000 events are kept, 50 of each, and evidence of 5000.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant path string true "Tenant"
+// @Param       name   path string true "Lock name"
+// @Success     200 {object} api.AdminHistory
+// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/locks/{tenant}/{name}/history [get]
+func (a *endpoints) history(r *request) error { return r.show(makeHistory) }
+
+func makeHistory(r *request) (maker, error) {
+	of := lock.Ref{Tenant: r.Param("tenant"), Name: r.name}
+	if err := r.operate(of.Tenant); err != nil {
+		return nil, err
+	}
+	a := r.endpoints
+	return func(int) (any, error) {
+		h, err := a.Console.History(of)
+		if err != nil {
+			return nil, err
+		}
+		return a.historyOf(h), nil
+	}, nil
+}
+
+func (a *endpoints) historyOf(h *service.History) *api.AdminHistory {
+	out := &api.AdminHistory{
+		Seen: a.seen(h.Revision, h.Now), Tenant: h.Tenant, Name: h.Name, Since: api.InstantOf(h.Since),
+		Events: []api.PastEvent{}, Holders: []api.PastHolder{}, RecommendedTTLReason: adviceOf(h.Figures, h.Advised),
+	}
+	if h.Advised > 0 {
+		out.RecommendedTTLSeconds = new(api.SecondsOf(h.Advised))
+	}
+	for _, p := range h.Past {
+		out.Events = append(out.Events, pastEvent(p))
+		if p.Held && p.Reason != "" {
+			out.Holders = append(out.Holders, api.PastHolder{
+				ID: string(p.Entry), Holder: p.Holder, Fence: p.Number, Until: api.InstantOf(p.At), HeldSeconds: api.SecondsOf(p.Lasted), Ended: string(p.Reason),
+			})
+		}
+	}
+	out.Evidence = evidenceOf(h)
+	return out
+}
+
+func pastEvent(p view.Past) api.PastEvent {
+	out := api.PastEvent{
+		Event: p.ID.String(), Type: string(p.Kind), At: api.InstantOf(p.At), Entry: string(p.Entry), Holder: p.Holder, Number: p.Number,
+		Held: p.Held && p.Reason != "",
+	}
+	if p.Held {
+		out.LastedSeconds = new(api.SecondsOf(p.Lasted))
+	}
+	if p.Note != nil {
+		out.RevokedBy, out.Reason = p.Note.By, p.Note.Reason
+	}
+	if p.Stale != nil {
+		out.FencePresented, out.FenceKnown, out.Resource = p.Stale.Presented, p.Stale.Known, p.Stale.Resource
+	}
+	return out
+}
+
+func evidenceOf(h *service.History) api.LeaseEvidence {
+	out := api.LeaseEvidence{WorkedAfterExpiry: h.TooLate, LateRenewals: h.Late, StaleWrites: h.StaleWrites, Signs: []api.LeaseSign{}, Words: wordsOf(h)}
+	for _, s := range h.Signs {
+		one := api.LeaseSign{Kind: string(s.Kind), Entry: string(s.Entry), Holder: s.Holder, Fence: s.Number, At: api.InstantOf(s.At)}
+		if s.After > 0 {
+			one.AfterSeconds = new(api.SecondsOf(s.After))
+		}
+		if s.TTL > 0 {
+			one.TTLSeconds = new(api.SecondsOf(s.TTL))
+		}
+		out.Signs = append(out.Signs, one)
+	}
+	return out
+}
+
+// wordsOf say what the evidence means.
+func wordsOf(h *service.History) (words []string) {
+	add := func(n uint64, format string) {
+		if n > 0 {
+			words = append(words, fmt.Sprintf(format, n))
+		}
+	}
+	add(h.TooLate, "%d entries were renewed or released after their lease had run out: their holders still worked, and somebody else may have held the lock meanwhile. A longer ttl_seconds, or renewing earlier, keeps it until the work is done")
+	add(h.StaleWrites, "resources refused %d writes that came with an old fence: somebody wrote who had lost the lock")
+	late := "%d renewals came when more than two thirds of the lease had passed: a little later, and it would have run out"
+	if h.Replicas != 1 {
+		late += ". Another replica may have renewed in between, which this one does not see"
+	}
+	add(h.Late, late)
+	if len(words) == 0 {
+		return []string{"nothing that this replica has seen shows that a lease was too short"}
+	}
+	return words
+}
+
+// heatMap tells where was waited most, and when.
+//
+// @Summary     See where and when most waited
+// @ID          getHeatMap
+// @Description For the locks that were waited for most in the last quarter of an hour, how many waited on average in each step of 30 seconds, as the answering replica saw it since it started. Every replica sees all, so answers are not added up. It is kept of 5000 locks.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
+// @Param       limit  query int    false "Locks, at most 200" minimum(1) maximum(1000) default(100)
+// @Success     200 {object} api.AdminHeatMap
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/heatmap [get]
+func (a *endpoints) heatMap(r *request) error { return r.show(makeHeatMap) }
+
+func makeHeatMap(r *request) (maker, error) {
+	s, err := r.sight()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := r.limitParam()
+	if err != nil {
+		return nil, err
+	}
+	a := r.endpoints
+	return func(int) (any, error) {
+		m, err := a.Console.HeatMap(s, min(limit, maxHeatRows))
+		if err != nil {
+			return nil, err
+		}
+		out := &api.AdminHeatMap{
+			Seen: a.seen(m.Revision, m.Now), From: api.InstantOf(m.From), StepSeconds: api.SecondsOf(series.HeatStep),
+			Rows: []api.HeatMapRow{}, Truncated: m.Truncated,
+		}
+		for _, one := range m.Rows {
+			row := api.HeatMapRow{Tenant: one.Tenant, Name: one.Name}
+			for _, n := range one.Cells {
+				row.Waiting = append(row.Waiting, rounded(n))
+			}
+			out.Rows = append(out.Rows, row)
+		}
+		return out, nil
+	}, nil
+}

@@ -1,0 +1,65 @@
+package series
+
+import "time"
+
+const (
+	// HeatStep is the time that one cell of a [Heat] is about, and HeatSteps how many there are:
+	// a quarter of an hour.
+	HeatStep  = 30 * time.Second
+	HeatSteps = 30
+)
+
+// Heat is how many waited for one lock on average, in steps. The zero value is ready.
+type Heat struct {
+	cells   [HeatSteps]float32 // entries times seconds, by the number of the step
+	last    int64
+	since   int64 // in nanoseconds: up to when those who wait are counted
+	waiting int32
+}
+
+// Waiting says how many wait from now on.
+func (h *Heat) Waiting(now time.Time, n int) {
+	h.settle(now.UnixNano())
+	h.waiting = int32(min(n, 1<<30))
+}
+
+// Idle reports whether nobody has waited for as long as anything is kept.
+func (h *Heat) Idle(now time.Time) bool {
+	return h.waiting == 0 && now.UnixNano()/int64(HeatStep)-h.last >= HeatSteps
+}
+
+func (h *Heat) settle(now int64) {
+	if first := now - HeatSteps*int64(HeatStep); h.since < first {
+		h.since = first
+	}
+	for h.waiting > 0 && h.since < now {
+		n := h.since / int64(HeatStep)
+		end := min((n+1)*int64(HeatStep), now)
+		h.turn(n)
+		h.cells[n%HeatSteps] += float32(h.waiting) * float32(time.Duration(end-h.since).Seconds())
+		h.since = end
+	}
+	h.since = max(h.since, now)
+	h.turn(now / int64(HeatStep))
+}
+
+func (h *Heat) turn(to int64) {
+	for n := max(h.last+1, to-HeatSteps+1); n <= to; n++ {
+		h.cells[n%HeatSteps] = 0
+	}
+	h.last = max(h.last, to)
+}
+
+// Read returns how many waited on average in each of the steps up to an instant, the oldest
+// first; the last is not over. A copy does for that.
+func (h Heat) Read(now time.Time) (cells []float64) {
+	h.settle(now.UnixNano())
+	for n := h.last - HeatSteps + 1; n <= h.last; n++ {
+		over := HeatStep
+		if n == h.last {
+			over = max(time.Duration(now.UnixNano()-n*int64(HeatStep)), time.Second)
+		}
+		cells = append(cells, float64(h.cells[n%HeatSteps])/over.Seconds())
+	}
+	return cells
+}

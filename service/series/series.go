@@ -1,0 +1,208 @@
+package series
+
+import "time"
+
+const (
+	// Step is the time that one cell is about.
+	Step = 10 * time.Second
+
+	// Steps is how many are kept: a quarter of an hour.
+	Steps = 90
+)
+
+// Cell is what happened in one step.
+type Cell struct {
+	Grants   uint32
+	Releases uint32 // by clients
+	Expiries uint32 // of those that held
+	Waits    Histogram
+	Holds    Histogram
+
+	waited float64 // entries times seconds
+}
+
+// Series are the cells of the last quarter of an hour. The zero value is ready.
+type Series struct {
+	cells   [Steps]*Cell // by their number; nil where nothing happened
+	began   time.Time    // of the first that was told
+	last    int64        // the number of the newest step
+	waiting int
+	since   time.Time // up to which the waiting are counted
+}
+
+// number is that of the step in which an instant is. Steps begin alike at all replicas, as far
+// as their clocks agree.
+func number(at time.Time) int64 { return at.UnixNano() / int64(Step) }
+
+// at returns the cell of an instant, and forgets what is too old. A clock that was set back adds
+// to the newest.
+func (s *Series) at(now time.Time) *Cell {
+	s.forward(now)
+	return s.cell(s.last)
+}
+
+func (s *Series) cell(n int64) *Cell {
+	at := &s.cells[n%Steps]
+	if *at == nil {
+		*at = &Cell{}
+	}
+	return *at
+}
+
+// forward goes to the step of an instant.
+func (s *Series) forward(now time.Time) {
+	if s.began.IsZero() {
+		s.began, s.since, s.last = now, now, number(now)
+	}
+	s.settle(now)
+	s.turn(number(now))
+}
+
+// turn empties the cells of steps that begin.
+func (s *Series) turn(to int64) {
+	for n := max(s.last+1, to-Steps+1); n <= to; n++ {
+		s.cells[n%Steps] = nil
+	}
+	s.last = max(s.last, to)
+}
+
+// settle counts those that have waited until now, each step with its own part.
+func (s *Series) settle(now time.Time) {
+	if !now.After(s.since) {
+		return
+	}
+	if first := now.Add(-Steps * Step); s.since.Before(first) {
+		s.since = first
+	}
+	for s.waiting > 0 && now.After(s.since) {
+		n := number(s.since)
+		end := time.Unix(0, (n+1)*int64(Step))
+		if end.After(now) {
+			end = now
+		}
+		s.turn(n)
+		s.cell(n).waited += float64(s.waiting) * end.Sub(s.since).Seconds()
+		s.since = end
+	}
+	s.since = now
+}
+
+// Granted counts a grant that was waited for so long.
+func (s *Series) Granted(now time.Time, waited time.Duration) {
+	c := s.at(now)
+	c.Grants++
+	c.Waits.Add(waited)
+}
+
+// Released counts a hold that its client ended; Expired one whose lease ran out; Ended another.
+func (s *Series) Released(now time.Time, held time.Duration) {
+	s.at(now).Releases++
+	s.Ended(now, held)
+}
+
+// Expired counts a hold whose lease ran out.
+func (s *Series) Expired(now time.Time, held time.Duration) {
+	s.at(now).Expiries++
+	s.Ended(now, held)
+}
+
+// Ended counts a hold that ended in another way.
+func (s *Series) Ended(now time.Time, held time.Duration) { s.at(now).Holds.Add(held) }
+
+// Waiting says how many wait from now on.
+func (s *Series) Waiting(now time.Time, n int) {
+	s.forward(now)
+	s.waiting = n
+}
+
+// Idle reports whether nothing has happened for as long as anything is kept.
+func (s *Series) Idle(now time.Time) bool { return s.waiting == 0 && number(now)-s.last >= Steps }
+
+// Last is the number of the step of the latest thing that was told.
+func (s *Series) Last() int64 { return s.last }
+
+// Point is a cell for those who look.
+type Point struct {
+	At       time.Time     // when it begins
+	Over     time.Duration // of which it tells: less than a step at both ends
+	Grants   int
+	Releases int
+	Expiries int
+	Waiting  float64 // how many did, on average
+	Waits    Percentiles
+	Holds    Percentiles
+}
+
+// Summary is all that is kept.
+type Summary struct {
+	Since  time.Time // from when on; zero if nothing was ever told
+	Whole  Point     // of all of it
+	Points []Point   // the oldest first; the last one is not over. None before Since
+}
+
+// Copy returns the series for those who look, which nobody else changes.
+func (s *Series) Copy() *Series {
+	out := *s
+	for i, c := range s.cells {
+		if c != nil {
+			out.cells[i] = new(*c)
+		}
+	}
+	return &out
+}
+
+// Read tells what the series has up to an instant. It changes the series.
+func (s *Series) Read(now time.Time) (sum Summary) {
+	if s.began.IsZero() {
+		return sum
+	}
+	s.forward(now)
+	first := max(s.last-Steps+1, number(s.began))
+	sum.Since = time.Unix(0, first*int64(Step))
+	if s.began.After(sum.Since) {
+		sum.Since = s.began
+	}
+	all := &Cell{}
+	for n := first; n <= s.last; n++ {
+		c := s.cells[n%Steps]
+		if c == nil {
+			c = &Cell{}
+		}
+		begins := time.Unix(0, n*int64(Step))
+		sum.Points = append(sum.Points, c.point(begins, span(begins, begins.Add(Step), s.began, now)))
+		all.add(c)
+	}
+	sum.Whole = all.point(sum.Since, now.Sub(sum.Since))
+	return sum
+}
+
+// span is how much of a step there was to be told of.
+func span(begins, ends, from, now time.Time) time.Duration {
+	if from.After(begins) {
+		begins = from
+	}
+	if now.Before(ends) {
+		ends = now
+	}
+	return ends.Sub(begins)
+}
+
+func (c *Cell) add(other *Cell) {
+	c.Grants += other.Grants
+	c.Releases += other.Releases
+	c.Expiries += other.Expiries
+	c.waited += other.waited
+	c.Waits.merge(&other.Waits)
+	c.Holds.merge(&other.Holds)
+}
+
+func (c *Cell) point(at time.Time, over time.Duration) Point {
+	p := Point{
+		At: at, Over: over, Grants: int(c.Grants), Releases: int(c.Releases), Expiries: int(c.Expiries),
+		Waits: c.Waits.Percentiles(), Holds: c.Holds.Percentiles(),
+	}
+	if over > 0 {
+		p.Waiting = c.waited / over.Seconds()
+	}
+	return p
+}

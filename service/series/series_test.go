@@ -1,0 +1,100 @@
+package series_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/fencepost/fencepost/service/series"
+)
+
+var start = time.Date(2026, 1, 2, 15, 0, 0, 0, time.UTC)
+
+func after(d time.Duration) time.Time { return start.Add(d) }
+
+// TestSteps: what happens is counted in its step, and who waits in each for its part.
+func TestSteps(t *testing.T) {
+	var s series.Series
+	s.Waiting(after(0), 2)
+	s.Granted(after(time.Second), 4*time.Millisecond)
+	s.Waiting(after(15*time.Second), 1)
+	s.Released(after(12*time.Second), time.Second)
+	s.Expired(after(25*time.Second), 2*time.Second)
+	sum := s.Read(after(26 * time.Second))
+	if len(sum.Points) != 3 || !sum.Since.Equal(start) {
+		t.Fatalf("%d points since %v", len(sum.Points), sum.Since)
+	}
+	one, two, three := sum.Points[0], sum.Points[1], sum.Points[2]
+	if one.Grants != 1 || two.Releases != 1 || three.Expiries != 1 || one.Releases+one.Expiries+two.Grants+three.Grants != 0 {
+		t.Errorf("%+v", sum.Points)
+	}
+	if one.Waiting != 2 || two.Waiting != 1.5 || three.Waiting != 1 {
+		t.Errorf("%v, %v and %v wait, want 2, 1.5 and 1", one.Waiting, two.Waiting, three.Waiting)
+	}
+	if w := sum.Whole; w.Grants != 1 || w.Releases != 1 || w.Expiries != 1 || w.Waits.Samples != 1 || w.Holds.Samples != 2 {
+		t.Errorf("all: %+v", w)
+	}
+	if !one.At.Equal(start) || !three.At.Equal(after(20*time.Second)) {
+		t.Errorf("steps begin at %v and %v", one.At, three.At)
+	}
+}
+
+// TestQuarterOfAnHour: what is older is forgotten, also if nothing was told for long.
+func TestQuarterOfAnHour(t *testing.T) {
+	var s series.Series
+	s.Granted(after(0), 0)
+	for i := range 200 {
+		s.Granted(after(time.Duration(i)*series.Step), 0)
+	}
+	sum := s.Read(after(199 * series.Step))
+	if len(sum.Points) != series.Steps || sum.Whole.Grants != series.Steps {
+		t.Errorf("%d points with %d grants", len(sum.Points), sum.Whole.Grants)
+	}
+	if sum = s.Read(after(time.Hour)); sum.Whole.Grants != 0 || len(sum.Points) != series.Steps || !s.Idle(after(2*time.Hour)) {
+		t.Errorf("an hour later there are %d grants in %d points", sum.Whole.Grants, len(sum.Points))
+	}
+	s.Waiting(after(time.Hour), 3)
+	if sum = s.Read(after(3 * time.Hour)); math.Abs(sum.Whole.Waiting-3) > 0.05 {
+		t.Errorf("%v have waited all the time, want 3", sum.Whole.Waiting)
+	}
+}
+
+// TestClockSetBack: nothing is lost and nothing fails.
+func TestClockSetBack(t *testing.T) {
+	var s series.Series
+	s.Waiting(after(time.Minute), 1)
+	s.Granted(after(0), 0)
+	s.Waiting(after(-time.Hour), 2)
+	if sum := s.Read(after(2 * time.Minute)); sum.Whole.Grants != 1 {
+		t.Errorf("%+v", sum.Whole)
+	}
+}
+
+func TestCopyIsItsOwn(t *testing.T) {
+	var s series.Series
+	s.Granted(after(0), 0)
+	c := s.Copy()
+	s.Granted(after(time.Second), 0)
+	if n := c.Read(after(time.Second)).Whole.Grants; n != 1 {
+		t.Errorf("the copy has %d grants, want 1", n)
+	}
+}
+
+// TestPercentiles are right within a factor of 1.5.
+func TestPercentiles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var h series.Histogram
+		d := time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(20*time.Hour)).Draw(t, "d"))
+		n := rapid.IntRange(1, 100).Draw(t, "n")
+		for range n {
+			h.Add(d)
+		}
+		h.Add(0)
+		p := h.Percentiles()
+		if ratio := float64(p.P90) / float64(d); n > 20 && (ratio < 0.66 || ratio > 1.51) || p.Samples != n+1 || p.P99 < p.P50 {
+			t.Fatalf("%v of %v: %+v", n, d, p)
+		}
+	})
+}

@@ -25,6 +25,7 @@ type Console interface {
 	Series(tenant string) (*service.Series, error)
 	History(lock.Ref) (*service.History, error)
 	HeatMap(s board.Sight, most int) (*service.HeatMap, error)
+	Tenants(s board.Sight, after string, most int) (*service.Tenants, error)
 }
 
 func (a *endpoints) console(r *gin.Engine) {
@@ -36,6 +37,7 @@ func (a *endpoints) console(r *gin.Engine) {
 	r.GET("/admin/locks/:tenant/:name", a.authorized(one, a.adminLock))
 	r.GET("/admin/locks/:tenant/:name/history", a.authorized(one, a.history))
 	r.GET("/admin/series", a.shown("series", a.series))
+	r.GET("/admin/tenants", a.shown("tenants", a.tenants))
 	r.GET("/admin/heatmap", a.shown("heatmap", a.heatMap))
 	r.GET("/admin/watch", a.authorized(operation{scopes: operators(), query: watchQuery()}, a.watch))
 }

@@ -137,7 +137,9 @@ func TestAdminLocksRefusals(t *testing.T) {
 	} {
 		c.admin().get("/admin/locks?" + query).wantProblem(want)
 	}
-	c.admin().get("/admin/overview?tenant=A").wantProblem(invalid("tenant", "is not a tenant's name"))
+	for _, path := range []string{"/admin/overview?tenant=A", "/admin/series?tenant=A", "/admin/tenants?tenant=A", "/admin/locks/A/a/history"} {
+		c.admin().get(path).wantProblem(invalid("tenant", "is not a tenant's name"))
+	}
 	c.admin().get("/admin/locks/A/a").wantProblem(invalid("tenant", "is not a tenant's name"))
 	c.admin().get("/admin/locks/acme/-a").wantStatus(http.StatusBadRequest)
 	c.operator().get("/admin/locks/acme/a").wantProblem(problem{code: "forbidden", detail: "the bearer token is limited to its own tenant"})
@@ -278,6 +280,10 @@ func (s *consoleStub) HeatMap(board.Sight, int) (*service.HeatMap, error) {
 	return &service.HeatMap{}, s.fail()
 }
 
+func (s *consoleStub) Tenants(board.Sight, string, int) (*service.Tenants, error) {
+	return &service.Tenants{Tenants: &board.Tenants{}}, s.fail()
+}
+
 func overConsole(t *testing.T, s *consoleStub) *client {
 	t.Helper()
 	h := shared.handlers(&stub{})
@@ -289,7 +295,7 @@ func overConsole(t *testing.T, s *consoleStub) *client {
 
 // shownPaths are of answers that can be large.
 func shownPaths() []string {
-	return []string{"/admin/locks", "/admin/locks/acme/a", "/admin/blocking", "/admin/holders?tenant=acme&holder=w1", "/admin/series", "/admin/heatmap", "/admin/locks/acme/a/history"}
+	return []string{"/admin/locks", "/admin/locks/acme/a", "/admin/blocking", "/admin/holders?tenant=acme&holder=w1", "/admin/series", "/admin/tenants", "/admin/heatmap", "/admin/locks/acme/a/history"}
 }
 
 // TestConsoleOnBadDays: what fails shows nothing of the inside, and large answers are counted.

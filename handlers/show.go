@@ -23,6 +23,7 @@ func views() map[string]viewed {
 		"locks":    {[]string{"tenant", "search", "state", "holder", "sort", "limit", "cursor"}, makeLocks},
 		"lock":     {[]string{"tenant", "name"}, makeWatchedLock},
 		"series":   {[]string{"tenant"}, makeSeries},
+		"tenants":  {[]string{"tenant", "limit", "cursor"}, makeTenants},
 		"heatmap":  {[]string{"tenant", "limit"}, makeHeatMap},
 		"holders":  {[]string{"tenant", "holder", "limit"}, makeHoldings},
 	}

@@ -78,12 +78,12 @@ func (w *watches) done(took time.Duration) {
 //
 // @Summary     Watch something change
 // @ID          watch
-// @Description A stream of server-sent events: first a `snapshot` with the answer that a GET of the view would have, and the keys of its rows in `order`; then, four times a second at most and only when something has changed, a `delta`. In a delta, `rows` has those rows that are new or other, by key; `order` is all keys again, if they are not the same in the same order, and rows that are not in it are gone; `page` is the rest of the answer, if it has changed. Keys are `<tenant>/<name>` of a lock, and the id of an entry that waits. What else can be watched is all in `page`. Lists take about 256 KiB at most, and of one lock the first 100 that wait are shown. Comments come every 15 seconds. It goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which. It cannot be resumed: a new one begins with a snapshot. An operator may watch 20 times at a server, and 100 times in all. If much is watched on a large server, deltas come less often.
+// @Description A stream of server-sent events: first a `snapshot` with the answer that a GET of the view would have, and the keys of its rows in `order`; then, four times a second at most and only when something has changed, a `delta`. In a delta, `rows` has those rows that are new or other, by key; `order` is all keys again, if they are not the same in the same order, and rows that are not in it are gone; `page` is the rest of the answer, if it has changed. Keys are `<tenant>/<name>` of a lock, the name of a tenant, and the id of an entry that waits. What else can be watched is all in `page`. Lists take about 256 KiB at most, and of one lock the first 100 that wait are shown. Comments come every 15 seconds. It goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which. It cannot be resumed: a new one begins with a snapshot. An operator may watch 20 times at a server, and 100 times in all. If much is watched on a large server, deltas come less often.
 // @Tags        admin
 // @Produce     text/event-stream
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
-// @Param       view   query string true  "What" Enums(overview, locks, lock, holders, series, heatmap)
+// @Param       view   query string true  "What" Enums(overview, locks, lock, holders, series, heatmap, tenants)
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`. Of a lock it must be there"
 // @Param       name   query string false "Of a lock, its name"
 // @Param       search query string false "As the list has it"

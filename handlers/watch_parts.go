@@ -55,6 +55,12 @@ func rowsOf(answer any) (seen api.Seen, rows []row, rest map[string]json.RawMess
 		seen = v.Seen
 	case *api.AdminSeries:
 		seen = v.Seen
+	case *api.AdminTenantPage:
+		page := *v
+		seen, without, answer, page.Tenants = v.Seen, "tenants", &page, nil
+		for _, one := range v.Tenants {
+			rows = append(rows, row{one.Tenant, one})
+		}
 	case *api.AdminHeatMap:
 		seen = v.Seen
 	case *api.AdminLockPage:

@@ -232,3 +232,21 @@ func (l *limiter) pass(now time.Time, every time.Duration) (silenced uint64, ok 
 	silenced, l.passed, l.last = l.passed, 0, now
 	return silenced, true
 }
+
+// Account is what of a tenant counts against its bounds, by this view.
+type Account struct {
+	Places, MaxPlaces     int // of its entries in queues
+	Renewals, MaxRenewals int // a second, of its async entries while they wait
+	Asks                  int // entries that ask others to finish
+}
+
+// AccountOf returns what of a tenant counts against its bounds.
+func (v *View) AccountOf(tenant string) Account {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	out := Account{MaxPlaces: v.MaxPlaces, MaxRenewals: v.MaxRenewals}
+	if a := v.accounts[tenant]; a != nil {
+		out.Places, out.Renewals, out.Asks = a.places, (a.renewed+3599)/3600, a.asks
+	}
+	return out
+}

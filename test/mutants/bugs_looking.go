@@ -59,6 +59,11 @@ func lookingBugs() []Bug {
 			In: "./service", Run: "^TestSeriesOverAGap$",
 		},
 		{
+			Name: "looking-tells-bounds-to-who-may-see-some", Breaks: "who is limited to names is not told what a tenant uses in all",
+			File: "service/tenants.go", Anchor: "if s.May == nil {", Becomes: "if s.May == nil || t.Locks > 0 {",
+			In: "./handlers", Run: "^TestTenants$", Needs: "etcd",
+		},
+		{
 			Name: "looking-keeps-all-events", Breaks: "so many events of locks are kept in all, and no more",
 			File: "service/view/past.go", Anchor: "for *f.past >= maxPast {", Becomes: "for *f.past >= 100*maxPast {",
 			In: "./service/view", Run: "^TestPastIsBounded$",

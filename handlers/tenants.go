@@ -1,0 +1,93 @@
+package handlers
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+)
+
+// maxTenants is how many tenants a page has at most: of each the series are read.
+const maxTenants = 200
+
+// tenants tells what tenants use.
+//
+// @Summary     See what tenants use
+// @ID          listTenants
+// @Description Tenants with locks in use, by name, with what counts against their bounds and what happened in the last quarter of an hour. The replicas' own is left out. At most 200 on a page.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
+// @Param       limit  query int    false "Tenants on a page" minimum(1) maximum(1000) default(100)
+// @Param       cursor query string false "next_cursor of the page before"
+// @Success     200 {object} api.AdminTenantPage
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/tenants [get]
+func (a *endpoints) tenants(r *request) error { return r.show(makeTenants) }
+
+func makeTenants(r *request) (maker, error) {
+	s, err := r.sight()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := r.limitParam()
+	if err != nil {
+		return nil, err
+	}
+	after, err := r.tenantCursor()
+	if err != nil {
+		return nil, err
+	}
+	a := r.endpoints
+	return func(int) (any, error) {
+		page, err := a.Console.Tenants(s, after, min(limit, maxTenants))
+		if err != nil {
+			return nil, err
+		}
+		out := &api.AdminTenantPage{Seen: a.seen(page.Revision, page.Now), Tenants: []api.AdminTenant{}, Total: page.All}
+		if page.Next != "" {
+			out.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(tenantCursorPrefix + page.Next))
+		}
+		for i := range page.Uses {
+			out.Tenants = append(out.Tenants, tenantOf(&page.Uses[i]))
+		}
+		return out, nil
+	}, nil
+}
+
+const tenantCursorPrefix = "tenant:"
+
+// tenantCursor reads after which tenant a page begins.
+func (r *request) tenantCursor() (string, error) {
+	text, sent := r.GetQuery("cursor")
+	if !sent {
+		return "", nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	after, ours := strings.CutPrefix(string(raw), tenantCursorPrefix)
+	if err != nil || !ours || !lock.ValidTenant(after) {
+		return "", lock.Invalid("cursor", "is not a next_cursor of ours")
+	}
+	return after, nil
+}
+
+func tenantOf(t *service.TenantUse) api.AdminTenant {
+	out := api.AdminTenant{
+		Tenant: t.Name, Locks: t.Locks, Held: t.Held, Contended: t.Contended, Holding: t.Holding, Waiting: t.Waiting, Lately: wholeOf(t.Lately),
+	}
+	if t.Oldest != nil {
+		out.OldestSince = new(api.InstantOf(t.Oldest.Oldest.EnqueuedAt))
+	}
+	if b := t.Account; b != nil {
+		out.Bounds = &api.TenantBounds{
+			Places: b.Places, MaxPlaces: b.MaxPlaces, RenewalsPerSecond: b.Renewals, MaxRenewalsPerSecond: b.MaxRenewals, Asking: b.Asks,
+		}
+	}
+	return out
+}

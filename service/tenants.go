@@ -1,0 +1,43 @@
+package service
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/series"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// TenantUse is what a tenant uses.
+type TenantUse struct {
+	board.Tenant
+
+	// Account is what counts against the bounds, and Lately what happened in the last quarter of an
+	// hour; nil for who may see some names only.
+	Account *view.Account
+	Lately  *series.Summary
+}
+
+// Tenants are a page of what tenants use.
+type Tenants struct {
+	*board.Tenants
+	Uses []TenantUse // of the tenants of the page
+}
+
+// Tenants tells what tenants with locks in use use, of what somebody may see: those after a name,
+// so many at most. Errors as for [Console.Overview].
+func (c *Console) Tenants(s board.Sight, after string, most int) (*Tenants, error) {
+	if err := c.Service.view.Missing(); err != nil {
+		return nil, err
+	}
+	out, now := &Tenants{Tenants: c.board.Tenants(s, after, most)}, time.Now()
+	for _, t := range out.Tenants.Tenants {
+		one := TenantUse{Tenant: t}
+		if s.May == nil {
+			one.Account = new(c.Service.view.AccountOf(t.Name))
+			one.Lately = new(c.Service.view.Series(t.Name).Read(now))
+		}
+		out.Uses = append(out.Uses, one)
+	}
+	return out, nil
+}

@@ -10,7 +10,18 @@ test.beforeAll(async () => {
 });
 test.afterAll(() => server?.close());
 
-const pages = ["", "locks", "events", "orders", "audit", "blocking", "holders", "holders?holder=nobody"];
+const pages = [
+  "",
+  "locks",
+  "events",
+  "orders",
+  "audit",
+  "webhooks",
+  "webhooks/callbacks",
+  "blocking",
+  "holders",
+  "holders?holder=nobody",
+];
 
 const to = (page: Page, hash: string) => page.goto(`${server.url}/dashboard/#/${hash}`);
 

@@ -49,6 +49,11 @@ export class Server {
       join(this.dir, "data"),
       "--log-level",
       "error",
+      "--webhook-allow-http",
+      "--webhook-allow",
+      "127.0.0.0/8",
+      "--webhook-ports",
+      "*",
     ];
     const child = spawn(join(this.dir, "api"), args, { stdio: ["ignore", "pipe", "inherit"] });
     child.stdout?.on("data", (text) => {
@@ -103,6 +108,10 @@ export class Server {
       body: JSON.stringify(body),
     });
     return { status: r.status, ...((await r.json()) as Omit<Answer, "status">) };
+  }
+
+  async delete(path: string): Promise<void> {
+    await fetch(this.url + path, { method: "DELETE", headers: { Authorization: `Bearer ${this.token}` } });
   }
 
   /** Takes a lock and has its holder revoked, as a script would. */

@@ -8,6 +8,8 @@ import { Lock } from "./pages/lock";
 import { Locks } from "./pages/locks";
 import { Deadlocks } from "./pages/orders";
 import { Overview } from "./pages/overview";
+import { Webhook } from "./pages/webhook";
+import { Webhooks } from "./pages/webhooks";
 import { Posts } from "./parts/signs";
 import { places } from "./state/keys";
 import { connection, outcome, paused } from "./state/live";
@@ -56,6 +58,8 @@ function Page(): ComponentChildren {
       return <Events />;
     case "orders":
       return <Deadlocks />;
+    case "webhooks":
+      return tenant ? <Webhook id={tenant} /> : <Webhooks />;
     case "audit":
       return <Audit />;
     default:

@@ -16,6 +16,7 @@ export const places = [
   { key: "h", path: "holders", name: "Holders" },
   { key: "e", path: "events", name: "Events" },
   { key: "d", path: "orders", name: "Deadlocks" },
+  { key: "w", path: "webhooks", name: "Webhooks" },
   { key: "a", path: "audit", name: "Audit" },
 ] as const;
 

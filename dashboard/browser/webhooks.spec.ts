@@ -1,0 +1,110 @@
+import { createServer, type Server as Receiver } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, test } from "@playwright/test";
+import { Server } from "./server";
+import { signIn, unhurt, violations } from "./world";
+
+let server: Server;
+let receiver: Receiver;
+let fails: boolean;
+let received: { id: string; signatures: number; type: string }[];
+
+test.beforeAll(async () => {
+  test.setTimeout(300_000);
+  server = await Server.start();
+  receiver = createServer((request, response) => {
+    let body = "";
+    request.on("data", (text) => {
+      body += text;
+    });
+    request.on("end", () => {
+      received.push({
+        id: String(request.headers["webhook-id"]),
+        signatures: String(request.headers["webhook-signature"]).split(" ").length,
+        type: (JSON.parse(body) as { type: string }).type,
+      });
+      response.writeHead(fails ? 500 : 204);
+      response.end(fails ? '<script>window.hurt=1</script><img src=x onerror="window.hurt=1">' : undefined);
+    });
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+});
+test.afterAll(async () => {
+  receiver?.closeAllConnections();
+  receiver?.close();
+  await server?.close();
+});
+test.beforeEach(() => {
+  fails = false;
+  received = [];
+});
+
+/** Subscribes the receiver to revocations, under a path of its own. */
+async function subscribe(path: string, token = server.token): Promise<string> {
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/${path}`;
+  const made = await server.post("/webhooks", { url, events: ["lock.revoked"] }, token);
+  expect(made.status).toBe(201);
+  return made.id;
+}
+
+test("what fails is seen with its attempts, and sent again", async ({ page }) => {
+  fails = true;
+  const id = await subscribe("orders?<img/src=x/onerror=window.hurt=1>");
+  await signIn(server, page);
+  await page.keyboard.press("g");
+  await page.keyboard.press("w");
+  await page.getByRole("link", { name: "/orders" }).click();
+  await server.revoke("told:1", "its node was lost in the fire");
+  const row = page.getByRole("row", { name: "told:1" });
+  await expect(row).toContainText("pending");
+  await row.getByText(/attempt/).click();
+  await expect(row).toContainText("500");
+  await unhurt(page);
+  expect(await violations(page)).toEqual([]);
+  fails = false;
+  await row.getByRole("button", { name: "again" }).click();
+  await expect(row).toContainText("delivered");
+  expect(new Set(received.map((r) => r.id)).size).toBe(1);
+  await server.delete(`/webhooks/${id}`);
+});
+
+test("it is paused and goes on, tested, and its secret rotated and shown once", async ({ page }) => {
+  const id = await subscribe("pay");
+  await signIn(server, page);
+  await page.goto(`${server.url}/dashboard/#/webhooks/${id}`);
+  await page.getByRole("button", { name: "Pause sending" }).click();
+  await expect(page.locator(".badge", { hasText: "paused" })).toBeVisible();
+  await page.getByRole("button", { name: "Go on sending" }).click();
+  await expect(page.locator(".badge", { hasText: "sends" })).toBeVisible();
+
+  await page.getByRole("button", { name: "Rotate" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Rotate" }).click();
+  await expect(dialog.locator("[data-secret]")).toHaveText(/^whsec_/);
+  const secret = (await dialog.locator("[data-secret]").textContent()) ?? "";
+  expect(await violations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await expect(page.locator("[data-secret]")).toHaveCount(0);
+  expect(await page.content()).not.toContain(secret);
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(secret);
+  await expect(page.getByText("ago rotated")).toBeVisible();
+
+  await page.getByRole("button", { name: "Send a test" }).click();
+  await expect(page.getByRole("row", { name: "webhook.test" })).toContainText("delivered");
+  expect(received.map((r) => [r.type, r.signatures])).toEqual([["webhook.test", 2]]);
+  await server.delete(`/webhooks/${id}`);
+});
+
+test("webhooks are of the tenant that is signed in, and need their scope", async ({ page }) => {
+  const id = await subscribe("demo-only");
+  await signIn(server, page, server.tokenOf("acme", "tenant-admin webhooks:write"));
+  await page.goto(`${server.url}/dashboard/#/webhooks`);
+  await expect(page.getByText("Nobody is told")).toBeVisible();
+  await page.goto(`${server.url}/dashboard/#/webhooks/${id}`);
+  await expect(page.getByRole("alert").first()).toBeVisible();
+  await expect(page.getByText("demo-only")).toHaveCount(0);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await signIn(server, page, server.tokenOf("demo", "tenant-admin"));
+  await page.goto(`${server.url}/dashboard/#/webhooks`);
+  await expect(page.getByText("webhooks:write")).toBeVisible();
+});

@@ -1,0 +1,54 @@
+import { useSignal } from "@preact/signals";
+import { api, asked, type Schemas } from "../api/client";
+import { curl } from "../parts/curl";
+import { Dialog, shut } from "../parts/dialog";
+import { Copy, Trouble } from "../parts/signs";
+import { useAction } from "../state/action";
+import { Line } from "./sure";
+
+/** Makes a new secret, and shows it once: it is kept nowhere else on the page. */
+export function Rotate({ of, done, close }: { of: Schemas["Webhook"]; done: () => void; close: () => void }) {
+  const secret = useSignal("");
+  const action = useAction();
+  const rotate = () =>
+    action.run(async () => {
+      const fresh = await asked(api.POST("/webhooks/{id}/rotate", { params: { path: { id: of.id } } }));
+      secret.value = fresh.secret;
+      done();
+    });
+  return (
+    <Dialog title="Rotate the secret" close={close}>
+      {secret.value === "" ? (
+        <div class="stack">
+          <p>
+            Deliveries to {of.url} get a new secret. The one before signs too for 24 hours: give the new one to the
+            receiver within that time.
+          </p>
+          {action.failure && <Trouble failure={action.failure} />}
+          <div class="row end">
+            <button type="button" onClick={shut}>
+              Cancel
+            </button>
+            <button type="button" class="main" disabled={action.busy} onClick={rotate}>
+              Rotate
+            </button>
+          </div>
+          <Line text={curl("POST", `/webhooks/${of.id}/rotate`)} />
+        </div>
+      ) : (
+        <div class="stack">
+          <p class="note wait">
+            <span aria-hidden="true">⚠ </span>This is the only time that it is shown.
+          </p>
+          <pre data-secret>{secret.value}</pre>
+          <div class="row end">
+            <Copy text={secret.value} />
+            <button type="button" class="main" onClick={shut}>
+              Close
+            </button>
+          </div>
+        </div>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,107 @@
+import { useSignal } from "@preact/signals";
+import { api, asked, type Schemas } from "../api/client";
+import { curl, Shell } from "../parts/curl";
+import { Head, Loading, Trouble } from "../parts/signs";
+import { Since } from "../parts/time";
+import { useAction } from "../state/action";
+import { useLive } from "../state/live";
+import { href } from "../state/route";
+import { Deliveries } from "./deliveries";
+import { Rotate } from "./rotate";
+import { mayUseWebhooks, NoScope, Sending, told } from "./webhooks";
+
+/** One subscription, with what was sent and is to be sent; or the tenant's callbacks. */
+export function Webhook({ id }: { id: string }) {
+  return (
+    <>
+      <p class="small">
+        <a href={href(["webhooks"])}>Webhooks</a>
+      </p>
+      {!mayUseWebhooks() ? <NoScope /> : id === "callbacks" ? <Callbacks /> : <One key={id} id={id} />}
+    </>
+  );
+}
+
+function Callbacks() {
+  return (
+    <>
+      <Head title="Callbacks" />
+      <p class="soft">What those are told who ask for a lock with a callback_url, of all locks of the tenant.</p>
+      <Deliveries id="callbacks" />
+    </>
+  );
+}
+
+function One({ id }: { id: string }) {
+  const { data, failure, refresh } = useLive(`webhook ${id}`, 2000, (signal) =>
+    asked(api.GET("/webhooks/{id}", { signal, params: { path: { id } } })),
+  );
+  return (
+    <>
+      <Head title={data?.url ?? "Webhook"}>{data && <Sending of={data} />}</Head>
+      {failure && !failure.passing && <Trouble failure={failure} />}
+      {data ? <Seen of={data} refresh={refresh} /> : !failure && <Loading />}
+    </>
+  );
+}
+
+function Seen({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) {
+  return (
+    <>
+      <Actions of={of} refresh={refresh} />
+      <dl class="sheet pad fields">
+        <dt>Locks</dt>
+        <dd>{of.locks}</dd>
+        <dt>Told of</dt>
+        <dd>{told(of.events)}</dd>
+        <dt>Made</dt>
+        <dd>
+          <Since at={of.created_at} ago /> by {of.created_by}
+        </dd>
+        <dt>Secret</dt>
+        <dd>{of.rotated_at ? <Since at={of.rotated_at} ago /> : "never"} rotated</dd>
+      </dl>
+      <Deliveries id={of.id} />
+      <Shell id="curl" line={curl("GET", `/webhooks/${of.id}/deliveries`)} />
+    </>
+  );
+}
+
+function Actions({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) {
+  const rotating = useSignal(false);
+  const said = useSignal("");
+  const action = useAction();
+  const params = { path: { id: of.id } };
+  const stopped = of.paused || of.disabled !== undefined;
+  const pause = () =>
+    action.run(async () => {
+      await asked(api.PATCH("/webhooks/{id}", { params, body: { paused: !stopped } }));
+      said.value = stopped ? "It sends again." : "Nothing is sent until it goes on.";
+      refresh();
+    });
+  const test = () =>
+    action.run(async () => {
+      const { delivery } = await asked(api.POST("/webhooks/{id}/test", { params }));
+      said.value = `A test is sent, as delivery ${delivery}.`;
+    });
+  return (
+    <div class="stack">
+      <div class="row">
+        <button type="button" disabled={action.busy} onClick={pause}>
+          {stopped ? "Go on sending" : "Pause sending"}
+        </button>
+        <button type="button" disabled={action.busy} onClick={test}>
+          Send a test
+        </button>
+        <button type="button" onClick={() => (rotating.value = true)}>
+          Rotate the secret…
+        </button>
+        <span class="soft" role="status">
+          {said.value}
+        </span>
+      </div>
+      {action.failure && <Trouble failure={action.failure} />}
+      {rotating.value && <Rotate of={of} done={refresh} close={() => (rotating.value = false)} />}
+    </div>
+  );
+}

@@ -1,0 +1,137 @@
+import { api, asked, type Schemas } from "../api/client";
+import { curl, Shell } from "../parts/curl";
+import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Since } from "../parts/time";
+import { useLive } from "../state/live";
+import { href } from "../state/route";
+import { session } from "../state/session";
+
+/** Whether the session may see and change webhooks: of its own tenant, whatever else it may see. */
+export function mayUseWebhooks(): boolean {
+  return session.value?.scopes.includes("webhooks:write") ?? false;
+}
+
+/** What is said to those who may not. */
+export function NoScope() {
+  return (
+    <div class="sheet">
+      <Calm title="Not with this token">
+        Webhooks are shown to those who sign in with a token that has the scope webhooks:write too.
+      </Calm>
+    </div>
+  );
+}
+
+/** Who is told of what happens: the subscriptions of the session's tenant. */
+export function Webhooks() {
+  return (
+    <>
+      <Head title="Webhooks">
+        <span class="soft">of {session.value?.tenant}</span>
+        {mayUseWebhooks() && (
+          <a class="button" href={href(["webhooks", "callbacks"])}>
+            Callbacks
+          </a>
+        )}
+      </Head>
+      {mayUseWebhooks() ? <Listed /> : <NoScope />}
+    </>
+  );
+}
+
+function Listed() {
+  const { data, failure } = useLive("webhooks", 5000, (signal) => asked(api.GET("/webhooks", { signal })));
+  return (
+    <>
+      {failure && !failure.passing && <Trouble failure={failure} />}
+      {data ? <Table all={data.webhooks} /> : !failure && <Loading />}
+      <Shell
+        id="curl"
+        title="Subscribe from a shell"
+        line={curl("POST", "/webhooks", { url: "https://example.org/fencepost", events: ["*"], locks: "orders:*" })}
+      />
+    </>
+  );
+}
+
+function Table({ all }: { all: Schemas["Webhook"][] }) {
+  if (all.length === 0) {
+    return (
+      <div class="sheet">
+        <Calm title="Nobody is told">A webhook tells a program of yours what happens to locks.</Calm>
+      </div>
+    );
+  }
+  return (
+    <div class="sheet scroll">
+      <table>
+        <caption class="unseen">Webhooks, the oldest first</caption>
+        <thead>
+          <tr>
+            <th scope="col">Receiver</th>
+            <th scope="col">State</th>
+            <th scope="col">Locks</th>
+            <th scope="col">Told of</th>
+            <th scope="col">Made</th>
+          </tr>
+        </thead>
+        <tbody>
+          {all.map((w) => (
+            <tr key={w.id}>
+              <td class="name">
+                <a data-row href={href(["webhooks", w.id])}>
+                  {w.url}
+                </a>
+              </td>
+              <td>
+                {/* whether its receiver fails is told on its own page */}
+                {w.paused ? (
+                  <Badge sign="‖">paused</Badge>
+                ) : (
+                  <Badge kind="held" sign="✓">
+                    on
+                  </Badge>
+                )}
+              </td>
+              <td>{w.locks}</td>
+              <td class="text">{told(w.events)}</td>
+              <td class="whole">
+                <Since at={w.created_at} ago />
+                <span class="under">by {w.created_by}</span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The types of events, in words. */
+export function told(events: readonly string[]): string {
+  return events.includes("*") ? "everything" : events.map((e) => e.replace(/^lock\./, "")).join(", ");
+}
+
+/** Whether anything is sent, and if not, why. */
+export function Sending({ of }: { of: Schemas["Webhook"] }) {
+  if (of.paused) return <Badge sign="‖">paused</Badge>;
+  if (of.disabled) {
+    return (
+      <Badge kind="harm" sign="✕">
+        {of.disabled === "gone" ? "stopped: the receiver wants nothing more" : "stopped: it failed for five days"}
+      </Badge>
+    );
+  }
+  if (of.failing_since) {
+    return (
+      <Badge kind="harm" sign="⚠">
+        fails since <Since at={of.failing_since} ago />
+      </Badge>
+    );
+  }
+  return (
+    <Badge kind="held" sign="✓">
+      sends
+    </Badge>
+  );
+}

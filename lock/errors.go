@@ -31,6 +31,7 @@ const (
 	UnsupportedMedia    Code = "unsupported_media_type"
 	Held                Code = "lock_held"
 	TimedOut            Code = "wait_timeout"
+	Closed              Code = "lock_closed"
 	RateLimited         Code = "rate_limited"
 	QuotaExceeded       Code = "quota_exceeded"
 	Overloaded          Code = "overloaded"
@@ -59,6 +60,10 @@ type Error struct {
 
 	// InUse is as what the lock is in use. Only with [ModeMismatch].
 	InUse *Claim
+
+	// Closing is which closure keeps the request out. With [Closed], and with [TimedOut] if
+	// the lock is closed.
+	Closing *Closing
 
 	// Ambiguous is set if the request may have taken effect all the same.
 	Ambiguous bool

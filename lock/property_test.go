@@ -1,11 +1,13 @@
 package lock_test
 
 import (
+	"cmp"
+	"encoding/binary"
 	"maps"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
@@ -20,6 +22,8 @@ type machine struct {
 	number uint64
 	serial int
 	held   map[lock.ID]bool // entries that have held and were not removed since
+
+	closures []*lock.Closure // that stand
 }
 
 func newMachine() *machine {
@@ -77,15 +81,122 @@ func (m *machine) Remove(t *rapid.T) {
 	if removed != e || held != wasHeld {
 		t.Fatalf("Remove(%s) = %v, %t, want %v, %t", e.ID, removed, held, e, wasHeld)
 	}
-	want := slices.DeleteFunc(m.model.Holders(), func(id lock.ID) bool { return slices.Contains(before, id) })
-	if diff := cmp.Diff(want, locktest.IDs(granted), cmpopts.EquateEmpty()); diff != "" {
-		t.Fatalf("Remove(%s): granted differs from the holders after less those before (-want +got):\n%s%s", e.ID, diff, locktest.Describe(m.table))
-	}
+	m.checkGranted(t, before, granted)
 }
 
 func (m *machine) RemoveUnknown(t *rapid.T) {
 	if removed, held, granted := m.table.Remove("unknown"); removed != nil || held || granted != nil {
 		t.Fatalf("Remove(unknown) = %v, %t, %v, want nothing", removed, held, granted)
+	}
+}
+
+// Close begins a closure at a number of its own.
+func (m *machine) Close(t *rapid.T) {
+	m.serial++
+	m.number += uint64(rapid.IntRange(1, 3).Draw(t, "step"))
+	e := locktest.Closing(lock.IDOf(binary.BigEndian.AppendUint64(make([]byte, 8), uint64(m.serial))), m.number,
+		rapid.SampledFrom([]string{"t", "t", "u"}).Draw(t, "tenant"), rapid.SampledFrom([]string{"*", "a", "b", "c*", "d"}).Draw(t, "locks"))
+	c := lock.NewClosure(e, m.table.Call(e, slices.Values(names())))
+	if err := c.Roll().Check(); err != nil {
+		t.Fatal(err)
+	}
+	m.table.Close(c)
+	m.model.Close(e)
+	m.closures = append(m.closures, c)
+}
+
+// Open ends a closure.
+func (m *machine) Open(t *rapid.T) {
+	if len(m.closures) == 0 {
+		t.Skip("open")
+	}
+	i := rapid.IntRange(0, len(m.closures)-1).Draw(t, "closure")
+	before := m.model.Holders()
+	granted := m.table.Open(m.closures[i])
+	m.model.Open(m.closures[i].Entry.ID)
+	m.closures = slices.Delete(m.closures, i, i+1)
+	m.checkGranted(t, before, granted)
+	if !slices.IsSortedFunc(granted, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }) {
+		t.Fatalf("granted out of order: %v", granted)
+	}
+}
+
+func (m *machine) checkGranted(t *rapid.T, before []lock.ID, granted []*lock.Entry) {
+	want := slices.DeleteFunc(m.model.Holders(), func(id lock.ID) bool { return slices.Contains(before, id) })
+	if diff := diff.Diff(want, locktest.IDs(granted), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("granted differs from the holders after less those before (-want +got):\n%s%s", diff, locktest.Describe(m.table))
+	}
+}
+
+// Relist makes the table anew, as somebody does who sees only what is there: the entries, the
+// closures and their rolls. An operator may have raised the fence floor.
+func (m *machine) Relist(t *rapid.T) {
+	floor := rapid.SampledFrom([]uint64{0, 0, 1000}).Draw(t, "floor")
+	raised := func(e *lock.Entry) *lock.Entry {
+		again := *e
+		again.Number += floor
+		return &again
+	}
+	listed := lock.NewTable()
+	var late []*lock.Closure
+	for _, c := range m.closures {
+		again := lock.NewClosure(raised(c.Entry), nil)
+		listed.Close(again)
+		if late = append(late, again); rapid.Bool().Draw(t, "settled at once") {
+			listed.Settle(again, c.Roll())
+		}
+	}
+	for _, e := range m.model.Entries {
+		if _, err := listed.Insert(raised(e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.checkBars(t, listed, late)
+	for i, c := range late {
+		listed.Settle(c, m.closures[i].Roll())
+	}
+	if diff := diff.Diff(m.model.Holders(), locktest.IDs(holding(listed)), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("holders (-model +listed):\n%s%s", diff, locktest.Describe(listed))
+	}
+}
+
+// checkBars looks at a table that does not know all rolls: nobody holds in it who does not, and
+// whoever it does not let hold, though he does, is in doubt.
+func (m *machine) checkBars(t *rapid.T, listed *lock.Table, closures []*lock.Closure) {
+	m.checkCall(t, listed)
+	for _, e := range m.model.Entries {
+		same, holds := listed.Entry(e.ID)
+		want := m.model.Holds(e)
+		if holds && !want || want && !holds && !listed.InDoubt(e.ID) {
+			t.Fatalf("%s holds: %t, in doubt: %t, want %t\n%s", e.ID, holds, listed.InDoubt(e.ID), want, locktest.Describe(listed))
+		}
+		blockers, ok := listed.Blockers(e.ID, false)
+		if listed.InDoubt(e.ID) && ok || want && ok {
+			t.Fatalf("%s, which may hold, is kept back by %v", e.ID, blockers)
+		}
+		barrier, certain := lock.BarrierIn(closures, same)
+		if certain && len(barrier) > 0 && want {
+			t.Fatalf("%s holds, and %v bars it", e.ID, barrier)
+		}
+	}
+}
+
+// checkCall has a table call a roll that does not know all others: it knows who holds, or that it
+// cannot tell.
+func (m *machine) checkCall(t *rapid.T, listed *lock.Table) {
+	for _, tenant := range []string{"t", "u"} {
+		e := locktest.Closing("next", 1<<40, tenant, "*")
+		roll := listed.Call(e, slices.Values(names()))
+		if roll == nil {
+			continue
+		}
+		next := lock.NewClosure(e, roll)
+		for _, known := range m.model.Entries {
+			same, _ := listed.Entry(known.ID)
+			if bars, certain := next.Bars(same); same.Tenant == tenant && (bars == m.model.Holds(known) || !certain) {
+				t.Fatalf("a roll says of %s, holds: %t, want %t\n%s", same.ID, !bars, m.model.Holds(known), locktest.Describe(listed))
+			}
+		}
 	}
 }
 
@@ -177,7 +288,7 @@ func (m *machine) checkCounts(t *rapid.T) {
 	}
 	got := maps.Clone(m.table.Counts())
 	maps.DeleteFunc(got, func(_ lock.Mode, c lock.Counts) bool { return c == lock.Counts{} })
-	if diff := cmp.Diff(counts, got); diff != "" {
+	if diff := diff.Diff(counts, got); diff != "" {
 		t.Fatalf("Counts (-want +got):\n%s%s", diff, locktest.Describe(m.table))
 	}
 	if e := m.table.Longest(); e != longest {
@@ -225,6 +336,9 @@ func tableMatchesModel(t *rapid.T) {
 		"InsertLate":    m.InsertLate,
 		"Remove":        m.Remove,
 		"RemoveUnknown": m.RemoveUnknown,
+		"Close":         m.Close,
+		"Open":          m.Open,
+		"Relist":        m.Relist,
 	})
 }
 
@@ -283,7 +397,7 @@ func TestTableEmptiesItself(t *testing.T) {
 		if n, held := table.Len(); n != 0 || held != 0 {
 			t.Fatalf("%d entries wait and nobody holds\n%s", n, locktest.Describe(table))
 		}
-		if diff := cmp.Diff(locktest.IDs(all), locktest.IDs(grants)); diff != "" {
+		if diff := diff.Diff(locktest.IDs(all), locktest.IDs(grants)); diff != "" {
 			t.Fatalf("granted (-want +got):\n%s", diff)
 		}
 	})
@@ -361,7 +475,7 @@ func TestTableIsAFunctionOfItsEntries(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if diff := cmp.Diff(locktest.IDs(holding(listed)), locktest.IDs(holding(table)), cmpopts.EquateEmpty()); diff != "" {
+		if diff := diff.Diff(locktest.IDs(holding(listed)), locktest.IDs(holding(table)), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("holders (-listed +followed):\n%s%s", diff, locktest.Describe(table))
 		}
 	})

@@ -17,6 +17,9 @@ type Table struct {
 	counts  map[Mode]Counts
 
 	firstWaiting, lastWaiting *Member // those that do not hold, in the order in which they came
+
+	closures map[string][]*Closure     // by tenant, in the order of their numbers
+	shut     map[string]map[ID]*Member // by tenant: those that only a closure keeps from holding
 }
 
 // Counts says how many entries hold and how many wait.
@@ -33,7 +36,8 @@ type Member struct {
 
 	entry  *Entry
 	slots  []Slot
-	fronts int // in how many of its queues it is in the front
+	fronts int  // in how many of its queues it is in the front
+	shut   bool // it is in all of them, and a closure keeps it from holding
 
 	prevWaiting, nextWaiting *Member
 }
@@ -42,7 +46,7 @@ type Member struct {
 func (m *Member) Entry() *Entry { return m.entry }
 
 // Holds reports whether the entry holds.
-func (m *Member) Holds() bool { return m.fronts == len(m.slots) }
+func (m *Member) Holds() bool { return m.fronts == len(m.slots) && !m.shut }
 
 // Slots returns the entry's places, in the order of its claims. The caller must not
 // change them. They are of no use once the entry is removed.
@@ -52,6 +56,7 @@ func (m *Member) Slots() []Slot { return m.slots }
 func NewTable() *Table {
 	return &Table{
 		queues: map[Ref]*Queue{}, members: map[ID]*Member{}, counts: map[Mode]Counts{},
+		closures: map[string][]*Closure{}, shut: map[string]map[ID]*Member{},
 	}
 }
 
@@ -77,6 +82,7 @@ func (t *Table) Insert(e *Entry) (holds bool, err error) {
 			m.fronts++
 		}
 	}
+	t.shutOut(m)
 	if m.Holds() {
 		t.countHeld(m, 1)
 	} else {
@@ -99,14 +105,13 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 	} else {
 		t.stopWaiting(m)
 	}
+	t.letIn(m)
 	for i := range m.slots {
 		s := &m.slots[i]
 		for _, entered := range s.queue.remove(s) {
 			entered.member.fronts++
-			if entered.member.Holds() {
-				t.stopWaiting(entered.member)
-				t.countHeld(entered.member, 1)
-				granted = append(granted, entered.member.entry)
+			if t.shutOut(entered.member); entered.member.Holds() {
+				granted = append(granted, t.grant(entered.member))
 			}
 		}
 		if s.queue.size == 0 {
@@ -116,9 +121,19 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 	return m.entry, held, granted
 }
 
+// grant notes that m, which waited, holds.
+func (t *Table) grant(m *Member) *Entry {
+	t.stopWaiting(m)
+	t.countHeld(m, 1)
+	return m.entry
+}
+
 // Admits reports whether an entry with these claims would hold at once if it
 // were inserted now.
 func (t *Table) Admits(tenant string, claims []Claim) bool {
+	if t.ClosedFor(tenant, claims) != nil {
+		return false
+	}
 	for _, c := range claims {
 		if !t.queues[Ref{tenant, c.Name}].Admits(c) {
 			return false

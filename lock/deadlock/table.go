@@ -48,14 +48,28 @@ func (t *Table) Remove(id lock.ID) (removed *lock.Entry, held bool, granted []*l
 		return nil, false, nil
 	}
 	removed, held, granted = t.table.Remove(id)
-	for _, e := range granted {
+	t.granted(granted)
+	t.removeFromHolder(n, held)
+	t.detector.left(n)
+	return removed, held, granted
+}
+
+// Open is [lock.Table.Open].
+func (t *Table) Open(c *lock.Closure) []*lock.Entry { return t.granted(t.table.Open(c)) }
+
+// Settle is [lock.Table.Settle].
+func (t *Table) Settle(c *lock.Closure, roll *lock.Roll) []*lock.Entry {
+	return t.granted(t.table.Settle(c, roll))
+}
+
+// granted notes that entries came to hold.
+func (t *Table) granted(all []*lock.Entry) []*lock.Entry {
+	for _, e := range all {
 		entered := t.node(e.ID)
 		entered.group.granted()
 		t.detector.granted(entered)
 	}
-	t.removeFromHolder(n, held)
-	t.detector.left(n)
-	return removed, held, granted
+	return all
 }
 
 // Rejection returns why the entry with the id cannot stay, as of the last

@@ -46,7 +46,7 @@ func authBugs() []Bug {
 		},
 		{
 			Name: "auth-pattern-without-its-end", Breaks: "a token is limited to the names of its patterns",
-			File: "auth/pattern.go", Anchor: "strings.CutSuffix(rest, p.suffix); !ok {",
+			File: "lock/pattern.go", Anchor: "strings.CutSuffix(rest, p.suffix); !ok {",
 			Becomes: "strings.CutSuffix(rest, p.suffix); !ok && false {",
 			In:      "./auth", Run: "^TestPattern$",
 		},

@@ -25,7 +25,7 @@ func subscriptionBugs() []Bug {
 		},
 		{
 			Name: "webhook-covers-by-prefix", Breaks: "a pattern covers another only if it selects all that the other does",
-			File: "auth/pattern.go", Anchor: `p.text != "" && p.Match(other.text)`, Becomes: `p.text != "" && strings.HasPrefix(other.prefix, p.prefix)`,
+			File: "lock/pattern.go", Anchor: `p.text != "" && p.Match(other.text)`, Becomes: `p.text != "" && strings.HasPrefix(other.prefix, p.prefix)`,
 			In: "./auth", Run: "^TestCoversSelectsNoMore$",
 		},
 		{

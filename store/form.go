@@ -18,18 +18,25 @@ import (
 //
 //	1  entries that their clients keep
 //	2  entries that the replicas keep ([lock.Entry.Async])
+//	3  closures ([lock.Entry.Closing])
 //
 // A form is written as 0 if it is 1, as it was before there were forms.
-const Form = 2
+const Form = 3
 
 // formAsync is that of entries that the replicas keep. A replica that knows only form 1
 // grants as it should, but it keeps none of them and calls nobody back: it would say that
 // it is ready to serve while their places lapse.
 const formAsync = 2
 
+// formClosing is that of closures. A replica that does not know them grants closed locks.
+const formClosing = 3
+
 // FormOf returns the lowest form that whoever reads e has to understand.
 func FormOf(e *lock.Entry) int {
-	if e.Async {
+	switch {
+	case e.Rules():
+		return formClosing
+	case e.Async:
 		return formAsync
 	}
 	return 1

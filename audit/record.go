@@ -16,10 +16,16 @@ import (
 const (
 	RevokeEntry = "entry.revoke" // of one lock
 	RevokeSet   = "set.revoke"
+	CloseLocks  = "locks.close" // the object's locks are a pattern
+	OpenLocks   = "locks.open"
 )
 
-// Revoked is the result of an action that ended its object.
-const Revoked = "revoked"
+// The results of actions.
+const (
+	Revoked = "revoked" // the object ended
+	Closed  = "closed"  // put on record before: what follows may have failed
+	Opened  = "opened"
+)
 
 // Who did something, as his request showed it.
 type Who struct {
@@ -30,13 +36,14 @@ type Who struct {
 	RequestID string
 }
 
-// Object is what something was done to: an entry, as it was then.
+// Object is what something was done to: an entry, as it was then, or a closure.
 type Object struct {
-	Locks  []string `json:"locks"`
-	Entry  lock.ID  `json:"entry"`
-	Holder string   `json:"holder"`
-	Fence  uint64   `json:"fence"`
-	Held   bool     `json:"held"` // rather than waited, as the replica saw it that did it
+	Locks  []string   `json:"locks"`
+	Entry  lock.ID    `json:"entry"`
+	Holder string     `json:"holder"`
+	Fence  uint64     `json:"fence"`
+	Held   bool       `json:"held"`            // rather than waited, as the replica saw it that did it
+	Until  *time.Time `json:"until,omitempty"` // of a closure
 }
 
 // Record is one thing that was done.

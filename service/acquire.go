@@ -220,6 +220,12 @@ func (s *Service) removeAtLast(e *lock.Entry, err error) {
 // may have granted it. So the removal is decided by those in the way: it happens only
 // if they are there still.
 func (s *Service) giveWay(ctx context.Context, e *lock.Entry, why lock.Reason) (holds bool, err error) {
+	_, holds, err = s.giveWayTo(ctx, e, why)
+	return holds, err
+}
+
+// giveWayTo is giveWay, and returns who was in the way.
+func (s *Service) giveWayTo(ctx context.Context, e *lock.Entry, why lock.Reason) (blockers []*lock.Entry, holds bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
 	blockers, known := s.view.Blockers(e)
@@ -227,15 +233,15 @@ func (s *Service) giveWay(ctx context.Context, e *lock.Entry, why lock.Reason) (
 		if !known {
 			st, err := s.standing(ctx, e, nearest, 0)
 			if err != nil || st.holds {
-				return st.holds, err
+				return nil, st.holds, err
 			}
 			if blockers = st.blockers; st.entry == nil {
-				return false, lock.LostBecause(lock.Unknown)
+				return nil, false, lock.LostBecause(lock.Unknown)
 			}
 		}
 		err := s.Store.Remove(ctx, e, why, blockers...)
 		if !errors.Is(err, lock.Changed) {
-			return false, err
+			return blockers, false, err
 		}
 		known = false
 	}
@@ -381,7 +387,11 @@ func errIdempotencyMismatch() error {
 
 // refusal adds to an error who is in the way.
 func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant, error) {
-	if !errors.Is(err, lock.Held) && !errors.Is(err, lock.TimedOut) {
+	var why *lock.Error
+	switch {
+	case errors.Is(err, lock.Closed) && errors.As(err, &why):
+		err = s.closed(why.Closing)
+	case !errors.Is(err, lock.Held) && !errors.Is(err, lock.TimedOut):
 		return nil, err
 	}
 	g, asks := &Grant{Entry: e}, askedPerRefusal
@@ -500,7 +510,7 @@ func waitOutcome(g *Grant, err error) string {
 		return "granted"
 	case err == nil:
 		return ""
-	case errors.Is(err, lock.Held), errors.Is(err, lock.Deadlock), errors.Is(err, lock.ModeMismatch):
+	case errors.Is(err, lock.Held), errors.Is(err, lock.Closed), errors.Is(err, lock.Deadlock), errors.Is(err, lock.ModeMismatch):
 		return "refused"
 	case errors.Is(err, lock.TimedOut):
 		return "timeout"

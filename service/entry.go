@@ -192,7 +192,10 @@ func (s *Service) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 		return st, nil
 	}
 	if s.view.Reached(e.Number) && s.settled(ctx) {
-		return s.view.Status(e.ID, e.Number), nil
+		if st = s.view.Status(e.ID, e.Number); st.InDoubt {
+			return st, errInDoubt()
+		}
+		return st, nil
 	}
 	direct, err := s.standing(ctx, e, true, s.moment()) // another replica may have told of a grant until now
 	switch {
@@ -389,12 +392,14 @@ type standing struct {
 // standing reads where an entry stands, from reads that began at the moment since or
 // later; 0 stands for any. That it holds is true from then on, that it waits is not.
 func (s *Service) standing(ctx context.Context, e *lock.Entry, nearest bool, since uint64) (standing, error) {
-	st := standing{holds: true}
+	st, number := standing{holds: true}, uint64(0)
 	for _, c := range e.Claims {
-		entries, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, since)
+		read, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, since)
 		if err != nil {
 			return standing{}, err
 		}
+		entries := read.entries
+		number = max(number, read.number)
 		place := lock.Place(entries, e.ID)
 		if place < 0 || entries[place].Number != e.Number {
 			return standing{}, nil
@@ -407,18 +412,26 @@ func (s *Service) standing(ctx context.Context, e *lock.Entry, nearest bool, sin
 			}
 		}
 	}
+	if !st.holds {
+		return st, nil
+	}
+	by, err := s.barred(ctx, e, number)
+	if err != nil {
+		return standing{}, err
+	}
+	st.blockers, st.holds = by, len(by) == 0
 	return st, nil
 }
 
 // readQueue reads a queue at number or later, by a read that began at the moment since
 // or later. Requests for one lock share their reads; if one that is under way began too
 // early, the next one is late enough.
-func (s *Service) readQueue(ctx context.Context, r lock.Ref, number, since uint64) ([]*lock.Entry, error) {
+func (s *Service) readQueue(ctx context.Context, r lock.Ref, number, since uint64) (queueRead, error) {
 	read, err := s.shareRead(ctx, r)
 	if err == nil && (read.number < number || read.began < since) {
 		read, err = s.shareRead(ctx, r)
 	}
-	return read.entries, err
+	return read, err
 }
 
 type queueRead struct {

@@ -16,7 +16,7 @@ import (
 func TestOlderReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)
-		newer, older := s.replica(t), s.replicaWith(t, newOlderClient(s, store.Form-1))
+		newer, older := s.replica(t), s.replicaWith(t, newOlderClient(s, 1))
 		holder := older.hold(lasting(want("orders:1", 0)))
 		waiter := older.line(lasting(want("orders:1", time.Hour)))
 		if err := older.Ready(t.Context()); err != nil {

@@ -32,7 +32,8 @@ type Metrics interface {
 // Config of a [Service]. Zero durations take the defaults that are named.
 type Config struct {
 	Store    store.Store
-	TokenKey []byte // behind the lock tokens, at least 32 bytes, the same on all replicas
+	Records  RecordPutter // where it is put on record what operators do
+	TokenKey []byte       // behind the lock tokens, at least 32 bytes, the same on all replicas
 
 	MinTTL     time.Duration // the store's shortest lease
 	MaxTTL     time.Duration // 1 h; at most [lock.MaxTTL]
@@ -110,6 +111,7 @@ func New(cfg Config) *Service {
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.tasks.Go(func() { cfg.Store.Watch(ctx, s.view) })
 	s.tasks.Go(func() { s.tellRings(s.closing) })
+	s.tasks.Go(func() { s.tendClosures(s.closing) })
 	s.async = newAsyncKeeper(s)
 	s.tasks.Go(func() { s.async.run(s.closing) })
 	return s

@@ -137,6 +137,7 @@ func (w *wait) reject(why error) stage {
 // giveWay takes back the entry of a request that does not want to queue, or tells its
 // grant if it has come to hold.
 func (w *wait) giveWay(ctx context.Context) stage {
+	var others []*lock.Entry
 	switch {
 	case w.goneForGood(ctx):
 	case ctx.Err() != nil:
@@ -145,19 +146,20 @@ func (w *wait) giveWay(ctx context.Context) stage {
 			w.s.unlessGone(w.entry, err)
 		})
 	default:
-		holds, err := w.s.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
+		by, holds, err := w.s.giveWayTo(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
 		switch {
 		case holds:
 			return w.grantShown()
 		case errors.Is(err, lock.Lost):
 			return w.lost(lock.Unknown)
 		}
+		others = by
 		w.s.unlessGone(w.entry, err)
 		if err != nil && !w.written {
 			return w.tell(nil, stands(err)) // others were in front in a view that may be older than the request
 		}
 	}
-	return w.tell(w.s.refusal(ctx, w.entry, lock.ErrHeld()))
+	return w.tell(w.s.refusal(ctx, w.entry, w.s.inTheWay(others)))
 }
 
 // grantShown is for an entry that holds, as the store showed.
@@ -347,7 +349,7 @@ func (w *wait) takeBack(ctx context.Context) stage {
 	case err != nil:
 		return w.tell(w.resumable(), err)
 	}
-	return w.tell(w.s.refusal(ctx, w.entry, errTimedOut()))
+	return w.tell(w.s.refusal(ctx, w.entry, w.s.timedOut(w.entry)))
 }
 
 // handOver starts the lease anew, so that the client has one TTL to go on waiting
@@ -359,8 +361,4 @@ func (w *wait) handOver(why error) stage {
 		}
 		return w.tell(w.resumable(), why)
 	}
-}
-
-func errTimedOut() error {
-	return &lock.Error{Code: lock.TimedOut, Detail: "others were in front for all of wait_seconds", RetryAfter: time.Second}
 }

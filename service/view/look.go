@@ -66,6 +66,8 @@ type Queue struct {
 	Newest   uint64   // the newest fence, 0 if this replica saw none
 	Figures  Figures
 	Revision uint64 // the number up to which the view is complete
+
+	Closing *lock.Closing // why nobody new comes to hold; nil if that is not so
 }
 
 // Queue reads a queue, without the entry that is leaving it, if there is one. It
@@ -75,6 +77,7 @@ func (v *View) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Qu
 	defer v.mu.RUnlock()
 	out := Queue{Figures: v.figures.read(r), Revision: v.number}
 	out.Newest = out.Figures.Newest
+	out.Closing = closingOf(v.table.ClosedFor(r.Tenant, []lock.Claim{{Name: r.Name}}))
 	q := v.table.Queue(r)
 	if q == nil {
 		return out

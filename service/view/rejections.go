@@ -138,12 +138,15 @@ func (v *View) Objection(e *lock.Entry) error {
 	v.mu.RLock()
 	c, clash := v.table.Clash(e)
 	admitted := v.table.Admits(e.Tenant, e.Claims)
+	closed := v.table.ClosedFor(e.Tenant, e.Claims)
 	v.mu.RUnlock()
 	switch {
 	case clash:
 		return lock.ErrModeMismatch(c)
 	case admitted:
 		return nil
+	case e.Tries() && closed != nil:
+		return lock.ErrClosed(closed.Entry.Closing)
 	case e.Tries():
 		return lock.ErrHeld()
 	case e.Named:

@@ -28,6 +28,7 @@ type Status struct {
 	Doubt  bool          // held: it came to hold while nothing might be granted
 	Reason lock.Reason   // gone
 
+	InDoubt bool  // waiting: it may hold; that is known when a closure's roll is in the view
 	Soon    bool  // waiting: its turn was announced
 	Refused error // waiting: why it cannot stay in the queue, if it cannot; gone: why it could not
 }
@@ -47,7 +48,7 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 		waited, queued := v.waited[id]
 		return Status{State: Held, Entry: e, Waited: waited, Queued: queued, Doubt: doubt}
 	default:
-		return Status{State: Waiting, Entry: e, Soon: v.announced[id], Refused: v.refused(id)}
+		return Status{State: Waiting, Entry: e, InDoubt: v.table.InDoubt(id), Soon: v.announced[id], Refused: v.refused(id)}
 	}
 	if number > v.number {
 		return Status{} // it may be on its way, even if an earlier one with the id ended

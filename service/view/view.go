@@ -50,6 +50,7 @@ type View struct {
 	freed       map[lock.ID]*lock.Entry // those with a watcher that came to hold: by whose end
 	async       asyncIndex
 	asks        asks
+	closures    closures
 	waiters     heap.Heap[*numberWaiter]
 	totals      Totals
 }
@@ -91,7 +92,7 @@ func New(cfg Config) *View {
 		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, tenants: newTenants(), ended: newEndings(all), figures: newFigures(all), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
-		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(),
+		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), closures: newClosures(),
 	}
 }
 
@@ -101,9 +102,15 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.told = upTo
-	for _, c := range changes {
+	for i, c := range changes {
 		v.writing.at(c.Number)
+		if i == 0 || c.Number != changes[i-1].Number {
+			v.closeFirst(changes[i:], now)
+		}
 		switch {
+		case c.Joined != nil && c.Joined.Closing != nil: // was first
+		case c.Joined != nil && c.Joined.Roll != nil:
+			v.rolled(c.Joined, now)
 		case c.Joined != nil:
 			v.join(c.Joined, now)
 		case c.Notice != nil:
@@ -217,10 +224,13 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 	v.accounts.empty()
 	v.tenants = newTenants()
 	v.touched.any()
+	v.relistClosures(entries, now)
 	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {
-		v.insert(e, now)
-		v.detect(known, now)
+		if !e.Rules() {
+			v.insert(e, now)
+			v.detect(known, now)
+		}
 	}
 	v.relist(now)
 	v.async.relist(v.table.Entries())
@@ -308,6 +318,9 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 
 func (v *View) leave(c store.Change, now time.Time) {
 	id, why := c.Left, c.Reason
+	if v.lifted(id, now) {
+		return
+	}
 	v.carriedOut(id, why)
 	rejected := v.rejectedFor(id)
 	e, held, granted := v.table.Remove(id)
@@ -338,17 +351,22 @@ func (v *View) leave(c store.Change, now time.Time) {
 	v.accounts.close(a)
 	v.notify(id)
 	v.async.forget(id)
-	for _, g := range granted {
+	v.tellGrants(granted, e, now)
+	v.detect(nil, now)
+}
+
+// tellGrants makes known who came to hold, because an entry is gone.
+func (v *View) tellGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
+	for _, g := range all {
 		v.waited[g.ID] = v.waitedFor(g)
 		granted := lock.EventOfGrant(g)
 		granted.Lasted = v.waited[g.ID]
 		v.forgetAsk(g)
 		v.happened(granted, now)
 		v.grant(g, now)
-		v.free(g.ID, e)
+		v.free(g.ID, gone)
 		v.notify(g.ID)
 	}
-	v.detect(nil, now)
 }
 
 // announce wakes the one whose turn is soon, where locks change hands so fast that its

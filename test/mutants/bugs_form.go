@@ -11,7 +11,7 @@ func formBugs() []Bug {
 		},
 		{
 			Name: "form-kept-without", Breaks: "an entry that the replicas keep says that it is one",
-			File: "store/form.go", Anchor: "\tif e.Async {\n", Becomes: "\tif e.Async && e.Number != 0 {\n",
+			File: "store/form.go", Anchor: "\tcase e.Async:\n", Becomes: "\tcase e.Async && e.Number != 0:\n",
 			In: "./store", Run: "^TestForm$|^TestRoundTrip$",
 		},
 		{

@@ -198,8 +198,8 @@ func serviceBugs() []Bug {
 		{
 			Name: "service-try-takes-what-holds", Breaks: "an entry that came to hold elsewhere is not taken away by a late view",
 			File:    "service/wait.go",
-			Anchor:  "holds, err := w.s.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)",
-			Becomes: "holds, err := false, w.s.Store.Remove(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)",
+			Anchor:  "by, holds, err := w.s.giveWayTo(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)",
+			Becomes: "by, holds, err := []*lock.Entry(nil), false, w.s.Store.Remove(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)",
 			In:      "./service", Run: "^TestTryGivesWayLate$",
 		},
 		{
@@ -211,7 +211,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-gives-way-to-nobody", Breaks: "a removal that was decided by somebody who is gone is decided anew",
-			File: "service/acquire.go", Anchor: "\t\tif !errors.Is(err, lock.Changed) {\n\t\t\treturn false, err\n", Becomes: "\t\tif true {\n\t\t\treturn false, err\n",
+			File: "service/acquire.go", Anchor: "\t\tif !errors.Is(err, lock.Changed) {\n\t\t\treturn blockers, false, err\n", Becomes: "\t\tif true {\n\t\t\treturn blockers, false, err\n",
 			In: "./service", Run: "^TestTimesOutBehindAnother$",
 		},
 		{

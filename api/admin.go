@@ -131,6 +131,8 @@ type AdminLockView struct {
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
 	// Fence is the newest that was handed out, as far as this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Closed says that nobody new is granted the lock; left out if that is not so.
+	Closed *LockClosing `json:"closed,omitempty"`
 	// Figures of this replica.
 	Figures AdminFigures `json:"figures"`
 }

@@ -45,7 +45,8 @@ type BlockingHead struct {
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Fence of the entry.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// State is reserved if the entry is a set that keeps this lock while it waits for another.
+	// State is reserved if the entry is a set that keeps this lock while it waits for another, or if
+	// the lock is closed and nobody else is before it.
 	State string `json:"state" enums:"held,reserved"`
 	// Since when, as this replica saw it.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -126,7 +127,8 @@ type AdminEntryLock struct {
 	Name string `json:"name" example:"orders:42"`
 	// Mode that is asked for.
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
-	// State is reserved if the set keeps this lock while it waits for another.
+	// State is reserved if the set keeps this lock while it waits for another, or if the lock is
+	// closed and nobody else is before it.
 	State string `json:"state" enums:"held,reserved,waiting"`
 	// Position in the queue, 1 is next; left out if it does not wait there.
 	Position int `json:"position,omitempty" minimum:"1" example:"1"`

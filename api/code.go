@@ -26,6 +26,7 @@ const (
 	UnsupportedMedia    Code = "unsupported_media_type"
 	Held                Code = "lock_held"
 	TimedOut            Code = "wait_timeout"
+	Closed              Code = "lock_closed"
 	RateLimited         Code = "rate_limited"
 	Overloaded          Code = "overloaded"
 	QuotaExceeded       Code = "quota_exceeded"
@@ -80,6 +81,8 @@ func (c Code) meaning() meaning {
 		return meaning{http.StatusLocked, "The lock is held"}
 	case TimedOut:
 		return meaning{http.StatusLocked, "The lock was not granted in time"}
+	case Closed:
+		return meaning{http.StatusLocked, "The lock is closed"}
 	case RateLimited:
 		return meaning{http.StatusTooManyRequests, "Too many requests"}
 	case Overloaded:

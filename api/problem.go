@@ -17,20 +17,25 @@ type Problem struct {
 
 	// Field of the request that is at fault. With invalid_request.
 	Field string `json:"field,omitempty" example:"ttl_seconds"`
-	// Reason for which the entry is gone. With lock_lost.
-	Reason string `json:"reason,omitempty" enums:"released,expired,revoked,wait_timeout,deadlock,mode_mismatch,unknown"`
+	// Reason for which the entry is gone: released, expired, revoked, wait_timeout, deadlock,
+	// mode_mismatch or unknown. With lock_lost. With lock_closed, and with wait_timeout if the
+	// lock is closed, it is why, in an operator's words.
+	Reason string `json:"reason,omitempty" example:"expired"`
+	// Until when the lock is closed, unless it is opened before. With lock_closed, and with
+	// wait_timeout if the lock is closed.
+	Until *Instant `json:"until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// MayHaveTakenEffect says whether the request may have been carried out all
 	// the same. With store_unavailable, draining and overloaded, where it is false.
 	MayHaveTakenEffect *bool `json:"may_have_taken_effect,omitempty"`
 
-	// Holders of the lock. With lock_held and wait_timeout.
+	// Holders of the lock. With lock_held, lock_closed and wait_timeout.
 	Holders []Holder `json:"holders,omitempty"`
-	// Waiting tells how many wait for the lock. With lock_held and wait_timeout.
+	// Waiting tells how many wait for the lock. With lock_held, lock_closed and wait_timeout.
 	Waiting *int `json:"waiting,omitempty" minimum:"0" example:"3"`
 	// InUse says as what the lock is in use. With mode_mismatch.
 	InUse *SetLock `json:"in_use,omitempty"`
 
-	// Locks of the set that others hold or wait for. With lock_held and wait_timeout.
+	// Locks of the set that others hold or wait for. With lock_held, lock_closed and wait_timeout.
 	Locks []BusyLock `json:"locks,omitempty"`
 	// Cycle of waits that the request would close; of a long one the first 32. With
 	// deadlock.

@@ -111,6 +111,10 @@ func (r *request) auditRecord(one *audit.Record) api.AuditRecord {
 		Actor:  api.AuditActor{Subject: one.By.Subject, Tenant: one.By.Tenant, Scope: one.By.Scope},
 		Object: api.AuditObject{Locks: o.Locks, Entry: string(o.Entry), Holder: o.Holder, Fence: o.Fence, Held: o.Held},
 	}
+	if o.Until != nil {
+		until := api.InstantOf(*o.Until)
+		out.Object.Until = &until
+	}
 	if r.principal.MayOperate(one.By.Tenant) {
 		out.Actor.Address = one.By.Address
 	}

@@ -108,7 +108,7 @@ func (a *endpoints) adminLockOf(v *service.Inspection) *api.AdminLockView {
 	out := &api.AdminLockView{
 		Seen: a.seen(v.Revision, v.Now), Tenant: v.Tenant, Name: v.Name,
 		Holders: make([]api.AdminHolder, 0, len(v.Holders)), Holding: v.Holding,
-		Waiters: make([]api.AdminWaiter, 0, len(v.Waiters)), Waiting: v.Waiting, Fence: v.Newest,
+		Waiters: make([]api.AdminWaiter, 0, len(v.Waiters)), Waiting: v.Waiting, Fence: v.Newest, Closed: plain.Closed,
 		Figures: api.AdminFigures{
 			Figures: plain.Figures, Waits: stepsOf(v.Waits), Holds: stepsOf(v.Holds), RecommendedTTLReason: adviceOf(v.Figures, v.Advised),
 		},

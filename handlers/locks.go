@@ -32,7 +32,7 @@ const maxIdempotencyKey = 200 // characters
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     423 {object} api.Problem "lock_held, wait_timeout"
+// @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      202 {string} Location "Where the entry can be asked for, and waited for"
@@ -185,7 +185,7 @@ func (r *request) explainWait(g *service.Grant, err error) error {
 	if size := fitRefusal(g); size > smallAnswer && !r.take(size, false) {
 		hideHolders(g)
 	}
-	busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut)
+	busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut) || errors.Is(err, lock.Closed)
 	return &detailed{err, func(p *api.Problem) {
 		switch {
 		case busy && g.Entry.Set:

@@ -67,7 +67,7 @@ func explainWithin(field string, err error) error {
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     423 {object} api.Problem "lock_held, wait_timeout"
+// @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
 // @Failure     503 {object} api.Problem "store_unavailable, draining"
 // @Header      202 {string} Location "Where the set can be asked for, and waited for"

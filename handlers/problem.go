@@ -45,6 +45,10 @@ func (r *request) fail(err error) {
 	if e.InUse != nil {
 		p.InUse = &api.SetLock{Name: e.InUse.Name, Mode: string(e.InUse.Mode), Limit: e.InUse.Limit}
 	}
+	if e.Closing != nil {
+		until := api.InstantOf(e.Closing.Until)
+		p.Until, p.Reason = &until, e.Closing.Reason
+	}
 	var more *detailed
 	if errors.As(err, &more) {
 		more.add(p)

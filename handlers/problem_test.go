@@ -36,6 +36,7 @@ func kinds() map[string]kind {
 		"body_too_large":         {413, "The body is too large"},
 		"unsupported_media_type": {415, "The body is not JSON"},
 		"lock_held":              {423, "The lock is held"},
+		"lock_closed":            {423, "The lock is closed"},
 		"wait_timeout":           {423, "The lock was not granted in time"},
 		"rate_limited":           {429, "Too many requests"},
 		"quota_exceeded":         {429, "A quota is used up"},

@@ -54,6 +54,7 @@ type auditRecord struct {
 		Holder string   `json:"holder"`
 		Fence  uint64   `json:"fence"`
 		Held   bool     `json:"held"`
+		Until  *instant `json:"until"`
 	} `json:"object"`
 	Reason    string `json:"reason"`
 	Result    string `json:"result"`

@@ -36,6 +36,9 @@ type Locks interface {
 	Events(context.Context, service.EventsRequest) (*service.EventStream, error)
 	Revoke(context.Context, service.RevokeRequest) (*service.Revoked, error)
 	RevokeAll(context.Context, []service.RevokeRequest) []service.RevokeOutcome
+	CloseLocks(context.Context, service.CloseRequest) (view.Closing, error)
+	OpenLocks(context.Context, service.OpenRequest) error
+	Closures(ctx context.Context, tenant string) ([]view.Closing, error)
 	Ready(context.Context) error
 }
 
@@ -127,6 +130,7 @@ func New(cfg Config) *Router {
 	a.locksets(r)
 	a.admin(r)
 	a.revocations(r)
+	a.closures(r)
 	a.console(r)
 	a.happenings(r)
 	a.webhooks(r)

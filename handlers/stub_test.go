@@ -58,6 +58,21 @@ func (s *stub) RevokeAll(context.Context, []service.RevokeRequest) []service.Rev
 	return s.outcomes
 }
 
+func (s *stub) CloseLocks(context.Context, service.CloseRequest) (view.Closing, error) {
+	_, err := s.answer()
+	return view.Closing{}, err
+}
+
+func (s *stub) OpenLocks(context.Context, service.OpenRequest) error {
+	_, err := s.answer()
+	return err
+}
+
+func (s *stub) Closures(context.Context, string) ([]view.Closing, error) {
+	_, err := s.answer()
+	return nil, err
+}
+
 func (s *stub) answer() (*service.Grant, error) {
 	if s.panic != nil {
 		panic(s.panic)
@@ -153,7 +168,7 @@ func TestCodes(t *testing.T) {
 		t.Errorf("package lock has %d codes, the contract %d", len(all), len(kinds()))
 	}
 	for _, code := range all {
-		if slices.Contains([]string{"internal", "lock_held", "wait_timeout", "overloaded", "store_unavailable", "draining"}, code) {
+		if slices.Contains([]string{"internal", "lock_held", "lock_closed", "wait_timeout", "overloaded", "store_unavailable", "draining"}, code) {
 			continue // they have tests of their own
 		}
 		err := &lock.Error{Code: lock.Code(code), Detail: "the detail", Field: "field", Reason: "reason", Cause: errors.New("inside")}

@@ -192,7 +192,7 @@ type replica struct {
 
 func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *replica {
 	config := service.Config{
-		Store: w.store, TokenKey: w.store.TokenKey(), MinTTL: minTTL,
+		Store: w.store, Records: w.records, TokenKey: w.store.TokenKey(), MinTTL: minTTL,
 		Metrics: w.telemetry.Metrics(), Logger: w.telemetry.Logger(), Tracer: tracer,
 	}
 	change(&config)

@@ -96,7 +96,7 @@ func shutdownTelemetry(t *telemetry.Telemetry) error {
 
 func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas) *service.Service {
 	s := service.New(service.Config{
-		Store: opened, TokenKey: key, MinTTL: c.minTTL(),
+		Store: opened, Records: opened.smallRecords(), TokenKey: key, MinTTL: c.minTTL(),
 		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes, Sharing: replicas.Sharing,
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
 	})

@@ -185,6 +185,11 @@ func examples(name string) openapi3.Examples {
 		"RevokeBody": {
 			"as it was seen": map[string]any{"fence": 1042, "reason": "its node was lost in the fire"},
 		},
+		"CloseBody": {
+			"for a day": map[string]any{
+				"tenant": "acme", "locks": "orders:*", "until": "2026-01-02T15:04:05.000Z", "reason": "the stock is counted",
+			},
+		},
 		"RevokeHolderBody": {
 			"one entry": map[string]any{
 				"tenant": "acme", "holder": "worker-7", "reason": "its node was lost in the fire",

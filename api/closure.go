@@ -1,0 +1,49 @@
+package api
+
+// CloseBody is what an operator says who closes locks.
+type CloseBody struct {
+	// Tenant whose locks they are.
+	Tenant string `json:"tenant" example:"acme"`
+	// Locks that are closed: a name, in which a star stands for any text.
+	Locks string `json:"locks" minLength:"1" maxLength:"256" example:"orders:*"`
+	// Until when, within six days.
+	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Reason in the operator's words. Whoever is refused is told it.
+	Reason string `json:"reason" minLength:"10" maxLength:"500" example:"the stock is counted"`
+}
+
+// Closure says that nobody new is granted some locks.
+type Closure struct {
+	// ID of the closure.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Tenant whose locks they are.
+	Tenant string `json:"tenant" example:"acme"`
+	// Locks that are closed.
+	Locks string `json:"locks" example:"orders:*"`
+	// Since when.
+	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T14:04:05.000Z"`
+	// Until when, unless it is ended before.
+	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Reason in the operator's words.
+	Reason string `json:"reason" example:"the stock is counted"`
+	// By whom: the subject of his bearer token.
+	By string `json:"by" example:"ops"`
+	// Number of the write with which it began: who held then goes on, and nobody else comes to hold.
+	Number uint64 `json:"number" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1050"`
+}
+
+// ClosurePage is a page of closures, in the order in which they began.
+type ClosurePage struct {
+	// Closures of the page.
+	Closures []Closure `json:"closures"`
+	// NextCursor asks for the next page; left out on the last one.
+	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6MTA0Mg"`
+}
+
+// LockClosing says until when and why nobody new is granted a lock.
+type LockClosing struct {
+	// Until when, unless it is ended before.
+	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Reason in the operator's words.
+	Reason string `json:"reason" example:"the stock is counted"`
+}

@@ -1,0 +1,188 @@
+package handlers
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+func (a *endpoints) closures(r *gin.Engine) {
+	o := operation{scopes: operators(), always: true}
+	r.POST("/admin/closures", a.authorized(o, a.closeLocks))
+	r.DELETE("/admin/closures/:id", a.authorized(o, a.openLocks))
+	o.query = []string{"tenant", "limit", "cursor"}
+	r.GET("/admin/closures", a.authorized(o, a.listClosures))
+}
+
+// closeLocks closes locks.
+//
+// @Summary     Close locks for a time
+// @ID          closeLocks
+// @Description From the write on that the answer names nobody new is granted the locks, at any replica: who holds them then goes on, and who waits keeps his place. A request that does not wait is answered 423 `lock_closed`. It is in the audit before it begins. After an answer 503 it may stand; the list tells. At most 100 closures of a tenant stand at a time.
+// @Tags        admin
+// @Accept      json
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       body body     api.CloseBody true "Which locks, until when, and why"
+// @Success     201  {object} api.Closure
+// @Failure     400  {object} api.Problem "invalid_request"
+// @Failure     413  {object} api.Problem "body_too_large"
+// @Failure     415  {object} api.Problem "unsupported_media_type"
+// @Failure     429  {object} api.Problem "rate_limited, quota_exceeded, overloaded"
+// @Failure     503  {object} api.Problem "store_unavailable"
+// @Router      /admin/closures [post]
+func (a *endpoints) closeLocks(r *request) error {
+	var body api.CloseBody
+	if err := r.readJSON(&body); err != nil {
+		return err
+	}
+	if err := r.operate(body.Tenant); err != nil {
+		return err
+	}
+	if p, err := auth.ParsePattern(body.Locks); err == nil && !r.principal.MayUseAll(p) {
+		return lock.Errorf(lock.Forbidden, "the bearer token is limited to other lock names")
+	}
+	until, err := body.Until.Time()
+	if err != nil {
+		return lock.Invalid("until", "must be an instant as 2026-01-02T15:04:05Z")
+	}
+	made, err := a.Locks.CloseLocks(r.context(), service.CloseRequest{
+		Tenant: body.Tenant, Locks: body.Locks, Until: until, Reason: body.Reason, By: r.who(),
+	})
+	if err != nil {
+		return err
+	}
+	r.Header("Location", "/admin/closures/"+string(made.Entry.ID))
+	return r.respond(http.StatusCreated, closureOf(made))
+}
+
+// openLocks ends a closure.
+//
+// @Summary     End a closure
+// @ID          openLocks
+// @Description Whoever is next holds at once. It is in the audit, with the same write.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       id path string true "Closure id"
+// @Success     204
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "rate_limited, overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/closures/{id} [delete]
+func (a *endpoints) openLocks(r *request) error {
+	if err := r.readJSON(&struct{}{}); err != nil {
+		return err
+	}
+	err := a.Locks.OpenLocks(r.context(), service.OpenRequest{ID: lock.ID(r.Param("id")), By: r.who(), May: r.mayRule})
+	if err != nil {
+		return err
+	}
+	r.Status(http.StatusNoContent)
+	r.Writer.Flush()
+	return nil
+}
+
+// mayRule reports whether a closure of a tenant's locks is the operator's concern.
+func (r *request) mayRule(tenant, locks string) bool {
+	p, err := auth.ParsePattern(locks)
+	return err == nil && r.principal.MayOperate(tenant) && r.principal.MayUseAll(p)
+}
+
+// listClosures tells which closures stand.
+//
+// @Summary     List the closures that stand
+// @ID          listClosures
+// @Description Of all tenants that the bearer token may see, in the order in which they began. Of a token that is limited to names, only those that are about no others.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
+// @Param       limit  query int    false "Closures on a page" minimum(1) maximum(1000) default(100)
+// @Param       cursor query string false "next_cursor of the page before"
+// @Success     200 {object} api.ClosurePage
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/closures [get]
+func (a *endpoints) listClosures(r *request) error {
+	tenant, err := r.operatedTenant()
+	if err != nil {
+		return err
+	}
+	limit, err := r.limitParam()
+	if err != nil {
+		return err
+	}
+	after, err := r.numberCursor()
+	if err != nil {
+		return err
+	}
+	all, err := a.Locks.Closures(r.context(), tenant)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(c view.Closing) bool {
+		return c.Entry.Number <= after || !r.mayRule(c.Tenant, c.Entry.Closing.Locks.String())
+	})
+	left := maxPageBytes
+	n := fit(min(limit, len(all)), &left, func(i int) int { return rowBytes + textBytes(all[i].Entry.Closing.Reason) })
+	return r.respondLarge(maxPageBytes-left, func() any { return closurePage(all, n) })
+}
+
+// numberCursor returns the number after which a page begins.
+func (r *request) numberCursor() (uint64, error) {
+	text, sent := r.GetQuery("cursor")
+	if !sent {
+		return 0, nil
+	}
+	last, err := decodeCursor(text)
+	if err != nil {
+		return 0, err
+	}
+	number, err := strconv.ParseUint(last, 10, 64)
+	if err != nil {
+		return 0, lock.Invalid("cursor", "is not a next_cursor of ours")
+	}
+	return number, nil
+}
+
+func closurePage(all []view.Closing, n int) *api.ClosurePage {
+	page := &api.ClosurePage{Closures: make([]api.Closure, 0, n)}
+	for _, c := range all[:n] {
+		page.Closures = append(page.Closures, closureOf(c))
+	}
+	if n < len(all) && n > 0 {
+		page.NextCursor = encodeCursor(strconv.FormatUint(all[n-1].Entry.Number, 10))
+	}
+	return page
+}
+
+func closureOf(c view.Closing) api.Closure {
+	of := c.Entry.Closing
+	return api.Closure{
+		ID: string(c.Entry.ID), Tenant: c.Tenant, Locks: of.Locks.String(), Since: api.InstantOf(c.Entry.EnqueuedAt),
+		Until: api.InstantOf(of.Until), Reason: of.Reason, By: of.By, Number: c.Entry.Number,
+	}
+}
+
+func closingOf(c *lock.Closing) *api.LockClosing {
+	if c == nil {
+		return nil
+	}
+	return &api.LockClosing{Until: api.InstantOf(c.Until), Reason: c.Reason}
+}

@@ -1,0 +1,194 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+type closure struct {
+	ID     string  `json:"id"`
+	Tenant string  `json:"tenant"`
+	Locks  string  `json:"locks"`
+	Since  instant `json:"since"`
+	Until  instant `json:"until"`
+	Reason string  `json:"reason"`
+	By     string  `json:"by"`
+	Number uint64  `json:"number"`
+}
+
+type closurePage struct {
+	Closures   []closure `json:"closures"`
+	NextCursor string    `json:"next_cursor"`
+}
+
+const counting = "the stock is <counted>"
+
+func closingBody(tenant, locks string, length time.Duration) option {
+	return body(fmt.Sprintf(`{"tenant":%q,"locks":%q,"until":%q,"reason":%q}`, tenant, locks, time.Now().Add(length).UTC().Format("2006-01-02T15:04:05.000Z"), counting))
+}
+
+func (c *client) closes(locks string, length time.Duration) closure {
+	c.t.Helper()
+	var made closure
+	c.post("/admin/closures", closingBody(c.claims.Tenant, locks, length)).want(http.StatusCreated, &made)
+	return made
+}
+
+func (c *client) closures(query string) closurePage {
+	c.t.Helper()
+	var page closurePage
+	c.get("/admin/closures"+query).want(http.StatusOK, &page)
+	return page
+}
+
+// TestClosures: an operator closes locks at one replica, which binds the other at once, and opens
+// them there.
+func TestClosures(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	operator := c.tenantAdmin().named("ops")
+	elsewhere := c.at(shared.other)
+	held := c.acquire("orders:42", body(`{"holder":"w1","ttl_seconds":60}`))
+	waits := elsewhere.join("orders:42", body(`{"holder":"w2","ttl_seconds":60,"wait_seconds":40}`))
+	made := operator.closes("orders:*", time.Hour)
+	if made.Tenant != c.claims.Tenant || made.Locks != "orders:*" || made.Reason != counting || made.By != "ops" || made.Number <= *held.Fence || time.Until(made.Until.Time) < 50*time.Minute {
+		t.Errorf("made %+v", made)
+	}
+	for _, at := range []*client{c, elsewhere} {
+		for _, name := range []string{"orders:42", "orders:43"} {
+			a := at.post("/locks/"+name, body(`{}`))
+			f := a.fields()
+			if a.status != http.StatusLocked || f["code"] != "lock_closed" || f["reason"] != counting || f["until"] != made.Until.UTC().Format("2006-01-02T15:04:05.000Z") || a.header.Get("Retry-After") != "30" {
+				t.Errorf("refused with %v", a)
+			}
+		}
+		a := at.post("/locksets", body(`{"locks":[{"name":"orders:44"},{"name":"stock"}]}`))
+		if a.status != http.StatusLocked || a.fields()["code"] != "lock_closed" {
+			t.Errorf("a set is refused with %v", a)
+		}
+		look := at.get("/locks/orders:42?consistent=true").fields()
+		if closed, ok := look["closed"].(map[string]any); !ok || closed["reason"] != counting {
+			t.Errorf("a look shows %v", look)
+		}
+	}
+	if closed, ok := operator.get("/admin/locks/" + c.claims.Tenant + "/orders:42").fields()["closed"].(map[string]any); !ok || closed["reason"] != counting {
+		t.Error("an operator's look does not show it")
+	}
+	c.put("/locks/orders:42/renew", lockToken(held.Token)).wantStatus(http.StatusOK)
+	c.release(held)
+	c.release(c.acquire("stock"))
+	if look := elsewhere.get("/locks/orders:42?consistent=true").fields(); fmt.Sprint(look["waiting"]) != "1" {
+		t.Errorf("after the release: %v", look)
+	}
+	if page := operator.closures(""); len(page.Closures) != 1 || page.Closures[0] != made || page.NextCursor != "" {
+		t.Errorf("listed: %+v, want %+v", page, made)
+	}
+	operator.at(shared.other).delete("/admin/closures/" + made.ID).wantStatus(http.StatusNoContent)
+	waits.wait().held(http.StatusCreated)
+	operator.delete("/admin/closures/" + made.ID).wantStatus(http.StatusNotFound)
+	actions := ""
+	for _, r := range operator.audit("").Records {
+		actions += r.Action + " " + r.Object.Locks[0] + " " + r.Object.Entry + " " + r.Result + "\n"
+	}
+	if want := "locks.open orders:* " + made.ID + " opened\nlocks.close orders:* " + made.ID + " closed\n"; actions != want {
+		t.Errorf("on record:\n%s", actions)
+	}
+}
+
+// TestClosurePages: in pages, of one tenant and by names.
+func TestClosurePages(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	operator := c.tenantAdmin()
+	for _, locks := range []string{"a", "b:*", "*"} {
+		operator.closes(locks, time.Hour)
+	}
+	got, cursor := "", ""
+	for range 4 {
+		page := operator.closures("?limit=1" + cursor)
+		for _, one := range page.Closures {
+			got += one.Locks + " "
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		cursor = "&cursor=" + page.NextCursor
+	}
+	if got != "a b:* * " {
+		t.Errorf("the pages have %s", got)
+	}
+	if page := operator.within("b:*").closures(""); len(page.Closures) != 1 || page.Closures[0].Locks != "b:*" {
+		t.Errorf("of some names: %+v", page)
+	}
+	if page := c.admin().closures("?tenant=" + c.claims.Tenant); len(page.Closures) != 3 {
+		t.Errorf("of the tenant: %+v", page)
+	}
+	operator.get("/admin/closures?cursor=x", loose).wantStatus(http.StatusBadRequest)
+	operator.get("/admin/closures?cursor=YWZ0ZXI6YQ", loose).wantStatus(http.StatusBadRequest)
+	operator.get("/admin/closures?limit=0", loose).wantStatus(http.StatusBadRequest)
+	for _, one := range operator.closures("").Closures {
+		operator.delete("/admin/closures/" + one.ID).wantStatus(http.StatusNoContent)
+	}
+}
+
+// TestHostileCloser has nothing to do with others, and cannot close what his token may not use.
+func TestHostileCloser(t *testing.T) {
+	t.Parallel()
+	victim, c := newTenant(t), newTenant(t)
+	theirs := victim.tenantAdmin().closes("a", time.Hour)
+	hostile := c.tenantAdmin()
+	hostile.post("/admin/closures", closingBody(victim.claims.Tenant, "b", time.Hour)).wantProblem(onlyOwn())
+	hostile.get("/admin/closures?tenant=" + victim.claims.Tenant).wantProblem(onlyOwn())
+	hostile.delete("/admin/closures/" + theirs.ID).wantStatus(http.StatusNotFound)
+	if page := hostile.closures(""); len(page.Closures) != 0 {
+		t.Errorf("others' are listed: %+v", page)
+	}
+	hostile.within("b:*").post("/admin/closures", closingBody(c.claims.Tenant, "*", time.Hour)).wantStatus(http.StatusForbidden)
+	c.post("/admin/closures", closingBody(c.claims.Tenant, "b", time.Hour)).wantProblem(lacks("admin"))
+	c.get("/admin/closures").wantProblem(lacks("admin"))
+	c.delete("/admin/closures/" + theirs.ID).wantProblem(lacks("admin"))
+	victim.admin().post("/admin/closures", closingBody(lock.OwnTenant, "*", time.Hour), loose).wantStatus(http.StatusBadRequest)
+	for _, wrong := range []option{
+		body(`{}`), closingBody(c.claims.Tenant, "", time.Hour), closingBody(c.claims.Tenant, strings.Repeat("a", 257), time.Hour),
+		closingBody(c.claims.Tenant, "a", -time.Second), closingBody(c.claims.Tenant, "a", 7*24*time.Hour),
+		body(fmt.Sprintf(`{"tenant":%q,"locks":"a","until":"tomorrow","reason":%q}`, c.claims.Tenant, counting)),
+		body(fmt.Sprintf(`{"tenant":%q,"locks":"a","until":"2999-01-02T15:04:05Z","reason":"short"}`, c.claims.Tenant)),
+	} {
+		hostile.post("/admin/closures", wrong, loose).wantStatus(http.StatusBadRequest)
+	}
+	c.release(c.acquire("b"))
+	victim.tenantAdmin().delete("/admin/closures/" + theirs.ID).wantStatus(http.StatusNoContent)
+}
+
+// TestClosingOnBadDays: what the routes answer when something is wrong.
+func TestClosingOnBadDays(t *testing.T) {
+	t.Parallel()
+	some, one := "/admin/closures", "/admin/closures/"+someID
+	good := closingBody("acme", "a", time.Hour)
+	c := newTenant(t).admin()
+	c.with("nonsense").post(some, good).wantStatus(http.StatusUnauthorized)
+	c.with("nonsense").get(some).wantStatus(http.StatusUnauthorized)
+	c.with("nonsense").delete(one).wantStatus(http.StatusUnauthorized)
+	c.post(some, body(strings.Repeat(" ", 17<<10)+"{}"), loose).wantStatus(http.StatusRequestEntityTooLarge)
+	c.post(some, good, header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
+	c.delete(one, body(strings.Repeat(" ", 17<<10)+"{}"), loose).wantStatus(http.StatusRequestEntityTooLarge)
+	c.delete(one, body(`{}`), header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
+	c.delete(one, body(`{"x":1}`), loose).wantStatus(http.StatusBadRequest)
+	over(t, &stub{panic: "a bug"}).admin().start("POST", some, good).raw().wantInternal()
+	over(t, &stub{panic: "a bug"}).admin().start("GET", some).raw().wantInternal()
+	over(t, &stub{panic: "a bug"}).admin().start("DELETE", one).raw().wantInternal()
+	for code, status := range map[lock.Code]int{
+		lock.StoreUnavailable: http.StatusServiceUnavailable, lock.RateLimited: http.StatusTooManyRequests,
+	} {
+		stub := &stub{err: &lock.Error{Code: code, Detail: "x", RetryAfter: time.Second}}
+		over(t, stub).admin().post(some, good).wantStatus(status)
+		over(t, stub).admin().delete(one).wantStatus(status)
+	}
+	over(t, &stub{err: &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second}}).admin().get(some).wantStatus(http.StatusServiceUnavailable)
+	over(t, &stub{err: &lock.Error{Code: lock.Overloaded, Detail: "x", RetryAfter: time.Second}}).admin().get(some).wantStatus(http.StatusTooManyRequests)
+}

@@ -98,6 +98,7 @@ func doctors() map[string]func(*doctored) {
 		"expired early":         func(d *doctored) { d.left(d.held("a"), lock.Expired) },
 		"a key granted twice":   func(d *doctored) { d.left(d.held("a"), lock.Released); d.held("a") },
 		"busy, and free":        func(d *doctored) { d.refused("a", acquire, lock.Held) },
+		"closed, and open":      func(d *doctored) { d.refused("a", acquire, lock.Closed) },
 		"timed out, and free":   func(d *doctored) { d.refused("a", acquire, lock.TimedOut) },
 		"modes clash with none": func(d *doctored) { d.refused("a", acquire, lock.ModeMismatch) },
 		"the same parameters":   func(d *doctored) { d.refused("a", acquire, lock.IdempotencyMismatch) },

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -94,6 +95,8 @@ func (t *truth) renumbered(entries []*lock.Entry, number uint64) {
 // replace puts these entries in the place of all that are there.
 func (t *truth) replace(entries []*lock.Entry) {
 	now := t.w.now()
+	t.reclose(entries, now)
+	entries = slices.DeleteFunc(slices.Clone(entries), (*lock.Entry).Rules)
 	for _, q := range t.queues {
 		q.states = append(q.states, state{from: now})
 	}

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,6 +21,9 @@ const (
 func (w *world) history() {
 	for range w.Faults {
 		w.schedule(w.between(0, w.Length), w.fault)
+	}
+	for range w.Closures {
+		w.schedule(w.between(0, w.Length), w.closeLocks)
 	}
 	if w.Restored {
 		w.schedule(w.between(w.Length/4, w.Length*3/4), w.backup)
@@ -79,6 +81,7 @@ func (w *world) checkOrphans() {
 		c := w.truth.writer[e.ID]
 		known := slices.ContainsFunc(w.truth.told, func(id lock.ID) bool { return id == e.ID })
 		switch {
+		case e.Rules(): // ends with its time, or after the closure
 		case e.Resumable() || known || w.truth.last(e.ID).ghost:
 		case c != nil && c.life != c.replica.life:
 		default:
@@ -93,7 +96,7 @@ func (w *world) probe() {
 	for _, r := range w.replicas {
 		all := []lock.Claim{}
 		for n := range w.Locks {
-			all = append(all, lock.Claim{Name: fmt.Sprint("lock-", n), Mode: lock.Exclusive})
+			all = append(all, lock.Claim{Name: w.lockName(n), Mode: lock.Exclusive})
 		}
 		for _, claims := range [][]lock.Claim{all[:1], all} {
 			if w.try(c, r, claims); w.failed() {

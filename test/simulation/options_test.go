@@ -29,6 +29,7 @@ type options struct {
 	Tries        int // acquires of a hundred that do not wait
 	ExpiryRecord time.Duration
 	Restored     bool // the store goes back to a copy while replicas run
+	Closures     int  // how often an operator closes locks
 	Async        int  // acquires of a hundred, of those that wait, whose place the replicas keep
 	Asks         int  // acquires of a hundred, of those that wait, that ask who holds to finish
 }
@@ -54,6 +55,9 @@ func expand(seed uint64) options {
 	}
 	if r.IntN(2) == 0 {
 		o.Asks = between(10, 60)
+	}
+	if r.IntN(3) == 0 {
+		o.Closures = between(1, 5)
 	}
 	return o
 }

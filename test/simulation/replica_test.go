@@ -44,7 +44,7 @@ func (r *replica) start() {
 	r.store = r.w.server.Connect(r.wire)
 	name := r.name()
 	r.svc = service.New(service.Config{
-		Store: r.store, TokenKey: []byte("a key behind the lock tokens, long enough"),
+		Store: r.store, Records: anyRecord{}, TokenKey: []byte("a key behind the lock tokens, long enough"),
 		MinTTL: 2 * time.Second, MaxHold: 20 * time.Second, Now: r.wall, Rand: chance{r, r.life},
 		Sharing: r.w.list.member(name),
 	})

@@ -49,8 +49,10 @@ func (w *world) claims() []lock.Claim {
 	return claims
 }
 
+func (w *world) lockName(n int) string { return fmt.Sprint("lock-", n) }
+
 func (w *world) claim(n int) lock.Claim {
-	c := lock.Claim{Name: fmt.Sprint("lock-", n), Mode: lock.Exclusive}
+	c := lock.Claim{Name: w.lockName(n), Mode: lock.Exclusive}
 	switch x := w.pick(100); {
 	case n == w.Locks-1 && n > 1 && x < 95:
 		c.Mode, c.Limit = lock.Semaphore, 2

@@ -54,6 +54,7 @@ func table() []Bug {
 		backupBugs(),
 		operatorBugs(),
 		lookingBugs(),
+		closureBugs(),
 		dashboardBugs(),
 	)
 }

@@ -73,6 +73,7 @@ test("the page loads little, and nothing from elsewhere", async ({ page }) => {
   expect([...hosts]).toEqual([new URL(server.url).host]);
   expect(script).toBeGreaterThan(5_000);
   expect(script).toBeLessThan(60 << 10);
+  console.log(`the first load has ${(script / 1024).toFixed(1)} KB of compressed script`);
   expect(errors).toEqual([]);
 });
 

@@ -163,7 +163,12 @@ function Records({ all, filtered }: { all: Schemas["AuditRecord"][]; filtered: F
 }
 
 /** A kind of action that is not here yet is shown by its name. */
-const actions: Partial<Record<string, string>> = { "entry.revoke": "Revoked", "set.revoke": "Revoked a set" };
+const actions: Partial<Record<string, { name: string; sign: string }>> = {
+  "entry.revoke": { name: "Revoked", sign: "✕" },
+  "set.revoke": { name: "Revoked a set", sign: "✕" },
+  "locks.close": { name: "Closed", sign: "‖" },
+  "locks.open": { name: "Opened", sign: "▸" },
+};
 
 function Row({ of }: { of: Schemas["AuditRecord"] }) {
   const { actor, object } = of;
@@ -178,16 +183,24 @@ function Row({ of }: { of: Schemas["AuditRecord"] }) {
         <span class="under">{from}</span>
       </td>
       <td>
-        <Badge sign="✕">{actions[of.action] ?? of.action}</Badge>
+        <Badge sign={actions[of.action]?.sign ?? "·"}>{actions[of.action]?.name ?? of.action}</Badge>
       </td>
       <td class="name">
-        {object.locks.map((name) => (
-          <a key={name} class="each" href={lockPage({ tenant: of.tenant, name })}>
-            {name}
-          </a>
-        ))}
+        {object.locks.map((name) =>
+          name.includes("*") ? (
+            <span key={name} class="each">
+              {name}
+            </span>
+          ) : (
+            <a key={name} class="each" href={lockPage({ tenant: of.tenant, name })}>
+              {name}
+            </a>
+          ),
+        )}
         <span class="under">
-          {of.tenant} · {object.held ? "held" : "waited for"} by {object.holder}, fence {object.fence}
+          {of.tenant}
+          {object.holder !== "" &&
+            ` · ${object.held ? "held" : "waited for"} by ${object.holder}, fence ${object.fence}`}
         </span>
       </td>
       <td class="text">

@@ -10,7 +10,7 @@ import { type Event, most, Tail } from "../state/tail";
 type Kind = Schemas["Event"]["type"];
 
 /** A type that is not here yet is shown by its name. */
-const signs: Partial<Record<Kind, { name: string; sign: string; kind: string }>> = {
+export const signs: Partial<Record<Kind, { name: string; sign: string; kind: string }>> = {
   "lock.enqueued": { name: "enqueued", sign: "○", kind: "wait" },
   "lock.acquired": { name: "acquired", sign: "●", kind: "held" },
   "lock.released": { name: "released", sign: "✓", kind: "" },

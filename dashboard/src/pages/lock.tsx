@@ -7,6 +7,7 @@ import { count, many, span } from "../parts/words";
 import { href } from "../state/route";
 import { useWatched } from "../state/watch";
 import { Figures } from "./figures";
+import { History } from "./history";
 import { holderPage } from "./names";
 import { Revoke, type Target } from "./revoke";
 
@@ -74,6 +75,7 @@ function Seen({ view, revoke }: { view: View; revoke: Revoking }) {
         <Queue view={view} revoke={revoke} />
       </section>
       <Figures figures={view.figures} />
+      <History tenant={view.tenant} name={view.name} />
       <Shell id="curl" line={curl("GET", `/admin/locks/${view.tenant}/${view.name}`)} />
     </>
   );

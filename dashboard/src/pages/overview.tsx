@@ -3,6 +3,7 @@ import { api, asked, type Schemas } from "../api/client";
 import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, many, span } from "../parts/words";
+import { useLive } from "../state/live";
 import { href } from "../state/route";
 import { useWatched } from "../state/watch";
 import { lockPage } from "./names";
@@ -72,6 +73,7 @@ function Seen({ view }: { view: View }) {
           )}
         </Figure>
       </dl>
+      <Lately />
       <section class="stack" aria-labelledby="blockers">
         <h2 id="blockers">Where most wait</h2>
         {view.blockers.length === 0 ? (
@@ -87,6 +89,37 @@ function Seen({ view }: { view: View }) {
         )}
       </section>
     </>
+  );
+}
+
+/** What happened in the last quarter of an hour. Who may not see it, or sees nothing yet, has no row. */
+function Lately() {
+  const { data } = useLive("series", 5000, (signal) => asked(api.GET("/admin/series", { signal })));
+  const whole = data?.whole;
+  if (!whole) return null;
+  return (
+    <section class="stack" aria-labelledby="lately">
+      <h2 id="lately">
+        Lately{" "}
+        <span class="soft small">
+          {data.since ? <Since at={data.since} /> : "the last 15 minutes"}, as this replica saw it
+        </span>
+      </h2>
+      <dl class="sheet figures">
+        <Figure name="Grants" value={count(whole.grants_per_second)} unit="a second" />
+        <Figure name="Leases that ran out" value={count(whole.expiries)} unit="in all" />
+        <Spans name="Waits" of={whole.wait_seconds} />
+        <Spans name="Holds" of={whole.hold_seconds} />
+      </dl>
+    </section>
+  );
+}
+
+function Spans({ name, of }: { name: string; of?: Schemas["Percentiles"] | undefined }) {
+  return (
+    <Figure name={`${name}, half within`} value={of ? span(of.p50 * 1000) : "–"}>
+      {of && <span class="small soft">99 in 100 within {span(of.p99 * 1000)}</span>}
+    </Figure>
   );
 }
 

@@ -1,0 +1,27 @@
+import { cleanup, render } from "@testing-library/preact";
+import { afterEach, expect, it } from "vitest";
+import type { Schemas } from "../api/client";
+import { Evidence, told } from "./history";
+
+afterEach(cleanup);
+
+it("says what an event says", () => {
+  const of = (e: object) => told({ at: "", event: "1-0", ...e } as Schemas["PastEvent"]);
+  expect(of({ type: "lock.acquired", number: 7, lasted_seconds: 2 })).toBe("fence 7, waited 2 s");
+  expect(of({ type: "lock.revoked", number: 7, lasted_seconds: 2, revoked_by: "ann", reason: "its node" })).toBe(
+    "fence 7, held 2 s, by ann: its node",
+  );
+  expect(of({ type: "lock.stale_write", fence_presented: 7, fence_known: 9, resource: "db" })).toBe(
+    "fence 7 after 9, at db",
+  );
+});
+
+it("says nothing of leases without evidence, and with it what it is", () => {
+  const none = { late_renewals: 0, stale_writes: 0, worked_after_expiry: 0, words: [], signs: [] };
+  const { container, rerender } = render(<Evidence of={none} />);
+  expect(container.textContent).toBe("");
+  const sign = { at: "2026-01-02T15:04:05.000Z", entry: "e", fence: 7, kind: "released_after_expiry" as const };
+  rerender(<Evidence of={{ ...none, worked_after_expiry: 1, words: ["It still worked."], signs: [sign] }} />);
+  expect(container.textContent).toContain("It still worked.");
+  expect(container.textContent).toContain("somebody gave back after its lease had run out, fence 7");
+});

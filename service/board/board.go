@@ -5,6 +5,7 @@ package board
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -32,6 +33,8 @@ type Source interface {
 	Touched() (refs map[lock.Ref]struct{}, all bool, number uint64)
 	Rows(refs []lock.Ref, give func(lock.Ref, *view.Row))
 	AllRows(give func(*view.Row))
+	Names(state, tenant string, give func(lock.Ref)) (number uint64)
+	Sums(tenant string) view.Sums
 }
 
 // Board has the rows. While nobody has looked for a minute it has none, and costs nothing.
@@ -40,7 +43,8 @@ type Board struct {
 	source Source
 	now    func() time.Time
 	began  time.Time
-	wake   chan struct{} // holds a value after the board began to follow
+	wake   chan struct{} // holds a value after somebody looked while there were no rows
+	ready  atomic.Bool   // there are rows
 
 	mu        sync.RWMutex
 	following bool
@@ -57,7 +61,8 @@ func New(source Source, now func() time.Time) *Board {
 	return &Board{source: source, now: now, began: now(), wake: make(chan struct{}, 1)}
 }
 
-// Run drops the rows when nobody has looked for a minute, until ctx ends.
+// Run draws the rows when somebody looks first, and drops them when nobody has looked for a
+// minute, until ctx ends.
 func (b *Board) Run(ctx context.Context) {
 	defer b.drop(true)
 	for {
@@ -65,6 +70,11 @@ func (b *Board) Run(ctx context.Context) {
 		case <-b.wake:
 		case <-ctx.Done():
 			return
+		}
+		b.refresh()
+		select {
+		case <-b.wake: // by who looked meanwhile
+		default:
 		}
 		for followed := true; followed; {
 			pause := time.NewTimer(idle / 4)
@@ -89,6 +99,7 @@ func (b *Board) drop(now bool) bool {
 	if b.following {
 		b.source.Follow(false)
 	}
+	b.ready.Store(false)
 	b.following, b.rows, b.place = false, nil, nil
 	return true
 }
@@ -102,22 +113,21 @@ func (b *Board) refresh() {
 	if !b.following {
 		b.following = true
 		b.source.Follow(true)
-		select {
-		case b.wake <- struct{}{}:
-		default:
-		}
+		b.signal()
 	} else if Drawing(now) == Drawing(b.drawn) {
 		return
 	}
 	b.draw()
 	b.drawn = now
+	b.ready.Store(true)
 }
 
 // draw reads what has changed.
 func (b *Board) draw() {
 	refs, all, number := b.source.Touched()
 	if all {
-		b.rows, b.place = nil, map[lock.Ref]int{}
+		n := b.source.Sums("").Locks
+		b.rows, b.place = make([]*view.Row, 0, n), make(map[lock.Ref]int, n)
 		b.source.AllRows(func(row *view.Row) { b.put(row.Ref, row) })
 	} else {
 		list := make([]lock.Ref, 0, len(refs))

@@ -253,10 +253,10 @@ func TestNobodyLooks(t *testing.T) {
 			t.Error("it follows before anybody looks")
 		}
 		for range 100 {
-			b.Page(all(board.ByName, false))
+			b.Page(all(board.ByWaiters, false))
 		}
 		f.join("a", "w", "new")
-		if n := b.Page(all(board.ByName, false)).Matching; n != 500 || c.all != 1 || c.some != 0 {
+		if n := b.Page(all(board.ByWaiters, false)).Matching; n != 500 || c.all != 1 || c.some != 0 {
 			t.Errorf("%d rows, read %d times and %d more, want 500 once", n, c.all, c.some)
 		}
 		<-time.After(board.Pace)
@@ -269,7 +269,7 @@ func TestNobodyLooks(t *testing.T) {
 			t.Error("it follows although nobody looks")
 		}
 		f.join("a", "w", "newer")
-		if n := b.Page(all(board.ByName, false)).Matching; n != 502 || c.all != 2 || !c.following {
+		if n := b.Page(all(board.ByWaiters, false)).Matching; n != 502 || c.all != 2 || !c.following {
 			t.Errorf("%d rows, read %d times, want 502 anew", n, c.all)
 		}
 		stop()
@@ -280,13 +280,71 @@ func TestNobodyLooks(t *testing.T) {
 	})
 }
 
+// TestFirstLook: who looks first is told from the indexes what the rows would tell, while these
+// are drawn for those who look next.
+func TestFirstLook(t *testing.T) {
+	orders := func(name string) bool { return strings.HasSuffix(name, "1") }
+	for seed := range uint64(8) {
+		synctest.Test(t, func(t *testing.T) {
+			r, f := rand.New(rand.NewPCG(seed, 2)), newFeed()
+			f.join(lock.OwnTenant, "replica", "outbox-1")
+			for range r.IntN(200) {
+				f.step(r)
+			}
+			c := &counting{View: f.View}
+			warm, cold := board.New(f.View, time.Now), board.New(c, time.Now)
+			warm.Page(all(board.ByWaiters, false))
+			for _, q := range []board.Query{
+				{},
+				{State: "held"},
+				{State: "contended", Down: true},
+				{Match: orders},
+				{Limit: 3},
+				{Limit: 3, Down: true},
+				{Sight: board.Sight{Tenant: "tenant-1"}},
+				{Sight: board.Sight{Tenant: "nobody"}},
+				{Sight: board.Sight{May: orders}},
+				{Limit: 2, After: &board.Cursor{Ref: lock.Ref{Tenant: "tenant-1", Name: "lock:2"}}},
+			} {
+				q.Sort, q.Limit = board.ByName, cmp.Or(q.Limit, 1000)
+				if diff := gocmp.Diff(warm.Page(q), cold.Page(q), cmpopts.IgnoreUnexported(view.Use{}, board.Line{}), cmpopts.EquateEmpty()); diff != "" {
+					t.Fatalf("%+v (-rows +indexes)\n%s", q, diff)
+				}
+			}
+			for _, tenant := range []string{"", "tenant-1", "nobody", lock.OwnTenant} {
+				s := board.Sight{Tenant: tenant}
+				if diff := gocmp.Diff(warm.Totals(s, 3), cold.Totals(s, 3), cmpopts.IgnoreUnexported(view.Use{}, board.Line{}), cmpopts.EquateEmpty()); diff != "" {
+					t.Fatalf("totals of %q (-rows +indexes)\n%s", tenant, diff)
+				}
+			}
+			if c.all != 0 || c.following {
+				t.Errorf("all rows were read %d times", c.all)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); cold.Run(ctx) }()
+			synctest.Wait()
+			if cold.Page(all(board.ByName, false)); c.all != 1 || !c.following {
+				t.Errorf("all rows were read %d times", c.all)
+			}
+			<-time.After(3 * time.Minute)
+			synctest.Wait()
+			if c.following || c.all != 1 {
+				t.Errorf("nobody looks, and it follows; all rows were read %d times", c.all)
+			}
+			stop()
+			<-done
+		})
+	}
+}
+
 // TestMoreChangesThanAreRemembered: all rows are read anew then.
 func TestMoreChangesThanAreRemembered(t *testing.T) {
 	f := newFeed()
 	c := &counting{View: f.View}
 	now := time.Now()
 	b := board.New(c, func() time.Time { return now })
-	b.Page(all(board.ByName, false))
+	b.Page(all(board.ByWaiters, false))
 	const many = 50_001
 	for i := range many {
 		f.join("a", "w", fmt.Sprintf("lock:%d", i))
@@ -311,6 +369,16 @@ func BenchmarkFirstPage(b *testing.B) {
 	b.Run("cold", func(b *testing.B) {
 		for b.Loop() {
 			board.New(f.View, time.Now).Page(board.Query{Sort: board.ByName, Limit: 100})
+		}
+	})
+	b.Run("cold totals", func(b *testing.B) {
+		for b.Loop() {
+			board.New(f.View, time.Now).Totals(board.Sight{}, 5)
+		}
+	})
+	b.Run("drawing all", func(b *testing.B) {
+		for b.Loop() {
+			board.New(f.View, time.Now).Page(board.Query{Sort: board.ByWaiters, Limit: 100})
 		}
 	})
 	for _, by := range board.Sorts() {

@@ -74,8 +74,11 @@ type Line struct {
 func (l *Line) Cursor() *Cursor { return &Cursor{l.key, l.Ref} }
 
 // Page returns a page of locks as they were a moment ago. It takes time in proportion to how
-// many locks are in use, but not of grants.
+// many locks are in use, but not of grants. By name, whoever looks first gets it at once.
 func (b *Board) Page(q Query) *Page {
+	if q.Sort == ByName && q.Holder == "" && b.cold() {
+		return b.firstPage(q)
+	}
 	b.refresh()
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -87,7 +90,7 @@ func (b *Board) Page(q Query) *Page {
 		}
 		page.Matching++
 		line := b.line(q.Sort, row, page.Now)
-		if q.After == nil || q.compare(line, Line{Row: &view.Row{Ref: q.After.Ref}, key: q.After.Key}) > 0 {
+		if q.follows(line) {
 			first.add(line)
 		}
 	}
@@ -99,6 +102,11 @@ func (b *Board) Page(q Query) *Page {
 		page.Rows[i].Share = b.share(page.Rows[i].Row, page.Now)
 	}
 	return page
+}
+
+// follows reports whether a line comes after the page before.
+func (q *Query) follows(l Line) bool {
+	return q.After == nil || q.compare(l, Line{Row: &view.Row{Ref: q.After.Ref}, key: q.After.Key}) > 0
 }
 
 func (q *Query) selects(row *view.Row) bool {
@@ -157,8 +165,11 @@ type best struct {
 	cut     bool // there are most of them in order at the front, and no other will do behind the last of those
 }
 
+// wants reports whether a line may be among the first.
+func (b *best) wants(l Line) bool { return !b.cut || b.compare(l, b.lines[b.most-1]) < 0 }
+
 func (b *best) add(l Line) {
-	if b.cut && b.compare(l, b.lines[b.most-1]) >= 0 {
+	if !b.wants(l) {
 		return
 	}
 	if b.lines = append(b.lines, l); len(b.lines) >= 2*b.most+64 {

@@ -22,6 +22,9 @@ type Totals struct {
 
 // Totals counts, and names the locks at which most wait.
 func (b *Board) Totals(s Sight, worst int) *Totals {
+	if s.May == nil && b.cold() {
+		return b.firstTotals(s, worst)
+	}
 	b.refresh()
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -51,6 +54,11 @@ func (t *Totals) count(row *view.Row) {
 	if row.Waiting > 0 {
 		t.Contended++
 	}
+	t.oldest(row)
+}
+
+// oldest keeps the row where somebody has waited longest.
+func (t *Totals) oldest(row *view.Row) {
 	if row.Oldest != nil && (t.Oldest == nil || row.Oldest.EnqueuedAt.Before(t.Oldest.Oldest.EnqueuedAt)) {
 		t.Oldest = row
 	}

@@ -28,6 +28,7 @@ type account struct {
 	renewed int // renewals an hour that its async entries need while they wait
 	asks    int // of its entries that wait
 	waiting int // of its entries
+	holding int // of its claims, those of entries that hold
 	counted int // of these, in the series
 
 	uses  map[string]use // of the locks in use, by name
@@ -78,7 +79,7 @@ func (all accounts) close(a *account) {
 // empty takes all entries out of the accounts, before they are counted anew.
 func (all accounts) empty() {
 	for _, a := range all {
-		a.places, a.renewed, a.asks, a.waiting, a.uses, a.names = 0, 0, 0, 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
+		a.places, a.renewed, a.asks, a.waiting, a.holding, a.uses, a.names = 0, 0, 0, 0, 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
 		all.close(a)
 	}
 }
@@ -113,7 +114,12 @@ func renewals(e *lock.Entry) int {
 // stopWaiting notes that e left, and that others came to hold because of it.
 func (a *account) stopWaiting(e *lock.Entry, held bool, granted []*lock.Entry) {
 	a.waiting -= len(granted)
-	if !held {
+	for _, g := range granted {
+		a.holding += len(g.Claims)
+	}
+	if held {
+		a.holding -= len(e.Claims)
+	} else {
 		a.waiting--
 		a.renewed -= renewals(e)
 	}

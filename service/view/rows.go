@@ -13,7 +13,7 @@ const (
 	MaxRowHolders = 10
 
 	// rowChunk is how many rows are read before the view is let go for a moment.
-	rowChunk = 200
+	rowChunk = 500
 
 	// maxTouched is how many locks are remembered that changed; beyond it, all are read anew.
 	maxTouched = 50_000

@@ -286,7 +286,9 @@ func (v *View) insert(e *lock.Entry, now time.Time) (holds, ok bool) {
 	a.places += len(e.Claims)
 	v.reindex(a, now, e)
 	v.async.add(e)
-	if !holds {
+	if holds {
+		a.holding += len(e.Claims)
+	} else {
 		a.waiting++
 		a.renewed += renewals(e)
 	}

@@ -1,0 +1,77 @@
+package view
+
+import "github.com/fencepost/fencepost/lock"
+
+// namesChunk is how many names are read before the view is let go for a moment.
+const namesChunk = 2000
+
+// Names yields the locks in use by tenants and names, of one tenant or with "" of all: those that
+// are held, or contended, or with "" all. It returns the number that the view has come to.
+func (v *View) Names(state, tenant string, give func(lock.Ref)) (number uint64) {
+	way := ListRequest{State: state}.way()
+	last, more := lock.Ref{Tenant: tenant}, true
+	for more {
+		last, number, more = v.namesAfter(way, tenant, last, give)
+	}
+	return number
+}
+
+func (v *View) namesAfter(way int, only string, last lock.Ref, give func(lock.Ref)) (_ lock.Ref, number uint64, more bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	seen := 0
+	v.tenants.AscendGreaterOrEqual(last.Tenant, func(tenant string) bool {
+		if only != "" && tenant != only {
+			return false
+		}
+		after := ""
+		if tenant == last.Tenant {
+			after = last.Name
+		}
+		v.accounts.after(tenant, way, "", after, func(name string) bool {
+			if more = seen == namesChunk; more {
+				return false
+			}
+			seen++
+			last = lock.Ref{Tenant: tenant, Name: name}
+			give(last)
+			return true
+		})
+		return !more
+	})
+	return last, v.number, more
+}
+
+// Sums count the locks of a tenant, or of all but that of the replicas.
+type Sums struct {
+	Locks   int // in use
+	Held    int // of these
+	Holding int // entries that hold; one of several locks counts at each
+}
+
+// Sums counts the locks of a tenant, or with "" of all but that of the replicas.
+func (v *View) Sums(tenant string) (sums Sums) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if tenant != "" {
+		sums.add(v.accounts[tenant])
+		return sums
+	}
+	for name, a := range v.accounts {
+		if name != lock.OwnTenant {
+			sums.add(a)
+		}
+	}
+	return sums
+}
+
+func (s *Sums) add(a *account) {
+	if a == nil {
+		return
+	}
+	s.Locks += len(a.uses)
+	s.Holding += a.holding
+	if held := a.names[isHeld]; held != nil {
+		s.Held += held.Len()
+	}
+}

@@ -21,6 +21,7 @@ import (
 type Deliveries interface {
 	List(ctx context.Context, tenant, id, cursor string, limit int) (*outbox.Page, error)
 	Health(ctx context.Context, tenant, id string) (outbox.Health, error)
+	Owed(ctx context.Context, tenant, id string) (n int, more bool, err error)
 	Test(ctx context.Context, tenant, id string) (delivery string, err error)
 	Redeliver(ctx context.Context, tenant, id, delivery string) error
 	RedeliverSince(ctx context.Context, tenant, id string, since time.Time) error

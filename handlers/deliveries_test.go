@@ -45,6 +45,10 @@ func (s *stubDeliveries) Health(context.Context, string, string) (outbox.Health,
 	return s.page.Health, nil
 }
 
+func (s *stubDeliveries) Owed(_ context.Context, tenant, id string) (int, bool, error) {
+	return len(s.page.Deliveries), s.page.Next != "", s.note("owed", tenant, id)
+}
+
 func (s *stubDeliveries) Test(_ context.Context, tenant, id string) (string, error) {
 	return "test-1", s.note("test", tenant, id)
 }

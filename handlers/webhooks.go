@@ -18,6 +18,7 @@ import (
 type Webhooks interface {
 	Create(context.Context, *auth.Principal, subscription.Change) (*subscription.Subscription, webhook.Secret, error)
 	List(context.Context, *auth.Principal) ([]*subscription.Subscription, error)
+	All(who *auth.Principal, tenant string) ([]*subscription.Subscription, error)
 	Get(ctx context.Context, who *auth.Principal, id string) (*subscription.Subscription, error)
 	Update(ctx context.Context, who *auth.Principal, id string, c subscription.Change) (*subscription.Subscription, error)
 	Delete(ctx context.Context, who *auth.Principal, id string) error

@@ -333,6 +333,10 @@ func (s *stubWebhooks) Create(context.Context, *auth.Principal, subscription.Cha
 	return nil, webhook.Secret{}, s.answer()
 }
 
+func (s *stubWebhooks) All(*auth.Principal, string) ([]*subscription.Subscription, error) {
+	return nil, s.answer()
+}
+
 func (s *stubWebhooks) List(context.Context, *auth.Principal) ([]*subscription.Subscription, error) {
 	return nil, s.answer()
 }

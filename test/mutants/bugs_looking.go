@@ -64,6 +64,31 @@ func lookingBugs() []Bug {
 			In: "./handlers", Run: "^TestTenants$", Needs: "etcd",
 		},
 		{
+			Name: "looking-first-draws-all", Breaks: "whoever looks first does not wait for the rows of all locks",
+			File: "service/board/page.go", Anchor: `q.Sort == ByName && q.Holder == "" && b.cold()`, Becomes: `q.Sort == ByName && q.Holder == "\n" && b.cold()`,
+			In: "./service/board", Run: "^TestFirstLook$",
+		},
+		{
+			Name: "looking-first-forgets-the-page-before", Breaks: "pages of the first look go on after each other",
+			File: "service/board/first.go", Anchor: "first.wants(line) && q.follows(line)", Becomes: "first.wants(line)",
+			In: "./service/board", Run: "^TestFirstLook$",
+		},
+		{
+			Name: "looking-first-counts-holders-once", Breaks: "those who came to hold later count in the first look too",
+			File: "service/view/accounts.go", Anchor: "a.holding += len(g.Claims)", Becomes: "_ = g",
+			In: "./service/board", Run: "^TestFirstLook$",
+		},
+		{
+			Name: "looking-shows-where-webhooks-go", Breaks: "operators are not shown the path of a webhook's URL, which may be a secret",
+			File: "handlers/console_webhooks.go", Anchor: `return u.Scheme + "://" + u.Host`, Becomes: `return u.String()`,
+			In: "./handlers", Run: "^TestAdminWebhooks$", Needs: "etcd",
+		},
+		{
+			Name: "looking-shows-webhooks-of-all-names", Breaks: "who is limited to names sees the webhooks about those",
+			File: "webhook/subscription/subscriptions.go", Anchor: `one.Tenant == tenant) && may(who, one)`, Becomes: `one.Tenant == tenant)`,
+			In: "./handlers", Run: "^TestAdminWebhooks$", Needs: "etcd",
+		},
+		{
 			Name: "looking-keeps-all-events", Breaks: "so many events of locks are kept in all, and no more",
 			File: "service/view/past.go", Anchor: "for *f.past >= maxPast {", Becomes: "for *f.past >= 100*maxPast {",
 			In: "./service/view", Run: "^TestPastIsBounded$",

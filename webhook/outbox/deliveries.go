@@ -103,6 +103,22 @@ func (d *Deliveries) List(ctx context.Context, tenant, id, cursor string, limit 
 	return p, nil
 }
 
+// maxOwed is how many deliveries of a tenant are gone through to count those of one webhook.
+const maxOwed = 200
+
+// Owed returns how many deliveries are kept to be tried again for a subscription; more says that
+// there may be further ones.
+func (d *Deliveries) Owed(ctx context.Context, tenant, id string) (n int, more bool, err error) {
+	q := store.RecordQuery{Kind: owedKind(shardOfTarget(tenant, id)), Tenant: tenant, Limit: maxOwed}
+	page, err := d.records.List(ctx, q)
+	for _, r := range page.Records {
+		if target, _, _ := strings.Cut(r.ID, ":"); target == id {
+			n++
+		}
+	}
+	return n, page.Next != "", err
+}
+
 // Health returns how a subscription does, as its sender last wrote it.
 func (d *Deliveries) Health(ctx context.Context, tenant, id string) (Health, error) {
 	s, err := d.state(ctx, tenant, id)

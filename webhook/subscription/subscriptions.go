@@ -188,6 +188,23 @@ func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subsc
 	return all, nil
 }
 
+// All returns the subscriptions of a tenant, or with "" of all, that who asks may see, by tenant and
+// id: as this replica read them last, which may be a second ago. It is
+// [lock.StoreUnavailable] before it has.
+func (s *Subscriptions) All(who *auth.Principal, tenant string) ([]*Subscription, error) {
+	known, ok, _ := s.Directory.Current()
+	if !ok {
+		return nil, &lock.Error{Code: lock.StoreUnavailable, Detail: "this replica has not read the webhooks yet", RetryAfter: time.Second}
+	}
+	var all []*Subscription
+	for _, one := range known {
+		if (tenant == "" || one.Tenant == tenant) && may(who, one) {
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
 // Update changes what c says, and returns what has come of it. paused, said to be false,
 // sets one going again that was disabled.
 func (s *Subscriptions) Update(ctx context.Context, who *auth.Principal, id string, c Change) (*Subscription, error) {

@@ -1,0 +1,43 @@
+package api
+
+// AdminWebhookPage is a page of the webhooks of all tenants, by tenant and id.
+type AdminWebhookPage struct {
+	// Replica that answers.
+	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
+	// Webhooks of the page.
+	Webhooks []AdminWebhook `json:"webhooks"`
+	// NextCursor asks for the next page; left out on the last one.
+	NextCursor string `json:"next_cursor,omitempty" example:"YWNtZXw1bWRyazF3NXB2eTB3ZzFkY2p0MmIyZ3Rocg"`
+	// Total is how many there are on all pages.
+	Total int `json:"total" minimum:"0" example:"3"`
+}
+
+// AdminWebhook is a webhook of a tenant, and how it does.
+type AdminWebhook struct {
+	// Tenant whose it is.
+	Tenant string `json:"tenant" example:"acme"`
+	// ID of the webhook.
+	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
+	// Receiver is the scheme and host of its URL. The rest may be a secret.
+	Receiver string `json:"receiver" example:"https://example.org"`
+	// Events are the types that it is told; `*` is all.
+	Events []string `json:"events" example:"lock.acquired,lock.expired"`
+	// Locks is a pattern: it is told of locks with such a name.
+	Locks string `json:"locks" example:"orders:*"`
+	// Paused says that nothing is sent for now.
+	Paused bool `json:"paused" example:"false"`
+	// Disabled says why nothing is sent any more: the receiver answered 410, or failed for five days.
+	Disabled string `json:"disabled,omitempty" enums:"gone,failing" example:"failing"`
+	// FailingSince is since when every attempt fails; it may be some seconds old.
+	FailingSince Instant `json:"failing_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Failures is how many attempts have failed since.
+	Failures int `json:"failures,omitempty" minimum:"0" example:"4"`
+	// Owed is how many deliveries are kept to be tried again.
+	Owed int `json:"owed" minimum:"0" example:"12"`
+	// OwedMore says that there may be more.
+	OwedMore bool `json:"owed_more,omitempty"`
+	// CreatedAt is when it was made.
+	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// CreatedBy is the `sub` of the bearer token that made it.
+	CreatedBy string `json:"created_by" example:"worker-7"`
+}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -223,10 +224,10 @@ func TestSelections(t *testing.T) {
 type counting struct {
 	*view.View
 	all, some int
-	following bool
+	following atomic.Bool
 }
 
-func (c *counting) Follow(wanted bool) { c.following = wanted; c.View.Follow(wanted) }
+func (c *counting) Follow(wanted bool) { c.following.Store(wanted); c.View.Follow(wanted) }
 
 func (c *counting) AllRows(give func(*view.Row)) { c.all++; c.View.AllRows(give) }
 
@@ -249,7 +250,7 @@ func TestNobodyLooks(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); b.Run(ctx) }()
 		synctest.Wait()
-		if c.following {
+		if c.following.Load() {
 			t.Error("it follows before anybody looks")
 		}
 		for range 100 {
@@ -265,16 +266,16 @@ func TestNobodyLooks(t *testing.T) {
 		}
 		<-time.After(2 * time.Minute)
 		synctest.Wait()
-		if c.following {
+		if c.following.Load() {
 			t.Error("it follows although nobody looks")
 		}
 		f.join("a", "w", "newer")
-		if n := b.Page(all(board.ByWaiters, false)).Matching; n != 502 || c.all != 2 || !c.following {
+		if n := b.Page(all(board.ByWaiters, false)).Matching; n != 502 || c.all != 2 || !c.following.Load() {
 			t.Errorf("%d rows, read %d times, want 502 anew", n, c.all)
 		}
 		stop()
 		<-done
-		if c.following {
+		if c.following.Load() {
 			t.Error("it follows after its end")
 		}
 	})
@@ -317,19 +318,19 @@ func TestFirstLook(t *testing.T) {
 					t.Fatalf("totals of %q (-rows +indexes)\n%s", tenant, diff)
 				}
 			}
-			if c.all != 0 || c.following {
+			if c.all != 0 || c.following.Load() {
 				t.Errorf("all rows were read %d times", c.all)
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() { defer close(done); cold.Run(ctx) }()
 			synctest.Wait()
-			if cold.Page(all(board.ByName, false)); c.all != 1 || !c.following {
+			if cold.Page(all(board.ByName, false)); c.all != 1 || !c.following.Load() {
 				t.Errorf("all rows were read %d times", c.all)
 			}
 			<-time.After(3 * time.Minute)
 			synctest.Wait()
-			if c.following || c.all != 1 {
+			if c.following.Load() || c.all != 1 {
 				t.Errorf("nobody looks, and it follows; all rows were read %d times", c.all)
 			}
 			stop()

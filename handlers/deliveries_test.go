@@ -65,7 +65,7 @@ func (s *stubDeliveries) RedeliverSince(_ context.Context, tenant, id string, si
 func withDeliveries(t *testing.T, s *stubDeliveries) *client {
 	t.Helper()
 	config := shared.handlers(shared.main.service)
-	config.Deliveries = s
+	config.Deliveries, config.Console = s, shared.main.console
 	r := serve(nil, handlers.New(config))
 	t.Cleanup(r.close)
 	return subscriber(t).at(r)

@@ -104,8 +104,8 @@ func lookingBugs() []Bug {
 			In: "./handlers", Run: "^TestEvidence$", Needs: "etcd",
 		},
 		{
-			Name: "looking-counts-from-before-the-grant", Breaks: "a lease that begins with a grant is not late because of the wait",
-			File: "service/evidence.go", Anchor: "if since.After(last) {", Becomes: "if last.IsZero() && since.After(last) {",
+			Name: "looking-late-only-when-over", Breaks: "a renewal is late when two thirds of the lease have passed",
+			File: "service/evidence.go", Anchor: "gap <= e.TTL*2/3", Becomes: "gap <= e.TTL",
 			In: "./service", Run: "^TestLateRenewals$",
 		},
 		{

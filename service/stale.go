@@ -17,6 +17,10 @@ const (
 	// maxStaleReports is how many reports of one tenant are taken up in each staleSpan, at
 	// one replica: each is a write. What repeats another one does not count.
 	maxStaleReports = 60
+
+	// staleSkew is how much later the clock may have been looked at for what was counted
+	// before. With more it was set back.
+	staleSkew = 10 * time.Second
 )
 
 // ReportStaleWrite tells all who follow the lock that a resource refused a write. Equal
@@ -29,17 +33,14 @@ func (s *Service) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.Stale
 	if err := s.checkStale(ctx, w); err != nil {
 		return err
 	}
-	now := s.Now()
 	key := staleKey(r, w)
-	known, err := s.stale.take(r.Tenant, key, now)
+	first, known, err := s.stale.take(r.Tenant, key, s.Now())
 	if known || err != nil {
 		return err
 	}
-	id := "stale:" + now.UTC().Truncate(staleSpan).Format("200601021504") + ":" + key
+	id := "stale:" + first.UTC().Truncate(staleSpan).Format("200601021504") + ":" + key
 	err = s.Store.Notify(context.WithoutCancel(ctx), lock.NoticeOfStaleWrite(r, id, w), nil)
-	if err != nil {
-		s.stale.giveBack(r.Tenant, key)
-	}
+	s.stale.done(r.Tenant, key, err == nil)
 	return err
 }
 
@@ -71,47 +72,61 @@ func staleKey(r lock.Ref, w lock.StaleWrite) string {
 // how many there are who report in a minute. The zero value is ready.
 type staleReports struct {
 	mu      sync.Mutex
-	tenants map[string]map[string]time.Time // when a report was taken up, by its key
+	tenants map[string]map[string]staleReport // by its key
 	swept   time.Time
 }
 
-// take notes a report. known says that it repeats another one.
-func (x *staleReports) take(tenant, key string, now time.Time) (known bool, err error) {
+// staleReport is one that was taken up.
+type staleReport struct {
+	at      time.Time
+	written bool // rather than on its way
+}
+
+// take notes a report, and returns when it was first made. known says that it repeats another
+// one that was written. One that is on its way may fail yet, so a repetition is written too:
+// under the same id, once.
+func (x *staleReports) take(tenant, key string, now time.Time) (first time.Time, known bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sweep(now)
 	own := x.tenants[tenant]
-	if at, ok := own[key]; ok && within(at, now) {
-		return true, nil
+	if was, ok := own[key]; ok && within(was.at, now) {
+		return was.at, was.written, nil
 	}
 	recent := 0
 	var oldest time.Time
-	for _, at := range own {
-		if !within(at, now) {
+	for _, was := range own {
+		if !within(was.at, now) {
 			continue
 		}
-		if recent++; oldest.IsZero() || at.Before(oldest) {
-			oldest = at
+		if recent++; oldest.IsZero() || was.at.Before(oldest) {
+			oldest = was.at
 		}
 	}
 	if recent >= maxStaleReports {
-		return false, &lock.Error{
+		return now, false, &lock.Error{
 			Code: lock.RateLimited, Detail: "too many stale writes are reported", RetryAfter: oldest.Add(staleSpan).Sub(now),
 		}
 	}
 	if own == nil {
-		own = map[string]time.Time{}
+		own = map[string]staleReport{}
 		x.tenants[tenant] = own
 	}
-	own[key] = now
-	return false, nil
+	own[key] = staleReport{at: now}
+	return now, false, nil
 }
 
-// giveBack is for a report that could not be written.
-func (x *staleReports) giveBack(tenant, key string) {
+// done says whether a report was written. One that could not be can be made again.
+func (x *staleReports) done(tenant, key string, written bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.tenants[tenant], key)
+	was, ok := x.tenants[tenant][key]
+	switch {
+	case ok && written:
+		x.tenants[tenant][key] = staleReport{was.at, true}
+	case ok && !was.written:
+		delete(x.tenants[tenant], key)
+	}
 }
 
 // sweep forgets, now and then, what is over. A clock that was set back keeps nothing.
@@ -120,10 +135,10 @@ func (x *staleReports) sweep(now time.Time) {
 		return
 	}
 	was := x.tenants
-	x.tenants, x.swept = map[string]map[string]time.Time{}, now
+	x.tenants, x.swept = map[string]map[string]staleReport{}, now
 	for tenant, own := range was {
-		for key, at := range own {
-			if !within(at, now) {
+		for key, was := range own {
+			if !within(was.at, now) {
 				delete(own, key)
 			}
 		}
@@ -133,5 +148,9 @@ func (x *staleReports) sweep(now time.Time) {
 	}
 }
 
-// within reports whether an instant is less than a span ago.
-func within(at, now time.Time) bool { return !now.Before(at) && now.Sub(at) < staleSpan }
+// within reports whether an instant is less than a span ago. Requests that come at one time
+// are not counted in the order in which they looked at the clock.
+func within(at, now time.Time) bool {
+	ago := now.Sub(at)
+	return ago > -staleSkew && ago < staleSpan
+}

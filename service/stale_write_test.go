@@ -155,3 +155,66 @@ func TestTooManyStaleWrites(t *testing.T) {
 		}
 	})
 }
+
+// TestStaleWritesAtOnce: requests that come at one time may be counted in another order than
+// they looked at the clock. That makes no room for more.
+func TestStaleWritesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		late := time.Duration(0)
+		r := s.replica(t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(-late) } })
+		known := r.hold(want("a", 0)).Entry.Number
+		known = max(known, r.hold(want("b", 0)).Entry.Number)
+		taken := 0
+		for i := range 120 {
+			if late = 0; i%10 == 9 {
+				late = 20 * time.Millisecond
+			}
+			if r.report("a", 1, known, fmt.Sprint("db-", i)) == nil {
+				taken++
+			}
+		}
+		if taken != 60 {
+			t.Errorf("%d reports are taken up in a minute, want 60", taken)
+		}
+		late = 20 * time.Millisecond
+		if err := r.report("a", 1, known, "db-0"); err != nil {
+			t.Errorf("a repetition: %v", err)
+		}
+	})
+}
+
+// TestStaleWriteBesideOneThatFails: who repeats a report that is on its way is not told that
+// it was taken up if that fails.
+func TestStaleWriteBesideOneThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.hold(want("a", 0))
+		known := r.hold(want("b", 0)).Entry.Number
+		gate, calls := make(chan struct{}), 0
+		r.store.on(func(_ context.Context, call func() error) error {
+			if calls++; calls > 1 {
+				return call()
+			}
+			<-gate
+			return errors.New("the store is down")
+		}, notify)
+		first := make(chan error, 1)
+		go func() { first <- r.report("a", 1, known, "db") }()
+		synctest.Wait()
+		second := r.report("a", 1, known, "db")
+		close(gate)
+		if err := <-first; err == nil || second != nil {
+			t.Errorf("the first was answered %v, the second %v", err, second)
+		}
+		for range 2 {
+			if ids := r.toldOf(lock.EventStaleWrite); len(ids) != 1 {
+				t.Errorf("told %v, want it once", ids)
+			}
+			if err := r.report("a", 1, known, "db"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

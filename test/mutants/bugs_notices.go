@@ -93,5 +93,15 @@ func noticesBugs() []Bug {
 			File: "api/event/event.go", Anchor: "		if sees(s.Taken) {", Becomes: "		if sees(s.Taken) || s.At.IsZero() == false {",
 			In: "./handlers", Run: "^TestContradictionIsTold$",
 		},
+		{
+			Name: "notices-stale-by-late-clocks", Breaks: "what a tenant reports in a minute is bounded, in whichever order it comes",
+			File: "service/stale.go", Anchor: "return ago > -staleSkew && ago", Becomes: "return ago >= 0 && ago",
+			In: "./service", Run: "^TestStaleWritesAtOnce$",
+		},
+		{
+			Name: "notices-stale-believed-early", Breaks: "a report repeats another one only if that was written",
+			File: "service/stale.go", Anchor: "return was.at, was.written, nil", Becomes: "return was.at, true, nil",
+			In: "./service", Run: "^TestStaleWriteBesideOneThatFails$",
+		},
 	}
 }

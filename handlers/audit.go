@@ -19,8 +19,11 @@ type Audit interface {
 
 const (
 	jsonLines  = "application/x-ndjson"
-	maxExports = 2    // at once: each reads all there is, part by part
 	exportPage = 1000 // records of a part
+
+	// How many export at once, each of whom reads all there is, part by part, at his own pace.
+	maxExports         = 4
+	maxExportsOfTenant = 1
 )
 
 // audit tells what operators did.
@@ -124,10 +127,10 @@ func (r *request) auditRecord(one *audit.Record) api.AuditRecord {
 // export answers with all records, part by part. If a part cannot be read, the connection is
 // cut, so that nobody takes the beginning for all.
 func (a *endpoints) export(r *request, q audit.Query) error {
-	if !a.exports.TryAcquire(1) {
-		return &lock.Error{Code: lock.Overloaded, Detail: "others export the audit at the moment", RetryAfter: time.Second}
+	if !a.exports.take(r.tenant()) {
+		return &lock.Error{Code: lock.Overloaded, Detail: "the audit is exported at the moment, by others or by the tenant", RetryAfter: time.Second}
 	}
-	defer a.exports.Release(1)
+	defer a.exports.give(r.tenant())
 	q.Limit = exportPage
 	page, err := a.Audit.Page(r.context(), q)
 	if err != nil {

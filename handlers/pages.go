@@ -2,23 +2,38 @@ package handlers
 
 import (
 	"bytes"
+	"context"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/board"
 )
 
-// maxRenderings is how many bytes of renderings are kept for others who ask the same.
-const maxRenderings = 16 << 20
+const (
+	// maxRenderings is how many bytes of renderings are kept for others who ask the same.
+	maxRenderings = 16 << 20
+
+	// makersAtOnce is how many renderings are made at once: each may look at all locks in
+	// use, and takes some megabytes meanwhile. mostInLine is how many wait for that, and
+	// mostOfTenantInLine how many of one tenant do, those included that are made.
+	makersAtOnce       = 4
+	mostInLine         = 1000
+	mostOfTenantInLine = 32
+)
 
 // pages shares what operators are shown: who asks the same within a moment gets the same
 // bytes, which are made once.
 type pages struct {
 	flight singleflight.Group
+	line   *shares
+	making *semaphore.Weighted
 
 	mu    sync.Mutex
 	byKey map[string]*rendering
@@ -36,11 +51,37 @@ type rendering struct {
 	parts *parts
 }
 
-// get returns what was made for the key a moment ago, or has it made.
-func (p *pages) get(key string, body func() (any, error)) (*rendering, error) {
+func newPages() *pages {
+	return &pages{
+		line: newShares(mostInLine, mostOfTenantInLine), making: semaphore.NewWeighted(makersAtOnce),
+		byKey: map[string]*rendering{},
+	}
+}
+
+// get returns what was made for the key a moment ago, or has it made for the tenant. Errors
+// besides those of body: overloaded, and that of ctx.
+func (p *pages) get(ctx context.Context, tenant, key string, body func() (any, error)) (*rendering, error) {
 	if made := p.recent(key, time.Now()); made != nil {
 		return made, nil
 	}
+	if !p.line.take(tenant) {
+		return nil, &lock.Error{
+			Code: lock.Overloaded, RetryAfter: time.Second, Detail: "the tenant asks for too much at once that has to be put together",
+		}
+	}
+	defer p.line.give(tenant)
+	if err := p.making.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer p.making.Release(1)
+	if made := p.recent(key, time.Now()); made != nil {
+		return made, nil
+	}
+	return p.make(key, body)
+}
+
+// make makes what is asked for, once for all who ask for it meanwhile.
+func (p *pages) make(key string, body func() (any, error)) (*rendering, error) {
 	made, err, _ := p.flight.Do(key, func() (any, error) {
 		r := &rendering{drawing: board.Drawing(time.Now())}
 		var err error
@@ -89,7 +130,7 @@ func (p *pages) keep(key string, r *rendering) {
 
 // respondShared answers with what others who ask the same get too.
 func (r *request) respondShared(body func() (any, error)) error {
-	made, err := r.endpoints.pages.get(r.sharedKey(), body)
+	made, err := r.endpoints.pages.get(r.context(), r.tenant(), r.sharedKey(), body)
 	if err != nil {
 		return err
 	}
@@ -112,7 +153,7 @@ func (r *request) sharedKey() string {
 	}
 	key += " only"
 	for _, p := range r.principal.Locks {
-		key += " " + p.String()
+		key += " " + strconv.Quote(p.String()) // a pattern may have a space in it
 	}
 	return key
 }

@@ -144,10 +144,10 @@ type endpoints struct {
 	Config
 	buffers sync.Pool // of *bytes.Buffer, for answers
 	answers answers
-	pages   pages
+	pages   *pages
 	watches watches
 	scrapes *semaphore.Weighted
-	exports *semaphore.Weighted
+	exports *shares
 
 	succeeded atomic.Uint64 // requests, counted if not each is logged
 }
@@ -163,10 +163,10 @@ func newEndpoints(cfg Config) *endpoints {
 		Config:  cfg,
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		answers: answers{byTenant: map[string]int{}},
-		pages:   pages{byKey: map[string]*rendering{}},
-		watches: watches{byOperator: map[string]int{}},
+		pages:   newPages(),
+		watches: watches{byOperator: map[string]int{}, byTenant: map[string]int{}},
 		scrapes: semaphore.NewWeighted(maxScrapes),
-		exports: semaphore.NewWeighted(maxExports),
+		exports: newShares(maxExports, maxExportsOfTenant),
 	}
 }
 

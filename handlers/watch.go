@@ -14,6 +14,7 @@ import (
 // memory until it is shown something else.
 const (
 	maxWatches           = 100 // at this replica
+	maxWatchesOfTenant   = 50
 	maxWatchesOfOperator = 20
 	watchedBytes         = 256 << 10 // of the rows of a list
 	watchedWaiters       = 100       // of one lock
@@ -23,13 +24,14 @@ const (
 type watches struct {
 	mu         sync.Mutex
 	all        int
-	byOperator map[string]int
-	free       time.Time     // when the next answer may be made
-	took       time.Duration // the last one
+	byTenant   map[string]int
+	byOperator map[string]int // by tenant and subject
+	free       time.Time      // when the next answer may be made
+	took       time.Duration  // the last one
 }
 
 // take counts a watch. Errors: quota_exceeded, overloaded.
-func (w *watches) take(operator string) error {
+func (w *watches) take(tenant, operator string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	full := func(code lock.Code, detail string) error {
@@ -38,18 +40,24 @@ func (w *watches) take(operator string) error {
 	switch {
 	case w.byOperator[operator] >= maxWatchesOfOperator:
 		return full(lock.QuotaExceeded, "this operator watches 20 times at this replica, and may not more often")
+	case w.byTenant[tenant] >= maxWatchesOfTenant:
+		return full(lock.QuotaExceeded, "the tenant's operators watch 50 times at this replica, and may not more often")
 	case w.all >= maxWatches:
 		return full(lock.Overloaded, "100 watch at this replica; try another")
 	}
 	w.all++
+	w.byTenant[tenant]++
 	w.byOperator[operator]++
 	return nil
 }
 
-func (w *watches) give(operator string) {
+func (w *watches) give(tenant, operator string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all--
+	if w.byTenant[tenant]--; w.byTenant[tenant] == 0 {
+		delete(w.byTenant, tenant)
+	}
 	if w.byOperator[operator]--; w.byOperator[operator] == 0 {
 		delete(w.byOperator, operator)
 	}
@@ -78,7 +86,7 @@ func (w *watches) done(took time.Duration) {
 //
 // @Summary     Watch something change
 // @ID          watch
-// @Description A stream of server-sent events: first a `snapshot` with the answer that a GET of the view would have, and the keys of its rows in `order`; then, four times a second at most and only when something has changed, a `delta`. In a delta, `rows` has those rows that are new or other, by key; `order` is all keys again, if they are not the same in the same order, and rows that are not in it are gone; `page` is the rest of the answer, if it has changed. Keys are `<tenant>/<name>` of a lock, the name of a tenant, and the id of an entry that waits. What else can be watched is all in `page`. Lists take about 256 KiB at most, and of one lock the first 100 that wait are shown. Comments come every 15 seconds. It goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which. It cannot be resumed: a new one begins with a snapshot. An operator may watch 20 times at a server, and 100 times in all. If much is watched on a large server, deltas come less often.
+// @Description A stream of server-sent events: first a `snapshot` with the answer that a GET of the view would have, and the keys of its rows in `order`; then, four times a second at most and only when something has changed, a `delta`. In a delta, `rows` has those rows that are new or other, by key; `order` is all keys again, if they are not the same in the same order, and rows that are not in it are gone; `page` is the rest of the answer, if it has changed. Keys are `<tenant>/<name>` of a lock, the name of a tenant, and the id of an entry that waits. What else can be watched is all in `page`. Lists take about 256 KiB at most, and of one lock the first 100 that wait are shown. Comments come every 15 seconds. It goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which. It cannot be resumed: a new one begins with a snapshot. An operator may watch 20 times at a server, those of a tenant 50 times, and all 100 times. If much is watched on a large server, deltas come less often.
 // @Tags        admin
 // @Produce     text/event-stream
 // @Security    bearer[admin]
@@ -108,12 +116,12 @@ func (a *endpoints) watch(r *request) error {
 	default:
 	}
 	operator := r.tenant() + "/" + r.principal.Subject
-	if err := a.watches.take(operator); err != nil {
+	if err := a.watches.take(r.tenant(), operator); err != nil {
 		return err
 	}
-	defer a.watches.give(operator)
+	defer a.watches.give(r.tenant(), operator)
 	w := &watcher{sender: newSender(r), key: r.sharedKey(), body: func() (any, error) { return make(watchedBytes) }}
-	first, err := a.pages.get(w.key, w.body)
+	first, err := a.pages.get(r.context(), r.tenant(), w.key, w.body)
 	if err != nil {
 		return err
 	}
@@ -130,6 +138,9 @@ type watcher struct {
 	told    *parts
 	expires <-chan time.Time
 	beat    *time.Timer
+
+	missed  int   // how often nothing could be made
+	because error // the last time
 }
 
 func (w *watcher) run(first *rendering) {
@@ -154,6 +165,9 @@ func (w *watcher) run(first *rendering) {
 			why = w.tell()
 		}
 	}
+	if w.missed > 0 {
+		w.request.note(slog.Int("missed", w.missed), slog.Any("because", w.because))
+	}
 	w.end(why)
 }
 
@@ -167,8 +181,8 @@ func (w *watcher) tell() (why string) {
 		}
 		began := time.Now()
 		var err error
-		if now, err = a.pages.get(w.key, w.body); err != nil {
-			w.request.note(slog.Any("watch", err))
+		if now, err = a.pages.get(w.request.context(), w.request.tenant(), w.key, w.body); err != nil {
+			w.missed, w.because = w.missed+1, err
 			return ""
 		}
 		a.watches.done(time.Since(began))

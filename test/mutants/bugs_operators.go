@@ -48,5 +48,35 @@ func operatorBugs() []Bug {
 			File: "handlers/audit.go", Anchor: "if r.principal.MayOperate(one.By.Tenant) {", Becomes: "if one.By.Address != \"\" {",
 			In: "./handlers", Run: "^TestAuditPages$", Needs: "etcd",
 		},
+		{
+			Name: "operators-one-tenant-watches", Breaks: "however many operators a tenant has, others can watch",
+			File: "handlers/watch.go", Anchor: "w.byTenant[tenant] >= maxWatchesOfTenant", Becomes: "w.byTenant[tenant] > maxWatches",
+			In: "./handlers", Run: "^TestWatchPlacesOfTenant$", Needs: "etcd",
+		},
+		{
+			Name: "operators-render-all-at-once", Breaks: "few answers are put together at once",
+			File: "handlers/pages.go", Anchor: "semaphore.NewWeighted(makersAtOnce)", Becomes: "semaphore.NewWeighted(mostInLine)",
+			In: "./handlers", Run: "^TestRenderingsAtOnce$", Needs: "etcd",
+		},
+		{
+			Name: "operators-wait-in-line-for-ever", Breaks: "a tenant that asks for too many answers at once is refused",
+			File: "handlers/pages.go", Anchor: "newShares(mostInLine, mostOfTenantInLine)", Becomes: "newShares(mostInLine, mostInLine)",
+			In: "./handlers", Run: "^TestRenderingsAtOnce$", Needs: "etcd",
+		},
+		{
+			Name: "operators-share-by-text", Breaks: "what one may see is not shown to who may see something else",
+			File: "handlers/pages.go", Anchor: "strconv.Quote(p.String())", Becomes: "strconv.Quote(p.String())[1:len(p.String())+1]",
+			In: "./handlers", Run: "^TestSharedWithin$", Needs: "etcd",
+		},
+		{
+			Name: "operators-one-tenant-exports", Breaks: "a tenant that exports the audit leaves room for others",
+			File: "handlers/audit.go", Anchor: "maxExportsOfTenant = 1", Becomes: "maxExportsOfTenant = maxExports",
+			In: "./handlers", Run: "^TestExportsOfTenant$", Needs: "etcd",
+		},
+		{
+			Name: "operators-cached", Breaks: "what is answered to a cookie is kept by no cache",
+			File: "handlers/admit.go", Anchor: "if o.bySession() { // a cache", Becomes: "if o.bySession() && o.page { // a cache",
+			In: "./handlers", Run: "^TestOperatorsNotCached$", Needs: "etcd",
+		},
 	}
 }

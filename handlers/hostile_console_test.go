@@ -1,0 +1,167 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/audit"
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// TestWatchPlacesOfTenant: however many operators a tenant has, they leave room for others.
+func TestWatchPlacesOfTenant(t *testing.T) {
+	t.Parallel()
+	r := newReplica(t, func(*service.Config) {})
+	c := newTenant(t).at(r).operator()
+	for i := range 5 {
+		op := c.named(fmt.Sprint("operator-", i))
+		for range 10 {
+			op.watch("view=overview", "")
+		}
+	}
+	resp, err := r.transport.RoundTrip(c.named("operator-5").request(t.Context(), "GET", "/admin/watch?view=overview").Request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("one more is answered %d, want 429", resp.StatusCode)
+	}
+	newTenant(t).at(r).admin().watch("view=overview", "")
+}
+
+// slowConsole makes nothing until it is let go.
+type slowConsole struct {
+	consoleStub
+	gate chan struct{}
+
+	mu        sync.Mutex
+	now, most int
+}
+
+func (s *slowConsole) Locks(board.Query) (*board.Page, error) {
+	s.mu.Lock()
+	s.now++
+	s.most = max(s.most, s.now)
+	s.mu.Unlock()
+	<-s.gate
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now--
+	return &board.Page{}, nil
+}
+
+func (s *slowConsole) making() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// TestRenderingsAtOnce: a tenant that asks for very many different pages at once has only a
+// few of them made, is refused the rest, and does not keep others waiting for those.
+func TestRenderingsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := &slowConsole{gate: make(chan struct{})}
+	open := sync.OnceFunc(func() { close(s.gate) })
+	defer open()
+	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Console = s })
+	const many = 60
+	asked := make([]*pending, many)
+	for i := range asked {
+		asked[i] = c.operator().start("GET", fmt.Sprintf("/admin/locks?search=x%d", i))
+	}
+	refused := func() (n int) {
+		for _, p := range asked {
+			select {
+			case <-p.done:
+				n++
+			default:
+			}
+		}
+		return n
+	}
+	eventually(t, "pages are made, and others refused", func() bool { return s.making() > 0 && refused() >= many-32 })
+	other := newTenant(t).at(c.replica).admin().start("GET", "/admin/locks")
+	open()
+	other.wait().wantStatus(http.StatusOK)
+	made := 0
+	for _, p := range asked {
+		a := p.wait()
+		if a.status == http.StatusOK {
+			made++
+		} else {
+			a.wantProblem(problem{code: "overloaded", detail: "the tenant asks for too much at once that has to be put together"}, "may_have_taken_effect")
+		}
+	}
+	if s.most > 4 || made == 0 || made > 32 {
+		t.Errorf("%d are made at once, and %d of %d in all", s.most, made, many)
+	}
+}
+
+// namesConsole has one lock, and shows it to who may see it.
+type namesConsole struct{ consoleStub }
+
+func (*namesConsole) Locks(q board.Query) (*board.Page, error) {
+	p := &board.Page{}
+	if row := (&view.Row{Ref: lock.Ref{Tenant: q.Tenant, Name: "a"}}); q.Sees(row.Ref) {
+		p.Rows, p.Matching = []board.Line{{Row: row}}, 1
+	}
+	return p, nil
+}
+
+// TestSharedWithin: what is made for one who may see some names is not given to another who
+// may see none of them, however his patterns are written.
+func TestSharedWithin(t *testing.T) {
+	t.Parallel()
+	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Console = &namesConsole{} })
+	op := c.operator()
+	for range 20 { // what is made is kept for a moment only
+		var seen, none api.AdminLockPage
+		op.within("a", "b").get("/admin/locks").want(http.StatusOK, &seen)
+		op.within("a b").get("/admin/locks").want(http.StatusOK, &none)
+		if len(seen.Locks) != 1 || len(none.Locks) != 0 {
+			t.Fatalf("%d and %d locks are shown, want 1 and 0", len(seen.Locks), len(none.Locks))
+		}
+	}
+}
+
+// TestExportsOfTenant: one tenant that reads what it exports slowly does not keep others from
+// theirs.
+func TestExportsOfTenant(t *testing.T) {
+	t.Parallel()
+	records := make([]*audit.Record, 0, 20_000) // more than a connection holds
+	for range cap(records) {
+		records = append(records, &audit.Record{ID: someID, Reason: strings.Repeat("r", 500)})
+	}
+	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Audit = trail{page: &audit.Page{Records: records}} })
+	lines := header("Accept", "application/x-ndjson")
+	hostile := c.operator()
+	slow, err := c.replica.transport.RoundTrip(hostile.request(t.Context(), "GET", "/admin/audit", lines).Request)
+	if err != nil || slow.StatusCode != http.StatusOK {
+		t.Fatal(slow, err)
+	}
+	defer slow.Body.Close()
+	hostile.get("/admin/audit", lines).wantStatus(http.StatusTooManyRequests)
+	newTenant(t).at(c.replica).admin().get("/admin/audit", lines).wantStatus(http.StatusOK)
+}
+
+// TestOperatorsNotCached: what an operator sees is in nobody's cache, as it may be asked for
+// with a cookie alone.
+func TestOperatorsNotCached(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for _, path := range []string{"/admin/overview", "/admin/locks", "/admin/audit", "/admin/deadlocks", "/admin/lock-order"} {
+		if a := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} }).get(path); a.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%v has Cache-Control %q", a.asked, a.header.Get("Cache-Control"))
+		}
+	}
+}

@@ -225,8 +225,14 @@ func cookieName(r *http.Request) string {
 }
 
 // onThisMachine reports whether a browser speaks to the server directly, on a loopback
-// address and without TLS.
+// address and without TLS. A proxy on the same machine may put localhost in the place of the
+// host that the browser named, but says that it is one.
 func onThisMachine(r *http.Request) bool {
+	for _, by := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Via"} {
+		if r.Header.Get(by) != "" {
+			return false
+		}
+	}
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host

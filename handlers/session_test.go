@@ -271,18 +271,25 @@ func TestCookieOfAHost(t *testing.T) {
 	t.Parallel()
 	c := newOperator(t)
 	router := handlers.New(shared.handlers(&stub{}))
-	for name, tc := range map[string]struct{ host, remote, cookie string }{
-		"Loopback": {"127.0.0.1:8080", "127.0.0.1:40000", "fencepost-session8080"},
-		"Name":     {"localhost:8080", "[::1]:40000", "fencepost-session8080"},
-		"V6":       {"[::1]", "[::1]:40000", "fencepost-session"},
-		"Proxy":    {"locks.example.org", "127.0.0.1:40000", "__Host-fencepost-session"},
-		"Outside":  {"127.0.0.1:8080", "192.0.2.1:40000", "__Host-fencepost-session"},
-		"Private":  {"10.0.0.7:8080", "10.0.0.9:40000", "__Host-fencepost-session"},
-		"NoHost":   {"", "127.0.0.1:40000", "__Host-fencepost-session"},
-		"Port":     {"127.0.0.1:80;x", "127.0.0.1:40000", "fencepost-session"},
+	for name, tc := range map[string]struct{ host, remote, cookie, by string }{
+		"Loopback":  {"127.0.0.1:8080", "127.0.0.1:40000", "fencepost-session8080", ""},
+		"Name":      {"localhost:8080", "[::1]:40000", "fencepost-session8080", ""},
+		"V6":        {"[::1]", "[::1]:40000", "fencepost-session", ""},
+		"Proxy":     {"locks.example.org", "127.0.0.1:40000", "__Host-fencepost-session", ""},
+		"Outside":   {"127.0.0.1:8080", "192.0.2.1:40000", "__Host-fencepost-session", ""},
+		"Private":   {"10.0.0.7:8080", "10.0.0.9:40000", "__Host-fencepost-session", ""},
+		"NoHost":    {"", "127.0.0.1:40000", "__Host-fencepost-session", ""},
+		"Port":      {"127.0.0.1:80;x", "127.0.0.1:40000", "fencepost-session", ""},
+		"Rewritten": {"127.0.0.1:8080", "127.0.0.1:40000", "__Host-fencepost-session", "X-Forwarded-For"},
+		"Scheme":    {"localhost:8080", "127.0.0.1:40000", "__Host-fencepost-session", "X-Forwarded-Proto"},
+		"Standard":  {"localhost:8080", "127.0.0.1:40000", "__Host-fencepost-session", "Forwarded"},
+		"Via":       {"localhost:8080", "127.0.0.1:40000", "__Host-fencepost-session", "Via"},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/dashboard/session", strings.NewReader(`{"bearer_token":"`+c.bearer+`"}`))
 		r.Host, r.RemoteAddr = tc.host, tc.remote
+		if tc.by != "" {
+			r.Header.Set(tc.by, "https")
+		}
 		w := httptest.NewRecorder()
 		router.ServeHTTP(w, r)
 		all := w.Result().Cookies()

@@ -395,3 +395,28 @@ func BenchmarkFirstPage(b *testing.B) {
 		}
 	})
 }
+
+// changing is a view in which somebody joins whenever its rows are read.
+type changing struct{ *feed }
+
+func (c changing) AllRows(give func(*view.Row)) {
+	c.feed.AllRows(give)
+	c.join("acme", "w", fmt.Sprint("late-", c.number))
+}
+
+// TestRevisionOfRows: the revision is no newer than the rows, and what changes while they are
+// read is there the next time.
+func TestRevisionOfRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed()
+		f.join("acme", "w", "early")
+		b := board.New(changing{f}, time.Now)
+		if p := b.Page(all(board.ByName, false)); p.Revision != 1 || len(p.Rows) != 1 {
+			t.Errorf("%d rows of revision %d, want one of 1", len(p.Rows), p.Revision)
+		}
+		<-time.After(board.Pace)
+		if p := b.Page(all(board.ByName, false)); p.Revision != 2 || len(p.Rows) != 2 {
+			t.Errorf("%d rows of revision %d, want two of 2", len(p.Rows), p.Revision)
+		}
+	})
+}

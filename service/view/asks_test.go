@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -38,5 +39,84 @@ func TestAskAgain(t *testing.T) {
 	}
 	if got := l.last.String(); got != "3-2" {
 		t.Errorf("the last event is %s, want 3-2: it asked when it joined", got)
+	}
+}
+
+// TestAskEnds: an entry asks for as long as it waits, and counts for the bound of those who
+// ask for no longer, also for a replica that lists.
+func TestAskEnds(t *testing.T) {
+	v := empty()
+	v.Reset(store.Snapshot{Number: 1})
+	now := time.Now().UTC()
+	entry := func(n uint64, name string) *lock.Entry {
+		return &lock.Entry{
+			ID: view.NumberedID(n), Tenant: "acme", Number: n, TTL: time.Minute, EnqueuedAt: now, WaitUntil: now.Add(time.Hour),
+			Claims: []lock.Claim{{Name: name, Mode: lock.Semaphore, Limit: view.MaxAsksPerLock}}, AskWithin: new(time.Duration),
+		}
+	}
+	number, all := uint64(1), []*lock.Entry{}
+	join := func() {
+		number++
+		all = append(all, entry(number, "a"))
+		v.Apply(number, []store.Change{{Number: number, Joined: all[len(all)-1]}})
+	}
+	for range 2 * view.MaxAsksPerLock {
+		join()
+	}
+	holds, waits := all[:view.MaxAsksPerLock], all[view.MaxAsksPerLock:]
+	next := entry(9999, "a")
+	if v.RoomToAsk(next) == nil {
+		t.Error("there is room for more than the bound")
+	}
+	for i, e := range holds {
+		number++
+		v.Apply(number, []store.Change{{Number: number, Left: e.ID, Reason: lock.Released}})
+		if v.Asks(waits[i].ID) {
+			t.Fatalf("%d asks still, and holds", i)
+		}
+		if err := v.RoomToAsk(next); err != nil {
+			t.Fatalf("when %d hold that asked: %v", i+1, err)
+		}
+	}
+	v.Reset(store.Snapshot{Number: number, Entries: waits})
+	if v.Asks(waits[0].ID) || v.RoomToAsk(next) != nil {
+		t.Error("after a list those who hold ask")
+	}
+}
+
+// TestAsksOfTenant: what one tenant's entries ask is bounded, over all locks, and counted anew
+// by a replica that lists.
+func TestAsksOfTenant(t *testing.T) {
+	v := empty()
+	now := time.Now().UTC()
+	entry := func(n uint64) *lock.Entry {
+		name := fmt.Sprint("l", n/(view.MaxAsksPerLock+1))
+		return &lock.Entry{
+			ID: view.NumberedID(n), Tenant: "acme", Number: n + 1, TTL: time.Minute, EnqueuedAt: now, WaitUntil: now.Add(time.Hour),
+			Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, AskWithin: new(time.Duration),
+		}
+	}
+	var all []*lock.Entry
+	for n := range uint64(view.MaxAsksPerTenant / view.MaxAsksPerLock * (view.MaxAsksPerLock + 1)) {
+		all = append(all, entry(n))
+	}
+	few := all[:len(all)-1]
+	next := entry(1 << 30)
+	v.Reset(store.Snapshot{Number: uint64(len(few)), Entries: few})
+	if err := v.RoomToAsk(next); err != nil {
+		t.Fatalf("with one less than the bound: %v", err)
+	}
+	last := all[len(all)-1]
+	v.Apply(last.Number, []store.Change{{Number: last.Number, Joined: last}})
+	if v.RoomToAsk(next) == nil {
+		t.Error("there is room for more than the bound")
+	}
+	v.Apply(last.Number+1, []store.Change{{Number: last.Number + 1, Left: last.ID, Reason: lock.Released}})
+	if err := v.RoomToAsk(next); err != nil {
+		t.Errorf("one has left: %v", err)
+	}
+	v.Reset(store.Snapshot{Number: last.Number + 1, Entries: few})
+	if err := v.RoomToAsk(next); err != nil {
+		t.Errorf("after another list: %v", err)
 	}
 }

@@ -103,5 +103,20 @@ func noticesBugs() []Bug {
 			File: "service/stale.go", Anchor: "return was.at, was.written, nil", Becomes: "return was.at, true, nil",
 			In: "./service", Run: "^TestStaleWriteBesideOneThatFails$",
 		},
+		{
+			Name: "notices-asks-when-it-holds", Breaks: "who holds asks for nothing any more, and counts for no bound",
+			File: "service/view/view.go", Anchor: "\t\tv.forgetAsk(g)\n", Becomes: "",
+			In: "./service/view", Run: "^TestAskEnds$",
+		},
+		{
+			Name: "notices-asks-of-tenant", Breaks: "how much one tenant's entries ask is bounded",
+			File: "service/view/asks.go", Anchor: "a.asks >= MaxAsksPerTenant", Becomes: "a.asks > 100*MaxAsksPerTenant",
+			In: "./service/view", Run: "^TestAsksOfTenant$",
+		},
+		{
+			Name: "notices-asks-counted-twice", Breaks: "a list counts anew what entries ask",
+			File: "service/view/accounts.go", Anchor: "a.places, a.renewed, a.asks, a.uses, a.names = 0, 0, 0,", Becomes: "a.places, a.renewed, a.uses, a.names = 0, 0,",
+			In: "./service/view", Run: "^TestAsksOfTenant$",
+		},
 	}
 }

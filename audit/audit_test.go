@@ -219,3 +219,21 @@ func TestPace(t *testing.T) {
 		t.Errorf("by a clock that went back: %v", err)
 	}
 }
+
+// TestClockAhead: what a replica put on record whose clock is ahead, so that it is of the next
+// week, is shown, and counts.
+func TestClockAhead(t *testing.T) {
+	l := newLedger(t)
+	l.now = time.Date(2026, 3, 4, 23, 59, 59, 0, time.UTC) // a week ends
+	ahead, behind := l.put("acme", "a", -2*time.Second), l.put("acme", "a", time.Second)
+	if all := l.all(audit.Query{Limit: 1}); len(all) != 2 || all[0].ID != ahead.ID || all[1].ID != behind.ID {
+		t.Errorf("%d records are shown, want both", len(all))
+	}
+	l.log.Keep(1, 10)
+	if err := l.log.Trim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all := l.all(audit.Query{Limit: 10}); len(all) != 1 || all[0].ID != ahead.ID {
+		t.Errorf("%d records are kept, want the newest", len(all))
+	}
+}

@@ -12,3 +12,15 @@ func (r *Router) Fill(tenant string) { r.endpoints.answers.take(tenant, maxAnswe
 
 // MaxAnswersOfTenant is how many bytes of large answers a tenant may have on their way.
 const MaxAnswersOfTenant = maxAnswersOfTenant
+
+// Kept is how many bytes of answers are kept for others who ask the same, by the count and as
+// it is.
+func (r *Router) Kept() (counted, kept int) {
+	p := r.endpoints.pages
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.byKey {
+		kept += len(one.text)
+	}
+	return p.bytes, kept
+}

@@ -134,6 +134,39 @@ func TestSharedWithin(t *testing.T) {
 	}
 }
 
+// TestSharedWithinTenant: what is made for one tenant's operators is not given to another's,
+// nor to those of all, who ask for the same at the same moment.
+func TestSharedWithinTenant(t *testing.T) {
+	t.Parallel()
+	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Console = &namesConsole{} })
+	asks := []*client{c.operator(), newTenant(t).at(c.replica).operator(), c.admin()}
+	of := []string{asks[0].claims.Tenant, asks[1].claims.Tenant, ""}
+	for range 20 { // what is made is kept for a moment only
+		for i, op := range asks {
+			var page api.AdminLockPage
+			if op.get("/admin/locks").want(http.StatusOK, &page); len(page.Locks) != 1 || page.Locks[0].Tenant != of[i] {
+				t.Fatalf("who operates %q is shown %+v", of[i], page.Locks)
+			}
+		}
+	}
+}
+
+// TestSharedForLong: what was made is forgotten after its moment, and leaves room for others.
+func TestSharedForLong(t *testing.T) {
+	t.Parallel()
+	large := &consoleStub{page: manyRows()}
+	c, router := overRouter(t, &stub{}, func(h *handlers.Config) { h.Console = large })
+	op := c.admin()
+	for i := range 5 {
+		op.get(fmt.Sprintf("/admin/locks?search=x%d", i)).wantStatus(http.StatusOK)
+	}
+	eventually(t, "it is forgotten", func() bool {
+		op.get("/admin/overview").wantStatus(http.StatusOK)
+		counted, kept := router.Kept()
+		return counted == kept && kept < 1<<20
+	})
+}
+
 // TestExportsOfTenant: one tenant that reads what it exports slowly does not keep others from
 // theirs.
 func TestExportsOfTenant(t *testing.T) {

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -322,5 +323,61 @@ func TestRevokeFlood(t *testing.T) {
 		r.revoke(other)
 		after(time.Second)
 		r.revoke(revoking(r.hold(want("c", 0))))
+	})
+}
+
+// TestRevokeOutlivesItsOperator: an operator who goes away leaves no revocation in doubt.
+func TestRevokeOutlivesItsOperator(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		g := r.hold(want("orders:1", 0))
+		ctx, cancel := context.WithCancel(t.Context())
+		r.store.on(func(ctx context.Context, do func() error) error {
+			cancel()
+			return errors.Join(ctx.Err(), do())
+		}, remove)
+		if _, err := r.Revoke(ctx, revoking(g)); err != nil {
+			t.Errorf("the revocation was given up: %v", err)
+		}
+		if n := len(s.onRecord(t)); n != 1 || len(s.ids()) != 0 {
+			t.Errorf("%d are on record, and %d entries there", n, len(s.ids()))
+		}
+	})
+}
+
+// TestRevokeSeenElsewhere: an id comes again under its key, and the operator saw the later entry
+// at another replica. One whose view is late does not tell him that it is another one.
+func TestRevokeSeenElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		b := s.replica(t)
+		draft := &lock.Entry{
+			ID: "by-hand", Tenant: "acme", Holder: "somebody", TTL: time.Hour, Request: "r",
+			Claims: []lock.Claim{{Name: "orders:1", Mode: lock.Exclusive}}, EnqueuedAt: time.Now(),
+		}
+		first, _, err := s.insert(draft)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		b.store.setFeed(frozen)
+		c := s.Connect(nil)
+		defer c.Close()
+		if err := c.Remove(t.Context(), first, lock.Withdrawn); err != nil {
+			t.Fatal(err)
+		}
+		second, _, err := s.insert(draft)
+		if err != nil || second.ID != first.ID || second.Number == first.Number {
+			t.Fatalf("again: %+v, %v", second, err)
+		}
+		b.store.on(func(_ context.Context, do func() error) error {
+			b.store.setFeed(running)
+			return do()
+		}, newest)
+		b.revoke(revoking(&service.Grant{Entry: second}))
+		if n := len(s.onRecord(t)); n != 1 || len(s.ids()) != 0 {
+			t.Errorf("%d are on record, and %d entries there", n, len(s.ids()))
+		}
 	})
 }

@@ -83,5 +83,30 @@ func operatorBugs() []Bug {
 			File: "service/board/board.go", Anchor: "\tb.revision = number\n", Becomes: "\t_, _, b.revision = b.source.Touched()\n\t_ = number\n",
 			In: "./service/board", Run: "^TestRevisionOfRows$",
 		},
+		{
+			Name: "operators-share-with-any-tenant", Breaks: "what one tenant's operators are shown is not shared with another's",
+			File: "handlers/pages.go", Anchor: "\t\tkey += r.principal.Tenant\n", Becomes: "\t\tkey += \"x\"\n",
+			In: "./handlers", Run: "^TestSharedWithinTenant$", Needs: "etcd",
+		},
+		{
+			Name: "operators-keep-no-count", Breaks: "answers that are forgotten leave room for others",
+			File: "handlers/pages.go", Anchor: "\t\t\tp.bytes -= len(old.text)\n", Becomes: "\t\t\t_ = old.text\n",
+			In: "./handlers", Run: "^TestSharedForLong$", Needs: "etcd",
+		},
+		{
+			Name: "operators-revoke-with-the-client", Breaks: "a revocation is not given up with its client",
+			File: "service/revoke.go", Anchor: "RemoveAndPut(context.WithoutCancel(ctx)", Becomes: "RemoveAndPut(ctx",
+			In: "./service", Run: "^TestRevokeOutlivesItsOperator$",
+		},
+		{
+			Name: "operators-revoke-by-a-late-view", Breaks: "a view that is late is not taken for what changed since an operator looked",
+			File: "service/revoke.go", Anchor: " || found.Entry.Number < req.Fence", Becomes: "",
+			In: "./service", Run: "^TestRevokeSeenElsewhere$",
+		},
+		{
+			Name: "audit-hides-clocks-ahead", Breaks: "what is on record by a clock that is ahead is shown",
+			File: "audit/log.go", Anchor: "weekOf(l.now()) + 1 //", Becomes: "weekOf(l.now()) //",
+			In: "./audit", Run: "^TestClockAhead$",
+		},
 	}
 }

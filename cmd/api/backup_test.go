@@ -100,3 +100,32 @@ func TestBackup(t *testing.T) {
 		t.Errorf("while it does not run: %d, %s", code, log)
 	}
 }
+
+// TestPutInPlace: a file that comes while a backup is made is not replaced unless that is asked
+// for.
+func TestPutInPlace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	for path, text := range map[string]string{from: "new", to: "old"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for force, want := range map[bool]string{false: "old", true: "new"} {
+		err := putInPlace(from, to, force)
+		got, failed := os.ReadFile(to)
+		if force != (err == nil) || failed != nil {
+			t.Fatalf("with --force %t: %v, %v", force, err, failed)
+		}
+		if string(got) != want {
+			t.Errorf("with --force %t it is %q, want %q", force, got, want)
+		}
+		if err := os.WriteFile(to, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(from, []byte("new"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -43,5 +43,10 @@ func backupBugs() []Bug {
 			File: "store/etcd/restore.go", Anchor: "RestoredBump+m.floor, m.distrust)", Becomes: "RestoredBump, m.distrust)",
 			In: "./store/etcd", Run: "^TestRestore$",
 		},
+		{
+			Name: "backup-takes-a-place", Breaks: "a backup replaces no file that came meanwhile",
+			File: "cmd/api/backup.go", Anchor: "\tif force {\n", Becomes: "\tif force || from != \"\" {\n",
+			In: "./cmd/api", Run: "^TestPutInPlace$",
+		},
 	}
 }

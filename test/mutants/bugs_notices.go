@@ -80,7 +80,7 @@ func noticesBugs() []Bug {
 		},
 		{
 			Name: "stale-write-kept-from-retry", Breaks: "a report that could not be written can be made again",
-			File: "service/stale.go", Anchor: "	if err != nil {\n\t\ts.stale.giveBack(r.Tenant, key)\n\t}\n", Becomes: "",
+			File: "service/stale.go", Anchor: "s.stale.done(r.Tenant, key, err == nil)", Becomes: "s.stale.done(r.Tenant, key, true)",
 			In: "./service", Run: "^TestTooManyStaleWrites$",
 		},
 		{
@@ -115,8 +115,13 @@ func noticesBugs() []Bug {
 		},
 		{
 			Name: "notices-asks-counted-twice", Breaks: "a list counts anew what entries ask",
-			File: "service/view/accounts.go", Anchor: "a.places, a.renewed, a.asks, a.uses, a.names = 0, 0, 0,", Becomes: "a.places, a.renewed, a.uses, a.names = 0, 0,",
+			File: "service/view/accounts.go", Anchor: "a.places, a.renewed, a.asks, a.waiting, a.uses, a.names = 0, 0, 0, 0,", Becomes: "a.places, a.renewed, a.waiting, a.uses, a.names = 0, 0, 0,",
 			In: "./service/view", Run: "^TestAsksOfTenant$",
+		},
+		{
+			Name: "notices-spent-tried-once", Breaks: "notices whose entries went are deleted, if need be later",
+			File: "store/etcd/notices.go", Anchor: "\t\t\ts.spent.add(some)\n", Becomes: "\t\t\t_ = some\n",
+			In: "./store/etcd", Run: "^TestSpentNotices$", Needs: "etcd",
 		},
 	}
 }

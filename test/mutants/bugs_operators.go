@@ -108,5 +108,15 @@ func operatorBugs() []Bug {
 			File: "audit/log.go", Anchor: "weekOf(l.now()) + 1 //", Becomes: "weekOf(l.now()) //",
 			In: "./audit", Run: "^TestClockAhead$",
 		},
+		{
+			Name: "operators-revoke-keeps-the-lease", Breaks: "the lease of an entry that was revoked is free or ended",
+			File: "store/etcd/remove_put.go", Anchor: "\t\ts.leases.left(e, why)\n", Becomes: "\t\t_ = why\n",
+			In: "./store/etcd", Run: "^TestLeaseOfARevokedEntry$", Needs: "etcd",
+		},
+		{
+			Name: "operators-watch-keeps-rows", Breaks: "who watches a list is told which rows are gone",
+			File: "handlers/watch_parts.go", Anchor: "order, page := !slices.Equal(now.order, w.told.order),", Becomes: "order, page := len(changed) > 0 && !slices.Equal(now.order, w.told.order),",
+			In: "./handlers", Run: "^TestWatch$", Needs: "etcd",
+		},
 	}
 }

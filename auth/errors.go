@@ -33,10 +33,12 @@ const (
 	BadSession           Reason = "bad_session" // not a text of [Sessions.Seal], or of another secret's
 	TooLarge             Reason = "too_large"   // for a session
 	BadCode              Reason = "bad_code"    // unknown, used up, or too old
+
+	UnknownCertificate Reason = "unknown_certificate" // of a client, that stands for nobody or for more than one
 )
 
-// Error is the only error type that [Verifier.Verify], [Sessions] and [Codes] return for
-// what they are given. Nothing in it is
+// Error is the only error type that [Verifier.Verify], [Sessions], [Codes] and
+// [Principals.Identify] return for what they are given. Nothing in it is
 // secret: all of it may be logged, and Detail, which has no piece of the token or of
 // a key, may be shown to the caller.
 type Error struct {

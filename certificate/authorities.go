@@ -2,8 +2,10 @@ package certificate
 
 import (
 	"bytes"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"sync"
 )
@@ -55,7 +57,7 @@ func parseAuthorities(text []byte) (*x509.CertPool, map[string]bool, error) {
 	for rest := bytes.TrimSpace(text); len(rest) > 0; rest = bytes.TrimSpace(rest) {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
-			return nil, nil, fmt.Errorf("it has something else than certificates in it, as PEM")
+			return nil, nil, errors.New("it has something else than certificates in it, as PEM")
 		}
 		if block.Type != "CERTIFICATE" {
 			return nil, nil, fmt.Errorf("it has a %s in it", block.Type)
@@ -64,14 +66,14 @@ func parseAuthorities(text []byte) (*x509.CertPool, map[string]bool, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if c.BasicConstraintsValid && !c.IsCA {
+		if c.Version >= 3 && !c.IsCA {
 			return nil, nil, fmt.Errorf("the certificate of %q is not that of an authority", c.Subject)
 		}
 		pool.AddCert(c)
 		trusted[string(c.Raw)] = true
 	}
 	if len(trusted) == 0 {
-		return nil, nil, fmt.Errorf("it has no certificate in it")
+		return nil, nil, errors.New("it has no certificate in it")
 	}
 	return pool, trusted, nil
 }
@@ -82,10 +84,15 @@ func (a *Authorities) get() *x509.CertPool {
 	return a.pool
 }
 
-// Trusts reports whether a chain, as TLS verified it, still leads to one of the authorities:
-// a connection may outlive the trust that it began with.
-func (a *Authorities) Trusts(chain []*x509.Certificate) bool {
+// Owner returns the certificate that a client showed, nil if none that leads to one of the
+// authorities as they are now: a connection may outlive the trust that it began with.
+func (a *Authorities) Owner(state *tls.ConnectionState) *x509.Certificate {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	return len(chain) > 0 && a.trusted[string(chain[len(chain)-1].Raw)]
+	for _, chain := range state.VerifiedChains {
+		if a.trusted[string(chain[len(chain)-1].Raw)] {
+			return chain[0]
+		}
+	}
+	return nil
 }

@@ -65,6 +65,11 @@ func (r *request) admit(o operation) error {
 
 func (r *request) authenticate(o operation) error {
 	values := r.Request.Header["Authorization"]
+	if len(values) == 0 && !r.bearsSession(o) {
+		if known, err := r.authenticateCertificate(); known || err != nil {
+			return err
+		}
+	}
 	if len(values) == 0 && o.bySession() && r.Request.Header["Cookie"] != nil {
 		return r.authenticateSession()
 	}
@@ -86,6 +91,33 @@ func (r *request) authenticate(o operation) error {
 	}
 	r.principal = p
 	return err
+}
+
+// bearsSession reports whether a session of the dashboard says who asks.
+func (r *request) bearsSession(o operation) bool {
+	return o.bySession() && len(r.Request.CookiesNamed(cookieName(r.Request))) > 0
+}
+
+// authenticateCertificate learns from the client's certificate who asks, if it shows one. A
+// browser shows it for a page of another origin too, so what it says of that counts.
+func (r *request) authenticateCertificate() (known bool, err error) {
+	if r.endpoints.Clients == nil || r.Request.TLS == nil {
+		return false, nil
+	}
+	p, err := r.endpoints.Clients.Identify(r.Request.TLS)
+	var refused *auth.Error
+	if errors.As(err, &refused) {
+		r.note(slog.String("auth", string(refused.Reason)))
+		return false, lock.Errorf(lock.Unauthenticated, "%s", refused.Detail)
+	}
+	if p == nil || err != nil {
+		return false, err
+	}
+	if err := r.sameOrigin(); err != nil {
+		return false, err
+	}
+	r.principal = p
+	return true, nil
 }
 
 // readName reads the lock's name from the path and holds it against the bearer token's

@@ -3,6 +3,7 @@ package handlers
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -47,6 +48,12 @@ type Verifier interface {
 	Verify(ctx context.Context, raw string) (*auth.Principal, error)
 }
 
+// Certificates say for whom a client certificate stands. No principal and no error is that
+// none was shown.
+type Certificates interface {
+	Identify(*tls.ConnectionState) (*auth.Principal, error)
+}
+
 // RequestMetrics counts requests. wait tells those that may take long because
 // they wait for a lock.
 type RequestMetrics interface {
@@ -63,8 +70,9 @@ type Config struct {
 	Audit      Audit
 	Console    Console
 	Verifier   Verifier
+	Clients    Certificates // nil takes none
 	Metrics    RequestMetrics
-	Exposition http.Handler // of /metrics
+	Exposition http.Handler // of /metrics; nil has none here
 	OpenAPI    []byte       // the document of /openapi.json
 	Docs       http.Handler // of /docs/, which it sees in the path
 	Version    string       // of this program
@@ -115,13 +123,7 @@ func (r *Router) Routes() gin.RoutesInfo { return r.engine.Routes() }
 
 // New returns the router.
 func New(cfg Config) *Router {
-	gin.SetMode(gin.ReleaseMode)
-	r := gin.New()
-	// Routes match the path as it was sent, and parameters arrive as they were
-	// sent: gin would take "a%2Frenew" for two segments and "+" for a space.
-	r.UseEscapedPath, r.UnescapePathValues = true, false
-	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
-	r.HandleMethodNotAllowed = true
+	r := newEngine()
 	a := newEndpoints(cfg)
 	r.NoRoute(a.handle(nothingHere))
 	r.NoMethod(a.handle(noSuchMethod))
@@ -206,9 +208,10 @@ func (a *endpoints) happenings(r *gin.Engine) {
 }
 
 func (a *endpoints) operations(r *gin.Engine) {
-	r.GET("/healthz", a.handle(a.health))
-	r.GET("/readyz", a.handle(a.ready))
-	r.GET("/metrics", a.handle(a.metrics))
+	a.vitals(r)
+	if a.Exposition != nil {
+		r.GET("/metrics", a.handle(a.metrics))
+	}
 	r.GET("/openapi.json", a.handle(a.openAPI))
 	r.GET("/docs", a.handle(a.docs))
 	r.GET("/docs/", a.handle(a.docsPage))

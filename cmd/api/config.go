@@ -47,9 +47,14 @@ type config struct {
 	listen  string
 	tlsCert string
 	tlsKey  string
-	store   string
-	dataDir string
-	quotaMB int64
+
+	clientCA   string // authorities of clients' certificates
+	principals string // for whom these stand
+	opsListen  string
+	opsPprof   bool
+	store      string
+	dataDir    string
+	quotaMB    int64
 
 	storeCA, storeCert, storeKey    string
 	storeTLS                        bool
@@ -79,6 +84,7 @@ type config struct {
 	storePass string
 	tls       *tls.Config
 	pair      *certificate.Pair // that clients see; nil is no TLS
+	clients   *clients          // whose certificates are taken; nil is nobody's
 	classes   order.Classes
 	level     slog.Level
 	trusted   []netip.Prefix
@@ -131,6 +137,10 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 takes a free one")
 	f.StringVar(&c.tlsCert, "tls-cert", "", "`file` with the certificate that clients see, and those that lead from it to an authority, as PEM; read again each second. With it the server speaks nothing but TLS")
 	f.StringVar(&c.tlsKey, "tls-key", "", "`file` with that certificate's key, as PEM")
+	f.StringVar(&c.clientCA, "client-ca", "", "`file` with the authorities that may sign certificates of clients, as PEM; read again each second")
+	f.StringVar(&c.principals, "principals", "", "`file` of JSON that says for whom a client's certificate stands; read again each second")
+	f.StringVar(&c.opsListen, "ops-listen", "", "`address` for operations alone: /healthz, /readyz and /metrics, which is then not on --listen; without TLS. Empty is off")
+	f.BoolVar(&c.opsPprof, "ops-pprof", false, "serve Go's profiler on --ops-listen too, under /debug/pprof/")
 	f.StringVar(&c.store, "store", storeEmbedded, "embedded, etcd://host:port,host:port, or zookeeper://host:port,host:port/chroot")
 	f.StringVar(&c.dataDir, "data-dir", "./data", "`folder` of the embedded store")
 	f.Int64Var(&c.quotaMB, "data-quota-mb", 4096, "size that the embedded store may grow to, in MiB")
@@ -374,7 +384,7 @@ func (c *config) checkMaxTTL() error {
 // resolveRest checks what does not depend on other settings, or on few.
 func (c *config) resolveRest() error {
 	c.checkFiles()
-	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.resolveTLS(), c.resolveProxies(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
+	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkOps(), c.resolveTLS(), c.resolveClients(), c.resolveProxies(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
 }
 
 // maxLogEvery leaves a busy server a line a minute.
@@ -399,6 +409,19 @@ func (c *config) checkListen() error {
 	}
 	if c.dev && !c.devOpen && !isLoopback(c.listen) {
 		return usagef("--dev on %s, which others may reach, with a token for operators: listen on 127.0.0.1, or say --dev-insecure-listen", c.listen)
+	}
+	return nil
+}
+
+func (c *config) checkOps() error {
+	if c.opsListen == "" && c.opsPprof {
+		return usagef("--ops-pprof needs --ops-listen")
+	}
+	if c.opsListen == "" {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(c.opsListen); err != nil {
+		return usagef("--ops-listen: %q is not host:port", c.opsListen)
 	}
 	return nil
 }

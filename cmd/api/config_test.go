@@ -37,6 +37,9 @@ func withoutPools(c *config) *config {
 	if c.tls != nil {
 		c.tls.RootCAs = nil
 	}
+	if c.clients != nil {
+		c.clients = new(clients)
+	}
 	if c.pair != nil { // each is one of its own
 		c.pair = new(certificate.Pair)
 	}
@@ -51,6 +54,13 @@ func base(t *testing.T, name string) []string {
 	case "dev", "jwt-secret-file":
 		args = nil
 	}
+	switch name {
+	case "client-ca", "principals":
+		cert, key := newCertificate(t)
+		args = append(args, "--tls-cert", cert, "--tls-key", key)
+	case "ops-pprof":
+		args = append(args, "--ops-listen", "127.0.0.1:0")
+	}
 	if strings.HasPrefix(name, "store") {
 		args = append(args, "--store", "etcd://127.0.0.1:2379")
 	}
@@ -62,7 +72,8 @@ func base(t *testing.T, name string) []string {
 func TestEveryFlagByEnvironment(t *testing.T) {
 	cert, key := newCertificate(t)
 	values := map[string][2]string{ // and another value, or ""
-		"dev": {"true", ""}, "dev-insecure-listen": {"true", ""}, "trusted-proxies": {"10.0.0.0/8,::1", "127.0.0.1"}, "listen": {"127.0.0.1:9999", ":1"}, "tls-cert": {cert, ""}, "tls-key": {key, ""}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
+		"dev": {"true", ""}, "dev-insecure-listen": {"true", ""}, "trusted-proxies": {"10.0.0.0/8,::1", "127.0.0.1"}, "listen": {"127.0.0.1:9999", ":1"}, "tls-cert": {cert, ""}, "tls-key": {key, ""}, "client-ca": {cert, ""}, "principals": {file(t, `{"principals":[]}`), ""},
+		"ops-listen": {"127.0.0.1:0", "127.0.0.1:1"}, "ops-pprof": {"true", ""}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
 		"data-dir": {"elsewhere", "here"}, "data-quota-mb": {"17", "18"},
 		"store-tls": {"true", ""}, "store-ca": {cert, ""}, "store-cert": {cert, ""}, "store-key": {key, ""},
 		"store-username": {"root", "admin"}, "store-password-file": {file(t, "x"), file(t, "y\n")},
@@ -72,7 +83,7 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "log-requests-every": {"100", "7"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
 		"webhook-allow": {"10.0.0.0/8,fd12::/16", "127.0.0.1"}, "webhook-allow-http": {"true", ""}, "webhook-ports": {"443,8443", "*"},
 	}
-	pairs := map[string]string{"tls-cert": "tls-key", "tls-key": "tls-cert", "store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username"}
+	pairs := map[string]string{"tls-cert": "tls-key", "tls-key": "tls-cert", "client-ca": "principals", "principals": "client-ca", "store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username"}
 	new(config).flags(io.Discard).VisitAll(func(f *flag.Flag) {
 		if f.Name == configFlag || f.Name == printConfigFlag { // see settings_test.go
 			return

@@ -85,6 +85,12 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	if err != nil {
 		return err
 	}
+	routes = complete(routes, c, t)
+	stopOps, err := serveOps(ctx, c, routes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopOps()) }()
 	return serveHTTP(ctx, c, t, listener, newServer(c, t, routes), s, func(at net.Addr) error { return c.greetDeveloper(stdout, at, codes) })
 }
 
@@ -136,16 +142,27 @@ func addDashboard(routes *handlers.Config, c *config, key []byte) (*auth.Codes, 
 	return codes, nil
 }
 
-// newServer answers with the use cases that routes has, the rest of which it fills in. It has
-// no read or write timeout: they would end waiting requests. The handlers set a deadline for
-// each body instead.
-func newServer(c *config, t *telemetry.Telemetry, routes handlers.Config) *http.Server {
+// complete fills in what has nothing to do with use cases.
+func complete(routes handlers.Config, c *config, t *telemetry.Telemetry) handlers.Config {
 	routes.Metrics, routes.Exposition = t.Metrics(), t.MetricsHandler()
 	routes.OpenAPI, routes.Docs = openapi.Document(), openapi.Docs()
 	routes.Logger, routes.Tracer, routes.Propagator = t.Logger(), t.Tracer(), t.Propagator()
 	routes.TrustedProxies, routes.LogEvery = c.trusted, int(c.logEvery)
 	built := thisBuild()
 	routes.Version, routes.Commit = built.version, built.commit
+	if c.clients != nil {
+		routes.Clients = c.clients
+	}
+	return routes
+}
+
+// newServer answers on the routes. It has no read or write timeout: they would end waiting
+// requests. The handlers set a deadline for each body instead. The metrics are where
+// operations are, if these have an address of their own.
+func newServer(c *config, t *telemetry.Telemetry, routes handlers.Config) *http.Server {
+	if c.opsListen != "" {
+		routes.Exposition = nil
+	}
 	return &http.Server{
 		Handler:           handlers.New(routes),
 		ReadHeaderTimeout: 5 * time.Second,

@@ -106,7 +106,9 @@ func (s *server) try(token, method, path, body string, headers ...string) (reply
 	if err != nil {
 		return reply{}, err
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -9,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/certificate"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/telemetry"
@@ -31,6 +34,54 @@ func (c *config) resolveTLS() (err error) {
 	return nil
 }
 
+// clients are those whose certificates are taken in place of a bearer token.
+type clients struct {
+	authorities *certificate.Authorities
+	principals  *auth.Principals
+}
+
+// resolveClients reads whose certificates are taken.
+func (c *config) resolveClients() error {
+	switch {
+	case c.clientCA == "" && c.principals == "":
+		return nil
+	case c.clientCA == "" || c.principals == "":
+		return usagef("--client-ca and --principals need each other")
+	case c.tlsCert == "":
+		return usagef("--client-ca needs --tls-cert: without TLS nobody shows a certificate")
+	}
+	authorities, caErr := certificate.LoadAuthorities(c.clientCA)
+	if caErr != nil {
+		caErr = fmt.Errorf("--client-ca: %w", caErr)
+	}
+	principals, err := auth.LoadPrincipals(c.principals, nil)
+	if err != nil {
+		err = fmt.Errorf("--principals: %w", err)
+	}
+	c.clients = &clients{authorities, principals}
+	return errors.Join(caErr, err)
+}
+
+// Identify implements handlers.Certificates.
+func (c *clients) Identify(state *tls.ConnectionState) (*auth.Principal, error) {
+	if len(state.PeerCertificates) == 0 {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	owner := c.authorities.Owner(state)
+	if owner == nil {
+		return nil, &auth.Error{Reason: auth.UnknownCertificate, Detail: "the client certificate is not trusted any more"}
+	}
+	return c.principals.Identify(owner)
+}
+
+// files are what is read again and again.
+func (c *clients) files() []*reloaded {
+	if c == nil {
+		return nil
+	}
+	return []*reloaded{{flags: "--client-ca", refresh: c.authorities.Refresh}, {flags: "--principals", refresh: c.principals.Refresh}}
+}
+
 // scheme is that of the server's URLs.
 func (c *config) scheme() string {
 	if c.pair != nil {
@@ -45,14 +96,21 @@ func (c *config) bounded(l net.Listener, log *slog.Logger) net.Listener {
 	if c.pair == nil {
 		return handlers.Listener(l, bound, log)
 	}
-	return handlers.SecureListener(l, bound, certificate.Config(c.pair, nil), log)
+	return handlers.SecureListener(l, bound, certificate.Config(c.pair, c.authorities()), log)
+}
+
+func (c *config) authorities() *certificate.Authorities {
+	if c.clients == nil {
+		return nil
+	}
+	return c.clients.authorities
 }
 
 // reloaded is what is read from files again and again.
 type reloaded struct {
 	flags   string
 	refresh func() (changed bool, err error)
-	noted   func() []any // of what is in use now, for the log
+	noted   func() []any // of what is in use now, for the log; nil is nothing
 	failing string       // why the files cannot be used, as it was logged
 }
 
@@ -63,7 +121,7 @@ func keepTLS(c *config, t *telemetry.Telemetry) (stop func()) {
 		return func() {}
 	}
 	ends := func() []any { return []any{"expires", c.pair.Expires().UTC().Format(time.RFC3339)} }
-	files := []*reloaded{{flags: "--tls-cert and --tls-key", refresh: c.pair.Refresh, noted: ends}}
+	files := append(c.clients.files(), &reloaded{flags: "--tls-cert and --tls-key", refresh: c.pair.Refresh, noted: ends})
 	t.Logger().Info("serving with TLS", ends()...)
 	var refused atomic.Bool
 	t.Metrics().ObserveTLS(func() telemetry.Secured {
@@ -94,12 +152,16 @@ func keepTLS(c *config, t *telemetry.Telemetry) (stop func()) {
 func reload(files []*reloaded, log *slog.Logger) (refused bool) {
 	for _, f := range files {
 		changed, err := f.refresh()
+		noted := []any{"flags", f.flags}
+		if f.noted != nil {
+			noted = append(noted, f.noted()...)
+		}
 		switch {
 		case err != nil && err.Error() != f.failing:
-			log.Error("what these files have now cannot be used; what they had before stays in use", append([]any{"flags", f.flags, "error", err}, f.noted()...)...)
+			log.Error("what these files have now cannot be used; what they had before stays in use", append(noted, "error", err)...)
 			f.failing = err.Error()
 		case changed:
-			log.Info("files were read anew", append([]any{"flags", f.flags}, f.noted()...)...)
+			log.Info("files were read anew", noted...)
 		}
 		if err == nil {
 			f.failing = ""

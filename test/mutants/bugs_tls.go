@@ -73,5 +73,50 @@ func tlsBugs() []Bug {
 			File: "handlers/secure.go", Anchor: "		WriteByteTimeout: defaultAnswerTimeout,\n", Becomes: "",
 			In: "./handlers", Run: "^TestConnectionThatStalls$", Hangs: true,
 		},
+		{
+			Name: "tls-client-certificate-before-token", Breaks: "a bearer token goes before a client's certificate",
+			File: "handlers/admit.go", Anchor: "if len(values) == 0 && !r.bearsSession(o) {", Becomes: "if len(values) < 2 && !r.bearsSession(o) {",
+			In: "./cmd/api", Run: "^TestClientCertificates$",
+		},
+		{
+			Name: "tls-client-certificate-across-sites", Breaks: "a page of another site cannot use the certificate in a browser",
+			File: "handlers/admit.go", Anchor: "	if err := r.sameOrigin(); err != nil {\n		return false, err\n	}\n", Becomes: "",
+			In: "./cmd/api", Run: "^TestClientCertificates$",
+		},
+		{
+			Name: "tls-connection-outlives-authority", Breaks: "a connection does not outlive the trust in its client's authority",
+			File: "certificate/authorities.go", Anchor: "if a.trusted[string(chain[len(chain)-1].Raw)] {", Becomes: "if len(chain) > 0 {",
+			In: "./cmd/api", Run: "^TestClientCertificates$",
+		},
+		{
+			Name: "tls-client-certificate-ended", Breaks: "a connection does not outlive its client's certificate",
+			File: "auth/principals.go", Anchor: "if now.After(c.NotAfter) || now.Before", Becomes: "if now.IsZero() || now.Before",
+			In: "./auth", Run: "^TestIdentify$",
+		},
+		{
+			Name: "tls-first-principal-counts", Breaks: "a certificate that stands for two principals stands for nobody",
+			File: "auth/principals.go", Anchor: "if one != nil && found != nil {", Becomes: "if one != nil && found == p.find(identity{}) && found != nil {",
+			In: "./auth", Run: "^TestIdentify$",
+		},
+		{
+			Name: "tls-principal-without-limit", Breaks: "an empty list of locks lets a certificate use none",
+			File: "auth/principals.go", Anchor: "	p.Locks = []Pattern{}\n", Becomes: "",
+			In: "./auth", Run: "^TestIdentify$",
+		},
+		{
+			Name: "tls-principals-typo", Breaks: "a member that is not known is refused",
+			File: "auth/principals.go", Anchor: "if !slices.Contains(names, name) {", Becomes: "if !slices.Contains(names, name) && names == nil {",
+			In: "./auth", Run: "^TestBadPrincipals$",
+		},
+		{
+			Name: "ops-metrics-where-clients-are", Breaks: "with --ops-listen the metrics are not where clients are",
+			File: "cmd/api/run.go", Anchor: "		routes.Exposition = nil\n", Becomes: "		routes.Exposition = t.MetricsHandler()\n",
+			In: "./cmd/api", Run: "^TestOps$",
+		},
+		{
+			Name: "ops-profiler-unasked", Breaks: "the profiler is served only if it was asked for",
+			File: "cmd/api/beside.go", Anchor: "	if c.opsPprof {\n", Becomes: "	if c.opsListen != \"\" {\n",
+			In: "./cmd/api", Run: "^TestOps$",
+		},
 	}
 }

@@ -1,0 +1,137 @@
+package auth_test
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/auth"
+)
+
+const worker = `{"uri":"spiffe://example/worker","tenant":"acme","subject":"worker-1","scopes":["locks:write","locks:read"],"locks":["orders:*"]}`
+
+func principalsOf(t *testing.T, text string) (*auth.Principals, string, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "principals.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := auth.LoadPrincipals(path, nil)
+	return p, path, err
+}
+
+func certificateOf(change func(*x509.Certificate)) *x509.Certificate {
+	c := &x509.Certificate{NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	change(c)
+	return c
+}
+
+func withURI(text string) func(*x509.Certificate) {
+	u, err := url.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return func(c *x509.Certificate) { c.URIs = append(c.URIs, u) }
+}
+
+// TestIdentify: a certificate stands for whom the file says, by any of the three.
+func TestIdentify(t *testing.T) {
+	t.Parallel()
+	p, path, err := principalsOf(t, `{"principals":[`+worker+`,
+		{"dns":"worker.example","tenant":"acme","subject":"worker-2","scopes":["locks:read"],"locks":[]},
+		{"dn":"CN=ops,O=Example","tenant":"ops","subject":"ann","scopes":["admin"]}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := certificateOf(withURI("spiffe://example/worker"))
+	who, err := p.Identify(c)
+	if err != nil || who.Tenant != "acme" || who.Subject != "worker-1" || !who.Allows(auth.LocksWrite) || !who.Expires.Equal(c.NotAfter) || !who.MayUse("orders:1") || who.MayUse("jobs:1") {
+		t.Errorf("by its URI: %+v, %v", who, err)
+	}
+	who, err = p.Identify(certificateOf(func(c *x509.Certificate) { c.DNSNames = []string{"worker.example", "worker.example"} }))
+	if err != nil || who.Subject != "worker-2" || who.Allows(auth.LocksWrite) || who.MayUse("orders:1") {
+		t.Errorf("by its name: %+v, %v", who, err)
+	}
+	who, err = p.Identify(certificateOf(func(c *x509.Certificate) {
+		c.Subject = pkix.Name{CommonName: "ops", Organization: []string{"Example"}}
+	}))
+	if err != nil || who.Tenant != "ops" || !who.Allows(auth.Admin) || !who.MayUse("orders:1") {
+		t.Errorf("by its subject: %+v, %v", who, err)
+	}
+	for name, bad := range map[string]struct {
+		change func(*x509.Certificate)
+		reason auth.Reason
+	}{
+		"Unknown": {withURI("spiffe://example/other"), auth.UnknownCertificate},
+		"Prefix":  {withURI("spiffe://example/worker/x"), auth.UnknownCertificate},
+		"CN":      {func(c *x509.Certificate) { c.Subject = pkix.Name{CommonName: "worker.example"} }, auth.UnknownCertificate},
+		"Two": {func(c *x509.Certificate) {
+			withURI("spiffe://example/worker")(c)
+			c.DNSNames = []string{"worker.example"}
+		}, auth.UnknownCertificate},
+		"Ended": {func(c *x509.Certificate) {
+			withURI("spiffe://example/worker")(c)
+			c.NotAfter = time.Now().Add(-time.Second)
+		}, auth.Expired},
+	} {
+		if who, err := p.Identify(certificateOf(bad.change)); !errors.Is(err, bad.reason) {
+			t.Errorf("%s: %+v, %v", name, who, err)
+		}
+	}
+	if err := os.WriteFile(path, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := p.Refresh(); changed || err == nil {
+		t.Errorf("nonsense: %t, %v", changed, err)
+	}
+	if _, err := p.Identify(c); err != nil {
+		t.Errorf("with nonsense in the file: %v", err)
+	}
+	if err := os.WriteFile(path, []byte(`{"principals":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := p.Refresh(); !changed || err != nil {
+		t.Errorf("none: %t, %v", changed, err)
+	}
+	if _, err := p.Identify(c); !errors.Is(err, auth.UnknownCertificate) {
+		t.Errorf("without its line: %v", err)
+	}
+}
+
+// TestBadPrincipals: a file that says something else than it seems to is refused as a whole.
+func TestBadPrincipals(t *testing.T) {
+	t.Parallel()
+	with := func(from, to string) string {
+		return `{"principals":[` + strings.Replace(worker, from, to, 1) + `]}`
+	}
+	for text, says := range map[string]string{
+		"":                    "JSON",
+		"{}":                  "no list",
+		`{"principals":null}`: "null",
+		`{"principals":[]} x`: "JSON",
+		`{"Principals":[]}`:   "not known",
+		`{"principals":[` + worker + `,` + worker + `]}`:        "twice",
+		with(`"uri"`, `"URI"`):                                  "not known",
+		with(`"uri":"spiffe://example/worker",`, ``):            "one of uri",
+		with(`"uri"`, `"dns":"a","uri"`):                        "one of uri",
+		with(`"tenant":"acme"`, `"tenant":"acme","tenant":"b"`): "repeated",
+		with(`"acme"`, `"Acme"`):                                "tenant",
+		with(`"tenant":"acme",`, ``):                            "tenant is missing",
+		with(`"worker-1"`, `""`):                                "sub is missing",
+		with(`"locks:write"`, `"locks:wriet"`):                  "not known",
+		with(`["orders:*"]`, `null`):                            "null",
+		with(`["orders:*"]`, `[""]`):                            "empty",
+		with(`["orders:*"]`, `"orders:*"`):                      "locks",
+		with(`"subject"`, `"sub"`):                              "not known",
+	} {
+		if _, _, err := principalsOf(t, text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+	}
+}

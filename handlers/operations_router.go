@@ -1,0 +1,31 @@
+package handlers
+
+import "github.com/gin-gonic/gin"
+
+// NewOperations returns the router of an address for operations alone: health, readiness and
+// metrics. It needs no more of cfg than these do.
+func NewOperations(cfg Config) *Router {
+	r := newEngine()
+	a := newEndpoints(cfg)
+	r.NoRoute(a.handle(nothingHere))
+	r.NoMethod(a.handle(noSuchMethod))
+	a.vitals(r)
+	r.GET("/metrics", a.handle(a.metrics))
+	return &Router{r, a}
+}
+
+func newEngine() *gin.Engine {
+	gin.SetMode(gin.ReleaseMode)
+	r := gin.New()
+	// Routes match the path as it was sent, and parameters arrive as they were
+	// sent: gin would take "a%2Frenew" for two segments and "+" for a space.
+	r.UseEscapedPath, r.UnescapePathValues = true, false
+	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
+	r.HandleMethodNotAllowed = true
+	return r
+}
+
+func (a *endpoints) vitals(r *gin.Engine) {
+	r.GET("/healthz", a.handle(a.health))
+	r.GET("/readyz", a.handle(a.ready))
+}

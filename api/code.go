@@ -29,6 +29,7 @@ const (
 	Closed              Code = "lock_closed"
 	RateLimited         Code = "rate_limited"
 	Overloaded          Code = "overloaded"
+	MemoryFull          Code = "memory_full"
 	QuotaExceeded       Code = "quota_exceeded"
 	StoreUnavailable    Code = "store_unavailable"
 	Draining            Code = "draining"
@@ -87,6 +88,8 @@ func (c Code) meaning() meaning {
 		return meaning{http.StatusTooManyRequests, "Too many requests"}
 	case Overloaded:
 		return meaning{http.StatusTooManyRequests, "The server is overloaded"}
+	case MemoryFull:
+		return meaning{http.StatusServiceUnavailable, "The server has no memory for new work"}
 	case QuotaExceeded:
 		return meaning{http.StatusTooManyRequests, "A quota is used up"}
 	case StoreUnavailable:

@@ -25,7 +25,7 @@ type Problem struct {
 	// wait_timeout if the lock is closed.
 	Until *Instant `json:"until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// MayHaveTakenEffect says whether the request may have been carried out all
-	// the same. With store_unavailable, draining and overloaded, where it is false.
+	// the same. With store_unavailable, draining, and with memory_full and overloaded, where it is false.
 	MayHaveTakenEffect *bool `json:"may_have_taken_effect,omitempty"`
 
 	// Holders of the lock. With lock_held, lock_closed and wait_timeout.

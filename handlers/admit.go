@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -20,6 +21,7 @@ import (
 type operation struct {
 	scopes []auth.Scope // of which one will do
 	always bool         // also for a tenant that has too many requests under way
+	goesOn bool         // goes on with what is there, and so also where nothing new has room
 	query  []string     // the parameters that it knows
 	named  bool         // the path has the name of a lock
 	page   bool         // the dashboard does it too, though it is not for operators alone
@@ -55,12 +57,21 @@ func (r *request) admit(o operation) error {
 	if r.crowded && !o.always {
 		return errCrowded()
 	}
+	if m := r.endpoints.Memory; m != nil && !o.always && !o.goesOn && m.Full() {
+		return errMemoryFull()
+	}
 	if o.named {
 		if err := r.readName(); err != nil {
 			return err
 		}
 	}
 	return checkQuery(r.Request.URL.RawQuery, o.query)
+}
+
+func errMemoryFull() error {
+	return &lock.Error{
+		Code: lock.MemoryFull, RetryAfter: 2 * time.Second, Detail: "the server has no memory for new work; what is held can be renewed and released",
+	}
 }
 
 func (r *request) authenticate(o operation) error {

@@ -22,8 +22,8 @@ const (
 
 	// Larger answers are kept in memory until their clients have received them, so
 	// they are counted, for each tenant and in all.
-	maxAnswersOfTenant = 16 << 20 // bytes
-	maxAnswers         = 64 << 20 // bytes
+	maxAnswers   = 64 << 20 // bytes
+	answerShares = 4        // of which one tenant has one
 )
 
 // answer passes on what a handler writes, and gives the client a limited time to
@@ -96,6 +96,8 @@ func (w *answer) deadline(t time.Time) {
 
 // answers are those on their way to their clients, in bytes.
 type answers struct {
+	most int
+
 	mu       sync.Mutex
 	all      int
 	byTenant map[string]int
@@ -106,7 +108,7 @@ type answers struct {
 func (a *answers) take(tenant string, size int, anyway bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !anyway && (a.all+size > maxAnswers || a.byTenant[tenant]+size > maxAnswersOfTenant) {
+	if !anyway && (a.all+size > a.most || a.byTenant[tenant]+size > a.most/answerShares) {
 		return false
 	}
 	a.all += size

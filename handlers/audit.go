@@ -42,7 +42,7 @@ const (
 // @Success     200 {object} api.AuditPage
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/audit [get]
 func (a *endpoints) audit(r *request) error {
 	q, err := r.auditQuery()

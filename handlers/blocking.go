@@ -25,7 +25,7 @@ const maxTrees = 100
 // @Success     200 {object} api.AdminBlocking
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/blocking [get]
 func (a *endpoints) blocking(r *request) error { return r.show(makeBlocking) }
 
@@ -113,7 +113,7 @@ func heldOr(holds bool, otherwise string) string {
 // @Success     200 {object} api.AdminHoldings
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/holders [get]
 func (a *endpoints) holdings(r *request) error { return r.show(makeHoldings) }
 

@@ -77,7 +77,7 @@ func (a *endpoints) seen(revision uint64, now time.Time) api.Seen {
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Success     200 {object} api.AdminOverview
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/overview [get]
 func (a *endpoints) overview(r *request) error { return r.show(makeOverview) }
 
@@ -118,7 +118,7 @@ func makeOverview(r *request) (maker, error) {
 // @Success     200 {object} api.AdminLockPage
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/locks [get]
 func (a *endpoints) adminLocks(r *request) error { return r.show(makeLocks) }
 
@@ -151,7 +151,7 @@ func makeLocks(r *request) (maker, error) {
 // @Success     200 {object} api.AdminLockView
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/locks/{tenant}/{name} [get]
 func (a *endpoints) adminLock(r *request) error {
 	make, err := r.makeLock(r.Param("tenant"), r.name, view.MaxShownWaiters)

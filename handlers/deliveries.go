@@ -65,7 +65,7 @@ func (a *endpoints) checkDeliveries(r *request) (id string, of *subscription.Sub
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/deliveries [get]
 func (a *endpoints) listDeliveries(r *request) error {
 	id, of, err := a.checkDeliveries(r)
@@ -155,7 +155,7 @@ func deliveryOf(d *outbox.Delivery, may func(name string) bool) api.Delivery {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/test [post]
 func (a *endpoints) testWebhook(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
@@ -189,7 +189,7 @@ func (a *endpoints) testWebhook(r *request) error {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/deliveries/{delivery}/redeliver [post]
 func (a *endpoints) redeliver(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
@@ -219,7 +219,7 @@ func (a *endpoints) redeliver(r *request) error {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/redeliver [post]
 func (a *endpoints) redeliverSince(r *request) error {
 	var body api.RedeliverBody

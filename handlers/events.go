@@ -34,7 +34,7 @@ const (
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable, draining"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Router      /events [get]
 func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
 
@@ -54,7 +54,7 @@ func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable, draining"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Router      /admin/events [get]
 func (a *endpoints) allEvents(r *request) error {
 	tenant, err := r.operatedTenant()

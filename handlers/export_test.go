@@ -8,10 +8,10 @@ func (r *Router) InFlight() int {
 }
 
 // Fill counts as many bytes as a tenant may have on their way, and more.
-func (r *Router) Fill(tenant string) { r.endpoints.answers.take(tenant, maxAnswersOfTenant, true) }
+func (r *Router) Fill(tenant string) { r.endpoints.answers.take(tenant, MaxAnswersOfTenant, true) }
 
 // MaxAnswersOfTenant is how many bytes of large answers a tenant may have on their way.
-const MaxAnswersOfTenant = maxAnswersOfTenant
+const MaxAnswersOfTenant = maxAnswers / answerShares
 
 // Kept is how many bytes of answers are kept for others who ask the same, by the count and as
 // it is.

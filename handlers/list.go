@@ -29,7 +29,7 @@ const (
 // @Success     200 {object} api.Lock
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks/{name} [get]
 func (a *endpoints) lock(r *request) error {
 	consistent, err := r.boolParam("consistent")
@@ -59,7 +59,7 @@ func (a *endpoints) lock(r *request) error {
 // @Success     200 {object} api.LockPage
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks [get]
 func (a *endpoints) list(r *request) error {
 	req, consistent, err := listRequest(r)

@@ -60,7 +60,7 @@ func (r *request) fail(err error) {
 	if status >= http.StatusInternalServerError {
 		r.cause = err
 	}
-	r.draining = e.Code == lock.Draining
+	r.expected = e.Code == lock.Draining || e.Code == lock.MemoryFull
 	r.write(status, "application/problem+json", p)
 }
 

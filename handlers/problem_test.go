@@ -43,6 +43,7 @@ func kinds() map[string]kind {
 		"store_unavailable":      {503, "The store is unavailable"},
 		"overloaded":             {429, "The server is overloaded"},
 		"draining":               {503, "The replica is shutting down"},
+		"memory_full":            {503, "The server has no memory for new work"},
 		"internal":               {500, "Internal error"},
 	}
 }

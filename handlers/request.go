@@ -38,7 +38,7 @@ type request struct {
 	// For the log line.
 	attrs    []slog.Attr
 	cause    error
-	draining bool // refused because the replica shuts down, which is no fault
+	expected bool // refused because the replica shuts down or is full, which is no fault
 }
 
 // handler answers a request, or returns why not. The error is answered for it.
@@ -132,7 +132,7 @@ func (r *request) sampled(status int) bool {
 func (r *request) log(status int, took time.Duration) {
 	ctx, to := r.context(), r.endpoints.Logger
 	level := slog.LevelInfo
-	if status >= http.StatusInternalServerError && !r.draining {
+	if status >= http.StatusInternalServerError && !r.expected {
 		level = slog.LevelError
 	}
 	if !to.Enabled(ctx, level) || !r.sampled(status) {

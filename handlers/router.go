@@ -54,6 +54,9 @@ type Certificates interface {
 	Identify(*tls.ConnectionState) (*auth.Principal, error)
 }
 
+// Memory says whether there is no room for new work; ceiling.Guard does.
+type Memory interface{ Full() bool }
+
 // RequestMetrics counts requests. wait tells those that may take long because
 // they wait for a lock.
 type RequestMetrics interface {
@@ -71,6 +74,7 @@ type Config struct {
 	Console    Console
 	Verifier   Verifier
 	Clients    Certificates // nil takes none
+	Memory     Memory       // nil has room
 	Metrics    RequestMetrics
 	Exposition http.Handler // of /metrics; nil has none here
 	OpenAPI    []byte       // the document of /openapi.json
@@ -88,6 +92,10 @@ type Config struct {
 	// TrustedProxies are the addresses of proxies whose X-Forwarded-For is believed, for
 	// the log; none believes nobody.
 	TrustedProxies []netip.Prefix
+
+	// MaxAnswers is how many bytes of large answers may be on their way at once; 0 is
+	// 64 MiB. Of one tenant it is a quarter.
+	MaxAnswers int
 
 	// AnswerTimeout is for how long a client may take to receive an answer; 0 is 15 s.
 	// A client that takes longer is cut off.
@@ -158,13 +166,16 @@ func newEndpoints(cfg Config) *endpoints {
 	if cfg.AnswerTimeout == 0 {
 		cfg.AnswerTimeout = defaultAnswerTimeout
 	}
+	if cfg.MaxAnswers == 0 {
+		cfg.MaxAnswers = maxAnswers
+	}
 	if cfg.Heartbeat == 0 {
 		cfg.Heartbeat = heartbeat
 	}
 	return &endpoints{
 		Config:  cfg,
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
-		answers: answers{byTenant: map[string]int{}},
+		answers: answers{most: cfg.MaxAnswers, byTenant: map[string]int{}},
 		pages:   newPages(),
 		watches: watches{byOperator: map[string]int{}, byTenant: map[string]int{}},
 		scrapes: semaphore.NewWeighted(maxScrapes),
@@ -181,7 +192,7 @@ func (a *endpoints) locks(r *gin.Engine) {
 	r.POST("/locks/:name/stale-writes", a.authorized(operation{scopes: write, named: true}, a.reportStaleWrite))
 	r.PUT("/locks/:name/renew", a.authorized(operation{scopes: write, named: true, always: true}, a.renew))
 	r.DELETE("/locks/:name", a.authorized(operation{scopes: write, named: true, always: true}, a.release))
-	r.GET("/locks/:name/entries/:id", a.authorized(operation{scopes: either, named: true, query: []string{"wait_seconds"}}, a.entry))
+	r.GET("/locks/:name/entries/:id", a.authorized(operation{scopes: either, goesOn: true, named: true, query: []string{"wait_seconds"}}, a.entry))
 	r.POST("/locks/:name/entries/:id/request-release", a.authorized(operation{scopes: write, named: true}, a.requestRelease))
 }
 
@@ -190,7 +201,7 @@ func (a *endpoints) locksets(r *gin.Engine) {
 	r.POST("/locksets", a.authorized(operation{scopes: write}, a.acquireSet))
 	r.PUT("/locksets/:id/renew", a.authorized(operation{scopes: write, always: true}, a.renewSet))
 	r.DELETE("/locksets/:id", a.authorized(operation{scopes: write, always: true}, a.releaseSet))
-	r.GET("/locksets/:id", a.authorized(operation{scopes: either, query: []string{"wait_seconds"}}, a.set))
+	r.GET("/locksets/:id", a.authorized(operation{scopes: either, goesOn: true, query: []string{"wait_seconds"}}, a.set))
 	r.POST("/locksets/:id/request-release", a.authorized(operation{scopes: write}, a.requestReleaseForSet))
 }
 

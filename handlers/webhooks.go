@@ -53,7 +53,7 @@ func (a *endpoints) webhooks(r *gin.Engine) {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks [post]
 func (a *endpoints) createWebhook(r *request) error {
 	var body api.WebhookBody
@@ -79,7 +79,7 @@ func (a *endpoints) createWebhook(r *request) error {
 // @Success     200 {object} api.WebhookList "All of them, without their secrets"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks [get]
 func (a *endpoints) listWebhooks(r *request) error {
 	all, err := a.Webhooks.List(r.context(), r.principal)
@@ -108,7 +108,7 @@ func (a *endpoints) listWebhooks(r *request) error {
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id} [get]
 func (a *endpoints) getWebhook(r *request) error {
 	found, err := a.Webhooks.Get(r.context(), r.principal, r.Param("id"))
@@ -160,7 +160,7 @@ func (a *endpoints) changeWebhook(r *request) error {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id} [delete]
 func (a *endpoints) deleteWebhook(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
@@ -185,7 +185,7 @@ func (a *endpoints) deleteWebhook(r *request) error {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/rotate [post]
 func (a *endpoints) rotateWebhook(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
@@ -212,7 +212,7 @@ func (a *endpoints) rotateWebhook(r *request) error {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
-// @Failure     503 {object} api.Problem "store_unavailable"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/callback-secret/rotate [post]
 func (a *endpoints) rotateCallbackSecret(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {

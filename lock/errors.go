@@ -35,6 +35,7 @@ const (
 	RateLimited         Code = "rate_limited"
 	QuotaExceeded       Code = "quota_exceeded"
 	Overloaded          Code = "overloaded"
+	MemoryFull          Code = "memory_full"
 	StoreUnavailable    Code = "store_unavailable"
 	Draining            Code = "draining"
 	Internal            Code = "internal"

@@ -64,6 +64,7 @@ type Metrics struct {
 	lines    atomic.Pointer[LineWriter]
 	feed     atomic.Pointer[feedLag]
 	secured  atomic.Pointer[func() Secured]
+	full     atomic.Pointer[func() bool]
 }
 
 type waitKey struct {
@@ -94,6 +95,7 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 		m.makeObservedCounters(meter),
 		m.makeGauges(meter, version),
 		m.makeTLS(meter),
+		m.makeMemory(meter),
 	)
 	if err != nil {
 		return nil, err

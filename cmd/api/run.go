@@ -85,6 +85,9 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	if err != nil {
 		return err
 	}
+	memory, stopGuard := guardMemory(c.ceilingBytes(), t)
+	defer stopGuard()
+	routes.Memory, routes.MaxAnswers = memory, roomIn(c.ceilingBytes()).answers
 	routes = complete(routes, c, t)
 	stopOps, err := serveOps(ctx, c, routes)
 	if err != nil {
@@ -104,6 +107,7 @@ func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byt
 	s := service.New(service.Config{
 		Store: opened, Records: opened.smallRecords(), TokenKey: key, MinTTL: c.minTTL(),
 		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes, Sharing: replicas.Sharing,
+		Events:  roomIn(c.ceilingBytes()).events,
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
 	})
 	t.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {

@@ -92,7 +92,7 @@ func (c *config) scheme() string {
 
 // bounded counts what the listener accepts, and adds TLS if it is asked for.
 func (c *config) bounded(l net.Listener, log *slog.Logger) net.Listener {
-	bound := handlers.NewConnections(mostConnections(openFiles()))
+	bound := handlers.NewConnections(min(mostConnections(openFiles()), roomIn(c.ceilingBytes()).connections))
 	if c.pair == nil {
 		return handlers.Listener(l, bound, log)
 	}

@@ -28,6 +28,7 @@ func may() map[string][]string {
 		"lock/locktest":   {"lock"},
 		"lock/order":      {"lock"},
 		"audit":           {"lock", "store"},
+		"ceiling":         {},
 		"certificate":     {},
 		"service":         {"audit", "lock", "lock/blocking", "lock/heap", "lock/order", "service/board", "service/events", "service/series", "service/view", "store"},
 		"service/board":   {"lock", "service/view"},
@@ -58,7 +59,7 @@ func may() map[string][]string {
 		},
 		"certificate/certtest": {},
 		"cmd/api": {
-			"audit", "certificate", "lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
+			"audit", "ceiling", "certificate", "lock", "lock/order", "service", "service/events", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
 			"dashboard", "handlers",
 		},
 	}

@@ -118,5 +118,40 @@ func tlsBugs() []Bug {
 			File: "cmd/api/beside.go", Anchor: "	if c.opsPprof {\n", Becomes: "	if c.opsListen != \"\" {\n",
 			In: "./cmd/api", Run: "^TestOps$",
 		},
+		{
+			Name: "memory-nothing-refused", Breaks: "what there is no memory for is refused",
+			File: "handlers/admit.go", Anchor: "m != nil && !o.always && !o.goesOn && m.Full()", Becomes: "m != nil && !o.always && !o.goesOn && o.named && m.Full()",
+			In: "./handlers", Run: "^TestNoMemory$",
+		},
+		{
+			Name: "memory-waiters-refused", Breaks: "without memory for new work those who wait go on waiting",
+			File: "handlers/admit.go", Anchor: "m != nil && !o.always && !o.goesOn && m.Full()", Becomes: "m != nil && !o.always && m.Full()",
+			In: "./handlers", Run: "^TestNoMemory$",
+		},
+		{
+			Name: "memory-holders-refused", Breaks: "without memory for new work those who hold renew and release",
+			File: "handlers/admit.go", Anchor: "m != nil && !o.always && !o.goesOn && m.Full()", Becomes: "m != nil && !o.goesOn && m.Full()",
+			In: "./handlers", Run: "^TestNoMemory$",
+		},
+		{
+			Name: "memory-container-ignored", Breaks: "the container's limit counts",
+			File: "ceiling/limit.go", Anchor: "if err == nil && n > 0 && (lowest == 0 || n < lowest) {", Becomes: "if err == nil && n > 0 && lowest == 0 {",
+			In: "./ceiling", Run: "^TestLimit$",
+		},
+		{
+			Name: "memory-never-collected", Breaks: "it is found out that there is room again",
+			File: "ceiling/guard.go", Anchor: "now.Sub(g.since) >= collectAfter", Becomes: "now.Sub(g.since) < 0",
+			In: "./ceiling", Run: "^TestGuard$",
+		},
+		{
+			Name: "memory-on-and-off", Breaks: "there is room again only some way below",
+			File: "ceiling/guard.go", Anchor: "case percent < roomAt:", Becomes: "case percent < fullAt:",
+			In: "./ceiling", Run: "^TestGuard$",
+		},
+		{
+			Name: "memory-guard-asleep", Breaks: "a server stays below its memory",
+			File: "cmd/api/run.go", Anchor: "routes.Memory, routes.MaxAnswers = memory,", Becomes: "_, routes.MaxAnswers = memory,",
+			In: "./test/ceiling", Run: "^TestFull$",
+		},
 	}
 }

@@ -21,7 +21,7 @@ const (
 	secret    = "a secret for bearer tokens, of more than 32 bytes"
 	megabytes = 64
 	workers   = 16
-	most      = 100_000 // acquires, far more than there is memory for
+	most      = 15_000 // acquires, some three times as many as there is memory for
 )
 
 type server struct {

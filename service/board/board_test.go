@@ -411,11 +411,11 @@ func TestRevisionOfRows(t *testing.T) {
 		f := newFeed()
 		f.join("acme", "w", "early")
 		b := board.New(changing{f}, time.Now)
-		if p := b.Page(all(board.ByName, false)); p.Revision != 1 || len(p.Rows) != 1 {
+		if p := b.Page(all(board.ByWaiters, false)); p.Revision != 1 || len(p.Rows) != 1 {
 			t.Errorf("%d rows of revision %d, want one of 1", len(p.Rows), p.Revision)
 		}
 		<-time.After(board.Pace)
-		if p := b.Page(all(board.ByName, false)); p.Revision != 2 || len(p.Rows) != 2 {
+		if p := b.Page(all(board.ByWaiters, false)); p.Revision != 2 || len(p.Rows) != 2 {
 			t.Errorf("%d rows of revision %d, want two of 2", len(p.Rows), p.Revision)
 		}
 	})

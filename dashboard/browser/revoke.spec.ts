@@ -147,3 +147,22 @@ test("a tenant's operator revokes what is its own, and nothing else", async ({ p
   expect((await server.renew("iso:1", theirs.token)).status).toBe(200);
   await server.release("iso:1", theirs.token);
 });
+
+test("of a closed lock nobody is said to be next", async ({ page }) => {
+  await server.acquire("shut:1", { holder: "last", ttl_seconds: 120 });
+  await server.acquire("shut:1", { holder: "w", ttl_seconds: 60, wait_seconds: 60, async: true });
+  const until = new Date(Date.now() + 600_000).toISOString();
+  const closure = await server.post("/admin/closures", {
+    tenant: "demo",
+    locks: "shut:*",
+    until,
+    reason: `moves ${attack}`,
+  });
+  expect(closure.status).toBe(201);
+  await signIn(server, page);
+  const dialog = await ask(page, "shut:1", "last");
+  await expect(dialog).toContainText("nobody new gets it until it is open again");
+  await expect(page.getByText("Nobody new gets it; it opens")).toContainText("<img src=x");
+  await unhurt(page);
+  expect(await violations(page)).toEqual([]);
+});

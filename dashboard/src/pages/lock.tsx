@@ -63,6 +63,12 @@ function State({ view }: { view: View }) {
 function Seen({ view, revoke }: { view: View; revoke: Revoking }) {
   return (
     <>
+      {view.closed && (
+        <p class="note wait" role="status">
+          <span aria-hidden="true">‖ </span>
+          <b>Closed.</b> Nobody new gets it; it opens <Until at={view.closed.until} />. {view.closed.reason}
+        </p>
+      )}
       <section class="stack" aria-labelledby="holders">
         <div class="head">
           <h2 id="holders">{view.holding === 1 ? "Holder" : "Holders"}</h2>

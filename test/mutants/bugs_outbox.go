@@ -83,7 +83,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-calls-nobody-after-a-gap", Breaks: "who was granted while nobody saw it is called back",
-			File: "webhook/outbox/owner.go", Anchor: "if w.callBackHeld(it.id.Number, it); it.open > 0 {", Becomes: "if it.open > 0 {",
+			File: "webhook/outbox/owner.go", Anchor: "if w.callBackHeld(it.id, it); it.open > 0 {", Becomes: "if it.open > 0 {",
 			In: in, Run: "^TestCallbackAtOnce$",
 		},
 		{

@@ -77,13 +77,13 @@ func idOfCall(e *lock.Event) string {
 	return e.ID.String()
 }
 
-// callBackHeld tells those who hold now, and whose grants may be among what was missed up to a
-// number.
-func (w *owner) callBackHeld(upTo uint64, it *item) {
+// callBackHeld tells those who hold now, and whose grants may be among what was missed before
+// an event. What an entry's own write caused, and comes after that, is yet to be told.
+func (w *owner) callBackHeld(before lock.EventID, it *item) {
 	for _, e := range w.Locks.HeldCallbacks() {
-		if e.Number <= upTo {
+		if lock.Before(e.Number).Compare(before) < 0 {
 			told := lock.EventOfGrant(e)
-			told.ID, told.At = lock.Before(upTo), w.Now()
+			told.ID, told.At = lock.Before(before.Number), w.Now()
 			w.callBack(&told, it)
 		}
 	}

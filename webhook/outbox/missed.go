@@ -36,7 +36,7 @@ func (w *owner) missed(m *events.Missed) {
 			}
 		}
 	}
-	w.callBackHeld(m.Before.Number, it)
+	w.callBackHeld(m.Before, it)
 	if it.open > 0 {
 		w.window.add(it)
 	}

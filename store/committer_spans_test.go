@@ -27,7 +27,11 @@ func TestSending(t *testing.T) {
 				ids = append(ids, id[0])
 			}
 			told = append(told, ids)
-			return func() { told = append(told, nil) }
+			return func() {
+				mu.Lock()
+				defer mu.Unlock()
+				told = append(told, nil)
+			}
 		}
 		request := func(n byte, flags trace.TraceFlags) context.Context {
 			return trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
@@ -44,6 +48,9 @@ func TestSending(t *testing.T) {
 			synctest.Wait() // the first goes alone, and the others gather meanwhile
 		}
 		all.Wait()
+		synctest.Wait() // a write is settled before its batch has ended
+		mu.Lock()
+		defer mu.Unlock()
 		if diff := cmp.Diff([][]byte{{2, 4}, nil}, told); diff != "" {
 			t.Errorf("what is told (-want +got):\n%s", diff)
 		}

@@ -21,6 +21,15 @@ type Queue struct {
 	Since  time.Time // since when the head is in the way
 	Front  int       // how many are in the way with it, itself included
 	Behind []*lock.Entry
+
+	// Or is, of a semaphore, who else is in the way: if any of them lets go there is room.
+	Or []Holder
+}
+
+// Holder is an entry that holds.
+type Holder struct {
+	Entry *lock.Entry
+	Since time.Time
 }
 
 // Limits bound what of a forest is listed. What is not listed counts all the same.
@@ -170,8 +179,25 @@ func (g *graph) link(queues []Queue) {
 				g.waits[a] = &waitEdge{e, q}
 			}
 		}
+	}
+	for i := range queues {
+		q := &queues[i]
+		g.choose(q)
 		head := g.actorOf(q.Head)
 		g.blocks[head] = append(g.blocks[head], q)
+	}
+}
+
+// choose has somebody be to blame who waits for nothing, if any place of a semaphore is his.
+func (g *graph) choose(q *Queue) {
+	if g.waits[g.actorOf(q.Head)] == nil {
+		return
+	}
+	for _, other := range q.Or {
+		if g.waits[g.actorOf(other.Entry)] == nil {
+			q.Head, q.Since, q.Holds = other.Entry, other.Since, true
+			return
+		}
 	}
 }
 

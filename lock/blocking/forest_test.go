@@ -44,6 +44,14 @@ func lines(f *blocking.Forest) (out []string) {
 	return out
 }
 
+// orOf adds those who hold other places of a semaphore.
+func orOf(q blocking.Queue, others ...*lock.Entry) blocking.Queue {
+	for _, e := range others {
+		q.Or = append(q.Or, blocking.Holder{Entry: e, Since: after(1)})
+	}
+	return q
+}
+
 // TestForest: who is below whom, and since when he is to blame.
 func TestForest(t *testing.T) {
 	held := map[string]*lock.Entry{}
@@ -87,6 +95,14 @@ func TestForest(t *testing.T) {
 		"a cycle that is not refused yet": {
 			[]blocking.Queue{queue("a", 1, held["w1"], entry(20, "w2")), queue("b", 2, held["w2"], entry(30, "w1"))},
 			[]string{"w1 in a cycle: 2 wait 2m30s, 2 deep", "1 e20 1. at a behind e1 for 1m20s", "2 e30 1. at b behind e2 for 1m10s"},
+		},
+		"a place of a semaphore that may come free": { // w1 waits for a second one
+			[]blocking.Queue{orOf(queue("a", 1, held["w1"], entry(20, "w1")), held["w2"])},
+			[]string{"w2: 1 wait 1m20s, 1 deep", "1 e20 1. at a behind e2 for 1m20s"},
+		},
+		"a semaphore of which all wait": {
+			[]blocking.Queue{orOf(queue("a", 1, held["w1"], entry(20, "w1"), entry(30, "w2")), held["w2"])},
+			[]string{"w1 in a cycle: 2 wait 2m30s, 1 deep", "1 e20 1. at a behind e1 for 1m20s", "1 e30 2. at a behind e1 for 1m10s"},
 		},
 	} {
 		if diff := cmp.Diff(tc.want, lines(blocking.Of(tc.queues, after(100), everything()))); diff != "" {

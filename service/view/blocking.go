@@ -52,11 +52,27 @@ func (v *View) blockedAt(r lock.Ref, q *lock.Queue, most int) blocking.Queue {
 	if out.Holds {
 		out.Since = v.since[head.Entry().ID]
 	}
+	if q.Head().Claim().Mode == lock.Semaphore {
+		out.Or = v.otherHolders(q)
+	}
 	out.Behind = make([]*lock.Entry, 0, min(most, q.Waiting()))
 	for s := q.Behind(); s != nil && len(out.Behind) < most; s = s.Next() {
 		out.Behind = append(out.Behind, s.Member().Entry())
 	}
 	return out
+}
+
+// maxOthers is of how many holders of a semaphore one is looked for who waits for nothing.
+const maxOthers = 32
+
+// otherHolders returns who holds a semaphore besides the first.
+func (v *View) otherHolders(q *lock.Queue) (others []blocking.Holder) {
+	for s := q.Head().Next(); s != nil && s.InFront() && len(others) < maxOthers; s = s.Next() {
+		if m := s.Member(); m.Holds() {
+			others = append(others, blocking.Holder{Entry: m.Entry(), Since: v.since[m.Entry().ID]})
+		}
+	}
+	return others
 }
 
 // Standing is an entry with where it stands, for people to see.

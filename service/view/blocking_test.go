@@ -48,6 +48,23 @@ func TestBlockingIsBounded(t *testing.T) {
 	}
 }
 
+// TestBlockingAtASemaphore: all who hold it are told, as any of them may make room.
+func TestBlockingAtASemaphore(t *testing.T) {
+	v := empty()
+	v.Reset(store.Snapshot{})
+	for number := range uint64(4) {
+		e := &lock.Entry{
+			ID: view.NumberedID(number + 1), Tenant: "acme", Holder: "w", Number: number + 1, EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour),
+			Claims: []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: 3}},
+		}
+		v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
+	}
+	queues, _ := v.Blocking([]lock.Ref{{Tenant: "acme", Name: "a"}}, 10)
+	if len(queues) != 1 || len(queues[0].Or) != 2 || queues[0].Or[1].Entry.Number != 3 || queues[0].Or[1].Since.IsZero() {
+		t.Errorf("%+v, want two others who hold", queues)
+	}
+}
+
 // TestOfHolderIsBounded: by what is looked at, whatever may be seen of it.
 func TestOfHolderIsBounded(t *testing.T) {
 	v, _ := line(1, 2050)

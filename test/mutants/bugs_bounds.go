@@ -4,6 +4,11 @@ package main
 func boundsBugs() []Bug {
 	return []Bug{
 		{
+			Name: "looking-semaphore-in-a-cycle", Breaks: "who can take another place of a semaphore is in no cycle",
+			File: "lock/blocking/forest.go", Anchor: "		g.choose(q)\n", Becomes: "",
+			In: "./lock/blocking", Run: "^TestForest$",
+		},
+		{
 			Name: "trace-without-blocker", Breaks: "the trace of a request that waits leads to what it waits for",
 			File: "service/links.go", Anchor: "link(span, traceOf(blockers[0]), blockedBy, w.blocker)", Becomes: "_ = blockers",
 			In: "./service", Run: "^TestLinks$",

@@ -19,7 +19,7 @@ func (t *Table) Blockers(id ID, nearest bool) (blockers []*Entry, ok bool) {
 	if m == nil || m.Holds() {
 		return nil, false
 	}
-	if m.shut {
+	if m.shut != nil {
 		return t.barrier(m.entry)
 	}
 	for i := range m.slots {

@@ -21,7 +21,7 @@ func (t *Table) Settle(c *Closure, roll *Roll) (granted []*Entry) {
 		return nil
 	}
 	c.roll = roll
-	return t.reconsider(c.Tenant())
+	return t.reconsider(c)
 }
 
 // Open ends a closure and returns who holds because of that.
@@ -31,16 +31,22 @@ func (t *Table) Open(c *Closure) (granted []*Entry) {
 	if t.closures[tenant] = left; len(left) == 0 {
 		delete(t.closures, tenant)
 	}
-	return t.reconsider(tenant)
+	return t.reconsider(c)
 }
 
-// reconsider lets those hold whom no closure bars any more, in the order of their numbers.
-func (t *Table) reconsider(tenant string) (granted []*Entry) {
-	for _, m := range t.shut[tenant] {
-		if t.bars(m.entry) == nil {
-			t.letIn(m)
-			granted = append(granted, t.grant(m))
+// reconsider lets those hold whom a closure barred and none does any more, in the order of their
+// numbers. Whoever is barred by another one is not looked at: patterns take time.
+func (t *Table) reconsider(c *Closure) (granted []*Entry) {
+	for _, m := range t.shut[c.Tenant()] {
+		if m.shut != c {
+			continue
 		}
+		if other := t.bars(m.entry); other != nil {
+			m.shut = other
+			continue
+		}
+		t.letIn(m)
+		granted = append(granted, t.grant(m))
 	}
 	slices.SortFunc(granted, func(a, b *Entry) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID))
@@ -60,10 +66,12 @@ func (t *Table) bars(e *Entry) *Closure {
 
 // shutOut notes whether only a closure keeps m from holding.
 func (t *Table) shutOut(m *Member) {
-	if !m.Holds() || t.bars(m.entry) == nil {
+	if !m.Holds() {
 		return
 	}
-	m.shut = true
+	if m.shut = t.bars(m.entry); m.shut == nil {
+		return
+	}
 	if t.shut[m.entry.Tenant] == nil {
 		t.shut[m.entry.Tenant] = map[ID]*Member{}
 	}
@@ -72,10 +80,10 @@ func (t *Table) shutOut(m *Member) {
 
 // letIn notes that no closure keeps m from holding.
 func (t *Table) letIn(m *Member) {
-	if !m.shut {
+	if m.shut == nil {
 		return
 	}
-	m.shut = false
+	m.shut = nil
 	if delete(t.shut[m.entry.Tenant], m.entry.ID); len(t.shut[m.entry.Tenant]) == 0 {
 		delete(t.shut, m.entry.Tenant)
 	}
@@ -106,7 +114,7 @@ func BarrierIn(closures []*Closure, e *Entry) (barrier []*Entry, ok bool) {
 // queues, and a closure may have begun after that or before.
 func (t *Table) InDoubt(id ID) bool {
 	m := t.members[id]
-	if m == nil || !m.shut {
+	if m == nil || m.shut == nil {
 		return false
 	}
 	_, certain := t.barrier(m.entry)

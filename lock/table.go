@@ -36,8 +36,8 @@ type Member struct {
 
 	entry  *Entry
 	slots  []Slot
-	fronts int  // in how many of its queues it is in the front
-	shut   bool // it is in all of them, and a closure keeps it from holding
+	fronts int      // in how many of its queues it is in the front
+	shut   *Closure // it is in all of them, and this is one that keeps it from holding; or nil
 
 	prevWaiting, nextWaiting *Member
 }
@@ -46,7 +46,7 @@ type Member struct {
 func (m *Member) Entry() *Entry { return m.entry }
 
 // Holds reports whether the entry holds.
-func (m *Member) Holds() bool { return m.fronts == len(m.slots) && !m.shut }
+func (m *Member) Holds() bool { return m.fronts == len(m.slots) && m.shut == nil }
 
 // Slots returns the entry's places, in the order of its claims. The caller must not
 // change them. They are of no use once the entry is removed.

@@ -111,19 +111,21 @@ func renewals(e *lock.Entry) int {
 	return int(time.Hour * 16 / 5 / e.TTL)
 }
 
-// stopWaiting notes that e left, and that others came to hold because of it.
-func (a *account) stopWaiting(e *lock.Entry, held bool, granted []*lock.Entry) {
-	a.waiting -= len(granted)
-	for _, g := range granted {
-		a.holding += len(g.Claims)
-	}
+// left notes that e is gone, which held or waited.
+func (a *account) left(e *lock.Entry, held bool) {
 	if held {
 		a.holding -= len(e.Claims)
 	} else {
 		a.waiting--
 		a.renewed -= renewals(e)
 	}
-	for _, g := range granted {
+}
+
+// granted notes that entries which waited came to hold.
+func (a *account) granted(all []*lock.Entry) {
+	a.waiting -= len(all)
+	for _, g := range all {
+		a.holding += len(g.Claims)
 		a.renewed -= renewals(g)
 	}
 }

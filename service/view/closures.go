@@ -127,7 +127,7 @@ func (v *View) countGrants(s *standing, granted []*lock.Entry, now time.Time) {
 		return
 	}
 	a := v.accounts.of(s.Tenant())
-	a.stopWaiting(s.Entry, true, granted)
+	a.granted(granted)
 	v.pulse.level(a, now)
 	v.reindex(a, now, granted...)
 }

@@ -58,3 +58,22 @@ func TestWhatElseTheWriteOfAClosureDid(t *testing.T) {
 		}
 	}
 }
+
+// TestClosuresCountAsNoLocks: what a tenant holds is counted right when a roll, or the end of a
+// closure, lets its entries hold.
+func TestClosuresCountAsNoLocks(t *testing.T) {
+	holder, waiter := locktest.Entry(view.NumberedID(1), 1, "x"), locktest.Entry(view.NumberedID(2), 3, "y")
+	closing := locktest.Closing(view.NumberedID(3), 2, "t", "*")
+	roll := locktest.Entry(view.NumberedID(4), 4, lock.ClosuresOf("t").Name)
+	roll.Tenant, roll.Roll = lock.OwnTenant, &lock.Roll{Of: closing.ID}
+	v := empty()
+	v.Reset(store.Snapshot{Number: 3, Entries: []*lock.Entry{holder, waiter, closing}})
+	for want, change := range []store.Change{{}, {Number: 4, Joined: roll}, {Number: 5, Left: closing.ID, Reason: lock.Expired}} {
+		if change.Number > 0 {
+			v.Apply(change.Number, []store.Change{change})
+		}
+		if sums := v.Sums("t"); sums.Holding != want || sums.Held != want {
+			t.Errorf("at %d it holds %+v, want %d", 3+want, sums, want)
+		}
+	}
+}

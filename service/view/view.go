@@ -347,7 +347,8 @@ func (v *View) leave(c store.Change, now time.Time) {
 	if a.places -= len(e.Claims); a.places == 0 {
 		v.tenants.Delete(e.Tenant)
 	}
-	a.stopWaiting(e, held, granted)
+	a.left(e, held)
+	a.granted(granted)
 	v.pulse.level(a, now)
 	v.reindex(a, now, append(granted, e)...)
 	v.accounts.close(a)

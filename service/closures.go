@@ -82,13 +82,28 @@ func (s *Service) dutyOf(c view.Closing) (task func(context.Context) error, in t
 		}
 	}
 	switch {
-	case c.Recorded:
+	case c.Recorded, in <= 0: // its end is due, whatever else is
 	case c.Roll != nil:
 		sooner(c.Seen.Add(rollAfter), func(ctx context.Context) error { return s.recordRoll(ctx, c) })
 	default:
-		sooner(c.Seen.Add(unsettledAfter), remove(lock.Withdrawn))
+		sooner(c.Seen.Add(unsettledAfter), func(ctx context.Context) error { return s.giveUp(ctx, c) })
 	}
 	return task, in
+}
+
+// giveUp ends a closure of which nobody is left who knows who held when it began. That is so
+// only if the store does not tell either: the feed may be late.
+func (s *Service) giveUp(ctx context.Context, c view.Closing) error {
+	read, err := s.readQueue(ctx, lock.ClosuresOf(c.Tenant), c.Entry.Number, s.moment())
+	if err != nil {
+		return err
+	}
+	for _, known := range lock.ClosuresIn(read.entries) {
+		if known.Entry.ID == c.Entry.ID && known.Settled() {
+			return errInDoubt()
+		}
+	}
+	return s.Store.Remove(ctx, c.Entry, lock.Withdrawn)
 }
 
 // inTheWay is why an entry did not hold that gave way to others.

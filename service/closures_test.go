@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -220,13 +221,7 @@ func TestRollOfAnother(t *testing.T) {
 		a, b := s.closer(t), s.closer(t)
 		held := b.hold(lasting(want("x", 0)))
 		b.line(lasting(want("x", time.Minute)))
-		asked := 0
-		a.store.on(func(_ context.Context, do func() error) error {
-			if asked++; asked > 1 {
-				return store.Unavailable(errors.New("it stopped"), "put", false)
-			}
-			return do()
-		}, enqueue)
+		a.unrecorded()
 		a.closes(closing("x", time.Hour))
 		late := s.replica(t)
 		_, err := late.Renew(t.Context(), by(held))
@@ -284,4 +279,76 @@ func TestGivesWayWhileItStands(t *testing.T) {
 		}
 		a.release(g)
 	})
+}
+
+// TestRenewalWhileInDoubt: a replica that does not know yet who held begins the lease anew of a
+// holder, also of one that had waited and whose wait would be over by now.
+func TestRenewalWhileInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		first := s.closer(t)
+		before := first.hold(want("x", 0))
+		waiter := first.line(want("x", 5*time.Second))
+		first.release(before)
+		g := waiter.holds()
+		after(6 * time.Second)
+		first.unrecorded()
+		first.closes(closing("x", time.Hour))
+		late := s.replica(t)
+		_, err := late.Renew(t.Context(), by(g))
+		coded(t, err, lock.StoreUnavailable)
+		if n := len(late.store.times(refresh, g.Entry.ID)); n != 1 {
+			t.Errorf("its lease was begun anew %d times", n)
+		}
+	})
+}
+
+// TestRollThatALateReplicaDoesNotSee: it listed before who held was written, and its feed stands since.
+// It does not end the closure.
+func TestRollThatALateReplicaDoesNotSee(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a := s.closer(t)
+		a.unrecorded()
+		a.closes(closing("x", time.Minute))
+		late := s.replica(t)
+		late.store.setFeed(frozen)
+		a.store.on(nil, enqueue)
+		after(20 * time.Second)
+		if all := a.standing(1); !all[0].Recorded {
+			t.Error("who held was not written")
+		}
+		late.store.setFeed(running)
+		after(time.Second)
+		if all := late.standing(1); !all[0].Recorded {
+			t.Error("the late replica does not know who held")
+		}
+		after(40 * time.Second)
+		late.standing(0)
+	})
+}
+
+// TestClosureEndsWithoutRoll: who held can never be written, and its time is over all the same.
+func TestClosureEndsWithoutRoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.closer(t)
+		r.unrecorded()
+		r.closes(closing("x", 10*time.Second))
+		after(9 * time.Second)
+		r.standing(1)
+		after(3 * time.Second)
+		r.standing(0)
+	})
+}
+
+// unrecorded has the replica begin closures, and write nothing after them.
+func (r *replica) unrecorded() {
+	var asked atomic.Int32
+	r.store.on(func(_ context.Context, do func() error) error {
+		if asked.Add(1) > 1 {
+			return store.Unavailable(errors.New("it stopped"), "put", false)
+		}
+		return do()
+	}, enqueue)
 }

@@ -86,8 +86,8 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 func (s *Service) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
 	st := s.view.Status(e.ID, e.Number)
 	over := !e.WaitUntil.IsZero() && !now.Before(e.WaitUntil)
-	if st.State != view.Waiting || !over && st.Refused == nil {
-		return nil
+	if st.State != view.Waiting || st.InDoubt || !over && st.Refused == nil {
+		return nil // of one that may hold the next renewal decides
 	}
 	if st.Refused != nil {
 		return s.carryOut(ctx, e, st.Refused)

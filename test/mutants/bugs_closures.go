@@ -55,6 +55,26 @@ func closureBugs() []Bug {
 			In: "./service", Run: "^TestClosureIsChecked$",
 		},
 		{
+			Name: "closures-counted-as-locks", Breaks: "what a tenant holds is counted right when a closure ends",
+			File: "service/view/closures.go", Anchor: "\ta.granted(granted)\n", Becomes: "\ta.granted(granted)\n\ta.left(s.Entry, true)\n",
+			In: "./service/view", Run: "^TestClosuresCountAsNoLocks$",
+		},
+		{
+			Name: "closures-stop-renewals", Breaks: "who may hold is renewed, though his wait would be over",
+			File: "service/entry.go", Anchor: "st.State != view.Waiting || st.InDoubt ||", Becomes: "st.State != view.Waiting ||",
+			In: "./service", Run: "^TestRenewalWhileInDoubt$",
+		},
+		{
+			Name: "closures-given-up-too-early", Breaks: "a replica whose feed stands ends no closure of which the store tells who held",
+			File: "service/closures.go", Anchor: "if known.Entry.ID == c.Entry.ID && known.Settled() {", Becomes: "if known.Entry.ID != c.Entry.ID {",
+			In: "./service", Run: "^TestRollThatALateReplicaDoesNotSee$",
+		},
+		{
+			Name: "closures-wait-for-rolls", Breaks: "a closure ends with its time though who held cannot be written",
+			File: "service/closures.go", Anchor: "case c.Recorded, in <= 0:", Becomes: "case c.Recorded:",
+			In: "./service", Run: "^TestClosureEndsWithoutRoll$",
+		},
+		{
 			Name: "closures-misread", Breaks: "who knows no closures stops granting",
 			File: "store/form.go", Anchor: "\tcase e.Rules():\n\t\treturn formClosing\n", Becomes: "",
 			In: "./store/memory", Run: "^TestConformance$/form",

@@ -127,7 +127,7 @@ func (t *Table) Call(e *Entry, names func(yield func(string) bool)) *Roll {
 
 // doubtful returns the queues of a tenant's entries of which it is not known whether they hold.
 func (t *Table) doubtful(tenant string) map[*Queue]bool {
-	if !slices.ContainsFunc(t.closures[tenant], func(c *Closure) bool { return !c.Settled() }) {
+	if t.settled(tenant) {
 		return nil
 	}
 	queues := map[*Queue]bool{}

@@ -121,6 +121,25 @@ func (t *Table) InDoubt(id ID) bool {
 	return !certain
 }
 
+// Doubtful reports whether it is not known of somebody in the lock's queue if he holds.
+func (t *Table) Doubtful(r Ref) bool {
+	q := t.queues[r]
+	if q == nil || t.settled(r.Tenant) {
+		return false
+	}
+	for s := q.head; s != nil && s.inFront; s = s.next {
+		if t.InDoubt(s.member.entry.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// settled reports whether of all closures of a tenant it is known who held.
+func (t *Table) settled(tenant string) bool {
+	return !slices.ContainsFunc(t.closures[tenant], func(c *Closure) bool { return !c.Settled() })
+}
+
 // ClosedFor returns the closure that would keep an entry with these claims from holding, if it came
 // now: the one that lasts longest. It is nil if there is none.
 func (t *Table) ClosedFor(tenant string, claims []Claim) (longest *Closure) {

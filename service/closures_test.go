@@ -303,6 +303,32 @@ func TestRenewalWhileInDoubt(t *testing.T) {
 	})
 }
 
+// TestLooksWhileInDoubt: a replica that does not know who held shows no holder as one who waits, and
+// puts nothing of the kind on record.
+func TestLooksWhileInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.closer(t), s.closer(t)
+		g := b.hold(lasting(want("x", 0)))
+		a.unrecorded()
+		a.closes(closing("x", time.Hour))
+		late := s.closer(t)
+		_, err := late.Lock(t.Context(), ref("x"), true)
+		coded(t, err, lock.StoreUnavailable)
+		late.revokeFails(revoking(g), lock.StoreUnavailable)
+		if _, err := late.Lock(t.Context(), ref("y"), true); err != nil {
+			t.Errorf("a lock of which nothing is in doubt: %v", err)
+		}
+		after(3 * time.Second)
+		if q, err := late.Lock(t.Context(), ref("x"), true); err != nil || len(q.Holders) != 1 {
+			t.Errorf("%+v, %v", q, err)
+		}
+		if done := late.revoke(revoking(g)); !done.Held {
+			t.Error("the record says that it waited")
+		}
+	})
+}
+
 // TestRollThatALateReplicaDoesNotSee: it listed before who held was written, and its feed stands since.
 // It does not end the closure.
 func TestRollThatALateReplicaDoesNotSee(t *testing.T) {

@@ -27,6 +27,9 @@ func (s *Service) Lock(ctx context.Context, r lock.Ref, consistent bool) (*LockV
 		return nil, err
 	}
 	q := s.view.Queue(r, "", view.MaxShownHolders, view.MaxShownWaiters)
+	if consistent && q.InDoubt {
+		return nil, errInDoubt()
+	}
 	s.addExpiries(ctx, q.Holders, askedPerLook)
 	return &LockView{
 		Name: r.Name, Queue: q, Advised: s.advisedTTL(q.Figures),

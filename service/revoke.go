@@ -83,6 +83,8 @@ func (s *Service) seen(ctx context.Context, req RevokeRequest) (view.Status, err
 		return found, lock.LostBecause(s.view.EndOf(req.Tenant, req.ID))
 	case found.Entry.Tenant != req.Tenant:
 		return found, lock.LostBecause(lock.Unknown)
+	case found.InDoubt: // the record is to say whether it held
+		return found, errInDoubt()
 	}
 	return found, nil
 }

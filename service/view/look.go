@@ -68,6 +68,7 @@ type Queue struct {
 	Revision uint64 // the number up to which the view is complete
 
 	Closing *lock.Closing // why nobody new comes to hold; nil if that is not so
+	InDoubt bool          // of somebody who is shown to wait it is not known if he holds
 }
 
 // Queue reads a queue, without the entry that is leaving it, if there is one. It
@@ -82,6 +83,7 @@ func (v *View) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Qu
 	if q == nil {
 		return out
 	}
+	out.InDoubt = v.table.Doubtful(r)
 	out.Newest = max(out.Newest, q.NewestHolder(leaving))
 	holding := q.Holders()
 	out.Waiting = q.Len() - holding

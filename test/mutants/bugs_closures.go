@@ -75,6 +75,16 @@ func closureBugs() []Bug {
 			In: "./service", Run: "^TestClosureEndsWithoutRoll$",
 		},
 		{
+			Name: "closures-show-holders-as-waiters", Breaks: "a consistent look shows no holder as one who waits",
+			File: "service/look.go", Anchor: "if consistent && q.InDoubt {", Becomes: "if consistent && q.InDoubt && q.Waiting == 0 {",
+			In: "./service", Run: "^TestLooksWhileInDoubt$",
+		},
+		{
+			Name: "closures-revoke-who-may-hold", Breaks: "the record of a revocation says whether the entry held",
+			File: "service/revoke.go", Anchor: "case found.InDoubt:", Becomes: "case found.InDoubt && found.State == view.Held:",
+			In: "./service", Run: "^TestLooksWhileInDoubt$",
+		},
+		{
 			Name: "closures-misread", Breaks: "who knows no closures stops granting",
 			File: "store/form.go", Anchor: "\tcase e.Rules():\n\t\treturn formClosing\n", Becomes: "",
 			In: "./store/memory", Run: "^TestConformance$/form",

@@ -78,6 +78,26 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestRestoreOfADistrusted: a backup of a store that is known to lack its past says which number
+// that had reached: no fence may be below it.
+func TestRestoreOfADistrusted(t *testing.T) {
+	const lost = 7_000_000_000
+	dir, file := shortDir(t), filepath.Join(t.TempDir(), "copy")
+	conn, _ := startIn(t, EmbeddedConfig{Dir: dir})
+	defer end(t, conn)
+	s, err := Open(t.Context(), conn, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := func() error { return s.Distrust(t.Context(), lost) }
+	if err := errors.Join(answered(told), s.Close(), os.WriteFile(file, backupOf(t, dir), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := Restore(t.Context(), file, shortDir(t)); err != nil || made.Highest != lost {
+		t.Errorf("Restore = %+v, %v; want the number that was lost", made, err)
+	}
+}
+
 // TestRestoreRefuses: what is no whole backup of ours, a folder that is not empty; and it
 // leaves nothing there.
 func TestRestoreRefuses(t *testing.T) {

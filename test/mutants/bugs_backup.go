@@ -39,6 +39,11 @@ func backupBugs() []Bug {
 			In: "./store/etcd", Run: "^TestRestoreRefuses$/^NotEmpty$",
 		},
 		{
+			Name: "restore-forgets-what-was-lost", Breaks: "the floor to use after a restore is above what a store that lost its past had reached",
+			File: "store/etcd/restore.go", Anchor: "RestoredBump+m.floor, m.distrust)", Becomes: "RestoredBump+m.floor, 0*m.distrust)",
+			In: "./store/etcd", Run: "^TestRestoreOfADistrusted$", Needs: "etcd",
+		},
+		{
 			Name: "restore-forgets-the-floor", Breaks: "the floor to use after a restore is above the fences of the backup, with the floor that these had",
 			File: "store/etcd/restore.go", Anchor: "RestoredBump+m.floor, m.distrust)", Becomes: "RestoredBump, m.distrust)",
 			In: "./store/etcd", Run: "^TestRestore$",

@@ -34,7 +34,8 @@ type feed struct {
 	since    uint64
 	notices  []*lock.Notice // told since the last Reset, or belonging to what that had
 	ended    []store.Ended  // recalled since the last Reset, each once
-	recalled bool           // all of them
+	endedIDs map[lock.ID]bool
+	recalled bool // all of them
 }
 
 // departure is an entry that went, and when the feed said so.
@@ -65,7 +66,7 @@ func (t *trial) follow(s store.Store) *feed {
 // and checks that Watch returns.
 func (t *trial) followUntil(s store.Store) (f *feed, stop func()) {
 	t.Helper()
-	f = &feed{t: t, told: make(chan struct{}), table: lock.NewTable(), joined: map[lock.ID]int{}}
+	f = &feed{t: t, told: make(chan struct{}), table: lock.NewTable(), joined: map[lock.ID]int{}, endedIDs: map[lock.ID]bool{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -135,7 +136,8 @@ func (f *feed) Reset(s store.Snapshot) {
 	if s.Number < f.upTo {
 		f.errorf("Reset at %d, the feed was at %d already", s.Number, f.upTo)
 	}
-	f.table, f.upTo, f.current, f.ended, f.recalled = lock.NewTable(), s.Number, true, nil, false
+	f.table, f.upTo, f.current, f.recalled = lock.NewTable(), s.Number, true, false
+	f.ended, f.endedIDs = nil, map[lock.ID]bool{}
 	f.changes, f.since = nil, s.Number
 	f.notices = slices.Clone(s.Notices)
 	f.resets++
@@ -162,13 +164,9 @@ func (f *feed) Recall(ends []store.Ended, complete bool) {
 	if !f.current {
 		f.errorf("Recall before a Reset")
 	}
-	known := make(map[lock.ID]bool, len(f.ended))
-	for _, e := range f.ended {
-		known[e.ID] = true
-	}
 	for _, e := range ends {
-		if !known[e.ID] && e.Reason != lock.Withdrawn {
-			f.ended, known[e.ID] = append(f.ended, e), true
+		if !f.endedIDs[e.ID] && e.Reason != lock.Withdrawn {
+			f.ended, f.endedIDs[e.ID] = append(f.ended, e), true
 		}
 	}
 	f.recalled = f.recalled || complete

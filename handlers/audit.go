@@ -24,6 +24,10 @@ const (
 	// How many export at once, each of whom reads all there is, part by part, at his own pace.
 	maxExports         = 4
 	maxExportsOfTenant = 1
+
+	// How many read a page at once, for which the store is asked for many records.
+	maxAuditPages         = 16
+	maxAuditPagesOfTenant = 4
 )
 
 // audit tells what operators did.
@@ -52,7 +56,7 @@ func (a *endpoints) audit(r *request) error {
 	if strings.Contains(r.GetHeader("Accept"), jsonLines) {
 		return a.export(r, q)
 	}
-	page, err := a.Audit.Page(r.context(), q)
+	page, err := a.auditRecords(r, q)
 	if err != nil {
 		return err
 	}
@@ -122,6 +126,15 @@ func (r *request) auditRecord(one *audit.Record) api.AuditRecord {
 		out.Actor.Address = one.By.Address
 	}
 	return out
+}
+
+// auditRecords reads a page, unless too many do.
+func (a *endpoints) auditRecords(r *request, q audit.Query) (*audit.Page, error) {
+	if !a.audits.take(r.tenant()) {
+		return nil, &lock.Error{Code: lock.Overloaded, Detail: "the audit is read too often at the moment, by others or by the tenant", RetryAfter: time.Second}
+	}
+	defer a.audits.give(r.tenant())
+	return a.Audit.Page(r.context(), q)
 }
 
 // export answers with all records, part by part. If a part cannot be read, the connection is

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -185,6 +186,41 @@ func TestExportsOfTenant(t *testing.T) {
 	defer slow.Body.Close()
 	hostile.get("/admin/audit", lines).wantStatus(http.StatusTooManyRequests)
 	newTenant(t).at(c.replica).admin().get("/admin/audit", lines).wantStatus(http.StatusOK)
+}
+
+// slowTrail answers when it is told to.
+type slowTrail struct {
+	asked chan struct{}
+	let   chan struct{}
+}
+
+func (s slowTrail) Page(ctx context.Context, _ audit.Query) (*audit.Page, error) {
+	s.asked <- struct{}{}
+	select {
+	case <-s.let:
+	case <-ctx.Done():
+	}
+	return &audit.Page{}, nil
+}
+
+// TestAuditPagesOfTenant: one tenant cannot have the store read as many pages as it likes.
+func TestAuditPagesOfTenant(t *testing.T) {
+	t.Parallel()
+	slow := slowTrail{make(chan struct{}, 10), make(chan struct{})}
+	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Audit = slow })
+	hostile := c.operator()
+	var pages []*pending
+	for range 4 {
+		pages = append(pages, hostile.start("GET", "/admin/audit"))
+		<-slow.asked
+	}
+	hostile.get("/admin/audit").wantStatus(http.StatusTooManyRequests)
+	other := newTenant(t).at(c.replica).admin().start("GET", "/admin/audit")
+	<-slow.asked
+	close(slow.let)
+	for _, page := range append(pages, other) {
+		page.wait().wantStatus(http.StatusOK)
+	}
 }
 
 // TestOperatorsNotCached: what an operator sees is in nobody's cache, as it may be asked for

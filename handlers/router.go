@@ -158,6 +158,7 @@ type endpoints struct {
 	watches watches
 	scrapes *semaphore.Weighted
 	exports *shares
+	audits  *shares
 
 	succeeded atomic.Uint64 // requests, counted if not each is logged
 }
@@ -180,6 +181,7 @@ func newEndpoints(cfg Config) *endpoints {
 		watches: watches{byOperator: map[string]int{}, byTenant: map[string]int{}},
 		scrapes: semaphore.NewWeighted(maxScrapes),
 		exports: newShares(maxExports, maxExportsOfTenant),
+		audits:  newShares(maxAuditPages, maxAuditPagesOfTenant),
 	}
 }
 

@@ -69,6 +69,11 @@ func operatorBugs() []Bug {
 			In: "./handlers", Run: "^TestSharedWithin$", Needs: "etcd",
 		},
 		{
+			Name: "operators-one-tenant-reads-the-audit", Breaks: "a tenant that reads the audit leaves room for others",
+			File: "handlers/router.go", Anchor: "newShares(maxAuditPages, maxAuditPagesOfTenant)", Becomes: "newShares(maxAuditPages, maxAuditPages)",
+			In: "./handlers", Run: "^TestAuditPagesOfTenant$", Needs: "etcd",
+		},
+		{
 			Name: "operators-one-tenant-exports", Breaks: "a tenant that exports the audit leaves room for others",
 			File: "handlers/audit.go", Anchor: "maxExportsOfTenant = 1", Becomes: "maxExportsOfTenant = maxExports",
 			In: "./handlers", Run: "^TestExportsOfTenant$", Needs: "etcd",

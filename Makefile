@@ -46,7 +46,7 @@ dashboard: ## Build the dashboard, which the server embeds (needs node, npm)
 	  $(MAKE) --no-print-directory $(WEB) && cd dashboard && npm run --silent build
 
 # Playwright drives the system's Chromium: a browser of its own would be another download.
-export FENCEPOST_CHROMIUM ?= /usr/bin/chromium
+web: export FENCEPOST_CHROMIUM ?= /usr/bin/chromium
 
 web: dashboard ## Check the dashboard: its rules, what it computes, and in a browser (needs node, npm, chromium)
 	$(call say,the dashboard)

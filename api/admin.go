@@ -145,6 +145,8 @@ type AdminBlocker struct {
 	Name string `json:"name" example:"orders:42"`
 	// Holder who has held it longest; left out if nobody holds it.
 	Holder *AdminHolder `json:"holder,omitempty"`
+	// Holding is how many hold it.
+	Holding int `json:"holding" minimum:"0" example:"1"`
 	// Waiting is how many wait.
 	Waiting int `json:"waiting" minimum:"1" example:"3"`
 	// OldestSince is since when the one waits who has waited longest.

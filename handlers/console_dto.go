@@ -23,7 +23,7 @@ func (a *endpoints) overviewOf(o *service.Overview) *api.AdminOverview {
 		}
 	}
 	for _, l := range o.Worst {
-		b := api.AdminBlocker{Tenant: l.Tenant, Name: l.Name, Waiting: l.Waiting, OldestSince: api.InstantOf(l.Oldest.EnqueuedAt)}
+		b := api.AdminBlocker{Tenant: l.Tenant, Name: l.Name, Holding: l.Holding, Waiting: l.Waiting, OldestSince: api.InstantOf(l.Oldest.EnqueuedAt)}
 		if len(l.Holders) > 0 {
 			b.Holder = new(adminHolder(l.Holders[0], l.Name))
 		}

@@ -172,7 +172,7 @@ function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
                 <span class="under">{b.tenant}</span>
               </td>
               <td>
-                <Fence holding={b.holder?.mode === "exclusive" ? 1 : 0} waiting={b.waiting} />
+                <Fence holding={b.holding} waiting={b.waiting} />
               </td>
               <td class="number">{count(b.waiting)}</td>
               <td>

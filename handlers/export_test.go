@@ -7,6 +7,13 @@ func (r *Router) InFlight() int {
 	return r.endpoints.answers.all
 }
 
+// Since returns what a watcher is told who knows another answer: the keys of rows, and whether
+// the order is another and the rest.
+func Since(told, now any) (changed []string, order, page bool) {
+	was, is := &rendering{value: told}, &rendering{value: now}
+	return is.split().since(was.split())
+}
+
 // Fill counts as many bytes as a tenant may have on their way, and more.
 func (r *Router) Fill(tenant string) { r.endpoints.answers.take(tenant, MaxAnswersOfTenant, true) }
 

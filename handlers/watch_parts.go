@@ -108,15 +108,20 @@ func (w *watcher) message(kind string, p *parts) {
 	w.write(seen[:len(seen)-1]) // more members follow
 }
 
-// delta tells what is other than what was told, if anything is.
-func (w *watcher) delta(now *parts) {
-	var changed []string
-	for _, key := range now.order {
-		if !bytes.Equal(now.rows[key], w.told.rows[key]) {
+// since returns what is other than what was told: the keys of rows that are, and whether the
+// order is, and the rest. A row that is gone is in the order alone.
+func (p *parts) since(told *parts) (changed []string, order, page bool) {
+	for _, key := range p.order {
+		if !bytes.Equal(p.rows[key], told.rows[key]) {
 			changed = append(changed, key)
 		}
 	}
-	order, page := !slices.Equal(now.order, w.told.order), !bytes.Equal(now.page, w.told.page)
+	return changed, !slices.Equal(p.order, told.order), !bytes.Equal(p.page, told.page)
+}
+
+// delta tells what is other than what was told, if anything is.
+func (w *watcher) delta(now *parts) {
+	changed, order, page := now.since(w.told)
 	if len(changed) == 0 && !order && !page {
 		return
 	}

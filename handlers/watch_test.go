@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
@@ -195,6 +197,43 @@ func TestWatch(t *testing.T) {
 	check("after many grants")
 	if w := views["view=locks&search=none&limit=1000"].watch; w.deltas != 0 {
 		t.Errorf("of nothing %d changes are told", w.deltas)
+	}
+}
+
+// TestSince: of a list a row that is other, one that is gone, or another order is each told by
+// itself.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	type told struct {
+		Changed     []string
+		Order, Page bool
+	}
+	list := func(waiting int, names ...string) *api.AdminLockPage {
+		page := &api.AdminLockPage{Matching: 2}
+		for _, name := range names {
+			page.Locks = append(page.Locks, api.AdminLock{Tenant: "acme", Name: name, Waiting: waiting})
+		}
+		return page
+	}
+	more := list(1, "a")
+	more.Matching++
+	for what, tc := range map[string]struct {
+		was, is *api.AdminLockPage
+		want    told
+	}{
+		"nothing":                {list(1, "a"), list(1, "a"), told{}},
+		"a row is other":         {list(1, "a"), list(2, "a"), told{Changed: []string{"acme/a"}}},
+		"the last row is gone":   {list(1, "a"), list(1), told{Order: true}},
+		"one of two is gone":     {list(1, "a", "b"), list(1, "b"), told{Order: true}},
+		"a row is new":           {list(1, "a"), list(1, "a", "b"), told{Changed: []string{"acme/b"}, Order: true}},
+		"another order":          {list(1, "a", "b"), list(1, "b", "a"), told{Order: true}},
+		"how many there are all": {list(1, "a"), more, told{Page: true}},
+	} {
+		var got told
+		got.Changed, got.Order, got.Page = handlers.Since(tc.was, tc.is)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
 	}
 }
 

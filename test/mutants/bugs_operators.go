@@ -120,8 +120,8 @@ func operatorBugs() []Bug {
 		},
 		{
 			Name: "operators-watch-keeps-rows", Breaks: "who watches a list is told which rows are gone",
-			File: "handlers/watch_parts.go", Anchor: "order, page := !slices.Equal(now.order, w.told.order),", Becomes: "order, page := len(changed) > 0 && !slices.Equal(now.order, w.told.order),",
-			In: "./handlers", Run: "^TestWatch$", Needs: "etcd",
+			File: "handlers/watch_parts.go", Anchor: "return changed, !slices.Equal(p.order, told.order),", Becomes: "return changed, len(changed) > 0 && !slices.Equal(p.order, told.order),",
+			In: "./handlers", Run: "^TestSince$", Needs: "etcd",
 		},
 	}
 }

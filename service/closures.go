@@ -141,19 +141,20 @@ func (s *Service) reopens(c *lock.Closing) time.Duration {
 // barred returns the closure that keeps an entry from holding that is in front in all its queues,
 // as they were read at number or before. The closures are read at that or later: one that began
 // after it found the entry holding. An error says that it cannot be known yet.
-func (s *Service) barred(ctx context.Context, e *lock.Entry, number uint64) (by []*lock.Entry, err error) {
+// at is the number at which the closures were read.
+func (s *Service) barred(ctx context.Context, e *lock.Entry, number uint64) (by []*lock.Entry, at uint64, err error) {
 	if e.Tenant == lock.OwnTenant {
-		return nil, nil
+		return nil, number, nil
 	}
 	read, err := s.readQueue(ctx, lock.ClosuresOf(e.Tenant), number, 0)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	by, certain := lock.BarrierIn(lock.ClosuresIn(read.entries), e)
 	if !certain {
-		return nil, errInDoubt()
+		return nil, 0, errInDoubt()
 	}
-	return by, nil
+	return by, read.number, nil
 }
 
 func errInDoubt() error {

@@ -415,11 +415,27 @@ func (s *Service) standing(ctx context.Context, e *lock.Entry, nearest bool, sin
 	if !st.holds {
 		return st, nil
 	}
-	by, err := s.barred(ctx, e, number)
+	by, at, err := s.barred(ctx, e, number)
 	if err != nil {
 		return standing{}, err
 	}
 	st.blockers, st.holds = by, len(by) == 0
+	if st.holds && at > number {
+		return s.stillStands(ctx, e, st, at)
+	}
+	return st, nil
+}
+
+// stillStands looks whether an entry that is in front is still there where no closure keeps it
+// from holding: one may have stood until then, and the entry have left meanwhile.
+func (s *Service) stillStands(ctx context.Context, e *lock.Entry, st standing, at uint64) (standing, error) {
+	read, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: e.Name()}, at, 0)
+	if err != nil {
+		return standing{}, err
+	}
+	if place := lock.Place(read.entries, e.ID); place < 0 || read.entries[place].Number != e.Number {
+		return standing{}, nil
+	}
 	return st, nil
 }
 

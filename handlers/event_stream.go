@@ -15,10 +15,8 @@ import (
 // eventWriter sends a stream of events until there is a reason to end it.
 type eventWriter struct {
 	sender
-	stream  *service.EventStream
-	filter  *event.Filter
-	expires <-chan time.Time // the bearer token
-	beat    *time.Timer      // until the next sign of life
+	stream *service.EventStream
+	filter *event.Filter
 }
 
 // sender writes what an endless answer consists of, while its client takes it.
@@ -28,6 +26,9 @@ type sender struct {
 	timeout time.Duration
 	sent    int // bytes since the last deadline
 	err     error
+
+	expires <-chan time.Time // when the bearer token does
+	beat    *time.Timer      // when a sign of life is due
 }
 
 func newSender(r *request) sender {
@@ -51,17 +52,11 @@ func ungin(w gin.ResponseWriter) http.ResponseWriter {
 // run begins with where the stream is, so that one that ends before its first event can be
 // resumed too.
 func (w *eventWriter) run() {
-	eventStreamHeaders(w.request.Writer.Header())
-	w.request.Writer.WriteHeader(http.StatusOK)
-	if w.request.headOnly() {
+	stop, more := w.begin()
+	if !more {
 		return
 	}
-	w.request.holdLittle(sendBuffer)
-	expires := time.NewTimer(time.Until(w.request.principal.Expires))
-	defer expires.Stop()
-	w.expires = expires.C
-	w.beat = time.NewTimer(w.request.endpoints.Heartbeat)
-	defer w.beat.Stop()
+	defer stop()
 	w.write([]byte(reconnect + "id: " + w.stream.At().String() + "\n\n"))
 	w.flush()
 	room := make([]*events.Record, 64)
@@ -70,6 +65,23 @@ func (w *eventWriter) run() {
 		why = w.pause(w.next(room))
 	}
 	w.end(why)
+}
+
+// begin answers with the head of the stream. more is false if that is all that is asked for;
+// else the caller calls stop at the end.
+func (w *sender) begin() (stop func(), more bool) {
+	eventStreamHeaders(w.request.Writer.Header())
+	w.request.Writer.WriteHeader(http.StatusOK)
+	if w.request.headOnly() {
+		return nil, false
+	}
+	w.request.holdLittle(sendBuffer)
+	expires := time.NewTimer(time.Until(w.request.principal.Expires))
+	w.expires, w.beat = expires.C, time.NewTimer(w.request.endpoints.Heartbeat)
+	return func() {
+		expires.Stop()
+		w.beat.Stop()
+	}, true
 }
 
 // end says why, to the client if it is still there, and to the log.

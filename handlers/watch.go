@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
@@ -133,28 +132,20 @@ func (a *endpoints) watch(r *request) error {
 // watcher tells one client what changes.
 type watcher struct {
 	sender
-	key     string
-	body    func() (any, error)
-	told    *parts
-	expires <-chan time.Time
-	beat    *time.Timer
+	key  string
+	body func() (any, error)
+	told *parts
 
 	missed  int   // how often nothing could be made
 	because error // the last time
 }
 
 func (w *watcher) run(first *rendering) {
-	eventStreamHeaders(w.request.Writer.Header())
-	w.request.Writer.WriteHeader(http.StatusOK)
-	if w.request.headOnly() {
+	stop, more := w.begin()
+	if !more {
 		return
 	}
-	w.request.holdLittle(sendBuffer)
-	expires := time.NewTimer(time.Until(w.request.principal.Expires))
-	defer expires.Stop()
-	w.expires = expires.C
-	w.beat = time.NewTimer(w.request.endpoints.Heartbeat)
-	defer w.beat.Stop()
+	defer stop()
 	w.write([]byte(reconnect))
 	w.told = first.split()
 	w.snapshot(first)

@@ -398,14 +398,11 @@ func (s *Service) standing(ctx context.Context, e *lock.Entry, nearest bool, sin
 		if err != nil {
 			return standing{}, err
 		}
-		entries := read.entries
 		number = max(number, read.number)
-		place := lock.Place(entries, e.ID)
-		if place < 0 || entries[place].Number != e.Number {
+		if st.entry = read.find(e); st.entry == nil {
 			return standing{}, nil
 		}
-		st.entry = entries[place]
-		if blockers, waits := lock.BlockersIn(entries, e, c.Name, nearest); waits {
+		if blockers, waits := lock.BlockersIn(read.entries, e, c.Name, nearest); waits {
 			st.holds = false
 			if st.blockers == nil || blockers != nil && len(blockers) < len(st.blockers) {
 				st.blockers = blockers
@@ -433,10 +430,18 @@ func (s *Service) stillStands(ctx context.Context, e *lock.Entry, st standing, a
 	if err != nil {
 		return standing{}, err
 	}
-	if place := lock.Place(read.entries, e.ID); place < 0 || read.entries[place].Number != e.Number {
+	if read.find(e) == nil {
 		return standing{}, nil
 	}
 	return st, nil
+}
+
+// find returns the entry as it was read, nil if it is not there, or another of its id is.
+func (r queueRead) find(e *lock.Entry) *lock.Entry {
+	if place := lock.Place(r.entries, e.ID); place >= 0 && r.entries[place].Number == e.Number {
+		return r.entries[place]
+	}
+	return nil
 }
 
 // readQueue reads a queue at number or later, by a read that began at the moment since

@@ -60,7 +60,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-key-taken-again-unseen", Breaks: "a later entry of a key is not taken for the one that ended",
-			File: "service/entry.go", Anchor: "place < 0 || entries[place].Number != e.Number", Becomes: "place < 0",
+			File: "service/entry.go", Anchor: "place >= 0 && r.entries[place].Number == e.Number", Becomes: "place >= 0",
 			In: "./service", Run: "^TestKeyTakenAgainUnseen$",
 		},
 		{

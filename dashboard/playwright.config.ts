@@ -5,7 +5,8 @@ const chromium = process.env.FENCEPOST_CHROMIUM ?? "/usr/bin/chromium";
 
 export default defineConfig({
   testDir: "browser",
-  workers: 1, // one server, and few processors
+  globalSetup: "./browser/build.ts",
+  workers: 2, // they wait more than they compute
   timeout: 90_000,
   expect: { timeout: 30_000 },
   reporter: [["list"]],

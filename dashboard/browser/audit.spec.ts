@@ -1,23 +1,14 @@
 import { readFileSync } from "node:fs";
-import { expect, type Page, test } from "@playwright/test";
-import { Server } from "./server";
-import { attack, signIn, unhurt } from "./world";
+import { expect } from "@playwright/test";
+import { test } from "./fixture";
+import { attack, enter, to, unhurt } from "./world";
 
-let server: Server;
-test.beforeAll(async () => {
-  test.setTimeout(300_000);
-  server = await Server.start();
-});
-test.afterAll(() => server?.close());
-
-const to = (page: Page, hash: string) => page.goto(`${server.url}/dashboard/#/${hash}`);
-
-test("who did what is there, with why, in pages, and as a file", async ({ page }) => {
+test("who did what is there, with why, in pages, and as a file", async ({ page, server }) => {
   const reason = `the ${attack} of rack 7`;
-  for (let i = 0; i < 55; i++) await server.revoke(`rack:${i}`, reason);
-  await signIn(server, page);
-  await page.keyboard.press("g");
-  await page.keyboard.press("a");
+  const rack = server.tokenOf("rack", "tenant-admin locks:write");
+  for (let i = 0; i < 55; i++) await server.revoke(`rack:${i}`, reason, rack, "rack");
+  await enter(server, page);
+  await to(server, page, "audit?tenant=rack");
   const rows = page.getByRole("table").locator("tbody tr");
   await expect(rows).toHaveCount(50);
   await expect(rows.nth(0)).toContainText("rack:54");
@@ -38,16 +29,16 @@ test("who did what is there, with why, in pages, and as a file", async ({ page }
   expect(lines).toHaveLength(55);
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({ reason, object: { locks: ["rack:54"] } });
 
-  await server.revoke("rack:live", "while somebody looks");
+  await server.revoke("rack:live", "while somebody looks", rack, "rack");
   await expect(rows.nth(0)).toContainText("rack:live");
   await rows.nth(0).getByRole("link").click();
   await expect(page.getByRole("heading", { name: "rack:live" })).toBeVisible();
 });
 
-test("an export that breaks off leaves no file, and says so", async ({ page }) => {
+test("an export that breaks off leaves no file, and says so", async ({ page, server }) => {
   await server.revoke("cut:1", "so that there is something");
-  await signIn(server, page);
-  await to(page, "audit");
+  await enter(server, page);
+  await to(server, page, "audit");
   await expect(page.getByText("cut:1")).toBeVisible();
   let saved = 0;
   page.on("download", () => saved++);
@@ -59,15 +50,15 @@ test("an export that breaks off leaves no file, and says so", async ({ page }) =
   expect(saved).toBe(0);
 });
 
-test("a tenant's operator reads what is about that tenant alone", async ({ page }) => {
+test("a tenant's operator reads what is about that tenant alone", async ({ page, server }) => {
   const acme = server.tokenOf("acme", "tenant-admin locks:write");
   await server.revoke("secret:1", "not for the others to know");
   await server.revoke("mine:1", "for us to know", acme, "acme");
-  await signIn(server, page, acme);
-  await to(page, "audit?since=hour");
+  await enter(server, page, acme);
+  await to(server, page, "audit?since=hour");
   await expect(page.getByText("mine:1")).toBeVisible();
   await expect(page.getByText("secret:1")).toHaveCount(0);
   await expect(page.getByLabel("Tenant")).toHaveCount(0);
-  await to(page, "audit?tenant=demo");
+  await to(server, page, "audit?tenant=demo");
   await expect(page.getByRole("alert")).toContainText("own tenant");
 });

@@ -1,21 +1,22 @@
-import { expect, test } from "@playwright/test";
-import { Server } from "./server";
-import { attack, signIn, unhurt, violations } from "./world";
+import { expect } from "@playwright/test";
+import { test } from "./fixture";
+import { attack, enter, to, unhurt, violations } from "./world";
 
-let server: Server;
-test.beforeAll(async () => {
-  test.setTimeout(300_000);
-  server = await Server.start();
-});
-test.afterAll(() => server?.close());
-
-test("who is in everybody's way is on top, those behind it below, and there it is revoked", async ({ page }) => {
-  const held = await server.acquire("chain:a", { holder: "root", ttl_seconds: 300 });
-  const other = await server.acquire("chain:b", { holder: "middle", ttl_seconds: 300 });
+test("who is in everybody's way is on top, those behind it below, and there it is revoked", async ({
+  page,
+  server,
+}) => {
+  const links = server.tokenOf("links", "tenant-admin locks:write");
+  const acquire = (name: string, holder: string, wait = 0) =>
+    server.acquire(name, { holder, ttl_seconds: 300, wait_seconds: wait }, links);
+  const held = await acquire("chain:a", "root");
+  const other = await acquire("chain:b", "middle");
   expect([held.status, other.status]).toEqual([201, 201]);
-  const middle = server.acquire("chain:a", { holder: "middle", ttl_seconds: 300, wait_seconds: 45 });
-  const leaf = server.acquire("chain:b", { holder: attack, ttl_seconds: 300, wait_seconds: 45 });
-  await signIn(server, page);
+  const middle = acquire("chain:a", "middle", 45);
+  const leaf = acquire("chain:b", attack, 45);
+  await enter(server, page, links);
+  await to(server, page, "");
+  await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
   await page.keyboard.press("g");
   await page.keyboard.press("b");
   const tree = page.getByRole("region", { name: "Because of root" });
@@ -29,14 +30,14 @@ test("who is in everybody's way is on top, those behind it below, and there it i
 
   await tree.getByRole("link", { name: "root" }).click();
   await expect(page.getByText("holds 1, waits for 0")).toBeVisible();
-  const late = await server.acquire("chain:c", { holder: "root", ttl_seconds: 300 });
+  const late = await acquire("chain:c", "root");
   await expect(page.getByText("holds 2, waits for 0")).toBeVisible();
   await page.getByRole("button", { name: "Revoke everything" }).click();
   const dialog = page.getByRole("dialog");
   await expect(dialog).toContainText("chain:a");
   // What is given back and what is taken while the dialog is open is no longer what it names.
-  await server.release("chain:c", late.token);
-  const after = await server.acquire("chain:d", { holder: "root", ttl_seconds: 300 });
+  await server.release("chain:c", late.token, links);
+  const after = await acquire("chain:d", "root");
   await dialog.getByLabel("Reason").fill("its node was lost in the fire");
   await dialog.getByLabel("Type root").fill("roo");
   await expect(dialog.getByRole("button", { name: "Revoke 2 entries" })).toBeDisabled();
@@ -47,27 +48,27 @@ test("who is in everybody's way is on top, those behind it below, and there it i
   await expect(dialog.getByRole("row", { name: "chain:c" })).toContainText("given it back");
   await dialog.getByRole("button", { name: "Close" }).last().click();
   await expect(page.getByText("holds 1, waits for 0")).toBeVisible();
-  expect((await server.renew("chain:d", after.token)).status).toBe(200);
+  expect((await server.renew("chain:d", after.token, links)).status).toBe(200);
   expect((await middle).status).toBe(201);
-  await server.release("chain:a", (await middle).token);
-  await server.release("chain:b", other.token);
-  await server.release("chain:b", (await leaf).token);
-  await page.goto(`${server.url}/dashboard/#/blocking`);
+  await server.release("chain:a", (await middle).token, links);
+  await server.release("chain:b", other.token, links);
+  await server.release("chain:b", (await leaf).token, links);
+  await to(server, page, "blocking");
   await expect(page.getByText("Nobody is in anybody's way")).toBeVisible();
 });
 
-test("a tenant's operator sees who blocks whom in that tenant alone", async ({ page }) => {
+test("a tenant's operator sees who blocks whom in that tenant alone", async ({ page, server }) => {
   const acme = server.tokenOf("acme", "tenant-admin locks:write");
-  await server.acquire("ours:1", { holder: "ours", ttl_seconds: 300 }, acme);
-  await server.acquire("theirs:1", { holder: "theirs", ttl_seconds: 300 });
+  await server.acquire("own:1", { holder: "own", ttl_seconds: 300 }, acme);
+  await server.acquire("foreign:1", { holder: "foreign", ttl_seconds: 300 });
   // The server keeps their places: no request waits when the test ends.
   const waiting = { holder: "w", ttl_seconds: 60, wait_seconds: 60, async: true };
-  await server.acquire("ours:1", waiting, acme);
-  await server.acquire("theirs:1", waiting);
-  await signIn(server, page, acme);
-  await page.goto(`${server.url}/dashboard/#/blocking`);
-  await expect(page.getByRole("region", { name: "Because of ours" })).toBeVisible();
-  await expect(page.getByText("theirs")).toHaveCount(0);
-  await page.goto(`${server.url}/dashboard/#/holders?holder=theirs&tenant=demo`);
+  await server.acquire("own:1", waiting, acme);
+  await server.acquire("foreign:1", waiting);
+  await enter(server, page, acme);
+  await to(server, page, "blocking");
+  await expect(page.getByRole("region", { name: "Because of own" })).toBeVisible();
+  await expect(page.getByText("foreign")).toHaveCount(0);
+  await to(server, page, "holders?holder=foreign&tenant=demo");
   await expect(page.getByRole("alert")).toContainText("own tenant");
 });

@@ -1,15 +1,14 @@
-import { expect, type Page, test } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
+import { test } from "./fixture";
 import { Server, until } from "./server";
-import { signIn } from "./world";
+import { signIn, to } from "./world";
 
+// Its own: it is killed here, and must have no locks but those of these tests.
 let server: Server;
 test.beforeAll(async () => {
-  test.setTimeout(300_000);
   server = await Server.start();
 });
 test.afterAll(() => server?.close());
-
-const to = (page: Page, hash: string) => page.goto(`${server.url}/dashboard/#/${hash}`);
 
 /** Notes the streams of a page, and what it asks for that a stream tells. */
 function asked(page: Page) {
@@ -33,11 +32,11 @@ test("a page has one stream of what is on the screen, and asks for nothing of th
   const seen = asked(page);
   await signIn(server, page);
   await expect(page.getByText("Nobody waits")).toBeVisible();
-  await to(page, "locks");
+  await to(server, page, "locks");
   await expect(page.getByText("No lock is in use")).toBeVisible();
   const held = await server.acquire("seen:1", { holder: "one", ttl_seconds: 60 });
   await expect(page.getByRole("link", { name: "seen:1" })).toBeVisible();
-  await to(page, "locks/demo/seen%3A1");
+  await to(server, page, "locks/demo/seen%3A1");
   await expect(page.getByRole("heading", { name: "one" })).toBeVisible();
   const next = server.acquire("seen:1", { holder: "two", ttl_seconds: 60, wait_seconds: 45 });
   await expect(page.getByRole("table").getByText("two")).toBeVisible();
@@ -53,7 +52,7 @@ test("a page has one stream of what is on the screen, and asks for nothing of th
 test("pausing ends the stream, and going on shows what has come to be", async ({ page }) => {
   const seen = asked(page);
   await signIn(server, page);
-  await to(page, "locks");
+  await to(server, page, "locks");
   await expect(page.getByText("No lock is in use")).toBeVisible();
   await page.keyboard.press("p");
   await until("no stream is open", async () => seen.open === 0);
@@ -66,7 +65,7 @@ test("pausing ends the stream, and going on shows what has come to be", async ({
 
 test("a stream that is cut is said, and taken up again", async ({ page }) => {
   await signIn(server, page);
-  await to(page, "locks");
+  await to(server, page, "locks");
   await expect(page.getByText("No lock is in use")).toBeVisible();
   await page.context().setOffline(true); // ends no connection that is open
   await server.kill();
@@ -84,7 +83,7 @@ test("where nothing is streamed, it is asked for every so often", async ({ page 
     route.fulfill({ status: 429, contentType: "application/problem+json", body: '{"code":"quota_exceeded"}' }),
   );
   await signIn(server, page);
-  await to(page, "locks");
+  await to(server, page, "locks");
   await expect(page.getByText("No lock is in use")).toBeVisible();
   const held = await server.acquire("polled:1", { ttl_seconds: 60 });
   await expect(page.getByRole("link", { name: "polled:1" })).toBeVisible();
@@ -95,9 +94,9 @@ test("where nothing is streamed, it is asked for every so often", async ({ page 
 
 test("two tabs show the same, and one that is closed leaves the other alone", async ({ page, context }) => {
   await signIn(server, page);
-  await to(page, "locks");
+  await to(server, page, "locks");
   const second = await context.newPage();
-  await second.goto(`${server.url}/dashboard/#/locks`);
+  await to(server, second, "locks");
   const held = await server.acquire("both:1", { ttl_seconds: 60 });
   for (const p of [page, second]) await expect(p.getByRole("link", { name: "both:1" })).toBeVisible();
   await second.close();

@@ -1,17 +1,11 @@
-import { expect, type Page, test } from "@playwright/test";
-import { Server } from "./server";
-import { attack, signIn, unhurt, violations } from "./world";
-
-let server: Server;
-test.beforeAll(async () => {
-  test.setTimeout(300_000);
-  server = await Server.start();
-});
-test.afterAll(() => server?.close());
+import { expect, type Page } from "@playwright/test";
+import { test } from "./fixture";
+import type { Server } from "./server";
+import { attack, enter, to, unhurt, violations } from "./world";
 
 /** Opens the page of a lock, and there the dialog of one who holds it or waits. */
-async function ask(page: Page, lock: string, holder: string) {
-  await page.goto(`${server.url}/dashboard/#/locks/demo/${encodeURIComponent(lock)}`);
+async function ask(server: Server, page: Page, lock: string, holder: string) {
+  await to(server, page, `locks/demo/${encodeURIComponent(lock)}`);
   await page.getByRole("button", { name: `Revoke ${holder}` }).click();
   return page.getByRole("dialog");
 }
@@ -24,11 +18,11 @@ async function fill(page: Page, lock: string, reason = "its node was lost in the
 
 const confirm = (page: Page) => page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true });
 
-test("who holds is revoked with a reason and the lock's name, and the next one holds", async ({ page }) => {
+test("who holds is revoked with a reason and the lock's name, and the next one holds", async ({ page, server }) => {
   const held = await server.acquire("stuck:1", { holder: "stuck", ttl_seconds: 120 });
   const next = server.acquire("stuck:1", { holder: "patient", ttl_seconds: 120, wait_seconds: 45 });
-  await signIn(server, page);
-  const dialog = await ask(page, "stuck:1", "stuck");
+  await enter(server, page);
+  const dialog = await ask(server, page, "stuck:1", "stuck");
   await expect(dialog).toContainText(`Fence${held.fence}`);
   await expect(dialog).toContainText("Next to get it: patient");
   await expect(dialog).toContainText("stuck may still be writing");
@@ -52,10 +46,10 @@ test("who holds is revoked with a reason and the lock's name, and the next one h
   await server.release("stuck:1", (await next).token);
 });
 
-test("what is not as it was seen is not revoked, and the page says why", async ({ page }) => {
+test("what is not as it was seen is not revoked, and the page says why", async ({ page, server }) => {
   const held = await server.acquire("moved:1", { holder: "quick", ttl_seconds: 120 });
-  await signIn(server, page);
-  const dialog = await ask(page, "moved:1", "quick");
+  await enter(server, page);
+  const dialog = await ask(server, page, "moved:1", "quick");
   await fill(page, "moved:1");
   // An entry keeps its fence for life: an operator who saw another is one of a fence before.
   await page.route("**/revoke", (route) =>
@@ -74,19 +68,19 @@ test("what is not as it was seen is not revoked, and the page says why", async (
   await expect(page.locator("#main")).toBeFocused();
 });
 
-test("a set is revoked as a whole, and one who waits loses its place", async ({ page }) => {
+test("a set is revoked as a whole, and one who waits loses its place", async ({ page, server }) => {
   const locks = [{ name: "pair:a" }, { name: "pair:b" }];
   const set = await server.post("/locksets", { locks, holder: "mover", ttl_seconds: 120 });
   expect(set.status).toBe(201);
   const waiter = server.acquire("pair:b", { holder: "behind", ttl_seconds: 60, wait_seconds: 45 });
-  await signIn(server, page);
-  await ask(page, "pair:b", "behind");
+  await enter(server, page);
+  await ask(server, page, "pair:b", "behind");
   await fill(page, "pair:b");
   await confirm(page).click();
   await expect(page.getByRole("dialog").getByRole("status")).toContainText("behind waited for pair:b");
   expect(await waiter).toMatchObject({ status: 410, reason: "revoked" });
   await page.keyboard.press("Escape");
-  const dialog = await ask(page, "pair:b", "mover");
+  const dialog = await ask(server, page, "pair:b", "mover");
   await expect(dialog).toContainText("all of them");
   await fill(page, "pair:b");
   await confirm(page).click();
@@ -96,10 +90,10 @@ test("a set is revoked as a whole, and one who waits loses its place", async ({ 
   await server.release("pair:a", again.token);
 });
 
-test("an unknown outcome is told as one, and asking again is safe", async ({ page }) => {
+test("an unknown outcome is told as one, and asking again is safe", async ({ page, server }) => {
   await server.acquire("lost:1", { holder: "w", ttl_seconds: 120 });
-  await signIn(server, page);
-  const dialog = await ask(page, "lost:1", "w");
+  await enter(server, page);
+  const dialog = await ask(server, page, "lost:1", "w");
   await fill(page, "lost:1");
   // The server does it, and its answer is lost.
   await page.route("**/revoke", async (route) => {
@@ -113,10 +107,10 @@ test("an unknown outcome is told as one, and asking again is safe", async ({ pag
   await expect(dialog.getByRole("alert")).toContainText("it has been revoked");
 });
 
-test("names and reasons in the dialog are text, whatever stands in them", async ({ page }) => {
+test("names and reasons in the dialog are text, whatever stands in them", async ({ page, server }) => {
   await server.acquire("xss:2", { holder: attack, ttl_seconds: 120 });
-  await signIn(server, page);
-  const dialog = await ask(page, "xss:2", attack.slice(0, 20));
+  await enter(server, page);
+  const dialog = await ask(server, page, "xss:2", attack.slice(0, 20));
   await fill(page, "xss:2", attack);
   await expect(dialog).toContainText("<img src=x");
   await confirm(page).click();
@@ -124,12 +118,12 @@ test("names and reasons in the dialog are text, whatever stands in them", async 
   await unhurt(page);
 });
 
-test("a tenant's operator revokes what is its own, and nothing else", async ({ page }) => {
+test("a tenant's operator revokes what is its own, and nothing else", async ({ page, server }) => {
   const theirs = await server.acquire("iso:1", { holder: "demo-worker", ttl_seconds: 120 });
   const acme = server.tokenOf("acme", "tenant-admin locks:write");
   const mine = await server.acquire("iso:1", { holder: "acme-worker", ttl_seconds: 120 }, acme);
-  await signIn(server, page, acme);
-  await page.goto(`${server.url}/dashboard/#/locks/acme/iso%3A1`);
+  await enter(server, page, acme);
+  await to(server, page, "locks/acme/iso%3A1");
   await page.getByRole("button", { name: "Revoke acme-worker" }).click();
   await fill(page, "iso:1");
   // A page that was made to name another tenant gets nowhere.
@@ -148,7 +142,7 @@ test("a tenant's operator revokes what is its own, and nothing else", async ({ p
   await server.release("iso:1", theirs.token);
 });
 
-test("of a closed lock nobody is said to be next", async ({ page }) => {
+test("of a closed lock nobody is said to be next", async ({ page, server }) => {
   await server.acquire("shut:1", { holder: "last", ttl_seconds: 120 });
   await server.acquire("shut:1", { holder: "w", ttl_seconds: 60, wait_seconds: 60, async: true });
   const until = new Date(Date.now() + 600_000).toISOString();
@@ -159,8 +153,8 @@ test("of a closed lock nobody is said to be next", async ({ page }) => {
     reason: `moves ${attack}`,
   });
   expect(closure.status).toBe(201);
-  await signIn(server, page);
-  const dialog = await ask(page, "shut:1", "last");
+  await enter(server, page);
+  const dialog = await ask(server, page, "shut:1", "last");
   await expect(dialog).toContainText("nobody new gets it until it is open again");
   await expect(page.getByText("Nobody new gets it; it opens")).toContainText("<img src=x");
   await unhurt(page);

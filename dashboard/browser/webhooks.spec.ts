@@ -1,17 +1,15 @@
 import { createServer, type Server as Receiver } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, test } from "@playwright/test";
-import { Server } from "./server";
-import { signIn, unhurt, violations } from "./world";
+import { expect } from "@playwright/test";
+import { test } from "./fixture";
+import type { Server } from "./server";
+import { enter, signIn, to, unhurt, violations } from "./world";
 
-let server: Server;
 let receiver: Receiver;
 let fails: boolean;
 let received: { id: string; signatures: number; type: string }[];
 
 test.beforeAll(async () => {
-  test.setTimeout(300_000);
-  server = await Server.start();
   receiver = createServer((request, response) => {
     let body = "";
     request.on("data", (text) => {
@@ -29,10 +27,9 @@ test.beforeAll(async () => {
   });
   await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
 });
-test.afterAll(async () => {
+test.afterAll(() => {
   receiver?.closeAllConnections();
   receiver?.close();
-  await server?.close();
 });
 test.beforeEach(() => {
   fails = false;
@@ -40,19 +37,18 @@ test.beforeEach(() => {
 });
 
 /** Subscribes the receiver to revocations, under a path of its own. */
-async function subscribe(path: string, token = server.token): Promise<string> {
+async function subscribe(server: Server, path: string, token = server.token): Promise<string> {
   const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/${path}`;
   const made = await server.post("/webhooks", { url, events: ["lock.revoked"] }, token);
   expect(made.status).toBe(201);
   return made.id;
 }
 
-test("what fails is seen with its attempts, and sent again", async ({ page }) => {
+test("what fails is seen with its attempts, and sent again", async ({ page, server }) => {
   fails = true;
-  const id = await subscribe("orders?<img/src=x/onerror=window.hurt=1>");
-  await signIn(server, page);
-  await page.keyboard.press("g");
-  await page.keyboard.press("w");
+  const id = await subscribe(server, "orders?<img/src=x/onerror=window.hurt=1>");
+  await enter(server, page);
+  await to(server, page, "webhooks");
   await page.getByRole("link", { name: "/orders" }).click();
   await server.revoke("told:1", "its node was lost in the fire");
   const row = page.getByRole("row", { name: "told:1" });
@@ -68,10 +64,10 @@ test("what fails is seen with its attempts, and sent again", async ({ page }) =>
   await server.delete(`/webhooks/${id}`);
 });
 
-test("it is paused and goes on, tested, and its secret rotated and shown once", async ({ page }) => {
-  const id = await subscribe("pay");
-  await signIn(server, page);
-  await page.goto(`${server.url}/dashboard/#/webhooks/${id}`);
+test("it is paused and goes on, tested, and its secret rotated and shown once", async ({ page, server }) => {
+  const id = await subscribe(server, "pay");
+  await enter(server, page);
+  await to(server, page, `webhooks/${id}`);
   await page.getByRole("button", { name: "Pause sending" }).click();
   await expect(page.locator(".badge", { hasText: "paused" })).toBeVisible();
   await page.getByRole("button", { name: "Go on sending" }).click();
@@ -95,16 +91,16 @@ test("it is paused and goes on, tested, and its secret rotated and shown once", 
   await server.delete(`/webhooks/${id}`);
 });
 
-test("webhooks are of the tenant that is signed in, and need their scope", async ({ page }) => {
-  const id = await subscribe("demo-only");
+test("webhooks are of the tenant that is signed in, and need their scope", async ({ page, server }) => {
+  const id = await subscribe(server, "demo-only");
   await signIn(server, page, server.tokenOf("acme", "tenant-admin webhooks:write"));
-  await page.goto(`${server.url}/dashboard/#/webhooks`);
+  await to(server, page, "webhooks");
   await expect(page.getByText("Nobody is told")).toBeVisible();
-  await page.goto(`${server.url}/dashboard/#/webhooks/${id}`);
+  await to(server, page, `webhooks/${id}`);
   await expect(page.getByRole("alert").first()).toBeVisible();
   await expect(page.getByText("demo-only")).toHaveCount(0);
   await page.getByRole("button", { name: "Sign out" }).click();
   await signIn(server, page, server.tokenOf("demo", "tenant-admin"));
-  await page.goto(`${server.url}/dashboard/#/webhooks`);
+  await to(server, page, "webhooks");
   await expect(page.getByText("webhooks:write")).toBeVisible();
 });

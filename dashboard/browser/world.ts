@@ -5,13 +5,36 @@ import type { Server } from "./server";
 /** A name as somebody would write it who wants to run something on the operators' page. */
 export const attack = `<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>"'&`;
 
-/** Opens the dashboard as somebody who has signed in. */
+/** The pages, by what follows the # in their addresses. */
+export const pages = [
+  "",
+  "locks",
+  "events",
+  "orders",
+  "audit",
+  "webhooks",
+  "webhooks/callbacks",
+  "blocking",
+  "holders",
+  "holders?holder=nobody",
+];
+
+/** Opens the dashboard as somebody who signs in at the door. */
 export async function signIn(server: Server, page: Page, token = server.token): Promise<void> {
   await page.goto(`${server.url}/dashboard/`);
   await page.getByLabel("Bearer token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
 }
+
+/** Has the browser of a page be signed in, without opening one. */
+export async function enter(server: Server, page: Page, token = server.token): Promise<void> {
+  const session = { data: { bearer_token: token } };
+  expect((await page.request.post(`${server.url}/dashboard/session`, session)).status()).toBe(200);
+}
+
+/** Goes to a page, by what follows the # in its address. */
+export const to = (server: Server, page: Page, hash: string) => page.goto(`${server.url}/dashboard/#/${hash}`);
 
 export async function themed(browser: Browser, theme: "light" | "dark"): Promise<Page> {
   const context = await browser.newContext({ colorScheme: theme, viewport: { width: 1280, height: 800 } });

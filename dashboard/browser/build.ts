@@ -1,0 +1,15 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { programs, root } from "./server";
+
+/** Builds the server and what makes traffic, once for all tests. Returns what removes them. */
+export default function build(): () => void {
+  const page = join(root, "dashboard", "dist", "index.html");
+  if (!existsSync(page)) throw new Error("the dashboard is not built: make dashboard");
+  const dir = mkdtempSync(join(tmpdir(), "dashboard-programs-"));
+  execFileSync("go", ["build", "-o", `${dir}/`, "./cmd/api", "./test/seed"], { cwd: root, stdio: "inherit" });
+  process.env[programs] = dir;
+  return () => rmSync(dir, { recursive: true, force: true });
+}

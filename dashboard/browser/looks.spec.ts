@@ -1,0 +1,80 @@
+import { join } from "node:path";
+import { expect } from "@playwright/test";
+import { test } from "./fixture";
+import { until } from "./server";
+import { enter, pages, themed, to, violations } from "./world";
+
+let end: () => Promise<void>;
+test.beforeAll(async ({ server }) => {
+  end = server.traffic("-crowd", "12");
+  await until("there is something to see", async () => {
+    const r = await fetch(`${server.url}/admin/overview`, { headers: { Authorization: `Bearer ${server.token}` } });
+    return ((await r.json()) as { waiting: number }).waiting > 15;
+  });
+});
+test.afterAll(() => end?.());
+
+for (const theme of ["light", "dark"] as const) {
+  test(`everybody can use it: no violation on any page, ${theme}`, async ({ browser, server }) => {
+    test.setTimeout(300_000); // on a busy machine each look takes ten seconds
+    const page = await themed(browser, theme);
+    await page.goto(`${server.url}/dashboard/`);
+    await expect(page.getByLabel("Bearer token")).toBeVisible();
+    expect(await violations(page)).toEqual([]);
+    await enter(server, page);
+    for (const p of [...pages, "locks/demo/orders%3Acheckout", "locks/demo/nothing"]) {
+      await to(server, page, p);
+      await expect(page.getByText("Loading")).toHaveCount(0);
+      expect(await violations(page), p).toEqual([]);
+    }
+    await page.keyboard.press("?");
+    expect(await violations(page)).toEqual([]);
+    await page.context().close();
+  });
+}
+
+test("it fits a screen of 320 pixels", async ({ page, server }) => {
+  await page.setViewportSize({ width: 320, height: 640 });
+  await enter(server, page);
+  for (const p of [...pages, "locks/demo/orders%3Acheckout"]) {
+    await to(server, page, p);
+    await expect(page.getByText("Loading")).toHaveCount(0);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth), p).toBeLessThanOrEqual(320);
+  }
+});
+
+// Pictures for the documents: SCREENSHOTS=1 writes them anew.
+test("pictures", async ({ browser, server }) => {
+  const images = process.env.SCREENSHOTS
+    ? join(import.meta.dirname, "..", "..", "docs", "images")
+    : test.info().outputDir;
+  for (const name of ["invoices:41", "invoices:42", "export"]) {
+    await server.revoke(name, "its node was lost in the fire");
+  }
+  for (const [theme, names] of [
+    ["light", ["overview", "locks", "events", "blocking"]],
+    ["dark", ["lock", "audit"]],
+  ] as const) {
+    const page = await themed(browser, theme);
+    await page.setViewportSize({ width: 1120, height: 640 });
+    await enter(server, page);
+    for (const name of names) {
+      await to(server, page, { overview: "", lock: "locks/demo/orders%3Acheckout" }[name as string] ?? name);
+      await expect(page.getByText("Loading")).toHaveCount(0);
+      if (name === "events") await expect(page.locator(".tail li").nth(12)).toBeVisible();
+      await page.mouse.move(0, 0);
+      await page.screenshot({ path: join(images, `dashboard-${name}-${theme}.png`) });
+    }
+    if (theme === "light") {
+      await to(server, page, "locks/demo/orders%3Acheckout");
+      await page
+        .getByRole("button", { name: /^Revoke/ })
+        .first()
+        .click();
+      await page.getByLabel("Reason").fill("its node was lost in the fire");
+      await page.screenshot({ path: join(images, "dashboard-revoke-light.png") });
+      await page.keyboard.press("Escape");
+    }
+    await page.context().close();
+  }
+});

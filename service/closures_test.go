@@ -198,6 +198,35 @@ func TestReplicaThatDoesNotKnowTheEnd(t *testing.T) {
 	})
 }
 
+// TestReadWhileAClosureEnds: a replica whose feed stands reads the queue while locks are closed. Before
+// it reads the closures the entry in front leaves, and then the closure ends: the entry never held.
+func TestReadWhileAClosureEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, late := s.closer(t), s.replica(t)
+		late.store.setFeed(frozen)
+		c := a.closes(closing("x", time.Hour))
+		g := a.post(want("x", time.Hour))
+		reads := 0
+		late.store.on(func(ctx context.Context, do func() error) error {
+			err := do()
+			if reads++; reads != 2 { // the first finds the entry
+				return err
+			}
+			if gone := a.Release(ctx, by(g)); gone != nil {
+				t.Error(gone)
+			}
+			if opened := a.OpenLocks(ctx, opening(c.Entry.ID)); opened != nil {
+				t.Error(opened)
+			}
+			return err
+		}, queue)
+		if got, err := late.state(g); err == nil {
+			t.Errorf("it is told that the entry is there, held: %v", got.Held)
+		}
+	})
+}
+
 // TestTimeoutsWhileClosed: a wait ends though nobody is in front.
 func TestTimeoutsWhileClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -99,5 +99,10 @@ func closureBugs() []Bug {
 			File: "service/acquire.go", Anchor: "err := s.Store.Remove(ctx, e, why, blockers...)", Becomes: "if len(blockers) > 0 && blockers[0].Rules() {\n\t\t\treturn blockers, false, s.Store.Remove(ctx, e, why)\n\t\t}\n\t\terr := s.Store.Remove(ctx, e, why, blockers...)",
 			In: "./service", Run: "^TestGivesWayWhileItStands$",
 		},
+		{
+			Name: "closures-granted-by-two-reads", Breaks: "who left before a closure ended never held, whoever reads in between",
+			File: "service/entry.go", Anchor: "if st.holds && at > number {", Becomes: "if st.holds && at == 0 {",
+			In: "./service", Run: "^TestReadWhileAClosureEnds$",
+		},
 	}
 }

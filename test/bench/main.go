@@ -55,7 +55,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&o.rows, "rows", "", "rows to run, such as S1,S2,peers; all with a bar when empty")
+	f.StringVar(&o.rows, "rows", "", "rows to run, such as S1,S2,peers; all but older, ceiling and peers when empty")
 	f.DurationVar(&o.Duration, "duration", 3*time.Second, "of one round of one side")
 	f.DurationVar(&o.Warmup, "warmup", time.Second, "before each round, not counted")
 	f.IntVar(&o.Rounds, "rounds", 5, "of each side, in turns")
@@ -64,6 +64,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.Dir, "dir", "", "where to make the folder for data and logs, on a real disk; the system's temporary folder when empty")
 	f.BoolVar(&o.Keep, "keep", false, "keep the folder")
 	f.StringVar(&o.markdown, "markdown", "", "also write the table to this file")
+	f.StringVar(&o.Older, "older", "", "binary of an older revision of the API server, for the row older")
 	f.StringVar(&o.Profiles, "profiles", "", "also write processor and heap profiles of Fencepost into this folder")
 	f.BoolVar(&o.strict, "strict", false, "fail when a bar is missed")
 	if err := f.Parse(args); err != nil {

@@ -44,6 +44,7 @@ func TestCommand(t *testing.T) {
 		"help":             {[]string{"-h"}, 2, "-markdown"},
 		"unknown row":      {[]string{"-rows", "S99"}, 1, "S99"},
 		"stray argument":   {[]string{"S1"}, 1, "unexpected argument"},
+		"no older server":  {[]string{"-rows", "older"}, 1, "by -older"},
 		"no rounds":        {[]string{"-rounds", "0"}, 1, "must be positive"},
 		"folder is a file": {[]string{"-rows", "ceiling", "-dir", bench}, 1, "not a directory"},
 	} {

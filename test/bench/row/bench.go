@@ -31,6 +31,8 @@ type Config struct {
 	// Keep leaves the rows' folders in Dir; otherwise a row that ended well
 	// removes its own, which may be a gigabyte of logs.
 	Keep bool
+	// Older is the binary of an older revision of the API server, for the row "older".
+	Older string
 	// Profiles is a folder for processor and heap profiles of Fencepost; none are
 	// taken when it is empty.
 	Profiles string
@@ -46,7 +48,8 @@ type Definition struct {
 }
 
 // Definitions returns all rows in the order in which they are run. The last
-// ones measure the peers alone and have no bar; they run only when named.
+// ones need the binary of an older revision, or measure the peers alone; they run only
+// when named.
 func Definitions() []Definition {
 	return []Definition{
 		{"S1", "uncontended, 128 clients, against v3lock", s1().run},
@@ -66,20 +69,21 @@ func Definitions() []Definition {
 		{"sets", "a set of 8, against one lock", runSets},
 		{"webhooks", "from a request to the webhook of its grant", runWebhooks},
 		{"order", "S1 with the order of locks learnt, against without", order().run},
+		{"older", "against an older revision of ours", runOlder},
 		{"ceiling", "empty answers alone", runCeiling},
 		{"peers", "etcd's locks alone", runPeers},
 	}
 }
 
-// withoutBar is how many definitions at the end have no bar.
-const withoutBar = 2
+// onlyNamed is how many definitions at the end run only when named.
+const onlyNamed = 3
 
 // Select returns the definitions that ids name, separated by commas, or all
-// with a bar when ids is empty.
+// but the last ones when ids is empty.
 func Select(ids string) ([]Definition, error) {
 	all := Definitions()
 	if ids == "" {
-		return all[:len(all)-withoutBar], nil
+		return all[:len(all)-onlyNamed], nil
 	}
 	var chosen []Definition
 	for id := range strings.SplitSeq(ids, ",") {

@@ -140,8 +140,10 @@ faults: ## Run all faults at full length (about an hour; STORE=zookeeper)
 mutants: ## Seed known bugs into a copy, one at a time, and see that a test catches each (MUTANTFLAGS="-run lock-")
 	@$(GO) run ./test/mutants $(MUTANTFLAGS)
 
+ON_ZOOKEEPER := -store zookeeper -rows S6,streams,async,batch,dashboard
+
 bench: ## Measure against the stores' own locks and print the table (STORE=zookeeper, BENCHFLAGS=...)
-	$(GO) run ./test/bench $(if $(filter zookeeper,$(STORE)),-rows S6) $(BENCHFLAGS)
+	$(GO) run ./test/bench $(if $(filter zookeeper,$(STORE)),$(ON_ZOOKEEPER)) $(BENCHFLAGS)
 
 clients: ## Generate clients with five generators, compile them and have them use a server (needs node, npm, python3)
 	test/clients/run

@@ -1,8 +1,9 @@
 // Command bench measures Fencepost against its peers on this machine:
 //
-//	go run ./test/bench                        # every row, about ten minutes
+//	go run ./test/bench                        # every row, about half an hour
 //	go run ./test/bench -rows S1,S5 -rounds 3
 //	go run ./test/bench -rows peers            # the peers alone
+//	go run ./test/bench -rows batch -store zookeeper
 //
 // It starts every server as a process of its own, with fsync on, and makes the
 // load itself. docs/performance.md explains the rows and publishes a run.
@@ -59,8 +60,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.DurationVar(&o.Duration, "duration", 3*time.Second, "of one round of one side")
 	f.DurationVar(&o.Warmup, "warmup", time.Second, "before each round, not counted")
 	f.IntVar(&o.Rounds, "rounds", 5, "of each side, in turns")
-	f.IntVar(&o.Waiters, "waiters", 10_000, "waiting requests in S7 and S8, and at once in S14")
-	f.IntVar(&o.Entries, "entries", 100_000, "held locks in S12")
+	f.IntVar(&o.Waiters, "waiters", 10_000, "waiting requests in S7 and S8, and at once in S14; entries that wait in async and dashboard, jobs in batch")
+	f.IntVar(&o.Entries, "entries", 100_000, "held locks in S12 and dashboard")
+	f.Var(&o.Store, "store", "of streams, async, batch and dashboard: etcd or zookeeper")
 	f.StringVar(&o.Dir, "dir", "", "where to make the folder for data and logs, on a real disk; the system's temporary folder when empty")
 	f.BoolVar(&o.Keep, "keep", false, "keep the folder")
 	f.StringVar(&o.markdown, "markdown", "", "also write the table to this file")

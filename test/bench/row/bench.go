@@ -33,6 +33,9 @@ type Config struct {
 	Keep bool
 	// Older is the binary of an older revision of the API server, for the row "older".
 	Older string
+	// Store is what the rows streams, async, batch and dashboard have: etcd, which is embedded
+	// where one server runs, or ZooKeeper.
+	Store Store
 	// Profiles is a folder for processor and heap profiles of Fencepost; none are
 	// taken when it is empty.
 	Profiles string
@@ -68,6 +71,10 @@ func Definitions() []Definition {
 		{"S16", "processor time of a cycle on one lock", s16().run},
 		{"sets", "a set of 8, against one lock", runSets},
 		{"webhooks", "from a request to the webhook of its grant", runWebhooks},
+		{"streams", "1 000 streams of events", runStreams},
+		{"async", "entries that wait without a request, and a replica that dies", runAsync},
+		{"batch", "jobs that are called when their turn has come", runBatch},
+		{"dashboard", "what operators who watch cost", runDashboard},
 		{"order", "S1 with the order of locks learnt, against without", order().run},
 		{"older", "against an older revision of ours", runOlder},
 		{"ceiling", "empty answers alone", runCeiling},

@@ -1,7 +1,9 @@
 package row
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -81,4 +83,36 @@ func steadyFootprint(ctx context.Context, r *replica, over time.Duration) (footp
 		}
 	}
 	return footprint{load.Median(all), load.Median(anonymous)}, nil
+}
+
+// live returns the bytes of the heap and of stacks that the server still uses, after two
+// collections: what is kept to be used again outlives one.
+func live(ctx context.Context, r *replica) (float64, error) {
+	if _, err := collected(ctx, r); err != nil {
+		return 0, err
+	}
+	return collected(ctx, r)
+}
+
+func collected(ctx context.Context, r *replica) (float64, error) {
+	resp, err := get(ctx, "http://"+r.debug+"/debug/pprof/heap?gc=1&debug=1", "")
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	found, bytes := 0, 0.0
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var n float64
+		for _, format := range []string{"# HeapAlloc = %f", "# Stack = %f"} {
+			if _, err := fmt.Sscanf(lines.Text(), format, &n); err == nil {
+				found, bytes = found+1, bytes+n
+			}
+		}
+	}
+	if found != 2 {
+		return 0, errors.Join(fmt.Errorf("the server's heap profile has %d of 2 figures", found), lines.Err())
+	}
+	return bytes, lines.Err()
 }

@@ -18,20 +18,16 @@ import (
 const (
 	waitingFigure = "fencepost_lock_waiting"
 	anyFigure     = "fencepost_lock_oldest_wait_seconds"
+	// requests that are not answered yet, streams among them
+	inFlightFigure = "fencepost_http_requests_in_flight"
 )
 
 // figure returns a gauge of the server's /metrics, summed over its labels. It is
 // 0 when the server does not show it, as it does with empty queues.
 func figure(ctx context.Context, r *replica, name string) (float64, error) {
-	resp, err := get(ctx, r.URL()+"/metrics", "")
+	families, err := metricsAt(ctx, r.URL())
 	if err != nil {
 		return 0, err
-	}
-	defer resp.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(resp.Body)
-	if err != nil {
-		return 0, fmt.Errorf("read /metrics: %w", err)
 	}
 	if families[anyFigure] == nil {
 		return 0, fmt.Errorf("/metrics has no %s: is telemetry off?", anyFigure)
@@ -39,9 +35,24 @@ func figure(ctx context.Context, r *replica, name string) (float64, error) {
 	return sum(families[name]), nil
 }
 
+func metricsAt(ctx context.Context, base string) (map[string]*dto.MetricFamily, error) {
+	resp, err := get(ctx, base+"/metrics", "")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read /metrics: %w", err)
+	}
+	return families, nil
+}
+
+// sum adds up what a family has, of a histogram how much was counted.
 func sum(family *dto.MetricFamily) (total float64) {
 	for _, m := range family.GetMetric() {
-		total += m.GetGauge().GetValue()
+		total += m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
 	}
 	return total
 }

@@ -40,7 +40,7 @@ func ids(t *testing.T, selection string) []string {
 }
 
 func TestSelect(t *testing.T) {
-	all := []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S10", "S12", "S13", "S14", "S15", "S16", "sets", "webhooks", "order"}
+	all := []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S10", "S12", "S13", "S14", "S15", "S16", "sets", "webhooks", "streams", "async", "batch", "dashboard", "order"}
 	if diff := cmp.Diff(all, ids(t, "")); diff != "" {
 		t.Error(diff)
 	}
@@ -165,5 +165,21 @@ func TestWriteMarkdown(t *testing.T) {
 		if diff := cmp.Diff(tt.after, string(got)); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
+	}
+}
+
+func TestStore(t *testing.T) {
+	var s row.Store
+	if s.String() != "etcd" {
+		t.Errorf("the store is %s if nothing is said", &s)
+	}
+	if err := s.Set("zookeeper"); err != nil || s.String() != "ZooKeeper" {
+		t.Errorf("%s, %v", &s, err)
+	}
+	if err := s.Set("etcd"); err != nil || s.String() != "etcd" {
+		t.Errorf("%s, %v", &s, err)
+	}
+	if err := s.Set("redis"); err == nil {
+		t.Error("a store that there is not")
 	}
 }

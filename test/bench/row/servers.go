@@ -96,12 +96,17 @@ func connections(cs *closers) *side.Connections {
 // replica is a running API server.
 type replica struct {
 	*rig.Replica
-	debug string // address of its profiler; empty without profiles
+	debug string // address of its profiler; empty without one
 }
 
 // startReplica starts Fencepost as its users run it: tokens are checked, and
 // the access log goes to a file. An empty store is the embedded one.
 func (b *bench) startReplica(ctx context.Context, store string, cs *closers, args ...string) (*replica, error) {
+	return b.launch(ctx, b.Profiles != "", store, cs, args...)
+}
+
+// launch starts a replica, with its profiler if that is wanted.
+func (b *bench) launch(ctx context.Context, debug bool, store string, cs *closers, args ...string) (*replica, error) {
 	binary, err := b.apiBinary(ctx)
 	if err != nil {
 		return nil, err
@@ -113,7 +118,7 @@ func (b *bench) startReplica(ctx context.Context, store string, cs *closers, arg
 		Secret: "the secret of the benchmark, which is no secret",
 		Args:   args,
 	}
-	if b.Profiles != "" {
+	if debug {
 		if r.debug, err = debugAddress(); err != nil {
 			return nil, err
 		}

@@ -52,12 +52,14 @@ func (b *bench) fill(ctx context.Context, r *replica, cs *closers) error {
 	}
 	f.TTLSeconds = longTTL
 	start := time.Now()
-	if err := load.Hold(ctx, f.Workers(manyClients), b.Entries, func(i int) string { return fmt.Sprintf("bench:held:%d", i) }); err != nil {
+	if err := load.Hold(ctx, f.Workers(manyClients), b.Entries, heldLock); err != nil {
 		return err
 	}
 	b.logf("%d locks taken in %v", b.Entries, time.Since(start).Round(time.Millisecond))
 	return nil
 }
+
+func heldLock(i int) string { return fmt.Sprintf("bench:held:%d", i) }
 
 // restart starts the server, which does not run, and checks that nothing is lost.
 func (b *bench) restart(ctx context.Context, r *replica, after string) (time.Duration, error) {

@@ -72,18 +72,26 @@ func (b *bench) serveOnZooKeeper(ctx context.Context, cs *closers) (*served, err
 	if err != nil {
 		return nil, err
 	}
-	password := filepath.Join(b.dir, "password")
-	if err := os.WriteFile(password, []byte(side.ZooKeeperPassword), 0o600); err != nil {
+	login, err := b.zooKeeperLogin()
+	if err != nil {
 		return nil, err
 	}
 	s := &served{}
-	s.replica, err = b.startReplica(ctx, z.Store(), cs, "--store-username", side.ZooKeeperUser, "--store-password-file", password)
-	if err != nil {
+	if s.replica, err = b.startReplica(ctx, z.Store(), cs, login...); err != nil {
 		return nil, err
 	}
 	s.pids = []int{z.Server(0).PID(), s.PID()}
 	s.load, err = clients(s.replica, cs)
 	return s, err
+}
+
+// zooKeeperLogin returns the flags with which a server authenticates itself.
+func (b *bench) zooKeeperLogin() ([]string, error) {
+	password := filepath.Join(b.dir, "password")
+	if err := os.WriteFile(password, []byte(side.ZooKeeperPassword), 0o600); err != nil {
+		return nil, err
+	}
+	return []string{"--store-username", side.ZooKeeperUser, "--store-password-file", password}, nil
 }
 
 // zkLocks starts ZooKeeper for n clients of go-zookeeper's lock.

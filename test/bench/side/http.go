@@ -88,23 +88,40 @@ func newCaller(c *Connections, base *url.URL, header http.Header) *caller {
 // until the next call. Another status than want is an error. A nil header
 // stands for the caller's own.
 func (c *caller) expect(ctx context.Context, want int, method, path string, header http.Header, body []byte) ([]byte, error) {
-	if c.conn == nil {
-		conn, err := c.connections.dial(ctx, c.url.Host)
-		if err != nil {
-			return nil, err
-		}
-		c.conn = conn
-		c.reader.Reset(conn)
-	}
-	status, err := c.exchange(ctx, method, path, header, body)
+	status, err := c.send(ctx, method, path, header, body)
 	if err != nil {
-		c.hangUp()
-		return nil, fmt.Errorf("%s: %w", method, err)
+		return nil, err
 	}
 	if status != want {
 		return nil, unexpected(method, status, c.answer.Bytes())
 	}
 	return c.answer.Bytes(), nil
+}
+
+// send sends a request, and has the body of the answer in c.answer.
+func (c *caller) send(ctx context.Context, method, path string, header http.Header, body []byte) (status int, err error) {
+	if err := c.connect(ctx); err != nil {
+		return 0, err
+	}
+	if status, err = c.exchange(ctx, method, path, header, body); err != nil {
+		c.hangUp()
+		return 0, fmt.Errorf("%s: %w", method, err)
+	}
+	return status, nil
+}
+
+// connect dials if there is no connection.
+func (c *caller) connect(ctx context.Context) error {
+	if c.conn != nil {
+		return nil
+	}
+	conn, err := c.connections.dial(ctx, c.url.Host)
+	if err != nil {
+		return err
+	}
+	c.conn = conn
+	c.reader.Reset(conn)
+	return nil
 }
 
 func (c *caller) hangUp() {

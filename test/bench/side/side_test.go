@@ -305,3 +305,77 @@ func checkNothingLeft(t *testing.T, base *url.URL) {
 		}
 	}
 }
+
+func TestClientOfEntriesThatWait(t *testing.T) {
+	posted := 0
+	base, seen := standIn(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodPost:
+			posted++
+			w.WriteHeader([]int{http.StatusCreated, http.StatusAccepted, http.StatusConflict}[posted-1])
+			fmt.Fprintf(w, `{"id":"entry-%d","token":"token-%d","fence":7}`, posted, posted)
+		case http.MethodDelete:
+			w.WriteHeader(http.StatusNoContent)
+		}
+	})
+	connections := side.NewConnections()
+	defer connections.Close()
+	c := side.Fencepost{Connections: connections, Bases: []*url.URL{base}, Bearers: []string{"jwt"}}.Clients(1)[0]
+	for i, granted := range []bool{true, false} {
+		ticket, now, err := c.Ask(t.Context(), "orders:1", []byte("{}"))
+		want := side.Ticket{ID: fmt.Sprintf("entry-%d", i+1), Name: "orders:1", Token: fmt.Sprintf("token-%d", i+1), Fence: 7}
+		if diff := cmp.Diff(want, ticket); err != nil || now != granted || diff != "" {
+			t.Errorf("granted %t, %v %s", now, err, diff)
+		}
+		if err := errors.Join(c.Renew(t.Context(), ticket), c.Release(t.Context(), ticket)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, _, err := c.Ask(t.Context(), "orders:1", nil); err == nil || !strings.Contains(err.Error(), "409") {
+		t.Errorf("a refusal: %v", err)
+	}
+	want := []request{
+		{"POST", "/locks/orders:1", "Bearer jwt", "", "{}"},
+		{"PUT", "/locks/orders:1/renew", "Bearer jwt", "token-1", ""},
+		{"DELETE", "/locks/orders:1", "Bearer jwt", "token-1", ""},
+		{"POST", "/locks/orders:1", "Bearer jwt", "", "{}"},
+		{"PUT", "/locks/orders:1/renew", "Bearer jwt", "token-2", ""},
+		{"DELETE", "/locks/orders:1", "Bearer jwt", "token-2", ""},
+		{"POST", "/locks/orders:1", "Bearer jwt", "", ""},
+	}
+	if diff := cmp.Diff(want, *seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStream(t *testing.T) {
+	long := strings.Repeat("x", 10_000)
+	base, _ := standIn(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "types=a,b" || r.Header.Get("Authorization") != "Bearer jwt" {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		fmt.Fprintf(w, "retry: 1000\nid: 1-0\n\n:\n\nid: 2-1\nevent: e\ndata: one\n\ndata: %s\n\n", long)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	connections := side.NewConnections()
+	defer connections.Close()
+	f := side.Fencepost{Connections: connections, Bases: []*url.URL{base}, Bearers: []string{"jwt"}}
+	if _, err := f.Follow(t.Context(), 0, "/events"); err == nil || !strings.Contains(err.Error(), "400") {
+		t.Errorf("a refusal: %v", err)
+	}
+	s, err := f.Follow(t.Context(), 0, "/events?types=a,b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	err = s.Read(func(data []byte) {
+		if told = append(told, strings.TrimSpace(string(data))); len(told) == 2 {
+			s.Close()
+		}
+	})
+	if diff := cmp.Diff([]string{"one", long}, told); err == nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+}

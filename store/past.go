@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"sync"
 	"time"
@@ -135,6 +136,16 @@ func (p *Pasts) Of(e *lock.Entry, position int64) json.RawMessage {
 	}
 	return text
 }
+
+// SaysAll reports whether what is remembered of e, if nothing of that was cut, is all that a
+// store keeps of it.
+func SaysAll(e *lock.Entry) bool {
+	return len(e.Metadata) == 0 && !e.Async && e.Callback == nil && e.AskWithin == nil && e.Trace == "" &&
+		e.Request == "" && e.Handle == 0 && e.Closing == nil && e.Roll == nil && !e.Opaque
+}
+
+// IsPlace reports whether only the place of an entry is remembered, see [PlaceOf].
+func IsPlace(text json.RawMessage) bool { return bytes.HasPrefix(text, []byte(`{"position"`)) }
 
 // Note returns how a note on an end of the tenant's is stored: not at all if the tenant has
 // used up its bytes for now.

@@ -59,16 +59,12 @@ func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replica
 }
 
 // resume has the store's feed begin where webhooks were told last, so that nothing of what
-// happened while no server ran is missed. Of a store that keeps no history, or if that cannot be
-// read, it is told that something is missing.
+// happened while no server ran is missed. If the store's history does not reach back to there it is
+// told that something is missing.
 func resume(ctx context.Context, t *telemetry.Telemetry, opened openedStore) {
-	feed, ok := opened.(interface{ Resume(number uint64) })
-	if !ok {
-		return
-	}
 	since, err := outbox.Since(ctx, opened.smallRecords())
 	if err != nil {
 		t.Logger().Warn("where webhooks were told last could not be read", "error", err)
 	}
-	feed.Resume(since)
+	opened.Resume(since)
 }

@@ -53,6 +53,9 @@ type Harness struct {
 	// reason they fail.
 	NoCut, NoCompact, NoFloor, NoBackup string
 
+	// NoHistory says why no feed can begin earlier.
+	NoHistory string
+
 	// NoBound says why the store admits any number of writes at once.
 	NoBound string
 }
@@ -105,6 +108,7 @@ const (
 	compact
 	floors
 	backup
+	history
 )
 
 // Run checks everything that store.Store promises.
@@ -139,6 +143,8 @@ func (h Harness) absent(n need) string {
 		return h.NoFloor
 	case backup:
 		return h.NoBackup
+	case history:
+		return h.NoHistory
 	}
 	return ""
 }
@@ -149,7 +155,7 @@ func cases() []testCase {
 	for _, topic := range [][]testCase{
 		trustCases(), expiryCases(), renewCases(), cutCases(), burstCases(),
 		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), removePutCases(), readCases(), feedCases(),
-		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(), formCases(), pastCases(), noticeCases(),
+		modeCases(), setCases(), tenantCases(), contextCases(), exclusionCases(), distrustCases(), formCases(), pastCases(), noticeCases(), resumeCases(),
 	} {
 		all = append(all, topic...)
 	}

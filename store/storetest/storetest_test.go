@@ -36,7 +36,8 @@ func TestMemory(t *testing.T) {
 	opened := func(t *testing.T) storetest.Store { return open(t, b, limit) }
 	storetest.Run(t, storetest.Harness{
 		MinTTL: minTTL, Late: time.Second, CallLimit: limit + time.Second, Open: opened, OpenAlone: opened,
-		NoBound: "a write is a call of a function",
+		NoHistory: "its server outlives no replica",
+		NoBound:   "a write is a call of a function",
 	})
 }
 

@@ -32,6 +32,7 @@ type feed struct {
 	left     []departure
 	changes  []change // since the last Reset, which was at
 	since    uint64
+	first    []*lock.Entry  // of the last Reset
 	notices  []*lock.Notice // told since the last Reset, or belonging to what that had
 	ended    []store.Ended  // recalled since the last Reset, each once
 	endedIDs map[lock.ID]bool
@@ -138,7 +139,7 @@ func (f *feed) Reset(s store.Snapshot) {
 	}
 	f.table, f.upTo, f.current, f.recalled = lock.NewTable(), s.Number, true, false
 	f.ended, f.endedIDs = nil, map[lock.ID]bool{}
-	f.changes, f.since = nil, s.Number
+	f.changes, f.since, f.first = nil, s.Number, slices.Clone(s.Entries)
 	f.notices = slices.Clone(s.Notices)
 	f.resets++
 	if !slices.IsSortedFunc(s.Entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }) {

@@ -42,6 +42,11 @@ type change struct {
 	Was  json.RawMessage  `json:"was,omitempty"` // of the entry that went, see [store.Past]
 	Note *store.ValueNote `json:"note,omitempty"`
 
+	// Gone is the whole entry that went, so that a feed can begin before that, unless Whole
+	// says that Was is all of it. It is not moved with the reason.
+	Gone  json.RawMessage `json:"gone,omitempty"`
+	Whole bool            `json:"whole,omitempty"`
+
 	// Notice is written so that who does not know it reads of the end of an entry that is
 	// not there.
 	Notice *store.NoticeValue `json:"notice,omitempty"`

@@ -8,6 +8,7 @@
 //	  entries/<shard>/<tenant>,<lock>,<id>/<lease>  its lease, once it was renewed: the version counts renewals
 //	  keys/<shard>/<tenant>,<id>                    the mark of an idempotency key: who uses it, or why that one ended
 //	  epoch                                         its version names the log in use
+//	  logs                                          its data says which record was deleted last
 //	  logs/<epoch>                                  the log; its data is the newest record, or empty
 //	  logs/<epoch>/<sequence>                       a record: who came and who went in one transaction
 //	  ended/<time>-<random>                         why entries went, moved here from old records

@@ -196,3 +196,13 @@ func FoldSize(ends []store.End) (taken, has int) {
 	}
 	return sizeOf(r), len(store.Encode(r.ends))
 }
+
+// KeptFrom returns since when each record is kept, in ms, by the server's clock.
+func (s *Store) KeptFrom() (all []int64) {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	for _, r := range s.feed.kept.records {
+		all = append(all, r.at)
+	}
+	return all
+}

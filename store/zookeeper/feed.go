@@ -38,6 +38,7 @@ type feed struct {
 	number    uint64 // the greatest that followers were told
 	floor     uint64 // with which entries have their numbers
 	time      int64  // of the server, in ms, some time ago
+	began     int64  // likewise, when it first followed the log
 	entries   index
 	attached  store.Attached // the notices of entries
 	kept      kept           // records that are still there

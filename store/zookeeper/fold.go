@@ -16,7 +16,8 @@ import (
 
 const (
 	// The log keeps its records for keepFor, by the server's clock, for followers that
-	// are behind and for calls whose answer was lost, but no more than keepRecords and
+	// are behind or begin earlier, and for calls whose answer was lost, those from before a
+	// replica was started for as long from there on, but no more than keepRecords and
 	// keepBytes of them. What older ones say of ends moves to a node below ended/, in
 	// the transaction that deletes them. foldSpread and a part of the other bounds are
 	// added by chance, so that one replica does it before others think of it.
@@ -43,7 +44,8 @@ const (
 type folded struct {
 	n    int32
 	at   int64 // ms, by the server's clock
-	size int   // of the record
+	zxid int64 // of the record
+	size int   // likewise, in bytes
 	ends []end
 }
 
@@ -56,7 +58,7 @@ type kept struct {
 }
 
 func (k *kept) add(w written, at int64) {
-	r := folded{n: w.n, at: at, size: w.size, ends: w.record.ends()}
+	r := folded{n: w.n, at: at, zxid: w.zxid, size: w.size, ends: w.record.ends()}
 	k.records, k.size = append(k.records, r), k.size+r.size
 }
 
@@ -191,7 +193,7 @@ func (a *archive) compareKept(ctx context.Context, epoch, upTo int32) error {
 func (a *archive) loadKept(ctx context.Context) error {
 	f := a.feed
 	f.mu.Lock()
-	current, epoch, from, loaded := f.current, f.epoch, f.kept.from, f.kept.loaded
+	current, epoch, from, loaded, began := f.current, f.epoch, f.kept.from, f.kept.loaded, f.began
 	f.mu.Unlock()
 	if loaded || !current {
 		return nil
@@ -205,6 +207,9 @@ func (a *archive) loadKept(ctx context.Context) error {
 	}
 	before := kept{from: from, loaded: true}
 	err = a.eachPart(ctx, l, epoch, from, func(records []folded) error {
+		for i := range records {
+			records[i].at = max(records[i].at, began) // others that start soon begin there too
+		}
 		before.records = append(before.records, records...)
 		return nil
 	})
@@ -276,6 +281,9 @@ func (a *archive) move(ctx context.Context, epoch int32, records []folded, check
 	ops := checks
 	for _, r := range records {
 		ops = append(ops, &zk.DeleteRequest{Path: recordPath(a.root.log(epoch), r.n), Version: -1})
+	}
+	if last := records[len(records)-1]; epoch == a.epoch.Load() {
+		ops = append(ops, &zk.SetDataRequest{Path: a.root.logs(), Data: store.Encode(foldMark{epoch, last.n, last.zxid}), Version: -1})
 	}
 	if ends := endsOf(records); len(ends) > 0 && a.folding.bears(len(records)) {
 		ops = append(ops, a.create(a.endedPath(), store.Encode(ends)))

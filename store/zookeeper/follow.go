@@ -86,7 +86,9 @@ func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error
 
 // Watch implements store.Store. The first view is no older than the call.
 func (s *Store) Watch(ctx context.Context, to store.Watcher) {
-	f := &follower{f: to, begun: make(chan struct{}, 1)}
+	since := s.resume.Swap(0)
+	h := &held{Watcher: to, over: since == 0}
+	f := &follower{f: h, begun: make(chan struct{}, 1)}
 	for s.catchUp(ctx) != nil {
 		if store.Pause(ctx, guardInterval/4) != nil {
 			return
@@ -96,6 +98,10 @@ func (s *Store) Watch(ctx context.Context, to store.Watcher) {
 	for ctx.Err() == nil {
 		select {
 		case <-f.begun:
+			if since != 0 {
+				s.tellEarlier(ctx, f, h, since)
+				since = 0
+			}
 			s.recall(ctx, f)
 		case <-ctx.Done():
 		}

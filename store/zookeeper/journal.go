@@ -238,7 +238,7 @@ func (j *journal) readEnds(ctx context.Context, l *link, epoch int32, numbers []
 		if err != nil {
 			return err
 		}
-		records[i] = folded{n: numbers[i], at: found.stat.Ctime, size: len(found.data)}
+		records[i] = folded{n: numbers[i], at: found.stat.Ctime, zxid: found.stat.Czxid, size: len(found.data)}
 		r, err := parseRecord(found.data)
 		if err != nil {
 			j.report(path, "a record cannot be read and is passed over", "error", err)

@@ -83,14 +83,18 @@ func (s *Store) makeNoticeShard(ctx context.Context, n *lock.Notice) error {
 
 // noticed applies a change that is a notice.
 func (f *feed) noticed(changes []store.Change, c change, w written) []store.Change {
-	id := strings.TrimPrefix(string(c.ID), noticeMark)
-	n, err := c.Notice.Notice(c.Tenant, id, f.reader.number(w.zxid))
+	n, err := noticeIn(c, f.reader.number(w.zxid))
 	if err != nil {
 		f.reader.report(recordPath(f.reader.root.log(f.epoch), w.n), "a notice cannot be read and is passed over", "error", err)
 		return changes
 	}
 	f.attached.Add(n)
 	return append(changes, store.Change{Number: n.Number, Notice: n})
+}
+
+// noticeIn returns the notice that a change is, which was written at the number.
+func noticeIn(c change, number uint64) (*lock.Notice, error) {
+	return c.Notice.Notice(c.Tenant, strings.TrimPrefix(string(c.ID), noticeMark), number)
 }
 
 // listNotices reads the notices that have nodes.

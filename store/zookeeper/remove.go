@@ -77,8 +77,13 @@ func (m *remover) removeWrite(r *removal) *write {
 		Tenant: k.tenant, Lock: k.lock, ID: k.id, Czxid: r.czxid,
 		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "", Note: m.pasts.Note(k.tenant, r.note),
 	}}
+	at := m.zxid(r.entry.Number)
 	if r.why != lock.Withdrawn {
-		p.change.Was = m.pasts.Of(r.entry, m.zxid(r.entry.Number))
+		p.change.Was = m.pasts.Of(r.entry, at)
+	}
+	p.change.Whole = saysAll(p.change.Was, r.entry)
+	if !p.change.Whole {
+		p.change.Gone = goneOf(r.entry, at)
 	}
 	for _, path := range r.paths {
 		version := int32(anyVersion)
@@ -96,7 +101,7 @@ func (m *remover) removeWrite(r *removal) *write {
 	}
 	w := &write{
 		Tenant: k.tenant, Keys: []string{k.conflict()}, Must: true, Payload: p,
-		Bytes: 2 * (len(p.change.Was) + noteBytes(p.change.Note)), // the record is the log's data too
+		Bytes: 2 * (len(p.change.Was) + len(p.change.Gone) + noteBytes(p.change.Note)), // the record is the log's data too
 	}
 	if p.ops = append(p.ops, r.besides...); r.held != "" {
 		w.Keys, w.Bytes = append(w.Keys, r.held), w.Bytes+store.MaxRecordValue

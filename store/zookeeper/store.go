@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -69,6 +70,7 @@ type Store struct {
 	meta    *metaKeeper
 	archive *archive
 	remover *remover
+	resume  atomic.Uint64 // where the next feed begins; 0 is now
 
 	closing context.Context
 	stop    context.CancelFunc

@@ -133,5 +133,50 @@ func zookeeperBugs() []Bug {
 			File: "store/zookeeper/archive.go", Anchor: `(m.Reason == "" || n.stat.Mtime >= before)`, Becomes: `m.Reason == ""`,
 			In: "./store/zookeeper", Run: "^TestOldEndOfAUsedUpKey$", Needs: "zookeeper",
 		},
+		{
+			Name: "zookeeper-resume-without-what-went", Breaks: "a feed that begins earlier tells what happened since",
+			File: "store/zookeeper/remove.go", Anchor: "p.change.Gone = goneOf(r.entry, at)", Becomes: "_ = at",
+			In: "./store/zookeeper", Run: "^TestConformance/resume$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-resume-says-all", Breaks: "a feed that begins earlier tells of entries as they were",
+			File: "store/past.go", Anchor: "return len(e.Metadata) == 0 && !e.Async", Becomes: "return !e.Async",
+			In: "./store", Run: "^TestSaysAll$",
+		},
+		{
+			Name: "zookeeper-resume-with-what-came", Breaks: "a feed that begins earlier begins with what there was",
+			File: "store/zookeeper/history.go", Anchor: "if r.zxid(e.Number) <= since {", Becomes: "if came[keyOf(e)] = e; true {",
+			In: "./store/zookeeper", Run: "^TestConformance/resume$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-resume-over-a-gap", Breaks: "a log of which something is missing is not told as if that were all",
+			File: "store/zookeeper/history.go", Anchor: "mark.N != first-1 || mark.Zxid > since", Becomes: "mark.Zxid > since",
+			In: "./store/zookeeper", Run: "^TestResumeBehindWhatWasFolded$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-resume-of-what-was-folded", Breaks: "what was folded is missed, and that is said",
+			File: "store/zookeeper/history.go", Anchor: "mark.N != first-1 || mark.Zxid > since", Becomes: "mark.N != first-1",
+			In: "./store/zookeeper", Run: "^TestResumeBehindWhatWasFolded$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-fold-without-a-mark", Breaks: "after a quiet time nothing is missed",
+			File: "store/zookeeper/fold.go", Anchor: "epoch == a.epoch.Load() {", Becomes: "epoch < 0 {",
+			In: "./store/zookeeper", Run: "^TestResumeBehindWhatWasFolded$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-resume-believes-an-older-version", Breaks: "an end that does not say what the entry was is not told",
+			File: "store/zookeeper/history.go", Anchor: "if c.Whole {", Becomes: "if c.Gone == nil {",
+			In: "./store/zookeeper", Run: "^TestResumeByHand$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-resume-loses-what-came-meanwhile", Breaks: "nothing is lost between what happened before and what follows",
+			File: "store/zookeeper/resume.go", Anchor: "for _, what := range h.calls {", Becomes: "for _, what := range h.calls[:0] {",
+			In: "./store/zookeeper", Run: "^TestConformance/resume$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-fold-at-once", Breaks: "replicas that are started together can all begin where the last ones ended",
+			File: "store/zookeeper/fold.go", Anchor: "records[i].at = max(records[i].at, began)", Becomes: "records[i].at = max(records[i].at, min(began, 0))",
+			In: "./store/zookeeper", Run: "^TestFoldLeavesOthersTime$", Needs: "zookeeper",
+		},
 	}
 }

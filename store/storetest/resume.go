@@ -1,0 +1,135 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+func resumeCases() []testCase {
+	return []testCase{
+		{name: "resume/a feed that begins earlier tells what happened since", run: resumed, needs: history},
+		{name: "resume/while entries come and go", run: resumedUnderLoad, needs: history},
+		{name: "resume/where nothing can be told it begins now", run: resumedNowhere, needs: history},
+	}
+}
+
+// resumer is a store whose feed can begin earlier.
+type resumer interface {
+	store.Store
+	Resume(number uint64)
+}
+
+// followFrom has another client's feed begin at a number.
+func (t *trial) followFrom(number uint64) *feed {
+	t.Helper()
+	s, ok := t.Reopen(t.T).(resumer)
+	if !ok {
+		t.Fatal("the harness does not say why its feeds cannot begin earlier")
+	}
+	s.Resume(number)
+	return t.follow(s)
+}
+
+// resumed has entries of every kind go after a number, some of which were there by then, and
+// some not, and one whose id comes again.
+func resumed(t *trial) {
+	early := t.follow(t.A)
+	all := t.various()
+	all = append(all, t.kept("g"), t.repeatable("h", "i"), t.draft("a"))
+	all[4].Metadata = map[string]string{"job": "<7> \u5de5"}
+	var there []*lock.Entry
+	for i, e := range all {
+		there = append(there, t.enqueue(t.client(i), e))
+	}
+	t.notify(t.A, t.noticeOf(there[2]), there[2])
+	from := t.newest(t.A)
+	for i, e := range there[:6] {
+		t.remove(t.client(i/2), e, append(reasons(), lock.Withdrawn)[i%4])
+	}
+	brief := t.enqueue(t.A, t.kept("j"))
+	t.notify(t.B, t.noticeOf(there[6]), there[6])
+	t.notify(t.B, t.notice("a"), nil)
+	t.remove(t.B, brief, lock.Deadlocked)
+	t.enqueue(t.B, t.various()[0])
+	late := t.followFrom(from)
+	t.wantResumed(early, late, from)
+	slices.SortFunc(there, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	late.mu.Lock()
+	defer late.mu.Unlock()
+	if diff := diff(there, late.first); diff != "" {
+		t.Errorf("what there was (-want +got):\n%s", diff)
+	}
+}
+
+func (t *trial) newest(s store.Store) uint64 {
+	t.Helper()
+	number, err := s.Newest(t.ctx)
+	if err != nil {
+		t.Fatalf("Newest: %v", err)
+	}
+	return number
+}
+
+// wantResumed compares what two feeds tell of what happened after the number at which the
+// second has begun.
+func (t *trial) wantResumed(early, late *feed, from uint64) {
+	t.Helper()
+	t.wantSame(early, late)
+	a, b := early.state(), late.state()
+	if b.resets != 1 || !a.whole() {
+		t.Fatalf("the feeds have begun %d and %d times", a.resets, b.resets)
+	}
+	if b.since != from {
+		t.Errorf("the feed has begun at %d, want %d", b.since, from)
+	}
+	if diff := diff(a.changesAfter(from), b.changesAfter(from)); diff != "" {
+		t.Errorf("it tells otherwise what happened since (-want +got):\n%s", diff)
+	}
+}
+
+// resumedUnderLoad has a feed begin earlier while others write.
+func resumedUnderLoad(t *trial) {
+	early := t.follow(t.A)
+	t.workload(t.client, 4, 20)
+	from := t.newest(t.B)
+	ctx, stop := context.WithTimeout(t.ctx, time.Minute)
+	defer stop()
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				e, _, err := t.client(i).Enqueue(t.ctx, t.draft("busy"))
+				if err == nil {
+					err = t.client(i).Remove(t.ctx, e, lock.Released)
+				}
+				if err != nil {
+					t.Errorf("while others write: %v", err)
+					return
+				}
+			}
+		})
+	}
+	t.eventually(t.CallLimit, "others write", func() bool { return len(early.state().changesAfter(from)) > 50 })
+	late := t.followFrom(from)
+	stop()
+	all.Wait()
+	t.wantResumed(early, late, from)
+}
+
+// resumedNowhere has feeds begin at numbers that are none of the past.
+func resumedNowhere(t *trial) {
+	e := t.enqueue(t.A, t.draft("a"))
+	for _, from := range []uint64{0, lock.MaxNumber} {
+		late := t.followFrom(from)
+		t.wantSame(late)
+		if v := late.state(); v.since < e.Number || v.since == from {
+			t.Errorf("from %d: it begins at %d, want now", from, v.since)
+		}
+	}
+}

@@ -104,7 +104,7 @@ system: ## Test the examples, and the built server from outside, with short faul
 	$(TEST) $(RACE) -timeout 15m -p 1 $$($(GO) list ./test/... | grep -v -e /architecture -e /mutants -e /simulation)
 	$(call say,HTTP and faults on ZooKeeper)
 	STORE=zookeeper $(TEST) -timeout 5m -skip '$(STORELESS)' ./handlers
-	STORE=zookeeper $(TEST) -timeout 10m -run 'F2|F5LostAcquire|F5Late|Quorum|Modes' ./test/faults
+	STORE=zookeeper $(TEST) -timeout 10m -run 'F2|F5LostAcquire|F5Late|Quorum|Modes|Outage' ./test/faults
 
 lint: ## Check the rules of .golangci.yml (the first time, a minute to build the linter)
 	$(call say,lint)

@@ -2,6 +2,7 @@ package drive
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/fencepost/fencepost/test/rig"
@@ -15,6 +16,8 @@ type Cluster interface {
 	Leader(ctx context.Context) (int, error)
 	// Observe starts observing what the service keeps of the tenant.
 	Observe(ctx context.Context, tenant string, now func() time.Duration) (*Store, error)
+	// Forget has the store lose what it knows of the past.
+	Forget(ctx context.Context) error
 	Close() error
 }
 
@@ -41,6 +44,19 @@ func (e Etcd) Observe(ctx context.Context, tenant string, now func() time.Durati
 	return ObserveEtcd(ctx, client, tenant, now)
 }
 
+// Forget compacts.
+func (e Etcd) Forget(ctx context.Context) error {
+	client, err := e.Client()
+	if err != nil {
+		return err
+	}
+	newest, err := client.Get(ctx, "nothing")
+	if err == nil {
+		_, err = client.Compact(ctx, newest.Header.Revision)
+	}
+	return errors.Join(err, client.Close())
+}
+
 // ZooKeeper is an ensemble of ZooKeeper.
 type ZooKeeper struct{ *rig.ZooKeeper }
 
@@ -51,3 +67,6 @@ func (z ZooKeeper) Member(i int) Member { return z.Server(i) }
 func (z ZooKeeper) Observe(ctx context.Context, tenant string, now func() time.Duration) (*Store, error) {
 	return ObserveZooKeeper(ctx, z.Endpoints(), tenant, now)
 }
+
+// Forget deletes the records of the log.
+func (z ZooKeeper) Forget(ctx context.Context) error { return forgetLog(ctx, z.Endpoints()) }

@@ -1,0 +1,107 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/test/faults/drive"
+	"github.com/fencepost/fencepost/test/faults/history"
+)
+
+// TestOutageIsTold kills both replicas under load. Those that are started again go on from the
+// store's history: every grant and release is told, and nothing is missed. When the history is
+// gone by then, it is said that something is missed.
+func TestOutageIsTold(t *testing.T) {
+	s := newStand(t, 15*time.Minute, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
+	names := []string{"a", "b"}
+	r := receive(t, names...)
+	for _, name := range names {
+		s.subscribe(r.URL + "/" + name)
+	}
+	for round, forgets := range []bool{false, true} {
+		known := r.acquiredBy(names)
+		granted, released := s.killUnderLoad(100*round, func() bool { return r.acquiredBy(names) > known+20 })
+		if forgets {
+			_, err := s.store.Truth(s.ctx) // it is observed until here
+			s.must(err)
+			s.must(s.cluster.Forget(s.ctx))
+		}
+		for _, replica := range s.replicas {
+			s.must(replica.Restart(s.ctx))
+		}
+		lack := func() (n int) {
+			for _, name := range names {
+				n += r.lacks(name, granted, released)
+			}
+			return n
+		}
+		for end := time.Now().Add(within(30 * time.Second)); (lack() > 0 || forgets && r.missedBy(names) == 0) && time.Now().Before(end); pause(s.ctx, 50*time.Millisecond) {
+		}
+		t.Logf("%d grants and %d releases; %d never told; missed: %d times", len(granted), len(released), lack(), r.missedBy(names))
+		if lack() > 0 {
+			t.Errorf("%d were never told", lack())
+		}
+		if missed := r.missedBy(names); forgets != (missed > 0) {
+			t.Errorf("with its history gone: %t, it is said %d times that something is missed", forgets, missed)
+		}
+	}
+	s.readLogs()
+}
+
+// killUnderLoad kills all replicas when seen says so, while clients take and release locks, and
+// returns the fences that these know of.
+func (s *stand) killUnderLoad(from int, seen func() bool) (granted, released []int64) {
+	load, stop := context.WithCancel(s.ctx)
+	var mu sync.Mutex
+	var loading sync.WaitGroup
+	for _, c := range s.clients[:4] {
+		loading.Go(func() {
+			for n := from; load.Err() == nil; n++ {
+				h, _ := c.Acquire(s.ctx, drive.Request{Lock: fmt.Sprintf("outage:%d:%d", c.Number, n%5), TTL: 5 * time.Second, Replica: n % 2})
+				if h == nil {
+					continue
+				}
+				outcome := c.Release(s.ctx, n%2, 1, h)
+				mu.Lock()
+				granted = append(granted, h.Fence)
+				if outcome == history.OK {
+					released = append(released, h.Fence)
+				}
+				mu.Unlock()
+				pause(load, 5*time.Millisecond)
+			}
+		})
+	}
+	for end := time.Now().Add(within(30 * time.Second)); !seen() && time.Now().Before(end); pause(s.ctx, 10*time.Millisecond) {
+	}
+	for _, replica := range s.replicas {
+		s.must(replica.Kill())
+	}
+	stop()
+	loading.Wait()
+	return granted, released
+}
+
+// acquiredBy is of how many grants the one knows that knows of fewest.
+func (r *receivers) acquiredBy(names []string) int {
+	return r.least(names, func(one *told) int { return len(one.acquired) })
+}
+
+// missedBy is how often the one that was told so least was told that it misses something.
+func (r *receivers) missedBy(names []string) int {
+	return r.least(names, func(one *told) int { return len(one.missed) })
+}
+
+func (r *receivers) least(names []string, count func(*told) int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := make([]int, len(names))
+	for i, name := range names {
+		counts[i] = count(r.told[name])
+	}
+	return slices.Min(counts)
+}

@@ -33,6 +33,8 @@ type SeriesPoint struct {
 	ExpiriesPerSecond Seconds `json:"expiries_per_second" swaggertype:"number" minimum:"0" example:"0.1"`
 	// Waiting is how many entries waited, on average.
 	Waiting Seconds `json:"waiting" swaggertype:"number" minimum:"0" example:"3.2"`
+	// Holding is how many held, on average; a set counts at each of its locks.
+	Holding Seconds `json:"holding" swaggertype:"number" minimum:"0" example:"12.5"`
 	// WaitSeconds is how long the grants took, each within a factor of 1.5; left out without grants.
 	WaitSeconds *Percentiles `json:"wait_seconds,omitempty"`
 	// HoldSeconds is how long entries had held that ended, likewise.

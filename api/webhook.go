@@ -51,11 +51,10 @@ type WebhookFields struct {
 // Webhook is a subscription of a tenant, without its secret.
 type Webhook struct {
 	WebhookFields
-	// FailingSince is since when every attempt fails. It is in answers about one webhook,
-	// and may be some seconds old.
+	// FailingSince is since when every attempt fails. It may be some seconds old.
 	FailingSince Instant `json:"failing_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Disabled says why nothing is sent any more: the receiver answered 410, or failed for
-	// five days. It is in answers about one webhook; `"paused": false` sets it going again.
+	// five days. `"paused": false` sets it going again.
 	Disabled string `json:"disabled,omitempty" enums:"gone,failing" example:"failing"`
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 )
 
@@ -85,6 +87,7 @@ func TestClosures(t *testing.T) {
 	if look := elsewhere.get("/locks/orders:42?consistent=true").fields(); fmt.Sprint(look["waiting"]) != "1" {
 		t.Errorf("after the release: %v", look)
 	}
+	operator.at(shared.other).showsClosed(made)
 	if page := operator.closures(""); len(page.Closures) != 1 || page.Closures[0] != made || page.NextCursor != "" {
 		t.Errorf("listed: %+v, want %+v", page, made)
 	}
@@ -98,6 +101,22 @@ func TestClosures(t *testing.T) {
 	if want := "locks.open orders:* " + made.ID + " opened\nlocks.close orders:* " + made.ID + " closed\n"; actions != want {
 		t.Errorf("on record:\n%s", actions)
 	}
+}
+
+// showsClosed: the lists say of a lock that it is closed, and of an open one nothing.
+func (c *client) showsClosed(made closure) {
+	c.t.Helper()
+	open := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksWrite} }).acquire("stock")
+	page := c.adminLocks("", shows("orders:42", "stock"))
+	if one, other := page.Locks[0].Closed, page.Locks[1].Closed; one == nil || one.Reason != counting || string(one.Until) != made.Until.UTC().Format("2006-01-02T15:04:05.000Z") || other != nil {
+		c.t.Errorf("listed as closed: %+v and %+v", one, other)
+	}
+	var o api.AdminOverview
+	c.get("/admin/overview").want(http.StatusOK, &o)
+	if len(o.Blockers) != 1 || o.Blockers[0].Closed == nil || o.Blockers[0].Closed.Reason != counting {
+		c.t.Errorf("the overview shows %+v", o.Blockers)
+	}
+	c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksWrite} }).release(open)
 }
 
 // TestClosurePages: in pages, of one tenant and by names.

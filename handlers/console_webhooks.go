@@ -16,6 +16,9 @@ const (
 	// maxAdminWebhooks is how many webhooks a page has at most: of each the store is asked twice.
 	maxAdminWebhooks = 50
 	webhooksTimeout  = 5 * time.Second
+
+	// webhooksAtOnce is how many webhooks of one list the store is asked about at once.
+	webhooksAtOnce = 8
 )
 
 // adminWebhooks lists the webhooks of all tenants.

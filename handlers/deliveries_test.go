@@ -100,8 +100,17 @@ func TestDisabled(t *testing.T) {
 			t.Errorf("GET %s = %v", path, got)
 		}
 	}
+	listed := func() map[string]any {
+		return c.get("/webhooks").fields()["webhooks"].([]any)[0].(map[string]any)
+	}
+	if got := listed(); got["disabled"] != "gone" || got["failing_since"] != "2026-01-02T15:04:05.250Z" {
+		t.Errorf("listed as %v", got)
+	}
 	if got := c.do("PATCH", path, body(`{"paused":false}`)).fields(); got["disabled"] != nil || got["failing_since"] != nil {
 		t.Errorf("set going again it is %v", got)
+	}
+	if got := listed(); got["disabled"] != nil || got["failing_since"] != nil {
+		t.Errorf("set going again it is listed as %v", got)
 	}
 	if got := c.get(path + "/deliveries").fields(); got["disabled"] != nil {
 		t.Errorf("its deliveries are %v", got)

@@ -18,7 +18,7 @@ const maxHeatRows = 200
 //
 // @Summary     See what happened in the last quarter of an hour
 // @ID          getSeries
-// @Description Grants, releases, expiries, how many waited, and how long waits and holds were, in steps of 10 seconds, as the answering replica saw it. Every replica sees all that happens, so the answers of several are never added up; each has counted since it started. Of all tenants, the replicas' own left out, or of one; of a tenant it begins anew if nothing happened there while much did in 200 others. A bearer token that is limited to lock names may not see it.
+// @Description Grants, releases, expiries, how many waited and held, and how long waits and holds were, in steps of 10 seconds, as the answering replica saw it. Every replica sees all that happens, so the answers of several are never added up; each has counted since it started. Of all tenants, the replicas' own left out, or of one; of a tenant it begins anew if nothing happened there while much did in 200 others. A bearer token that is limited to lock names may not see it.
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
@@ -67,7 +67,7 @@ func wholeOf(s *series.Summary) *api.SeriesPoint {
 
 func pointOf(p series.Point) api.SeriesPoint {
 	return api.SeriesPoint{
-		At: api.InstantOf(p.At), Waiting: rounded(p.Waiting),
+		At: api.InstantOf(p.At), Waiting: rounded(p.Waiting), Holding: rounded(p.Holding),
 		Grants: p.Grants, GrantsPerSecond: perSecond(p.Grants, p), Releases: p.Releases, ReleasesPerSecond: perSecond(p.Releases, p),
 		Expiries: p.Expiries, ExpiriesPerSecond: perSecond(p.Expiries, p),
 		WaitSeconds: percentilesOf(view.Percentiles(p.Waits)), HoldSeconds: percentilesOf(view.Percentiles(p.Holds)),

@@ -36,13 +36,13 @@ func TestSeries(t *testing.T) {
 		eventually(t, "everything is counted", func() bool {
 			s = api.AdminSeries{}
 			c.operator().at(r).get("/admin/series").want(http.StatusOK, &s)
-			return s.Whole != nil && s.Whole.Releases == 5 && s.Whole.Waiting > 0
+			return s.Whole != nil && s.Whole.Releases == 5 && s.Whole.Waiting > 0 && s.Whole.Holding > 0
 		})
 		grants := 0
 		for _, p := range s.Points {
 			grants += p.Grants
 		}
-		if w := s.Whole; w.Grants != 6 || grants != 6 || w.Expiries != 0 || w.WaitSeconds == nil || w.HoldSeconds == nil || w.GrantsPerSecond <= 0 || w.Waiting > 1 || s.Since == nil || s.StepSeconds != 10 {
+		if w := s.Whole; w.Grants != 6 || grants != 6 || w.Expiries != 0 || w.WaitSeconds == nil || w.HoldSeconds == nil || w.GrantsPerSecond <= 0 || w.Waiting > 1 || w.Holding > 2 || s.Since == nil || s.StepSeconds != 10 {
 			t.Errorf("%+v\n%+v", s, s.Whole)
 		}
 		if s.Tenant != c.claims.Tenant || s.Replica != replicaID {

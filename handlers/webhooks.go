@@ -5,11 +5,13 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
@@ -72,7 +74,7 @@ func (a *endpoints) createWebhook(r *request) error {
 //
 // @Summary     List webhooks
 // @ID          listWebhooks
-// @Description Those that select no names but the ones that the bearer token may use.
+// @Description Those that select no names but the ones that the bearer token may use, with how their receivers do.
 // @Tags        webhooks
 // @Produce     json
 // @Security    bearer[webhooks:write]
@@ -86,11 +88,15 @@ func (a *endpoints) listWebhooks(r *request) error {
 	if err != nil {
 		return err
 	}
+	health, err := a.healthOf(r.context(), all)
+	if err != nil {
+		return err
+	}
 	const each = 4 << 10 // bytes, about: a URL and a pattern, and what names can become
 	return r.respondLarge(each*len(all), func() any {
 		list := &api.WebhookList{Webhooks: make([]api.Webhook, 0, len(all))}
-		for _, one := range all {
-			list.Webhooks = append(list.Webhooks, api.Webhook{WebhookFields: webhookFields(one)})
+		for i, one := range all {
+			list.Webhooks = append(list.Webhooks, *webhookOf(one, health[i]))
 		}
 		return list
 	})
@@ -239,13 +245,33 @@ func (r *request) respondWebhook(s *subscription.Subscription, err error) error 
 	if err != nil {
 		return err
 	}
-	out := &api.Webhook{WebhookFields: webhookFields(s)}
-	health = health.Of(s.Enabled)
-	out.Disabled = string(health.Disabled)
-	if !health.FailingSince.IsZero() {
-		out.FailingSince = api.InstantOf(health.FailingSince)
+	return r.respond(http.StatusOK, webhookOf(s, health))
+}
+
+// healthOf asks the store how webhooks do, of which a tenant has 100 at most, some at a time.
+func (a *endpoints) healthOf(ctx context.Context, all []*subscription.Subscription) ([]outbox.Health, error) {
+	ctx, cancel := context.WithTimeout(ctx, webhooksTimeout)
+	defer cancel()
+	found := make([]outbox.Health, len(all))
+	asking, ctx := errgroup.WithContext(ctx)
+	asking.SetLimit(webhooksAtOnce)
+	for i, s := range all {
+		asking.Go(func() (err error) {
+			found[i], err = a.Deliveries.Health(ctx, s.Tenant, s.ID)
+			return err
+		})
 	}
-	return r.respond(http.StatusOK, out)
+	return found, asking.Wait()
+}
+
+// webhookOf describes a webhook and how its receiver does.
+func webhookOf(s *subscription.Subscription, h outbox.Health) *api.Webhook {
+	h = h.Of(s.Enabled)
+	out := &api.Webhook{WebhookFields: webhookFields(s), Disabled: string(h.Disabled)}
+	if !h.FailingSince.IsZero() {
+		out.FailingSince = api.InstantOf(h.FailingSince)
+	}
+	return out
 }
 
 func webhookFields(s *subscription.Subscription) api.WebhookFields {

@@ -140,6 +140,15 @@ func (t *Table) settled(tenant string) bool {
 	return !slices.ContainsFunc(t.closures[tenant], func(c *Closure) bool { return !c.Settled() })
 }
 
+// Closings returns what the closures of a tenant's locks say, in the order of their numbers.
+func (t *Table) Closings(tenant string) []*Closing {
+	all := make([]*Closing, 0, len(t.closures[tenant]))
+	for _, c := range t.closures[tenant] {
+		all = append(all, c.Entry.Closing)
+	}
+	return all
+}
+
 // ClosedFor returns the closure that would keep an entry with these claims from holding, if it came
 // now: the one that lasts longest. It is nil if there is none.
 func (t *Table) ClosedFor(tenant string, claims []Claim) (longest *Closure) {

@@ -63,6 +63,7 @@ func (c *Console) Overview(s board.Sight) (*Overview, error) {
 		return nil, err
 	}
 	o := &Overview{Totals: c.board.Totals(s, worstBlockers), LostFor: c.Service.view.LostFor(), Refusal: c.Service.Store.Refusal()}
+	c.markClosed(o.Worst)
 	if s.May == nil {
 		o.Lately = new(c.Service.view.Series(s.Tenant).Read(time.Now()))
 	}
@@ -77,7 +78,9 @@ func (c *Console) Locks(q board.Query) (*board.Page, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
-	return c.board.Page(q), nil
+	page := c.board.Page(q)
+	c.markClosed(page.Rows)
+	return page, nil
 }
 
 // Inspection is one lock, for operators.

@@ -118,10 +118,16 @@ func TestSeriesOverAGap(t *testing.T) {
 		if last := sum.Points[len(sum.Points)-2]; last.Waiting < 0.99 || last.Waiting > 1.01 {
 			t.Errorf("%v wait after the gap, want 1", last.Waiting)
 		}
+		if last := sum.Points[len(sum.Points)-2]; last.Holding < 0.99 || last.Holding > 1.01 {
+			t.Errorf("%v hold after the gap, want 1", last.Holding)
+		}
 		if other, _ := c.Series("other"); len(other.Points) != 0 {
 			t.Errorf("another tenant has %+v", other.Points)
 		}
 		all, _ := c.Series("")
+		if last := all.Points[len(all.Points)-2]; last.Holding < 0.99 || last.Holding > 1.01 {
+			t.Errorf("%v hold in all tenants, want 1", last.Holding)
+		}
 		if all.Whole.Grants != sum.Whole.Grants || sum.Whole.Grants != 1 {
 			t.Errorf("%d grants of %d in all, want 1", sum.Whole.Grants, all.Whole.Grants)
 		}

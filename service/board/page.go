@@ -66,8 +66,9 @@ type Page struct {
 // Line is a lock on a page.
 type Line struct {
 	*view.Row
-	Share int // in hundredths: for how much of the last five minutes it was held
-	key   int64
+	Share   int           // in hundredths: for how much of the last five minutes it was held
+	Closing *lock.Closing // of the closures that the lock is under, the one that lasts longest; nil if it is open
+	key     int64
 }
 
 // Cursor returns the place after the line.

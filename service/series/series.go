@@ -18,7 +18,7 @@ type Cell struct {
 	Waits    Histogram
 	Holds    Histogram
 
-	waited float64 // entries times seconds
+	waited, held float64 // entries times seconds
 }
 
 // Series are the cells of the last quarter of an hour. The zero value is ready.
@@ -27,7 +27,8 @@ type Series struct {
 	began   time.Time    // of the first that was told
 	last    int64        // the number of the newest step
 	waiting int
-	since   time.Time // up to which the waiting are counted
+	holding int
+	since   time.Time // up to which those are counted
 }
 
 // number is that of the step in which an instant is. Steps begin alike at all replicas, as far
@@ -66,7 +67,7 @@ func (s *Series) turn(to int64) {
 	s.last = max(s.last, to)
 }
 
-// settle counts those that have waited until now, each step with its own part.
+// settle counts those that have waited and held until now, each step with its own part.
 func (s *Series) settle(now time.Time) {
 	if !now.After(s.since) {
 		return
@@ -74,14 +75,16 @@ func (s *Series) settle(now time.Time) {
 	if first := now.Add(-Steps * Step); s.since.Before(first) {
 		s.since = first
 	}
-	for s.waiting > 0 && now.After(s.since) {
+	for s.waiting+s.holding > 0 && now.After(s.since) {
 		n := number(s.since)
 		end := time.Unix(0, (n+1)*int64(Step))
 		if end.After(now) {
 			end = now
 		}
 		s.turn(n)
-		s.cell(n).waited += float64(s.waiting) * end.Sub(s.since).Seconds()
+		span := end.Sub(s.since).Seconds()
+		s.cell(n).waited += float64(s.waiting) * span
+		s.cell(n).held += float64(s.holding) * span
 		s.since = end
 	}
 	s.since = now
@@ -109,14 +112,16 @@ func (s *Series) Expired(now time.Time, held time.Duration) {
 // Ended counts a hold that ended in another way.
 func (s *Series) Ended(now time.Time, held time.Duration) { s.at(now).Holds.Add(held) }
 
-// Waiting says how many wait from now on.
-func (s *Series) Waiting(now time.Time, n int) {
+// Level says how many wait and how many hold from now on.
+func (s *Series) Level(now time.Time, waiting, holding int) {
 	s.forward(now)
-	s.waiting = n
+	s.waiting, s.holding = waiting, holding
 }
 
 // Idle reports whether nothing has happened for as long as anything is kept.
-func (s *Series) Idle(now time.Time) bool { return s.waiting == 0 && number(now)-s.last >= Steps }
+func (s *Series) Idle(now time.Time) bool {
+	return s.waiting+s.holding == 0 && number(now)-s.last >= Steps
+}
 
 // Last is the number of the step of the latest thing that was told.
 func (s *Series) Last() int64 { return s.last }
@@ -129,6 +134,7 @@ type Point struct {
 	Releases int
 	Expiries int
 	Waiting  float64 // how many did, on average
+	Holding  float64 // likewise
 	Waits    Percentiles
 	Holds    Percentiles
 }
@@ -192,6 +198,7 @@ func (c *Cell) add(other *Cell) {
 	c.Releases += other.Releases
 	c.Expiries += other.Expiries
 	c.waited += other.waited
+	c.held += other.held
 	c.Waits.merge(&other.Waits)
 	c.Holds.merge(&other.Holds)
 }
@@ -202,7 +209,7 @@ func (c *Cell) point(at time.Time, over time.Duration) Point {
 		Waits: c.Waits.Percentiles(), Holds: c.Holds.Percentiles(),
 	}
 	if over > 0 {
-		p.Waiting = c.waited / over.Seconds()
+		p.Waiting, p.Holding = c.waited/over.Seconds(), c.held/over.Seconds()
 	}
 	return p
 }

@@ -17,9 +17,9 @@ func after(d time.Duration) time.Time { return start.Add(d) }
 // TestSteps: what happens is counted in its step, and who waits in each for its part.
 func TestSteps(t *testing.T) {
 	var s series.Series
-	s.Waiting(after(0), 2)
+	s.Level(after(0), 2, 1)
 	s.Granted(after(time.Second), 4*time.Millisecond)
-	s.Waiting(after(15*time.Second), 1)
+	s.Level(after(15*time.Second), 1, 5)
 	s.Released(after(12*time.Second), time.Second)
 	s.Expired(after(25*time.Second), 2*time.Second)
 	sum := s.Read(after(26 * time.Second))
@@ -32,6 +32,9 @@ func TestSteps(t *testing.T) {
 	}
 	if one.Waiting != 2 || two.Waiting != 1.5 || three.Waiting != 1 {
 		t.Errorf("%v, %v and %v wait, want 2, 1.5 and 1", one.Waiting, two.Waiting, three.Waiting)
+	}
+	if one.Holding != 1 || two.Holding != 3 || three.Holding != 5 {
+		t.Errorf("%v, %v and %v hold, want 1, 3 and 5", one.Holding, two.Holding, three.Holding)
 	}
 	if w := sum.Whole; w.Grants != 1 || w.Releases != 1 || w.Expiries != 1 || w.Waits.Samples != 1 || w.Holds.Samples != 2 {
 		t.Errorf("all: %+v", w)
@@ -55,18 +58,22 @@ func TestQuarterOfAnHour(t *testing.T) {
 	if sum = s.Read(after(time.Hour)); sum.Whole.Grants != 0 || len(sum.Points) != series.Steps || !s.Idle(after(2*time.Hour)) {
 		t.Errorf("an hour later there are %d grants in %d points", sum.Whole.Grants, len(sum.Points))
 	}
-	s.Waiting(after(time.Hour), 3)
+	s.Level(after(time.Hour), 3, 0)
 	if sum = s.Read(after(3 * time.Hour)); math.Abs(sum.Whole.Waiting-3) > 0.05 {
 		t.Errorf("%v have waited all the time, want 3", sum.Whole.Waiting)
+	}
+	s.Level(after(3*time.Hour), 0, 2)
+	if sum = s.Read(after(5 * time.Hour)); math.Abs(sum.Whole.Holding-2) > 0.05 || s.Idle(after(9*time.Hour)) {
+		t.Errorf("%v have held all the time, want 2", sum.Whole.Holding)
 	}
 }
 
 // TestClockSetBack: nothing is lost and nothing fails.
 func TestClockSetBack(t *testing.T) {
 	var s series.Series
-	s.Waiting(after(time.Minute), 1)
+	s.Level(after(time.Minute), 1, 0)
 	s.Granted(after(0), 0)
-	s.Waiting(after(-time.Hour), 2)
+	s.Level(after(-time.Hour), 2, 0)
 	if sum := s.Read(after(2 * time.Minute)); sum.Whole.Grants != 1 {
 		t.Errorf("%+v", sum.Whole)
 	}

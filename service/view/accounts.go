@@ -24,12 +24,12 @@ const maxRenewals = 1250
 // that everything that a tenant can make grow has a bound of its own.
 type account struct {
 	tenant  string
-	places  int // of its entries in queues
-	renewed int // renewals an hour that its async entries need while they wait
-	asks    int // of its entries that wait
-	waiting int // of its entries
-	holding int // of its claims, those of entries that hold
-	counted int // of these, in the series
+	places  int    // of its entries in queues
+	renewed int    // renewals an hour that its async entries need while they wait
+	asks    int    // of its entries that wait
+	waiting int    // of its entries
+	holding int    // of its claims, those of entries that hold
+	counted [2]int // of those who wait and hold, in the series
 
 	uses  map[string]use // of the locks in use, by name
 	names [allUses]*btree.BTreeG[string]

@@ -207,6 +207,14 @@ func (v *View) ClosedFor(tenant string, claims []lock.Claim) *lock.Closing {
 	return closingOf(v.table.ClosedFor(tenant, claims))
 }
 
+// Closings returns what the closures of a tenant's locks say, for who has many locks to compare
+// with them: that is not done under the lock for which grants wait.
+func (v *View) Closings(tenant string) []*lock.Closing {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.table.Closings(tenant)
+}
+
 func closingOf(c *lock.Closure) *lock.Closing {
 	if c == nil {
 		return nil

@@ -21,6 +21,7 @@ const (
 type pulse struct {
 	all     *series.Series
 	waiting int // in all
+	holding int // claims, likewise
 	tenants map[string]*series.Series
 	heats   map[lock.Ref]*series.Heat
 	full    time.Time // when there was no room for the heat of another lock
@@ -81,16 +82,17 @@ func (p *pulse) ended(tenant string, why lock.Reason, lasted time.Duration, now 
 	}
 }
 
-// level notes how many of an account wait, of whom there were more or fewer before.
+// level notes how many of an account wait and hold, of whom there were more or fewer before.
 func (p *pulse) level(a *account, now time.Time) {
-	more := a.waiting - a.counted
-	if a.counted = a.waiting; more == 0 || a.tenant == lock.OwnTenant {
+	before, is := a.counted, [2]int{a.waiting, a.holding}
+	if a.counted = is; before == is || a.tenant == lock.OwnTenant {
 		return
 	}
-	p.waiting += more
+	p.waiting += is[0] - before[0]
+	p.holding += is[1] - before[1]
 	own, all := p.both(a.tenant)
-	own.Waiting(now, a.waiting)
-	all.Waiting(now, p.waiting)
+	own.Level(now, a.waiting, a.holding)
+	all.Level(now, p.waiting, p.holding)
 }
 
 // heat notes how many wait for a lock.
@@ -124,22 +126,23 @@ func (p *pulse) room(now time.Time) bool {
 	return len(p.heats) < maxHeats
 }
 
-// relist counts anew who waits, in a table that was built anew.
+// relist counts anew who waits and holds, in a table that was built anew.
 func (v *View) relist(now time.Time) {
 	p := &v.pulse
-	p.waiting = 0
+	p.waiting, p.holding = 0, 0
 	for tenant, a := range v.accounts {
-		if a.counted = a.waiting; tenant != lock.OwnTenant {
+		if a.counted = [2]int{a.waiting, a.holding}; tenant != lock.OwnTenant {
 			p.waiting += a.waiting
+			p.holding += a.holding
 		}
 	}
-	p.all.Waiting(now, p.waiting)
+	p.all.Level(now, p.waiting, p.holding)
 	for tenant, s := range p.tenants {
-		waiting := 0
+		waiting, holding := 0, 0
 		if a := v.accounts[tenant]; a != nil {
-			waiting = a.waiting
+			waiting, holding = a.waiting, a.holding
 		}
-		s.Waiting(now, waiting)
+		s.Level(now, waiting, holding)
 	}
 	for r, h := range p.heats {
 		waiting := 0

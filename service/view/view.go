@@ -303,9 +303,7 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 	if !ok {
 		return
 	}
-	if !holds {
-		v.pulse.level(v.accounts.of(e.Tenant), now)
-	}
+	v.pulse.level(v.accounts.of(e.Tenant), now)
 	if what, ok := lock.EventOfJoin(e, holds); ok {
 		v.happened(what, now)
 	}

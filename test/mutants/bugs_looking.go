@@ -49,6 +49,31 @@ func lookingBugs() []Bug {
 			In: "./service/series", Run: "^TestSteps$",
 		},
 		{
+			Name: "looking-series-forget-who-holds", Breaks: "who holds counts in each step for his part of it",
+			File: "service/series/series.go", Anchor: "s.waiting+s.holding > 0 && now", Becomes: "s.waiting > 0 && now",
+			In: "./service/series", Run: "^TestQuarterOfAnHour$",
+		},
+		{
+			Name: "looking-series-of-all-lose-who-holds", Breaks: "the series of all tenants count who holds in each",
+			File: "service/view/pulse.go", Anchor: "\t\t\tp.holding += a.holding\n", Becomes: "",
+			In: "./service", Run: "^TestSeriesOverAGap$",
+		},
+		{
+			Name: "looking-says-the-closure-that-ends-first", Breaks: "of several closures the one that lasts longest is told",
+			File: "service/closed.go", Anchor: "c.Until.After(found.Until)", Becomes: "found.Until.After(c.Until)",
+			In: "./service", Run: "^TestListsSayWhatIsClosed$",
+		},
+		{
+			Name: "looking-takes-all-locks-for-closed", Breaks: "what is open is not said to be closed",
+			File: "service/closed.go", Anchor: "c.Locks.Match(name) && (", Becomes: "(",
+			In: "./service", Run: "^TestListsSayWhatIsClosed$",
+		},
+		{
+			Name: "looking-lists-dead-receivers-as-well", Breaks: "the list says which webhook's receiver fails",
+			File: "handlers/webhooks.go", Anchor: "*webhookOf(one, health[i])", Becomes: "*webhookOf(one, health[i].Of(-1))",
+			In: "./handlers", Run: "^TestDisabled$", Needs: "etcd",
+		},
+		{
 			Name: "looking-series-keep-old-steps", Breaks: "what is older than a quarter of an hour is forgotten",
 			File: "service/series/series.go", Anchor: "s.cells[n%Steps] = nil", Becomes: "_ = n",
 			In: "./service/series", Run: "^TestQuarterOfAnHour$",

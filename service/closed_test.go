@@ -1,0 +1,39 @@
+package service_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/board"
+)
+
+// TestListsSayWhatIsClosed: of several closures the one that lasts longest, of each tenant its own,
+// until they have ended.
+func TestListsSayWhatIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newShelf(t).closer(t)
+		c := a.console()
+		a.hold(want("orders:1", 0))
+		a.hold(want("stock", 0))
+		short, long := a.closes(closing("orders:*", time.Minute)), a.closes(closing("*:1", time.Hour))
+		closed := func(want *lock.Entry) {
+			t.Helper()
+			after(board.Pace)
+			page, err := c.Locks(board.Query{Sort: board.ByName, Limit: 10})
+			if err != nil || len(page.Rows) != 2 {
+				t.Fatalf("%+v, %v", page, err)
+			}
+			got := page.Rows[0].Closing
+			if page.Rows[1].Closing != nil || (got == nil) != (want == nil) || got != nil && got != want.Closing {
+				t.Errorf("closed by %+v and %+v, want %+v and nothing", got, page.Rows[1].Closing, want)
+			}
+		}
+		closed(long.Entry)
+		a.opens(long.Entry.ID)
+		closed(short.Entry)
+		a.opens(short.Entry.ID)
+		closed(nil)
+	})
+}

@@ -57,6 +57,9 @@ test("what fails is seen with its attempts, and sent again", async ({ page, serv
   await expect(row).toContainText("500");
   await unhurt(page);
   expect(await violations(page)).toEqual([]);
+  await page.goBack();
+  await expect(page.getByRole("row", { name: "/orders" })).toContainText("fails since");
+  await page.goForward();
   fails = false;
   await row.getByRole("button", { name: "again" }).click();
   await expect(row).toContainText("delivered");

@@ -3,6 +3,7 @@ import { api, asked, type Failure, type Schemas } from "../api/client";
 import { save } from "../api/save";
 import { curl, Shell } from "../parts/curl";
 import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { Turn } from "../parts/turn";
 import { outcome, useLive } from "../state/live";
@@ -140,25 +141,11 @@ function Records({ all, filtered }: { all: Schemas["AuditRecord"][]; filtered: F
     );
   }
   return (
-    <div class="sheet scroll">
-      <table>
-        <caption class="unseen">What operators did, the newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">When</th>
-            <th scope="col">Who</th>
-            <th scope="col">Did</th>
-            <th scope="col">To</th>
-            <th scope="col">Why</th>
-          </tr>
-        </thead>
-        <tbody>
-          {all.map((r) => (
-            <Row key={r.id} of={r} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table caption="What operators did, the newest first" columns={["When", "Who", "Did", "To", "Why"]}>
+      {all.map((r) => (
+        <Row key={r.id} of={r} />
+      ))}
+    </Table>
   );
 }
 

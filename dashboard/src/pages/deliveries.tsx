@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { Badge, Loading, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
 import { Since, Until } from "../parts/time";
 import { Turn } from "../parts/turn";
 import { many, span } from "../parts/words";
@@ -49,25 +50,11 @@ function List({ all, again }: { all: Schemas["Delivery"][]; again: Again }) {
     return <div class="sheet pad soft">Nothing is to be sent, and nothing was sent of late.</div>;
   }
   return (
-    <div class="sheet scroll">
-      <table>
-        <caption class="unseen">Deliveries, the newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">State</th>
-            <th scope="col">Event</th>
-            <th scope="col">First sent</th>
-            <th scope="col">Attempts</th>
-            <td />
-          </tr>
-        </thead>
-        <tbody>
-          {all.map((d) => (
-            <Row key={d.id} of={d} again={again} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table caption="Deliveries, the newest first" columns={["State", "Event", "First sent", "Attempts", ""]}>
+      {all.map((d) => (
+        <Row key={d.id} of={d} again={again} />
+      ))}
+    </Table>
   );
 }
 

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { many, span } from "../parts/words";
 import { useLive } from "../state/live";
@@ -90,28 +91,15 @@ function Seen({ of, revoke }: { of: Holdings; revoke: () => void }) {
           Revoke everything…
         </button>
       </div>
-      <div class="sheet scroll">
-        <table>
-          <caption class="unseen">What {of.holder} holds and waits for</caption>
-          <thead>
-            <tr>
-              <th scope="col">State</th>
-              <th scope="col">Locks</th>
-              <th scope="col">For</th>
-              <th scope="col">Lease</th>
-              <th scope="col" class="number">
-                Fence
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {of.entries.map((e) => (
-              <Row key={e.id} of={e} tenant={of.tenant} />
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {of.truncated && <p class="soft">It has more than these {many(of.entries.length, "entry", "entries")}.</p>}
+      <Table
+        caption={`What ${of.holder} holds and waits for`}
+        columns={["State", "Locks", "For", "Lease", { number: "Fence" }]}
+        more={of.truncated && `It has more than these ${many(of.entries.length, "entry", "entries")}.`}
+      >
+        {of.entries.map((e) => (
+          <Row key={e.id} of={e} tenant={of.tenant} />
+        ))}
+      </Table>
     </section>
   );
 }

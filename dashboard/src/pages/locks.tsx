@@ -1,5 +1,6 @@
 import { api, asked, type Schemas } from "../api/client";
-import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
+import { Badge, Calm, Closed, Fence, Head, Loading, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { Turn } from "../parts/turn";
 import { count, many } from "../parts/words";
@@ -51,7 +52,7 @@ export function Locks() {
       <Head title="Locks">{data && <span class="soft">{many(data.matching, "lock")}</span>}</Head>
       <Filters filter={filter} />
       {failure && !failure.passing && <Trouble failure={failure} />}
-      {data ? <Table page={data} sort={filter.sort} filtered={isFiltered(filter)} /> : !failure && <Loading />}
+      {data ? <Rows page={data} sort={filter.sort} filtered={isFiltered(filter)} /> : !failure && <Loading />}
       <Turn first="First page" at={filter.cursor} next={data?.next_cursor} more={`Next ${rows}`} />
     </>
   );
@@ -98,7 +99,7 @@ function Filters({ filter }: { filter: Filter }) {
   );
 }
 
-function Table({ page, sort, filtered }: { page: Schemas["AdminLockPage"]; sort: Order; filtered: boolean }) {
+function Rows({ page, sort, filtered }: { page: Schemas["AdminLockPage"]; sort: Order; filtered: boolean }) {
   if (page.locks.length === 0) {
     return (
       <div class="sheet">
@@ -111,30 +112,24 @@ function Table({ page, sort, filtered }: { page: Schemas["AdminLockPage"]; sort:
     );
   }
   return (
-    <div class="sheet scroll">
-      <table class="locks">
-        <caption class="unseen">Locks in use</caption>
-        <thead>
-          <tr>
-            <Column by="name" sort={sort} name="Lock" />
-            <th scope="col">Held by</th>
-            <Column by="held_for" sort={sort} name="Held for" />
-            <th scope="col">Queue</th>
-            <Column by="waiters" sort={sort} name="Waiting" number />
-            <Column by="oldest_wait" sort={sort} name="Oldest wait" />
-            <Column by="utilization" sort={sort} name="In use, 5 min" number />
-            <th scope="col" class="number">
-              Fence
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {page.locks.map((l) => (
-            <Row key={`${l.tenant}/${l.name}`} lock={l} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      caption="Locks in use"
+      columns={[
+        <Column key="name" by="name" sort={sort} name="Lock" />,
+        "Held by",
+        <Column key="held_for" by="held_for" sort={sort} name="Held for" />,
+        "Queue",
+        <Column key="waiters" by="waiters" sort={sort} name="Waiting" number />,
+        <Column key="oldest_wait" by="oldest_wait" sort={sort} name="Oldest wait" />,
+        <Column key="utilization" by="utilization" sort={sort} name="In use, 5 min" number />,
+        { number: "Fence" },
+      ]}
+      class="locks"
+    >
+      {page.locks.map((l) => (
+        <Row key={`${l.tenant}/${l.name}`} lock={l} />
+      ))}
+    </Table>
   );
 }
 
@@ -162,7 +157,9 @@ function Row({ lock }: { lock: Schemas["AdminLock"] }) {
         <a data-row href={lockPage(lock)}>
           {lock.name}
         </a>
-        <span class="under">{lock.tenant}</span>
+        <span class="under">
+          {lock.tenant} <Closed of={lock.closed} />
+        </span>
       </td>
       <td>
         {first ? first.holder : <span class="soft">nobody at the moment</span>}

@@ -1,5 +1,6 @@
 import { api, asked, type Schemas } from "../api/client";
 import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { count, many } from "../parts/words";
 import { useLive } from "../state/live";
@@ -110,36 +111,25 @@ function Contradictions({ all }: { all: Schemas["OrderContradiction"][] }) {
 
 function Orders({ report }: { report: Schemas["LockOrderReport"] }) {
   return (
-    <div class="sheet scroll">
-      <table>
-        <caption class="unseen">Orders in which workers took locks</caption>
-        <thead>
-          <tr>
-            <th>Tenant</th>
-            <th>First</th>
-            <th>Then</th>
-            <th class="number">Seen</th>
-            <th>Example</th>
-          </tr>
-        </thead>
-        <tbody>
-          {report.orders.map((o) => (
-            <tr key={`${o.tenant} ${o.from} ${o.to}`}>
-              <td>{o.tenant}</td>
-              <td>{o.from}</td>
-              <td>{o.to}</td>
-              <td class="number">{count(o.seen)}</td>
-              <td class="soft">
-                {o.examples[0] && (
-                  <>
-                    {o.examples[0].holder}: {o.examples[0].held}, {o.examples[0].taken}
-                  </>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      caption="Orders in which workers took locks"
+      columns={["Tenant", "First", "Then", { number: "Seen" }, "Example"]}
+    >
+      {report.orders.map((o) => (
+        <tr key={`${o.tenant} ${o.from} ${o.to}`}>
+          <td>{o.tenant}</td>
+          <td>{o.from}</td>
+          <td>{o.to}</td>
+          <td class="number">{count(o.seen)}</td>
+          <td class="soft">
+            {o.examples[0] && (
+              <>
+                {o.examples[0].holder}: {o.examples[0].held}, {o.examples[0].taken}
+              </>
+            )}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }

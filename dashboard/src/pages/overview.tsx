@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { api, asked, type Schemas } from "../api/client";
-import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
+import { Badge, Calm, Closed, Fence, Head, Loading, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { count, many, span } from "../parts/words";
 import { useLive } from "../state/live";
@@ -147,46 +148,34 @@ function Figure({
 
 function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
   return (
-    <div class="sheet scroll">
-      <table>
-        <caption class="unseen">Locks at which most wait</caption>
-        <thead>
-          <tr>
-            <th scope="col">Lock</th>
-            <th scope="col">Queue</th>
-            <th scope="col" class="number">
-              Waiting
-            </th>
-            <th scope="col">Oldest wait</th>
-            <th scope="col">Held by</th>
-            <th scope="col">For</th>
-          </tr>
-        </thead>
-        <tbody>
-          {all.map((b) => (
-            <tr key={`${b.tenant}/${b.name}`}>
-              <td class="name">
-                <a data-row href={lockPage(b)}>
-                  {b.name}
-                </a>
-                <span class="under">{b.tenant}</span>
-              </td>
-              <td>
-                <Fence holding={b.holding} waiting={b.waiting} />
-              </td>
-              <td class="number">{count(b.waiting)}</td>
-              <td>
-                <Since at={b.oldest_since} />
-              </td>
-              <td>
-                {b.holder ? b.holder.holder : <span class="soft">nobody at the moment</span>}
-                {b.holder && <span class="under">fence {b.holder.fence}</span>}
-              </td>
-              <td>{b.holder && <Since at={b.holder.since} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      caption="Locks at which most wait"
+      columns={["Lock", "Queue", { number: "Waiting" }, "Oldest wait", "Held by", "For"]}
+    >
+      {all.map((b) => (
+        <tr key={`${b.tenant}/${b.name}`}>
+          <td class="name">
+            <a data-row href={lockPage(b)}>
+              {b.name}
+            </a>
+            <span class="under">
+              {b.tenant} <Closed of={b.closed} />
+            </span>
+          </td>
+          <td>
+            <Fence holding={b.holding} waiting={b.waiting} />
+          </td>
+          <td class="number">{count(b.waiting)}</td>
+          <td>
+            <Since at={b.oldest_since} />
+          </td>
+          <td>
+            {b.holder ? b.holder.holder : <span class="soft">nobody at the moment</span>}
+            {b.holder && <span class="under">fence {b.holder.fence}</span>}
+          </td>
+          <td>{b.holder && <Since at={b.holder.since} />}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }

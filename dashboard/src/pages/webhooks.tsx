@@ -1,6 +1,7 @@
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { useLive } from "../state/live";
 import { href } from "../state/route";
@@ -44,7 +45,7 @@ function Listed() {
   return (
     <>
       {failure && !failure.passing && <Trouble failure={failure} />}
-      {data ? <Table all={data.webhooks} /> : !failure && <Loading />}
+      {data ? <Rows all={data.webhooks} /> : !failure && <Loading />}
       <Shell
         id="curl"
         title="Subscribe from a shell"
@@ -54,7 +55,7 @@ function Listed() {
   );
 }
 
-function Table({ all }: { all: Schemas["Webhook"][] }) {
+function Rows({ all }: { all: Schemas["Webhook"][] }) {
   if (all.length === 0) {
     return (
       <div class="sheet">
@@ -63,47 +64,26 @@ function Table({ all }: { all: Schemas["Webhook"][] }) {
     );
   }
   return (
-    <div class="sheet scroll">
-      <table>
-        <caption class="unseen">Webhooks, the oldest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Receiver</th>
-            <th scope="col">State</th>
-            <th scope="col">Locks</th>
-            <th scope="col">Told of</th>
-            <th scope="col">Made</th>
-          </tr>
-        </thead>
-        <tbody>
-          {all.map((w) => (
-            <tr key={w.id}>
-              <td class="name">
-                <a data-row href={href(["webhooks", w.id])}>
-                  {w.url}
-                </a>
-              </td>
-              <td>
-                {/* whether its receiver fails is told on its own page */}
-                {w.paused ? (
-                  <Badge sign="‖">paused</Badge>
-                ) : (
-                  <Badge kind="held" sign="✓">
-                    on
-                  </Badge>
-                )}
-              </td>
-              <td>{w.locks}</td>
-              <td class="text">{told(w.events)}</td>
-              <td class="whole">
-                <Since at={w.created_at} ago />
-                <span class="under">by {w.created_by}</span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table caption="Webhooks, the oldest first" columns={["Receiver", "State", "Locks", "Told of", "Made"]}>
+      {all.map((w) => (
+        <tr key={w.id}>
+          <td class="name">
+            <a data-row href={href(["webhooks", w.id])}>
+              {w.url}
+            </a>
+          </td>
+          <td>
+            <Sending of={w} />
+          </td>
+          <td>{w.locks}</td>
+          <td class="text">{told(w.events)}</td>
+          <td class="whole">
+            <Since at={w.created_at} ago />
+            <span class="under">by {w.created_by}</span>
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

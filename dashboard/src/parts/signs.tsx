@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
-import type { Failure } from "../api/client";
-import { many } from "./words";
+import type { Failure, Schemas } from "../api/client";
+import { many, utc } from "./words";
 
 /** The most posts that are drawn; the rest is a number. */
 const posts = 24;
@@ -29,6 +29,18 @@ export function Badge({ kind = "", sign, children }: { kind?: string; sign?: str
     <span class={`badge ${kind}`}>
       {sign !== undefined && <span aria-hidden="true">{sign}</span>}
       {children}
+    </span>
+  );
+}
+
+/** Says of a lock in a list that nobody new gets it; until when and why, on hover. */
+export function Closed({ of }: { of?: Schemas["LockClosing"] | undefined }) {
+  if (!of) return null;
+  return (
+    <span title={`Until ${utc(of.until)}: ${of.reason}`}>
+      <Badge kind="wait" sign="‖">
+        closed
+      </Badge>
     </span>
   );
 }

@@ -1,0 +1,20 @@
+import { render } from "@testing-library/preact";
+import { expect, it } from "vitest";
+import { Table } from "./table";
+
+it("heads columns by what they have, and says what is not listed", () => {
+  const { container } = render(
+    <Table caption="Locks" columns={["Lock", { number: "Fence" }, <th key="own">Own</th>, ""]} more={<b>and 3 more</b>}>
+      <tr />
+    </Table>,
+  );
+  const heads = [...container.querySelectorAll("thead tr > *")].map((h) => [h.tagName, h.className, h.textContent]);
+  expect(heads).toEqual([
+    ["TH", "", "Lock"],
+    ["TH", "number", "Fence"],
+    ["TH", "", "Own"],
+    ["TD", "", ""],
+  ]);
+  expect(container.querySelector("caption")?.textContent).toBe("Locks");
+  expect(container.textContent).toContain("and 3 more");
+});

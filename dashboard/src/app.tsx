@@ -1,6 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { Audit } from "./pages/audit";
 import { Blocking } from "./pages/blocking";
+import { Closures } from "./pages/closures";
+import { Contention } from "./pages/contention";
 import { Events } from "./pages/events";
 import { Help } from "./pages/help";
 import { Holders } from "./pages/holders";
@@ -8,6 +10,7 @@ import { Lock } from "./pages/lock";
 import { Locks } from "./pages/locks";
 import { Deadlocks } from "./pages/orders";
 import { Overview } from "./pages/overview";
+import { Tenants } from "./pages/tenants";
 import { Webhook } from "./pages/webhook";
 import { Webhooks } from "./pages/webhooks";
 import { Posts } from "./parts/signs";
@@ -52,6 +55,12 @@ function Page(): ComponentChildren {
       return tenant && name ? <Lock tenant={tenant} name={name} /> : <Locks />;
     case "blocking":
       return <Blocking />;
+    case "contention":
+      return <Contention />;
+    case "closures":
+      return <Closures />;
+    case "tenants":
+      return <Tenants />;
     case "holders":
       return <Holders />;
     case "events":

@@ -1,7 +1,7 @@
 import { cleanup, render } from "@testing-library/preact";
 import { afterEach, expect, it } from "vitest";
 import type { Schemas } from "../api/client";
-import { Evidence, told } from "./history";
+import { during, Evidence, told } from "./history";
 
 afterEach(cleanup);
 
@@ -14,6 +14,13 @@ it("says what an event says", () => {
   expect(of({ type: "lock.stale_write", fence_presented: 7, fence_known: 9, resource: "db" })).toBe(
     "fence 7 after 9, at db",
   );
+});
+
+it("shows what was in a step, or else what was last", () => {
+  const at = (seconds: number) => ({ at: new Date(1e12 + seconds * 1000).toISOString() }) as Schemas["PastEvent"];
+  const all = Array.from({ length: 20 }, (_, i) => at(100 - 5 * i));
+  expect(during(all, at(35).at)).toEqual([60, 55, 50, 45, 40, 35].map(at));
+  for (const none of [null, "", "<b>"]) expect(during(all, none)).toEqual(all.slice(0, 15));
 });
 
 it("says nothing of leases without evidence, and with it what it is", () => {

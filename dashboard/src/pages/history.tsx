@@ -1,8 +1,11 @@
+import { useEffect, useRef } from "preact/hooks";
 import { api, asked, type Schemas } from "../api/client";
 import { Badge, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
 import { Since } from "../parts/time";
-import { span } from "../parts/words";
+import { span, utc } from "../parts/words";
 import { useLive } from "../state/live";
+import { route, setQuery } from "../state/route";
 import { signs } from "./events";
 
 /** What happened to a lock of late, who held it last, and whether leases were too short. */
@@ -20,14 +23,13 @@ export function History({ tenant, name }: { tenant: string; name: string }) {
           <h2 id="past-holders">Last holders</h2>
           <Holders all={data.holders} />
         </section>
-        <section class="stack" aria-labelledby="timeline">
-          <h2 id="timeline">What happened</h2>
-          <Timeline all={data.events} />
-        </section>
+        <Timeline all={data.events} />
       </div>
     </>
   );
 }
+
+type PastEvent = Schemas["PastEvent"];
 
 const kinds: Record<Schemas["LeaseSign"]["kind"], string> = {
   renewed_after_expiry: "renewed after its lease had run out",
@@ -65,44 +67,77 @@ function Holders({ all }: { all: Schemas["PastHolder"][] }) {
   if (all.length === 0)
     return <div class="sheet pad soft">Nobody has held it and ended since this replica started.</div>;
   return (
-    <div class="sheet scroll">
-      <table>
-        <caption class="unseen">Who held it last</caption>
-        <thead>
-          <tr>
-            <th scope="col">Holder</th>
-            <th scope="col">Held for</th>
-            <th scope="col">Ended</th>
-            <th scope="col" class="number">
-              Fence
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {all.slice(0, 10).map((h) => (
-            <tr key={h.id}>
-              <td class="name">{h.holder}</td>
-              <td class="whole">{span(h.held_seconds * 1000)}</td>
-              <td class="whole">
-                {h.ended}
-                <span class="under">
-                  <Since at={h.until} ago />
-                </span>
-              </td>
-              <td class="number">{h.fence}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <Table caption="Who held it last" columns={["Holder", "Held for", "Ended", { number: "Fence" }]}>
+      {all.slice(0, 10).map((h) => (
+        <tr key={h.id}>
+          <td class="name">{h.holder}</td>
+          <td class="whole">{span(h.held_seconds * 1000)}</td>
+          <td class="whole">
+            {h.ended}
+            <span class="under">
+              <Since at={h.until} ago />
+            </span>
+          </td>
+          <td class="number">{h.fence}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** How long a step of the heat map is, from which one comes to what happened in it. */
+const step = 30_000;
+
+/** Those of the events that were in the step that begins at an instant; without one, the last ones. */
+export function during(all: readonly PastEvent[], at: string | null): readonly PastEvent[] {
+  const begins = Date.parse(at ?? "");
+  if (Number.isNaN(begins)) return all.slice(0, 15);
+  return all.filter((e) => Date.parse(e.at) >= begins && Date.parse(e.at) < begins + step);
+}
+
+function Timeline({ all }: { all: readonly PastEvent[] }) {
+  const element = useRef<HTMLElement>(null);
+  const at = route.value.query.get("at");
+  const begins = Number.isNaN(Date.parse(at ?? "")) ? null : at;
+  useEffect(() => {
+    if (begins) element.current?.scrollIntoView({ block: "center" });
+  }, [begins]);
+  const shown = during(all, begins);
+  return (
+    <section class="stack" aria-labelledby="timeline" ref={element}>
+      <div class="head">
+        <h2 id="timeline">What happened {begins && <span class="soft small">from {utc(begins)}, for 30 s</span>}</h2>
+        {begins && (
+          <button type="button" onClick={() => setQuery({ at: "" })}>
+            Of late
+          </button>
+        )}
+      </div>
+      {shown.length > 0 ? <Past all={shown} /> : <None all={all} then={begins !== null} />}
+    </section>
+  );
+}
+
+function None({ all, then }: { all: readonly PastEvent[]; then: boolean }) {
+  const oldest = all.at(-1);
+  return (
+    <div class="sheet pad soft">
+      {then && oldest ? (
+        <>
+          Nothing of that time is kept: the last events of each lock are, and of this one they begin{" "}
+          <Since at={oldest.at} ago />.
+        </>
+      ) : (
+        "Nothing since this replica started."
+      )}
     </div>
   );
 }
 
-function Timeline({ all }: { all: Schemas["PastEvent"][] }) {
-  if (all.length === 0) return <div class="sheet pad soft">Nothing since this replica started.</div>;
+function Past({ all }: { all: readonly PastEvent[] }) {
   return (
     <ol class="sheet past">
-      {all.slice(0, 15).map((e) => {
+      {all.map((e) => {
         const sign = signs[e.type as keyof typeof signs];
         return (
           <li key={e.event}>

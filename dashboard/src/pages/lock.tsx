@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
 import { Left, Since, Until } from "../parts/time";
 import { count, many, span } from "../parts/words";
 import { href } from "../state/route";
@@ -30,6 +31,9 @@ export function Lock({ tenant, name }: { tenant: string; name: string }) {
       </p>
       <Head title={name}>
         {data && <State view={data} />}
+        <a class="button" href={href(["closures"], { tenant, close: name })}>
+          Close…
+        </a>
         <a class="button" href={href(["events"], { tenant, locks: name })}>
           Events
         </a>
@@ -66,7 +70,8 @@ function Seen({ view, revoke }: { view: View; revoke: Revoking }) {
       {view.closed && (
         <p class="note wait" role="status">
           <span aria-hidden="true">‖ </span>
-          <b>Closed.</b> Nobody new gets it; it opens <Until at={view.closed.until} />. {view.closed.reason}
+          <b>Closed.</b> Nobody new gets it; it opens <Until at={view.closed.until} />. {view.closed.reason}{" "}
+          <a href={href(["closures"])}>Closures</a>
         </p>
       )}
       <section class="stack" aria-labelledby="holders">
@@ -141,32 +146,15 @@ function Metadata({ of = {} }: { of?: Record<string, string> | undefined }) {
 function Queue({ view, revoke }: { view: View; revoke: Revoking }) {
   if (view.waiters.length === 0) return <div class="sheet pad soft">Nobody stands in line.</div>;
   return (
-    <div class="sheet scroll">
-      <table>
-        <caption class="unseen">Who waits, in order</caption>
-        <thead>
-          <tr>
-            <th scope="col">Position</th>
-            <th scope="col">Waiter</th>
-            <th scope="col">Waited</th>
-            <th scope="col">Gives up</th>
-            <th scope="col">Mode</th>
-            <th scope="col" class="number">
-              Fence to be
-            </th>
-            <td />
-          </tr>
-        </thead>
-        <tbody>
-          {view.waiters.map((w) => (
-            <Waiter key={w.id} of={w} tenant={view.tenant} revoke={revoke} />
-          ))}
-        </tbody>
-      </table>
-      {view.waiting > view.waiters.length && (
-        <p class="pad soft">and {count(view.waiting - view.waiters.length)} more</p>
-      )}
-    </div>
+    <Table
+      caption="Who waits, in order"
+      columns={["Position", "Waiter", "Waited", "Gives up", "Mode", { number: "Fence to be" }, ""]}
+      more={view.waiting > view.waiters.length && `and ${count(view.waiting - view.waiters.length)} more`}
+    >
+      {view.waiters.map((w) => (
+        <Waiter key={w.id} of={w} tenant={view.tenant} revoke={revoke} />
+      ))}
+    </Table>
   );
 }
 
@@ -175,7 +163,7 @@ function Waiter({ of, tenant, revoke }: { of: Schemas["AdminWaiter"]; tenant: st
   return (
     <tr data-row tabIndex={-1}>
       <td>{of.position}</td>
-      <td>
+      <td class="name">
         <a class="plain" href={holderPage(tenant, of.holder)}>
           {of.holder}
         </a>

@@ -13,9 +13,12 @@ export const places = [
   { key: "o", path: "", name: "Overview" },
   { key: "l", path: "locks", name: "Locks" },
   { key: "b", path: "blocking", name: "Blocking" },
+  { key: "c", path: "contention", name: "Contention" },
   { key: "h", path: "holders", name: "Holders" },
   { key: "e", path: "events", name: "Events" },
   { key: "d", path: "orders", name: "Deadlocks" },
+  { key: "x", path: "closures", name: "Closures" },
+  { key: "t", path: "tenants", name: "Tenants" },
   { key: "w", path: "webhooks", name: "Webhooks" },
   { key: "a", path: "audit", name: "Audit" },
 ] as const;

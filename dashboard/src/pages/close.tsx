@@ -1,0 +1,187 @@
+import { useSignal } from "@preact/signals";
+import { api, asked, type Schemas } from "../api/client";
+import { curl } from "../parts/curl";
+import { Dialog, shut } from "../parts/dialog";
+import { Badge, Trouble } from "../parts/signs";
+import { many, utc } from "../parts/words";
+import { useAction } from "../state/action";
+import { now } from "../state/clock";
+import { useLive } from "../state/live";
+import { href } from "../state/route";
+import { seesAll, session } from "../state/session";
+import { isPattern, names, spans, untilAfter } from "./closing";
+import { isReason, Line, ReasonField } from "./sure";
+
+interface CloseOf {
+  /** What stands in the fields at first. */
+  locks: string;
+  tenant: string;
+  done: () => void;
+  close: () => void;
+}
+
+/** Closes locks for a time, once it is said which, for how long and why. */
+export function Close({ locks, tenant, done, close }: CloseOf) {
+  const made = useSignal<Schemas["Closure"] | undefined>(undefined);
+  return (
+    <Dialog title="Close locks" close={close}>
+      {made.value ? (
+        <Done of={made.value} />
+      ) : (
+        <Ask
+          locks={locks}
+          tenant={tenant || (session.value?.tenant ?? "")}
+          done={(c) => {
+            made.value = c;
+            done();
+          }}
+        />
+      )}
+    </Dialog>
+  );
+}
+
+function Ask(of: { locks: string; tenant: string; done: (c: Schemas["Closure"]) => void }) {
+  const tenant = useSignal(of.tenant);
+  const locks = useSignal(of.locks);
+  const minutes = useSignal(60);
+  const reason = useSignal("");
+  const action = useAction();
+  const body = {
+    tenant: tenant.value,
+    locks: locks.value,
+    until: untilAfter(now.value, minutes.value),
+    reason: reason.value.trim(),
+  };
+  const ready = tenant.value !== "" && isPattern(locks.value) && isReason(reason.value);
+  const submit = (e: Event): void => {
+    e.preventDefault();
+    if (ready) void action.run(async () => of.done(await asked(api.POST("/admin/closures", { body }))));
+  };
+  return (
+    <form class="stack" onSubmit={submit}>
+      {seesAll() && <Field name="tenant" label="Tenant" value={tenant.value} set={(v) => (tenant.value = v.trim())} />}
+      <Field
+        name="locks"
+        label="Locks"
+        hint="A name; a star stands for anything."
+        value={locks.value}
+        set={(v) => (locks.value = v.trim())}
+      />
+      <Touched tenant={tenant.value} locks={locks.value} />
+      <label class="field">
+        For
+        <select value={minutes.value} onChange={(e) => (minutes.value = Number(e.currentTarget.value))}>
+          {spans.map((s) => (
+            <option key={s.minutes} value={s.minutes}>
+              {s.name}
+            </option>
+          ))}
+        </select>
+        <span class="soft small">Until {utc(body.until)}, unless it is opened before.</span>
+      </label>
+      <ReasonField value={reason.value} set={(v) => (reason.value = v)} />
+      <Comes />
+      {action.failure && <Trouble failure={action.failure} />}
+      {action.failure?.uncertain && <p>It may stand all the same: look at the list before you try again.</p>}
+      <div class="row end">
+        <button type="button" onClick={shut}>
+          Cancel
+        </button>
+        <button type="submit" class="harm main" disabled={!ready || action.busy}>
+          {action.busy ? "Closing…" : "Close locks"}
+        </button>
+      </div>
+      <Line text={curl("POST", "/admin/closures", body)} />
+    </form>
+  );
+}
+
+interface FieldOf {
+  name: string;
+  label: string;
+  hint?: string;
+  value: string;
+  set: (v: string) => void;
+}
+
+function Field({ name, label, hint, value, set }: FieldOf) {
+  return (
+    <label class="field">
+      {label}
+      <input
+        name={name}
+        autoComplete="off"
+        autoCapitalize="off"
+        spellcheck={false}
+        required
+        value={value}
+        onInput={(e) => set(e.currentTarget.value)}
+      />
+      {hint && <span class="soft small">{hint}</span>}
+    </label>
+  );
+}
+
+/** What comes of it, for those who hold, who wait and who ask. */
+function Comes() {
+  return (
+    <ul class="note stack small">
+      <li>
+        <b>Who holds</b> goes on, and can renew, until the lock is given back.
+      </li>
+      <li>
+        <b>Who waits</b> keeps the place, and gets nothing until it is open again.
+      </li>
+      <li>
+        <b>Who asks without waiting</b> is refused, and told until when and why.
+      </li>
+    </ul>
+  );
+}
+
+/** How many locks are looked at for what is touched. */
+const most = 100;
+
+/** Which of the locks in use are closed by that. */
+function Touched({ tenant, locks }: { tenant: string; locks: string }) {
+  const usable = tenant !== "" && isPattern(locks);
+  const query = { tenant, search: locks, sort: "-waiters", limit: most } as const;
+  const { data } = useLive(`closing ${tenant} ${locks}`, 3000, async (signal) =>
+    usable ? asked(api.GET("/admin/locks", { signal, params: { query } })) : undefined,
+  );
+  if (!usable || !data) return null;
+  const hit = data.locks.filter((l) => names(locks, l.name));
+  const of = data.next_cursor ? "Of those where most wait" : "Now";
+  const waiting = hit.reduce((sum, l) => sum + l.waiting, 0);
+  return (
+    <p class="note" role="status">
+      {hit.length === 0
+        ? "None of these is in use now."
+        : `${of} ${many(hit.length, "lock is", "locks are")} in use, and ${many(waiting, "request waits", "requests wait")}.`}
+      {locks === "*" && <b> These are all locks of {tenant}.</b>}
+    </p>
+  );
+}
+
+function Done({ of }: { of: Schemas["Closure"] }) {
+  return (
+    <div class="stack">
+      <p role="status">
+        <Badge kind="held" sign="✓">
+          Closed
+        </Badge>{" "}
+        {of.locks} of {of.tenant}, until {utc(of.until)}.
+      </p>
+      <p class="soft">Watch who still holds; when nobody does, all have finished.</p>
+      <div class="row end">
+        <a class="button" href={href(["locks"], { search: of.locks, tenant: of.tenant })}>
+          Who holds
+        </a>
+        <button type="button" class="main" onClick={shut}>
+          Close
+        </button>
+      </div>
+    </div>
+  );
+}

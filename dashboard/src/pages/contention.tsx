@@ -1,0 +1,128 @@
+import { api, asked, type Schemas } from "../api/client";
+import { Chart } from "../parts/chart";
+import { curl, Shell } from "../parts/curl";
+import { Head, Loading, Trouble } from "../parts/signs";
+import { Since } from "../parts/time";
+import { count, span } from "../parts/words";
+import { useLive } from "../state/live";
+import { route, setQuery } from "../state/route";
+import { seesAll } from "../state/session";
+import { HeatMap } from "./heatmap";
+
+/** How many locks the heat map shows. */
+const rows = 20;
+
+/** Where and when others waited, over the last quarter of an hour. */
+export function Contention() {
+  const tenant = route.value.query.get("tenant") ?? "";
+  const query = tenant === "" ? {} : { tenant };
+  const heat = useLive(`heatmap ${tenant}`, 5000, (signal) =>
+    asked(api.GET("/admin/heatmap", { signal, params: { query: { ...query, limit: rows } } })),
+  );
+  const failed = heat.failure && !heat.failure.passing;
+  return (
+    <>
+      <Head title="Contention">
+        {heat.data && <span class="soft small">as replica {heat.data.replica} saw it</span>}
+      </Head>
+      {seesAll() && (
+        <search class="filters">
+          <label>
+            Tenant
+            <input data-search value={tenant} onChange={(e) => setQuery({ tenant: e.currentTarget.value.trim() })} />
+          </label>
+        </search>
+      )}
+      {failed && heat.failure && <Trouble failure={heat.failure} />}
+      {heat.data ? <HeatMap of={heat.data} /> : !heat.failure && <Loading />}
+      {!failed && <Series query={query} />}
+      <Shell
+        id="curl"
+        line={`${curl("GET", `/admin/heatmap?${new URLSearchParams({ ...query, limit: String(rows) })}`)}`}
+      />
+    </>
+  );
+}
+
+function Series({ query }: { query: { tenant?: string } }) {
+  const { data, failure } = useLive(`series ${query.tenant ?? ""}`, 5000, (signal) =>
+    asked(api.GET("/admin/series", { signal, params: { query } })),
+  );
+  if (failure && !failure.passing) return <Trouble failure={failure} />;
+  if (!data) return null;
+  return (
+    <section class="stack" aria-labelledby="series">
+      <h2 id="series">
+        How it went{" "}
+        <span class="soft small">
+          in steps of {data.step_seconds} s,{" "}
+          {data.since ? (
+            <>
+              for <Since at={data.since} />
+            </>
+          ) : (
+            "for 15 minutes"
+          )}
+        </span>
+      </h2>
+      {data.points.length === 0 ? <p class="sheet pad soft">Nothing happened yet.</p> : <Charts points={data.points} />}
+    </section>
+  );
+}
+
+type Point = Schemas["SeriesPoint"];
+
+/** A count with what is counted. */
+const of = (unit: string) => (n: number) => `${count(n)} ${unit}`;
+const seconds = (n: number) => span(n * 1000);
+
+function Charts({ points }: { points: readonly Point[] }) {
+  const at = points.map((p) => p.at);
+  const one = (name: string, value: (p: Point) => number | undefined) => ({ name, values: points.map(value) });
+  return (
+    <div class="charts">
+      <Chart
+        title="Waiting"
+        unit="requests"
+        say={of("waiting")}
+        at={at}
+        lines={[one("on average", (p) => p.waiting)]}
+      />
+      <Chart
+        title="Held"
+        unit="locks, each holder counted"
+        say={of("held")}
+        at={at}
+        lines={[one("on average", (p) => p.holding)]}
+      />
+      <Chart
+        title="Grants"
+        unit="a second"
+        say={of("/s")}
+        at={at}
+        lines={[one("came to hold", (p) => p.grants_per_second)]}
+      />
+      <Chart
+        title="Leases that ran out"
+        unit="a second"
+        say={of("/s")}
+        at={at}
+        lines={[one("expired", (p) => p.expiries_per_second)]}
+      />
+      <Chart
+        title="Waits"
+        unit="time until the grant"
+        say={seconds}
+        at={at}
+        lines={[one("99 in 100 within", (p) => p.wait_seconds?.p99), one("half within", (p) => p.wait_seconds?.p50)]}
+      />
+      <Chart
+        title="Holds"
+        unit="time until the end"
+        say={seconds}
+        at={at}
+        lines={[one("99 in 100 within", (p) => p.hold_seconds?.p99), one("half within", (p) => p.hold_seconds?.p50)]}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,95 @@
+import { api, asked, type Schemas } from "../api/client";
+import { curl, Shell } from "../parts/curl";
+import { Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
+import { Since } from "../parts/time";
+import { Turn } from "../parts/turn";
+import { count, many } from "../parts/words";
+import { useLive } from "../state/live";
+import { href, route } from "../state/route";
+
+/** What each tenant uses of what it may use. */
+export function Tenants() {
+  const cursor = route.value.query.get("cursor") ?? "";
+  const { data, failure } = useLive(`tenants ${cursor}`, 5000, (signal) =>
+    asked(api.GET("/admin/tenants", { signal, params: { query: cursor === "" ? {} : { cursor } } })),
+  );
+  return (
+    <>
+      <Head title="Tenants">{data && <span class="soft">{many(data.total, "tenant")} with locks in use</span>}</Head>
+      {failure && !failure.passing && <Trouble failure={failure} />}
+      {data ? <Listed all={data.tenants} /> : !failure && <Loading />}
+      <Turn first="First page" at={cursor} next={data?.next_cursor} more="Further ones" />
+      {data && <p class="soft small">Grants are those of the last 15 minutes, as replica {data.replica} saw them.</p>}
+      <Shell id="curl" line={curl("GET", "/admin/tenants")} />
+    </>
+  );
+}
+
+const columns = [
+  "Tenant",
+  { number: "Held" },
+  { number: "Waiting" },
+  "Oldest wait",
+  { number: "Grants" },
+  { number: "Leases run out" },
+  "Places in queues",
+  "Renewals for those who wait",
+];
+
+function Listed({ all }: { all: Schemas["AdminTenant"][] }) {
+  if (all.length === 0) {
+    return (
+      <div class="sheet">
+        <Calm title="No tenant uses a lock">Once somebody takes one, the tenant stands here.</Calm>
+      </div>
+    );
+  }
+  return (
+    <Table caption="Tenants, by name" columns={columns}>
+      {all.map((t) => (
+        <Row key={t.tenant} of={t} />
+      ))}
+    </Table>
+  );
+}
+
+function Row({ of }: { of: Schemas["AdminTenant"] }) {
+  const { tenant, bounds, lately } = of;
+  return (
+    <tr>
+      <td class="name">
+        <a data-row href={href(["locks"], { tenant })}>
+          {tenant}
+        </a>
+        <span class="under">
+          <a href={href(["contention"], { tenant })}>contention</a>
+        </span>
+      </td>
+      <td class="number">{count(of.held)}</td>
+      <td class="number">{of.waiting > 0 ? count(of.waiting) : "–"}</td>
+      <td>{of.oldest_since ? <Since at={of.oldest_since} /> : "–"}</td>
+      <td class="number">{lately ? `${count(lately.grants_per_second)} /s` : "–"}</td>
+      <td class="number">{lately ? count(lately.expiries) : "–"}</td>
+      <td>{bounds ? <Use name="places" is={bounds.places} most={bounds.max_places} /> : "–"}</td>
+      <td>
+        {bounds ? <Use name="a second" is={bounds.renewals_per_second} most={bounds.max_renewals_per_second} /> : "–"}
+      </td>
+    </tr>
+  );
+}
+
+/** How much of a bound is used: a bar for the eye, and both numbers. */
+export function Use({ name, is, most }: { name: string; is: number; most: number }) {
+  const part = most > 0 ? Math.min(1, is / most) : 1;
+  return (
+    <span class="stack use">
+      <span class="small">
+        {count(is)} of {count(most)} {name}
+      </span>
+      <span class={`bar ${part >= 1 ? "over" : part > 0.8 ? "short" : ""}`} aria-hidden="true">
+        <i style={{ transform: `scaleX(${part})` }} />
+      </span>
+    </span>
+  );
+}

@@ -17,6 +17,7 @@ type eventWriter struct {
 	sender
 	stream *service.EventStream
 	filter *event.Filter
+	told   time.Time // when something was sent last
 }
 
 // sender writes what an endless answer consists of, while its client takes it.
@@ -106,13 +107,32 @@ func (w *eventWriter) next(room []*events.Record) (more <-chan struct{}) {
 		}
 	}
 	clear(given) // what is kept elsewhere need not be kept here
+	if w.sent > 0 {
+		w.told = time.Now()
+	}
 	w.flush()
 	return more
 }
 
-// pause waits until more is closed, if it is not nil. It returns why the stream ends, if it
-// does. What is due comes first: it is so for a stream too that always has something to send.
+// pause waits until more is closed and it is time to tell it; if more is nil, there is more
+// already. It returns why the stream ends, if it does: what is due for that comes first, for a
+// stream too that always has something to send.
 func (w *eventWriter) pause(more <-chan struct{}) (why string) {
+	if more == nil {
+		return w.due()
+	}
+	if rest := time.Until(w.told.Add(w.stream.Spacing())); rest > 0 {
+		timer := time.NewTimer(rest)
+		defer timer.Stop()
+		if why = await(w, timer.C); why != "" {
+			return why
+		}
+	}
+	return await(w, more)
+}
+
+// due does what is due, without waiting.
+func (w *eventWriter) due() (why string) {
 	select {
 	case <-w.expires:
 		return tokenExpired
@@ -122,14 +142,15 @@ func (w *eventWriter) pause(more <-chan struct{}) (why string) {
 		return clientGone
 	case <-w.beat.C:
 		w.live()
-		return ""
 	default:
 	}
-	if more == nil {
-		return ""
-	}
+	return ""
+}
+
+// await waits for something, or for what is due before.
+func await[T any](w *eventWriter, something <-chan T) (why string) {
 	select {
-	case <-more:
+	case <-something:
 	case <-w.beat.C:
 		w.live()
 	case <-w.expires:

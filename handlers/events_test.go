@@ -413,6 +413,24 @@ func (r *replica) room(c *client) bool {
 	return err == nil
 }
 
+// TestManyStreamsAreToldTogether: where there are very many streams, here one, what
+// happens soon after a message comes in one with what happens then, and nothing is left out.
+func TestManyStreamsAreToldTogether(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	r := newReplica(t, func(cfg *service.Config) { cfg.Events = events.Config{Tellings: 2} }) // half a second for each
+	s := c.at(r).follow("/events")
+	first := c.at(r).acquire("a")
+	s.wants("lock.acquired a")
+	told := time.Now()
+	c.at(r).release(first)
+	c.at(r).release(c.at(r).acquire("b"))
+	s.wants("lock.acquired a", "lock.released a released", "lock.acquired b", "lock.released b released")
+	if soon := time.Since(told); soon < 400*time.Millisecond {
+		t.Errorf("it was told more after %v", soon)
+	}
+}
+
 // TestEventsEnd: a stream ends with its bearer token, and when the replica drains.
 func TestEventsEnd(t *testing.T) {
 	t.Parallel()

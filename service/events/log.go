@@ -20,6 +20,10 @@ type Config struct {
 	// Subscriptions is how many there may be at once, and TenantSubscriptions how many
 	// one tenant may have: 2 000 and 100.
 	Subscriptions, TenantSubscriptions int
+
+	// Tellings is how often a second followers are told something, all of them together: 8 000.
+	// With more of them, each is told more at once.
+	Tellings int
 }
 
 const (
@@ -101,6 +105,7 @@ func (c Config) withDefaults() Config {
 		{&c.TenantBytes, 8 << 20},
 		{&c.Subscriptions, 2000},
 		{&c.TenantSubscriptions, 100},
+		{&c.Tellings, 8000},
 	} {
 		if *d.value == 0 {
 			*d.value = d.standard

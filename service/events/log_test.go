@@ -349,6 +349,27 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
+// TestSpacing: the more there are who follow, the more each is told at once; few need not wait.
+func TestSpacing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(t, events.Config{Subscriptions: 1000, TenantSubscriptions: 1000, Tellings: 1000})
+		spacings := map[int]time.Duration{1: 0, 20: 0, 21: 21 * time.Millisecond, 50: 50 * time.Millisecond}
+		var all []*reader
+		for n := 1; n <= 50; n++ {
+			all = append(all, f.subscribe(events.Request{}))
+			if want, asked := spacings[n]; asked && all[0].Spacing() != want {
+				t.Errorf("%d look after %v, want %v", n, all[0].Spacing(), want)
+			}
+		}
+		for _, r := range all[20:] {
+			r.Close()
+		}
+		if got := all[0].Spacing(); got != 0 {
+			t.Errorf("those who are left look after %v", got)
+		}
+	})
+}
+
 func TestNotBegun(t *testing.T) {
 	l := events.NewLog(events.Config{})
 	defer l.Close()

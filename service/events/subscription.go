@@ -126,6 +126,20 @@ func (s *Subscription) Next(room []*Record) (given []*Record, missed *Missed, mo
 	return nil, nil, s.ring.grown
 }
 
+// Spacing is the time from when a follower was told something to when it looks for more, 0
+// where there are few: to tell somebody something costs the same however much it is, and with
+// 1 000 followers who are told fifty times a second it would cost more than what is told of.
+func (s *Subscription) Spacing() time.Duration {
+	l := s.log
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	spacing := time.Duration(l.places.all) * time.Second / time.Duration(l.cfg.Tellings)
+	if spacing <= pace {
+		return 0
+	}
+	return spacing
+}
+
 // At returns up to where everything was given: a follower that resumes after it misses
 // nothing.
 func (s *Subscription) At() lock.EventID { return s.at }

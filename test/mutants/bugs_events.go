@@ -54,6 +54,16 @@ func eventBugs() []Bug {
 			In: "./service/events", Run: "^TestPlaces$",
 		},
 		{
+			Name: "events-told-one-by-one", Breaks: "many streams are told what happened together",
+			File: "handlers/event_stream.go", Anchor: "w.told.Add(w.stream.Spacing())", Becomes: "w.told.Add(0 * w.stream.Spacing())",
+			In: "./handlers", Run: "^TestManyStreamsAreToldTogether$",
+		},
+		{
+			Name: "events-few-are-spaced", Breaks: "where few follow, each is told at once",
+			File: "service/events/subscription.go", Anchor: "if spacing <= pace {", Becomes: "if spacing <= 0 {",
+			In: "./service/events", Run: "^TestSpacing$",
+		},
+		{
 			Name: "events-followers-sleep", Breaks: "a tenant's followers are woken for its events",
 			File: "service/events/ring.go", Anchor: "\t\ts.grown = append(s.grown, r)\n", Becomes: "",
 			In: "./service/events", Run: "^TestFollow$",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/fencepost/fencepost/test/bench/load"
@@ -102,7 +101,7 @@ func (a *asyncBench) run(ctx context.Context) (_ []Outcome, err error) {
 // fill has all entries wait, and finds out how much memory each takes.
 func (a *asyncBench) fill(ctx context.Context) error {
 	for i := range asyncLocks {
-		t, _, err := a.releasers[0].Ask(ctx, asyncLock(i), fmt.Appendf(nil, `{"ttl_seconds":%d}`, longTTL))
+		t, _, _, err := a.releasers[0].Ask(ctx, asyncLock(i), fmt.Appendf(nil, `{"ttl_seconds":%d}`, longTTL))
 		if err != nil {
 			return err
 		}
@@ -117,15 +116,11 @@ func (a *asyncBench) fill(ctx context.Context) error {
 	}
 	began := time.Now()
 	body := fmt.Appendf(nil, `{"async":true,"ttl_seconds":%d,"wait_seconds":%d}`, asyncTTL, longTTL)
-	err := each(ctx, a.askers, a.Waiters, func(ctx context.Context, c *side.Client, i int) error {
-		t, _, err := c.Ask(ctx, asyncLock(i), body)
-		a.turns.queue(t)
-		return err
-	})
+	again, err := askAll(ctx, a.askers, a.Waiters, asyncLock, body, a.turns.queue)
 	if err != nil {
 		return err
 	}
-	a.logf("%d entries wait after %v", a.Waiters, time.Since(began).Round(time.Millisecond))
+	a.logf("%d entries wait after %v; %d requests were sent again", a.Waiters, time.Since(began).Round(time.Millisecond), again)
 	for i, r := range a.replicas {
 		if err := awaitFigure(ctx, r, waitingFigure, float64(a.Waiters)); err != nil {
 			return err
@@ -141,30 +136,6 @@ func (a *asyncBench) fill(ctx context.Context) error {
 }
 
 func asyncLock(i int) string { return fmt.Sprintf("async:%d", i%asyncLocks) }
-
-// each has clients do something n times, each one after the other.
-func each(ctx context.Context, clients []*side.Client, n int, do func(ctx context.Context, c *side.Client, i int) error) error {
-	var next atomic.Int64
-	errs := make(chan error, len(clients))
-	for _, c := range clients {
-		go func() {
-			var err error
-			for err == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					break
-				}
-				err = do(ctx, c, i)
-			}
-			errs <- err
-		}()
-	}
-	var all error
-	for range clients {
-		all = errors.Join(all, <-errs)
-	}
-	return all
-}
 
 // countRenewals counts how many leases are renewed while nothing else happens.
 func (a *asyncBench) countRenewals(ctx context.Context) error {

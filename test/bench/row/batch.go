@@ -36,7 +36,7 @@ func runBatch(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := callbackSecret(ctx, s, &cs); err != nil {
+	if err := errors.Join(callbackSecret(ctx, s, &cs), b.heat(ctx, s.load.Workers(manyClients))); err != nil {
 		return nil, err
 	}
 	var posted, took []float64
@@ -49,8 +49,8 @@ func runBatch(ctx context.Context, b *bench) (_ []Outcome, err error) {
 			return nil, err
 		}
 		wrong := jobs.check()
-		b.logf("round %d: all asked within %v, done within %v; a turn from its release to its call p50 %s p99 %s; %d faults", round+1,
-			asked.Round(time.Millisecond), all.Round(time.Millisecond), millis(jobs.turn.Percentile(50)), millis(jobs.turn.Percentile(99)), len(wrong))
+		b.logf("round %d: all asked within %v, done within %v; a turn from its release to its call p50 %s p99 %s; %d requests and %d calls again, %d faults", round+1,
+			asked.Round(time.Millisecond), all.Round(time.Millisecond), millis(jobs.turn.Percentile(50)), millis(jobs.turn.Percentile(99)), jobs.refused, jobs.again, len(wrong))
 		posted, took, faults = append(posted, asked.Seconds()), append(took, all.Seconds()), append(faults, wrong...)
 		grants.Merge(jobs.turn)
 	}
@@ -100,12 +100,13 @@ type jobs struct {
 	clients chan *side.Client // of the jobs that run
 	ended   chan error
 
-	mu     sync.Mutex
-	called map[string]*job // by the id of the call
-	again  int             // calls of jobs that had been called
-	wrong  []string
-	want   int
-	turn   *load.Histogram
+	mu      sync.Mutex
+	called  map[string]*job // by the id of the call
+	again   int             // calls of jobs that had been called
+	refused int             // requests that were sent again
+	wrong   []string
+	want    int
+	turn    *load.Histogram
 }
 
 // job is one that was called.
@@ -131,10 +132,7 @@ func (j *jobs) run(ctx context.Context, askers []*side.Client, name string) (ask
 	defer to.Close()
 	body := fmt.Appendf(nil, `{"mode":"semaphore","limit":%d,"async":true,"ttl_seconds":%d,"wait_seconds":%d,"callback_url":%q}`, batchAt, batchTTL, longTTL, to.URL)
 	began := time.Now()
-	err = each(ctx, askers, j.want, func(ctx context.Context, c *side.Client, _ int) error {
-		_, _, err := c.Ask(ctx, name, body)
-		return err
-	})
+	j.refused, err = askAll(ctx, askers, j.want, func(int) string { return name }, body, func(side.Ticket) {})
 	if asked = time.Since(began); err != nil {
 		return asked, 0, err
 	}

@@ -78,11 +78,8 @@ func (d *dashboardBench) fill(ctx context.Context, s *served, cs *closers) error
 		return err
 	}
 	body := fmt.Appendf(nil, `{"async":true,"ttl_seconds":%d,"wait_seconds":%d}`, longTTL, longTTL)
-	err := each(ctx, s.load.Clients(askers), d.Waiters, func(ctx context.Context, c *side.Client, i int) error {
-		_, _, err := c.Ask(ctx, heldLock(i%min(crowdedLocks, d.Entries)), body)
-		return err
-	})
-	if err != nil {
+	name := func(i int) string { return heldLock(i % min(crowdedLocks, d.Entries)) }
+	if _, err := askAll(ctx, s.load.Clients(askers), d.Waiters, name, body, func(side.Ticket) {}); err != nil {
 		return err
 	}
 	return awaitFigure(ctx, s.replica, waitingFigure, float64(d.Waiters))
@@ -218,12 +215,8 @@ func (d *dashboardBench) compareS1(ctx context.Context) (*comparison, error) {
 	var sides []contender
 	for _, s := range []*served{d.watchedServer, d.other} {
 		workers := s.load.Workers(manyClients)
-		if d.Store.zooKeeper { // Java compiles
-			warm := *d.bench
-			warm.Warmup = javaWarmup
-			if _, err := warm.uncontended(workers)(ctx, d.Rounds); err != nil {
-				return nil, err
-			}
+		if err := d.heat(ctx, workers); err != nil {
+			return nil, err
 		}
 		name := map[bool]string{true: "50 browsers", false: "none"}[s == d.watchedServer]
 		sides = append(sides, contender{name, s.pids, s.watched(d.bench, d.uncontended(workers))})

@@ -40,6 +40,9 @@ func runStreams(ctx context.Context, b *bench) (_ []Outcome, err error) {
 		}
 		s.tenants = append(s.tenants, of)
 	}
+	if err := b.heat(ctx, s.load.Workers(manyClients)); err != nil {
+		return nil, err
+	}
 	writing := s.write(ctx)
 	outcomes, err := s.measure(ctx)
 	return outcomes, errors.Join(err, writing())
@@ -85,13 +88,6 @@ func (s *streamBench) measure(ctx context.Context) ([]Outcome, error) {
 		return nil, err
 	}
 	run := s.watched(s.bench, s.uncontended(s.load.Workers(manyClients)))
-	if s.Store.zooKeeper { // Java compiles
-		warm := *s.bench
-		warm.Warmup = javaWarmup
-		if _, err := warm.uncontended(s.load.Workers(manyClients))(ctx, s.Rounds); err != nil {
-			return nil, err
-		}
-	}
 	with := func(ctx context.Context, round int) (*load.Result, error) {
 		streams, err := s.open(ctx)
 		if err != nil {

@@ -3,8 +3,10 @@ package side
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // Client sends any requests to Fencepost, one after the other.
@@ -33,8 +35,33 @@ func (f Fencepost) Clients(n int) []*Client {
 	return clients
 }
 
-// Ask posts an acquire. It is granted at once, or is to wait and is told so.
-func (c *Client) Ask(ctx context.Context, name string, body []byte) (t Ticket, granted bool, err error) {
+// askAgain is after how long a client asks again, and askAtMost how often.
+const (
+	askAgain  = 100 * time.Millisecond
+	askAtMost = 100
+)
+
+// Ask posts an acquire. It is granted at once, or is to wait and is told so. Where the server
+// has no room, or its store does not answer, and nothing came of it, it is sent again, as
+// clients do; refused is how often.
+func (c *Client) Ask(ctx context.Context, name string, body []byte) (t Ticket, granted bool, refused int, err error) {
+	for {
+		t, granted, err = c.ask(ctx, name, body)
+		if refused == askAtMost || !errors.Is(err, errNoEffect) {
+			return t, granted, refused, err
+		}
+		refused++
+		again := time.NewTimer(askAgain)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return t, false, refused, ctx.Err()
+		}
+	}
+}
+
+func (c *Client) ask(ctx context.Context, name string, body []byte) (t Ticket, granted bool, err error) {
 	status, err := c.http.send(ctx, http.MethodPost, "/locks/"+name, c.header, body)
 	if err != nil {
 		return t, false, err

@@ -178,11 +178,19 @@ func (c *caller) read() (status int, err error) {
 	return resp.StatusCode, nil
 }
 
+// errNoEffect is wrapped by the error of a request that may be sent again: it had no effect,
+// and the server says so.
+var errNoEffect = errors.New("it had no effect")
+
 // unexpected does not quote good answers: they hold lock tokens. It tells a refusal
 // that says that the request had no effect.
 func unexpected(method string, status int, answer []byte) error {
-	if status == http.StatusTooManyRequests && bytes.Contains(answer, []byte(`"may_have_taken_effect":false`)) {
-		return fmt.Errorf("%s answers %d: %w", method, status, load.ErrRefused)
+	none := bytes.Contains(answer, []byte(`"may_have_taken_effect":false`))
+	switch {
+	case none && status == http.StatusTooManyRequests:
+		return fmt.Errorf("%s answers %d: %w, %w", method, status, load.ErrRefused, errNoEffect)
+	case none && status == http.StatusServiceUnavailable:
+		return fmt.Errorf("%s answers %d %.500s: %w", method, status, answer, errNoEffect)
 	}
 	if status < http.StatusBadRequest {
 		answer = nil

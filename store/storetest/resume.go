@@ -11,11 +11,12 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
+// resumeCases go alone: others have the store forget its history.
 func resumeCases() []testCase {
 	return []testCase{
-		{name: "resume/a feed that begins earlier tells what happened since", run: resumed, needs: history},
-		{name: "resume/while entries come and go", run: resumedUnderLoad, needs: history},
-		{name: "resume/where nothing can be told it begins now", run: resumedNowhere, needs: history},
+		{name: "resume/a feed that begins earlier tells what happened since", run: resumed, needs: history, alone: true},
+		{name: "resume/while entries come and go", run: resumedUnderLoad, needs: history, alone: true},
+		{name: "resume/where nothing can be told it begins now", run: resumedNowhere, needs: history, alone: true},
 	}
 }
 

@@ -93,7 +93,7 @@ type testCase struct {
 	name  string
 	run   func(*trial)
 	needs need
-	alone bool // it keeps the store so busy that the deadlines of others would pass
+	alone bool // it keeps the store so busy that the deadlines of others would pass, or needs it undisturbed
 
 	// inTime: it is about how soon calls end, which have the deadlines of production.
 	inTime bool

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -30,11 +31,6 @@ const (
 
 	// DefaultQuota bounds the embedded store's data file, in bytes.
 	DefaultQuota = 4 << 30
-
-	// compactInterval is how often the embedded store forgets its history: what
-	// was superseded before the last but one interval began. Every entry is a key
-	// of its own, so history is all that grows.
-	compactInterval = 5 * time.Second
 
 	// keptInMemory is how many of the transactions that were written last etcd keeps in
 	// memory, beside up to a hundred more. They are for members that lag behind, of which
@@ -74,7 +70,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 	m.backups.longest, m.backups.stall = longestBackup, stalledBackup
 	m.backups.serve(m, cfg.Dir, log)
 	return &Conn{
-		kv: m.kv, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, hold: m.holds.begin, admit: m.admit, local: true,
+		kv: counted{m.kv, &m.written}, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, hold: m.holds.begin, admit: m.admit, local: true,
 		close: func() error { return errors.Join(m.close(), release()) },
 	}, nil
 }
@@ -159,6 +155,8 @@ type member struct {
 	server *etcdserver.EtcdServer
 	kv     pb.KVServer
 
+	history history      // of the task that maintains
+	written atomic.Int64 // bytes of history that it was asked to write
 	holds   holds
 	room    room
 	backups backups
@@ -293,41 +291,15 @@ func send(ctx context.Context, out chan<- watchMessage, m watchMessage) bool {
 func (m *member) maintain(log *slog.Logger) {
 	tick := time.NewTicker(compactInterval)
 	defer tick.Stop()
-	var before int64 // the newest revision when the last interval began
 	for {
 		select {
 		case <-m.ctx.Done():
 			return
 		case <-tick.C:
-			var err error
-			if before, err = m.compactSome(before); err != nil && m.ctx.Err() == nil {
+			if err := m.compactSome(time.Now()); err != nil && m.ctx.Err() == nil {
 				log.Warn("the embedded store could not be compacted", "error", err)
 			}
 			m.room.attend(m, log)
 		}
 	}
-}
-
-// keptRevisions are never compacted: they cost little, and who starts after a quiet time
-// finds in them what happened last.
-const keptRevisions = 1000
-
-// compactSome compacts up to a revision that was the newest some time ago, unless a
-// list is being read, and returns the next one.
-func (m *member) compactSome(before int64) (next int64, err error) {
-	if m.holds.any() {
-		return before, nil
-	}
-	next = m.server.KV().Rev()
-	return next, m.compact(min(before, next-keptRevisions))
-}
-
-func (m *member) compact(revision int64) error {
-	if revision <= m.server.KV().FirstRev() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(m.ctx, operationTimeout)
-	defer cancel()
-	_, err := m.kv.Compact(ctx, &pb.CompactionRequest{Revision: revision})
-	return err
 }

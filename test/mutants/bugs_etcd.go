@@ -274,5 +274,25 @@ func etcdBugs() []Bug {
 			File: "store/etcd/gap.go", Anchor: "	g.forgetOwn(s.Entries)\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestOwnReasonsAreForgotten$",
 		},
+		{
+			Name: "etcd-history-forgotten-at-once", Breaks: "the embedded store keeps a minute of its history",
+			File: "store/etcd/history.go", Anchor: "now.at.Sub(h.marks[0].at) >= keepHistory", Becomes: "now.at.Sub(h.marks[0].at) >= compactInterval",
+			In: "./store/etcd", Run: "^TestHistoryIsKept/a_quiet_store$",
+		},
+		{
+			Name: "etcd-history-without-a-bound", Breaks: "the embedded store keeps so many bytes of its history at most",
+			File: "store/etcd/history.go", Anchor: " || now.written-h.cut.written > most", Becomes: "",
+			In: "./store/etcd", Run: "^TestHistoryIsKept/a_busy_one$",
+		},
+		{
+			Name: "etcd-history-in-the-way", Breaks: "history takes no room that entries need",
+			File: "store/etcd/history.go", Anchor: "used > quota/100*historyUpTo", Becomes: "used > quota",
+			In: "./store/etcd", Run: "^TestHistoryGivesWay$",
+		},
+		{
+			Name: "etcd-history-uncounted", Breaks: "what a nested transaction writes is counted",
+			File: "store/etcd/history.go", Anchor: "bytes += historyOf(r.RequestTxn.Success) + historyOf(r.RequestTxn.Failure)", Becomes: "bytes += 0",
+			In: "./store/etcd", Run: "^TestHistoryIsCounted$",
+		},
 	}
 }

@@ -177,7 +177,7 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "etcd-compacts-under-lists", Breaks: "the embedded store does not compact while entries are listed",
-			File: "store/etcd/embedded.go", Anchor: "if m.holds.any() {", Becomes: "if m.holds.any() && before < 0 {",
+			File: "store/etcd/history.go", Anchor: "if m.holds.any() {", Becomes: "if m.holds.any() && upTo < 0 {",
 			In: "./store/etcd", Run: "^TestCompactionWaitsForLists$",
 		},
 		{

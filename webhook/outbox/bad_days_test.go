@@ -40,7 +40,7 @@ func TestDeadReceiver(t *testing.T) {
 		w.setBehave(failed)
 		var real follower
 		stop := real.follow(t, r)
-		for i := range 1500 {
+		for i := range outbox.MaxOfTarget/2 + 500 {
 			r.cycle("acme", fmt.Sprint("orders:", i))
 		}
 		<-time.After(time.Minute)
@@ -49,15 +49,15 @@ func TestDeadReceiver(t *testing.T) {
 		for _, n := range w.recordsOf("webhook-owed-") {
 			kept += n
 		}
-		if kept > 1001 || kept < 900 {
-			t.Errorf("%d deliveries are kept, want the bound of 1000", kept)
+		if kept > outbox.MaxOfTarget+1 || kept < outbox.MaxOfTarget*9/10 {
+			t.Errorf("%d deliveries are kept, want the bound of %d", kept, outbox.MaxOfTarget)
 		}
 		w.setBehave(nil)
 		until(t, 10*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
 		if missed, _ := w.wantTold(here, s.From, real.seen); missed == 0 {
 			t.Error("it is not told that something is missing")
 		}
-		if n := len(w.received(here)); n < 900 {
+		if n := len(w.received(here)); n < outbox.MaxOfTarget*9/10 {
 			t.Errorf("%d events were told, want what was kept", n)
 		}
 	})
@@ -292,24 +292,37 @@ func (w *world) async(r *replica, name string, wait time.Duration) *service.Gran
 	return g
 }
 
-// TestBacklog: what happened while a shard had no owner is told, all of it, to who takes it.
+// TestBacklog: what happened while a shard had no owner is told, all of it, to who takes it: a
+// receiver that is fast, and one that is slower than things happened.
 func TestBacklog(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		one, s := warm(t, w)
-		two := w.replica("two")
-		<-time.After(time.Minute)
-		var real follower
-		stop := real.follow(t, two)
-		one.kill()
-		for i := range 2500 {
-			two.cycle("acme", fmt.Sprint("orders:", i%10))
-		}
-		<-time.After(5 * time.Minute)
-		stop()
-		if missed, _ := w.wantTold(here, s.From, real.seen); missed > 0 || len(real.seen) < 5000 {
-			t.Errorf("%d events, and something is missed %d times", len(real.seen), missed)
-		}
-	})
+	for name, c := range map[string]struct {
+		took   time.Duration
+		cycles int
+	}{"fast": {time.Millisecond, 2500}, "slow": {50 * time.Millisecond, 1400}} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(t *testing.T, w *world) { w.backlog(c.took, c.cycles) })
+		})
+	}
+}
+
+func (w *world) backlog(took time.Duration, cycles int) {
+	one, s := warm(w.t, w)
+	two := w.replica("two")
+	<-time.After(time.Minute)
+	var real follower
+	stop := real.follow(w.t, two)
+	one.kill()
+	w.mu.Lock()
+	w.took = took
+	w.mu.Unlock()
+	for i := range cycles {
+		two.cycle("acme", fmt.Sprint("orders:", i%10))
+	}
+	<-time.After(5 * time.Minute)
+	stop()
+	if missed, _ := w.wantTold(here, s.From, real.seen); missed > 0 || len(real.seen) < 2*cycles {
+		w.t.Errorf("%d events, and something is missed %d times", len(real.seen), missed)
+	}
 }
 
 // TestCallbackAtOnce: who is called back may have been granted before any replica had the shard.

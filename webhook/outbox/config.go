@@ -23,7 +23,9 @@ func (c Config) withDefaults() Config {
 
 // Bounds of what one shard keeps of what is not delivered yet.
 const (
-	maxOfTarget = 1000    // deliveries of a subscription, or of a tenant's callbacks
+	// What happens at some hundred locks a second while a shard has no owner is told at
+	// once when it is taken over, and has to find room.
+	maxOfTarget = 3000    // deliveries of a subscription, or of a tenant's callbacks
 	bytesTarget = 4 << 20 // and their payloads
 	maxOfTenant = 5000
 	maxInAll    = 50_000

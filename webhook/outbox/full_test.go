@@ -34,7 +34,7 @@ func TestManyCallbacks(t *testing.T) {
 		w.mu.Lock()
 		w.took = 10 * time.Second
 		w.mu.Unlock()
-		for i := range 1000 {
+		for i := range outbox.MaxOfTarget {
 			w.async(r, fmt.Sprint("batch:", i), time.Hour)
 		}
 		<-time.After(5 * time.Second) // for which the shard waits for receivers that do well
@@ -66,7 +66,7 @@ func TestMadeAndFull(t *testing.T) {
 		var real follower
 		stop := real.follow(t, r)
 		w.setBehave(failsAt(there))
-		for i := range 700 {
+		for i := range outbox.MaxOfTarget/2 + 200 {
 			r.cycle("acme", fmt.Sprint("orders:", i))
 		}
 		r.own.setBlind(false)
@@ -89,7 +89,7 @@ func TestMissedMeanwhile(t *testing.T) {
 		var real follower
 		stop := real.follow(t, r)
 		w.setBehave(failed)
-		for i := range 498 {
+		for i := range outbox.MaxOfTarget/2 - 2 {
 			r.cycle("acme", fmt.Sprint("orders:", i))
 		}
 		w.setBehave(func(url string, m webhook.Message) webhook.Result {

@@ -83,6 +83,7 @@ func (s *Service) strange(ctx context.Context, id *lock.EventID) (bool, error) {
 	return id.Number > newest+1, err
 }
 
-// HeldCallbacks returns the entries that hold now and name a callback, for whoever cannot tell
+// HeldCallbacks returns the entries that hold now and name a callback, and those of which it is not
+// known yet whether they hold, for whoever cannot tell
 // whether they were told: it looks at all entries.
-func (s *Service) HeldCallbacks() []*lock.Entry { return s.view.HeldCallbacks() }
+func (s *Service) HeldCallbacks() (held, doubtful []*lock.Entry) { return s.view.HeldCallbacks() }

@@ -115,16 +115,21 @@ func (v *View) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) 
 	return maps.Clone(v.table.Counts()), oldest
 }
 
-// HeldCallbacks returns the entries that hold and name a callback. It looks at all entries.
-func (v *View) HeldCallbacks() (held []*lock.Entry) {
+// HeldCallbacks returns the entries that hold and name a callback, and those of which it is not
+// known yet whether they hold. It looks at all entries.
+func (v *View) HeldCallbacks() (held, doubtful []*lock.Entry) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for e, holds := range v.table.Entries() {
-		if holds && e.Callback != nil {
+		switch {
+		case e.Callback == nil:
+		case holds:
 			held = append(held, e)
+		case v.table.InDoubt(e.ID):
+			doubtful = append(doubtful, e)
 		}
 	}
-	return held
+	return held, doubtful
 }
 
 // HeldSince returns since when the entry holds, as this replica saw it, and whether it does.

@@ -47,6 +47,26 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestDeadReceiver$",
 		},
 		{
+			Name: "outbox-no-room-for-a-backlog", Breaks: "what happened while a shard had no owner is told",
+			File: "webhook/outbox/config.go", Anchor: "maxOfTarget = 3000", Becomes: "maxOfTarget = 1000",
+			In: in, Run: "^TestBacklog$/slow",
+		},
+		{
+			Name: "outbox-doubt-forgotten", Breaks: "who held in a gap when the lock was closed is called back",
+			File: "webhook/outbox/owner.go", Anchor: "	w.lookAtDoubts()\n", Becomes: "",
+			In: in, Run: "^TestCallbackInDoubt$",
+		},
+		{
+			Name: "outbox-doubt-behind-the-cursor", Breaks: "the cursor waits for callers in doubt",
+			File: "webhook/outbox/doubt.go", Anchor: "	it.open++\n", Becomes: "	it.open, it.done = it.open+0, func() {}\n",
+			In: in, Run: "^TestCallbackInDoubt$",
+		},
+		{
+			Name: "outbox-cursor-behind-a-gap", Breaks: "who takes over learns of what was missed, as long as not all of it was told",
+			File: "webhook/outbox/missed.go", Anchor: "item{id: m.After,", Becomes: "item{id: m.Before,",
+			In: in, Run: "^TestCallbackInDoubt$",
+		},
+		{
 			Name: "outbox-no-room-for-another", Breaks: "tenants whose receivers are gone leave room for another",
 			File: "webhook/outbox/target.go", Anchor: "share*of.count >= maxInAll-in.count", Becomes: "in.count >= maxInAll",
 			In: in, Run: "^TestRoomForAnother$/number",

@@ -80,12 +80,21 @@ func idOfCall(e *lock.Event) string {
 // callBackHeld tells those who hold now, and whose grants may be among what was missed before
 // an event. What an entry's own write caused, and comes after that, is yet to be told.
 func (w *owner) callBackHeld(before lock.EventID, it *item) {
-	for _, e := range w.Locks.HeldCallbacks() {
-		if lock.Before(e.Number).Compare(before) < 0 {
-			told := lock.EventOfGrant(e)
-			told.ID, told.At = lock.Before(before.Number), w.Now()
-			w.callBack(&told, it)
-		}
+	held, doubtful := w.Locks.HeldCallbacks()
+	for _, e := range held {
+		w.callBackFor(e, before, it)
+	}
+	for _, e := range doubtful {
+		w.doubtCall(e, before, it)
+	}
+}
+
+// callBackFor tells who waited for an entry that holds, if it was written before an event.
+func (w *owner) callBackFor(e *lock.Entry, before lock.EventID, it *item) {
+	if lock.Before(e.Number).Compare(before) < 0 {
+		told := lock.EventOfGrant(e)
+		told.ID, told.At = lock.Before(before.Number), w.Now()
+		w.callBack(&told, it)
 	}
 }
 

@@ -32,8 +32,9 @@ type Locks interface {
 	Release(context.Context, service.TokenRequest) error
 	Events(context.Context, service.EventsRequest) (*service.EventStream, error)
 
-	// HeldCallbacks returns the entries that hold now and name a callback.
-	HeldCallbacks() []*lock.Entry
+	// HeldCallbacks returns the entries that hold now and name a callback, and those of
+	// which it is not known whether they hold.
+	HeldCallbacks() (held, doubtful []*lock.Entry)
 
 	// Token is what proves that an entry is its client's. Of the entry the id, the tenant,
 	// the number and what it is bound to count: its first lock, or that it is a set.

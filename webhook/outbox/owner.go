@@ -33,6 +33,7 @@ type owner struct {
 	writes  writes
 	asked   requests
 	crowd   crowd
+	doubts  map[lock.ID]doubt
 	late    []*delivery     // taken over without an attempt yet
 	tidied  bool            // of what is known of subscriptions that are gone
 	told    <-chan struct{} // closed when there may be other subscriptions
@@ -42,6 +43,7 @@ func newOwner(s *shard, fence uint64) *owner {
 	w := &owner{shard: s, fence: fence, began: time.Now(), brought: make(chan func(), 64), gone: make(chan struct{})}
 	w.room, w.atOnce = make([]*events.Record, 64), make(chan struct{})
 	close(w.atOnce)
+	w.doubts = map[lock.ID]doubt{}
 	w.targets.all = map[string]*target{}
 	w.targets.byTenant = map[string][]*target{}
 	w.targets.callbacks = map[string]*target{}
@@ -183,6 +185,7 @@ func (w *owner) isGone() bool {
 func (w *owner) beat() {
 	now := time.Now()
 	w.flushMissed()
+	w.lookAtDoubts()
 	w.keepLate(now)
 	w.writeCursor(now)
 	w.writeStates(now)

@@ -123,7 +123,7 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 	if err := s.view.Room(e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
-	if err := s.roomToAsk(e); err != nil {
+	if err := s.letAsk(e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
 	e.Lingers = !e.Tries() && !s.view.Admits(e)
@@ -159,13 +159,14 @@ func vanished(err error) bool {
 func (s *Service) join(ctx context.Context, e *lock.Entry, try bool, began time.Time) (*Grant, error) {
 	changed, unwatch, err := s.view.Attend(e.ID)
 	if err != nil {
+		s.askFailed(e.ID, err)
 		return nil, err
 	}
 	defer unwatch()
 	// The write is not given up with the client: its outcome would only be harder to
 	// learn. The store takes back what it gives up itself.
 	placed, written, err := s.Store.Enqueue(context.WithoutCancel(ctx), e)
-	if err != nil {
+	if s.askFailed(e.ID, err); err != nil {
 		return nil, err
 	}
 	if placed.Request != e.Request {

@@ -34,11 +34,12 @@ func (s *Service) RequestRelease(ctx context.Context, req TokenRequest, within t
 	case s.view.Asks(e.ID):
 		return nil
 	}
-	if err := s.view.RoomToAsk(e); err != nil {
+	if err := s.view.LetAsk(e); err != nil {
 		return err
 	}
 	ask := lock.Ask{Since: s.Now(), Within: wholeMilliseconds(within)}
 	err = s.Store.Notify(context.WithoutCancel(ctx), lock.NoticeOfAsk(e, ask), e)
+	s.askFailed(e.ID, err)
 	if errors.Is(err, lock.Lost) {
 		return s.whyLost(ctx, e, err)
 	}
@@ -66,10 +67,18 @@ func (r AcquireRequest) checkAsk() error {
 	return nil
 }
 
-// roomToAsk returns why e must not be written, which asks others to finish if it has to wait.
-func (s *Service) roomToAsk(e *lock.Entry) error {
-	if _, asks := e.Asks(); !asks || s.view.Admits(e) {
+// letAsk returns why e must not be written, which asks others to finish if it has to wait.
+func (s *Service) letAsk(e *lock.Entry) error {
+	if _, asks := e.Asks(); !asks {
 		return nil
 	}
-	return s.view.RoomToAsk(e)
+	return s.view.LetAsk(e)
+}
+
+// askFailed forgets that an entry was let ask, if it is certain that this was not written.
+func (s *Service) askFailed(id lock.ID, err error) {
+	var failed *lock.Error
+	if err != nil && !(errors.As(err, &failed) && failed.Ambiguous) {
+		s.view.DropAsk(id)
+	}
 }

@@ -1,14 +1,13 @@
 package view
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Bounds of those who ask others to finish, by the view of the replica that is asked: they
-// bound memory and what a renewal costs, and are not exact.
+// Bounds of those who ask others to finish, at each replica that is asked: they bound memory and
+// what a renewal costs. See [View.LetAsk].
 const (
 	MaxAsksPerLock   = 100
 	MaxAsksPerTenant = 10_000
@@ -52,6 +51,7 @@ func (v *View) noticed(n *lock.Notice, now time.Time) {
 func (v *View) asked(e *lock.Entry, ask lock.Ask, now time.Time) {
 	waits := v.table.Member(e.ID).WaitsFor()
 	if len(waits) == 0 { // only a closure is in its way
+		v.asking.drop(e.ID)
 		return
 	}
 	if v.keepAsk(e, ask) {
@@ -60,6 +60,7 @@ func (v *View) asked(e *lock.Entry, ask lock.Ask, now time.Time) {
 }
 
 func (v *View) keepAsk(e *lock.Entry, ask lock.Ask) bool {
+	v.asking.drop(e.ID)
 	if _, known := v.asks.of[e.ID]; known {
 		return false
 	}
@@ -77,6 +78,7 @@ func (v *View) keepAsk(e *lock.Entry, ask lock.Ask) bool {
 
 // forgetAsk is for an entry that holds or is gone.
 func (v *View) forgetAsk(e *lock.Entry) {
+	v.asking.drop(e.ID)
 	if _, known := v.asks.of[e.ID]; !known {
 		return
 	}
@@ -95,6 +97,9 @@ func (v *View) forgetAsk(e *lock.Entry) {
 func (v *View) relistAsks(notices []*lock.Notice) {
 	v.asks = newAsks()
 	for e, holds := range v.table.Entries() {
+		if holds {
+			v.asking.drop(e.ID)
+		}
 		if ask, ok := e.Asks(); ok && !holds {
 			v.keepAsk(e, ask)
 		}
@@ -117,7 +122,7 @@ func (v *View) Asks(id lock.ID) bool {
 
 // AskedOf returns what those ask of an entry that holds who wait for one of its locks; nil
 // if nobody does. That e itself waits is what a late view shows. It costs as much as there
-// are such, of which [View.RoomToAsk] bounds how many there are.
+// are such, of which [View.LetAsk] bounds how many there are.
 func (v *View) AskedOf(e *lock.Entry) *Asked {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -159,23 +164,4 @@ func waitsFor(m *lock.Member, name string) bool {
 		}
 	}
 	return false
-}
-
-// RoomToAsk returns why the entry must not ask now: too many of its tenant do, or of those
-// who want one of its locks.
-func (v *View) RoomToAsk(e *lock.Entry) error {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	full := func(format string, args ...any) error {
-		return &lock.Error{Code: lock.QuotaExceeded, RetryAfter: time.Second, Detail: fmt.Sprintf(format, args...)}
-	}
-	if a := v.accounts[e.Tenant]; a != nil && a.asks >= MaxAsksPerTenant {
-		return full("%d entries of the tenant ask for a release already", MaxAsksPerTenant)
-	}
-	for _, c := range e.Claims {
-		if len(v.asks.byLock[lock.Ref{Tenant: e.Tenant, Name: c.Name}]) >= MaxAsksPerLock {
-			return full("%d entries ask for a release of %s already", MaxAsksPerLock, c.Name)
-		}
-	}
-	return nil
 }

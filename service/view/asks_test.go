@@ -3,6 +3,7 @@ package view_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -119,4 +120,63 @@ func TestAsksOfTenant(t *testing.T) {
 	if err := v.RoomToAsk(next); err != nil {
 		t.Errorf("after another list: %v", err)
 	}
+}
+
+// TestLetAsk: who was let ask counts until the view has him, for a minute at most, or until it is
+// clear that he does not.
+func TestLetAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := empty()
+		v.Reset(store.Snapshot{Number: 1})
+		now := time.Now().UTC()
+		entry := func(n uint64) *lock.Entry {
+			return &lock.Entry{
+				ID: view.NumberedID(n), Tenant: "acme", Number: n, TTL: time.Minute, EnqueuedAt: now, WaitUntil: now.Add(time.Hour),
+				Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}, AskWithin: new(time.Duration),
+			}
+		}
+		wantRoom := func(when string, want int) {
+			t.Helper()
+			got := 0
+			for n := uint64(10_000); v.LetAsk(entry(n)) == nil; n++ {
+				got++
+			}
+			for n := range uint64(got) {
+				v.DropAsk(entry(10_000 + n).ID)
+			}
+			if got != want {
+				t.Errorf("%s there is room for %d, want %d", when, got, want)
+			}
+		}
+		let := func(n uint64) {
+			t.Helper()
+			for range 2 { // a retry counts once
+				if err := v.LetAsk(entry(n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		wantRoom("at first", view.MaxAsksPerLock)
+		for n := range uint64(10) {
+			let(n + 2)
+		}
+		wantRoom("with ten on their way", view.MaxAsksPerLock-10)
+		v.Apply(2, []store.Change{{Number: 2, Joined: entry(2)}})
+		wantRoom("when one holds", view.MaxAsksPerLock-9)
+		v.Apply(3, []store.Change{{Number: 3, Joined: entry(3)}})
+		wantRoom("when another one waits", view.MaxAsksPerLock-9)
+		v.Apply(12, []store.Change{{Number: 12, Left: entry(3).ID, Reason: lock.Released}})
+		wantRoom("when that is gone", view.MaxAsksPerLock-8)
+		later := entry(13)
+		later.AskWithin = nil
+		v.Apply(13, []store.Change{{Number: 13, Joined: later}})
+		let(13)
+		wantRoom("when one who waits was let ask later", view.MaxAsksPerLock-9)
+		v.Apply(14, []store.Change{{Number: 14, Left: later.ID, Reason: lock.Released}})
+		wantRoom("when he is gone", view.MaxAsksPerLock-8)
+		v.Reset(store.Snapshot{Number: 15, Entries: []*lock.Entry{entry(2), entry(4)}})
+		wantRoom("after a list", view.MaxAsksPerLock-8)
+		<-time.After(2 * time.Minute)
+		wantRoom("after two minutes", view.MaxAsksPerLock-1)
+	})
 }

@@ -50,6 +50,7 @@ type View struct {
 	freed       map[lock.ID]*lock.Entry // those with a watcher that came to hold: by whose end
 	async       asyncIndex
 	asks        asks
+	asking      asking
 	closures    closures
 	waiters     heap.Heap[*numberWaiter]
 	totals      Totals
@@ -92,7 +93,7 @@ func New(cfg Config) *View {
 		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, tenants: newTenants(), ended: newEndings(all), figures: newFigures(all), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
-		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), closures: newClosures(),
+		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), closures: newClosures(),
 	}
 }
 
@@ -308,6 +309,7 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 		v.happened(what, now)
 	}
 	if holds {
+		v.asking.drop(e.ID)
 		v.grant(e, now)
 	} else if ask, ok := e.Asks(); ok {
 		v.asked(e, ask, now)

@@ -60,7 +60,7 @@ func noticesBugs() []Bug {
 		},
 		{
 			Name: "ask-without-bound", Breaks: "how many ask for one lock is bounded, also when they join",
-			File: "service/acquire.go", Anchor: "	if err := s.roomToAsk(e); err != nil {", Becomes: "	if err := s.view.Room(e); err != nil {",
+			File: "service/acquire.go", Anchor: "	if err := s.letAsk(e); err != nil {", Becomes: "	if err := s.view.Room(e); err != nil {",
 			In: "./service", Run: "^TestTooManyAsk$",
 		},
 		{
@@ -110,7 +110,7 @@ func noticesBugs() []Bug {
 		},
 		{
 			Name: "notices-asks-of-tenant", Breaks: "how much one tenant's entries ask is bounded",
-			File: "service/view/asks.go", Anchor: "a.asks >= MaxAsksPerTenant", Becomes: "a.asks > 100*MaxAsksPerTenant",
+			File: "service/view/asking.go", Anchor: "a.asks+v.asking.byTenant[e.Tenant] >= MaxAsksPerTenant", Becomes: "a.asks > 100*MaxAsksPerTenant",
 			In: "./service/view", Run: "^TestAsksOfTenant$",
 		},
 		{
@@ -122,6 +122,21 @@ func noticesBugs() []Bug {
 			Name: "notices-spent-tried-once", Breaks: "notices whose entries went are deleted, if need be later",
 			File: "store/etcd/notices.go", Anchor: "\t\t\ts.spent.add(some)\n", Becomes: "\t\t\t_ = some\n",
 			In: "./store/etcd", Run: "^TestSpentNotices$", Needs: "etcd",
+		},
+		{
+			Name: "asks-of-a-burst", Breaks: "of many who come at once no more ask than there is room for",
+			File: "service/view/asking.go", Anchor: "	v.asking.add(e, now.Add(askingTime))\n", Becomes: "	_ = now\n",
+			In: "./service", Run: "^TestBurst",
+		},
+		{
+			Name: "asks-let-for-ever", Breaks: "who was let ask and does not counts for no bound",
+			File: "service/view/asks.go", Anchor: "func (v *View) forgetAsk(e *lock.Entry) {\n	v.asking.drop(e.ID)\n", Becomes: "func (v *View) forgetAsk(e *lock.Entry) {\n",
+			In: "./service/view", Run: "^TestLetAsk$",
+		},
+		{
+			Name: "asks-counted-twice", Breaks: "who asks counts once, also before and after the view has him",
+			File: "service/view/asks.go", Anchor: "func (v *View) keepAsk(e *lock.Entry, ask lock.Ask) bool {\n	v.asking.drop(e.ID)\n", Becomes: "func (v *View) keepAsk(e *lock.Entry, ask lock.Ask) bool {\n",
+			In: "./service/view", Run: "^TestLetAsk$",
 		},
 	}
 }

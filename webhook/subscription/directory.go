@@ -4,22 +4,13 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
-)
-
-// refresh is how often everything is read at least, and retry how long after a failure.
-// Between two readings is pace, and slack times what one took: whoever writes all the
-// time costs no more than a tenth of a replica's time.
-const (
-	refresh = 30 * time.Second
-	retry   = time.Second
-	pace    = 100 * time.Millisecond
-	slack   = 10
 )
 
 // maxRead is how many records of a kind are read: what there may be, and room for those
@@ -55,8 +46,14 @@ func NewDirectory(records DirectoryRecords, keys Keys, log *slog.Logger) *Direct
 func (d *Directory) Run(ctx context.Context) {
 	var both sync.WaitGroup
 	defer both.Wait()
-	both.Go(func() { newReader(d, Kind, parse).follow(ctx, d.takeAll) })
-	both.Go(func() { newReader(d, CallbackKind, parseCallback).follow(ctx, d.takeCallbacks) })
+	both.Go(func() { follow(ctx, d, Kind, parse, d.takeAll) })
+	both.Go(func() { follow(ctx, d, CallbackKind, parseCallback, d.takeCallbacks) })
+}
+
+// follow calls take with all records of a kind whenever they are others.
+func follow[T any](ctx context.Context, d *Directory, kind string, parse func(store.Record) (T, error), take func(map[store.RecordKey]T)) {
+	f := store.RecordFollower[T]{Records: d.records, Log: d.log, Kind: kind, Most: maxRead, Parse: parse}
+	f.Run(ctx, take)
 }
 
 // Current returns all subscriptions, by tenant and id: the same slice until something has
@@ -98,17 +95,28 @@ func (d *Directory) count() int {
 	return len(d.all)
 }
 
+// countOf counts a tenant's.
+func (d *Directory) countOf(tenant string) int {
+	all, _, _ := d.Current()
+	first, _ := slices.BinarySearchFunc(all, tenant, func(s *Subscription, tenant string) int { return cmp.Compare(s.Tenant, tenant) })
+	n := 0
+	for _, s := range all[first:] {
+		if s.Tenant != tenant {
+			break
+		}
+		n++
+	}
+	return n
+}
+
 func (d *Directory) callbackCount() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.callbacks)
 }
 
-func (d *Directory) takeAll(read map[store.RecordKey]kept[*Subscription]) {
-	all := make([]*Subscription, 0, len(read))
-	for _, k := range read {
-		all = append(all, k.value)
-	}
+func (d *Directory) takeAll(read map[store.RecordKey]*Subscription) {
+	all := slices.Collect(maps.Values(read))
 	slices.SortFunc(all, func(a, b *Subscription) int {
 		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.ID, b.ID))
 	})
@@ -118,10 +126,10 @@ func (d *Directory) takeAll(read map[store.RecordKey]kept[*Subscription]) {
 	d.tell()
 }
 
-func (d *Directory) takeCallbacks(read map[store.RecordKey]kept[*callbackSecret]) {
+func (d *Directory) takeCallbacks(read map[store.RecordKey]*callbackSecret) {
 	all := make(map[string]*callbackSecret, len(read))
-	for _, k := range read {
-		all[k.value.Tenant] = k.value
+	for _, secret := range read {
+		all[secret.Tenant] = secret
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

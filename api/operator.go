@@ -89,7 +89,7 @@ type AuditRecord struct {
 	// Actor is who did it.
 	Actor AuditActor `json:"actor"`
 	// Action that was done.
-	Action string `json:"action" enums:"entry.revoke,set.revoke,locks.close,locks.open" example:"entry.revoke"`
+	Action string `json:"action" enums:"entry.revoke,set.revoke,locks.close,locks.open,quota.set,quota.reset" example:"entry.revoke"`
 	// Object to which it was done, as it was then.
 	Object AuditObject `json:"object"`
 	// Reason in the words of who did it.
@@ -114,9 +114,9 @@ type AuditActor struct {
 
 // AuditObject is an entry as it was.
 type AuditObject struct {
-	// Locks that it held or waited for; of a closure its pattern.
+	// Locks that it held or waited for; of a closure its pattern; of a quota none.
 	Locks []string `json:"locks" example:"orders:42"`
-	// Entry is its id; of a closure that of the closure.
+	// Entry is its id; of a closure that of the closure; of a quota empty, as the holder.
 	Entry string `json:"entry" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Holder is the worker that asked.
 	Holder string `json:"holder" example:"worker-7"`
@@ -124,6 +124,8 @@ type AuditObject struct {
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Held tells whether it held, rather than waited.
 	Held bool `json:"held"`
+	// Quota is the limits that were set for the tenant; of what is about a quota alone.
+	Quota *QuotaOverrides `json:"quota,omitempty"`
 	// Until when a closure was to stand.
 	Until *Instant `json:"until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 }

@@ -28,6 +28,14 @@ type Problem struct {
 	// the same. With store_unavailable, draining, and with memory_full and overloaded, where it is false.
 	MayHaveTakenEffect *bool `json:"may_have_taken_effect,omitempty"`
 
+	// Quota of the tenant that is used up. With quota_exceeded and rate_limited, if it is one that can be
+	// set; a client treats one that it does not know like any other.
+	Quota string `json:"quota,omitempty" example:"held_locks"`
+	// Limit that the quota has. With quota.
+	Limit *int `json:"limit,omitempty" minimum:"0" example:"1000"`
+	// Used is how much of it was in use. With quota.
+	Used *int `json:"used,omitempty" minimum:"0" example:"1000"`
+
 	// Holders of the lock. With lock_held, lock_closed and wait_timeout.
 	Holders []Holder `json:"holders,omitempty"`
 	// Waiting tells how many wait for the lock. With lock_held, lock_closed and wait_timeout.

@@ -29,6 +29,8 @@ type AdminTenant struct {
 	OldestSince *Instant `json:"oldest_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Bounds are what counts against the tenant's bounds; left out of what is shown to a bearer token that is limited to lock names.
 	Bounds *TenantBounds `json:"bounds,omitempty"`
+	// Quota is how much the tenant may use, and what it uses; likewise.
+	Quota *TenantQuota `json:"quota,omitempty"`
 	// Lately is what happened in the last quarter of an hour, as this replica saw it; likewise.
 	Lately *SeriesPoint `json:"lately,omitempty"`
 }

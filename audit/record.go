@@ -18,6 +18,8 @@ const (
 	RevokeSet   = "set.revoke"
 	CloseLocks  = "locks.close" // the object's locks are a pattern
 	OpenLocks   = "locks.open"
+	SetQuota    = "quota.set"   // for a tenant
+	ResetQuota  = "quota.reset" // to the defaults
 )
 
 // The results of actions.
@@ -25,6 +27,8 @@ const (
 	Revoked = "revoked" // the object ended
 	Closed  = "closed"  // put on record before: what follows may have failed
 	Opened  = "opened"
+	Set     = "set"   // likewise
+	Reset   = "reset" // likewise
 )
 
 // Who did something, as his request showed it.
@@ -36,7 +40,7 @@ type Who struct {
 	RequestID string
 }
 
-// Object is what something was done to: an entry, as it was then, or a closure.
+// Object is what something was done to: an entry, as it was then, a closure, or a tenant's quota.
 type Object struct {
 	Locks  []string   `json:"locks"`
 	Entry  lock.ID    `json:"entry"`
@@ -44,6 +48,8 @@ type Object struct {
 	Fence  uint64     `json:"fence"`
 	Held   bool       `json:"held"`            // rather than waited, as the replica saw it that did it
 	Until  *time.Time `json:"until,omitempty"` // of a closure
+
+	Quota map[string]int `json:"quota,omitempty"` // limits that were set for a tenant, by their names
 }
 
 // Record is one thing that was done.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 )
 
 // operation is what an operation that needs a bearer token asks of a request before its
@@ -24,6 +25,7 @@ type operation struct {
 	goesOn bool         // goes on with what is there, and so also where nothing new has room
 	query  []string     // the parameters that it knows
 	named  bool         // the path has the name of a lock
+	rate   quota.Limit  // against which it counts, if not against that of requests
 	page   bool         // the dashboard does it too, though it is not for operators alone
 }
 
@@ -57,6 +59,11 @@ func (r *request) admit(o operation) error {
 	if r.crowded && !o.always {
 		return errCrowded()
 	}
+	if rate, counts := o.counted(); counts {
+		if err := r.endpoints.Quotas.Take(r.tenant(), rate); err != nil {
+			return err
+		}
+	}
 	if m := r.endpoints.Memory; m != nil && !o.always && !o.goesOn && m.Full() {
 		return errMemoryFull()
 	}
@@ -66,6 +73,18 @@ func (r *request) admit(o operation) error {
 		}
 	}
 	return checkQuery(r.Request.URL.RawQuery, o.query)
+}
+
+// counted returns against which rate of its tenant the operation counts. What operators do to keep
+// things in order counts against none: they could not mend a quota otherwise.
+func (o operation) counted() (quota.Limit, bool) {
+	switch {
+	case o.rate != 0:
+		return o.rate, true
+	case o.always:
+		return 0, false
+	}
+	return quota.Requests, true
 }
 
 func errMemoryFull() error {

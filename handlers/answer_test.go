@@ -18,6 +18,8 @@ func (m *lateMetrics) RequestDone(context.Context, string, string, int, bool, ti
 	<-m.goOn
 }
 
+func (m *lateMetrics) QuotaRefused(context.Context, string) {}
+
 // TestAnswersFirst has the answers to an acquire and a release arrive although the
 // requests are neither counted nor logged yet: on a busy lock that would be time for
 // which everybody waits.

@@ -29,7 +29,7 @@ import (
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
+// @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks/{name}/entries/{id}/request-release [post]
 func (a *endpoints) requestRelease(r *request) error { return a.ask(r, ofLock(r)) }
@@ -53,7 +53,7 @@ func (a *endpoints) requestRelease(r *request) error { return a.ask(r, ofLock(r)
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
+// @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locksets/{id}/request-release [post]
 func (a *endpoints) requestReleaseForSet(r *request) error { return a.ask(r, ofSet(r)) }

@@ -10,6 +10,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 )
 
 // Audit is what is on record of operators; [audit.Log] has it.
@@ -117,6 +118,12 @@ func (r *request) auditRecord(one *audit.Record) api.AuditRecord {
 		ID: one.ID, At: api.InstantOf(one.At), Tenant: one.Tenant, Action: one.Action, Reason: one.Reason, Result: one.Result, RequestID: one.By.RequestID,
 		Actor:  api.AuditActor{Subject: one.By.Subject, Tenant: one.By.Tenant, Scope: one.By.Scope},
 		Object: api.AuditObject{Locks: o.Locks, Entry: string(o.Entry), Holder: o.Holder, Fence: o.Fence, Held: o.Held},
+	}
+	if out.Object.Locks == nil {
+		out.Object.Locks = []string{}
+	}
+	if o.Quota != nil {
+		out.Object.Quota = quotaOverrides(quota.Known(o.Quota))
 	}
 	if o.Until != nil {
 		until := api.InstantOf(*o.Until)

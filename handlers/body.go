@@ -201,7 +201,7 @@ func explain(err error) error {
 	}
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) && wrongType.Field != "" {
-		field := strings.TrimPrefix(wrongType.Field, "Terms.") // the decoder names what is embedded too
+		field := strings.TrimPrefix(strings.TrimPrefix(wrongType.Field, "Terms."), "QuotaOverrides.") // the decoder names what is embedded too
 		return lock.Invalid(field, "must be %s", describeType(field, wrongType.Type))
 	}
 	if rest, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {

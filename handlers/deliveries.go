@@ -64,7 +64,7 @@ func (a *endpoints) checkDeliveries(r *request) (id string, of *subscription.Sub
 // @Success     200 {object} api.DeliveryPage "A page of deliveries, the newest first"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/deliveries [get]
 func (a *endpoints) listDeliveries(r *request) error {

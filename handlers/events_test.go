@@ -20,6 +20,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
 )
@@ -388,11 +389,19 @@ func TestBadEventRequests(t *testing.T) {
 	}
 }
 
+// limited are the limits of every tenant with some that differ from the standard.
+func limited(o quota.Overrides) func(string) *quota.Limits {
+	limits := o.Over(quota.Standard())
+	return func(string) *quota.Limits { return limits }
+}
+
 // TestEventPlaces: a tenant has so many streams, and one that has ended makes room.
 func TestEventPlaces(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	r := newReplica(t, func(cfg *service.Config) { cfg.Events = events.Config{TenantSubscriptions: 2, Subscriptions: 3} })
+	r := newReplica(t, func(cfg *service.Config) {
+		cfg.Events, cfg.Limits = events.Config{Subscriptions: 3}, limited(quota.Overrides{quota.EventStreams: 2})
+	})
 	first := c.at(r).follow("/events")
 	c.at(r).follow("/events")
 	c.at(r).get("/events").wantStatus(http.StatusTooManyRequests)
@@ -451,9 +460,9 @@ func TestEventsEnd(t *testing.T) {
 }
 
 // streaming is a replica with another HTTP layer for one test.
-func streaming(t *testing.T, config events.Config, change func(*handlers.Config)) *replica {
+func streaming(t *testing.T, config func(*service.Config), change func(*handlers.Config)) *replica {
 	t.Helper()
-	inner := newReplica(t, func(c *service.Config) { c.Events = config })
+	inner := newReplica(t, config)
 	h := shared.handlers(inner.service)
 	h.Console = inner.console
 	change(&h)
@@ -472,7 +481,7 @@ func streaming(t *testing.T, config events.Config, change func(*handlers.Config)
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	r := streaming(t, events.Config{}, func(h *handlers.Config) { h.AnswerTimeout, h.Heartbeat = 100*time.Millisecond, 20*time.Millisecond })
+	r := streaming(t, func(*service.Config) {}, func(h *handlers.Config) { h.AnswerTimeout, h.Heartbeat = 100*time.Millisecond, 20*time.Millisecond })
 	s := c.at(r).follow("/events?locks=mine")
 	beats := func() int {
 		s.mu.Lock()
@@ -495,7 +504,7 @@ func TestHeartbeat(t *testing.T) {
 func TestEventReaderThatStalls(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	r := streaming(t, events.Config{TenantSubscriptions: 2}, func(h *handlers.Config) { h.AnswerTimeout = 300 * time.Millisecond })
+	r := streaming(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.EventStreams: 2}) }, func(h *handlers.Config) { h.AnswerTimeout = 300 * time.Millisecond })
 	stalls := dial(t, r)
 	if err := stalls.SetReadBuffer(4 << 10); err != nil {
 		t.Fatal(err)

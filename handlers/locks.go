@@ -33,7 +33,7 @@ const maxIdempotencyKey = 200 // characters
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
-// @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
+// @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Header      202 {string} Location "Where the entry can be asked for, and waited for"
 // @Header      201 {string} Preference-Applied "respond-async, if that was preferred"
@@ -241,6 +241,7 @@ func location(e *lock.Entry) string {
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks/{name}/renew [put]
 func (a *endpoints) renew(r *request) error { return a.renewEntry(r, ofLock(r)) }
@@ -272,6 +273,7 @@ func (a *endpoints) renewEntry(r *request, req service.TokenRequest) error {
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks/{name} [delete]
 func (a *endpoints) release(r *request) error { return a.releaseEntry(r, ofLock(r)) }
@@ -310,7 +312,7 @@ func (a *endpoints) releaseEntry(r *request, req service.TokenRequest) error {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "wait_timeout"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name}/entries/{id} [get]

@@ -68,7 +68,7 @@ func explainWithin(field string, err error) error {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
-// @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
+// @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Header      202 {string} Location "Where the set can be asked for, and waited for"
 // @Header      201 {string} Preference-Applied "respond-async, if that was preferred"
@@ -119,6 +119,7 @@ func setRequest(r *request) (req service.AcquireRequest, err error) {
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locksets/{id}/renew [put]
 func (a *endpoints) renewSet(r *request) error { return a.renewEntry(r, ofSet(r)) }
@@ -139,6 +140,7 @@ func (a *endpoints) renewSet(r *request) error { return a.renewEntry(r, ofSet(r)
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locksets/{id} [delete]
 func (a *endpoints) releaseSet(r *request) error { return a.releaseEntry(r, ofSet(r)) }
@@ -164,7 +166,7 @@ func (a *endpoints) releaseSet(r *request) error { return a.releaseEntry(r, ofSe
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "wait_timeout"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets/{id} [get]

@@ -49,6 +49,10 @@ func (r *request) fail(err error) {
 		until := api.InstantOf(e.Closing.Until)
 		p.Until, p.Reason = &until, e.Closing.Reason
 	}
+	if e.Quota != nil {
+		p.Quota, p.Limit, p.Used = e.Quota.Name, &e.Quota.Limit, &e.Quota.Used
+		r.noteRefusal(e.Quota, err)
+	}
 	var more *detailed
 	if errors.As(err, &more) {
 		more.add(p)

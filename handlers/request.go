@@ -38,6 +38,7 @@ type request struct {
 	// For the log line.
 	attrs    []slog.Attr
 	cause    error
+	quiet    bool // it has no line
 	expected bool // refused because the replica shuts down or is full, which is no fault
 }
 
@@ -135,7 +136,7 @@ func (r *request) log(status int, took time.Duration) {
 	if status >= http.StatusInternalServerError && !r.expected {
 		level = slog.LevelError
 	}
-	if !to.Enabled(ctx, level) || !r.sampled(status) {
+	if !to.Enabled(ctx, level) || r.quiet || !r.sampled(status) {
 		return
 	}
 	attrs := append(make([]slog.Attr, 0, 12+len(r.attrs)),

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
 )
@@ -40,6 +41,8 @@ type Locks interface {
 	CloseLocks(context.Context, service.CloseRequest) (view.Closing, error)
 	OpenLocks(context.Context, service.OpenRequest) error
 	Closures(ctx context.Context, tenant string) ([]view.Closing, error)
+	Used(tenant string) quota.Limits
+	Revision() uint64
 	Ready(context.Context) error
 }
 
@@ -62,6 +65,7 @@ type Memory interface{ Full() bool }
 type RequestMetrics interface {
 	RequestStarted()
 	RequestDone(ctx context.Context, method, route string, status int, wait bool, d time.Duration)
+	QuotaRefused(ctx context.Context, quota string)
 }
 
 // Config of the HTTP layer. All fields are required but those that say what they
@@ -72,6 +76,7 @@ type Config struct {
 	Deliveries Deliveries
 	Audit      Audit
 	Console    Console
+	Quotas     Quotas
 	Verifier   Verifier
 	Clients    Certificates // nil takes none
 	Memory     Memory       // nil has room
@@ -141,6 +146,7 @@ func New(cfg Config) *Router {
 	a.admin(r)
 	a.revocations(r)
 	a.closures(r)
+	a.quotas(r)
 	a.console(r)
 	a.happenings(r)
 	a.webhooks(r)
@@ -192,18 +198,18 @@ func (a *endpoints) locks(r *gin.Engine) {
 	r.GET("/locks/:name", a.authorized(operation{scopes: read, named: true, query: []string{"consistent"}}, a.lock))
 	r.POST("/locks/:name", a.authorized(operation{scopes: write, named: true}, a.acquire))
 	r.POST("/locks/:name/stale-writes", a.authorized(operation{scopes: write, named: true}, a.reportStaleWrite))
-	r.PUT("/locks/:name/renew", a.authorized(operation{scopes: write, named: true, always: true}, a.renew))
-	r.DELETE("/locks/:name", a.authorized(operation{scopes: write, named: true, always: true}, a.release))
-	r.GET("/locks/:name/entries/:id", a.authorized(operation{scopes: either, goesOn: true, named: true, query: []string{"wait_seconds"}}, a.entry))
+	r.PUT("/locks/:name/renew", a.authorized(operation{scopes: write, named: true, always: true, rate: quota.Renewals}, a.renew))
+	r.DELETE("/locks/:name", a.authorized(operation{scopes: write, named: true, always: true, rate: quota.Releases}, a.release))
+	r.GET("/locks/:name/entries/:id", a.authorized(operation{scopes: either, goesOn: true, rate: quota.Renewals, named: true, query: []string{"wait_seconds"}}, a.entry))
 	r.POST("/locks/:name/entries/:id/request-release", a.authorized(operation{scopes: write, named: true}, a.requestRelease))
 }
 
 func (a *endpoints) locksets(r *gin.Engine) {
 	write, either := []auth.Scope{auth.LocksWrite}, []auth.Scope{auth.LocksRead, auth.LocksWrite}
 	r.POST("/locksets", a.authorized(operation{scopes: write}, a.acquireSet))
-	r.PUT("/locksets/:id/renew", a.authorized(operation{scopes: write, always: true}, a.renewSet))
-	r.DELETE("/locksets/:id", a.authorized(operation{scopes: write, always: true}, a.releaseSet))
-	r.GET("/locksets/:id", a.authorized(operation{scopes: either, goesOn: true, query: []string{"wait_seconds"}}, a.set))
+	r.PUT("/locksets/:id/renew", a.authorized(operation{scopes: write, always: true, rate: quota.Renewals}, a.renewSet))
+	r.DELETE("/locksets/:id", a.authorized(operation{scopes: write, always: true, rate: quota.Releases}, a.releaseSet))
+	r.GET("/locksets/:id", a.authorized(operation{scopes: either, goesOn: true, rate: quota.Renewals, query: []string{"wait_seconds"}}, a.set))
 	r.POST("/locksets/:id/request-release", a.authorized(operation{scopes: write}, a.requestReleaseForSet))
 }
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/fencepost/fencepost/certificate/certtest"
 	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/events"
 )
 
 // secured serves h over TLS, with no more than most connections.
@@ -264,7 +264,7 @@ func TestSlowBodyOverHTTP2(t *testing.T) {
 func TestStallOverHTTP2(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	inner := newReplica(t, func(c *service.Config) { c.Events = events.Config{TenantSubscriptions: 1} })
+	inner := newReplica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.EventStreams: 1}) })
 	h := shared.handlers(inner.service)
 	h.AnswerTimeout = 300 * time.Millisecond
 	r := secured(t, 100, handlers.New(h))
@@ -310,7 +310,7 @@ func (c *standing) Read(p []byte) (int, error) {
 func TestConnectionThatStalls(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	inner := newReplica(t, func(c *service.Config) { c.Events = events.Config{TenantSubscriptions: 1} })
+	inner := newReplica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.EventStreams: 1}) })
 	r := secured(t, 100, handlers.New(shared.handlers(inner.service)))
 	r.service = inner.service
 	still, ended := make(chan struct{}), make(chan struct{})

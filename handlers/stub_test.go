@@ -19,6 +19,7 @@ import (
 
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
 )
@@ -72,6 +73,10 @@ func (s *stub) Closures(context.Context, string) ([]view.Closing, error) {
 	_, err := s.answer()
 	return nil, err
 }
+
+func (s *stub) Used(string) quota.Limits { return quota.Limits{} }
+
+func (s *stub) Revision() uint64 { return 1 }
 
 func (s *stub) answer() (*service.Grant, error) {
 	if s.panic != nil {

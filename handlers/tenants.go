@@ -6,6 +6,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 )
 
@@ -55,7 +56,7 @@ func makeTenants(r *request) (maker, error) {
 			out.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(tenantCursorPrefix + page.Next))
 		}
 		for i := range page.Uses {
-			out.Tenants = append(out.Tenants, tenantOf(&page.Uses[i]))
+			out.Tenants = append(out.Tenants, a.tenantOf(&page.Uses[i]))
 		}
 		return out, nil
 	}, nil
@@ -77,7 +78,7 @@ func (r *request) tenantCursor() (string, error) {
 	return after, nil
 }
 
-func tenantOf(t *service.TenantUse) api.AdminTenant {
+func (a *endpoints) tenantOf(t *service.TenantUse) api.AdminTenant {
 	out := api.AdminTenant{
 		Tenant: t.Name, Locks: t.Locks, Held: t.Held, Contended: t.Contended, Holding: t.Holding, Waiting: t.Waiting, Lately: wholeOf(t.Lately),
 	}
@@ -86,8 +87,10 @@ func tenantOf(t *service.TenantUse) api.AdminTenant {
 	}
 	if b := t.Account; b != nil {
 		out.Bounds = &api.TenantBounds{
-			Places: b.Places, MaxPlaces: b.MaxPlaces, RenewalsPerSecond: b.Renewals, MaxRenewalsPerSecond: b.MaxRenewals, Asking: b.Asks,
+			Places: b.Used[quota.Places], MaxPlaces: b.Limits[quota.Places],
+			RenewalsPerSecond: b.Used[quota.AsyncRenewals], MaxRenewalsPerSecond: b.Limits[quota.AsyncRenewals], Asking: b.Asks,
 		}
+		out.Quota = &api.TenantQuota{Limits: quotaNumbers(&b.Limits), Used: a.useOf(t.Name)}
 	}
 	return out
 }

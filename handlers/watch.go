@@ -101,7 +101,7 @@ func (w *watches) done(took time.Duration) {
 // @Param       cursor query string false "As the list has it"
 // @Success     200 {object} api.WatchMessage "The `data` of each message"
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "quota_exceeded, overloaded"
+// @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Router      /admin/watch [get]
 func (a *endpoints) watch(r *request) error {

@@ -22,7 +22,6 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/board"
-	"github.com/fencepost/fencepost/service/events"
 )
 
 // watched is what a client shows that follows a watch.
@@ -336,7 +335,7 @@ func (m *moving) Locks(board.Query) (*board.Page, error) {
 func TestWatchOverload(t *testing.T) {
 	t.Parallel()
 	m := &moving{}
-	r := streaming(t, events.Config{}, func(h *handlers.Config) { h.Console, h.AnswerTimeout = m, time.Second })
+	r := streaming(t, func(*service.Config) {}, func(h *handlers.Config) { h.Console, h.AnswerTimeout = m, time.Second })
 	op := newTenant(t).at(r).operator()
 	slow, err := op.replica.transport.RoundTrip(op.request(t.Context(), "GET", "/admin/watch?view=locks&limit=1000").Request)
 	if err != nil {

@@ -27,6 +27,7 @@ type Webhooks interface {
 	Rotate(ctx context.Context, who *auth.Principal, id string) (*subscription.Subscription, webhook.Secret, error)
 	RotateCallback(context.Context, *auth.Principal) (webhook.Secret, error)
 	Callback(ctx context.Context, tenant, url string) (*lock.Callback, error)
+	Count(tenant string) int
 }
 
 func (a *endpoints) webhooks(r *gin.Engine) {
@@ -44,7 +45,7 @@ func (a *endpoints) webhooks(r *gin.Engine) {
 //
 // @Summary     Subscribe to events by webhook
 // @ID          createWebhook
-// @Description Has what happens to locks from now on told to a URL, signed with the secret that is shown here and not again. A tenant may have 100.
+// @Description Has what happens to locks from now on told to a URL, signed with the secret that is shown here and not again. A tenant may have as many as its quota `webhooks` says.
 // @Tags        webhooks
 // @Accept      json
 // @Produce     json
@@ -54,7 +55,7 @@ func (a *endpoints) webhooks(r *gin.Engine) {
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
+// @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks [post]
 func (a *endpoints) createWebhook(r *request) error {
@@ -80,7 +81,7 @@ func (a *endpoints) createWebhook(r *request) error {
 // @Security    bearer[webhooks:write]
 // @Success     200 {object} api.WebhookList "All of them, without their secrets"
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks [get]
 func (a *endpoints) listWebhooks(r *request) error {
@@ -113,7 +114,7 @@ func (a *endpoints) listWebhooks(r *request) error {
 // @Success     200 {object} api.Webhook "The webhook, without its secret"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id} [get]
 func (a *endpoints) getWebhook(r *request) error {
@@ -138,7 +139,7 @@ func (a *endpoints) getWebhook(r *request) error {
 // @Failure     409  {object} api.Problem "changed"
 // @Failure     413  {object} api.Problem "body_too_large"
 // @Failure     415  {object} api.Problem "unsupported_media_type"
-// @Failure     429  {object} api.Problem "overloaded"
+// @Failure     429  {object} api.Problem "overloaded, rate_limited"
 // @Failure     503  {object} api.Problem "store_unavailable"
 // @Router      /webhooks/{id} [patch]
 func (a *endpoints) changeWebhook(r *request) error {
@@ -165,7 +166,7 @@ func (a *endpoints) changeWebhook(r *request) error {
 // @Failure     409 {object} api.Problem "changed"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id} [delete]
 func (a *endpoints) deleteWebhook(r *request) error {
@@ -190,7 +191,7 @@ func (a *endpoints) deleteWebhook(r *request) error {
 // @Failure     409 {object} api.Problem "changed"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/rotate [post]
 func (a *endpoints) rotateWebhook(r *request) error {
@@ -217,7 +218,7 @@ func (a *endpoints) rotateWebhook(r *request) error {
 // @Failure     409 {object} api.Problem "changed"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded, quota_exceeded"
+// @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/callback-secret/rotate [post]
 func (a *endpoints) rotateCallbackSecret(r *request) error {

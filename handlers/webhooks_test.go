@@ -288,7 +288,7 @@ func TestCallbackSecret(t *testing.T) {
 	}
 }
 
-// TestTooManyWebhooks: a tenant may have 100.
+// TestTooManyWebhooks: a tenant may have 100, if nothing else is set.
 func TestTooManyWebhooks(t *testing.T) {
 	t.Parallel()
 	c := subscriber(t)
@@ -297,8 +297,7 @@ func TestTooManyWebhooks(t *testing.T) {
 	for range 100 {
 		last = c.subscribe(`{"url":"` + url + `"}`)
 	}
-	full := problem{code: "quota_exceeded", detail: "the tenant has 100 webhooks, and may have no more"}
-	c.post("/webhooks", body(`{`+receiver+`}`)).wantProblem(full)
+	c.post("/webhooks", body(`{`+receiver+`}`)).exceeds("quota_exceeded", "webhooks", 100, 100)
 	if n := len(c.webhooks()); n != 100 {
 		t.Errorf("%d are there", n)
 	}
@@ -407,3 +406,5 @@ func TestWebhooksOnBadDays(t *testing.T) {
 		}
 	}
 }
+
+func (s *stubWebhooks) Count(string) int { return 0 }

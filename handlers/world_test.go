@@ -23,6 +23,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook"
@@ -39,6 +40,8 @@ type world struct {
 	store     backing
 	records   store.RecordStore // of store
 	webhooks  *subscription.Subscriptions
+	quotas    *quotas.Book
+	book      func()       // ends what follows the quotas
 	directory func()       // ends what follows the subscriptions
 	servers   func() error // ends what the store runs on
 	telemetry *telemetry.Telemetry
@@ -79,6 +82,7 @@ func (w *world) start(ctx context.Context) (err error) {
 	if err = w.startWebhooks(log); err != nil {
 		return err
 	}
+	w.quotas, w.book = startQuotas(w.records, log)
 	keys := filepath.Join(w.dir, "keys.json")
 	if err = os.WriteFile(keys, publicKeys(), 0o600); err != nil {
 		return err
@@ -120,6 +124,18 @@ func (w *world) startWebhooks(log *slog.Logger) error {
 	return nil
 }
 
+// startQuotas returns the limits of tenants as a replica has them, until stop is called.
+func startQuotas(records store.RecordStore, log *slog.Logger) (book *quotas.Book, stop func()) {
+	book = quotas.New(quotas.Config{Records: records, Logger: log})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { book.Run(ctx) })
+	return book, func() {
+		cancel()
+		running.Wait()
+	}
+}
+
 func (w *world) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -152,6 +168,9 @@ func (w *world) close() error {
 	}
 	if w.directory != nil {
 		w.directory()
+	}
+	if w.book != nil {
+		w.book()
 	}
 	if w.store != nil {
 		errs = append(errs, w.store.Close())
@@ -193,7 +212,7 @@ type replica struct {
 func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *replica {
 	config := service.Config{
 		Store: w.store, Records: w.records, TokenKey: w.store.TokenKey(), MinTTL: minTTL,
-		Metrics: w.telemetry.Metrics(), Logger: w.telemetry.Logger(), Tracer: tracer,
+		Metrics: w.telemetry.Metrics(), Logger: w.telemetry.Logger(), Tracer: tracer, Limits: w.quotas.Of,
 	}
 	change(&config)
 	s := service.New(config)
@@ -228,7 +247,7 @@ const replicaID = "replica-of-tests"
 func (w *world) handlers(locks handlers.Locks) handlers.Config {
 	return handlers.Config{
 		Dashboard: w.pages, Sessions: w.sessions, Codes: auth.NewCodes(nil),
-		Locks: locks, Webhooks: w.webhooks, Verifier: w.verifier, Metrics: w.telemetry.Metrics(), Exposition: w.telemetry.MetricsHandler(),
+		Locks: locks, Webhooks: w.webhooks, Quotas: w.quotas, Verifier: w.verifier, Metrics: w.telemetry.Metrics(), Exposition: w.telemetry.MetricsHandler(),
 		OpenAPI: openapi.Document(), Docs: openapi.Docs(), Version: "v1.2.3", Commit: "69f4879", Logger: w.telemetry.Logger(), Tracer: w.telemetry.Tracer(),
 		Propagator: w.telemetry.Propagator(),
 	}

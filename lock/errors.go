@@ -66,11 +66,21 @@ type Error struct {
 	// the lock is closed.
 	Closing *Closing
 
+	// Quota is what of a tenant is used up. With [QuotaExceeded] and [RateLimited], if it is one
+	// of those that can be set for a tenant.
+	Quota *Exceeded
+
 	// Ambiguous is set if the request may have taken effect all the same.
 	Ambiguous bool
 
 	// Cause is for the log, never for the answer.
 	Cause error
+}
+
+// Exceeded is a limit of a tenant that is used up.
+type Exceeded struct {
+	Name        string
+	Limit, Used int
 }
 
 // Error describes the error for a log.

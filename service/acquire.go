@@ -123,6 +123,7 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 	if err := s.view.Room(e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
+	defer s.view.Leave(e)
 	if err := s.letAsk(e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 )
 
@@ -16,12 +17,18 @@ func pair(a, b string) service.AcquireRequest {
 	return req
 }
 
+// limited are the limits of every tenant with some that differ from the standard.
+func limited(o quota.Overrides) func(string) *quota.Limits {
+	limits := o.Over(quota.Standard())
+	return func(string) *quota.Limits { return limits }
+}
+
 // TestTenantWithoutPlaces: a tenant whose entries take as many places as one may is
 // refused more, before anything is written. What it has goes on, and so do others.
 func TestTenantWithoutPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)
-		r := s.replica(t, func(c *service.Config) { c.MaxPlaces = 4 })
+		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.Places: 4}) })
 		g := r.hold(pair("a", "b"))
 		again := keyed("a", time.Minute, "k")
 		r.line(again)
@@ -61,7 +68,7 @@ func TestTenantWithoutPlaces(t *testing.T) {
 func TestTenantWithoutRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)
-		r := s.replica(t, func(c *service.Config) { c.MaxRenewals = 1 })
+		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.AsyncRenewals: 1}) })
 		holder := r.hold(lasting(want("a", 0)))
 		var waits []*service.Grant
 		for range 9 { // each of them 0.107 a second

@@ -67,6 +67,9 @@ func lasting(req service.AcquireRequest) service.AcquireRequest {
 
 // by is the request of the one who was granted g.
 func by(g *service.Grant) service.TokenRequest {
+	if g.Entry.Set {
+		return service.TokenRequest{Tenant: g.Entry.Tenant, Set: true, ID: g.Entry.ID, Token: g.Token}
+	}
 	return service.TokenRequest{Tenant: g.Entry.Tenant, Name: g.Entry.Name(), Token: g.Token}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
@@ -45,8 +46,8 @@ type Config struct {
 
 	Events events.Config // how much of what happened is kept, and for how many
 
-	MaxPlaces   int // in queues that one tenant's entries may take; 200 000
-	MaxRenewals int // a second that one tenant's async entries may need while they wait; 1250
+	// Limits says how much a tenant may use; nil is [quota.Standard] for each. It does not block.
+	Limits func(tenant string) *quota.Limits
 
 	// FeedTimeout is how long a request that joined waits for the view before it
 	// asks the store itself: 250 ms. The view is asked again and again after it.
@@ -104,7 +105,7 @@ func New(cfg Config) *Service {
 		evidence: newEvidence(),
 	}
 	s.view = view.New(view.Config{
-		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, MaxPlaces: cfg.MaxPlaces, MaxRenewals: cfg.MaxRenewals, Fresh: freshEnough,
+		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, Limits: cfg.Limits, Fresh: freshEnough,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	s.feed = cancel
@@ -126,6 +127,11 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Limits == nil {
+		standard := quota.Standard()
+		c.Limits = func(string) *quota.Limits { return standard }
+	}
+	c.Events.Limits = c.Limits
 	if c.Sharing == nil {
 		c.Sharing = func() Sharing { return Sharing{} }
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"time"
 
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/board"
 	"github.com/fencepost/fencepost/service/series"
 	"github.com/fencepost/fencepost/service/view"
@@ -22,6 +23,14 @@ type TenantUse struct {
 type Tenants struct {
 	*board.Tenants
 	Uses []TenantUse // of the tenants of the page
+}
+
+// Used is what of a tenant's limits is in use, of what the service counts: its entries on all replicas,
+// and the event streams at this one.
+func (s *Service) Used(tenant string) quota.Limits {
+	used := s.view.AccountOf(tenant).Used
+	used[quota.EventStreams] = s.events.history.Subscriptions(tenant)
+	return used
 }
 
 // Tenants tells what tenants with locks in use use, of what somebody may see: those after a name,

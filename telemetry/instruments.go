@@ -103,6 +103,7 @@ func (m *Metrics) makeCounters(meter metric.Meter) error {
 		return c
 	}
 	m.renewals = counter("fencepost.lock.renewals", "{renewal}", "Attempts to renew.")
+	m.refusals = counter("fencepost.quota.refusals", "{request}", "Requests that were refused because a tenant has used up a quota.")
 	m.deadlocks = counter("fencepost.lock.deadlocks", "{cycle}", "Cycles of waits that were refused.")
 	m.feedRestarts = counter("fencepost.feed.restarts", "{restart}",
 		"Times that the feed of the store began again with a full view.")

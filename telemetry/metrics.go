@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/fencepost/fencepost/lock/quota"
 )
 
 // The words that the methods of [Metrics] take. A word that a method does not
@@ -49,11 +51,12 @@ type Metrics struct {
 	wait, hold, store, request metric.Float64Histogram
 	batch                      metric.Int64Histogram
 
-	renewals, feedRestarts, deadlocks metric.Int64Counter
+	renewals, feedRestarts, deadlocks, refusals metric.Int64Counter
 
 	waits      *sets[waitKey]
 	holds      *sets[string]
 	renewed    *sets[string]
+	quotas     *sets[string]
 	operations *sets[operationKey]
 	requests   *sets[requestKey]
 
@@ -87,6 +90,7 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 		holds:      newClosedSets(word("end"), Other, HoldReleased, HoldExpired, HoldRevoked, HoldUnknown),
 		renewed:    newClosedSets(word("outcome"), Other, OutcomeOK, OutcomeLost, OutcomeError),
 		operations: newSets(maxOperations, operationKey.attributes, operationKey{Other, Other}),
+		quotas:     newClosedSets(word("quota"), Other, quotaNames()...),
 		requests:   newSets(maxRequests, requestKey.attributes, requestKey{Other, Other, Other, false}),
 	}
 	err := errors.Join(
@@ -147,6 +151,9 @@ func (m *Metrics) startAtZero() {
 	ctx := context.Background()
 	m.feedRestarts.Add(ctx, 0)
 	m.deadlocks.Add(ctx, 0)
+	for _, name := range quotaNames() {
+		m.refusals.Add(ctx, 0, m.quotas.of(name).add...)
+	}
 	for _, outcome := range []string{OutcomeOK, OutcomeLost, OutcomeError} {
 		m.renewals.Add(ctx, 0, m.renewed.of(outcome).add...)
 	}
@@ -169,6 +176,19 @@ func (m *Metrics) Deadlocked(ctx context.Context) { m.deadlocks.Add(ctx, 1) }
 // Renewed counts an attempt to renew.
 func (m *Metrics) Renewed(ctx context.Context, outcome string) {
 	m.renewals.Add(ctx, 1, m.renewed.of(outcome).add...)
+}
+
+// QuotaRefused counts a request that was refused because a tenant has used up a quota.
+func (m *Metrics) QuotaRefused(ctx context.Context, quota string) {
+	m.refusals.Add(ctx, 1, m.quotas.of(quota).add...)
+}
+
+func quotaNames() []string {
+	var names []string
+	for _, l := range quota.All() {
+		names = append(names, l.String())
+	}
+	return names
 }
 
 // StoreOperation records one call to the store. Operations and outcomes are

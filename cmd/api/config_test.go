@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/certificate"
+	"github.com/fencepost/fencepost/lock/quota"
 )
 
 // parsed reads a configuration that must be right.
@@ -82,6 +83,9 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"fence-floor": {"1000", "2000"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
 		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "log-requests-every": {"100", "7"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
 		"webhook-allow": {"10.0.0.0/8,fd12::/16", "127.0.0.1"}, "webhook-allow-http": {"true", ""}, "webhook-ports": {"443,8443", "*"},
+	}
+	for _, l := range quota.All() {
+		values["tenant-"+strings.ReplaceAll(l.String(), "_", "-")] = [2]string{"17", "0"}
 	}
 	pairs := map[string]string{"tls-cert": "tls-key", "tls-key": "tls-cert", "client-ca": "principals", "principals": "client-ca", "store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username"}
 	new(config).flags(io.Discard).VisitAll(func(f *flag.Flag) {

@@ -16,6 +16,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
@@ -68,10 +69,12 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	}
 	resume(ctx, t, opened)
 	replicas := newReplicas(opened.smallRecords(), t)
-	s := newService(c, t, opened, key, replicas)
+	limits, stopQuotas := newQuotas(c, t, opened.smallRecords())
+	defer stopQuotas()
+	s := newService(c, t, opened, key, replicas, limits)
 	defer s.Close()
 	defer list(replicas, s)()
-	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key)
+	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key, limits)
 	defer stopWebhooks()
 	defer sendWebhooks(c, t, s, replicas, webhooks, opened.smallRecords())()
 	console, stopConsole := newConsole(s, replicas)
@@ -79,7 +82,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	trail, stopTrail := newAudit(t, opened.smallRecords(), replicas)
 	defer stopTrail()
 	routes := handlers.Config{
-		Audit: trail, Locks: s, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s), Console: console, Verifier: verifier,
+		Audit: trail, Locks: s, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s), Console: console, Quotas: limits, Verifier: verifier,
 	}
 	codes, err := addDashboard(&routes, c, key)
 	if err != nil {
@@ -103,11 +106,11 @@ func shutdownTelemetry(t *telemetry.Telemetry) error {
 	return t.Shutdown(ctx)
 }
 
-func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas) *service.Service {
+func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quotas.Book) *service.Service {
 	s := service.New(service.Config{
 		Store: opened, Records: opened.smallRecords(), TokenKey: key, MinTTL: c.minTTL(),
 		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes, Sharing: replicas.Sharing,
-		Events:  roomIn(c.ceilingBytes()).events,
+		Events: roomIn(c.ceilingBytes()).events, Limits: limits.Of,
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
 	})
 	t.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {

@@ -190,6 +190,9 @@ func examples(name string) openapi3.Examples {
 				"tenant": "acme", "locks": "orders:*", "until": "2026-01-02T15:04:05.000Z", "reason": "the stock is counted",
 			},
 		},
+		"QuotaBody": {
+			"fewer locks, and slower": map[string]any{"held_locks": 1000, "requests_per_second": 500, "reason": "a trial until Friday"},
+		},
 		"RevokeHolderBody": {
 			"one entry": map[string]any{
 				"tenant": "acme", "holder": "worker-7", "reason": "its node was lost in the fire",

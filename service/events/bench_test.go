@@ -15,7 +15,7 @@ import (
 func BenchmarkAdd(b *testing.B) {
 	for _, followers := range []int{0, 1000} {
 		b.Run(fmt.Sprint(followers, "followers"), func(b *testing.B) {
-			l := events.NewLog(events.Config{TenantSubscriptions: 2000})
+			l := events.NewLog(events.Config{Limits: streams(2000)})
 			defer l.Close()
 			l.Begin(1)
 			for l.Told() == 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 )
 
 // Config of a [Log]. What is 0 takes the default that is named.
@@ -17,9 +18,11 @@ type Config struct {
 	Events, Bytes             int
 	TenantEvents, TenantBytes int
 
-	// Subscriptions is how many there may be at once, and TenantSubscriptions how many
-	// one tenant may have: 2 000 and 100.
-	Subscriptions, TenantSubscriptions int
+	// Subscriptions is how many there may be at once: 2 000.
+	Subscriptions int
+
+	// Limits says how many a tenant may have; nil is [quota.Standard] for each. It does not block.
+	Limits func(tenant string) *quota.Limits
 
 	// Tellings is how often a second followers are told something, all of them together: 8 000.
 	// With more of them, each is told more at once.
@@ -104,12 +107,15 @@ func (c Config) withDefaults() Config {
 		{&c.TenantEvents, 20_000},
 		{&c.TenantBytes, 8 << 20},
 		{&c.Subscriptions, 2000},
-		{&c.TenantSubscriptions, 100},
 		{&c.Tellings, 8000},
 	} {
 		if *d.value == 0 {
 			*d.value = d.standard
 		}
+	}
+	if c.Limits == nil {
+		standard := quota.Standard()
+		c.Limits = func(string) *quota.Limits { return standard }
 	}
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/events"
 )
 
@@ -324,9 +325,16 @@ func TestMoreThanIsFiled(t *testing.T) {
 	})
 }
 
+// streams are the limits of tenants that may have so many.
+func streams(most int) func(string) *quota.Limits {
+	limits := quota.Overrides{quota.EventStreams: most}.Over(quota.Standard())
+	return func(string) *quota.Limits { return limits }
+}
+
+// TestPlaces: a tenant has so many subscriptions, and all have so many together.
 func TestPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFeed(t, events.Config{Subscriptions: 5, TenantSubscriptions: 2})
+		f := newFeed(t, events.Config{Subscriptions: 5, Limits: streams(2)})
 		first := f.subscribe(events.Request{Of: "a"})
 		f.subscribe(events.Request{Of: "a"})
 		refused := func(of string, code lock.Code) {
@@ -352,7 +360,7 @@ func TestPlaces(t *testing.T) {
 // TestSpacing: the more there are who follow, the more each is told at once; few need not wait.
 func TestSpacing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFeed(t, events.Config{Subscriptions: 1000, TenantSubscriptions: 1000, Tellings: 1000})
+		f := newFeed(t, events.Config{Subscriptions: 1000, Limits: streams(1000), Tellings: 1000})
 		spacings := map[int]time.Duration{1: 0, 20: 0, 21: 21 * time.Millisecond, 50: 50 * time.Millisecond}
 		var all []*reader
 		for n := 1; n <= 50; n++ {

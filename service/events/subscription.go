@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 )
 
 // strange is the life of no log.
@@ -48,12 +49,13 @@ type Subscription struct {
 // too many, overloaded if there are too many in all, store_unavailable if the log has not
 // begun.
 func (l *Log) Subscribe(req Request) (*Subscription, error) {
+	limits := l.cfg.Limits(req.Of)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.began {
 		return nil, &lock.Error{Code: lock.StoreUnavailable, Detail: "this replica has not seen the store's locks yet", RetryAfter: time.Second}
 	}
-	if err := l.places.take(req.Of, l.cfg); err != nil {
+	if err := l.places.take(req.Of, limits, l.cfg.Subscriptions); err != nil {
 		return nil, err
 	}
 	s := &Subscription{log: l, req: req, life: l.life, at: lock.Before(l.told + 1), ring: l.all}
@@ -168,17 +170,16 @@ type places struct {
 	byTenant map[string]int
 }
 
-func (p *places) take(tenant string, cfg Config) error {
-	switch {
-	case p.byTenant[tenant] >= cfg.TenantSubscriptions:
-		return &lock.Error{
-			Code: lock.QuotaExceeded, RetryAfter: retryAfter,
-			Detail: fmt.Sprintf("the tenant follows events %d times at this replica, and may not more often", cfg.TenantSubscriptions),
-		}
-	case p.all >= cfg.Subscriptions:
+func (p *places) take(tenant string, limits *quota.Limits, inAll int) error {
+	switch n := p.byTenant[tenant]; {
+	case n >= limits[quota.EventStreams]:
+		err := limits.Exceeded(quota.EventStreams, n)
+		err.RetryAfter = retryAfter
+		return err
+	case p.all >= inAll:
 		return &lock.Error{
 			Code: lock.Overloaded, RetryAfter: retryAfter,
-			Detail: fmt.Sprintf("%d follow events at this replica; try another", cfg.Subscriptions),
+			Detail: fmt.Sprintf("%d follow events at this replica; try another", inAll),
 		}
 	}
 	p.all++
@@ -191,4 +192,11 @@ func (p *places) give(tenant string) {
 	if p.byTenant[tenant]--; p.byTenant[tenant] == 0 {
 		delete(p.byTenant, tenant)
 	}
+}
+
+// Subscriptions returns how many a tenant has.
+func (l *Log) Subscriptions(tenant string) int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.places.byTenant[tenant]
 }

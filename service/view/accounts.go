@@ -2,7 +2,6 @@ package view
 
 import (
 	"container/list"
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,23 +11,13 @@ import (
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
-// maxPlaces is how many places in queues one tenant's entries may take, by the view of
-// the replica that is asked: it bounds memory, and is not exact.
-const maxPlaces = 200_000
-
-// maxRenewals is how many renewals a second one tenant's async entries may need while they
-// wait: of 11,000 with a lease of 30 s. It bounds the load of the store, and is not exact.
-const maxRenewals = 1250
-
 // account is what the view keeps for one tenant, beside the entries themselves, so
 // that everything that a tenant can make grow has a bound of its own.
 type account struct {
 	tenant  string
-	places  int    // of its entries in queues
-	renewed int    // renewals an hour that its async entries need while they wait
+	tally          // of its entries
+	pending tally  // of those that are being written
 	asks    int    // of its entries that wait
-	waiting int    // of its entries
-	holding int    // of its claims, those of entries that hold
 	counted [2]int // of those who wait and hold, in the series
 
 	uses  map[string]use // of the locks in use, by name
@@ -71,7 +60,7 @@ func (all accounts) of(tenant string) *account {
 
 // close forgets the account if there is nothing left in it.
 func (all accounts) close(a *account) {
-	if a.places == 0 && len(a.uses) == 0 && a.ends.size == 0 && a.figures.size == 0 {
+	if a.places == 0 && a.pending == (tally{}) && len(a.uses) == 0 && a.ends.size == 0 && a.figures.size == 0 {
 		delete(all, a.tenant)
 	}
 }
@@ -79,54 +68,8 @@ func (all accounts) close(a *account) {
 // empty takes all entries out of the accounts, before they are counted anew.
 func (all accounts) empty() {
 	for _, a := range all {
-		a.places, a.renewed, a.asks, a.waiting, a.holding, a.uses, a.names = 0, 0, 0, 0, 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
+		a.tally, a.asks, a.uses, a.names = tally{}, 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
 		all.close(a)
-	}
-}
-
-// Room returns why e, which was not written yet, must not be: its tenant has no place
-// left, or has the replicas renew too much.
-func (v *View) Room(e *lock.Entry) error {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	full := func(format string, args ...any) error {
-		return &lock.Error{Code: lock.QuotaExceeded, RetryAfter: time.Second, Detail: fmt.Sprintf(format, args...)}
-	}
-	switch a := v.accounts[e.Tenant]; {
-	case a == nil:
-		return nil
-	case a.places+len(e.Claims) > v.MaxPlaces:
-		return full("the tenant's entries take %d places in queues, and more are not kept", v.MaxPlaces)
-	case e.Async && a.renewed+renewals(e) > v.MaxRenewals*3600:
-		return full("the tenant's async entries need %d renewals a second, and more are not made; longer leases need fewer", v.MaxRenewals)
-	}
-	return nil
-}
-
-// renewals is how often in an hour the replicas renew an entry while it waits.
-func renewals(e *lock.Entry) int {
-	if !e.Async {
-		return 0
-	}
-	return int(time.Hour * 16 / 5 / e.TTL)
-}
-
-// left notes that e is gone, which held or waited.
-func (a *account) left(e *lock.Entry, held bool) {
-	if held {
-		a.holding -= len(e.Claims)
-	} else {
-		a.waiting--
-		a.renewed -= renewals(e)
-	}
-}
-
-// granted notes that entries which waited came to hold.
-func (a *account) granted(all []*lock.Entry) {
-	a.waiting -= len(all)
-	for _, g := range all {
-		a.holding += len(g.Claims)
-		a.renewed -= renewals(g)
 	}
 }
 
@@ -239,22 +182,4 @@ func (l *limiter) pass(now time.Time, every time.Duration) (silenced uint64, ok 
 	}
 	silenced, l.passed, l.last = l.passed, 0, now
 	return silenced, true
-}
-
-// Account is what of a tenant counts against its bounds, by this view.
-type Account struct {
-	Places, MaxPlaces     int // of its entries in queues
-	Renewals, MaxRenewals int // a second, of its async entries while they wait
-	Asks                  int // entries that ask others to finish
-}
-
-// AccountOf returns what of a tenant counts against its bounds.
-func (v *View) AccountOf(tenant string) Account {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	out := Account{MaxPlaces: v.MaxPlaces, MaxRenewals: v.MaxRenewals}
-	if a := v.accounts[tenant]; a != nil {
-		out.Places, out.Renewals, out.Asks = a.places, (a.renewed+3599)/3600, a.asks
-	}
-	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fencepost/fencepost/lock/deadlock"
 	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/lock/order"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -51,6 +52,7 @@ type View struct {
 	async       asyncIndex
 	asks        asks
 	asking      asking
+	pending     pending
 	closures    closures
 	waiters     heap.Heap[*numberWaiter]
 	totals      Totals
@@ -66,13 +68,8 @@ type Config struct {
 
 	Classes order.Classes // by which the orders of locks are compared
 
-	// MaxPlaces is how many places in queues one tenant's entries may take, by this view;
-	// 0 is 200 000. It bounds memory, and is not exact.
-	MaxPlaces int
-
-	// MaxRenewals is how many renewals a second one tenant's async entries may need while
-	// they wait, by this view; 0 is 1250. It bounds the load of the store.
-	MaxRenewals int
+	// Limits says how much a tenant may use; nil is [quota.Standard] for each. It does not block.
+	Limits func(tenant string) *quota.Limits
 
 	// Fresh is how old the last refresh of a lease may be for a grant to need none.
 	// Where locks change hands so fast that it covers several turns, those whose turn is
@@ -87,13 +84,16 @@ const aheadBy = 8
 
 // New returns an empty view, which waits for its first [View.Reset].
 func New(cfg Config) *View {
-	cfg.MaxPlaces, cfg.MaxRenewals = cmp.Or(cfg.MaxPlaces, maxPlaces), cmp.Or(cfg.MaxRenewals, maxRenewals)
+	if cfg.Limits == nil {
+		standard := quota.Standard()
+		cfg.Limits = func(string) *quota.Limits { return standard }
+	}
 	all := accounts{}
 	return &View{
 		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, tenants: newTenants(), ended: newEndings(all), figures: newFigures(all), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
-		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), closures: newClosures(),
+		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), closures: newClosures(), pending: newPending(),
 	}
 }
 
@@ -280,19 +280,14 @@ func (v *View) insert(e *lock.Entry, now time.Time) (holds, ok bool) {
 		v.found(Finding{Kind: FeedOutOfOrder, Entry: e, Err: err}, time.Now())
 		return false, false
 	}
+	v.arrived(e.ID)
 	a := v.accounts.of(e.Tenant)
 	if a.places == 0 {
 		v.tenants.ReplaceOrInsert(e.Tenant)
 	}
-	a.places += len(e.Claims)
+	a.add(tallyOf(e, holds))
 	v.reindex(a, now, e)
 	v.async.add(e)
-	if holds {
-		a.holding += len(e.Claims)
-	} else {
-		a.waiting++
-		a.renewed += renewals(e)
-	}
 	return holds, true
 }
 
@@ -344,10 +339,9 @@ func (v *View) leave(c store.Change, now time.Time) {
 	}
 	v.forgetAsk(e)
 	a := v.accounts.of(e.Tenant)
-	if a.places -= len(e.Claims); a.places == 0 {
+	if a.take(tallyOf(e, held)); a.places == 0 {
 		v.tenants.Delete(e.Tenant)
 	}
-	a.left(e, held)
 	a.granted(granted)
 	v.pulse.level(a, now)
 	v.reindex(a, now, append(granted, e)...)

@@ -56,6 +56,7 @@ func table() []Bug {
 		lookingBugs(),
 		closureBugs(),
 		dashboardBugs(),
+		quotaBugs(),
 	)
 }
 

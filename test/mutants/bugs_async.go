@@ -70,12 +70,12 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-renewals-unbounded", Breaks: "what one tenant has the replicas renew is bounded",
-			File: "service/view/accounts.go", Anchor: "case e.Async && a.renewed", Becomes: "case e.Async && e.Opaque && a.renewed",
+			File: "service/view/room.go", Anchor: ", (t.renewed+3599)/3600", Becomes: ", t.renewed/36000",
 			In: "./service", Run: "^TestTenantWithoutRenewals$",
 		},
 		{
 			Name: "async-renewals-of-holders", Breaks: "entries that hold need no renewals of the replicas",
-			File: "service/view/accounts.go", Anchor: "a.renewed -= renewals(g)", Becomes: "_ = renewals(g)",
+			File: "service/view/room.go", Anchor: "t.waiting, t.renewed = 1, renewals(e)\n\t}", Becomes: "t.waiting = 1\n\t}\n\tt.renewed = renewals(e)",
 			In: "./service", Run: "^TestTenantWithoutRenewals$",
 		},
 		{

@@ -100,7 +100,7 @@ func lookingBugs() []Bug {
 		},
 		{
 			Name: "looking-first-counts-holders-once", Breaks: "those who came to hold later count in the first look too",
-			File: "service/view/accounts.go", Anchor: "a.holding += len(g.Claims)", Becomes: "_ = g",
+			File: "service/view/room.go", Anchor: "a.add(tallyOf(g, true))", Becomes: "_ = g",
 			In: "./service/board", Run: "^TestFirstLook$",
 		},
 		{

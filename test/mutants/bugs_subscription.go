@@ -30,7 +30,7 @@ func subscriptionBugs() []Bug {
 		},
 		{
 			Name: "webhook-of-another-tenant", Breaks: "a tenant sees no other tenant's subscriptions",
-			File: "webhook/subscription/subscriptions.go", Anchor: "listAll(ctx, s.Records, Kind, who.Tenant, 2*MaxOfTenant)", Becomes: `listAll(ctx, s.Records, Kind, "", 2*MaxOfTenant)`,
+			File: "webhook/subscription/subscriptions.go", Anchor: "listAll(ctx, s.Records, Kind, who.Tenant, maxListed())", Becomes: `listAll(ctx, s.Records, Kind, "", maxListed())`,
 			In: "./webhook/subscription", Run: "^TestOthers$",
 		},
 		{
@@ -40,7 +40,7 @@ func subscriptionBugs() []Bug {
 		},
 		{
 			Name: "webhook-limit-races", Breaks: "a tenant has no more subscriptions than it may, however many it makes at once",
-			File: "webhook/subscription/subscriptions.go", Anchor: "if before < MaxOfTenant {", Becomes: "if before < 2*MaxOfTenant {",
+			File: "webhook/subscription/subscriptions.go", Anchor: "if before < most[quota.Webhooks] {", Becomes: "if before < 2*most[quota.Webhooks] {",
 			In: "./webhook/subscription", Run: "^TestLimits$",
 		},
 		{
@@ -55,12 +55,12 @@ func subscriptionBugs() []Bug {
 		},
 		{
 			Name: "webhook-damaged-record-stops-all", Breaks: "a record that cannot be read is passed over",
-			File: "webhook/subscription/reader.go", Anchor: "			r.complain(record, bad)\n			continue", Becomes: "			r.complain(record, bad)\n			return bad",
+			File: "store/record_follow.go", Anchor: "			f.complain(record, bad)\n			continue", Becomes: "			f.complain(record, bad)\n			return bad",
 			In: "./webhook/subscription", Run: "^TestDirectoryPassesOver$",
 		},
 		{
 			Name: "webhook-directory-always-new", Breaks: "the directory is the same until something changes",
-			File: "webhook/subscription/reader.go", Anchor: "	if !same {", Becomes: "	if next != nil {",
+			File: "store/record_follow.go", Anchor: "	if !same {", Becomes: "	if next != nil {",
 			In: "./webhook/subscription", Run: "^TestDirectory$",
 		},
 		{

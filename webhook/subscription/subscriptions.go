@@ -11,15 +11,17 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
 )
 
-// Bounds of what is kept: each replica has a copy of all, of some 3 KiB each at most.
-const (
-	MaxOfTenant = 100
-	MaxInAll    = 10_000
-)
+// MaxInAll bounds what is kept: each replica has a copy of all, of some 3 KiB each at most.
+const MaxInAll = 10_000
+
+// maxListed is how many of one tenant are read: more than it may have, since many can be made at the
+// same moment at several replicas, or before it was allowed fewer.
+func maxListed() int { return 2 * quota.Webhooks.Most() }
 
 // maxAttempts is how often a change is tried that meets others of the same record.
 const maxAttempts = 10
@@ -38,7 +40,8 @@ type Config struct {
 	Keys      Keys
 	Policy    *webhook.Policy
 	Directory *Directory
-	Now       func() time.Time // nil is time.Now
+	Limits    func(tenant string) *quota.Limits // how many a tenant may have; nil is [quota.Standard] for each
+	Now       func() time.Time                  // nil is time.Now
 }
 
 // Subscriptions are the use cases. Every call returns a *lock.Error. Of an unknown outcome,
@@ -50,6 +53,10 @@ type Subscriptions struct{ Config }
 func New(c Config) *Subscriptions {
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Limits == nil {
+		standard := quota.Standard()
+		c.Limits = func(string) *quota.Limits { return standard }
 	}
 	return &Subscriptions{c}
 }
@@ -101,17 +108,21 @@ func (s *Subscriptions) room(ctx context.Context, tenant string) error {
 	if s.Directory.count() >= MaxInAll {
 		return errTooMany("the server has %d webhooks, and takes no more", MaxInAll)
 	}
-	records, err := listAll(ctx, s.Records, Kind, tenant, MaxOfTenant)
-	if err == nil && len(records) >= MaxOfTenant {
-		err = errTooManyOfTenant()
+	most := s.Limits(tenant)
+	records, err := listAll(ctx, s.Records, Kind, tenant, maxListed())
+	if err != nil {
+		return err
 	}
-	return err
+	if n := len(records); n >= most[quota.Webhooks] {
+		return errTooManyOfTenant(most, n)
+	}
+	return nil
 }
 
 // checkPlace takes back what came too late, when others were made at the same time: those
 // that were made first stay.
 func (s *Subscriptions) checkPlace(ctx context.Context, made *Subscription) error {
-	records, err := listAll(ctx, s.Records, Kind, made.Tenant, 2*MaxOfTenant)
+	records, err := listAll(ctx, s.Records, Kind, made.Tenant, maxListed())
 	if err != nil {
 		return nil // it is there, and nobody but this call knows its secret
 	}
@@ -121,22 +132,28 @@ func (s *Subscriptions) checkPlace(ctx context.Context, made *Subscription) erro
 			before++
 		}
 	}
-	if before < MaxOfTenant {
+	most := s.Limits(made.Tenant)
+	if before < most[quota.Webhooks] {
 		return nil
 	}
 	if err := s.Records.Delete(ctx, made.key(), made.Version); err != nil && !errors.Is(err, lock.NotFound) {
 		return err
 	}
-	return errTooManyOfTenant()
+	return errTooManyOfTenant(most, before)
 }
 
-func errTooManyOfTenant() error {
-	return errTooMany("the tenant has %d webhooks, and may have no more", MaxOfTenant)
+func errTooManyOfTenant(most *quota.Limits, n int) error {
+	err := most.Exceeded(quota.Webhooks, n)
+	err.RetryAfter = time.Minute
+	return err
 }
 
 func errTooMany(format string, args ...any) *lock.Error {
 	return &lock.Error{Code: lock.QuotaExceeded, Detail: fmt.Sprintf(format, args...), RetryAfter: time.Minute}
 }
+
+// Count returns how many subscriptions a tenant has, as this replica read them last.
+func (s *Subscriptions) Count(tenant string) int { return s.Directory.countOf(tenant) }
 
 // Get returns a subscription of the tenant of who asks: [lock.NotFound] if there is none,
 // [lock.Forbidden] if it is about names that who asks may not use.
@@ -174,7 +191,7 @@ func errForbidden() error {
 
 // List returns the subscriptions of the tenant that who asks may see, the oldest first.
 func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subscription, error) {
-	records, err := listAll(ctx, s.Records, Kind, who.Tenant, 2*MaxOfTenant)
+	records, err := listAll(ctx, s.Records, Kind, who.Tenant, maxListed())
 	if err != nil {
 		return nil, err
 	}

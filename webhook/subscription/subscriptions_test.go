@@ -13,6 +13,7 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -269,7 +270,7 @@ func TestLimits(t *testing.T) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	made, refused := 0, 0
-	for range subscription.MaxOfTenant + 40 {
+	for range quota.Standard()[quota.Webhooks] + 40 {
 		all.Go(func() {
 			_, _, err := w.Create(t.Context(), who("acme"), said(receiver))
 			mu.Lock()
@@ -286,7 +287,7 @@ func TestLimits(t *testing.T) {
 	}
 	all.Wait()
 	found := must(w.List(t.Context(), who("acme")))
-	if made != subscription.MaxOfTenant || refused != 40 || len(found) != made {
+	if made != quota.Standard()[quota.Webhooks] || refused != 40 || len(found) != made {
 		t.Errorf("%d made, %d refused, %d there", made, refused, len(found))
 	}
 	w.make(t, "other")

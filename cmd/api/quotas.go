@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/service/quotas"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/telemetry"
+)
+
+// limitFlag is one of the limits of tenants, as a flag.
+type limitFlag struct {
+	limit quota.Limit
+	all   *quota.Limits
+}
+
+// String implements flag.Value.
+func (f limitFlag) String() string {
+	if f.all == nil { // of the zero value, which package flag makes
+		return ""
+	}
+	return strconv.Itoa(f.all[f.limit])
+}
+
+// Set implements flag.Value.
+func (f limitFlag) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return errors.New("must be a whole number")
+	}
+	if wrong := f.limit.Check(n); wrong != "" {
+		return errors.New(wrong)
+	}
+	f.all[f.limit] = n
+	return nil
+}
+
+// limitFlags declares a flag for each limit of tenants, with the prefix tenant-.
+func (c *config) limitFlags(f *flag.FlagSet) {
+	c.limits = quota.Standard()
+	for _, l := range quota.All() {
+		name := "tenant-" + strings.ReplaceAll(l.String(), "_", "-")
+		f.Var(limitFlag{l, c.limits}, name, fmt.Sprintf("`number` of %s, of a tenant for which no other is set", l.What()))
+	}
+}
+
+// newQuotas returns the limits of tenants, kept up to date until stop is called, which waits for
+// that.
+func newQuotas(c *config, t *telemetry.Telemetry, records store.RecordStore) (book *quotas.Book, stop func()) {
+	book = quotas.New(quotas.Config{Records: records, Defaults: c.limits, Logger: t.Logger()})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { book.Run(ctx) })
+	return book, func() {
+		cancel()
+		running.Wait()
+	}
+}

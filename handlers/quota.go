@@ -1,0 +1,172 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/service/quotas"
+)
+
+// Quotas are the limits of tenants; [quotas.Book] has them.
+type Quotas interface {
+	Of(tenant string) *quota.Limits
+	Get(ctx context.Context, tenant string) (*quotas.State, error)
+	Set(context.Context, quotas.Change) (*quotas.State, error)
+	Reset(context.Context, quotas.Change) error
+	Take(tenant string, rate quota.Limit) error
+	Spent(tenant string, rate quota.Limit) int
+}
+
+func (a *endpoints) quotas(r *gin.Engine) {
+	path, admins := "/admin/tenants/:tenant/quota", operation{scopes: []auth.Scope{auth.Admin}, always: true}
+	r.GET(path, a.authorized(operation{scopes: operators(), always: true}, a.getQuota))
+	r.PUT(path, a.authorized(admins, a.setQuota))
+	r.DELETE(path, a.authorized(admins, a.resetQuota))
+}
+
+// getQuota tells how much a tenant may use.
+//
+// @Summary     See how much a tenant may use, and uses
+// @ID          getQuota
+// @Description The limits are those of the store, which each replica heeds within a second, and the defaults of the answering replica for what is not set. What is used is what that replica sees: of entries all, of streams and rates its own.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant path string true "Tenant"
+// @Success     200 {object} api.Quota
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/tenants/{tenant}/quota [get]
+func (a *endpoints) getQuota(r *request) error {
+	tenant, err := r.quotaTenant()
+	if err != nil {
+		return err
+	}
+	state, err := a.Quotas.Get(r.context(), tenant)
+	return r.respondQuota(state, err)
+}
+
+// setQuota sets how much a tenant may use.
+//
+// @Summary     Set how much a tenant may use
+// @ID          setQuota
+// @Description Sets the limits that are named, and the defaults for all others. All replicas heed it within a second. What the tenant has beyond a lower limit stays, and no more is added. It is in the audit before it is done. After an answer 503 it may hold; GET tells.
+// @Tags        admin
+// @Accept      json
+// @Produce     json
+// @Security    bearer[admin]
+// @Param       tenant path string        true  "Tenant"
+// @Param       body   body api.QuotaBody false "The limits that differ from the defaults"
+// @Success     200 {object} api.Quota
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     409 {object} api.Problem "changed"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "rate_limited, quota_exceeded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/tenants/{tenant}/quota [put]
+func (a *endpoints) setQuota(r *request) error {
+	tenant, err := r.quotaTenant()
+	if err != nil {
+		return err
+	}
+	var body api.QuotaBody
+	if err := r.readJSON(&body); err != nil {
+		return err
+	}
+	c := quotas.Change{Tenant: tenant, By: r.who(), Version: (*uint64)(body.Version)}
+	if c.Overrides, err = overridesIn(&body.QuotaOverrides); err != nil {
+		return err
+	}
+	if body.Reason != nil {
+		if c.Reason = *body.Reason; c.Reason == "" {
+			return lock.Invalid("reason", "must not be empty")
+		}
+	}
+	state, err := a.Quotas.Set(r.context(), c)
+	return r.respondQuota(state, err)
+}
+
+// resetQuota has the defaults hold for a tenant.
+//
+// @Summary     Have the defaults hold for a tenant again
+// @ID          resetQuota
+// @Description Takes back what was set, also if that is damaged. To repeat it is nothing.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Param       tenant path string true "Tenant"
+// @Success     204 "The defaults hold"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     409 {object} api.Problem "changed"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "rate_limited"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/tenants/{tenant}/quota [delete]
+func (a *endpoints) resetQuota(r *request) error {
+	tenant, err := r.quotaTenant()
+	if err != nil {
+		return err
+	}
+	if err := r.readJSON(&struct{}{}); err != nil {
+		return err
+	}
+	return r.done(a.Quotas.Reset(r.context(), quotas.Change{Tenant: tenant, By: r.who()}))
+}
+
+// quotaTenant returns the tenant in the path, whose quota is about all its names.
+func (r *request) quotaTenant() (string, error) {
+	if r.principal.Locks != nil {
+		return "", lock.Errorf(lock.Forbidden, "a quota is for all locks of a tenant, and the bearer token is limited to some")
+	}
+	tenant := r.Param("tenant")
+	return tenant, r.operate(tenant)
+}
+
+func (r *request) respondQuota(s *quotas.State, err error) error {
+	if err != nil {
+		return err
+	}
+	out := r.quotaOf(s)
+	out.Seen = r.endpoints.seen(r.endpoints.Locks.Revision(), time.Now())
+	return r.respond(http.StatusOK, out)
+}
+
+// useOf is what a tenant uses, as this replica sees it.
+func (a *endpoints) useOf(tenant string) api.QuotaUse {
+	used := a.Locks.Used(tenant)
+	used[quota.Webhooks] = a.Webhooks.Count(tenant)
+	for _, rate := range []quota.Limit{quota.Requests, quota.Renewals, quota.Releases} {
+		used[rate] = a.Quotas.Spent(tenant, rate)
+	}
+	return quotaUse(&used)
+}
+
+// noteRefusal counts a refusal for a quota. Of those for a rate one in a second has a line in the
+// log: whoever asks without end must not fill it.
+func (r *request) noteRefusal(of *lock.Exceeded, err error) {
+	r.endpoints.Metrics.QuotaRefused(r.context(), of.Name)
+	r.note(slog.String("quota", of.Name))
+	var refused *quotas.Refusal
+	if !errors.As(err, &refused) {
+		return
+	}
+	r.quiet = refused.Quiet
+	if refused.Silenced > 0 {
+		r.note(slog.Int("silenced", refused.Silenced))
+	}
+}

@@ -1,0 +1,322 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/quotas"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook/subscription"
+)
+
+func (c *client) quotaPath() string { return "/admin/tenants/" + c.claims.Tenant + "/quota" }
+
+// limits sets the client's tenant's quota, and waits until the replicas of these tests heed it.
+func (c *client) limits(text string) api.Quota {
+	c.t.Helper()
+	var out api.Quota
+	c.admin().put(c.quotaPath(), body(text)).want(http.StatusOK, &out)
+	within(c.t, 20*time.Second, "it holds", func() bool {
+		return quotaHolds(shared.quotas.Of(c.claims.Tenant), out.Overrides)
+	})
+	return out
+}
+
+// quotaHolds reports whether limits are those that were set.
+func quotaHolds(l *quota.Limits, set *api.QuotaOverrides) bool {
+	return (set.HeldLocks == nil || l[quota.HeldLocks] == int(*set.HeldLocks)) && (set.Requests == nil || l[quota.Requests] == int(*set.Requests)) &&
+		(set.Webhooks == nil || l[quota.Webhooks] == int(*set.Webhooks)) && (set.Renewals == nil || l[quota.Renewals] == int(*set.Renewals)) && (set.Releases == nil || l[quota.Releases] == int(*set.Releases)) &&
+		(set.EventStreams == nil || l[quota.EventStreams] == int(*set.EventStreams))
+}
+
+// exceeds checks a refusal for a quota.
+func (a *answer) exceeds(code, name string, limit, used int) {
+	a.t.Helper()
+	f := a.fields()
+	if a.status != http.StatusTooManyRequests || f["code"] != code || f["quota"] != name || fmt.Sprintf("%v of %v", f["used"], f["limit"]) != fmt.Sprintf("%d of %d", used, limit) || a.header.Get("Retry-After") == "" {
+		a.t.Errorf("%v, want 429 %s, %s with %d of %d", a, code, name, used, limit)
+	}
+}
+
+// TestQuota: what an operator sets holds at all replicas within a second, is told with what is used,
+// and is in the audit; then the defaults hold again.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	book, stop := startQuotas(shared.records, slog.New(slog.DiscardHandler)) // of another replica
+	t.Cleanup(stop)
+	other := newReplica(t, func(cfg *service.Config) { cfg.Limits = book.Of })
+	var before api.Quota
+	c.admin().get(c.quotaPath()).want(http.StatusOK, &before)
+	if diff := cmp.Diff(before.Defaults, before.Limits); diff != "" || before.Version != 0 || before.Overrides != nil || before.Limits.HeldLocks != quota.Standard()[quota.HeldLocks] {
+		t.Errorf("before it is %+v", before)
+	}
+	e := c.acquire("a", body(`{"metadata":{"k":"1234"}}`))
+	c.acquire("b")
+	began := time.Now()
+	made := c.limits(`{"held_locks":2,"reason":"a <migration>"}`)
+	for book.Of(c.claims.Tenant)[quota.HeldLocks] != 2 {
+		if <-time.After(5 * time.Millisecond); time.Since(began) > 20*time.Second {
+			t.Fatal("it does not hold at the other replica")
+		}
+	}
+	t.Logf("it holds at the other replica after %v", time.Since(began))
+	if made.Limits.HeldLocks != 2 || made.Limits.Waiting != before.Limits.Waiting || *made.Overrides.HeldLocks != 2 || made.Overrides.Waiting != nil || made.ChangedBy != c.admin().claims.Subject || made.Reason != "a <migration>" || made.ChangedAt == nil || made.Damaged {
+		t.Errorf("made %+v", made)
+	}
+	eventually(t, "what is used is told", func() bool {
+		var now api.Quota
+		c.operator().get(c.quotaPath()).want(http.StatusOK, &now)
+		return now.Used.HeldLocks == 2 && now.Used.Places == 2 && now.Used.MetadataBytes == 5 && now.Used.Requests >= 0 && now.Version == made.Version
+	})
+	for _, at := range []*client{c, c.at(other)} {
+		eventually(t, "more is refused", func() bool {
+			a := at.post("/locks/c", body(`{}`))
+			if a.status != http.StatusTooManyRequests {
+				t.Errorf("%v", a)
+			}
+			return fmt.Sprint(a.fields()["used"]) == "2"
+		})
+		at.post("/locks/c", body(`{}`)).exceeds("quota_exceeded", "held_locks", 2, 2)
+		at.post("/locksets", body(`{"locks":[{"name":"c"}]}`)).exceeds("quota_exceeded", "held_locks", 2, 2)
+		at.put("/locks/a/renew", lockToken(e.Token)).wantStatus(http.StatusOK)
+	}
+	var page api.AdminTenantPage
+	eventually(t, "it is in the list", func() bool {
+		page = api.AdminTenantPage{}
+		c.operator().get("/admin/tenants").want(http.StatusOK, &page)
+		return len(page.Tenants) == 1 && page.Tenants[0].Quota.Limits.HeldLocks == 2 && page.Tenants[0].Quota.Used.HeldLocks == 2
+	})
+	c.admin().delete(c.quotaPath()).wantNoContent()
+	c.admin().delete(c.quotaPath()).wantNoContent()
+	within(t, 20*time.Second, "the defaults hold", func() bool { return *shared.quotas.Of(c.claims.Tenant) == *quota.Standard() })
+	c.acquire("c")
+	var log api.AuditPage
+	c.operator().get("/admin/audit").want(http.StatusOK, &log)
+	if len(log.Records) != 2 || log.Records[0].Action != "quota.reset" || log.Records[1].Action != "quota.set" || *log.Records[1].Object.Quota.HeldLocks != 2 || log.Records[1].Reason != "a <migration>" {
+		t.Errorf("on record is %+v", log.Records)
+	}
+}
+
+// TestRatesOfRequests: new acquires that use up the quota of requests keep nobody from renewing and
+// releasing, and are refused before their bodies are looked at. Each rate is its own.
+func TestRatesOfRequests(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	e, next := c.acquire("a"), c.acquire("b")
+	c.limits(`{"requests_per_second":0,"renewals_per_second":1000000}`)
+	c.post("/locks/c", body(`{}`)).exceeds("rate_limited", "requests_per_second", 0, 0)
+	c.post("/locks/c", body(`{"wrong`), loose).exceeds("rate_limited", "requests_per_second", 0, 0)
+	c.get("/locks/a").exceeds("rate_limited", "requests_per_second", 0, 0)
+	c.get("/events").exceeds("rate_limited", "requests_per_second", 0, 0)
+	for range 20 {
+		c.put("/locks/a/renew", lockToken(e.Token)).wantStatus(http.StatusOK)
+	}
+	c.get("/locks/a/entries/"+e.ID, lockToken(e.Token)).wantStatus(http.StatusOK)
+	c.release(e)
+	c.operator().get("/admin/locks").wantStatus(http.StatusOK)
+	newTenant(t).acquire("a")
+	c.limits(`{"renewals_per_second":0,"requests_per_second":5}`)
+	c.put("/locks/b/renew", lockToken(next.Token)).exceeds("rate_limited", "renewals_per_second", 0, 0)
+	c.put("/locksets/"+someID+"/renew", lockToken(someToken)).exceeds("rate_limited", "renewals_per_second", 0, 0)
+	c.release(next)
+	c.limits(`{"renewals_per_second":1,"releases_per_second":0,"requests_per_second":5}`)
+	c.delete("/locks/b", lockToken(someToken)).exceeds("rate_limited", "releases_per_second", 0, 0)
+	c.delete("/locksets/"+someID, lockToken(someToken)).exceeds("rate_limited", "releases_per_second", 0, 0)
+	eventually(t, "it begins anew", func() bool { return c.post("/locks/c", body(`{}`)).status != http.StatusTooManyRequests })
+}
+
+// TestQuietRefusals: who is refused all the time does not fill the log, and what is left out is told.
+func TestQuietRefusals(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	c.limits(`{"requests_per_second":0}`)
+	refuse := func() { c.post("/locks/c", body(`{}`)).exceeds("rate_limited", "requests_per_second", 0, 0) }
+	began := time.Now()
+	for range 50 {
+		refuse()
+	}
+	at := `"tenant":"` + c.claims.Tenant + `"`
+	eventually(t, "one tells of the others", func() bool {
+		refuse()
+		return len(shared.journal.with(at, `"silenced":`)) > 0
+	})
+	most := 2 + int(time.Since(began)/time.Second)
+	if n := len(shared.journal.with(at, `"quota":"requests_per_second"`)); n > most {
+		t.Errorf("%d lines are in the log, want %d at most", n, most)
+	}
+}
+
+// TestQuotaOfWebhooksAndStreams: these are counted where they always were.
+func TestQuotaOfWebhooksAndStreams(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.WebhooksWrite) })
+	c.limits(`{"webhooks":1,"event_streams":1}`)
+	book := shared.quotas.Of
+	w := subscription.New(subscription.Config{
+		Records: shared.records, Keys: shared.webhooks.Keys, Policy: shared.webhooks.Policy, Directory: shared.webhooks.Directory, Limits: book,
+	})
+	h := shared.handlers(shared.main.service)
+	h.Webhooks = w
+	r := serve(nil, handlers.New(h))
+	t.Cleanup(r.close)
+	c.at(r).post("/webhooks", body(`{"url":"https://example.org/told","events":["*"]}`)).wantStatus(http.StatusCreated)
+	c.at(r).post("/webhooks", body(`{"url":"https://example.org/told","events":["*"]}`)).exceeds("quota_exceeded", "webhooks", 1, 1)
+	s := c.follow("/events")
+	c.get("/events").exceeds("quota_exceeded", "event_streams", 1, 1)
+	eventually(t, "both are told as used", func() bool {
+		var now api.Quota
+		c.admin().get(c.quotaPath()).want(http.StatusOK, &now)
+		return now.Used.Webhooks == 1 && now.Used.EventStreams == 1
+	})
+	s.end()
+}
+
+// TestQuotaRefusals: who may not, what cannot be set, and what was changed meanwhile.
+func TestQuotaRefusals(t *testing.T) {
+	t.Parallel()
+	c, victim := newTenant(t), newTenant(t)
+	path := c.quotaPath()
+	c.get(path).wantProblem(lacks("admin"))
+	c.operator().put(path, body(`{"sets":1}`)).wantProblem(lacks("admin"))
+	c.operator().delete(path).wantProblem(lacks("admin"))
+	c.operator().get(victim.quotaPath()).wantProblem(onlyOwn())
+	c.operator().get(path).wantStatus(http.StatusOK)
+	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"b"} })
+	limited.get(path).wantStatus(http.StatusForbidden)
+	limited.put(path, body(`{}`)).wantStatus(http.StatusForbidden)
+	for text, field := range map[string]string{
+		`{"sets":-1}`: "sets", `{"sets":10000001}`: "sets", `{"metadata_bytes":99999999999}`: "metadata_bytes", `{"sets":"1"}`: "sets", `{"sets":1.5}`: "sets",
+		`{"set":1}`: "set", `{"reason":""}`: "reason", `{"reason":"short"}`: "reason", `{"version":1.5}`: "version",
+	} {
+		if a := c.admin().put(path, body(text), loose); a.status != http.StatusBadRequest || a.fields()["field"] != field {
+			t.Errorf("%s: %v, want 400 for %s", text, a, field)
+		}
+	}
+	c.admin().get("/admin/tenants/No/quota", loose).wantStatus(http.StatusBadRequest)
+	c.admin().put("/admin/tenants/"+lock.OwnTenant+"/quota", body(`{}`), loose).wantStatus(http.StatusNotFound)
+	made := c.limits(`{"sets":1,"version":0}`)
+	c.admin().put(path, body(`{"sets":2,"version":0}`)).wantStatus(http.StatusConflict)
+	c.admin().put(path, body(fmt.Sprintf(`{"sets":2,"version":%d}`, made.Version))).wantStatus(http.StatusOK)
+}
+
+// TestDamagedQuota: the answer says that what was set cannot be read; the defaults hold, and the
+// service goes on.
+func TestDamagedQuota(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	made := c.limits(`{"held_locks":0}`)
+	key := store.RecordKey{Kind: quotas.Kind, Tenant: c.claims.Tenant, ID: "limits"}
+	if _, err := shared.records.Put(t.Context(), store.RecordPut{RecordKey: key, Value: []byte("{"), Version: made.Version}); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 20*time.Second, "the defaults hold", func() bool { return c.post("/locks/a", body(`{}`)).status == http.StatusCreated })
+	var now api.Quota
+	c.operator().get(c.quotaPath()).want(http.StatusOK, &now)
+	if !now.Damaged || now.Overrides != nil || now.Limits != now.Defaults {
+		t.Errorf("it is told as %+v", now)
+	}
+	c.limits(`{"held_locks":5}`)
+	now = api.Quota{}
+	c.operator().get(c.quotaPath()).want(http.StatusOK, &now)
+	if now.Damaged || now.Limits.HeldLocks != 5 {
+		t.Errorf("set anew it is told as %+v", now)
+	}
+}
+
+// TestQuotaFields: each limit has its name in the body and in all answers, and its bounds.
+func TestQuotaFields(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for _, l := range quota.All() {
+		n := l.Most() - 1
+		f := c.admin().put(c.quotaPath(), body(fmt.Sprintf(`{%q:%d}`, l, n))).fields()
+		want := map[string]any{}
+		for _, other := range quota.All() {
+			want[other.String()] = json.Number(strconv.Itoa(quota.Standard()[other]))
+		}
+		if diff := cmp.Diff(any(want), f["defaults"]); diff != "" {
+			t.Errorf("defaults (-want +got):\n%s", diff)
+		}
+		want[l.String()] = json.Number(strconv.Itoa(n))
+		if diff := cmp.Diff(any(want), f["limits"]); diff != "" {
+			t.Errorf("limits (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(any(map[string]any{l.String(): want[l.String()]}), f["overrides"]); diff != "" {
+			t.Errorf("overrides (-want +got):\n%s", diff)
+		}
+		if a := c.admin().put(c.quotaPath(), body(fmt.Sprintf(`{%q:%d}`, l, l.Most()+1)), loose); a.status != http.StatusBadRequest || a.fields()["field"] != l.String() {
+			t.Errorf("%v", a)
+		}
+	}
+}
+
+// brokenQuotas answers what a test wants.
+type brokenQuotas struct {
+	handlers.Quotas
+	err error // nil is a panic
+}
+
+func (b *brokenQuotas) answer() error {
+	if b.err == nil {
+		panic("a bug")
+	}
+	return b.err
+}
+
+func (b *brokenQuotas) Get(context.Context, string) (*quotas.State, error) { return nil, b.answer() }
+
+func (b *brokenQuotas) Set(context.Context, quotas.Change) (*quotas.State, error) {
+	return nil, b.answer()
+}
+
+func (b *brokenQuotas) Reset(context.Context, quotas.Change) error { return b.answer() }
+
+// TestQuotaOnBadDays: what the routes answer when something is wrong.
+func TestQuotaOnBadDays(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t).admin()
+	path, long := c.quotaPath(), body(strings.Repeat(" ", 17<<10)+"{}")
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		c.with("nonsense").do(method, path).wantStatus(http.StatusUnauthorized)
+		c.do(method, "/admin/tenants/"+lock.OwnTenant+"/quota").wantStatus(http.StatusNotFound)
+		c.do(method, "/admin/tenants/No/quota", loose).wantStatus(http.StatusBadRequest)
+		if method == "GET" {
+			continue
+		}
+		c.do(method, path, long, loose).wantStatus(http.StatusRequestEntityTooLarge)
+		c.do(method, path, body(`{}`), header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
+	}
+	of := func(err error) *client {
+		h := shared.handlers(shared.main.service)
+		h.Quotas = &brokenQuotas{shared.quotas, err}
+		r := serve(nil, handlers.New(h))
+		t.Cleanup(r.close)
+		return c.at(r)
+	}
+	broken, away := of(nil), of(&lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second})
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		broken.start(method, path).raw().wantInternal()
+		away.do(method, path).wantStatus(http.StatusServiceUnavailable)
+	}
+	busy, changed := of(&lock.Error{Code: lock.RateLimited, Detail: "x", RetryAfter: time.Second}), of(lock.Errorf(lock.Changed, "x"))
+	for _, method := range []string{"PUT", "DELETE"} {
+		busy.do(method, path).wantStatus(http.StatusTooManyRequests)
+		changed.do(method, path).wantStatus(http.StatusConflict)
+	}
+}

@@ -1,0 +1,152 @@
+package quotas
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
+)
+
+const (
+	// maxPaced is how many tenants are remembered that ask. Who is forgotten begins anew, and nobody
+	// is forgotten who has asked within forgetAfter while there is room.
+	maxPaced    = 10_000
+	forgetAfter = 2 * time.Second // within which each rate has its full second again
+
+	// tellEvery is the time between two refusals of a tenant for one rate that are told to the log.
+	tellEvery = time.Second
+)
+
+// rates bound how fast each tenant asks.
+type rates struct {
+	mu      sync.Mutex
+	tenants map[string]*paces
+	swept   time.Time
+}
+
+// paces are those of one tenant.
+type paces struct {
+	limits *quota.Limits // for which they were made
+	asked  time.Time     // last
+	each   [quota.Count - quota.Requests]pace
+}
+
+// pace is that of one rate. What is not used for a second is there at once.
+type pace struct {
+	limiter  *rate.Limiter
+	told     time.Time // when a refusal was told to the log
+	silenced int       // refusals since that were not
+}
+
+func newRates() *rates { return &rates{tenants: map[string]*paces{}} }
+
+// Refusal is why a request is refused for its rate.
+type Refusal struct {
+	Why *lock.Error // for the answer
+
+	// Quiet says that the log need not be told: it was, of the same tenant and rate, within the
+	// last second. Silenced is how many it was not told of before this one.
+	Quiet    bool
+	Silenced int
+}
+
+// Error describes it for a log.
+func (r *Refusal) Error() string { return r.Why.Error() }
+
+// Unwrap returns the error of the answer.
+func (r *Refusal) Unwrap() error { return r.Why }
+
+// Take counts a request of a tenant against one of its rates, or returns a [*Refusal]. A rate is
+// each replica's own; what was not used within the last second can be used at once.
+func (b *Book) Take(tenant string, l quota.Limit) error {
+	limits, now := b.Of(tenant), time.Now()
+	r := b.rates
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.of(tenant, limits, now)
+	one := &p.each[l-quota.Requests]
+	if one.limiter.AllowN(now, 1) {
+		return nil
+	}
+	refused := &Refusal{Why: limits.TooFast(l, one.after(now)), Quiet: now.Sub(one.told) < tellEvery}
+	if refused.Quiet {
+		one.silenced++
+	} else {
+		refused.Silenced, one.silenced, one.told = one.silenced, 0, now
+	}
+	return refused
+}
+
+// Spent returns how much of its second's worth of a rate a tenant has used up at this replica.
+func (b *Book) Spent(tenant string, l quota.Limit) int {
+	b.rates.mu.Lock()
+	defer b.rates.mu.Unlock()
+	p := b.rates.tenants[tenant]
+	if p == nil {
+		return 0
+	}
+	one := p.each[l-quota.Requests].limiter
+	return max(0, one.Burst()-int(one.Tokens()))
+}
+
+// of returns the paces of a tenant.
+func (r *rates) of(tenant string, limits *quota.Limits, now time.Time) *paces {
+	p := r.tenants[tenant]
+	if p == nil {
+		r.makeRoom(now)
+		p = &paces{}
+		r.tenants[tenant] = p
+	}
+	if p.limits != limits {
+		p.follow(limits, now)
+	}
+	p.asked = now
+	return p
+}
+
+// follow takes other limits over. What was used counts against them.
+func (p *paces) follow(limits *quota.Limits, now time.Time) {
+	p.limits = limits
+	for i := range p.each {
+		most := limits[int(quota.Requests)+i]
+		if one := &p.each[i]; one.limiter == nil {
+			one.limiter = rate.NewLimiter(rate.Limit(most), most)
+		} else if one.limiter.Burst() != most {
+			one.limiter.SetLimitAt(now, rate.Limit(most))
+			one.limiter.SetBurstAt(now, most)
+		}
+	}
+}
+
+// makeRoom forgets who has not asked for a while. If all have, somebody is forgotten.
+func (r *rates) makeRoom(now time.Time) {
+	if len(r.tenants) < maxPaced {
+		return
+	}
+	if now.Sub(r.swept) >= tellEvery {
+		r.swept = now
+		for tenant, p := range r.tenants {
+			if now.Sub(p.asked) >= forgetAfter {
+				delete(r.tenants, tenant)
+			}
+		}
+	}
+	for tenant := range r.tenants {
+		if len(r.tenants) < maxPaced {
+			return
+		}
+		delete(r.tenants, tenant)
+	}
+}
+
+// after returns when there is room for another request.
+func (p *pace) after(now time.Time) time.Duration {
+	limit := float64(p.limiter.Limit())
+	if limit == 0 {
+		return time.Minute
+	}
+	return max(time.Millisecond, time.Duration((1-p.limiter.TokensAt(now))/limit*float64(time.Second)))
+}

@@ -1,0 +1,143 @@
+package quotas_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/service/quotas"
+)
+
+func sprint(v any) string { return fmt.Sprint(v) }
+
+// took counts how many of n requests are taken.
+func (r *replica) took(tenant string, l quota.Limit, n int) (taken int, last *quotas.Refusal) {
+	for range n {
+		if err := r.Take(tenant, l); err == nil {
+			taken++
+		} else if !errors.As(err, &last) {
+			panic(err)
+		}
+	}
+	return taken, last
+}
+
+// TestRates: each tenant has its second's worth of each rate, at each replica. What requests use up
+// keeps nobody from renewing and releasing.
+func TestRates(t *testing.T) {
+	run(t, func(t *testing.T, a, b *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 10, quota.Renewals: 4, quota.Releases: 0})
+		settle()
+		n, refused := a.took("acme", quota.Requests, 100)
+		if n != 10 {
+			t.Errorf("%d requests are taken at once", n)
+		}
+		var e *lock.Error
+		if !errors.As(refused, &e) || e.Code != lock.RateLimited || e.RetryAfter <= 0 || e.RetryAfter > 100*time.Millisecond || *e.Quota != (lock.Exceeded{Name: "requests_per_second", Limit: 10, Used: 10}) {
+			t.Errorf("refused with %+v, %+v", e, e.Quota)
+		}
+		if n, _ := a.took("acme", quota.Renewals, 100); n != 4 {
+			t.Errorf("%d renewals are taken", n)
+		}
+		if n, none := a.took("acme", quota.Releases, 100); n != 0 || none.Why.RetryAfter != time.Minute {
+			t.Errorf("%d releases are taken, where none may be", n)
+		}
+		if n, _ := a.took("other", quota.Requests, 100); n != 100 {
+			t.Errorf("%d requests of another tenant are taken", n)
+		}
+		if n, _ := b.took("acme", quota.Requests, 100); n != 10 {
+			t.Errorf("%d requests are taken at another replica", n)
+		}
+		if n := a.Spent("acme", quota.Requests); n != 10 || a.Spent("nobody", quota.Requests) != 0 {
+			t.Errorf("%d are used up", n)
+		}
+		<-time.After(e.RetryAfter)
+		if n, _ := a.took("acme", quota.Requests, 100); n != 1 {
+			t.Errorf("after Retry-After %d are taken", n)
+		}
+		<-time.After(time.Hour)
+		if n, _ := a.took("acme", quota.Requests, 100); n != 10 {
+			t.Errorf("an hour later %d are taken", n)
+		}
+	})
+}
+
+// TestRatesChange: other limits hold from when they are known. Who was refused everything is taken
+// again.
+func TestRatesChange(t *testing.T) {
+	run(t, func(t *testing.T, a, b *replica) {
+		for _, most := range []int{0, 5, 20, 3} {
+			a.sets(t, "acme", quota.Overrides{quota.Requests: most})
+			settle()
+			_, _ = b.took("acme", quota.Requests, 1)
+			<-time.After(time.Second)
+			if n, _ := b.took("acme", quota.Requests, 100); n != most {
+				t.Errorf("%d are taken, want %d", n, most)
+			}
+		}
+	})
+}
+
+// TestQuietRefusals: of the refusals of one rate the log is told one in a second, and of how many it
+// was not.
+func TestQuietRefusals(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 0, quota.Renewals: 0})
+		settle()
+		loud, silenced := 0, 0
+		for range 100 {
+			_, refused := a.took("acme", quota.Requests, 1)
+			if !refused.Quiet {
+				loud++
+				silenced += refused.Silenced
+			}
+			<-time.After(50 * time.Millisecond)
+		}
+		if loud != 5 || silenced != 4*19 {
+			t.Errorf("%d are told, and of %d that were not", loud, silenced)
+		}
+		if _, refused := a.took("acme", quota.Renewals, 1); refused.Quiet {
+			t.Error("another rate is not told of")
+		}
+	})
+}
+
+// TestManyTenants: no more tenants are remembered than there is room for. While others have been idle,
+// nobody who has used up what he has is forgotten.
+func TestManyTenants(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 1})
+		settle()
+		ask := func(round string, n int) {
+			for i := range n {
+				_, _ = a.took(fmt.Sprint(round, i), quota.Requests, 1)
+			}
+			if n := a.Remembered(); n > quotas.MaxPaced {
+				t.Errorf("%d tenants are remembered", n)
+			}
+		}
+		ask("a", quotas.MaxPaced-1)
+		<-time.After(2 * time.Second)
+		_, _ = a.took("acme", quota.Requests, 1)
+		ask("b", quotas.MaxPaced/2)
+		if n, _ := a.took("acme", quota.Requests, 1); n != 0 {
+			t.Error("who has just asked was forgotten, and idle ones were not")
+		}
+		ask("c", 2*quotas.MaxPaced) // within one second
+	})
+}
+
+// TestTakingAllocatesNothing.
+func TestTakingAllocatesNothing(t *testing.T) {
+	b := quotas.New(quotas.Config{})
+	if n := testing.AllocsPerRun(1000, func() {
+		if err := b.Take("acme", quota.Requests); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("it allocates %v times", n)
+	}
+}

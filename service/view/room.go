@@ -1,0 +1,251 @@
+package view
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
+)
+
+// tally counts what of some entries has limits.
+type tally struct {
+	places   int // in queues
+	holding  int // claims of those that hold
+	waiting  int
+	sets     int
+	metadata int // bytes
+	renewed  int // renewals an hour that they need while they wait
+}
+
+// tallyOf is what an entry counts that holds or waits.
+func tallyOf(e *lock.Entry, holds bool) tally {
+	t := tally{places: len(e.Claims)}
+	for key, value := range e.Metadata {
+		t.metadata += len(key) + len(value)
+	}
+	if e.Set {
+		t.sets = 1
+	}
+	if holds {
+		t.holding = len(e.Claims)
+	} else {
+		t.waiting, t.renewed = 1, renewals(e)
+	}
+	return t
+}
+
+// renewals is how often in an hour the replicas renew an entry while it waits.
+func renewals(e *lock.Entry) int {
+	if !e.Async {
+		return 0
+	}
+	return int(time.Hour * 16 / 5 / e.TTL)
+}
+
+func (t *tally) add(more tally) {
+	t.places += more.places
+	t.holding += more.holding
+	t.waiting += more.waiting
+	t.sets += more.sets
+	t.metadata += more.metadata
+	t.renewed += more.renewed
+}
+
+func (t *tally) take(less tally) {
+	t.add(tally{-less.places, -less.holding, -less.waiting, -less.sets, -less.metadata, -less.renewed})
+}
+
+// granted notes that entries which waited came to hold.
+func (a *account) granted(all []*lock.Entry) {
+	for _, g := range all {
+		a.take(tallyOf(g, false))
+		a.add(tallyOf(g, true))
+	}
+}
+
+// pending are the entries that this replica is writing, and that are not in the view yet: they
+// count as if they were, or a burst would be let in before the first of it is seen.
+type pending struct {
+	entries map[lock.ID]expected
+	queues  map[lock.Ref]flight
+}
+
+// expected is what an entry counts that is being written.
+type expected struct {
+	entry *lock.Entry
+	tally tally
+}
+
+// flight is what is being written for one queue.
+type flight struct {
+	all   int // entries
+	alone int // of these, exclusive ones
+	waits int // of these, those that will have to wait
+}
+
+func newPending() pending {
+	return pending{entries: map[lock.ID]expected{}, queues: map[lock.Ref]flight{}}
+}
+
+// Room counts e, which is about to be written, as one of its tenant's entries until the view has
+// it or [View.Leave] is called. Or it returns why e must not be written: the tenant has no room
+// for it. What other replicas are writing is not counted yet.
+func (v *View) Room(e *lock.Entry) error {
+	if e.Tenant == lock.OwnTenant {
+		return nil
+	}
+	limits := v.Limits(e.Tenant)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, known := v.pending.entries[e.ID]; known {
+		return nil // another request with its idempotency key
+	}
+	holds := v.wouldHold(e)
+	if err := v.exceeds(e, tallyOf(e, holds), limits); err != nil {
+		return err
+	}
+	v.expect(e, tallyOf(e, holds))
+	return nil
+}
+
+// Leave ends what [View.Room] began for an entry that was not written, or is not in the view.
+func (v *View) Leave(e *lock.Entry) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if x, known := v.pending.entries[e.ID]; known && x.entry == e {
+		v.arrived(e.ID)
+		if a := v.accounts[e.Tenant]; a != nil {
+			v.accounts.close(a)
+		}
+	}
+}
+
+// exceeds returns why an entry is too much for its tenant.
+func (v *View) exceeds(e *lock.Entry, more tally, limits *quota.Limits) error {
+	if e.Tries() {
+		more.waiting = 0 // it does not stay
+	}
+	has := v.accounts.counts(e.Tenant)
+	used, asked := has.used(), more.used()
+	has.add(more)
+	after := has.used()
+	for _, l := range [...]quota.Limit{quota.Places, quota.HeldLocks, quota.Waiting, quota.Sets, quota.MetadataBytes, quota.AsyncRenewals} {
+		if after[l] > limits[l] && asked[l] > 0 {
+			return limits.Exceeded(l, used[l])
+		}
+	}
+	if more.waiting == 0 {
+		return nil
+	}
+	for _, c := range e.Claims {
+		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
+		if n := v.waitingFor(r) + v.pending.queues[r].waits; n >= limits[quota.WaitingPerLock] {
+			return limits.Exceeded(quota.WaitingPerLock, n)
+		}
+	}
+	return nil
+}
+
+// counts is what a tenant's entries count, with those that are being written.
+func (all accounts) counts(tenant string) tally {
+	a := all[tenant]
+	if a == nil {
+		return tally{}
+	}
+	has := a.tally
+	has.add(a.pending)
+	return has
+}
+
+// used is what counts against limits.
+func (t *tally) used() (used quota.Limits) {
+	used[quota.Places], used[quota.HeldLocks], used[quota.Waiting] = t.places, t.holding, t.waiting
+	used[quota.Sets], used[quota.MetadataBytes], used[quota.AsyncRenewals] = t.sets, t.metadata, (t.renewed+3599)/3600
+	return used
+}
+
+// wouldHold reports whether an entry is going to hold at once, if all are written in the order in
+// which they asked.
+func (v *View) wouldHold(e *lock.Entry) bool {
+	if !v.table.Admits(e.Tenant, e.Claims) {
+		return false
+	}
+	for _, c := range e.Claims {
+		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
+		f := v.pending.queues[r]
+		switch {
+		case f.all == 0:
+		case c.Mode == lock.Semaphore:
+			if q := v.table.Queue(r); q != nil && q.Holders()+f.all >= c.Limit || f.all >= c.Limit {
+				return false
+			}
+		case c.Mode == lock.Exclusive || f.alone > 0:
+			return false
+		}
+	}
+	return true
+}
+
+func (v *View) waitingFor(r lock.Ref) int {
+	q := v.table.Queue(r)
+	if q == nil {
+		return 0
+	}
+	return q.Len() - q.Holders()
+}
+
+// expect counts an entry that is being written.
+func (v *View) expect(e *lock.Entry, more tally) {
+	v.pending.entries[e.ID] = expected{e, more}
+	v.accounts.of(e.Tenant).pending.add(more)
+	for _, c := range e.Claims {
+		v.pending.note(lock.Ref{Tenant: e.Tenant, Name: c.Name}, c.Mode, more.waiting, 1)
+	}
+}
+
+// arrived counts it no more, if it was. Whoever leaves nothing in the account must close that.
+func (v *View) arrived(id lock.ID) {
+	x, known := v.pending.entries[id]
+	if !known {
+		return
+	}
+	delete(v.pending.entries, id)
+	v.accounts.of(x.entry.Tenant).pending.take(x.tally)
+	for _, c := range x.entry.Claims {
+		v.pending.note(lock.Ref{Tenant: x.entry.Tenant, Name: c.Name}, c.Mode, x.tally.waiting, -1)
+	}
+}
+
+func (p *pending) note(r lock.Ref, mode lock.Mode, waits, by int) {
+	f := p.queues[r]
+	f.all += by
+	f.waits += by * waits
+	if mode == lock.Exclusive {
+		f.alone += by
+	}
+	if f == (flight{}) {
+		delete(p.queues, r)
+	} else {
+		p.queues[r] = f
+	}
+}
+
+// Account is what of a tenant counts against its limits, by this view.
+type Account struct {
+	Used   quota.Limits // as far as the view counts it
+	Limits quota.Limits
+	Asks   int // entries that ask others to finish
+}
+
+// AccountOf returns what of a tenant counts against its limits.
+func (v *View) AccountOf(tenant string) Account {
+	limits := v.Limits(tenant)
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	has := v.accounts.counts(tenant)
+	out := Account{Used: has.used(), Limits: *limits}
+	if a := v.accounts[tenant]; a != nil {
+		out.Asks = a.asks
+	}
+	return out
+}

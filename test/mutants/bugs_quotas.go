@@ -1,0 +1,132 @@
+package main
+
+// quotaBugs have a tenant use more than it may, or keep it from what it has.
+func quotaBugs() []Bug {
+	return []Bug{
+		{
+			Name: "quota-bursts-pass", Breaks: "what a replica is writing counts against limits",
+			File: "service/view/room.go", Anchor: "\thas.add(a.pending)\n", Becomes: "",
+			In: "./service", Run: "^TestLimitInABurst$",
+		},
+		{
+			Name: "quota-failed-writes-count", Breaks: "what was not written does not count",
+			File: "service/acquire.go", Anchor: "	defer s.view.Leave(e)\n", Becomes: "",
+			In: "./service", Run: "^TestLimitInABurst$",
+		},
+		{
+			Name: "quota-counts-twice", Breaks: "an entry that is in the view is not counted as being written too",
+			File: "service/view/view.go", Anchor: "	v.arrived(e.ID)\n", Becomes: "",
+			In: "./service", Run: "^TestLimitOnOneLock$|^TestLimitOfWaiting$",
+		},
+		{
+			Name: "quota-all-will-hold", Breaks: "of many who want one free lock one is going to hold",
+			File: "service/view/room.go", Anchor: "case c.Mode == lock.Exclusive || f.alone > 0:", Becomes: "case f.all < 0:",
+			In: "./service", Run: "^TestLimitOnOneLock$",
+		},
+		{
+			Name: "quota-held-locks-unbounded", Breaks: "the locks that a tenant holds are bounded",
+			File: "service/view/room.go", Anchor: "t.holding = len(e.Claims)", Becomes: "t.holding = 0",
+			In: "./service", Run: "^TestLimitOfHeldLocks$",
+		},
+		{
+			Name: "quota-set-is-one-lock", Breaks: "of a set each lock counts as held",
+			File: "service/view/room.go", Anchor: "t.holding = len(e.Claims)", Becomes: "t.holding = 1",
+			In: "./service", Run: "^TestLimitOfHeldLocks$",
+		},
+		{
+			Name: "quota-waiting-per-lock-unbounded", Breaks: "who waits for one lock is bounded",
+			File: "service/view/room.go", Anchor: "n >= limits[quota.WaitingPerLock]", Becomes: "n >= 2*limits[quota.WaitingPerLock]",
+			In: "./service", Run: "^TestLimitOfWaiting$",
+		},
+		{
+			Name: "quota-tries-wait", Breaks: "who only tries is told that a lock is held, whoever waits",
+			File: "service/view/room.go", Anchor: "more.waiting = 0 // it does not stay", Becomes: "more.waiting += 0",
+			In: "./service", Run: "^TestTriesBesideWaiters$",
+		},
+		{
+			Name: "quota-sets-unbounded", Breaks: "sets are bounded",
+			File: "service/view/room.go", Anchor: "	if e.Set {\n", Becomes: "	if e.Set && e.Opaque {\n",
+			In: "./service", Run: "^TestLimitOfSetsAndMetadata$",
+		},
+		{
+			Name: "quota-metadata-unbounded", Breaks: "metadata are bounded",
+			File: "service/view/room.go", Anchor: "t.metadata += len(key) + len(value)", Becomes: "t.metadata += 0 * len(key+value)",
+			In: "./service", Run: "^TestLimitOfSetsAndMetadata$",
+		},
+		{
+			Name: "quota-binds-replicas", Breaks: "what replicas agree on has no limit",
+			File: "service/view/room.go", Anchor: "if e.Tenant == lock.OwnTenant {", Becomes: "if e.Opaque {",
+			In: "./service", Run: "^TestOwnLocksHaveNoLimit$",
+		},
+		{
+			Name: "quota-streams-unbounded", Breaks: "a tenant's event streams are bounded",
+			File: "service/events/subscription.go", Anchor: "case n >= limits[quota.EventStreams]:", Becomes: "case n > 2*limits[quota.EventStreams]:",
+			In: "./service/events", Run: "^TestPlaces$",
+		},
+		{
+			Name: "quota-webhooks-unbounded", Breaks: "a tenant's webhooks are bounded by its quota",
+			File: "webhook/subscription/subscriptions.go", Anchor: "n >= most[quota.Webhooks]", Becomes: "n >= quota.Standard()[quota.Webhooks]",
+			In: "./handlers", Run: "^TestQuotaOfWebhooksAndStreams$", Needs: "etcd",
+		},
+		{
+			Name: "quota-requests-refuse-renewals", Breaks: "new acquires that use up the quota of requests keep nobody from renewing",
+			File: "handlers/admit.go", Anchor: "	case o.rate != 0:\n		return o.rate, true\n", Becomes: "	case o.rate != 0:\n		return quota.Requests, true\n",
+			In: "./handlers", Run: "^TestRatesOfRequests$", Needs: "etcd",
+		},
+		{
+			Name: "quota-keeps-operators-out", Breaks: "a quota that is used up can be mended",
+			File: "handlers/admit.go", Anchor: "	case o.always:\n		return 0, false\n", Becomes: "",
+			In: "./handlers", Run: "^TestRatesOfRequests$", Needs: "etcd",
+		},
+		{
+			Name: "quota-rates-shared", Breaks: "each rate has a bucket of its own",
+			File: "service/quotas/rates.go", Anchor: "one := &p.each[l-quota.Requests]\n	if", Becomes: "one := &p.each[0]\n	if",
+			In: "./service/quotas", Run: "^TestRates$",
+		},
+		{
+			Name: "quota-rates-never-change", Breaks: "another quota holds for who asks already",
+			File: "service/quotas/rates.go", Anchor: "} else if one.limiter.Burst() != most {", Becomes: "} else if most < 0 {",
+			In: "./service/quotas", Run: "^TestRatesChange$",
+		},
+		{
+			Name: "quota-tenants-unbounded", Breaks: "tenants that ask are remembered within a bound",
+			File: "service/quotas/rates.go", Anchor: "		r.makeRoom(now)\n", Becomes: "",
+			In: "./service/quotas", Run: "^TestManyTenants$",
+		},
+		{
+			Name: "quota-forgets-who-asks", Breaks: "nobody is forgotten who has just asked, while there is room",
+			File: "service/quotas/rates.go", Anchor: "if now.Sub(p.asked) >= forgetAfter {", Becomes: "if p.asked.IsZero() {",
+			In: "./service/quotas", Run: "^TestManyTenants$",
+		},
+		{
+			Name: "quota-refusals-fill-the-log", Breaks: "of refusals for a rate the log has one a second",
+			File: "handlers/quota.go", Anchor: "	r.quiet = refused.Quiet\n", Becomes: "",
+			In: "./handlers", Run: "^TestQuietRefusals$", Needs: "etcd",
+		},
+		{
+			Name: "quota-damaged-is-none", Breaks: "where what is set cannot be read, that is told",
+			File: "service/quotas/change.go", Anchor: "if out.Damaged = bad != nil; out.Damaged {", Becomes: "if bad != nil {",
+			In: "./service/quotas", Run: "^TestDamaged$",
+		},
+		{
+			Name: "quota-out-of-bounds-is-read", Breaks: "a number that nobody can have set is not heeded",
+			File: "lock/quota/override.go", Anchor: "if wrong := l.Check(*n); wrong != \"\" {", Becomes: "if wrong := l.Check(0); wrong != \"\" {",
+			In: "./lock/quota", Run: "^TestOverrides$",
+		},
+		{
+			Name: "quota-not-on-record", Breaks: "each change of a quota is in the audit",
+			File: "service/quotas/change.go", Anchor: "		if !noted {\n", Becomes: "		if noted {\n",
+			In: "./service/quotas", Run: "^TestSet$",
+		},
+		{
+			Name: "quota-version-unheeded", Breaks: "what was changed meanwhile is not replaced",
+			File: "service/quotas/change.go", Anchor: "case c.Version != nil && *c.Version != was.Version:", Becomes: "case c.Version != nil && *c.Version > was.Version:",
+			In: "./service/quotas", Run: "^TestVersions$",
+		},
+		{
+			Name: "quota-set-by-the-tenant", Breaks: "a tenant's own operator does not set its quota",
+			File: "handlers/quota.go", Anchor: "operation{scopes: []auth.Scope{auth.Admin}, always: true}", Becomes: "operation{scopes: operators(), always: true}",
+			In: "./handlers", Run: "^TestQuotaRefusals$", Needs: "etcd",
+		},
+	}
+}

@@ -200,25 +200,6 @@ func TestCycleThatIsNoMore(t *testing.T) {
 	})
 }
 
-// TestRefusedBeforeTheRequest: a repeated request finds its entry in a view that is late,
-// refused because of somebody who has left since, as the entry has. It is granted.
-func TestRefusedBeforeTheRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
-		a, b := s.replica(t), s.replica(t)
-		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
-		holder := b.hold(lasting(want("orders:1", 0)))
-		req := lasting(keyed("orders:1", time.Minute, "k"))
-		req.Claims[0] = lock.Claim{Name: "orders:1", Mode: lock.Semaphore, Limit: 2}
-		p := a.line(req)
-		after(20 * time.Millisecond)
-		b.store.setFeed(frozen)
-		p.fails(lock.ModeMismatch)
-		b.release(holder)
-		b.start(req).holdsLater()
-	})
-}
-
 // TestModeThatNoLongerDisagrees: the entry by which another one's mode was rejected has
 // left, as the replica that refuses it has not heard yet.
 func TestModeThatNoLongerDisagrees(t *testing.T) {
@@ -302,31 +283,6 @@ func TestWithdrawnDuringAGap(t *testing.T) {
 		synctest.Wait()
 		a.hold(req)
 	})
-}
-
-// TestRefusedTwice: two requests of one key wait at two replicas when their entry is
-// refused. Both are told why, whichever of them takes it back.
-func TestRefusedTwice(t *testing.T) {
-	for name, lag := range map[string]time.Duration{"Together": 0, "Late": 100 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
-				a, b := s.replica(t), s.replica(t)
-				a.hold(lasting(as("w1", want("x", 0))))
-				b.hold(lasting(as("w2", want("y", 0))))
-				synctest.Wait()
-				b.store.setLag(running, lag)
-				a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
-				after(time.Second)
-				stays := s.replica(t).line(as("w1", want("y", time.Minute)))
-				req := as("w2", keyed("x", time.Minute, "k"))
-				p, q := a.start(req), b.start(req)
-				p.fails(lock.Deadlock)
-				q.fails(lock.Deadlock)
-				stays.waits()
-			})
-		})
-	}
 }
 
 // TestModeRefusedTwice is the same for a mode.

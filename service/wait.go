@@ -79,8 +79,8 @@ func (w *wait) look(ctx context.Context) stage {
 		}
 	}
 	switch {
-	case st.State == view.Gone && st.Refused != nil:
-		return w.tell(nil, st.Refused) // another request with the same key has taken it back
+	case st.State == view.Gone && st.Refused != nil && w.shown:
+		return w.tell(nil, st.Refused) // another request with the same key has taken it back, and not before this one
 	case st.State == view.Gone:
 		return w.gone
 	case st.Refused != nil && !w.proven && w.s.view.Reached(w.doubted):
@@ -125,6 +125,8 @@ func (w *wait) reject(why error) stage {
 			return w.goOn()
 		case errors.Is(err, lock.Lost) && !w.shown: // perhaps since before the request, and for no reason that still is
 			return w.lost(lock.Unknown)
+		case err != nil && !errors.Is(err, lock.Lost) && !w.written: // the view may be older than the request
+			return w.leave(err)
 		}
 		w.s.unlessGone(w.entry, err)
 		if errors.Is(why, lock.Deadlock) {

@@ -39,10 +39,16 @@ type rejections struct {
 
 	// carriedOut has the errors of entries that were taken back for them, for the
 	// requests that still wait on such an entry: another one did it.
-	carriedOut map[lock.ID]error
+	carriedOut map[lock.ID]refusal
 }
 
-func newRejections() rejections { return rejections{carriedOut: map[lock.ID]error{}} }
+// refusal is why an entry was taken back. Its key may have another of the same id since.
+type refusal struct {
+	number uint64
+	why    error
+}
+
+func newRejections() rejections { return rejections{carriedOut: map[lock.ID]refusal{}} }
 
 // detect brings the rejections up to date with a change. known has those that were known
 // before a list, which are not told again.
@@ -87,8 +93,18 @@ func (v *View) carriedOut(id lock.ID, why lock.Reason) {
 		return
 	}
 	if refused := v.refused(id); refused != nil {
-		v.rejections.carriedOut[id] = refused
+		e, _ := v.table.Entry(id)
+		v.rejections.carriedOut[id] = refusal{e.Number, refused}
 	}
+}
+
+// refusedWith returns why the entry with the id and number was taken back, nil if it was not
+// for a rejection, or nobody waits on it.
+func (v *rejections) refusedWith(id lock.ID, number uint64) error {
+	if r := v.carriedOut[id]; r.number == number {
+		return r.why
+	}
+	return nil
 }
 
 // Grounds returns what the removal of an entry is decided by that cannot stay: what

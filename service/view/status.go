@@ -54,10 +54,10 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 		return Status{} // it may be on its way, even if an earlier one with the id ended
 	}
 	if why := v.ended.reason(id, time.Now()); why != "" {
-		return Status{State: Gone, Reason: why, Refused: v.rejections.carriedOut[id]}
+		return Status{State: Gone, Reason: why, Refused: v.rejections.refusedWith(id, number)}
 	}
 	if number != 0 {
-		return Status{State: Gone, Reason: lock.Unknown, Refused: v.rejections.carriedOut[id]}
+		return Status{State: Gone, Reason: lock.Unknown, Refused: v.rejections.refusedWith(id, number)}
 	}
 	return Status{}
 }

@@ -235,8 +235,23 @@ func serviceBugs() []Bug {
 			In: "./service", Run: "^TestRefusedBeforeTheRequest$",
 		},
 		{
+			Name: "service-refused-by-a-late-view", Breaks: "nobody is refused by a view alone that may be older than the request",
+			File: "service/wait.go", Anchor: "case err != nil && !errors.Is(err, lock.Lost) && !w.written:", Becomes: "case false:",
+			In: "./service", Run: "^TestRefusedBeforeAnUnansweredRequest$",
+		},
+		{
+			Name: "service-refused-before-the-first-answer", Breaks: "nobody is told of a refusal that was carried out before the request",
+			File: "service/wait.go", Anchor: "st.Refused != nil && w.shown:", Becomes: "st.Refused != nil:",
+			In: "./service", Run: "^TestRefusedBeforeTheFirstAnswer$",
+		},
+		{
+			Name: "service-refusal-of-an-earlier-entry", Breaks: "why a key's entry was refused is not told of its next one",
+			File: "service/view/rejections.go", Anchor: "if r := v.carriedOut[id]; r.number == number {", Becomes: "if r := v.carriedOut[id]; true {",
+			In: "./service/view", Run: "^TestRefusalIsOfOneEntry$",
+		},
+		{
 			Name: "service-refused-is-unknown", Breaks: "each request of a key is told why its entry was refused",
-			File: "service/view/rejections.go", Anchor: "v.rejections.carriedOut[id] = refused", Becomes: "_ = refused",
+			File: "service/view/rejections.go", Anchor: "v.rejections.carriedOut[id] = refusal{e.Number, refused}", Becomes: "_ = e",
 			In: "./service", Run: "^TestRefusedTwice$",
 		},
 		{

@@ -1,0 +1,103 @@
+package service_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// TestRefusedBeforeTheRequest: a repeated request finds its entry in a view that is late,
+// refused because of somebody who has left since, as the entry has. It is granted.
+func TestRefusedBeforeTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
+		holder := b.hold(lasting(want("orders:1", 0)))
+		req := lasting(keyed("orders:1", time.Minute, "k"))
+		req.Claims[0] = lock.Claim{Name: "orders:1", Mode: lock.Semaphore, Limit: 2}
+		p := a.line(req)
+		after(20 * time.Millisecond)
+		b.store.setFeed(frozen)
+		p.fails(lock.ModeMismatch)
+		b.release(holder)
+		b.start(req).holdsLater()
+	})
+}
+
+// TestRefusedBeforeAnUnansweredRequest: a repeated request finds its entry refused in a view
+// that is late, and the store does not answer whether it is there. It is not told that it is
+// refused, and is granted when it comes again.
+func TestRefusedBeforeAnUnansweredRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b := s.replica(t), s.replica(t)
+		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
+		holder := b.hold(lasting(want("orders:1", 0)))
+		req := lasting(keyed("orders:1", time.Minute, "k"))
+		req.Claims[0] = lock.Claim{Name: "orders:1", Mode: lock.Semaphore, Limit: 2}
+		p := a.line(req)
+		after(20 * time.Millisecond)
+		b.store.setFeed(frozen)
+		p.fails(lock.ModeMismatch)
+		b.release(holder)
+		b.store.on(silent, remove)
+		if e := b.start(req).fails(lock.StoreUnavailable); !e.Ambiguous {
+			t.Errorf("%+v", e)
+		}
+		b.store.on(nil, remove)
+		b.start(req).holdsLater()
+	})
+}
+
+// TestRefusedBeforeTheFirstAnswer: a repeated request hears that its entry was refused and
+// taken back before the store has said anything of it: that was before the request.
+func TestRefusedBeforeTheFirstAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		a, b, c := s.replica(t), s.replica(t), s.replica(t)
+		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
+		holder := b.hold(lasting(want("orders:1", 0)))
+		a.store.on(slow(time.Second), remove)
+		counted := a.start(semaphore(2, lasting(want("orders:1", time.Minute)))) // refused, and holds before it is taken back
+		req := lasting(keyed("orders:1", time.Minute, "k"))
+		p := c.line(req)
+		b.store.setFeed(frozen)
+		b.release(holder)
+		p.fails(lock.ModeMismatch)
+		after(2 * time.Second)
+		a.release(counted.holds())
+		b.store.on(silent, refresh)
+		again := b.start(req)
+		again.waits()
+		b.store.setFeed(running)
+		again.holdsLater()
+	})
+}
+
+// TestRefusedTwice: two requests of one key wait at two replicas when their entry is
+// refused. Both are told why, whichever of them takes it back.
+func TestRefusedTwice(t *testing.T) {
+	for name, lag := range map[string]time.Duration{"Together": 0, "Late": 100 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t)
+				a, b := s.replica(t), s.replica(t)
+				a.hold(lasting(as("w1", want("x", 0))))
+				b.hold(lasting(as("w2", want("y", 0))))
+				synctest.Wait()
+				b.store.setLag(running, lag)
+				a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
+				after(time.Second)
+				stays := s.replica(t).line(as("w1", want("y", time.Minute)))
+				req := as("w2", keyed("x", time.Minute, "k"))
+				p, q := a.start(req), b.start(req)
+				p.fails(lock.Deadlock)
+				q.fails(lock.Deadlock)
+				stays.waits()
+			})
+		})
+	}
+}

@@ -103,8 +103,12 @@ export class Server {
   }
 
   async post(path: string, body: object, token = this.token): Promise<Answer> {
+    return this.request("POST", path, body, token);
+  }
+
+  async request(method: string, path: string, body: object, token = this.token): Promise<Answer> {
     const r = await fetch(this.url + path, {
-      method: "POST",
+      method,
       headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });

@@ -20,6 +20,7 @@ export const pages = [
   "contention",
   "closures",
   "tenants",
+  "tenants/demo",
 ];
 
 /** Opens the dashboard as somebody who signs in at the door. */

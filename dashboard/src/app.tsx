@@ -10,6 +10,7 @@ import { Lock } from "./pages/lock";
 import { Locks } from "./pages/locks";
 import { Deadlocks } from "./pages/orders";
 import { Overview } from "./pages/overview";
+import { Tenant } from "./pages/tenant";
 import { Tenants } from "./pages/tenants";
 import { Webhook } from "./pages/webhook";
 import { Webhooks } from "./pages/webhooks";
@@ -60,7 +61,7 @@ function Page(): ComponentChildren {
     case "closures":
       return <Closures />;
     case "tenants":
-      return <Tenants />;
+      return tenant ? <Tenant key={tenant} tenant={tenant} /> : <Tenants />;
     case "holders":
       return <Holders />;
     case "events":

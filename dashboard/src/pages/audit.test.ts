@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { filterOf, queryOf } from "./audit";
+import { filterOf, limitsInWords, queryOf } from "./audit";
 
 it("reads the address, and looks back from now", () => {
   const f = filterOf(new URLSearchParams("tenant=acme&since=day&cursor=abc&other=1"));
@@ -10,4 +10,9 @@ it("reads the address, and looks back from now", () => {
   });
   expect(filterOf(new URLSearchParams("since=toString&tenant="))).toEqual({});
   expect(queryOf({}, 0)).toEqual({});
+});
+
+it("says which limits were set", () => {
+  expect(limitsInWords({ held_locks: 1000, webhooks: 3 })).toBe("held_locks 1,000, webhooks 3");
+  expect(limitsInWords({})).toBe("all defaults");
 });

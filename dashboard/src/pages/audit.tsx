@@ -6,8 +6,9 @@ import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { Turn } from "../parts/turn";
+import { count } from "../parts/words";
 import { outcome, useLive } from "../state/live";
-import { route, setQuery } from "../state/route";
+import { href, route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
 import { lockPage } from "./names";
 
@@ -155,7 +156,15 @@ const actions: Partial<Record<string, { name: string; sign: string }>> = {
   "set.revoke": { name: "Revoked a set", sign: "✕" },
   "locks.close": { name: "Closed", sign: "‖" },
   "locks.open": { name: "Opened", sign: "▸" },
+  "quota.set": { name: "Set limits", sign: "≠" },
+  "quota.reset": { name: "Took limits back", sign: "=" },
 };
+
+/** Limits that were set; the others are the defaults. */
+export function limitsInWords(of: Schemas["QuotaOverrides"]): string {
+  const all = Object.entries(of).map(([name, n]) => `${name} ${count(n)}`);
+  return all.length === 0 ? "all defaults" : all.join(", ");
+}
 
 function Row({ of }: { of: Schemas["AuditRecord"] }) {
   const { actor, object } = of;
@@ -183,6 +192,11 @@ function Row({ of }: { of: Schemas["AuditRecord"] }) {
               {name}
             </a>
           ),
+        )}
+        {object.quota && (
+          <a class="each" href={href(["tenants", of.tenant])}>
+            {limitsInWords(object.quota)}
+          </a>
         )}
         <span class="under">
           {of.tenant}

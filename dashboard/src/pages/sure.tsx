@@ -4,8 +4,15 @@ import { many } from "../parts/words";
 /** What a reason has at least, in characters without the spaces around it. */
 const shortest = 10;
 
-/** Why something is done: a line that the tenant is told, too. */
-export function ReasonField({ value, set }: { value: string; set: (v: string) => void }) {
+interface ReasonOf {
+  value: string;
+  set: (v: string) => void;
+  /** Who is told it. */
+  told?: string;
+}
+
+/** Why something is done: a line that the tenant is told, too, unless it is said otherwise. */
+export function ReasonField({ value, set, told = "The tenant is told it, and it is kept in the audit." }: ReasonOf) {
   const missing = shortest - [...value.trim()].length;
   return (
     <label class="field">
@@ -20,8 +27,8 @@ export function ReasonField({ value, set }: { value: string; set: (v: string) =>
         onInput={(e) => set(e.currentTarget.value)}
       />
       <span id="reason-hint" class="soft small">
-        {missing > 0 ? `At least ${many(missing, "more character")}. ` : ""}The tenant is told it, and it is kept in the
-        audit.
+        {missing > 0 ? `At least ${many(missing, "more character")}. ` : ""}
+        {told}
       </span>
     </label>
   );

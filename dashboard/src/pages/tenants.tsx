@@ -59,12 +59,9 @@ function Row({ of }: { of: Schemas["AdminTenant"] }) {
   return (
     <tr>
       <td class="name">
-        <a data-row href={href(["locks"], { tenant })}>
+        <a data-row href={href(["tenants", tenant])}>
           {tenant}
         </a>
-        <span class="under">
-          <a href={href(["contention"], { tenant })}>contention</a>
-        </span>
       </td>
       <td class="number">{count(of.held)}</td>
       <td class="number">{of.waiting > 0 ? count(of.waiting) : "–"}</td>

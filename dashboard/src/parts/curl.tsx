@@ -3,7 +3,7 @@ import { Copy } from "./signs";
 import { quoted } from "./words";
 
 /** What asks or does the same from a shell. The token is not in it. */
-export function curl(method: "GET" | "POST" | "PATCH" | "DELETE", path: string, body?: unknown): string {
+export function curl(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): string {
   const line = ["curl -s"];
   if (method !== "GET") line.push(`-X ${method}`);
   line.push(quoted(base + path), '-H "Authorization: Bearer $TOKEN"');

@@ -1,0 +1,111 @@
+import { useSignal } from "@preact/signals";
+import { api, asked, type Failure, type Schemas } from "../api/client";
+import { curl } from "../parts/curl";
+import { Dialog, shut } from "../parts/dialog";
+import { count } from "../parts/words";
+import { useAction } from "../state/action";
+import { type Fields, fieldsOf, limits, overridesIn } from "./limits";
+import { isReason, Line, ReasonField } from "./sure";
+
+interface SetQuotaOf {
+  /** What was on the screen when it was asked for: that is replaced, and nothing newer. */
+  seen: Schemas["Quota"];
+  done: () => void;
+  close: () => void;
+}
+
+/** Sets how much a tenant may use. */
+export function SetQuota({ seen, done, close }: SetQuotaOf) {
+  return (
+    <Dialog title={`Limits of ${seen.tenant}`} close={close}>
+      <Ask seen={seen} done={done} />
+    </Dialog>
+  );
+}
+
+function Ask({ seen, done }: { seen: Schemas["Quota"]; done: () => void }) {
+  const fields = useSignal<Fields>(fieldsOf(seen.overrides));
+  const reason = useSignal("");
+  const action = useAction();
+  const { tenant } = seen;
+  const overrides = overridesIn(fields.value);
+  const body = { ...overrides, reason: reason.value.trim(), version: seen.version };
+  const ready = overrides !== undefined && isReason(reason.value);
+  const submit = (e: Event & { currentTarget: HTMLFormElement }): void => {
+    e.preventDefault();
+    const dialog = e.currentTarget.closest("dialog");
+    if (!ready) return;
+    void action.run(async () => {
+      await asked(api.PUT("/admin/tenants/{tenant}/quota", { params: { path: { tenant } }, body }));
+      done();
+      dialog?.close();
+    });
+  };
+  return (
+    <form class="stack" onSubmit={submit}>
+      <p class="soft">
+        An empty field is the default. What the tenant has beyond a lower limit stays, and nothing is added.
+      </p>
+      <Numbers
+        seen={seen}
+        fields={fields.value}
+        set={(key, text) => (fields.value = { ...fields.value, [key]: text })}
+      />
+      {overrides === undefined && <p class="note wait">A limit is a whole number, 0 or more.</p>}
+      <ReasonField value={reason.value} set={(v) => (reason.value = v)} told="It is kept in the audit." />
+      {action.failure && (
+        <p class="note harm" role="alert">
+          <span aria-hidden="true">⚠ </span>
+          {refusal(action.failure)}
+        </p>
+      )}
+      <div class="row end">
+        <button type="button" onClick={shut}>
+          Cancel
+        </button>
+        <button type="submit" class="main" disabled={!ready || action.busy}>
+          {action.busy ? "Setting…" : "Set limits"}
+        </button>
+      </div>
+      <Line text={curl("PUT", `/admin/tenants/${tenant}/quota`, body)} />
+    </form>
+  );
+}
+
+interface NumbersOf {
+  seen: Schemas["Quota"];
+  fields: Fields;
+  set: (key: keyof Fields, text: string) => void;
+}
+
+function Numbers({ seen, fields, set }: NumbersOf) {
+  return (
+    <div class="numbers">
+      {limits.map((l) => (
+        <label key={l.key}>
+          <span>
+            {l.name}
+            <span class="soft small">
+              {l.name.toLowerCase().includes(l.unit) ? "" : ` ${l.unit}`}
+              {l.each && " at each replica"}
+            </span>
+          </span>
+          <input
+            name={l.key}
+            inputMode="numeric"
+            autoComplete="off"
+            placeholder={count(seen.defaults[l.key])}
+            value={fields[l.key] ?? ""}
+            onInput={(e) => set(l.key, e.currentTarget.value)}
+          />
+        </label>
+      ))}
+    </div>
+  );
+}
+
+function refusal(f: Failure): string {
+  if (f.code === "changed")
+    return "Nothing was set: somebody has set other limits meanwhile. Close this, and look again.";
+  return f.uncertain ? `${f.message} It may be set all the same: look at it before you try again.` : f.message;
+}

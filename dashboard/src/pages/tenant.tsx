@@ -1,0 +1,94 @@
+import { useSignal } from "@preact/signals";
+import { api, asked, type Schemas } from "../api/client";
+import { curl, Shell } from "../parts/curl";
+import { Badge, Head, Loading, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
+import { Since } from "../parts/time";
+import { count } from "../parts/words";
+import { useLive } from "../state/live";
+import { href } from "../state/route";
+import { seesAll } from "../state/session";
+import { type Limit, limits } from "./limits";
+import { SetQuota } from "./set-quota";
+import { Use } from "./tenants";
+
+/** How much one tenant may use, and uses. */
+export function Tenant({ tenant }: { tenant: string }) {
+  const { data, failure, refresh } = useLive(`quota ${tenant}`, 3000, (signal) =>
+    asked(api.GET("/admin/tenants/{tenant}/quota", { signal, params: { path: { tenant } } })),
+  );
+  const seen = useSignal<Schemas["Quota"] | undefined>(undefined);
+  return (
+    <>
+      <p class="small">
+        <a href={href(["tenants"])}>Tenants</a>
+      </p>
+      <Head title={tenant}>
+        <a class="button" href={href(["locks"], { tenant })}>
+          Locks
+        </a>
+        <a class="button" href={href(["contention"], { tenant })}>
+          Contention
+        </a>
+        {data && seesAll() && (
+          <button type="button" onClick={() => (seen.value = data)}>
+            Set limits…
+          </button>
+        )}
+      </Head>
+      {failure && !failure.passing && <Trouble failure={failure} />}
+      {data ? <Seen of={data} /> : !failure && <Loading />}
+      <Shell id="curl" line={curl("GET", `/admin/tenants/${encodeURIComponent(tenant)}/quota`)} />
+      {seen.value && <SetQuota seen={seen.value} done={refresh} close={() => (seen.value = undefined)} />}
+    </>
+  );
+}
+
+function Seen({ of }: { of: Schemas["Quota"] }) {
+  return (
+    <section class="stack" aria-labelledby="limits">
+      <h2 id="limits">
+        Limits and use <span class="soft small">as replica {of.replica} sees it</span>
+      </h2>
+      {of.damaged && (
+        <p class="note harm" role="alert">
+          <span aria-hidden="true">⚠ </span>What was set cannot be read: the defaults hold until it is set anew.
+        </p>
+      )}
+      {of.changed_at && (
+        <p class="note">
+          Set <Since at={of.changed_at} ago /> by {of.changed_by}
+          {of.reason && `: ${of.reason}`}
+        </p>
+      )}
+      <Table caption="Limits" columns={["Limit", "Used", { number: "Default" }]}>
+        {limits.map((l) => (
+          <tr key={l.key}>
+            <td class="name">
+              {l.name}
+              {l.each && <span class="under">at each replica</span>}
+            </td>
+            <td>
+              <Used of={of} limit={l.key} unit={l.unit} />
+            </td>
+            <td class="number">
+              {count(of.defaults[l.key])}
+              {of.overrides?.[l.key] !== undefined && (
+                <span class="under">
+                  <Badge sign="≠">set to {count(of.limits[l.key])}</Badge>
+                </span>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+/** Of those that wait for one lock no number is one of the tenant's. */
+function Used({ of, limit, unit }: { of: Schemas["Quota"]; limit: Limit; unit: string }) {
+  const most = of.limits[limit];
+  if (limit === "waiting_per_lock") return <span class="small">at most {`${count(most)} ${unit}`}</span>;
+  return <Use name={unit} is={of.used[limit]} most={most} />;
+}

@@ -1,5 +1,10 @@
 package handlers
 
+import (
+	"context"
+	"time"
+)
+
 // InFlight is how many bytes of large answers are on their way.
 func (r *Router) InFlight() int {
 	r.endpoints.answers.mu.Lock()
@@ -30,4 +35,32 @@ func (r *Router) Kept() (counted, kept int) {
 		kept += len(one.text)
 	}
 	return p.bytes, kept
+}
+
+// Turns are those of who watches.
+type Turns struct{ *watches }
+
+// NewTurns returns those of a server at which an answer took so long.
+func NewTurns(took time.Duration) Turns {
+	t := Turns{newWatches()}
+	t.done(took)
+	return t
+}
+
+// Take returns for how long to wait, and whether nobody else has that turn.
+func (t Turns) Take(key string, now time.Time) (time.Duration, bool) { return t.turn(key, now) }
+
+// Planned is how many turns are remembered.
+func (t Turns) Planned() int { return len(t.turns) }
+
+// Renderings are what operators are shown.
+type Renderings struct{ *pages }
+
+// NewRenderings returns none yet.
+func NewRenderings() Renderings { return Renderings{newPages()} }
+
+// Get has something made for a tenant, unless it is made already.
+func (p Renderings) Get(ctx context.Context, tenant, key string, body func() (any, error)) error {
+	_, err := p.get(ctx, tenant, key, body)
+	return err
 }

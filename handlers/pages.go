@@ -3,6 +3,7 @@ package handlers
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -58,12 +59,36 @@ func newPages() *pages {
 	}
 }
 
-// get returns what was made for the key a moment ago, or has it made for the tenant. Errors
-// besides those of body: overloaded, and that of ctx.
+// get returns what was made for the key a moment ago, or has it made for the tenant. Who asks
+// for what is being made waits for that, and takes no place in the line. Errors besides those of
+// body: overloaded, and that of ctx.
 func (p *pages) get(ctx context.Context, tenant, key string, body func() (any, error)) (*rendering, error) {
-	if made := p.recent(key, time.Now()); made != nil {
-		return made, nil
+	for {
+		if made := p.recent(key, time.Now()); made != nil {
+			return made, nil
+		}
+		mine := false
+		made, err, _ := p.flight.Do(key, func() (any, error) {
+			mine = true
+			return p.inTurn(ctx, tenant, key, body)
+		})
+		if err == nil {
+			return made.(*rendering), nil
+		}
+		if mine || ctx.Err() != nil || !ofAnother(err) {
+			return nil, err
+		}
 	}
+}
+
+// ofAnother reports whether an answer was not made for a reason of him for whom it was to be:
+// his client is gone, or his tenant asks for too much.
+func ofAnother(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, lock.Overloaded)
+}
+
+// inTurn makes what is asked for when it is its turn.
+func (p *pages) inTurn(ctx context.Context, tenant, key string, body func() (any, error)) (*rendering, error) {
 	if !p.line.take(tenant) {
 		return nil, &lock.Error{
 			Code: lock.Overloaded, RetryAfter: time.Second, Detail: "the tenant asks for too much at once that has to be put together",
@@ -77,29 +102,18 @@ func (p *pages) get(ctx context.Context, tenant, key string, body func() (any, e
 	if made := p.recent(key, time.Now()); made != nil {
 		return made, nil
 	}
-	return p.make(key, body)
-}
-
-// make makes what is asked for, once for all who ask for it meanwhile.
-func (p *pages) make(key string, body func() (any, error)) (*rendering, error) {
-	made, err, _ := p.flight.Do(key, func() (any, error) {
-		r := &rendering{drawing: board.Drawing(time.Now())}
-		var err error
-		if r.value, err = body(); err != nil {
-			return nil, err
-		}
-		var out bytes.Buffer
-		if err = api.Encode(&out, r.value); err != nil {
-			return nil, err
-		}
-		r.text = out.Bytes()
-		p.keep(key, r)
-		return r, nil
-	})
-	if err != nil {
+	r := &rendering{drawing: board.Drawing(time.Now())}
+	var err error
+	if r.value, err = body(); err != nil {
 		return nil, err
 	}
-	return made.(*rendering), nil
+	var out bytes.Buffer
+	if err = api.Encode(&out, r.value); err != nil {
+		return nil, err
+	}
+	r.text = out.Bytes()
+	p.keep(key, r)
+	return r, nil
 }
 
 func (p *pages) recent(key string, now time.Time) *rendering {

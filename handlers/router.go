@@ -161,7 +161,7 @@ type endpoints struct {
 	buffers sync.Pool // of *bytes.Buffer, for answers
 	answers answers
 	pages   *pages
-	watches watches
+	watches *watches
 	scrapes *semaphore.Weighted
 	exports *shares
 	audits  *shares
@@ -184,7 +184,7 @@ func newEndpoints(cfg Config) *endpoints {
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		answers: answers{most: cfg.MaxAnswers, byTenant: map[string]int{}},
 		pages:   newPages(),
-		watches: watches{byOperator: map[string]int{}, byTenant: map[string]int{}},
+		watches: newWatches(),
 		scrapes: semaphore.NewWeighted(maxScrapes),
 		exports: newShares(maxExports, maxExportsOfTenant),
 		audits:  newShares(maxAuditPages, maxAuditPagesOfTenant),

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -24,9 +25,14 @@ type watches struct {
 	mu         sync.Mutex
 	all        int
 	byTenant   map[string]int
-	byOperator map[string]int // by tenant and subject
-	free       time.Time      // when the next answer may be made
-	took       time.Duration  // the last one
+	byOperator map[string]int       // by tenant and subject
+	free       time.Time            // when the next answer may be made
+	took       time.Duration        // the last one
+	turns      map[string]time.Time // by what is watched, when its answer is made
+}
+
+func newWatches() *watches {
+	return &watches{byOperator: map[string]int{}, byTenant: map[string]int{}, turns: map[string]time.Time{}}
 }
 
 // take counts a watch. Errors: quota_exceeded, overloaded.
@@ -62,17 +68,23 @@ func (w *watches) give(tenant, operator string) {
 	}
 }
 
-// turn returns for how long to wait before the next answer is made. All of them together take
-// a quarter of one processor at most: who watches what takes long is told less often.
-func (w *watches) turn(now time.Time) time.Duration {
+// turn returns for how long to wait before what is watched is made, and whether nobody else has
+// that turn yet: all who watch the same have one. All turns together take a quarter of one
+// processor at most: who watches what takes long is told less often.
+func (w *watches) turn(key string, now time.Time) (wait time.Duration, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	over := func(at time.Time) bool { return board.Drawing(at) < board.Drawing(now) }
+	if at, taken := w.turns[key]; taken && !over(at) {
+		return max(0, at.Sub(now)), false
+	}
+	maps.DeleteFunc(w.turns, func(_ string, at time.Time) bool { return over(at) })
 	at := now
 	if w.free.After(now) {
 		at = w.free
 	}
-	w.free = at.Add(4 * w.took)
-	return at.Sub(now)
+	w.free, w.turns[key] = at.Add(4*w.took), at
+	return at.Sub(now), true
 }
 
 func (w *watches) done(took time.Duration) {
@@ -167,7 +179,8 @@ func (w *watcher) tell() (why string) {
 	a := w.request.endpoints
 	now := a.pages.recent(w.key, time.Now())
 	if now == nil {
-		if why = w.pause(a.watches.turn(time.Now())); why != "" {
+		wait, first := a.watches.turn(w.key, time.Now())
+		if why = w.pause(wait); why != "" {
 			return why
 		}
 		began := time.Now()
@@ -176,7 +189,9 @@ func (w *watcher) tell() (why string) {
 			w.missed, w.because = w.missed+1, err
 			return ""
 		}
-		a.watches.done(time.Since(began))
+		if first {
+			a.watches.done(time.Since(began))
+		}
 	}
 	next := now.split()
 	w.delta(next)

@@ -59,6 +59,21 @@ func operatorBugs() []Bug {
 			In: "./handlers", Run: "^TestRenderingsAtOnce$", Needs: "etcd",
 		},
 		{
+			Name: "operators-watch-in-file", Breaks: "however many watch the same, each is told soon",
+			File: "handlers/watch.go", Anchor: "if at, taken := w.turns[key]; taken && !over(at) {", Becomes: "if at, taken := w.turns[key]; taken && over(at.Add(time.Hour)) {",
+			In: "./handlers", Run: "^TestTurnsOfWatches$",
+		},
+		{
+			Name: "operators-many-for-one-page", Breaks: "who asks for what is being made takes no place in the line",
+			File: "handlers/pages.go", Anchor: "p.flight.Do(key, func() (any, error) {", Becomes: "p.flight.Do(key+strconv.Itoa(p.line.all), func() (any, error) {",
+			In: "./handlers", Run: "^TestManyGetOnePage$",
+		},
+		{
+			Name: "operators-page-of-who-is-gone", Breaks: "who waits for what another asked for gets it, also if that one goes",
+			File: "handlers/pages.go", Anchor: "|| !ofAnother(err) {", Becomes: "|| err != nil {",
+			In: "./handlers", Run: "^TestPageOfWhoIsGone$",
+		},
+		{
 			Name: "operators-wait-in-line-for-ever", Breaks: "a tenant that asks for too many answers at once is refused",
 			File: "handlers/pages.go", Anchor: "newShares(mostInLine, mostOfTenantInLine)", Becomes: "newShares(mostInLine, mostInLine)",
 			In: "./handlers", Run: "^TestRenderingsAtOnce$", Needs: "etcd",

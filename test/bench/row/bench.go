@@ -75,6 +75,7 @@ func Definitions() []Definition {
 		{"async", "entries that wait without a request, and a replica that dies", runAsync},
 		{"batch", "jobs that are called when their turn has come", runBatch},
 		{"dashboard", "what operators who watch cost", runDashboard},
+		{"hostile", "a tenant beside one that does its worst", runHostile},
 		{"order", "S1 with the order of locks learnt, against without", order().run},
 		{"older", "against an older revision of ours", runOlder},
 		{"ceiling", "empty answers alone", runCeiling},

@@ -1,0 +1,165 @@
+package row
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/test/bench/load"
+)
+
+const (
+	// victimRate is how many cycles a second the tenant makes that is watched, and neighbours how
+	// many tenants make the well-behaved load.
+	victimRate = 100
+	neighbours = 20
+
+	// hostileAtOnce is how many requests of the hostile tenant are under way.
+	hostileAtOnce = 64
+)
+
+// runHostile has one tenant do its worst in each way, and compares another tenant's acquires with
+// those beside the same rate of requests of well-behaved tenants.
+func runHostile(ctx context.Context, b *bench) ([]Outcome, error) {
+	if err := allowClients(4096); err != nil {
+		return nil, err
+	}
+	var outcomes []Outcome
+	var errs []error
+	for _, w := range hostileWays(b) {
+		o, err := b.hostileWay(ctx, w)
+		if err != nil { // of the victim's requests too: then there are no figures
+			b.logf("%s failed: %v", w.name, err)
+			errs = append(errs, fmt.Errorf("%s: %w", w.name, err))
+			continue
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, errors.Join(errs...)
+}
+
+// besides is what a tenant saw beside some load.
+type besides struct {
+	victim *load.Result
+	rate   float64 // requests a second of that load
+	memory footprint
+}
+
+func (b *bench) hostileWay(ctx context.Context, w hostileWay) (Outcome, error) {
+	var pairs []load.Pair
+	var memory, calm []float64
+	for round := range b.Rounds {
+		bad, err := b.besideHostile(ctx, w, round)
+		if err != nil {
+			return Outcome{}, err
+		}
+		good, err := b.besideNeighbours(ctx, bad.rate, round)
+		if err != nil {
+			return Outcome{}, err
+		}
+		p := load.Pair{Ours: bad.victim.Acquire.Percentile(99).Seconds(), Theirs: good.victim.Acquire.Percentile(99).Seconds()}
+		b.logf("%s, round %d: %s/s; p99 %s, beside the same of others (%s/s) %s; %s resident, and %s", w.name, round+1,
+			number(bad.rate), millis(seconds(p.Ours)), number(good.rate), millis(seconds(p.Theirs)), megabytes(bad.memory.all), megabytes(good.memory.all))
+		pairs, memory, calm = append(pairs, p), append(memory, bad.memory.all), append(calm, good.memory.all)
+	}
+	return w.outcome(load.Summarize(pairs), load.Median(memory), load.Median(calm)), nil
+}
+
+func (w hostileWay) outcome(s load.Summary, memory, calm float64) Outcome {
+	const atMost = 2
+	return Outcome{
+		ID: "hostile", What: "p99 of an acquire beside a hostile tenant: " + w.name,
+		Ours: millis(seconds(s.Ours)), Theirs: millis(seconds(s.Theirs)),
+		Ratio: spread(s), Bar: fmt.Sprintf("≤ %d×", atMost), Met: verdict(s.Ratio <= atMost),
+		Notes: []string{fmt.Sprintf("%s: against %d tenants that make as many requests, of acquires and releases of free locks, or as many as they get answered. "+
+			"The server's resident memory afterwards is %s, and %s beside the others; each side on a fresh server.", w.name, neighbours, megabytes(memory), megabytes(calm))},
+	}
+}
+
+// besideHostile runs the victim beside the hostile tenant, which has begun before.
+func (b *bench) besideHostile(ctx context.Context, w hostileWay, round int) (out besides, err error) {
+	return b.besideLoad(ctx, round, func(ctx context.Context, r *replica, cs *closers) (func() float64, error) {
+		a, err := newAttack(r, cs)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		if w.prepare != nil {
+			if err := w.prepare(ctx, a); err != nil {
+				cancel()
+				return nil, err
+			}
+		}
+		var all sync.WaitGroup
+		for i := range w.atOnce {
+			all.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					w.attack(ctx, a, i, n)
+				}
+			})
+		}
+		cs.add(func() error {
+			cancel()
+			all.Wait()
+			return nil
+		})
+		return func() float64 { return float64(a.sent.Load()) }, nil
+	})
+}
+
+// besideNeighbours runs the victim beside tenants that make so many requests a second.
+func (b *bench) besideNeighbours(ctx context.Context, rate float64, round int) (out besides, err error) {
+	return b.besideLoad(ctx, round, func(ctx context.Context, r *replica, cs *closers) (func() float64, error) {
+		var workers []load.Worker
+		for i := range neighbours {
+			f, err := clientsOf(r, fmt.Sprintf("neighbour-%d", i), cs)
+			if err != nil {
+				return nil, err
+			}
+			workers = append(workers, f.Workers(hostileAtOnce/neighbours+1)...)
+		}
+		paced := newPace(rate / 2) // a cycle is two requests
+		var all sync.WaitGroup
+		ctx, cancel := context.WithCancel(ctx)
+		for i, w := range workers {
+			all.Go(func() {
+				for n := 0; paced.next(ctx); n++ {
+					if _, err := w.Acquire(ctx, fmt.Sprintf("neighbour:%d:%d", i, n%namesPerWorker)); err == nil {
+						_ = w.Release(ctx) // whoever is cut off at the end has no answer
+						paced.done.Add(2)
+					}
+				}
+			})
+		}
+		cs.add(func() error {
+			cancel()
+			all.Wait()
+			return nil
+		})
+		return func() float64 { return float64(paced.done.Load()) }, nil
+	})
+}
+
+// besideLoad runs the victim on a fresh server beside a load, which counts its requests.
+func (b *bench) besideLoad(ctx context.Context, round int, begin func(context.Context, *replica, *closers) (func() float64, error)) (out besides, err error) {
+	var cs closers
+	defer cs.closeInto(&err)
+	s, err := b.serveOne(ctx, &cs)
+	if err != nil {
+		return out, err
+	}
+	victim := s.load.Workers(openWorkers / 4)
+	count, err := begin(ctx, s.replica, &cs)
+	if err != nil {
+		return out, err
+	}
+	before, began := count(), time.Now()
+	if out.victim, err = b.steady(victim, victimRate)(ctx, round); err != nil {
+		return out, err
+	}
+	out.rate = (count() - before) / time.Since(began).Seconds()
+	out.memory, err = measure(s.replica.PID())
+	return out, err
+}

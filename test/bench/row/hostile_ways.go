@@ -1,0 +1,201 @@
+package row
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// hostileWay is one way in which a tenant does its worst.
+type hostileWay struct {
+	name    string
+	atOnce  int                                            // requests, or connections
+	prepare func(context.Context, *attack) error           // before the victim comes; nil is nothing
+	attack  func(ctx context.Context, a *attack, i, n int) // the n-th of the i-th at once
+}
+
+// attack is the hostile tenant's.
+type attack struct {
+	client *http.Client
+	base   string
+	bearer string
+	sent   atomic.Int64 // requests that were answered, or given up
+}
+
+func newAttack(r *replica, cs *closers) (*attack, error) {
+	bearer, err := r.Token("hostile", "locks:read locks:write", "worker")
+	if err != nil {
+		return nil, err
+	}
+	t := &http.Transport{MaxIdleConnsPerHost: 4096}
+	cs.add(func() error {
+		t.CloseIdleConnections()
+		return nil
+	})
+	return &attack{client: &http.Client{Transport: t}, base: r.URL(), bearer: bearer}, nil
+}
+
+// do sends a request and reads what is answered, whatever it is.
+func (a *attack) do(ctx context.Context, method, path, body string, headers ...string) (token string, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+a.bearer)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := a.client.Do(req)
+	a.sent.Add(1)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if _, rest, found := bytes.Cut(text, []byte(`"token":"`)); found {
+		quoted, _, _ := bytes.Cut(rest, []byte(`"`))
+		token = string(quoted)
+	}
+	return token, err
+}
+
+// hostileWays are those that are measured.
+func hostileWays(b *bench) []hostileWay {
+	metadata := fmt.Sprintf(`{"ttl_seconds":60,"metadata":{"k":%q}}`, strings.Repeat("v", 2000))
+	return []hostileWay{
+		{name: "many locks", atOnce: hostileAtOnce, attack: func(ctx context.Context, a *attack, i, n int) {
+			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), `{"ttl_seconds":60}`)
+		}},
+		{name: "many waiters", atOnce: min(2000, b.Waiters), prepare: holdOne, attack: func(ctx context.Context, a *attack, _, _ int) {
+			_, _ = a.do(ctx, http.MethodPost, "/locks/held", `{"wait_seconds":40}`)
+		}},
+		{name: "many idempotency keys", atOnce: hostileAtOnce, attack: func(ctx context.Context, a *attack, i, n int) {
+			path := fmt.Sprintf("/locks/h:%d", i)
+			if token, _ := a.do(ctx, http.MethodPost, path, `{}`, "Idempotency-Key", fmt.Sprintf("%d-%d", i, n)); token != "" {
+				_, _ = a.do(ctx, http.MethodDelete, path, "", "Lock-Token", token)
+			}
+		}},
+		{name: "large metadata", atOnce: hostileAtOnce, attack: func(ctx context.Context, a *attack, i, n int) {
+			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), metadata)
+		}},
+		{name: "wide sets", atOnce: hostileAtOnce, attack: wideSet},
+		{name: "lists of 1 000 locks with many holders", atOnce: hostileAtOnce, prepare: func(ctx context.Context, a *attack) error {
+			return a.fillShared(ctx, min(b.Entries, 100_000))
+		}, attack: func(ctx context.Context, a *attack, _, _ int) {
+			_, _ = a.do(ctx, http.MethodGet, "/locks?limit=1000", "")
+		}},
+		{name: "streams nobody reads", atOnce: hostileAtOnce, prepare: openStreams, attack: func(ctx context.Context, a *attack, i, _ int) {
+			path := fmt.Sprintf("/locks/h:%d", i)
+			if token, _ := a.do(ctx, http.MethodPost, path, metadata); token != "" {
+				_, _ = a.do(ctx, http.MethodDelete, path, "", "Lock-Token", token)
+			}
+		}},
+		{name: "slow bodies", atOnce: 1000, attack: slowBody},
+	}
+}
+
+func holdOne(ctx context.Context, a *attack) error {
+	_, err := a.do(ctx, http.MethodPost, "/locks/held", `{"ttl_seconds":600}`)
+	return err
+}
+
+func wideSet(ctx context.Context, a *attack, i, n int) {
+	var names []string
+	for k := range 32 {
+		names = append(names, fmt.Sprintf(`{"name":"h:%d:%d:%d"}`, i, n, k))
+	}
+	_, _ = a.do(ctx, http.MethodPost, "/locksets", `{"ttl_seconds":60,"locks":[`+strings.Join(names, ",")+`]}`)
+}
+
+// fillShared makes so many entries that hold 1 000 locks together.
+func (a *attack) fillShared(ctx context.Context, entries int) error {
+	var all sync.WaitGroup
+	var failed atomic.Int64
+	for i := range hostileAtOnce {
+		all.Go(func() {
+			for n := i; n < entries && ctx.Err() == nil; n += hostileAtOnce {
+				if token, _ := a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d", n%1000), `{"mode":"shared","ttl_seconds":3600}`); token == "" {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := failed.Load(); n > int64(entries/10) {
+		return fmt.Errorf("%d of %d entries could not be made", n, entries)
+	}
+	return ctx.Err()
+}
+
+// openStreams follows events a hundred times, and takes nothing of what is told.
+func openStreams(ctx context.Context, a *attack) error {
+	for range 100 {
+		conn, err := a.dial(ctx, "GET /events HTTP/1.1\r\n")
+		if err != nil {
+			return err
+		}
+		context.AfterFunc(ctx, func() { _ = conn.Close() }) // nobody reads from it
+	}
+	return nil
+}
+
+// dial begins a request on a connection of its own.
+func (a *attack) dial(ctx context.Context, line string) (net.Conn, error) {
+	host := strings.TrimPrefix(a.base, "http://")
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", host)
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		return nil, err
+	}
+	_, err = io.WriteString(conn, line+"Host: "+host+"\r\nAuthorization: Bearer "+a.bearer+"\r\n")
+	if err == nil && strings.HasPrefix(line, "GET") {
+		_, err = io.WriteString(conn, "\r\n")
+	}
+	return conn, err
+}
+
+// slowBody sends a byte of a body now and then, until it is cut off.
+func slowBody(ctx context.Context, a *attack, i, n int) {
+	conn, err := a.dial(ctx, fmt.Sprintf("POST /locks/h:%d:%d HTTP/1.1\r\n", i, n))
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	defer a.sent.Add(1)
+	_, err = io.WriteString(conn, "Content-Type: application/json\r\nContent-Length: 10000\r\n\r\n{")
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for err == nil {
+		select {
+		case <-tick.C:
+			_, err = io.WriteString(conn, " ")
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// pace has so many cycles begin in a second.
+type pace struct {
+	limiter *rate.Limiter
+	done    atomic.Int64 // requests
+}
+
+func newPace(perSecond float64) *pace {
+	return &pace{limiter: rate.NewLimiter(rate.Limit(max(1, perSecond)), 10)}
+}
+
+// next waits for the next cycle, and reports whether there is one.
+func (p *pace) next(ctx context.Context) bool { return p.limiter.Wait(ctx) == nil }

@@ -105,6 +105,11 @@ func lockBugs() []Bug {
 			In: "./lock/deadlock", Run: "^TestManyOfOneName$",
 		},
 		{
+			Name: "lock-try-that-came-to-hold", Breaks: "who waits for ever behind a try that came to hold is refused",
+			File: "lock/deadlock/detector.go", Anchor: "case n.entry.Tries():", Becomes: "case false:",
+			In: "./lock/deadlock", Run: "^TestBarredTry$",
+		},
+		{
 			Name: "lock-change-without-end", Breaks: "all checks because of one change have a bound together",
 			File: "lock/deadlock/detector.go", Anchor: "\tt.detector.looks = maxLooksOfChange\n\tfor t.detector.pending.Len() > 0 {\n",
 			Becomes: "\tfor t.detector.pending.Len() > 0 {\n\t\tt.detector.looks = maxLooksOfChange\n",

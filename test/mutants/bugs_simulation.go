@@ -59,6 +59,14 @@ func simulationBugs() []Bug {
 			Name: "simulation-floor-of-one", Breaks: "fences go on above the floor",
 			File: "store/memory/history.go", Anchor: "\ts.shift(floor - s.floor)\n", Becomes: "\ts.shift(1)\n",
 		},
+		{
+			Name: "simulation-deadlock-stands", Breaks: "who would wait for ever is refused",
+			File: "lock/deadlock/detector.go", Anchor: "return &Rejection{Cycle: cycle}", Becomes: "return nil",
+		},
+		{
+			Name: "simulation-deadlock-imagined", Breaks: "nobody waits for a try, which is taken back",
+			File: "lock/deadlock/search.go", Anchor: "if !in.idle(ahead) && !ahead.leaving() {", Becomes: "if !in.idle(ahead) {",
+		},
 	}
 	for i := range bugs {
 		bugs[i].In, bugs[i].Run = "./test/simulation", "^TestHistories$"

@@ -17,9 +17,10 @@ type closed struct {
 	from, to time.Duration
 }
 
-// bars reports whether the entry asks for a closed lock, and is not one of those who held.
-func (c *closed) bars(e *lock.Entry) bool {
-	return c.to == never && c.closes(e.Claims) && !(c.named[e.ID] && e.Number < c.entry.Number)
+// bars reports whether the entry asked at an instant for a closed lock, and is not one of those
+// who held.
+func (c *closed) bars(e *lock.Entry, at time.Duration) bool {
+	return c.from <= at && at < c.to && c.closes(e.Claims) && !(c.named[e.ID] && e.Number < c.entry.Number)
 }
 
 func (c *closed) closes(claims []lock.Claim) bool {
@@ -76,9 +77,9 @@ func (t *truth) reclose(entries []*lock.Entry, now time.Duration) {
 	}
 }
 
-// barred reports whether a closure keeps the entry from holding.
-func (t *truth) barred(e *lock.Entry) bool {
-	return slices.ContainsFunc(t.closures, func(c *closed) bool { return c.bars(e) })
+// barred reports whether a closure kept the entry from holding at an instant.
+func (t *truth) barred(e *lock.Entry, at time.Duration) bool {
+	return slices.ContainsFunc(t.closures, func(c *closed) bool { return c.bars(e, at) })
 }
 
 // shut reports whether one of the locks was closed at any instant of the time.

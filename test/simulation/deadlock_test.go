@@ -9,21 +9,25 @@ import (
 )
 
 // queues are all queues at one instant.
-type queues map[string][]*lock.Entry
+type queues struct {
+	of     map[string][]*lock.Entry // by lock
+	barred []*lock.Entry            // those whom a closure kept from holding then
+}
 
-// at returns the queues as they were at an instant.
+// queuesAt returns the queues as they were at an instant.
 func (t *truth) queuesAt(at time.Duration) queues {
-	all := queues{}
-	for name, q := range t.queues {
-		if some := q.between(at, at); len(some) > 0 {
-			all[name] = slices.Clone(some[len(some)-1].entries)
+	q := queues{of: map[string][]*lock.Entry{}}
+	for name, all := range t.queues {
+		if some := all.between(at, at); len(some) > 0 {
+			q.of[name] = slices.Clone(some[len(some)-1].entries)
 		}
 	}
-	return all
+	q.barred = slices.DeleteFunc(q.entries(), func(e *lock.Entry) bool { return !t.barred(e, at) })
+	return q
 }
 
 // stuck returns the entries that never come to hold. Who does not want to queue leaves,
-// and who asks for a mode in which the lock is not in use.
+// and who asks for a mode in which the lock is not in use. Closures end.
 func (q queues) stuck() []*lock.Entry {
 	q.removeTries()
 	q.removeClashing(nil)
@@ -42,16 +46,16 @@ func (q queues) stuckBesideTries() []*lock.Entry {
 // would wait for ever: no lock is in use in their mode.
 func (q queues) stuckBesideRefused() []*lock.Entry {
 	q.removeTries()
-	all := queues{}
-	for name, entries := range q {
-		all[name] = slices.Clone(entries)
+	all := queues{of: map[string][]*lock.Entry{}}
+	for name, entries := range q.of {
+		all.of[name] = slices.Clone(entries)
 	}
 	q.removeClashing(all.simulate())
 	return q.simulate()
 }
 
 func (q queues) removeTries() {
-	q.remove(func(e *lock.Entry) bool { return e.Tries() && !q.holds(e) })
+	q.remove(func(e *lock.Entry) bool { return e.Tries() && (!q.holds(e) || slices.Contains(q.barred, e)) })
 }
 
 // simulate has everybody let go who can, again and again, and returns who is left. A
@@ -79,7 +83,7 @@ func (q queues) removeClashing(refused []*lock.Entry) {
 	slices.SortFunc(all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number-1, b.Number-1) }) // one without a number is last
 	for _, e := range all {
 		clashes := slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
-			counts := slices.DeleteFunc(slices.Clone(before(q[c.Name], e.ID)), func(o *lock.Entry) bool { return slices.Contains(refused, o) })
+			counts := slices.DeleteFunc(slices.Clone(before(q.of[c.Name], e.ID)), func(o *lock.Entry) bool { return slices.Contains(refused, o) })
 			return slices.ContainsFunc(lock.ClaimsOn(counts, c.Name), func(o lock.Claim) bool { return !o.Agrees(c) })
 		})
 		if clashes && !q.holds(e) {
@@ -89,13 +93,13 @@ func (q queues) removeClashing(refused []*lock.Entry) {
 }
 
 func (q queues) holds(e *lock.Entry) bool {
-	return !slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return !inFront(q[c.Name], e.ID, c) })
+	return !slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return !inFront(q.of[c.Name], e.ID, c) })
 }
 
 // entries are all, each once.
 func (q queues) entries() []*lock.Entry {
 	var all []*lock.Entry
-	for _, queue := range q {
+	for _, queue := range q.of {
 		for _, e := range queue {
 			if lock.Place(all, e.ID) < 0 {
 				all = append(all, e)
@@ -113,8 +117,8 @@ func (q queues) remove(goes func(*lock.Entry) bool) int {
 			gone[e.ID] = true
 		}
 	}
-	for name := range q {
-		q[name] = slices.DeleteFunc(q[name], func(e *lock.Entry) bool { return gone[e.ID] })
+	for name := range q.of {
+		q.of[name] = slices.DeleteFunc(q.of[name], func(e *lock.Entry) bool { return gone[e.ID] })
 	}
 	return len(gone)
 }
@@ -148,21 +152,24 @@ func (q queues) append(c *call) lock.ID {
 		WaitUntil: time.Now().Add(req.Wait),
 	}
 	for _, claim := range c.claims {
-		q[claim.Name] = append(q[claim.Name], e)
+		q.of[claim.Name] = append(q.of[claim.Name], e)
 	}
 	return e.ID
 }
 
-// changes are the instants of the time at which any queue changed, and its beginning.
+// changes are the instants of the time at which any queue changed, or a closure began or
+// ended, and its beginning.
 func (t *truth) changes(from, to time.Duration) []time.Duration {
 	all := []time.Duration{from}
 	for _, q := range t.queues {
 		for _, s := range q.states {
-			if s.from > from && s.from <= to {
-				all = append(all, s.from)
-			}
+			all = append(all, s.from)
 		}
 	}
+	for _, c := range t.closures {
+		all = append(all, c.from, c.to)
+	}
+	all = slices.DeleteFunc(all, func(at time.Duration) bool { return at < from || at > to })
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -165,7 +165,7 @@ func (t *truth) promote(claims []lock.Claim, now time.Duration) {
 
 // holds reports whether the entry is in the front of all its queues, and no closure bars it.
 func (t *truth) holds(e *lock.Entry) bool {
-	return !t.barred(e) && !slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return !inFront(t.queues[c.Name].now(), e.ID, c) })
+	return !t.barred(e, t.w.now()) && !slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return !inFront(t.queues[c.Name].now(), e.ID, c) })
 }
 
 // inFront reports whether an entry holds in one queue, by the rules as one would say

@@ -16,7 +16,7 @@ import (
 func backup(ctx context.Context, args []string, env environment, stdout, stderr io.Writer) error {
 	var dir, to string
 	var force bool
-	f := newFlags("api backup", stdout)
+	f := newCommandFlags("api backup", stdout)
 	f.StringVar(&dir, "data-dir", "./data", "`folder` of the embedded store")
 	f.StringVar(&to, "to", "", "`file` to write the copy to (required)")
 	f.BoolVar(&force, "force", false, "replace that file if it is there")

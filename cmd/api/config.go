@@ -135,7 +135,7 @@ func parseConfig(args []string, env environment, stdout io.Writer) (*config, err
 }
 
 func (c *config) flags(stdout io.Writer) *flag.FlagSet {
-	f := newFlags("api", stdout)
+	f := newFlags(serverFlags, stdout)
 	f.StringVar(&c.file, configFlag, "", "`file` of YAML or JSON with settings, name: value, for flags that neither the command line nor the environment sets")
 	f.BoolVar(&c.printOnly, printConfigFlag, false, "check everything, print what holds and where each value comes from, without secrets, and end")
 	f.BoolVar(&c.dev, "dev", false, "development: make an HS256 secret in the data folder and print a ready bearer token")

@@ -147,6 +147,17 @@ func TestHealth(t *testing.T) {
 	if r := command(t, environment{"FENCEPOST_LISTEN": address}, "health"); r.code != 0 {
 		t.Errorf("by the environment: %+v", r)
 	}
+	file := filepath.Join(t.TempDir(), "fencepost.yaml")
+	if err := os.WriteFile(file, []byte("listen: "+address+"\nmax-ttl-seconds: 60\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := command(t, nil, "health", "--config", file); r.code != 0 {
+		t.Errorf("by the server's file: %+v", r)
+	}
+	if err := os.WriteFile(file, []byte("lisen: "+address+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, 2, nil, []string{"health", "--config", file}, "line 1", `"lisen"`)
 	ready := "http://" + address + "/readyz"
 	if r := command(t, nil, "health", "--url", ready); r.code != 0 || path != "/readyz" || r.out != ready+" answers 200 OK\n" {
 		t.Errorf("by --url: %+v, asked for %s", r, path)

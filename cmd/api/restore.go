@@ -11,7 +11,7 @@ import (
 // restore makes an embedded store from a backup.
 func restore(ctx context.Context, args []string, env environment, stdout io.Writer) error {
 	var dir, from string
-	f := newFlags("api restore", stdout)
+	f := newCommandFlags("api restore", stdout)
 	f.StringVar(&from, "from", "", "`file` that api backup or etcdctl wrote (required)")
 	f.StringVar(&dir, "data-dir", "./data", "`folder` for the embedded store, which has to be empty")
 	if _, err := parse(f, args, env); err != nil {

@@ -45,6 +45,7 @@ func (o origins) of(name string) origin {
 }
 
 const (
+	serverFlags     = "api" // the name of the set of them
 	configFlag      = "config"
 	printConfigFlag = "print-config"
 )
@@ -54,7 +55,7 @@ func newFlags(name string, stdout io.Writer) *flag.FlagSet {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.Usage = func() {
-		if name == "api" {
+		if name == serverFlags {
 			fmt.Fprintln(stdout, "api serves. api backup, api restore, api token, api health and api version do something else; see their --help.")
 		}
 		fmt.Fprintf(stdout, "Flags of %s. Every flag has an environment variable: --data-dir is FENCEPOST_DATA_DIR.\n", name)
@@ -62,6 +63,14 @@ func newFlags(name string, stdout io.Writer) *flag.FlagSet {
 		f.PrintDefaults()
 		f.SetOutput(io.Discard)
 	}
+	return f
+}
+
+// newCommandFlags is newFlags of a command that acts on a server: it reads what it knows from
+// the file with that server's settings.
+func newCommandFlags(name string, stdout io.Writer) *flag.FlagSet {
+	f := newFlags(name, stdout)
+	f.String(configFlag, "", "`file` with the server's settings; those that are listed here count")
 	return f
 }
 
@@ -121,7 +130,8 @@ func (o origins) readEnvironment(f *flag.FlagSet, env environment) error {
 }
 
 // readFile sets what neither the command line nor the environment does. A key that means
-// nothing is an error: it may be one that matters, written wrong.
+// nothing is an error: it may be one that matters, written wrong. Commands pass over what
+// only the server knows.
 func (o origins) readFile(f *flag.FlagSet) error {
 	named := f.Lookup(configFlag)
 	if named == nil || named.Value.String() == "" {
@@ -132,10 +142,12 @@ func (o origins) readFile(f *flag.FlagSet) error {
 	if err != nil {
 		return fmt.Errorf("--%s: %w", configFlag, err)
 	}
+	server := (&config{}).flags(io.Discard)
 	var wrong []error
 	for _, s := range settings {
 		fl := f.Lookup(s.name)
 		switch {
+		case fl == nil && f.Name() != serverFlags && server.Lookup(s.name) != nil:
 		case fl == nil:
 			wrong = append(wrong, usagef("%s, line %d: there is no setting %q", path, s.line, s.name))
 		case s.name == configFlag || s.name == printConfigFlag:

@@ -27,7 +27,7 @@ func printToken(args []string, env environment, stdout io.Writer) error {
 	var tenant, scope, subject, locks, secretFile, dataDir, issuer, audience string
 	var ttl time.Duration
 	var dev bool
-	f := newFlags("api token", stdout)
+	f := newCommandFlags("api token", stdout)
 	f.StringVar(&tenant, "tenant", "", "tenant of the token (required)")
 	f.StringVar(&scope, "scope", "locks:read locks:write", "scopes, separated by spaces")
 	f.StringVar(&subject, "subject", "cli", "who the token is for")

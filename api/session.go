@@ -18,8 +18,16 @@ type Session struct {
 	Scopes []string `json:"scopes" example:"admin"`
 	// Locks are the patterns that the token is limited to; left out without a limit.
 	Locks []string `json:"locks,omitempty" example:"orders:*"`
-	// ExpiresAt is when the session ends: with the token, or after 12 hours.
+	// ExpiresAt is when the session ends: with the token, or after 12 hours; an hour after
+	// somebody signed in by an identity provider.
 	ExpiresAt Instant `json:"expires_at" swaggertype:"string" format:"date-time" example:"2026-01-02T20:04:05.000Z"`
 	// ServerNow is the server's time, for those who show how long something will last.
 	ServerNow Instant `json:"server_now" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+}
+
+// SignIn is how one may sign in at the dashboard besides with a bearer token.
+type SignIn struct {
+	// Provider is the host of the identity provider behind /dashboard/sign-in/oidc; left out
+	// without one.
+	Provider *string `json:"provider,omitempty" example:"login.example.com"`
 }

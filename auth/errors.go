@@ -35,10 +35,14 @@ const (
 	BadCode              Reason = "bad_code"    // unknown, used up, or too old
 
 	UnknownCertificate Reason = "unknown_certificate" // of a client, that stands for nobody or for more than one
+	UnknownClaims      Reason = "unknown_claims"      // of an identity provider, about somebody who has no rights here
+	BadSignIn          Reason = "bad_sign_in"         // not one that this browser began, or too old
+	Denied             Reason = "denied"              // by the identity provider, or it vouches for nobody
+	NoProvider         Reason = "no_provider"         // the identity provider does not answer
 )
 
-// Error is the only error type that [Verifier.Verify], [Sessions], [Codes] and
-// [Principals.Identify] return for what they are given. Nothing in it is
+// Error is the only error type that [Verifier.Verify], [Sessions], [Codes],
+// [Principals.Identify] and [Claimants.Identify] return for what they are given. Nothing in it is
 // secret: all of it may be logged, and Detail, which has no piece of the token or of
 // a key, may be shown to the caller.
 type Error struct {

@@ -1,22 +1,14 @@
 package auth
 
 import (
-	"bytes"
-	"context"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
-const (
-	maxPrincipalsFile = 1 << 20 // bytes
-	maxPrincipals     = 10_000
-	maxIdentity       = 1024 // bytes
-)
+const maxIdentity = 1024 // bytes
 
 // Principals say for whom client certificates stand, from a file that is read again. It is
 // safe for concurrent use.
@@ -26,12 +18,8 @@ const (
 // stand dns, both of a subject's alternative names, or dn, its distinguished name in the form
 // of RFC 2253.
 type Principals struct {
-	file string
-	now  func() time.Time
-
-	mu    sync.RWMutex
-	text  []byte // what is in use, as it was read
-	known map[identity]*Principal
+	keptFile[map[identity]*Principal]
+	now func() time.Time
 }
 
 // identity is what a certificate says of its owner.
@@ -39,13 +27,11 @@ type identity struct{ kind, text string }
 
 // principalEntry is one of the file's.
 type principalEntry struct {
-	URI     string    `json:"uri"`
-	DNS     string    `json:"dns"`
-	DN      string    `json:"dn"`
-	Tenant  string    `json:"tenant"`
-	Subject string    `json:"subject"`
-	Scopes  []Scope   `json:"scopes"`
-	Locks   *[]string `json:"locks"`
+	URI     string `json:"uri"`
+	DNS     string `json:"dns"`
+	DN      string `json:"dn"`
+	Subject string `json:"subject"`
+	rights
 }
 
 // LoadPrincipals reads the file. now may be nil.
@@ -53,58 +39,26 @@ func LoadPrincipals(file string, now func() time.Time) (*Principals, error) {
 	if now == nil {
 		now = time.Now
 	}
-	p := &Principals{file: file, now: now}
-	if _, err := p.Refresh(); err != nil {
+	p := &Principals{now: now}
+	p.file, p.parse = file, parsePrincipals
+	_, err := p.Refresh()
+	if err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// Refresh reads the file anew, and reports whether what it says has changed. With an error
-// what it said before counts.
-func (p *Principals) Refresh() (changed bool, err error) {
-	text, err := fileSource(p.file).read(context.Background())
-	if err != nil {
-		return false, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.known != nil && bytes.Equal(text, p.text) {
-		return false, nil
-	}
-	known, err := parsePrincipals(text)
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", p.file, err)
-	}
-	p.text, p.known = text, known
-	return true, nil
-}
-
 func parsePrincipals(text []byte) (map[identity]*Principal, error) {
-	var file struct {
-		Principals []json.RawMessage `json:"principals"`
-	}
-	if err := strictly(text, &file, "principals"); err != nil {
-		return nil, err
-	}
-	switch {
-	case file.Principals == nil:
-		return nil, errors.New("it has no list of principals")
-	case len(file.Principals) > maxPrincipals:
-		return nil, fmt.Errorf("it has more than %d principals", maxPrincipals)
-	}
-	known := make(map[identity]*Principal, len(file.Principals))
-	for i, raw := range file.Principals {
+	known := map[identity]*Principal{}
+	err := principalsOf(text, func(raw json.RawMessage) error {
 		who, p, err := parsePrincipal(raw)
 		if err == nil && known[who] != nil {
 			err = fmt.Errorf("%s %q is there twice", who.kind, who.text)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("principal %d: %w", i+1, err)
-		}
 		known[who] = p
-	}
-	return known, nil
+		return err
+	})
+	return known, err
 }
 
 func parsePrincipal(raw json.RawMessage) (identity, *Principal, error) {
@@ -120,26 +74,6 @@ func parsePrincipal(raw json.RawMessage) (identity, *Principal, error) {
 	return who, p, err
 }
 
-// strictly reads an object with these members and no others, none of them twice or null.
-func strictly(text []byte, v any, names ...string) error {
-	if !json.Valid(text) {
-		return errors.New("it is not valid JSON")
-	}
-	var members claims
-	if err := members.UnmarshalJSON(text); err != nil {
-		return err
-	}
-	for name, raw := range members {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("%q is not known here", name)
-		}
-		if string(raw) == "null" {
-			return fmt.Errorf("%s is null", name)
-		}
-	}
-	return json.Unmarshal(text, v)
-}
-
 func (e *principalEntry) identity() (identity, error) {
 	var all []identity
 	for _, one := range []identity{{"uri", e.URI}, {"dns", e.DNS}, {"dn", e.DN}} {
@@ -153,42 +87,15 @@ func (e *principalEntry) identity() (identity, error) {
 	return all[0], nil
 }
 
-// principal holds what the entry says to the rules of tokens. A scope that is not known is
-// refused: it would be a mistyped one.
 func (e *principalEntry) principal() (*Principal, error) {
-	if err := errors.Join(detailOf(checkTenant(e.Tenant)), detailOf(checkSubject(e.Subject))); err != nil {
+	if err := detailOf(checkSubject(e.Subject)); err != nil {
 		return nil, err
 	}
-	p := &Principal{Tenant: e.Tenant, Subject: e.Subject, Scopes: slices.Compact(slices.Sorted(slices.Values(e.Scopes)))}
-	for _, s := range p.Scopes {
-		if !known(s) {
-			return nil, fmt.Errorf("scope %q is not known", s)
-		}
+	p, err := e.rights.principal()
+	if err == nil {
+		p.Subject = e.Subject
 	}
-	if e.Locks == nil {
-		return p, nil
-	}
-	if len(*e.Locks) > maxPatterns {
-		return nil, fmt.Errorf("locks has more than %d patterns", maxPatterns)
-	}
-	p.Locks = []Pattern{}
-	for _, text := range *e.Locks {
-		pattern, err := ParsePattern(text)
-		if err != nil {
-			return nil, fmt.Errorf("locks: %w", err)
-		}
-		p.Locks = append(p.Locks, pattern)
-	}
-	return p, nil
-}
-
-// detailOf is what a refusal says, without that it is of a bearer token.
-func detailOf(err error) error {
-	var refused *Error
-	if errors.As(err, &refused) {
-		return errors.New(refused.Detail)
-	}
-	return err
+	return p, err
 }
 
 // Identify returns for whom a certificate stands that was verified, until it ends. An error
@@ -216,11 +123,7 @@ func (p *Principals) Identify(c *x509.Certificate) (*Principal, error) {
 	return &who, nil
 }
 
-func (p *Principals) find(who identity) *Principal {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.known[who]
-}
+func (p *Principals) find(who identity) *Principal { return p.inUse()[who] }
 
 // identitiesOf lists what a certificate says of its owner, each once.
 func identitiesOf(c *x509.Certificate) []identity {

@@ -1,11 +1,6 @@
 package auth
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -27,32 +22,21 @@ const (
 // with the same secret opens the texts of all others, and a text that was copied is good
 // until it ends. It is safe for concurrent use.
 type Sessions struct {
-	aead cipher.AEAD
-	now  func() time.Time
+	sealer *Sealer
+	now    func() time.Time
 }
 
 // NewSessions returns the sessions of a deployment, whose secret its replicas share. now is
 // the clock; nil means [time.Now].
 func NewSessions(secret []byte, now func() time.Time) (*Sessions, error) {
-	if err := checkSecret(secret); err != nil {
+	sealer, err := NewSealer(secret, sessionUse)
+	if err != nil {
 		return nil, err
-	}
-	key, err := hkdf.Key(sha256.New, secret, nil, sessionUse, 32)
-	if err != nil {
-		return nil, fmt.Errorf("derive the key of sessions: %w", err)
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, fmt.Errorf("derive the key of sessions: %w", err)
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("derive the key of sessions: %w", err)
 	}
 	if now == nil {
 		now = time.Now
 	}
-	return &Sessions{aead: aead, now: now}, nil
+	return &Sessions{sealer: sealer, now: now}, nil
 }
 
 // sealed is what a session says of its principal.
@@ -82,7 +66,7 @@ func (s *Sessions) Seal(p *Principal) (string, *Principal, error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("seal a session: %w", err)
 	}
-	text := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, nil))
+	text := s.sealer.Seal(plain)
 	if len(text) > maxSealed {
 		return "", nil, refuse(TooLarge, "its subject and name patterns are too long for a session")
 	}
@@ -92,15 +76,8 @@ func (s *Sessions) Seal(p *Principal) (string, *Principal, error) {
 // Open returns who a text of [Sessions.Seal] stands for. Every error is an [*Error]: the
 // session has ended, or the text is not one of ours.
 func (s *Sessions) Open(text string) (*Principal, error) {
-	if len(text) > maxSealed {
-		return nil, errNoSession()
-	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil {
-		return nil, errNoSession()
-	}
-	plain, err := s.aead.Open(nil, nil, raw, nil)
-	if err != nil {
+	plain, ours := s.sealer.Open(text)
+	if !ours {
 		return nil, errNoSession()
 	}
 	var v sealed

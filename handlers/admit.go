@@ -125,7 +125,7 @@ func (r *request) authenticate(o operation) error {
 
 // bearsSession reports whether a session of the dashboard says who asks.
 func (r *request) bearsSession(o operation) bool {
-	return o.bySession() && len(r.Request.CookiesNamed(cookieName(r.Request))) > 0
+	return o.bySession() && len(r.Request.CookiesNamed(cookieName(r.Request, sessionName))) > 0
 }
 
 // authenticateCertificate learns from the client's certificate who asks, if it shows one. A

@@ -88,7 +88,8 @@ type Config struct {
 	Commit     string       // that it was built from; empty if nobody knows
 	Dashboard  Pages
 	Sessions   Sessions
-	Codes      Codes // nil issues none
+	Codes      Codes  // nil issues none
+	SignIn     SignIn // nil has no identity provider
 	Logger     *slog.Logger
 	LogEvery   int // one of so many requests that succeed is logged; 0 is each
 	Tracer     trace.Tracer

@@ -35,6 +35,9 @@ func (a *endpoints) dashboard(r *gin.Engine) {
 	r.POST("/dashboard/session", a.handle(a.signIn))
 	r.GET("/dashboard/session", a.handle(a.whoIsSignedIn))
 	r.DELETE("/dashboard/session", a.handle(a.signOut))
+	r.GET("/dashboard/sign-in", a.handle(a.waysToSignIn))
+	r.GET("/dashboard/sign-in/oidc", a.handle(a.beginSignIn))
+	r.GET("/dashboard/sign-in/oidc/callback", a.handle(a.finishSignIn))
 }
 
 // signIn begins a session.
@@ -167,7 +170,7 @@ func (r *request) respondSession() error {
 // authenticateSession learns from the cookie who asks. A page of another origin may have
 // the browser send it along, so what the browser says of the request's origin counts too.
 func (r *request) authenticateSession() error {
-	cookies := r.Request.CookiesNamed(cookieName(r.Request))
+	cookies := r.Request.CookiesNamed(cookieName(r.Request, sessionName))
 	if len(cookies) != 1 {
 		return lock.Errorf(lock.Unauthenticated, "nobody is signed in")
 	}
@@ -201,7 +204,7 @@ const (
 // sessionCookie is the session as a cookie, or with no text what takes it back.
 func sessionCookie(r *http.Request, text string, until time.Time) *http.Cookie {
 	c := &http.Cookie{
-		Name: cookieName(r), Value: text, Path: "/", Expires: until,
+		Name: cookieName(r, sessionName), Value: text, Path: "/", Expires: until,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: !onThisMachine(r),
 	}
 	if text == "" {
@@ -210,18 +213,18 @@ func sessionCookie(r *http.Request, text string, until time.Time) *http.Cookie {
 	return c
 }
 
-// cookieName is __Host-, which browsers take only from the host itself over TLS. On the
+// cookieName puts __Host- before a name, which browsers take only from the host itself over TLS. On the
 // machine itself, without TLS, it has the port: cookies count for all ports of a host, and
 // somebody may run two servers.
-func cookieName(r *http.Request) string {
+func cookieName(r *http.Request, name string) string {
 	if !onThisMachine(r) {
-		return "__Host-" + sessionName
+		return "__Host-" + name
 	}
 	_, port, _ := net.SplitHostPort(r.Host)
 	if strings.Trim(port, "0123456789") != "" {
 		port = ""
 	}
-	return sessionName + port
+	return name + port
 }
 
 // onThisMachine reports whether a browser speaks to the server directly, on a loopback

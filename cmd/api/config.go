@@ -51,7 +51,8 @@ type config struct {
 
 	clientCA   string // authorities of clients' certificates
 	principals string // for whom these stand
-	memoryMB   int64  // 0 is what there is
+	oidc       oidcSettings
+	memoryMB   int64 // 0 is what there is
 	opsListen  string
 	opsPprof   bool
 	store      string
@@ -145,6 +146,7 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.tlsKey, "tls-key", "", "`file` with that certificate's key, as PEM")
 	f.StringVar(&c.clientCA, "client-ca", "", "`file` with the authorities that may sign certificates of clients, as PEM; read again each second")
 	f.StringVar(&c.principals, "principals", "", "`file` of JSON that says for whom a client's certificate stands; read again each second")
+	c.oidc.flags(f)
 	f.Int64Var(&c.memoryMB, "memory-mb", 0, "memory that the server may use, in MiB; 0 is what its container may, or else what the machine has")
 	f.StringVar(&c.opsListen, "ops-listen", "", "`address` for operations alone: /healthz, /readyz and /metrics, which is then not on --listen; without TLS. Empty is off")
 	f.BoolVar(&c.opsPprof, "ops-pprof", false, "serve Go's profiler on --ops-listen too, under /debug/pprof/")
@@ -392,7 +394,7 @@ func (c *config) checkMaxTTL() error {
 // resolveRest checks what does not depend on other settings, or on few.
 func (c *config) resolveRest() error {
 	c.checkFiles()
-	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkOps(), c.resolveTLS(), c.resolveClients(), c.resolveProxies(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
+	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkOps(), c.resolveTLS(), c.resolveClients(), c.oidc.resolve(), c.resolveProxies(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
 }
 
 // maxLogEvery leaves a busy server a line a minute.

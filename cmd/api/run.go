@@ -45,7 +45,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	for _, text := range c.warnings {
 		t.Logger().Warn(text)
 	}
-	defer keepTLS(c, t)()
+	defer keepFiles(c, t)()
 	stopDebug, err := serveDebug(ctx, c.debugListen, t.Logger())
 	if err != nil {
 		return err
@@ -141,6 +141,13 @@ func addDashboard(routes *handlers.Config, c *config, key []byte) (*auth.Codes, 
 		return nil, err
 	}
 	routes.Dashboard, routes.Sessions = pages, sessions
+	provider, err := c.oidc.provider(key)
+	if err != nil {
+		return nil, err
+	}
+	if provider != nil {
+		routes.SignIn = provider
+	}
 	if !c.dev {
 		return nil, nil
 	}

@@ -114,19 +114,22 @@ type reloaded struct {
 	failing string       // why the files cannot be used, as it was logged
 }
 
-// keepTLS keeps up with the files of TLS, and shows it in the metrics, until stop is called,
-// which waits for that.
-func keepTLS(c *config, t *telemetry.Telemetry) (stop func()) {
-	if c.pair == nil {
+// keepFiles keeps up with the files of TLS and of who may what, and shows the certificate in
+// the metrics, until stop is called, which waits for that.
+func keepFiles(c *config, t *telemetry.Telemetry) (stop func()) {
+	files := append(c.clients.files(), c.oidc.files()...)
+	var refused atomic.Bool
+	if c.pair != nil {
+		ends := func() []any { return []any{"expires", c.pair.Expires().UTC().Format(time.RFC3339)} }
+		files = append(files, &reloaded{flags: "--tls-cert and --tls-key", refresh: c.pair.Refresh, noted: ends})
+		t.Logger().Info("serving with TLS", ends()...)
+		t.Metrics().ObserveTLS(func() telemetry.Secured {
+			return telemetry.Secured{Expires: c.pair.Expires(), Refused: refused.Load()}
+		})
+	}
+	if len(files) == 0 {
 		return func() {}
 	}
-	ends := func() []any { return []any{"expires", c.pair.Expires().UTC().Format(time.RFC3339)} }
-	files := append(c.clients.files(), &reloaded{flags: "--tls-cert and --tls-key", refresh: c.pair.Refresh, noted: ends})
-	t.Logger().Info("serving with TLS", ends()...)
-	var refused atomic.Bool
-	t.Metrics().ObserveTLS(func() telemetry.Secured {
-		return telemetry.Secured{Expires: c.pair.Expires(), Refused: refused.Load()}
-	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

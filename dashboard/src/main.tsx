@@ -7,11 +7,11 @@ import { Loading } from "./parts/signs";
 import { tick } from "./state/clock";
 import { press } from "./state/keys";
 import { patience, sleep } from "./state/live";
-import { recall, session, signIn, takeCode } from "./state/session";
+import { recall, session, signIn, takeCode, takeRefusal } from "./state/session";
 import { showTheme } from "./state/theme";
 import "./style/main.css";
 
-let failed = "";
+let failed = takeRefusal();
 
 /** Signs in with the code of the address, if there is one, or learns who is signed in. */
 async function begin(): Promise<void> {

@@ -45,7 +45,7 @@ func improveOperation(doc *openapi3.T, op *openapi3.Operation) error {
 	describeScopes(op)
 	for _, p := range op.Parameters {
 		improveParameter(p.Value)
-		improveDeliveries(op.OperationID, p.Value)
+		improveOf(op.OperationID, p.Value)
 	}
 	if op.RequestBody != nil {
 		if err := improveBody(doc, op.RequestBody.Value); err != nil {
@@ -97,10 +97,12 @@ const (
 	textValue   = `^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$`
 )
 
-// improveDeliveries says what else may stand in the place of a subscription's id, and which
-// deliveries there are.
-func improveDeliveries(operation string, p *openapi3.Parameter) {
+// improveOf adds the patterns that one operation alone has: what else may stand in the place of
+// a subscription's id, which deliveries there are, and what an identity provider gives.
+func improveOf(operation string, p *openapi3.Parameter) {
 	switch {
+	case operation == "finishSignIn": // RFC 6749, appendix A
+		p.Schema.Value.Pattern = `^[ -~]*$`
 	case p.Name == "delivery":
 		p.Schema.Value.Pattern, p.Example = deliveryID, "1042-1"
 	case p.Name == "id" && (operation == "listDeliveries" || operation == "redeliver"):

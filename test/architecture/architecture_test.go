@@ -59,10 +59,12 @@ func may() map[string][]string {
 		"webhook/subscription": {
 			"auth", "lock", "lock/quota", "store", "webhook",
 		},
-		"certificate/certtest": {},
+		"certificate/certtest":   {},
+		"auth/signin":            {"auth"},
+		"auth/signin/signintest": {},
 		"cmd/api": {
 			"audit", "ceiling", "certificate", "lock", "lock/order", "lock/quota", "service", "service/events", "service/quotas", "service/view", "store", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
-			"dashboard", "handlers",
+			"auth/signin", "dashboard", "handlers",
 		},
 	}
 }
@@ -83,7 +85,9 @@ func only() map[string][]string {
 		"go.opentelemetry.io/otel/exporters":      {"telemetry"},
 		"go.opentelemetry.io/otel/sdk":            {"telemetry"},
 		"go.opentelemetry.io/otel/metric":         {"telemetry"},
-		"testing":                                 {"store/storetest", "certificate/certtest"},
+		"testing":                                 {"store/storetest", "certificate/certtest", "auth/signin/signintest"},
+		"github.com/coreos/go-oidc":               {"auth/signin"},
+		"golang.org/x/oauth2":                     {"auth/signin"},
 		"github.com/google/go-cmp":                {"store/storetest"},
 		"go.uber.org/goleak":                      {"store/storetest"},
 		"golang.org/x/time":                       {"service/quotas"},

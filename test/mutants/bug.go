@@ -55,6 +55,7 @@ func table() []Bug {
 		operatorBugs(),
 		lookingBugs(),
 		closureBugs(),
+		signInBugs(),
 		dashboardBugs(),
 		quotaBugs(),
 	)

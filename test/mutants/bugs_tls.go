@@ -100,12 +100,12 @@ func tlsBugs() []Bug {
 		},
 		{
 			Name: "tls-principal-without-limit", Breaks: "an empty list of locks lets a certificate use none",
-			File: "auth/principals.go", Anchor: "	p.Locks = []Pattern{}\n", Becomes: "",
+			File: "auth/file.go", Anchor: "	p.Locks = []Pattern{}\n", Becomes: "",
 			In: "./auth", Run: "^TestIdentify$",
 		},
 		{
 			Name: "tls-principals-typo", Breaks: "a member that is not known is refused",
-			File: "auth/principals.go", Anchor: "if !slices.Contains(names, name) {", Becomes: "if !slices.Contains(names, name) && names == nil {",
+			File: "auth/file.go", Anchor: "if !slices.Contains(names, name) {", Becomes: "if !slices.Contains(names, name) && names == nil {",
 			In: "./auth", Run: "^TestBadPrincipals$",
 		},
 		{

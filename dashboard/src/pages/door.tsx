@@ -1,13 +1,23 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { Failure } from "../api/client";
 import { Posts } from "../parts/signs";
-import { ended, signIn } from "../state/session";
+import { ended, provider, signIn } from "../state/session";
 
-/** Where one signs in with a bearer token. */
+/** Where one signs in with a bearer token, or by the identity provider if there is one. */
 export function Door({ failed }: { failed: string }) {
   const token = useSignal("");
   const trouble = useSignal(failed);
   const busy = useSignal(false);
+  const elsewhere = useSignal<Awaited<ReturnType<typeof provider>>>(null);
+  useEffect(() => {
+    provider().then(
+      (p) => {
+        elsewhere.value = p;
+      },
+      () => {}, // a token is left to sign in with
+    );
+  }, [elsewhere]);
   const submit = async (e: Event): Promise<void> => {
     e.preventDefault();
     busy.value = true;
@@ -27,9 +37,16 @@ export function Door({ failed }: { failed: string }) {
           Fencepost
         </p>
         <h1>Sign in</h1>
+        {elsewhere.value !== null && (
+          <p>
+            <a class="button main" href={elsewhere.value.href}>
+              Sign in by {elsewhere.value.host}
+            </a>
+          </p>
+        )}
         <p class="soft">
-          With a bearer token that has the scope <b>admin</b> or <b>tenant-admin</b>. A development server leaves one in{" "}
-          <b>data/dev-token</b>.
+          {elsewhere.value === null ? "With" : "Or with"} a bearer token that has the scope <b>admin</b> or{" "}
+          <b>tenant-admin</b>. A development server leaves one in <b>data/dev-token</b>.
         </p>
         {ended.value !== "" && trouble.value === "" && <p class="note wait">{ended.value}</p>}
         {trouble.value !== "" && (

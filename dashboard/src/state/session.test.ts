@@ -1,6 +1,6 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import { Failure } from "../api/client";
-import { ended, lost, recall, type Session, session, signIn, takeCode } from "./session";
+import { ended, lost, provider, recall, type Session, session, signIn, takeCode, takeRefusal } from "./session";
 
 const someone: Session = {
   tenant: "acme",
@@ -68,4 +68,20 @@ it("asks anew when a session has ended, and tells why", () => {
   lost(new Failure("unauthenticated", "ended", 401));
   expect(session.value).toBeNull();
   expect(ended.value).toContain("ended");
+});
+
+it("tells whose identity provider one may sign in by", async () => {
+  answering([200, { provider: "login.example" }], [200, {}]);
+  expect(await provider()).toEqual({ host: "login.example", href: "sign-in/oidc" });
+  expect(await provider()).toBeNull();
+});
+
+it("takes out of the address why nobody was signed in, and shows nothing of its own", () => {
+  history.replaceState(null, "", "#sign-in=denied");
+  expect(takeRefusal()).toContain("did not sign you in");
+  expect(location.hash).toBe("");
+  history.replaceState(null, "", "#sign-in=something_else");
+  expect(takeRefusal()).toBe("You could not be signed in.");
+  history.replaceState(null, "", "#sign-in=<b>");
+  expect(takeRefusal()).toBe("");
 });

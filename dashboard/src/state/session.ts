@@ -60,6 +60,29 @@ export function seesAll(): boolean {
   return session.value?.scopes.includes("admin") ?? false;
 }
 
+/** The identity provider by which one may sign in, and where that begins; null without one. */
+export async function provider(): Promise<{ host: string; href: string } | null> {
+  const { provider: host } = await asked(api.GET("/dashboard/sign-in"));
+  return host ? { host, href: "sign-in/oidc" } : null;
+}
+
+const turnedAway: Record<string, string> = {
+  denied: "The identity provider did not sign you in.",
+  unknown_claims: "The identity provider knows you, but nobody has given you rights here. Ask who runs this server.",
+  bad_subject: "The identity provider has no name for you that can be put on record here. Ask who runs this server.",
+  bad_sign_in: "You took longer than ten minutes, or began in another browser. Try again.",
+  no_provider: "The identity provider does not answer. Try again, or sign in with a bearer token.",
+  too_large: "The name that the identity provider has for you is too long for a session.",
+};
+
+/** Takes out of the address why somebody who came back from the identity provider is not signed in. */
+export function takeRefusal(): string {
+  const reason = /^#sign-in=([a-z_]+)$/.exec(location.hash)?.[1];
+  if (reason === undefined) return "";
+  history.replaceState(null, "", location.pathname);
+  return turnedAway[reason] ?? "You could not be signed in.";
+}
+
 /**
  * Takes the one-time code out of the address, where it would stay in the history, and returns
  * it.

@@ -1,0 +1,77 @@
+package auth
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Claimants say what somebody may whom an identity provider vouches for, from a file that is
+// read again. It is safe for concurrent use.
+//
+// The file is JSON: {"principals": [{"claim": "groups", "value": "lock-operators", "tenant":
+// "acme", "scopes": ["tenant-admin"], "locks": ["orders:*"]}]}. An entry is about those whose
+// claim is the value, or a list with it. The first one counts that is about somebody.
+type Claimants struct {
+	keptFile[[]claimant]
+}
+
+// claimant is an entry of the file.
+type claimant struct {
+	claim, value string
+	who          *Principal
+}
+
+// LoadClaimants reads the file.
+func LoadClaimants(file string) (*Claimants, error) {
+	c := &Claimants{}
+	c.file, c.parse = file, parseClaimants
+	_, err := c.Refresh()
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func parseClaimants(text []byte) (all []claimant, err error) {
+	err = principalsOf(text, func(raw json.RawMessage) error {
+		var e struct {
+			Claim string `json:"claim"`
+			Value string `json:"value"`
+			rights
+		}
+		if err := strictly(raw, &e, "claim", "value", "tenant", "scopes", "locks"); err != nil {
+			return err
+		}
+		if e.Claim == "" || e.Value == "" || len(e.Claim)+len(e.Value) > maxIdentity {
+			return fmt.Errorf("it needs claim and value, of at most %d bytes", maxIdentity)
+		}
+		who, err := e.principal()
+		all = append(all, claimant{e.Claim, e.Value, who})
+		return err
+	})
+	return all, err
+}
+
+// Identify returns what somebody may by the claims that are made about them, under the name
+// that one of these has for them. An error is an [*Error].
+func (c *Claimants) Identify(claims map[string]any, name string) (*Principal, error) {
+	subject, _ := claims[name].(string)
+	if err := checkSubject(subject); err != nil {
+		return nil, refuse(BadSubject, fmt.Sprintf("the identity provider's claim %q is no name for somebody here", name))
+	}
+	for _, e := range c.inUse() {
+		if says(claims[e.claim], e.value) {
+			who := *e.who
+			who.Subject = subject
+			return &who, nil
+		}
+	}
+	return nil, refuse(UnknownClaims, "the identity provider knows you, and nobody has given you rights here")
+}
+
+// says reports whether a claim is the value, or a list with it.
+func says(claim any, value string) bool {
+	list, _ := claim.([]any)
+	return claim == any(value) || slices.Contains(list, any(value))
+}

@@ -1,0 +1,138 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+const maxPrincipals = 10_000 // of one file
+
+// keptFile is what a file says that is read again. It is safe for concurrent use.
+type keptFile[T any] struct {
+	file  string
+	parse func(text []byte) (T, error)
+
+	mu    sync.RWMutex
+	read  bool
+	text  []byte // what is in use, as it was read
+	value T
+}
+
+// Refresh reads the file anew, and reports whether what it says has changed. With an error
+// what it said before counts.
+func (f *keptFile[T]) Refresh() (changed bool, err error) {
+	text, err := fileSource(f.file).read(context.Background())
+	if err != nil {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.read && bytes.Equal(text, f.text) {
+		return false, nil
+	}
+	value, err := f.parse(text)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", f.file, err)
+	}
+	f.read, f.text, f.value = true, text, value
+	return true, nil
+}
+
+// inUse is what the file said when it was last read. It must not be changed.
+func (f *keptFile[T]) inUse() T {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.value
+}
+
+// rights are what an entry of a file gives to whom it is about.
+type rights struct {
+	Tenant string    `json:"tenant"`
+	Scopes []Scope   `json:"scopes"`
+	Locks  *[]string `json:"locks"`
+}
+
+// principal holds what the entry says to the rules of tokens. A scope that is not known is
+// refused: it would be a mistyped one.
+func (e *rights) principal() (*Principal, error) {
+	if err := detailOf(checkTenant(e.Tenant)); err != nil {
+		return nil, err
+	}
+	p := &Principal{Tenant: e.Tenant, Scopes: slices.Compact(slices.Sorted(slices.Values(e.Scopes)))}
+	for _, s := range p.Scopes {
+		if !known(s) {
+			return nil, fmt.Errorf("scope %q is not known", s)
+		}
+	}
+	if e.Locks == nil {
+		return p, nil
+	}
+	if len(*e.Locks) > maxPatterns {
+		return nil, fmt.Errorf("locks has more than %d patterns", maxPatterns)
+	}
+	p.Locks = []Pattern{}
+	for _, text := range *e.Locks {
+		pattern, err := ParsePattern(text)
+		if err != nil {
+			return nil, fmt.Errorf("locks: %w", err)
+		}
+		p.Locks = append(p.Locks, pattern)
+	}
+	return p, nil
+}
+
+// principalsOf reads the entries of a file's list "principals".
+func principalsOf(text []byte, each func(raw json.RawMessage) error) error {
+	var file struct {
+		Principals []json.RawMessage `json:"principals"`
+	}
+	if err := strictly(text, &file, "principals"); err != nil {
+		return err
+	}
+	switch {
+	case file.Principals == nil:
+		return errors.New("it has no list of principals")
+	case len(file.Principals) > maxPrincipals:
+		return fmt.Errorf("it has more than %d principals", maxPrincipals)
+	}
+	for i, raw := range file.Principals {
+		if err := each(raw); err != nil {
+			return fmt.Errorf("principal %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// strictly reads an object with these members and no others, none of them twice or null.
+func strictly(text []byte, v any, names ...string) error {
+	if !json.Valid(text) {
+		return errors.New("it is not valid JSON")
+	}
+	var members claims
+	if err := members.UnmarshalJSON(text); err != nil {
+		return err
+	}
+	for name, raw := range members {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("%q is not known here", name)
+		}
+		if string(raw) == "null" {
+			return fmt.Errorf("%s is null", name)
+		}
+	}
+	return json.Unmarshal(text, v)
+}
+
+// detailOf is what a refusal says, without that it is of a bearer token.
+func detailOf(err error) error {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return errors.New(refused.Detail)
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fencepost/fencepost/auth/signin/signintest"
+)
+
+// oidcArgs configures a server for an identity provider.
+func oidcArgs(t *testing.T, address, issuer, principals string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"secret": signintest.ClientSecret + "\n", "principals.json": principals, "jwt": strings.Repeat("k", 32)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{
+		"--listen", address, "--data-dir", filepath.Join(dir, "data"), "--jwt-secret-file", filepath.Join(dir, "jwt"),
+		"--oidc-issuer", issuer, "--oidc-client-id", signintest.ClientID, "--oidc-client-secret-file", filepath.Join(dir, "secret"),
+		"--oidc-principals", filepath.Join(dir, "principals.json"), "--oidc-redirect-url", "http://" + address + "/dashboard/sign-in/oidc/callback",
+		"--oidc-name-claim", "email",
+	}
+}
+
+const operatorsGroup = `{"principals":[{"claim":"groups","value":"operators","tenant":"acme","scopes":["tenant-admin"]}]}`
+
+// TestSignInByProvider goes the way that a browser goes, to a provider and back.
+func TestSignInByProvider(t *testing.T) {
+	identity := signintest.Start(t, map[string]any{"sub": "1", "email": "ann@example.com", "groups": []string{"operators"}})
+	s := start(t, oidcArgs(t, closedPort(t), identity.URL, operatorsGroup)...)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.client.Jar = jar
+	if r := s.call("", "GET", "/dashboard/sign-in", ""); !strings.HasSuffix(identity.URL, r.text("provider")) {
+		t.Errorf("%+v", r)
+	}
+	if r := s.call("", "GET", "/dashboard/sign-in/oidc", ""); r.status != http.StatusOK || !strings.Contains(r.header.Get("Content-Type"), "html") {
+		t.Fatalf("it leads to %+v", r)
+	}
+	who := s.call("", "GET", "/dashboard/session", "")
+	if who.text("subject") != "ann@example.com" || who.text("tenant") != "acme" || fmt.Sprint(who.body["scopes"]) != "[tenant-admin]" {
+		t.Errorf("%+v", who)
+	}
+	if r := s.call("", "GET", "/admin/overview", ""); r.status != http.StatusOK {
+		t.Errorf("%+v", r)
+	}
+	log := s.log.String()
+	for _, secret := range []string{"code=", "state=", signintest.ClientSecret} {
+		if strings.Contains(log, secret) {
+			t.Errorf("%q is in the log", secret)
+		}
+	}
+}
+
+// TestOIDCIsChecked: what is wrong is said before anything starts.
+func TestOIDCIsChecked(t *testing.T) {
+	whole := oidcArgs(t, "127.0.0.1:0", "https://login.example", operatorsGroup)
+	if r := command(t, nil, append([]string{"--print-config"}, whole...)...); r.code != 0 || strings.Contains(r.out, signintest.ClientSecret) {
+		t.Errorf("%+v", r)
+	}
+	with := func(flag, value string) []string { return append(slices.Clone(whole), flag, value) }
+	fails(t, 2, nil, with("--oidc-client-id", ""), "need each other")
+	fails(t, 2, nil, with("--oidc-issuer", "http://login.example"), "issuer", "https")
+	fails(t, 2, nil, with("--oidc-redirect-url", "nowhere"), "redirect URL")
+	fails(t, 1, nil, with("--oidc-client-secret-file", "/nowhere"), "--oidc-client-secret-file")
+	fails(t, 1, nil, with("--oidc-principals", "/nowhere"), "--oidc-principals")
+}

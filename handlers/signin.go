@@ -1,0 +1,149 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
+)
+
+// SignIn lets people sign in by an identity provider; [signin.Provider] does. Errors are, or
+// wrap, an [*auth.Error].
+type SignIn interface {
+	// Host is the provider's.
+	Host() string
+	// Begin says where to go, and what the browser keeps until it comes back, or until then.
+	Begin(ctx context.Context) (location, kept string, until time.Time, err error)
+	// Finish returns who has come back.
+	Finish(ctx context.Context, kept, state, code string) (*auth.Principal, error)
+}
+
+// waysToSignIn tells the page what to offer.
+//
+// @Summary  Tell how to sign in at the dashboard
+// @ID       getSignIn
+// @Tags     operations
+// @Produce  json
+// @Success  200 {object} api.SignIn "The ways besides a bearer token"
+// @Router   /dashboard/sign-in [get]
+func (a *endpoints) waysToSignIn(r *request) error {
+	ways := api.SignIn{}
+	if a.SignIn != nil {
+		host := a.SignIn.Host()
+		ways.Provider = &host
+	}
+	r.Header("Cache-Control", "no-store")
+	return r.respond(http.StatusOK, ways)
+}
+
+// beginSignIn leads to the identity provider.
+//
+// @Summary     Sign in by an identity provider
+// @ID          beginSignIn
+// @Description For a browser: leads to the identity provider that the server is configured for, which leads back. What does not work leads to the dashboard, which says why.
+// @Tags        operations
+// @Success     303 "To the identity provider, or back to the dashboard"
+// @Header      303 {string} Location "Where to go on"
+// @Header      303 {string} Set-Cookie "What the browser keeps until it is back, for 10 minutes"
+// @Failure     403 {object} api.Problem "forbidden"
+// @Failure     404 {object} api.Problem "not_found"
+// @Router      /dashboard/sign-in/oidc [get]
+func (a *endpoints) beginSignIn(r *request) error {
+	if a.SignIn == nil {
+		return nothingHere(r)
+	}
+	if err := r.sameOrigin(); err != nil {
+		return err
+	}
+	to, kept, until, err := a.SignIn.Begin(r.context())
+	if err != nil {
+		return r.turnedAway(err)
+	}
+	http.SetCookie(r.Writer, flowCookie(r.Request, kept, until))
+	return r.goOn(to)
+}
+
+// finishSignIn is where the identity provider leads back to. The request comes from its site:
+// that it belongs to this browser says the cookie, of which the state is.
+//
+// @Summary     Come back from an identity provider
+// @ID          finishSignIn
+// @Description For a browser that comes back from the identity provider. Who is known there and has rights here is signed in; all others are told why not by the dashboard.
+// @Tags        operations
+// @Param       state query string false "What the request to the identity provider had" maxlength(256)
+// @Param       code query string false "What the identity provider gave" maxlength(4096)
+// @Param       error query string false "Why it gave none" maxlength(256)
+// @Success     303 "To the dashboard"
+// @Header      303 {string} Location "The dashboard, with why it did not work in the fragment"
+// @Header      303 {string} Set-Cookie "The session"
+// @Failure     404 {object} api.Problem "not_found"
+// @Router      /dashboard/sign-in/oidc/callback [get]
+func (a *endpoints) finishSignIn(r *request) error {
+	if a.SignIn == nil {
+		return nothingHere(r)
+	}
+	text, who, err := a.cameBack(r)
+	http.SetCookie(r.Writer, flowCookie(r.Request, "", time.Time{}))
+	if err != nil {
+		return r.turnedAway(err)
+	}
+	http.SetCookie(r.Writer, sessionCookie(r.Request, text, who.Expires))
+	r.principal = who
+	return r.goOn("/dashboard/")
+}
+
+// cameBack returns the session of who has signed in at the identity provider.
+func (a *endpoints) cameBack(r *request) (string, *auth.Principal, error) {
+	said, err := url.ParseQuery(r.Request.URL.RawQuery)
+	kept := r.Request.CookiesNamed(cookieName(r.Request, flowName))
+	if err != nil || len(kept) != 1 {
+		return "", nil, &auth.Error{Reason: auth.BadSignIn, Detail: "this browser has not begun to sign in here"}
+	}
+	if why := said.Get("error"); why != "" || said.Get("code") == "" {
+		return "", nil, &auth.Error{Reason: auth.Denied, Detail: "the identity provider has signed nobody in"}
+	}
+	who, err := a.SignIn.Finish(r.context(), kept[0].Value, said.Get("state"), said.Get("code"))
+	if err != nil {
+		return "", nil, err
+	}
+	if !slices.ContainsFunc(operators(), who.Allows) {
+		return "", nil, &auth.Error{Reason: auth.UnknownClaims, Detail: "the dashboard is for operators"}
+	}
+	return a.Sessions.Seal(who)
+}
+
+// turnedAway leads to the dashboard, which says in a person's words why it did not work.
+func (r *request) turnedAway(err error) error {
+	var refused *auth.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	const longest = 300 // of what another server may have written
+	cause := err.Error()
+	r.note(slog.String("auth", string(refused.Reason)), slog.String("cause", cause[:min(len(cause), longest)]))
+	return r.goOn("/dashboard/#sign-in=" + string(refused.Reason))
+}
+
+func (r *request) goOn(to string) error {
+	r.Header("Cache-Control", "no-store")
+	r.Header("Referrer-Policy", "no-referrer")
+	r.Header("Location", to)
+	r.Status(http.StatusSeeOther)
+	return nil
+}
+
+const flowName = "fencepost-sign-in"
+
+// flowCookie is what a browser keeps while somebody signs in elsewhere, or with no text what
+// takes it back. The browser sends it when the other site leads back.
+func flowCookie(r *http.Request, text string, until time.Time) *http.Cookie {
+	c := sessionCookie(r, text, until)
+	c.Name, c.SameSite = cookieName(r, flowName), http.SameSiteLaxMode
+	return c
+}

@@ -51,6 +51,11 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, stopDebug()) }()
+	return serveStore(ctx, c, t, listener, stdout)
+}
+
+// serveStore serves what is in the store.
+func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener net.Listener, stdout io.Writer) (err error) {
 	verifier, err := auth.New(ctx, auth.Config{
 		Secret: c.secret, JWKS: c.jwks, Issuer: c.issuer, Audience: c.audience, Logger: t.Logger(),
 	})

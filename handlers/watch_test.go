@@ -158,9 +158,12 @@ func (w *watched) shows(a *answer, field string) bool {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	c.acquire("b", worker("w0"))
 	op := c.operator()
+	lasts := func(name string) option { // longer than this test on a busy machine
+		return body(`{"holder":"` + name + `","wait_seconds":60,"ttl_seconds":600}`)
+	}
 	of := "tenant=" + c.claims.Tenant
+	c.acquire("b", lasts("w0"))
 	views := map[string]struct {
 		path, field string
 		watch       *watched
@@ -181,16 +184,16 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	check("at first")
-	held := c.acquire("a", worker("w1"))
+	held := c.acquire("a", lasts("w1"))
 	check("after a grant")
-	next := c.join("a", waitsAs("w2"))
-	c.join("a", waitsAs("w3"))
+	next := c.join("a", lasts("w2"))
+	c.join("a", lasts("w3"))
 	check("while others wait")
 	c.release(held)
 	check("after a hand-over")
 	c.release(next.wait().held(http.StatusCreated))
 	for i := range 10 {
-		c.acquire(fmt.Sprintf("c:%d", i))
+		c.acquire(fmt.Sprintf("c:%d", i), lasts("w4"))
 	}
 	op.adminLocks("state=contended", shows()) // the last row of that list goes, and nothing else changes in it
 	check("after many grants")

@@ -33,7 +33,8 @@ func parsed(t *testing.T, env environment, args ...string) *config {
 	return c
 }
 
-// withoutPools takes out what is never equal: two pools with the same certificates.
+// withoutPools takes out what is never equal: two pools with the same certificates, and what is
+// kept up with.
 func withoutPools(c *config) *config {
 	if c.tls != nil {
 		c.tls.RootCAs = nil
@@ -43,6 +44,9 @@ func withoutPools(c *config) *config {
 	}
 	if c.pair != nil { // each is one of its own
 		c.pair = new(certificate.Pair)
+	}
+	if c.oidc.config != nil {
+		c.oidc.rights, c.oidc.config.Rights = nil, nil
 	}
 	return c
 }
@@ -61,6 +65,15 @@ func base(t *testing.T, name string) []string {
 		args = append(args, "--tls-cert", cert, "--tls-key", key)
 	case "ops-pprof":
 		args = append(args, "--ops-listen", "127.0.0.1:0")
+	}
+	if strings.HasPrefix(name, "oidc-") {
+		for flag, value := range map[string]string{
+			"oidc-issuer": "https://login.example", "oidc-client-id": "c", "oidc-redirect-url": "https://a.example/", "oidc-principals": file(t, `{"principals":[]}`),
+		} {
+			if flag != name {
+				args = append(args, "--"+flag, value)
+			}
+		}
 	}
 	if strings.HasPrefix(name, "store") {
 		args = append(args, "--store", "etcd://127.0.0.1:2379")
@@ -82,12 +95,18 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"jwt-issuer": {"a", "b"}, "jwt-audience": {"a", "b"}, "token-key-file": {file(t, secret), file(t, secret+"2")},
 		"fence-floor": {"1000", "2000"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
 		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "log-requests-every": {"100", "7"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
+		"oidc-issuer": {"https://a.example", "https://b.example"}, "oidc-client-id": {"a", "b"}, "oidc-client-secret-file": {file(t, "x"), file(t, "y\n")},
+		"oidc-redirect-url": {"https://a.example/back", "https://b.example/back"}, "oidc-principals": {file(t, `{"principals":[]}`), ""},
+		"oidc-scopes": {"email", "email groups"}, "oidc-name-claim": {"email", "name"},
 		"webhook-allow": {"10.0.0.0/8,fd12::/16", "127.0.0.1"}, "webhook-allow-http": {"true", ""}, "webhook-ports": {"443,8443", "*"},
 	}
 	for _, l := range quota.All() {
 		values["tenant-"+strings.ReplaceAll(l.String(), "_", "-")] = [2]string{"17", "0"}
 	}
-	pairs := map[string]string{"tls-cert": "tls-key", "tls-key": "tls-cert", "client-ca": "principals", "principals": "client-ca", "store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username"}
+	pairs := map[string]string{
+		"tls-cert": "tls-key", "tls-key": "tls-cert", "client-ca": "principals", "principals": "client-ca", "store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username",
+		"oidc-issuer": "oidc-client-id", "oidc-client-id": "oidc-issuer", "oidc-redirect-url": "oidc-issuer", "oidc-principals": "oidc-issuer",
+	}
 	new(config).flags(io.Discard).VisitAll(func(f *flag.Flag) {
 		if f.Name == configFlag || f.Name == printConfigFlag { // see settings_test.go
 			return
@@ -116,18 +135,18 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 			t.Errorf("%s: %+v, and by a file %+v", f.Name, byFlag, byFile)
 		}
 		if _, alone := pairs[f.Name]; !alone && f.Name != "dev" && f.Name != "jwt-secret-file" {
-			if reflect.DeepEqual(byFlag, parsed(t, environment{name: ""}, args...)) {
+			if reflect.DeepEqual(byFlag, withoutPools(parsed(t, environment{name: ""}, args...))) {
 				t.Errorf("--%s changes nothing", f.Name)
 			}
 		}
 		if v[1] == "" {
 			return
 		}
-		other := parsed(t, nil, append(args, "--"+f.Name+"="+v[1])...)
-		if reflect.DeepEqual(byFlag, other) || !reflect.DeepEqual(other, parsed(t, environment{name: v[0]}, append(args, "--"+f.Name+"="+v[1])...)) {
+		other := withoutPools(parsed(t, nil, append(args, "--"+f.Name+"="+v[1])...))
+		if again := parsed(t, environment{name: v[0]}, append(args, "--"+f.Name+"="+v[1])...); reflect.DeepEqual(byFlag, other) || !reflect.DeepEqual(other, withoutPools(again)) {
 			t.Errorf("--%s does not go before %s", f.Name, name)
 		}
-		over := parsed(t, environment{name: v[1]}, append(args, "--config", settings)...)
+		over := withoutPools(parsed(t, environment{name: v[1]}, append(args, "--config", settings)...))
 		if over.file = ""; !reflect.DeepEqual(other, over) {
 			t.Errorf("%s does not go before a file", name)
 		}

@@ -162,5 +162,10 @@ func outboxBugs() []Bug {
 			File: "webhook/outbox/target.go", Anchor: "byTenant[sub.Tenant] = append(byTenant[sub.Tenant], t)", Becomes: `byTenant[sub.Tenant] = append(byTenant[sub.Tenant], t); byTenant["acme"] = append(byTenant["acme"], t)`,
 			In: in, Run: "^TestDelivers$",
 		},
+		{
+			Name: "webhook-ask-without-its-words", Breaks: "each kind of event is delivered with what is documented of it",
+			File: "api/event/event.go", Anchor: "case e.Ask != nil:", Becomes: "case e.Ask != nil && e.Held:",
+			In: "./cmd/api", Run: "^TestEveryKindIsSent$",
+		},
 	}
 }

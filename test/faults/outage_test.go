@@ -3,6 +3,7 @@ package faults_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -19,9 +20,11 @@ func TestOutageIsTold(t *testing.T) {
 	s := newStand(t, 15*time.Minute, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
 	names := []string{"a", "b"}
 	r := receive(t, names...)
+	var ids []string
 	for _, name := range names {
-		s.subscribe(r.URL + "/" + name)
+		ids = append(ids, s.subscribe(r.URL+"/"+name))
 	}
+	s.settleWebhooks(ids)
 	for round, forgets := range []bool{false, true} {
 		known := r.acquiredBy(names)
 		granted, released := s.killUnderLoad(100*round, func() bool { return r.acquiredBy(names) > known+20 })
@@ -84,6 +87,39 @@ func (s *stand) killUnderLoad(from int, seen func() bool) (granted, released []i
 	stop()
 	loading.Wait()
 	return granted, released
+}
+
+// settleWebhooks has something happen, and waits until the store has it that the subscriptions were
+// told: until then all since they were made is told again, for which more history is needed.
+func (s *stand) settleWebhooks(ids []string) {
+	s.t.Helper()
+	h, _ := s.clients[0].Acquire(s.ctx, drive.Request{Lock: "first", TTL: 5 * time.Second, Replica: 0, Attempts: 3})
+	if h == nil {
+		s.t.Fatal("the first lock is not granted")
+	}
+	s.clients[0].Release(s.ctx, 0, 3, h)
+	for end := time.Now().Add(within(30 * time.Second)); !s.recorded(ids); pause(s.ctx, 100*time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatal("subscriptions are not told of the first lock")
+		}
+	}
+}
+
+// recorded reports whether each subscription was told everything, and the store has that.
+func (s *stand) recorded(ids []string) bool {
+	for _, id := range ids {
+		var list struct{ Deliveries []struct{ State string } }
+		status := s.webhook(http.MethodGet, "/webhooks/"+id+"/deliveries?limit=100", nil, &list)
+		if status != http.StatusOK || len(list.Deliveries) < 2 {
+			return false
+		}
+		for _, d := range list.Deliveries {
+			if d.State != "delivered" {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // acquiredBy is of how many grants the one knows that knows of fewest.

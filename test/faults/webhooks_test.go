@@ -203,14 +203,24 @@ func (s *stand) report(r *receivers, names []string, granted, released, lack int
 	}
 }
 
-// subscribe makes a subscription to all events of the tenant.
-func (s *stand) subscribe(url string) {
+// subscribe makes a subscription to all events of the tenant, and returns its id.
+func (s *stand) subscribe(url string) string {
+	s.t.Helper()
+	body, err := json.Marshal(map[string]string{"url": url})
+	s.must(err)
+	var made struct{ ID string }
+	if status := s.webhook(http.MethodPost, "/webhooks", body, &made); status != http.StatusCreated {
+		s.t.Fatalf("POST /webhooks: %d", status)
+	}
+	return made.ID
+}
+
+// webhook makes a request about webhooks, and reads the answer.
+func (s *stand) webhook(method, path string, body []byte, into any) (status int) {
 	s.t.Helper()
 	bearer, err := rig.SignToken(secret, tenant, "webhooks:write", "subscriber")
 	s.must(err)
-	body, err := json.Marshal(map[string]string{"url": url})
-	s.must(err)
-	req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, s.replicas[0].URL()+"/webhooks", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(s.ctx, method, s.replicas[0].URL()+path, bytes.NewReader(body))
 	s.must(err)
 	req.Header.Set("Authorization", "Bearer "+bearer)
 	req.Header.Set("Content-Type", "application/json")
@@ -219,8 +229,6 @@ func (s *stand) subscribe(url string) {
 		s.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusCreated {
-		text, _ := io.ReadAll(resp.Body)
-		s.t.Fatalf("POST /webhooks: %d %s", resp.StatusCode, text)
-	}
+	s.must(json.NewDecoder(resp.Body).Decode(into))
+	return resp.StatusCode
 }

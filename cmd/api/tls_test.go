@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -150,7 +151,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "that it is nonsense is logged", func() bool { return strings.Contains(s.log.String(), "failed to find any PEM data") })
-	if s.seen(config) != want || s.figure("fencepost_tls_files_refused") != "1" || s.figure("fencepost_tls_certificate_expiry_seconds") != fmt.Sprintf("%.9e", float64(end.Unix())) {
+	if s.seen(config) != want || s.figure("fencepost_tls_files_refused") != "1" || s.figure("fencepost_tls_certificate_expiry_seconds") != strconv.FormatFloat(float64(end.Unix()), 'e', -1, 64) {
 		t.Errorf("it shows one that ends at %s, and says %s, %s", s.seen(config), s.figure("fencepost_tls_files_refused"), s.figure("fencepost_tls_certificate_expiry_seconds"))
 	}
 	pemFiles(t, a, dir, func(c *x509.Certificate) { c.NotAfter = end.Add(time.Minute) })

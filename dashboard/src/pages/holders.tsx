@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
-import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Calm, EntryState, Head, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { many, span } from "../parts/words";
@@ -101,19 +101,6 @@ function Seen({ of, revoke }: { of: Holdings; revoke: () => void }) {
         ))}
       </Table>
     </section>
-  );
-}
-
-/** Whether an entry holds, or waits. */
-export function EntryState({ held }: { held: boolean }) {
-  return held ? (
-    <Badge kind="held" sign="●">
-      holds
-    </Badge>
-  ) : (
-    <Badge kind="wait" sign="○">
-      waits
-    </Badge>
   );
 }
 

@@ -2,10 +2,9 @@ import { useSignal } from "@preact/signals";
 import { api, asked, type Failure, type Schemas } from "../api/client";
 import { curl } from "../parts/curl";
 import { Dialog, shut } from "../parts/dialog";
-import { Badge, Trouble } from "../parts/signs";
+import { Badge, EntryState, Trouble } from "../parts/signs";
 import { many } from "../parts/words";
 import { outcome } from "../state/live";
-import { EntryState } from "./holders";
 import { ends } from "./revoke";
 import { ConfirmField, isReason, Line, ReasonField } from "./sure";
 

@@ -33,6 +33,19 @@ export function Badge({ kind = "", sign, children }: { kind?: string; sign?: str
   );
 }
 
+/** Whether an entry holds, or waits. */
+export function EntryState({ held }: { held: boolean }) {
+  return held ? (
+    <Badge kind="held" sign="●">
+      holds
+    </Badge>
+  ) : (
+    <Badge kind="wait" sign="○">
+      waits
+    </Badge>
+  );
+}
+
 /** Says of a lock in a list that nobody new gets it; until when and why, on hover. */
 export function Closed({ of }: { of?: Schemas["LockClosing"] | undefined }) {
   if (!of) return null;

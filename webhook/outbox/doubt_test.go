@@ -46,6 +46,7 @@ func TestCallbackInDoubt(t *testing.T) {
 		w.async(two, "batch", time.Hour)
 		<-time.After(time.Second)
 		one.cable.Cut(memory.Broken)
+		<-time.After(time.Millisecond) // until then its feed may tell what comes
 		two.release("acme", "batch", held)
 		closed := w.close("batch")
 		<-time.After(100 * time.Millisecond)

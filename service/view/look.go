@@ -12,7 +12,9 @@ const (
 
 	maxListedHolders = 2000 // on one page
 
-	listChunk = 1000 // names looked at before the view is let go for a moment
+	// How many names are looked at, and holders found, before the view is let go for a moment.
+	listChunk    = 1000
+	listedAtOnce = 200
 )
 
 // Holder is somebody who holds a lock, for people to see.
@@ -111,12 +113,14 @@ func (v *View) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Qu
 // List adds locks to the page from the name after last on. It looks at a limited
 // number of names, and returns where to go on and whether there is more to do.
 func (v *View) List(req ListRequest, last string, page *Page) (string, bool) {
+	v.lists.Lock()
+	defer v.lists.Unlock()
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	page.Revision = v.number
-	seen, more := 0, false
+	seen, before, more := 0, page.holders, false
 	v.accounts.after(req.Tenant, req.way(), req.Prefix, last, func(name string) bool {
-		if seen == listChunk {
+		if seen == listChunk || page.holders-before >= listedAtOnce {
 			more = true
 			return false
 		}

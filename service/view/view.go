@@ -23,6 +23,7 @@ import (
 type View struct {
 	Config
 
+	lists       sync.Mutex // lists take turns at mu: each grant would have to wait for all of them at once
 	mu          sync.RWMutex
 	table       *deadlock.Table
 	number      uint64                    // everything up to it is in the table

@@ -128,5 +128,15 @@ func quotaBugs() []Bug {
 			File: "handlers/quota.go", Anchor: "operation{scopes: []auth.Scope{auth.Admin}, always: true}", Becomes: "operation{scopes: []auth.Scope{auth.Admin, auth.TenantAdmin}, always: true}",
 			In: "./handlers", Run: "^TestQuotaRefusals$", Needs: "etcd",
 		},
+		{
+			Name: "quota-lists-hold-up-grants", Breaks: "a list of locks with many holders lets the view go",
+			File: "service/view/look.go", Anchor: " || page.holders-before >= listedAtOnce", Becomes: " || page.holders < before",
+			In: "./service/view", Run: "^TestListLetsGoOfHolders$",
+		},
+		{
+			Name: "quota-lists-all-at-once", Breaks: "grants wait for one list and not for many",
+			File: "service/view/look.go", Anchor: "	v.lists.Lock()\n	defer v.lists.Unlock()\n", Becomes: "",
+			In: "./service/view", Run: "^TestListsTakeTurns$",
+		},
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -140,18 +139,6 @@ func (j *journal) search(text []byte) map[string]any {
 		}
 	}
 	return nil
-}
-
-// with returns the lines that have all the texts.
-func (j *journal) with(texts ...string) (found [][]byte) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, line := range j.lines {
-		if !slices.ContainsFunc(texts, func(text string) bool { return !bytes.Contains(line, []byte(text)) }) {
-			found = append(found, line)
-		}
-	}
-	return found
 }
 
 // TestJournal: the net that is to catch leaks has to catch one.

@@ -59,6 +59,11 @@ func (r *request) admit(o operation) error {
 	if r.crowded && !o.always {
 		return errCrowded()
 	}
+	if o.named { // before it counts: others of the tenant need not pay for what cannot be
+		if err := r.readName(); err != nil {
+			return err
+		}
+	}
 	if rate, counts := o.counted(); counts {
 		if err := r.endpoints.Quotas.Take(r.tenant(), rate); err != nil {
 			return err
@@ -66,11 +71,6 @@ func (r *request) admit(o operation) error {
 	}
 	if m := r.endpoints.Memory; m != nil && !o.always && !o.goesOn && m.Full() {
 		return errMemoryFull()
-	}
-	if o.named {
-		if err := r.readName(); err != nil {
-			return err
-		}
 	}
 	return checkQuery(r.Request.URL.RawQuery, o.query)
 }

@@ -121,6 +121,9 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 		return s.refuseOrRejoin(ctx, e, err)
 	}
 	if err := s.view.Room(e); err != nil {
+		if e.Resumable() { // its entry may be there, and not be seen yet
+			s.settled(ctx)
+		}
 		return s.refuseOrRejoin(ctx, e, err)
 	}
 	defer s.view.Leave(e)

@@ -265,3 +265,41 @@ func TestLimitOfAKey(t *testing.T) {
 		}
 	})
 }
+
+// TestKeyOfAnother: a request whose key another one is being written with that asks for something
+// else is refused, and not let in as that one.
+func TestKeyOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t, func(c *service.Config) {
+			c.Limits = limited(quota.Overrides{quota.HeldLocks: 1, quota.MetadataBytes: 100, quota.Places: 100})
+		})
+		r.hold(lasting(want("x", 0)))
+		r.store.on(slow(time.Second), enqueue)
+		small, large := wantSet(time.Minute, "x", "y"), lasting(noted(wantSet(0, "a", "b", "c"), 2000))
+		small.IdempotencyKey, large.IdempotencyKey = "k", "k"
+		first := r.line(small)
+		r.start(large).fails(lock.IdempotencyMismatch)
+		first.cancel()
+		<-first.done
+		if used := r.Used("acme"); used[quota.HeldLocks] != 1 || used[quota.MetadataBytes] != 0 {
+			t.Errorf("in use: %v", used)
+		}
+	})
+}
+
+// TestKeyedRetryAtALateReplica: its entry is there, and so no limit keeps it out.
+func TestKeyedRetryAtALateReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		most := func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 1}) }
+		a, b := s.replica(t, most), s.replica(t, most)
+		old := a.hold(lasting(want("old", 0)))
+		synctest.Wait()
+		b.store.setLag(running, 50*time.Millisecond)
+		a.release(old)
+		req := lasting(keyed("new", 0, "k"))
+		a.hold(req) // the answer is lost
+		b.start(req).holdsLater()
+	})
+}

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,8 @@ const (
 	maxFinishing = 8
 
 	callTimeout = 10 * time.Second // of one request to the provider
+	turnTimeout = 5 * time.Second  // to wait for a turn to ask it
+	askAgain    = 2 * time.Second  // after which a provider that did not answer is asked again
 	maxAnswer   = 1 << 20          // bytes of its answer
 	flowUse     = "fencepost dashboard sign-in 1"
 )
@@ -68,8 +71,13 @@ type Provider struct {
 	client    *http.Client
 	finishing chan struct{}
 
-	mu    sync.Mutex
-	known *oidc.Provider // once it has answered
+	discovery chan struct{} // held by who asks the provider what it is
+	known     *oidc.Provider
+	again     time.Time // when it may be asked once more that did not answer
+	trouble   error     // why it did not
+
+	mu        sync.Mutex
+	redeeming map[string]bool // the states of whom the provider is asked about
 }
 
 // New returns the provider, which need not be there yet.
@@ -90,6 +98,7 @@ func New(c Config) (*Provider, error) {
 	}
 	return &Provider{
 		config: c, host: issuer.Host, sealer: sealer, finishing: make(chan struct{}, maxFinishing),
+		discovery: make(chan struct{}, 1), redeeming: map[string]bool{},
 		client: &http.Client{
 			Transport: bounded{http.DefaultTransport}, Timeout: callTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -159,12 +168,11 @@ func (p *Provider) Finish(ctx context.Context, kept, state, code string) (*auth.
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case p.finishing <- struct{}{}:
-		defer func() { <-p.finishing }()
-	default:
-		return nil, &auth.Error{Reason: auth.NoProvider, Detail: "too many people sign in at this moment: try again"}
+	leave, err := p.enter(ctx, f.State)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	known, err := p.discover(ctx)
 	if err != nil {
 		return nil, err
@@ -179,6 +187,32 @@ func (p *Provider) Finish(ctx context.Context, kept, state, code string) (*auth.
 	}
 	who.Expires = p.config.Now().Add(SessionLife)
 	return who, nil
+}
+
+// enter waits for a turn to ask the provider about a sign-in. Of each one is asked about once at a
+// time, whatever codes somebody tries.
+func (p *Provider) enter(ctx context.Context, state string) (leave func(), err error) {
+	p.mu.Lock()
+	busy := p.redeeming[state]
+	p.redeeming[state] = true
+	p.mu.Unlock()
+	if busy {
+		return nil, &auth.Error{Reason: auth.BadSignIn, Detail: "this sign-in is being finished"}
+	}
+	done := func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.redeeming, state)
+	}
+	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+	defer cancel()
+	select {
+	case p.finishing <- struct{}{}:
+		return func() { <-p.finishing; done() }, nil
+	case <-ctx.Done():
+		done()
+		return nil, &auth.Error{Reason: auth.NoProvider, Detail: "too many people sign in at this moment: try again"}
+	}
 }
 
 // open returns the flow that a browser has kept, if it is the one that the state is of.
@@ -217,31 +251,54 @@ func (p *Provider) redeem(ctx context.Context, known *oidc.Provider, f flow, cod
 	return claims, nil
 }
 
-// discover asks the provider what it is, once.
+// discover asks the provider what it is, once, and one that did not answer not again at once:
+// anybody may begin to sign in.
 func (p *Provider) discover(ctx context.Context) (*oidc.Provider, error) {
-	p.mu.Lock()
-	known := p.known
-	p.mu.Unlock()
-	if known != nil {
-		return known, nil
+	select {
+	case p.discovery <- struct{}{}:
+		defer func() { <-p.discovery }()
+	case <-ctx.Done():
+		return nil, unavailable(ctx.Err())
 	}
-	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, p.client), callTimeout)
+	if p.known != nil {
+		return p.known, nil
+	}
+	if p.config.Now().Before(p.again) {
+		return nil, unavailable(p.trouble)
+	}
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), p.client), callTimeout)
 	defer cancel()
 	known, err := oidc.NewProvider(ctx, p.config.Issuer)
 	if err != nil {
+		p.again, p.trouble = p.config.Now().Add(askAgain), err
 		return nil, unavailable(err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.known = known
 	return known, nil
 }
 
 func (p *Provider) oauth(known *oidc.Provider) *oauth2.Config {
+	endpoint := known.Endpoint()
+	endpoint.AuthStyle = p.authStyle(known)
 	return &oauth2.Config{
 		ClientID: p.config.ClientID, ClientSecret: p.config.ClientSecret, RedirectURL: p.config.RedirectURL,
-		Endpoint: known.Endpoint(), Scopes: append([]string{oidc.ScopeOpenID}, p.config.Scopes...),
+		Endpoint: endpoint, Scopes: append([]string{oidc.ScopeOpenID}, p.config.Scopes...),
 	}
+}
+
+// authStyle is how the client says who it is. To try would send a code twice, and some providers
+// take one back at the first failure.
+func (p *Provider) authStyle(known *oidc.Provider) oauth2.AuthStyle {
+	var says struct {
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
+	}
+	if err := known.Claims(&says); err != nil || p.config.ClientSecret == "" {
+		return oauth2.AuthStyleInParams
+	}
+	if len(says.Methods) == 0 || slices.Contains(says.Methods, "client_secret_basic") {
+		return oauth2.AuthStyleInHeader // OpenID Connect Discovery 1.0, section 3
+	}
+	return oauth2.AuthStyleInParams
 }
 
 // denied and unavailable have the cause for the log beside what people are told.

@@ -155,6 +155,10 @@ func TestProviderIsDown(t *testing.T) {
 		t.Errorf("begin: %v", err)
 	}
 	p.identity.SetDown(false)
+	if _, _, _, err := p.Begin(t.Context()); !errors.Is(err, auth.NoProvider) {
+		t.Errorf("asked again at once: %v", err)
+	}
+	p.now = p.now.Add(2 * time.Second)
 	kept, state, code := p.goes()
 	p.identity.SetDown(true)
 	p.refused(auth.NoProvider, kept, state, code)
@@ -162,6 +166,16 @@ func TestProviderIsDown(t *testing.T) {
 	if _, err := p.Finish(t.Context(), kept, state, code); err != nil {
 		t.Error(err)
 	}
+}
+
+// stateOf is the state that somebody goes to the provider with.
+func stateOf(t *testing.T, location string) string {
+	t.Helper()
+	u, err := url.Parse(location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query().Get("state")
 }
 
 // TestAsksWithPKCE: what a proxy or a history has seen of the way there is of no use.

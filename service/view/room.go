@@ -97,8 +97,14 @@ func (v *View) Room(e *lock.Entry) error {
 	limits := v.Limits(e.Tenant)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if _, known := v.pending.entries[e.ID]; known {
-		return nil // another request with its idempotency key
+	if x, known := v.pending.entries[e.ID]; known { // another request with its idempotency key
+		if x.entry.Request != e.Request {
+			return lock.Errorf(lock.IdempotencyMismatch, "the idempotency key is used at this moment with other parameters")
+		}
+		return nil
+	}
+	if seen, _ := v.table.Entry(e.ID); seen != nil && seen.Request == e.Request {
+		return nil // it is counted
 	}
 	holds := v.wouldHold(e)
 	if err := v.exceeds(e, tallyOf(e, holds), limits); err != nil {

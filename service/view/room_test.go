@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/store"
 )
 
 // roomFor is an entry with metadata that is about to be written.
@@ -42,5 +44,20 @@ func BenchmarkRoom(b *testing.B) {
 			b.Fatal(err)
 		}
 		v.Leave(e)
+	}
+}
+
+// TestRoomOfWhatIsSeen: an entry that came into the view just before its retry asks counts once.
+func TestRoomOfWhatIsSeen(t *testing.T) {
+	v := empty()
+	v.Reset(store.Snapshot{})
+	seen := roomFor("a")
+	seen.Number = 1
+	v.Apply(1, []store.Change{{Number: 1, Joined: seen}})
+	if err := v.Room(roomFor("a")); err != nil {
+		t.Fatal(err)
+	}
+	if u := v.AccountOf("acme").Used; u[quota.Places] != 1 {
+		t.Errorf("one entry: %d places", u[quota.Places])
 	}
 }

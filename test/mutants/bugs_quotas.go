@@ -138,5 +138,20 @@ func quotaBugs() []Bug {
 			File: "service/view/look.go", Anchor: "	v.lists.Lock()\n	defer v.lists.Unlock()\n", Becomes: "",
 			In: "./service/view", Run: "^TestListsTakeTurns$",
 		},
+		{
+			Name: "quota-key-of-another", Breaks: "a request is not let in as another one of its key",
+			File: "service/view/room.go", Anchor: "if x.entry.Request != e.Request {", Becomes: "if x.entry.Request != e.Request && x.entry == e {",
+			In: "./service", Run: "^TestKeyOfAnother$",
+		},
+		{
+			Name: "quota-seen-counted-twice", Breaks: "an entry that the view has is not counted again for its retry",
+			File: "service/view/room.go", Anchor: "seen != nil && seen.Request == e.Request {", Becomes: "seen != nil && seen == e {",
+			In: "./service/view", Run: "^TestRoomOfWhatIsSeen$",
+		},
+		{
+			Name: "quota-refuses-what-is-there", Breaks: "a retry whose entry is there is that entry, also where the view is late",
+			File: "service/acquire.go", Anchor: "\t\t\ts.settled(ctx)\n\t\t}\n\t\treturn s.refuseOrRejoin", Becomes: "\t\t}\n\t\treturn s.refuseOrRejoin",
+			In: "./service", Run: "^TestKeyedRetryAtALateReplica$",
+		},
 	}
 }

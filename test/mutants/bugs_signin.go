@@ -53,5 +53,20 @@ func signInBugs() []Bug {
 			File: "handlers/signin.go", Anchor: "\tif err := r.sameOrigin(); err != nil {\n\t\treturn err\n\t}\n\tto, kept", Becomes: "\tto, kept",
 			In: "./handlers", Run: "^TestNobodyElseBegins$", Needs: "etcd",
 		},
+		{
+			Name: "signin-asks-for-each", Breaks: "strangers who begin to sign in have the provider asked once",
+			File: "auth/signin/signin.go", Anchor: "if p.config.Now().Before(p.again) {", Becomes: "if p.config.Now().Before(p.again) && p.known != nil {",
+			In: "./auth/signin", Run: "^TestManyBegin$",
+		},
+		{
+			Name: "signin-all-codes-at-once", Breaks: "of one sign-in the provider is asked about one code at a time",
+			File: "auth/signin/signin.go", Anchor: "\tif busy {", Becomes: "\tif busy && p.known == nil {",
+			In: "./auth/signin", Run: "^TestMadeUpCodes$",
+		},
+		{
+			Name: "signin-codes-sent-twice", Breaks: "a code is sent once",
+			File: "auth/signin/signin.go", Anchor: "\tendpoint.AuthStyle = p.authStyle(known)\n", Becomes: "\t_ = p.authStyle\n",
+			In: "./auth/signin", Run: "^TestMadeUpCodes$",
+		},
 	}
 }

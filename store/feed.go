@@ -12,8 +12,9 @@ type Watcher interface {
 	// Reset replaces the entries that are known.
 	Reset(Snapshot)
 	// Recall tells ends that are remembered from before the last Reset, a part at a
-	// time, some of them more than once; what [Watcher.Apply] told counts more.
-	// complete says that there are no more. Changes can be told in between.
+	// time, some of them more than once; what [Watcher.Apply] told since counts more,
+	// what it told before counts less. complete says that there are no more. Changes can be
+	// told in between.
 	Recall(ends []Ended, complete bool)
 	// Apply tells the changes of one or several consecutive numbers, in order,
 	// the last of which is upTo. No changes means that nothing happened up to it.

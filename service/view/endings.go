@@ -27,6 +27,7 @@ type endings struct {
 	began    time.Time
 	accounts accounts
 	byID     map[endKey]end
+	list     uint8         // counts the lists of the store, never 0
 	reasons  []lock.Reason // those seen, as ends name them
 	chunks   []*chunk      // of all tenants, the oldest first
 	shares   shares
@@ -40,6 +41,7 @@ type end struct {
 	minute uint32 // since endings began
 	tenant uint16 // a hash of its name; 0 if it is not known
 	reason uint8
+	after  uint8 // the list after which it was seen; 0 if it is known from what the store remembers
 }
 
 // tenantHash tells most tenants apart in the room that there is.
@@ -60,7 +62,7 @@ type chunk struct {
 }
 
 func newEndings(all accounts) endings {
-	return endings{most: maxEnds, ofTenant: maxTenantEnds, began: time.Now(), accounts: all, byID: map[endKey]end{}, reasons: []lock.Reason{lock.Unknown}}
+	return endings{most: maxEnds, ofTenant: maxTenantEnds, began: time.Now(), list: 1, accounts: all, byID: map[endKey]end{}, reasons: []lock.Reason{lock.Unknown}}
 }
 
 func keyOf(id lock.ID) endKey { return endKey(binary.BigEndian.Uint64(id.Bytes())) }
@@ -72,11 +74,15 @@ func (e *endings) minuteOf(now time.Time) uint32 {
 // record remembers why an entry of the tenant ended, "" if the tenant is not known.
 // The latest counts: when an idempotency key is forgotten, its id can be used again.
 func (e *endings) record(tenant string, id lock.ID, why lock.Reason, now time.Time) {
+	e.keep(tenant, id, why, now, e.list)
+}
+
+func (e *endings) keep(tenant string, id lock.ID, why lock.Reason, now time.Time, after uint8) {
 	if why == lock.Withdrawn {
 		return
 	}
 	minute, a, key := e.minuteOf(now), e.accounts.of(tenant), keyOf(id)
-	e.byID[key] = end{minute, tenantHash(tenant), e.number(why)}
+	e.byID[key] = end{minute, tenantHash(tenant), e.number(why), after}
 	if last := len(a.chunks) - 1; last >= 0 && a.chunks[last].minute == minute && len(a.chunks[last].keys) < chunkLength {
 		a.chunks[last].keys = append(a.chunks[last].keys, key)
 	} else {
@@ -94,10 +100,20 @@ func (e *endings) record(tenant string, id lock.ID, why lock.Reason, now time.Ti
 	}
 }
 
-// recall remembers an end from before, unless a later one is known.
+// listed says that the store was listed anew: what it remembers of ends is now later than
+// what was seen before.
+func (e *endings) listed() {
+	if e.list++; e.list == 0 {
+		e.list = 1
+	}
+}
+
+// recall remembers an end from before the list, unless one was seen since. An id can have
+// ended before the gap and, with a key that was used again, in it for another reason.
 func (e *endings) recall(tenant string, id lock.ID, why lock.Reason, now time.Time) {
-	if e.reason(id, now) == "" {
-		e.record(tenant, id, why, now)
+	known := e.reason(id, now)
+	if known == "" || known != why && e.byID[keyOf(id)].after != e.list {
+		e.keep(tenant, id, why, now, 0)
 	}
 }
 

@@ -150,6 +150,7 @@ func (v *View) Reset(s store.Snapshot) {
 	v.told = s.Number
 	v.writing = writing{} // if numbers went back, a write that comes may have the number of an earlier one
 	v.Events.Begin(s.Number)
+	v.ended.listed()
 	if v.recalled == nil {
 		v.recalled = make(chan struct{})
 	}

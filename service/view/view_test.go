@@ -35,6 +35,30 @@ func TestRecalledEndsAreTheirTenants(t *testing.T) {
 	}
 }
 
+// TestEndedAgainUnseen: an id whose end was seen can be used again, if that end was not put
+// down yet, and end for another reason while the feed is interrupted.
+func TestEndedAgainUnseen(t *testing.T) {
+	v := empty()
+	e := &lock.Entry{ID: view.NumberedID(1), Tenant: "acme", Number: 7, EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+	v.Reset(store.Snapshot{Number: 6})
+	v.Recall(nil, true)
+	v.Apply(7, []store.Change{{Number: 7, Joined: e}})
+	v.Apply(8, []store.Change{{Number: 8, Left: e.ID, Reason: lock.Expired}})
+	v.Lost(nil)
+	v.Reset(store.Snapshot{Number: 20})
+	v.Recall([]store.Ended{{ID: e.ID, Tenant: "acme", Reason: lock.WaitTimeout, At: time.Now()}}, true)
+	if st := v.Status(e.ID, 12); st.State != view.Gone || st.Reason != lock.WaitTimeout {
+		t.Errorf("it is %+v, want gone for wait_timeout", st)
+	}
+	again := &lock.Entry{ID: e.ID, Tenant: "acme", Number: 21, EnqueuedAt: time.Now(), Claims: e.Claims}
+	v.Apply(21, []store.Change{{Number: 21, Joined: again}})
+	v.Apply(22, []store.Change{{Number: 22, Left: e.ID, Reason: lock.Released}})
+	v.Recall([]store.Ended{{ID: e.ID, Tenant: "acme", Reason: lock.WaitTimeout, At: time.Now()}}, true)
+	if st := v.Status(e.ID, 21); st.Reason != lock.Released {
+		t.Errorf("what was seen since the list counts less than what was before it: %+v", st)
+	}
+}
+
 // TestAnnouncementEnds: that somebody's turn is soon is known while somebody waits for it.
 func TestAnnouncementEnds(t *testing.T) {
 	v := empty()

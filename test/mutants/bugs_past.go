@@ -38,5 +38,15 @@ func pastBugs() []Bug {
 			File: "service/acquire.go", Anchor: "if lock.ValidTrace(req.Trace) {", Becomes: "if lock.ValidTrace(`-` + req.Trace) {",
 			In: "./service", Run: "^TestTraceOfTheRequest$",
 		},
+		{
+			Name: "past-ended-again-unseen", Breaks: "what the store remembers of an end counts more than what was seen before the list",
+			File: "service/view/endings.go", Anchor: "known != why && e.byID[keyOf(id)].after != e.list", Becomes: "false",
+			In: "./service/view", Run: "^TestEndedAgainUnseen$",
+		},
+		{
+			Name: "past-seen-since-the-list", Breaks: "what was seen since the list counts more than what the store remembered at it",
+			File: "service/view/endings.go", Anchor: "known != why && e.byID[keyOf(id)].after != e.list", Becomes: "known != why",
+			In: "./service/view", Run: "^TestEndedAgainUnseen$",
+		},
 	}
 }

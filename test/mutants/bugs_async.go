@@ -50,12 +50,12 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-left-behind", Breaks: "an entry whose client was not told of it is taken back",
-			File: "service/acquire.go", Anchor: "case ctx.Err() != nil && !e.Resumable():", Becomes: "case ctx.Err() != nil && e.Opaque:",
+			File: "service/async_answer.go", Anchor: "case ctx.Err() != nil && !e.Resumable():", Becomes: "case ctx.Err() != nil && e.Opaque:",
 			In: "./service", Run: "^TestAsyncOfAGoneClient$",
 		},
 		{
 			Name: "async-there-and-not-told", Breaks: "whose entry is in the queue is told so",
-			File: "service/acquire.go", Anchor: "case errors.Is(err, lock.StoreUnavailable): // it is there, and will be kept", Becomes: "case errors.Is(err, lock.StoreUnavailable) && e.Opaque:",
+			File: "service/async_answer.go", Anchor: "case errors.Is(err, lock.StoreUnavailable): // it is there, and will be kept", Becomes: "case errors.Is(err, lock.StoreUnavailable) && e.Opaque:",
 			In: "./service", Run: "^TestAsyncInDoubt$",
 		},
 		{
@@ -65,7 +65,7 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-in-no-fingerprint", Breaks: "a retry repeats that it is async",
-			File: "service/acquire.go", Anchor: "	if req.Async {\n		writeParts", Becomes: "	if req.Async && req.Set {\n		writeParts",
+			File: "service/request.go", Anchor: "	if req.Async {\n		writeParts", Becomes: "	if req.Async && req.Set {\n		writeParts",
 			In: "./service", Run: "^TestAsyncKey$",
 		},
 		{
@@ -145,7 +145,7 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-accepted-and-not-kept", Breaks: "what a replica accepts while its feed is interrupted is kept",
-			File: "service/acquire.go", Anchor: "	if !s.view.Reached(e.Number) {", Becomes: "	if e.Opaque {",
+			File: "service/async_answer.go", Anchor: "	if !s.view.Reached(e.Number) {", Becomes: "	if e.Opaque {",
 			In: "./service", Run: "^TestAsyncWithoutAFeed$",
 		},
 		{

@@ -76,7 +76,7 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "service-refused-set-asks-for-all", Breaks: "a refusal asks the store about 3 holders at most",
-			File: "service/acquire.go", Anchor: "\t\tasks = max(0, asks-len(q.Holders))\n", Becomes: "",
+			File: "service/refusal.go", Anchor: "\t\tasks = max(0, asks-len(q.Holders))\n", Becomes: "",
 			In: "./service", Run: "^TestRefusedSetAsksLittle$",
 		},
 		{

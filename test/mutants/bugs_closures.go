@@ -96,7 +96,7 @@ func closureBugs() []Bug {
 		},
 		{
 			Name: "closures-taken-back-from-a-grant", Breaks: "who gives way to a closure does so only while that stands",
-			File: "service/acquire.go", Anchor: "err := s.Store.Remove(ctx, e, why, blockers...)", Becomes: "if len(blockers) > 0 && blockers[0].Rules() {\n\t\t\treturn blockers, false, s.Store.Remove(ctx, e, why)\n\t\t}\n\t\terr := s.Store.Remove(ctx, e, why, blockers...)",
+			File: "service/withdraw.go", Anchor: "err := s.Store.Remove(ctx, e, why, blockers...)", Becomes: "if len(blockers) > 0 && blockers[0].Rules() {\n\t\t\treturn blockers, false, s.Store.Remove(ctx, e, why)\n\t\t}\n\t\terr := s.Store.Remove(ctx, e, why, blockers...)",
 			In: "./service", Run: "^TestGivesWayWhileItStands$",
 		},
 		{

@@ -35,7 +35,7 @@ func pastBugs() []Bug {
 		},
 		{
 			Name: "trace-is-lost", Breaks: "an entry says which request made it",
-			File: "service/acquire.go", Anchor: "if lock.ValidTrace(req.Trace) {", Becomes: "if lock.ValidTrace(`-` + req.Trace) {",
+			File: "service/request.go", Anchor: "if lock.ValidTrace(req.Trace) {", Becomes: "if lock.ValidTrace(`-` + req.Trace) {",
 			In: "./service", Run: "^TestTraceOfTheRequest$",
 		},
 		{

@@ -127,17 +127,17 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-fingerprint-without-ttl", Breaks: "a retry with other parameters is refused",
-			File: "service/acquire.go", Anchor: "\twriteNumber(h, int64(req.TTL))\n", Becomes: "",
+			File: "service/request.go", Anchor: "\twriteNumber(h, int64(req.TTL))\n", Becomes: "",
 			In: "./service", Run: "^TestKeyWithOtherParameters$",
 		},
 		{
 			Name: "service-fingerprint-without-mode", Breaks: "a retry with other parameters is refused",
-			File: "service/acquire.go", Anchor: "writeParts(h, c.Name, string(c.Mode))", Becomes: "writeParts(h, c.Name)",
+			File: "service/request.go", Anchor: "writeParts(h, c.Name, string(c.Mode))", Becomes: "writeParts(h, c.Name)",
 			In: "./service", Run: "^TestKeyWithOtherParameters$",
 		},
 		{
 			Name: "service-fingerprint-without-limit", Breaks: "a retry with other parameters is refused",
-			File: "service/acquire.go", Anchor: "\t\twriteNumber(h, int64(c.Limit))\n", Becomes: "",
+			File: "service/request.go", Anchor: "\t\twriteNumber(h, int64(c.Limit))\n", Becomes: "",
 			In: "./service", Run: "^TestKeyWithAnotherLimit$",
 		},
 		{
@@ -148,7 +148,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-late-view-refuses", Breaks: "a lock that was released elsewhere is not refused as held",
-			File: "service/acquire.go", Anchor: "if err := s.view.Await(ctx, number); err != nil {\n\t\treturn nil // the queue itself will tell\n\t}\n",
+			File: "service/refusal.go", Anchor: "if err := s.view.Await(ctx, number); err != nil {\n\t\treturn nil // the queue itself will tell\n\t}\n",
 			Becomes: "_ = number\n",
 			In:      "./service", Run: "^TestTryAfterAReleaseElsewhere$",
 		},
@@ -192,7 +192,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-times-out-what-holds", Breaks: "an entry that came to hold elsewhere is not taken away by a late view",
-			File: "service/acquire.go", Anchor: "s.Store.Remove(ctx, e, why, blockers...)", Becomes: "s.Store.Remove(ctx, e, why, blockers[:0]...)",
+			File: "service/withdraw.go", Anchor: "s.Store.Remove(ctx, e, why, blockers...)", Becomes: "s.Store.Remove(ctx, e, why, blockers[:0]...)",
 			In: "./service", Run: "^TestTimesOutLate$",
 		},
 		{
@@ -211,7 +211,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-gives-way-to-nobody", Breaks: "a removal that was decided by somebody who is gone is decided anew",
-			File: "service/acquire.go", Anchor: "\t\tif !errors.Is(err, lock.Changed) {\n\t\t\treturn blockers, false, err\n", Becomes: "\t\tif true {\n\t\t\treturn blockers, false, err\n",
+			File: "service/withdraw.go", Anchor: "\t\tif !errors.Is(err, lock.Changed) {\n\t\t\treturn blockers, false, err\n", Becomes: "\t\tif true {\n\t\t\treturn blockers, false, err\n",
 			In: "./service", Run: "^TestTimesOutBehindAnother$",
 		},
 		{
@@ -276,7 +276,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-key-of-other-locks", Breaks: "a set's key with other names is refused, not a second set",
-			File: "service/acquire.go", Anchor: "idFor(req.Tenant, subjectOf(e), req.IdempotencyKey)", Becomes: "idFor(req.Tenant, e.Name(), req.IdempotencyKey)",
+			File: "service/request.go", Anchor: "idFor(req.Tenant, subjectOf(e), req.IdempotencyKey)", Becomes: "idFor(req.Tenant, e.Name(), req.IdempotencyKey)",
 			In: "./service", Run: "^TestKeyOfASet$",
 		},
 		{

@@ -6,7 +6,7 @@ func simulationBugs() []Bug {
 	bugs := []Bug{
 		{
 			Name: "simulation-gives-way-to-nobody", Breaks: "a late view takes nothing away that was granted elsewhere",
-			File: "service/acquire.go", Anchor: "err := s.Store.Remove(ctx, e, why, blockers...)",
+			File: "service/withdraw.go", Anchor: "err := s.Store.Remove(ctx, e, why, blockers...)",
 			Becomes: "err := s.Store.Remove(ctx, e, why, blockers[:0]...)",
 		},
 		{

@@ -80,12 +80,12 @@ func subscriptionBugs() []Bug {
 		},
 		{
 			Name: "webhook-callback-without-async", Breaks: "who is connected has no callback",
-			File: "service/acquire.go", Anchor: "(!req.Async || req.Callback.Check() != nil)", Becomes: "(req.Callback.Check() != nil)",
+			File: "service/request.go", Anchor: "(!req.Async || req.Callback.Check() != nil)", Becomes: "(req.Callback.Check() != nil)",
 			In: "./service", Run: "^TestBadCallbacks$",
 		},
 		{
 			Name: "webhook-callback-is-no-parameter", Breaks: "a retry with another callback is another request",
-			File: "service/acquire.go", Anchor: `writeParts(h, "callback", req.Callback.URL)`, Becomes: `writeParts(h, "callback")`,
+			File: "service/request.go", Anchor: `writeParts(h, "callback", req.Callback.URL)`, Becomes: `writeParts(h, "callback")`,
 			In: "./service", Run: "^TestKeyWithAnotherCallback$",
 		},
 		{

@@ -1,0 +1,59 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// answerAsync tells at once how an async entry stands. One whose client went away before
+// it could be told, and cannot come back, is taken back.
+func (s *Service) answerAsync(ctx context.Context, e *lock.Entry, written bool, began time.Time) (*Grant, error) {
+	g, err := s.standsAsync(ctx, e, written, began)
+	switch {
+	case ctx.Err() != nil && !e.Resumable():
+		s.inBackground(func(ctx context.Context) { s.leaveQueue(ctx, e) })
+		return nil, ctx.Err()
+	case errors.Is(err, lock.StoreUnavailable): // it is there, and will be kept
+		k := keeper{s: s, entry: e}
+		if written {
+			k.refreshed = began
+		}
+		g = k.resumable()
+	}
+	return g, err
+}
+
+func (s *Service) standsAsync(ctx context.Context, e *lock.Entry, written bool, began time.Time) (*Grant, error) {
+	if !written {
+		return s.look(ctx, e)
+	}
+	if !s.view.Reached(e.Number) {
+		s.async.given.add(e)
+	}
+	st, err := s.stateAtFirst(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if st.State == view.Waiting && st.Refused != nil {
+		if err := s.carryOut(ctx, e, st.Refused); err != nil && !errors.Is(err, lock.StoreUnavailable) {
+			return nil, err
+		}
+		st = s.view.Status(e.ID, e.Number) // whoever keeps it may have been faster, or will do it
+	}
+	if st.State == view.Gone && st.Refused != nil {
+		return nil, st.Refused
+	}
+	return s.describeAs(ctx, e, st, s.wall(began.Add(e.TTL)))
+}
+
+// stateAtFirst tells how an entry stands that was just written: as of then, or later.
+func (s *Service) stateAtFirst(ctx context.Context, e *lock.Entry) (view.Status, error) {
+	if st := s.catchUp(ctx, e.ID, e.Number); st.State != view.Unseen {
+		return st, nil
+	}
+	return s.stateOf(ctx, e)
+}

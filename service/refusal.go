@@ -1,0 +1,75 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// refuse answers a request without a write, if others are in its way and it does
+// not want to queue, or must not: the lock is in use in another mode, or to wait
+// would close a cycle. The view may be late, so before it is believed it must
+// reach a number read after the request came in: somebody who just released the
+// lock elsewhere and tries it here must not be told that it is held.
+//
+// What comes between this and the write is noticed when the entry joins.
+func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
+	if s.view.Objection(e) == nil {
+		return nil
+	}
+	number, err := s.Store.Newest(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.FeedTimeout)
+	defer cancel()
+	if err := s.view.Await(ctx, number); err != nil {
+		return nil // the queue itself will tell
+	}
+	err = s.view.Refuse(e)
+	if errors.Is(err, lock.Deadlock) {
+		s.Metrics.Deadlocked(ctx)
+	}
+	return err
+}
+
+// refuseOrRejoin answers a request that found others in its way, or no room, unless it
+// was an earlier request with the same idempotency key that took the lock meanwhile.
+func (s *Service) refuseOrRejoin(ctx context.Context, e *lock.Entry, busy error) (*Grant, error) {
+	if e.Resumable() {
+		if g, err := s.rejoin(ctx, e); g != nil || err != nil {
+			return g, err
+		}
+	}
+	return s.refusal(ctx, e, busy)
+}
+
+func errIdempotencyMismatch() error {
+	return lock.Errorf(lock.IdempotencyMismatch, "the idempotency key was used before with other parameters")
+}
+
+// refusal adds to an error who is in the way.
+func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant, error) {
+	var why *lock.Error
+	switch {
+	case errors.Is(err, lock.Closed) && errors.As(err, &why):
+		err = s.closed(why.Closing)
+	case !errors.Is(err, lock.Held) && !errors.Is(err, lock.TimedOut):
+		return nil, err
+	}
+	g, asks := &Grant{Entry: e}, askedPerRefusal
+	for _, c := range e.Claims {
+		q := s.view.Queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.ID, max(1, view.MaxShownHolders/len(e.Claims)), 0)
+		s.addExpiries(ctx, q.Holders, asks)
+		asks = max(0, asks-len(q.Holders))
+		b := Busy{Name: c.Name, Holders: q.Holders, Waiters: q.Waiting}
+		if e.Set {
+			g.Busy = append(g.Busy, b)
+		} else {
+			g.Holders, g.Waiters = b.Holders, b.Waiters
+		}
+	}
+	return g, err
+}

@@ -1,0 +1,130 @@
+package service
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// AcquireRequest asks for one or several locks. Wait and TTL of 0 mean none and
+// the default.
+type AcquireRequest struct {
+	Tenant   string
+	Claims   []lock.Claim
+	Set      bool
+	Holder   string
+	Named    bool // the request named the holder
+	Metadata map[string]string
+	TTL      time.Duration
+	Wait     time.Duration
+	Async    bool           // answer at once; the replicas keep the entry for as long as it waits
+	Callback *lock.Callback // where the grant of an async entry is told; nil is nowhere
+	// AskWithin has the entry ask those who hold to finish within this time, if it has to
+	// wait; nil asks for nothing.
+	AskWithin *time.Duration
+
+	Trace string // W3C traceparent of the request; what is none is passed over. A retry may have another
+
+	// IdempotencyKey makes repeated requests the same entry; "" makes each a new
+	// one.
+	IdempotencyKey string
+}
+
+// newEntry checks a request against the configured bounds and makes an entry of
+// it.
+func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, error) {
+	if req.TTL == 0 {
+		req.TTL = s.DefaultTTL
+	}
+	if err := s.check(req); err != nil {
+		return nil, err
+	}
+	if err := lock.CheckClaims(req.Claims, req.Set); err != nil {
+		return nil, err
+	}
+	req.TTL, req.Wait = wholeMilliseconds(req.TTL), wholeMilliseconds(req.Wait)
+	req.Claims = slices.Clone(req.Claims)
+	lock.Canonical(req.Claims)
+	e := &lock.Entry{
+		ID: newID(s.Rand), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
+		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
+		EnqueuedAt: now.UTC().Truncate(time.Millisecond), Async: req.Async, Callback: req.Callback,
+	}
+	if lock.ValidTrace(req.Trace) {
+		e.Trace = req.Trace
+	}
+	if req.AskWithin != nil {
+		within := wholeMilliseconds(*req.AskWithin)
+		e.AskWithin = &within
+	}
+	if req.Wait > 0 {
+		e.WaitUntil = e.EnqueuedAt.Add(req.Wait)
+	}
+	if req.IdempotencyKey != "" {
+		e.ID = idFor(req.Tenant, subjectOf(e), req.IdempotencyKey)
+		e.Request = fingerprint(req)
+	}
+	return e, nil
+}
+
+func (s *Service) check(req AcquireRequest) error {
+	switch {
+	case req.TTL < s.MinTTL || req.TTL > s.MaxTTL:
+		return lock.Invalid("ttl_seconds", "must be between %g and %g", s.MinTTL.Seconds(), s.MaxTTL.Seconds())
+	case req.Wait < 0 || req.Wait > s.MaxWait:
+		return lock.Invalid("wait_seconds", "must be between 0 and %g", s.MaxWait.Seconds())
+	case req.Async && req.TTL < MinAsyncTTL:
+		return lock.Invalid("ttl_seconds", "must be at least %g with async", MinAsyncTTL.Seconds())
+	case req.Callback != nil && (!req.Async || req.Callback.Check() != nil):
+		return lock.Invalid("callback_url", "must be one that can be kept, of an async request")
+	case req.Async && req.Wait == 0:
+		return lock.Invalid("wait_seconds", "must be more than 0 with async: it is for how long the place is kept")
+	}
+	if wrong := lock.CheckHolder(req.Holder); wrong != "" {
+		return lock.Invalid("holder", "%s", wrong)
+	}
+	if wrong := lock.CheckMetadata(req.Metadata); wrong != "" {
+		return lock.Invalid("metadata", "%s", wrong)
+	}
+	return req.checkAsk()
+}
+
+// wholeMilliseconds rounds up, so that a wait that is asked for is never none.
+func wholeMilliseconds(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// fingerprint condenses what a retry must repeat.
+func fingerprint(req AcquireRequest) string {
+	h := sha256.New()
+	for _, c := range req.Claims {
+		writeParts(h, c.Name, string(c.Mode))
+		writeNumber(h, int64(c.Limit))
+	}
+	writeParts(h, req.Holder)
+	for _, k := range slices.Sorted(maps.Keys(req.Metadata)) {
+		writeParts(h, k, req.Metadata[k])
+	}
+	writeNumber(h, int64(req.TTL))
+	writeNumber(h, int64(req.Wait))
+	if req.Async {
+		writeParts(h, "async")
+	}
+	if req.Callback != nil { // its secret may be rotated between two attempts
+		writeParts(h, "callback", req.Callback.URL)
+	}
+	if req.AskWithin != nil {
+		writeParts(h, "request_release")
+		writeNumber(h, int64(wholeMilliseconds(*req.AskWithin)))
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+}
+
+func writeNumber(w interface{ Write([]byte) (int, error) }, n int64) {
+	_, _ = w.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) // a hash takes everything
+}

@@ -13,7 +13,7 @@ import (
 type told struct {
 	*dispatcher
 	history *events.Log
-	rings   ringQueue
+	rings   *ringQueue
 }
 
 // Begin implements [view.Events].

@@ -1,8 +1,11 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -17,17 +20,70 @@ const (
 )
 
 // ringQueue has the contradictions of orders that are yet to be told to all. Every replica
-// finds them, and those give one the same id, so that the first who writes it tells it.
-type ringQueue chan *order.Contradiction
+// finds them, and those give one the same id, so that the first who writes it tells it. Tenants
+// take turns; where there are too many, the one who has most gives way. It is safe for
+// concurrent use.
+type ringQueue struct {
+	mu      sync.Mutex
+	waiting map[string][]*order.Contradiction // by tenant; none is empty
+	turns   []string                          // those tenants, the next first
+	size    int
+	ready   chan struct{} // holds a value after the queue ceased to be empty
+}
 
-func newRingQueue() ringQueue { return make(ringQueue, maxRingsToTell) }
+func newRingQueue() *ringQueue {
+	return &ringQueue{waiting: map[string][]*order.Contradiction{}, ready: make(chan struct{}, 1)}
+}
 
-// add takes a contradiction, unless there are too many. It does not block.
-func (q ringQueue) add(c *order.Contradiction) {
-	select {
-	case q <- c:
-	default: // it is still shown by LockOrder
+// add takes a contradiction, or the place of one that is then only shown by LockOrder. It does
+// not block.
+func (q *ringQueue) add(c *order.Contradiction) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.size == maxRingsToTell {
+		q.drop()
 	}
+	if q.waiting[c.Tenant] == nil {
+		q.turns = append(q.turns, c.Tenant)
+	}
+	q.waiting[c.Tenant] = append(q.waiting[c.Tenant], c)
+	q.size++
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// drop takes away the newest of the tenant who has most.
+func (q *ringQueue) drop() {
+	most := slices.MaxFunc(q.turns, func(a, b string) int { return cmp.Compare(len(q.waiting[a]), len(q.waiting[b])) })
+	last := len(q.waiting[most]) - 1
+	q.waiting[most][last] = nil
+	q.waiting[most] = q.waiting[most][:last]
+	q.taken(most)
+}
+
+// taken notes that there is one less of a tenant.
+func (q *ringQueue) taken(tenant string) {
+	if q.size--; len(q.waiting[tenant]) == 0 {
+		delete(q.waiting, tenant)
+		q.turns = slices.DeleteFunc(q.turns, func(other string) bool { return other == tenant })
+	}
+}
+
+// next returns the oldest of the tenant whose turn it is, nil if there is none.
+func (q *ringQueue) next() *order.Contradiction {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.turns) == 0 {
+		return nil
+	}
+	tenant := q.turns[0]
+	c := q.waiting[tenant][0]
+	q.turns = append(q.turns[1:], tenant)
+	q.waiting[tenant] = q.waiting[tenant][1:]
+	q.taken(tenant)
+	return c
 }
 
 // tellRings writes what is found until ctx ends.
@@ -36,11 +92,13 @@ func (s *Service) tellRings(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case c := <-s.events.rings:
-			s.tellRing(ctx, c)
+		case <-s.events.rings.ready:
 		}
-		if store.Pause(ctx, ringPause) != nil {
-			return
+		for c := s.events.rings.next(); c != nil; c = s.events.rings.next() {
+			s.tellRing(ctx, c)
+			if store.Pause(ctx, ringPause) != nil {
+				return
+			}
 		}
 	}
 }

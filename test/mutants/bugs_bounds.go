@@ -159,5 +159,15 @@ func boundsBugs() []Bug {
 			File: "handlers/connections.go", Anchor: "if all.byTenant[tenant]--; all.byTenant[tenant] == 0 {", Becomes: "if all.byTenant[tenant] == 0 {",
 			In: "./handlers", Run: "^TestConnectionsOfOneTenant$",
 		},
+		{
+			Name: "bounds-rings-of-one-tenant", Breaks: "one tenant's contradictions do not keep another's from being told",
+			File: "service/rings.go", Anchor: "\t\tq.drop()\n", Becomes: "\t\treturn\n",
+			In: "./service", Run: "^TestRingsTakeTurns$",
+		},
+		{
+			Name: "bounds-rings-in-turns", Breaks: "tenants take turns in being told of their contradictions",
+			File: "service/rings.go", Anchor: "q.turns = append(q.turns[1:], tenant)", Becomes: "q.turns = append([]string{tenant}, q.turns[1:]...)",
+			In: "./service", Run: "^TestRingsTakeTurns$",
+		},
 	}
 }

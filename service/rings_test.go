@@ -1,0 +1,47 @@
+package service
+
+import (
+	"testing"
+
+	"github.com/fencepost/fencepost/lock/order"
+)
+
+// TestRingsTakeTurns: contradictions of one tenant do not keep those of another from being
+// told, however many there are.
+func TestRingsTakeTurns(t *testing.T) {
+	q := newRingQueue()
+	for range 2 * maxRingsToTell {
+		q.add(&order.Contradiction{Tenant: "busy"})
+	}
+	first, second := &order.Contradiction{Tenant: "calm"}, &order.Contradiction{Tenant: "calm"}
+	q.add(first)
+	q.add(second)
+	q.add(&order.Contradiction{Tenant: "busy"})
+	<-q.ready
+	var order []string
+	for c := q.next(); c != nil; c = q.next() {
+		if order = append(order, c.Tenant); len(order) == 2 && c != first {
+			t.Error("the older one of a tenant is not told first")
+		}
+	}
+	if len(order) != maxRingsToTell {
+		t.Errorf("%d are told, want %d", len(order), maxRingsToTell)
+	}
+	if len(order) < 4 || order[1] != "calm" || order[3] != "calm" {
+		t.Errorf("the tenants do not take turns: %v", order[:min(len(order), 6)])
+	}
+	if len(q.waiting) != 0 || len(q.turns) != 0 || q.size != 0 {
+		t.Errorf("something is left of an empty queue: %+v", q.waiting)
+	}
+}
+
+// TestRingsOfManyTenants: where each has one, there is room for as many as there may be.
+func TestRingsOfManyTenants(t *testing.T) {
+	q := newRingQueue()
+	for i := range 2 * maxRingsToTell {
+		q.add(&order.Contradiction{Tenant: string(rune('a' + i))})
+	}
+	if q.size != maxRingsToTell || len(q.waiting) != maxRingsToTell || len(q.turns) != maxRingsToTell {
+		t.Errorf("it has %d of %d tenants in %d turns, want %d each", q.size, len(q.waiting), len(q.turns), maxRingsToTell)
+	}
+}

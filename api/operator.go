@@ -89,12 +89,12 @@ type AuditRecord struct {
 	// Actor is who did it.
 	Actor AuditActor `json:"actor"`
 	// Action that was done.
-	Action string `json:"action" enums:"entry.revoke,set.revoke,locks.close,locks.open,quota.set,quota.reset" example:"entry.revoke"`
+	Action string `json:"action" enums:"entry.revoke,set.revoke,locks.close,locks.open,quota.set,quota.reset,webhook.create,webhook.change,webhook.pause,webhook.resume,webhook.delete,webhook.rotate,webhook.test,webhook.redeliver" example:"entry.revoke"`
 	// Object to which it was done, as it was then.
 	Object AuditObject `json:"object"`
-	// Reason in the words of who did it.
+	// Reason in the words of who did it; empty if none was given.
 	Reason string `json:"reason" example:"its node was lost in the fire"`
-	// Result of the action.
+	// Result of the action. asked is put on record before: what follows may have failed.
 	Result string `json:"result" example:"revoked"`
 	// RequestID finds the request in the server's log.
 	RequestID string `json:"request_id" example:"4f1a7c0b9d2e83a6"`
@@ -114,9 +114,9 @@ type AuditActor struct {
 
 // AuditObject is an entry as it was.
 type AuditObject struct {
-	// Locks that it held or waited for; of a closure its pattern; of a quota none.
+	// Locks that it held or waited for; of a closure or a webhook its pattern; of a quota none.
 	Locks []string `json:"locks" example:"orders:42"`
-	// Entry is its id; of a closure that of the closure; of a quota empty, as the holder.
+	// Entry is its id; of a closure that of the closure; of a quota or a webhook empty, as the holder.
 	Entry string `json:"entry" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Holder is the worker that asked.
 	Holder string `json:"holder" example:"worker-7"`
@@ -128,4 +128,20 @@ type AuditObject struct {
 	Quota *QuotaOverrides `json:"quota,omitempty"`
 	// Until when a closure was to stand.
 	Until *Instant `json:"until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Webhook that it was done to; of what is about a webhook alone.
+	Webhook *AuditWebhook `json:"webhook,omitempty"`
+}
+
+// AuditWebhook is a webhook to which something was done.
+type AuditWebhook struct {
+	// ID of the webhook, or callbacks.
+	ID string `json:"id" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
+	// Receiver is the scheme and host of its URL; the rest may be a secret. Of callbacks empty.
+	Receiver string `json:"receiver" example:"https://example.org"`
+	// Changed are the names of the fields that were to be others. With webhook.change.
+	Changed []string `json:"changed,omitempty" example:"url"`
+	// Delivery that was to be made: of a test its own, else one that is made again.
+	Delivery string `json:"delivery,omitempty" example:"1042-1"`
+	// Since when everything was to be delivered again.
+	Since *Instant `json:"since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 }

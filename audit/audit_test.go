@@ -237,3 +237,61 @@ func TestClockAhead(t *testing.T) {
 		t.Errorf("%d records are kept, want the newest", len(all))
 	}
 }
+
+// TestTrimWebhooks: what is done to webhooks takes a fifth of the room at most, so that it pushes out
+// nothing of what operators did.
+func TestTrimWebhooks(t *testing.T) {
+	l := newLedger(t)
+	l.log.Keep(10, 20)
+	for i := range 9 {
+		l.put("acme", "a", 10*day-time.Duration(i)*time.Second)
+	}
+	for i := range 30 {
+		for j, tenant := range []string{"acme", "other", "third"} {
+			r := recordOf(tenant, "a", l.now.Add(-time.Duration(i)*time.Hour-time.Duration(j)*time.Minute))
+			r.Action = audit.TestWebhook
+			if _, err := l.records.Put(t.Context(), r.Put()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := l.log.Trim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, r := range l.all(audit.Query{Limit: 100}) {
+		got[r.Tenant+" "+r.Action]++
+	}
+	if diff := cmp.Diff(map[string]int{"acme entry.revoke": 8, "acme webhook.test": 2}, map[string]int{"acme entry.revoke": got["acme entry.revoke"], "acme webhook.test": got["acme webhook.test"]}); diff != "" {
+		t.Errorf("of acme are kept (-want +got)\n%s", diff)
+	}
+	if n := got["acme webhook.test"] + got["other webhook.test"] + got["third webhook.test"]; n != 4 {
+		t.Errorf("%d about webhooks are kept, want a fifth of 20: %v", n, got)
+	}
+}
+
+// TestJournal: what is too much is refused before it is on record, of each tenant alone.
+func TestJournal(t *testing.T) {
+	l := newLedger(t)
+	j := audit.NewJournal(l.records, func() time.Time { return l.now })
+	put := func(home string) error {
+		r := recordOf("acme", "a", time.Time{})
+		r.By.Tenant = home
+		return j.Put(t.Context(), r)
+	}
+	for range 200 {
+		if err := put("home"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var e *lock.Error
+	if err := put("home"); !errors.As(err, &e) || e.Code != lock.RateLimited {
+		t.Errorf("the next is %v", err)
+	}
+	if err := put("elsewhere"); err != nil {
+		t.Errorf("of another tenant: %v", err)
+	}
+	if all := l.all(audit.Query{Limit: 1000}); len(all) != 201 || !all[0].At.Equal(l.now) {
+		t.Errorf("%d are on record", len(all))
+	}
+}

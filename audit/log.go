@@ -15,6 +15,10 @@ const (
 	MaxAge      = 90 * 24 * time.Hour
 	MaxInAll    = 100_000
 	MaxOfTenant = 10_000
+
+	// webhookShare is which part of these may be about webhooks. Who may use them need not be an
+	// operator, and is not to push out what operators did.
+	webhookShare = 5
 )
 
 // Records is what the log needs of the store's small records.

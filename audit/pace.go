@@ -7,7 +7,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// How much may come to be on record by one tenant's operators through one replica: at once,
+// How much may come to be on record by one tenant's people through one replica: at once,
 // and each second. What is more is refused, so that nobody can push out what is on record
 // of others, or of himself, in no time.
 const (
@@ -39,7 +39,7 @@ func (p *Pace) Take(tenant string, now time.Time) error {
 	s := p.spent[tenant].left(now)
 	if s.actions+1 > burst {
 		return &lock.Error{
-			Code: lock.RateLimited, Detail: "operators of the tenant do more in a short time than is kept on record", RetryAfter: time.Second,
+			Code: lock.RateLimited, Detail: "people of the tenant do more in a short time than is kept on record", RetryAfter: time.Second,
 		}
 	}
 	s.actions++

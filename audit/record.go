@@ -20,7 +20,19 @@ const (
 	OpenLocks   = "locks.open"
 	SetQuota    = "quota.set"   // for a tenant
 	ResetQuota  = "quota.reset" // to the defaults
+
+	CreateWebhook = webhookActions + "create"
+	ChangeWebhook = webhookActions + "change"
+	PauseWebhook  = webhookActions + "pause"
+	ResumeWebhook = webhookActions + "resume"
+	DeleteWebhook = webhookActions + "delete"
+	RotateWebhook = webhookActions + "rotate" // its secret, or that of a tenant's callbacks
+	TestWebhook   = webhookActions + "test"
+	Redeliver     = webhookActions + "redeliver"
 )
+
+// webhookActions begins the actions that are not of operators alone: who may use webhooks does them.
+const webhookActions = "webhook."
 
 // The results of actions.
 const (
@@ -29,6 +41,7 @@ const (
 	Opened  = "opened"
 	Set     = "set"   // likewise
 	Reset   = "reset" // likewise
+	Asked   = "asked" // likewise, of what is done to a webhook
 )
 
 // Who did something, as his request showed it.
@@ -40,7 +53,8 @@ type Who struct {
 	RequestID string
 }
 
-// Object is what something was done to: an entry, as it was then, a closure, or a tenant's quota.
+// Object is what something was done to: an entry, as it was then, a closure, a tenant's quota, or a
+// webhook, of which the locks are its pattern.
 type Object struct {
 	Locks  []string   `json:"locks"`
 	Entry  lock.ID    `json:"entry"`
@@ -50,6 +64,18 @@ type Object struct {
 	Until  *time.Time `json:"until,omitempty"` // of a closure
 
 	Quota map[string]int `json:"quota,omitempty"` // limits that were set for a tenant, by their names
+
+	Webhook *Webhook `json:"webhook,omitempty"`
+}
+
+// Webhook is what something was done to, as it was then; of what was made, as it was to be. Nothing
+// of it is secret.
+type Webhook struct {
+	ID       string     `json:"id"`                 // or "callbacks"
+	Receiver string     `json:"receiver"`           // scheme and host of the URL; "" of callbacks
+	Changed  []string   `json:"changed,omitempty"`  // the fields that were to be others, by their names
+	Delivery string     `json:"delivery,omitempty"` // that was to be made
+	Since    *time.Time `json:"since,omitempty"`    // everything from then on was to be delivered again
 }
 
 // Record is one thing that was done.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -35,16 +36,36 @@ func (l *Log) Run(ctx context.Context, mine func() bool, log *slog.Logger) {
 
 // trimming counts what is kept, from the newest on.
 type trimming struct {
-	most     *Log
 	before   string // ids from before are too old
+	every    share  // of all records
+	webhooks share  // of those about webhooks
+}
+
+// share counts records up to a bound.
+type share struct {
 	ofTenant map[string]int
 	all      int
+
+	mostOfTenant, most int
+}
+
+func (s *share) full(tenant string) bool {
+	return s.ofTenant[tenant] >= s.mostOfTenant || s.all >= s.most
+}
+
+func (s *share) add(tenant string) {
+	s.ofTenant[tenant]++
+	s.all++
 }
 
 // Trim forgets what is too old, and the oldest of what is too much, of each tenant and in all.
 func (l *Log) Trim(ctx context.Context) error {
 	now := l.now()
-	t := &trimming{most: l, before: string(lock.IDOf(rawID(now.Add(-MaxAge)))), ofTenant: map[string]int{}}
+	t := &trimming{
+		before:   string(lock.IDOf(rawID(now.Add(-MaxAge)))),
+		every:    share{ofTenant: map[string]int{}, mostOfTenant: l.ofTenant, most: l.inAll},
+		webhooks: share{ofTenant: map[string]int{}, mostOfTenant: l.ofTenant / webhookShare, most: l.inAll / webhookShare},
+	}
 	for w := weekOf(now) + 1; w > weekOf(now)+1-kinds; w-- {
 		if err := l.trimKind(ctx, w, t); err != nil {
 			return err
@@ -57,6 +78,7 @@ func (l *Log) Trim(ctx context.Context) error {
 type kept struct {
 	key     store.RecordKey
 	version uint64
+	webhook bool // it is about one
 }
 
 // trimKind trims the records of the kind of a week, whichever week they are of.
@@ -66,11 +88,12 @@ func (l *Log) trimKind(ctx context.Context, week int64, t *trimming) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, kept{r.RecordKey, r.Version})
+		known, ok := parse(r)
+		all = append(all, kept{r.RecordKey, r.Version, ok && known.aboutWebhook()})
 	}
 	slices.SortFunc(all, func(a, b kept) int { return cmp.Compare(b.key.ID, a.key.ID) })
 	for _, one := range all {
-		if !t.drops(one.key) {
+		if !t.drops(one) {
 			continue
 		}
 		err := l.records.Delete(ctx, one.key, one.version)
@@ -82,11 +105,16 @@ func (l *Log) trimKind(ctx context.Context, week int64, t *trimming) error {
 }
 
 // drops reports whether a record is to go, and counts it if it stays.
-func (t *trimming) drops(k store.RecordKey) bool {
-	if k.ID < t.before || t.ofTenant[k.Tenant] >= t.most.ofTenant || t.all >= t.most.inAll {
+func (t *trimming) drops(k kept) bool {
+	tenant := k.key.Tenant
+	if k.key.ID < t.before || t.every.full(tenant) || k.webhook && t.webhooks.full(tenant) {
 		return true
 	}
-	t.ofTenant[k.Tenant]++
-	t.all++
+	if k.webhook {
+		t.webhooks.add(tenant)
+	}
+	t.every.add(tenant)
 	return false
 }
+
+func (r *Record) aboutWebhook() bool { return strings.HasPrefix(r.Action, webhookActions) }

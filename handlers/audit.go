@@ -31,11 +31,11 @@ const (
 	maxAuditPagesOfTenant = 4
 )
 
-// audit tells what operators did.
+// audit tells what was done.
 //
-// @Summary     See what operators did
+// @Summary     See what operators did, and what became of webhooks
 // @ID          listAudit
-// @Description What is on record, the newest first, of all tenants that the bearer token may see: 90 days, 10 000 records of a tenant and 100 000 in all. With `Accept: application/x-ndjson` all of it comes at once, a line for each record; `limit` counts for pages alone. Of a token that is limited to names, only what is about those.
+// @Description What is on record, the newest first, of all tenants that the bearer token may see: 90 days, 10 000 records of a tenant and 100 000 in all, of which a fifth may be about webhooks. With `Accept: application/x-ndjson` all of it comes at once, a line for each record; `limit` counts for pages alone. Of a token that is limited to names, only what is about those.
 // @Tags        admin
 // @Produce     json,application/x-ndjson
 // @Security    bearer[admin]
@@ -93,6 +93,9 @@ func (r *request) auditQuery() (q audit.Query, err error) {
 // recordBytes is about how many bytes a record takes in an answer.
 func recordBytes(of *audit.Record) int {
 	size := 2*rowBytes + textBytes(of.Reason) + textBytes(of.Object.Holder) + textBytes(of.By.Subject)
+	if w := of.Object.Webhook; w != nil {
+		size += textBytes(w.Receiver) + textBytes(w.Delivery) + textBytes(w.ID)
+	}
 	for _, name := range of.Object.Locks {
 		size += textBytes(name) + 1
 	}
@@ -122,6 +125,9 @@ func (r *request) auditRecord(one *audit.Record) api.AuditRecord {
 	if out.Object.Locks == nil {
 		out.Object.Locks = []string{}
 	}
+	if o.Webhook != nil {
+		out.Object.Webhook = auditWebhookOf(o.Webhook)
+	}
 	if o.Quota != nil {
 		out.Object.Quota = quotaOverrides(quota.Known(o.Quota))
 	}
@@ -131,6 +137,14 @@ func (r *request) auditRecord(one *audit.Record) api.AuditRecord {
 	}
 	if r.principal.MayOperate(one.By.Tenant) {
 		out.Actor.Address = one.By.Address
+	}
+	return out
+}
+
+func auditWebhookOf(w *audit.Webhook) *api.AuditWebhook {
+	out := &api.AuditWebhook{ID: w.ID, Receiver: w.Receiver, Changed: w.Changed, Delivery: w.Delivery}
+	if w.Since != nil {
+		out.Since = new(api.InstantOf(*w.Since))
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"encoding/base64"
-	"net/url"
 	"strings"
 	"time"
 
@@ -127,7 +126,7 @@ func (a *endpoints) adminWebhookOf(ctx context.Context, s *subscription.Subscrip
 		return out, err
 	}
 	out = api.AdminWebhook{
-		Tenant: s.Tenant, ID: s.ID, Receiver: receiverOf(s.URL), Events: eventNames(s.Events), Locks: s.Locks, Paused: s.Paused,
+		Tenant: s.Tenant, ID: s.ID, Receiver: s.Receiver(), Events: eventNames(s.Events), Locks: s.Locks, Paused: s.Paused,
 		CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By, Owed: owed, OwedMore: more,
 	}
 	health = health.Of(s.Enabled)
@@ -136,13 +135,4 @@ func (a *endpoints) adminWebhookOf(ctx context.Context, s *subscription.Subscrip
 		out.FailingSince = api.InstantOf(health.FailingSince)
 	}
 	return out, nil
-}
-
-// receiverOf leaves of a URL what is no secret.
-func receiverOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	return u.Scheme + "://" + u.Host
 }

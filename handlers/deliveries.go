@@ -22,9 +22,9 @@ type Deliveries interface {
 	List(ctx context.Context, tenant, id, cursor string, limit int) (*outbox.Page, error)
 	Health(ctx context.Context, tenant, id string) (outbox.Health, error)
 	Owed(ctx context.Context, tenant, id string) (n int, more bool, err error)
-	Test(ctx context.Context, tenant, id string) (delivery string, err error)
-	Redeliver(ctx context.Context, tenant, id, delivery string) error
-	RedeliverSince(ctx context.Context, tenant, id string, since time.Time) error
+	Test(context.Context, outbox.Order) (delivery string, err error)
+	Redeliver(ctx context.Context, o outbox.Order, delivery string) error
+	RedeliverSince(ctx context.Context, o outbox.Order, since time.Time) error
 }
 
 func (a *endpoints) deliveries(r *gin.Engine) {
@@ -165,7 +165,7 @@ func (a *endpoints) testWebhook(r *request) error {
 	if err != nil {
 		return err
 	}
-	delivery, err := a.Deliveries.Test(r.context(), r.tenant(), found.ID)
+	delivery, err := a.Deliveries.Test(r.context(), outbox.Order{Actor: r.actor(), Of: found})
 	if err != nil {
 		return err
 	}
@@ -195,11 +195,11 @@ func (a *endpoints) redeliver(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	id, _, err := a.checkDeliveries(r)
+	_, of, err := a.checkDeliveries(r)
 	if err != nil {
 		return err
 	}
-	return r.done(a.Deliveries.Redeliver(r.context(), r.tenant(), id, r.Param("delivery")))
+	return r.done(a.Deliveries.Redeliver(r.context(), outbox.Order{Actor: r.actor(), Of: of}, r.Param("delivery")))
 }
 
 // redeliverSince has all deliveries made again.
@@ -234,7 +234,7 @@ func (a *endpoints) redeliverSince(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.done(a.Deliveries.RedeliverSince(r.context(), r.tenant(), found.ID, since))
+	return r.done(a.Deliveries.RedeliverSince(r.context(), outbox.Order{Actor: r.actor(), Of: found}, since))
 }
 
 // done answers that nothing is left to be said.

@@ -49,16 +49,23 @@ func (s *stubDeliveries) Owed(_ context.Context, tenant, id string) (int, bool, 
 	return len(s.page.Deliveries), s.page.Next != "", s.note("owed", tenant, id)
 }
 
-func (s *stubDeliveries) Test(_ context.Context, tenant, id string) (string, error) {
-	return "test-1", s.note("test", tenant, id)
+func idOf(o outbox.Order) string {
+	if o.Of == nil {
+		return outbox.Callbacks
+	}
+	return o.Of.ID
 }
 
-func (s *stubDeliveries) Redeliver(_ context.Context, tenant, id, delivery string) error {
-	return s.note("redeliver", tenant, id, delivery)
+func (s *stubDeliveries) Test(_ context.Context, o outbox.Order) (string, error) {
+	return "test-1", s.note("test", o.Tenant, idOf(o))
 }
 
-func (s *stubDeliveries) RedeliverSince(_ context.Context, tenant, id string, since time.Time) error {
-	return s.note("since", tenant, id, since.UTC().Format(time.RFC3339Nano))
+func (s *stubDeliveries) Redeliver(_ context.Context, o outbox.Order, delivery string) error {
+	return s.note("redeliver", o.Tenant, idOf(o), delivery)
+}
+
+func (s *stubDeliveries) RedeliverSince(_ context.Context, o outbox.Order, since time.Time) error {
+	return s.note("since", o.Tenant, idOf(o), since.UTC().Format(time.RFC3339Nano))
 }
 
 // withDeliveries returns a subscriber of a replica with these deliveries.

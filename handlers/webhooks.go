@@ -18,16 +18,23 @@ import (
 // Webhooks are the use cases of subscriptions and callbacks; [subscription.Subscriptions]
 // has them.
 type Webhooks interface {
-	Create(context.Context, *auth.Principal, subscription.Change) (*subscription.Subscription, webhook.Secret, error)
+	Create(context.Context, subscription.Actor, subscription.Change) (*subscription.Subscription, webhook.Secret, error)
 	List(context.Context, *auth.Principal) ([]*subscription.Subscription, error)
 	All(who *auth.Principal, tenant string) ([]*subscription.Subscription, error)
 	Get(ctx context.Context, who *auth.Principal, id string) (*subscription.Subscription, error)
-	Update(ctx context.Context, who *auth.Principal, id string, c subscription.Change) (*subscription.Subscription, error)
-	Delete(ctx context.Context, who *auth.Principal, id string) error
-	Rotate(ctx context.Context, who *auth.Principal, id string) (*subscription.Subscription, webhook.Secret, error)
-	RotateCallback(context.Context, *auth.Principal) (webhook.Secret, error)
+	Update(ctx context.Context, who subscription.Actor, id string, c subscription.Change) (*subscription.Subscription, error)
+	Delete(ctx context.Context, who subscription.Actor, id string) error
+	Rotate(ctx context.Context, who subscription.Actor, id string) (*subscription.Subscription, webhook.Secret, error)
+	RotateCallback(context.Context, subscription.Actor) (webhook.Secret, error)
 	Callback(ctx context.Context, tenant, url string) (*lock.Callback, error)
 	Count(tenant string) int
+}
+
+// actor is who changes something of his own tenant's webhooks, for the audit.
+func (r *request) actor() subscription.Actor {
+	by := r.who()
+	by.Scope = string(auth.WebhooksWrite)
+	return subscription.Actor{Principal: r.principal, By: by}
 }
 
 func (a *endpoints) webhooks(r *gin.Engine) {
@@ -63,7 +70,7 @@ func (a *endpoints) createWebhook(r *request) error {
 	if err := r.readJSON(&body); err != nil {
 		return err
 	}
-	made, secret, err := a.Webhooks.Create(r.context(), r.principal, subscription.Change{URL: &body.URL, Events: body.Events, Locks: body.Locks})
+	made, secret, err := a.Webhooks.Create(r.context(), r.actor(), subscription.Change{URL: &body.URL, Events: body.Events, Locks: body.Locks})
 	if err != nil {
 		return err
 	}
@@ -148,7 +155,7 @@ func (a *endpoints) changeWebhook(r *request) error {
 		return err
 	}
 	c := subscription.Change{URL: body.URL, Events: body.Events, Locks: body.Locks, Paused: body.Paused}
-	changed, err := a.Webhooks.Update(r.context(), r.principal, r.Param("id"), c)
+	changed, err := a.Webhooks.Update(r.context(), r.actor(), r.Param("id"), c)
 	return r.respondWebhook(changed, err)
 }
 
@@ -173,7 +180,7 @@ func (a *endpoints) deleteWebhook(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	return r.done(a.Webhooks.Delete(r.context(), r.principal, r.Param("id")))
+	return r.done(a.Webhooks.Delete(r.context(), r.actor(), r.Param("id")))
 }
 
 // rotateWebhook replaces a secret.
@@ -198,7 +205,7 @@ func (a *endpoints) rotateWebhook(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	rotated, secret, err := a.Webhooks.Rotate(r.context(), r.principal, r.Param("id"))
+	rotated, secret, err := a.Webhooks.Rotate(r.context(), r.actor(), r.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -225,7 +232,7 @@ func (a *endpoints) rotateCallbackSecret(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	secret, err := a.Webhooks.RotateCallback(r.context(), r.principal)
+	secret, err := a.Webhooks.RotateCallback(r.context(), r.actor())
 	if err != nil {
 		return err
 	}

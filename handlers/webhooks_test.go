@@ -328,7 +328,7 @@ func TestWebhookSecretsAreNowhere(t *testing.T) {
 // stubWebhooks stand in for the use cases, for what those do only on bad days.
 type stubWebhooks struct{ answer func() error }
 
-func (s *stubWebhooks) Create(context.Context, *auth.Principal, subscription.Change) (*subscription.Subscription, webhook.Secret, error) {
+func (s *stubWebhooks) Create(context.Context, subscription.Actor, subscription.Change) (*subscription.Subscription, webhook.Secret, error) {
 	return nil, webhook.Secret{}, s.answer()
 }
 
@@ -344,17 +344,17 @@ func (s *stubWebhooks) Get(context.Context, *auth.Principal, string) (*subscript
 	return nil, s.answer()
 }
 
-func (s *stubWebhooks) Update(context.Context, *auth.Principal, string, subscription.Change) (*subscription.Subscription, error) {
+func (s *stubWebhooks) Update(context.Context, subscription.Actor, string, subscription.Change) (*subscription.Subscription, error) {
 	return nil, s.answer()
 }
 
-func (s *stubWebhooks) Delete(context.Context, *auth.Principal, string) error { return s.answer() }
+func (s *stubWebhooks) Delete(context.Context, subscription.Actor, string) error { return s.answer() }
 
-func (s *stubWebhooks) Rotate(context.Context, *auth.Principal, string) (*subscription.Subscription, webhook.Secret, error) {
+func (s *stubWebhooks) Rotate(context.Context, subscription.Actor, string) (*subscription.Subscription, webhook.Secret, error) {
 	return nil, webhook.Secret{}, s.answer()
 }
 
-func (s *stubWebhooks) RotateCallback(context.Context, *auth.Principal) (webhook.Secret, error) {
+func (s *stubWebhooks) RotateCallback(context.Context, subscription.Actor) (webhook.Secret, error) {
 	return webhook.Secret{}, s.answer()
 }
 

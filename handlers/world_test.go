@@ -217,7 +217,7 @@ func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *repl
 	change(&config)
 	s := service.New(config)
 	h := w.handlers(s)
-	h.Deliveries = outbox.NewDeliveries(w.records, s)
+	h.Deliveries = outbox.NewDeliveries(w.records, s, w.webhooks.Journal)
 	h.Audit = audit.NewLog(w.records, nil)
 	console, stop := startConsole(s)
 	h.Console = console

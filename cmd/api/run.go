@@ -87,7 +87,7 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	trail, stopTrail := newAudit(t, opened.smallRecords(), replicas)
 	defer stopTrail()
 	routes := handlers.Config{
-		Audit: trail, Locks: s, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s), Console: console, Quotas: limits, Verifier: verifier,
+		Audit: trail, Locks: s, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s, webhooks.Journal), Console: console, Quotas: limits, Verifier: verifier,
 	}
 	codes, err := addDashboard(&routes, c, key)
 	if err != nil {

@@ -91,6 +91,11 @@ test("it is paused and goes on, tested, and its secret rotated and shown once", 
   await page.getByRole("button", { name: "Send a test" }).click();
   await expect(page.getByRole("row", { name: "webhook.test" })).toContainText("delivered");
   expect(received.map((r) => [r.type, r.signatures])).toEqual([["webhook.test", 2]]);
+  await to(server, page, "audit?tenant=demo");
+  const tested = page.getByRole("row", { name: "Tested a webhook" }).first();
+  await expect(tested).toContainText("http://127.0.0.1");
+  await expect(tested).not.toContainText("/pay");
+  await expect(page.getByRole("row", { name: "Rotated a secret" }).first()).toContainText(id);
   await server.delete(`/webhooks/${id}`);
 });
 

@@ -62,6 +62,8 @@ func improveSchema(name string, s *openapi3.Schema) {
 			ref.Value.Pattern = lockToken
 		case property == "id" && name == "Delivery", property == "delivery":
 			ref.Value.Pattern = deliveryID
+		case property == "id" && name == "AuditWebhook": // callbacks, too, and what could not be read
+			ref.Value.Pattern = lockName
 		case property == "id":
 			ref.Value.Pattern = entryID
 		case property == "holder" && ref.Value.MaxLength != nil:

@@ -54,10 +54,10 @@ func may() map[string][]string {
 		"deploy/sbom":     {},
 		"cmd/fencepost":   {"api", "client"},
 		"webhook/outbox": {
-			"api", "api/event", "auth", "lock", "lock/heap", "service", "service/events", "store", "webhook", "webhook/subscription",
+			"api", "api/event", "audit", "auth", "lock", "lock/heap", "service", "service/events", "store", "webhook", "webhook/subscription",
 		},
 		"webhook/subscription": {
-			"auth", "lock", "lock/quota", "store", "webhook",
+			"audit", "auth", "lock", "lock/quota", "store", "webhook",
 		},
 		"certificate/certtest":   {},
 		"auth/signin":            {"auth"},

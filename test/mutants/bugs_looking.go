@@ -105,7 +105,7 @@ func lookingBugs() []Bug {
 		},
 		{
 			Name: "looking-shows-where-webhooks-go", Breaks: "operators are not shown the path of a webhook's URL, which may be a secret",
-			File: "handlers/console_webhooks.go", Anchor: `return u.Scheme + "://" + u.Host`, Becomes: `return u.String()`,
+			File: "webhook/subscription/record.go", Anchor: `return u.Scheme + "://" + u.Host`, Becomes: `return u.String()`,
 			In: "./handlers", Run: "^TestAdminWebhooks$", Needs: "etcd",
 		},
 		{

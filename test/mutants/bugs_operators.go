@@ -138,5 +138,35 @@ func operatorBugs() []Bug {
 			File: "handlers/watch_parts.go", Anchor: "return changed, !slices.Equal(p.order, told.order),", Becomes: "return changed, len(changed) > 0 && !slices.Equal(p.order, told.order),",
 			In: "./handlers", Run: "^TestSince$", Needs: "etcd",
 		},
+		{
+			Name: "audit-webhooks-push-out-others", Breaks: "what is done to webhooks pushes out nothing of what operators did",
+			File: "audit/trim.go", Anchor: "|| k.webhook && t.webhooks.full(tenant)", Becomes: "",
+			In: "./audit", Run: "^TestTrimWebhooks$",
+		},
+		{
+			Name: "audit-webhooks-too-fast", Breaks: "what a tenant does to webhooks in a short time is bounded",
+			File: "audit/journal.go", Anchor: "if err := j.pace.Take(r.By.Tenant, r.At); err != nil {", Becomes: "if err := j.pace.Take(r.ID, r.At); err != nil && j.now == nil {",
+			In: "./audit", Run: "^TestJournal$",
+		},
+		{
+			Name: "webhook-change-not-on-record", Breaks: "each change of a webhook is in the audit",
+			File: "webhook/subscription/subscriptions.go", Anchor: "			if err := r.record(next); err != nil {", Becomes: "			if err := r.record(next); err != nil && next.Paused {",
+			In: "./webhook/subscription", Run: "^TestNothingWithoutRecord$",
+		},
+		{
+			Name: "webhook-deleted-without-record", Breaks: "no webhook is deleted without its record",
+			File: "webhook/subscription/subscriptions.go", Anchor: "s.record(ctx, who, audit.DeleteWebhook, was); err != nil {", Becomes: "s.record(ctx, who, audit.DeleteWebhook, was); err != nil && bad != nil {",
+			In: "./webhook/subscription", Run: "^TestNothingWithoutRecord$",
+		},
+		{
+			Name: "webhook-secret-url-on-record", Breaks: "the audit has nothing of a webhook's URL but scheme and host",
+			File: "webhook/subscription/record.go", Anchor: `return u.Scheme + "://" + u.Host`, Becomes: `return u.String()`,
+			In: "./webhook/subscription", Run: "^TestOnRecord$",
+		},
+		{
+			Name: "webhook-redelivery-not-on-record", Breaks: "who asks for a delivery is on record",
+			File: "webhook/outbox/deliveries.go", Anchor: "d.journal.Put(ctx, record); err != nil {", Becomes: "d.journal.Put(ctx, record); err != nil && record.Tenant == \"\" {",
+			In: "./webhook/outbox", Run: "^TestAskedIsOnRecord$",
+		},
 	}
 }

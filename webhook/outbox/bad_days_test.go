@@ -87,7 +87,7 @@ func TestGone(t *testing.T) {
 			t.Errorf("its health is %+v", health)
 		}
 		off := false
-		if _, err := w.hooks.Update(t.Context(), principal("acme"), s.ID, subscription.Change{Paused: &off}); err != nil {
+		if _, err := w.hooks.Update(t.Context(), actor(principal("acme")), s.ID, subscription.Change{Paused: &off}); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Minute)
@@ -103,7 +103,7 @@ func TestDeleted(t *testing.T) {
 		w.setBehave(failed)
 		r.cycle("acme", "orders:1")
 		until(t, 10*time.Second, "it is kept", func() bool { return len(w.left()) > 0 })
-		if err := w.hooks.Delete(t.Context(), principal("acme"), s.ID); err != nil {
+		if err := w.hooks.Delete(t.Context(), actor(principal("acme")), s.ID); err != nil {
 			t.Fatal(err)
 		}
 		until(t, 10*time.Second, "nothing is kept", func() bool { return len(w.left()) == 0 && len(w.recordsOf("webhook-state-")) == 0 })
@@ -179,7 +179,7 @@ func TestMadeJustNow(t *testing.T) {
 func TestAsked(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)
-		id, err := w.asks.Test(t.Context(), "acme", s.ID)
+		id, err := w.asks.Test(t.Context(), order(s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,11 +191,11 @@ func TestAsked(t *testing.T) {
 		until(t, time.Second, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
 		got := w.received(here)
 		again := got[len(got)-1].id
-		if err := w.asks.Redeliver(t.Context(), "acme", s.ID, again); err != nil {
+		if err := w.asks.Redeliver(t.Context(), order(s), again); err != nil {
 			t.Fatal(err)
 		}
 		until(t, 5*time.Second, "it is told again", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 3 })
-		if err := w.asks.Redeliver(t.Context(), "acme", s.ID, "1-1"); !errors.Is(err, lock.NotFound) {
+		if err := w.asks.Redeliver(t.Context(), order(s), "1-1"); !errors.Is(err, lock.NotFound) {
 			t.Errorf("what nobody knows: %v", err)
 		}
 		since := time.Now()
@@ -205,7 +205,7 @@ func TestAsked(t *testing.T) {
 		w.setBehave(nil)
 		r.cycle("acme", "orders:3")
 		<-time.After(time.Second)
-		if err := w.asks.RedeliverSince(t.Context(), "acme", s.ID, since); err != nil {
+		if err := w.asks.RedeliverSince(t.Context(), order(s), since); err != nil {
 			t.Fatal(err)
 		}
 		until(t, 5*time.Second, "all since then is told again", func() bool {
@@ -225,7 +225,7 @@ func TestAsked(t *testing.T) {
 func TestCallback(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)
-		if _, err := w.hooks.RotateCallback(t.Context(), principal("acme")); err != nil {
+		if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(2 * time.Second)
@@ -328,7 +328,7 @@ func (w *world) backlog(took time.Duration, cycles int) {
 // TestCallbackAtOnce: who is called back may have been granted before any replica had the shard.
 func TestCallbackAtOnce(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
-		if _, err := w.hooks.RotateCallback(t.Context(), principal("acme")); err != nil {
+		if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
 			t.Fatal(err)
 		}
 		r := w.replica("one")

@@ -14,7 +14,7 @@ import (
 
 func (w *world) change(id string, c subscription.Change) {
 	w.t.Helper()
-	if _, err := w.hooks.Update(w.t.Context(), principal("acme"), id, c); err != nil {
+	if _, err := w.hooks.Update(w.t.Context(), actor(principal("acme")), id, c); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -101,7 +101,7 @@ func TestStopsAtOnce(t *testing.T) {
 			return webhook.Failed
 		},
 		"deleted": func(w *world, s *subscription.Subscription) webhook.Outcome {
-			if err := w.hooks.Delete(w.t.Context(), principal("acme"), s.ID); err != nil {
+			if err := w.hooks.Delete(w.t.Context(), actor(principal("acme")), s.ID); err != nil {
 				w.t.Fatal(err)
 			}
 			return webhook.Failed
@@ -180,7 +180,7 @@ func TestDeletedWhileWritten(t *testing.T) {
 		one.own.slow("webhook-state-", 3*time.Second, 0)
 		s := w.subscribe("acme", there, "*")
 		<-time.After(2 * time.Second)
-		if err := w.hooks.Delete(t.Context(), principal("acme"), s.ID); err != nil {
+		if err := w.hooks.Delete(t.Context(), actor(principal("acme")), s.ID); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(10 * time.Second)
@@ -188,7 +188,7 @@ func TestDeletedWhileWritten(t *testing.T) {
 			t.Errorf("%d states are kept, want that of the one that is there", n)
 		}
 		one.kill()
-		if err := w.hooks.Delete(t.Context(), principal("acme"), first.ID); err != nil {
+		if err := w.hooks.Delete(t.Context(), actor(principal("acme")), first.ID); err != nil {
 			t.Fatal(err)
 		}
 		w.replica("two")
@@ -232,7 +232,7 @@ func TestAskedJustNow(t *testing.T) {
 		r, _ := warm(t, w)
 		r.own.setBlind(true)
 		s := w.subscribe("acme", there, "*")
-		id, err := w.asks.Test(t.Context(), "acme", s.ID)
+		id, err := w.asks.Test(t.Context(), order(s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,10 +241,10 @@ func TestAskedJustNow(t *testing.T) {
 		until(t, 10*time.Second, "it is sent", func() bool {
 			return slices.ContainsFunc(w.received(there), func(one received) bool { return one.id == id })
 		})
-		if err := w.hooks.Delete(t.Context(), principal("acme"), s.ID); err != nil {
+		if err := w.hooks.Delete(t.Context(), actor(principal("acme")), s.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.asks.Test(t.Context(), "acme", s.ID); err != nil {
+		if _, err := w.asks.Test(t.Context(), order(s)); err != nil {
 			t.Fatal(err)
 		}
 		until(t, time.Minute, "no request is left", func() bool { return len(w.recordsOf("webhook-request-")) == 0 })

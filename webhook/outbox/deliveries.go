@@ -10,11 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // Deliveries is what tenants see of the deliveries of their subscriptions and may ask for, at
@@ -23,11 +25,12 @@ import (
 type Deliveries struct {
 	records Records
 	locks   Locks
+	journal *audit.Journal
 }
 
-// NewDeliveries returns the use cases.
-func NewDeliveries(records Records, locks Locks) *Deliveries {
-	return &Deliveries{records, locks}
+// NewDeliveries returns the use cases. What they are asked for is put into the journal before.
+func NewDeliveries(records Records, locks Locks, journal *audit.Journal) *Deliveries {
+	return &Deliveries{records, locks, journal}
 }
 
 // Delivery is one event that a subscription, or a callback, is told.
@@ -175,28 +178,42 @@ func attemptsOf(all []attempt) []Attempt {
 // maxRequests is how many requests of a tenant may wait to be taken up. That takes a moment.
 const maxRequests = 100
 
+// Order is what somebody asks for, to whom it is to be told.
+type Order struct {
+	subscription.Actor
+	Of *subscription.Subscription // nil are the tenant's callbacks
+}
+
+func (o *Order) id() string {
+	if o.Of == nil {
+		return Callbacks
+	}
+	return o.Of.ID
+}
+
 // Test has a test sent to a subscription, and returns its id.
-func (d *Deliveries) Test(ctx context.Context, tenant, id string) (delivery string, err error) {
+func (d *Deliveries) Test(ctx context.Context, o Order) (delivery string, err error) {
 	test := "test-" + strings.ToLower(rand.Text())
-	return test, d.request(ctx, tenant, &request{Webhook: id, Test: test})
+	about := audit.Webhook{Delivery: test}
+	return test, d.request(ctx, &o, audit.TestWebhook, about, &request{Test: test})
 }
 
 // Redeliver has a delivery made again, or now if there is an attempt to come. It is
 // [lock.NotFound] if nothing is known any more of what happened.
-func (d *Deliveries) Redeliver(ctx context.Context, tenant, id, delivery string) error {
-	known, err := d.known(ctx, tenant, id, delivery)
+func (d *Deliveries) Redeliver(ctx context.Context, o Order, delivery string) error {
+	known, err := d.known(ctx, o.Tenant, o.id(), delivery)
 	switch {
 	case err != nil:
 		return err
 	case !known:
 		return lock.Errorf(lock.NotFound, "there is no such delivery, or what happened is not known any more")
 	}
-	return d.request(ctx, tenant, &request{Webhook: id, Delivery: delivery})
+	return d.request(ctx, &o, audit.Redeliver, audit.Webhook{Delivery: delivery}, &request{Delivery: delivery})
 }
 
 // RedeliverSince has everything delivered again that happened since, as far as it is known.
-func (d *Deliveries) RedeliverSince(ctx context.Context, tenant, id string, since time.Time) error {
-	return d.request(ctx, tenant, &request{Webhook: id, Since: max(1, since.UnixMilli())})
+func (d *Deliveries) RedeliverSince(ctx context.Context, o Order, since time.Time) error {
+	return d.request(ctx, &o, audit.Redeliver, audit.Webhook{Since: new(since.UTC())}, &request{Since: max(1, since.UnixMilli())})
 }
 
 // known reports whether a delivery is owed, or its event kept.
@@ -223,8 +240,10 @@ func (d *Deliveries) known(ctx context.Context, tenant, id, delivery string) (bo
 	return len(given) == 1 && given[0].ID == event, nil
 }
 
-// request leaves a request for the owner of the subscription's shard.
-func (d *Deliveries) request(ctx context.Context, tenant string, r *request) error {
+// request leaves a request for the owner of the subscription's shard, and puts it on record before.
+func (d *Deliveries) request(ctx context.Context, o *Order, action string, about audit.Webhook, r *request) error {
+	tenant := o.Tenant
+	r.Webhook = o.id()
 	kind := requestKind(shardOfTarget(tenant, r.Webhook))
 	page, err := d.records.List(ctx, store.RecordQuery{Kind: kind, Tenant: tenant, Limit: maxRequests})
 	if err != nil {
@@ -232,6 +251,11 @@ func (d *Deliveries) request(ctx context.Context, tenant string, r *request) err
 	}
 	if len(page.Records) >= maxRequests {
 		return &lock.Error{Code: lock.RateLimited, Detail: "too many requests about webhooks wait to be taken up", RetryAfter: retryPause}
+	}
+	record := subscription.RecordOf(o.Actor, action, o.Of)
+	record.Object.Webhook.Delivery, record.Object.Webhook.Since = about.Delivery, about.Since
+	if err := d.journal.Put(ctx, record); err != nil {
+		return err
 	}
 	key := store.RecordKey{Kind: kind, Tenant: tenant, ID: strings.ToLower(rand.Text())}
 	_, err = d.records.Put(ctx, store.RecordPut{RecordKey: key, Value: store.Encode(r)})

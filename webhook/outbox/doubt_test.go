@@ -35,7 +35,7 @@ func (w *world) close(name string) *lock.Entry {
 // cursor waits.
 func TestCallbackInDoubt(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
-		if _, err := w.hooks.RotateCallback(t.Context(), principal("acme")); err != nil {
+		if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
 			t.Fatal(err)
 		}
 		one, _ := warm(t, w)

@@ -27,7 +27,7 @@ func failsAt(bad string) func(string, webhook.Message) webhook.Result {
 func TestManyCallbacks(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)
-		if _, err := w.hooks.RotateCallback(t.Context(), principal("acme")); err != nil {
+		if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(2 * time.Second)
@@ -139,7 +139,7 @@ func TestAskedTwice(t *testing.T) {
 		until(t, 10*time.Second, "it is told", func() bool { return acquired(w) == 1 })
 		got := w.received(here)
 		w.setBehave(failed)
-		if err := w.asks.Redeliver(t.Context(), "acme", s.ID, got[len(got)-1].id); err != nil {
+		if err := w.asks.Redeliver(t.Context(), order(s), got[len(got)-1].id); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(4 * time.Second)

@@ -106,7 +106,7 @@ func TestOldOwner(t *testing.T) {
 func TestNoTokenIsKept(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)
-		if _, err := w.hooks.RotateCallback(t.Context(), principal("acme")); err != nil {
+		if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(2 * time.Second)
@@ -140,7 +140,7 @@ func TestAskedOnce(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, s := warm(t, w)
 		one.own.slow("webhook-request-", 0, 2*time.Second)
-		id, err := w.asks.Test(t.Context(), "acme", s.ID)
+		id, err := w.asks.Test(t.Context(), order(s))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ type target struct {
 }
 
 // Callbacks is the id under which the deliveries of a tenant's callbacks are listed.
-const Callbacks = "callbacks"
+const Callbacks = subscription.Callbacks
 
 // address is where an attempt goes.
 type address struct {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
@@ -111,7 +112,7 @@ func (w *world) replica(name string) *replica {
 		Rand:    func() float64 { return 0.5 },
 	})
 	if w.asks == nil {
-		w.asks = outbox.NewDeliveries(client.Records(), r.Service)
+		w.asks = outbox.NewDeliveries(client.Records(), r.Service, w.hooks.Journal)
 	}
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var running sync.WaitGroup
@@ -248,6 +249,14 @@ func principal(tenant string) *auth.Principal {
 	return &auth.Principal{Tenant: tenant, Subject: "tester"}
 }
 
+func actor(p *auth.Principal) subscription.Actor {
+	return subscription.Actor{Principal: p, By: audit.Who{Subject: p.Subject, Tenant: p.Tenant}}
+}
+
+func order(of *subscription.Subscription) outbox.Order {
+	return outbox.Order{Actor: actor(principal(of.Tenant)), Of: of}
+}
+
 // subscribe makes a subscription to some kinds of events of some locks.
 func (w *world) subscribe(tenant, url, locks string, kinds ...lock.EventKind) *subscription.Subscription {
 	w.t.Helper()
@@ -255,7 +264,7 @@ func (w *world) subscribe(tenant, url, locks string, kinds ...lock.EventKind) *s
 	for _, k := range kinds {
 		c.Events = append(c.Events, string(k))
 	}
-	s, _, err := w.hooks.Create(w.t.Context(), principal(tenant), c)
+	s, _, err := w.hooks.Create(w.t.Context(), actor(principal(tenant)), c)
 	if err != nil {
 		w.t.Fatal(err)
 	}

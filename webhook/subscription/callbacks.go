@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
@@ -14,14 +14,19 @@ import (
 // RotateCallback makes the secret that signs a tenant's callbacks, or a new one, and returns
 // it; it is not shown again. Those before it sign too, until [Overlap] after they were
 // replaced. It signs for all locks, so who asks must not be limited to some.
-func (s *Subscriptions) RotateCallback(ctx context.Context, who *auth.Principal) (webhook.Secret, error) {
+func (s *Subscriptions) RotateCallback(ctx context.Context, who Actor) (webhook.Secret, error) {
 	if who.Locks != nil {
 		return webhook.Secret{}, lock.Errorf(lock.Forbidden, "the callback secret is for all locks, and the bearer token is limited to some")
 	}
-	for range maxAttempts {
+	for attempt := range maxAttempts {
 		next, err := s.nextCallbackSecret(ctx, who.Tenant)
 		if err != nil {
 			return webhook.Secret{}, err
+		}
+		if attempt == 0 {
+			if err := s.record(ctx, who, audit.RotateWebhook, nil); err != nil {
+				return webhook.Secret{}, err
+			}
 		}
 		_, err = s.Records.Put(ctx, store.RecordPut{RecordKey: callbackKey(who.Tenant), Value: next.encode(), Version: next.Version})
 		if err == nil {

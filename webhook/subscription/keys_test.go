@@ -70,7 +70,7 @@ func TestRotation(t *testing.T) {
 	secrets, began := []string{first.Reveal()}, w.now
 	for range 4 { // one more than are remembered
 		w.now = w.now.Add(time.Hour)
-		next, secret, err := w.Rotate(t.Context(), who("acme"), s.ID)
+		next, secret, err := w.Rotate(t.Context(), by(who("acme")), s.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,11 +99,11 @@ func TestRotation(t *testing.T) {
 func TestNothingShowsASecret(t *testing.T) {
 	w := newWorld(t)
 	s, secret := w.make(t, "acme")
-	_, rotated, err := w.Rotate(t.Context(), who("acme"), s.ID)
+	_, rotated, err := w.Rotate(t.Context(), by(who("acme")), s.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	callback, err := w.RotateCallback(t.Context(), who("acme"))
+	callback, err := w.RotateCallback(t.Context(), by(who("acme")))
 	if err != nil {
 		t.Fatal(err)
 	}

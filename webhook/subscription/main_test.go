@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/webhook"
@@ -52,6 +53,7 @@ func (w *world) over(records subscription.Records) *subscription.Subscriptions {
 		Records: records, Keys: keys, Policy: must(webhook.NewPolicy(webhook.Settings{})),
 		Directory: subscription.NewDirectory(w.records, keys, slog.New(slog.DiscardHandler)),
 		Now:       func() time.Time { return w.now },
+		Journal:   audit.NewJournal(w.records, func() time.Time { return w.now }),
 	})
 }
 
@@ -64,11 +66,18 @@ func who(tenant string, patterns ...string) *auth.Principal {
 	return p
 }
 
+// by returns somebody who changes something.
+func by(p *auth.Principal) subscription.Actor {
+	return subscription.Actor{Principal: p, By: audit.Who{
+		Subject: p.Subject, Tenant: p.Tenant, Scope: "webhooks:write", Address: "192.0.2.7", RequestID: "r1",
+	}}
+}
+
 func said(url string) subscription.Change { return subscription.Change{URL: &url} }
 
 func (w *world) make(t testing.TB, tenant string) (*subscription.Subscription, webhook.Secret) {
 	t.Helper()
-	s, secret, err := w.Create(t.Context(), who(tenant), said(receiver))
+	s, secret, err := w.Create(t.Context(), by(who(tenant)), said(receiver))
 	if err != nil {
 		t.Fatal(err)
 	}

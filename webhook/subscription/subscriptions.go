@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
@@ -42,6 +43,7 @@ type Config struct {
 	Directory *Directory
 	Limits    func(tenant string) *quota.Limits // how many a tenant may have; nil is [quota.Standard] for each
 	Now       func() time.Time                  // nil is time.Now
+	Journal   *audit.Journal                    // where each change is put on record before; nil is one in Records
 }
 
 // Subscriptions are the use cases. Every call returns a *lock.Error. Of an unknown outcome,
@@ -58,17 +60,23 @@ func New(c Config) *Subscriptions {
 		standard := quota.Standard()
 		c.Limits = func(string) *quota.Limits { return standard }
 	}
+	if c.Journal == nil {
+		c.Journal = audit.NewJournal(c.Records, c.Now)
+	}
 	return &Subscriptions{c}
 }
 
 // Create subscribes who asks to what c says, and returns the secret that is not shown
 // again. [lock.QuotaExceeded] says that there are too many.
-func (s *Subscriptions) Create(ctx context.Context, who *auth.Principal, c Change) (*Subscription, webhook.Secret, error) {
-	made, err := s.prepare(who, c)
+func (s *Subscriptions) Create(ctx context.Context, who Actor, c Change) (*Subscription, webhook.Secret, error) {
+	made, err := s.prepare(who.Principal, c)
 	if err != nil {
 		return nil, webhook.Secret{}, err
 	}
 	if err := s.room(ctx, who.Tenant); err != nil {
+		return nil, webhook.Secret{}, err
+	}
+	if err := s.record(ctx, who, audit.CreateWebhook, made); err != nil {
 		return nil, webhook.Secret{}, err
 	}
 	if made.Version, err = s.Records.Put(ctx, store.RecordPut{RecordKey: made.key(), Value: made.encode()}); err != nil {
@@ -158,7 +166,7 @@ func (s *Subscriptions) Count(tenant string) int { return s.Directory.countOf(te
 // Get returns a subscription of the tenant of who asks: [lock.NotFound] if there is none,
 // [lock.Forbidden] if it is about names that who asks may not use.
 func (s *Subscriptions) Get(ctx context.Context, who *auth.Principal, id string) (*Subscription, error) {
-	r, err := s.record(ctx, who, id)
+	r, err := s.read(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +180,7 @@ func (s *Subscriptions) Get(ctx context.Context, who *auth.Principal, id string)
 	return found, nil
 }
 
-func (s *Subscriptions) record(ctx context.Context, who *auth.Principal, id string) (store.Record, error) {
+func (s *Subscriptions) read(ctx context.Context, who *auth.Principal, id string) (store.Record, error) {
 	if !lock.ValidName(id) {
 		return store.Record{}, errNone()
 	}
@@ -224,19 +232,25 @@ func (s *Subscriptions) All(who *auth.Principal, tenant string) ([]*Subscription
 
 // Update changes what c says, and returns what has come of it. paused, said to be false,
 // sets one going again that was disabled.
-func (s *Subscriptions) Update(ctx context.Context, who *auth.Principal, id string, c Change) (*Subscription, error) {
+func (s *Subscriptions) Update(ctx context.Context, who Actor, id string, c Change) (*Subscription, error) {
 	if c.empty() {
-		return s.Get(ctx, who, id)
+		return s.Get(ctx, who.Principal, id)
 	}
-	return s.revise(ctx, who, id, func(next *Subscription) error { return c.apply(next, s.Policy, who) })
+	return s.revise(ctx, who.Principal, id, revision{
+		change: func(next *Subscription) error { return c.apply(next, s.Policy, who.Principal) },
+		record: func(next *Subscription) error { return s.recordChange(ctx, who, &c, next) },
+	})
 }
 
 // Rotate gives a subscription a new secret, which is not shown again. Those before it sign
 // too, until [Overlap] after they were replaced.
-func (s *Subscriptions) Rotate(ctx context.Context, who *auth.Principal, id string) (*Subscription, webhook.Secret, error) {
-	revised, err := s.revise(ctx, who, id, func(next *Subscription) error {
-		next.Rotation = next.next(s.Now())
-		return nil
+func (s *Subscriptions) Rotate(ctx context.Context, who Actor, id string) (*Subscription, webhook.Secret, error) {
+	revised, err := s.revise(ctx, who.Principal, id, revision{
+		change: func(next *Subscription) error {
+			next.Rotation = next.next(s.Now())
+			return nil
+		},
+		record: func(next *Subscription) error { return s.record(ctx, who, audit.RotateWebhook, next) },
 	})
 	if err != nil {
 		return nil, webhook.Secret{}, err
@@ -244,17 +258,28 @@ func (s *Subscriptions) Rotate(ctx context.Context, who *auth.Principal, id stri
 	return revised, s.current(revised), nil
 }
 
-// revise writes what change makes of a subscription, and begins anew when somebody else
-// has written it meanwhile.
-func (s *Subscriptions) revise(ctx context.Context, who *auth.Principal, id string, change func(*Subscription) error) (*Subscription, error) {
-	for range maxAttempts {
+// revision is what becomes of a subscription, and how that is put on record.
+type revision struct {
+	change func(*Subscription) error
+	record func(next *Subscription) error
+}
+
+// revise writes what a revision makes of a subscription, and begins anew when somebody else
+// has written it meanwhile. It is on record once, before the first write.
+func (s *Subscriptions) revise(ctx context.Context, who *auth.Principal, id string, r revision) (*Subscription, error) {
+	for attempt := range maxAttempts {
 		was, err := s.Get(ctx, who, id)
 		if err != nil {
 			return nil, err
 		}
 		next := was.clone()
-		if err := change(next); err != nil {
+		if err := r.change(next); err != nil {
 			return nil, err
+		}
+		if attempt == 0 {
+			if err := r.record(next); err != nil {
+				return nil, err
+			}
 		}
 		next.Version, err = s.Records.Put(ctx, store.RecordPut{RecordKey: next.key(), Value: next.encode(), Version: was.Version})
 		switch {
@@ -274,14 +299,23 @@ func errBusy() error {
 }
 
 // Delete ends a subscription. What cannot be read may be deleted by who may use all names.
-func (s *Subscriptions) Delete(ctx context.Context, who *auth.Principal, id string) error {
-	for range maxAttempts {
-		r, err := s.record(ctx, who, id)
+func (s *Subscriptions) Delete(ctx context.Context, who Actor, id string) error {
+	for attempt := range maxAttempts {
+		r, err := s.read(ctx, who.Principal, id)
 		if err != nil {
 			return err
 		}
-		if was, bad := parse(r); bad != nil && who.Locks != nil || bad == nil && !may(who, was) {
+		was, bad := parse(r)
+		if bad != nil && who.Locks != nil || bad == nil && !may(who.Principal, was) {
 			return errForbidden()
+		}
+		if bad != nil {
+			was = &Subscription{ID: id, Locks: allLocks}
+		}
+		if attempt == 0 {
+			if err := s.record(ctx, who, audit.DeleteWebhook, was); err != nil {
+				return err
+			}
 		}
 		err = s.Records.Delete(ctx, r.RecordKey, r.Version)
 		switch {

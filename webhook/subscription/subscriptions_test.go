@@ -49,7 +49,7 @@ func TestCreate(t *testing.T) {
 	pattern := "orders:eu-*"
 	change := said(receiver)
 	change.Events, change.Locks = []string{"lock.acquired", subscription.Missed, "lock.released", "lock.acquired"}, &pattern
-	made, secret, err := w.Create(t.Context(), who("acme", "invoices:*", "orders:*"), change)
+	made, secret, err := w.Create(t.Context(), by(who("acme", "invoices:*", "orders:*")), change)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestDefaults(t *testing.T) {
 	} {
 		change := said(receiver)
 		change.Events = c.events
-		made, _, err := w.Create(t.Context(), who("acme"), change)
+		made, _, err := w.Create(t.Context(), by(who("acme")), change)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,13 +141,13 @@ func TestRefused(t *testing.T) {
 		if c.who == nil {
 			c.who = who("acme")
 		}
-		if _, _, err := w.Create(t.Context(), c.who, change); c.field != "" {
+		if _, _, err := w.Create(t.Context(), by(c.who), change); c.field != "" {
 			wantCode(t, name, err, lock.InvalidRequest, c.field)
 		} else if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, _, err := w.Create(t.Context(), who("acme"), subscription.Change{})
+	_, _, err := w.Create(t.Context(), by(who("acme")), subscription.Change{})
 	wantCode(t, "nothing", err, lock.InvalidRequest, "url")
 	if all := must(w.List(t.Context(), who("acme"))); len(all) != 2 {
 		t.Errorf("%d were made, want 2", len(all))
@@ -173,7 +173,7 @@ func TestUpdate(t *testing.T) {
 		{subscription.Change{Paused: &no, Events: []string{"*"}}, func() { want.Enabled, want.Events = 2, nil }},
 	} {
 		step.then()
-		changed, err := w.Update(t.Context(), who("acme"), made.ID, step.change)
+		changed, err := w.Update(t.Context(), by(who("acme")), made.ID, step.change)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 	bad := "http://10.0.0.1/"
-	_, err := w.Update(t.Context(), who("acme"), made.ID, subscription.Change{URL: &bad, Paused: &yes})
+	_, err := w.Update(t.Context(), by(who("acme")), made.ID, subscription.Change{URL: &bad, Paused: &yes})
 	wantCode(t, "a bad URL", err, lock.InvalidRequest, "url")
 	if found := must(w.Get(t.Context(), who("acme"), made.ID)); found.Paused || found.URL != url {
 		t.Errorf("a refused change left %+v", found)
@@ -197,11 +197,11 @@ func calls(t testing.TB, w *world, id string) map[string]func(*auth.Principal) e
 	return map[string]func(*auth.Principal) error{
 		"get": func(p *auth.Principal) error { _, err := w.Get(t.Context(), p, id); return err },
 		"change": func(p *auth.Principal) error {
-			_, err := w.Update(t.Context(), p, id, subscription.Change{Paused: &yes})
+			_, err := w.Update(t.Context(), by(p), id, subscription.Change{Paused: &yes})
 			return err
 		},
-		"rotate": func(p *auth.Principal) error { _, _, err := w.Rotate(t.Context(), p, id); return err },
-		"delete": func(p *auth.Principal) error { return w.Delete(t.Context(), p, id) },
+		"rotate": func(p *auth.Principal) error { _, _, err := w.Rotate(t.Context(), by(p), id); return err },
+		"delete": func(p *auth.Principal) error { return w.Delete(t.Context(), by(p), id) },
 	}
 }
 
@@ -212,7 +212,7 @@ func TestOthers(t *testing.T) {
 	pattern := "orders:*"
 	change := said(receiver)
 	change.Locks = &pattern
-	made, _, err := w.Create(t.Context(), who("acme"), change)
+	made, _, err := w.Create(t.Context(), by(who("acme")), change)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestOthers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	wantCode(t, "deleted", w.Delete(t.Context(), who("acme"), made.ID), lock.NotFound, "")
+	wantCode(t, "deleted", w.Delete(t.Context(), by(who("acme")), made.ID), lock.NotFound, "")
 }
 
 // TestLimitedChange: who is limited may not make a subscription select more than that, nor
@@ -248,16 +248,16 @@ func TestLimitedChange(t *testing.T) {
 	limited, pattern, all, url := who("acme", "orders:*"), "orders:1*", "*", "https://example.com/"
 	change := said(receiver)
 	change.Locks = &pattern
-	made, _, err := w.Create(t.Context(), limited, change)
+	made, _, err := w.Create(t.Context(), by(limited), change)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.Update(t.Context(), limited, made.ID, subscription.Change{Locks: &all})
+	_, err = w.Update(t.Context(), by(limited), made.ID, subscription.Change{Locks: &all})
 	wantCode(t, "all", err, lock.InvalidRequest, "locks")
 	wide, _ := w.make(t, "acme")
-	_, err = w.Update(t.Context(), limited, wide.ID, subscription.Change{URL: &url})
+	_, err = w.Update(t.Context(), by(limited), wide.ID, subscription.Change{URL: &url})
 	wantCode(t, "the URL of all", err, lock.Forbidden, "")
-	widened, err := w.Update(t.Context(), who("acme"), made.ID, subscription.Change{Locks: &all})
+	widened, err := w.Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Locks: &all})
 	if err != nil || widened.Within != nil {
 		t.Errorf("widened to %+v, %v", widened, err)
 	}
@@ -272,7 +272,7 @@ func TestLimits(t *testing.T) {
 	made, refused := 0, 0
 	for range quota.Standard()[quota.Webhooks] + 40 {
 		all.Go(func() {
-			_, _, err := w.Create(t.Context(), who("acme"), said(receiver))
+			_, _, err := w.Create(t.Context(), by(who("acme")), said(receiver))
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -291,7 +291,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%d made, %d refused, %d there", made, refused, len(found))
 	}
 	w.make(t, "other")
-	if err := w.Delete(t.Context(), who("acme"), found[0].ID); err != nil {
+	if err := w.Delete(t.Context(), by(who("acme")), found[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	w.make(t, "acme")
@@ -303,21 +303,21 @@ func TestChangesAtOnce(t *testing.T) {
 	made, _ := w.make(t, "acme")
 	racing := &racing{Records: w.records}
 	racing.before = func() {
-		if _, _, err := w.Rotate(t.Context(), who("acme"), made.ID); err != nil {
+		if _, _, err := w.Rotate(t.Context(), by(who("acme")), made.ID); err != nil {
 			t.Error(err)
 		}
 	}
 	yes := true
-	changed, err := w.over(racing).Update(t.Context(), who("acme"), made.ID, subscription.Change{Paused: &yes})
+	changed, err := w.over(racing).Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Paused: &yes})
 	if err != nil || !changed.Paused || changed.Generation != 2 || changed.From != made.From {
 		t.Errorf("changed to %+v, %v", changed, err)
 	}
 	racing.before = func() {
-		if err := w.Delete(t.Context(), who("acme"), made.ID); err != nil {
+		if err := w.Delete(t.Context(), by(who("acme")), made.ID); err != nil {
 			t.Error(err)
 		}
 	}
-	_, err = w.over(racing).Update(t.Context(), who("acme"), made.ID, subscription.Change{Paused: &yes})
+	_, err = w.over(racing).Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Paused: &yes})
 	wantCode(t, "deleted meanwhile", err, lock.NotFound, "")
 }
 
@@ -349,11 +349,11 @@ func TestDeleteOfWhatChanges(t *testing.T) {
 	w := newWorld(t)
 	made, _ := w.make(t, "acme")
 	racing := &racing{Records: w.records, before: func() {
-		if _, _, err := w.Rotate(t.Context(), who("acme"), made.ID); err != nil {
+		if _, _, err := w.Rotate(t.Context(), by(who("acme")), made.ID); err != nil {
 			t.Error(err)
 		}
 	}}
-	if err := w.over(racing).Delete(t.Context(), who("acme"), made.ID); err != nil {
+	if err := w.over(racing).Delete(t.Context(), by(who("acme")), made.ID); err != nil {
 		t.Error(err)
 	}
 	if text := stored(t, w); text != "" {
@@ -376,15 +376,15 @@ func (away) Get(context.Context, store.RecordKey) (store.Record, error) {
 func TestStoreAway(t *testing.T) {
 	w := newWorld(t)
 	s := w.over(away{w.records})
-	_, _, err := s.Create(t.Context(), who("acme"), said(receiver))
+	_, _, err := s.Create(t.Context(), by(who("acme")), said(receiver))
 	var e *lock.Error
 	if !errors.As(err, &e) || e.Code != lock.StoreUnavailable || !e.Ambiguous {
 		t.Errorf("create: %v", err)
 	}
 	_, err = s.Get(t.Context(), who("acme"), "a")
 	wantCode(t, "get", err, lock.StoreUnavailable, "")
-	wantCode(t, "delete", s.Delete(t.Context(), who("acme"), "a"), lock.StoreUnavailable, "")
-	_, err = s.RotateCallback(t.Context(), who("acme"))
+	wantCode(t, "delete", s.Delete(t.Context(), by(who("acme")), "a"), lock.StoreUnavailable, "")
+	_, err = s.RotateCallback(t.Context(), by(who("acme")))
 	wantCode(t, "rotate", err, lock.StoreUnavailable, "")
 	_, err = s.CallbackSecret(t.Context(), "acme")
 	wantCode(t, "callback secret", err, lock.StoreUnavailable, "")
@@ -401,11 +401,11 @@ func TestDamaged(t *testing.T) {
 		}
 		_, err := w.Get(t.Context(), who("acme"), k.ID)
 		wantCode(t, value, err, lock.NotFound, "")
-		wantCode(t, value, w.Delete(t.Context(), who("acme", "*"), k.ID), lock.Forbidden, "")
+		wantCode(t, value, w.Delete(t.Context(), by(who("acme", "*")), k.ID), lock.Forbidden, "")
 		if all := must(w.List(t.Context(), who("acme"))); len(all) != 1 || all[0].ID != good.ID {
 			t.Errorf("%s: the list is %v", value, all)
 		}
-		if err := w.Delete(t.Context(), who("acme"), k.ID); err != nil {
+		if err := w.Delete(t.Context(), by(who("acme")), k.ID); err != nil {
 			t.Errorf("%s: %v", value, err)
 		}
 	}
@@ -418,12 +418,12 @@ func TestCallbackSecret(t *testing.T) {
 	wantCode(t, "before", err, lock.NoCallbackSecret, "")
 	_, err = w.Callback(t.Context(), "acme", "https://127.0.0.1/")
 	wantCode(t, "a bad URL", err, lock.InvalidRequest, "callback_url")
-	_, err = w.RotateCallback(t.Context(), who("acme", "*"))
+	_, err = w.RotateCallback(t.Context(), by(who("acme", "*")))
 	wantCode(t, "limited", err, lock.Forbidden, "")
 	var secrets []string
 	for range 3 {
 		w.now = w.now.Add(time.Minute)
-		secret, err := w.RotateCallback(t.Context(), who("acme"))
+		secret, err := w.RotateCallback(t.Context(), by(who("acme")))
 		if err != nil {
 			t.Fatal(err)
 		}

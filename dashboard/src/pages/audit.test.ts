@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { filterOf, limitsInWords, queryOf } from "./audit";
+import { filterOf, limitsInWords, queryOf, webhookInWords } from "./audit";
 
 it("reads the address, and looks back from now", () => {
   const f = filterOf(new URLSearchParams("tenant=acme&since=day&cursor=abc&other=1"));
@@ -15,4 +15,14 @@ it("reads the address, and looks back from now", () => {
 it("says which limits were set", () => {
   expect(limitsInWords({ held_locks: 1000, webhooks: 3 })).toBe("held_locks 1,000, webhooks 3");
   expect(limitsInWords({})).toBe("all defaults");
+});
+
+it("says what was done to a webhook", () => {
+  const hook = { id: "w1", receiver: "https://example.org" };
+  expect(webhookInWords({ ...hook, delivery: "1042-1" })).toBe("delivery 1042-1");
+  expect(webhookInWords({ ...hook, since: "2026-01-02T15:04:05.000Z" })).toBe(
+    "everything since 2026-01-02T15:04:05.000Z",
+  );
+  expect(webhookInWords({ ...hook, changed: ["url", "locks"] })).toBe("url, locks");
+  expect(webhookInWords(hook)).toBe("");
 });

@@ -48,7 +48,7 @@ export function queryOf({ tenant, span }: Filter, now: number): { tenant?: strin
   return q;
 }
 
-/** What operators did, and why. */
+/** What operators did, and what was done to webhooks, and why. */
 export function Audit() {
   const filter = filterOf(route.value.query);
   const { data, failure } = useLive(JSON.stringify(filter), 5000, (signal) => page(filter, signal));
@@ -136,13 +136,13 @@ function Records({ all, filtered }: { all: Schemas["AuditRecord"][]; filtered: F
         <Calm title="Nothing on record">
           {filtered.tenant || filtered.span
             ? "Of what is kept, nothing fits what is written above."
-            : "What operators change is put down here, and kept for 90 days."}
+            : "What operators change, and what is done to webhooks, is put down here and kept for 90 days."}
         </Calm>
       </div>
     );
   }
   return (
-    <Table caption="What operators did, the newest first" columns={["When", "Who", "Did", "To", "Why"]}>
+    <Table caption="What was done, the newest first" columns={["When", "Who", "Did", "To", "Why"]}>
       {all.map((r) => (
         <Row key={r.id} of={r} />
       ))}
@@ -158,12 +158,36 @@ const actions: Partial<Record<string, { name: string; sign: string }>> = {
   "locks.open": { name: "Opened", sign: "▸" },
   "quota.set": { name: "Set limits", sign: "≠" },
   "quota.reset": { name: "Took limits back", sign: "=" },
+  "webhook.create": { name: "Made a webhook", sign: "+" },
+  "webhook.change": { name: "Changed a webhook", sign: "≠" },
+  "webhook.pause": { name: "Paused a webhook", sign: "‖" },
+  "webhook.resume": { name: "Had a webhook go on", sign: "▸" },
+  "webhook.delete": { name: "Deleted a webhook", sign: "✕" },
+  "webhook.rotate": { name: "Rotated a secret", sign: "↻" },
+  "webhook.test": { name: "Tested a webhook", sign: "?" },
+  "webhook.redeliver": { name: "Had it sent again", sign: "↻" },
 };
 
 /** Limits that were set; the others are the defaults. */
 export function limitsInWords(of: Schemas["QuotaOverrides"]): string {
   const all = Object.entries(of).map(([name, n]) => `${name} ${count(n)}`);
   return all.length === 0 ? "all defaults" : all.join(", ");
+}
+
+/** What of a webhook, besides its receiver. */
+export function webhookInWords(of: Schemas["AuditWebhook"]): string {
+  if (of.delivery) return `delivery ${of.delivery}`;
+  if (of.since) return `everything since ${of.since}`;
+  return of.changed ? of.changed.join(", ") : "";
+}
+
+function Told({ of }: { of: Schemas["AuditWebhook"] }) {
+  return (
+    <>
+      <span class="each">{of.id === "callbacks" ? "callbacks" : of.receiver || of.id}</span>
+      <span class="under">{[webhookInWords(of), of.id].filter(Boolean).join(" · ")}</span>
+    </>
+  );
 }
 
 function Row({ of }: { of: Schemas["AuditRecord"] }) {
@@ -182,6 +206,7 @@ function Row({ of }: { of: Schemas["AuditRecord"] }) {
         <Badge sign={actions[of.action]?.sign ?? "·"}>{actions[of.action]?.name ?? of.action}</Badge>
       </td>
       <td class="name">
+        {object.webhook && <Told of={object.webhook} />}
         {object.locks.map((name) =>
           name.includes("*") ? (
             <span key={name} class="each">

@@ -1,0 +1,58 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/audit"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook/outbox"
+)
+
+// closedBook is a journal's store that takes nothing.
+type closedBook struct{}
+
+func (closedBook) Put(context.Context, store.RecordPut) (uint64, error) {
+	return 0, &lock.Error{Code: lock.StoreUnavailable, Detail: "away"}
+}
+
+// TestAskedIsOnRecord: who asks for a test or for deliveries is on record, and nothing is sent that is not.
+func TestAskedIsOnRecord(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		client := w.Connect(nil)
+		defer client.Close()
+		s := w.subscribe("acme", here, "*")
+		unrecorded := outbox.NewDeliveries(client.Records(), nil, audit.NewJournal(closedBook{}, nil))
+		_, err := unrecorded.Test(t.Context(), order(s))
+		if err2 := unrecorded.RedeliverSince(t.Context(), order(s), time.Now()); !errors.Is(err, lock.StoreUnavailable) || !errors.Is(err2, lock.StoreUnavailable) {
+			t.Errorf("without a record: %v, %v", err, err2)
+		}
+		if left := w.recordsOf("webhook-request-"); len(left) != 0 {
+			t.Errorf("asked for without a record: %v", left)
+		}
+		asks := outbox.NewDeliveries(client.Records(), nil, w.hooks.Journal)
+		if _, err = asks.Test(t.Context(), order(s)); err != nil {
+			t.Fatal(err)
+		}
+		if left := w.recordsOf("webhook-request-"); len(left) != 1 {
+			t.Errorf("asked for is %v", left)
+		}
+		if err = asks.RedeliverSince(t.Context(), outbox.Order{Actor: actor(principal("acme"))}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		page, err := audit.NewLog(client.Records(), nil).Page(t.Context(), audit.Query{Tenant: "acme", Limit: 10})
+		if err != nil || len(page.Records) != 3 { // the first is of what was made
+			t.Fatalf("%v, %v", page, err)
+		}
+		did := map[string]string{}
+		for _, r := range page.Records {
+			did[r.Action] = r.Object.Webhook.ID
+		}
+		if did[audit.TestWebhook] != s.ID || did[audit.Redeliver] != outbox.Callbacks {
+			t.Errorf("on record is %v", did)
+		}
+	})
+}

@@ -164,7 +164,7 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.issuer, "jwt-issuer", "", "issuer that bearer tokens must have")
 	f.StringVar(&c.audience, "jwt-audience", "", "audience that bearer tokens must have")
 	f.StringVar(&c.tokenKeyFile, "token-key-file", "", "`file` with the key behind lock tokens, at least 32 bytes, the same on all replicas; by default the store keeps one")
-	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup")
+	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup or another one is used")
 	f.Var(&c.maxTTL, "max-ttl-seconds", fmt.Sprintf("longest lease in `seconds`, at most %g", lock.MaxTTL.Seconds()))
 	f.Var(&c.maxHold, "max-hold-seconds", "for how many `seconds` one request is held open at most")
 	f.Float64Var(&c.drainDelay, "drain-delay-seconds", 0, "for how many `seconds` to go on listening after SIGTERM, so that load balancers see /readyz at 503")

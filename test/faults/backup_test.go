@@ -27,6 +27,7 @@ type restored struct {
 	api, dir string
 	highest  atomic.Int64 // of all fences that were handed out
 	grants   atomic.Int64
+	held     []*drive.Hold // and never released
 }
 
 // TestRestoredBackup makes a backup under load, goes on, kills the server, and restores the
@@ -102,11 +103,17 @@ func newRestored(t *testing.T) *restored {
 	return r
 }
 
-// start starts the server on a folder. The clients know it from then on.
+// start starts the server with the embedded store in a folder.
 func (r *restored) start(folder string, args ...string) {
 	r.t.Helper()
+	r.startOn("embedded", folder, args...)
+}
+
+// startOn starts the server on a store. The clients know it from then on.
+func (r *restored) startOn(store, folder string, args ...string) {
+	r.t.Helper()
 	replica, err := rig.StartReplica(r.ctx, rig.ReplicaConfig{
-		Binary: r.api, Store: "embedded", DataDir: filepath.Join(r.dir, folder), Secret: secret,
+		Binary: r.api, Store: store, DataDir: filepath.Join(r.dir, folder), Secret: secret,
 		Args: append(args, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*"),
 	})
 	if err != nil {

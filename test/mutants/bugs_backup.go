@@ -49,6 +49,11 @@ func backupBugs() []Bug {
 			In: "./store/etcd", Run: "^TestRestore$",
 		},
 		{
+			Name: "move-forgets-the-floor", Breaks: "ZooKeeper begins above the fence floor that it is given",
+			File: "cmd/api/store.go", Anchor: "Password: c.storePass,\n\t\tLogger: t.Logger(), FenceFloor: c.fenceFloor,", Becomes: "Password: c.storePass,\n\t\tLogger: t.Logger(),",
+			In: "./test/faults", Run: "^TestMoved$", Needs: "zookeeper",
+		},
+		{
 			Name: "backup-takes-a-place", Breaks: "a backup replaces no file that came meanwhile",
 			File: "cmd/api/backup.go", Anchor: "\tif force {\n", Becomes: "\tif force || from != \"\" {\n",
 			In: "./cmd/api", Run: "^TestPutInPlace$",

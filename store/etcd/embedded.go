@@ -103,9 +103,9 @@ func startMember(ctx context.Context, cfg EmbeddedConfig) (*embed.Etcd, error) {
 	if err := checkData(cfg.Dir); err != nil {
 		return nil, err
 	}
-	server, err := embed.StartEtcd(memberConfig(cfg))
+	server, err := launch(memberConfig(cfg))
 	if err != nil {
-		return nil, fmt.Errorf("the embedded store does not start: %w", err)
+		return nil, fmt.Errorf("the embedded store does not start: %w; if its data in %s is damaged, %s", err, cfg.Dir, remedyOfDamage)
 	}
 	select {
 	case <-server.Server.ReadyNotify():
@@ -118,6 +118,16 @@ func startMember(ctx context.Context, cfg EmbeddedConfig) (*embed.Etcd, error) {
 	}
 	server.Close()
 	return nil, fmt.Errorf("the embedded store does not start: %w", err)
+}
+
+// launch starts etcd, which panics over a log that it finds empty or without a beginning.
+func launch(c *embed.Config) (server *embed.Etcd, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("etcd cannot use its files: %v", r)
+		}
+	}()
+	return embed.StartEtcd(c)
 }
 
 func memberConfig(cfg EmbeddedConfig) *embed.Config {

@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -65,10 +66,8 @@ func TestDataFolder(t *testing.T) {
 	})
 }
 
-// What is held and queued is there again after a restart, with the same numbers,
-// and new fences are greater.
-// TestDamagedData: a data file that is cut short or overwritten is refused in one line.
-// Left to etcd it ends the process with a dump of all goroutines.
+// TestDamagedData: a data file that is cut short or overwritten, and a log that is empty or
+// nonsense, are refused in one line that says what to do. Left to etcd they end the process with a dump of all goroutines.
 func TestDamagedData(t *testing.T) {
 	whole := t.TempDir()
 	conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: whole})
@@ -90,6 +89,15 @@ func TestDamagedData(t *testing.T) {
 			_, err = f.Write(make([]byte, 16<<10))
 			return errors.Join(err, f.Close())
 		},
+		"InTheMiddle": func(path string) error {
+			data, err := os.ReadFile(path)
+			for at := 8 << 10; at+64 < len(data); at += 4 << 10 {
+				copy(data[at+16:], bytes.Repeat([]byte{0xff}, 32))
+			}
+			return errors.Join(err, os.WriteFile(path, data, 0o600))
+		},
+		"EmptyLog":    func(path string) error { return overwriteLog(path, nil) },
+		"NonsenseLog": func(path string) error { return overwriteLog(path, bytes.Repeat([]byte("junk"), 1000)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -100,8 +108,8 @@ func TestDamagedData(t *testing.T) {
 				t.Fatal(err)
 			}
 			conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: dir})
-			if err == nil || !strings.Contains(err.Error(), "is damaged") {
-				t.Errorf("the start = %v, want that the file is damaged", err)
+			if err == nil || !strings.Contains(err.Error(), "is damaged") || !strings.Contains(err.Error(), "api restore") {
+				t.Errorf("the start = %v, want that the file is damaged, and what to do", err)
 			}
 			if err == nil {
 				closing(t, "the store", conn.Close)
@@ -110,6 +118,17 @@ func TestDamagedData(t *testing.T) {
 	}
 }
 
+// overwriteLog replaces the log beside a data file.
+func overwriteLog(db string, data []byte) error {
+	logs, err := filepath.Glob(filepath.Join(filepath.Dir(db), "..", "wal", "*.wal"))
+	if err != nil || len(logs) != 1 {
+		return fmt.Errorf("there are the logs %v: %w", logs, err)
+	}
+	return os.WriteFile(logs[0], data, 0o600)
+}
+
+// TestRestart: what is held and queued is there again after a restart, with the same numbers,
+// and new fences are greater.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

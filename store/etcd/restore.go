@@ -1,9 +1,12 @@
 package etcd
 
 import (
+	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +14,7 @@ import (
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/fencepost/fencepost/store"
 )
@@ -33,8 +37,8 @@ func Restore(ctx context.Context, file, dir string) (r Restored, err error) {
 	if err := checkEmpty(dir); err != nil {
 		return r, err
 	}
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return r, errors.Join(fmt.Errorf("%s is not a file with a backup", file), err)
+	if err := checkBackup(file); err != nil {
+		return r, err
 	}
 	release, err := claimDir(dir)
 	if err != nil {
@@ -78,10 +82,60 @@ func checkEmpty(dir string) error {
 	return nil
 }
 
-// unpack makes a data folder from a backup, with a cluster id of its own.
-func unpack(file, dir string) error {
+// sectorSize is what the size of a data file is a multiple of.
+const sectorSize = 512
+
+// inEveryCopy are buckets without which etcd's code ends the process. A member that was killed
+// while it made its data file starts without them.
+func inEveryCopy() []string { return []string{"key", "lease", "meta", "members", "members_removed"} }
+
+// checkBackup refuses a file that is no whole backup, before etcd's own code reads it: that
+// speaks of its own flags, and ends the process where a page points nowhere.
+func checkBackup(file string) error {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return errors.Join(fmt.Errorf("%s is not a file with a backup", file), err)
+	}
+	size := info.Size() - sha256.Size
+	if size <= 0 || size%sectorSize != 0 {
+		return fmt.Errorf("%s is not a whole backup: it has %d bytes, and a database with a checksum behind it has another number; "+
+			"it was cut short, or neither api backup nor etcdctl snapshot save wrote it; use another one", file, info.Size())
+	}
+	if err := checkSum(file, size); err != nil {
+		return fmt.Errorf("%s cannot be restored: %w", file, err)
+	}
+	if err := checkPages(file, size, inEveryCopy()...); err != nil {
+		return fmt.Errorf("%s cannot be restored: %w; use another backup", file, err)
+	}
+	return nil
+}
+
+// checkSum compares the checksum behind the first size bytes with theirs.
+func checkSum(file string, size int64) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	err = readCopy(bufio.NewReaderSize(f, 1<<20), io.Discard, size+sha256.Size)
+	if errors.Is(err, errWrongSum) {
+		return errAltered
+	}
+	return err
+}
+
+var errAltered = errors.New("the checksum at its end is not that of what is before it: it was cut short, or altered since it was written; use another backup")
+
+// unpack makes a data folder from a backup, with a cluster id of its own. Where etcd's code
+// would end the process for what it finds in the backup, that is an error.
+func unpack(file, dir string) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("etcd cannot use what is in it: %v; use another backup", r)
+		}
+	}()
 	c := memberConfig(EmbeddedConfig{Dir: dir})
-	return snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
+	return snapshot.NewV3(zap.NewNop().WithOptions(zap.WithFatalHook(zapcore.WriteThenPanic))).Restore(snapshot.RestoreConfig{
 		SnapshotPath: file, Name: c.Name, OutputDataDir: c.Dir,
 		PeerURLs: peerURLs(c), InitialCluster: c.InitialCluster, InitialClusterToken: c.InitialClusterToken,
 		RevisionBump: RestoredBump, MarkCompacted: true,

@@ -3,11 +3,14 @@ package etcd
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/fencepost/fencepost/lock"
 )
@@ -112,21 +115,33 @@ func TestRestoreRefuses(t *testing.T) {
 		data []byte
 		why  string
 	}{
-		"Damaged":    {damaged, "sha256"},
-		"CutShort":   {data[:len(data)-4096], "sha256"},
-		"WithoutSum": {data[:len(data)-32], "missing hash"},
-		"Empty":      {nil, "cannot be restored"},
+		"Damaged":    {damaged, "altered since"},
+		"CutShort":   {data[:len(data)-4096], "cut short"},
+		"CutToAByte": {data[:1], "cut short"},
+		"WithoutSum": {data[:len(data)-32], "neither api backup nor etcdctl"},
+		"Empty":      {nil, "0 bytes"},
+		"Foreign":    {bytes.Repeat([]byte("CREATE TABLE locks;\n"), 999), "neither api backup nor etcdctl"},
+		// With a checksum that is right, as when the copy was made of what was damaged.
+		"Half":         {summed(data[:len(data)/2&^4095]), "and should have"},
+		"AlteredPages": {summed(overwritten(data[:len(data)-32])), "use another backup"},
+		"Zeros":        {summed(make([]byte, 1<<14)), "invalid database"},
+		"NoEtcd":       {summed(emptyDatabase(t)), "as in every copy of etcd's"},
+		"NoValues":     {summed(otherDatabase(t)), "etcd cannot use what is in it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, dir := filepath.Join(t.TempDir(), "copy"), shortDir(t)
 			if err := os.WriteFile(file, c.data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Restore(t.Context(), file, dir); err == nil || !strings.Contains(err.Error(), c.why) {
-				t.Errorf("Restore = %v, want %s", err, c.why)
+			_, err := Restore(t.Context(), file, dir)
+			if err == nil || !strings.Contains(err.Error(), c.why) {
+				t.Fatalf("Restore = %v, want %s", err, c.why)
 			}
 			if err := checkEmpty(dir); err != nil {
 				t.Error(err)
+			}
+			if !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "use another") {
+				t.Errorf("%v does not name the file, and what to do", err)
 			}
 		})
 	}
@@ -160,4 +175,47 @@ func TestRestoreRefuses(t *testing.T) {
 			t.Errorf("Restore = %v, and then %v", err, checkEmpty(dir))
 		}
 	})
+}
+
+// summed is a data file with its checksum behind it.
+func summed(data []byte) []byte {
+	sum := sha256.Sum256(data)
+	return append(bytes.Clone(data), sum[:]...)
+}
+
+// overwritten has nonsense in each page but the two that say where the others are.
+func overwritten(data []byte) []byte {
+	damaged := bytes.Clone(data)
+	for at := 2 * 4096; at < len(data); at += 4096 {
+		copy(damaged[at+16:], bytes.Repeat([]byte{0xff}, 32))
+	}
+	return damaged
+}
+
+// emptyDatabase is a data file as etcd makes it first, and otherDatabase one of something else
+// that has all that etcd's has, but for the contents.
+func emptyDatabase(t *testing.T) []byte { return database(t) }
+func otherDatabase(t *testing.T) []byte { return database(t, inEveryCopy()...) }
+
+func database(t *testing.T, buckets ...string) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "db")
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range buckets {
+			b, err := tx.CreateBucket([]byte(name))
+			if err := errors.Join(err, b.Put([]byte("some"), []byte("thing"))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	data, readErr := os.ReadFile(path)
+	if err := errors.Join(err, db.Close(), readErr); err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

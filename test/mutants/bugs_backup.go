@@ -30,8 +30,28 @@ func backupBugs() []Bug {
 		},
 		{
 			Name: "restore-believes", Breaks: "a damaged backup is not restored",
-			File: "store/etcd/restore.go", Anchor: "SnapshotPath: file,", Becomes: "SnapshotPath: file, SkipHashCheck: true,",
-			In: "./store/etcd", Run: "^TestRestoreRefuses$/^WithoutSum$",
+			File: "store/etcd/restore.go", Anchor: "if err := checkSum(file, size); err != nil {", Becomes: "if err := checkSum(file, size); err != nil && size == 0 {",
+			In: "./store/etcd", Run: "^TestRestoreRefuses$/^Damaged$",
+		},
+		{
+			Name: "restore-ends-the-process", Breaks: "a backup with a right checksum and damaged pages is refused by an error of ours",
+			File: "store/etcd/restore.go", Anchor: "if err := checkPages(file, size, inEveryCopy()...); err != nil {", Becomes: "if err := checkPages(file, size, inEveryCopy()...); err != nil && size == 0 {",
+			In: "./store/etcd", Run: "^TestRestoreRefuses$/^Half$",
+		},
+		{
+			Name: "restore-etcd-ends-the-process", Breaks: "what etcd's code ends the process for in a backup is an error",
+			File: "store/etcd/restore.go", Anchor: "if r := recover(); r != nil {", Becomes: "if r := any(nil); r != nil {",
+			In: "./store/etcd", Run: "^TestRestoreRefuses$/^NoValues$",
+		},
+		{
+			Name: "etcd-dies-of-a-damaged-page", Breaks: "a data file that is damaged in the middle is refused before etcd dies of it",
+			File: "store/etcd/damaged.go", Anchor: "return tx.ForEach(checkBucket)", Becomes: "return nil",
+			In: "./store/etcd", Run: "^TestDamagedData$/^InTheMiddle$",
+		},
+		{
+			Name: "etcd-dies-of-a-damaged-log", Breaks: "a log that etcd panics over is refused by an error of ours",
+			File: "store/etcd/embedded.go", Anchor: "launch(memberConfig(cfg))", Becomes: "embed.StartEtcd(memberConfig(cfg))",
+			In: "./store/etcd", Run: "^TestDamagedData$/^EmptyLog$",
 		},
 		{
 			Name: "restore-over-a-store", Breaks: "a backup is restored into an empty folder only",

@@ -14,11 +14,6 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestMemoryOfWrites$", Needs: "etcd",
 		},
 		{
-			Name: "etcd-dies-of-a-short-file", Breaks: "a data file that is cut short is refused before etcd maps it",
-			File: "store/etcd/damaged.go", Anchor: "if file.Size() < whole {", Becomes: "if file.Size() < 0 {",
-			In: "./store/etcd", Run: "^TestDamagedData$",
-		},
-		{
 			Name: "etcd-idle-leases-without-bound", Breaks: "what is kept of released leases is bounded, over all tenants and TTLs",
 			File: "store/etcd/lease.go", Anchor: "return p.spare < maxIdle && len", Becomes: "return len",
 			In: "./store/etcd", Run: "^TestIdleLeasesAreBounded$", Needs: "etcd",

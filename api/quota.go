@@ -12,7 +12,7 @@ type QuotaNumbers struct {
 	Sets int `json:"sets" minimum:"0" maximum:"10000000" example:"100000"`
 	// Places is how many places in queues entries may take, held or waiting: each takes one for each of its locks.
 	Places int `json:"places" minimum:"0" maximum:"10000000" example:"200000"`
-	// MetadataBytes is how many bytes of metadata entries may have together, keys and values.
+	// MetadataBytes is how many bytes of metadata entries may have together: keys, values, each `holder` that a request names, each `callback_url`.
 	MetadataBytes int `json:"metadata_bytes" minimum:"0" maximum:"1073741824" example:"67108864"`
 	// AsyncRenewals is how many renewals a second async entries may need while they wait.
 	AsyncRenewals int `json:"async_renewals_per_second" minimum:"0" maximum:"1000000" example:"1250"`
@@ -38,7 +38,7 @@ type QuotaUse struct {
 	Sets int `json:"sets" minimum:"0" example:"2"`
 	// Places is how many places in queues entries take.
 	Places int `json:"places" minimum:"0" example:"130"`
-	// MetadataBytes is how many bytes of metadata entries have together.
+	// MetadataBytes is how many bytes of metadata entries have together, with named holders and callback URLs.
 	MetadataBytes int `json:"metadata_bytes" minimum:"0" example:"4096"`
 	// AsyncRenewals is how many renewals a second async entries need while they wait.
 	AsyncRenewals int `json:"async_renewals_per_second" minimum:"0" example:"30"`
@@ -66,7 +66,7 @@ type QuotaOverrides struct {
 	Sets *Whole `json:"sets,omitempty" swaggertype:"integer" minimum:"0" maximum:"10000000" example:"1000"`
 	// Places is how many places in queues entries may take, held or waiting: each takes one for each of its locks.
 	Places *Whole `json:"places,omitempty" swaggertype:"integer" minimum:"0" maximum:"10000000" example:"2000"`
-	// MetadataBytes is how many bytes of metadata entries may have together, keys and values.
+	// MetadataBytes is how many bytes of metadata entries may have together: keys, values, each `holder` that a request names, each `callback_url`.
 	MetadataBytes *Whole `json:"metadata_bytes,omitempty" swaggertype:"integer" minimum:"0" maximum:"1073741824" example:"671088"`
 	// AsyncRenewals is how many renewals a second async entries may need while they wait.
 	AsyncRenewals *Whole `json:"async_renewals_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"12"`

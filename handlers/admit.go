@@ -27,6 +27,8 @@ type operation struct {
 	named  bool         // the path has the name of a lock
 	rate   quota.Limit  // against which it counts, if not against that of requests
 	page   bool         // the dashboard does it too, though it is not for operators alone
+
+	ofTenants bool // it asks the store, and so it counts, also if it is always done, for who is no operator of all tenants
 }
 
 // bySession reports whether a session of the dashboard will do instead of a bearer token.
@@ -64,7 +66,7 @@ func (r *request) admit(o operation) error {
 			return err
 		}
 	}
-	if rate, counts := o.counted(); counts {
+	if rate, counts := r.countedBy(o); counts {
 		if err := r.endpoints.Quotas.Take(r.tenant(), rate); err != nil {
 			return err
 		}
@@ -75,16 +77,29 @@ func (r *request) admit(o operation) error {
 	return checkQuery(r.Request.URL.RawQuery, o.query)
 }
 
-// counted returns against which rate of its tenant the operation counts. What operators do to keep
+// countedBy returns against which rate of its tenant a request counts. What operators do to keep
 // things in order counts against none: they could not mend a quota otherwise.
-func (o operation) counted() (quota.Limit, bool) {
+func (r *request) countedBy(o operation) (rate quota.Limit, counts bool) {
 	switch {
-	case o.rate != 0:
+	case o.rate != 0 && r.genuine():
 		return o.rate, true
+	case o.rate != 0: // or whoever makes tokens up could keep the tenant's holders from renewing
+		return quota.Requests, true
+	case o.always && o.ofTenants && !r.principal.Allows(auth.Admin):
+		return quota.Requests, true
 	case o.always:
 		return 0, false
 	}
 	return quota.Requests, true
+}
+
+// genuine reports whether the request has a lock token that was issued for what its path names.
+func (r *request) genuine() bool {
+	req := ofSet(r)
+	if r.name != "" {
+		req = ofLock(r)
+	}
+	return readTokenHeader(r, &req) == nil && r.endpoints.Locks.Genuine(req)
 }
 
 func errMemoryFull() error {

@@ -84,6 +84,10 @@ func (r *request) readTokenAnd(req *service.TokenRequest, body any) error {
 	if err := r.readJSON(body); err != nil {
 		return err
 	}
+	return readTokenHeader(r, req)
+}
+
+func readTokenHeader(r *request, req *service.TokenRequest) error {
 	values := r.Request.Header["Lock-Token"]
 	if len(values) != 1 || values[0] == "" {
 		return lock.Invalid("Lock-Token", "must be sent, once, as a header")

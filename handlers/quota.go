@@ -28,7 +28,7 @@ type Quotas interface {
 
 func (a *endpoints) quotas(r *gin.Engine) {
 	path, admins := "/admin/tenants/:tenant/quota", operation{scopes: []auth.Scope{auth.Admin}, always: true}
-	r.GET(path, a.authorized(operation{scopes: operators(), always: true}, a.getQuota))
+	r.GET(path, a.authorized(operation{scopes: operators(), always: true, ofTenants: true}, a.getQuota))
 	r.PUT(path, a.authorized(admins, a.setQuota))
 	r.DELETE(path, a.authorized(admins, a.resetQuota))
 }
@@ -46,6 +46,7 @@ func (a *endpoints) quotas(r *gin.Engine) {
 // @Success     200 {object} api.Quota
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
+// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/tenants/{tenant}/quota [get]
 func (a *endpoints) getQuota(r *request) error {

@@ -118,7 +118,9 @@ func TestQuota(t *testing.T) {
 func TestRatesOfRequests(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	e, next := c.acquire("a"), c.acquire("b")
+	e, next, last := c.acquire("a"), c.acquire("b"), c.acquire("c")
+	var set api.HeldSet
+	c.post("/locksets", body(`{"locks":[{"name":"d"},{"name":"e"}]}`)).want(http.StatusCreated, &set)
 	c.limits(`{"requests_per_second":0,"renewals_per_second":1000000}`)
 	c.post("/locks/c", body(`{}`)).exceeds("rate_limited", "requests_per_second", 0, 0)
 	c.post("/locks/c", body(`{"wrong`), loose).exceeds("rate_limited", "requests_per_second", 0, 0)
@@ -133,12 +135,57 @@ func TestRatesOfRequests(t *testing.T) {
 	newTenant(t).acquire("a")
 	c.limits(`{"renewals_per_second":0,"requests_per_second":5}`)
 	c.put("/locks/b/renew", lockToken(next.Token)).exceeds("rate_limited", "renewals_per_second", 0, 0)
-	c.put("/locksets/"+someID+"/renew", lockToken(someToken)).exceeds("rate_limited", "renewals_per_second", 0, 0)
+	c.put("/locksets/"+set.ID+"/renew", lockToken(set.Token)).exceeds("rate_limited", "renewals_per_second", 0, 0)
 	c.release(next)
 	c.limits(`{"renewals_per_second":1,"releases_per_second":0,"requests_per_second":5}`)
-	c.delete("/locks/b", lockToken(someToken)).exceeds("rate_limited", "releases_per_second", 0, 0)
-	c.delete("/locksets/"+someID, lockToken(someToken)).exceeds("rate_limited", "releases_per_second", 0, 0)
-	eventually(t, "it begins anew", func() bool { return c.post("/locks/c", body(`{}`)).status != http.StatusTooManyRequests })
+	c.delete("/locks/c", lockToken(last.Token)).exceeds("rate_limited", "releases_per_second", 0, 0)
+	c.delete("/locksets/"+set.ID, lockToken(set.Token)).exceeds("rate_limited", "releases_per_second", 0, 0)
+	eventually(t, "it begins anew", func() bool { return c.post("/locks/f", body(`{}`)).status != http.StatusTooManyRequests })
+}
+
+// TestMadeUpTokens: who sends tokens that are made up, or of another lock, uses up what his tenant may
+// ask, and keeps nobody from renewing and releasing.
+func TestMadeUpTokens(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	e, other := c.acquire("a"), newTenant(t).acquire("a")
+	c.limits(`{"requests_per_second":1000000,"renewals_per_second":0,"releases_per_second":0}`)
+	forged := []string{someToken, e.Token[:len(e.Token)-4] + "AAAA", other.Token, "x"}
+	send := func(want func(*answer)) {
+		for _, token := range forged {
+			want(c.put("/locks/a/renew", lockToken(token), loose))
+			want(c.delete("/locks/a", lockToken(token), loose))
+			want(c.get("/locks/a/entries/"+e.ID, lockToken(token), loose))
+			want(c.put("/locksets/"+e.ID+"/renew", lockToken(token), loose))
+			want(c.delete("/locksets/"+e.ID, lockToken(token), loose))
+			want(c.get("/locksets/"+e.ID, lockToken(token), loose))
+		}
+	}
+	send(func(a *answer) { a.wantStatus(http.StatusForbidden) })
+	c.put("/locks/b/renew", lockToken(e.Token)).wantStatus(http.StatusForbidden)
+	c.put("/locks/a/renew", lockToken(e.Token)).exceeds("rate_limited", "renewals_per_second", 0, 0)
+	c.limits(`{"requests_per_second":0,"renewals_per_second":1000000,"releases_per_second":1000000}`)
+	send(func(a *answer) { a.exceeds("rate_limited", "requests_per_second", 0, 0) })
+	c.put("/locks/a/renew", loose).exceeds("rate_limited", "requests_per_second", 0, 0)
+	c.put("/locks/a/renew", lockToken(e.Token)).wantStatus(http.StatusOK)
+	c.release(e)
+}
+
+// TestOwnOperatorsCount: a tenant's own operator who looks at its quota counts among its requests, one
+// of all tenants does not: he could not mend it otherwise.
+func TestOwnOperatorsCount(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	c.limits(`{"requests_per_second":0}`)
+	c.operator().get(c.quotaPath()).exceeds("rate_limited", "requests_per_second", 0, 0)
+	c.admin().get(c.quotaPath()).wantStatus(http.StatusOK)
+	writer := c.as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.WebhooksWrite) })
+	writer.get("/webhooks").exceeds("rate_limited", "requests_per_second", 0, 0)
+	for _, path := range []string{"/webhooks", "/webhooks/x/rotate", "/webhooks/callback-secret/rotate", "/webhooks/x/test", "/webhooks/x/redeliver", "/webhooks/x/deliveries/y/redeliver"} {
+		writer.post(path, body(`{}`), loose).exceeds("rate_limited", "requests_per_second", 0, 0)
+	}
+	writer.delete("/webhooks/x", loose).exceeds("rate_limited", "requests_per_second", 0, 0)
+	writer.do("PATCH", "/webhooks/x", body(`{}`), loose).exceeds("rate_limited", "requests_per_second", 0, 0)
 }
 
 // TestQuietRefusals: who is refused all the time does not fill the log, and what is left out is told.

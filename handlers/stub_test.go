@@ -39,6 +39,8 @@ type stub struct {
 	outcomes  []service.RevokeOutcome
 }
 
+func (s *stub) Genuine(service.TokenRequest) bool { return true }
+
 func (s *stub) RequestRelease(context.Context, service.TokenRequest, time.Duration) error {
 	_, err := s.answer()
 	return err

@@ -266,6 +266,30 @@ func TestLimitOfAKey(t *testing.T) {
 	})
 }
 
+// TestLimitOfHoldersAndCallbacks: who a request says it is for and where it is called count as
+// metadata; the holder that the bearer token names does not.
+func TestLimitOfHoldersAndCallbacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.MetadataBytes: 100}) })
+		r.hold(lasting(want("a", 0)))
+		named := lasting(want("b", 0))
+		named.Holder, named.Named = strings.Repeat("h", 60), true
+		r.hold(named)
+		called := lasting(calledAt("https://example.org/" + strings.Repeat("p", 21)))
+		r.start(called).exceeds(t, quota.MetadataBytes, 100, 60)
+		called.Callback.URL = called.Callback.URL[:40]
+		if _, err := r.Acquire(t.Context(), called); err != nil {
+			t.Errorf("there is room for the callback: %v", err)
+		}
+		if used := r.Used("acme"); used[quota.MetadataBytes] != 100 {
+			t.Errorf("in use: %v", used)
+		}
+		r.hold(lasting(want("c", 0)))
+		r.start(noted(want("d", 0), 1)).exceeds(t, quota.MetadataBytes, 100, 100)
+	})
+}
+
 // TestKeyOfAnother: a request whose key another one is being written with that asks for something
 // else is refused, and not let in as that one.
 func TestKeyOfAnother(t *testing.T) {

@@ -81,6 +81,13 @@ func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {
 	return lock.IDOf(signed[:lock.IDSize]), binary.BigEndian.Uint64(signed[lock.IDSize:]), nil
 }
 
+// Genuine reports whether a lock token was issued by the replicas of this store for the lock, or for
+// a set, of the tenant. It asks nobody: whether the entry is there is another question.
+func (s *Service) Genuine(req TokenRequest) bool {
+	_, _, err := s.tokens.check(req.Token, req.Tenant, req.subject())
+	return err == nil
+}
+
 func (t tokens) mac(tenant, subject string, signed []byte) []byte {
 	h := t.macs.Get().(hash.Hash)
 	defer t.macs.Put(h)

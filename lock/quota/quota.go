@@ -19,7 +19,7 @@ const (
 	WaitingPerLock              // entries that wait for one lock
 	Sets                        // sets, held or waiting
 	Places                      // in queues: of each entry, held or waiting, one for each of its locks
-	MetadataBytes               // of metadata, keys and values, of all entries
+	MetadataBytes               // of metadata, keys and values, of holders that are named, and of callbacks' URLs, of all entries
 	AsyncRenewals               // a second, that async entries need while they wait
 	Webhooks                    // subscriptions
 	EventStreams                // at a replica
@@ -50,7 +50,7 @@ func rules() [Count]rule {
 		WaitingPerLock: {"waiting_per_lock", 100_000, entries, "entries that may wait for one lock"},
 		Sets:           {"sets", 100_000, entries, "sets that may be held or wait"},
 		Places:         {"places", 200_000, entries, "places in queues that entries may take, each one for each of its locks"},
-		MetadataBytes:  {"metadata_bytes", 64 << 20, 1 << 30, "bytes of metadata that entries may have together"},
+		MetadataBytes:  {"metadata_bytes", 64 << 20, 1 << 30, "bytes of metadata, named holders and callback URLs that entries may have together"},
 		AsyncRenewals:  {"async_renewals_per_second", 1250, rate, "renewals a second that async entries may need while they wait"},
 		Webhooks:       {"webhooks", 100, 1000, "webhooks that there may be"},
 		EventStreams:   {"event_streams", 100, 2000, "event streams that may be open at a replica"},

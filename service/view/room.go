@@ -13,13 +13,19 @@ type tally struct {
 	holding  int // claims of those that hold
 	waiting  int
 	sets     int
-	metadata int // bytes
+	metadata int // bytes, that clients choose: metadata, holder, URL of the callback
 	renewed  int // renewals an hour that they need while they wait
 }
 
 // tallyOf is what an entry counts that holds or waits.
 func tallyOf(e *lock.Entry, holds bool) tally {
 	t := tally{places: len(e.Claims)}
+	if e.Named { // who is not named is the bearer token's subject, which the tenant does not choose here
+		t.metadata += len(e.Holder)
+	}
+	if e.Callback != nil {
+		t.metadata += len(e.Callback.URL)
+	}
 	for key, value := range e.Metadata {
 		t.metadata += len(key) + len(value)
 	}

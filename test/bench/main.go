@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -66,6 +67,10 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.Dir, "dir", "", "where to make the folder for data and logs, on a real disk; the system's temporary folder when empty")
 	f.BoolVar(&o.Keep, "keep", false, "keep the folder")
 	f.StringVar(&o.markdown, "markdown", "", "also write the table to this file")
+	f.Func("ways", "of hostile: parts of the names of those that are run, separated by commas; all when not given", func(text string) error {
+		o.Ways = strings.Split(text, ",")
+		return nil
+	})
 	f.StringVar(&o.Older, "older", "", "binary of an older revision of the API server, for the row older")
 	f.StringVar(&o.Profiles, "profiles", "", "also write processor and heap profiles of Fencepost into this folder")
 	f.BoolVar(&o.strict, "strict", false, "fail when a bar is missed")

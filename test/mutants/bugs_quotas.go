@@ -70,13 +70,43 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "quota-requests-refuse-renewals", Breaks: "new acquires that use up the quota of requests keep nobody from renewing",
-			File: "handlers/admit.go", Anchor: "	case o.rate != 0:\n		return o.rate, true\n", Becomes: "	case o.rate != 0:\n		return quota.Requests, true\n",
+			File: "handlers/admit.go", Anchor: "		return o.rate, true\n", Becomes: "		return quota.Requests, true\n",
 			In: "./handlers", Run: "^TestRatesOfRequests$", Needs: "etcd",
 		},
 		{
 			Name: "quota-keeps-operators-out", Breaks: "a quota that is used up can be mended",
 			File: "handlers/admit.go", Anchor: "	case o.always:\n		return 0, false\n", Becomes: "",
 			In: "./handlers", Run: "^TestRatesOfRequests$", Needs: "etcd",
+		},
+		{
+			Name: "quota-made-up-tokens-renew", Breaks: "who makes tokens up does not use up the tenant's renewals and releases",
+			File: "handlers/admit.go", Anchor: "case o.rate != 0 && r.genuine():", Becomes: "case o.rate != 0 && (r.genuine() || true):",
+			In: "./handlers", Run: "^TestMadeUpTokens$", Needs: "etcd",
+		},
+		{
+			Name: "quota-made-up-tokens-free", Breaks: "requests with tokens that are made up count",
+			File: "handlers/admit.go", Anchor: "	case o.rate != 0: // or", Becomes: "	case o.rate != 0:\n		return 0, false\n	case o.page: // or",
+			In: "./handlers", Run: "^TestMadeUpTokens$", Needs: "etcd",
+		},
+		{
+			Name: "quota-looks-at-quota-free", Breaks: "a tenant's own operator who has the store read for him counts",
+			File: "handlers/quota.go", Anchor: ", ofTenants: true", Becomes: "",
+			In: "./handlers", Run: "^TestOwnOperatorsCount$", Needs: "etcd",
+		},
+		{
+			Name: "quota-shuts-operators-out", Breaks: "an operator of all tenants sees the quota of one that is at its limit",
+			File: "handlers/admit.go", Anchor: " && !r.principal.Allows(auth.Admin)", Becomes: "",
+			In: "./handlers", Run: "^TestOwnOperatorsCount$", Needs: "etcd",
+		},
+		{
+			Name: "quota-callbacks-unbounded", Breaks: "the URLs of callbacks count as metadata",
+			File: "service/view/room.go", Anchor: "		t.metadata += len(e.Callback.URL)\n", Becomes: "",
+			In: "./service", Run: "^TestLimitOfHoldersAndCallbacks$",
+		},
+		{
+			Name: "quota-holders-unbounded", Breaks: "holders that are named count as metadata",
+			File: "service/view/room.go", Anchor: "		t.metadata += len(e.Holder)\n", Becomes: "",
+			In: "./service", Run: "^TestLimitOfHoldersAndCallbacks$",
 		},
 		{
 			Name: "quota-rates-shared", Breaks: "each rate has a bucket of its own",

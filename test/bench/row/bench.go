@@ -31,6 +31,8 @@ type Config struct {
 	// Keep leaves the rows' folders in Dir; otherwise a row that ended well
 	// removes its own, which may be a gigabyte of logs.
 	Keep bool
+	// Ways are parts of the names of the ways of the row hostile that are run; none is all.
+	Ways []string
 	// Older is the binary of an older revision of the API server, for the row "older".
 	Older string
 	// Store is what the rows streams, async, batch and dashboard have: etcd, which is embedded

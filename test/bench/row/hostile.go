@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +31,9 @@ func runHostile(ctx context.Context, b *bench) ([]Outcome, error) {
 	var outcomes []Outcome
 	var errs []error
 	for _, w := range hostileWays(b) {
+		if !b.wants(w.name) {
+			continue
+		}
 		o, err := b.hostileWay(ctx, w)
 		if err != nil { // of the victim's requests too: then there are no figures
 			b.logf("%s failed: %v", w.name, err)
@@ -38,6 +43,11 @@ func runHostile(ctx context.Context, b *bench) ([]Outcome, error) {
 		outcomes = append(outcomes, o)
 	}
 	return outcomes, errors.Join(errs...)
+}
+
+// wants reports whether a way is to be run.
+func (b *bench) wants(name string) bool {
+	return len(b.Ways) == 0 || slices.ContainsFunc(b.Ways, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // besides is what a tenant saw beside some load.
@@ -156,7 +166,7 @@ func (b *bench) besideLoad(ctx context.Context, round int, begin func(context.Co
 		return out, err
 	}
 	before, began := count(), time.Now()
-	if out.victim, err = b.steady(victim, victimRate)(ctx, round); err != nil {
+	if out.victim, err = s.profiled(b, b.steady(victim, victimRate))(ctx, round); err != nil {
 		return out, err
 	}
 	out.rate = (count() - before) / time.Since(began).Seconds()

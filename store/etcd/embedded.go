@@ -165,11 +165,12 @@ type member struct {
 	server *etcdserver.EtcdServer
 	kv     pb.KVServer
 
-	history history      // of the task that maintains
-	written atomic.Int64 // bytes of history that it was asked to write
-	holds   holds
-	room    room
-	backups backups
+	history     history      // of the task that maintains
+	compactions compactions  // likewise
+	written     atomic.Int64 // bytes of history that it was asked to write
+	holds       holds
+	room        room
+	backups     backups
 
 	ctx   context.Context
 	stop  context.CancelFunc

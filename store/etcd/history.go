@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
 const (
@@ -65,10 +66,47 @@ func mostHistory(used, quota int64) int64 {
 	return min(historyBytes, quota/historyShare)
 }
 
+// compactions says when history may be forgotten: one part at a time, and at most for half of the time.
+// For each part etcd walks through all that is in the store, with a flush for every thousand
+// keys; the parts that it is asked for meanwhile wait in line. With 600 000 entries one takes
+// minutes, and a line that grows by one every few seconds would never end.
+type compactions struct {
+	asked time.Time // when the part that is under way was asked for; zero if none is
+	next  time.Time // when the next one may begin
+}
+
+// ready reports whether the next part may begin. busy says that one is under way.
+func (c *compactions) ready(now time.Time, busy bool) bool {
+	if busy {
+		return false
+	}
+	if took := now.Sub(c.asked); !c.asked.IsZero() && took > compactInterval {
+		c.next = now.Add(took)
+	}
+	c.asked = time.Time{}
+	return !now.Before(c.next)
+}
+
 // compactSome compacts what is not kept any longer.
 func (m *member) compactSome(now time.Time) error {
 	most := mostHistory(m.server.Backend().SizeInUse(), m.server.Cfg.QuotaBackendBytes)
-	return m.forget(m.history.advance(moment{now, m.server.KV().Rev(), m.written.Load()}, most))
+	upTo := m.history.advance(moment{now, m.server.KV().Rev(), m.written.Load()}, most)
+	if !m.compactions.ready(now, m.compacting()) {
+		return nil
+	}
+	m.compactions.asked = now
+	return m.forget(upTo)
+}
+
+// compacting reports whether etcd still deletes what it was told to forget: a compaction is
+// answered before that.
+func (m *member) compacting() bool {
+	tx := m.server.Backend().ReadTx()
+	tx.RLock()
+	defer tx.RUnlock()
+	scheduled, begun := mvcc.UnsafeReadScheduledCompact(tx)
+	finished, ended := mvcc.UnsafeReadFinishedCompact(tx)
+	return begun != ended || scheduled != finished
 }
 
 // forget compacts up to a revision, unless a list is being read.
@@ -80,7 +118,7 @@ func (m *member) forget(upTo int64) error {
 }
 
 func (m *member) compact(revision int64) error {
-	if revision <= m.server.KV().FirstRev() {
+	if revision <= max(0, m.server.KV().FirstRev()) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(m.ctx, operationTimeout)

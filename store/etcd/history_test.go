@@ -5,6 +5,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/server/v3/storage/backend"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
 // TestHistoryIsKept: what the embedded store keeps is a minute, or so many bytes, but always
@@ -75,5 +77,64 @@ func TestHistoryIsCounted(t *testing.T) {
 	nested := []*pb.RequestOp{{Request: &pb.RequestOp_RequestTxn{RequestTxn: &pb.TxnRequest{Success: one, Failure: one}}}}
 	if got := historyOf(nested); got != 2*historyOf(one) {
 		t.Errorf("two in a nested transaction count as %d", got)
+	}
+}
+
+// TestOneCompactionAtATime: while etcd still deletes what it was told to forget, it is not asked
+// for more. Each part walks through the whole store, and they would wait in line.
+func TestOneCompactionAtATime(t *testing.T) {
+	_, of := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	m := &member{server: of.server, kv: of.kv, ctx: of.ctx} // the other one maintains by the clock
+	now := time.Now()
+	forget := func() int64 {
+		t.Helper()
+		for range keptRevisions + 10 {
+			if _, err := m.kv.Put(t.Context(), &pb.PutRequest{Key: []byte("something")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 4 { // to note a moment, to rest, and to forget what was before
+			now = now.Add(keepHistory)
+			if err := m.compactSome(now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return m.server.KV().FirstRev()
+	}
+	mark := func(set func(tx backend.UnsafeWriter, revision int64), revision int64) {
+		tx := m.server.Backend().BatchTx()
+		tx.LockOutsideApply()
+		defer tx.Unlock()
+		set(tx, revision)
+	}
+	first := forget()
+	if first <= 1 {
+		t.Fatal("nothing is forgotten")
+	}
+	soon(t, "it is deleted", func() bool { return !m.compacting() })
+	mark(mvcc.UnsafeSetScheduledCompact, first+1)
+	if now := forget(); now != first {
+		t.Errorf("while it deletes what was before %d it is told to forget up to %d", first, now)
+	}
+	mark(mvcc.UnsafeSetFinishedCompact, first+1)
+	forget()
+	if now := forget(); now <= first {
+		t.Errorf("then nothing more is forgotten than what was before %d", now)
+	}
+}
+
+// TestCompactionsRest: history is forgotten at most half of the time.
+func TestCompactionsRest(t *testing.T) {
+	var c compactions
+	began := time.Now()
+	for at, want := range []bool{true, true, false, false, false, false, false, true} {
+		now := began.Add(time.Duration(at) * compactInterval)
+		busy := at == 2 || at == 3 // the one that began at 1 is found to have ended at 4
+		if ready := c.ready(now, busy); ready != want {
+			t.Errorf("at %d: ready is %v, want %v", at, ready, want)
+		}
+		if want {
+			c.asked = now
+		}
 	}
 }

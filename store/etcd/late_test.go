@@ -122,7 +122,12 @@ func (s *Store) mustFind(t *testing.T, e *lock.Entry) *lock.Entry {
 
 func soon(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); {
+	within(t, time.Minute, what, ok)
+}
+
+func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !ok(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,6 +32,12 @@ func (i *inbox) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.all = append(i.all, received{r.URL.Path, r.Header.Clone(), body})
+}
+
+func (i *inbox) list() []received {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.all)
 }
 
 // first returns the first delivery of a type at a path.

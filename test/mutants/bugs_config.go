@@ -20,6 +20,16 @@ func configBugs() []Bug {
 			In:      "./cmd/api", Run: "^TestEveryProblem$",
 		},
 		{
+			Name: "secrets-in-the-log", Breaks: "the log has no query of a URL, in which secrets come by mistake",
+			File: "handlers/request.go", Anchor: "slog.String(\"route\", r.FullPath()),", Becomes: "slog.String(\"route\", r.FullPath()+r.Request.URL.RawQuery),",
+			In: "./cmd/api", Run: "^TestSecretsAreNowhere$",
+		},
+		{
+			Name: "secrets-in-traces", Breaks: "no trace has the URL of a request",
+			File: "handlers/request.go", Anchor: "tracer.Start(ctx, r.Request.Method+\" \"+r.FullPath(), ", Becomes: "tracer.Start(ctx, r.Request.Method+\" \"+r.Request.URL.String(), ",
+			In: "./cmd/api", Run: "^TestSecretsAreNowhere$",
+		},
+		{
 			Name: "config-prints-credentials", Breaks: "--print-config shows no secret",
 			File: "cmd/api/settings.go", Anchor: "strconv.Quote(withoutCredentials(fl.Value.String()))", Becomes: "strconv.Quote(fl.Value.String())",
 			In: "./cmd/api", Run: "^TestPrintedWithoutSecrets$",

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -36,6 +37,15 @@ type Provider struct {
 	change func(claims map[string]any)
 	down   bool
 	asked  map[string]url.Values // by code: with what somebody came
+	secret []string
+}
+
+// Secrets are what it gave and was given that nobody else may see: codes, verifiers, nonces,
+// states and tokens.
+func (p *Provider) Secrets() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.secret)
 }
 
 // Start starts a provider that says these claims of everybody, until the test ends.
@@ -90,6 +100,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	code := rand.Text()
 	p.asked[code] = asked
+	p.secret = append(p.secret, code, asked.Get("state"), asked.Get("nonce"))
 	back := url.Values{"code": {code}, "state": {asked.Get("state")}}
 	http.Redirect(w, r, asked.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
 }
@@ -116,7 +127,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		p.change(claims)
 	}
 	text, _ := json.Marshal(claims)
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"access_token": "unused", "token_type": "Bearer", "id_token": oidctest.SignIDToken(p.key, "1", "ES256", string(text)),
-	})
+	token := oidctest.SignIDToken(p.key, "1", "ES256", string(text))
+	p.secret = append(p.secret, r.PostFormValue("code_verifier"), token)
+	_ = json.NewEncoder(w).Encode(map[string]any{"access_token": "unused", "token_type": "Bearer", "id_token": token})
 }

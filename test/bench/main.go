@@ -71,6 +71,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		o.Ways = strings.Split(text, ",")
 		return nil
 	})
+	f.IntVar(&o.Limit, "limit", 1000, "requests a second that the tenant in hostile may make; 0 is the server's default")
 	f.StringVar(&o.Older, "older", "", "binary of an older revision of the API server, for the row older")
 	f.StringVar(&o.Profiles, "profiles", "", "also write processor and heap profiles of Fencepost into this folder")
 	f.BoolVar(&o.strict, "strict", false, "fail when a bar is missed")

@@ -33,6 +33,9 @@ type Config struct {
 	Keep bool
 	// Ways are parts of the names of the ways of the row hostile that are run; none is all.
 	Ways []string
+	// Limit is how many requests a second the tenant may make that does its worst in the row hostile;
+	// 0 is what the server has without further ado, which is more than this machine answers.
+	Limit int
 	// Older is the binary of an older revision of the API server, for the row "older".
 	Older string
 	// Store is what the rows streams, async, batch and dashboard have: etcd, which is embedded

@@ -52,10 +52,15 @@ func (b *bench) wants(name string) bool {
 
 // besides is what a tenant saw beside some load.
 type besides struct {
-	victim *load.Result
-	rate   float64 // requests a second of that load
-	memory footprint
+	victim  *load.Result
+	rate    float64 // requests a second of that load
+	refused float64 // of these, for the tenant's quota of requests
+	memory  footprint
 }
+
+// fair is the rate that well-behaved tenants have to make instead: what was let in, or what the tenant
+// may ask where each of its requests costs more.
+func (l *besides) fair(limit int) float64 { return min(l.rate, max(float64(limit), l.rate-l.refused)) }
 
 func (b *bench) hostileWay(ctx context.Context, w hostileWay) (Outcome, error) {
 	var pairs []load.Pair
@@ -65,13 +70,13 @@ func (b *bench) hostileWay(ctx context.Context, w hostileWay) (Outcome, error) {
 		if err != nil {
 			return Outcome{}, err
 		}
-		good, err := b.besideNeighbours(ctx, bad.rate, round)
+		good, err := b.besideNeighbours(ctx, bad.fair(b.Limit), round)
 		if err != nil {
 			return Outcome{}, err
 		}
 		p := load.Pair{Ours: bad.victim.Acquire.Percentile(99).Seconds(), Theirs: good.victim.Acquire.Percentile(99).Seconds()}
-		b.logf("%s, round %d: %s/s; p99 %s, beside the same of others (%s/s) %s; %s resident, and %s", w.name, round+1,
-			number(bad.rate), millis(seconds(p.Ours)), number(good.rate), millis(seconds(p.Theirs)), megabytes(bad.memory.all), megabytes(good.memory.all))
+		b.logf("%s, round %d: %s/s, %s/s of them refused; p99 %s, beside the same of others (%s/s) %s; %s resident, and %s", w.name, round+1,
+			number(bad.rate), number(bad.refused), millis(seconds(p.Ours)), number(good.rate), millis(seconds(p.Theirs)), megabytes(bad.memory.all), megabytes(good.memory.all))
 		pairs, memory, calm = append(pairs, p), append(memory, bad.memory.all), append(calm, good.memory.all)
 	}
 	return w.outcome(load.Summarize(pairs), load.Median(memory), load.Median(calm)), nil
@@ -83,14 +88,14 @@ func (w hostileWay) outcome(s load.Summary, memory, calm float64) Outcome {
 		ID: "hostile", What: "p99 of an acquire beside a hostile tenant: " + w.name,
 		Ours: millis(seconds(s.Ours)), Theirs: millis(seconds(s.Theirs)),
 		Ratio: spread(s), Bar: fmt.Sprintf("≤ %d×", atMost), Met: verdict(s.Ratio <= atMost),
-		Notes: []string{fmt.Sprintf("%s: against %d tenants that make as many requests, of acquires and releases of free locks, or as many as they get answered. "+
+		Notes: []string{fmt.Sprintf("%s: against %d tenants that make as many requests as it may, or fewer if it makes fewer: acquires and releases of free locks, as many as they get answered. "+
 			"The server's resident memory afterwards is %s, and %s beside the others; each side on a fresh server.", w.name, neighbours, megabytes(memory), megabytes(calm))},
 	}
 }
 
 // besideHostile runs the victim beside the hostile tenant, which has begun before.
 func (b *bench) besideHostile(ctx context.Context, w hostileWay, round int) (out besides, err error) {
-	return b.besideLoad(ctx, round, func(ctx context.Context, r *replica, cs *closers) (func() float64, error) {
+	return b.besideLoad(ctx, round, func(ctx context.Context, r *replica, cs *closers) (func() counted, error) {
 		a, err := newAttack(r, cs)
 		if err != nil {
 			return nil, err
@@ -101,6 +106,10 @@ func (b *bench) besideHostile(ctx context.Context, w hostileWay, round int) (out
 				cancel()
 				return nil, err
 			}
+		}
+		if err := a.limit(ctx, r, b.Limit); err != nil {
+			cancel()
+			return nil, err
 		}
 		var all sync.WaitGroup
 		for i := range w.atOnce {
@@ -115,13 +124,13 @@ func (b *bench) besideHostile(ctx context.Context, w hostileWay, round int) (out
 			all.Wait()
 			return nil
 		})
-		return func() float64 { return float64(a.sent.Load()) }, nil
+		return func() counted { return counted{a.sent.Load(), a.refused.Load()} }, nil
 	})
 }
 
 // besideNeighbours runs the victim beside tenants that make so many requests a second.
 func (b *bench) besideNeighbours(ctx context.Context, rate float64, round int) (out besides, err error) {
-	return b.besideLoad(ctx, round, func(ctx context.Context, r *replica, cs *closers) (func() float64, error) {
+	return b.besideLoad(ctx, round, func(ctx context.Context, r *replica, cs *closers) (func() counted, error) {
 		var workers []load.Worker
 		for i := range neighbours {
 			f, err := clientsOf(r, fmt.Sprintf("neighbour-%d", i), cs)
@@ -148,12 +157,15 @@ func (b *bench) besideNeighbours(ctx context.Context, rate float64, round int) (
 			all.Wait()
 			return nil
 		})
-		return func() float64 { return float64(paced.done.Load()) }, nil
+		return func() counted { return counted{sent: paced.done.Load()} }, nil
 	})
 }
 
+// counted is requests of a load so far.
+type counted struct{ sent, refused int64 }
+
 // besideLoad runs the victim on a fresh server beside a load, which counts its requests.
-func (b *bench) besideLoad(ctx context.Context, round int, begin func(context.Context, *replica, *closers) (func() float64, error)) (out besides, err error) {
+func (b *bench) besideLoad(ctx context.Context, round int, begin func(context.Context, *replica, *closers) (func() counted, error)) (out besides, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
 	s, err := b.serveOne(ctx, &cs)
@@ -169,7 +181,8 @@ func (b *bench) besideLoad(ctx context.Context, round int, begin func(context.Co
 	if out.victim, err = s.profiled(b, b.steady(victim, victimRate))(ctx, round); err != nil {
 		return out, err
 	}
-	out.rate = (count() - before) / time.Since(began).Seconds()
+	now, lasted := count(), time.Since(began).Seconds()
+	out.rate, out.refused = float64(now.sent-before.sent)/lasted, float64(now.refused-before.refused)/lasted
 	out.memory, err = measure(s.replica.PID())
 	return out, err
 }

@@ -29,6 +29,8 @@ type attack struct {
 	base   string
 	bearer string
 	sent   atomic.Int64 // requests that were answered, or given up
+
+	refused atomic.Int64 // of these, for the tenant's quota of requests
 }
 
 func newAttack(r *replica, cs *closers) (*attack, error) {
@@ -42,6 +44,24 @@ func newAttack(r *replica, cs *closers) (*attack, error) {
 		return nil
 	})
 	return &attack{client: &http.Client{Transport: t}, base: r.URL(), bearer: bearer}, nil
+}
+
+// limit has an operator set how many requests a second the tenant may make.
+func (a *attack) limit(ctx context.Context, r *replica, most int) error {
+	admin, err := r.Token("operators", "admin", "operator")
+	if err != nil || most == 0 {
+		return err
+	}
+	operator := attack{client: a.client, base: a.base, bearer: admin}
+	if _, err := operator.do(ctx, http.MethodPut, "/admin/tenants/hostile/quota", fmt.Sprintf(`{"requests_per_second":%d}`, most)); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(time.Second): // within which it holds
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // do sends a request and reads what is answered, whatever it is.
@@ -60,6 +80,9 @@ func (a *attack) do(ctx context.Context, method, path, body string, headers ...s
 		return "", err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusTooManyRequests {
+		a.refused.Add(1)
+	}
 	text, err := io.ReadAll(resp.Body)
 	if _, rest, found := bytes.Cut(text, []byte(`"token":"`)); found {
 		quoted, _, _ := bytes.Cut(rest, []byte(`"`))

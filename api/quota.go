@@ -20,7 +20,7 @@ type QuotaNumbers struct {
 	Webhooks int `json:"webhooks" minimum:"0" maximum:"1000" example:"100"`
 	// EventStreams is how many event streams may be open at each replica.
 	EventStreams int `json:"event_streams" minimum:"0" maximum:"2000" example:"100"`
-	// Requests is how many requests a second each replica takes, besides renewals and releases.
+	// Requests is how many requests a second each replica takes, besides renewals and releases. A set counts as many as it has locks, and what is long one more for each 4 KiB.
 	Requests int `json:"requests_per_second" minimum:"0" maximum:"1000000" example:"50000"`
 	// Renewals is how many renewals a second each replica takes, with requests for an entry by its token.
 	Renewals int `json:"renewals_per_second" minimum:"0" maximum:"1000000" example:"50000"`
@@ -46,7 +46,7 @@ type QuotaUse struct {
 	Webhooks int `json:"webhooks" minimum:"0" example:"3"`
 	// EventStreams is how many event streams are open at this replica.
 	EventStreams int `json:"event_streams" minimum:"0" example:"2"`
-	// Requests is how many requests of its second's worth are used up at this replica.
+	// Requests is how many requests of its second's worth are used up at this replica; more than all if something costly is still to be paid for.
 	Requests int `json:"requests_per_second" minimum:"0" example:"40"`
 	// Renewals is how many renewals of its second's worth are used up at this replica.
 	Renewals int `json:"renewals_per_second" minimum:"0" example:"12"`
@@ -74,7 +74,7 @@ type QuotaOverrides struct {
 	Webhooks *Whole `json:"webhooks,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000" example:"1"`
 	// EventStreams is how many event streams may be open at each replica.
 	EventStreams *Whole `json:"event_streams,omitempty" swaggertype:"integer" minimum:"0" maximum:"2000" example:"1"`
-	// Requests is how many requests a second each replica takes, besides renewals and releases.
+	// Requests is how many requests a second each replica takes, besides renewals and releases. A set counts as many as it has locks, and what is long one more for each 4 KiB.
 	Requests *Whole `json:"requests_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"500"`
 	// Renewals is how many renewals a second each replica takes, with requests for an entry by its token.
 	Renewals *Whole `json:"renewals_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"500"`

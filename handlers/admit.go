@@ -70,6 +70,7 @@ func (r *request) admit(o operation) error {
 		if err := r.endpoints.Quotas.Take(r.tenant(), rate); err != nil {
 			return err
 		}
+		r.priced = rate == quota.Requests
 	}
 	if m := r.endpoints.Memory; m != nil && !o.always && !o.goesOn && m.Full() {
 		return errMemoryFull()
@@ -91,6 +92,22 @@ func (r *request) countedBy(o operation) (rate quota.Limit, counts bool) {
 		return 0, false
 	}
 	return quota.Requests, true
+}
+
+// charge counts what the request costs beside what it was counted for when it came, before that is
+// done. It refuses while the tenant owes for other requests.
+func (r *request) charge(more int) error {
+	if !r.priced {
+		return nil
+	}
+	return r.endpoints.Quotas.Charge(r.tenant(), quota.Requests, more)
+}
+
+// owe counts what the request turned out to cost.
+func (r *request) owe(more int) {
+	if r.priced && more > 0 {
+		r.endpoints.Quotas.Owe(r.tenant(), quota.Requests, more)
+	}
 }
 
 // genuine reports whether the request has a lock token that was issued for what its path names.

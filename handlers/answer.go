@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 )
 
 const (
@@ -126,10 +127,22 @@ func (a *answers) give(tenant string, size int) {
 }
 
 // respondLarge answers with a body of about size bytes, if there is room for it until it
-// is sent. It is made only then.
+// is sent. It is made only then, and when it is its turn.
 func (r *request) respondLarge(size int, body func() any) error {
-	if size > smallAnswer && !r.take(size, false) {
+	if size <= smallAnswer {
+		return r.respond(http.StatusOK, body())
+	}
+	if !r.take(size, false) {
 		return errLargeAnswers()
+	}
+	done, err := r.endpoints.turns.take(r.context(), r.tenant())
+	if err != nil {
+		return err
+	}
+	r.made = sync.OnceFunc(done)
+	defer r.made()                      // also if it cannot be made
+	if err := r.charge(0); err != nil { // what the ones before it cost is known by now
+		return err
 	}
 	return r.respond(http.StatusOK, body())
 }
@@ -174,6 +187,10 @@ func (r *request) write(status int, contentType string, body any) {
 		r.AbortWithStatus(http.StatusInternalServerError)
 		return
 	}
+	if r.made != nil { // a client that takes the answer slowly keeps nobody waiting
+		r.made()
+	}
+	r.owe(quota.PriceOfBytes(r.received + text.Len()))
 	if text.Len() > smallAnswer && r.taken == 0 {
 		r.take(text.Len(), true)
 	}

@@ -164,6 +164,7 @@ func (r *request) readBody() ([]byte, error) {
 	if err != nil {
 		return nil, lock.Errorf(lock.InvalidRequest, "the body did not arrive whole")
 	}
+	r.received = len(text)
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}

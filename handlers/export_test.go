@@ -64,3 +64,41 @@ func (p Renderings) Get(ctx context.Context, tenant, key string, body func() (an
 	_, err := p.get(ctx, tenant, key, body)
 	return err
 }
+
+// AnswerTurns are those in which large answers are made.
+type AnswerTurns struct{ *turns }
+
+// NewAnswerTurns has so many made at once.
+func NewAnswerTurns(n int64) AnswerTurns { return AnswerTurns{newTurns(n)} }
+
+// Take waits for a tenant's turn.
+func (t AnswerTurns) Take(ctx context.Context, tenant string) (func(), error) {
+	return t.take(ctx, tenant)
+}
+
+// Remembered counts the tenants that have a turn or wait for one.
+func (t AnswerTurns) Remembered() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.tenants)
+}
+
+// TakeTurn takes the turn of a tenant.
+func (r *Router) TakeTurn(tenant string) (done func()) {
+	done, err := r.endpoints.turns.take(context.Background(), tenant)
+	if err != nil {
+		panic(err)
+	}
+	return done
+}
+
+// Turns counts those that have the turn of a tenant or wait for it.
+func (r *Router) Turns(tenant string) int {
+	t := r.endpoints.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tenants[tenant] == nil {
+		return 0
+	}
+	return t.tenants[tenant].wanted
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 )
 
@@ -81,6 +82,9 @@ func (a *endpoints) acquireSet(r *request) error {
 		return err
 	}
 	r.note(slog.Int("locks", len(req.Claims)))
+	if err := r.charge(quota.PriceOfSet(len(req.Claims)) - 1); err != nil {
+		return err
+	}
 	return a.enqueue(r, req)
 }
 

@@ -23,6 +23,8 @@ type Quotas interface {
 	Set(context.Context, quotas.Change) (*quotas.State, error)
 	Reset(context.Context, quotas.Change) error
 	Take(tenant string, rate quota.Limit) error
+	Charge(tenant string, rate quota.Limit, more int) error
+	Owe(tenant string, rate quota.Limit, more int)
 	Spent(tenant string, rate quota.Limit) int
 }
 

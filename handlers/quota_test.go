@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,6 +142,118 @@ func TestRatesOfRequests(t *testing.T) {
 	c.delete("/locks/c", lockToken(last.Token)).exceeds("rate_limited", "releases_per_second", 0, 0)
 	c.delete("/locksets/"+set.ID, lockToken(set.Token)).exceeds("rate_limited", "releases_per_second", 0, 0)
 	eventually(t, "it begins anew", func() bool { return c.post("/locks/f", body(`{}`)).status != http.StatusTooManyRequests })
+}
+
+// cashier notes what requests cost.
+type cashier struct {
+	handlers.Quotas
+	price atomic.Int64
+}
+
+func (c *cashier) Take(tenant string, l quota.Limit) error {
+	c.price.Add(1)
+	return c.Quotas.Take(tenant, l)
+}
+
+func (c *cashier) Charge(tenant string, l quota.Limit, more int) error {
+	c.price.Add(int64(more))
+	return c.Quotas.Charge(tenant, l, more)
+}
+
+func (c *cashier) Owe(tenant string, l quota.Limit, more int) {
+	c.price.Add(int64(more))
+	c.Quotas.Owe(tenant, l, more)
+}
+
+// TestPriceOfRequests: a set costs what its locks cost, bytes what there is to read and tell, a list of
+// webhooks what the store is asked. Renewals and releases cost one, and operators' requests nothing.
+func TestPriceOfRequests(t *testing.T) {
+	t.Parallel()
+	q := &cashier{Quotas: shared.quotas}
+	h := shared.handlers(shared.main.service)
+	h.Quotas, h.Deliveries = q, &stubDeliveries{}
+	r := serve(nil, handlers.New(h))
+	t.Cleanup(r.close)
+	owner := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.WebhooksWrite) })
+	owner.limits(`{"requests_per_second":1000000}`)
+	e := owner.acquire("a")
+	for range 20 {
+		owner.post("/locks/many", body(muchNoted("shared"))).wantStatus(http.StatusCreated)
+	}
+	for range 2 {
+		owner.post("/webhooks", body(`{"url":"https://example.org/told","events":["*"]}`)).wantStatus(http.StatusCreated)
+	}
+	c := owner.at(r)
+	costs := func(what string, want int, a *answer) {
+		t.Helper()
+		if got := int(q.price.Swap(0)); got != want || a.status >= http.StatusInternalServerError {
+			t.Errorf("%s costs %d, want %d: %d", what, got, want, a.status)
+		}
+	}
+	costs("an acquire", 1, c.post("/locks/one", body(`{}`)))
+	costs("a set of 32", 32, c.post("/locksets", body(locksOf(names(32)...))))
+	costs("a set of one", 1, c.post("/locksets", body(locksOf("alone"))))
+	costs("a body and an answer of 2 KB each", 2, c.post("/locks/noted", body(muchNoted("exclusive"))))
+	long := c.get("/locks/many?consistent=true")
+	costs("a lock with much metadata", 1+len(long.body)/4096, long)
+	if len(long.body) < 40_000 {
+		t.Errorf("it is %d bytes long", len(long.body))
+	}
+	refused := c.post("/locks/many", body(`{}`))
+	costs("a refusal that names holders", 1+(2+len(refused.body))/4096, refused)
+	costs("webhooks", 3, c.get("/webhooks"))
+	costs("a renewal", 1, c.put("/locks/a/renew", lockToken(e.Token)))
+	costs("a release", 1, c.delete("/locks/a", lockToken(e.Token)))
+	costs("an operator's list", 0, c.operator().get("/admin/deadlocks"))
+}
+
+// TestOwing: who has asked for something dear is refused until that is paid for, and renews and
+// releases meanwhile. What costs more than may be used at once can be had.
+func TestOwing(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	e := c.acquire("a")
+	c.limits(`{"requests_per_second":1}`)
+	within(t, 60*time.Second, "the set is taken", func() bool { return c.post("/locksets", body(locksOf(names(32)...))).status == http.StatusCreated })
+	a := c.post("/locks/c", body(`{}`))
+	if used, _ := strconv.Atoi(fmt.Sprint(a.fields()["used"])); a.status != http.StatusTooManyRequests || used < 2 || used > 32 {
+		t.Errorf("the next is answered %v", a)
+	}
+	if after, _ := strconv.Atoi(a.header.Get("Retry-After")); after < 2 || after > 32 {
+		t.Errorf("it may come again after %d s", after)
+	}
+	c.put("/locks/a/renew", lockToken(e.Token)).wantStatus(http.StatusOK)
+	c.release(e)
+	newTenant(t).acquire("a")
+}
+
+// TestLargeAnswersTakeTurns: a large answer is made when the one before is, and a small one at once.
+func TestLargeAnswersTakeTurns(t *testing.T) {
+	t.Parallel()
+	c, router := overRouter(t, &stub{page: largePage()}, asIs)
+	done := router.TakeTurn(c.claims.Tenant)
+	p := c.start("GET", "/locks")
+	eventually(t, "it waits for its turn", func() bool { return router.Turns(c.claims.Tenant) == 2 })
+	c.get("/healthz").wantStatus(http.StatusOK)
+	if p.answered() {
+		t.Error("it is answered before its turn")
+	}
+	done()
+	if a := p.wait(); a.status != http.StatusOK {
+		t.Errorf("%d", a.status)
+	}
+	eventually(t, "its turn is over", func() bool { return router.Turns(c.claims.Tenant) == 0 })
+}
+
+func muchNoted(mode string) string {
+	return fmt.Sprintf(`{"ttl_seconds":600,"mode":%q,"metadata":{"k":%q}}`, mode, strings.Repeat("v", 2000))
+}
+
+func names(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("n%02d", i))
+	}
+	return all
 }
 
 // TestMadeUpTokens: who sends tokens that are made up, or of another lock, uses up what his tenant may

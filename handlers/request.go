@@ -30,6 +30,9 @@ type request struct {
 	name      string          // of the lock in the path
 	waits     bool            // it may wait for a lock
 
+	priced     bool        // it counts by its price against its tenant's rate of requests
+	received   int         // bytes of its body
+	made       func()      // ends its turn to have a large answer made; nil if it has none
 	taken      int         // of what [answers] count
 	connection *connection // that it occupies, or nil
 	stranger   *connection // over which it came, while nobody knows whose it is, or nil

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,6 +163,7 @@ type endpoints struct {
 	Config
 	buffers sync.Pool // of *bytes.Buffer, for answers
 	answers answers
+	turns   *turns
 	pages   *pages
 	watches *watches
 	scrapes *semaphore.Weighted
@@ -185,6 +187,7 @@ func newEndpoints(cfg Config) *endpoints {
 		Config:  cfg,
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		answers: answers{most: cfg.MaxAnswers, byTenant: map[string]int{}},
+		turns:   newTurns(int64(max(1, runtime.GOMAXPROCS(0)/2))),
 		pages:   newPages(),
 		watches: newWatches(),
 		scrapes: semaphore.NewWeighted(maxScrapes),

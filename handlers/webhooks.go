@@ -96,6 +96,9 @@ func (a *endpoints) listWebhooks(r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.charge(len(all)); err != nil { // the store is asked how each does
+		return err
+	}
 	health, err := a.healthOf(r.context(), all)
 	if err != nil {
 		return err

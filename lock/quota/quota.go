@@ -23,7 +23,7 @@ const (
 	AsyncRenewals               // a second, that async entries need while they wait
 	Webhooks                    // subscriptions
 	EventStreams                // at a replica
-	Requests                    // a second, at a replica: all that have no limit of their own
+	Requests                    // a second, at a replica: all that have no limit of their own, by their price
 	Renewals                    // likewise: renewals, and asking for an entry with its token
 	Releases                    // likewise
 
@@ -103,11 +103,11 @@ func (ls *Limits) Exceeded(l Limit, used int) *lock.Error {
 	}
 }
 
-// TooFast is what is said to who asks more often than the limit of a rate. after is when there
-// is room again.
-func (ls *Limits) TooFast(l Limit, after time.Duration) *lock.Error {
+// TooFast is what is said to who asks more often than the limit of a rate. used is how much of its
+// second's worth is, more than all if something costly was asked for. after is when there is room again.
+func (ls *Limits) TooFast(l Limit, used int, after time.Duration) *lock.Error {
 	return &lock.Error{
 		Code: lock.RateLimited, RetryAfter: after, Detail: fmt.Sprintf("the tenant's quota %s is %d at each replica, and used up", l, ls[l]),
-		Quota: &lock.Exceeded{Name: l.String(), Limit: ls[l], Used: ls[l]},
+		Quota: &lock.Exceeded{Name: l.String(), Limit: ls[l], Used: used},
 	}
 }

@@ -64,7 +64,7 @@ func TestOverrides(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	limits := quota.Standard()
 	limits[quota.Sets] = 3
-	for _, e := range []*lock.Error{limits.Exceeded(quota.Sets, 5), limits.TooFast(quota.Sets, 1)} {
+	for _, e := range []*lock.Error{limits.Exceeded(quota.Sets, 5), limits.TooFast(quota.Sets, 5, 1)} {
 		if e.RetryAfter <= 0 || e.Quota == nil || e.Quota.Name != "sets" || e.Quota.Limit != 3 {
 			t.Errorf("%+v", e)
 		}

@@ -14,7 +14,7 @@ const (
 	// maxPaced is how many tenants are remembered that ask. Who is forgotten begins anew, and nobody
 	// is forgotten who has asked within forgetAfter while there is room.
 	maxPaced    = 10_000
-	forgetAfter = 2 * time.Second // within which each rate has its full second again
+	forgetAfter = 2 * time.Second // within which each rate of who owes nothing has its full second again
 
 	// tellEvery is the time between two refusals of a tenant for one rate that are told to the log.
 	tellEvery = time.Second
@@ -66,21 +66,72 @@ func (b *Book) Take(tenant string, l quota.Limit) error {
 	r := b.rates
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := r.of(tenant, limits, now)
-	one := &p.each[l-quota.Requests]
+	one := &r.of(tenant, limits, now).each[l-quota.Requests]
 	if one.limiter.AllowN(now, 1) {
 		return nil
 	}
-	refused := &Refusal{Why: limits.TooFast(l, one.after(now)), Quiet: now.Sub(one.told) < tellEvery}
+	return one.refuse(limits, l, now)
+}
+
+// Charge counts more for a request that was taken, when it is known what it costs. Or it returns a
+// [*Refusal]: while the tenant owes for another. Of what there is no room for it owes the rest, and is
+// refused until that has come in; so what costs more than may be used at once can be had too.
+func (b *Book) Charge(tenant string, l quota.Limit, more int) error {
+	limits, now := b.Of(tenant), time.Now()
+	r := b.rates
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := &r.of(tenant, limits, now).each[l-quota.Requests]
+	if one.owes(now) {
+		return one.refuse(limits, l, now)
+	}
+	one.spend(more, now)
+	return nil
+}
+
+// Owe counts more for a request that was answered, also where the tenant owes already.
+func (b *Book) Owe(tenant string, l quota.Limit, more int) {
+	limits, now := b.Of(tenant), time.Now()
+	r := b.rates
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of(tenant, limits, now).each[l-quota.Requests].spend(more, now)
+}
+
+// owes reports whether more was used than there was. A limit that was set to 0 meanwhile is owed.
+func (p *pace) owes(now time.Time) bool {
+	const rounding = 1e-6
+	return p.limiter.Burst() == 0 || p.limiter.TokensAt(now) < -rounding
+}
+
+// spend takes what there is, and what there will be. The limiter takes no more at once than may be
+// used at once.
+func (p *pace) spend(n int, now time.Time) {
+	most := p.limiter.Burst()
+	for most > 0 && n > 0 {
+		part := min(n, most)
+		p.limiter.ReserveN(now, part)
+		n -= part
+	}
+}
+
+func (p *pace) refuse(limits *quota.Limits, l quota.Limit, now time.Time) *Refusal {
+	refused := &Refusal{Why: limits.TooFast(l, p.spent(now), p.after(now)), Quiet: now.Sub(p.told) < tellEvery}
 	if refused.Quiet {
-		one.silenced++
+		p.silenced++
 	} else {
-		refused.Silenced, one.silenced, one.told = one.silenced, 0, now
+		refused.Silenced, p.silenced, p.told = p.silenced, 0, now
 	}
 	return refused
 }
 
-// Spent returns how much of its second's worth of a rate a tenant has used up at this replica.
+// spent is how much of a second's worth is used up, more than all if something is owed.
+func (p *pace) spent(now time.Time) int {
+	return max(0, p.limiter.Burst()-int(p.limiter.TokensAt(now)))
+}
+
+// Spent returns how much of its second's worth of a rate a tenant has used up at this replica, more than
+// all if it owes.
 func (b *Book) Spent(tenant string, l quota.Limit) int {
 	b.rates.mu.Lock()
 	defer b.rates.mu.Unlock()
@@ -88,8 +139,7 @@ func (b *Book) Spent(tenant string, l quota.Limit) int {
 	if p == nil {
 		return 0
 	}
-	one := p.each[l-quota.Requests].limiter
-	return max(0, one.Burst()-int(one.Tokens()))
+	return p.each[l-quota.Requests].spent(time.Now())
 }
 
 // of returns the paces of a tenant.
@@ -121,6 +171,16 @@ func (p *paces) follow(limits *quota.Limits, now time.Time) {
 	}
 }
 
+// owes reports whether anything is owed of any rate. It would be forgotten too.
+func (p *paces) owes(now time.Time) bool {
+	for i := range p.each {
+		if one := &p.each[i]; one.limiter.Burst() > 0 && one.owes(now) {
+			return true
+		}
+	}
+	return false
+}
+
 // makeRoom forgets who has not asked for a while. If all have, somebody is forgotten.
 func (r *rates) makeRoom(now time.Time) {
 	if len(r.tenants) < maxPaced {
@@ -129,7 +189,7 @@ func (r *rates) makeRoom(now time.Time) {
 	if now.Sub(r.swept) >= tellEvery {
 		r.swept = now
 		for tenant, p := range r.tenants {
-			if now.Sub(p.asked) >= forgetAfter {
+			if now.Sub(p.asked) >= forgetAfter && !p.owes(now) {
 				delete(r.tenants, tenant)
 			}
 		}

@@ -110,7 +110,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "quota-rates-shared", Breaks: "each rate has a bucket of its own",
-			File: "service/quotas/rates.go", Anchor: "one := &p.each[l-quota.Requests]\n	if", Becomes: "one := &p.each[0]\n	if",
+			File: "service/quotas/rates.go", Anchor: "each[l-quota.Requests]\n	if one.limiter", Becomes: "each[0]\n	if one.limiter",
 			In: "./service/quotas", Run: "^TestRates$",
 		},
 		{
@@ -119,13 +119,78 @@ func quotaBugs() []Bug {
 			In: "./service/quotas", Run: "^TestRatesChange$",
 		},
 		{
+			Name: "price-sets-cost-one", Breaks: "a set costs what its locks cost",
+			File: "handlers/locksets.go", Anchor: "r.charge(quota.PriceOfSet(len(req.Claims)) - 1)", Becomes: "r.charge(quota.PriceOfSet(1) - 1)",
+			In: "./handlers", Run: "^TestPriceOfRequests$", Needs: "etcd",
+		},
+		{
+			Name: "price-long-answers-free", Breaks: "long answers cost more than short ones",
+			File: "handlers/answer.go", Anchor: "r.received + text.Len()", Becomes: "r.received",
+			In: "./handlers", Run: "^TestPriceOfRequests$", Needs: "etcd",
+		},
+		{
+			Name: "price-long-bodies-free", Breaks: "long bodies cost more than short ones",
+			File: "handlers/body.go", Anchor: "	r.received = len(text)\n", Becomes: "",
+			In: "./handlers", Run: "^TestPriceOfRequests$", Needs: "etcd",
+		},
+		{
+			Name: "price-webhooks-cost-one", Breaks: "a list of webhooks costs what the store is asked",
+			File: "handlers/webhooks.go", Anchor: "r.charge(len(all))", Becomes: "r.charge(0)",
+			In: "./handlers", Run: "^TestPriceOfRequests$", Needs: "etcd",
+		},
+		{
+			Name: "price-debt-forgiven", Breaks: "what costs more than there is, is paid for later",
+			File: "service/quotas/rates.go", Anchor: "		p.limiter.ReserveN(now, part)\n", Becomes: "		p.limiter.AllowN(now, part)\n",
+			In: "./service/quotas", Run: "^TestPrice$",
+		},
+		{
+			Name: "price-dear-is-free", Breaks: "what costs more than may be used at once is counted in parts",
+			File: "service/quotas/rates.go", Anchor: "part := min(n, most)", Becomes: "part := n",
+			In: "./service/quotas", Run: "^TestPrice$",
+		},
+		{
+			Name: "price-debt-upon-debt", Breaks: "nothing dear is begun by who owes",
+			File: "service/quotas/rates.go", Anchor: "	if one.owes(now) {\n", Becomes: "	if one.limiter.Burst() == 0 {\n",
+			In: "./service/quotas", Run: "^TestPrice$",
+		},
+		{
+			Name: "price-dear-refused-for-ever", Breaks: "what costs more than may be used at once can be had",
+			File: "service/quotas/rates.go", Anchor: "p.limiter.TokensAt(now) < -rounding", Becomes: "p.limiter.TokensAt(now) < 1",
+			In: "./service/quotas", Run: "^TestPriceOfOneAtATime$",
+		},
+		{
+			Name: "price-debt-forgotten", Breaks: "who owes is not forgotten while there is room",
+			File: "service/quotas/rates.go", Anchor: " && !p.owes(now) {", Becomes: " {",
+			In: "./service/quotas", Run: "^TestDebtIsRemembered$",
+		},
+		{
+			Name: "price-answers-all-at-once", Breaks: "large answers of a tenant are made one after the other",
+			File: "handlers/turns.go", Anchor: "next: semaphore.NewWeighted(1)", Becomes: "next: semaphore.NewWeighted(100)",
+			In: "./handlers", Run: "^TestTurnsOfAnswers$", Needs: "etcd",
+		},
+		{
+			Name: "price-answers-out-of-turn", Breaks: "a large answer is made when it is its turn",
+			File: "handlers/answer.go", Anchor: "	done, err := r.endpoints.turns.take(r.context(), r.tenant())", Becomes: "	done, err := newTurns(1).take(r.context(), r.tenant())",
+			In: "./handlers", Run: "^TestLargeAnswersTakeTurns$", Needs: "etcd",
+		},
+		{
+			Name: "price-turns-of-slow-readers", Breaks: "who takes an answer slowly keeps nobody waiting",
+			File: "handlers/answer.go", Anchor: "keeps nobody waiting\n		r.made()\n", Becomes: "keeps nobody waiting\n		_ = r.made\n",
+			In: "./handlers", Run: "^TestNeverRead$", Needs: "etcd",
+		},
+		{
+			Name: "price-turns-kept", Breaks: "tenants that wait for no turn are forgotten",
+			File: "handlers/turns.go", Anchor: "		delete(t.tenants, tenant)\n", Becomes: "",
+			In: "./handlers", Run: "^TestTurnsOfAnswers$", Needs: "etcd",
+		},
+		{
 			Name: "quota-tenants-unbounded", Breaks: "tenants that ask are remembered within a bound",
 			File: "service/quotas/rates.go", Anchor: "		r.makeRoom(now)\n", Becomes: "",
 			In: "./service/quotas", Run: "^TestManyTenants$",
 		},
 		{
 			Name: "quota-forgets-who-asks", Breaks: "nobody is forgotten who has just asked, while there is room",
-			File: "service/quotas/rates.go", Anchor: "if now.Sub(p.asked) >= forgetAfter {", Becomes: "if p.asked.IsZero() {",
+			File: "service/quotas/rates.go", Anchor: "if now.Sub(p.asked) >= forgetAfter &&", Becomes: "if p.asked.IsZero() &&",
 			In: "./service/quotas", Run: "^TestManyTenants$",
 		},
 		{

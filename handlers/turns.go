@@ -1,0 +1,68 @@
+package handlers
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// turns has large answers made one after the other: each keeps a processor busy for milliseconds, for
+// which the small requests of everybody would have to wait. Of one tenant one is made at a time, so
+// that those of others wait for one of it at most, and of all as many as half of the processors can make.
+type turns struct {
+	all *semaphore.Weighted
+
+	mu      sync.Mutex
+	tenants map[string]*turn
+}
+
+// turn is that of one tenant.
+type turn struct {
+	next   *semaphore.Weighted
+	wanted int // by how many requests
+}
+
+// newTurns has so many answers made at once.
+func newTurns(atOnce int64) *turns {
+	return &turns{all: semaphore.NewWeighted(atOnce), tenants: map[string]*turn{}}
+}
+
+// take waits for the turn of a tenant, until ctx ends. Whoever has it calls done.
+func (t *turns) take(ctx context.Context, tenant string) (done func(), err error) {
+	own := t.want(tenant)
+	if err := own.next.Acquire(ctx, 1); err != nil {
+		t.leave(tenant, own)
+		return nil, err
+	}
+	if err := t.all.Acquire(ctx, 1); err != nil {
+		own.next.Release(1)
+		t.leave(tenant, own)
+		return nil, err
+	}
+	return func() {
+		t.all.Release(1)
+		own.next.Release(1)
+		t.leave(tenant, own)
+	}, nil
+}
+
+func (t *turns) want(tenant string) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own := t.tenants[tenant]
+	if own == nil {
+		own = &turn{next: semaphore.NewWeighted(1)}
+		t.tenants[tenant] = own
+	}
+	own.wanted++
+	return own
+}
+
+func (t *turns) leave(tenant string, own *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if own.wanted--; own.wanted == 0 {
+		delete(t.tenants, tenant)
+	}
+}

@@ -1,0 +1,11 @@
+package quota
+
+// unitBytes is for how many bytes that are read and answered a request costs one more: to write what is
+// told as JSON takes about as long as another small request. docs/adr/0019 has what was measured.
+const unitBytes = 4 << 10
+
+// PriceOfSet is what an acquire of so many locks costs, in requests for one: the store writes each.
+func PriceOfSet(locks int) int { return max(1, locks) }
+
+// PriceOfBytes is what a request costs beside for its body and its answer, in requests.
+func PriceOfBytes(n int) int { return n / unitBytes }

@@ -1,0 +1,120 @@
+package quotas_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/service/quotas"
+)
+
+// TestPrice: what costs more than may be used at once is had, and then nothing until it is paid for. That
+// is of one rate and tenant.
+func TestPrice(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 10})
+		settle()
+		for range 3 {
+			if n, _ := a.took("acme", quota.Requests, 1); n != 1 {
+				t.Fatal("nothing is taken of who owes nothing")
+			}
+			if err := a.Charge("acme", quota.Requests, 31); err != nil {
+				t.Fatalf("what is dear is refused: %v", err)
+			}
+			n, refused := a.took("acme", quota.Requests, 1)
+			if n != 0 {
+				t.Fatal("another one is taken of who owes")
+			}
+			if refused.Why.Quota.Used != 32 || refused.Why.Quota.Limit != 10 || a.Spent("acme", quota.Requests) != 32 {
+				t.Errorf("it is refused with %+v; %d are used up", refused.Why.Quota, a.Spent("acme", quota.Requests))
+			}
+			if after := refused.Why.RetryAfter; after != 2300*time.Millisecond {
+				t.Errorf("there is room again after %v", after)
+			}
+			if err := a.Charge("acme", quota.Requests, 1); !errors.As(err, &refused) {
+				t.Errorf("more is charged to who owes: %v", err)
+			}
+			for _, free := range []quota.Limit{quota.Renewals, quota.Releases} {
+				if n, _ := a.took("acme", free, 5); n != 5 {
+					t.Errorf("%d of %v are taken", n, free)
+				}
+			}
+			if n, _ := a.took("other", quota.Requests, 5); n != 5 {
+				t.Errorf("%d of another tenant are taken", n)
+			}
+			<-time.After(2300*time.Millisecond - time.Millisecond)
+			if n, _ := a.took("acme", quota.Requests, 1); n != 0 {
+				t.Error("it is taken before it is paid for")
+			}
+			<-time.After(time.Millisecond)
+			if n, _ := a.took("acme", quota.Requests, 1); n != 1 {
+				t.Error("it is not taken though all is paid for")
+			}
+			<-time.After(time.Hour)
+		}
+	})
+}
+
+// TestPriceOfOneAtATime: with one request a second, what costs 32 is had every 32 seconds.
+func TestPriceOfOneAtATime(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 1})
+		settle()
+		began := time.Now()
+		for range 3 {
+			for a.Take("acme", quota.Requests) != nil {
+				<-time.After(100 * time.Millisecond)
+			}
+			if err := a.Charge("acme", quota.Requests, 31); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began).Round(time.Second); took != 64*time.Second {
+			t.Errorf("the third is taken after %v", took)
+		}
+	})
+}
+
+// TestOwe: what turned out dear is paid for, whatever is owed already, and also by who has limits again
+// that nobody could pay with.
+func TestOwe(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 10})
+		settle()
+		_, _ = a.took("acme", quota.Requests, 1)
+		a.Owe("acme", quota.Requests, 20)
+		a.Owe("acme", quota.Requests, 20)
+		if n := a.Spent("acme", quota.Requests); n != 41 {
+			t.Errorf("%d are used up", n)
+		}
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 0})
+		settle()
+		a.Owe("acme", quota.Requests, 20)
+		var refused *quotas.Refusal
+		if err := a.Charge("acme", quota.Requests, 1); !errors.As(err, &refused) || refused.Why.RetryAfter != time.Minute {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestDebtIsRemembered: who owes is not forgotten for others while there is room.
+func TestDebtIsRemembered(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 1})
+		settle()
+		_, _ = a.took("acme", quota.Requests, 1)
+		a.Owe("acme", quota.Requests, 30)
+		for i := range quotas.MaxPaced - 1 {
+			_, _ = a.took(fmt.Sprint("a", i), quota.Requests, 1)
+		}
+		<-time.After(5 * time.Second)
+		for i := range quotas.MaxPaced / 2 {
+			_, _ = a.took(fmt.Sprint("b", i), quota.Requests, 1)
+		}
+		if n, _ := a.took("acme", quota.Requests, 1); n != 0 {
+			t.Error("what is owed was forgotten")
+		}
+	})
+}

@@ -68,6 +68,7 @@ type Metrics struct {
 	feed     atomic.Pointer[feedLag]
 	secured  atomic.Pointer[func() Secured]
 	full     atomic.Pointer[func() bool]
+	refusal  atomic.Pointer[func() string]
 }
 
 type waitKey struct {
@@ -100,6 +101,7 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 		m.makeGauges(meter, version),
 		m.makeTLS(meter),
 		m.makeMemory(meter),
+		m.makeRefusal(meter),
 	)
 	if err != nil {
 		return nil, err

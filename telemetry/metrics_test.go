@@ -58,6 +58,7 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 		}, true
 	})
 	m.ObserveMemory(func() bool { return false })
+	m.ObserveRefusal(func() string { return "" })
 	m.ObserveTLS(func() telemetry.Secured { return telemetry.Secured{Expires: time.Now()} })
 	m.ObserveCounts(func() telemetry.Counts {
 		return telemetry.Counts{Expirations: 2, Contradictions: 3, EventsDropped: 4}

@@ -68,6 +68,7 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
+	t.Metrics().ObserveRefusal(func() string { return reasonOf(opened.Refusal()) })
 	key := c.tokenKey
 	if key == nil {
 		key = opened.TokenKey()

@@ -37,6 +37,17 @@ func (c *config) minTTL() time.Duration { //nolint:unparam // equal in both stor
 	return etcd.MinTTL
 }
 
+// reasonOf is why nothing is granted, as the metric has it.
+func reasonOf(refusal error) string {
+	switch {
+	case refusal == nil:
+		return ""
+	case errors.Is(refusal, store.ErrNewerForm):
+		return telemetry.RefusedNewerVersion
+	}
+	return telemetry.RefusedLostPast
+}
+
 // openStore starts or reaches the store and opens it.
 func openStore(ctx context.Context, c *config, t *telemetry.Telemetry) (openedStore, error) {
 	open := openEtcd

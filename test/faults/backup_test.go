@@ -59,6 +59,7 @@ func TestRestoredBackup(t *testing.T) {
 	if a := r.clients[0].Post(r.ctx, 0, drive.Request{Lock: "early", TTL: time.Minute}); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Problem.Detail, "--fence-floor") {
 		t.Errorf("without a floor: %v", a)
 	}
+	r.refuses(1)
 	r.must(r.replicas[0].Kill())
 
 	before, told := r.highest.Load(), r.grants.Load()
@@ -68,6 +69,7 @@ func TestRestoredBackup(t *testing.T) {
 			t.Errorf("a token %s: %v", name, a)
 		}
 	}
+	r.refuses(0)
 	first := r.acquire("held:lost", time.Minute)
 	if first.Fence <= before {
 		t.Errorf("the first fence after the restore is %d, and %d was handed out before", first.Fence, before)
@@ -128,6 +130,15 @@ func (r *restored) startOn(store, folder string, args ...string) {
 		c := drive.NewClient(i, []string{replica.URL()}, bearer, r.history, r.odd)
 		r.clients = append(r.clients, c)
 		r.t.Cleanup(c.Close)
+	}
+}
+
+// refuses looks whether the figure for the alert says that the store lost its past.
+func (r *restored) refuses(want int) {
+	r.t.Helper()
+	a := r.clients[0].Ask(r.ctx, 0, http.MethodGet, "/metrics", nil, nil, 0)
+	if line := fmt.Sprintf("fencepost_grants_refused{reason=\"lost_past\"} %d\n", want); !strings.Contains(string(a.Body), line) {
+		r.t.Errorf("/metrics (%d) does not say %s", a.Status, line)
 	}
 }
 

@@ -5,6 +5,11 @@ package main
 func trustBugs() []Bug {
 	return []Bug{
 		{
+			Name: "trust-refuses-in-silence", Breaks: "a metric says that nothing is granted, as the store lost its past",
+			File: "cmd/api/run.go", Anchor: "return reasonOf(opened.Refusal())", Becomes: "return reasonOf(nil)",
+			In: "./test/faults", Run: "^TestRestoredBackup$",
+		},
+		{
 			Name: "trust-lower-answer-believed", Breaks: "an answer below what was received before is a lost past",
 			File: "store/trust.go", Anchor: "case number < mark:", Becomes: "case number < mark && expected == 1:",
 			In: "./store", Run: "^TestTrustAnswers$",

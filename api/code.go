@@ -51,9 +51,9 @@ func (c Code) meaning() meaning {
 	case InvalidName:
 		return meaning{http.StatusBadRequest, "The lock name is not valid"}
 	case Unauthenticated:
-		return meaning{http.StatusUnauthorized, "The bearer token is missing or not valid"}
+		return meaning{http.StatusUnauthorized, "The caller is not known"}
 	case Forbidden:
-		return meaning{http.StatusForbidden, "The bearer token does not allow this"}
+		return meaning{http.StatusForbidden, "The caller may not do this"}
 	case TokenMismatch:
 		return meaning{http.StatusForbidden, "The lock token does not belong to this entry"}
 	case NotFound:

@@ -56,7 +56,7 @@ func (r *request) admit(o operation) error {
 	}
 	r.occupy()
 	if !slices.ContainsFunc(o.scopes, r.principal.Allows) {
-		return lock.Errorf(lock.Forbidden, "the bearer token lacks the scope %s", o.scopes[0])
+		return lock.Errorf(lock.Forbidden, "the caller lacks the scope %s", o.scopes[0])
 	}
 	if r.crowded && !o.always {
 		return errCrowded()
@@ -191,7 +191,7 @@ func (r *request) readName() error {
 	}
 	r.name = name
 	if !r.principal.MayUse(name) {
-		return lock.Errorf(lock.Forbidden, "the bearer token is limited to other lock names")
+		return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
 	}
 	return nil
 }

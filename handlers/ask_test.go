@@ -103,7 +103,7 @@ func TestBadReleaseRequests(t *testing.T) {
 	c.post(path, lockToken(held.Token), body(`{"within_seconds":86401}`), loose).wantProblem(invalid("within_seconds", "must be between 0 and 86400"))
 	c.post(path, lockToken(held.Token), body(`{"wait_seconds":1}`), loose).wantProblem(unknown("wait_seconds"))
 	c.post(path).wantProblem(invalid("Lock-Token", "must be sent, once, as a header"))
-	c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} }).post(path, lockToken(held.Token)).wantProblem(problem{code: "forbidden", detail: "the bearer token lacks the scope locks:write"})
+	c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} }).post(path, lockToken(held.Token)).wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:write"})
 }
 
 // TestAsksAndReportsOnBadDays: who asks for a release, or reports a stale write, gets the

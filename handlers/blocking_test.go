@@ -141,7 +141,7 @@ func TestBlockingRefusals(t *testing.T) {
 	c.operator().get("/admin/holders").wantStatus(http.StatusBadRequest)
 	c.operator().get("/admin/blocking?limit=0").wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
 	for _, path := range []string{"/admin/blocking?tenant=acme", "/admin/holders?holder=w1&tenant=acme"} {
-		c.operator().get(path).wantProblem(problem{code: "forbidden", detail: "the bearer token is limited to its own tenant"})
+		c.operator().get(path).wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 	}
 }
 

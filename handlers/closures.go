@@ -49,7 +49,7 @@ func (a *endpoints) closeLocks(r *request) error {
 		return err
 	}
 	if p, err := auth.ParsePattern(body.Locks); err == nil && !r.principal.MayUseAll(p) {
-		return lock.Errorf(lock.Forbidden, "the bearer token is limited to other lock names")
+		return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
 	}
 	until, err := body.Until.Time()
 	if err != nil {

@@ -85,7 +85,7 @@ func TestAdminLocks(t *testing.T) {
 		cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"stock:*"}
 	})
 	limited.adminLocks("", shows("stock:1"))
-	c.operator().get("/admin/locks?tenant=" + other.claims.Tenant).wantProblem(problem{code: "forbidden", detail: "the bearer token is limited to its own tenant"})
+	c.operator().get("/admin/locks?tenant=" + other.claims.Tenant).wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 }
 
 // TestAdminPages: cursors lead through all locks, in the order for which they are only.
@@ -142,9 +142,9 @@ func TestAdminLocksRefusals(t *testing.T) {
 	}
 	c.admin().get("/admin/locks/A/a").wantProblem(invalid("tenant", "is not a tenant's name"))
 	c.admin().get("/admin/locks/acme/-a").wantStatus(http.StatusBadRequest)
-	c.operator().get("/admin/locks/acme/a").wantProblem(problem{code: "forbidden", detail: "the bearer token is limited to its own tenant"})
+	c.operator().get("/admin/locks/acme/a").wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"a"} })
-	limited.get("/admin/locks/acme/b").wantProblem(problem{code: "forbidden", detail: "the bearer token is limited to other lock names"})
+	limited.get("/admin/locks/acme/b").wantProblem(problem{code: "forbidden", detail: "the caller is limited to other lock names"})
 	for _, path := range consolePaths() {
 		c.get(path).wantProblem(lacks("admin"))
 		c.with("nonsense").get(path).wantStatus(http.StatusUnauthorized)

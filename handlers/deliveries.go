@@ -45,7 +45,7 @@ func (a *endpoints) checkDeliveries(r *request) (id string, of *subscription.Sub
 		return id, of, err
 	}
 	if r.principal.Locks != nil {
-		err = lock.Errorf(lock.Forbidden, "callbacks are for all locks, and the bearer token is limited to some")
+		err = lock.Errorf(lock.Forbidden, "callbacks are for all locks, and the caller is limited to some")
 	}
 	return id, nil, err
 }

@@ -233,7 +233,7 @@ func TestDeliveriesOfOthers(t *testing.T) {
 		limited.do(r.method, r.path, withText(text)).wantStatus(http.StatusForbidden)
 		unscoped.do(r.method, r.path, withText(text)).wantProblem(lacks("webhooks:write"))
 	}
-	callbacks := problem{code: "forbidden", detail: "callbacks are for all locks, and the bearer token is limited to some"}
+	callbacks := problem{code: "forbidden", detail: "callbacks are for all locks, and the caller is limited to some"}
 	limited.get("/webhooks/callbacks/deliveries").wantProblem(callbacks)
 	limited.post("/webhooks/callbacks/deliveries/1042-1/redeliver").wantProblem(callbacks)
 	if len(s.asked) > 0 {

@@ -165,7 +165,7 @@ func await[T any](w *eventWriter, something <-chan T) (why string) {
 
 // Why streams end.
 const (
-	tokenExpired = "the bearer token has expired"
+	tokenExpired = "the token or certificate of the caller has expired"
 	serverDrains = "this server shuts down; go on at another"
 	clientGone   = "the client is gone"
 	clientStalls = "the client takes nothing"

@@ -356,8 +356,8 @@ func TestEventsOfOthers(t *testing.T) {
 		}
 		return seen[c.claims.Tenant] && seen[other.claims.Tenant]
 	})
-	c.get("/admin/events").wantProblem(problem{code: "forbidden", detail: "the bearer token lacks the scope admin"})
-	admin.get("/events").wantProblem(problem{code: "forbidden", detail: "the bearer token lacks the scope locks:read"})
+	c.get("/admin/events").wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin"})
+	admin.get("/events").wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:read"})
 }
 
 func TestBadEventRequests(t *testing.T) {
@@ -448,7 +448,7 @@ func TestEventsEnd(t *testing.T) {
 	short := c.at(r).with(must(auth.Sign(secret(), c.claims, time.Now(), 2*time.Second))).follow("/events")
 	long := c.at(r).follow("/events")
 	short.wantEnd()
-	if got := short.lastComment(); got != "the bearer token has expired" {
+	if got := short.lastComment(); got != "the token or certificate of the caller has expired" {
 		t.Errorf("the stream ended with %q", got)
 	}
 	r.service.Drain()

@@ -99,7 +99,7 @@ func setRequest(r *request) (req service.AcquireRequest, err error) {
 	}
 	for _, l := range body.Locks {
 		if lock.ValidName(l.Name) && !r.principal.MayUse(l.Name) {
-			return req, lock.Errorf(lock.Forbidden, "the bearer token is limited to other lock names")
+			return req, lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
 		}
 		req.Claims = append(req.Claims, claimOf(l.Name, l.Mode, l.Limit))
 	}

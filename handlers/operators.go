@@ -30,7 +30,7 @@ func (r *request) operate(tenant string) error {
 		return lock.Invalid("tenant", "is not a tenant's name")
 	}
 	if !r.principal.MayOperate(tenant) {
-		return lock.Errorf(lock.Forbidden, "the bearer token is limited to its own tenant")
+		return lock.Errorf(lock.Forbidden, "the caller is limited to its own tenant")
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (c *client) within(patterns ...string) *client {
 }
 
 func onlyOwn() problem {
-	return problem{code: "forbidden", detail: "the bearer token is limited to its own tenant"}
+	return problem{code: "forbidden", detail: "the caller is limited to its own tenant"}
 }
 
 // refuseOne has two workers of the tenant close a cycle over two locks.

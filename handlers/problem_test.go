@@ -21,8 +21,8 @@ func kinds() map[string]kind {
 	return map[string]kind{
 		"invalid_request":        {400, "The request is not valid"},
 		"invalid_name":           {400, "The lock name is not valid"},
-		"unauthenticated":        {401, "The bearer token is missing or not valid"},
-		"forbidden":              {403, "The bearer token does not allow this"},
+		"unauthenticated":        {401, "The caller is not known"},
+		"forbidden":              {403, "The caller may not do this"},
 		"token_mismatch":         {403, "The lock token does not belong to this entry"},
 		"not_found":              {404, "Not found"},
 		"method_not_allowed":     {405, "Method not allowed"},
@@ -79,11 +79,11 @@ func lost(reason string) problem {
 func invalidName() problem   { return problem{code: "invalid_name", detail: badName} }
 func tokenMismatch() problem { return problem{code: "token_mismatch", detail: mismatch} }
 func otherNames() problem {
-	return problem{code: "forbidden", detail: "the bearer token is limited to other lock names"}
+	return problem{code: "forbidden", detail: "the caller is limited to other lock names"}
 }
 
 func lacks(scope string) problem {
-	return problem{code: "forbidden", detail: "the bearer token lacks the scope " + scope}
+	return problem{code: "forbidden", detail: "the caller lacks the scope " + scope}
 }
 
 // wantProblem compares the whole problem document. The fields besides have to be

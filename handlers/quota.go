@@ -134,7 +134,7 @@ func (a *endpoints) resetQuota(r *request) error {
 // quotaTenant returns the tenant in the path, whose quota is about all its names.
 func (r *request) quotaTenant() (string, error) {
 	if r.principal.Locks != nil {
-		return "", lock.Errorf(lock.Forbidden, "a quota is for all locks of a tenant, and the bearer token is limited to some")
+		return "", lock.Errorf(lock.Forbidden, "a quota is for all locks of a tenant, and the caller is limited to some")
 	}
 	tenant := r.Param("tenant")
 	return tenant, r.operate(tenant)

@@ -37,7 +37,7 @@ func makeSeries(r *request) (maker, error) {
 		return nil, err
 	}
 	if s.May != nil {
-		return nil, lock.Errorf(lock.Forbidden, "the bearer token is limited to some lock names, and this is about all")
+		return nil, lock.Errorf(lock.Forbidden, "the caller is limited to some lock names, and this is about all")
 	}
 	a := r.endpoints
 	return func(int) (any, error) {

@@ -56,13 +56,13 @@ func TestSeries(t *testing.T) {
 	}
 	c.admin().get("/admin/series").want(http.StatusOK, &api.AdminSeries{})
 	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} })
-	limited.get("/admin/series").wantProblem(problem{code: "forbidden", detail: "the bearer token is limited to some lock names, and this is about all"})
+	limited.get("/admin/series").wantProblem(problem{code: "forbidden", detail: "the caller is limited to some lock names, and this is about all"})
 	o = api.AdminOverview{}
 	limited.get("/admin/overview").want(http.StatusOK, &o)
 	if o.Lately != nil {
 		t.Errorf("who may see b is told of all: %+v", o.Lately)
 	}
-	c.operator().get("/admin/series?tenant=acme").wantProblem(problem{code: "forbidden", detail: "the bearer token is limited to its own tenant"})
+	c.operator().get("/admin/series?tenant=acme").wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 }
 
 // TestHistory: what happened to a lock, who held it, and why.

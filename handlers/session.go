@@ -70,7 +70,7 @@ func (a *endpoints) signIn(r *request) error {
 		return r.refusedSession(err)
 	}
 	if !slices.ContainsFunc(operators(), who.Allows) {
-		return lock.Errorf(lock.Forbidden, "the dashboard is for bearer tokens with the scope %s or %s", auth.Admin, auth.TenantAdmin)
+		return lock.Errorf(lock.Forbidden, "the dashboard is for callers with the scope %s or %s", auth.Admin, auth.TenantAdmin)
 	}
 	text, who, err := a.Sessions.Seal(who)
 	if err != nil {

@@ -128,20 +128,20 @@ func TestSessionScopes(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} })
 	page, cookie := c.signedIn()
-	page.get("/webhooks", bearing(cookie)).wantProblem(problem{code: "forbidden", detail: "the bearer token lacks the scope webhooks:write"})
+	page.get("/webhooks", bearing(cookie)).wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope webhooks:write"})
 	own := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.TenantAdmin} })
 	page, cookie = own.signedIn()
-	page.get("/admin/deadlocks?tenant=acme", bearing(cookie)).wantProblem(problem{code: "forbidden", detail: "the bearer token is limited to its own tenant"})
+	page.get("/admin/deadlocks?tenant=acme", bearing(cookie)).wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 	page.get("/admin/deadlocks?tenant="+own.claims.Tenant, bearing(cookie))
 	worker := newTenant(t)
-	worker.post("/dashboard/session", worker.signsIn()).wantProblem(problem{code: "forbidden", detail: "the dashboard is for bearer tokens with the scope admin or tenant-admin"})
+	worker.post("/dashboard/session", worker.signsIn()).wantProblem(problem{code: "forbidden", detail: "the dashboard is for callers with the scope admin or tenant-admin"})
 }
 
 // TestBearerGoesFirst: who sends a token is taken for whom that speaks.
 func TestBearerGoesFirst(t *testing.T) {
 	t.Parallel()
 	_, cookie := newOperator(t).signedIn()
-	newTenant(t).get("/admin/deadlocks", bearing(cookie)).wantProblem(problem{code: "forbidden", detail: "the bearer token lacks the scope admin"})
+	newTenant(t).get("/admin/deadlocks", bearing(cookie)).wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin"})
 	newTenant(t).with("nonsense").get("/admin/deadlocks", bearing(cookie)).wantStatus(http.StatusUnauthorized)
 }
 

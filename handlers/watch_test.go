@@ -250,13 +250,13 @@ func TestWatchRefusals(t *testing.T) {
 		"view=locks&sort=age":               invalid("sort", "must be name, waiters, oldest_wait, held_for or utilization, with a minus for the largest first"),
 		"view=lock&tenant=A&name=a":         invalid("tenant", "is not a tenant's name"),
 		"view=lock&tenant=acme&name=-":      invalid("name", "must be the name of a lock"),
-		"view=overview&tenant=acme":         {code: "forbidden", detail: "the bearer token is limited to its own tenant"},
-		"view=lock&tenant=acme&name=orders": {code: "forbidden", detail: "the bearer token is limited to its own tenant"},
+		"view=overview&tenant=acme":         {code: "forbidden", detail: "the caller is limited to its own tenant"},
+		"view=lock&tenant=acme&name=orders": {code: "forbidden", detail: "the caller is limited to its own tenant"},
 	} {
 		op.get("/admin/watch?" + query).wantProblem(want)
 	}
 	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"a"} })
-	limited.get("/admin/watch?view=lock&tenant=acme&name=b").wantProblem(problem{code: "forbidden", detail: "the bearer token is limited to other lock names"})
+	limited.get("/admin/watch?view=lock&tenant=acme&name=b").wantProblem(problem{code: "forbidden", detail: "the caller is limited to other lock names"})
 }
 
 // TestWatchPlaces: an operator has twenty, all have a hundred, and one that has ended makes room.
@@ -297,7 +297,7 @@ func TestWatchEnds(t *testing.T) {
 	op := c.at(r).operator()
 	short := op.with(must(auth.Sign(secret(), op.claims, time.Now(), 2*time.Second))).watch("view=locks", "locks")
 	long := op.watch("view=locks", "locks")
-	short.wantEnd("the bearer token has expired")
+	short.wantEnd("the token or certificate of the caller has expired")
 	r.service.Drain()
 	long.wantEnd("this server shuts down; go on at another")
 	op.get("/admin/watch?view=locks").wantDraining()

@@ -160,7 +160,7 @@ func TestBadWebhooks(t *testing.T) {
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
 	path := "/webhooks/" + limited.subscribe(`{`+receiver+`,"locks":"orders:*"}`).ID
 	url := func(text, detail string) (string, problem) { return `{"url":"` + text + `"}`, invalid("url", detail) }
-	events, beyond := invalid("events", `must be types of events, or "*"`), invalid("locks", "must select only names that the bearer token is limited to")
+	events, beyond := invalid("events", `must be types of events, or "*"`), invalid("locks", "must select only names that the caller is limited to")
 	pattern, list := invalid("locks", "must be a pattern of lock names"), invalid("events", "must be a list of strings")
 	cases := map[string]problem{
 		`{` + receiver + `,"events":["lock.eaten"]}`:                                     events,
@@ -259,14 +259,14 @@ func TestWebhooksOfALimitedToken(t *testing.T) {
 	all := subscriber(t)
 	limited := all.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
 	wide, narrow := all.subscribe(`{`+receiver+`}`), all.subscribe(`{`+receiver+`,"locks":"orders:eu-*"}`)
-	want := problem{code: "forbidden", detail: "the webhook is about names that the bearer token is not limited to"}
+	want := problem{code: "forbidden", detail: "the webhook is about names that the caller is not limited to"}
 	for _, r := range webhookRoutes(wide.ID)[2:] {
 		limited.do(r.method, r.path, body("{}")).wantProblem(want)
 	}
 	if seen := limited.webhooks(); len(seen) != 1 || seen[0].ID != narrow.ID {
 		t.Errorf("it sees %+v", seen)
 	}
-	limited.post(callbackSecret, body("{}")).wantProblem(problem{code: "forbidden", detail: "the callback secret is for all locks, and the bearer token is limited to some"})
+	limited.post(callbackSecret, body("{}")).wantProblem(problem{code: "forbidden", detail: "the callback secret is for all locks, and the caller is limited to some"})
 	limited.delete("/webhooks/" + narrow.ID).wantNoContent()
 }
 

@@ -39,7 +39,7 @@ func (r TokenRequest) subject() string {
 func (r TokenRequest) permits(e *lock.Entry) error {
 	for _, c := range e.Claims {
 		if r.May != nil && !r.May(c.Name) {
-			return lock.Errorf(lock.Forbidden, "the bearer token is limited to other lock names")
+			return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
 		}
 	}
 	return nil

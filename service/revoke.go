@@ -93,7 +93,7 @@ func (s *Service) seen(ctx context.Context, req RevokeRequest) (view.Status, err
 func (r *RevokeRequest) check(e *lock.Entry) error {
 	for _, c := range e.Claims {
 		if r.May != nil && !r.May(c.Name) {
-			return lock.Errorf(lock.Forbidden, "the bearer token is limited to other lock names")
+			return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
 		}
 	}
 	named := func(c lock.Claim) bool { return c.Name == r.Name }

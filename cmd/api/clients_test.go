@@ -85,6 +85,11 @@ func TestClientCertificates(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, c.got, c.want)
 		}
 	}
+	for _, path := range []string{"/webhooks", "/locks/jobs:1", "/admin/overview"} {
+		if r := worker.call("", "GET", path, ""); r.status != http.StatusForbidden || strings.Contains(r.text("detail")+r.text("title"), "token") {
+			t.Errorf("who showed a certificate is told of a token he did not send: %v", r.body)
+		}
+	}
 	if _, err := s.as(shows(t, a, stranger, ofWorker)).try("", "GET", "/locks", ""); err == nil {
 		t.Error("a certificate of another authority is taken")
 	}

@@ -16,7 +16,7 @@ import (
 // replaced. It signs for all locks, so who asks must not be limited to some.
 func (s *Subscriptions) RotateCallback(ctx context.Context, who Actor) (webhook.Secret, error) {
 	if who.Locks != nil {
-		return webhook.Secret{}, lock.Errorf(lock.Forbidden, "the callback secret is for all locks, and the bearer token is limited to some")
+		return webhook.Secret{}, lock.Errorf(lock.Forbidden, "the callback secret is for all locks, and the caller is limited to some")
 	}
 	for attempt := range maxAttempts {
 		next, err := s.nextCallbackSecret(ctx, who.Tenant)

@@ -104,7 +104,7 @@ func patternOf(text string, who *auth.Principal) (pattern string, within []strin
 			return text, []string{allowed.String()}, nil
 		}
 	}
-	return "", nil, lock.Invalid("locks", "must select only names that the bearer token is limited to")
+	return "", nil, lock.Invalid("locks", "must select only names that the caller is limited to")
 }
 
 // may reports whether who asks may see and change the subscription: one that is limited to

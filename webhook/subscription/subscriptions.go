@@ -194,7 +194,7 @@ func (s *Subscriptions) read(ctx context.Context, who *auth.Principal, id string
 func errNone() error { return lock.Errorf(lock.NotFound, "there is no webhook with this id") }
 
 func errForbidden() error {
-	return lock.Errorf(lock.Forbidden, "the webhook is about names that the bearer token is not limited to")
+	return lock.Errorf(lock.Forbidden, "the webhook is about names that the caller is not limited to")
 }
 
 // List returns the subscriptions of the tenant that who asks may see, the oldest first.

@@ -145,7 +145,7 @@ func memberConfig(cfg EmbeddedConfig) *embed.Config {
 	c.SnapshotCatchUpEntries = keptInMemory
 	log := zap.NewNop()
 	if cfg.Logger != nil {
-		log = zap.New(slogCore{log: cfg.Logger})
+		log = newEtcdLog(cfg.Logger)
 	}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
 	return c

@@ -4,7 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
+	"time"
 
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
@@ -31,14 +34,40 @@ func young(message string, fields map[string]any) bool {
 	return false
 }
 
-// slogCore passes etcd's warnings and errors on to a slog.Logger.
+// What etcd warns of while it is slow, as of each slow flush and each request that fails, would be
+// thousands of lines. Of each message samplesOf go into the log in each samplesEvery, and the next
+// line of any says how many were left out.
+const (
+	samplesOf    = 5
+	samplesEvery = time.Minute
+)
+
+// newEtcdLog passes etcd's warnings, sampled, and all of its errors on to a slog.Logger.
+func newEtcdLog(log *slog.Logger) *zap.Logger {
+	silenced := new(atomic.Int64)
+	count := func(_ zapcore.Entry, decision zapcore.SamplingDecision) {
+		if decision&zapcore.LogDropped != 0 {
+			silenced.Add(1)
+		}
+	}
+	warnings := slogCore{log: log, from: zapcore.WarnLevel, to: zapcore.WarnLevel, silenced: silenced}
+	errors := slogCore{log: log, from: zapcore.ErrorLevel, to: zapcore.FatalLevel, silenced: silenced}
+	return zap.New(zapcore.NewTee(
+		zapcore.NewSamplerWithOptions(warnings, samplesEvery, samplesOf, 0, zapcore.SamplerHook(count)),
+		errors,
+	))
+}
+
+// slogCore passes what etcd says at some levels on to a slog.Logger.
 type slogCore struct {
-	log    *slog.Logger
-	fields []zapcore.Field
+	log      *slog.Logger
+	from, to zapcore.Level
+	silenced *atomic.Int64 // lines left out since one was written
+	fields   []zapcore.Field
 }
 
 // Enabled implements zapcore.Core.
-func (c slogCore) Enabled(l zapcore.Level) bool { return l >= zapcore.WarnLevel }
+func (c slogCore) Enabled(l zapcore.Level) bool { return l >= c.from && l <= c.to }
 
 // With implements zapcore.Core.
 func (c slogCore) With(fields []zapcore.Field) zapcore.Core {
@@ -63,7 +92,10 @@ func (c slogCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	if young(e.Message, encoded.Fields) {
 		return nil
 	}
-	attrs := make([]slog.Attr, 0, len(encoded.Fields))
+	attrs := make([]slog.Attr, 0, len(encoded.Fields)+1)
+	if n := c.silenced.Swap(0); n > 0 {
+		attrs = append(attrs, slog.Int64("silenced", n))
+	}
 	for k, v := range encoded.Fields {
 		attrs = append(attrs, slog.Any(k, v))
 	}

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -15,7 +19,7 @@ import (
 func TestLogOfAYoungStore(t *testing.T) {
 	const message = "failed to update storage version"
 	var out bytes.Buffer
-	log := zap.New(slogCore{log: slog.New(slog.NewTextHandler(&out, nil))})
+	log := newEtcdLog(slog.New(slog.NewTextHandler(&out, nil)))
 	log.Error(message, zap.Error(errors.New("cannot detect storage schema version: missing term information")))
 	if out.Len() > 0 {
 		t.Errorf("logged %s", &out)
@@ -24,4 +28,35 @@ func TestLogOfAYoungStore(t *testing.T) {
 	if said := out.String(); !strings.Contains(said, message) || !strings.Contains(said, "no space left") || !strings.Contains(said, "level=ERROR") {
 		t.Errorf("logged %q", said)
 	}
+}
+
+// TestLogIsSampled: of one warning a few lines a minute are written, and how many were left out;
+// other warnings have their own, and every error is there.
+func TestLogIsSampled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		log := newEtcdLog(slog.New(slog.NewTextHandler(&out, nil)))
+		lines := func(of string) int { return strings.Count(out.String(), of) }
+		for range 1000 {
+			log.Warn("slow fdatasync", zap.Duration("took", 2*time.Second))
+			log.Error("failed to apply")
+		}
+		log.With(zap.String("lease-id", "7")).Warn("failed to revoke lease")
+		if lines("slow fdatasync") != samplesOf || lines("failed to apply") != 1000 || lines("failed to revoke lease") != 1 {
+			t.Errorf("%d, %d and %d lines", lines("slow fdatasync"), lines("failed to apply"), lines("failed to revoke lease"))
+		}
+		left := 0
+		for _, m := range regexp.MustCompile(`silenced=(\d+)`).FindAllStringSubmatch(out.String(), -1) {
+			n, _ := strconv.Atoi(m[1])
+			left += n
+		}
+		if left != 1000-samplesOf {
+			t.Errorf("it says that %d were left out", left)
+		}
+		<-time.After(2 * samplesEvery) // of the bubble's clock
+		log.Warn("slow fdatasync")
+		if lines("slow fdatasync") != samplesOf+1 {
+			t.Error("the next minute's are left out too")
+		}
+	})
 }

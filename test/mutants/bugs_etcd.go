@@ -14,6 +14,16 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestMemoryOfWrites$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-errors-are-sampled", Breaks: "of etcd's errors each is in the log",
+			File: "store/etcd/log.go", Anchor: "from: zapcore.WarnLevel, to: zapcore.WarnLevel,", Becomes: "from: zapcore.WarnLevel, to: zapcore.FatalLevel,",
+			In: "./store/etcd", Run: "^TestLogIsSampled$",
+		},
+		{
+			Name: "etcd-floods-the-log", Breaks: "etcd's warnings while it is slow do not fill the log",
+			File: "store/etcd/log.go", Anchor: "samplesOf    = 5", Becomes: "samplesOf    = 1 << 30",
+			In: "./store/etcd", Run: "^TestLogIsSampled$",
+		},
+		{
 			Name: "etcd-idle-leases-without-bound", Breaks: "what is kept of released leases is bounded, over all tenants and TTLs",
 			File: "store/etcd/lease.go", Anchor: "return p.spare < maxIdle && len", Becomes: "return len",
 			In: "./store/etcd", Run: "^TestIdleLeasesAreBounded$", Needs: "etcd",

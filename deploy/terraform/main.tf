@@ -49,6 +49,9 @@ module "fencepost" {
   cpu              = var.cpu
   memory_mib       = var.memory_mib
   auth             = var.auth
+  tls              = var.tls
+  oidc             = var.oidc
+  quotas           = var.quotas
   token_key_secret = var.token_key_secret
   store            = local.store
   store_network = {

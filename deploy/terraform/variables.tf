@@ -49,7 +49,7 @@ variable "cpu" {
 variable "memory_mib" {
   type        = number
   default     = 512
-  description = "Memory of a replica in MiB, requested and limited. Go's collector is told four fifths of it."
+  description = "Memory of a replica in MiB: requested, its limit, and the ceiling from which the server derives what it takes on (docs/operations.md, Memory). All replicas have all entries in memory."
 
   validation {
     condition     = var.memory_mib >= 128 && floor(var.memory_mib) == var.memory_mib
@@ -77,6 +77,83 @@ variable "auth" {
   validation {
     condition     = var.auth.jwks == null || (var.auth.issuer != null && var.auth.audience != null)
     error_message = "With jwks set issuer and audience: otherwise a token that the issuer made for another service is taken too."
+  }
+}
+
+variable "tls" {
+  type = object({
+    secret     = string
+    client_ca  = optional(object({ name = string, key = optional(string, "ca.crt") }))
+    principals = optional(object({ name = string, key = optional(string, "principals.json") }))
+  })
+  default     = null
+  description = "TLS of the API itself. secret is a Secret of type kubernetes.io/tls, which may be renewed while replicas run. client_ca is a Secret with the authorities of clients' certificates, principals a ConfigMap with the file that says for whom a certificate stands; they need each other. Probes and /metrics are then on port 9090 of the pods, without TLS."
+
+  validation {
+    condition     = var.tls == null || try((var.tls.client_ca == null) == (var.tls.principals == null), false)
+    error_message = "client_ca and principals need each other: who signs clients' certificates, and for whom they stand."
+  }
+}
+
+variable "oidc" {
+  type = object({
+    issuer        = string
+    client_id     = string
+    principals    = object({ name = string, key = optional(string, "principals.json") })
+    client_secret = optional(object({ name = string, key = optional(string, "secret") }))
+    redirect_url  = optional(string)
+    name_claim    = optional(string)
+    scopes        = optional(list(string), [])
+  })
+  default     = null
+  description = "An identity provider by which operators sign in at the dashboard (docs/dashboard.md). principals is a ConfigMap with the file that says what somebody may by his claims, client_secret a Secret; a public client has none. redirect_url is https://<host of the ingress>/dashboard/sign-in/oidc/callback unless it is set. The provider is reached at a public address on port 443; name another in egress."
+
+  validation {
+    condition     = var.oidc == null || try(can(regex("^https://[^/ ?#]+[^ ?#]*$", var.oidc.issuer)), false)
+    error_message = "The issuer is an https URL, without a query."
+  }
+  validation {
+    condition     = var.oidc == null || try(length(var.oidc.client_id) > 0, false)
+    error_message = "client_id is not empty."
+  }
+  validation {
+    condition     = var.oidc == null || try(var.oidc.redirect_url == null ? var.ingress != null : can(regex("^https://[^/ ]+/dashboard/sign-in/oidc/callback$", var.oidc.redirect_url)), false)
+    error_message = "redirect_url is https://host/dashboard/sign-in/oidc/callback; without an ingress it has to be set."
+  }
+  validation {
+    condition     = var.oidc == null || var.ingress == null || try(var.oidc.redirect_url != null || contains(var.ingress.paths, "/dashboard"), false)
+    error_message = "The provider leads back to the ingress, so its paths need /dashboard, and /admin for what the dashboard asks for."
+  }
+}
+
+variable "quotas" {
+  type = object({
+    held_locks                = optional(number)
+    waiting                   = optional(number)
+    waiting_per_lock          = optional(number)
+    sets                      = optional(number)
+    places                    = optional(number)
+    metadata_bytes            = optional(number)
+    async_renewals_per_second = optional(number)
+    webhooks                  = optional(number)
+    event_streams             = optional(number)
+    requests_per_second       = optional(number)
+    renewals_per_second       = optional(number)
+    releases_per_second       = optional(number)
+  })
+  default     = {}
+  description = "How much a tenant may use for which an operator has set nothing else (docs/quotas.md has what each means, and what holds without). Rates and event_streams are those of each replica."
+
+  validation {
+    condition     = alltrue([for k, n in var.quotas : n == null || try(n >= 0 && floor(n) == n, false)])
+    error_message = "Each is a whole number from 0 on."
+  }
+  validation {
+    condition = alltrue([for k, n in var.quotas : n == null || try(n <= lookup({
+      metadata_bytes      = 1073741824, webhooks = 1000, event_streams = 2000, async_renewals_per_second = 1000000
+      requests_per_second = 1000000, renewals_per_second = 1000000, releases_per_second = 1000000
+    }, k, 10000000), false)])
+    error_message = "At most 10 000 000; metadata_bytes 1 073 741 824, webhooks 1 000, event_streams 2 000, what is counted by the second 1 000 000."
   }
 }
 
@@ -253,7 +330,7 @@ variable "ingress" {
     annotations = optional(map(string), {})
   })
   default     = null
-  description = "An Ingress with TLS. The annotations for ingress-nginx that keep long polls and event streams alive are there; those given are added. Only paths are open to the world; what operators and machines read (/admin, /metrics, /healthz, /readyz) is not among them."
+  description = "An Ingress with TLS. The annotations for ingress-nginx that keep long polls and event streams alive are there; those given are added. Only paths are open to the world; what operators and machines read (/dashboard, /admin, /metrics, /healthz, /readyz) is not among them."
 }
 
 variable "network_policies" {

@@ -103,7 +103,7 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 		text  string
 		takes map[string]bool
 	}{
-		"deploy/terraform/modules/fencepost/main.tf": {text(t, "deploy/terraform/modules/fencepost/main.tf"), api},
+		"deploy/terraform/modules/fencepost/args.tf": {text(t, "deploy/terraform/modules/fencepost/args.tf"), api},
 		"deploy/terraform/modules/etcd/main.tf":      {text(t, "deploy/terraform/modules/etcd/main.tf"), etcd},
 		"x-fencepost of deploy/compose.yaml":         {between(t, compose, "x-fencepost:", "\nservices:"), api},
 		"etcd of deploy/compose.yaml":                {between(t, compose, "\n  etcd-1:", "\n  fencepost-1:"), etcd},

@@ -126,3 +126,65 @@ run "a_range_that_is_none" {
   }
   expect_failures = [var.webhooks]
 }
+
+run "who_signs_but_not_for_whom" {
+  command = plan
+  variables {
+    tls = { secret = "api-tls", client_ca = { name = "clients" } }
+  }
+  expect_failures = [var.tls]
+}
+
+run "tls_and_sign_in" {
+  command = plan
+  variables {
+    tls     = { secret = "api-tls" }
+    oidc    = { issuer = "https://login.example.com/realms/main", client_id = "fencepost", principals = { name = "operators" } }
+    ingress = { host = "locks.example.com", class = "nginx", tls_secret = "edge", paths = ["/locks", "/dashboard", "/admin"] }
+  }
+  assert {
+    condition     = output.url == "https://fencepost.locks.svc"
+    error_message = "The API is elsewhere: ${output.url}"
+  }
+}
+
+run "an_issuer_in_the_clear" {
+  command = plan
+  variables {
+    oidc = { issuer = "http://login.example.com", client_id = "fencepost", principals = { name = "operators" }, redirect_url = "https://locks.example.com/dashboard/sign-in/oidc/callback" }
+  }
+  expect_failures = [var.oidc]
+}
+
+run "nowhere_to_lead_back_to" {
+  command = plan
+  variables {
+    oidc = { issuer = "https://login.example.com", client_id = "fencepost", principals = { name = "operators" } }
+  }
+  expect_failures = [var.oidc]
+}
+
+run "back_to_what_the_ingress_does_not_have" {
+  command = plan
+  variables {
+    oidc    = { issuer = "https://login.example.com", client_id = "fencepost", principals = { name = "operators" } }
+    ingress = { host = "locks.example.com", class = "nginx", tls_secret = "edge" }
+  }
+  expect_failures = [var.oidc]
+}
+
+run "half_a_lock" {
+  command = plan
+  variables {
+    quotas = { held_locks = 0.5 }
+  }
+  expect_failures = [var.quotas]
+}
+
+run "more_than_a_server_takes" {
+  command = plan
+  variables {
+    quotas = { webhooks = 1001 }
+  }
+  expect_failures = [var.quotas]
+}

@@ -1,4 +1,4 @@
-# Replicas by load behind an Ingress, TLS everywhere to the store, snapshots every hour, network
+# Replicas by load behind an Ingress, TLS everywhere, snapshots every hour, network
 # policies, the dashboard and the alerts. What has to be there before is in docs/deploy.md.
 
 provider "kubernetes" {}
@@ -38,6 +38,9 @@ module "fencepost" {
     issuer   = "https://issuer.example.com"
     audience = "fencepost"
   }
+
+  tls    = { secret = "fencepost-api" }
+  quotas = { requests_per_second = 5000, waiting = 20000 }
 
   etcd = {
     storage         = "50Gi"

@@ -12,6 +12,8 @@ resource "kubernetes_ingress_v1" "api" {
       "nginx.ingress.kubernetes.io/proxy-buffering"    = "off"
       # A POST that was repeated without an Idempotency-Key would be a second entry.
       "nginx.ingress.kubernetes.io/proxy-next-upstream" = "off"
+      }, !local.tls ? {} : {
+      "nginx.ingress.kubernetes.io/backend-protocol" = "HTTPS"
     }, var.ingress.annotations)
   }
   spec {
@@ -32,7 +34,7 @@ resource "kubernetes_ingress_v1" "api" {
               service {
                 name = kubernetes_service_v1.api.metadata[0].name
                 port {
-                  name = "http"
+                  name = local.scheme
                 }
               }
             }

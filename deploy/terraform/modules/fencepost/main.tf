@@ -5,47 +5,11 @@ locals {
   }
   labels = merge(var.labels, local.selector)
 
-  # Files from Secrets. Each is mounted into a folder of its own, readable by the group of
-  # the pod only.
-  secrets = { for k, s in {
-    jwt       = var.auth.jwt_secret == null ? null : { name = var.auth.jwt_secret.name, files = { (var.auth.jwt_secret.key) = "secret" } }
-    token-key = var.token_key_secret == null ? null : { name = var.token_key_secret.name, files = { (var.token_key_secret.key) = "key" } }
-    store-ca  = var.store.ca_secret == null ? null : { name = var.store.ca_secret, files = { "ca.crt" = "ca.crt" } }
-    store-tls = var.store.client_tls_secret == null ? null : { name = var.store.client_tls_secret, files = { "tls.crt" = "tls.crt", "tls.key" = "tls.key" } }
-    store-password = var.store.password_secret == null ? null : {
-      name = var.store.password_secret.name, files = { (var.store.password_secret.key) = "password" }
-    }
-  } : k => s if s != null }
-
-  files = "/etc/fencepost"
-
-  args = compact([
-    "--listen=0.0.0.0:8080",
-    "--store=${var.store.address}",
-    var.store.ca_secret == null ? "" : "--store-ca=${local.files}/store-ca/ca.crt",
-    var.store.client_tls_secret == null ? "" : "--store-cert=${local.files}/store-tls/tls.crt",
-    var.store.client_tls_secret == null ? "" : "--store-key=${local.files}/store-tls/tls.key",
-    var.store.username == null ? "" : "--store-username=${var.store.username}",
-    var.store.password_secret == null ? "" : "--store-password-file=${local.files}/store-password/password",
-    var.auth.jwt_secret == null ? "" : "--jwt-secret-file=${local.files}/jwt/secret",
-    var.auth.jwks == null ? "" : "--jwks=${var.auth.jwks}",
-    var.auth.issuer == null ? "" : "--jwt-issuer=${var.auth.issuer}",
-    var.auth.audience == null ? "" : "--jwt-audience=${var.auth.audience}",
-    var.token_key_secret == null ? "" : "--token-key-file=${local.files}/token-key/key",
-    "--max-ttl-seconds=${var.max_ttl_seconds}",
-    "--drain-delay-seconds=${var.drain.delay_seconds}",
-    "--drain-seconds=${var.drain.seconds}",
-    "--log-level=${var.log_level}",
-    length(var.trusted_proxies) == 0 ? "" : "--trusted-proxies=${join(",", var.trusted_proxies)}",
-    length(var.webhooks.allow) == 0 ? "" : "--webhook-allow=${join(",", var.webhooks.allow)}",
-    var.webhooks.allow_http ? "--webhook-allow-http" : "",
-    length(var.webhooks.ports) == 0 ? "" : "--webhook-ports=${join(",", var.webhooks.ports)}",
-  ])
-
-  env = merge(
-    { GOMEMLIMIT = "${floor(var.memory_mib * 0.8)}MiB" },
-    var.otlp_endpoint == null ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT = var.otlp_endpoint },
-  )
+  # With TLS, probes and Prometheus have a port of their own without it: neither knows a pod
+  # by the name in its certificate.
+  tls    = var.tls != null
+  scheme = local.tls ? "https" : "http"
+  ops    = local.tls ? { name = "ops", port = 9090 } : { name = "http", port = 8080 }
 }
 
 # It has no rights; pods get no token of it.
@@ -89,7 +53,7 @@ resource "kubernetes_deployment_v1" "api" {
         labels = local.labels
         annotations = {
           "prometheus.io/scrape" = "true"
-          "prometheus.io/port"   = "8080"
+          "prometheus.io/port"   = tostring(local.ops.port)
           "prometheus.io/path"   = "/metrics"
         }
       }
@@ -142,8 +106,15 @@ resource "kubernetes_deployment_v1" "api" {
           }
 
           port {
-            name           = "http"
+            name           = local.scheme
             container_port = 8080
+          }
+          dynamic "port" {
+            for_each = local.tls ? [local.ops] : []
+            content {
+              name           = port.value.name
+              container_port = port.value.port
+            }
           }
 
           resources {
@@ -156,7 +127,7 @@ resource "kubernetes_deployment_v1" "api" {
           startup_probe {
             http_get {
               path = "/healthz"
-              port = "http"
+              port = local.ops.name
             }
             period_seconds    = 2
             failure_threshold = 150
@@ -165,7 +136,7 @@ resource "kubernetes_deployment_v1" "api" {
           liveness_probe {
             http_get {
               path = "/healthz"
-              port = "http"
+              port = local.ops.name
             }
             period_seconds    = 10
             failure_threshold = 6
@@ -174,7 +145,7 @@ resource "kubernetes_deployment_v1" "api" {
           readiness_probe {
             http_get {
               path = "/readyz"
-              port = "http"
+              port = local.ops.name
             }
             period_seconds    = 2
             failure_threshold = 2
@@ -191,7 +162,7 @@ resource "kubernetes_deployment_v1" "api" {
           }
 
           dynamic "volume_mount" {
-            for_each = local.secrets
+            for_each = merge(local.secrets, local.config_maps)
             content {
               name       = volume_mount.key
               mount_path = "${local.files}/${volume_mount.key}"
@@ -217,6 +188,21 @@ resource "kubernetes_deployment_v1" "api" {
             }
           }
         }
+
+        dynamic "volume" {
+          for_each = local.config_maps
+          content {
+            name = volume.key
+            config_map {
+              name         = volume.value.name
+              default_mode = "0444"
+              items {
+                key  = volume.value.key
+                path = volume.value.key
+              }
+            }
+          }
+        }
       }
     }
   }
@@ -231,9 +217,9 @@ resource "kubernetes_service_v1" "api" {
   spec {
     selector = local.selector
     port {
-      name        = "http"
-      port        = 80
-      target_port = "http"
+      name        = local.scheme
+      port        = local.tls ? 443 : 80
+      target_port = local.scheme
     }
   }
 }

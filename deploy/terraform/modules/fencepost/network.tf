@@ -32,6 +32,24 @@ resource "kubernetes_network_policy_v1" "api" {
       }
     }
 
+    dynamic "ingress" { # figures, where they have a port of their own
+      for_each = local.tls && length(var.network_policies.metrics_from) > 0 ? [local.ops.port] : []
+      content {
+        ports {
+          protocol = "TCP"
+          port     = tostring(ingress.value)
+        }
+        dynamic "from" {
+          for_each = var.network_policies.metrics_from
+          content {
+            namespace_selector {
+              match_labels = { "kubernetes.io/metadata.name" = from.value }
+            }
+          }
+        }
+      }
+    }
+
     egress { # names
       dynamic "ports" {
         for_each = ["UDP", "TCP"]

@@ -1,5 +1,5 @@
 output "url" {
-  value       = "http://${kubernetes_service_v1.api.metadata[0].name}.${var.namespace}.svc"
+  value       = "${local.scheme}://${kubernetes_service_v1.api.metadata[0].name}.${var.namespace}.svc"
   description = "Where the API is, in the cluster."
 }
 

@@ -45,6 +45,46 @@ variable "auth" {
   description = "Keys for bearer tokens."
 }
 
+variable "tls" {
+  type = object({
+    secret     = string
+    client_ca  = optional(object({ name = string, key = string }))
+    principals = optional(object({ name = string, key = string }))
+  })
+  description = "TLS of the API; null: none."
+}
+
+variable "oidc" {
+  type = object({
+    issuer        = string
+    client_id     = string
+    principals    = object({ name = string, key = string })
+    client_secret = optional(object({ name = string, key = string }))
+    redirect_url  = optional(string)
+    name_claim    = optional(string)
+    scopes        = list(string)
+  })
+  description = "Identity provider of operators; null: none."
+}
+
+variable "quotas" {
+  type = object({
+    held_locks                = optional(number)
+    waiting                   = optional(number)
+    waiting_per_lock          = optional(number)
+    sets                      = optional(number)
+    places                    = optional(number)
+    metadata_bytes            = optional(number)
+    async_renewals_per_second = optional(number)
+    webhooks                  = optional(number)
+    event_streams             = optional(number)
+    requests_per_second       = optional(number)
+    renewals_per_second       = optional(number)
+    releases_per_second       = optional(number)
+  })
+  description = "How much a tenant may use; null: what the server says."
+}
+
 variable "token_key_secret" {
   type        = object({ name = string, key = string })
   description = "Key behind lock tokens; null: the store keeps one."

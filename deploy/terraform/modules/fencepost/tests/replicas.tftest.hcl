@@ -9,6 +9,9 @@ variables {
   cpu              = "500m"
   memory_mib       = 1000
   auth             = { jwt_secret = { name = "jwt", key = "secret" } }
+  tls              = null
+  oidc             = null
+  quotas           = {}
   token_key_secret = null
   store            = { address = "etcd://etcd-1:2379,etcd-2:2380", ca_secret = "ca", client_tls_secret = "client" }
   store_network    = { cidr = "10.9.0.0/24" }
@@ -70,7 +73,7 @@ run "restricted" {
     error_message = "The pods may do more than they need."
   }
   assert {
-    condition     = alltrue([for v in kubernetes_deployment_v1.api.spec[0].template[0].spec[0].volume : v.secret[0].default_mode == "0440"])
+    condition     = alltrue([for v in kubernetes_deployment_v1.api.spec[0].template[0].spec[0].volume : v.secret[0].default_mode == "0440" if length(v.secret) > 0])
     error_message = "Files of secrets can be read by others."
   }
   assert {
@@ -117,5 +120,94 @@ run "the_autoscaler_says_how_many" {
   assert {
     condition     = kubernetes_horizontal_pod_autoscaler_v2.api[0].spec[0].min_replicas == 2 && length(kubernetes_horizontal_pod_autoscaler_v2.api[0].spec[0].metric) == 2
     error_message = "It does not go by processor time and requests."
+  }
+}
+
+run "plain_http" {
+  command = plan
+
+  assert {
+    condition     = !strcontains(join(" ", kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args), "--tls-") && kubernetes_service_v1.api.spec[0].port[0].port == 80
+    error_message = "There is TLS where none was asked for."
+  }
+  assert {
+    condition     = contains(kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args, "--memory-mb=1000")
+    error_message = "The server does not know its ceiling."
+  }
+}
+
+run "tls_of_the_api" {
+  command = plan
+
+  variables {
+    tls     = { secret = "api-tls", client_ca = { name = "clients", key = "ca.crt" }, principals = { name = "who", key = "principals.json" } }
+    ingress = { host = "locks.example.com", class = "nginx", tls_secret = "edge", paths = ["/locks"], annotations = {} }
+  }
+  assert {
+    condition = length(setsubtract([
+      "--tls-cert=/etc/fencepost/tls/tls.crt", "--tls-key=/etc/fencepost/tls/tls.key", "--client-ca=/etc/fencepost/client-ca/ca.crt",
+      "--principals=/etc/fencepost/principals/principals.json", "--ops-listen=0.0.0.0:9090",
+    ], kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args)) == 0
+    error_message = "The server is not told all of it: ${join(" ", kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args)}"
+  }
+  assert {
+    condition = alltrue([for f in ["tls", "client-ca", "principals"] :
+      contains([for m in kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].volume_mount : m.mount_path], "/etc/fencepost/${f}") &&
+      contains([for v in kubernetes_deployment_v1.api.spec[0].template[0].spec[0].volume : v.name], f)
+    ])
+    error_message = "A file that the server is told of is not there."
+  }
+  assert {
+    condition = alltrue([for p in concat(
+      kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].liveness_probe,
+      kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].startup_probe,
+      kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].readiness_probe,
+    ) : p.http_get[0].port == "ops"]) && kubernetes_deployment_v1.api.spec[0].template[0].metadata[0].annotations["prometheus.io/port"] == "9090"
+    error_message = "Probes or Prometheus speak HTTP to a port that speaks TLS."
+  }
+  assert {
+    condition     = anytrue([for i in kubernetes_network_policy_v1.api[0].spec[0].ingress : try(i.ports[0].port == "9090" && i.from[0].namespace_selector[0].match_labels["kubernetes.io/metadata.name"] == "monitoring", false)])
+    error_message = "Prometheus does not reach the figures, or everybody does."
+  }
+  assert {
+    condition     = kubernetes_service_v1.api.spec[0].port[0].port == 443 && kubernetes_ingress_v1.api[0].metadata[0].annotations["nginx.ingress.kubernetes.io/backend-protocol"] == "HTTPS"
+    error_message = "What is in front speaks HTTP."
+  }
+}
+
+run "operators_sign_in" {
+  command = plan
+
+  variables {
+    oidc = {
+      issuer       = "https://login.example.com", client_id = "fencepost", client_secret = { name = "oidc", key = "secret" }
+      redirect_url = "https://locks.example.com/dashboard/sign-in/oidc/callback", principals = { name = "operators", key = "principals.json" }, scopes = ["profile", "groups"]
+    }
+  }
+  assert {
+    condition = length(setsubtract([
+      "--oidc-issuer=https://login.example.com", "--oidc-client-id=fencepost", "--oidc-client-secret-file=/etc/fencepost/oidc/secret",
+      "--oidc-principals=/etc/fencepost/oidc-principals/principals.json", "--oidc-scopes=profile groups",
+      "--oidc-redirect-url=https://locks.example.com/dashboard/sign-in/oidc/callback",
+    ], kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args)) == 0
+    error_message = "The server is not told all of it: ${join(" ", kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args)}"
+  }
+  assert {
+    condition     = contains([for v in kubernetes_deployment_v1.api.spec[0].template[0].spec[0].volume : try(v.config_map[0].name, "")], "operators")
+    error_message = "The file of claims is not there."
+  }
+}
+
+run "quotas" {
+  command = plan
+
+  variables {
+    quotas = { held_locks = 5000, metadata_bytes = 1073741824, requests_per_second = 0 }
+  }
+  assert {
+    condition = toset([for a in kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args : a if startswith(a, "--tenant-")]) == toset([
+      "--tenant-held-locks=5000", "--tenant-metadata-bytes=1073741824", "--tenant-requests-per-second=0",
+    ])
+    error_message = "The server has other limits: ${join(" ", kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args)}"
   }
 }

@@ -159,6 +159,21 @@ func (a *endpoints) useOf(tenant string) api.QuotaUse {
 	return quotaUse(&used)
 }
 
+// refusalPause is for how long a client waits for its refusal that asks on and on: thousands of
+// refusals a second take a processor too. How many requests of a tenant can wait is bounded.
+const refusalPause = 250 * time.Millisecond
+
+// pause waits, but for no client that is gone.
+func (r *request) pause(d time.Duration) {
+	r.waits = true // it says nothing of how fast the server is
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.context().Done():
+	}
+}
+
 // noteRefusal counts a refusal for a quota. Of those for a rate one in a second has a line in the
 // log: whoever asks without end must not fill it.
 func (r *request) noteRefusal(of *lock.Exceeded, err error) {
@@ -169,6 +184,9 @@ func (r *request) noteRefusal(of *lock.Exceeded, err error) {
 		return
 	}
 	r.quiet = refused.Quiet
+	if refused.Many {
+		r.pause(refusalPause)
+	}
 	if refused.Silenced > 0 {
 		r.note(slog.Int("silenced", refused.Silenced))
 	}

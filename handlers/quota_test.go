@@ -329,6 +329,38 @@ func TestQuietRefusals(t *testing.T) {
 	}
 }
 
+// TestRefusalsArePaced: who asks on and on is refused later, so that he asks less often. Who waits is
+// told at once.
+func TestRefusalsArePaced(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	took := func(many bool, n int) time.Duration {
+		h := shared.handlers(shared.main.service)
+		h.Quotas = &refusing{shared.quotas, &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 1, time.Second), Quiet: true, Many: many}}
+		r := serve(nil, handlers.New(h))
+		t.Cleanup(r.close)
+		began := time.Now()
+		for range n {
+			c.at(r).post("/locks/a", body(`{}`)).wantStatus(http.StatusTooManyRequests)
+		}
+		return time.Since(began)
+	}
+	if d := took(true, 4); d < time.Second {
+		t.Errorf("4 refusals take %v", d)
+	}
+	if d := took(false, 40); d >= 10*time.Second {
+		t.Errorf("40 refusals of who waits take %v", d)
+	}
+}
+
+// refusing refuses everything.
+type refusing struct {
+	handlers.Quotas
+	why error
+}
+
+func (r *refusing) Take(string, quota.Limit) error { return r.why }
+
 // TestQuotaOfWebhooksAndStreams: these are counted where they always were.
 func TestQuotaOfWebhooksAndStreams(t *testing.T) {
 	t.Parallel()

@@ -18,6 +18,9 @@ const (
 
 	// tellEvery is the time between two refusals of a tenant for one rate that are told to the log.
 	tellEvery = time.Second
+
+	// many refusals for one rate within tellEvery are more than come of clients that heed Retry-After.
+	many = 100
 )
 
 // rates bound how fast each tenant asks.
@@ -51,6 +54,10 @@ type Refusal struct {
 	// last second. Silenced is how many it was not told of before this one.
 	Quiet    bool
 	Silenced int
+
+	// Many says that so many of the tenant and rate were refused within the last second that their
+	// client does not wait as it is told to.
+	Many bool
 }
 
 // Error describes it for a log.
@@ -119,6 +126,7 @@ func (p *pace) refuse(limits *quota.Limits, l quota.Limit, now time.Time) *Refus
 	refused := &Refusal{Why: limits.TooFast(l, p.spent(now), p.after(now)), Quiet: now.Sub(p.told) < tellEvery}
 	if refused.Quiet {
 		p.silenced++
+		refused.Many = p.silenced >= many
 	} else {
 		refused.Silenced, p.silenced, p.told = p.silenced, 0, now
 	}

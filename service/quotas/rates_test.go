@@ -105,6 +105,25 @@ func TestQuietRefusals(t *testing.T) {
 	})
 }
 
+// TestManyRefusals: who is refused again and again within a second is told apart from who waits.
+func TestManyRefusals(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 0, quota.Renewals: 0})
+		settle()
+		for range 3 {
+			for i := range 200 {
+				if _, refused := a.took("acme", quota.Requests, 1); refused.Many != (i >= 100) {
+					t.Fatalf("of the %d. refusal it is said that they are many: %v", i+1, refused.Many)
+				}
+			}
+			if _, refused := a.took("acme", quota.Renewals, 1); refused.Many {
+				t.Error("those of another rate are many")
+			}
+			<-time.After(2 * time.Second)
+		}
+	})
+}
+
 // TestManyTenants: no more tenants are remembered than there is room for. While others have been idle,
 // nobody who has used up what he has is forgotten.
 func TestManyTenants(t *testing.T) {

@@ -184,6 +184,16 @@ func quotaBugs() []Bug {
 			In: "./handlers", Run: "^TestTurnsOfAnswers$", Needs: "etcd",
 		},
 		{
+			Name: "refusals-unpaced", Breaks: "who asks on and on is refused later",
+			File: "handlers/quota.go", Anchor: "		r.pause(refusalPause)\n", Becomes: "",
+			In: "./handlers", Run: "^TestRefusalsArePaced$", Needs: "etcd",
+		},
+		{
+			Name: "refusals-never-many", Breaks: "who is refused again and again is told apart from who waits",
+			File: "service/quotas/rates.go", Anchor: "p.silenced >= many", Becomes: "p.silenced < 0",
+			In: "./service/quotas", Run: "^TestManyRefusals$",
+		},
+		{
 			Name: "quota-tenants-unbounded", Breaks: "tenants that ask are remembered within a bound",
 			File: "service/quotas/rates.go", Anchor: "		r.makeRoom(now)\n", Becomes: "",
 			In: "./service/quotas", Run: "^TestManyTenants$",

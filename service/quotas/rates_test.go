@@ -141,7 +141,13 @@ func TestManyTenants(t *testing.T) {
 		ask("a", quotas.MaxPaced-1)
 		<-time.After(2 * time.Second)
 		_, _ = a.took("acme", quota.Requests, 1)
+		ask("keen", 50)
 		ask("b", quotas.MaxPaced/2)
+		for i := range 50 { // of one alone it would be chance
+			if a.Spent(fmt.Sprint("keen", i), quota.Requests) != 1 {
+				t.Fatal("who has just asked was forgotten, and idle ones were not")
+			}
+		}
 		if n, _ := a.took("acme", quota.Requests, 1); n != 0 {
 			t.Error("who has just asked was forgotten, and idle ones were not")
 		}

@@ -33,6 +33,7 @@ type Source interface {
 	Touched() (refs map[lock.Ref]struct{}, all bool, number uint64)
 	Rows(refs []lock.Ref, give func(lock.Ref, *view.Row))
 	AllRows(give func(*view.Row))
+	Glance(state, tenant string, give func(*view.Row)) (number uint64)
 	Names(state, tenant string, give func(lock.Ref)) (number uint64)
 	Sums(tenant string) view.Sums
 }

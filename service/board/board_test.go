@@ -93,6 +93,7 @@ func TestBoardFollows(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r, f := rand.New(rand.NewPCG(seed, 1)), newFeed()
 			b := board.New(f.View, time.Now)
+			b.Draw()
 			for range 10 {
 				for range r.IntN(30) {
 					f.step(r)
@@ -253,6 +254,7 @@ func TestNobodyLooks(t *testing.T) {
 		if c.following.Load() {
 			t.Error("it follows before anybody looks")
 		}
+		b.Draw()
 		for range 100 {
 			b.Page(all(board.ByWaiters, false))
 		}
@@ -270,6 +272,7 @@ func TestNobodyLooks(t *testing.T) {
 			t.Error("it follows although nobody looks")
 		}
 		f.join("a", "w", "newer")
+		b.Draw()
 		if n := b.Page(all(board.ByWaiters, false)).Matching; n != 502 || c.all != 2 || !c.following.Load() {
 			t.Errorf("%d rows, read %d times, want 502 anew", n, c.all)
 		}
@@ -294,26 +297,35 @@ func TestFirstLook(t *testing.T) {
 			}
 			c := &counting{View: f.View}
 			warm, cold := board.New(f.View, time.Now), board.New(c, time.Now)
-			warm.Page(all(board.ByWaiters, false))
+			warm.Draw()
 			for _, q := range []board.Query{
 				{},
 				{State: "held"},
 				{State: "contended", Down: true},
 				{Match: orders},
 				{Limit: 3},
+				{Down: true},
+				{Match: orders, Down: true},
+				{Sight: board.Sight{Tenant: "tenant-1"}, Down: true},
 				{Limit: 3, Down: true},
 				{Sight: board.Sight{Tenant: "tenant-1"}},
 				{Sight: board.Sight{Tenant: "nobody"}},
 				{Sight: board.Sight{May: orders}},
 				{Limit: 2, After: &board.Cursor{Ref: lock.Ref{Tenant: "tenant-1", Name: "lock:2"}}},
 			} {
-				q.Sort, q.Limit = board.ByName, cmp.Or(q.Limit, 1000)
-				if diff := gocmp.Diff(warm.Page(q), cold.Page(q), cmpopts.IgnoreUnexported(view.Use{}, board.Line{}), cmpopts.EquateEmpty()); diff != "" {
-					t.Fatalf("%+v (-rows +indexes)\n%s", q, diff)
+				q.Limit = cmp.Or(q.Limit, 1000)
+				for _, q.Sort = range board.Sorts() {
+					sameFirstPage(t, warm, cold, q)
 				}
 			}
-			for _, tenant := range []string{"", "tenant-1", "nobody", lock.OwnTenant} {
+			for i, tenant := range []string{"", "tenant-1", "nobody", lock.OwnTenant, ""} {
 				s := board.Sight{Tenant: tenant}
+				if i == 4 {
+					s.May = orders
+				}
+				if diff := gocmp.Diff(warm.Tenants(s, "", 2), cold.Tenants(s, "", 2), cmpopts.IgnoreUnexported(view.Use{}), cmpopts.EquateEmpty()); diff != "" {
+					t.Fatalf("tenants of %q (-rows +a glance)\n%s", tenant, diff)
+				}
 				if diff := gocmp.Diff(warm.Totals(s, 3), cold.Totals(s, 3), cmpopts.IgnoreUnexported(view.Use{}, board.Line{}), cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("totals of %q (-rows +indexes)\n%s", tenant, diff)
 				}
@@ -339,13 +351,27 @@ func TestFirstLook(t *testing.T) {
 	}
 }
 
+// sameFirstPage holds what is told without rows against what they tell.
+func sameFirstPage(t *testing.T, warm, cold *board.Board, q board.Query) {
+	t.Helper()
+	for {
+		want, got := warm.Page(q), cold.Page(q)
+		if diff := gocmp.Diff(want, got, cmpopts.IgnoreUnexported(view.Use{}, board.Line{}), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%+v (-rows +a glance)\n%s", q, diff)
+		}
+		if q.After = got.Next; q.After == nil {
+			return
+		}
+	}
+}
+
 // TestMoreChangesThanAreRemembered: all rows are read anew then.
 func TestMoreChangesThanAreRemembered(t *testing.T) {
 	f := newFeed()
 	c := &counting{View: f.View}
 	now := time.Now()
 	b := board.New(c, func() time.Time { return now })
-	b.Page(all(board.ByWaiters, false))
+	b.Draw()
 	const many = 50_001
 	for i := range many {
 		f.join("a", "w", fmt.Sprintf("lock:%d", i))
@@ -366,7 +392,7 @@ func BenchmarkFirstPage(b *testing.B) {
 		f.join(fmt.Sprintf("tenant-%d", i%10), "w", fmt.Sprintf("lock:%d", i%100))
 	}
 	one := board.New(f.View, time.Now)
-	one.Page(all(board.ByName, false))
+	one.Draw()
 	b.Run("cold", func(b *testing.B) {
 		for b.Loop() {
 			board.New(f.View, time.Now).Page(board.Query{Sort: board.ByName, Limit: 100})
@@ -379,10 +405,15 @@ func BenchmarkFirstPage(b *testing.B) {
 	})
 	b.Run("drawing all", func(b *testing.B) {
 		for b.Loop() {
-			board.New(f.View, time.Now).Page(board.Query{Sort: board.ByWaiters, Limit: 100})
+			board.New(f.View, time.Now).Draw()
 		}
 	})
 	for _, by := range board.Sorts() {
+		b.Run("cold by "+string(by), func(b *testing.B) {
+			for b.Loop() {
+				board.New(f.View, time.Now).Page(board.Query{Sort: by, Down: true, Limit: 100})
+			}
+		})
 		b.Run(string(by), func(b *testing.B) {
 			for b.Loop() {
 				one.Page(board.Query{Sort: by, Down: true, Limit: 100})
@@ -411,6 +442,7 @@ func TestRevisionOfRows(t *testing.T) {
 		f := newFeed()
 		f.join("acme", "w", "early")
 		b := board.New(changing{f}, time.Now)
+		b.Draw()
 		if p := b.Page(all(board.ByWaiters, false)); p.Revision != 1 || len(p.Rows) != 1 {
 			t.Errorf("%d rows of revision %d, want one of 1", len(p.Rows), p.Revision)
 		}

@@ -1,12 +1,14 @@
 package board
 
 import (
+	"slices"
+
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/view"
 )
 
 // cold reports whether the board has no rows yet, and has them drawn in the background: whoever
-// looks first need not wait for the rows of all locks if the indexes of names will do.
+// looks first need not wait for the rows of all locks.
 func (b *Board) cold() bool {
 	if b.ready.Load() {
 		return false
@@ -19,6 +21,40 @@ func (b *Board) signal() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
+	}
+}
+
+// rows are those of the board, or, if there are none yet, what a glance at the view tells.
+type rows struct {
+	each func(give func(*view.Row)) (revision uint64)
+	keep func(*view.Row) *view.Row // of a row that was given: one that stays
+	done func()
+}
+
+// look returns the rows of locks in a state, or with "" of all, and perhaps of others.
+func (b *Board) look(s Sight, state string) rows {
+	if !b.ready.Load() {
+		return rows{
+			each: func(give func(*view.Row)) uint64 { return b.source.Glance(state, s.Tenant, give) },
+			keep: func(row *view.Row) *view.Row {
+				kept := *row
+				kept.Holders = slices.Clone(row.Holders)
+				return &kept
+			},
+			done: b.signal, // and not before: drawing the rows would take half of the machine from the glance
+		}
+	}
+	b.refresh()
+	b.mu.RLock()
+	return rows{
+		each: func(give func(*view.Row)) uint64 {
+			for _, row := range b.rows {
+				give(row)
+			}
+			return b.revision
+		},
+		keep: func(row *view.Row) *view.Row { return row },
+		done: b.mu.RUnlock,
 	}
 }
 
@@ -53,6 +89,44 @@ func (b *Board) firstPage(q Query) *Page {
 	return page
 }
 
+// byWaits reports whether those locks come first for which others wait, and the rest by tenants and names.
+func (q *Query) byWaits() bool {
+	return (q.Sort == ByWaiters || q.Sort == ByOldestWait) && q.Down && q.After == nil && q.Holder == "" && q.State == ""
+}
+
+// firstWaits is the first page by waits: the rows of those locks are read for which others wait, and
+// those of the rest of the page.
+func (b *Board) firstWaits(q Query) *Page {
+	waits := q
+	waits.State = "contended"
+	page := b.Page(waits)
+	contended := map[lock.Ref]struct{}{}
+	b.source.Names("contended", q.Tenant, func(r lock.Ref) { contended[r] = struct{}{} })
+	var rest []lock.Ref
+	page.Matching = 0
+	page.Revision = b.source.Names("", q.Tenant, func(r lock.Ref) {
+		if !q.Sees(r) || q.Match != nil && !q.Match(r.Name) {
+			return
+		}
+		page.Matching++
+		if _, waited := contended[r]; !waited && len(page.Rows)+len(rest) <= q.Limit {
+			rest = append(rest, r)
+		}
+	})
+	b.source.Rows(rest, func(_ lock.Ref, row *view.Row) {
+		if row != nil { // else it is gone meanwhile
+			line := b.line(q.Sort, row, page.Now)
+			line.Share = b.share(row, page.Now)
+			page.Rows = append(page.Rows, line)
+		}
+	})
+	if len(page.Rows) > q.Limit {
+		page.Rows = page.Rows[:q.Limit]
+		page.Next = page.Rows[q.Limit-1].Cursor()
+	}
+	return page
+}
+
 // firstTotals counts from the indexes, and reads the rows of locks at which somebody waits.
 func (b *Board) firstTotals(s Sight, worst int) *Totals {
 	sums := b.source.Sums(s.Tenant)
@@ -71,7 +145,9 @@ func (b *Board) firstTotals(s Sight, worst int) *Totals {
 		}
 		t.Contended++
 		t.Waiting += row.Waiting
-		t.oldest(row)
+		if t.older(row) {
+			t.Oldest = row
+		}
 		first.add(b.line(ByWaiters, row, t.Now))
 	})
 	t.Worst = first.take()

@@ -75,26 +75,29 @@ type Line struct {
 func (l *Line) Cursor() *Cursor { return &Cursor{l.key, l.Ref} }
 
 // Page returns a page of locks as they were a moment ago. It takes time in proportion to how
-// many locks are in use, but not of grants. By name, whoever looks first gets it at once.
+// many locks are in use, but not of grants. Whoever looks first does not wait for the rows.
 func (b *Board) Page(q Query) *Page {
 	if q.Sort == ByName && q.Holder == "" && b.cold() {
 		return b.firstPage(q)
 	}
-	b.refresh()
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	page := &Page{Revision: b.revision, Now: b.now()}
+	if q.byWaits() && b.cold() {
+		return b.firstWaits(q)
+	}
+	all := b.look(q.Sight, q.State)
+	defer all.done()
+	page := &Page{Now: b.now()}
 	first := best{most: q.Limit + 1, compare: q.compare}
-	for _, row := range b.rows {
+	page.Revision = all.each(func(row *view.Row) {
 		if !q.selects(row) {
-			continue
+			return
 		}
 		page.Matching++
 		line := b.line(q.Sort, row, page.Now)
-		if q.follows(line) {
+		if q.follows(line) && first.wants(line) {
+			line.Row = all.keep(row)
 			first.add(line)
 		}
-	}
+	})
 	if page.Rows = first.take(); len(page.Rows) > q.Limit {
 		page.Rows = page.Rows[:q.Limit]
 		page.Next = page.Rows[q.Limit-1].Cursor()

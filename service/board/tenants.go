@@ -31,21 +31,20 @@ type Tenants struct {
 
 // Tenants counts what each tenant uses, after the one with the name after, so many at most.
 func (b *Board) Tenants(s Sight, after string, most int) *Tenants {
-	b.refresh()
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	out, totals := &Tenants{Revision: b.revision, Now: b.now()}, map[string]*Totals{}
-	for _, row := range b.rows {
+	all := b.look(s, "")
+	defer all.done()
+	out, totals := &Tenants{Now: b.now()}, map[string]*Totals{}
+	out.Revision = all.each(func(row *view.Row) {
 		if !s.Sees(row.Ref) {
-			continue
+			return
 		}
 		t := totals[row.Tenant]
 		if t == nil {
 			t = &Totals{}
 			totals[row.Tenant] = t
 		}
-		t.count(row)
-	}
+		t.count(row, all.keep)
+	})
 	out.All = len(totals)
 	for name, t := range totals {
 		if name > after {

@@ -25,26 +25,26 @@ func (b *Board) Totals(s Sight, worst int) *Totals {
 	if s.May == nil && b.cold() {
 		return b.firstTotals(s, worst)
 	}
-	b.refresh()
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	t := &Totals{Revision: b.revision, Now: b.now()}
+	all := b.look(s, "")
+	defer all.done()
+	t := &Totals{Now: b.now()}
 	q := Query{Sort: ByWaiters, Down: true}
 	first := best{most: worst, compare: q.compare}
-	for _, row := range b.rows {
+	t.Revision = all.each(func(row *view.Row) {
 		if !s.Sees(row.Ref) {
-			continue
+			return
 		}
-		t.count(row)
-		if row.Waiting > 0 {
-			first.add(b.line(ByWaiters, row, t.Now))
+		t.count(row, all.keep)
+		if line := b.line(ByWaiters, row, t.Now); row.Waiting > 0 && first.wants(line) {
+			line.Row = all.keep(row)
+			first.add(line)
 		}
-	}
+	})
 	t.Worst = first.take()
 	return t
 }
 
-func (t *Totals) count(row *view.Row) {
+func (t *Totals) count(row *view.Row, keep func(*view.Row) *view.Row) {
 	t.Locks++
 	t.Holding += row.Holding
 	t.Waiting += row.Waiting
@@ -54,12 +54,12 @@ func (t *Totals) count(row *view.Row) {
 	if row.Waiting > 0 {
 		t.Contended++
 	}
-	t.oldest(row)
+	if t.older(row) {
+		t.Oldest = keep(row)
+	}
 }
 
-// oldest keeps the row where somebody has waited longest.
-func (t *Totals) oldest(row *view.Row) {
-	if row.Oldest != nil && (t.Oldest == nil || row.Oldest.EnqueuedAt.Before(t.Oldest.Oldest.EnqueuedAt)) {
-		t.Oldest = row
-	}
+// older reports whether somebody has waited longer than at all locks before.
+func (t *Totals) older(row *view.Row) bool {
+	return row.Oldest != nil && (t.Oldest == nil || row.Oldest.EnqueuedAt.Before(t.Oldest.Oldest.EnqueuedAt))
 }

@@ -11,12 +11,28 @@ func (v *View) Names(state, tenant string, give func(lock.Ref)) (number uint64) 
 	way := ListRequest{State: state}.way()
 	last, more := lock.Ref{Tenant: tenant}, true
 	for more {
-		last, number, more = v.namesAfter(way, tenant, last, give)
+		last, number, more = v.namesAfter(way, tenant, last, namesChunk, give)
 	}
 	return number
 }
 
-func (v *View) namesAfter(way int, only string, last lock.Ref, give func(lock.Ref)) (_ lock.Ref, number uint64, more bool) {
+// Glance yields the rows of the locks that [View.Names] yields, each as it is when its turn comes and
+// only until give returns: to see all of them takes no memory.
+func (v *View) Glance(state, tenant string, give func(*Row)) (number uint64) {
+	var row Row
+	way := ListRequest{State: state}.way()
+	last, more := lock.Ref{Tenant: tenant}, true
+	for more {
+		last, number, more = v.namesAfter(way, tenant, last, rowChunk, func(r lock.Ref) {
+			if v.fill(&row, r) {
+				give(&row)
+			}
+		})
+	}
+	return number
+}
+
+func (v *View) namesAfter(way int, only string, last lock.Ref, chunk int, give func(lock.Ref)) (_ lock.Ref, number uint64, more bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	seen := 0
@@ -29,7 +45,7 @@ func (v *View) namesAfter(way int, only string, last lock.Ref, give func(lock.Re
 			after = last.Name
 		}
 		v.accounts.after(tenant, way, "", after, func(name string) bool {
-			if more = seen == namesChunk; more {
+			if more = seen == chunk; more {
 				return false
 			}
 			seen++

@@ -134,11 +134,20 @@ func (v *View) rowsAfter(last lock.Ref, give func(*Row)) (lock.Ref, bool) {
 
 // row describes a lock, nil if nobody uses it.
 func (v *View) row(r lock.Ref) *Row {
-	q := v.table.Queue(r)
-	if q == nil {
+	row := &Row{}
+	if !v.fill(row, r) {
 		return nil
 	}
-	row := &Row{Ref: r, Holding: q.Holders(), Waiting: q.Len() - q.Holders()}
+	return row
+}
+
+// fill describes a lock in a row that may have been another's, and reports whether anybody uses it.
+func (v *View) fill(row *Row, r lock.Ref) bool {
+	q := v.table.Queue(r)
+	if q == nil {
+		return false
+	}
+	*row = Row{Ref: r, Holders: row.Holders[:0], Holding: q.Holders(), Waiting: q.Len() - q.Holders()}
 	row.Newest, row.Use = v.figures.lately(r)
 	looked := 0
 	for e, holds := range q.Entries() {
@@ -159,7 +168,7 @@ func (v *View) row(r lock.Ref) *Row {
 	if since := row.Since(); row.Use.since.IsZero() && !since.IsZero() { // from a list, or its figures were forgotten
 		row.Use = Use{began: since, since: since}
 	}
-	return row
+	return true
 }
 
 // newTenants returns the index of tenants with entries.

@@ -90,7 +90,17 @@ func lookingBugs() []Bug {
 		},
 		{
 			Name: "looking-first-draws-all", Breaks: "whoever looks first does not wait for the rows of all locks",
-			File: "service/board/page.go", Anchor: `q.Sort == ByName && q.Holder == "" && b.cold()`, Becomes: `q.Sort == ByName && q.Holder == "\n" && b.cold()`,
+			File: "service/board/first.go", Anchor: "	if !b.ready.Load() {", Becomes: `	if !b.ready.Load() && state == "nothing" {`,
+			In: "./service/board", Run: "^TestFirstLook$",
+		},
+		{
+			Name: "looking-first-lists-twice", Breaks: "the first look lists a lock for which others wait once",
+			File: "service/board/first.go", Anchor: "!waited && len(page.Rows)", Becomes: "(!waited || waited) && len(page.Rows)",
+			In: "./service/board", Run: "^TestFirstLook$",
+		},
+		{
+			Name: "looking-first-keeps-what-passes", Breaks: "what the first look shows is each lock's own row",
+			File: "service/board/first.go", Anchor: "return &kept", Becomes: "return row",
 			In: "./service/board", Run: "^TestFirstLook$",
 		},
 		{

@@ -40,6 +40,19 @@ test("limits are seen with what is used, and set with a reason", async ({ page, 
   await expect(dialog.getByRole("alert")).toContainText("somebody has set other limits meanwhile");
   await page.keyboard.press("Escape");
   await expect(held).toContainText("set to 2");
+
+  // Back to the defaults, by the keyboard.
+  await page.getByRole("button", { name: "Back to the defaults" }).focus();
+  await page.keyboard.press("Enter");
+  await dialog.getByText("The same from a shell").click();
+  await expect(dialog.locator("pre")).toContainText("-X DELETE");
+  await expect(dialog.locator("pre")).toContainText("/admin/tenants/small/quota");
+  await expect(dialog.getByRole("row", { name: /^Held/ })).toContainText("200,000");
+  expect(await violations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Take the limits back" }).press("Enter");
+  await expect(dialog).toBeHidden();
+  await expect(held).toContainText("of 200,000 locks");
+  await expect(page.getByRole("button", { name: "Back to the defaults" })).toHaveCount(0);
 });
 
 test("a tenant's own operator reads its limits, and sets none", async ({ page, server }) => {

@@ -9,6 +9,7 @@ import { useLive } from "../state/live";
 import { href } from "../state/route";
 import { seesAll } from "../state/session";
 import { type Limit, limits } from "./limits";
+import { ResetQuota } from "./reset-quota";
 import { SetQuota } from "./set-quota";
 import { Use } from "./tenants";
 
@@ -18,6 +19,7 @@ export function Tenant({ tenant }: { tenant: string }) {
     asked(api.GET("/admin/tenants/{tenant}/quota", { signal, params: { path: { tenant } } })),
   );
   const seen = useSignal<Schemas["Quota"] | undefined>(undefined);
+  const resetting = useSignal<Schemas["Quota"] | undefined>(undefined);
   return (
     <>
       <p class="small">
@@ -35,10 +37,18 @@ export function Tenant({ tenant }: { tenant: string }) {
             Set limits…
           </button>
         )}
+        {data && data.version !== 0 && seesAll() && (
+          <button type="button" onClick={() => (resetting.value = data)}>
+            Back to the defaults…
+          </button>
+        )}
       </Head>
       {failure && !failure.passing && <Trouble failure={failure} />}
       {data ? <Seen of={data} /> : !failure && <Loading />}
       <Shell id="curl" line={curl("GET", `/admin/tenants/${encodeURIComponent(tenant)}/quota`)} />
+      {resetting.value && (
+        <ResetQuota seen={resetting.value} done={refresh} close={() => (resetting.value = undefined)} />
+      )}
       {seen.value && <SetQuota seen={seen.value} done={refresh} close={() => (seen.value = undefined)} />}
     </>
   );

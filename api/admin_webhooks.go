@@ -41,3 +41,12 @@ type AdminWebhook struct {
 	// CreatedBy is the `sub` of the bearer token that made it.
 	CreatedBy string `json:"created_by" example:"worker-7"`
 }
+
+// AdminWebhookChange says whether a webhook of a tenant sends.
+type AdminWebhookChange struct {
+	// Paused says that nothing is sent for now; false also sets one going again that was
+	// disabled because its receiver failed.
+	Paused *bool `json:"paused" example:"true"`
+	// Reason in the operator's words. It is kept in the audit.
+	Reason string `json:"reason" minLength:"10" maxLength:"500" example:"its receiver is being repaired"`
+}

@@ -36,7 +36,7 @@ func (a *endpoints) console(r *gin.Engine) {
 	r.GET("/admin/holders", a.shown("holders", a.holdings))
 	r.GET("/admin/locks/:tenant/:name", a.authorized(one, a.adminLock))
 	r.GET("/admin/locks/:tenant/:name/history", a.authorized(one, a.history))
-	r.GET("/admin/webhooks", a.authorized(operation{scopes: operators(), always: true, query: []string{"tenant", "limit", "cursor"}}, a.adminWebhooks))
+	a.operatedWebhooks(r)
 	r.GET("/admin/series", a.shown("series", a.series))
 	r.GET("/admin/tenants", a.shown("tenants", a.tenants))
 	r.GET("/admin/heatmap", a.shown("heatmap", a.heatMap))

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook/subscription"
@@ -19,6 +21,16 @@ const (
 	// webhooksAtOnce is how many webhooks of one list the store is asked about at once.
 	webhooksAtOnce = 8
 )
+
+func (a *endpoints) operatedWebhooks(r *gin.Engine) {
+	o := operation{scopes: operators(), always: true}
+	r.GET("/admin/webhooks", a.authorized(operation{scopes: o.scopes, always: true, query: []string{"tenant", "limit", "cursor"}}, a.adminWebhooks))
+	one := r.Group("/admin/webhooks/:tenant/:id")
+	one.GET("", a.authorized(o, a.adminWebhook))
+	one.PATCH("", a.authorized(o, a.pauseWebhook))
+	one.GET("/deliveries", a.authorized(operation{scopes: o.scopes, always: true, query: []string{"limit", "cursor"}}, a.adminDeliveries))
+	one.POST("/deliveries/:delivery/redeliver", a.authorized(o, a.adminRedeliver))
+}
 
 // adminWebhooks lists the webhooks of all tenants.
 //

@@ -38,13 +38,13 @@ func (a *endpoints) deliveries(r *gin.Engine) {
 
 // checkDeliveries returns the id in the path if who asks may have to do with what is sent
 // there: with a subscription of the tenant, which is returned, or with its callbacks.
-func (a *endpoints) checkDeliveries(r *request) (id string, of *subscription.Subscription, err error) {
+func (a *endpoints) checkDeliveries(r *request, who *auth.Principal) (id string, of *subscription.Subscription, err error) {
 	id = r.Param("id")
 	if id != outbox.Callbacks {
-		of, err = a.Webhooks.Get(r.context(), r.principal, id)
+		of, err = a.Webhooks.Get(r.context(), who, id)
 		return id, of, err
 	}
-	if r.principal.Locks != nil {
+	if who.Locks != nil {
 		err = lock.Errorf(lock.Forbidden, "callbacks are for all locks, and the caller is limited to some")
 	}
 	return id, nil, err
@@ -68,7 +68,11 @@ func (a *endpoints) checkDeliveries(r *request) (id string, of *subscription.Sub
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/deliveries [get]
 func (a *endpoints) listDeliveries(r *request) error {
-	id, of, err := a.checkDeliveries(r)
+	return a.respondDeliveries(r, r.principal)
+}
+
+func (a *endpoints) respondDeliveries(r *request, who *auth.Principal) error {
+	id, of, err := a.checkDeliveries(r, who)
 	if err != nil {
 		return err
 	}
@@ -80,7 +84,7 @@ func (a *endpoints) listDeliveries(r *request) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.Deliveries.List(r.context(), r.tenant(), id, cursor, limit)
+	page, err := a.Deliveries.List(r.context(), who.Tenant, id, cursor, limit)
 	if err != nil {
 		return err
 	}
@@ -192,14 +196,18 @@ func (a *endpoints) testWebhook(r *request) error {
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/deliveries/{delivery}/redeliver [post]
 func (a *endpoints) redeliver(r *request) error {
+	return a.deliverAgain(r, r.actor())
+}
+
+func (a *endpoints) deliverAgain(r *request, who subscription.Actor) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	_, of, err := a.checkDeliveries(r)
+	_, of, err := a.checkDeliveries(r, who.Principal)
 	if err != nil {
 		return err
 	}
-	return r.done(a.Deliveries.Redeliver(r.context(), outbox.Order{Actor: r.actor(), Of: of}, r.Param("delivery")))
+	return r.done(a.Deliveries.Redeliver(r.context(), outbox.Order{Actor: who, Of: of}, r.Param("delivery")))
 }
 
 // redeliverSince has all deliveries made again.

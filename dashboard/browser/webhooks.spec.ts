@@ -108,7 +108,53 @@ test("webhooks are of the tenant that is signed in, and need their scope", async
   await expect(page.getByRole("alert").first()).toBeVisible();
   await expect(page.getByText("demo-only")).toHaveCount(0);
   await page.getByRole("button", { name: "Sign out" }).click();
-  await signIn(server, page, server.tokenOf("demo", "tenant-admin"));
-  await to(server, page, "webhooks");
+  await signIn(server, page, server.tokenOf("acme", "tenant-admin"));
+  await to(server, page, `webhooks/${id}`);
   await expect(page.getByText("webhooks:write")).toBeVisible();
+  await server.delete(`/webhooks/${id}`);
+});
+
+test("an operator sees all tenants' webhooks, pauses one with a reason and sends again", async ({ page, server }) => {
+  const tenant = "watched";
+  const token = server.tokenOf(tenant, "webhooks:write locks:write tenant-admin");
+  fails = true;
+  const id = await subscribe(server, "s3cr3t?token=s3cr3t", token);
+  await enter(server, page);
+  await to(server, page, "webhooks");
+  await page.getByRole("link", { name: "All tenants" }).click();
+  await page.getByLabel("Tenant").fill(tenant);
+  await page.getByLabel("Tenant").press("Enter");
+  const row = page.getByRole("row", { name: tenant });
+  await expect(row).toHaveCount(1);
+  expect(await violations(page)).toEqual([]);
+  await row.getByRole("link").click();
+  await server.revoke("watched:1", "its node was lost in the fire", token, tenant);
+  const delivery = page.getByRole("row", { name: "watched:1" });
+  await expect(delivery).toContainText("pending");
+  fails = false;
+  await delivery.getByRole("button", { name: "again" }).click();
+  await expect(delivery).toContainText("delivered");
+
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("button", { name: "Pause sending" }).press("Enter");
+  const confirm = dialog.getByRole("button", { name: "Pause sending" });
+  await expect(confirm).toBeDisabled();
+  await dialog.getByLabel("Reason").fill("its receiver is being repaired");
+  await dialog.getByText("The same from a shell").click();
+  await expect(dialog.locator("pre")).toContainText(`-X PATCH ${server.url}/admin/webhooks/${tenant}/${id}`);
+  expect(await violations(page)).toEqual([]);
+  await dialog.getByLabel("Reason").press("Enter");
+  await expect(dialog).toBeHidden();
+  await expect(page.locator(".badge", { hasText: "paused" })).toBeVisible();
+  expect(await page.content()).not.toContain("s3cr3t");
+  await to(server, page, `audit?tenant=${tenant}`);
+  await expect(page.getByRole("row", { name: "Paused a webhook" })).toContainText("its receiver is being repaired");
+
+  // Another tenant's operator sees nothing of it.
+  await enter(server, page, server.tokenOf("acme", "tenant-admin"));
+  await to(server, page, `webhooks/${tenant}/${id}`);
+  await page.reload();
+  await expect(page.getByRole("alert").first()).toContainText("own tenant");
+  await to(server, page, "webhooks");
+  await expect(page.getByText("Nobody is told")).toBeVisible();
 });

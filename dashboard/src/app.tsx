@@ -13,6 +13,7 @@ import { Overview } from "./pages/overview";
 import { Tenant } from "./pages/tenant";
 import { Tenants } from "./pages/tenants";
 import { Webhook } from "./pages/webhook";
+import { WebhookOf } from "./pages/webhook-of";
 import { Webhooks } from "./pages/webhooks";
 import { Posts } from "./parts/signs";
 import { places } from "./state/keys";
@@ -69,6 +70,7 @@ function Page(): ComponentChildren {
     case "orders":
       return <Deadlocks />;
     case "webhooks":
+      if (tenant && name) return <WebhookOf key={`${tenant} ${name}`} tenant={tenant} id={name} />;
       return tenant ? <Webhook id={tenant} /> : <Webhooks />;
     case "audit":
       return <Audit />;

@@ -105,7 +105,7 @@ func improveOf(operation string, p *openapi3.Parameter) {
 		p.Schema.Value.Pattern = `^[ -~]*$`
 	case p.Name == "delivery":
 		p.Schema.Value.Pattern, p.Example = deliveryID, "1042-1"
-	case p.Name == "id" && (operation == "listDeliveries" || operation == "redeliver"):
+	case p.Name == "id" && slices.Contains([]string{"listDeliveries", "redeliver", "listAnyDeliveries", "redeliverAny"}, operation):
 		p.Schema.Value.Pattern = `^([0-9a-hjkmnp-tv-z]{26}|callbacks)$`
 	}
 }

@@ -187,6 +187,9 @@ func examples(name string) openapi3.Examples {
 		"RevokeBody": {
 			"as it was seen": map[string]any{"fence": 1042, "reason": "its node was lost in the fire"},
 		},
+		"AdminWebhookChange": {
+			"send nothing for now": map[string]any{"paused": true, "reason": "its receiver is being repaired"},
+		},
 		"CloseBody": {
 			"for a day": map[string]any{
 				"tenant": "acme", "locks": "orders:*", "until": "2026-01-02T15:04:05.000Z", "reason": "the stock is counted",

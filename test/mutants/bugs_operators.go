@@ -159,6 +159,16 @@ func operatorBugs() []Bug {
 			In: "./webhook/subscription", Run: "^TestNothingWithoutRecord$",
 		},
 		{
+			Name: "operators-see-webhooks-of-any-tenant", Breaks: "an operator of a tenant sees and pauses no other tenant's webhooks",
+			File: "handlers/console_webhook.go", Anchor: "if err := r.operate(tenant); err != nil {", Becomes: "if err := r.operate(tenant); err != nil && r.principal == nil {",
+			In: "./handlers", Run: "^TestAdminWebhookRefusals$", Needs: "etcd",
+		},
+		{
+			Name: "operators-pause-webhooks-without-a-reason", Breaks: "an operator says why a tenant's webhook is paused",
+			File: "handlers/console_webhook.go", Anchor: `lock.CheckExplanation(body.Reason); wrong != ""`, Becomes: `lock.CheckExplanation(body.Reason); wrong == "?"`,
+			In: "./handlers", Run: "^TestAdminWebhookRefusals$", Needs: "etcd",
+		},
+		{
 			Name: "webhook-secret-url-on-record", Breaks: "the audit has nothing of a webhook's URL but scheme and host",
 			File: "webhook/subscription/record.go", Anchor: `return u.Scheme + "://" + u.Host`, Becomes: `return u.String()`,
 			In: "./webhook/subscription", Run: "^TestOnRecord$",

@@ -110,12 +110,12 @@ func subscriptionBugs() []Bug {
 		},
 		{
 			Name: "webhook-deliveries-of-others", Breaks: "a tenant sees no other tenant's deliveries",
-			File: "handlers/deliveries.go", Anchor: "		of, err = a.Webhooks.Get(r.context(), r.principal, id)\n		return id, of, err", Becomes: "		return id, nil, nil",
+			File: "handlers/deliveries.go", Anchor: "		of, err = a.Webhooks.Get(r.context(), who, id)\n		return id, of, err", Becomes: "		return id, nil, nil",
 			In: "./handlers", Run: "^TestDeliveriesOfOthers$",
 		},
 		{
 			Name: "webhook-callbacks-of-limited", Breaks: "a limited bearer token does not see what is sent to the callbacks of all",
-			File: "handlers/deliveries.go", Anchor: "	if r.principal.Locks != nil {", Becomes: "	if r.principal.Locks != nil && len(r.principal.Locks) == 0 {",
+			File: "handlers/deliveries.go", Anchor: "	if who.Locks != nil {", Becomes: "	if who.Locks != nil && len(who.Locks) == 0 {",
 			In: "./handlers", Run: "^TestDeliveriesOfOthers$",
 		},
 		{

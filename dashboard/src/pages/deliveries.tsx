@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
+import { curl, Shell } from "../parts/curl";
 import { Badge, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since, Until } from "../parts/time";
@@ -11,19 +12,43 @@ import { route } from "../state/route";
 
 const rows = 50;
 
+/** Of which webhook: of the session's tenant, or of one that an operator looks at. */
+interface Which {
+  id: string;
+  tenant?: string;
+}
+
+function load({ id, tenant }: Which, query: { limit: number; cursor?: string }, signal: AbortSignal) {
+  if (tenant === undefined) {
+    return asked(api.GET("/webhooks/{id}/deliveries", { signal, params: { path: { id }, query } }));
+  }
+  const path = { tenant, id };
+  return asked(api.GET("/admin/webhooks/{tenant}/{id}/deliveries", { signal, params: { path, query } }));
+}
+
+function redeliver({ id, tenant }: Which, delivery: string) {
+  if (tenant === undefined) {
+    const path = { id, delivery };
+    return asked(api.POST("/webhooks/{id}/deliveries/{delivery}/redeliver", { params: { path } }));
+  }
+  const path = { tenant, id, delivery };
+  return asked(api.POST("/admin/webhooks/{tenant}/{id}/deliveries/{delivery}/redeliver", { params: { path } }));
+}
+
 /** What is to be sent and was sent last, with its attempts. */
-export function Deliveries({ id }: { id: string }) {
+export function Deliveries({ id, tenant }: Which) {
   const cursor = route.value.query.get("cursor") ?? "";
   const query = { limit: rows, ...(cursor === "" ? {} : { cursor }) };
-  const { data, failure, refresh } = useLive(`deliveries ${id} ${cursor}`, 2000, (signal) =>
-    asked(api.GET("/webhooks/{id}/deliveries", { signal, params: { path: { id }, query } })),
+  const which = tenant === undefined ? { id } : { id, tenant };
+  const at = tenant === undefined ? `/webhooks/${id}` : `/admin/webhooks/${tenant}/${id}`;
+  const { data, failure, refresh } = useLive(`deliveries ${at} ${cursor}`, 2000, (signal) =>
+    load(which, query, signal),
   );
   const said = useSignal("");
   const action = useAction();
   const again = (delivery: string) =>
     action.run(async () => {
-      const params = { path: { id, delivery } };
-      await asked(api.POST("/webhooks/{id}/deliveries/{delivery}/redeliver", { params }));
+      await redeliver(which, delivery);
       said.value = `${delivery} is sent again.`;
       refresh();
     });
@@ -39,6 +64,10 @@ export function Deliveries({ id }: { id: string }) {
       {action.failure && <Trouble failure={action.failure} />}
       {data ? <List all={data.deliveries} again={again} /> : !failure && <Loading />}
       <Turn first="Newest" at={cursor} next={data?.next_cursor} more={`Next ${rows}`} />
+      <Shell
+        id="deliveries-curl"
+        line={[curl("GET", `${at}/deliveries`), curl("POST", `${at}/deliveries/DELIVERY/redeliver`)].join("\n")}
+      />
     </section>
   );
 }

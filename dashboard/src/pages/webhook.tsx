@@ -1,13 +1,15 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
-import { curl, Shell } from "../parts/curl";
+import { curl } from "../parts/curl";
 import { Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
 import { useAction } from "../state/action";
 import { useLive } from "../state/live";
 import { href } from "../state/route";
 import { Deliveries } from "./deliveries";
+import { stopped } from "./pause-webhook";
 import { Rotate } from "./rotate";
+import { Line } from "./sure";
 import { mayUseWebhooks, NoScope, Sending, told } from "./webhooks";
 
 /** One subscription, with what was sent and is to be sent; or the tenant's callbacks. */
@@ -62,7 +64,6 @@ function Seen({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) 
         <dd>{of.rotated_at ? <Since at={of.rotated_at} ago /> : "never"} rotated</dd>
       </dl>
       <Deliveries id={of.id} />
-      <Shell id="curl" line={curl("GET", `/webhooks/${of.id}/deliveries`)} />
     </>
   );
 }
@@ -72,11 +73,11 @@ function Actions({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void 
   const said = useSignal("");
   const action = useAction();
   const params = { path: { id: of.id } };
-  const stopped = of.paused || of.disabled !== undefined;
+  const still = stopped(of);
   const pause = () =>
     action.run(async () => {
-      await asked(api.PATCH("/webhooks/{id}", { params, body: { paused: !stopped } }));
-      said.value = stopped ? "It sends again." : "Nothing is sent until it goes on.";
+      await asked(api.PATCH("/webhooks/{id}", { params, body: { paused: !still } }));
+      said.value = still ? "It sends again." : "Nothing is sent until it goes on.";
       refresh();
     });
   const test = () =>
@@ -88,7 +89,7 @@ function Actions({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void 
     <div class="stack">
       <div class="row">
         <button type="button" disabled={action.busy} onClick={pause}>
-          {stopped ? "Go on sending" : "Pause sending"}
+          {still ? "Go on sending" : "Pause sending"}
         </button>
         <button type="button" disabled={action.busy} onClick={test}>
           Send a test
@@ -101,6 +102,11 @@ function Actions({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void 
         </span>
       </div>
       {action.failure && <Trouble failure={action.failure} />}
+      <Line
+        text={[curl("PATCH", `/webhooks/${of.id}`, { paused: !still }), curl("POST", `/webhooks/${of.id}/test`)].join(
+          "\n",
+        )}
+      />
       {rotating.value && <Rotate of={of} done={refresh} close={() => (rotating.value = false)} />}
     </div>
   );

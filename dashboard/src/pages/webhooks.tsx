@@ -4,8 +4,9 @@ import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { useLive } from "../state/live";
-import { href } from "../state/route";
-import { session } from "../state/session";
+import { href, route } from "../state/route";
+import { operates, seesAll, session } from "../state/session";
+import { AllWebhooks } from "./webhooks-all";
 
 /** Whether the session may see and change webhooks: of its own tenant, whatever else it may see. */
 export function mayUseWebhooks(): boolean {
@@ -23,19 +24,41 @@ export function NoScope() {
   );
 }
 
-/** Who is told of what happens: the subscriptions of the session's tenant. */
+/**
+ * Who is told of what happens: the subscriptions of the session's tenant, with all that the tenant may
+ * do, or those of all tenants, as operators see them.
+ */
 export function Webhooks() {
+  const all = operates() && (!mayUseWebhooks() || route.value.query.get("of") === "all");
   return (
     <>
       <Head title="Webhooks">
-        <span class="soft">of {session.value?.tenant}</span>
-        {mayUseWebhooks() && (
-          <a class="button" href={href(["webhooks", "callbacks"])}>
-            Callbacks
-          </a>
-        )}
+        <span class="soft">of {all && seesAll() ? "all tenants" : session.value?.tenant}</span>
+        <Others all={all} />
       </Head>
-      {mayUseWebhooks() ? <Listed /> : <NoScope />}
+      {all ? <AllWebhooks /> : mayUseWebhooks() ? <Listed /> : <NoScope />}
+    </>
+  );
+}
+
+function Others({ all }: { all: boolean }) {
+  if (!mayUseWebhooks()) return null;
+  return (
+    <>
+      {all ? (
+        <a class="button" href={href(["webhooks"])}>
+          Those of {session.value?.tenant}
+        </a>
+      ) : (
+        <a class="button" href={href(["webhooks", "callbacks"])}>
+          Callbacks
+        </a>
+      )}
+      {seesAll() && !all && (
+        <a class="button" href={href(["webhooks"], { of: "all" })}>
+          All tenants
+        </a>
+      )}
     </>
   );
 }
@@ -93,7 +116,7 @@ export function told(events: readonly string[]): string {
 }
 
 /** Whether anything is sent, and if not, why. */
-export function Sending({ of }: { of: Schemas["Webhook"] }) {
+export function Sending({ of }: { of: Pick<Schemas["Webhook"], "paused" | "disabled" | "failing_since"> }) {
   if (of.paused) return <Badge sign="‖">paused</Badge>;
   if (of.disabled) {
     return (

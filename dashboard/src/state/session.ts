@@ -55,6 +55,11 @@ export function lost(f: Failure): void {
   session.value = null;
 }
 
+/** Whether the session is an operator's, of all tenants or its own. */
+export function operates(): boolean {
+  return seesAll() || (session.value?.scopes.includes("tenant-admin") ?? false);
+}
+
 /** Whether all tenants can be seen. */
 export function seesAll(): boolean {
   return session.value?.scopes.includes("admin") ?? false;

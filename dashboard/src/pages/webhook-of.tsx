@@ -1,0 +1,89 @@
+import { useSignal } from "@preact/signals";
+import { api, asked, type Schemas } from "../api/client";
+import { Head, Loading, Trouble } from "../parts/signs";
+import { Since } from "../parts/time";
+import { useLive } from "../state/live";
+import { href } from "../state/route";
+import { Deliveries } from "./deliveries";
+import { PauseWebhook, stopped } from "./pause-webhook";
+import { Sending, told } from "./webhooks";
+import { owed } from "./webhooks-all";
+
+interface Which {
+  tenant: string;
+  id: string;
+}
+
+/** A webhook of any tenant, with what was sent and is to be sent: what an operator may see and do. */
+export function WebhookOf({ tenant, id }: Which) {
+  return (
+    <>
+      <p class="small">
+        <a href={href(["webhooks"], { of: "all" })}>Webhooks of all tenants</a>
+      </p>
+      {id === "callbacks" ? <Callbacks tenant={tenant} /> : <One tenant={tenant} id={id} />}
+    </>
+  );
+}
+
+function Callbacks({ tenant }: { tenant: string }) {
+  return (
+    <>
+      <Head title="Callbacks">
+        <span class="soft">of {tenant}</span>
+      </Head>
+      <p class="soft">What those are told who ask for a lock with a callback_url, of all locks of the tenant.</p>
+      <Deliveries id="callbacks" tenant={tenant} />
+    </>
+  );
+}
+
+function One({ tenant, id }: Which) {
+  const { data, failure, refresh } = useLive(`webhook ${tenant} ${id}`, 2000, (signal) =>
+    asked(api.GET("/admin/webhooks/{tenant}/{id}", { signal, params: { path: { tenant, id } } })),
+  );
+  const seen = useSignal<Schemas["AdminWebhook"] | undefined>(undefined);
+  return (
+    <>
+      <Head title={data?.receiver ?? "Webhook"}>
+        {data && <Sending of={data} />}
+        {data && (
+          <button type="button" onClick={() => (seen.value = data)}>
+            {stopped(data) ? "Go on sending…" : "Pause sending…"}
+          </button>
+        )}
+        <a class="button" href={href(["webhooks", tenant, "callbacks"])}>
+          Callbacks
+        </a>
+      </Head>
+      {failure && !failure.passing && <Trouble failure={failure} />}
+      {data ? <Seen of={data} /> : !failure && <Loading />}
+      {seen.value && <PauseWebhook of={seen.value} done={refresh} close={() => (seen.value = undefined)} />}
+    </>
+  );
+}
+
+function Seen({ of }: { of: Schemas["AdminWebhook"] }) {
+  return (
+    <>
+      <dl class="sheet pad fields">
+        <dt>Tenant</dt>
+        <dd>
+          <a href={href(["tenants", of.tenant])}>{of.tenant}</a>
+        </dd>
+        <dt>Locks</dt>
+        <dd>{of.locks}</dd>
+        <dt>Told of</dt>
+        <dd>{told(of.events)}</dd>
+        <dt>To be sent</dt>
+        <dd>{owed(of)}</dd>
+        <dt>Made</dt>
+        <dd>
+          <Since at={of.created_at} ago /> by {of.created_by}
+        </dd>
+      </dl>
+      <p class="soft small">The rest of the URL and the secret are shown to nobody but the tenant.</p>
+      <Deliveries id={of.id} tenant={of.tenant} />
+    </>
+  );
+}

@@ -1,0 +1,102 @@
+import { api, asked, type Schemas } from "../api/client";
+import { curl, Shell } from "../parts/curl";
+import { Calm, Loading, Trouble } from "../parts/signs";
+import { Table } from "../parts/table";
+import { Since } from "../parts/time";
+import { Turn } from "../parts/turn";
+import { count } from "../parts/words";
+import { useLive } from "../state/live";
+import { href, route, setQuery } from "../state/route";
+import { seesAll } from "../state/session";
+import { Sending, told } from "./webhooks";
+
+interface Filter {
+  tenant?: string;
+  cursor?: string;
+}
+
+/** Reads the address. */
+function filterOf(query: URLSearchParams): Filter {
+  const f: Filter = {};
+  for (const name of ["tenant", "cursor"] as const) {
+    const value = query.get(name);
+    if (value) f[name] = value;
+  }
+  return f;
+}
+
+/** The webhooks of all tenants that the session may see, as operators see them. */
+export function AllWebhooks() {
+  const filter = filterOf(route.value.query);
+  const { data, failure } = useLive(`all webhooks ${JSON.stringify(filter)}`, 5000, (signal) =>
+    asked(api.GET("/admin/webhooks", { signal, params: { query: filter } })),
+  );
+  return (
+    <>
+      {seesAll() && (
+        <search class="filters">
+          <label>
+            Tenant
+            <input
+              data-search
+              value={filter.tenant ?? ""}
+              onChange={(e) => setQuery({ tenant: e.currentTarget.value.trim(), cursor: "" })}
+            />
+          </label>
+        </search>
+      )}
+      {failure && !failure.passing && <Trouble failure={failure} />}
+      {data ? <Rows all={data.webhooks} filtered={filter.tenant} /> : !failure && <Loading />}
+      <Turn first="First page" at={filter.cursor} next={data?.next_cursor} more="Further ones" />
+      <Shell
+        id="curl"
+        line={curl("GET", `/admin/webhooks${filter.tenant ? `?tenant=${encodeURIComponent(filter.tenant)}` : ""}`)}
+      />
+    </>
+  );
+}
+
+function Rows({ all, filtered }: { all: Schemas["AdminWebhook"][]; filtered: string | undefined }) {
+  if (all.length === 0) {
+    return (
+      <div class="sheet">
+        <Calm title="Nobody is told">{filtered ? `${filtered} has no webhooks.` : "No tenant has webhooks."}</Calm>
+      </div>
+    );
+  }
+  return (
+    <Table
+      caption="Webhooks, by tenant"
+      columns={["Receiver", "State", { number: "To be sent" }, "Locks", "Told of", "Made"]}
+    >
+      {all.map((w) => (
+        <tr key={w.id}>
+          <td class="name">
+            <a data-row href={href(["webhooks", w.tenant, w.id])}>
+              {w.receiver}
+            </a>
+            <span class="under">
+              {w.tenant} · {w.id}
+            </span>
+          </td>
+          <td>
+            <Sending of={w} />
+          </td>
+          <td class="number">{owed(w)}</td>
+          <td>{w.locks}</td>
+          <td class="text">{told(w.events)}</td>
+          <td class="whole">
+            <Since at={w.created_at} ago />
+            <span class="under">by {w.created_by}</span>
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** How many deliveries are kept to be tried again. */
+export function owed(of: Schemas["AdminWebhook"]): string {
+  if (of.owed === 0 && !of.owed_more) return "–";
+  return `${count(of.owed)}${of.owed_more ? " or more" : ""}`;
+}

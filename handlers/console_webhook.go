@@ -1,0 +1,154 @@
+package handlers
+
+import (
+	"net/http"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook/subscription"
+)
+
+// operator is who asks, on behalf of the tenant in the path, within the names that his token may use.
+func (r *request) operator() (subscription.Actor, error) {
+	tenant := r.Param("tenant")
+	if err := r.operate(tenant); err != nil {
+		return subscription.Actor{}, err
+	}
+	who := *r.principal // it is shared by all requests with this token
+	who.Tenant = tenant
+	return subscription.Actor{Principal: &who, By: r.who()}, nil
+}
+
+// adminWebhook shows a webhook of any tenant.
+//
+// @Summary     Look at a webhook of any tenant
+// @ID          getAnyWebhook
+// @Description How it does and what is owed to it. Of the URL the scheme and host are shown: its path may be a secret of the tenant.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant path string true "Tenant"
+// @Param       id     path string true "Webhook id"
+// @Success     200 {object} api.AdminWebhook
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/webhooks/{tenant}/{id} [get]
+func (a *endpoints) adminWebhook(r *request) error {
+	who, err := r.operator()
+	if err != nil {
+		return err
+	}
+	found, err := a.Webhooks.Get(r.context(), who.Principal, r.Param("id"))
+	return a.respondAdminWebhook(r, found, err)
+}
+
+func (a *endpoints) respondAdminWebhook(r *request, s *subscription.Subscription, err error) error {
+	if err != nil {
+		return err
+	}
+	out, err := a.adminWebhookOf(r.context(), s)
+	if err != nil {
+		return err
+	}
+	return r.respond(http.StatusOK, &out)
+}
+
+// pauseWebhook has a webhook of any tenant send or not.
+//
+// @Summary     Pause or resume a webhook of any tenant
+// @ID          pauseAnyWebhook
+// @Description `"paused": false` also sets a webhook going again that was disabled because its receiver failed. It is in the audit before it is done. Nothing else of a webhook is for operators to change.
+// @Tags        admin
+// @Accept      json
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant path string                 true "Tenant"
+// @Param       id     path string                 true "Webhook id"
+// @Param       body   body api.AdminWebhookChange true "Whether it sends, and why"
+// @Success     200 {object} api.AdminWebhook "The webhook as it is now"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     409 {object} api.Problem "changed"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "rate_limited, overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/webhooks/{tenant}/{id} [patch]
+func (a *endpoints) pauseWebhook(r *request) error {
+	var body api.AdminWebhookChange
+	if err := r.readJSON(&body); err != nil {
+		return err
+	}
+	who, err := r.operator()
+	if err != nil {
+		return err
+	}
+	if body.Paused == nil {
+		return lock.Invalid("paused", "is missing")
+	}
+	if wrong := lock.CheckExplanation(body.Reason); wrong != "" {
+		return lock.Invalid("reason", "%s", wrong)
+	}
+	who.Reason = body.Reason
+	changed, err := a.Webhooks.Update(r.context(), who, r.Param("id"), subscription.Change{Paused: body.Paused})
+	return a.respondAdminWebhook(r, changed, err)
+}
+
+// adminDeliveries shows what a webhook of any tenant is sent.
+//
+// @Summary     List the deliveries of a webhook of any tenant
+// @ID          listAnyDeliveries
+// @Description Those that are still to be made, and the last ones that were attempted. `callbacks` in the place of an id lists those of the tenant's callbacks.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant  path  string true  "Tenant"
+// @Param       id      path  string true  "Webhook id, or callbacks"
+// @Param       limit   query int    false "Deliveries that are still to be made on a page" minimum(1) maximum(1000) default(100)
+// @Param       cursor  query string false "next_cursor of the page before"
+// @Success     200 {object} api.DeliveryPage "A page of deliveries, the newest first"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/webhooks/{tenant}/{id}/deliveries [get]
+func (a *endpoints) adminDeliveries(r *request) error {
+	who, err := r.operator()
+	if err != nil {
+		return err
+	}
+	return a.respondDeliveries(r, who.Principal)
+}
+
+// adminRedeliver has a delivery to a webhook of any tenant made again.
+//
+// @Summary     Make a delivery of any tenant again
+// @ID          redeliverAny
+// @Description Tells an event once more, or now if there is an attempt to come, with the same id. It is in the audit before it is done.
+// @Tags        admin
+// @Produce     json
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant   path string true "Tenant"
+// @Param       id       path string true "Webhook id, or callbacks"
+// @Param       delivery path string true "Id of the delivery"
+// @Success     204 "It will be made"
+// @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     404 {object} api.Problem "not_found"
+// @Failure     413 {object} api.Problem "body_too_large"
+// @Failure     415 {object} api.Problem "unsupported_media_type"
+// @Failure     429 {object} api.Problem "rate_limited, overloaded"
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/webhooks/{tenant}/{id}/deliveries/{delivery}/redeliver [post]
+func (a *endpoints) adminRedeliver(r *request) error {
+	who, err := r.operator()
+	if err != nil {
+		return err
+	}
+	return a.deliverAgain(r, who)
+}

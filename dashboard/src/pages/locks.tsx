@@ -7,7 +7,7 @@ import { count, many } from "../parts/words";
 import { route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
 import { useWatched } from "../state/watch";
-import { lockPage } from "./names";
+import { holderPage, lockPage } from "./names";
 
 const rows = 100;
 
@@ -162,7 +162,11 @@ function Row({ lock }: { lock: Schemas["AdminLock"] }) {
         </span>
       </td>
       <td>
-        {first ? first.holder : <span class="soft">nobody at the moment</span>}
+        {first ? (
+          <a href={holderPage(lock.tenant, first.holder)}>{first.holder}</a>
+        ) : (
+          <span class="soft">nobody at the moment</span>
+        )}
         {first && (
           <span class="under">
             {first.mode === "exclusive" ? "" : first.mode}

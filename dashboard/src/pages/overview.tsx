@@ -7,7 +7,7 @@ import { count, many, span } from "../parts/words";
 import { useLive } from "../state/live";
 import { href } from "../state/route";
 import { useWatched } from "../state/watch";
-import { lockPage } from "./names";
+import { holderPage, lockPage } from "./names";
 
 type View = Schemas["AdminOverview"];
 
@@ -74,9 +74,11 @@ function Seen({ view }: { view: View }) {
           )}
         </Figure>
       </dl>
-      <Lately />
       <section class="stack" aria-labelledby="blockers">
-        <h2 id="blockers">Where most wait</h2>
+        <div class="head">
+          <h2 id="blockers">Where most wait</h2>
+          {view.blockers.length > 0 && <a href={href(["blocking"])}>Who blocks whom</a>}
+        </div>
         {view.blockers.length === 0 ? (
           <div class="sheet">
             <Calm title="Nobody waits">
@@ -89,6 +91,7 @@ function Seen({ view }: { view: View }) {
           <Blockers all={view.blockers} />
         )}
       </section>
+      <Lately />
     </>
   );
 }
@@ -150,7 +153,7 @@ function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
   return (
     <Table
       caption="Locks at which most wait"
-      columns={["Lock", "Queue", { number: "Waiting" }, "Oldest wait", "Held by", "For"]}
+      columns={["Lock", "Held by", "Queue", { number: "Waiting" }, "Oldest wait", "Held for"]}
     >
       {all.map((b) => (
         <tr key={`${b.tenant}/${b.name}`}>
@@ -163,15 +166,19 @@ function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
             </span>
           </td>
           <td>
+            {b.holder ? (
+              <a href={holderPage(b.tenant, b.holder.holder)}>{b.holder.holder}</a>
+            ) : (
+              <span class="soft">nobody at the moment</span>
+            )}
+            {b.holder && <span class="under">fence {b.holder.fence}</span>}
+          </td>
+          <td>
             <Fence holding={b.holding} waiting={b.waiting} />
           </td>
           <td class="number">{count(b.waiting)}</td>
           <td>
             <Since at={b.oldest_since} />
-          </td>
-          <td>
-            {b.holder ? b.holder.holder : <span class="soft">nobody at the moment</span>}
-            {b.holder && <span class="under">fence {b.holder.fence}</span>}
           </td>
           <td>{b.holder && <Since at={b.holder.since} />}</td>
         </tr>

@@ -60,3 +60,30 @@ it("sends nothing without a reason and the lock's name, and then the fence that 
   expect(new URL(sent[0]?.url ?? "").pathname).toBe("/admin/locks/demo/orders%3A1/entries/e1/revoke");
   expect(await sent[0]?.json()).toEqual({ fence: 7, reason: "its node is gone" });
 });
+
+it("leaves nothing to fill in once what was seen has left, and says nothing of what would come of it", async () => {
+  const seen = view([{ id: "e1", fence: 7 }], [{ id: "e2", number: 9 }]);
+  const page = render(<Revoke target={target} view={seen} close={() => {}} done={() => {}} />);
+  expect(page.container.textContent).toContain("Next to get it: e2");
+  const left = view([{ id: "e2", fence: 9 }]);
+  page.rerender(<Revoke target={target} view={left} close={() => {}} done={() => {}} />);
+  expect(page.container.textContent).toContain("nothing is left here to revoke");
+  expect(page.container.textContent).not.toMatch(/keeps it|may still be writing|Next to get it/);
+  expect(page.container.querySelector("form, input")).toBeNull();
+});
+
+it("lets one ask again when nobody knows whether it was revoked", async () => {
+  vi.stubGlobal("fetch", async () => {
+    throw new TypeError("network error");
+  });
+  const seen = view([{ id: "e1", fence: 7 }]);
+  const page = render(<Revoke target={target} view={seen} close={() => {}} done={() => {}} />);
+  const type = (label: RegExp, value: string) => fireEvent.input(page.getByLabelText(label), { target: { value } });
+  type(/Reason/, "its node is gone");
+  type(/to confirm/, "orders:1");
+  fireEvent.submit(page.container.querySelector("form") as HTMLFormElement);
+  await waitFor(() => expect(page.container.textContent).toContain("may have been revoked"));
+  page.rerender(<Revoke target={target} view={view([])} close={() => {}} done={() => {}} />);
+  expect(page.container.querySelector("form")).not.toBeNull();
+  expect(page.container.textContent).not.toContain("may still be writing");
+});

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { api, asked, type Failure, type Schemas } from "../api/client";
 import { curl } from "../parts/curl";
 import { Dialog, shut } from "../parts/dialog";
@@ -68,6 +69,10 @@ function Ask({ target, view, done }: { target: Target; view: View; done: (r: Sch
     }
     busy.value = false;
   };
+  // While it is asked, or when nobody knows what came of that, asking (again) is what is left to do.
+  if (isOver(view, target) && !busy.value && !failure.value?.uncertain) {
+    return <Over target={target} view={view} failure={failure.value} />;
+  }
   return (
     <form class="stack" onSubmit={submit}>
       <What target={target} view={view} />
@@ -103,20 +108,55 @@ async function send(view: View, target: Target, body: Schemas["RevokeBody"]): Pr
       );
 }
 
-/** What is revoked, and what comes of it. */
+/** What is said in place of the form when what the operator saw is not there any more. */
+function Over({ target, view, failure }: { target: Target; view: View; failure: Failure | undefined }) {
+  // What had the focus has gone with the form.
+  const close = useRef<HTMLButtonElement>(null);
+  useEffect(() => close.current?.focus(), []);
+  return (
+    <div class="stack">
+      <Entry target={target} view={view} />
+      {failure && <Refused failure={failure} />}
+      <Meanwhile target={target} view={view} />
+      <div class="row end">
+        <button type="button" class="main" ref={close} onClick={shut}>
+          Close
+        </button>
+      </div>
+    </div>
+  );
+}
+
+/** The entry, as the operator saw it. */
+function Entry({ target, view }: { target: Target; view: View }) {
+  return (
+    <dl class="fields">
+      <dt>Lock</dt>
+      <dd>
+        {view.name} <span class="soft">of {view.tenant}</span>
+      </dd>
+      <dt>{target.held ? "Holder" : "Waiter"}</dt>
+      <dd>{target.holder}</dd>
+      <dt>{target.held ? "Fence" : "Fence to be"}</dt>
+      <dd>{target.fence}</dd>
+    </dl>
+  );
+}
+
+/** What is revoked, and what comes of it: of what has gone already, nothing does. */
 function What({ target, view }: { target: Target; view: View }) {
   return (
     <>
-      <dl class="fields">
-        <dt>Lock</dt>
-        <dd>
-          {view.name} <span class="soft">of {view.tenant}</span>
-        </dd>
-        <dt>{target.held ? "Holder" : "Waiter"}</dt>
-        <dd>{target.holder}</dd>
-        <dt>{target.held ? "Fence" : "Fence to be"}</dt>
-        <dd>{target.fence}</dd>
-      </dl>
+      <Entry target={target} view={view} />
+      {!isOver(view, target) && <Outcome target={target} view={view} />}
+      <Meanwhile target={target} view={view} />
+    </>
+  );
+}
+
+function Outcome({ target, view }: { target: Target; view: View }) {
+  return (
+    <>
       {target.set && (
         <p>
           It is a set of {many(target.set, "lock")}: it loses <b>all of them</b> at once.
@@ -132,7 +172,6 @@ function What({ target, view }: { target: Target; view: View }) {
       ) : (
         <p class="note">It loses its place, and its request is told that it is revoked.</p>
       )}
-      <Meanwhile target={target} view={view} />
     </>
   );
 }
@@ -143,11 +182,16 @@ function Meanwhile({ target, view }: { target: Target; view: View }) {
   if (now === "same") return null;
   return (
     <p class="note wait" role="status">
-      {now === "gone" && "Meanwhile it has left this lock."}
+      {now === "gone" && "Meanwhile it has left this lock: nothing is left here to revoke."}
       {now === "holds" && "Meanwhile it has come to hold the lock."}
       {now === "other" && "Meanwhile it has come back with another fence. Close this, and look again."}
     </p>
   );
+}
+
+/** Whether what was seen cannot be revoked any more. */
+function isOver(view: View, target: Target): boolean {
+  return ["gone", "other"].includes(statusOf(view, target));
 }
 
 /** How an entry that was seen stands now. */

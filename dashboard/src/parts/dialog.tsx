@@ -6,8 +6,9 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => element.current?.showModal(), []);
   const closed = (): void => {
-    // What had the focus may be gone: then the page has it, and not nothing.
-    if (document.activeElement === document.body) document.getElementById("main")?.focus();
+    // What had the focus may be gone: then the page has it, and not nothing, or what the dialog had.
+    const at = document.activeElement;
+    if (at === document.body || element.current?.contains(at)) document.getElementById("main")?.focus();
     close();
   };
   return (

@@ -10,6 +10,11 @@ test("the printed link signs in once, and leaves no code behind", async ({ page,
   await page.goto(link);
   await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
   expect(page.url()).not.toContain("code");
+  await expect(page.getByRole("link", { name: "Overview" })).toHaveAttribute("aria-current", "page");
+  for (const nowhere of ["bogus", "locks/demo/%zz"]) {
+    await to(server, page, nowhere);
+    await expect(page.getByRole("heading", { name: "No such page" })).toBeVisible();
+  }
   expect(requests.filter((u) => u.includes("code="))).toEqual([]);
   const cookies = await page.context().cookies();
   expect(cookies.map((c) => [c.httpOnly, c.sameSite])).toEqual([[true, "Strict"]]);

@@ -69,13 +69,28 @@ test("a stream that is cut is said, and taken up again", async ({ page }) => {
   await expect(page.getByText("No lock is in use")).toBeVisible();
   await page.context().setOffline(true); // ends no connection that is open
   await server.kill();
-  await expect(page.getByRole("alert")).toContainText("Connection lost, reconnecting");
+  await expect(page.getByRole("alert")).toContainText(/Connection lost, reconnecting.* as of .* UTC/);
+  await expect(page.getByRole("button", { name: "Not live" })).toBeVisible();
   await server.run();
   await page.context().setOffline(false);
   await expect(page.getByRole("alert")).toBeHidden();
+  await expect(page.getByRole("button", { name: "Live", exact: true })).toBeVisible();
   const held = await server.acquire("back:1", { ttl_seconds: 60 });
   await expect(page.getByRole("link", { name: "back:1" })).toBeVisible();
   await server.release("back:1", held.token);
+});
+
+test("who signs out while the server is away sees nothing any more, and is signed out once it is there", async ({
+  page,
+}) => {
+  await signIn(server, page);
+  await page.context().setOffline(true);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await expect(page.getByText("this browser keeps the session until it can")).toBeVisible();
+  await page.context().setOffline(false);
+  await expect(page.getByText("You are signed out.")).toBeVisible();
+  await page.reload();
+  await expect(page.getByLabel("Bearer token")).toBeVisible();
 });
 
 test("where nothing is streamed, it is asked for every so often", async ({ page }) => {

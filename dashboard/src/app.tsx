@@ -8,6 +8,7 @@ import { Help } from "./pages/help";
 import { Holders } from "./pages/holders";
 import { Lock } from "./pages/lock";
 import { Locks } from "./pages/locks";
+import { Nowhere } from "./pages/nowhere";
 import { Deadlocks } from "./pages/orders";
 import { Overview } from "./pages/overview";
 import { Tenant } from "./pages/tenant";
@@ -16,10 +17,12 @@ import { Webhook } from "./pages/webhook";
 import { WebhookOf } from "./pages/webhook-of";
 import { Webhooks } from "./pages/webhooks";
 import { Posts } from "./parts/signs";
+import { utc } from "./parts/words";
+import { now } from "./state/clock";
 import { places } from "./state/keys";
-import { connection, outcome, paused } from "./state/live";
+import { connection, outcome, patience, paused, sleep } from "./state/live";
 import { route } from "./state/route";
-import { seesAll, session, signOut } from "./state/session";
+import { finishSignOut, owes, seesAll, session, signOut } from "./state/session";
 import { theme, themes } from "./state/theme";
 
 /** Everything that one sees who is signed in. */
@@ -31,17 +34,22 @@ export function App() {
       </button>
       <Side />
       <div>
-        {connection.value === "lost" && (
-          <p class="strip" role="alert">
-            <span aria-hidden="true">⚠ </span>Connection lost, reconnecting… What you see may be old.
-          </p>
-        )}
+        {connection.value === "lost" && <Lost />}
         <main id="main" class="page" tabIndex={-1}>
           <Page />
         </main>
       </div>
       <Help />
     </div>
+  );
+}
+
+/** Says that the server does not answer, and of when all is that the page shows. */
+function Lost() {
+  return (
+    <p class="strip" role="alert">
+      <span aria-hidden="true">⚠ </span>Connection lost, reconnecting… What you see is as of {utc(now.value)}.
+    </p>
   );
 }
 
@@ -74,8 +82,20 @@ function Page(): ComponentChildren {
       return tenant ? <Webhook id={tenant} /> : <Webhooks />;
     case "audit":
       return <Audit />;
-    default:
+    case undefined:
       return <Overview />;
+    default:
+      return <Nowhere />;
+  }
+}
+
+/** Signs out, and if the server is away goes on asking it to, while nobody signs in anew. */
+async function leave(): Promise<void> {
+  if (await signOut()) return;
+  const never = new AbortController().signal;
+  for (let failures = 1; owes() !== null; failures++) {
+    await sleep(patience(failures, 1000), never);
+    await finishSignOut().catch(() => {}); // it is still owed, and asked again
   }
 }
 
@@ -117,7 +137,7 @@ function Side() {
             {seesAll() ? ", sees all tenants" : ""}
           </span>
         </p>
-        <button type="button" class="quiet" onClick={() => void signOut().catch(outcome)}>
+        <button type="button" class="quiet" onClick={() => void leave().catch(outcome)}>
           Sign out
         </button>
       </div>
@@ -128,10 +148,11 @@ function Side() {
 /** Whether the page follows what happens, for all to see, and the button that changes it. */
 function Pause() {
   const still = paused.value;
+  const away = connection.value === "lost";
   return (
     <button type="button" aria-pressed={still} onClick={() => (paused.value = !still)} title="P pauses and goes on">
-      <span class={still ? "dot hollow" : "dot"} aria-hidden="true" />
-      {still ? "Paused" : "Live"}
+      <span class={still || away ? "dot hollow" : "dot"} aria-hidden="true" />
+      {still ? "Paused" : away ? "Not live" : "Live"}
     </button>
   );
 }

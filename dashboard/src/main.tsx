@@ -6,8 +6,8 @@ import { Door } from "./pages/door";
 import { Loading } from "./parts/signs";
 import { tick } from "./state/clock";
 import { press } from "./state/keys";
-import { patience, sleep } from "./state/live";
-import { recall, session, signIn, takeCode, takeRefusal } from "./state/session";
+import { connection, patience, sleep } from "./state/live";
+import { finishSignOut, recall, session, signIn, takeCode, takeRefusal } from "./state/session";
 import { showTheme } from "./state/theme";
 import "./style/main.css";
 
@@ -27,6 +27,7 @@ async function begin(): Promise<void> {
   const never = new AbortController().signal;
   for (let failures = 1; session.value === undefined; failures++) {
     try {
+      await finishSignOut();
       await recall();
       if (session.value) failed = "";
     } catch {
@@ -36,7 +37,7 @@ async function begin(): Promise<void> {
 }
 
 function Root() {
-  useEffect(tick, []);
+  useEffect(() => tick(() => connection.value === "lost"), []);
   if (session.value === undefined) return <Loading />;
   return session.value === null ? <Door failed={failed} /> : <App />;
 }

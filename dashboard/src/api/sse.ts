@@ -52,11 +52,12 @@ const silence = 45_000;
 
 /**
  * Follows a stream until it ends or the signal aborts it. It is read with fetch, not with an
- * EventSource, which does not say why it was refused. Returns the last id.
+ * EventSource, which does not say why it was refused. `came` is called for whatever comes, comments
+ * too. Returns the last id.
  */
 export async function follow(
   path: string,
-  options: { signal: AbortSignal; lastId?: string; opened: () => void; told: (m: Message) => void },
+  options: { signal: AbortSignal; lastId?: string; opened: () => void; came?: () => void; told: (m: Message) => void },
 ): Promise<string> {
   const headers: Record<string, string> = { Accept: "text/event-stream" };
   if (options.lastId) headers["Last-Event-ID"] = options.lastId;
@@ -76,6 +77,7 @@ export async function follow(
       if (done) return parser.lastId;
       clearTimeout(timer);
       timer = setTimeout(() => cut.abort(), silence);
+      options.came?.();
       parser.push(value);
     }
   } catch (e) {

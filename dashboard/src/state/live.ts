@@ -1,7 +1,7 @@
 import { type Signal, signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Failure } from "../api/client";
-import { heard } from "./clock";
+import { heard, reached } from "./clock";
 import { lost } from "./session";
 
 /** Nothing on the screen changes by itself while this is true. */
@@ -15,6 +15,12 @@ document.addEventListener("visibilitychange", () => {
 
 /** Whether the server answers. */
 export const connection = signal<"live" | "lost">("live");
+
+/** Notes that the server has said something, be it only that it is there. */
+export function alive(): void {
+  reached();
+  connection.value = "live";
+}
 
 /** What is on the screen, where it comes from the server again and again. */
 export interface Live<T> {
@@ -64,7 +70,7 @@ export function useShown<T>(
       value: (value) => {
         if (stop.signal.aborted) return;
         note(value);
-        connection.value = "live";
+        alive();
         failure.value = undefined;
         data.value = { key, value };
       },

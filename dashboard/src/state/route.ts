@@ -6,13 +6,16 @@ export interface Route {
   query: URLSearchParams;
 }
 
-/** Reads a fragment: `#/locks/acme/orders%3A42?tab=queue`. What cannot be read is the first page. */
+/** Stands for an address that cannot be read: no page has this name. */
+const unreadable = "?";
+
+/** Reads a fragment: `#/locks/acme/orders%3A42?tab=queue`. What cannot be read is a page that there is not. */
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   try {
     return { path: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
   } catch {
-    return { path: [], query: new URLSearchParams() };
+    return { path: [unreadable], query: new URLSearchParams() };
   }
 }
 
@@ -30,6 +33,12 @@ export const route = computed(() => parseRoute(hash.value));
 addEventListener("hashchange", () => {
   hash.value = location.hash;
 });
+
+/** Takes what is not a page's out of the address, and out of the history. */
+export function bare(): void {
+  history.replaceState(null, "", location.pathname);
+  hash.value = location.hash;
+}
 
 /** Goes to an address. */
 export function go(to: string): void {

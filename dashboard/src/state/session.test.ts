@@ -1,6 +1,20 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import { Failure } from "../api/client";
-import { ended, lost, provider, recall, type Session, session, signIn, takeCode, takeRefusal } from "./session";
+import { route } from "./route";
+import {
+  ended,
+  finishSignOut,
+  lost,
+  owes,
+  provider,
+  recall,
+  type Session,
+  session,
+  signIn,
+  signOut,
+  takeCode,
+  takeRefusal,
+} from "./session";
 
 const someone: Session = {
   tenant: "acme",
@@ -16,7 +30,10 @@ function answering(...answers: [number, unknown][]): Request[] {
   vi.stubGlobal("fetch", async (r: Request) => {
     sent.push(r.clone() as Request);
     const [status, body] = answers.shift() ?? [500, {}];
-    return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json" } });
+    return new Response(body === null ? null : JSON.stringify(body), {
+      status,
+      headers: { "Content-Type": "application/json" },
+    });
   });
   return sent;
 }
@@ -24,7 +41,10 @@ function answering(...answers: [number, unknown][]): Request[] {
 beforeEach(() => {
   session.value = undefined;
   ended.value = "";
+  localStorage.clear();
 });
+
+const methods = (sent: Request[]) => sent.map((r) => r.method);
 
 it("sends the token in the body, and never in the address", async () => {
   const sent = answering([200, someone], [200, someone]);
@@ -53,10 +73,13 @@ it("asks for a token when nobody is signed in, but not while the server is away"
   expect(session.value).toBeUndefined();
 });
 
-it("takes the code out of the address", () => {
-  history.replaceState(null, "", "#code=ABC234");
+it("takes the code out of the address, and is then at the first page", () => {
+  location.hash = "#code=ABC234";
+  dispatchEvent(new Event("hashchange"));
+  expect(route.value.path).toEqual(["code=ABC234"]);
   expect(takeCode()).toBe("ABC234");
   expect(location.hash).toBe("");
+  expect(route.value.path).toEqual([]);
   history.replaceState(null, "", "#/locks");
   expect(takeCode()).toBeNull();
 });
@@ -84,4 +107,42 @@ it("takes out of the address why nobody was signed in, and shows nothing of its 
   expect(takeRefusal()).toBe("You could not be signed in.");
   history.replaceState(null, "", "#sign-in=<b>");
   expect(takeRefusal()).toBe("");
+});
+
+it("shows nothing any more to who signs out while the server is away, and takes the session back later", async () => {
+  session.value = someone;
+  const sent = answering([503, {}], [502, {}], [200, someone], [204, null]);
+  expect(await signOut()).toBe(false);
+  expect(session.value).toBeNull();
+  expect(ended.value).toContain("keeps the session");
+  await expect(finishSignOut()).rejects.toBeInstanceOf(Failure);
+  expect(owes()).toBe(someone.expires_at);
+  await finishSignOut();
+  expect(methods(sent)).toEqual(["DELETE", "GET", "GET", "DELETE"]);
+  expect([owes(), ended.value]).toEqual([null, "You are signed out."]);
+  await finishSignOut();
+  expect(sent).toHaveLength(4);
+});
+
+it("leaves alone the session of who has signed in since", async () => {
+  session.value = someone;
+  const later = { ...someone, expires_at: "2026-01-02T21:00:00.000Z" };
+  const sent = answering([503, {}], [200, later], [503, {}], [200, someone], [200, someone]);
+  await signOut();
+  await finishSignOut(); // by the provider, on another page
+  expect(methods(sent)).toEqual(["DELETE", "GET"]);
+  session.value = someone;
+  await signOut();
+  await signIn({ bearer_token: "x" });
+  await finishSignOut();
+  expect(methods(sent).slice(2)).toEqual(["DELETE", "POST", "GET"]);
+});
+
+it("says so when signing out is refused, and owes nothing once it is done", async () => {
+  session.value = someone;
+  answering([403, { code: "forbidden", detail: "another origin" }], [204, null]);
+  await expect(signOut()).rejects.toThrow("another origin");
+  expect(session.value).toEqual(someone);
+  expect(await signOut()).toBe(true);
+  expect([session.value, owes()]).toEqual([null, null]);
 });

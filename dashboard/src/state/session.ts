@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { api, asked, Failure, type Schemas } from "../api/client";
 import { heard } from "./clock";
+import { bare } from "./route";
 
 export type Session = Schemas["Session"];
 
@@ -30,6 +31,7 @@ export async function recall(): Promise<void> {
 /** Signs in, and sees that the browser has kept the session: over plain HTTP from afar it does not. */
 export async function signIn(body: { bearer_token: string } | { code: string }): Promise<void> {
   await asked(api.POST("/dashboard/session", { body }));
+  owe(null); // the session that was to be taken back is replaced
   try {
     begin(await asked(api.GET("/dashboard/session")));
   } catch (e) {
@@ -43,9 +45,62 @@ export async function signIn(body: { bearer_token: string } | { code: string }):
   }
 }
 
-export async function signOut(): Promise<void> {
-  await asked(api.DELETE("/dashboard/session"));
+const owed = "fencepost-sign-out";
+
+/**
+ * Signs out. A server that cannot be reached cannot take the session back, and no script can: then
+ * nothing is shown any more, and what is owed is kept for `finishSignOut`. Reports whether it is done.
+ */
+export async function signOut(): Promise<boolean> {
+  try {
+    await asked(api.DELETE("/dashboard/session"));
+  } catch (e) {
+    if (!(e instanceof Failure && e.passing)) throw e;
+    owe(session.value?.expires_at ?? null);
+    ended.value =
+      "Nothing is shown here any more, but the server could not be reached: this browser keeps the session until it can. Leave this page open.";
+    session.value = null;
+    return false;
+  }
+  ended.value = "";
   session.value = null;
+  return true;
+}
+
+/** Takes back the session that a sign-out without a server has left, if that is still the browser's. */
+export async function finishSignOut(): Promise<void> {
+  const left = owes();
+  if (left === null) return;
+  try {
+    const current = await asked(api.GET("/dashboard/session"));
+    if (current.expires_at === left && owes() === left) await asked(api.DELETE("/dashboard/session"));
+  } catch (e) {
+    if (!(e instanceof Failure && e.signedOut)) throw e;
+  }
+  if (owes() !== left) return; // somebody has signed in meanwhile
+  owe(null);
+  ended.value = "You are signed out.";
+}
+
+let owing: string | null = null;
+
+/** The end of the session that is to be taken back, which tells it from others; null if none is. */
+export function owes(): string | null {
+  try {
+    return localStorage.getItem(owed);
+  } catch {
+    return owing;
+  }
+}
+
+function owe(end: string | null): void {
+  owing = end;
+  try {
+    if (end === null) localStorage.removeItem(owed);
+    else localStorage.setItem(owed, end);
+  } catch {
+    // Storage is off: it is owed for as long as the page is open.
+  }
 }
 
 /** Notes that a request was refused because nobody is signed in. */
@@ -84,7 +139,7 @@ const turnedAway: Record<string, string> = {
 export function takeRefusal(): string {
   const reason = /^#sign-in=([a-z_]+)$/.exec(location.hash)?.[1];
   if (reason === undefined) return "";
-  history.replaceState(null, "", location.pathname);
+  bare();
   return turnedAway[reason] ?? "You could not be signed in.";
 }
 
@@ -94,6 +149,6 @@ export function takeRefusal(): string {
  */
 export function takeCode(): string | null {
   const code = /^#code=([A-Za-z0-9]+)$/.exec(location.hash)?.[1] ?? null;
-  if (code !== null) history.replaceState(null, "", location.pathname);
+  if (code !== null) bare();
   return code;
 }

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { Failure, Schemas } from "../api/client";
 import { follow, type Message } from "../api/sse";
-import { connection, outcome, patience, sleep } from "./live";
+import { alive, outcome, patience, sleep } from "./live";
 
 export type Event = Schemas["Event"] & { id: string };
 
@@ -32,8 +32,9 @@ export class Tail {
               failures = 0;
               this.open.value = true;
               this.failure.value = undefined;
-              connection.value = "live";
+              alive();
             },
+            came: alive,
             told: (m) => {
               lastId = m.id;
               this.take(m);

@@ -8,6 +8,7 @@ interface Stream {
   path: string;
   aborted: () => boolean;
   tell: (event: string, data: object) => void;
+  comment: () => void;
   cut: () => void;
 }
 
@@ -26,6 +27,7 @@ function open(url: string, signal: AbortSignal): Response {
     path: new URL(url).search,
     aborted: () => signal.aborted,
     tell: (event, data) => body?.enqueue(text.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)),
+    comment: () => body?.enqueue(text.encode(":\n\n")),
     cut: () => body?.error(new TypeError("network error")),
   });
   return new Response(
@@ -167,4 +169,15 @@ it("forgets the stream of what is not on the screen any more", async () => {
   await after(10);
   expect([streams[0]?.aborted(), last().path]).toEqual([true, "?view=overview&name=b"]);
   expect(container.textContent).toBe("nothing fine");
+});
+
+it("takes a stream that says only that it is there for a server that answers", async () => {
+  render(<Page />);
+  await after(10);
+  last().tell("snapshot", { ...seen, order: [], answer: { n: 1 } });
+  await after(10);
+  connection.value = "lost"; // as of something else that failed
+  last().comment();
+  await after(10);
+  expect(connection.value).toBe("live");
 });

@@ -1,6 +1,6 @@
 import { Failure } from "../api/client";
 import { follow, type Message } from "../api/sse";
-import { type Live, patience, type Show, sleep, useShown } from "./live";
+import { alive, type Live, patience, type Show, sleep, useShown } from "./live";
 import { Picture, type Told } from "./picture";
 
 /** How long it may take until a watch shows something, and how long it is done without one then. */
@@ -67,6 +67,7 @@ async function once(
     await follow(path, {
       signal: AbortSignal.any([stop, silent.signal]),
       opened: () => {},
+      came: alive,
       told: (m) => {
         clearTimeout(timer);
         show(picture.take(m.event, read(m)));

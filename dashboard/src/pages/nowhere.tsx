@@ -1,0 +1,16 @@
+import { Calm, Head } from "../parts/signs";
+import { href } from "../state/route";
+
+/** What is said of an address that leads to no page. */
+export function Nowhere() {
+  return (
+    <>
+      <Head title="No such page" />
+      <div class="sheet">
+        <Calm title="This address leads nowhere">
+          It may have been cut short, or mistyped. <a href={href([])}>Overview</a> · <a href={href(["locks"])}>Locks</a>
+        </Calm>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,26 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { now, reached, tick } from "./clock";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it("stands where the server was last heard of while that is away, and goes on afterwards", () => {
+  let away = false;
+  const stop = tick(() => away);
+  vi.advanceTimersByTime(5000);
+  reached();
+  const heard = now.value;
+  vi.advanceTimersByTime(3000);
+  expect(now.value).toBe(heard + 3000);
+  away = true;
+  vi.advanceTimersByTime(60_000);
+  expect(now.value).toBe(heard);
+  away = false;
+  vi.advanceTimersByTime(1000);
+  expect(now.value).toBe(heard + 64_000);
+  stop();
+});

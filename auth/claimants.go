@@ -2,6 +2,7 @@ package auth
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -43,12 +44,13 @@ func parseClaimants(text []byte) (all []claimant, err error) {
 		if err := strictly(raw, &e, "claim", "value", "tenant", "scopes", "locks"); err != nil {
 			return err
 		}
+		var unnamed error
 		if e.Claim == "" || e.Value == "" || len(e.Claim)+len(e.Value) > maxIdentity {
-			return fmt.Errorf("it needs claim and value, of at most %d bytes", maxIdentity)
+			unnamed = fmt.Errorf("it needs claim and value, of at most %d bytes", maxIdentity)
 		}
 		who, err := e.principal()
 		all = append(all, claimant{e.Claim, e.Value, who})
-		return err
+		return errors.Join(unnamed, err)
 	})
 	return all, err
 }
@@ -57,7 +59,7 @@ func parseClaimants(text []byte) (all []claimant, err error) {
 // that one of these has for them. An error is an [*Error].
 func (c *Claimants) Identify(claims map[string]any, name string) (*Principal, error) {
 	subject, _ := claims[name].(string)
-	if err := checkSubject(subject); err != nil {
+	if err := checkSubject(name, subject); err != nil {
 		return nil, refuse(BadSubject, fmt.Sprintf("the identity provider's claim %q is no name for somebody here", name))
 	}
 	for _, e := range c.inUse() {

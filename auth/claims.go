@@ -154,17 +154,17 @@ func (c claims) subject() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return subject, checkSubject(subject)
+	return subject, checkSubject("sub", subject)
 }
 
 // checkSubject holds a subject to the rules of a holder's name, because it is
-// the default for one.
-func checkSubject(subject string) error {
+// the default for one. It calls it by the name of the member that it stands in.
+func checkSubject(member, subject string) error {
 	if subject == "" {
-		return refuse(NoSubject, "sub is missing")
+		return refuse(NoSubject, member+" is missing")
 	}
 	if wrong := lock.CheckHolder(subject); wrong != "" {
-		return refuse(BadSubject, "sub "+wrong)
+		return refuse(BadSubject, member+" "+wrong)
 	}
 	return nil
 }

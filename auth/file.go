@@ -7,10 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 )
 
-const maxPrincipals = 10_000 // of one file
+const (
+	maxPrincipals = 10_000 // of one file
+
+	// A message has what is wrong with so many of them, in so many bytes at most for each.
+	maxWrongPrincipals = 10
+	maxWrongText       = 500
+)
 
 // keptFile is what a file says that is read again. It is safe for concurrent use.
 type keptFile[T any] struct {
@@ -58,35 +65,42 @@ type rights struct {
 }
 
 // principal holds what the entry says to the rules of tokens. A scope that is not known is
-// refused: it would be a mistyped one.
+// refused: it would be a mistyped one. The error has all that is wrong; there is a principal
+// with it too, which must not be used.
 func (e *rights) principal() (*Principal, error) {
-	if err := detailOf(checkTenant(e.Tenant)); err != nil {
-		return nil, err
-	}
 	p := &Principal{Tenant: e.Tenant, Scopes: slices.Compact(slices.Sorted(slices.Values(e.Scopes)))}
+	wrong := []error{detailOf(checkTenant(e.Tenant))}
 	for _, s := range p.Scopes {
 		if !known(s) {
-			return nil, fmt.Errorf("scope %q is not known", s)
+			wrong = append(wrong, fmt.Errorf("scope %q is not known", s))
 		}
 	}
+	patterns, err := e.patterns()
+	p.Locks = patterns
+	return p, errors.Join(append(wrong, err)...)
+}
+
+// patterns returns nil only if there is no list: an empty one lets nobody use a lock.
+func (e *rights) patterns() ([]Pattern, error) {
 	if e.Locks == nil {
-		return p, nil
+		return nil, nil
 	}
 	if len(*e.Locks) > maxPatterns {
 		return nil, fmt.Errorf("locks has more than %d patterns", maxPatterns)
 	}
-	p.Locks = []Pattern{}
+	patterns := []Pattern{}
 	for _, text := range *e.Locks {
 		pattern, err := ParsePattern(text)
 		if err != nil {
 			return nil, fmt.Errorf("locks: %w", err)
 		}
-		p.Locks = append(p.Locks, pattern)
+		patterns = append(patterns, pattern)
 	}
-	return p, nil
+	return patterns, nil
 }
 
-// principalsOf reads the entries of a file's list "principals".
+// principalsOf reads the entries of a file's list "principals". Its error has what is wrong with
+// each, in one line.
 func principalsOf(text []byte, each func(raw json.RawMessage) error) error {
 	var file struct {
 		Principals []json.RawMessage `json:"principals"`
@@ -100,12 +114,29 @@ func principalsOf(text []byte, each func(raw json.RawMessage) error) error {
 	case len(file.Principals) > maxPrincipals:
 		return fmt.Errorf("it has more than %d principals", maxPrincipals)
 	}
+	var wrong []string
 	for i, raw := range file.Principals {
-		if err := each(raw); err != nil {
-			return fmt.Errorf("principal %d: %w", i+1, err)
+		err := each(raw)
+		if err != nil && len(wrong) == maxWrongPrincipals {
+			wrong = append(wrong, "and there are more")
+			break
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("principal %d: %s", i+1, inOneLine(err)))
 		}
 	}
+	if wrong != nil {
+		return errors.New(strings.Join(wrong, "; "))
+	}
 	return nil
+}
+
+func inOneLine(err error) string {
+	text := strings.ReplaceAll(err.Error(), "\n", ", ")
+	if len(text) > maxWrongText {
+		text = strings.ToValidUTF8(text[:maxWrongText], "") + "…"
+	}
+	return text
 }
 
 // strictly reads an object with these members and no others, none of them twice or null.

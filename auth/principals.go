@@ -3,6 +3,7 @@ package auth
 import (
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -66,12 +67,9 @@ func parsePrincipal(raw json.RawMessage) (identity, *Principal, error) {
 	if err := strictly(raw, &e, "uri", "dns", "dn", "tenant", "subject", "scopes", "locks"); err != nil {
 		return identity{}, nil, err
 	}
-	who, err := e.identity()
-	if err != nil {
-		return who, nil, err
-	}
+	who, unnamed := e.identity()
 	p, err := e.principal()
-	return who, p, err
+	return who, p, errors.Join(unnamed, err)
 }
 
 func (e *principalEntry) identity() (identity, error) {
@@ -88,14 +86,9 @@ func (e *principalEntry) identity() (identity, error) {
 }
 
 func (e *principalEntry) principal() (*Principal, error) {
-	if err := detailOf(checkSubject(e.Subject)); err != nil {
-		return nil, err
-	}
 	p, err := e.rights.principal()
-	if err == nil {
-		p.Subject = e.Subject
-	}
-	return p, err
+	p.Subject = e.Subject
+	return p, errors.Join(detailOf(checkSubject("subject", e.Subject)), err)
 }
 
 // Identify returns for whom a certificate stands that was verified, until it ends. An error

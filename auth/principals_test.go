@@ -123,12 +123,16 @@ func TestBadPrincipals(t *testing.T) {
 		with(`"tenant":"acme"`, `"tenant":"acme","tenant":"b"`): "repeated",
 		with(`"acme"`, `"Acme"`):                                "tenant",
 		with(`"tenant":"acme",`, ``):                            "tenant is missing",
-		with(`"worker-1"`, `""`):                                "sub is missing",
+		with(`"worker-1"`, `""`):                                "principal 1: subject is missing",
 		with(`"locks:write"`, `"locks:wriet"`):                  "not known",
 		with(`["orders:*"]`, `null`):                            "null",
 		with(`["orders:*"]`, `[""]`):                            "empty",
 		with(`["orders:*"]`, `"orders:*"`):                      "locks",
 		with(`"subject"`, `"sub"`):                              "not known",
+
+		`{"principals":[{"uri":"a","tenant":"A","scopes":["lock:read","b"],"locks":[""]},` + worker + `,{"tenant":"acme","subject":"s"}]}`: "principal 1: subject is missing, tenant is not 1 to 63 lower-case letters, digits and hyphens, with no hyphen first, " +
+			`scope "b" is not known, scope "lock:read" is not known, locks: a pattern is empty; principal 3: it needs one of uri, dns and dn`,
+		`{"principals":[{}` + strings.Repeat(",{}", 20) + `]}`: "; and there are more",
 	} {
 		if _, _, err := principalsOf(t, text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)

@@ -73,7 +73,7 @@ func (c Claims) members() (jwt.MapClaims, error) {
 }
 
 func (c Claims) check() error {
-	for _, err := range []error{checkTenant(c.Tenant), checkSubject(c.Subject)} {
+	for _, err := range []error{checkTenant(c.Tenant), checkSubject("sub", c.Subject)} {
 		if fault, ok := errors.AsType[*Error](err); ok {
 			return errors.New(fault.Detail)
 		}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -101,17 +102,28 @@ const minMemory = 64
 
 const maxDrainDelay = 3600 // seconds
 
-// seconds is a duration flag in seconds.
+// seconds is a duration flag in seconds. What bounds it has is checked later, with the rest.
 type seconds time.Duration
 
 func (s *seconds) String() string { return fmt.Sprintf("%g", time.Duration(*s).Seconds()) }
 
 func (s *seconds) Set(text string) error {
 	var v float64
-	if _, err := fmt.Sscanf(text+"\n", "%g\n", &v); err != nil || !(v >= 0.001 && v <= 1e7) {
-		return errors.New("must be a positive number of seconds, from 0.001 to 10000000")
+	if _, err := fmt.Sscanf(text+"\n", "%g\n", &v); err != nil || math.IsNaN(v) {
+		return errors.New("must be a number of seconds")
 	}
+	v = min(max(v, -2*longestSeconds), 2*longestSeconds) // beyond, a time.Duration overflows
 	*s = seconds(v * float64(time.Second))
+	return nil
+}
+
+// The bounds of a duration flag that has none of its own, in seconds.
+const shortestSeconds, longestSeconds = 0.001, 1e7
+
+func (s seconds) check(flagName string) error {
+	if v := time.Duration(s).Seconds(); v < shortestSeconds || v > longestSeconds {
+		return usagef("--%s: must be from %g to %.0f", flagName, shortestSeconds, longestSeconds)
+	}
 	return nil
 }
 
@@ -128,7 +140,9 @@ func parseConfig(args []string, env environment, stdout io.Writer) (*config, err
 	if unknown := unknownVariables(f, env); len(unknown) > 0 {
 		c.warn("these environment variables set nothing: %s", strings.Join(unknown, ", "))
 	}
-	err = errors.Join(err, c.resolveStore(set), c.resolveKeys(env), c.resolveRest())
+	if _, unread := errors.AsType[*unreadError](err); !unread { // else nobody knows what was set
+		err = errors.Join(err, c.resolveStore(set), c.resolveKeys(env), c.resolveRest())
+	}
 	if c.printOnly {
 		printSettings(stdout, f, set, env)
 	}
@@ -382,11 +396,9 @@ func (c *config) resolveClasses() (err error) {
 }
 
 func (c *config) checkMaxTTL() error {
-	switch minTTL := c.minTTL(); {
-	case time.Duration(c.maxTTL) < minTTL:
-		return usagef("--max-ttl-seconds: must be at least %g, the store's shortest lease", minTTL.Seconds())
-	case time.Duration(c.maxTTL) > lock.MaxTTL:
-		return usagef("--max-ttl-seconds: must be at most %g, a week: for as long a dead holder blocks its lock", lock.MaxTTL.Seconds())
+	least, given := c.minTTL(), time.Duration(c.maxTTL)
+	if given < least || given > lock.MaxTTL {
+		return usagef("--max-ttl-seconds: must be from %g, the store's shortest lease, to %g, a week: for as long a dead holder blocks its lock", least.Seconds(), lock.MaxTTL.Seconds())
 	}
 	return nil
 }
@@ -437,7 +449,7 @@ func (c *config) checkOps() error {
 }
 
 func (c *config) checkNumbers() error {
-	var wrong []error
+	wrong := []error{c.maxHold.check("max-hold-seconds"), c.drain.check("drain-seconds")}
 	if err := store.CheckFloor(c.fenceFloor, 0); err != nil {
 		wrong = append(wrong, usagef("--fence-floor: %v", err))
 	}

@@ -5,7 +5,7 @@
 //	api backup [flags]       copy the embedded store to a file, while the server runs or not
 //	api restore [flags]      make an embedded store from such a file
 //	api health [flags]       exit 0 if the server at --listen lives
-//	api version              print the version and the commit
+//	api version              print the version and the commit; --version does too
 //
 // It exits with 0 after a clean shutdown, 1 when something failed, and 2 when
 // its flags make no sense.
@@ -58,6 +58,9 @@ func run(ctx context.Context, args []string, env environment, stdout, stderr io.
 
 func dispatch(ctx context.Context, args []string, env environment, stdout, stderr io.Writer) error {
 	command := ""
+	if len(args) > 0 && (args[0] == "--version" || args[0] == "-version") { // as other programs have it
+		return printVersion(stdout)
+	}
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
 		command, args = args[0], args[1:]
 	}

@@ -93,9 +93,11 @@ func file(t *testing.T, text string) string {
 const secret = "a secret for bearer tokens, of more than 32 bytes"
 
 func TestVersion(t *testing.T) {
-	r := command(t, nil, "version")
-	if built := thisBuild(); r.code != 0 || !strings.HasPrefix(r.out, built.version+" (commit ") || r.errOut != "" {
-		t.Errorf("%+v", r)
+	for _, asked := range []string{"version", "--version", "-version"} {
+		r := command(t, nil, asked)
+		if built := thisBuild(); r.code != 0 || !strings.HasPrefix(r.out, built.version+" (commit ") || r.errOut != "" {
+			t.Errorf("%s: %+v", asked, r)
+		}
 	}
 }
 

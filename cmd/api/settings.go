@@ -84,6 +84,11 @@ func parse(f *flag.FlagSet, args []string, env environment) (origins, error) {
 		return set, err
 	}
 	f.Visit(func(fl *flag.Flag) { set[fl.Name] = byFlag })
+	f.VisitAll(func(fl *flag.Flag) { // a number that is none leaves 0 behind
+		if set.of(fl.Name) == byDefault && fl.Value.String() != fl.DefValue {
+			_ = fl.Value.Set(fl.DefValue) // which was its value before
+		}
+	})
 	return set, errors.Join(err, set.readEnvironment(f, env), set.readFile(f))
 }
 
@@ -121,13 +126,41 @@ func (o origins) readEnvironment(f *flag.FlagSet, env environment) error {
 		if o[fl.Name] == byFlag || text == "" {
 			return
 		}
-		if err := fl.Value.Set(text); err != nil {
+		if err := setTo(fl, text); err != nil {
 			wrong = append(wrong, usagef("%s: %v", variable(fl.Name), err))
 		}
 		o[fl.Name] = byEnvironment
 	})
 	return errors.Join(wrong...)
 }
+
+// setTo sets a flag. With an error it is as it was before, so that only what was given is found
+// wrong; the error does not have the text, which may be a secret in the wrong place.
+func setTo(fl *flag.Flag, text string) error {
+	before := fl.Value.String()
+	err := fl.Value.Set(text)
+	if err == nil {
+		return nil
+	}
+	_ = fl.Value.Set(before) // which it has taken before
+	kind, isGetter := fl.Value.(flag.Getter)
+	if !isGetter {
+		return err
+	}
+	switch kind.Get().(type) {
+	case bool:
+		return errors.New("must be true or false")
+	case float64:
+		return errors.New("must be a number")
+	}
+	return fmt.Errorf("must be a whole number (%w)", err)
+}
+
+// unreadError is that of a file of which nothing was read.
+type unreadError struct{ why error }
+
+func (e *unreadError) Error() string { return e.why.Error() }
+func (e *unreadError) Unwrap() error { return e.why }
 
 // readFile sets what neither the command line nor the environment does. A key that means
 // nothing is an error: it may be one that matters, written wrong. Commands pass over what
@@ -140,7 +173,7 @@ func (o origins) readFile(f *flag.FlagSet) error {
 	path := named.Value.String()
 	settings, err := readSettings(path)
 	if err != nil {
-		return fmt.Errorf("--%s: %w", configFlag, err)
+		return &unreadError{fmt.Errorf("--%s: %w", configFlag, err)}
 	}
 	server := (&config{}).flags(io.Discard)
 	var wrong []error
@@ -155,7 +188,7 @@ func (o origins) readFile(f *flag.FlagSet) error {
 		case s.wrong != "":
 			wrong = append(wrong, usagef("%s, line %d: %s: %s", path, s.line, s.name, s.wrong))
 		case o.of(s.name) == byDefault:
-			if err := fl.Value.Set(s.text); err != nil {
+			if err := setTo(fl, s.text); err != nil {
 				wrong = append(wrong, usagef("%s, line %d: %s: %v", path, s.line, s.name, err))
 			}
 			o[s.name] = byFile

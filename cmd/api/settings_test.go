@@ -46,8 +46,8 @@ func TestBadSettingsFile(t *testing.T) {
 		"listen: !!str b\n":                   {"line 1", "one plain value"},
 		"- listen\n":                          {"name: value"},
 		"listen\n":                            {"name: value"},
-		"drain-seconds: soon\n":               {"line 1", "drain-seconds", "positive number of seconds"},
-		"data-quota-mb: many\n":               {"line 1", "data-quota-mb"},
+		"drain-seconds: soon\n":               {"line 1", "drain-seconds", "must be a number of seconds"},
+		"data-quota-mb: many\n":               {"line 1", "data-quota-mb", "must be a whole number"},
 		"config: other\n":                     {"line 1", `"config"`, "cannot be set by a file"},
 		"print-config: true\n":                {"line 1", `"print-config"`},
 		"jwt-secret: s3cr3t\n":                {"line 1", `"jwt-secret"`},
@@ -75,6 +75,32 @@ func TestEveryProblem(t *testing.T) {
 		"--store-username and", "--store-ca", "no key for bearer tokens", "--token-key-file", "--listen", "--trusted-proxies", "--webhook-ports", "--fence-floor",
 		"--drain-delay-seconds", "--max-ttl-seconds", "--lock-classes", "--log-format", "--log-level")
 	fails(t, 2, environment{envSecret: secret}, []string{"--store-ca", "/none", "--store-tls", "--data-dir", ""}, "--store-ca contradicts", "--store-tls contradicts", "--data-dir is empty")
+}
+
+// TestNothingBesideAProblem: what is wrong is told once, and nothing that follows from what could
+// not be read.
+func TestNothingBesideAProblem(t *testing.T) {
+	key := "jwt-secret-file: " + file(t, secret) + "\n"
+	for _, c := range []struct {
+		code int
+		env  environment
+		args []string
+		says string // and nothing else
+	}{
+		{2, nil, []string{"--config", file(t, key+"listen: :1\nlisten: :2\n")}, "mapping key"},
+		{1, nil, []string{"--config", "/none"}, "no such file"},
+		{2, nil, []string{"--config", file(t, key+"data-quota-mb: abc\n")}, "line 2: data-quota-mb: must be a whole number (parse error)"},
+		{2, nil, []string{"--config", file(t, key+"ops-pprof: maybe\n")}, "ops-pprof: must be true or false"},
+		{2, environment{envSecret: secret, "FENCEPOST_DATA_QUOTA_MB": "1e3"}, nil, "FENCEPOST_DATA_QUOTA_MB: must be a whole number"},
+		{2, environment{envSecret: secret, "FENCEPOST_DRAIN_DELAY_SECONDS": "soon"}, nil, "FENCEPOST_DRAIN_DELAY_SECONDS: must be a number"},
+		{2, environment{envSecret: secret}, []string{"--data-quota-mb=abc"}, "-data-quota-mb: parse error; --help lists the flags"},
+	} {
+		r := command(t, c.env, c.args...)
+		problems := strings.Count(r.errOut, "; ") - strings.Count(r.errOut, "; --help")
+		if r.code != c.code || !strings.Contains(r.errOut, c.says) || problems != 0 {
+			t.Errorf("%q, %v: %d %q, want %d %q", c.args, c.env, r.code, r.errOut, c.code, c.says)
+		}
+	}
 }
 
 // TestPrintConfig: what is printed says where each value comes from, and is a file that comes

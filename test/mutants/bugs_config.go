@@ -15,9 +15,24 @@ func configBugs() []Bug {
 		},
 		{
 			Name: "config-first-problem", Breaks: "every problem of a configuration is in the message",
-			File: "cmd/api/config.go", Anchor: "	err = errors.Join(err, c.resolveStore(set), c.resolveKeys(env), c.resolveRest())\n",
+			File: "cmd/api/config.go", Anchor: "		err = errors.Join(err, c.resolveStore(set), c.resolveKeys(env), c.resolveRest())\n",
 			Becomes: "	if err == nil {\n		err = c.resolveStore(set)\n	}\n	if err == nil {\n		err = errors.Join(c.resolveKeys(env), c.resolveRest())\n	}\n",
 			In:      "./cmd/api", Run: "^TestEveryProblem$",
+		},
+		{
+			Name: "config-guesses-on", Breaks: "of a settings file that could not be read the message does not say what is missing without it",
+			File: "cmd/api/config.go", Anchor: "; !unread { // else", Becomes: "; !unread || true { // else",
+			In: "./cmd/api", Run: "^TestNothingBesideAProblem$",
+		},
+		{
+			Name: "config-wrong-number-counts", Breaks: "a number that is none is told of once",
+			File: "cmd/api/settings.go", Anchor: "	_ = fl.Value.Set(before) // which it has taken before\n", Becomes: "	_ = before\n",
+			In: "./cmd/api", Run: "^TestNothingBesideAProblem$",
+		},
+		{
+			Name: "config-first-wrong-principal", Breaks: "every problem of a file of principals is in the message",
+			File: "auth/file.go", Anchor: "err != nil && len(wrong) == maxWrongPrincipals", Becomes: "err != nil && len(wrong) == 1",
+			In: "./auth", Run: "^TestBadPrincipals$",
 		},
 		{
 			Name: "secrets-in-the-log", Breaks: "the log has no query of a URL, in which secrets come by mistake",

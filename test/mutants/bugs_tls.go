@@ -100,7 +100,7 @@ func tlsBugs() []Bug {
 		},
 		{
 			Name: "tls-principal-without-limit", Breaks: "an empty list of locks lets a certificate use none",
-			File: "auth/file.go", Anchor: "	p.Locks = []Pattern{}\n", Becomes: "",
+			File: "auth/file.go", Anchor: "	patterns := []Pattern{}\n", Becomes: "	var patterns []Pattern\n",
 			In: "./auth", Run: "^TestIdentify$",
 		},
 		{

@@ -188,6 +188,12 @@ func (r *secretRun) webhooks() {
 		r.do("GET", path, "")
 	}
 	eventually(r.t, "one fails", func() bool { _, ok := r.inbox.first("/fails", "lock.acquired"); return ok })
+	of := "/admin/webhooks/acme/" + made.text("id")
+	r.do("PATCH", of, `{"paused":true,"reason":"its node is lost"}`)
+	r.do("PATCH", of, `{"paused":false,"reason":"its node is there"}`)
+	r.do("GET", of, "")
+	r.do("GET", of+"/deliveries", "")
+	r.do("POST", of+"/deliveries/"+delivery+"/redeliver", "")
 	r.do("DELETE", where, "")
 }
 

@@ -66,6 +66,23 @@ func TestDataFolder(t *testing.T) {
 	})
 }
 
+// TestStartedAfterAnEndAtOnce: a server whose first start ended before it had written anything,
+// as by kill -9, starts the next time.
+func TestStartedAfterAnEndAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	snap := filepath.Join(dir, "etcd", "member", "snap")
+	if err := errors.Join(os.MkdirAll(snap, 0o700), os.WriteFile(filepath.Join(snap, "db"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDamagedData: a data file that is cut short or overwritten, and a log that is empty or
 // nonsense, are refused in one line that says what to do. Left to etcd they end the process with a dump of all goroutines.
 func TestDamagedData(t *testing.T) {
@@ -80,7 +97,8 @@ func TestDamagedData(t *testing.T) {
 	db := filepath.Join("etcd", "member", "snap", "db")
 	for name, damage := range map[string]func(path string) error{
 		"CutShort": func(path string) error { return os.Truncate(path, 8<<10) },
-		"Empty":    func(path string) error { return os.Truncate(path, 10) },
+		"Short":    func(path string) error { return os.Truncate(path, 10) },
+		"Empty":    func(path string) error { return os.Truncate(path, 0) },
 		"Overwritten": func(path string) error {
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
 			if err != nil {

@@ -3,6 +3,9 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -264,4 +267,47 @@ func TestRestoreKeepsItsRecords(t *testing.T) {
 			t.Errorf("a key whose end is forgotten: %v", err)
 		}
 	})
+}
+
+// TestExpiryInOrder: of entries whose leases end in the same instant, that of the one that was
+// written first ends first, in whatever order timers fire: a history is the same each time.
+func TestExpiryInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t)
+		c := connect(t, s, nil)
+		w := &leaving{}
+		watching, stop := context.WithCancel(t.Context())
+		var feed sync.WaitGroup
+		feed.Go(func() { c.Watch(watching, w) })
+		const entries = 50
+		for i := range entries {
+			if _, _, err := c.Enqueue(t.Context(), draft(lock.ID(fmt.Sprintf("%03d", entries-i)), "")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-time.After(2 * time.Hour)
+		stop()
+		feed.Wait()
+		if len(w.left) != entries || !slices.IsSortedFunc(w.left, func(a, b lock.ID) int { return strings.Compare(string(b), string(a)) }) {
+			t.Errorf("%d left, as %v", len(w.left), w.left)
+		}
+	})
+}
+
+// leaving notes which entries leave, in order.
+type leaving struct {
+	store.Watcher
+	left []lock.ID
+}
+
+func (*leaving) Reset(store.Snapshot)       {}
+func (*leaving) Recall([]store.Ended, bool) {}
+func (*leaving) Lost(error)                 {}
+
+func (l *leaving) Apply(_ uint64, changes []store.Change) {
+	for _, c := range changes {
+		if c.Left != "" {
+			l.left = append(l.left, c.Left)
+		}
+	}
 }

@@ -122,15 +122,25 @@ func (s *Server) drop(k *kept, why lock.Reason, note *lock.Note) {
 	s.publish(store.Change{Number: s.number, Left: k.entry.ID, Reason: why, Note: note})
 }
 
-// expire ends an entry whose lease is over.
+// expire ends an entry whose lease is over, and before it those that were written before and
+// whose leases are over too: timers of one instant fire in any order, and the same history has
+// to come of the same calls.
 func (s *Server) expire(e *lock.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.find(e)
-	if s.stopped || k == nil || time.Now().Before(k.end) { // it was refreshed as the timer fired
+	k, now := s.find(e), time.Now()
+	if s.stopped || k == nil || now.Before(k.end) { // it was refreshed as the timer fired
 		return
 	}
-	s.drop(k, lock.Expired, nil)
+	for _, due := range s.sorted(func(other *lock.Entry) bool {
+		return other.Number <= e.Number && !now.Before(s.find(other).end)
+	}) {
+		s.expired(due)
+	}
+}
+
+func (s *Server) expired(e *lock.Entry) {
+	s.drop(s.find(e), lock.Expired, nil)
 	if s.cfg.ExpiryRecord == 0 {
 		s.remember(*e, lock.Expired, nil)
 		return

@@ -25,18 +25,10 @@ func checkData(dir string) error {
 	if err != nil {
 		return fmt.Errorf("the embedded store's data cannot be read: %w", err)
 	}
-	if file.Size() == 0 && !exists(filepath.Join(dir, dataDir, "member", "wal")) {
-		return nil // a first start that ended before anything was written
-	}
 	if err := checkPages(path, file.Size()); err != nil {
 		return fmt.Errorf("the embedded store's data file %s is damaged: %w; %s", path, err, remedyOfDamage)
 	}
 	return nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 const remedyOfDamage = "restore a backup into an empty folder with api restore, or begin with an empty folder, and start with --fence-floor above every fence ever handed out"

@@ -100,7 +100,7 @@ func claimDir(dir string) (release func() error, err error) {
 var errInUse = errors.New("in use by another process")
 
 func startMember(ctx context.Context, cfg EmbeddedConfig) (*embed.Etcd, error) {
-	if err := checkData(cfg.Dir); err != nil {
+	if err := errors.Join(clearUnbegun(cfg.Dir), checkData(cfg.Dir)); err != nil {
 		return nil, err
 	}
 	server, err := launch(memberConfig(cfg))

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
+
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
@@ -66,21 +69,62 @@ func TestDataFolder(t *testing.T) {
 	})
 }
 
-// TestStartedAfterAnEndAtOnce: a server whose first start ended before it had written anything,
-// as by kill -9, starts the next time.
+// TestStartedAfterAnEndAtOnce: a server whose first start ended before anything was committed, as by
+// kill -9, starts the next time. Left to etcd it would wait for a leader for ever.
 func TestStartedAfterAnEndAtOnce(t *testing.T) {
+	for name, leave := range map[string]func(member string) error{
+		"EmptyFile": func(member string) error { return os.WriteFile(filepath.Join(member, "snap", "db"), nil, 0o600) },
+		"EmptyLog": func(member string) error {
+			w, err := wal.Create(zap.NewNop(), filepath.Join(member, "wal"), nil)
+			if err != nil {
+				return err
+			}
+			return w.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			member := filepath.Join(dir, "etcd", "member")
+			if err := errors.Join(os.MkdirAll(filepath.Join(member, "snap"), 0o700), leave(member)); err != nil {
+				t.Fatal(err)
+			}
+			conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestLogHasEverything: what was committed is not taken for nothing where the data file has none of it.
+func TestLogHasEverything(t *testing.T) {
 	dir := t.TempDir()
-	snap := filepath.Join(dir, "etcd", "member", "snap")
-	if err := errors.Join(os.MkdirAll(snap, 0o700), os.WriteFile(filepath.Join(snap, "db"), nil, 0o600)); err != nil {
+	held := func(look func(*etcd.Store)) {
+		t.Helper()
+		conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closing(t, "the connection", conn.Close)
+		s, err := etcd.Open(t.Context(), conn, etcd.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closing(t, "the store", s.Close)
+		look(s)
+	}
+	held(func(s *etcd.Store) { mustEnqueue(t, s, newEntry("a", "held")) })
+	if err := os.Remove(filepath.Join(dir, "etcd", "member", "snap", "db")); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Close(); err != nil {
-		t.Error(err)
-	}
+	held(func(s *etcd.Store) {
+		if entries, _, err := s.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"}); err != nil || len(entries) != 1 {
+			t.Errorf("%d entries are there, %v; want the one that holds", len(entries), err)
+		}
+	})
 }
 
 // TestDamagedData: a data file that is cut short or overwritten, and a log that is empty or

@@ -314,5 +314,15 @@ func etcdBugs() []Bug {
 			File: "store/etcd/history.go", Anchor: "return begun != ended || scheduled != finished", Becomes: "return begun != ended && scheduled != finished",
 			In: "./store/etcd", Run: "^TestOneCompactionAtATime$",
 		},
+		{
+			Name: "etcd-unbegun-stays", Breaks: "a server whose first start ended at once starts the next time",
+			File: "store/etcd/begun.go", Anchor: "return err != nil || committed > 0", Becomes: "return err != nil || committed < 1<<40",
+			In: "./store/etcd", Run: "^TestStartedAfterAnEndAtOnce$/^EmptyFile$",
+		},
+		{
+			Name: "etcd-log-is-nothing", Breaks: "what is committed is never taken for nothing",
+			File: "store/etcd/begun.go", Anchor: "return err != nil || committed > 0", Becomes: "return err != nil || committed > 1<<40",
+			In: "./store/etcd", Run: "^TestLogHasEverything$",
+		},
 	}
 }

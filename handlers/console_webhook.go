@@ -33,7 +33,7 @@ func (r *request) operator() (subscription.Actor, error) {
 // @Success     200 {object} api.AdminWebhook
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "rate_limited, overloaded"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks/{tenant}/{id} [get]
 func (a *endpoints) adminWebhook(r *request) error {
@@ -114,7 +114,7 @@ func (a *endpoints) pauseWebhook(r *request) error {
 // @Success     200 {object} api.DeliveryPage "A page of deliveries, the newest first"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "rate_limited, overloaded"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks/{tenant}/{id}/deliveries [get]
 func (a *endpoints) adminDeliveries(r *request) error {

@@ -156,3 +156,19 @@ func TestAdminWebhookOnBadDays(t *testing.T) {
 	}
 	contended.do("PATCH", path, body(change)).wantProblem(problem{code: "changed", detail: "others change it all the time"})
 }
+
+// TestOperatedWebhooksCount: what a tenant's operator asks the store about webhooks counts among the
+// tenant's requests, but to pause one does not; nothing of that counts for an operator of all tenants.
+func TestOperatedWebhooksCount(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	made := c.subscribe(`{` + receiver + `}`)
+	c.limits(`{"requests_per_second":0}`)
+	tenant := "/admin/webhooks/" + c.claims.Tenant
+	for _, path := range []string{"/admin/webhooks", tenant + "/" + made.ID, tenant + "/" + made.ID + "/deliveries?limit=1000", tenant + "/callbacks/deliveries"} {
+		c.operator().get(path, loose).exceeds("rate_limited", "requests_per_second", 0, 0)
+		c.admin().get(path, loose).wantStatus(http.StatusOK)
+	}
+	c.operator().post(tenant+"/"+made.ID+"/deliveries/1-1/redeliver", loose).exceeds("rate_limited", "requests_per_second", 0, 0)
+	c.operator().do("PATCH", tenant+"/"+made.ID, body(`{"paused":true,"reason":"it fails all the time"}`), loose).wantStatus(http.StatusOK)
+}

@@ -23,12 +23,12 @@ const (
 )
 
 func (a *endpoints) operatedWebhooks(r *gin.Engine) {
-	o := operation{scopes: operators(), always: true}
-	r.GET("/admin/webhooks", a.authorized(operation{scopes: o.scopes, always: true, query: []string{"tenant", "limit", "cursor"}}, a.adminWebhooks))
+	o := operation{scopes: operators(), always: true, ofTenants: true} // each asks the store
+	r.GET("/admin/webhooks", a.authorized(operation{scopes: o.scopes, always: true, ofTenants: true, query: []string{"tenant", "limit", "cursor"}}, a.adminWebhooks))
 	one := r.Group("/admin/webhooks/:tenant/:id")
 	one.GET("", a.authorized(o, a.adminWebhook))
-	one.PATCH("", a.authorized(o, a.pauseWebhook))
-	one.GET("/deliveries", a.authorized(operation{scopes: o.scopes, always: true, query: []string{"limit", "cursor"}}, a.adminDeliveries))
+	one.PATCH("", a.authorized(operation{scopes: o.scopes, always: true}, a.pauseWebhook)) // so seldom that it need not count
+	one.GET("/deliveries", a.authorized(operation{scopes: o.scopes, always: true, ofTenants: true, query: []string{"limit", "cursor"}}, a.adminDeliveries))
 	one.POST("/deliveries/:delivery/redeliver", a.authorized(o, a.adminRedeliver))
 }
 
@@ -46,7 +46,7 @@ func (a *endpoints) operatedWebhooks(r *gin.Engine) {
 // @Param       cursor query string false "next_cursor of the page before"
 // @Success     200 {object} api.AdminWebhookPage
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "rate_limited, overloaded"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks [get]
 func (a *endpoints) adminWebhooks(r *request) error { return r.show(makeWebhooks) }

@@ -238,6 +238,9 @@ func (a *endpoints) redeliverSince(r *request) error {
 	if err != nil {
 		return lock.Invalid("since", "must be an instant such as 2026-01-02T15:04:05Z")
 	}
+	if year := since.UTC().Year(); year < 0 || year > 9999 { // which cannot be written as one
+		return lock.Invalid("since", "must be within the years 0 to 9999 of UTC")
+	}
 	found, err := a.Webhooks.Get(r.context(), r.principal, r.Param("id"))
 	if err != nil {
 		return err

@@ -283,3 +283,13 @@ func TestDeliveriesOnBadDays(t *testing.T) {
 		})
 	}
 }
+
+// TestSinceInUTC: an instant that is in no year of four digits in UTC is refused.
+func TestSinceInUTC(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	made := c.subscribe(`{` + receiver + `}`)
+	for _, since := range []string{"9999-12-31T23:59:59-23:00", "0000-01-01T00:00:00+23:00"} {
+		c.post("/webhooks/"+made.ID+"/redeliver", body(`{"since":"`+since+`"}`)).wantStatus(http.StatusBadRequest)
+	}
+}

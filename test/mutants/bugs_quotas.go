@@ -258,5 +258,10 @@ func quotaBugs() []Bug {
 			File: "service/acquire.go", Anchor: "\t\t\ts.settled(ctx)\n\t\t}\n\t\treturn s.refuseOrRejoin", Becomes: "\t\t}\n\t\treturn s.refuseOrRejoin",
 			In: "./service", Run: "^TestKeyedRetryAtALateReplica$",
 		},
+		{
+			Name: "price-operated-webhooks-free", Breaks: "what a tenant's operator asks the store about webhooks counts",
+			File: "handlers/console_webhooks.go", Anchor: "o := operation{scopes: operators(), always: true, ofTenants: true}", Becomes: "o := operation{scopes: operators(), always: true}",
+			In: "./handlers", Run: "^TestOperatedWebhooksCount$",
+		},
 	}
 }

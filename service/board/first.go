@@ -94,25 +94,14 @@ func (q *Query) byWaits() bool {
 	return (q.Sort == ByWaiters || q.Sort == ByOldestWait) && q.Down && q.After == nil && q.Holder == "" && q.State == ""
 }
 
-// firstWaits is the first page by waits: the rows of those locks are read for which others wait, and
-// those of the rest of the page.
+// firstWaits is the first page by waits: the locks for which others wait, and, where these leave room,
+// others by tenants and names. Locks change between the reads, so the page goes by what each has yielded: a
+// lock that is on it is not taken again, and if there is a next page is known before rows turn out to be gone.
 func (b *Board) firstWaits(q Query) *Page {
 	waits := q
 	waits.State = "contended"
 	page := b.Page(waits)
-	contended := map[lock.Ref]struct{}{}
-	b.source.Names("contended", q.Tenant, func(r lock.Ref) { contended[r] = struct{}{} })
-	var rest []lock.Ref
-	page.Matching = 0
-	page.Revision = b.source.Names("", q.Tenant, func(r lock.Ref) {
-		if !q.Sees(r) || q.Match != nil && !q.Match(r.Name) {
-			return
-		}
-		page.Matching++
-		if _, waited := contended[r]; !waited && len(page.Rows)+len(rest) <= q.Limit {
-			rest = append(rest, r)
-		}
-	})
+	rest := b.rest(q, page)
 	b.source.Rows(rest, func(_ lock.Ref, row *view.Row) {
 		if row != nil { // else it is gone meanwhile
 			line := b.line(q.Sort, row, page.Now)
@@ -120,23 +109,50 @@ func (b *Board) firstWaits(q Query) *Page {
 			page.Rows = append(page.Rows, line)
 		}
 	})
-	if len(page.Rows) > q.Limit {
-		page.Rows = page.Rows[:q.Limit]
-		page.Next = page.Rows[q.Limit-1].Cursor()
-	}
+	slices.SortFunc(page.Rows, q.compare) // somebody may have come to wait at one of the rest
 	return page
+}
+
+// rest returns which locks fill the page besides its rows, counts all that match, and says where the
+// next page begins. The revision stays that of the rows, which were read before.
+func (b *Board) rest(q Query, page *Page) (rest []lock.Ref) {
+	there := make(map[lock.Ref]struct{}, len(page.Rows))
+	for _, l := range page.Rows {
+		there[l.Ref] = struct{}{}
+	}
+	page.Matching = 0
+	b.source.Names("", q.Tenant, func(r lock.Ref) {
+		if !q.Sees(r) || q.Match != nil && !q.Match(r.Name) {
+			return
+		}
+		page.Matching++
+		if _, again := there[r]; !again && len(page.Rows)+len(rest) <= q.Limit {
+			rest = append(rest, r)
+		}
+	})
+	room := q.Limit - len(page.Rows)
+	if len(rest) <= room {
+		return rest
+	}
+	last := b.line(q.Sort, &view.Row{Ref: rest[max(room-1, 0)]}, page.Now)
+	if room == 0 {
+		last = page.Rows[q.Limit-1]
+	}
+	page.Next = last.Cursor()
+	return rest[:room]
 }
 
 // firstTotals counts from the indexes, and reads the rows of locks at which somebody waits.
 func (b *Board) firstTotals(s Sight, worst int) *Totals {
-	sums := b.source.Sums(s.Tenant)
-	t := &Totals{Locks: sums.Locks, Held: sums.Held, Holding: sums.Holding, Now: b.now()}
+	t := &Totals{Now: b.now()}
 	var refs []lock.Ref
 	t.Revision = b.source.Names("contended", s.Tenant, func(r lock.Ref) {
 		if s.Sees(r) {
 			refs = append(refs, r)
 		}
 	})
+	sums := b.source.Sums(s.Tenant) // not before: they are complete up to the revision
+	t.Locks, t.Held, t.Holding = sums.Locks, sums.Held, sums.Holding
 	q := Query{Sort: ByWaiters, Down: true}
 	first := best{most: worst, compare: q.compare}
 	b.source.Rows(refs, func(_ lock.Ref, row *view.Row) {

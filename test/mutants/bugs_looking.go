@@ -95,8 +95,39 @@ func lookingBugs() []Bug {
 		},
 		{
 			Name: "looking-first-lists-twice", Breaks: "the first look lists a lock for which others wait once",
-			File: "service/board/first.go", Anchor: "!waited && len(page.Rows)", Becomes: "(!waited || waited) && len(page.Rows)",
+			File: "service/board/first.go", Anchor: "!again && len(page.Rows)", Becomes: "(!again || again) && len(page.Rows)",
 			In: "./service/board", Run: "^TestFirstLook$",
+		},
+		{
+			Name: "looking-first-skips-what-was-contended", Breaks: "a lock whose waiters change while the first page is read is on it",
+			File: "service/board/first.go", Anchor: "\tfor _, l := range page.Rows {\n\t\tthere[l.Ref] = struct{}{}\n\t}\n", Becomes: "\tb.source.Names(\"contended\", q.Tenant, func(r lock.Ref) { there[r] = struct{}{} })\n",
+			In: "./service/board", Run: "^TestFirstLookListsOnce$",
+		},
+		{
+			Name: "looking-first-puts-new-waits-last", Breaks: "the first page is in order although others came to wait meanwhile",
+			File: "service/board/first.go", Anchor: "\tslices.SortFunc(page.Rows, q.compare)", Becomes: "\t_ = slices.Clone[[]Line]",
+			In: "./service/board", Run: "^TestFirstLookListsOnce$",
+		},
+		{
+			Name: "looking-first-ends-at-a-short-page", Breaks: "a lock that goes while the first page is read does not end the list",
+			File: "service/board/first.go", Anchor: "\tslices.SortFunc(page.Rows, q.compare)", Becomes: "\tif len(page.Rows) < q.Limit {\n\t\tpage.Next = nil\n\t}\n\tslices.SortFunc(page.Rows, q.compare)",
+			In: "./service/board", Run: "^TestFirstLookGoesOn$",
+		},
+		{
+			Name: "looking-first-is-newer-than-its-rows", Breaks: "the first page is complete up to its revision",
+			File: "service/board/first.go", Anchor: "\tb.source.Names(\"\", q.Tenant,", Becomes: "\tpage.Revision = b.source.Names(\"\", q.Tenant,",
+			In: "./service/board", Run: "^TestFirstLookListsOnce$",
+		},
+		{
+			Name: "looking-first-sums-are-older", Breaks: "the first totals are complete up to their revision",
+			File: "service/board/first.go", Anchor: "\tt := &Totals{Now: b.now()}\n\tvar refs []lock.Ref\n\tt.Revision = b.source.Names(\"contended\", s.Tenant, func(r lock.Ref) {\n\t\tif s.Sees(r) {\n\t\t\trefs = append(refs, r)\n\t\t}\n\t})\n\tsums := b.source.Sums(s.Tenant) // not before: they are complete up to the revision\n\tt.Locks, t.Held, t.Holding = sums.Locks, sums.Held, sums.Holding\n",
+			Becomes: "\tsums := b.source.Sums(s.Tenant)\n\tt := &Totals{Now: b.now()}\n\tvar refs []lock.Ref\n\tt.Revision = b.source.Names(\"contended\", s.Tenant, func(r lock.Ref) {\n\t\tif s.Sees(r) {\n\t\t\trefs = append(refs, r)\n\t\t}\n\t})\n\tt.Locks, t.Held, t.Holding = sums.Locks, sums.Held, sums.Holding\n",
+			In:      "./service/board", Run: "^TestRevisionOfFirstTotals$",
+		},
+		{
+			Name: "looking-first-draws-nothing-for-the-next", Breaks: "who looks after the first one finds the rows drawn",
+			File: "service/board/first.go", Anchor: "done: b.signal,", Becomes: "done: func() {},",
+			In: "./service/board", Run: "^TestFirstLookHasRowsDrawn$",
 		},
 		{
 			Name: "looking-first-keeps-what-passes", Breaks: "what the first look shows is each lock's own row",

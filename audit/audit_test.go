@@ -140,15 +140,12 @@ func TestTrim(t *testing.T) {
 	var kept []*audit.Record
 	for i := range 20 {
 		r := l.put("busy", "a", time.Duration(i)*day)
-		if i < 5 {
+		if i < 4 { // the quiet ones have fewer, and keep them
 			kept = append(kept, r)
 		}
 	}
 	for i := range 4 {
-		r := l.put(fmt.Sprint("quiet-", i), "a", time.Duration(30+i)*day)
-		if i < 3 {
-			kept = append(kept, r)
-		}
+		kept = append(kept, l.put(fmt.Sprint("quiet-", i), "a", time.Duration(30+i)*day))
 	}
 	l.put("ancient", "a", 90*day+time.Second)
 	l.put("ancient", "a", 105*day)
@@ -235,38 +232,6 @@ func TestClockAhead(t *testing.T) {
 	}
 	if all := l.all(audit.Query{Limit: 10}); len(all) != 1 || all[0].ID != ahead.ID {
 		t.Errorf("%d records are kept, want the newest", len(all))
-	}
-}
-
-// TestTrimWebhooks: what is done to webhooks takes a fifth of the room at most, so that it pushes out
-// nothing of what operators did.
-func TestTrimWebhooks(t *testing.T) {
-	l := newLedger(t)
-	l.log.Keep(10, 20)
-	for i := range 9 {
-		l.put("acme", "a", 10*day-time.Duration(i)*time.Second)
-	}
-	for i := range 30 {
-		for j, tenant := range []string{"acme", "other", "third"} {
-			r := recordOf(tenant, "a", l.now.Add(-time.Duration(i)*time.Hour-time.Duration(j)*time.Minute))
-			r.Action = audit.TestWebhook
-			if _, err := l.records.Put(t.Context(), r.Put()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := l.log.Trim(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]int{}
-	for _, r := range l.all(audit.Query{Limit: 100}) {
-		got[r.Tenant+" "+r.Action]++
-	}
-	if diff := cmp.Diff(map[string]int{"acme entry.revoke": 8, "acme webhook.test": 2}, map[string]int{"acme entry.revoke": got["acme entry.revoke"], "acme webhook.test": got["acme webhook.test"]}); diff != "" {
-		t.Errorf("of acme are kept (-want +got)\n%s", diff)
-	}
-	if n := got["acme webhook.test"] + got["other webhook.test"] + got["third webhook.test"]; n != 4 {
-		t.Errorf("%d about webhooks are kept, want a fifth of 20: %v", n, got)
 	}
 }
 

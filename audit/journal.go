@@ -18,7 +18,10 @@ type Putter interface {
 type Journal struct {
 	records Putter
 	now     func() time.Time
-	pace    Pace
+
+	// Who uses webhooks must not keep operators from acting by using up a pace, nor anybody from
+	// deleting a webhook: of that there is no more than of what was made.
+	operators, users, deletions Pace
 }
 
 // NewJournal returns a journal. now is nil for the clock.
@@ -26,14 +29,14 @@ func NewJournal(records Putter, now func() time.Time) *Journal {
 	if now == nil {
 		now = time.Now
 	}
-	return &Journal{records: records, now: now}
+	return &Journal{records: records, now: now, users: Pace{ofUsers: true}, deletions: Pace{ofUsers: true}}
 }
 
 // Put puts something on record before it is done. The error is [lock.RateLimited] if the tenant of
 // whoever does it does too much, or the store's; then it must not be done.
 func (j *Journal) Put(ctx context.Context, r *Record) error {
 	r.At = j.now()
-	if err := j.pace.Take(r.By.Tenant, r.At); err != nil {
+	if err := j.paceOf(r).Take(r.By.Tenant, r.At); err != nil {
 		return err
 	}
 	_, err := j.records.Put(ctx, r.Put())
@@ -44,4 +47,14 @@ func (j *Journal) Put(ctx context.Context, r *Record) error {
 		return failed
 	}
 	return err
+}
+
+func (j *Journal) paceOf(r *Record) *Pace {
+	switch {
+	case !r.byUser():
+		return &j.operators
+	case r.Action == DeleteWebhook:
+		return &j.deletions
+	}
+	return &j.users
 }

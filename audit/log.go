@@ -10,15 +10,19 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// Bounds of what is kept. Between two rounds of trimming there can be more.
+// Bounds of what is kept of what operators did. Between two rounds of trimming there can be more.
 const (
 	MaxAge      = 90 * 24 * time.Hour
 	MaxInAll    = 100_000
 	MaxOfTenant = 10_000
+)
 
-	// webhookShare is which part of these may be about webhooks. Who may use them need not be an
-	// operator, and is not to push out what operators did.
-	webhookShare = 5
+// Which parts of these are kept besides of what users of webhooks did to those. They need not be
+// operators, and are not to push out what operators did, nor what they did themselves by what they
+// can do without end.
+const (
+	lastingShare = 5
+	passingShare = 10
 )
 
 // Records is what the log needs of the store's small records.

@@ -13,6 +13,9 @@ import (
 const (
 	burst     = 200
 	perSecond = 10
+
+	burstOfUsers     = 120 // who use webhooks: more than a tenant may have, if nothing else is set
+	perSecondOfUsers = 1
 )
 
 // maxPaced is how many tenants are remembered, of those that did something lately.
@@ -20,8 +23,18 @@ const maxPaced = 10_000
 
 // Pace bounds how fast operators act. The zero value is ready.
 type Pace struct {
+	ofUsers bool // rather than of operators
+
 	mu    sync.Mutex
 	spent map[string]spending
+}
+
+// limits returns how much is allowed at once, and each second.
+func (p *Pace) limits() (atOnce, eachSecond float64) {
+	if p.ofUsers {
+		return burstOfUsers, perSecondOfUsers
+	}
+	return burst, perSecond
 }
 
 type spending struct {
@@ -29,15 +42,16 @@ type spending struct {
 	at      time.Time
 }
 
-// Take counts one action of an operator of the tenant, or returns a [lock.RateLimited].
+// Take counts one action of somebody of the tenant, or returns a [lock.RateLimited].
 func (p *Pace) Take(tenant string, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.spent == nil || len(p.spent) >= maxPaced {
 		p.forget(now)
 	}
-	s := p.spent[tenant].left(now)
-	if s.actions+1 > burst {
+	most, eachSecond := p.limits()
+	s := p.spent[tenant].left(now, eachSecond)
+	if s.actions+1 > most {
 		return &lock.Error{
 			Code: lock.RateLimited, Detail: "people of the tenant do more in a short time than is kept on record", RetryAfter: time.Second,
 		}
@@ -48,16 +62,17 @@ func (p *Pace) Take(tenant string, now time.Time) error {
 }
 
 // left is what is still to be made up for.
-func (s spending) left(now time.Time) spending {
+func (s spending) left(now time.Time, eachSecond float64) spending {
 	passed := max(0, now.Sub(s.at).Seconds())
-	return spending{max(0, s.actions-passed*perSecond), now}
+	return spending{max(0, s.actions-passed*eachSecond), now}
 }
 
 // forget drops those that have made up for all; if that leaves too many, everybody.
 func (p *Pace) forget(now time.Time) {
 	kept := map[string]spending{}
+	_, eachSecond := p.limits()
 	for tenant, s := range p.spent {
-		if s = s.left(now); s.actions > 0 && len(kept) < maxPaced/2 {
+		if s = s.left(now, eachSecond); s.actions > 0 && len(kept) < maxPaced/2 {
 			kept[tenant] = s
 		}
 	}

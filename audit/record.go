@@ -34,6 +34,9 @@ const (
 // webhookActions begins the actions that are not of operators alone: who may use webhooks does them.
 const webhookActions = "webhook."
 
+// scopeOfUsers allows these to who is no operator.
+const scopeOfUsers = "webhooks:write"
+
 // The results of actions.
 const (
 	Revoked = "revoked" // the object ended

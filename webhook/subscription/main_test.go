@@ -2,6 +2,7 @@ package subscription_test
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,11 +50,12 @@ func newWorld(t testing.TB) *world {
 // over returns the use cases with other records.
 func (w *world) over(records subscription.Records) *subscription.Subscriptions {
 	keys := subscription.NewKeys([]byte(tokenKey))
+	var puts atomic.Int64 // a second passes between any two, so that tests are not kept to a pace
 	return subscription.New(subscription.Config{
 		Records: records, Keys: keys, Policy: must(webhook.NewPolicy(webhook.Settings{})),
 		Directory: subscription.NewDirectory(w.records, keys, slog.New(slog.DiscardHandler)),
 		Now:       func() time.Time { return w.now },
-		Journal:   audit.NewJournal(w.records, func() time.Time { return w.now }),
+		Journal:   audit.NewJournal(w.records, func() time.Time { return w.now.Add(time.Duration(puts.Add(1)) * time.Second) }),
 	})
 }
 

@@ -69,10 +69,10 @@ func (r *Refusal) Unwrap() error { return r.Why }
 // Take counts a request of a tenant against one of its rates, or returns a [*Refusal]. A rate is
 // each replica's own; what was not used within the last second can be used at once.
 func (b *Book) Take(tenant string, l quota.Limit) error {
-	limits, now := b.Of(tenant), time.Now()
-	r := b.rates
+	limits, r := b.Of(tenant), b.rates
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := time.Now() // not before the lock: to a limiter that is told an older time the same second comes twice
 	one := &r.of(tenant, limits, now).each[l-quota.Requests]
 	if one.limiter.AllowN(now, 1) {
 		return nil
@@ -84,10 +84,10 @@ func (b *Book) Take(tenant string, l quota.Limit) error {
 // [*Refusal]: while the tenant owes for another. Of what there is no room for it owes the rest, and is
 // refused until that has come in; so what costs more than may be used at once can be had too.
 func (b *Book) Charge(tenant string, l quota.Limit, more int) error {
-	limits, now := b.Of(tenant), time.Now()
-	r := b.rates
+	limits, r := b.Of(tenant), b.rates
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := time.Now() // not before the lock: to a limiter that is told an older time the same second comes twice
 	one := &r.of(tenant, limits, now).each[l-quota.Requests]
 	if one.owes(now) {
 		return one.refuse(limits, l, now)
@@ -98,10 +98,10 @@ func (b *Book) Charge(tenant string, l quota.Limit, more int) error {
 
 // Owe counts more for a request that was answered, also where the tenant owes already.
 func (b *Book) Owe(tenant string, l quota.Limit, more int) {
-	limits, now := b.Of(tenant), time.Now()
-	r := b.rates
+	limits, r := b.Of(tenant), b.rates
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := time.Now() // not before the lock: to a limiter that is told an older time the same second comes twice
 	r.of(tenant, limits, now).each[l-quota.Requests].spend(more, now)
 }
 

@@ -263,5 +263,10 @@ func quotaBugs() []Bug {
 			File: "handlers/console_webhooks.go", Anchor: "o := operation{scopes: operators(), always: true, ofTenants: true}", Becomes: "o := operation{scopes: operators(), always: true}",
 			In: "./handlers", Run: "^TestOperatedWebhooksCount$",
 		},
+		{
+			Name: "price-time-goes-back", Breaks: "however many ask at once, no more is taken than the limit",
+			File: "service/quotas/rates.go", Anchor: "	limits, r := b.Of(tenant), b.rates\n	r.mu.Lock()\n	defer r.mu.Unlock()\n	now := time.Now() // not before the lock: to a limiter that is told an older time the same second comes twice\n	one := &r.of(tenant, limits, now).each[l-quota.Requests]\n	if one.limiter", Becomes: "	limits, r, now := b.Of(tenant), b.rates, time.Now()\n	r.mu.Lock()\n	defer r.mu.Unlock()\n	one := &r.of(tenant, limits, now).each[l-quota.Requests]\n	if one.limiter",
+			In: "./service/quotas", Run: "^TestRateAtOnce$",
+		},
 	}
 }

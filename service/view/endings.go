@@ -117,6 +117,14 @@ func (e *endings) recall(tenant string, id lock.ID, why lock.Reason, now time.Ti
 	}
 }
 
+// guess remembers that an entry ended of which the store remembers nothing, unless something
+// is known of it.
+func (e *endings) guess(tenant string, id lock.ID, why lock.Reason, now time.Time) {
+	if e.reason(id, now) == "" {
+		e.keep(tenant, id, why, now, 0)
+	}
+}
+
 // reason returns why the entry ended, or "" if it is not known to have.
 func (e *endings) reason(id lock.ID, now time.Time) lock.Reason {
 	known, ok := e.byID[keyOf(id)]

@@ -192,7 +192,7 @@ func (v *View) Recall(ends []store.Ended, complete bool) {
 		why = lock.Unknown
 	}
 	for id, tenant := range v.unexplained {
-		v.ended.recall(tenant, id, why, now)
+		v.ended.guess(tenant, id, why, now)
 	}
 	clear(v.unexplained)
 	v.gap = time.Time{}

@@ -59,6 +59,27 @@ func TestEndedAgainUnseen(t *testing.T) {
 	}
 }
 
+// TestGuessedEnd: that an entry expired because nobody says otherwise counts less than its end that
+// was seen, before or since.
+func TestGuessedEnd(t *testing.T) {
+	v := empty()
+	v.Reset(store.Snapshot{Number: 6})
+	v.Recall(nil, true)
+	e := &lock.Entry{ID: view.NumberedID(1), Tenant: "acme", Number: 7, EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+	v.Apply(7, []store.Change{{Number: 7, Joined: e}})
+	v.Lost(nil)
+	v.Reset(store.Snapshot{Number: 8}) // it went; before its end is told it is there again
+	again := &lock.Entry{ID: e.ID, Tenant: "acme", Number: 9, EnqueuedAt: time.Now(), Claims: e.Claims}
+	v.Apply(9, []store.Change{{Number: 9, Joined: again}})
+	v.Apply(10, []store.Change{{Number: 10, Left: e.ID, Reason: lock.Released}})
+	v.Lost(nil)
+	v.Reset(store.Snapshot{Number: 20})
+	v.Recall(nil, true)
+	if st := v.Status(e.ID, 12); st.Reason != lock.Released {
+		t.Errorf("it is told as %v, and was seen as released", st.Reason)
+	}
+}
+
 // TestAnnouncementEnds: that somebody's turn is soon is known while somebody waits for it.
 func TestAnnouncementEnds(t *testing.T) {
 	v := empty()

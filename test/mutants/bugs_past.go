@@ -48,5 +48,10 @@ func pastBugs() []Bug {
 			File: "service/view/endings.go", Anchor: "known != why && e.byID[keyOf(id)].after != e.list", Becomes: "known != why",
 			In: "./service/view", Run: "^TestEndedAgainUnseen$",
 		},
+		{
+			Name: "past-guess-over-seen", Breaks: "a guess about an end counts less than what was seen",
+			File: "service/view/view.go", Anchor: "v.ended.guess(tenant, id, why, now)", Becomes: "v.ended.recall(tenant, id, why, now)",
+			In: "./service/view", Run: "^TestGuessedEnd$",
+		},
 	}
 }

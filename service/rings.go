@@ -35,13 +35,13 @@ func newRingQueue() *ringQueue {
 	return &ringQueue{waiting: map[string][]*order.Contradiction{}, ready: make(chan struct{}, 1)}
 }
 
-// add takes a contradiction, or the place of one that is then only shown by LockOrder. It does
-// not block.
+// add takes a contradiction, unless there is no room and nobody has two more than its tenant: it
+// is shown by LockOrder all the same. It does not block.
 func (q *ringQueue) add(c *order.Contradiction) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.size == maxRingsToTell {
-		q.drop()
+	if q.size == maxRingsToTell && !q.drop(len(q.waiting[c.Tenant])) {
+		return
 	}
 	if q.waiting[c.Tenant] == nil {
 		q.turns = append(q.turns, c.Tenant)
@@ -54,13 +54,18 @@ func (q *ringQueue) add(c *order.Contradiction) {
 	}
 }
 
-// drop takes away the newest of the tenant who has most.
-func (q *ringQueue) drop() {
+// drop takes away the newest of the tenant who has most, if that is more than a tenant with own
+// would have with one more.
+func (q *ringQueue) drop(own int) bool {
 	most := slices.MaxFunc(q.turns, func(a, b string) int { return cmp.Compare(len(q.waiting[a]), len(q.waiting[b])) })
+	if len(q.waiting[most]) <= own+1 {
+		return false
+	}
 	last := len(q.waiting[most]) - 1
 	q.waiting[most][last] = nil
 	q.waiting[most] = q.waiting[most][:last]
 	q.taken(most)
+	return true
 }
 
 // taken notes that there is one less of a tenant.

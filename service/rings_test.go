@@ -45,3 +45,21 @@ func TestRingsOfManyTenants(t *testing.T) {
 		t.Errorf("it has %d of %d tenants in %d turns, want %d each", q.size, len(q.waiting), len(q.turns), maxRingsToTell)
 	}
 }
+
+// TestRingsAreTold: whoever waits is told in the end, though others of as many tenants as there is
+// room for come all the time.
+func TestRingsAreTold(t *testing.T) {
+	q := newRingQueue()
+	add := func(tenant int) { q.add(&order.Contradiction{Tenant: string(rune('a' + tenant))}) }
+	for i := range maxRingsToTell {
+		add(i)
+	}
+	for i := range maxRingsToTell {
+		if told := q.next().Tenant; told != string(rune('a'+i)) {
+			t.Fatalf("%q is told, and tenant %d waits", told, i)
+		}
+		for j := range 10 {
+			add(1000 + maxRingsToTell + 10*i + j)
+		}
+	}
+}

@@ -161,13 +161,18 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "bounds-rings-of-one-tenant", Breaks: "one tenant's contradictions do not keep another's from being told",
-			File: "service/rings.go", Anchor: "\t\tq.drop()\n", Becomes: "\t\treturn\n",
+			File: "service/rings.go", Anchor: "q.size == maxRingsToTell && !q.drop(len(q.waiting[c.Tenant]))", Becomes: "q.size == maxRingsToTell",
 			In: "./service", Run: "^TestRingsTakeTurns$",
 		},
 		{
 			Name: "bounds-rings-in-turns", Breaks: "tenants take turns in being told of their contradictions",
 			File: "service/rings.go", Anchor: "q.turns = append(q.turns[1:], tenant)", Becomes: "q.turns = append([]string{tenant}, q.turns[1:]...)",
 			In: "./service", Run: "^TestRingsTakeTurns$",
+		},
+		{
+			Name: "bounds-rings-of-many-tenants", Breaks: "who comes later does not take the place of who waits",
+			File: "service/rings.go", Anchor: "len(q.waiting[most]) <= own+1", Becomes: "own < 0",
+			In: "./service", Run: "^TestRingsAreTold$",
 		},
 	}
 }

@@ -72,18 +72,20 @@ func mostHistory(used, quota int64) int64 {
 // minutes, and a line that grows by one every few seconds would never end.
 type compactions struct {
 	asked time.Time // when the part that is under way was asked for; zero if none is
+	seen  bool      // it was under way when the next one was due
 	next  time.Time // when the next one may begin
 }
 
 // ready reports whether the next part may begin. busy says that one is under way.
 func (c *compactions) ready(now time.Time, busy bool) bool {
 	if busy {
+		c.seen = true
 		return false
 	}
-	if took := now.Sub(c.asked); !c.asked.IsZero() && took > compactInterval {
-		c.next = now.Add(took)
+	if c.seen && !c.asked.IsZero() { // what was over before the next was due is next to nothing
+		c.next = now.Add(now.Sub(c.asked))
 	}
-	c.asked = time.Time{}
+	c.asked, c.seen = time.Time{}, false
 	return !now.Before(c.next)
 }
 

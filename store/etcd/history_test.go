@@ -123,6 +123,23 @@ func TestOneCompactionAtATime(t *testing.T) {
 	}
 }
 
+// TestCompactionsNeedNoRest: one that was over when the next was due is no reason to rest, however
+// late the ticker is; nor is one that an earlier process had begun.
+func TestCompactionsNeedNoRest(t *testing.T) {
+	var c compactions
+	now := time.Now()
+	if c.ready(now, true) || !c.ready(now.Add(compactInterval), false) {
+		t.Error("it rests for what an earlier process had begun")
+	}
+	for i := range 100 {
+		now = now.Add(compactInterval + time.Duration(i%3)*50*time.Microsecond)
+		if !c.ready(now, false) {
+			t.Fatalf("%d is put off though the one before had ended at once", i)
+		}
+		c.asked = now
+	}
+}
+
 // TestCompactionsRest: history is forgotten at most half of the time.
 func TestCompactionsRest(t *testing.T) {
 	var c compactions

@@ -135,16 +135,28 @@ func (r *request) respondLarge(size int, body func() any) error {
 	if !r.take(size, false) {
 		return errLargeAnswers()
 	}
+	defer r.endTurn() // also if it cannot be made
+	if err := r.takeTurn(); err != nil {
+		return err
+	}
+	return r.respond(http.StatusOK, body())
+}
+
+// takeTurn waits until a large answer of the tenant may be made. It refuses while the tenant owes:
+// what the ones before cost is known by then.
+func (r *request) takeTurn() error {
 	done, err := r.endpoints.turns.take(r.context(), r.tenant())
 	if err != nil {
 		return err
 	}
 	r.made = sync.OnceFunc(done)
-	defer r.made()                      // also if it cannot be made
-	if err := r.charge(0); err != nil { // what the ones before it cost is known by now
-		return err
+	return r.charge(0)
+}
+
+func (r *request) endTurn() {
+	if r.made != nil {
+		r.made()
 	}
-	return r.respond(http.StatusOK, body())
 }
 
 func errLargeAnswers() error {
@@ -164,6 +176,7 @@ func (r *request) take(size int, anyway bool) bool {
 }
 
 func (a *endpoints) give(r *request) {
+	r.endTurn()
 	if r.taken > 0 {
 		a.answers.give(r.tenant(), r.taken)
 	}
@@ -187,10 +200,8 @@ func (r *request) write(status int, contentType string, body any) {
 		r.AbortWithStatus(http.StatusInternalServerError)
 		return
 	}
-	if r.made != nil { // a client that takes the answer slowly keeps nobody waiting
-		r.made()
-	}
 	r.owe(quota.PriceOfBytes(r.received + text.Len()))
+	r.endTurn() // a client that takes the answer slowly keeps nobody waiting
 	if text.Len() > smallAnswer && r.taken == 0 {
 		r.take(text.Len(), true)
 	}

@@ -180,9 +180,9 @@ func (r *request) explainWait(g *service.Grant, err error) error {
 	if g == nil {
 		return &detailed{err, func(p *api.Problem) { p.Cycle = cycleIn(err, r.principal.MayUse) }}
 	}
-	// A refusal that is too large for now does without the holders: that it is refused
-	// has to be said, and once.
-	if size := fitRefusal(g); size > smallAnswer && !r.take(size, false) {
+	// A refusal that is too large for now, or of a tenant that owes for others, does without the
+	// holders: that it is refused has to be said, and once.
+	if size := fitRefusal(g); size > smallAnswer && (!r.take(size, false) || r.takeTurn() != nil) {
 		hideHolders(g)
 	}
 	busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut) || errors.Is(err, lock.Closed)

@@ -82,7 +82,7 @@ func (a *endpoints) acquireSet(r *request) error {
 		return err
 	}
 	r.note(slog.Int("locks", len(req.Claims)))
-	if err := r.charge(quota.PriceOfSet(len(req.Claims)) - 1); err != nil {
+	if err := r.charge(quota.PriceOfSet(min(len(req.Claims), lock.MaxSetSize)) - 1); err != nil {
 		return err
 	}
 	return a.enqueue(r, req)

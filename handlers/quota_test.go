@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -243,6 +245,57 @@ func TestLargeAnswersTakeTurns(t *testing.T) {
 		t.Errorf("%d", a.status)
 	}
 	eventually(t, "its turn is over", func() bool { return router.Turns(c.claims.Tenant) == 0 })
+}
+
+// TestDebtOfManyWhoWait: what many who are refused at one moment owe together is bounded: refusals
+// that name many holders are made one after the other, and name nobody while the tenant owes.
+func TestDebtOfManyWhoWait(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for range 100 {
+		c.post("/locks/full", body(muchNoted("shared"))).wantStatus(http.StatusCreated)
+	}
+	c.limits(`{"requests_per_second":100}`)
+	eventually(t, "there is room for all", func() bool {
+		var now api.Quota
+		c.admin().get(c.quotaPath()).want(http.StatusOK, &now)
+		return now.Used.Requests == 0
+	})
+	var all sync.WaitGroup
+	var named, refused atomic.Int64
+	for range 60 {
+		all.Go(func() {
+			a := c.post("/locks/full", body(`{"wait_seconds":3}`), loose)
+			if a.status == http.StatusLocked {
+				refused.Add(1)
+			}
+			if len(a.body) > 100_000 {
+				named.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if refused.Load() < 30 || named.Load() == 0 || named.Load() > 5 {
+		t.Errorf("%d are refused as the lock is held, %d with all that is known of the holders", refused.Load(), named.Load())
+	}
+	a := c.get("/locks/x", loose)
+	if used, _ := strconv.Atoi(fmt.Sprint(a.fields()["used"])); used > 100+3*65 {
+		t.Errorf("%d of 100 are used: the debt of many requests", used)
+	}
+}
+
+// TestSetsThatCannotBe: a set of more locks than there may be costs no more than the largest.
+func TestSetsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	q := &cashier{Quotas: shared.quotas}
+	h := shared.handlers(shared.main.service)
+	h.Quotas = q
+	r := serve(nil, handlers.New(h))
+	t.Cleanup(r.close)
+	a := newTenant(t).at(r).post("/locksets", body(locksOf(slices.Repeat([]string{"a"}, 1200)...)), loose)
+	if got := q.price.Load(); a.status != http.StatusBadRequest || got > 32+6 {
+		t.Errorf("a set of 1200 is answered %d, and costs %d", a.status, got)
+	}
 }
 
 func muchNoted(mode string) string {

@@ -25,13 +25,21 @@ func irrelevant(message string) bool {
 
 // young tells what etcd says of the schema of a store that was just made, and has no
 // term yet. It finds out a moment later.
-func young(message string, fields map[string]any) bool {
+func young(message string, fields []zapcore.Field) bool {
 	switch message {
 	case "Failed to detect schema version", "failed to update storage version":
-		why, _ := fields["error"].(string)
-		return strings.HasSuffix(why, "missing term information")
+		return strings.HasSuffix(errorIn(fields), "missing term information")
 	}
 	return false
+}
+
+func errorIn(fields []zapcore.Field) string {
+	for _, f := range fields {
+		if why, is := f.Interface.(error); is && f.Type == zapcore.ErrorType {
+			return why.Error()
+		}
+	}
+	return ""
 }
 
 // What etcd warns of while it is slow, as of each slow flush and each request that fails, would be
@@ -41,6 +49,14 @@ const (
 	samplesOf    = 5
 	samplesEvery = time.Minute
 )
+
+// etcdLog is what etcd writes its log to, nothing without a logger.
+func etcdLog(log *slog.Logger) *zap.Logger {
+	if log == nil {
+		return zap.NewNop()
+	}
+	return newEtcdLog(log)
+}
 
 // newEtcdLog passes etcd's warnings, sampled, and all of its errors on to a slog.Logger.
 func newEtcdLog(log *slog.Logger) *zap.Logger {
@@ -52,10 +68,44 @@ func newEtcdLog(log *slog.Logger) *zap.Logger {
 	}
 	warnings := slogCore{log: log, from: zapcore.WarnLevel, to: zapcore.WarnLevel, silenced: silenced}
 	errors := slogCore{log: log, from: zapcore.ErrorLevel, to: zapcore.FatalLevel, silenced: silenced}
-	return zap.New(zapcore.NewTee(
+	return zap.New(relevant{zapcore.NewTee(
 		zapcore.NewSamplerWithOptions(warnings, samplesEvery, samplesOf, 0, zapcore.SamplerHook(count)),
 		errors,
-	))
+	)})
+}
+
+// lastWords is what happens after a line of etcd's that is to end the process: it does, but for
+// while etcd is launched, by the goroutine that can then tell more.
+type lastWords struct{ launching *atomic.Bool }
+
+// OnWrite implements zapcore.CheckWriteHook.
+func (w lastWords) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
+	if !w.launching.Load() {
+		zapcore.WriteThenFatal.OnWrite(e, fields)
+	}
+	panic(e.Message + ": " + errorIn(fields))
+}
+
+// relevant keeps what is not worth a line from the sampling, which would count it as left out.
+type relevant struct{ zapcore.Core }
+
+// With implements zapcore.Core.
+func (c relevant) With(fields []zapcore.Field) zapcore.Core { return relevant{c.Core.With(fields)} }
+
+// Check implements zapcore.Core.
+func (c relevant) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if !c.Enabled(e.Level) || irrelevant(e.Message) {
+		return ce
+	}
+	return ce.AddCore(e, c)
+}
+
+// Write implements zapcore.Core. It is sampled only now, as what is young shows in the fields.
+func (c relevant) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	if !young(e.Message, fields) {
+		c.Core.Check(e, nil).Write(fields...)
+	}
+	return nil
 }
 
 // slogCore passes what etcd says at some levels on to a slog.Logger.
@@ -77,7 +127,7 @@ func (c slogCore) With(fields []zapcore.Field) zapcore.Core {
 
 // Check implements zapcore.Core.
 func (c slogCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if !c.Enabled(e.Level) || irrelevant(e.Message) {
+	if !c.Enabled(e.Level) {
 		return ce
 	}
 	return ce.AddCore(e, c)
@@ -88,9 +138,6 @@ func (c slogCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	encoded := zapcore.NewMapObjectEncoder()
 	for _, f := range append(c.fields[:len(c.fields):len(c.fields)], fields...) {
 		f.AddTo(encoded)
-	}
-	if young(e.Message, encoded.Fields) {
-		return nil
 	}
 	attrs := make([]slog.Attr, 0, len(encoded.Fields)+1)
 	if n := c.silenced.Swap(0); n > 0 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // TestLogOfAYoungStore: what etcd says of a store that was just made, as an error, is
@@ -59,4 +60,35 @@ func TestLogIsSampled(t *testing.T) {
 			t.Error("the next minute's are left out too")
 		}
 	})
+}
+
+// TestSilencedIsWhatWouldBeSaid: what is never written is not counted as left out.
+func TestSilencedIsWhatWouldBeSaid(t *testing.T) {
+	var out bytes.Buffer
+	log := newEtcdLog(slog.New(slog.NewTextHandler(&out, nil)))
+	for range 1000 {
+		log.Warn("apply request took too long")
+		log.Warn("Failed to detect schema version", zap.Error(errors.New("missing term information")))
+	}
+	log.Warn("slow fdatasync")
+	if said := out.String(); strings.Contains(said, "silenced") || !strings.Contains(said, "slow fdatasync") {
+		t.Errorf("logged %s", said)
+	}
+}
+
+// TestLastWords: why etcd ends the process is in the log.
+func TestLastWords(t *testing.T) {
+	var out bytes.Buffer
+	log := newEtcdLog(slog.New(slog.NewTextHandler(&out, nil))).WithOptions(zap.WithFatalHook(zapcore.WriteThenPanic))
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("it goes on")
+			}
+		}()
+		log.Fatal("failed to save Raft hard state", zap.Error(errors.New("no space left on device")))
+	}()
+	if said := out.String(); !strings.Contains(said, "level=ERROR") || !strings.Contains(said, "no space left") {
+		t.Errorf("logged %q", said)
+	}
 }

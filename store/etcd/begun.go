@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"time"
 
 	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/server/v3/storage/wal"
@@ -44,25 +42,23 @@ func begun(member string) bool {
 
 // appliedIndex returns how far a data file is, 0 if there is none, or nothing in it yet.
 func appliedIndex(path string) (index uint64, err error) {
-	if file, err := os.Stat(path); errors.Is(err, os.ErrNotExist) || err == nil && file.Size() == 0 {
+	file, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && file.Size() == 0 {
 		return 0, nil
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("what is in it is no database of etcd's: %v", r)
-		}
-	}()
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	err = db.View(func(tx *bbolt.Tx) error {
-		if meta := tx.Bucket([]byte("meta")); meta != nil {
-			if v := meta.Get([]byte("consistent_index")); len(v) == 8 {
-				index = binary.BigEndian.Uint64(v)
-			}
+	err = readData(path, file.Size(), func(tx *bbolt.Tx, p *pages) error {
+		meta := tx.Bucket([]byte("meta"))
+		if meta == nil {
+			return nil
+		}
+		if err := p.follow(meta); err != nil {
+			return err
+		}
+		if v := meta.Get([]byte("consistent_index")); len(v) == 8 {
+			index = binary.BigEndian.Uint64(v)
 		}
 		return nil
 	})

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"time"
 
 	"go.etcd.io/bbolt"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"google.golang.org/protobuf/proto"
 )
 
 // checkData refuses a data file that etcd would die of: it maps the file into memory, so
@@ -33,39 +34,48 @@ func checkData(dir string) error {
 
 const remedyOfDamage = "restore a backup into an empty folder with api restore, or begin with an empty folder, and start with --fence-floor above every fence ever handed out"
 
-// checkPages reads what is in use of the first size bytes of a data file. What is damaged in
-// it shows as a panic of bbolt's or as a fault, in this goroutine. The needed buckets have to
-// be there.
-func checkPages(path string, size int64, needed ...string) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("what is in it is no database of etcd's: %v", r)
-		}
-	}()
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return db.View(func(tx *bbolt.Tx) error {
-		if whole := tx.Size(); size < whole {
-			return fmt.Errorf("it has %d bytes and should have %d", size, whole)
-		}
+// checkPages reads what is in use of the first size bytes of a data file. The needed buckets
+// have to be there.
+func checkPages(path string, size int64, needed ...string) error {
+	return readData(path, size, func(tx *bbolt.Tx, p *pages) error {
 		for _, name := range needed {
 			if tx.Bucket([]byte(name)) == nil {
 				return fmt.Errorf("there is no %q in it, as in every copy of etcd's", name)
 			}
 		}
-		return tx.ForEach(checkBucket)
+		return tx.ForEach(p.check)
 	})
+}
+
+// check reads a bucket.
+func (p *pages) check(name []byte, b *bbolt.Bucket) error {
+	if err := p.follow(b); err != nil {
+		return err
+	}
+	if string(name) == bucketOfKeys {
+		return checkBucket(b, checkKeyValue)
+	}
+	return checkBucket(b, func(_, _ []byte) error { return nil })
+}
+
+// bucketOfKeys is where etcd has what it stores, by revision.
+const bucketOfKeys = "key"
+
+// checkKeyValue refuses what etcd ends the process for: it takes a name apart in a goroutine of its
+// own, and a value it cannot read is fatal. The last name of a copy that was restored has no value.
+func checkKeyValue(name, value []byte) error {
+	mvcc.BytesToRev(name) // panics if it is none
+	if err := proto.Unmarshal(value, &mvccpb.KeyValue{}); err != nil {
+		return fmt.Errorf("a value in it cannot be read: %w", err)
+	}
+	return nil
 }
 
 var errOutOfOrder = errors.New("its keys are out of order")
 
 // checkBucket reads every key by itself and looks it up, as the way there is what etcd
 // goes, and has keys of its own.
-func checkBucket(_ []byte, b *bbolt.Bucket) error {
+func checkBucket(b *bbolt.Bucket, check func(key, value []byte) error) error {
 	lookup := b.Cursor()
 	var before []byte
 	return b.ForEach(func(key, value []byte) error {
@@ -76,6 +86,6 @@ func checkBucket(_ []byte, b *bbolt.Bucket) error {
 			return errOutOfOrder
 		}
 		before = key
-		return nil
+		return check(key, value)
 	})
 }

@@ -103,9 +103,9 @@ func startMember(ctx context.Context, cfg EmbeddedConfig) (*embed.Etcd, error) {
 	if err := errors.Join(clearUnbegun(cfg.Dir), checkData(cfg.Dir)); err != nil {
 		return nil, err
 	}
-	server, err := launch(memberConfig(cfg))
+	server, err := launch(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("the embedded store does not start: %w; if its data in %s is damaged, %s", err, cfg.Dir, remedyOfDamage)
+		return nil, doesNotStart(cfg, err)
 	}
 	select {
 	case <-server.Server.ReadyNotify():
@@ -117,16 +117,29 @@ func startMember(ctx context.Context, cfg EmbeddedConfig) (*embed.Etcd, error) {
 		err = errors.New("it did not become ready in time")
 	}
 	server.Close()
-	return nil, fmt.Errorf("the embedded store does not start: %w", err)
+	if errors.Is(err, context.Canceled) {
+		return nil, fmt.Errorf("the embedded store does not start: %w", err)
+	}
+	return nil, doesNotStart(cfg, err)
 }
 
-// launch starts etcd, which panics over a log that it finds empty or without a beginning.
-func launch(c *embed.Config) (server *embed.Etcd, err error) {
+func doesNotStart(cfg EmbeddedConfig, why error) error {
+	return fmt.Errorf("the embedded store does not start: %w; if its data in %s is damaged, %s", why, cfg.Dir, remedyOfDamage)
+}
+
+// launch starts etcd, which panics over a log that it finds empty or without a beginning, and
+// ends the process over other things, without a word if there is no log: meanwhile that is a panic too.
+func launch(cfg EmbeddedConfig) (server *embed.Etcd, err error) {
+	var launching atomic.Bool
+	launching.Store(true)
 	defer func() {
+		launching.Store(false)
 		if r := recover(); r != nil {
 			err = fmt.Errorf("etcd cannot use its files: %v", r)
 		}
 	}()
+	c := memberConfig(cfg)
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLog(cfg.Logger).WithOptions(zap.WithFatalHook(lastWords{&launching})))
 	return embed.StartEtcd(c)
 }
 
@@ -143,11 +156,6 @@ func memberConfig(cfg EmbeddedConfig) *embed.Config {
 	}
 	c.MaxTxnOps = maxTxnOps
 	c.SnapshotCatchUpEntries = keptInMemory
-	log := zap.NewNop()
-	if cfg.Logger != nil {
-		log = newEtcdLog(cfg.Logger)
-	}
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -45,7 +46,10 @@ func Restore(ctx context.Context, file, dir string) (r Restored, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	aside, err := os.MkdirTemp(dir, ".restoring-*")
+	if err := removeAside(dir); err != nil {
+		return r, err
+	}
+	aside, err := os.MkdirTemp(dir, asidePrefix+"*")
 	if err != nil {
 		return r, err
 	}
@@ -63,15 +67,30 @@ func Restore(ctx context.Context, file, dir string) (r Restored, err error) {
 	return r, errors.Join(os.Rename(filepath.Join(aside, dataDir), own), syncDir(dir))
 }
 
+// asidePrefix begins the name of the folder in which a backup is unpacked.
+const asidePrefix = ".restoring-"
+
+// removeAside removes what an attempt left that was killed. The folder is held, so that no other
+// one is at it.
+func removeAside(dir string) error {
+	files, err := os.ReadDir(dir)
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), asidePrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, f.Name())))
+		}
+	}
+	return err
+}
+
 // checkEmpty refuses a folder in which there is something. A new volume has a lost+found,
-// and an attempt that failed leaves the lock and an empty folder.
+// and an attempt that failed leaves the lock, an empty folder, and what it unpacked if it was killed.
 func checkEmpty(dir string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the data folder cannot be read: %w", err)
 	}
 	for _, f := range files {
-		if name := f.Name(); name == "lost+found" || name == lockFile {
+		if name := f.Name(); name == "lost+found" || name == lockFile || strings.HasPrefix(name, asidePrefix) {
 			continue
 		}
 		if inside, err := os.ReadDir(filepath.Join(dir, f.Name())); f.Name() == dataDir && err == nil && len(inside) == 0 {

@@ -126,7 +126,8 @@ func TestRestoreRefuses(t *testing.T) {
 		"AlteredPages": {summed(overwritten(data[:len(data)-32])), "use another backup"},
 		"Zeros":        {summed(make([]byte, 1<<14)), "invalid database"},
 		"NoEtcd":       {summed(emptyDatabase(t)), "as in every copy of etcd's"},
-		"NoValues":     {summed(otherDatabase(t)), "etcd cannot use what is in it"},
+		"NoValues":     {summed(otherDatabase(t)), "invalid revision length"},
+		"Values":       {summed(changed(t, data, "key", nonsenseValue)), "a value in it cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, dir := filepath.Join(t.TempDir(), "copy"), shortDir(t)
@@ -140,11 +141,23 @@ func TestRestoreRefuses(t *testing.T) {
 			if err := checkEmpty(dir); err != nil {
 				t.Error(err)
 			}
+			if left, err := filepath.Glob(filepath.Join(dir, asidePrefix+"*")); err != nil || len(left) > 0 {
+				t.Errorf("%v is left: %v", left, err)
+			}
 			if !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "use another") {
 				t.Errorf("%v does not name the file, and what to do", err)
 			}
 		})
 	}
+	t.Run("LastWords", func(t *testing.T) { // what no check of ours finds
+		file := filepath.Join(t.TempDir(), "copy")
+		if err := os.WriteFile(file, summed(otherDatabase(t)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := unpack(file, shortDir(t)); err == nil || !strings.Contains(err.Error(), "etcd cannot use what is in it") {
+			t.Errorf("unpack = %v", err)
+		}
+	})
 	t.Run("NotEmpty", func(t *testing.T) {
 		dir := shortDir(t)
 		if err := os.WriteFile(filepath.Join(dir, "something"), nil, 0o600); err != nil {
@@ -175,6 +188,37 @@ func TestRestoreRefuses(t *testing.T) {
 			t.Errorf("Restore = %v, and then %v", err, checkEmpty(dir))
 		}
 	})
+}
+
+// TestRestoreAgain: what an attempt left that was killed is no obstacle, and goes.
+func TestRestoreAgain(t *testing.T) {
+	file, _, _ := backupFile(t, shortDir(t))
+	dir := shortDir(t)
+	left := filepath.Join(dir, asidePrefix+"1", dataDir, "member")
+	if err := os.MkdirAll(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), file, dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what was left is still there: %v", err)
+	}
+}
+
+// changed is a copy, without its checksum, in which what is in a bucket is other than it was.
+func changed(t *testing.T, copied []byte, bucket string, other func(k, v []byte) ([]byte, []byte)) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "db")
+	if err := os.WriteFile(path, copied[:len(copied)-sha256.Size], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	everyPair(t, path, bucket, other)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // summed is a data file with its checksum behind it.

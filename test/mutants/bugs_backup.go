@@ -41,17 +41,47 @@ func backupBugs() []Bug {
 		{
 			Name: "restore-etcd-ends-the-process", Breaks: "what etcd's code ends the process for in a backup is an error",
 			File: "store/etcd/restore.go", Anchor: "if r := recover(); r != nil {", Becomes: "if r := any(nil); r != nil {",
-			In: "./store/etcd", Run: "^TestRestoreRefuses$/^NoValues$",
+			In: "./store/etcd", Run: "^TestRestoreRefuses$/^LastWords$",
 		},
 		{
 			Name: "etcd-dies-of-a-damaged-page", Breaks: "a data file that is damaged in the middle is refused before etcd dies of it",
-			File: "store/etcd/damaged.go", Anchor: "return tx.ForEach(checkBucket)", Becomes: "return nil",
+			File: "store/etcd/damaged.go", Anchor: "return tx.ForEach(p.check)", Becomes: "return nil",
 			In: "./store/etcd", Run: "^TestDamagedData$/^InTheMiddle$",
 		},
 		{
 			Name: "etcd-dies-of-a-damaged-log", Breaks: "a log that etcd panics over is refused by an error of ours",
-			File: "store/etcd/embedded.go", Anchor: "launch(memberConfig(cfg))", Becomes: "embed.StartEtcd(memberConfig(cfg))",
+			File: "store/etcd/embedded.go", Anchor: "launch(cfg)\n\tif", Becomes: "embed.StartEtcd(memberConfig(cfg))\n\tif",
 			In: "./store/etcd", Run: "^TestDamagedData$/^EmptyLog$",
+		},
+		{
+			Name: "etcd-dies-of-a-damaged-value", Breaks: "values that etcd ends the process for are found before it starts",
+			File: "store/etcd/damaged.go", Anchor: "if string(name) == bucketOfKeys {", Becomes: "if string(name) == \"\" {",
+			In: "./store/etcd", Run: "^TestDamagedInside$/^Values$",
+		},
+		{
+			Name: "etcd-launch-ends-the-process", Breaks: "what etcd ends the process for while it is launched is an error of ours",
+			File: "store/etcd/embedded.go", Anchor: "launching.Store(true)", Becomes: "launching.Store(false)",
+			In: "./store/etcd", Run: "^TestDamagedInside$/^LastWords$",
+		},
+		{
+			Name: "etcd-never-ready-without-a-remedy", Breaks: "a store that does not become ready says what to do",
+			File: "store/etcd/embedded.go", Anchor: "\n\treturn nil, doesNotStart(cfg, err)\n}", Becomes: "\n\treturn nil, err\n}",
+			In: "./store/etcd", Run: "^TestDamagedInside$/^NeverReady$",
+		},
+		{
+			Name: "etcd-pages-in-a-circle", Breaks: "a page that leads to itself is not followed without end",
+			File: "store/etcd/pages.go", Anchor: "return fmt.Errorf(\"more than one page leads to page %d\", at)", Becomes: "return nil",
+			In: "./store/etcd", Run: "^TestPagesInACircle$/^Itself$",
+		},
+		{
+			Name: "restore-once-only", Breaks: "a restore that was killed can be tried again",
+			File: "store/etcd/restore.go", Anchor: " || strings.HasPrefix(name, asidePrefix) {", Becomes: " {",
+			In: "./store/etcd", Run: "^TestRestoreAgain$",
+		},
+		{
+			Name: "restore-leaves-what-was-killed", Breaks: "what a restore left that was killed goes",
+			File: "store/etcd/restore.go", Anchor: "os.RemoveAll(filepath.Join(dir, f.Name()))", Becomes: "error(nil)",
+			In: "./store/etcd", Run: "^TestRestoreAgain$",
 		},
 		{
 			Name: "restore-over-a-store", Breaks: "a backup is restored into an empty folder only",

@@ -1,0 +1,64 @@
+package etcd
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDamagedInside: what is in pages that are in order, and etcd ends the process for, without
+// a word where there is no log, is refused by an error that says what to do.
+func TestDamagedInside(t *testing.T) {
+	whole := shortDir(t)
+	conn, m := startIn(t, EmbeddedConfig{Dir: whole})
+	put(t, m, "a", []byte("something"))
+	end(t, conn)
+	copied := func(t *testing.T, bucket string, other func(k, v []byte) ([]byte, []byte)) (dir string) {
+		t.Helper()
+		dir = shortDir(t)
+		if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		everyPair(t, filepath.Join(dir, dataDir, "member", "snap", "db"), bucket, other)
+		return dir
+	}
+	refused := func(t *testing.T, conn *Conn, err error, why string) {
+		t.Helper()
+		if err == nil {
+			end(t, conn)
+		}
+		if err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), "api restore") {
+			t.Errorf("the start = %v, want %s, and what to do", err, why)
+		}
+	}
+	t.Run("Values", func(t *testing.T) {
+		conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: copied(t, "key", nonsenseValue)})
+		refused(t, conn, err, "a value in it cannot be read")
+	})
+	t.Run("ShortNames", func(t *testing.T) {
+		conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: copied(t, "key", shortName)})
+		refused(t, conn, err, "invalid revision length")
+	})
+	t.Run("OtherNames", func(t *testing.T) {
+		conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: copied(t, "key", noRevision)})
+		refused(t, conn, err, "invalid separator")
+	})
+	t.Run("LastWords", func(t *testing.T) { // what no check of ours finds
+		server, err := launch(EmbeddedConfig{Dir: copied(t, "key", nonsenseValue)})
+		if err == nil {
+			server.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "failed to unmarshal mvccpb.KeyValue: ") {
+			t.Errorf("launch = %v, want etcd's own words", err)
+		}
+	})
+	t.Run("NeverReady", func(t *testing.T) {
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+		defer cancel()
+		conn, err := StartEmbedded(ctx, EmbeddedConfig{Dir: copied(t, "meta", nonsenseValue)})
+		refused(t, conn, err, "deadline exceeded")
+	})
+}

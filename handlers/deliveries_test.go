@@ -61,7 +61,7 @@ func (s *stubDeliveries) Test(_ context.Context, o outbox.Order) (string, error)
 }
 
 func (s *stubDeliveries) Redeliver(_ context.Context, o outbox.Order, delivery string) error {
-	return s.note("redeliver", o.Tenant, idOf(o), delivery)
+	return s.note("redeliver", o.Tenant, idOf(o), delivery, o.By.Scope)
 }
 
 func (s *stubDeliveries) RedeliverSince(_ context.Context, o outbox.Order, since time.Time) error {
@@ -202,7 +202,7 @@ func TestDeliverAgain(t *testing.T) {
 	c.post("/webhooks/callbacks/deliveries/1042-1/redeliver").wantNoContent()
 	c.post(path+"/redeliver", body(`{"since":"2026-01-02T16:04:05.5+01:00"}`)).wantNoContent()
 	c.get("/webhooks/callbacks/deliveries").fields()
-	want := []string{"test % " + id, "redeliver % " + id + " 1042-1", "redeliver % callbacks 1042-1", "since % " + id + " 2026-01-02T15:04:05.5Z", "list % callbacks  100"}
+	want := []string{"test % " + id, "redeliver % " + id + " 1042-1 webhooks:write", "redeliver % callbacks 1042-1 webhooks:write", "since % " + id + " 2026-01-02T15:04:05.5Z", "list % callbacks  100"}
 	for i := range want {
 		want[i] = strings.Replace(want[i], "%", c.claims.Tenant, 1)
 	}

@@ -199,6 +199,31 @@ func operatorBugs() []Bug {
 			In: "./webhook/subscription", Run: "^TestNothingWithoutRecord$",
 		},
 		{
+			Name: "webhook-unchanged-on-record", Breaks: "who changes nothing fills no audit",
+			File: "webhook/subscription/subscriptions.go", Anchor: "if bytes.Equal(next.encode(), was.encode()) {", Becomes: "if bytes.Equal(nil, was.encode()) {",
+			In: "./webhook/subscription", Run: "^TestUnchangedIsNotOnRecord$",
+		},
+		{
+			Name: "webhook-change-on-record-again", Breaks: "a change that is tried again is on record once",
+			File: "webhook/subscription/subscriptions.go", Anchor: "if attempt == 0 {\n\t\t\tif err := r.record(next)", Becomes: "if attempt >= 0 {\n\t\t\tif err := r.record(next)",
+			In: "./webhook/subscription", Run: "^TestOnRecordOnce$",
+		},
+		{
+			Name: "webhook-deletion-on-record-again", Breaks: "a deletion that is tried again is on record once",
+			File: "webhook/subscription/subscriptions.go", Anchor: "if attempt == 0 {\n\t\t\tif err := s.record(ctx, who, audit.DeleteWebhook", Becomes: "if attempt >= 0 {\n\t\t\tif err := s.record(ctx, who, audit.DeleteWebhook",
+			In: "./webhook/subscription", Run: "^TestOnRecordOnce$",
+		},
+		{
+			Name: "operators-are-shown-their-own-deliveries", Breaks: "an operator is shown the deliveries of the tenant he asked for",
+			File: "handlers/deliveries.go", Anchor: "a.Deliveries.List(r.context(), who.Tenant, id", Becomes: "a.Deliveries.List(r.context(), r.principal.Tenant, id",
+			In: "./handlers", Run: "^TestAdminWebhook$", Needs: "etcd",
+		},
+		{
+			Name: "operators-redeliver-as-users", Breaks: "an operator has deliveries made again as an operator",
+			File: "handlers/console_webhook.go", Anchor: "return a.deliverAgain(r, who)", Becomes: "who.By.Scope = \"webhooks:write\"\n\treturn a.deliverAgain(r, who)",
+			In: "./handlers", Run: "^TestAdminWebhook$", Needs: "etcd",
+		},
+		{
 			Name: "operators-see-webhooks-of-any-tenant", Breaks: "an operator of a tenant sees and pauses no other tenant's webhooks",
 			File: "handlers/console_webhook.go", Anchor: "if err := r.operate(tenant); err != nil {", Becomes: "if err := r.operate(tenant); err != nil && r.principal == nil {",
 			In: "./handlers", Run: "^TestAdminWebhookRefusals$", Needs: "etcd",

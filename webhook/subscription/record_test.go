@@ -145,3 +145,50 @@ func TestNothingWithoutRecord(t *testing.T) {
 		t.Errorf("there was %s, and now there is %s", before, after)
 	}
 }
+
+// TestUnchangedIsNotOnRecord: who changes nothing fills no audit, and writes nothing.
+func TestUnchangedIsNotOnRecord(t *testing.T) {
+	w := newWorld(t)
+	made, _ := w.make(t, "acme")
+	url, yes := receiver, true
+	paused := must(w.Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Paused: &yes}))
+	before := stored(t, w)
+	for _, c := range []subscription.Change{{Paused: &yes}, {URL: &url}, {Paused: &yes, URL: &url, Events: []string{"*"}}} {
+		if diff := cmp.Diff(paused, must(w.Update(t.Context(), by(who("acme")), made.ID, c))); diff != "" {
+			t.Errorf("it is another (-want +got)\n%s", diff)
+		}
+	}
+	if after := stored(t, w); after != before {
+		t.Errorf("there was %s, and now there is %s", before, after)
+	}
+	if did, _ := w.onRecord(t, "acme"); len(did) != 2 {
+		t.Errorf("on record is %v", did)
+	}
+}
+
+// TestOnRecordOnce: what meets a change by somebody else, and is tried again, is on record once.
+func TestOnRecordOnce(t *testing.T) {
+	w := newWorld(t)
+	made, _ := w.make(t, "acme")
+	meets := func() *subscription.Subscriptions { // a rotation, before its first write
+		return w.over(&racing{w.records, func() {
+			if _, _, err := w.Rotate(t.Context(), by(who("acme")), made.ID); err != nil {
+				t.Error(err)
+			}
+		}})
+	}
+	yes := true
+	must(meets().Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Paused: &yes}))
+	if err := meets().Delete(t.Context(), by(who("acme")), made.ID); err != nil {
+		t.Fatal(err)
+	}
+	did, _ := w.onRecord(t, "acme")
+	n := map[string]int{}
+	for _, one := range did {
+		action, _, _ := strings.Cut(one, " ")
+		n[action]++
+	}
+	if diff := cmp.Diff(map[string]int{audit.CreateWebhook: 1, audit.RotateWebhook: 2, audit.PauseWebhook: 1, audit.DeleteWebhook: 1}, n); diff != "" {
+		t.Errorf("on record (-want +got)\n%s", diff)
+	}
+}

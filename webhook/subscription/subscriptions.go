@@ -1,6 +1,7 @@
 package subscription
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -265,7 +266,8 @@ type revision struct {
 }
 
 // revise writes what a revision makes of a subscription, and begins anew when somebody else
-// has written it meanwhile. It is on record once, before the first write.
+// has written it meanwhile. It is on record once, before the first write. What changes nothing is
+// neither on record nor written: it could be asked for without end.
 func (s *Subscriptions) revise(ctx context.Context, who *auth.Principal, id string, r revision) (*Subscription, error) {
 	for attempt := range maxAttempts {
 		was, err := s.Get(ctx, who, id)
@@ -275,6 +277,9 @@ func (s *Subscriptions) revise(ctx context.Context, who *auth.Principal, id stri
 		next := was.clone()
 		if err := r.change(next); err != nil {
 			return nil, err
+		}
+		if bytes.Equal(next.encode(), was.encode()) {
+			return was, nil
 		}
 		if attempt == 0 {
 			if err := r.record(next); err != nil {

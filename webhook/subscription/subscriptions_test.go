@@ -317,7 +317,7 @@ func TestChangesAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, err = w.over(racing).Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Paused: &yes})
+	_, err = w.over(racing).Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Paused: new(bool)})
 	wantCode(t, "deleted meanwhile", err, lock.NotFound, "")
 }
 

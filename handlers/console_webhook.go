@@ -129,7 +129,7 @@ func (a *endpoints) adminDeliveries(r *request) error {
 //
 // @Summary     Make a delivery of any tenant again
 // @ID          redeliverAny
-// @Description Tells an event once more, or now if there is an attempt to come, with the same id. It is in the audit before it is done.
+// @Description Tells an event once more, or now if there is an attempt to come, with the same id. It is in the audit before it is done. While the webhook is paused or disabled it waits until that goes on.
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]

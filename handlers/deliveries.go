@@ -88,11 +88,25 @@ func (a *endpoints) respondDeliveries(r *request, who *auth.Principal) error {
 	if err != nil {
 		return err
 	}
+	sends := true
 	if of != nil {
 		page.Health = page.Health.Of(of.Enabled)
+		if sends, err = a.sends(r.context(), of); err != nil {
+			return err
+		}
 	}
 	const each = 8 << 10 // bytes, about: its last attempts with what went wrong
-	return r.respondLarge(each*len(page.Deliveries), func() any { return deliveriesOf(page, r.principal.MayUse) })
+	return r.respondLarge(each*len(page.Deliveries), func() any { return deliveriesOf(page, sends, r.principal.MayUse) })
+}
+
+// sends reports whether a subscription is neither paused nor disabled. A page may not tell: only the
+// first has the health.
+func (a *endpoints) sends(ctx context.Context, of *subscription.Subscription) (bool, error) {
+	if of.Paused {
+		return false, nil
+	}
+	h, err := a.Deliveries.Health(ctx, of.Tenant, of.ID)
+	return h.Of(of.Enabled).Disabled == "", err
 }
 
 // recordCursor is where a page of small records begins, "" if that is not said.
@@ -110,7 +124,7 @@ func (r *request) recordCursor() (string, error) {
 	return after, nil
 }
 
-func deliveriesOf(p *outbox.Page, may func(name string) bool) *api.DeliveryPage {
+func deliveriesOf(p *outbox.Page, sends bool, may func(name string) bool) *api.DeliveryPage {
 	out := &api.DeliveryPage{Deliveries: make([]api.Delivery, 0, len(p.Deliveries)), Disabled: string(p.Health.Disabled)}
 	if p.Next != "" {
 		out.NextCursor = encodeCursor(p.Next)
@@ -119,12 +133,12 @@ func deliveriesOf(p *outbox.Page, may func(name string) bool) *api.DeliveryPage 
 		out.FailingSince = api.InstantOf(p.Health.FailingSince)
 	}
 	for i := range p.Deliveries {
-		out.Deliveries = append(out.Deliveries, deliveryOf(&p.Deliveries[i], may))
+		out.Deliveries = append(out.Deliveries, deliveryOf(&p.Deliveries[i], sends, may))
 	}
 	return out
 }
 
-func deliveryOf(d *outbox.Delivery, may func(name string) bool) api.Delivery {
+func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.Delivery {
 	out := api.Delivery{
 		ID: d.ID, Type: d.Type, State: string(d.State), CreatedAt: api.InstantOf(d.Made), Tried: d.Tried,
 		Attempts: make([]api.Attempt, 0, len(d.Attempts)),
@@ -132,7 +146,7 @@ func deliveryOf(d *outbox.Delivery, may func(name string) bool) api.Delivery {
 	if may(d.Lock) { // of a set the first may be one that the token may not know
 		out.Lock = d.Lock
 	}
-	if !d.Due.IsZero() {
+	if sends && !d.Due.IsZero() {
 		out.NextAttemptAt = api.InstantOf(d.Due)
 	}
 	for _, one := range d.Attempts {
@@ -148,7 +162,7 @@ func deliveryOf(d *outbox.Delivery, may func(name string) bool) api.Delivery {
 //
 // @Summary     Send a test to a webhook
 // @ID          testWebhook
-// @Description Has a message of the type `webhook.test` sent, once. What came of it is among the deliveries, under the id that is answered.
+// @Description Has a message of the type `webhook.test` sent, once. What came of it is among the deliveries, under the id that is answered. While the webhook is paused or disabled the test waits, like all that is owed, and is sent once it goes on.
 // @Tags        webhooks
 // @Produce     json
 // @Security    bearer[webhooks:write]
@@ -181,7 +195,7 @@ func (a *endpoints) testWebhook(r *request) error {
 //
 // @Summary     Make a delivery again
 // @ID          redeliver
-// @Description Tells an event once more, or now if there is an attempt to come, with the same id.
+// @Description Tells an event once more, or now if there is an attempt to come, with the same id. While the webhook is paused or disabled it waits until that goes on.
 // @Tags        webhooks
 // @Produce     json
 // @Security    bearer[webhooks:write]
@@ -214,7 +228,7 @@ func (a *endpoints) deliverAgain(r *request, who subscription.Actor) error {
 //
 // @Summary     Make deliveries again
 // @ID          redeliverSince
-// @Description Tells everything once more that happened since, as far as it is known, with the same ids. What is not known any more is told by `events.missed`.
+// @Description Tells everything once more that happened since, as far as it is known, with the same ids. What is not known any more is told by `events.missed`. While the webhook is paused or disabled it waits until that goes on.
 // @Tags        webhooks
 // @Accept      json
 // @Produce     json

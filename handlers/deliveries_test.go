@@ -124,6 +124,33 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
+// TestNothingIsDueWhilePaused: no time is told at which nothing will be tried, on any page.
+func TestNothingIsDueWhilePaused(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 15, 4, 5, 250e6, time.UTC)
+	s := &stubDeliveries{page: outbox.Page{Deliveries: []outbox.Delivery{{ID: "1042-1", State: webhook.StatePending, Made: at, Due: at}}}}
+	c := withDeliveries(t, s)
+	path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID
+	check := func(when string, next any) {
+		t.Helper()
+		for _, page := range []string{"", "?cursor=YWZ0ZXI6YWNtZS94OjE"} {
+			got := c.get(path + "/deliveries" + page).fields()["deliveries"].([]any)[0].(map[string]any)
+			if got["next_attempt_at"] != next || got["state"] != "pending" {
+				t.Errorf("%s, page %q: %v", when, page, got)
+			}
+		}
+	}
+	const due = "2026-01-02T15:04:05.250Z"
+	check("while it sends", due)
+	c.do("PATCH", path, body(`{"paused":true}`))
+	check("while it is paused", nil)
+	c.do("PATCH", path, body(`{"paused":false}`))
+	check("once it goes on", due)
+	s.page.Health = outbox.Health{Enabled: 0, Disabled: webhook.DisabledGone}
+	path = "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID
+	check("while it is disabled", nil)
+}
+
 // TestDeliveries: what is known of a delivery is shown, but no name that the bearer token
 // may not use.
 func TestDeliveries(t *testing.T) {
@@ -150,7 +177,7 @@ func TestDeliveries(t *testing.T) {
 		"deliveries": []any{
 			map[string]any{
 				"id": "1042-1", "type": "lock.acquired", "lock": "orders:42", "state": "pending", "created_at": instant,
-				"next_attempt_at": "2026-01-02T15:05:05.250Z", "tried": json.Number("2"), "attempts": []any{
+				"tried": json.Number("2"), "attempts": []any{
 					map[string]any{
 						"at": instant, "outcome": "failed", "status": json.Number("500"), "error": "the receiver answered 500",
 						"took_seconds": json.Number("0.25"), "clock_skew_seconds": json.Number("-3600"),

@@ -73,6 +73,8 @@ test("it is paused and goes on, tested, and its secret rotated and shown once", 
   await to(server, page, `webhooks/${id}`);
   await page.getByRole("button", { name: "Pause sending" }).click();
   await expect(page.locator(".badge", { hasText: "paused" })).toBeVisible();
+  await expect(page.getByText("Nothing is sent until it goes on")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Send a test" })).toBeDisabled();
   await page.getByRole("button", { name: "Go on sending" }).click();
   await expect(page.locator(".badge", { hasText: "sends" })).toBeVisible();
 

@@ -99,6 +99,11 @@ func subscriptionBugs() []Bug {
 			In: "./webhook/subscription", Run: "^TestCallbackSecret$",
 		},
 		{
+			Name: "webhook-paused-tells-a-next-attempt", Breaks: "no attempt is announced while nothing is sent",
+			File: "handlers/deliveries.go", Anchor: "	if sends && !d.Due.IsZero() {", Becomes: "	if !d.Due.IsZero() {",
+			In: "./handlers", Run: "^TestNothingIsDueWhilePaused$",
+		},
+		{
 			Name: "webhook-deliveries-show-names", Breaks: "deliveries show no names that the bearer token may not use",
 			File: "handlers/deliveries.go", Anchor: "	if may(d.Lock) {", Becomes: "	if may != nil {",
 			In: "./handlers", Run: "^TestDeliveries$",

@@ -18,6 +18,11 @@ interface Which {
   tenant?: string;
 }
 
+/** Whether it is paused or disabled, so that nothing is sent until it goes on. */
+interface Still {
+  still?: boolean;
+}
+
 function load({ id, tenant }: Which, query: { limit: number; cursor?: string }, signal: AbortSignal) {
   if (tenant === undefined) {
     return asked(api.GET("/webhooks/{id}/deliveries", { signal, params: { path: { id }, query } }));
@@ -36,7 +41,7 @@ function redeliver({ id, tenant }: Which, delivery: string) {
 }
 
 /** What is to be sent and was sent last, with its attempts. */
-export function Deliveries({ id, tenant }: Which) {
+export function Deliveries({ id, tenant, still = false }: Which & Still) {
   const cursor = route.value.query.get("cursor") ?? "";
   const query = { limit: rows, ...(cursor === "" ? {} : { cursor }) };
   const which = tenant === undefined ? { id } : { id, tenant };
@@ -49,7 +54,7 @@ export function Deliveries({ id, tenant }: Which) {
   const again = (delivery: string) =>
     action.run(async () => {
       await redeliver(which, delivery);
-      said.value = `${delivery} is sent again.`;
+      said.value = `${delivery} is sent again${still ? " once sending goes on" : ""}.`;
       refresh();
     });
   return (
@@ -62,7 +67,7 @@ export function Deliveries({ id, tenant }: Which) {
       </div>
       {failure && !failure.passing && <Trouble failure={failure} />}
       {action.failure && <Trouble failure={action.failure} />}
-      {data ? <List all={data.deliveries} again={again} /> : !failure && <Loading />}
+      {data ? <List all={data.deliveries} still={still} again={again} /> : !failure && <Loading />}
       <Turn first="Newest" at={cursor} next={data?.next_cursor} more={`Next ${rows}`} />
       <Shell
         id="deliveries-curl"
@@ -74,14 +79,14 @@ export function Deliveries({ id, tenant }: Which) {
 
 type Again = (delivery: string) => Promise<void>;
 
-function List({ all, again }: { all: Schemas["Delivery"][]; again: Again }) {
+function List({ all, still, again }: { all: Schemas["Delivery"][]; still: boolean; again: Again }) {
   if (all.length === 0) {
     return <div class="sheet pad soft">Nothing is to be sent, and nothing was sent of late.</div>;
   }
   return (
     <Table caption="Deliveries, the newest first" columns={["State", "Event", "First sent", "Attempts", ""]}>
       {all.map((d) => (
-        <Row key={d.id} of={d} again={again} />
+        <Row key={d.id} of={d} still={still} again={again} />
       ))}
     </Table>
   );
@@ -95,7 +100,7 @@ const states: Record<Schemas["Delivery"]["state"], { kind: string; sign: string 
   expired: { kind: "", sign: "◔" },
 };
 
-function Row({ of, again }: { of: Schemas["Delivery"]; again: Again }) {
+export function Row({ of, still, again }: { of: Schemas["Delivery"]; still: boolean; again: Again }) {
   const state = states[of.state];
   return (
     <tr data-row tabIndex={-1}>
@@ -103,11 +108,7 @@ function Row({ of, again }: { of: Schemas["Delivery"]; again: Again }) {
         <Badge kind={state.kind} sign={state.sign}>
           {of.state}
         </Badge>
-        {of.next_attempt_at && (
-          <span class="under">
-            again <Until at={of.next_attempt_at} />
-          </span>
-        )}
+        <Next of={of} still={still} />
       </td>
       <td class="name">
         {of.type}
@@ -136,11 +137,25 @@ function Row({ of, again }: { of: Schemas["Delivery"]; again: Again }) {
         )}
       </td>
       <td class="act">
-        <button type="button" aria-label={`Send ${of.id} again`} onClick={() => void again(of.id)}>
-          {of.state === "pending" ? "Send now" : "Send again"}
-        </button>
+        {!(still && of.state === "pending") && (
+          <button type="button" aria-label={`Send ${of.id} again`} onClick={() => void again(of.id)}>
+            {of.state === "pending" ? "Send now" : "Send again"}
+          </button>
+        )}
       </td>
     </tr>
+  );
+}
+
+/** When it is tried next, if it is. */
+function Next({ of, still }: { of: Schemas["Delivery"]; still: boolean }) {
+  if (of.state !== "pending") return null;
+  if (still) return <span class="under">once sending goes on</span>;
+  if (!of.next_attempt_at) return null;
+  return (
+    <span class="under">
+      again <Until at={of.next_attempt_at} />
+    </span>
   );
 }
 

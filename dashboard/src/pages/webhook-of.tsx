@@ -83,7 +83,7 @@ function Seen({ of }: { of: Schemas["AdminWebhook"] }) {
         </dd>
       </dl>
       <p class="soft small">The rest of the URL and the secret are shown to nobody but the tenant.</p>
-      <Deliveries id={of.id} tenant={of.tenant} />
+      <Deliveries id={of.id} tenant={of.tenant} still={stopped(of)} />
     </>
   );
 }

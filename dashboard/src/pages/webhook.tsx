@@ -63,7 +63,7 @@ function Seen({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) 
         <dt>Secret</dt>
         <dd>{of.rotated_at ? <Since at={of.rotated_at} ago /> : "never"} rotated</dd>
       </dl>
-      <Deliveries id={of.id} />
+      <Deliveries id={of.id} still={stopped(of)} />
     </>
   );
 }
@@ -77,7 +77,7 @@ function Actions({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void 
   const pause = () =>
     action.run(async () => {
       await asked(api.PATCH("/webhooks/{id}", { params, body: { paused: !still } }));
-      said.value = still ? "It sends again." : "Nothing is sent until it goes on.";
+      said.value = still ? "It sends again." : "";
       refresh();
     });
   const test = () =>
@@ -91,14 +91,14 @@ function Actions({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void 
         <button type="button" disabled={action.busy} onClick={pause}>
           {still ? "Go on sending" : "Pause sending"}
         </button>
-        <button type="button" disabled={action.busy} onClick={test}>
+        <button type="button" disabled={action.busy || still} onClick={test}>
           Send a test
         </button>
         <button type="button" onClick={() => (rotating.value = true)}>
           Rotate the secret…
         </button>
         <span class="soft" role="status">
-          {said.value}
+          {still ? "Nothing is sent until it goes on: what is owed waits, for up to five days." : said.value}
         </span>
       </div>
       {action.failure && <Trouble failure={action.failure} />}

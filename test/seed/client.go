@@ -14,6 +14,7 @@ import (
 // client is a lock's client as anybody could write it.
 type client struct {
 	url, bearer string
+	http        *http.Client
 
 	granted, refused, failed atomic.Int64
 }
@@ -37,20 +38,21 @@ func (c *client) ready(ctx context.Context) error {
 	return err
 }
 
-// acquire asks for a lock or, at /locksets, for several. It returns nil if it was not granted.
-func (c *client) acquire(ctx context.Context, path string, body map[string]any) *grant {
+// acquire asks for a lock or, at /locksets, for several. It returns nil if it was not granted, and away
+// if the server was not reached or can do nothing at the moment.
+func (c *client) acquire(ctx context.Context, path string, body map[string]any) (g *grant, away bool) {
 	status, text, err := c.do(ctx, http.MethodPost, path, "", body)
-	g := &grant{}
+	g = &grant{}
 	switch {
 	case err != nil || status >= http.StatusInternalServerError || status == http.StatusBadRequest:
 		c.failed.Add(1)
-		return nil
+		return nil, status != http.StatusBadRequest
 	case status != http.StatusCreated || json.Unmarshal(text, g) != nil:
 		c.refused.Add(1)
-		return nil
+		return nil, false
 	}
 	c.granted.Add(1)
-	return g
+	return g, false
 }
 
 // renew keeps what is held, and release gives it back, also when the traffic ends.
@@ -90,7 +92,7 @@ func (c *client) do(ctx context.Context, method, path, lockToken string, body ma
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.http.Do(req)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -46,13 +48,13 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		ctx, cancel = context.WithTimeout(ctx, *lasts)
 		defer cancel()
 	}
-	c := &client{url: strings.TrimRight(*url, "/"), bearer: strings.TrimSpace(string(raw))}
+	c := &client{url: strings.TrimRight(*url, "/"), bearer: strings.TrimSpace(string(raw)), http: http.DefaultClient}
 	if err := c.ready(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "Filling %s; Ctrl-C ends it.\n", *url)
 	var all sync.WaitGroup
-	for _, w := range workers(*crowd, *quiet) {
+	for _, w := range workers(*crowd, *quiet, rand.N(uint16(1<<16-1))) {
 		all.Go(func() { w.work(ctx, c) })
 	}
 	report(ctx, c, stdout)

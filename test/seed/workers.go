@@ -23,12 +23,13 @@ func between(from, to time.Duration) func() time.Duration {
 	return func() time.Duration { return from + rand.N(to-from) }
 }
 
-// workers are those of an afternoon.
-func workers(crowd, quiet int) []worker {
+// workers are those of an afternoon. Each run has holders of its own: those of a run that was cut off
+// may still have entries, and a name stands for one worker at a time.
+func workers(crowd, quiet int, run uint16) []worker {
 	var all []worker
 	add := func(n int, name string, w worker) {
 		for i := range n {
-			w.name = fmt.Sprintf("%s-%d", name, i+1)
+			w.name = fmt.Sprintf("%s-%d.%04x", name, i+1, run)
 			all = append(all, w)
 		}
 	}
@@ -49,7 +50,7 @@ func workers(crowd, quiet int) []worker {
 	add(1, "filler", worker{takes: fixed("shelf:7", "stock:7"), body: crossing, holds: between(500*time.Millisecond, 2*time.Second), rests: time.Second})
 	for i := range quiet {
 		all = append(all, worker{
-			name: fmt.Sprintf("session-%d", i+1), takes: fixed(fmt.Sprintf("session:%04d", i+1)),
+			name: fmt.Sprintf("session-%d.%04x", i+1, run), takes: fixed(fmt.Sprintf("session:%04d", i+1)),
 			body: map[string]any{"ttl_seconds": 60}, holds: between(10*time.Second, 40*time.Second), rests: time.Second,
 		})
 	}
@@ -59,32 +60,46 @@ func workers(crowd, quiet int) []worker {
 // work goes on until ctx ends.
 func (w *worker) work(ctx context.Context, c *client) {
 	pause(ctx, rand.N(2*time.Second))
-	for ctx.Err() == nil {
-		w.turn(ctx, c, w.takes())
+	for failures := 0; ctx.Err() == nil; {
+		if w.turn(ctx, c, w.takes()) {
+			failures++
+			pause(ctx, patience(failures))
+			continue
+		}
+		failures = 0
 		pause(ctx, w.rests/2+rand.N(w.rests))
 	}
 }
 
-// turn takes the locks one within the other, and gives them back from within.
-func (w *worker) turn(ctx context.Context, c *client, names []string) {
+// patience is how long to wait after so many failures in a row: longer each time, with some chance in
+// it, so that a server that comes back is not met by all at once.
+func patience(failures int) time.Duration {
+	d := min(30*time.Second, time.Second<<min(failures, 5))
+	return d/2 + rand.N(d)
+}
+
+// turn takes the locks one within the other, and gives them back from within. It reports whether the
+// server was away.
+func (w *worker) turn(ctx context.Context, c *client, names []string) (away bool) {
 	body := map[string]any{"holder": w.name}
 	for k, v := range w.body {
 		body[k] = v
 	}
 	path := "/locks/" + names[0]
-	g := c.acquire(ctx, path, body)
+	g, away := c.acquire(ctx, path, body)
 	if g == nil {
-		return
+		return away
 	}
 	pause(ctx, w.holds())
 	if w.dies {
-		return
+		return false
 	}
 	if len(names) > 1 {
 		c.renew(ctx, path, g)
-		w.turn(ctx, c, names[1:])
+		away = w.turn(ctx, c, names[1:])
 	}
 	c.release(ctx, path, g)
+	return away
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -110,7 +110,7 @@ func TestNowhere(t *testing.T) {
 	c.put("/locks//renew").wantProblem(invalidName())
 	c.get("/locks//entries/x").wantProblem(invalidName())
 	paths := []string{
-		"/", "//", "/nowhere", "/locks/", "/locks//", "/locks/a/", "/locks/a/b", "/locks/a/renew/", "/locks/a/entries", "/locks/a/entries/",
+		"//", "/nowhere", "/locks/", "/locks//", "/locks/a/", "/locks/a/b", "/locks/a/renew/", "/locks/a/entries", "/locks/a/entries/",
 		"/locks/a/entries/x/", "/locks/a/entries/x/y", "//locks", "/Locks", "/LOCKS/a", "/locks/a/Renew", "/locks/a%2F/entries",
 		"/locks%2Fa", "/%6Cocks/a/b", "/./locks", "/../locks", "/locks/../locks", "/healthz/", "/metrics/", "/favicon.ico", "/v1/locks",
 		"/lockset", "/events/", "/webhooks/", "/hooks", "/admin", "/debug/pprof/", "/.env",
@@ -122,6 +122,9 @@ func TestNowhere(t *testing.T) {
 			c.with("").do(method, path).wantProblem(want)
 		}
 	}
+	root := problem{code: "not_found", detail: "there is nothing at this path: the dashboard is at /dashboard/, the API is described at /docs/"}
+	c.get("/").wantProblem(root)
+	c.with("").get("/").wantProblem(root)
 	if got := c.list("consistent=true").names(); len(got) != 0 {
 		t.Errorf("they became the locks %q", got)
 	}

@@ -120,6 +120,14 @@ func (a *endpoints) docsFile(r *request) error {
 
 func nothingHere(*request) error { return lock.Errorf(lock.NotFound, "there is nothing at this path") }
 
+// nowhere answers what has no route. Who opens the server's own address looks for a page.
+func nowhere(r *request) error {
+	if r.Request.URL.Path != "/" {
+		return nothingHere(r)
+	}
+	return lock.Errorf(lock.NotFound, "there is nothing at this path: the dashboard is at /dashboard/, the API is described at /docs/")
+}
+
 func noSuchMethod(*request) error {
 	return lock.Errorf(lock.MethodNotAllowed, "this path has no such method")
 }

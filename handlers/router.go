@@ -141,7 +141,7 @@ func (r *Router) Routes() gin.RoutesInfo { return r.engine.Routes() }
 func New(cfg Config) *Router {
 	r := newEngine()
 	a := newEndpoints(cfg)
-	r.NoRoute(a.handle(nothingHere))
+	r.NoRoute(a.handle(nowhere))
 	r.NoMethod(a.handle(noSuchMethod))
 	a.operations(r)
 	a.locks(r)

@@ -25,7 +25,19 @@ say   = @printf '\n== %s\n' '$(1)'
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: dashboard ## Start a development server; prints a token and a curl line (RUNFLAGS="--listen 127.0.0.1:9000")
+# The dashboard as make run last built it, and what it is made of; folders, for what is removed.
+BUILT := dashboard/node_modules/.built
+BUILT_OF := $(shell find dashboard/src dashboard/public ! -name schema.d.ts) $(wildcard dashboard/*.json dashboard/*.ts dashboard/index.html) openapi/openapi.json
+
+# What is edited while it is built is newer than the mark, which says when that began.
+$(BUILT): $(BUILT_OF) $(if $(wildcard dashboard/dist/index.html),,not-built)
+	@began=$$(mktemp) && $(MAKE) --no-print-directory dashboard && \
+	  { test ! -d dashboard/node_modules || touch -r "$$began" $@; } && rm "$$began"
+
+.PHONY: not-built
+not-built:
+
+run: $(BUILT) ## Start a development server; prints a token and a curl line (RUNFLAGS="--listen 127.0.0.1:9000")
 	@$(GO) build -o bin/api ./cmd/api
 	@exec bin/api --dev $(RUNFLAGS)
 

@@ -185,7 +185,7 @@ function Told({ of }: { of: Schemas["AuditWebhook"] }) {
   return (
     <>
       <span class="each">{of.id === "callbacks" ? "callbacks" : of.receiver || of.id}</span>
-      <span class="under">{[webhookInWords(of), of.id].filter(Boolean).join(" · ")}</span>
+      <span class="under">{[webhookInWords(of), of.id === "callbacks" ? "" : of.id].filter(Boolean).join(" · ")}</span>
     </>
   );
 }
@@ -207,7 +207,7 @@ function Row({ of }: { of: Schemas["AuditRecord"] }) {
       </td>
       <td class="name">
         {object.webhook && <Told of={object.webhook} />}
-        {object.locks.map((name) =>
+        {(object.webhook?.id === "callbacks" ? [] : object.locks).map((name) =>
           name.includes("*") ? (
             <span key={name} class="each">
               {name}

@@ -16,5 +16,5 @@ it("draws a line from left to right, zero at the bottom, with holes", () => {
 
 it("shades a cell by fixed bounds, and writes what fits", () => {
   expect([0, 0.01, 0.99, 1, 2.9, 3, 9.9, 10, 29, 30, 5000].map(shade)).toEqual([0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
-  expect([0, 0.4, 0.6, 9.7, 42, 5000].map(brief)).toEqual(["", "", "1", "10", "42", "99+"]);
+  expect([0, 0.4, 0.99, 1, 2.9, 9.7, 42, 99.9, 100].map(brief)).toEqual(["", "", "", "1", "2", "9", "42", "99", "99+"]);
 });

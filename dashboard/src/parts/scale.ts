@@ -35,9 +35,9 @@ export function shade(waiting: number): number {
   return at < 0 ? shades.length : at + 1;
 }
 
-/** What fits into a cell. */
+/** What fits into a cell: rounded down, as its shade is, and nothing below one. */
 export function brief(waiting: number): string {
-  if (waiting < 0.5) return "";
-  if (waiting >= 99.5) return "99+";
-  return waiting.toFixed(0);
+  if (waiting < 1) return "";
+  if (waiting >= 100) return "99+";
+  return Math.floor(waiting).toFixed(0);
 }

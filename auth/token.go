@@ -115,7 +115,7 @@ func (v *Verifier) explain(token *jwt.Token, c claims, err error) error {
 	}
 	switch {
 	case errors.Is(err, jwt.ErrTokenMalformed):
-		return refuse(Malformed, "not a signed token in compact form")
+		return refuse(Malformed, "not a JSON Web Token: three parts with a dot between each two")
 	case errors.Is(err, jwt.ErrTokenUnverifiable), token == nil, !slices.Contains(v.algs, token.Method.Alg()):
 		return refuse(UnsupportedAlgorithm, "the algorithm is not one of "+strings.Join(v.algs, ", "))
 	case errors.Is(err, jwt.ErrTokenSignatureInvalid):

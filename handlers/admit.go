@@ -36,6 +36,15 @@ func (o operation) bySession() bool {
 	return o.page || slices.ContainsFunc(o.scopes, func(s auth.Scope) bool { return slices.Contains(operators(), s) })
 }
 
+// scopeNames names the scopes of which one will do.
+func (o operation) scopeNames() string {
+	names := make([]string, len(o.scopes))
+	for i, s := range o.scopes {
+		names[i] = string(s)
+	}
+	return strings.Join(names, " or ")
+}
+
 // authorized has a handler answer the requests that the operation lets pass.
 func (a *endpoints) authorized(o operation, h handler) gin.HandlerFunc {
 	return a.handle(func(r *request) error {
@@ -56,7 +65,7 @@ func (r *request) admit(o operation) error {
 	}
 	r.occupy()
 	if !slices.ContainsFunc(o.scopes, r.principal.Allows) {
-		return lock.Errorf(lock.Forbidden, "the caller lacks the scope %s", o.scopes[0])
+		return lock.Errorf(lock.Forbidden, "the caller lacks the scope %s", o.scopeNames())
 	}
 	if r.crowded && !o.always {
 		return errCrowded()
@@ -135,6 +144,9 @@ func (r *request) authenticate(o operation) error {
 	if len(values) == 0 && o.bySession() && r.Request.Header["Cookie"] != nil {
 		return r.authenticateSession()
 	}
+	if len(values) == 0 && r.takesCertificates() {
+		return lock.Errorf(lock.Unauthenticated, "a client certificate, or one Authorization header with a bearer token, is needed")
+	}
 	if len(values) != 1 {
 		return lock.Errorf(lock.Unauthenticated, "one Authorization header with a bearer token is needed")
 	}
@@ -160,10 +172,13 @@ func (r *request) bearsSession(o operation) bool {
 	return o.bySession() && len(r.Request.CookiesNamed(cookieName(r.Request, sessionName))) > 0
 }
 
+// takesCertificates reports whether a client certificate may say who asks.
+func (r *request) takesCertificates() bool { return r.endpoints.Clients != nil && r.Request.TLS != nil }
+
 // authenticateCertificate learns from the client's certificate who asks, if it shows one. A
 // browser shows it for a page of another origin too, so what it says of that counts.
 func (r *request) authenticateCertificate() (known bool, err error) {
-	if r.endpoints.Clients == nil || r.Request.TLS == nil {
+	if !r.takesCertificates() {
 		return false, nil
 	}
 	p, err := r.endpoints.Clients.Identify(r.Request.TLS)

@@ -55,7 +55,7 @@ func TestBadBearers(t *testing.T) {
 	const (
 		oneHeader  = "one Authorization header with a bearer token is needed"
 		form       = "the Authorization header must be of the form Bearer <token>"
-		shape      = "not a signed token in compact form"
+		shape      = "not a JSON Web Token: three parts with a dot between each two"
 		algorithm  = "the algorithm is not one of HS256, RS256, ES256, EdDSA"
 		signature  = "the signature does not fit"
 		unknownKey = "the key set has no key with this kid and algorithm"
@@ -197,7 +197,7 @@ func TestScopes(t *testing.T) {
 						t.Errorf("%v with the scope %s", a, scope)
 					}
 				} else {
-					a.wantProblem(lacks(strings.Fields(opens)[0]))
+					a.wantProblem(lacks(strings.Join(strings.Fields(opens), " or ")))
 				}
 			}
 		})
@@ -238,7 +238,7 @@ func TestFirstObjection(t *testing.T) {
 	writer := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} })
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"jobs:*"} })
 	bad := []option{loose, key(""), body(`[]`), header("Content-Type", "text/plain")}
-	c.with("x").post("/locks/-", bad...).wantProblem(unauthenticated("not a signed token in compact form"))
+	c.with("x").post("/locks/-", bad...).wantProblem(unauthenticated("not a JSON Web Token: three parts with a dot between each two"))
 	writer.post("/locks/-", bad...).wantProblem(lacks("locks:write"))
 	limited.post("/locks/-", bad...).wantProblem(invalidName())
 	limited.post("/locks/orders:42", bad...).wantProblem(otherNames())

@@ -168,9 +168,9 @@ func TestHostileCloser(t *testing.T) {
 		t.Errorf("others' are listed: %+v", page)
 	}
 	hostile.within("b:*").post("/admin/closures", closingBody(c.claims.Tenant, "*", time.Hour)).wantStatus(http.StatusForbidden)
-	c.post("/admin/closures", closingBody(c.claims.Tenant, "b", time.Hour)).wantProblem(lacks("admin"))
-	c.get("/admin/closures").wantProblem(lacks("admin"))
-	c.delete("/admin/closures/" + theirs.ID).wantProblem(lacks("admin"))
+	c.post("/admin/closures", closingBody(c.claims.Tenant, "b", time.Hour)).wantProblem(lacks("admin or tenant-admin"))
+	c.get("/admin/closures").wantProblem(lacks("admin or tenant-admin"))
+	c.delete("/admin/closures/" + theirs.ID).wantProblem(lacks("admin or tenant-admin"))
 	victim.admin().post("/admin/closures", closingBody(lock.OwnTenant, "*", time.Hour), loose).wantStatus(http.StatusBadRequest)
 	for _, wrong := range []option{
 		body(`{}`), closingBody(c.claims.Tenant, "", time.Hour), closingBody(c.claims.Tenant, strings.Repeat("a", 257), time.Hour),

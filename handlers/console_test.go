@@ -146,7 +146,7 @@ func TestAdminLocksRefusals(t *testing.T) {
 	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"a"} })
 	limited.get("/admin/locks/acme/b").wantProblem(problem{code: "forbidden", detail: "the caller is limited to other lock names"})
 	for _, path := range consolePaths() {
-		c.get(path).wantProblem(lacks("admin"))
+		c.get(path).wantProblem(lacks("admin or tenant-admin"))
 		c.with("nonsense").get(path).wantStatus(http.StatusUnauthorized)
 	}
 }

@@ -217,7 +217,7 @@ func TestAdminIsForAdmins(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	for _, path := range []string{"/admin/lock-order", "/admin/deadlocks"} {
-		c.get(path).wantProblem(lacks("admin"))
+		c.get(path).wantProblem(lacks("admin or tenant-admin"))
 		c.admin().get(path + "?limit=0").wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
 		c.admin().get(path + "?tenant=A").wantProblem(invalid("tenant", "is not a tenant's name"))
 	}

@@ -101,16 +101,28 @@ func (r *request) lastEventID() (*lock.EventID, error) {
 	return &id, nil
 }
 
+// kindNames lists what streams tell.
+func kindNames() string {
+	var names strings.Builder
+	for _, kind := range lock.EventKinds() {
+		names.WriteString(string(kind) + ", ")
+	}
+	return names.String() + api.EventsMissed
+}
+
 func (r *request) eventFilter() (*event.Filter, error) {
 	f := &event.Filter{Within: r.principal.Locks}
 	if text, sent := r.GetQuery("types"); sent {
 		f.Types = []lock.EventKind{}
+		place := 0
 		for kind := range strings.SplitSeq(text, ",") {
+			place++
 			if kind == api.EventsMissed {
 				continue
 			}
 			if !slices.Contains(lock.EventKinds(), lock.EventKind(kind)) {
-				return nil, lock.Invalid("types", "must be types of events, separated by commas")
+				// By its place, and not as it was written: it may be a secret that was put there by mistake.
+				return nil, lock.Invalid("types", "must be types of events, separated by commas; number %d is none of %s", place, kindNames())
 			}
 			if !slices.Contains(f.Types, lock.EventKind(kind)) {
 				f.Types = append(f.Types, lock.EventKind(kind))

@@ -356,7 +356,7 @@ func TestEventsOfOthers(t *testing.T) {
 		}
 		return seen[c.claims.Tenant] && seen[other.claims.Tenant]
 	})
-	c.get("/admin/events").wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin"})
+	c.get("/admin/events").wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin or tenant-admin"})
 	admin.get("/events").wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:read"})
 }
 
@@ -367,8 +367,8 @@ func TestBadEventRequests(t *testing.T) {
 		c.get("/events", header("Last-Event-ID", id)).wantProblem(invalid("Last-Event-ID", "is not the id of an event"))
 	}
 	c.get("/events", header("Last-Event-ID", "1-1", "1-1")).wantProblem(invalid("Last-Event-ID", "must not be there twice"))
-	for _, types := range []string{"", "lock.acquired,", "lock.held", "lock.unknown", "LOCK.ACQUIRED"} {
-		c.get("/events?types=" + types).wantProblem(invalid("types", "must be types of events, separated by commas"))
+	for types, place := range map[string]int{"": 1, "lock.acquired,": 2, "lock.held": 1, "lock.acquired,events.missed,lock.unknown": 3, "LOCK.ACQUIRED": 1} {
+		c.get("/events?types=" + types).wantProblem(invalid("types", fmt.Sprintf("must be types of events, separated by commas; number %d is none of %s", place, everyType)))
 	}
 	for _, locks := range []string{"", "a,", "a%20b", "%2F", strings.Repeat("a", 257)} {
 		c.get("/events?locks=" + locks).wantProblem(invalid("locks", "must be patterns of lock names, separated by commas"))
@@ -583,3 +583,5 @@ func TestEventsInTheMetrics(t *testing.T) {
 		t.Error("it counts as latency")
 	}
 }
+
+const everyType = "lock.enqueued, lock.acquired, lock.released, lock.expired, lock.revoked, lock.wait_timeout, lock.deadlock_refused, lock.release_requested, lock.stale_write, lock.order_contradiction, events.missed"

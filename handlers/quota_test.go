@@ -444,7 +444,7 @@ func TestQuotaRefusals(t *testing.T) {
 	t.Parallel()
 	c, victim := newTenant(t), newTenant(t)
 	path := c.quotaPath()
-	c.get(path).wantProblem(lacks("admin"))
+	c.get(path).wantProblem(lacks("admin or tenant-admin"))
 	c.operator().put(path, body(`{"sets":1}`)).wantProblem(lacks("admin"))
 	c.operator().delete(path).wantProblem(lacks("admin"))
 	c.operator().get(victim.quotaPath()).wantProblem(onlyOwn())

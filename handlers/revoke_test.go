@@ -194,7 +194,7 @@ func TestHostileTenantAdmin(t *testing.T) {
 	for _, text := range []string{`{}`, `{"reason":"` + explanation + `"}`, `{"fence":0,"reason":"` + explanation + `"}`, `{"fence":1.5,"reason":"` + explanation + `"}`, `{"fence":"7","reason":"` + explanation + `"}`} {
 		hostile.post(c.revokePath(ours), body(text), loose).wantStatus(http.StatusBadRequest)
 	}
-	c.post(c.revokePath(ours), seenAs(*ours.Fence)).wantProblem(lacks("admin"))
+	c.post(c.revokePath(ours), seenAs(*ours.Fence)).wantProblem(lacks("admin or tenant-admin"))
 	victim.acquire("a")
 	c.release(ours)
 }

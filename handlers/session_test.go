@@ -141,7 +141,7 @@ func TestSessionScopes(t *testing.T) {
 func TestBearerGoesFirst(t *testing.T) {
 	t.Parallel()
 	_, cookie := newOperator(t).signedIn()
-	newTenant(t).get("/admin/deadlocks", bearing(cookie)).wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin"})
+	newTenant(t).get("/admin/deadlocks", bearing(cookie)).wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin or tenant-admin"})
 	newTenant(t).with("nonsense").get("/admin/deadlocks", bearing(cookie)).wantStatus(http.StatusUnauthorized)
 }
 
@@ -154,7 +154,7 @@ func TestSignInRefuses(t *testing.T) {
 	}{
 		"Nothing":  {`{}`, problem{code: "invalid_request", detail: "send either a token or a code"}},
 		"Both":     {`{"bearer_token":"x","code":"y"}`, problem{code: "invalid_request", detail: "send either a token or a code"}},
-		"BadToken": {`{"bearer_token":"x"}`, notSignedIn("not a signed token in compact form")},
+		"BadToken": {`{"bearer_token":"x"}`, notSignedIn("not a JSON Web Token: three parts with a dot between each two")},
 		"NoToken":  {`{"bearer_token":""}`, notSignedIn("no token")},
 		"BadCode":  {`{"code":"nonsense"}`, notSignedIn(noSuchCode)},
 		"Unknown":  {`{"password":"x"}`, problem{code: "invalid_request", detail: "password is not known here", field: "password"}},

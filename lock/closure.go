@@ -208,5 +208,5 @@ func ClosuresIn(queue []*Entry) []*Closure {
 
 // ErrClosed returns a [Closed] error that says until when and why.
 func ErrClosed(c *Closing) *Error {
-	return &Error{Code: Closed, Detail: "an operator has closed the lock: nobody new is granted until then", Closing: c}
+	return &Error{Code: Closed, Detail: "an operator has closed the lock: nobody new is granted before the time in until", Closing: c}
 }

@@ -65,6 +65,9 @@ func TestClientCertificates(t *testing.T) {
 	if held.text("holder") != "worker-7" {
 		t.Errorf("held by %v", held.body)
 	}
+	if got := s.call("", "GET", "/locks", ""); !strings.HasPrefix(got.text("detail"), "a client certificate, or one Authorization header") {
+		t.Errorf("who shows nothing is asked for %v", got.body)
+	}
 	status := func(of *server, token, method, path string, headers ...string) int {
 		t.Helper()
 		return of.call(token, method, path, "", headers...).status

@@ -321,7 +321,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-compacts-without-rest", Breaks: "history is forgotten for half of the time at most",
-			File: "store/etcd/history.go", Anchor: "c.next = now.Add(took)", Becomes: "c.next = now",
+			File: "store/etcd/history.go", Anchor: "c.next = now.Add(now.Sub(c.asked))", Becomes: "c.next = now",
 			In: "./store/etcd", Run: "^TestCompactionsRest$",
 		},
 		{

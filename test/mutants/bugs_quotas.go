@@ -120,7 +120,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-sets-cost-one", Breaks: "a set costs what its locks cost",
-			File: "handlers/locksets.go", Anchor: "r.charge(quota.PriceOfSet(len(req.Claims)) - 1)", Becomes: "r.charge(quota.PriceOfSet(1) - 1)",
+			File: "handlers/locksets.go", Anchor: "quota.PriceOfSet(min(len(req.Claims), lock.MaxSetSize))", Becomes: "quota.PriceOfSet(min(1, lock.MaxSetSize))",
 			In: "./handlers", Run: "^TestPriceOfRequests$", Needs: "etcd",
 		},
 		{
@@ -175,7 +175,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-turns-of-slow-readers", Breaks: "who takes an answer slowly keeps nobody waiting",
-			File: "handlers/answer.go", Anchor: "keeps nobody waiting\n		r.made()\n", Becomes: "keeps nobody waiting\n		_ = r.made\n",
+			File: "handlers/answer.go", Anchor: "r.endTurn() // a client that takes", Becomes: "_ = r.endTurn // a client that takes",
 			In: "./handlers", Run: "^TestNeverRead$", Needs: "etcd",
 		},
 		{

@@ -64,22 +64,15 @@ func (r *request) admit(o operation) error {
 		return r.challenge(err)
 	}
 	r.occupy()
-	if !slices.ContainsFunc(o.scopes, r.principal.Allows) {
-		return lock.Errorf(lock.Forbidden, "the caller lacks the scope %s", o.scopeNames())
-	}
-	if r.crowded && !o.always {
-		return errCrowded()
-	}
-	if o.named { // before it counts: others of the tenant need not pay for what cannot be
-		if err := r.readName(); err != nil {
-			return err
-		}
-	}
-	if rate, counts := r.countedBy(o); counts {
+	refused := r.permit(o)
+	if rate, counts := r.countedBy(o, refused != nil); counts {
 		if err := r.endpoints.Quotas.Take(r.tenant(), rate); err != nil {
 			return err
 		}
 		r.priced = rate == quota.Requests
+	}
+	if refused != nil {
+		return refused
 	}
 	if m := r.endpoints.Memory; m != nil && !o.always && !o.goesOn && m.Full() {
 		return errMemoryFull()
@@ -87,10 +80,27 @@ func (r *request) admit(o operation) error {
 	return checkQuery(r.Request.URL.RawQuery, o.query)
 }
 
+// permit returns why who asks may not have the operation done, whatever is locked.
+func (r *request) permit(o operation) error {
+	if !slices.ContainsFunc(o.scopes, r.principal.Allows) {
+		return lock.Errorf(lock.Forbidden, "the caller lacks the scope %s", o.scopeNames())
+	}
+	if r.crowded && !o.always {
+		return errCrowded()
+	}
+	if o.named {
+		return r.readName()
+	}
+	return nil
+}
+
 // countedBy returns against which rate of its tenant a request counts. What operators do to keep
-// things in order counts against none: they could not mend a quota otherwise.
-func (r *request) countedBy(o operation) (rate quota.Limit, counts bool) {
+// things in order counts against none: they could not mend a quota otherwise. What is refused to
+// who asks counts as a request, whatever it was for: nothing else bounds how much is asked in vain.
+func (r *request) countedBy(o operation, refused bool) (rate quota.Limit, counts bool) {
 	switch {
+	case refused:
+		return quota.Requests, true
 	case o.rate != 0 && r.genuine():
 		return o.rate, true
 	case o.rate != 0: // or whoever makes tokens up could keep the tenant's holders from renewing

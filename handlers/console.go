@@ -77,6 +77,7 @@ func (a *endpoints) seen(revision uint64, now time.Time) api.Seen {
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Success     200 {object} api.AdminOverview
 // @Failure     400 {object} api.Problem "invalid_request"
+// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/overview [get]
 func (a *endpoints) overview(r *request) error { return r.show(makeOverview) }

@@ -160,7 +160,8 @@ func (a *endpoints) useOf(tenant string) api.QuotaUse {
 }
 
 // refusalPause is for how long a client waits for its refusal that asks on and on: thousands of
-// refusals a second take a processor too. How many requests of a tenant can wait is bounded.
+// refusals a second take a processor too. It slows each connection; how many there are has bounds
+// of its own.
 const refusalPause = 250 * time.Millisecond
 
 // pause waits, but for no client that is gone.
@@ -184,7 +185,7 @@ func (r *request) noteRefusal(of *lock.Exceeded, err error) {
 		return
 	}
 	r.quiet = refused.Quiet
-	if refused.Many {
+	if refused.Many && !r.crowded { // one request more that waits is what a crowd has no room for
 		r.pause(refusalPause)
 	}
 	if refused.Silenced > 0 {

@@ -354,6 +354,26 @@ func TestOwnOperatorsCount(t *testing.T) {
 	writer.do("PATCH", "/webhooks/x", body(`{}`), loose).exceeds("rate_limited", "requests_per_second", 0, 0)
 }
 
+// TestAskedInVain: what is refused to who asks counts too, as a request and not as a renewal, and is
+// refused for the rate while there is no more room.
+func TestAskedInVain(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	reader := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} })
+	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"b*"} })
+	c.limits(`{"requests_per_second":1000}`)
+	reader.post("/locks/a", body(`{}`)).wantStatus(http.StatusForbidden)
+	c.limits(`{"requests_per_second":0}`)
+	exceeds := func(a *answer) { a.exceeds("rate_limited", "requests_per_second", 0, 0) }
+	exceeds(reader.post("/locks/a", body(`{}`)))
+	exceeds(reader.get("/admin/overview"))
+	exceeds(reader.post("/admin/holders/revoke", body(`{}`), loose))
+	exceeds(limited.put("/locks/a/renew", lockToken("x"), loose))
+	exceeds(c.post("/locks/%20", body(`{}`), loose))
+	exceeds(c.delete("/locks/%20", lockToken("x"), loose))
+	c.admin().get(c.quotaPath()).wantStatus(http.StatusOK)
+}
+
 // TestQuietRefusals: who is refused all the time does not fill the log, and what is left out is told.
 func TestQuietRefusals(t *testing.T) {
 	t.Parallel()

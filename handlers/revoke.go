@@ -134,6 +134,7 @@ func (a *endpoints) revoke(r *request, req service.RevokeRequest) error {
 // @Failure     400  {object} api.Problem "invalid_request"
 // @Failure     413  {object} api.Problem "body_too_large"
 // @Failure     415  {object} api.Problem "unsupported_media_type"
+// @Failure     429  {object} api.Problem "rate_limited"
 // @Router      /admin/holders/revoke [post]
 func (a *endpoints) revokeHolder(r *request) error {
 	var body api.RevokeHolderBody

@@ -268,5 +268,10 @@ func quotaBugs() []Bug {
 			File: "service/quotas/rates.go", Anchor: "	limits, r := b.Of(tenant), b.rates\n	r.mu.Lock()\n	defer r.mu.Unlock()\n	now := time.Now() // not before the lock: to a limiter that is told an older time the same second comes twice\n	one := &r.of(tenant, limits, now).each[l-quota.Requests]\n	if one.limiter", Becomes: "	limits, r, now := b.Of(tenant), b.rates, time.Now()\n	r.mu.Lock()\n	defer r.mu.Unlock()\n	one := &r.of(tenant, limits, now).each[l-quota.Requests]\n	if one.limiter",
 			In: "./service/quotas", Run: "^TestRateAtOnce$",
 		},
+		{
+			Name: "quota-in-vain-is-free", Breaks: "what is refused to who asks counts too",
+			File: "handlers/admit.go", Anchor: "	case refused:\n		return quota.Requests, true\n", Becomes: "	case refused:\n		return 0, false\n",
+			In: "./handlers", Run: "^TestAskedInVain$", Needs: "etcd",
+		},
 	}
 }

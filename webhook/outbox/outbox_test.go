@@ -150,6 +150,7 @@ func TestOthersGoOn(t *testing.T) {
 func TestTakesOver(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, two := w.replica("one"), w.replica("two")
+		<-time.After(time.Second) // both know what is there, or what was before they did is told as missed
 		var hooks []string
 		for _, c := range "abcdefghijkl" {
 			url := "https://receiver.example/" + string(c)

@@ -28,7 +28,7 @@ test("a token that will not do is refused in words, and signing out asks for one
   await page.goto(`${server.url}/dashboard/`);
   await page.getByLabel("Bearer token").fill("nonsense");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await expect(page.getByRole("alert")).toContainText("not a signed token");
+  await expect(page.getByRole("alert")).toContainText("not a JSON Web Token");
   await page.getByLabel("Bearer token").fill(server.tokenOf("acme", "locks:read"));
   await page.getByRole("button", { name: "Sign in" }).click();
   await expect(page.getByRole("alert")).toContainText("tenant-admin");

@@ -247,6 +247,44 @@ func TestLargeAnswersTakeTurns(t *testing.T) {
 	eventually(t, "its turn is over", func() bool { return router.Turns(c.claims.Tenant) == 0 })
 }
 
+// TestTurnOfWhoOwes: a large answer is not made for who owes, and its turn goes to the next while its
+// refusal is held back.
+func TestTurnOfWhoOwes(t *testing.T) {
+	t.Parallel()
+	h := shared.handlers(&stub{page: largePage()})
+	q := &indebted{Quotas: shared.quotas}
+	h.Quotas = q
+	router := handlers.New(h)
+	r := serve(nil, router)
+	t.Cleanup(r.close)
+	c := newTenant(t).at(r)
+	for range 20 { // on a busy machine the quarter of a second may pass unseen
+		q.asked.Store(false)
+		p, over := c.start("GET", "/locks"), time.Time{}
+		for !p.answered() {
+			if over.IsZero() && q.asked.Load() && router.Turns(c.claims.Tenant) == 0 {
+				over = time.Now()
+			}
+			<-time.After(time.Millisecond)
+		}
+		if p.wait().wantStatus(http.StatusTooManyRequests); !over.IsZero() && time.Since(over) > 100*time.Millisecond {
+			return
+		}
+	}
+	t.Error("the turn is kept while the refusal waits")
+}
+
+// indebted is a tenant that owes when a large answer is to be made.
+type indebted struct {
+	handlers.Quotas
+	asked atomic.Bool
+}
+
+func (i *indebted) Charge(string, quota.Limit, int) error {
+	i.asked.Store(true)
+	return &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 2, time.Second), Quiet: true, Many: true}
+}
+
 // TestDebtOfManyWhoWait: what many who are refused at one moment owe together is bounded: refusals
 // that name many holders are made one after the other, and name nobody while the tenant owes.
 func TestDebtOfManyWhoWait(t *testing.T) {

@@ -66,3 +66,34 @@ func TestTurnsOfAnswers(t *testing.T) {
 		}
 	})
 }
+
+// TestTurnOfWhoGoesAway: who goes away while he waits for all tenants leaves his own tenant's turn to
+// the next of it.
+func TestTurnOfWhoGoesAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turns := handlers.NewAnswerTurns(1)
+		done, err := turns.Take(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaving, leave := context.WithCancel(t.Context())
+		go func() { _, _ = turns.Take(leaving, "b") }()
+		synctest.Wait()
+		had := false
+		go func() {
+			if next, err := turns.Take(t.Context(), "b"); err == nil {
+				had = true
+				next()
+			}
+		}()
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		done()
+		synctest.Wait()
+		if !had || turns.Remembered() != 0 {
+			t.Errorf("the next of the tenant has its turn: %v; %d tenants are remembered", had, turns.Remembered())
+		}
+	})
+}

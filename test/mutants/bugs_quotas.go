@@ -273,5 +273,20 @@ func quotaBugs() []Bug {
 			File: "handlers/admit.go", Anchor: "	case refused:\n		return quota.Requests, true\n", Becomes: "	case refused:\n		return 0, false\n",
 			In: "./handlers", Run: "^TestAskedInVain$", Needs: "etcd",
 		},
+		{
+			Name: "price-turn-of-who-owes", Breaks: "who is refused leaves his turn to the next at once",
+			File: "handlers/answer.go", Anchor: "	defer r.endTurn() // also if it cannot be made\n", Becomes: "",
+			In: "./handlers", Run: "^TestTurnOfWhoOwes$", Needs: "etcd",
+		},
+		{
+			Name: "price-large-answers-to-who-owes", Breaks: "no large answer is made for who owes",
+			File: "handlers/answer.go", Anchor: "return r.charge(0)", Becomes: "return nil",
+			In: "./handlers", Run: "^TestTurnOfWhoOwes$", Needs: "etcd",
+		},
+		{
+			Name: "price-turn-of-who-is-gone", Breaks: "who goes away leaves his turn to the next",
+			File: "handlers/turns.go", Anchor: "		own.next.Release(1)\n		t.leave(tenant, own)\n		return nil, err", Becomes: "		t.leave(tenant, own)\n		return nil, err",
+			In: "./handlers", Run: "^TestTurnOfWhoGoesAway$", Needs: "etcd",
+		},
 	}
 }

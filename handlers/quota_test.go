@@ -301,6 +301,7 @@ func TestDebtOfManyWhoWait(t *testing.T) {
 	})
 	var all sync.WaitGroup
 	var named, refused atomic.Int64
+	began := time.Now()
 	for range 60 {
 		all.Go(func() {
 			a := c.post("/locks/full", body(`{"wait_seconds":3}`), loose)
@@ -313,8 +314,9 @@ func TestDebtOfManyWhoWait(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if refused.Load() < 30 || named.Load() == 0 || named.Load() > 5 {
-		t.Errorf("%d are refused as the lock is held, %d with all that is known of the holders", refused.Load(), named.Load())
+	most := 5 + int64(2*time.Since(began).Seconds()) // one is paid for within 0.6 s
+	if refused.Load() < 30 || named.Load() == 0 || named.Load() > most {
+		t.Errorf("%d are refused as the lock is held, %d with all that is known of the holders, want %d at most", refused.Load(), named.Load(), most)
 	}
 	a := c.get("/locks/x", loose)
 	if used, _ := strconv.Atoi(fmt.Sprint(a.fields()["used"])); used > 100+3*65 {

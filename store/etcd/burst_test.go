@@ -20,7 +20,7 @@ func TestRefusedBeforeALeaseIsAsked(t *testing.T) {
 	conn := startEmbedded(t, etcd.EmbeddedConfig{})
 	refused := make(chan struct{})
 	conn.Interfere(func(ctx context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
-		if len(putsIn(r)) > 0 {
+		if len(etcd.PutsIn(r)) > 0 {
 			select {
 			case <-refused:
 			case <-ctx.Done():

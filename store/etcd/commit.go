@@ -60,9 +60,9 @@ type outcome struct {
 	endKey   []byte // where the write's end is recorded if it was applied
 }
 
-// committer writes batches as transactions. Each write in one, or the removals
-// together, is a nested transaction with comparisons of its own, so that one that fails
-// does not fail the others.
+// committer writes batches as transactions, plain ones first. If one of a batch's writes cannot
+// be done, each of them, or the removals together, becomes a nested transaction with comparisons
+// of its own, so that one that fails does not fail the others.
 type committer struct {
 	*store.Committer[*part, outcome]
 	kv      kvClient
@@ -134,37 +134,51 @@ func (c *committer) failed(groups []*group, err error) (again [][]*write) {
 // needsRoom reports whether something is put.
 func (p *part) needsRoom() bool { return p.puts || p.end != nil }
 
+// puts reports whether the group is a write of an entry.
+func (g *group) puts() bool { return g.writes[0].Payload.puts }
+
 func (g *group) needsRoom() bool {
 	return slices.ContainsFunc(g.writes, func(w *write) bool { return w.Payload.needsRoom() })
 }
 
-// transact makes the transaction. One group alone needs no nested one, which costs etcd
-// less; the answer is as if there had been one. If a comparison fails beside which there
-// are those of the outer transaction, it is made anew, to tell which it was.
+// transact makes the transaction. Nearly always all that the writes compare is as it should
+// be, and a plain transaction costs etcd less than one of nested ones; the answer is as if
+// there had been those. If it is not, nothing was written, and nested ones tell whose it was.
 func (c *committer) transact(ctx context.Context, groups []*group) (*pb.TxnResponse, error) {
-	if len(groups) > 1 {
-		return c.kv.Txn(ctx, c.transaction(groups))
-	}
-	txn, puts := groups[0].transaction(c.prefix), groups[0].writes[0].Payload.puts
+	all, puts := together(groups), slices.ContainsFunc(groups, (*group).puts)
+	txn := all.transaction(c.prefix)
 	if puts {
 		txn.Compare = append(txn.Compare, c.trusted.unchanged()...)
 	}
 	resp, err := c.kv.Txn(ctx, txn)
-	if puts && err == nil && !resp.Succeeded {
+	if err == nil && !resp.Succeeded && (puts || len(groups) > 1) {
 		return c.kv.Txn(ctx, c.transaction(groups))
 	}
-	return nest(resp), err
+	for _, g := range groups {
+		g.endKey = all.endKey
+	}
+	return nest(resp, len(groups)), err
 }
 
-// nest is the answer to a nested transaction that alone was all of it.
-func nest(inner *pb.TxnResponse) *pb.TxnResponse {
+// together makes one group of all writes, in the order in which nested transactions have them.
+func together(groups []*group) *group {
+	if len(groups) == 1 {
+		return groups[0]
+	}
+	all := &group{}
+	for _, g := range groups {
+		all.writes = append(all.writes, g.writes...)
+	}
+	return all
+}
+
+// nest is the answer to nested transactions of which a plain one did what they would have done.
+func nest(inner *pb.TxnResponse, groups int) *pb.TxnResponse {
 	if inner == nil {
 		return nil
 	}
-	return &pb.TxnResponse{
-		Header: inner.Header, Succeeded: true,
-		Responses: []*pb.ResponseOp{{Response: &pb.ResponseOp_ResponseTxn{ResponseTxn: inner}}},
-	}
+	each := &pb.ResponseOp{Response: &pb.ResponseOp_ResponseTxn{ResponseTxn: inner}}
+	return &pb.TxnResponse{Header: inner.Header, Succeeded: true, Responses: slices.Repeat([]*pb.ResponseOp{each}, groups)}
 }
 
 // grouped puts the removals that depend on nothing else together, which saves records
@@ -191,7 +205,7 @@ func (c *committer) transaction(groups []*group) *pb.TxnRequest {
 	puts := false
 	for i, g := range groups {
 		outer.Success[i] = &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: g.transaction(c.prefix)}}
-		puts = puts || g.writes[0].Payload.puts
+		puts = puts || g.puts()
 	}
 	if puts {
 		outer.Compare = c.trusted.unchanged()

@@ -202,3 +202,58 @@ func TestRefusedWritesOfAnotherTenant(t *testing.T) {
 		}
 	})
 }
+
+// TestOneOfABatchFails: a batch is a plain transaction, and another with nested ones only if
+// one of its writes cannot be done, which is that one's matter alone.
+func TestOneOfABatchFails(t *testing.T) {
+	for _, missing := range []string{"", "key-2"} {
+		synctest.Test(t, func(t *testing.T) {
+			kv := &present{missing: missing}
+			commits := (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(kv, false)
+			defer commits.Close()
+			var done sync.WaitGroup
+			for i := range 3 {
+				key := fmt.Sprint("key-", i+1)
+				w := removal(key, true)
+				w.Payload.conditional, w.Payload.compares = true, []*pb.Compare{created([]byte(key), 7)}
+				done.Go(func() {
+					if out, err := commits.Do(t.Context(), w); err != nil || out.applied != (key != missing) {
+						t.Errorf("%s of three of which %q cannot be done: %+v, %v", key, missing, out, err)
+					}
+				})
+			}
+			done.Wait()
+			want := []int{3}
+			if missing != "" {
+				want = []int{3, 0} // the outer one of nested ones compares nothing itself
+			}
+			if !slices.Equal(kv.compared, want) {
+				t.Errorf("transactions that compare %v, want %v", kv.compared, want)
+			}
+		})
+	}
+}
+
+// present is a KV service in which a comparison with a key fails. It remembers how many each
+// transaction has, those of nested ones aside.
+type present struct {
+	kvClient
+	missing  string
+	compared []int
+}
+
+func (p *present) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+	p.compared = append(p.compared, len(r.Compare))
+	return p.answer(r), nil
+}
+
+func (p *present) answer(r *pb.TxnRequest) *pb.TxnResponse {
+	resp := &pb.TxnResponse{Header: &pb.ResponseHeader{Revision: 9}}
+	resp.Succeeded = !slices.ContainsFunc(r.Compare, func(c *pb.Compare) bool { return string(c.Key) == p.missing })
+	for _, op := range r.Success {
+		if inner := op.GetRequestTxn(); inner != nil {
+			resp.Responses = append(resp.Responses, &pb.ResponseOp{Response: &pb.ResponseOp_ResponseTxn{ResponseTxn: p.answer(inner)}})
+		}
+	}
+	return resp
+}

@@ -9,8 +9,8 @@
 //
 // Writes of independent requests share transactions ([committer]), under one
 // rule: never two entries of one lock, because they would share a revision and
-// have no order between them. Each is a nested transaction, so that what it is
-// compared with decides about itself only.
+// have no order between them. If a comparison fails they are sent again, each as a
+// nested transaction, so that what it is compared with decides about itself only.
 //
 // A write that was given up may commit much later. So each put is compared with
 // "not there", and each attempt has a lease of its own, which is revoked when another

@@ -115,12 +115,8 @@ func (w *followerTest) note(_ context.Context, r *pb.TxnRequest, do func() (*pb.
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, op := range r.Success {
-		for _, nested := range op.GetRequestTxn().GetSuccess() {
-			if put := nested.GetRequestPut(); put != nil {
-				w.late[lock.ID(path.Base(string(put.Key)))] = true
-			}
-		}
+	for _, put := range etcd.PutsIn(r) {
+		w.late[lock.ID(path.Base(string(put.Key)))] = true
 	}
 	return resp, err
 }

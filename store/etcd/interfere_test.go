@@ -1,7 +1,9 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
+	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
@@ -20,6 +22,19 @@ type interfered struct {
 
 func (i interfered) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	return i.by(ctx, r, func() (*pb.TxnResponse, error) { return i.kvClient.Txn(ctx, r) })
+}
+
+// PutsIn returns the entries that a transaction writes, in transactions inside it too.
+func PutsIn(r *pb.TxnRequest) []*pb.PutRequest {
+	var puts []*pb.PutRequest
+	for _, op := range slices.Concat(r.Success, r.Failure) {
+		if p := op.GetRequestPut(); p != nil && bytes.Contains(p.Key, []byte("/"+entriesDir)) {
+			puts = append(puts, p)
+		} else if inner := op.GetRequestTxn(); inner != nil {
+			puts = append(puts, PutsIn(inner)...)
+		}
+	}
+	return puts
 }
 
 // Mute has the watches that begin from now on stay open and tell nothing for as

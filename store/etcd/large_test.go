@@ -27,12 +27,8 @@ type sizes struct {
 
 func (z *sizes) note(ctx context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
 	entries, size, value := 0, 0, 0
-	for _, op := range r.Success {
-		for _, nested := range op.GetRequestTxn().GetSuccess() {
-			if put := nested.GetRequestPut(); strings.Contains(string(put.GetKey()), "/"+entriesDir) {
-				entries, size, value = entries+1, size+len(put.Key)+len(put.Value), max(value, len(put.Value))
-			}
-		}
+	for _, put := range PutsIn(r) {
+		entries, size, value = entries+1, size+len(put.Key)+len(put.Value), max(value, len(put.Value))
 	}
 	if entries == 0 {
 		return do()

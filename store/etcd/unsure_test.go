@@ -20,19 +20,6 @@ import (
 	"github.com/fencepost/fencepost/store/etcd"
 )
 
-// putsIn returns the entries that a transaction writes, in transactions inside it too.
-func putsIn(r *pb.TxnRequest) []*pb.PutRequest {
-	var puts []*pb.PutRequest
-	for _, op := range slices.Concat(r.Success, r.Failure) {
-		if p := op.GetRequestPut(); p != nil && bytes.Contains(p.Key, []byte("/entries/")) {
-			puts = append(puts, p)
-		} else if inner := op.GetRequestTxn(); inner != nil {
-			puts = append(puts, putsIn(inner)...)
-		}
-	}
-	return puts
-}
-
 // TestTimedOutIsNotRefused: etcd answers "request timed out" to a proposal that it
 // may still commit, and here has committed.
 func TestTimedOutIsNotRefused(t *testing.T) {
@@ -40,7 +27,7 @@ func TestTimedOutIsNotRefused(t *testing.T) {
 	var timedOut atomic.Bool
 	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
 		resp, err := do()
-		if len(putsIn(r)) > 0 && timedOut.CompareAndSwap(false, true) {
+		if len(etcd.PutsIn(r)) > 0 && timedOut.CompareAndSwap(false, true) {
 			return nil, rpctypes.ErrGRPCTimeout
 		}
 		return resp, err
@@ -65,7 +52,7 @@ func TestLeaseOfAnUnknownOutcome(t *testing.T) {
 	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
 		mu.Lock()
 		first := len(leases) == 0
-		for _, p := range putsIn(r) {
+		for _, p := range etcd.PutsIn(r) {
 			leases = append(leases, p.Lease)
 		}
 		first = first && len(leases) > 0

@@ -29,7 +29,7 @@ func (s *Store) checkVersions() {
 
 // supported reports whether a version of etcd, such as 3.7.1, has what the store needs.
 // Before 3.7.1, and 3.6.14 of the older line, the quota did not count what is in nested
-// transactions, which is all that the store writes (etcd #22134).
+// transactions, and the store writes some (etcd #22134).
 func supported(version string) bool {
 	var major, minor, patch int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {

@@ -9,6 +9,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestRefusedWritesOfAnotherTenant$",
 		},
 		{
+			Name: "etcd-batch-fails-together", Breaks: "a write that cannot be done does not fail those that share its batch",
+			File: "store/etcd/commit.go", Anchor: "return c.kv.Txn(ctx, c.transaction(groups))", Becomes: "return nest(resp, len(groups)), nil",
+			In: "./store/etcd", Run: "^TestOneOfABatchFails$",
+		},
+		{
 			Name: "etcd-log-in-memory", Breaks: "what was written is not kept in memory",
 			File: "store/etcd/embedded.go", Anchor: "c.SnapshotCatchUpEntries = keptInMemory", Becomes: "c.SnapshotCatchUpEntries = 5000",
 			In: "./store/etcd", Run: "^TestMemoryOfWrites$", Needs: "etcd",

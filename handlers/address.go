@@ -15,6 +15,9 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 	if !addr.IsValid() {
 		return ""
 	}
+	if len(trusted) == 0 {
+		return addr.String()
+	}
 	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
 	for _, hop := range slices.Backward(hops) {
 		if !within(addr, trusted) {

@@ -57,7 +57,7 @@ func (a *endpoints) authorized(o operation, h handler) gin.HandlerFunc {
 
 // admit learns who asks, and for what, and returns why that is refused.
 func (r *request) admit(o operation) error {
-	if o.bySession() { // a cache would take what a cookie alone opens for everybody's
+	if o.bySession() { // a cache would take what a cookie alone opens for everybody's, new secrets too
 		r.Header("Cache-Control", "no-store")
 	}
 	if err := r.authenticate(o); err != nil {

@@ -75,7 +75,7 @@ func (a *endpoints) createWebhook(r *request) error {
 		return err
 	}
 	r.Header("Location", "/webhooks/"+made.ID)
-	return r.respondSecret(http.StatusCreated, &api.NewWebhook{WebhookFields: webhookFields(made), Secret: secret.Reveal()})
+	return r.respond(http.StatusCreated, &api.NewWebhook{WebhookFields: webhookFields(made), Secret: secret.Reveal()})
 }
 
 // listWebhooks lists what the bearer token may see.
@@ -212,7 +212,7 @@ func (a *endpoints) rotateWebhook(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.respondSecret(http.StatusOK, &api.NewWebhook{WebhookFields: webhookFields(rotated), Secret: secret.Reveal()})
+	return r.respond(http.StatusOK, &api.NewWebhook{WebhookFields: webhookFields(rotated), Secret: secret.Reveal()})
 }
 
 // rotateCallbackSecret makes the secret of callbacks, or another one.
@@ -239,13 +239,7 @@ func (a *endpoints) rotateCallbackSecret(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.respondSecret(http.StatusOK, &api.CallbackSecret{Secret: secret.Reveal()})
-}
-
-// respondSecret answers with what nothing between us and the client may keep.
-func (r *request) respondSecret(status int, body any) error {
-	r.Header("Cache-Control", "no-store")
-	return r.respond(status, body)
+	return r.respond(http.StatusOK, &api.CallbackSecret{Secret: secret.Reveal()})
 }
 
 func (r *request) respondWebhook(s *subscription.Subscription, err error) error {

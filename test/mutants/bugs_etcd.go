@@ -139,7 +139,7 @@ func etcdBugs() []Bug {
 		{
 			Name: "etcd-renewed-without-proof", Breaks: "a lease that answers is no proof that its entry is there",
 			File: "store/etcd/store.go", Anchor: "are there (etcd #14758).\n\t\t\treturn s.prove(ctx, e)", Becomes: "are there (etcd #14758).\n\t\t\treturn nil",
-			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^refresh", Needs: "etcd",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^renew", Needs: "etcd",
 		},
 		{
 			Name: "etcd-watch-begins-late", Breaks: "a watch begins at the list's revision + 1",

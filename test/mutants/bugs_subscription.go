@@ -75,7 +75,7 @@ func subscriptionBugs() []Bug {
 		},
 		{
 			Name: "webhook-secret-is-cached", Breaks: "nothing on the way to the client keeps a secret",
-			File: "handlers/webhooks.go", Anchor: "	r.Header(\"Cache-Control\", \"no-store\")\n	return r.respond(status, body)", Becomes: "	return r.respond(status, body)",
+			File: "handlers/admit.go", Anchor: "if o.bySession() { // a cache", Becomes: "if !o.bySession() { // a cache",
 			In: "./handlers", Run: "^TestCallbackSecret$",
 		},
 		{

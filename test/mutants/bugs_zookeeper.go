@@ -80,7 +80,7 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-place-of-another-log", Breaks: "an outcome is not looked for in another log than the feed's",
-			File: "store/zookeeper/feed.go", Anchor: "return place{f.epoch, f.next}", Becomes: "return place{f.store.epoch.Load(), f.next}",
+			File: "store/zookeeper/feed.go", Anchor: "return place{f.epoch, f.next}", Becomes: "return place{f.reader.epoch.Load(), f.next}",
 			In: "./store/zookeeper", Run: "^TestOutcomeBesideAnotherLog$", Needs: "zookeeper",
 		},
 		{
@@ -125,7 +125,7 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-end-by-a-number-of-another-floor", Breaks: "a release while the floor rises is seen by all",
-			File: "store/zookeeper/remove.go", Anchor: "marked: anyVersion,\n", Becomes: "marked: anyVersion, czxid: s.zxid(e.Number),\n",
+			File: "store/zookeeper/remove.go", Anchor: "marked: anyVersion,\n", Becomes: "marked: anyVersion, czxid: m.zxid(e.Number),\n",
 			In: "./store/zookeeper", Run: "^TestReleaseWhileTheFloorRises$", Needs: "zookeeper",
 		},
 		{

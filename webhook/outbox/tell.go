@@ -12,8 +12,16 @@ import (
 	"github.com/fencepost/fencepost/webhook"
 )
 
-// tell has everybody told of an event whom it concerns.
+// tell has everybody told of an event whom it concerns. That is nobody most of the time.
 func (w *owner) tell(e *lock.Event) {
+	if len(w.targets.byTenant[e.Entry.Tenant]) > 0 || e.Entry.Callback != nil {
+		w.tellAll(e)
+	}
+	w.window.reached(e.ID)
+	w.cursor.passed = true
+}
+
+func (w *owner) tellAll(e *lock.Event) {
 	it := &item{id: e.ID, read: time.Now()}
 	text := &body{event: e}
 	for _, t := range w.targets.byTenant[e.Entry.Tenant] {
@@ -23,8 +31,6 @@ func (w *owner) tell(e *lock.Event) {
 	if it.open > 0 {
 		w.window.add(it)
 	}
-	w.window.reached(e.ID)
-	w.cursor.passed = true
 }
 
 // body makes the text of an event, once for all who are told the same of it.

@@ -19,7 +19,7 @@ const EventsMissed = "events.missed"
 
 // EventData is what an event is about. An `events.missed` has `number`, `after` and `before` only.
 type EventData struct {
-	// Number of the write that caused the event; of `events.missed`, the first that is told again.
+	// Number of the write that caused the event; of `events.missed`, that of `before`.
 	Number uint64 `json:"number" format:"int64" minimum:"0" maximum:"9007199254740991" example:"1042"`
 	// Tenant whose lock it is.
 	Tenant string `json:"tenant,omitempty" example:"acme"`
@@ -47,7 +47,7 @@ type EventData struct {
 	OrderContradiction *EventRing `json:"order_contradiction,omitempty"`
 	// After is the id of the last event before those that are missing.
 	After string `json:"after,omitempty" example:"1042-1"`
-	// Before is the id from which on everything is told again.
+	// Before is the id after which everything is told again.
 	Before string `json:"before,omitempty" example:"1050-0"`
 }
 

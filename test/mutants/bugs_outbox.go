@@ -82,6 +82,11 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestManyCallbacks$",
 		},
 		{
+			Name: "outbox-missed-by-one-end", Breaks: "who is told that something is missed is told when it is more",
+			File: "webhook/outbox/missed.go", Anchor: `return m.After.String() + "_" + m.Before.String()`, Becomes: `return m.Before.String()`,
+			In: in, Run: "^TestMissedBefore$",
+		},
+		{
 			Name: "outbox-missed-waits", Breaks: "a receiver that is slow to learn what it misses holds up no cursor",
 			File: "webhook/outbox/missed.go", Anchor: "	l := t.lost\n	t.lost = nil\n", Becomes: "	if d != nil && d.running {\n		return\n	}\n	l := t.lost\n	t.lost = nil\n",
 			In: in, Run: "^TestMissedMeanwhile$",

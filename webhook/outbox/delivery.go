@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/heap"
+	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -34,7 +34,7 @@ type delivery struct {
 	blocks   []*delivery
 	names    []string
 
-	missedAfter lock.EventID // of what tells that something is missed
+	missed events.Missed // of what tells that something is missed
 
 	items   []*item // that it keeps from being settled
 	running bool    // an attempt, or it waits for the pool

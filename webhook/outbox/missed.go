@@ -95,10 +95,10 @@ func (w *owner) tellMissed(t *target) {
 		d = &delivery{target: t, record: name, kind: api.EventsMissed, made: w.Now()}
 		d.progress = beginOf(d, w.Now())
 	} else {
-		l.After, l.Before = earlier(l.After, d.missedAfter), l.Before.Later(d.event())
+		l.After, l.Before = earlier(l.After, d.missed.After), l.Before.Later(d.missed.Before)
 		w.targets.drop(d)
 	}
-	d.missedAfter, d.id = l.After, l.Before.String()
+	d.missed, d.id = l.Missed, missedID(l.Missed)
 	d.payload = marshal(missedEvent(t.tenant, l, w.Now()))
 	d.size = len(d.payload)
 	d.items = append(d.items, l.items...)
@@ -108,6 +108,10 @@ func (w *owner) tellMissed(t *target) {
 		w.attempt(d)
 	}
 }
+
+// missedID is the id of the message that tells of a gap. It names both ends: more that is missed
+// is another message, which nobody may take for one that he has seen, nor for an event.
+func missedID(m events.Missed) string { return m.After.String() + "_" + m.Before.String() }
 
 func missedEvent(tenant string, l *lost, now time.Time) *api.Event {
 	e := event.Missed(l.After, l.Before, now)

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
 )
@@ -25,6 +27,7 @@ type owedForm struct {
 	Payload     json.RawMessage `json:"payload"`
 	Call        *callbackCall   `json:"call,omitempty"`
 	MissedAfter string          `json:"missed_after,omitempty"`
+	MissedUntil string          `json:"missed_until,omitempty"` // without it: id
 	Made        int64           `json:"made_ms"`
 	Due         int64           `json:"due_ms"`
 	NotAfter    int64           `json:"not_after_ms,omitempty"`
@@ -41,7 +44,7 @@ func (d *delivery) encode() []byte {
 		f.NotAfter = d.progress.NotAfter.UnixMilli()
 	}
 	if d.record == recordName(d.target.id, missedRecord) {
-		f.MissedAfter = d.missedAfter.String()
+		f.MissedAfter, f.MissedUntil = d.missed.After.String(), d.missed.Before.String()
 	}
 	return store.Encode(f)
 }
@@ -229,6 +232,13 @@ func (f *owedForm) namesIn() []string {
 	return e.Data.Locks
 }
 
+// missed is what a kept delivery tells that it is missed.
+func (f *owedForm) missed() (m events.Missed) {
+	m.After, _ = lock.ParseEventID(f.MissedAfter)
+	m.Before, _ = lock.ParseEventID(cmp.Or(f.MissedUntil, f.ID))
+	return m
+}
+
 func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
 	if t.pending[r.ID] != nil {
 		return // this is another attempt to begin
@@ -245,7 +255,7 @@ func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
 		d.grant.Tenant = r.Tenant
 	}
 	if f.MissedAfter != "" {
-		d.missedAfter, _ = lock.ParseEventID(f.MissedAfter)
+		d.missed = f.missed()
 		d.payload = f.Payload // it may be written anew at once
 	}
 	w.add(d)

@@ -218,7 +218,7 @@ func (d *Deliveries) RedeliverSince(ctx context.Context, o Order, since time.Tim
 
 // known reports whether a delivery is owed, or its event kept.
 func (d *Deliveries) known(ctx context.Context, tenant, id, delivery string) (bool, error) {
-	record := recordName(id, delivery)
+	record := recordOf(id, delivery)
 	if !lock.ValidName(record) {
 		return false, nil
 	}

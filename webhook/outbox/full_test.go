@@ -1,6 +1,7 @@
 package outbox_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // failsAt has one receiver fail, and those of all others take what they are sent.
@@ -174,6 +176,53 @@ func TestMissedBefore(t *testing.T) {
 		until(t, 40*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
 		w.wantTold(here, s.From, real.seen)
 	})
+}
+
+// TestMissedAskedFor: what tells that something is missed can be sent at once, as anything that
+// is to be tried again.
+func TestMissedAskedFor(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		w.setBehave(failed)
+		for i := range outbox.MaxOfTarget/2 + 2 {
+			r.cycle("acme", fmt.Sprint("orders:", i))
+		}
+		<-time.After(time.Minute) // until its third attempt is minutes away
+		id := w.missedOf(s)
+		w.setBehave(func(url string, m webhook.Message) webhook.Result {
+			if isMissed(m) {
+				return webhook.Result{Outcome: webhook.Delivered}
+			}
+			return failed(url, m)
+		})
+		if err := w.asks.Redeliver(t.Context(), order(s), id); err != nil {
+			t.Fatal(err)
+		}
+		until(t, 10*time.Second, "it is told", func() bool {
+			got := w.received(here)
+			return got[len(got)-1].id == id
+		})
+		if err := w.asks.Redeliver(t.Context(), order(s), id); !errors.Is(err, lock.NotFound) {
+			t.Errorf("once more: %v", err)
+		}
+	})
+}
+
+// missedOf is the id of the delivery that tells a subscription what it misses.
+func (w *world) missedOf(s *subscription.Subscription) string {
+	w.t.Helper()
+	for cursor, more := "", true; more; more = cursor != "" {
+		page, err := w.asks.List(w.t.Context(), s.Tenant, s.ID, cursor, 100)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if at := slices.IndexFunc(page.Deliveries, func(d outbox.Delivery) bool { return d.Type == api.EventsMissed }); at >= 0 {
+			return page.Deliveries[at].ID
+		}
+		cursor = page.Next
+	}
+	w.t.Fatal("nothing is told to be missed")
+	return ""
 }
 
 // TestAskedTwice: what is told again is kept although the record of the time before is only

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -112,6 +113,14 @@ func (w *owner) tellMissed(t *target) {
 // missedID is the id of the message that tells of a gap. It names both ends: more that is missed
 // is another message, which nobody may take for one that he has seen, nor for an event.
 func missedID(m events.Missed) string { return m.After.String() + "_" + m.Before.String() }
+
+// recordOf is the id of the record of a target's delivery with an id that people know it by.
+func recordOf(target, delivery string) string {
+	if strings.Contains(delivery, "_") {
+		return recordName(target, missedRecord)
+	}
+	return recordName(target, delivery)
+}
 
 func missedEvent(tenant string, l *lost, now time.Time) *api.Event {
 	e := event.Missed(l.After, l.Before, now)

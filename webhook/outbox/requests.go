@@ -139,7 +139,7 @@ func (w *owner) test(t *target, id string, it *item) {
 
 // again sends an event once more: now, if it is owed anyway.
 func (w *owner) again(t *target, id string, it *item) {
-	if d := t.pending[recordName(t.id, id)]; d != nil {
+	if d := t.pending[recordOf(t.id, id)]; d != nil {
 		if !d.first && !d.running {
 			w.due.remove(d)
 			w.attempt(d)

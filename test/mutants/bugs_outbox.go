@@ -82,6 +82,11 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestManyCallbacks$",
 		},
 		{
+			Name: "outbox-any-text-is-a-gap", Breaks: "only the id of a delivery is taken for one, and put on record",
+			File: "webhook/outbox/missed.go", Anchor: "if _, ok := gapOf(delivery); ok {", Becomes: `if strings.Contains(delivery, "_") {`,
+			In: in, Run: "^TestMissedAskedFor$",
+		},
+		{
 			Name: "outbox-missed-by-one-end", Breaks: "who is told that something is missed is told when it is more",
 			File: "webhook/outbox/missed.go", Anchor: `return m.After.String() + "_" + m.Before.String()`, Becomes: `return m.Before.String()`,
 			In: in, Run: "^TestMissedBefore$",

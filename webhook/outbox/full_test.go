@@ -195,6 +195,11 @@ func TestMissedAskedFor(t *testing.T) {
 			}
 			return failed(url, m)
 		})
+		for _, bad := range []string{"_", "x_y", id + "_", strings.Repeat("1", 500) + "_1-1", "1-1_1-1\n"} {
+			if err := w.asks.Redeliver(t.Context(), order(s), bad); !errors.Is(err, lock.NotFound) {
+				t.Errorf("%.20q: %v", bad, err)
+			}
+		}
 		if err := w.asks.Redeliver(t.Context(), order(s), id); err != nil {
 			t.Fatal(err)
 		}

@@ -114,9 +114,19 @@ func (w *owner) tellMissed(t *target) {
 // is another message, which nobody may take for one that he has seen, nor for an event.
 func missedID(m events.Missed) string { return m.After.String() + "_" + m.Before.String() }
 
-// recordOf is the id of the record of a target's delivery with an id that people know it by.
+// gapOf reads what missedID writes, and nothing else.
+func gapOf(id string) (m events.Missed, ok bool) {
+	after, before, _ := strings.Cut(id, "_")
+	var bad, worse error
+	m.After, bad = lock.ParseEventID(after)
+	m.Before, worse = lock.ParseEventID(before)
+	return m, bad == nil && worse == nil
+}
+
+// recordOf is the id of the record of a target's delivery with an id that people know it by. Of
+// what is missed there is one, which may tell of more by now.
 func recordOf(target, delivery string) string {
-	if strings.Contains(delivery, "_") {
+	if _, ok := gapOf(delivery); ok {
 		return recordName(target, missedRecord)
 	}
 	return recordName(target, delivery)

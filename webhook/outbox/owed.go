@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +26,6 @@ type owedForm struct {
 	Payload     json.RawMessage `json:"payload"`
 	Call        *callbackCall   `json:"call,omitempty"`
 	MissedAfter string          `json:"missed_after,omitempty"`
-	MissedUntil string          `json:"missed_until,omitempty"` // without it: id
 	Made        int64           `json:"made_ms"`
 	Due         int64           `json:"due_ms"`
 	NotAfter    int64           `json:"not_after_ms,omitempty"`
@@ -44,7 +42,7 @@ func (d *delivery) encode() []byte {
 		f.NotAfter = d.progress.NotAfter.UnixMilli()
 	}
 	if d.record == recordName(d.target.id, missedRecord) {
-		f.MissedAfter, f.MissedUntil = d.missed.After.String(), d.missed.Before.String()
+		f.MissedAfter = d.missed.After.String()
 	}
 	return store.Encode(f)
 }
@@ -232,10 +230,13 @@ func (f *owedForm) namesIn() []string {
 	return e.Data.Locks
 }
 
-// missed is what a kept delivery tells that it is missed.
-func (f *owedForm) missed() (m events.Missed) {
-	m.After, _ = lock.ParseEventID(f.MissedAfter)
-	m.Before, _ = lock.ParseEventID(cmp.Or(f.MissedUntil, f.ID))
+// missed is what a kept delivery tells that it is missed. The id named its later end alone once.
+func (f *owedForm) missed() events.Missed {
+	m, ok := gapOf(f.ID)
+	if !ok {
+		m.After, _ = lock.ParseEventID(f.MissedAfter)
+		m.Before, _ = lock.ParseEventID(f.ID)
+	}
 	return m
 }
 

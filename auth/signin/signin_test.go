@@ -105,7 +105,7 @@ func TestWhatIsKept(t *testing.T) {
 	otherKept, otherState, _ := p.goes()
 	for name, with := range map[string][2]string{
 		"another browser's": {otherKept, state}, "another state": {kept, otherState}, "no state": {kept, ""},
-		"nothing kept": {"", state}, "made up": {strings.Repeat("A", 200), state}, "altered": {"B" + kept[1:], state},
+		"nothing kept": {"", state}, "made up": {strings.Repeat("A", 200), state}, "altered": {altered(kept), state},
 	} {
 		t.Run(name, func(*testing.T) { p.refused(auth.BadSignIn, with[0], with[1], code) })
 	}
@@ -115,6 +115,15 @@ func TestWhatIsKept(t *testing.T) {
 	}
 	p.now = p.now.Add(signin.FlowLife)
 	p.refused(auth.BadSignIn, kept, state, code)
+}
+
+// altered returns the text with another first character than it has.
+func altered(text string) string {
+	first := "A"
+	if text[0] == 'A' {
+		first = "B"
+	}
+	return first + text[1:]
 }
 
 // TestWhatTheProviderSays: the token is of this provider, for this deployment, of this sign-in, and now.

@@ -1,18 +1,14 @@
 package outbox_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
-	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // failsAt has one receiver fail, and those of all others take what they are sent.
@@ -81,153 +77,6 @@ func TestMadeAndFull(t *testing.T) {
 			t.Error("it is not told that something is missing")
 		}
 	})
-}
-
-// TestMissedMeanwhile: while a receiver takes long to be told what it misses, what it misses
-// besides is kept, so that the cursor goes on; and it is told all of it in the end.
-func TestMissedMeanwhile(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		r, s := warm(t, w)
-		hang := make(chan struct{})
-		var real follower
-		stop := real.follow(t, r)
-		w.setBehave(failed)
-		for i := range outbox.MaxOfTarget/2 - 2 {
-			r.cycle("acme", fmt.Sprint("orders:", i))
-		}
-		w.setBehave(func(url string, m webhook.Message) webhook.Result {
-			if isMissed(m) {
-				w.mu.Unlock()
-				<-hang
-				w.mu.Lock()
-				return webhook.Result{Outcome: webhook.Delivered}
-			}
-			return failed(url, m)
-		})
-		for i := range 10 {
-			r.cycle("acme", fmt.Sprint("bills:", i))
-		}
-		<-time.After(3 * time.Second)
-		for i := range 10 {
-			r.cycle("acme", fmt.Sprint("invoices:", i))
-		}
-		<-time.After(5 * time.Second)
-		stop()
-		last := real.seen[len(real.seen)-1].ID
-		if at := w.cursorOf(s.ID); at.Compare(last) < 0 {
-			t.Errorf("the cursor is at %s, and the last event was %s", at, last)
-		}
-		close(hang)
-		w.setBehave(nil)
-		until(t, 10*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
-		w.wantTold(here, s.From, real.seen)
-		for _, one := range w.received(here) {
-			if one.event.Type == api.EventsMissed && one.event.Data.After == (lock.EventID{}).String() {
-				t.Errorf("it is told that everything is missing: %+v", one.event.Data)
-			}
-		}
-	})
-}
-
-// TestMissedBefore: an owner that took over may find that more is missed, from before what it
-// is just telling to be missed.
-func TestMissedBefore(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		one, s := warm(t, w)
-		two := second(t, w)
-		var real follower
-		stop := real.follow(t, two)
-		w.setBehave(failed)
-		for i := range outbox.MaxOfTarget/2 - 1 {
-			two.cycle("acme", fmt.Sprint("orders:", i))
-		}
-		<-time.After(15 * time.Second) // until their third attempts are minutes away
-		one.own.refuse("webhook-cursor")
-		over := make(chan struct{})
-		w.setBehave(func(url string, m webhook.Message) webhook.Result {
-			if strings.Contains(string(m.Payload), `"in-flight"`) {
-				w.mu.Unlock()
-				<-over
-				w.mu.Lock()
-				return webhook.Result{Outcome: webhook.Interrupted}
-			}
-			return failed(url, m)
-		})
-		two.take("acme", "in-flight")
-		two.cycle("acme", "bills") // of which there is room for the grant
-		<-time.After(time.Second)
-		one.own.refuse("webhook-")
-		<-time.After(6 * time.Second) // until it is to be told again that something is missed
-		one.kill()
-		close(over)
-		w.setBehave(func(url string, m webhook.Message) webhook.Result {
-			if isMissed(m) {
-				w.mu.Unlock()
-				<-time.After(time.Second)
-				w.mu.Lock()
-				return webhook.Result{Outcome: webhook.Delivered}
-			}
-			return failed(url, m)
-		})
-		w.join("two")
-		<-time.After(time.Minute)
-		stop()
-		w.setBehave(nil)
-		until(t, 40*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
-		w.wantTold(here, s.From, real.seen)
-	})
-}
-
-// TestMissedAskedFor: what tells that something is missed can be sent at once, as anything that
-// is to be tried again.
-func TestMissedAskedFor(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		r, s := warm(t, w)
-		w.setBehave(failed)
-		for i := range outbox.MaxOfTarget/2 + 2 {
-			r.cycle("acme", fmt.Sprint("orders:", i))
-		}
-		<-time.After(time.Minute) // until its third attempt is minutes away
-		id := w.missedOf(s)
-		w.setBehave(func(url string, m webhook.Message) webhook.Result {
-			if isMissed(m) {
-				return webhook.Result{Outcome: webhook.Delivered}
-			}
-			return failed(url, m)
-		})
-		for _, bad := range []string{"_", "x_y", id + "_", strings.Repeat("1", 500) + "_1-1", "1-1_1-1\n"} {
-			if err := w.asks.Redeliver(t.Context(), order(s), bad); !errors.Is(err, lock.NotFound) {
-				t.Errorf("%.20q: %v", bad, err)
-			}
-		}
-		if err := w.asks.Redeliver(t.Context(), order(s), id); err != nil {
-			t.Fatal(err)
-		}
-		until(t, 10*time.Second, "it is told", func() bool {
-			got := w.received(here)
-			return got[len(got)-1].id == id
-		})
-		if err := w.asks.Redeliver(t.Context(), order(s), id); !errors.Is(err, lock.NotFound) {
-			t.Errorf("once more: %v", err)
-		}
-	})
-}
-
-// missedOf is the id of the delivery that tells a subscription what it misses.
-func (w *world) missedOf(s *subscription.Subscription) string {
-	w.t.Helper()
-	for cursor, more := "", true; more; more = cursor != "" {
-		page, err := w.asks.List(w.t.Context(), s.Tenant, s.ID, cursor, 100)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if at := slices.IndexFunc(page.Deliveries, func(d outbox.Delivery) bool { return d.Type == api.EventsMissed }); at >= 0 {
-			return page.Deliveries[at].ID
-		}
-		cursor = page.Next
-	}
-	w.t.Fatal("nothing is told to be missed")
-	return ""
 }
 
 // TestAskedTwice: what is told again is kept although the record of the time before is only

@@ -129,7 +129,7 @@ func (m *member) compact(revision int64) error {
 	return err
 }
 
-// counted counts what is written.
+// counted counts what is written, or may be.
 type counted struct {
 	pb.KVServer
 	written *atomic.Int64
@@ -137,8 +137,16 @@ type counted struct {
 
 // Txn implements kvClient.
 func (c counted) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
-	c.written.Add(historyOf(r.Success) + historyOf(r.Failure))
-	return c.KVServer.Txn(ctx, r)
+	resp, err := c.KVServer.Txn(ctx, r)
+	switch {
+	case err != nil:
+		c.written.Add(max(historyOf(r.Success), historyOf(r.Failure)))
+	case resp.Succeeded:
+		c.written.Add(historyOf(r.Success))
+	default:
+		c.written.Add(historyOf(r.Failure))
+	}
+	return resp, err
 }
 
 // historyOf is about what operations add to the history, in bytes.

@@ -1,6 +1,8 @@
 package etcd
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,6 +79,39 @@ func TestHistoryIsCounted(t *testing.T) {
 	nested := []*pb.RequestOp{{Request: &pb.RequestOp_RequestTxn{RequestTxn: &pb.TxnRequest{Success: one, Failure: one}}}}
 	if got := historyOf(nested); got != 2*historyOf(one) {
 		t.Errorf("two in a nested transaction count as %d", got)
+	}
+}
+
+// answers answers every transaction alike.
+type answers struct {
+	pb.KVServer
+	resp *pb.TxnResponse
+	err  error
+}
+
+func (a answers) Txn(context.Context, *pb.TxnRequest) (*pb.TxnResponse, error) { return a.resp, a.err }
+
+// TestHistoryOfWhatIsDone: of a transaction only the branch counts that was executed, and if that is
+// not known the larger one.
+func TestHistoryOfWhatIsDone(t *testing.T) {
+	one := []*pb.RequestOp{putOp([]byte("a"), make([]byte, 1000), 1)}
+	small := []*pb.RequestOp{putOp([]byte("a"), nil, 1)}
+	for name, c := range map[string]struct {
+		answers        answers
+		then, or, want []*pb.RequestOp
+	}{
+		"done":             {answers{resp: &pb.TxnResponse{Succeeded: true}}, one, small, one},
+		"the other branch": {answers{resp: &pb.TxnResponse{}}, one, small, small},
+		"nothing":          {answers{resp: &pb.TxnResponse{}}, one, nil, nil},
+		"unknown":          {answers{err: context.DeadlineExceeded}, one, small, one},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var written atomic.Int64
+			_, _ = counted{c.answers, &written}.Txn(t.Context(), &pb.TxnRequest{Success: c.then, Failure: c.or})
+			if got := written.Load(); got != historyOf(c.want) {
+				t.Errorf("counted %d, want %d", got, historyOf(c.want))
+			}
+		})
 	}
 }
 

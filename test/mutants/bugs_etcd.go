@@ -315,6 +315,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestHistoryGivesWay$",
 		},
 		{
+			Name: "etcd-history-of-what-failed", Breaks: "what a transaction did not write is no history",
+			File: "store/etcd/history.go", Anchor: "		c.written.Add(historyOf(r.Failure))", Becomes: "		c.written.Add(historyOf(r.Success) + historyOf(r.Failure))",
+			In: "./store/etcd", Run: "^TestHistoryOfWhatIsDone$",
+		},
+		{
 			Name: "etcd-history-uncounted", Breaks: "what a nested transaction writes is counted",
 			File: "store/etcd/history.go", Anchor: "bytes += historyOf(r.RequestTxn.Success) + historyOf(r.RequestTxn.Failure)", Becomes: "bytes += 0",
 			In: "./store/etcd", Run: "^TestHistoryIsCounted$",

@@ -76,8 +76,8 @@ type compactions struct {
 	next  time.Time // when the next one may begin
 }
 
-// ready reports whether the next part may begin. busy says that one is under way.
-func (c *compactions) ready(now time.Time, busy bool) bool {
+// begin reports whether the next part may begin, and does so now. busy says that one is under way.
+func (c *compactions) begin(now time.Time, busy bool) bool {
 	if busy {
 		c.seen = true
 		return false
@@ -86,17 +86,20 @@ func (c *compactions) ready(now time.Time, busy bool) bool {
 		c.next = now.Add(now.Sub(c.asked))
 	}
 	c.asked, c.seen = time.Time{}, false
-	return !now.Before(c.next)
+	if now.Before(c.next) {
+		return false
+	}
+	c.asked = now
+	return true
 }
 
 // compactSome compacts what is not kept any longer.
 func (m *member) compactSome(now time.Time) error {
 	most := mostHistory(m.server.Backend().SizeInUse(), m.server.Cfg.QuotaBackendBytes)
 	upTo := m.history.advance(moment{now, m.server.KV().Rev(), m.written.Load()}, most)
-	if !m.compactions.ready(now, m.compacting()) {
+	if !m.compactions.begin(now, m.compacting()) {
 		return nil
 	}
-	m.compactions.asked = now
 	return m.forget(upTo)
 }
 
@@ -106,9 +109,9 @@ func (m *member) compacting() bool {
 	tx := m.server.Backend().ReadTx()
 	tx.RLock()
 	defer tx.RUnlock()
-	scheduled, begun := mvcc.UnsafeReadScheduledCompact(tx)
-	finished, ended := mvcc.UnsafeReadFinishedCompact(tx)
-	return begun != ended || scheduled != finished
+	scheduled, _ := mvcc.UnsafeReadScheduledCompact(tx) // 0 if there was none
+	finished, _ := mvcc.UnsafeReadFinishedCompact(tx)
+	return scheduled != finished
 }
 
 // forget compacts up to a revision, unless a list is being read.

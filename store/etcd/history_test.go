@@ -163,15 +163,14 @@ func TestOneCompactionAtATime(t *testing.T) {
 func TestCompactionsNeedNoRest(t *testing.T) {
 	var c compactions
 	now := time.Now()
-	if c.ready(now, true) || !c.ready(now.Add(compactInterval), false) {
+	if c.begin(now, true) || !c.begin(now.Add(compactInterval), false) {
 		t.Error("it rests for what an earlier process had begun")
 	}
 	for i := range 100 {
 		now = now.Add(compactInterval + time.Duration(i%3)*50*time.Microsecond)
-		if !c.ready(now, false) {
+		if !c.begin(now, false) {
 			t.Fatalf("%d is put off though the one before had ended at once", i)
 		}
-		c.asked = now
 	}
 }
 
@@ -182,11 +181,8 @@ func TestCompactionsRest(t *testing.T) {
 	for at, want := range []bool{true, true, false, false, false, false, false, true} {
 		now := began.Add(time.Duration(at) * compactInterval)
 		busy := at == 2 || at == 3 // the one that began at 1 is found to have ended at 4
-		if ready := c.ready(now, busy); ready != want {
-			t.Errorf("at %d: ready is %v, want %v", at, ready, want)
-		}
-		if want {
-			c.asked = now
+		if begins := c.begin(now, busy); begins != want {
+			t.Errorf("at %d: it begins is %v, want %v", at, begins, want)
 		}
 	}
 }

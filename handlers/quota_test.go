@@ -205,6 +205,14 @@ func TestPriceOfRequests(t *testing.T) {
 	costs("a refusal that names holders", 1+(2+len(refused.body))/4096, refused)
 	costs("webhooks", 3, c.get("/webhooks"))
 	costs("a renewal", 1, c.put("/locks/a/renew", lockToken(e.Token)))
+	var noted entry
+	noteworthy := fmt.Sprintf(`{"ttl_seconds":600,"metadata":{"k":%q}}`, strings.Repeat("\n", 2000)) // two bytes each in an answer
+	owner.post("/locks/noteworthy", body(noteworthy)).want(http.StatusCreated, &noted)
+	renewal := c.put("/locks/noteworthy/renew", lockToken(noted.Token))
+	costs("a renewal of what is much", 1, renewal)
+	if len(renewal.body) < 4096 {
+		t.Errorf("it is answered with %d bytes", len(renewal.body))
+	}
 	costs("a release", 1, c.delete("/locks/a", lockToken(e.Token)))
 	costs("an operator's list", 0, c.operator().get("/admin/deadlocks"))
 }

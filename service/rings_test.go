@@ -10,6 +10,8 @@ import (
 // told, however many there are.
 func TestRingsTakeTurns(t *testing.T) {
 	q := newRingQueue()
+	oldest := &order.Contradiction{Tenant: "busy"}
+	q.add(oldest)
 	for range 2 * maxRingsToTell {
 		q.add(&order.Contradiction{Tenant: "busy"})
 	}
@@ -20,7 +22,11 @@ func TestRingsTakeTurns(t *testing.T) {
 	<-q.ready
 	var order []string
 	for c := q.next(); c != nil; c = q.next() {
-		if order = append(order, c.Tenant); len(order) == 2 && c != first {
+		order = append(order, c.Tenant)
+		if len(order) == 1 && c != oldest {
+			t.Error("the oldest has given way to a newer one of its tenant")
+		}
+		if len(order) == 2 && c != first {
 			t.Error("the older one of a tenant is not told first")
 		}
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 )
 
@@ -85,6 +88,19 @@ func TestStoreAddress(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, parsed{c.backend, c.chroot, c.endpoints}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", address, diff)
+		}
+	}
+}
+
+// TestReasonOf: the alarms tell a store that lost its past from one that a newer version uses.
+func TestReasonOf(t *testing.T) {
+	for want, refusal := range map[string]error{
+		"":                            nil,
+		telemetry.RefusedNewerVersion: fmt.Errorf("as it is: %w", store.ErrNewerForm),
+		telemetry.RefusedLostPast:     errors.New("a fence went back"),
+	} {
+		if got := reasonOf(refusal); got != want {
+			t.Errorf("of %v: %q, want %q", refusal, got, want)
 		}
 	}
 }

@@ -77,6 +77,25 @@ func TestPriceOfOneAtATime(t *testing.T) {
 	})
 }
 
+// TestRoundingIsNoDebt: who has used up what there is, to the last, owes nothing.
+func TestRoundingIsNoDebt(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		for _, most := range []int{3, 7, 11} {
+			a.sets(t, "acme", quota.Overrides{quota.Requests: most})
+			settle()
+			for i := range 1000 {
+				n, refused := a.took("acme", quota.Requests, 1)
+				for ; n == 0; n, refused = a.took("acme", quota.Requests, 1) {
+					<-time.After(refused.Why.RetryAfter)
+				}
+				if err := a.Charge("acme", quota.Requests, 0); err != nil {
+					t.Fatalf("%d a second: of the %d. it is said that something is owed: %v", most, i+1, err)
+				}
+			}
+		}
+	})
+}
+
 // TestOwe: what turned out dear is paid for, whatever is owed already, and also by who has limits again
 // that nobody could pay with.
 func TestOwe(t *testing.T) {

@@ -98,6 +98,15 @@ func TestLatestEndCounts(t *testing.T) {
 	if why := e.Reason(id, now); why != lock.Released {
 		t.Errorf("it was %s, want released", why)
 	}
+	for range 255 { // lists are counted in a byte
+		e.Listed()
+	}
+	again := view.NumberedID(2)
+	e.Recall(again, lock.Expired, now)
+	e.Recall(again, lock.Revoked, now)
+	if why := e.Reason(again, now); why != lock.Revoked {
+		t.Errorf("after many lists it was %s, want revoked, of which the store has told last", why)
+	}
 	later := now.Add(12 * time.Minute)
 	if why := e.Reason(id, later); why != "" {
 		t.Errorf("it is still %s after 12 minutes", why)

@@ -31,6 +31,9 @@ func (e *Ends) Record(tenant string, id lock.ID, why lock.Reason, now time.Time)
 // Recall remembers an end from before.
 func (e *Ends) Recall(id lock.ID, why lock.Reason, now time.Time) { e.recall("", id, why, now) }
 
+// Listed notes that the store was listed.
+func (e *Ends) Listed() { e.listed() }
+
 // Reason returns why an entry ended.
 func (e *Ends) Reason(id lock.ID, now time.Time) lock.Reason { return e.reason(id, now) }
 

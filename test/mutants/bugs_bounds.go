@@ -165,6 +165,16 @@ func boundsBugs() []Bug {
 			In: "./service", Run: "^TestRingsTakeTurns$",
 		},
 		{
+			Name: "bounds-rings-oldest-gives-way", Breaks: "of a tenant with too many contradictions the newest give way",
+			File: "service/rings.go", Anchor: "\tlast := len(q.waiting[most]) - 1\n\tq.waiting[most][last] = nil\n\tq.waiting[most] = q.waiting[most][:last]\n", Becomes: "\tq.waiting[most] = q.waiting[most][1:]\n",
+			In: "./service", Run: "^TestRingsTakeTurns$",
+		},
+		{
+			Name: "bounds-lists-are-counted-to-zero", Breaks: "what was seen is told from what the store remembers, after however many lists",
+			File: "service/view/endings.go", Anchor: "\tif e.list++; e.list == 0 {\n\t\te.list = 1\n\t}\n", Becomes: "\te.list++\n",
+			In: "./service/view", Run: "^TestLatestEndCounts$",
+		},
+		{
 			Name: "bounds-rings-in-turns", Breaks: "tenants take turns in being told of their contradictions",
 			File: "service/rings.go", Anchor: "q.turns = append(q.turns[1:], tenant)", Becomes: "q.turns = append([]string{tenant}, q.turns[1:]...)",
 			In: "./service", Run: "^TestRingsTakeTurns$",

@@ -54,5 +54,10 @@ func configBugs() []Bug {
 			File: "cmd/api/main.go", Anchor: "if err != nil || cfg.printOnly {\n			return err", Becomes: "if cfg != nil && cfg.printOnly {\n			return nil\n		}\n		if err != nil {\n			return err",
 			In: "./cmd/api", Run: "^TestPrintedWithoutSecrets$",
 		},
+		{
+			Name: "api-newer-version-unsaid", Breaks: "a store of a newer version is told from one that lost its past",
+			File: "cmd/api/store.go", Anchor: "		return telemetry.RefusedNewerVersion\n", Becomes: "		return telemetry.RefusedLostPast\n",
+			In: "./cmd/api", Run: "^TestReasonOf$",
+		},
 	}
 }

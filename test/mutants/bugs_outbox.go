@@ -97,6 +97,11 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestMissedAsItWasKept$",
 		},
 		{
+			Name: "outbox-one-more-is-asked-for", Breaks: "so many requests about webhooks wait to be taken up, and no more",
+			File: "webhook/outbox/deliveries.go", Anchor: "len(page.Records) >= maxRequests", Becomes: "len(page.Records) > maxRequests",
+			In: "./webhook/outbox", Run: "^TestManyAskedFor$",
+		},
+		{
 			Name: "outbox-missed-waits", Breaks: "a receiver that is slow to learn what it misses holds up no cursor",
 			File: "webhook/outbox/missed.go", Anchor: "	l := t.lost\n	t.lost = nil\n", Becomes: "	if d != nil && d.running {\n		return\n	}\n	l := t.lost\n	t.lost = nil\n",
 			In: in, Run: "^TestMissedMeanwhile$",

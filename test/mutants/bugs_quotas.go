@@ -159,6 +159,16 @@ func quotaBugs() []Bug {
 			In: "./service/quotas", Run: "^TestPriceOfOneAtATime$",
 		},
 		{
+			Name: "price-rounding-is-owed", Breaks: "who has used up what there is owes nothing",
+			File: "service/quotas/rates.go", Anchor: "const rounding = 1e-6", Becomes: "const rounding = 0",
+			In: "./service/quotas", Run: "^TestRoundingIsNoDebt$",
+		},
+		{
+			Name: "price-renewals-by-length", Breaks: "a renewal costs one, however long it is",
+			File: "handlers/admit.go", Anchor: "r.priced = rate == quota.Requests", Becomes: "r.priced = true",
+			In: "./handlers", Run: "^TestPriceOfRequests$",
+		},
+		{
 			Name: "price-debt-forgotten", Breaks: "who owes is not forgotten while there is room",
 			File: "service/quotas/rates.go", Anchor: " && !p.owes(now) {", Becomes: " {",
 			In: "./service/quotas", Run: "^TestDebtIsRemembered$",

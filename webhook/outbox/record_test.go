@@ -56,3 +56,22 @@ func TestAskedIsOnRecord(t *testing.T) {
 		}
 	})
 }
+
+// TestManyAskedFor: what a tenant asks for and nobody takes up is bounded.
+func TestManyAskedFor(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		client := w.Connect(nil)
+		defer client.Close()
+		s := w.subscribe("acme", here, "*")
+		asks := outbox.NewDeliveries(client.Records(), nil, w.hooks.Journal)
+		for i := range 101 {
+			_, err := asks.Test(t.Context(), order(s))
+			if want := i == 100; errors.Is(err, lock.RateLimited) != want || err != nil && !want {
+				t.Fatalf("of the %d. it is said: %v", i+1, err)
+			}
+		}
+		if _, err := asks.Test(t.Context(), order(w.subscribe("bolt", there, "*"))); err != nil {
+			t.Errorf("another tenant: %v", err)
+		}
+	})
+}

@@ -1,15 +1,20 @@
 package lock
 
+import "iter"
+
 // blockSize is how many slots of a queue are counted together at most.
 const blockSize = 128
 
 // block is a run of neighbouring slots of a queue, so that a place far back in a long
-// queue is found by adding up blocks instead of walking over all before it. Two
-// neighbours that have become small are made one.
+// queue is found by adding up blocks instead of walking over all before it, and those
+// who hold or wait without walking over all others. Two neighbours that have become
+// small are made one.
 type block struct {
 	prev, next *block
-	slots      int
-	waiting    int // those of them behind the front
+	first      *Slot
+	slots      int16
+	waiting    int16 // those of them behind the front
+	holding    int16 // those of entries that hold
 }
 
 // seat counts s, which is the last slot of the queue now.
@@ -23,6 +28,9 @@ func (q *Queue) seat(s *Slot) {
 		last.next = q.lastBlock
 	}
 	s.block = q.lastBlock
+	if s.block.slots == 0 {
+		s.block.first = s
+	}
 	s.block.slots++
 	s.block.waiting++
 }
@@ -33,6 +41,9 @@ func (q *Queue) unseat(s *Slot) {
 	b.slots--
 	if !s.inFront {
 		b.waiting--
+	}
+	if b.first == s {
+		b.first = s.next
 	}
 	switch {
 	case b.slots == 0:
@@ -54,8 +65,12 @@ func (q *Queue) merge(s *Slot, into *block) {
 	for at := s.next; at != nil && at.block == b; at = at.next {
 		at.block = into
 	}
+	if b.next == into {
+		into.first = b.first
+	}
 	into.slots += b.slots
 	into.waiting += b.waiting
+	into.holding += b.holding
 	q.unlinkBlock(b)
 }
 
@@ -79,7 +94,52 @@ func (s *Slot) Position() int {
 		n++
 	}
 	for b := s.block.prev; n > 0 && b != nil && b.waiting > 0; b = b.prev {
-		n += b.waiting
+		n += int(b.waiting)
 	}
 	return n
+}
+
+// Holding yields the entries that hold, in order. Others before them cost next to nothing.
+func (q *Queue) Holding() iter.Seq[*Entry] {
+	return q.those(true, func(b *block) int16 { return b.holding })
+}
+
+// Waiters yields the entries that do not hold, in order: those behind the front, and those of
+// sets that wait for another lock. Others before them cost next to nothing.
+func (q *Queue) Waiters() iter.Seq[*Entry] {
+	return q.those(false, func(b *block) int16 { return b.slots - b.holding })
+}
+
+// those yields the entries that hold, or those that do not, of which each block has so many.
+func (q *Queue) those(hold bool, in func(*block) int16) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for b := q.head.block; b != nil; b = b.next {
+			s := b.first
+			for left := in(b); left > 0; s = s.next {
+				if s.member.Holds() != hold {
+					continue
+				}
+				if left--; !yield(s.member.entry) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// NewestHolder returns the greatest number of an entry that holds, other than the
+// one with the id; 0 if nobody does.
+func (q *Queue) NewestHolder(except ID) uint64 {
+	for b, s := q.lastBlock, q.tail; b != nil; b = b.prev {
+		for left := b.holding; left > 0; s = s.prev {
+			if !s.member.Holds() {
+				continue
+			}
+			if left--; s.member.entry.ID != except {
+				return s.member.entry.Number
+			}
+		}
+		s = b.first.prev
+	}
+	return 0
 }

@@ -70,6 +70,95 @@ func TestPositionsInALongQueue(t *testing.T) {
 	}
 }
 
+// TestWhoHoldsInALongQueue: those who hold, and those who wait, are found among others as by walking
+// over all of them; sets that wait elsewhere stand between holders.
+func TestWhoHoldsInALongQueue(t *testing.T) {
+	a, b := lock.Claim{Name: "a", Mode: lock.Shared}, lock.Claim{Name: "b", Mode: lock.Exclusive}
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		table, line, number := lock.NewTable(), []lock.ID(nil), uint64(0)
+		join := func(claims ...lock.Claim) {
+			number++
+			e := &lock.Entry{ID: lock.ID(fmt.Sprint(number)), Tenant: "t", Number: number, Claims: claims}
+			if _, err := table.Insert(e); err != nil {
+				t.Fatal(err)
+			}
+			line = append(line, e.ID)
+		}
+		for range 600 {
+			if join(a); random.IntN(50) == 0 {
+				join(a, b)
+			}
+		}
+		for range random.IntN(300) {
+			join(lock.Claim{Name: "a", Mode: lock.Exclusive})
+		}
+		for len(line) > 0 {
+			checkHolding(t, table.Queue(lock.Ref{Tenant: "t", Name: "a"}), line[0])
+			at := random.IntN(len(line))
+			for range min(len(line)-at, 1+random.IntN(100)) {
+				table.Remove(line[at])
+				line = slices.Delete(line, at, at+1)
+			}
+			for range random.IntN(40) {
+				join(a)
+			}
+		}
+	}
+}
+
+func checkHolding(t *testing.T, q *lock.Queue, except lock.ID) {
+	t.Helper()
+	var holding, waiting []*lock.Entry
+	newest := uint64(0)
+	for e, holds := range q.Entries() {
+		if !holds {
+			waiting = append(waiting, e)
+			continue
+		}
+		if holding = append(holding, e); e.ID != except {
+			newest = e.Number
+		}
+	}
+	if got := slices.Collect(q.Holding()); !slices.Equal(got, holding) {
+		t.Fatalf("%d hold, and %d are told", len(holding), len(got))
+	}
+	if got := slices.Collect(q.Waiters()); !slices.Equal(got, waiting) {
+		t.Fatalf("%d wait, and %d are told", len(waiting), len(got))
+	}
+	for range q.Holding() { // no more is asked for
+		break
+	}
+	if got := q.NewestHolder(except); got != newest {
+		t.Fatalf("the newest but %s is %d, and %d is told", except, newest, got)
+	}
+}
+
+// BenchmarkWaiters is who waits behind many holders, and who holds behind many that wait elsewhere.
+func BenchmarkWaiters(b *testing.B) {
+	const many = 100_000
+	table := lock.NewTable()
+	for n := range uint64(many) {
+		if _, err := table.Insert(&lock.Entry{ID: lock.ID(fmt.Sprint(n)), Tenant: "t", Number: n + 1, Claims: []lock.Claim{{Name: "a", Mode: lock.Shared}}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if _, err := table.Insert(locktest.Entry("last", many+1, "a")); err != nil {
+		b.Fatal(err)
+	}
+	q := table.Queue(lock.Ref{Tenant: "t", Name: "a"})
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		for range q.Waiters() {
+			n++
+		}
+		if n != 1 {
+			b.Fatal(n)
+		}
+	}
+}
+
 // BenchmarkPosition is what each renewal of the last of many waiters asks for.
 func BenchmarkPosition(b *testing.B) {
 	const waiters = 50_000

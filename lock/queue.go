@@ -96,21 +96,6 @@ func (q *Queue) Waiting() int { return q.size - q.front }
 // Holders returns how many entries hold, here and in all their other queues.
 func (q *Queue) Holders() int { return q.holders }
 
-// NewestHolder returns the greatest number of an entry that holds, other than the
-// one with the id; 0 if nobody does.
-func (q *Queue) NewestHolder(except ID) uint64 {
-	s := q.tail
-	if q.next != nil {
-		s = q.next.prev
-	}
-	for ; s != nil && q.holders > 0; s = s.prev {
-		if s.member.Holds() && s.member.entry.ID != except {
-			return s.member.entry.Number
-		}
-	}
-	return 0
-}
-
 // Newest returns the greatest number that the queue has seen.
 func (q *Queue) Newest() uint64 { return q.newest }
 

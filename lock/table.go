@@ -216,6 +216,7 @@ func (t *Table) countHeld(m *Member, n int) {
 	t.held += n
 	for i := range m.slots {
 		m.slots[i].queue.holders += n
+		m.slots[i].block.holding += int16(n)
 	}
 	c := t.counts[m.entry.Claims[0].Mode]
 	c.Held += n

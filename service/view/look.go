@@ -1,6 +1,7 @@
 package view
 
 import (
+	"iter"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -95,19 +96,30 @@ func (v *View) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Qu
 		out.Waiting--
 	}
 	out.Holding = holding
-	maxHolders, maxWaiters = min(maxHolders, holding), min(maxWaiters, out.Waiting)
-	for e, holds := range q.Entries() {
-		switch {
-		case len(out.Holders) == maxHolders && len(out.Waiters) == maxWaiters:
-			return out
-		case e.ID == leaving:
-		case holds && len(out.Holders) < maxHolders:
-			out.Holders = append(out.Holders, Holder{Entry: e, Since: v.since[e.ID]})
-		case !holds && len(out.Waiters) < maxWaiters:
-			out.Waiters = append(out.Waiters, Waiter{Entry: e, Position: len(out.Waiters) + 1, Waited: v.waitedFor(e)})
-		}
+	for e := range without(leaving, q.Holding(), maxHolders) {
+		out.Holders = append(out.Holders, Holder{Entry: e, Since: v.since[e.ID]})
+	}
+	for e := range without(leaving, q.Waiters(), maxWaiters) {
+		out.Waiters = append(out.Waiters, Waiter{Entry: e, Position: len(out.Waiters) + 1, Waited: v.waitedFor(e)})
 	}
 	return out
+}
+
+// without yields at most so many of all, and not the entry that is leaving.
+func without(leaving lock.ID, all iter.Seq[*lock.Entry], most int) iter.Seq[*lock.Entry] {
+	return func(yield func(*lock.Entry) bool) {
+		for e := range all {
+			if most == 0 {
+				return
+			}
+			if e.ID == leaving {
+				continue
+			}
+			if most--; !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // List adds locks to the page from the name after last on. It looks at a limited
@@ -161,14 +173,9 @@ func (v *View) summary(req ListRequest, name string) (Summary, bool) {
 	ref := lock.Ref{Tenant: req.Tenant, Name: name}
 	q := v.table.Queue(ref)
 	sum := Summary{Name: name, Newest: v.figures.newest(ref), Waiting: q.Len() - q.Holders()}
-	for e, holds := range q.Entries() {
-		if len(sum.Holders) == min(q.Holders(), MaxShownHolders) {
-			break
-		}
-		if holds { // others are of sets that still wait for another lock
-			sum.Holders = append(sum.Holders, Holder{Entry: e, Since: v.since[e.ID]})
-			sum.Newest = max(sum.Newest, e.Number)
-		}
+	for e := range without("", q.Holding(), MaxShownHolders) {
+		sum.Holders = append(sum.Holders, Holder{Entry: e, Since: v.since[e.ID]})
+		sum.Newest = max(sum.Newest, e.Number)
 	}
 	return sum, true
 }

@@ -17,9 +17,6 @@ const (
 
 	// maxTouched is how many locks are remembered that changed; beyond it, all are read anew.
 	maxTouched = 50_000
-
-	// maxLooked is how many places of a queue are looked at for one row.
-	maxLooked = 100
 )
 
 // Row is a lock in use among those of all tenants, for people to see. It does not change.
@@ -149,21 +146,12 @@ func (v *View) fill(row *Row, r lock.Ref) bool {
 	}
 	*row = Row{Ref: r, Holders: row.Holders[:0], Holding: q.Holders(), Waiting: q.Len() - q.Holders()}
 	row.Newest, row.Use = v.figures.lately(r)
-	looked := 0
-	for e, holds := range q.Entries() {
-		if looked++; looked > maxLooked || len(row.Holders) == min(row.Holding, MaxRowHolders) && (row.Oldest != nil || row.Waiting == 0) {
-			break
-		}
-		switch {
-		case holds && len(row.Holders) < MaxRowHolders:
-			row.Holders = append(row.Holders, Holder{Entry: e, Since: v.since[e.ID]})
-			row.Newest = max(row.Newest, e.Number)
-		case !holds && row.Oldest == nil:
-			row.Oldest = e
-		}
+	for e := range without("", q.Holding(), MaxRowHolders) {
+		row.Holders = append(row.Holders, Holder{Entry: e, Since: v.since[e.ID]})
+		row.Newest = max(row.Newest, e.Number)
 	}
-	if row.Oldest == nil && row.Waiting > 0 {
-		row.Oldest = q.Waiter(1)
+	for e := range without("", q.Waiters(), 1) {
+		row.Oldest = e
 	}
 	if since := row.Since(); row.Use.since.IsZero() && !since.IsZero() { // from a list, or its figures were forgotten
 		row.Use = Use{began: since, since: since}

@@ -90,6 +90,21 @@ func boundsBugs() []Bug {
 			In: "./service", Run: "^TestContradictionsOfOneTenant$",
 		},
 		{
+			Name: "lock-merged-holders-forgotten", Breaks: "who holds in a long queue is found, whoever has left",
+			File: "lock/block.go", Anchor: "	into.holding += b.holding\n", Becomes: "",
+			In: "./lock", Run: "^TestWhoHoldsInALongQueue$",
+		},
+		{
+			Name: "lock-merged-first-forgotten", Breaks: "nobody in a long queue is passed over, whoever has left",
+			File: "lock/block.go", Anchor: "		into.first = b.first\n", Becomes: "		_ = b.first\n",
+			In: "./lock", Run: "^TestWhoHoldsInALongQueue$",
+		},
+		{
+			Name: "lock-first-of-a-block-left", Breaks: "nobody in a long queue is passed over whose neighbour has left",
+			File: "lock/block.go", Anchor: "		b.first = s.next\n", Becomes: "		_ = s.next\n",
+			In: "./lock", Run: "^TestWhoHoldsInALongQueue$",
+		},
+		{
 			Name: "lock-place-in-a-long-queue", Breaks: "a waiter's position is its place among those that wait",
 			File: "lock/block.go", Anchor: "\tinto.waiting += b.waiting\n", Becomes: "",
 			In: "./lock", Run: "^TestPositionsInALongQueue$",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -70,6 +71,7 @@ func (a *endpoints) list(r *request) error {
 	if err != nil {
 		return err
 	}
+	r.owe(quota.PriceOfNames(page.Looked))
 	return r.respondLarge(fitPage(page), func() any { return pageOf(page) })
 }
 

@@ -217,6 +217,33 @@ func TestPriceOfRequests(t *testing.T) {
 	costs("an operator's list", 0, c.operator().get("/admin/deadlocks"))
 }
 
+// TestPriceOfNarrowLists: who may see few of many locks pays for looking at all.
+func TestPriceOfNarrowLists(t *testing.T) {
+	t.Parallel()
+	q := &cashier{Quotas: shared.quotas}
+	h := shared.handlers(shared.main.service)
+	h.Quotas = q
+	r := serve(nil, handlers.New(h))
+	t.Cleanup(r.close)
+	owner := newTenant(t)
+	for i := range 2016 / 32 {
+		var all []string
+		for j := range 32 {
+			all = append(all, fmt.Sprintf("n%02d-%02d", i, j))
+		}
+		owner.post("/locksets", body(locksOf(all...))).wantStatus(http.StatusCreated)
+	}
+	narrow := owner.at(r).as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	for query, want := range map[string]int64{"": 3, "&prefix=orders": 1, "&prefix=n0": 1} {
+		q.price.Store(0)
+		var page api.LockPage
+		narrow.get("/locks?consistent=true"+query).want(http.StatusOK, &page)
+		if got := q.price.Load(); got != want || len(page.Locks) > 0 {
+			t.Errorf("%q costs %d, want %d, and shows %d", query, got, want, len(page.Locks))
+		}
+	}
+}
+
 // TestOwing: who has asked for something dear is refused until that is paid for, and renews and
 // releases meanwhile. What costs more than may be used at once can be had.
 func TestOwing(t *testing.T) {

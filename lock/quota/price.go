@@ -4,8 +4,14 @@ package quota
 // told as JSON takes about as long as another small request. docs/adr/0019 has what was measured.
 const unitBytes = 4 << 10
 
+// unitNames is for how many names that are looked at a request costs one more: 1 000 take 50 µs.
+const unitNames = 1000
+
 // PriceOfSet is what an acquire of so many locks costs, in requests for one: the store writes each.
 func PriceOfSet(locks int) int { return max(1, locks) }
 
 // PriceOfBytes is what a request costs beside for its body and its answer, in requests.
 func PriceOfBytes(n int) int { return n / unitBytes }
+
+// PriceOfNames is what a list costs beside for the names that it looked at, shown or not, in requests.
+func PriceOfNames(n int) int { return n / unitNames }

@@ -45,6 +45,7 @@ type Page struct {
 	Locks    []Summary
 	Next     string // the last name of the page if there is more, otherwise ""
 	Revision uint64
+	Looked   int // at so many names, those included that the caller may not see
 
 	holders int // on the page
 }
@@ -130,13 +131,13 @@ func (v *View) List(req ListRequest, last string, page *Page) (string, bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	page.Revision = v.number
-	seen, before, more := 0, page.holders, false
+	looked, before, more := page.Looked, page.holders, false
 	v.accounts.after(req.Tenant, req.way(), req.Prefix, last, func(name string) bool {
-		if seen == listChunk || page.holders-before >= listedAtOnce {
+		if page.Looked-looked == listChunk || page.holders-before >= listedAtOnce {
 			more = true
 			return false
 		}
-		seen++
+		page.Looked++
 		sum, ok := v.summary(req, name)
 		if !ok {
 			last = name

@@ -124,6 +124,11 @@ func quotaBugs() []Bug {
 			In: "./handlers", Run: "^TestPriceOfRequests$", Needs: "etcd",
 		},
 		{
+			Name: "price-of-what-is-seen", Breaks: "who may see few of many locks pays for looking at all",
+			File: "handlers/list.go", Anchor: "quota.PriceOfNames(page.Looked)", Becomes: "quota.PriceOfNames(len(page.Locks))",
+			In: "./handlers", Run: "^TestPriceOfNarrowLists$",
+		},
+		{
 			Name: "price-long-answers-free", Breaks: "long answers cost more than short ones",
 			File: "handlers/answer.go", Anchor: "r.received + text.Len()", Becomes: "r.received",
 			In: "./handlers", Run: "^TestPriceOfRequests$", Needs: "etcd",

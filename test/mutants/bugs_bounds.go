@@ -156,7 +156,7 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "service-list-in-one-go", Breaks: "a list holds the view for 1000 names at a time",
-			File: "service/view/look.go", Anchor: "if seen == listChunk ||", Becomes: "if seen < 0 ||",
+			File: "service/view/look.go", Anchor: "if page.Looked-looked == listChunk ||", Becomes: "if page.Looked-looked < 0 ||",
 			In: "./service", Run: "^TestListLetsTheViewGo$",
 		},
 		{

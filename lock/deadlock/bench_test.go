@@ -2,6 +2,7 @@ package deadlock_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/fencepost/fencepost/lock"
@@ -68,5 +69,35 @@ func BenchmarkAdmits(b *testing.B) {
 		if !table.Admits(e.Tenant, e.Claims) {
 			b.Fatal("a free lock is not to be had")
 		}
+	}
+}
+
+// BenchmarkList is to list 100 000 held locks, of which the store wrote 40 at a time, by few holders
+// and by many; and 5 000 who wait for one.
+func BenchmarkList(b *testing.B) {
+	for _, c := range []struct {
+		name           string
+		holders, waits int
+	}{{"100000 holders", 100_000, 0}, {"50 holders", 50, 0}, {"1 holder", 1, 0}, {"50 holders, and 5000 wait", 50, 5000}} {
+		b.Run(c.name, func(b *testing.B) {
+			random := rand.New(rand.NewPCG(1, 1))
+			id := func() lock.ID { return lock.ID(fmt.Sprintf("%016x", random.Uint64())) }
+			entries := []*lock.Entry{named(id(), 1, "hog", "hot")}
+			for i := range 100_000 {
+				entries = append(entries, named(id(), uint64(2+i/40), fmt.Sprint("w", i%c.holders), fmt.Sprint("lock", i)))
+			}
+			for i := range c.waits { // entries of one lock are not written together
+				entries = append(entries, named(id(), uint64(10_000+i), fmt.Sprint("waiter", i), "hot"))
+			}
+			for b.Loop() {
+				table := deadlock.NewTable()
+				for _, e := range entries {
+					if _, err := table.Insert(e); err != nil {
+						b.Fatal(err)
+					}
+					table.Detect()
+				}
+			}
+		})
 	}
 }

@@ -102,6 +102,31 @@ func TestWhoIsNotAwaited(t *testing.T) {
 	}
 }
 
+// TestManyWrittenTogether: to learn of many locks of few workers, which the store wrote some at a time and
+// in any order of their ids, nothing is looked at. So it is at each start of a replica.
+func TestManyWrittenTogether(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	h.join(named("first", 0, "y", "hot"))
+	all := h.table.Looks()
+	for i := range 4000 {
+		if i%40 == 0 {
+			h.number++
+		}
+		id := lock.ID(fmt.Sprintf("%d", (i*7919)%4000))
+		e := named("held"+id, 0, fmt.Sprint("w", i%5), fmt.Sprint("own", i))
+		if i%2 == 0 {
+			e = named("waits"+id, 0, fmt.Sprint("waiter", i), fmt.Sprint("own", i-41))
+		}
+		if h.joinAt(e, h.number); h.table.Looks() != all {
+			t.Fatalf("the %d. takes %d looks", i, all-h.table.Looks())
+		}
+		if n := h.table.Beside(); n > 40 {
+			t.Fatalf("%d are remembered of a write of 40", n)
+		}
+	}
+}
+
 // TestManyOfOneName: a name with very many waits is no worker, who does one thing after
 // another.
 func TestManyOfOneName(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 // that was on its way out and came to hold.
 type detector struct {
 	newest     *lock.Entry                   // the last that ever joined, in order
+	beside     []*node                       // those of its number that waited when they joined
 	pending    heap.Heap[*check]             // to be checked
 	dependents map[*node]map[*node]struct{}  // whose rejections depend on an entry
 	loose      map[string]map[*node]struct{} // by tenant: see [Rejection.loose]
@@ -47,8 +48,15 @@ func (c *detector) schedule(n *node, ahead ...*node) {
 }
 
 func (c *detector) joined(n *node) {
+	if c.newest == nil || c.newest.Number < n.entry.Number {
+		clear(c.beside)
+		c.beside = c.beside[:0]
+	}
 	if c.newest == nil || inOrder(c.newest, n.entry) < 0 {
 		c.newest = n.entry
+	}
+	if !n.holds() && n.entry.Number == c.newest.Number {
+		c.beside = append(c.beside, n)
 	}
 	if n.holds() && c.newest == n.entry {
 		n.checked = true // it is in nobody's way yet
@@ -156,11 +164,23 @@ func (t *Table) recheck(n *node) (changed bool) {
 	switch {
 	case v != nil && before == nil:
 		t.detector.recheckDependents(n)
-	case v == nil && before != nil, fresh && !n.leaving() && inOrder(n.entry, t.detector.newest) < 0:
+	case v == nil && before != nil:
 		t.scheduleThoseWhoDisagree(n)
 		t.lookBehind(n, n.entry)
+	case fresh && !n.leaving():
+		t.scheduleBeside(n)
 	}
 	return (v == nil) != (before == nil)
+}
+
+// scheduleBeside schedules who waits and comes after n in order, though it joined before: it is of
+// the same write, as numbers only grow.
+func (t *Table) scheduleBeside(n *node) {
+	for _, other := range t.detector.beside {
+		if inOrder(n.entry, other.entry) < 0 && t.node(other.entry.ID) == other {
+			t.detector.schedule(other)
+		}
+	}
 }
 
 func (t *Table) nodesOf(v *Rejection, n *node) []*node {

@@ -75,6 +75,21 @@ func lockBugs() []Bug {
 			In: "./lock/deadlock", Run: "^TestDeadlocksMatchBruteForce$",
 		},
 		{
+			Name: "lock-same-write-unchecked", Breaks: "entries that were written together are checked in order, in whatever order they are told",
+			File: "lock/deadlock/detector.go", Anchor: "		t.scheduleBeside(n)\n", Becomes: "		_ = n\n",
+			In: "./lock/deadlock", Run: "^TestDeadlocksMatchBruteForce$",
+		},
+		{
+			Name: "lock-same-write-looked-behind", Breaks: "to learn of many locks takes no search, in whatever order they are told",
+			File: "lock/deadlock/detector.go", Anchor: "		t.scheduleBeside(n)\n", Becomes: "		t.scheduleBeside(n)\n		t.lookBehind(n, t.detector.newest)\n",
+			In: "./lock/deadlock", Run: "^TestManyWrittenTogether$",
+		},
+		{
+			Name: "lock-earlier-writes-remembered", Breaks: "of who waits, those of one write are remembered for the next to come",
+			File: "lock/deadlock/detector.go", Anchor: "		c.beside = c.beside[:0]\n", Becomes: "",
+			In: "./lock/deadlock", Run: "^TestManyWrittenTogether$",
+		},
+		{
 			Name: "lock-checked-by-later-ones", Breaks: "a deadlock is a function of the entries that are there",
 			File: "lock/deadlock/search.go", Anchor: " && in.sees(other) {\n\t\t\tin.include(other)", Becomes: " {\n\t\t\tin.include(other)",
 			In: "./lock/deadlock", Run: "^TestDeadlocksMatchBruteForce$",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -243,6 +244,23 @@ func TestDeliverAgain(t *testing.T) {
 		`{"until":"2026-01-02"}`: unknown("until"),
 	} {
 		c.post(path+"/redeliver", body(text), loose).wantProblem(detail)
+	}
+}
+
+// TestGapsAreDescribed: what tells of a gap is listed and asked for again by the id of the gap, in the
+// form that is published.
+func TestGapsAreDescribed(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 15, 4, 5, 250e6, time.UTC)
+	last := lock.EventID{Number: lock.MaxNumber, Index: math.MaxUint32}.String()
+	for _, gap := range []string{"1039-2_1042-1", last + "_" + last} {
+		s := &stubDeliveries{page: outbox.Page{Deliveries: []outbox.Delivery{{ID: gap, Type: "events.missed", State: webhook.StateDelivered, Made: at}}}}
+		c := withDeliveries(t, s)
+		path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID
+		if got := c.get(path + "/deliveries").fields()["deliveries"].([]any)[0].(map[string]any)["id"]; got != gap {
+			t.Errorf("%v is listed for %s", got, gap)
+		}
+		c.post(path + "/deliveries/" + gap + "/redeliver").wantNoContent()
 	}
 }
 

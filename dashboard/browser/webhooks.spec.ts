@@ -105,7 +105,7 @@ test("webhooks are of the tenant that is signed in, and need their scope", async
   const id = await subscribe(server, "demo-only");
   await signIn(server, page, server.tokenOf("acme", "tenant-admin webhooks:write"));
   await to(server, page, "webhooks");
-  await expect(page.getByText("Nobody is told")).toBeVisible();
+  await expect(page.getByText("No webhooks")).toBeVisible();
   await to(server, page, `webhooks/${id}`);
   await expect(page.getByRole("alert").first()).toBeVisible();
   await expect(page.getByText("demo-only")).toHaveCount(0);
@@ -158,5 +158,5 @@ test("an operator sees all tenants' webhooks, pauses one with a reason and sends
   await page.reload();
   await expect(page.getByRole("alert").first()).toContainText("own tenant");
   await to(server, page, "webhooks");
-  await expect(page.getByText("Nobody is told")).toBeVisible();
+  await expect(page.getByText("No webhooks")).toBeVisible();
 });

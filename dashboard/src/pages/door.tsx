@@ -4,6 +4,11 @@ import { Failure } from "../api/client";
 import { Posts } from "../parts/signs";
 import { ended, provider, signIn } from "../state/session";
 
+/** Whether the server is on this machine, as one with --dev is unless it was told otherwise. */
+export function isHere(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
+}
+
 /** Where one signs in with a bearer token, or by the identity provider if there is one. */
 export function Door({ failed }: { failed: string }) {
   const token = useSignal("");
@@ -46,7 +51,14 @@ export function Door({ failed }: { failed: string }) {
         )}
         <p class="soft">
           {elsewhere.value === null ? "With" : "Or with"} a bearer token that has the scope <b>admin</b> or{" "}
-          <b>tenant-admin</b>. A development server leaves one in <b>data/dev-token</b>.
+          <b>tenant-admin</b>.
+          {isHere(location.hostname) && (
+            <>
+              {" "}
+              Only a server that was started with <b>--dev</b> leaves one, in the file <b>dev-token</b> of its data
+              folder.
+            </>
+          )}
         </p>
         {ended.value !== "" && trouble.value === "" && <p class="note wait">{ended.value}</p>}
         {trouble.value !== "" && (

@@ -20,7 +20,9 @@ export function HeatMap({ of }: { of: Map }) {
   if (!any) {
     return (
       <div class="sheet">
-        <Calm title="Nobody has waited">In the last quarter of an hour everybody got the lock at once.</Calm>
+        <Calm title="Nobody was seen waiting">
+          In the last quarter of an hour, or since this replica started if that is less.
+        </Calm>
       </div>
     );
   }

@@ -64,8 +64,7 @@ export function Evidence({ of }: { of: Schemas["LeaseEvidence"] }) {
 }
 
 function Holders({ all }: { all: Schemas["PastHolder"][] }) {
-  if (all.length === 0)
-    return <div class="sheet pad soft">Nobody has held it and ended since this replica started.</div>;
+  if (all.length === 0) return <div class="sheet pad soft">This replica remembers nobody who held it and ended.</div>;
   return (
     <Table caption="Who held it last" columns={["Holder", "Held for", "Ended", { number: "Fence" }]}>
       {all.slice(0, 10).map((h) => (
@@ -128,7 +127,7 @@ function None({ all, then }: { all: readonly PastEvent[]; then: boolean }) {
           <Since at={oldest.at} ago />.
         </>
       ) : (
-        "Nothing since this replica started."
+        "This replica remembers nothing."
       )}
     </div>
   );

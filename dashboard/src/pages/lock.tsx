@@ -85,7 +85,7 @@ function Seen({ view, revoke }: { view: View; revoke: Revoking }) {
         <h2 id="queue">Queue</h2>
         <Queue view={view} revoke={revoke} />
       </section>
-      <Figures figures={view.figures} />
+      <Figures figures={view.figures} held={view.holding > 0} />
       <History tenant={view.tenant} name={view.name} />
       <Shell id="curl" line={curl("GET", `/admin/locks/${view.tenant}/${view.name}`)} />
     </>
@@ -99,7 +99,7 @@ function Holders({ view, revoke }: { view: View; revoke: Revoking }) {
         <Calm title="Nobody holds it">
           {view.fence
             ? `The newest fence that was handed out is ${view.fence}.`
-            : "It was not in use since this replica started."}
+            : "This replica remembers no use of it."}
         </Calm>
       </div>
     );

@@ -22,7 +22,7 @@ export function Deadlocks() {
       {refused.failure && !refused.failure.passing && <Trouble failure={refused.failure} />}
       <section class="stack" aria-labelledby="contradictions">
         <h2 id="contradictions">Contradicting orders</h2>
-        <div class="sheet">{orders.data ? <Contradictions all={orders.data.contradictions} /> : <Loading />}</div>
+        <div class="sheet">{orders.data ? <Contradictions report={orders.data} /> : <Loading />}</div>
       </section>
       <section class="stack" aria-labelledby="refused">
         <h2 id="refused">Refused deadlocks</h2>
@@ -39,8 +39,7 @@ export function Deadlocks() {
 }
 
 function Refused({ all }: { all: Schemas["RefusedDeadlock"][] }) {
-  if (all.length === 0)
-    return <Calm title="No deadlocks">Nobody has asked for a lock in a way that would have stopped everybody.</Calm>;
+  if (all.length === 0) return <Calm title="No deadlocks">None was refused since this replica started.</Calm>;
   return (
     <ol class="tail">
       {all.map((d) => (
@@ -78,9 +77,9 @@ function Cycle({ steps }: { steps: Schemas["CycleStep"][] }) {
   );
 }
 
-function Contradictions({ all }: { all: Schemas["OrderContradiction"][] }) {
-  if (all.length === 0)
-    return <Calm title="No contradictions">All workers that were seen take locks in orders that agree.</Calm>;
+export function Contradictions({ report }: { report: Schemas["LockOrderReport"] }) {
+  const all = report.contradictions;
+  if (all.length === 0) return <Agreed report={report} />;
   return (
     <ul class="tail">
       {all.map((c) => (
@@ -106,6 +105,23 @@ function Contradictions({ all }: { all: Schemas["OrderContradiction"][] }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Orders can agree only where some were seen. */
+function Agreed({ report: { orders, forgotten } }: { report: Schemas["LockOrderReport"] }) {
+  if (orders.length === 0 && forgotten === 0) {
+    return (
+      <Calm title="No orders were seen yet">
+        Since this replica started, no named worker has taken a lock while it held another.
+      </Calm>
+    );
+  }
+  return (
+    <Calm title="No contradictions">
+      The orders that this replica has seen since it started agree
+      {forgotten > 0 ? ", as far as it remembers them." : "."}
+    </Calm>
   );
 }
 

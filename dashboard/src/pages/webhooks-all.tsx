@@ -60,7 +60,7 @@ function Rows({ all, filtered }: { all: Schemas["AdminWebhook"][]; filtered: str
   if (all.length === 0) {
     return (
       <div class="sheet">
-        <Calm title="Nobody is told">{filtered ? `${filtered} has no webhooks.` : "No tenant has webhooks."}</Calm>
+        <Calm title="No webhooks">{filtered ? `${filtered} has none.` : "No tenant that you may see has one."}</Calm>
       </div>
     );
   }

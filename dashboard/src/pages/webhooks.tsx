@@ -82,7 +82,7 @@ function Rows({ all }: { all: Schemas["Webhook"][] }) {
   if (all.length === 0) {
     return (
       <div class="sheet">
-        <Calm title="Nobody is told">A webhook tells a program of yours what happens to locks.</Calm>
+        <Calm title="No webhooks">A webhook tells a program of yours what happens to locks.</Calm>
       </div>
     );
   }

@@ -92,14 +92,12 @@ type group struct {
 // divided until that one stands alone.
 func (c *committer) send(batch []*write) (again [][]*write) {
 	groups := grouped(batch)
-	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
-	defer cancel()
 	start := time.Now()
-	resp, err := c.transact(ctx, groups)
+	resp, err := c.transact(groups)
 	c.observe(len(batch), time.Since(start), err)
 	switch {
 	case err == nil && !resp.Succeeded:
-		return c.stale(ctx, batch)
+		return c.stale(batch)
 	case err == nil:
 		for i, g := range groups {
 			again = append(again, g.settle(resp.Responses[i].GetResponseTxn(), resp.Header.Revision)...)
@@ -144,20 +142,27 @@ func (g *group) needsRoom() bool {
 // transact makes the transaction. Nearly always all that the writes compare is as it should
 // be, and a plain transaction costs etcd less than one of nested ones; the answer is as if
 // there had been those. If it is not, nothing was written, and nested ones tell whose it was.
-func (c *committer) transact(ctx context.Context, groups []*group) (*pb.TxnResponse, error) {
+func (c *committer) transact(groups []*group) (*pb.TxnResponse, error) {
 	all, puts := together(groups), slices.ContainsFunc(groups, (*group).puts)
 	txn := all.transaction(c.prefix)
 	if puts {
 		txn.Compare = append(txn.Compare, c.trusted.unchanged()...)
 	}
-	resp, err := c.kv.Txn(ctx, txn)
+	resp, err := c.try(txn)
 	if err == nil && !resp.Succeeded && (puts || len(groups) > 1) {
-		return c.kv.Txn(ctx, c.transaction(groups))
+		return c.try(c.transaction(groups))
 	}
 	for _, g := range groups {
 		g.endKey = all.endKey
 	}
 	return nest(resp, len(groups)), err
+}
+
+// try makes one transaction, which has all of an attempt's time.
+func (c *committer) try(txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
+	defer cancel()
+	return c.kv.Txn(ctx, txn)
 }
 
 // together makes one group of all writes, in the order in which nested transactions have them.
@@ -246,7 +251,9 @@ func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) 
 // stale brings the store's records up to date, with which the entries of the batch were
 // compared, and returns what is to be sent again. Nothing of it was written. An entry is
 // not put into a store that is found to have lost its past: its caller sees that.
-func (c *committer) stale(ctx context.Context, batch []*write) (again [][]*write) {
+func (c *committer) stale(batch []*write) (again [][]*write) {
+	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
+	defer cancel()
 	err := c.trusted.readAnew(ctx, 0)
 	var rest []*write
 	for _, w := range batch {

@@ -10,7 +10,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-batch-fails-together", Breaks: "a write that cannot be done does not fail those that share its batch",
-			File: "store/etcd/commit.go", Anchor: "return c.kv.Txn(ctx, c.transaction(groups))", Becomes: "return nest(resp, len(groups)), nil",
+			File: "store/etcd/commit.go", Anchor: "return c.try(c.transaction(groups))", Becomes: "return nest(resp, len(groups)), nil",
 			In: "./store/etcd", Run: "^TestOneOfABatchFails$",
 		},
 		{
@@ -298,6 +298,41 @@ func etcdBugs() []Bug {
 			Name: "etcd-own-reason-kept", Breaks: "reasons in a replica's memory only are not kept for ever",
 			File: "store/etcd/gap.go", Anchor: "	g.forgetOwn(s.Entries)\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestOwnReasonsAreForgotten$",
+		},
+		{
+			Name: "etcd-floor-of-the-first", Breaks: "no entry is written without a comparison of the floor, wherever in a batch it is",
+			File: "store/etcd/commit.go", Anchor: "all, puts := together(groups), slices.ContainsFunc(groups, (*group).puts)", Becomes: "all, puts := together(groups), groups[0].puts()",
+			In: "./store/etcd", Run: "^TestFloorIsComparedInEachBatch$",
+		},
+		{
+			Name: "etcd-floor-of-one-alone", Breaks: "no entry is written without a comparison of the floor, however many are written together",
+			File: "store/etcd/commit.go", Anchor: "\tif puts {\n\t\ttxn.Compare = append(txn.Compare, c.trusted.unchanged()...)", Becomes: "\tif puts && len(groups) == 1 {\n\t\ttxn.Compare = append(txn.Compare, c.trusted.unchanged()...)",
+			In: "./store/etcd", Run: "^TestFloorIsComparedInEachBatch$",
+		},
+		{
+			Name: "etcd-floor-of-the-last", Breaks: "no entry is written without a comparison of the floor, also where each write is compared alone",
+			File: "store/etcd/commit.go", Anchor: "puts = puts || g.puts()", Becomes: "puts = g.puts()",
+			In: "./store/etcd", Run: "^TestFloorIsComparedInEachBatch$",
+		},
+		{
+			Name: "etcd-ends-nowhere", Breaks: "a removal of unknown outcome is looked up where its end would be",
+			File: "store/etcd/commit.go", Anchor: "\t\tg.endKey = all.endKey\n", Becomes: "\t\t_ = g\n",
+			In: "./store/etcd", Run: "^TestEndsOfABatch$",
+		},
+		{
+			Name: "etcd-batch-too-large", Breaks: "etcd takes the largest batch",
+			File: "store/etcd/commit.go", Anchor: "batchOps = maxTxnOps - 8", Becomes: "batchOps = maxTxnOps - 2",
+			In: "./store/etcd", Run: "^TestLargestBatch$",
+		},
+		{
+			Name: "etcd-batch-cut-short", Breaks: "all of a batch is written",
+			File: "store/etcd/commit.go", Anchor: "\tfor _, g := range groups {\n\t\tall.writes", Becomes: "\tfor _, g := range groups[:min(len(groups), batchOps-1)] {\n\t\tall.writes",
+			In: "./store/etcd", Run: "^TestEndsOfABatch$",
+		},
+		{
+			Name: "etcd-one-deadline-for-both", Breaks: "one write that cannot be done leaves the outcome of others known, also where etcd is slow",
+			File: "store/etcd/commit.go", Anchor: "\t\treturn c.try(c.transaction(groups))", Becomes: "\t\tctx, cancel := context.WithTimeout(c.ctx, attemptTimeout/3)\n\t\tdefer cancel()\n\t\treturn c.kv.Txn(ctx, c.transaction(groups))",
+			In: "./store/etcd", Run: "^TestSlowAndOneFails$",
 		},
 		{
 			Name: "etcd-history-forgotten-at-once", Breaks: "the embedded store keeps a minute of its history",

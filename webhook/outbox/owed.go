@@ -106,11 +106,17 @@ func (w *owner) reload(d *delivery) {
 		payload, err := w.load(ctx, d)
 		return func() {
 			d.writing = false
-			if d.payload = payload; err != nil {
+			switch {
+			case d.over: // and left this record to be erased
+				w.erase(d)
+			case d.payload != nil: // more is missed, and what is read tells of less
+				w.keep(d)
+			case err != nil:
 				time.AfterFunc(retryPause, func() { w.bring(func() { w.keep(d) }) })
-				return
+			default:
+				d.payload = payload
+				w.keep(d)
 			}
-			w.keep(d)
 		}
 	})
 }

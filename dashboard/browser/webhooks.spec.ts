@@ -56,6 +56,16 @@ test("what fails is seen with its attempts, and sent again", async ({ page, serv
   await row.getByText(/attempt/).click();
   await expect(row).toContainText("500");
   await unhurt(page);
+  const why = page.getByRole("status").filter({ hasText: "It answered 500" });
+  await expect(why).toContainText(/Every attempt has failed for .*Still owed: 1/);
+  // What comes meanwhile does not move what is open.
+  await server.revoke("told:2", "its node was lost in the fire");
+  const more = page.getByRole("button", { name: "Show 1 new" });
+  await expect(more).toBeVisible();
+  await expect(page.getByRole("row", { name: "told:2" })).toHaveCount(0);
+  await more.click();
+  await expect(page.getByRole("row", { name: "told:2" })).toBeVisible();
+  await expect(row.locator("details")).toHaveAttribute("open");
   expect(await violations(page)).toEqual([]);
   await page.goBack();
   await expect(page.getByRole("row", { name: "/orders" })).toContainText("fails since");
@@ -63,7 +73,7 @@ test("what fails is seen with its attempts, and sent again", async ({ page, serv
   fails = false;
   await row.getByRole("button", { name: "again" }).click();
   await expect(row).toContainText("delivered");
-  expect(new Set(received.map((r) => r.id)).size).toBe(1);
+  expect(new Set(received.map((r) => r.id)).size).toBe(2);
   await server.delete(`/webhooks/${id}`);
 });
 

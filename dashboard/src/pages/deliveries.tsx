@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { Badge, Loading, Trouble } from "../parts/signs";
@@ -7,10 +8,12 @@ import { Since, Until } from "../parts/time";
 import { Turn } from "../parts/turn";
 import { many, span } from "../parts/words";
 import { useAction } from "../state/action";
-import { useLive } from "../state/live";
+import { type Live, useLive } from "../state/live";
 import { route } from "../state/route";
+import { useSteady } from "../state/steady";
+import { lastFailure } from "./failing";
 
-const rows = 50;
+const page = 50;
 
 /** Of which webhook: of the session's tenant, or of one that an operator looks at. */
 interface Which {
@@ -40,14 +43,35 @@ function redeliver({ id, tenant }: Which, delivery: string) {
   return asked(api.POST("/admin/webhooks/{tenant}/{id}/deliveries/{delivery}/redeliver", { params: { path } }));
 }
 
-/** What is to be sent and was sent last, with its attempts. */
-export function Deliveries({ id, tenant, still = false }: Which & Still) {
+/** What is to be sent and was sent last, as it is asked for again and again. */
+export interface Sent extends Live<Schemas["DeliveryPage"]> {
+  which: Which;
+  /** Where it is asked for. */
+  at: string;
+  cursor: string;
+  /** What came of the last attempt that failed, of those that were told. */
+  why: Schemas["Attempt"] | undefined;
+}
+
+/** Asks for the deliveries of a webhook, on the page that the address names. */
+export function useDeliveries(which: Which): Sent {
   const cursor = route.value.query.get("cursor") ?? "";
-  const query = { limit: rows, ...(cursor === "" ? {} : { cursor }) };
-  const which = tenant === undefined ? { id } : { id, tenant };
+  const query = { limit: page, ...(cursor === "" ? {} : { cursor }) };
+  const { id, tenant } = which;
   const at = tenant === undefined ? `/webhooks/${id}` : `/admin/webhooks/${tenant}/${id}`;
-  const { data, failure, refresh } = useLive(`deliveries ${at} ${cursor}`, 2000, (signal) =>
-    load(which, query, signal),
+  const live = useLive(`deliveries ${at} ${cursor}`, 2000, (signal) => load(which, query, signal));
+  // The last attempt may be on another page.
+  const why = useRef<Schemas["Attempt"] | undefined>(undefined);
+  why.current = lastFailure(live.data?.deliveries ?? [], why.current);
+  return { ...live, which, at, cursor, why: why.current };
+}
+
+/** What is to be sent and was sent last, with its attempts. */
+export function Deliveries({ of, still = false }: { of: Sent } & Still) {
+  const { which, at, cursor, data, failure, refresh } = of;
+  const { rows, fresh, show, box } = useSteady<Schemas["Delivery"], HTMLDivElement>(
+    data?.deliveries ?? [],
+    (d) => d.id,
   );
   const said = useSignal("");
   const action = useAction();
@@ -59,16 +83,27 @@ export function Deliveries({ id, tenant, still = false }: Which & Still) {
     });
   return (
     <section class="stack" aria-labelledby="deliveries">
-      <div class="head">
+      <div class="head steady">
         <h2 id="deliveries">Deliveries</h2>
         <span class="soft" role="status">
           {said.value}
         </span>
+        {fresh > 0 && (
+          <button type="button" onClick={show}>
+            Show {fresh} new
+          </button>
+        )}
       </div>
       {failure && !failure.passing && <Trouble failure={failure} />}
       {action.failure && <Trouble failure={action.failure} />}
-      {data ? <List all={data.deliveries} still={still} again={again} /> : !failure && <Loading />}
-      <Turn first="Newest" at={cursor} next={data?.next_cursor} more={`Next ${rows}`} />
+      {data ? (
+        <div class="stack" ref={box}>
+          <List all={rows} still={still} again={again} />
+        </div>
+      ) : (
+        !failure && <Loading />
+      )}
+      <Turn first="Newest" at={cursor} next={data?.next_cursor} more={`Next ${page}`} />
       <Shell
         id="deliveries-curl"
         line={[curl("GET", `${at}/deliveries`), curl("POST", `${at}/deliveries/DELIVERY/redeliver`)].join("\n")}
@@ -79,7 +114,7 @@ export function Deliveries({ id, tenant, still = false }: Which & Still) {
 
 type Again = (delivery: string) => Promise<void>;
 
-function List({ all, still, again }: { all: Schemas["Delivery"][]; still: boolean; again: Again }) {
+function List({ all, still, again }: { all: readonly Schemas["Delivery"][]; still: boolean; again: Again }) {
   if (all.length === 0) {
     return <div class="sheet pad soft">Nothing is to be sent, and nothing was sent of late.</div>;
   }

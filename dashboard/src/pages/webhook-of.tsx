@@ -4,7 +4,8 @@ import { Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
 import { useLive } from "../state/live";
 import { href } from "../state/route";
-import { Deliveries } from "./deliveries";
+import { Deliveries, useDeliveries } from "./deliveries";
+import { Failing } from "./failing";
 import { PauseWebhook, stopped } from "./pause-webhook";
 import { Sending, told } from "./webhooks";
 import { owed } from "./webhooks-all";
@@ -27,13 +28,14 @@ export function WebhookOf({ tenant, id }: Which) {
 }
 
 function Callbacks({ tenant }: { tenant: string }) {
+  const sent = useDeliveries({ id: "callbacks", tenant });
   return (
     <>
       <Head title="Callbacks">
         <span class="soft">of {tenant}</span>
       </Head>
       <p class="soft">What those are told who ask for a lock with a callback_url, of all locks of the tenant.</p>
-      <Deliveries id="callbacks" tenant={tenant} />
+      <Deliveries of={sent} />
     </>
   );
 }
@@ -64,8 +66,10 @@ function One({ tenant, id }: Which) {
 }
 
 function Seen({ of }: { of: Schemas["AdminWebhook"] }) {
+  const sent = useDeliveries({ id: of.id, tenant: of.tenant });
   return (
     <>
+      <Failing of={of} why={sent.why} state={of} />
       <dl class="sheet pad fields">
         <dt>Tenant</dt>
         <dd>
@@ -83,7 +87,7 @@ function Seen({ of }: { of: Schemas["AdminWebhook"] }) {
         </dd>
       </dl>
       <p class="soft small">The rest of the URL and the secret are shown to nobody but the tenant.</p>
-      <Deliveries id={of.id} tenant={of.tenant} still={stopped(of)} />
+      <Deliveries of={sent} still={stopped(of)} />
     </>
   );
 }

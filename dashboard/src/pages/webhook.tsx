@@ -6,11 +6,14 @@ import { Since } from "../parts/time";
 import { useAction } from "../state/action";
 import { useLive } from "../state/live";
 import { href } from "../state/route";
-import { Deliveries } from "./deliveries";
+import { session } from "../state/session";
+import { Deliveries, useDeliveries } from "./deliveries";
+import { Failing } from "./failing";
 import { stopped } from "./pause-webhook";
 import { Rotate } from "./rotate";
 import { Line } from "./sure";
 import { mayUseWebhooks, NoScope, Sending, told } from "./webhooks";
+import { owed } from "./webhooks-all";
 
 /** One subscription, with what was sent and is to be sent; or the tenant's callbacks. */
 export function Webhook({ id }: { id: string }) {
@@ -25,11 +28,12 @@ export function Webhook({ id }: { id: string }) {
 }
 
 function Callbacks() {
+  const sent = useDeliveries({ id: "callbacks" });
   return (
     <>
       <Head title="Callbacks" />
       <p class="soft">What those are told who ask for a lock with a callback_url, of all locks of the tenant.</p>
-      <Deliveries id="callbacks" />
+      <Deliveries of={sent} />
     </>
   );
 }
@@ -47,15 +51,32 @@ function One({ id }: { id: string }) {
   );
 }
 
+/** How it does, as operators see it, which all are who sign in here: their page alone tells what is owed. */
+function useHow(id: string): Schemas["AdminWebhook"] | undefined {
+  const tenant = session.value?.tenant ?? "";
+  return useLive(`state ${tenant} ${id}`, 5000, (signal) =>
+    asked(api.GET("/admin/webhooks/{tenant}/{id}", { signal, params: { path: { tenant, id } } })),
+  ).data;
+}
+
 function Seen({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) {
+  const state = useHow(of.id);
+  const sent = useDeliveries({ id: of.id });
   return (
     <>
+      <Failing of={of} why={sent.why} state={state} />
       <Actions of={of} refresh={refresh} />
       <dl class="sheet pad fields">
         <dt>Locks</dt>
         <dd>{of.locks}</dd>
         <dt>Told of</dt>
         <dd>{told(of.events)}</dd>
+        {state && (
+          <>
+            <dt>To be sent</dt>
+            <dd>{owed(state)}</dd>
+          </>
+        )}
         <dt>Made</dt>
         <dd>
           <Since at={of.created_at} ago /> by {of.created_by}
@@ -63,7 +84,7 @@ function Seen({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) 
         <dt>Secret</dt>
         <dd>{of.rotated_at ? <Since at={of.rotated_at} ago /> : "never"} rotated</dd>
       </dl>
-      <Deliveries id={of.id} still={stopped(of)} />
+      <Deliveries of={sent} still={stopped(of)} />
     </>
   );
 }

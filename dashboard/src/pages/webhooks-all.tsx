@@ -78,6 +78,7 @@ function Rows({ all, filtered }: { all: Schemas["AdminWebhook"][]; filtered: str
             <span class="under">
               {w.tenant} · {w.id}
             </span>
+            {w.owed > 0 && <span class="under narrow">{owed(w)} to be sent</span>}
           </td>
           <td>
             <Sending of={w} />
@@ -96,7 +97,7 @@ function Rows({ all, filtered }: { all: Schemas["AdminWebhook"][]; filtered: str
 }
 
 /** How many deliveries are kept to be tried again. */
-export function owed(of: Schemas["AdminWebhook"]): string {
+export function owed(of: Pick<Schemas["AdminWebhook"], "owed" | "owed_more">): string {
   if (of.owed === 0 && !of.owed_more) return "–";
   return `${count(of.owed)}${of.owed_more ? " or more" : ""}`;
 }

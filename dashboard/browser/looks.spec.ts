@@ -44,6 +44,51 @@ test("it fits a screen of 320 pixels", async ({ page, server }) => {
   }
 });
 
+test("a dialog's × stays beside its title on 320 pixels", async ({ page, server }) => {
+  await page.setViewportSize({ width: 320, height: 640 });
+  await enter(server, page);
+  await to(server, page, "closures?close=*");
+  const dialog = page.getByRole("dialog");
+  const title = await dialog.getByRole("heading", { level: 2 }).first().boundingBox();
+  const shut = await dialog.getByRole("button", { name: "Close", exact: true }).boundingBox();
+  expect(shut?.y).toBeLessThan((title?.y ?? 0) + (title?.height ?? 0));
+  expect((shut?.x ?? 0) + (shut?.width ?? 0)).toBeLessThanOrEqual(320);
+});
+
+test("a phone shows which page is open, what matters of a table, and that it goes on", async ({ page, server }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await server.revoke("phone:1", "its node fell into the lake");
+  await enter(server, page);
+  const strip = page.getByRole("navigation", { name: "Pages" });
+  for (const name of ["Events", "Deadlocks", "Closures", "Tenants", "Webhooks", "Audit"]) {
+    await to(server, page, name === "Deadlocks" ? "orders" : name.toLowerCase());
+    const link = strip.getByRole("link", { name, exact: true });
+    await expect(link).toHaveAttribute("aria-current", "page");
+    await expect(link).toBeInViewport({ ratio: 0.98 }); // parts of a pixel are lost at the end
+    await expect(strip).toHaveAttribute("data-before");
+  }
+  await expect(strip).not.toHaveAttribute("data-after"); // the last one
+  await expect(page.getByText("its node fell into the lake").first()).toBeInViewport({ ratio: 1 });
+  const sheet = page.locator(".scroll").first();
+  for (const hash of ["locks", ""]) {
+    await to(server, page, hash);
+    await expect(
+      page
+        .locator("tbody tr")
+        .first()
+        .getByText(/waits?, longest for/),
+    ).toBeInViewport({ ratio: 1 });
+    await expect(sheet).toHaveAttribute("data-after");
+    await sheet.evaluate((s) => s.scrollTo({ left: s.scrollWidth }));
+    await expect(sheet).not.toHaveAttribute("data-after");
+    await expect(sheet).toHaveAttribute("data-before");
+  }
+  await to(server, page, "locks/demo/orders%3Acheckout");
+  const queue = page.getByRole("table", { name: "Who waits, in order" });
+  await queue.evaluate((t) => t.scrollIntoView());
+  await expect(queue.getByRole("button", { name: /^Revoke/ }).first()).toBeInViewport({ ratio: 1 });
+});
+
 // Pictures for the documents: SCREENSHOTS=1 writes them anew, after minutes of traffic for the heat map.
 test("pictures", async ({ browser, server }) => {
   if (process.env.SCREENSHOTS) {

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import { Audit } from "./pages/audit";
 import { Blocking } from "./pages/blocking";
 import { Closures } from "./pages/closures";
@@ -19,6 +20,7 @@ import { Webhooks } from "./pages/webhooks";
 import { Posts } from "./parts/signs";
 import { utc } from "./parts/words";
 import { now } from "./state/clock";
+import { center, useEdges } from "./state/edges";
 import { places } from "./state/keys";
 import { connection, outcome, patience, paused, sleep } from "./state/live";
 import { route } from "./state/route";
@@ -100,7 +102,6 @@ async function leave(): Promise<void> {
 }
 
 function Side() {
-  const at = route.value.path[0] ?? "";
   const who = session.value;
   return (
     <header class="side">
@@ -108,13 +109,7 @@ function Side() {
         <Posts />
         Fencepost
       </a>
-      <nav class="places" aria-label="Pages">
-        {places.map((p) => (
-          <a key={p.path} href={`#/${p.path}`} aria-current={p.path === at ? "page" : undefined}>
-            {p.name}
-          </a>
-        ))}
-      </nav>
+      <Places />
       <div class="foot">
         <Pause />
         <select
@@ -142,6 +137,25 @@ function Side() {
         </button>
       </div>
     </header>
+  );
+}
+
+/** The pages; where they do not all fit beside each other, the one that is open is in the middle. */
+function Places() {
+  const at = route.value.path[0] ?? "";
+  const list = useEdges<HTMLElement>();
+  useEffect(() => {
+    const current = list.current?.querySelector<HTMLElement>("[aria-current]");
+    if (list.current && current) center(list.current, current);
+  }, [at, list]);
+  return (
+    <nav class="places" aria-label="Pages" ref={list}>
+      {places.map((p) => (
+        <a key={p.path} href={`#/${p.path}`} aria-current={p.path === at ? "page" : undefined}>
+          {p.name}
+        </a>
+      ))}
+    </nav>
   );
 }
 

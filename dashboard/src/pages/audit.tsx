@@ -142,7 +142,7 @@ function Records({ all, filtered }: { all: Schemas["AuditRecord"][]; filtered: F
     );
   }
   return (
-    <Table caption="What was done, the newest first" columns={["When", "Who", "Did", "To", "Why"]}>
+    <Table caption="What was done, the newest first" columns={["When", "Who", "Did", "To", "Why"]} class="cards">
       {all.map((r) => (
         <Row key={r.id} of={r} />
       ))}

@@ -78,7 +78,7 @@ function Tree({ of }: { of: Schemas["BlockingTree"] }) {
       <div class="pad stack">
         <div class="head">
           <h2>
-            <a class="plain" data-row href={holderPage(of.tenant, of.holder)}>
+            <a data-row href={holderPage(of.tenant, of.holder)}>
               {of.holder}
             </a>{" "}
             <span class="soft small">{of.tenant}</span>
@@ -132,7 +132,7 @@ function Nodes({ of, tenant }: { of: Node[]; tenant: string }) {
       {of.map(({ wait, below }) => (
         <li key={`${wait.id} ${wait.name}`}>
           <div class="node">
-            <a class="plain" href={holderPage(tenant, wait.holder)}>
+            <a href={holderPage(tenant, wait.holder)}>
               <b>{wait.holder}</b>
             </a>
             <span>

@@ -1,8 +1,9 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import type { Schemas } from "../api/client";
 import { brief, shade, shades } from "../parts/scale";
 import { Calm } from "../parts/signs";
 import { many } from "../parts/words";
+import { useEdges } from "../state/edges";
 import { href } from "../state/route";
 import { lockPage } from "./names";
 
@@ -13,8 +14,8 @@ const together = 10;
 
 /** How many waited for which lock in which step: a cell leads to that lock at that time. */
 export function HeatMap({ of }: { of: Map }) {
-  const sheet = useRef<HTMLDivElement>(null);
   const any = of.rows.length > 0;
+  const sheet = useEdges<HTMLDivElement>(any);
   // Where not all of it fits, what was last is what one wants to see.
   useEffect(() => sheet.current?.scrollTo({ left: sheet.current.scrollWidth }), [any]);
   if (!any) {

@@ -110,9 +110,7 @@ function Holders({ view, revoke }: { view: View; revoke: Revoking }) {
         <li key={h.id} class="sheet pad stack" data-row tabIndex={-1}>
           <div class="head">
             <h3>
-              <a class="plain" href={holderPage(view.tenant, h.holder)}>
-                {h.holder}
-              </a>
+              <a href={holderPage(view.tenant, h.holder)}>{h.holder}</a>
             </h3>
             <span class="soft">fence {h.fence}</span>
             <RevokeButton target={{ ...h, held: true }} revoke={revoke} />
@@ -164,9 +162,7 @@ function Waiter({ of, tenant, revoke }: { of: Schemas["AdminWaiter"]; tenant: st
     <tr data-row tabIndex={-1}>
       <td>{of.position}</td>
       <td class="name">
-        <a class="plain" href={holderPage(tenant, of.holder)}>
-          {of.holder}
-        </a>
+        <a href={holderPage(tenant, of.holder)}>{of.holder}</a>
         {of.async && <Badge>no connection</Badge>}
         {meta.length > 0 && <span class="under">{meta.map(([k, v]) => `${k}: ${v}`).join(", ")}</span>}
       </td>

@@ -127,7 +127,7 @@ function Rows({ page, sort, filtered }: { page: Schemas["AdminLockPage"]; sort: 
       class="locks"
     >
       {page.locks.map((l) => (
-        <Row key={`${l.tenant}/${l.name}`} lock={l} />
+        <Row key={`${l.tenant}/${l.name}`} lock={l} sort={sort} />
       ))}
     </Table>
   );
@@ -149,7 +149,30 @@ function Column({ by, sort, name, number }: { by: Sort; sort: Order; name: strin
   );
 }
 
-function Row({ lock }: { lock: Schemas["AdminLock"] }) {
+/** On a narrow screen, under the name, what stands in the columns by which most sort. */
+function Brief({ lock, sort }: { lock: Schemas["AdminLock"]; sort: Order }) {
+  const since = lock.holders[0]?.since;
+  return (
+    <span class="under narrow">
+      {lock.oldest_since && (
+        <>
+          {many(lock.waiting, "waits", "wait")}, longest for <Since at={lock.oldest_since} />
+        </>
+      )}
+      {sort.endsWith("held_for") && since && (
+        <>
+          {" "}
+          held for <Since at={since} />
+        </>
+      )}
+      {sort.endsWith("utilization") && ` ${inUse(lock)} in use`}
+    </span>
+  );
+}
+
+const inUse = (lock: Schemas["AdminLock"]): string => `${Math.round(lock.utilization * 100)} %`;
+
+function Row({ lock, sort }: { lock: Schemas["AdminLock"]; sort: Order }) {
   const first = lock.holders[0];
   return (
     <tr>
@@ -160,6 +183,7 @@ function Row({ lock }: { lock: Schemas["AdminLock"] }) {
         <span class="under">
           {lock.tenant} <Closed of={lock.closed} />
         </span>
+        <Brief lock={lock} sort={sort} />
       </td>
       <td>
         {first ? (
@@ -181,7 +205,7 @@ function Row({ lock }: { lock: Schemas["AdminLock"] }) {
       </td>
       <td class="number">{lock.waiting > 0 ? count(lock.waiting) : "–"}</td>
       <td>{lock.oldest_since ? <Since at={lock.oldest_since} /> : "–"}</td>
-      <td class="number">{Math.round(lock.utilization * 100)} %</td>
+      <td class="number">{inUse(lock)}</td>
       <td class="number">{lock.fence ?? "–"}</td>
     </tr>
   );

@@ -164,6 +164,14 @@ function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
             <span class="under">
               {b.tenant} <Closed of={b.closed} />
             </span>
+            <span class="under narrow">
+              {many(b.waiting, "waits", "wait")}, longest for <Since at={b.oldest_since} />
+              {b.holder && (
+                <>
+                  ; held for <Since at={b.holder.since} />
+                </>
+              )}
+            </span>
           </td>
           <td>
             {b.holder ? (

@@ -13,7 +13,7 @@ it("heads columns by what they have, and says what is not listed", () => {
     ["TH", "", "Lock"],
     ["TH", "number", "Fence"],
     ["TH", "", "Own"],
-    ["TD", "", ""],
+    ["TD", "act", ""],
   ]);
   expect(container.querySelector("caption")?.textContent).toBe("Locks");
   expect(container.textContent).toContain("and 3 more");

@@ -1,4 +1,5 @@
 import { type ComponentChildren, isValidElement, type VNode } from "preact";
+import { useEdges } from "../state/edges";
 
 /** What stands above a column: its name, that of a column of numbers, or a head of its own; "" above actions. */
 type Column = string | { number: string } | VNode;
@@ -13,10 +14,11 @@ interface TableOf {
   children: ComponentChildren;
 }
 
-/** A table on a sheet of its own, which scrolls sideways where the page is narrow. */
+/** A table on a sheet of its own, which scrolls sideways where the page is narrow, and fades where it goes on. */
 export function Table({ caption, columns, class: kind, more, children }: TableOf) {
+  const sheet = useEdges<HTMLDivElement>();
   return (
-    <div class="sheet scroll">
+    <div class="sheet scroll" ref={sheet}>
       <table class={kind}>
         <caption class="unseen">{caption}</caption>
         <thead>
@@ -31,7 +33,7 @@ export function Table({ caption, columns, class: kind, more, children }: TableOf
 
 function heading(of: Column): VNode {
   if (isValidElement(of)) return of;
-  if (of === "") return <td key="act" />;
+  if (of === "") return <td key="act" class="act" />;
   const [name, kind] = typeof of === "string" ? [of, ""] : [(of as { number: string }).number, "number"];
   return (
     <th key={name} scope="col" class={kind}>

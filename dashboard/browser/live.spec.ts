@@ -63,6 +63,24 @@ test("pausing ends the stream, and going on shows what has come to be", async ({
   await server.release("later:1", held.token);
 });
 
+test("a filter keeps what is typed while the page is live, and counts once that has settled", async ({ page }) => {
+  await signIn(server, page);
+  await to(server, page, "locks");
+  const holder = page.getByLabel("Holder");
+  const held = [];
+  let typed = "";
+  for (const key of "wo") {
+    await holder.press(key);
+    typed += key;
+    held.push(await server.acquire(`typed:${typed}`, { holder: typed, ttl_seconds: 60 })); // so that the page is redrawn
+    await expect(page.getByRole("link", { name: `typed:${typed}`, exact: true })).toBeVisible();
+    await expect(holder).toHaveValue(typed);
+  }
+  await expect(page.getByRole("link", { name: "typed:w", exact: true })).toBeHidden();
+  await expect(page).toHaveURL(/holder=wo$/);
+  await Promise.all(held.map((h, i) => server.release(`typed:${typed.slice(0, i + 1)}`, h.token)));
+});
+
 test("a stream that is cut is said, and taken up again", async ({ page }) => {
   await signIn(server, page);
   await to(server, page, "locks");

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { api, asked, type Failure, type Schemas } from "../api/client";
 import { save } from "../api/save";
 import { curl, Shell } from "../parts/curl";
+import { FilterField, whole } from "../parts/filter";
 import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -116,14 +117,13 @@ function Filters({ filter }: { filter: Filter }) {
         </select>
       </label>
       {seesAll() && (
-        <label>
-          Tenant
-          <input
-            data-search
-            value={filter.tenant ?? ""}
-            onChange={(e) => setQuery({ tenant: e.currentTarget.value.trim(), cursor: "" })}
-          />
-        </label>
+        <FilterField
+          label="Tenant"
+          first
+          placeholder={whole}
+          value={filter.tenant ?? ""}
+          set={(v) => setQuery({ tenant: v, cursor: "" })}
+        />
       )}
     </search>
   );

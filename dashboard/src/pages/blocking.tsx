@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
+import { FilterField, whole } from "../parts/filter";
 import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, many, span } from "../parts/words";
@@ -32,14 +33,7 @@ export function Blocking() {
       </Head>
       {seesAll() && (
         <search class="filters">
-          <label>
-            Tenant
-            <input
-              data-search
-              value={tenant}
-              onChange={(e) => setQuery({ tenant: e.currentTarget.value.trim() }, true)}
-            />
-          </label>
+          <FilterField label="Tenant" first placeholder={whole} value={tenant} set={(v) => setQuery({ tenant: v })} />
         </search>
       )}
       {failure && !failure.passing && <Trouble failure={failure} />}

@@ -1,6 +1,7 @@
 import { api, asked, type Schemas } from "../api/client";
 import { Chart } from "../parts/chart";
 import { curl, Shell } from "../parts/curl";
+import { FilterField, whole } from "../parts/filter";
 import { Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, span } from "../parts/words";
@@ -27,10 +28,7 @@ export function Contention() {
       </Head>
       {seesAll() && (
         <search class="filters">
-          <label>
-            Tenant
-            <input data-search value={tenant} onChange={(e) => setQuery({ tenant: e.currentTarget.value.trim() })} />
-          </label>
+          <FilterField label="Tenant" first placeholder={whole} value={tenant} set={(v) => setQuery({ tenant: v })} />
         </search>
       )}
       {failed && heat.failure && <Trouble failure={heat.failure} />}

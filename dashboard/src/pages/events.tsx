@@ -1,5 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Schemas } from "../api/client";
+import { FilterField, whole } from "../parts/filter";
 import { Badge, Calm, Head, Trouble } from "../parts/signs";
 import { many, span, utc } from "../parts/words";
 import { paused } from "../state/live";
@@ -70,16 +71,13 @@ export function Events() {
 function Filters({ filter }: { filter: { types: string; locks: string; tenant: string } }) {
   return (
     <search class="filters">
-      <label>
-        Locks
-        <input
-          type="search"
-          data-search
-          placeholder="orders:*"
-          value={filter.locks}
-          onChange={(e) => setQuery({ locks: e.currentTarget.value.trim() })}
-        />
-      </label>
+      <FilterField
+        label="Locks"
+        first
+        placeholder="A whole name, or orders:*"
+        value={filter.locks}
+        set={(v) => setQuery({ locks: v })}
+      />
       <label>
         Type
         <select value={filter.types} onChange={(e) => setQuery({ types: e.currentTarget.value })}>
@@ -95,10 +93,7 @@ function Filters({ filter }: { filter: { types: string; locks: string; tenant: s
         </select>
       </label>
       {seesAll() && (
-        <label>
-          Tenant
-          <input value={filter.tenant} onChange={(e) => setQuery({ tenant: e.currentTarget.value.trim() })} />
-        </label>
+        <FilterField label="Tenant" placeholder={whole} value={filter.tenant} set={(v) => setQuery({ tenant: v })} />
       )}
     </search>
   );

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
+import { FilterField, whole } from "../parts/filter";
 import { Calm, EntryState, Head, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -25,21 +26,9 @@ export function Holders() {
     <>
       <Head title="Holders" />
       <search class="filters">
-        <label>
-          Holder
-          <input
-            type="search"
-            data-search
-            placeholder="worker-7"
-            value={holder}
-            onChange={(e) => setQuery({ holder: e.currentTarget.value }, true)}
-          />
-        </label>
+        <FilterField label="Holder" first placeholder={whole} value={holder} set={(v) => setQuery({ holder: v })} />
         {seesAll() && (
-          <label>
-            Tenant
-            <input value={tenant} onChange={(e) => setQuery({ tenant: e.currentTarget.value.trim() }, true)} />
-          </label>
+          <FilterField label="Tenant" placeholder={whole} value={tenant} set={(v) => setQuery({ tenant: v })} />
         )}
       </search>
       {holder === "" ? (

@@ -1,4 +1,5 @@
 import { api, asked, type Schemas } from "../api/client";
+import { FilterField, whole } from "../parts/filter";
 import { Badge, Calm, Closed, Fence, Head, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -63,38 +64,26 @@ function isFiltered(f: Filter): boolean {
 }
 
 function Filters({ filter }: { filter: Filter }) {
-  const set = (name: string) => (e: { currentTarget: HTMLInputElement | HTMLSelectElement }) =>
-    setQuery({ [name]: e.currentTarget.value.trim(), cursor: "" });
+  const set = (name: string) => (value: string) => setQuery({ [name]: value, cursor: "" });
   return (
     <search class="filters">
-      <label>
-        Name
-        <input
-          type="search"
-          data-search
-          placeholder="Part of it, or orders:*"
-          value={filter.search ?? ""}
-          onInput={set("search")}
-        />
-      </label>
+      <FilterField
+        label="Name"
+        first
+        placeholder="Part of it, or orders:*"
+        value={filter.search ?? ""}
+        set={set("search")}
+      />
       <label>
         State
-        <select value={filter.state ?? ""} onChange={set("state")}>
+        <select value={filter.state ?? ""} onChange={(e) => set("state")(e.currentTarget.value)}>
           <option value="">In use</option>
           <option value="contended">Somebody waits</option>
           <option value="held">Nobody waits</option>
         </select>
       </label>
-      <label>
-        Holder
-        <input value={filter.holder ?? ""} onChange={set("holder")} />
-      </label>
-      {seesAll() && (
-        <label>
-          Tenant
-          <input value={filter.tenant ?? ""} onChange={set("tenant")} />
-        </label>
-      )}
+      <FilterField label="Holder" placeholder={whole} value={filter.holder ?? ""} set={set("holder")} />
+      {seesAll() && <FilterField label="Tenant" placeholder={whole} value={filter.tenant ?? ""} set={set("tenant")} />}
     </search>
   );
 }

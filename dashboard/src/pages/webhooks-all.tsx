@@ -1,5 +1,6 @@
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
+import { FilterField, whole } from "../parts/filter";
 import { Calm, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -35,14 +36,13 @@ export function AllWebhooks() {
     <>
       {seesAll() && (
         <search class="filters">
-          <label>
-            Tenant
-            <input
-              data-search
-              value={filter.tenant ?? ""}
-              onChange={(e) => setQuery({ tenant: e.currentTarget.value.trim(), cursor: "" })}
-            />
-          </label>
+          <FilterField
+            label="Tenant"
+            first
+            placeholder={whole}
+            value={filter.tenant ?? ""}
+            set={(v) => setQuery({ tenant: v, cursor: "" })}
+          />
         </search>
       )}
       {failure && !failure.passing && <Trouble failure={failure} />}

@@ -8,6 +8,8 @@ type Seen struct {
 	ServerNow Instant `json:"server_now" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Replica that answers. What it has counted and measured is its own, since it started.
 	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
+	// StoreLostSince is since when this replica does not see what happens in the store: what it tells is as of then. Left out if it does.
+	StoreLostSince *Instant `json:"store_lost_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:00.000Z"`
 }
 
 // AdminHolder is an entry that holds a lock.

@@ -141,7 +141,7 @@ func (a *endpoints) listClosures(r *request) error {
 	})
 	left := maxPageBytes
 	n := fit(min(limit, len(all)), &left, func(i int) int { return rowBytes + textBytes(all[i].Entry.Closing.Reason) })
-	return r.respondLarge(maxPageBytes-left, func() any { return closurePage(all, n) })
+	return r.respondLarge(maxPageBytes-left, func() any { return a.closurePage(all, n) })
 }
 
 // numberCursor returns the number after which a page begins.
@@ -161,8 +161,8 @@ func (r *request) numberCursor() (uint64, error) {
 	return number, nil
 }
 
-func closurePage(all []view.Closing, n int) *api.ClosurePage {
-	page := &api.ClosurePage{Closures: make([]api.Closure, 0, n)}
+func (a *endpoints) closurePage(all []view.Closing, n int) *api.ClosurePage {
+	page := &api.ClosurePage{Closures: make([]api.Closure, 0, n), StoreLostSince: a.lostSince()}
 	for _, c := range all[:n] {
 		page.Closures = append(page.Closures, closureOf(c))
 	}

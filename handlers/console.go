@@ -17,6 +17,7 @@ import (
 type Console interface {
 	Replica() string
 	Draining() <-chan struct{}
+	LostSince() (at time.Time, lost bool)
 	Overview(board.Sight) (*service.Overview, error)
 	Locks(board.Query) (*board.Page, error)
 	Inspect(context.Context, lock.Ref) (*service.Inspection, error)
@@ -62,7 +63,16 @@ func (r *request) sight() (board.Sight, error) {
 }
 
 func (a *endpoints) seen(revision uint64, now time.Time) api.Seen {
-	return api.Seen{Revision: revision, ServerNow: api.InstantOf(now), Replica: a.Console.Replica()}
+	return api.Seen{Revision: revision, ServerNow: api.InstantOf(now), Replica: a.Console.Replica(), StoreLostSince: a.lostSince()}
+}
+
+// lostSince is since when the replica does not see what happens in the store, nil if it does.
+func (a *endpoints) lostSince() *api.Instant {
+	at, lost := a.Console.LostSince()
+	if !lost {
+		return nil
+	}
+	return new(api.InstantOf(at))
 }
 
 // overview tells how everything is.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/blocking"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/board"
 	"github.com/fencepost/fencepost/service/view"
@@ -234,6 +237,7 @@ type consoleStub struct {
 	panic any
 	page  board.Page
 	lock  service.LockView
+	lost  atomic.Pointer[time.Time] // since when the store is out of sight
 
 	blocking *service.Blocking
 }
@@ -241,6 +245,13 @@ type consoleStub struct {
 func (s *consoleStub) Replica() string { return replicaID }
 
 func (s *consoleStub) Draining() <-chan struct{} { return nil }
+
+func (s *consoleStub) LostSince() (time.Time, bool) {
+	if at := s.lost.Load(); at != nil {
+		return *at, true
+	}
+	return time.Time{}, false
+}
 
 func (s *consoleStub) fail() error {
 	if s.panic != nil {
@@ -314,6 +325,58 @@ func TestConsoleOnBadDays(t *testing.T) {
 	overConsole(t, &consoleStub{}).get("/admin/overview").want(http.StatusOK, &o)
 	if o.Store.Current || o.Store.LostSeconds == nil || *o.Store.LostSeconds != 2 {
 		t.Errorf("store: %+v", o.Store)
+	}
+}
+
+// TestStoreOutOfSight: every answer says since when the replica does not see the store, and says
+// nothing of it while it does.
+func TestStoreOutOfSight(t *testing.T) {
+	t.Parallel()
+	s := &consoleStub{blocking: &service.Blocking{Forest: &blocking.Forest{}}}
+	c, since := overConsole(t, s), time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
+	paths := slices.DeleteFunc(append(shownPaths(), "/admin/overview", "/admin/closures"), func(path string) bool {
+		return strings.HasPrefix(path, "/admin/locks/") // the stub has none that could be described
+	})
+	says := func(want string) {
+		for _, path := range paths {
+			eventually(t, path+" says since when the store is out of sight", func() bool { // who asks the same gets the same for a moment
+				a := c.get(path)
+				a.wantStatus(http.StatusOK)
+				_, rest, _ := strings.Cut(string(a.body), `"store_lost_since":"`)
+				since, _, _ := strings.Cut(rest, `"`)
+				return since == want
+			})
+		}
+	}
+	says("")
+	s.lost.Store(&since)
+	says("2026-01-02T15:04:05.000Z")
+	s.lost.Store(nil)
+	says("")
+}
+
+// TestWatchStoreOutOfSight: who watches what cannot change any more is told that, and when it can
+// again.
+func TestWatchStoreOutOfSight(t *testing.T) {
+	t.Parallel()
+	s, since := &consoleStub{}, time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
+	w := overConsole(t, s).watch("view=locks", "locks")
+	says := func(want api.Instant) {
+		eventually(t, "the watch says since when the store is out of sight", func() bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.rows != nil && w.lost == want
+		})
+	}
+	says("")
+	s.lost.Store(&since)
+	says("2026-01-02T15:04:05.000Z")
+	s.lost.Store(nil)
+	says("")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.deltas != 2 {
+		t.Errorf("%d deltas tell that the store is out of sight, and is not, want 2", w.deltas)
 	}
 }
 

@@ -77,7 +77,7 @@ func rowsOf(answer any) (seen api.Seen, rows []row, rest map[string]json.RawMess
 		}
 	}
 	_ = json.Unmarshal(encoded(answer), &rest) // it is an object
-	for _, name := range []string{"revision", "server_now", "replica", without} {
+	for _, name := range []string{"revision", "server_now", "replica", "store_lost_since", without} {
 		delete(rest, name)
 	}
 	return seen, rows, rest
@@ -122,7 +122,8 @@ func (p *parts) since(told *parts) (changed []string, order, page bool) {
 // delta tells what is other than what was told, if anything is.
 func (w *watcher) delta(now *parts) {
 	changed, order, page := now.since(w.told)
-	if len(changed) == 0 && !order && !page {
+	sight := now.lostSince() != w.told.lostSince()
+	if len(changed) == 0 && !order && !page && !sight {
 		return
 	}
 	w.message("delta", now)
@@ -137,6 +138,15 @@ func (w *watcher) delta(now *parts) {
 	}
 	w.write([]byte("}\n\n"))
 	w.flush()
+}
+
+// lostSince is since when the replica has not seen the store, "" if it does: it is told when nothing
+// else can change any more.
+func (p *parts) lostSince() api.Instant {
+	if p.seen.StoreLostSince == nil {
+		return ""
+	}
+	return *p.seen.StoreLostSince
 }
 
 func (w *watcher) changes(now *parts, changed []string) {

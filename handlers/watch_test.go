@@ -34,6 +34,7 @@ type watched struct {
 	order   []string
 	rows    map[string]any
 	page    map[string]any // the rest of the answer
+	lost    api.Instant    // since when the store is out of sight, as told last
 	deltas  int
 	comment string
 }
@@ -102,6 +103,10 @@ func (w *watched) apply(kind, text, field string) {
 		w.t.Errorf("%s is %s: %v", kind, text, err)
 		return
 	}
+	was := w.lost
+	if w.lost = ""; m.StoreLostSince != nil {
+		w.lost = *m.StoreLostSince
+	}
 	switch {
 	case kind == "snapshot" && w.rows == nil:
 		w.order, w.rows, w.page = m.Order, map[string]any{}, m.Answer
@@ -122,7 +127,7 @@ func (w *watched) apply(kind, text, field string) {
 		if m.Page != nil {
 			w.page = m.Page
 		}
-		if m.Rows == nil && m.Order == nil && m.Page == nil {
+		if m.Rows == nil && m.Order == nil && m.Page == nil && w.lost == was {
 			w.t.Errorf("a delta changes nothing: %s", text)
 		}
 	default:
@@ -132,7 +137,7 @@ func (w *watched) apply(kind, text, field string) {
 
 // trim leaves what a delta calls the page.
 func trim(answer map[string]any, field string) {
-	for _, name := range []string{"revision", "server_now", "replica", field} {
+	for _, name := range []string{"revision", "server_now", "replica", "store_lost_since", field} {
 		delete(answer, name)
 	}
 }

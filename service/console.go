@@ -42,6 +42,10 @@ func (c *Console) Replica() string { return c.Self }
 // Draining is closed when the replica begins to shut down.
 func (c *Console) Draining() <-chan struct{} { return c.Service.draining }
 
+// LostSince returns since when this replica does not see what happens in the store, and whether it
+// is so: then all that the console has is as of that instant.
+func (c *Console) LostSince() (at time.Time, lost bool) { return c.Service.view.LostSince() }
+
 // worstBlockers is how many are in an overview.
 const worstBlockers = 5
 

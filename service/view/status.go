@@ -100,6 +100,13 @@ func (v *View) LostFor() time.Duration {
 	return max(time.Since(v.lostAt), 1)
 }
 
+// LostSince returns since when the feed is interrupted, or has not come up, and whether it is so.
+func (v *View) LostSince() (at time.Time, lost bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.lostAt, !v.current
+}
+
 // Count returns how many entries hold and wait, by the mode of their first claim, and for
 // how long the oldest of those that wait has waited. The map is nil until there was a
 // first Reset.

@@ -35,6 +35,25 @@ func TestRecalledEndsAreTheirTenants(t *testing.T) {
 	}
 }
 
+// TestLostSince: a view is of the instant when it was lost, until it is there again.
+func TestLostSince(t *testing.T) {
+	v := empty()
+	if _, lost := v.LostSince(); !lost {
+		t.Error("a view that never was there is not lost")
+	}
+	v.Reset(store.Snapshot{Number: 6})
+	if _, lost := v.LostSince(); lost {
+		t.Error("a view that is there is lost")
+	}
+	before := time.Now()
+	v.Lost(nil)
+	after := time.Now()
+	v.Lost(nil) // again, by an attempt that failed
+	if at, lost := v.LostSince(); !lost || at.Before(before) || at.After(after) {
+		t.Errorf("lost %t since %v, want between %v and %v", lost, at, before, after)
+	}
+}
+
 // TestEndedAgainUnseen: an id whose end was seen can be used again, if that end was not put
 // down yet, and end for another reason while the feed is interrupted.
 func TestEndedAgainUnseen(t *testing.T) {

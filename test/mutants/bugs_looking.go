@@ -4,6 +4,16 @@ package main
 func lookingBugs() []Bug {
 	return []Bug{
 		{
+			Name: "looking-without-the-store-unsaid", Breaks: "an answer of a replica that does not see the store says so",
+			File: "handlers/console.go", Anchor: "if !lost {\n\t\treturn nil", Becomes: "if !lost || lost {\n\t\treturn nil",
+			In: "./handlers", Run: "^TestStoreOutOfSight$", Needs: "etcd",
+		},
+		{
+			Name: "looking-watch-without-the-store-unsaid", Breaks: "who watches is told that the replica does not see the store",
+			File: "handlers/watch_parts.go", Anchor: " && !page && !sight {", Becomes: " && !page && (!sight || sight) {",
+			In: "./handlers", Run: "^TestWatchStoreOutOfSight$", Needs: "etcd",
+		},
+		{
 			Name: "looking-blames-for-earlier-waits", Breaks: "nobody is blamed for what was waited before he was in the way",
 			File: "lock/blocking/forest.go", Anchor: "latest(e.EnqueuedAt, q.Since, under.Since)", Becomes: "latest(e.EnqueuedAt, e.EnqueuedAt, under.Since)",
 			In: "./lock/blocking", Run: "^TestForest$",

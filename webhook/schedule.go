@@ -68,6 +68,21 @@ func (p Progress) After(r Result, now time.Time, random float64) Progress {
 	return p
 }
 
+// AfterAsked is the delivery after an attempt that ended now, and that somebody asked for before it
+// was due. One that failed takes no step of the schedule, which goes on as it would have, or later
+// if the receiver asks for that.
+func (p Progress) AfterAsked(r Result, now time.Time) Progress {
+	switch r.Outcome {
+	case Delivered, Gone, Expired, Interrupted:
+		return p.After(r, now, 0)
+	case Failed, Throttled, Rejected:
+	}
+	if at := now.Add(min(r.RetryAfter, maxRetryAfter)); at.After(p.Due) {
+		p.Due = at
+	}
+	return p.unlessTooLate(p.Due)
+}
+
 func (p Progress) unlessTooLate(at time.Time) Progress {
 	if !p.NotAfter.IsZero() && !at.Before(p.NotAfter) {
 		p.State = StateExpired

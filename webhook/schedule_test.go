@@ -86,6 +86,37 @@ func TestAfter(t *testing.T) {
 	}
 }
 
+// TestAfterAsked: an attempt that was asked for takes no step of the schedule, and the receiver may
+// ask for more time in its answer.
+func TestAfterAsked(t *testing.T) {
+	last := webhook.Progress{State: webhook.StatePending, Attempts: 9, Due: noon.Add(time.Hour)}
+	asks := func(wait time.Duration) webhook.Result {
+		return webhook.Result{Outcome: webhook.Throttled, RetryAfter: wait}
+	}
+	later, dated := last, last
+	later.Due = noon.Add(24 * time.Hour)
+	dated.NotAfter = noon.Add(2 * time.Hour)
+	late := dated
+	late.State, late.Due = webhook.StateExpired, noon.Add(2*time.Hour)
+	for name, test := range map[string]struct {
+		p    webhook.Progress
+		r    webhook.Result
+		want webhook.Progress
+	}{
+		"failed":            {last, failed, last},
+		"rejected":          {last, webhook.Result{Outcome: webhook.Rejected}, last},
+		"asks for less":     {last, asks(time.Minute), last},
+		"asks for a year":   {last, asks(365 * 24 * time.Hour), later},
+		"asks for too much": {dated, asks(2 * time.Hour), late},
+		"delivered":         {last, webhook.Result{Outcome: webhook.Delivered}, webhook.Progress{State: webhook.StateDelivered, Attempts: 10, Due: last.Due}},
+		"gone":              {last, webhook.Result{Outcome: webhook.Gone}, webhook.Progress{State: webhook.StateGone, Attempts: 10, Due: last.Due}},
+	} {
+		if diff := cmp.Diff(test.want, test.p.AfterAsked(test.r, noon)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 func TestHealth(t *testing.T) {
 	const day = 24 * time.Hour
 	type at struct {

@@ -183,6 +183,31 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestMoreMissedWhileRead$",
 		},
 		{
+			Name: "outbox-asked-uses-up", Breaks: "attempts that are asked for take no steps of the schedule",
+			File: "webhook/outbox/requests.go", Anchor: "	d.asked = true\n", Becomes: "",
+			In: in, Run: "^TestAskedTakesNoStep$",
+		},
+		{
+			Name: "outbox-asked-when-due", Breaks: "an attempt that is due takes its step, asked for or not",
+			File: "webhook/outbox/delivery.go", Anchor: "d.asked && now.Before(d.progress.Due)", Becomes: "d.asked",
+			In: in, Run: "^TestAskedWhenDue$",
+		},
+		{
+			Name: "outbox-asked-not-counted", Breaks: "who takes over knows of attempts that were asked for",
+			File: "webhook/outbox/owed.go", Anchor: " beside: f.Beside,", Becomes: "",
+			In: in, Run: "^TestAskedWhenDue$",
+		},
+		{
+			Name: "outbox-added-late-given-up", Breaks: "what is added to what is missed has a schedule's time of its own",
+			File: "webhook/outbox/missed.go", Anchor: "		d.made = w.Now() // what was added has its own time to be told in\n", Becomes: "",
+			In: in, Run: "^TestAddedLate$",
+		},
+		{
+			Name: "outbox-missed-never-given-up", Breaks: "what tells that something is missed is given up when the schedule is over",
+			File: "webhook/outbox/delivery.go", Anchor: " && d.tellsMissed() && now.Sub(d.made) < scheduleTime() {", Becomes: " && d.tellsMissed() {",
+			In: in, Run: "^TestAddedLate$",
+		},
+		{
 			Name: "outbox-states-for-ever", Breaks: "nothing is left of a subscription that was deleted",
 			File: "webhook/outbox/state.go", Anchor: "t.version = now; t.gone {", Becomes: "t.version = now; t.gone && t.version == 0 {",
 			In: in, Run: "^TestDeletedWhileWritten$",

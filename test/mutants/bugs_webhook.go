@@ -131,13 +131,18 @@ func webhookBugs() []Bug {
 			In: "./webhook", Run: "^TestRetryAfter$",
 		},
 		{
+			Name: "webhook-retry-too-early-when-asked", Breaks: "Retry-After is obeyed after an attempt that was asked for",
+			File: "webhook/schedule.go", Anchor: "at.After(p.Due) {\n		p.Due = at\n", Becomes: "at.After(p.Due) {\n		p.Due = p.Due.Add(0)\n",
+			In: "./webhook", Run: "^TestAfterAsked$",
+		},
+		{
 			Name: "webhook-retry-too-early", Breaks: "Retry-After is obeyed",
 			File: "webhook/schedule.go", Anchor: "p.Due = now.Add(max(step, min(r.RetryAfter, maxRetryAfter)))", Becomes: "p.Due = now.Add(step)",
 			In: "./webhook", Run: "^TestAfter$",
 		},
 		{
 			Name: "webhook-retry-of-no-use", Breaks: "no attempt is planned for when the message is of no use",
-			File: "webhook/schedule.go", Anchor: "return p.unlessTooLate(p.Due)", Becomes: "return p.unlessTooLate(now)",
+			File: "webhook/schedule.go", Anchor: "		return p.unlessTooLate(p.Due)", Becomes: "return p.unlessTooLate(now)",
 			In: "./webhook", Run: "^TestAfter$",
 		},
 		{

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/fencepost/fencepost/webhook"
 )
 
 func (c Config) withDefaults() Config {
@@ -89,6 +91,14 @@ const (
 func owedKind(shard string) string    { return "webhook-owed-" + suffix(shard) }    // deliveries that are to be tried again
 func stateKind(shard string) string   { return "webhook-state-" + suffix(shard) }   // how targets do
 func requestKind(shard string) string { return "webhook-request-" + suffix(shard) } // what tenants ask of its owner
+
+// scheduleTime is how long the schedule takes at least.
+func scheduleTime() (all time.Duration) {
+	for _, step := range webhook.Delays() {
+		all += step
+	}
+	return all
+}
 
 func suffix(shard string) string { return strings.TrimPrefix(shard, shardPrefix) }
 

@@ -161,7 +161,7 @@ func (d *Deliveries) state(ctx context.Context, tenant, id string) (s state, err
 
 func (f *owedForm) delivery() Delivery {
 	return Delivery{
-		f.ID, f.Kind, f.Lock, webhook.StatePending, time.UnixMilli(f.Made).UTC(), time.UnixMilli(f.Due).UTC(), f.Tried, attemptsOf(f.Attempts),
+		f.ID, f.Kind, f.Lock, webhook.StatePending, time.UnixMilli(f.Made).UTC(), time.UnixMilli(f.Due).UTC(), f.Tried + f.Beside, attemptsOf(f.Attempts),
 	}
 }
 

@@ -27,6 +27,8 @@ type delivery struct {
 	progress webhook.Progress
 	made     time.Time // when it was first to be sent
 	attempts []attempt
+	asked    bool // somebody asked for the next attempt
+	beside   int  // attempts that were made and of which the schedule knows nothing
 
 	// A first attempt waits for those before it that are about the same lock.
 	first    bool // it is still to be made
@@ -153,10 +155,7 @@ func (w *owner) attempted(d *delivery, r tried) {
 	}
 	w.pass(d)
 	d.note(r.Result, r.at)
-	d.progress = d.progress.After(r.Result, w.Now(), w.Rand())
-	if r.Outcome == webhook.Delivered && d.id != r.id { // more is missed than was told
-		d.progress = beginOf(d, w.Now())
-	}
+	w.proceed(d, r)
 	w.judge(d.target, r)
 	d.target.remember(d)
 	w.cursor.behind = true
@@ -166,6 +165,39 @@ func (w *owner) attempted(d *delivery, r tried) {
 	}
 	w.schedule(d, time.Now().Add(d.progress.Due.Sub(w.Now())))
 	w.keep(d)
+}
+
+// proceed says what follows from an attempt.
+func (w *owner) proceed(d *delivery, r tried) {
+	now := w.Now()
+	if d.asked && now.Before(d.progress.Due) {
+		if d.progress = d.progress.AfterAsked(r.Result, now); d.progress.State == webhook.StatePending {
+			d.beside++
+		}
+	} else {
+		d.progress = w.after(d, r.Result, now)
+	}
+	d.asked = false
+	if r.Outcome == webhook.Delivered && d.id != r.id { // more is missed than was told
+		w.renew(d)
+	}
+}
+
+// after is where the schedule stands after an attempt. It begins anew with the last one of what
+// tells that something is missed, for what was added to that not long ago.
+func (w *owner) after(d *delivery, r webhook.Result, now time.Time) webhook.Progress {
+	next := d.progress.After(r, now, w.Rand())
+	if next.State == webhook.StateFailed && d.tellsMissed() && now.Sub(d.made) < scheduleTime() {
+		w.renew(d)
+		return d.progress.After(r, now, w.Rand())
+	}
+	return next
+}
+
+// renew begins the schedule anew.
+func (w *owner) renew(d *delivery) {
+	d.beside += d.progress.Attempts
+	d.progress = beginOf(d, w.Now())
 }
 
 // pass lets those have their first attempts that waited for this one's.

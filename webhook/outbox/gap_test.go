@@ -8,7 +8,9 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/webhook"
 )
 
 // missing is an owner of a shard with one target, that is told nothing but that something is
@@ -65,20 +67,95 @@ func (m *missing) keptOnly() *delivery {
 	return d
 }
 
+// kept is what is in the store of a delivery.
+func (m *missing) kept(d *delivery) (r store.Record, f owedForm) {
+	m.t.Helper()
+	m.takes()
+	r, err := m.Records.Get(m.t.Context(), m.key(d))
+	if err == nil {
+		err = json.Unmarshal(r.Value, &f)
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return r, f
+}
+
 // TestMoreMissedWhileRead: what is missed while a payload is being read again is told with the rest.
 func TestMoreMissedWhileRead(t *testing.T) {
 	m := newMissing(t)
 	d := m.keptOnly()
 	m.keep(d) // which reads it
 	m.misses(20, 30)
-	m.takes()
-	r, err := m.Records.Get(t.Context(), m.key(d))
-	var f owedForm
+	_, f := m.kept(d)
 	var e api.Event
-	if err != nil || json.Unmarshal(r.Value, &f) != nil || json.Unmarshal(f.Payload, &e) != nil {
-		t.Fatal(err, string(r.Value))
+	if err := json.Unmarshal(f.Payload, &e); err != nil {
+		t.Fatal(err)
 	}
 	if f.ID != "10-1_30-1" || e.Data.After != "10-1" || e.Data.Before != "30-1" {
 		t.Errorf("%s is kept, and tells of %s to %s", f.ID, e.Data.After, e.Data.Before)
 	}
+}
+
+// TestAddedLate: what was missed a moment before the last attempt is not given up with it. The
+// schedule begins anew, and ends.
+func TestAddedLate(t *testing.T) {
+	m := newMissing(t)
+	now := time.Now()
+	m.Now = func() time.Time { return now }
+	d := m.misses(10, 20)
+	fails := func(times int) {
+		for range times {
+			m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Failed, Status: 500}, at: now, id: d.id})
+		}
+	}
+	last := len(webhook.Delays()) - 1
+	fails(last)
+	now = now.Add(scheduleTime())
+	m.misses(20, 30)
+	now = now.Add(time.Second)
+	if fails(1); m.target.pending[m.record] != d || d.progress.Attempts != 1 || d.progress.Due.Sub(now) > time.Minute {
+		t.Errorf("that the last of it is missed is told to nobody: %+v", d.progress)
+	}
+	if row := recentOf(d); row.Tried != last+1 {
+		t.Errorf("of %d attempts it is shown: %+v", last+1, row)
+	}
+	now = now.Add(scheduleTime())
+	if fails(last); m.target.pending[m.record] != nil || d.progress.State != webhook.StateFailed {
+		t.Errorf("it is never given up: %+v", d.progress)
+	}
+	m.takes()
+}
+
+// TestAskedWhenDue: an attempt that was due anyway takes its step of the schedule, although
+// somebody asked for it.
+func TestAskedWhenDue(t *testing.T) {
+	m := newMissing(t)
+	now := time.Now()
+	m.Now = func() time.Time { return now }
+	d := m.misses(10, 20)
+	asked := func(outcome webhook.Outcome) {
+		m.hasten(d)
+		m.attempted(d, tried{Result: webhook.Result{Outcome: outcome}, at: now, id: d.id})
+	}
+	asked(webhook.Failed)
+	due := d.progress.Due
+	asked(webhook.Failed)
+	if d.progress.Attempts != 1 || !d.progress.Due.Equal(due) {
+		t.Errorf("ahead of the schedule: %+v, want it due at %v", d.progress, due)
+	}
+	r, f := m.kept(d)
+	next := newMissing(t)
+	next.adopt(next.target, r, &f)
+	if heir := recentOf(next.target.pending[m.record]); heir.Tried != 2 || f.delivery().Tried != 2 {
+		t.Errorf("of 2 attempts %d and %d are shown", heir.Tried, f.delivery().Tried)
+	}
+	now = due
+	if asked(webhook.Failed); d.progress.Attempts != 2 || !d.progress.Due.After(now) {
+		t.Errorf("when it was due: %+v", d.progress)
+	}
+	if asked(webhook.Delivered); recentOf(d).Tried != 4 {
+		t.Errorf("of 4 attempts %d are shown", recentOf(d).Tried)
+	}
+	m.takes()
 }

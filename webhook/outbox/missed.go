@@ -98,6 +98,7 @@ func (w *owner) tellMissed(t *target) {
 	} else {
 		l.After, l.Before = earlier(l.After, d.missed.After), l.Before.Later(d.missed.Before)
 		w.targets.drop(d)
+		d.made = w.Now() // what was added has its own time to be told in
 	}
 	d.missed, d.id = l.Missed, missedID(l.Missed)
 	d.payload = marshal(missedEvent(t.tenant, l, w.Now()))
@@ -109,6 +110,8 @@ func (w *owner) tellMissed(t *target) {
 		w.attempt(d)
 	}
 }
+
+func (d *delivery) tellsMissed() bool { return d.record == recordName(d.target.id, missedRecord) }
 
 // missedID is the id of the message that tells of a gap. It names both ends: more that is missed
 // is another message, which nobody may take for one that he has seen, nor for an event.

@@ -29,19 +29,20 @@ type owedForm struct {
 	Made        int64           `json:"made_ms"`
 	Due         int64           `json:"due_ms"`
 	NotAfter    int64           `json:"not_after_ms,omitempty"`
-	Tried       int             `json:"attempts_made"`
+	Tried       int             `json:"attempts_made"` // steps of the schedule
+	Beside      int             `json:"attempts_beside,omitempty"`
 	Attempts    []attempt       `json:"attempts,omitempty"`
 }
 
 func (d *delivery) encode() []byte {
 	f := owedForm{
 		ID: d.id, Kind: d.kind, Lock: d.lock, Payload: d.payload, Call: d.grant,
-		Made: d.made.UnixMilli(), Due: d.progress.Due.UnixMilli(), Tried: d.progress.Attempts, Attempts: d.attempts,
+		Made: d.made.UnixMilli(), Due: d.progress.Due.UnixMilli(), Tried: d.progress.Attempts, Beside: d.beside, Attempts: d.attempts,
 	}
 	if !d.progress.NotAfter.IsZero() {
 		f.NotAfter = d.progress.NotAfter.UnixMilli()
 	}
-	if d.record == recordName(d.target.id, missedRecord) {
+	if d.tellsMissed() {
 		f.MissedAfter = d.missed.After.String()
 	}
 	return store.Encode(f)
@@ -252,7 +253,7 @@ func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
 	}
 	d := &delivery{
 		target: t, id: f.ID, record: r.ID, kind: f.Kind, lock: f.Lock, size: len(f.Payload), grant: f.Call,
-		made: time.UnixMilli(f.Made), attempts: f.Attempts, version: r.Version,
+		made: time.UnixMilli(f.Made), attempts: f.Attempts, beside: f.Beside, version: r.Version,
 	}
 	d.progress = webhook.Progress{State: webhook.StatePending, Attempts: f.Tried, Due: time.UnixMilli(f.Due)}
 	if f.NotAfter > 0 {

@@ -140,10 +140,7 @@ func (w *owner) test(t *target, id string, it *item) {
 // again sends an event once more: now, if it is owed anyway.
 func (w *owner) again(t *target, id string, it *item) {
 	if d := t.pending[recordOf(t.id, id)]; d != nil {
-		if !d.first && !d.running {
-			w.due.remove(d)
-			w.attempt(d)
-		}
+		w.hasten(d)
 		return
 	}
 	if event, err := lock.ParseEventID(id); err == nil {
@@ -151,13 +148,23 @@ func (w *owner) again(t *target, id string, it *item) {
 	}
 }
 
+// hasten has an attempt made now that was to come later. It takes no step of the schedule: else
+// whoever asks again and again while a receiver is away has used it up by the time it is back.
+func (w *owner) hasten(d *delivery) {
+	if d.first || d.running {
+		return
+	}
+	w.due.remove(d)
+	d.asked = true
+	w.attempt(d)
+}
+
 // allAgain sends everything again that happened since, as far as it is known and there is
 // room.
 func (w *owner) allAgain(t *target, since time.Time, it *item) {
 	for _, d := range t.pending {
-		if !d.first && !d.running && !d.made.Before(since) {
-			w.due.remove(d)
-			w.attempt(d)
+		if !d.made.Before(since) {
+			w.hasten(d)
 		}
 	}
 	w.replay(t, lock.EventID{}, it, func(e *lock.Event) (tell, more bool) {

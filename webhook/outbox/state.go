@@ -44,7 +44,7 @@ const maxRecent = 50
 func recentOf(d *delivery) *recent {
 	r := &recent{
 		ID: d.id, Kind: d.kind, Lock: d.lock, State: d.progress.State, Made: d.made,
-		Tried: d.progress.Attempts, Attempts: d.attempts,
+		Tried: d.progress.Attempts + d.beside, Attempts: d.attempts,
 	}
 	if r.State == webhook.StatePending {
 		r.Due = d.progress.Due

@@ -1,0 +1,77 @@
+package outbox_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// TestOverWhileRead: of a delivery that is over while its payload is read again nothing is left,
+// which would keep the next one of its name from being kept.
+func TestOverWhileRead(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		began := time.Now()
+		w.setBehave(failed)
+		r.take("acme", "orders:1")
+		<-time.After(time.Minute)
+		third := make(chan struct{}, 1)
+		w.setBehave(func(url string, m webhook.Message) webhook.Result {
+			r.own.slowReads(2 * time.Second) // that which precedes the writing of this attempt
+			third <- struct{}{}
+			return failed(url, m)
+		})
+		<-third
+		<-time.After(50 * time.Millisecond)
+		r.own.slowReads(0)
+		w.setBehave(nil)
+		if err := w.asks.RedeliverSince(t.Context(), order(s), began); err != nil {
+			t.Fatal(err)
+		}
+		until(t, time.Second, "it is told", func() bool { return acquired(w) == 1 })
+		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+	})
+}
+
+// TestAskedTakesNoStep: who asks again and again while the receiver is away loses nothing by it, and
+// sees all attempts counted.
+func TestAskedTakesNoStep(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		var real follower
+		stop := real.follow(t, r)
+		w.setBehave(failed)
+		began, before := time.Now(), w.attempts()
+		r.cycle("acme", "orders:1")
+		<-time.After(10 * time.Second)
+		stop()
+		for range 9 {
+			if err := w.asks.Redeliver(t.Context(), order(s), real.seen[0].ID.String()); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Second)
+			if err := w.asks.RedeliverSince(t.Context(), order(s), began); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Second)
+		}
+		<-time.After(10 * time.Second)
+		page, err := w.asks.List(t.Context(), "acme", s.ID, "", 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, made := 0, w.attempts()-before
+		for _, d := range page.Deliveries {
+			if !d.Made.Before(began) {
+				shown += d.Tried
+			}
+		}
+		if made < 20 || shown != made {
+			t.Errorf("of %d attempts %d are shown", made, shown)
+		}
+		w.setBehave(nil)
+		until(t, 6*time.Minute-time.Since(began), "all is told when it was due", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
+		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+	})
+}

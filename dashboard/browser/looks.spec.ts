@@ -46,13 +46,16 @@ test("it fits a screen of 320 pixels", async ({ page, server }) => {
 
 test("a dialog's × stays beside its title on 320 pixels", async ({ page, server }) => {
   await page.setViewportSize({ width: 320, height: 640 });
+  const held = await server.acquire("narrow:1", { holder: "reports-nightly-7", ttl_seconds: 60 });
   await enter(server, page);
-  await to(server, page, "closures?close=*");
+  await to(server, page, "locks/demo/narrow%3A1");
+  await page.getByRole("button", { name: /^Revoke/ }).click();
   const dialog = page.getByRole("dialog");
   const title = await dialog.getByRole("heading", { level: 2 }).first().boundingBox();
   const shut = await dialog.getByRole("button", { name: "Close", exact: true }).boundingBox();
   expect(shut?.y).toBeLessThan((title?.y ?? 0) + (title?.height ?? 0));
   expect((shut?.x ?? 0) + (shut?.width ?? 0)).toBeLessThanOrEqual(320);
+  await server.release("narrow:1", held.token);
 });
 
 test("a phone shows which page is open, what matters of a table, and that it goes on", async ({ page, server }) => {

@@ -7,11 +7,11 @@ type AdminBlocking struct {
 	Trees []BlockingTree `json:"trees"`
 	// Heads is how many trees there are in all.
 	Heads int `json:"heads" minimum:"0" example:"2"`
-	// Waiting is how many entries wait in all of them.
+	// Waiting is how many entries wait in all of them. One that waits for several locks, and is not among the first 1000 at any, counts at each.
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
-	// BlamedSeconds is how long these have waited because of the heads, added up.
+	// BlamedSeconds is how long those who were looked at have waited because of the heads, added up.
 	BlamedSeconds Seconds `json:"blamed_seconds" swaggertype:"number" minimum:"0" example:"94.5"`
-	// Truncated says that more is there than was looked at, or than is listed in some tree. What is not listed counts; what was not looked at does not.
+	// Truncated says that more is there than was looked at, or than is listed in some tree. What is not listed counts. Who was not looked at counts as waiting, and not in blamed_seconds.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -89,11 +89,11 @@ type AdminHoldings struct {
 	Holder string `json:"holder" example:"worker-7"`
 	// Entries, those first that joined first: of those whose requests name the holder, then of those for whose requests it is the token's subject.
 	Entries []AdminEntry `json:"entries"`
-	// Holding is how many of the entries hold.
+	// Holding is how many entries hold, of the first 2000 and whether they are listed or not.
 	Holding int `json:"holding" minimum:"0" example:"2"`
 	// Waiting is how many of them wait.
 	Waiting int `json:"waiting" minimum:"0" example:"1"`
-	// Truncated says that there are further entries.
+	// Truncated says that there are further entries than are listed.
 	Truncated bool `json:"truncated,omitempty"`
 }
 

@@ -102,14 +102,14 @@ func heldOr(holds bool, otherwise string) string {
 //
 // @Summary     See what a holder holds and waits for
 // @ID          getHoldings
-// @Description Every entry of a holder over all locks of its tenant, with the id and the fence by which it can be revoked: what is shown here can be named to revoke everything of the holder. At most 200 entries. A set has those of its locks that the bearer token may see.
+// @Description Every entry of a holder over all locks of its tenant, with the id and the fence by which it can be revoked: what is shown here can be named to revoke it all. At most 200 entries: if `truncated` is set there are more, and after these were revoked another request shows the next. A set has those of its locks that the bearer token may see.
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Whose holder; the token's own with the scope `tenant-admin`, needed with `admin`"
 // @Param       holder query string true  "Holder, as entries show it"
-// @Param       limit  query int    false "Entries" minimum(1) maximum(1000) default(100)
+// @Param       limit  query int    false "Entries" minimum(1) maximum(200) default(200)
 // @Success     200 {object} api.AdminHoldings
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     429 {object} api.Problem "overloaded"
@@ -129,7 +129,7 @@ func makeHoldings(r *request) (maker, error) {
 	if s.Tenant == "" {
 		return nil, lock.Invalid("tenant", "must be sent: holders are of a tenant")
 	}
-	limit, err := r.limitParam()
+	limit, err := r.limitUpTo(service.MaxHolderEntries, service.MaxHolderEntries)
 	if err != nil {
 		return nil, err
 	}
@@ -139,16 +139,11 @@ func makeHoldings(r *request) (maker, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := &api.AdminHoldings{Seen: a.seen(h.Revision, h.Now), Tenant: s.Tenant, Holder: holder, Entries: []api.AdminEntry{}}
+		out := &api.AdminHoldings{Seen: a.seen(h.Revision, h.Now), Tenant: s.Tenant, Holder: holder, Entries: []api.AdminEntry{}, Holding: h.Holding, Waiting: h.Waiting}
 		n := fit(len(h.Entries), &room, func(i int) int { return standingBytes(h.Entries[i]) })
 		out.Truncated = h.More || n < len(h.Entries)
 		for _, one := range h.Entries[:n] {
 			out.Entries = append(out.Entries, standingOf(one))
-			if one.Holds {
-				out.Holding++
-			} else {
-				out.Waiting++
-			}
 		}
 		return out, nil
 	}, nil

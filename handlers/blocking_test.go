@@ -116,8 +116,8 @@ func TestHoldings(t *testing.T) {
 		}
 	}
 	read(c.operator(), "&limit=2", 2)
-	if !h.Truncated {
-		t.Error("two of three are all")
+	if !h.Truncated || h.Holding != 2 || h.Waiting != 1 {
+		t.Errorf("two of three are told as %+v", h)
 	}
 	onlyC := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"c"} })
 	read(onlyC, "", 1)
@@ -139,6 +139,7 @@ func TestBlockingRefusals(t *testing.T) {
 	c.admin().get("/admin/holders?holder=w1").wantProblem(invalid("tenant", "must be sent: holders are of a tenant"))
 	c.operator().get("/admin/holders?holder=%0a").wantStatus(http.StatusBadRequest)
 	c.operator().get("/admin/holders").wantStatus(http.StatusBadRequest)
+	c.operator().get("/admin/holders?holder=w1&limit=201").wantProblem(invalid("limit", "must be a whole number from 1 to 200"))
 	c.operator().get("/admin/blocking?limit=0").wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
 	for _, path := range []string{"/admin/blocking?tenant=acme", "/admin/holders?holder=w1&tenant=acme"} {
 		c.operator().get(path).wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})

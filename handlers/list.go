@@ -96,14 +96,16 @@ func listRequest(r *request) (req view.ListRequest, consistent bool, err error) 
 }
 
 // limitParam is how many a page may have.
-func (r *request) limitParam() (int, error) {
+func (r *request) limitParam() (int, error) { return r.limitUpTo(maxPage, defaultPage) }
+
+func (r *request) limitUpTo(most, standard int) (int, error) {
 	text, sent := r.GetQuery("limit")
 	if !sent {
-		return defaultPage, nil
+		return standard, nil
 	}
 	limit, err := strconv.Atoi(text)
-	if err != nil || limit < 1 || limit > maxPage {
-		return 0, lock.Invalid("limit", "must be a whole number from 1 to %d", maxPage)
+	if err != nil || limit < 1 || limit > most {
+		return 0, lock.Invalid("limit", "must be a whole number from 1 to %d", most)
 	}
 	return limit, nil
 }

@@ -19,8 +19,8 @@ const (
 	maxTreeWaits = 200
 	maxTreeDepth = 16
 
-	// maxHolderEntries is how many entries of one holder are listed.
-	maxHolderEntries = 200
+	// MaxHolderEntries is how many entries of one holder are listed.
+	MaxHolderEntries = 200
 )
 
 // Blocking is who blocks whom.
@@ -50,10 +50,8 @@ func (c *Console) Blocking(s board.Sight, trees int) (*Blocking, error) {
 
 // Holdings are what a holder holds and waits for.
 type Holdings struct {
-	Entries  []view.Standing // those first that joined first; of those whose requests name him, then of others
-	More     bool            // there are further ones
-	Revision uint64
-	Now      time.Time
+	view.OfHolder
+	Now time.Time
 }
 
 // Holdings tells what a holder of a tenant holds and waits for, of the locks that somebody may
@@ -62,8 +60,6 @@ func (c *Console) Holdings(s board.Sight, holder string, most int) (*Holdings, e
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
-	out := &Holdings{Now: c.Service.Now()}
 	who := lock.Ref{Tenant: s.Tenant, Name: holder}
-	out.Entries, out.More, out.Revision = c.Service.view.OfHolder(who, s.May, min(most, maxHolderEntries))
-	return out, nil
+	return &Holdings{c.Service.view.OfHolder(who, s.May, min(most, MaxHolderEntries)), c.Service.Now()}, nil
 }

@@ -22,6 +22,9 @@ type Queue struct {
 	Front  int       // how many are in the way with it, itself included
 	Behind []*lock.Entry
 
+	// Further is how many stand behind those. They count, and nothing else is known of them.
+	Further int
+
 	// Or is, of a semaphore, who else is in the way: if any of them lets go there is room.
 	Or []Holder
 }
@@ -41,10 +44,10 @@ type Limits struct {
 
 // Forest is all who wait, below those because of whom they do.
 type Forest struct {
-	Trees   []*Tree // those blamed for most first
-	Heads   int     // how many trees there are
-	Waiting int     // in all trees
-	Blamed  time.Duration
+	Trees   []*Tree       // those blamed for most first
+	Heads   int           // how many trees there are
+	Waiting int           // in all trees
+	Blamed  time.Duration // of those who are known
 }
 
 // Tree is somebody because of whom others wait, and who himself waits for nothing.
@@ -56,9 +59,9 @@ type Tree struct {
 	Heads  []Head
 	Waits  []Wait // those listed, each behind the one for which it waits
 
-	Waiting int // in the whole tree
-	Depth   int // of the whole tree
-	Blamed  time.Duration
+	Waiting int           // in the whole tree
+	Depth   int           // of the whole tree, as far as it is known
+	Blamed  time.Duration // of those who are known
 }
 
 // Head is a lock at which somebody is in the way.
@@ -222,7 +225,7 @@ func (g *graph) tree(a actor, cycle bool) *Tree {
 	first := g.blocks[a][0].Head
 	t := &Tree{Tenant: a.tenant, Holder: first.Holder, Named: a.id == "", Cycle: cycle}
 	for _, q := range g.blocks[a] {
-		t.Heads = append(t.Heads, Head{q.Name, q.Head, q.Holds, q.Since, q.Front, len(q.Behind)})
+		t.Heads = append(t.Heads, Head{q.Name, q.Head, q.Holds, q.Since, q.Front, len(q.Behind) + q.Further})
 	}
 	g.grow(t, a, Wait{})
 	return t
@@ -232,6 +235,7 @@ func (g *graph) tree(a actor, cycle bool) *Tree {
 func (g *graph) grow(t *Tree, a actor, under Wait) {
 	g.done[a] = true
 	for _, q := range g.blocks[a] {
+		t.Waiting += q.Further
 		for at, e := range q.Behind {
 			if e == nil {
 				continue

@@ -134,6 +134,16 @@ func TestForestIsBounded(t *testing.T) {
 	}
 }
 
+// TestFurtherOnesCount: who is not known by name is known to wait.
+func TestFurtherOnesCount(t *testing.T) {
+	one := queue("a", 1, entry(1, "w1"), entry(10, "w2"))
+	one.Further = 4000
+	f := blocking.Of([]blocking.Queue{one}, after(200), everything())
+	if tree := f.Trees[0]; f.Waiting != 4001 || tree.Waiting != 4001 || tree.Heads[0].Waiting != 4001 || len(tree.Waits) != 1 {
+		t.Errorf("%d wait, %d in the tree, %d at its head, and %d are listed", f.Waiting, tree.Waiting, tree.Heads[0].Waiting, len(tree.Waits))
+	}
+}
+
 // TestManyGoByOneName: they are not taken for one who does one thing after another.
 func TestManyGoByOneName(t *testing.T) {
 	one := queue("a", 1, entry(1, "crowd"))

@@ -59,6 +59,7 @@ func (v *View) blockedAt(r lock.Ref, q *lock.Queue, most int) blocking.Queue {
 	for s := q.Behind(); s != nil && len(out.Behind) < most; s = s.Next() {
 		out.Behind = append(out.Behind, s.Member().Entry())
 	}
+	out.Further = q.Waiting() - len(out.Behind)
 	return out
 }
 
@@ -90,28 +91,43 @@ type StandingAt struct {
 	Position int  // otherwise, among those who stand behind others
 }
 
+// OfHolder is what a holder holds and waits for.
+type OfHolder struct {
+	Entries  []Standing
+	Holding  int  // of the first 2000, whether listed or not
+	Waiting  int  // and of those that do not hold
+	More     bool // there are further ones than are listed
+	Revision uint64
+}
+
 // OfHolder returns the entries of a holder by its tenant and name, those first that joined
 // first: first of those whose requests name it, then of others. May says which names the caller
-// may see; nil is all. Entries without any such lock are left out. more says that there are
-// further ones.
-func (v *View) OfHolder(who lock.Ref, may func(string) bool, most int) (all []Standing, more bool, number uint64) {
+// may see; nil is all. Entries without any such lock are left out. At most so many are listed.
+func (v *View) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHolder) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
+	out.Revision = v.number
 	looked := 0
 	for e, holds := range v.table.EntriesOf(who) {
 		if looked++; looked > maxOfHolder {
-			return all, true, v.number
+			out.More = true
+			return out
 		}
-		one := Standing{Entry: e, Holds: holds, Since: v.since[e.ID], At: v.standsAt(e, may)}
-		switch {
+		switch one := (Standing{Entry: e, Holds: holds, Since: v.since[e.ID], At: v.standsAt(e, may)}); {
 		case len(one.At) == 0:
-		case len(all) == most:
-			return all, true, v.number
+			continue
+		case len(out.Entries) == most:
+			out.More = true
 		default:
-			all = append(all, one)
+			out.Entries = append(out.Entries, one)
+		}
+		if holds {
+			out.Holding++
+		} else {
+			out.Waiting++
 		}
 	}
-	return all, false, v.number
+	return out
 }
 
 func (v *View) standsAt(e *lock.Entry, may func(string) bool) (at []StandingAt) {

@@ -39,6 +39,9 @@ func TestBlockingIsBounded(t *testing.T) {
 		if len(queues) != tc.queues || len(queues[len(queues)-1].Behind) != tc.last || !more {
 			t.Errorf("of %d: %d queues, more %t, want %d with %d behind in the last", tc.most, len(queues), more, tc.queues, tc.last)
 		}
+		if last := queues[len(queues)-1]; len(last.Behind)+last.Further != view.MaxBlockedPerLock+1 {
+			t.Errorf("of %d: %d and %d further ones are told, of %d", tc.most, len(last.Behind), last.Further, view.MaxBlockedPerLock+1)
+		}
 	}
 	short, refs := line(3, 2)
 	refs = append(refs, lock.Ref{Tenant: "acme", Name: "free"})
@@ -69,12 +72,16 @@ func TestBlockingAtASemaphore(t *testing.T) {
 func TestOfHolderIsBounded(t *testing.T) {
 	v, _ := line(1, 2050)
 	who := lock.Ref{Tenant: "acme", Name: "w"}
-	if all, more, number := v.OfHolder(who, nil, 5); len(all) != 5 || !more || number != 2050 || !all[0].Holds || all[4].At[0].Position != 4 {
-		t.Errorf("%d of five, more %t, at %d", len(all), more, number)
+	of := v.OfHolder(who, nil, 5)
+	if all := of.Entries; len(all) != 5 || !of.More || of.Revision != 2050 || !all[0].Holds || all[4].At[0].Position != 4 {
+		t.Errorf("%d of five, more %t, at %d", len(all), of.More, of.Revision)
+	}
+	if of.Holding != 1 || of.Waiting != 1999 {
+		t.Errorf("it is said to hold %d and to wait for %d, want 1 and 1999 of the first 2000", of.Holding, of.Waiting)
 	}
 	looked := 0
-	all, more, _ := v.OfHolder(who, func(string) bool { looked++; return false }, 5)
-	if len(all) != 0 || !more || looked != 2000 {
-		t.Errorf("%d are shown to who may see none, more %t, %d looked at", len(all), more, looked)
+	of = v.OfHolder(who, func(string) bool { looked++; return false }, 5)
+	if len(of.Entries) != 0 || of.Holding != 0 || of.Waiting != 0 || !of.More || looked != 2000 {
+		t.Errorf("%+v is shown to who may see none, %d looked at", of, looked)
 	}
 }

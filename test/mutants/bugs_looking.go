@@ -14,6 +14,16 @@ func lookingBugs() []Bug {
 			In: "./handlers", Run: "^TestWatchStoreOutOfSight$", Needs: "etcd",
 		},
 		{
+			Name: "looking-further-uncounted", Breaks: "who waits and is not looked at counts as waiting",
+			File: "lock/blocking/forest.go", Anchor: "		t.Waiting += q.Further\n", Becomes: "",
+			In: "./lock/blocking", Run: "^TestFurtherOnesCount$",
+		},
+		{
+			Name: "looking-further-untold", Breaks: "how many wait for a lock is told, however many are looked at",
+			File: "service/view/blocking.go", Anchor: "	out.Further = q.Waiting() - len(out.Behind)\n", Becomes: "",
+			In: "./service/view", Run: "^TestBlockingIsBounded$",
+		},
+		{
 			Name: "looking-blames-for-earlier-waits", Breaks: "nobody is blamed for what was waited before he was in the way",
 			File: "lock/blocking/forest.go", Anchor: "latest(e.EnqueuedAt, q.Since, under.Since)", Becomes: "latest(e.EnqueuedAt, e.EnqueuedAt, under.Since)",
 			In: "./lock/blocking", Run: "^TestForest$",

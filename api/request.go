@@ -41,7 +41,8 @@ type Terms struct {
 	// a ttl_seconds of at least 15.
 	Async *bool `json:"async,omitempty" default:"false"`
 	// CallbackURL is where the grant of an async acquire is told, or its end if it ends
-	// without one. What is sent there is signed with the tenant's callback secret.
+	// without one. What is sent there is signed with the tenant's callback secret. A grant
+	// that is answered at once, with 201, is told there as well.
 	CallbackURL *string `json:"callback_url,omitempty" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/granted"`
 	// RequestRelease asks those who hold to finish, if the acquire has to wait. They are
 	// told; nothing is taken away from them.

@@ -25,9 +25,10 @@ say   = @printf '\n== %s\n' '$(1)'
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# The dashboard as make run last built it, and what it is made of; folders, for what is removed.
+# The dashboard as make run last built it, and what it is made of; folders, for what is removed, but
+# for the one into which the build writes.
 BUILT := dashboard/node_modules/.built
-BUILT_OF := $(shell find dashboard/src dashboard/public ! -name schema.d.ts) $(wildcard dashboard/*.json dashboard/*.ts dashboard/index.html) openapi/openapi.json
+BUILT_OF := $(shell find dashboard/src dashboard/public ! -name schema.d.ts ! -path dashboard/src/api) $(wildcard dashboard/*.json dashboard/*.ts dashboard/index.html) openapi/openapi.json
 
 # What is edited while it is built is newer than the mark, which says when that began.
 $(BUILT): $(BUILT_OF) $(if $(wildcard dashboard/dist/index.html),,not-built)

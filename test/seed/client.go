@@ -17,6 +17,26 @@ type client struct {
 	http        *http.Client
 
 	granted, refused, failed atomic.Int64
+	trouble                  atomic.Pointer[string] // why the last one failed that did
+}
+
+// newClient keeps as many connections as there are workers: each is at work most of the time.
+func newClient(url, bearer string, workers int) *client {
+	keeps := &http.Transport{MaxIdleConnsPerHost: workers, IdleConnTimeout: time.Minute}
+	return &client{url: url, bearer: bearer, http: &http.Client{Transport: keeps}}
+}
+
+// fail counts a failure, if it is none of a request that was given up because the traffic ends.
+func (c *client) fail(ctx context.Context, status int, answer []byte, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	why := fmt.Sprintf("%d %.300s", status, answer)
+	if err != nil {
+		why = err.Error()
+	}
+	c.failed.Add(1)
+	c.trouble.Store(&why)
 }
 
 // grant is what is needed of an answer.
@@ -27,7 +47,11 @@ type grant struct {
 }
 
 func (c *client) counts() string {
-	return fmt.Sprintf("%d grants, %d refused or not in time, %d failed", c.granted.Load(), c.refused.Load(), c.failed.Load())
+	text := fmt.Sprintf("%d grants, %d refused or not in time, %d failed", c.granted.Load(), c.refused.Load(), c.failed.Load())
+	if why := c.trouble.Load(); why != nil {
+		text += ", the last one: " + *why
+	}
+	return text
 }
 
 func (c *client) ready(ctx context.Context) error {
@@ -45,7 +69,7 @@ func (c *client) acquire(ctx context.Context, path string, body map[string]any) 
 	g = &grant{}
 	switch {
 	case err != nil || status >= http.StatusInternalServerError || status == http.StatusBadRequest:
-		c.failed.Add(1)
+		c.fail(ctx, status, text, err)
 		return nil, status != http.StatusBadRequest
 	case status != http.StatusCreated || json.Unmarshal(text, g) != nil:
 		c.refused.Add(1)
@@ -57,16 +81,16 @@ func (c *client) acquire(ctx context.Context, path string, body map[string]any) 
 
 // renew keeps what is held, and release gives it back, also when the traffic ends.
 func (c *client) renew(ctx context.Context, path string, g *grant) {
-	if _, _, err := c.do(ctx, http.MethodPut, path+"/renew", g.Token, nil); err != nil && ctx.Err() == nil {
-		c.failed.Add(1)
+	if status, text, err := c.do(ctx, http.MethodPut, path+"/renew", g.Token, nil); err != nil {
+		c.fail(ctx, status, text, err)
 	}
 }
 
 func (c *client) release(ctx context.Context, path string, g *grant) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if _, _, err := c.do(ctx, http.MethodDelete, path, g.Token, nil); err != nil {
-		c.failed.Add(1)
+	if status, text, err := c.do(ctx, http.MethodDelete, path, g.Token, nil); err != nil {
+		c.fail(ctx, status, text, err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -48,13 +47,14 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		ctx, cancel = context.WithTimeout(ctx, *lasts)
 		defer cancel()
 	}
-	c := &client{url: strings.TrimRight(*url, "/"), bearer: strings.TrimSpace(string(raw)), http: http.DefaultClient}
+	everybody := workers(*crowd, *quiet, rand.N(uint16(1<<16-1)))
+	c := newClient(strings.TrimRight(*url, "/"), strings.TrimSpace(string(raw)), len(everybody))
 	if err := c.ready(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "Filling %s; Ctrl-C ends it.\n", *url)
 	var all sync.WaitGroup
-	for _, w := range workers(*crowd, *quiet, rand.N(uint16(1<<16-1))) {
+	for _, w := range everybody {
 		all.Go(func() { w.work(ctx, c) })
 	}
 	report(ctx, c, stdout)

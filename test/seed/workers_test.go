@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +30,13 @@ func TestPausesWhileTheServerIsAway(t *testing.T) {
 		w.work(ctx, c)
 		if away.asked < 10 || away.asked > 60 {
 			t.Errorf("asked %d times in ten minutes", away.asked)
+		}
+		if said := c.counts(); !strings.HasSuffix(said, "connection refused") {
+			t.Errorf("it does not say why: %s", said)
+		}
+		before := c.failed.Load()
+		if c.acquire(ctx, "/locks/a", nil); c.failed.Load() != before {
+			t.Error("what is given up at the end counts as failed")
 		}
 	})
 }

@@ -101,15 +101,6 @@ func (r *request) lastEventID() (*lock.EventID, error) {
 	return &id, nil
 }
 
-// kindNames lists what streams tell.
-func kindNames() string {
-	var names strings.Builder
-	for _, kind := range lock.EventKinds() {
-		names.WriteString(string(kind) + ", ")
-	}
-	return names.String() + api.EventsMissed
-}
-
 func (r *request) eventFilter() (*event.Filter, error) {
 	f := &event.Filter{Within: r.principal.Locks}
 	if text, sent := r.GetQuery("types"); sent {
@@ -122,7 +113,7 @@ func (r *request) eventFilter() (*event.Filter, error) {
 			}
 			if !slices.Contains(lock.EventKinds(), lock.EventKind(kind)) {
 				// By its place, and not as it was written: it may be a secret that was put there by mistake.
-				return nil, lock.Invalid("types", "must be types of events, separated by commas; number %d is none of %s", place, kindNames())
+				return nil, lock.Invalid("types", "must be types of events, separated by commas; number %d is none of %s, %s", place, lock.EventKindNames(), api.EventsMissed)
 			}
 			if !slices.Contains(f.Types, lock.EventKind(kind)) {
 				f.Types = append(f.Types, lock.EventKind(kind))

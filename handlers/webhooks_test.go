@@ -160,12 +160,15 @@ func TestBadWebhooks(t *testing.T) {
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
 	path := "/webhooks/" + limited.subscribe(`{`+receiver+`,"locks":"orders:*"}`).ID
 	url := func(text, detail string) (string, problem) { return `{"url":"` + text + `"}`, invalid("url", detail) }
-	events, beyond := invalid("events", `must be types of events, or "*"`), invalid("locks", "must select only names that the caller is limited to")
+	events := func(place int) problem {
+		return invalid("events", fmt.Sprintf(`must be types of events, or "*"; number %d is none of %s`, place, everyType))
+	}
+	beyond := invalid("locks", "must select only names that the caller is limited to")
 	pattern, list := invalid("locks", "must be a pattern of lock names"), invalid("events", "must be a list of strings")
 	cases := map[string]problem{
-		`{` + receiver + `,"events":["lock.eaten"]}`:                                     events,
-		`{` + receiver + `,"events":["lock.acquired",null]}`:                             events,
-		`{` + receiver + `,"events":["lock.unknown"]}`:                                   events,
+		`{` + receiver + `,"events":["lock.eaten"]}`:                                     events(1),
+		`{` + receiver + `,"events":["lock.acquired",null]}`:                             events(2),
+		`{` + receiver + `,"events":["lock.unknown"]}`:                                   events(1),
 		`{` + receiver + `,"events":[]}`:                                                 invalid("events", `must not be empty; "*" is all`),
 		`{` + receiver + `,"events":"lock.acquired"}`:                                    list,
 		`{` + receiver + `,"events":[1]}`:                                                list,

@@ -37,6 +37,15 @@ func EventKinds() []EventKind {
 	}
 }
 
+// EventKindNames lists all kinds of events, for somebody who has named another.
+func EventKindNames() string {
+	var names []string
+	for _, kind := range EventKinds() {
+		names = append(names, string(kind))
+	}
+	return strings.Join(names, ", ")
+}
+
 // Event is something that happened to an entry. What happened and its ID are a function of
 // the store's history, so every replica tells the same; At and Lasted are what one replica saw.
 type Event struct {

@@ -68,7 +68,7 @@ func kindsOf(names []string) ([]lock.EventKind, error) {
 		return nil, lock.Invalid("events", "must not be empty; %q is all", AllEvents)
 	}
 	kinds, all := []lock.EventKind{}, false
-	for _, name := range names {
+	for i, name := range names {
 		kind := lock.EventKind(name)
 		switch {
 		case name == AllEvents:
@@ -77,7 +77,7 @@ func kindsOf(names []string) ([]lock.EventKind, error) {
 		case slices.Contains(lock.EventKinds(), kind):
 			kinds = append(kinds, kind)
 		default:
-			return nil, lock.Invalid("events", "must be types of events, or %q", AllEvents)
+			return nil, lock.Invalid("events", "must be types of events, or %q; number %d is none of %s, %s", AllEvents, i+1, lock.EventKindNames(), Missed)
 		}
 	}
 	if all {

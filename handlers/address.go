@@ -7,16 +7,13 @@ import (
 	"strings"
 )
 
-// clientAddress is from where a request comes, for the log. What X-Forwarded-For
+// clientAddress is from where a request comes, or none if that is not known. What X-Forwarded-For
 // says is believed only of proxies that are trusted, each of which has put the
 // address that it saw at the end: so it is the last that is not one of theirs.
-func clientAddress(r *http.Request, trusted []netip.Prefix) string {
+func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	addr := addressOf(r.RemoteAddr)
-	if !addr.IsValid() {
-		return ""
-	}
-	if len(trusted) == 0 {
-		return addr.String()
+	if !addr.IsValid() || len(trusted) == 0 {
+		return addr
 	}
 	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
 	for _, hop := range slices.Backward(hops) {
@@ -28,6 +25,14 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 			break // the proxy before it has not said, so no one further out is known
 		}
 		addr = next
+	}
+	return addr
+}
+
+// textOfAddress is "" for none.
+func textOfAddress(addr netip.Addr) string {
+	if !addr.IsValid() {
+		return ""
 	}
 	return addr.String()
 }

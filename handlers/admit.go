@@ -167,7 +167,7 @@ func (r *request) authenticate(o operation) error {
 	p, err := r.endpoints.Verifier.Verify(r.context(), strings.TrimSpace(raw))
 	var refused *auth.Error
 	if errors.As(err, &refused) {
-		r.note(slog.String("auth", string(refused.Reason)))
+		r.noteUnknown(refused)
 		if refused.KeyID != "" {
 			r.note(slog.String("kid", refused.KeyID))
 		}
@@ -175,6 +175,12 @@ func (r *request) authenticate(o operation) error {
 	}
 	r.principal = p
 	return err
+}
+
+// noteUnknown notes why what was shown says of nobody who asks.
+func (r *request) noteUnknown(why *auth.Error) {
+	r.refused.auth = why.Reason
+	r.note(slog.String("auth", string(why.Reason)))
 }
 
 // bearsSession reports whether a session of the dashboard says who asks.
@@ -194,7 +200,7 @@ func (r *request) authenticateCertificate() (known bool, err error) {
 	p, err := r.endpoints.Clients.Identify(r.Request.TLS)
 	var refused *auth.Error
 	if errors.As(err, &refused) {
-		r.note(slog.String("auth", string(refused.Reason)))
+		r.noteUnknown(refused)
 		return false, lock.Errorf(lock.Unauthenticated, "%s", refused.Detail)
 	}
 	if p == nil || err != nil {

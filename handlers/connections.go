@@ -138,6 +138,13 @@ func (c *connection) arrive() bool {
 	return true
 }
 
+// crowded reports whether half of the room for such requests is taken.
+func (c *connection) crowded() bool {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	return 2*c.of.strangers > c.of.most
+}
+
 // depart takes back an arrive that was true.
 func (c *connection) depart() {
 	c.of.mu.Lock()
@@ -185,7 +192,7 @@ func (r *request) enter() bool {
 	if !ok {
 		return true
 	}
-	if !conn.arrive() {
+	if r.crowded = !conn.arrive(); r.crowded {
 		return false
 	}
 	r.stranger = conn

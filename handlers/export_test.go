@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"net"
 	"time"
 )
 
@@ -102,3 +103,24 @@ func (r *Router) Turns(tenant string) int {
 	}
 	return t.tenants[tenant].wanted
 }
+
+// Conn is a connection that is counted, for requests that come over none.
+func (c *Connections) Conn() net.Conn {
+	conn, _ := net.Pipe()
+	return c.enter(conn)
+}
+
+// Strangers is how many addresses are remembered of who was refused and is not known.
+func (r *Router) Strangers() int {
+	r.endpoints.strangers.mu.Lock()
+	defer r.endpoints.strangers.mu.Unlock()
+	return len(r.endpoints.strangers.byNetwork)
+}
+
+// MaxStrangers is how many such addresses are remembered at most, and StrangerRefusals how many such
+// refusals an address gets at once. Of one cause LinesAtOnce have a line at once.
+const (
+	MaxStrangers     = maxStrangers
+	StrangerRefusals = strangerRefusals
+	LinesAtOnce      = linesAtOnce
+)

@@ -8,21 +8,23 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/fencepost/fencepost/lock"
 )
 
 // Listener makes the answers problem documents that net/http gives by itself, before
 // any handler: to requests that are not HTTP, without a Host, with headers that are
 // too large, of another version, in a transfer coding or with an expectation that it
 // does not know. Each closes its connection. They have a request id, and logger is
-// told of them. It accepts no more connections than bound lets it.
+// told of them, but not of each if there are very many. It accepts no more connections than bound lets it.
 func Listener(l net.Listener, bound *Connections, logger *slog.Logger) net.Listener {
-	return &listener{l, bound, logger}
+	return &listener{l, bound, newRefuser(logger)}
 }
 
 type listener struct {
 	net.Listener
-	bound  *Connections
-	logger *slog.Logger
+	bound *Connections
+	*refuser
 }
 
 // Accept implements net.Listener.
@@ -31,7 +33,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rewriter{Conn: conn, logger: l.logger}, nil
+	return &rewriter{Conn: conn, refuser: l.refuser}, nil
 }
 
 // counted accepts the next connection for which there is room.
@@ -51,7 +53,7 @@ func (l *listener) counted() (*connection, error) {
 // rewriter is a connection that looks at the beginning of what is written to it.
 type rewriter struct {
 	net.Conn
-	logger *slog.Logger
+	*refuser
 }
 
 // Write implements net.Conn. net/http writes such an answer in one piece, and our
@@ -61,19 +63,39 @@ func (c *rewriter) Write(p []byte) (int, error) {
 	if status == 0 {
 		return c.Conn.Write(p)
 	}
-	if err := answerRefusal(c.Conn, c.logger, status, reasonOf(status)); err != nil {
+	if err := c.answer(c.Conn, status, reasonOf(status)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// answerRefusal writes an answer that no handler gives, with a line in the log.
-func answerRefusal(to net.Conn, logger *slog.Logger, status int, detail string) error {
+// refuser gives answers that no handler gives.
+type refuser struct {
+	logger *slog.Logger
+	lines  *lines
+}
+
+func newRefuser(logger *slog.Logger) *refuser { return &refuser{logger, newLines()} }
+
+// answer writes one, with a line in the log.
+func (r *refuser) answer(to net.Conn, status int, detail string) error {
 	id := acceptRequestID("")
-	logger.Info("request", "request_id", id, "client", addressOf(to.RemoteAddr().String()).String(), "status", status, "code", "invalid_request")
+	r.log(to, status, id)
 	_ = to.SetWriteDeadline(time.Now().Add(defaultAnswerTimeout)) // fails if it is closed, as the write will
 	_, err := to.Write(refusal(status, id, detail))
 	return err
+}
+
+func (r *refuser) log(to net.Conn, status int, id string) {
+	silenced, ok := r.lines.take(cause{status: status, code: lock.InvalidRequest})
+	if !ok {
+		return
+	}
+	attrs := []any{"request_id", id, "client", textOfAddress(addressOf(to.RemoteAddr().String())), "status", status, "code", string(lock.InvalidRequest)}
+	if silenced > 0 {
+		attrs = append(attrs, "silenced", silenced)
+	}
+	r.logger.Info("request", attrs...)
 }
 
 // refusedByNetHTTP returns the status of an answer that no handler gave, or 0.

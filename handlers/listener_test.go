@@ -1,13 +1,48 @@
 package handlers_test
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fencepost/fencepost/handlers"
 )
+
+// TestNotHTTPDoesNotFillTheLog: whoever sends what is not HTTP without end has some lines at once and
+// then one a second, which tells what was left out.
+func TestNotHTTPDoesNotFillTheLog(t *testing.T) {
+	t.Parallel()
+	log := &journal{secrets: shared.secrets}
+	server := httptest.NewUnstartedServer(handlers.New(shared.handlers(shared.main.service)))
+	server.Listener = handlers.Listener(server.Listener, handlers.NewConnections(100), slog.New(slog.NewJSONHandler(log, nil)))
+	server.Start()
+	r := &replica{server: server, url: server.URL, transport: &http.Transport{}}
+	t.Cleanup(r.close)
+	began := time.Now()
+	send := func() {
+		conn := dial(t, r)
+		conn.write("nonsense\r\n\r\n")
+		if a, _ := conn.read(http.MethodGet); a.status != http.StatusBadRequest {
+			t.Fatalf("%v", a)
+		}
+		_ = conn.Close()
+	}
+	for range handlers.LinesAtOnce + 50 {
+		send()
+	}
+	eventually(t, "one tells of the others", func() bool {
+		send()
+		return log.search([]byte(`"silenced":`)) != nil
+	})
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if most := handlers.LinesAtOnce + 2 + int(time.Since(began)/time.Second); len(log.lines) > most {
+		t.Errorf("%d lines are in the log, want %d at most", len(log.lines), most)
+	}
+}
 
 // TestNotHTTP: what net/http refuses by itself is a problem document too.
 func TestNotHTTP(t *testing.T) {

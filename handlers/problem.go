@@ -61,6 +61,10 @@ func (r *request) fail(err error) {
 		r.Header("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}
 	r.note(slog.String("code", string(e.Code)))
+	r.refused.code = e.Code
+	if r.strange(status) {
+		r.pace()
+	}
 	if status >= http.StatusInternalServerError {
 		r.cause = err
 	}

@@ -164,6 +164,14 @@ func (a *endpoints) useOf(tenant string) api.QuotaUse {
 // of its own.
 const refusalPause = 250 * time.Millisecond
 
+// holdBack has a refusal wait, unless the server has no room for one request more that waits.
+func (r *request) holdBack() {
+	if m := r.endpoints.Memory; r.crowded || m != nil && m.Full() || r.stranger != nil && r.stranger.crowded() {
+		return
+	}
+	r.pause(refusalPause)
+}
+
 // pause waits, but for no client that is gone.
 func (r *request) pause(d time.Duration) {
 	r.waits = true // it says nothing of how fast the server is
@@ -185,8 +193,8 @@ func (r *request) noteRefusal(of *lock.Exceeded, err error) {
 		return
 	}
 	r.quiet = refused.Quiet
-	if refused.Many && !r.crowded { // one request more that waits is what a crowd has no room for
-		r.pause(refusalPause)
+	if refused.Many {
+		r.holdBack()
 	}
 	if refused.Silenced > 0 {
 		r.note(slog.Int("silenced", refused.Silenced))

@@ -36,13 +36,14 @@ type request struct {
 	taken      int         // of what [answers] count
 	connection *connection // that it occupies, or nil
 	stranger   *connection // over which it came, while nobody knows whose it is, or nil
-	crowded    bool        // it occupies none, because its tenant has too many
+	crowded    bool        // it occupies none, because there are too many
 
 	// For the log line.
 	attrs    []slog.Attr
 	cause    error
-	quiet    bool // it has no line
-	expected bool // refused because the replica shuts down or is full, which is no fault
+	refused  cause // if it was
+	quiet    bool  // it has no line
+	expected bool  // refused because the replica shuts down or is full, which is no fault
 }
 
 // handler answers a request, or returns why not. The error is answered for it.
@@ -126,8 +127,8 @@ func (r *request) trace() trace.Span {
 	return span
 }
 
-// sampled reports whether the request has a line in the log: each that was refused or
-// failed, and of the others one of [Config.LogEvery].
+// sampled reports whether the request has a line in the log as far as [Config.LogEvery] goes, which
+// is about those that succeed.
 func (r *request) sampled(status int) bool {
 	every := r.endpoints.LogEvery
 	return every <= 1 || status >= http.StatusBadRequest || r.endpoints.succeeded.Add(1)%uint64(every) == 1
@@ -139,12 +140,12 @@ func (r *request) log(status int, took time.Duration) {
 	if status >= http.StatusInternalServerError && !r.expected {
 		level = slog.LevelError
 	}
-	if !to.Enabled(ctx, level) || r.quiet || !r.sampled(status) {
+	if !to.Enabled(ctx, level) || r.quiet || !r.sampled(status) || r.silenced(status) {
 		return
 	}
 	attrs := append(make([]slog.Attr, 0, 12+len(r.attrs)),
 		slog.String("request_id", r.id),
-		slog.String("client", clientAddress(r.Request, r.endpoints.TrustedProxies)),
+		slog.String("client", textOfAddress(clientAddress(r.Request, r.endpoints.TrustedProxies))),
 		slog.String("method", r.Request.Method),
 		slog.String("route", r.FullPath()),
 		slog.Int("status", status),

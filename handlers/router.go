@@ -98,7 +98,7 @@ type Config struct {
 	Propagator propagation.TextMapPropagator
 
 	// TrustedProxies are the addresses of proxies whose X-Forwarded-For is believed, for
-	// the log; none believes nobody.
+	// the log, the audit, and who is refused again and again; none believes nobody.
 	TrustedProxies []netip.Prefix
 
 	// MaxAnswers is how many bytes of large answers may be on their way at once; 0 is
@@ -170,6 +170,9 @@ type endpoints struct {
 	exports *shares
 	audits  *shares
 
+	strangers *strangers
+	refusals  *lines // of strangers' requests
+
 	succeeded atomic.Uint64 // requests, counted if not each is logged
 }
 
@@ -193,6 +196,9 @@ func newEndpoints(cfg Config) *endpoints {
 		scrapes: semaphore.NewWeighted(maxScrapes),
 		exports: newShares(maxExports, maxExportsOfTenant),
 		audits:  newShares(maxAuditPages, maxAuditPagesOfTenant),
+
+		strangers: newStrangers(),
+		refusals:  newLines(),
 	}
 }
 

@@ -46,7 +46,7 @@ func HTTP2() *http.HTTP2Config {
 func SecureListener(l net.Listener, bound *Connections, config *tls.Config, logger *slog.Logger) net.Listener {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &secureListener{
-		listener: listener{l, bound, logger}, config: config,
+		listener: listener{l, bound, newRefuser(logger)}, config: config,
 		ctx: ctx, cancel: cancel, ready: make(chan accepted),
 	}
 	s.running.Go(s.run)
@@ -129,7 +129,7 @@ func (l *secureListener) rewritten(conn *tls.Conn) net.Conn {
 	if state.NegotiatedProtocol == "h2" {
 		return conn
 	}
-	return &securedRewriter{rewriter{Conn: conn, logger: l.logger}, state}
+	return &securedRewriter{rewriter{Conn: conn, refuser: l.refuser}, state}
 }
 
 // securedRewriter tells net/http what was negotiated.
@@ -146,7 +146,7 @@ func (c *securedRewriter) ConnectionState() tls.ConnectionState { return c.state
 func (l *secureListener) refuse(conn *connection, err error) {
 	var notTLS tls.RecordHeaderError
 	if errors.As(err, &notTLS) && notTLS.Conn != nil && likeHTTP(notTLS.RecordHeader) {
-		err = answerRefusal(conn, l.logger, http.StatusBadRequest, "this address speaks TLS: use https")
+		err = l.answer(conn, http.StatusBadRequest, "this address speaks TLS: use https")
 	}
 	if err != nil && l.ctx.Err() == nil {
 		l.logger.Debug("no TLS was agreed on", "client", addressOf(conn.RemoteAddr().String()).String(), "error", err)

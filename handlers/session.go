@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -100,7 +99,7 @@ func (r *request) refusedSession(err error) error {
 	if !errors.As(err, &refused) {
 		return r.challenge(err)
 	}
-	r.note(slog.String("auth", string(refused.Reason)))
+	r.noteUnknown(refused)
 	if errors.Is(refused, auth.TooLarge) {
 		return lock.Errorf(lock.InvalidRequest, "the token cannot be signed in with: %s", refused.Detail)
 	}

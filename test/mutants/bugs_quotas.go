@@ -200,7 +200,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "refusals-unpaced", Breaks: "who asks on and on is refused later",
-			File: "handlers/quota.go", Anchor: "		r.pause(refusalPause)\n", Becomes: "",
+			File: "handlers/quota.go", Anchor: "	r.pause(refusalPause)\n", Becomes: "",
 			In: "./handlers", Run: "^TestRefusalsArePaced$", Needs: "etcd",
 		},
 		{
@@ -302,6 +302,81 @@ func quotaBugs() []Bug {
 			Name: "price-turn-of-who-is-gone", Breaks: "who goes away leaves his turn to the next",
 			File: "handlers/turns.go", Anchor: "		own.next.Release(1)\n		t.leave(tenant, own)\n		return nil, err", Becomes: "		t.leave(tenant, own)\n		return nil, err",
 			In: "./handlers", Run: "^TestTurnOfWhoGoesAway$", Needs: "etcd",
+		},
+		{
+			Name: "refusals-wait-in-a-crowd", Breaks: "no refusal waits where its tenant has too many requests under way",
+			File: "handlers/quota.go", Anchor: "r.crowded || m != nil", Becomes: "m != nil",
+			In: "./handlers", Run: "^TestNoRefusalWaitsInACrowd$", Needs: "etcd",
+		},
+		{
+			Name: "refusals-wait-without-memory", Breaks: "no refusal waits while there is no memory for new work",
+			File: "handlers/quota.go", Anchor: "m != nil && m.Full()", Becomes: "m != nil && !m.Full()",
+			In: "./handlers", Run: "^TestNoRefusalWaitsInACrowd$", Needs: "etcd",
+		},
+		{
+			Name: "refusals-wait-for-who-is-gone", Breaks: "no refusal waits for a client that has gone away",
+			File: "handlers/quota.go", Anchor: "	case <-r.context().Done():\n", Becomes: "",
+			In: "./handlers", Run: "^TestRefusalWaitsForNobodyWhoIsGone$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-unpaced", Breaks: "who asks on and on without being known is refused later",
+			File: "handlers/problem.go", Anchor: "		r.pace()\n", Becomes: "",
+			In: "./handlers", Run: "^TestStrangersArePaced$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-wait-in-a-crowd", Breaks: "no refusal waits where half of the requests are under way that those may have who are not known",
+			File: "handlers/quota.go", Anchor: " || r.stranger != nil && r.stranger.crowded()", Becomes: "",
+			In: "./handlers", Run: "^TestNoRefusalWaitsInACrowd$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-wait-among-too-many", Breaks: "who is refused as there are too many requests does not wait",
+			File: "handlers/connections.go", Anchor: "if r.crowded = !conn.arrive(); r.crowded {", Becomes: "if !conn.arrive() {",
+			In: "./handlers", Run: "^TestNoRefusalWaitsInACrowd$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-unbounded", Breaks: "addresses that are refused are remembered within a bound",
+			File: "handlers/strangers.go", Anchor: "		s.makeRoom(now)\n", Becomes: "",
+			In: "./handlers", Run: "^TestManyStrangers$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-forgets-who-asks", Breaks: "nobody is forgotten who was just refused, while there is room",
+			File: "handlers/strangers.go", Anchor: "l.TokensAt(now) >= strangerRefusals", Becomes: "l.TokensAt(now) >= 0",
+			In: "./handlers", Run: "^TestManyStrangers$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-behind-a-proxy-are-one", Breaks: "clients behind a proxy that is trusted are told apart",
+			File: "handlers/strangers.go", Anchor: "clientAddress(r.Request, r.endpoints.TrustedProxies)", Becomes: "clientAddress(r.Request, nil)",
+			In: "./handlers", Run: "^TestAddressesOfStrangers$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-of-one-network", Breaks: "with IPv6 a client has not as many addresses as it likes",
+			File: "handlers/strangers.go", Anchor: "bits = 64", Becomes: "bits = 128",
+			In: "./handlers", Run: "^TestAddressesOfStrangers$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-fill-the-log", Breaks: "of what is refused to who is not known the log has one line a second",
+			File: "handlers/request.go", Anchor: " || r.silenced(status)", Becomes: "",
+			In: "./handlers", Run: "^TestStrangersDoNotFillTheLog$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-silence-untold", Breaks: "how many refusals had no line is told",
+			File: "handlers/strangers.go", Anchor: "slog.Int(\"silenced\", before)", Becomes: "slog.Int(\"silenced\", 0)",
+			In: "./handlers", Run: "^TestStrangersDoNotFillTheLog$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-silence-errors", Breaks: "each error has a line in the log",
+			File: "handlers/strangers.go", Anchor: " && status < http.StatusInternalServerError", Becomes: "",
+			In: "./handlers", Run: "^TestStrangersDoNotFillTheLog$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-hide-causes", Breaks: "refusals for one cause do not hide those for another",
+			File: "handlers/admit.go", Anchor: "	r.refused.auth = why.Reason\n", Becomes: "",
+			In: "./handlers", Run: "^TestCausesHaveTheirOwnLines$", Needs: "etcd",
+		},
+		{
+			Name: "listener-fills-the-log", Breaks: "of what is not HTTP the log has one line a second",
+			File: "handlers/listener.go", Anchor: "	if !ok {\n", Becomes: "	if !ok && silenced > 0 {\n",
+			In: "./handlers", Run: "^TestNotHTTPDoesNotFillTheLog$", Needs: "etcd",
 		},
 	}
 }

@@ -81,6 +81,30 @@ test("a filter keeps what is typed while the page is live, and counts once that 
   await Promise.all(held.map((h, i) => server.release(`typed:${typed.slice(0, i + 1)}`, h.token)));
 });
 
+test("that the server does not see the store is said on every page, and time stands", async ({ page }) => {
+  const since = new Date(Date.now() - 60_000).toISOString();
+  const lost = { revision: 1, server_now: new Date().toISOString(), replica: "r", store_lost_since: since };
+  const list = { ...lost, locks: [], matching: 0 };
+  const told = `event: snapshot\ndata: ${JSON.stringify({ ...lost, order: [], answer: list })}\n\n`;
+  await page.route("**/admin/watch?view=locks*", (r) => r.fulfill({ contentType: "text/event-stream", body: told }));
+  for (const path of ["overview", "closures"]) {
+    await page.route(`**/admin/${path}`, async (r) => {
+      const response = await r.fetch();
+      return r.fulfill({ response, json: { ...(await response.json()), store_lost_since: since } });
+    });
+  }
+  await signIn(server, page);
+  for (const at of ["locks", "closures", "events"]) {
+    await to(server, page, at);
+    const said = `The server does not see the store. What you see is as of ${since.slice(0, 10)} ${since.slice(11, 19)} UTC.`;
+    await expect(page.getByRole("alert")).toContainText(said);
+    await expect(page.getByRole("button", { name: `No store since ${since.slice(11, 19)}` })).toBeVisible();
+  }
+  await to(server, page, "blocking");
+  await expect(page.getByRole("alert")).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Live", exact: true })).toBeVisible();
+});
+
 test("a stream that is cut is said, and taken up again", async ({ page }) => {
   await signIn(server, page);
   await to(server, page, "locks");

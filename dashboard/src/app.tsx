@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { api, asked } from "./api/client";
 import { Audit } from "./pages/audit";
 import { Blocking } from "./pages/blocking";
 import { Closures } from "./pages/closures";
@@ -22,9 +23,10 @@ import { utc } from "./parts/words";
 import { now } from "./state/clock";
 import { center, useEdges } from "./state/edges";
 import { places } from "./state/keys";
-import { connection, outcome, patience, paused, sleep } from "./state/live";
+import { connection, outcome, patience, paused, sleep, useLive } from "./state/live";
 import { route } from "./state/route";
 import { finishSignOut, owes, seesAll, session, signOut } from "./state/session";
+import { outOfSight } from "./state/store";
 import { theme, themes } from "./state/theme";
 
 /** Everything that one sees who is signed in. */
@@ -36,7 +38,8 @@ export function App() {
       </button>
       <Side />
       <div>
-        {connection.value === "lost" && <Lost />}
+        <Standing />
+        {tellsNothing(route.value.path) && <Store />}
         <main id="main" class="page" tabIndex={-1}>
           <Page />
         </main>
@@ -46,13 +49,28 @@ export function App() {
   );
 }
 
-/** Says that the server does not answer, and of when all is that the page shows. */
-function Lost() {
+/** Says why nothing on the page is new, and as of when all of it is: the server is away, or the store is. */
+function Standing() {
+  const lost = connection.value === "lost";
+  if (!lost && outOfSight.value === undefined) return null;
   return (
     <p class="strip" role="alert">
-      <span aria-hidden="true">⚠ </span>Connection lost, reconnecting… What you see is as of {utc(now.value)}.
+      <span aria-hidden="true">⚠ </span>
+      {lost ? "Connection lost, reconnecting…" : "The server does not see the store."} What you see is as of{" "}
+      {utc(outOfSight.value ?? now.value)}.
     </p>
   );
+}
+
+/** Whether the answers that a page asks for do not tell whether the server sees the store. */
+function tellsNothing([page = "", which]: readonly string[]): boolean {
+  return ["events", "orders", "webhooks", "audit"].includes(page) || (page === "tenants" && which !== undefined);
+}
+
+/** Asks for what does. */
+function Store() {
+  useLive("store", 3000, (signal) => asked(api.GET("/admin/overview", { signal })));
+  return null;
 }
 
 /** A button, not a link: what follows the # is the page's address. */
@@ -163,10 +181,17 @@ function Places() {
 function Pause() {
   const still = paused.value;
   const away = connection.value === "lost";
+  const blind = outOfSight.value;
   return (
     <button type="button" aria-pressed={still} onClick={() => (paused.value = !still)} title="P pauses and goes on">
-      <span class={still || away ? "dot hollow" : "dot"} aria-hidden="true" />
-      {still ? "Paused" : away ? "Not live" : "Live"}
+      <span class={still || away || blind !== undefined ? "dot hollow" : "dot"} aria-hidden="true" />
+      {still
+        ? "Paused"
+        : away
+          ? "Not live"
+          : blind !== undefined
+            ? `No store since ${utc(blind).slice(11, 19)}`
+            : "Live"}
     </button>
   );
 }

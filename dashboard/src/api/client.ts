@@ -32,6 +32,11 @@ export class Failure extends Error {
     return this.status === 401;
   }
 
+  /** The server was not reached: by nobody, or by a proxy, which answers for it. */
+  get away(): boolean {
+    return this.status === 0 || (this.code === "unknown" && [502, 503, 504].includes(this.status));
+  }
+
   /** The server was not reached, or can do nothing at the moment: worth trying again. */
   get passing(): boolean {
     return this.status === 0 || this.status === 429 || this.status >= 500;

@@ -3,7 +3,7 @@ import { api, asked, type Failure, type Schemas } from "../api/client";
 import { save } from "../api/save";
 import { curl, Shell } from "../parts/curl";
 import { FilterField, whole } from "../parts/filter";
-import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Badge, Calm, Failed, Head, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { Turn } from "../parts/turn";
@@ -59,7 +59,7 @@ export function Audit() {
         <Export filter={filter} />
       </Head>
       <Filters filter={filter} />
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Records all={data.records} filtered={filter} /> : !failure && <Loading />}
       <Turn first="Newest" at={filter.cursor} next={data?.next_cursor} more="Earlier" />
       <Shell id="curl" line={`${curl("GET", pathOf(filter))} -H 'Accept: application/x-ndjson'`} />

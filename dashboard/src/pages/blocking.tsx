@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { FilterField, whole } from "../parts/filter";
-import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, many, span } from "../parts/words";
 import { useLive } from "../state/live";
@@ -36,7 +36,7 @@ export function Blocking() {
           <FilterField label="Tenant" first placeholder={whole} value={tenant} set={(v) => setQuery({ tenant: v })} />
         </search>
       )}
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Trees of={data} /> : !failure && <Loading />}
       <Shell
         id="curl"

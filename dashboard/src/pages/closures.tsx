@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
-import { Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Calm, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since, Until } from "../parts/time";
 import { Turn } from "../parts/turn";
@@ -31,7 +31,7 @@ export function Closures() {
       <p class="soft">
         While a lock is closed, who holds it finishes, who waits keeps the place, and nobody new gets it.
       </p>
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Standing all={data.closures} open={(c) => (opening.value = c)} /> : !failure && <Loading />}
       <Turn first="First page" at={cursor} next={data?.next_cursor} more="Further ones" />
       <Shell id="curl" line={curl("GET", "/admin/closures")} />

@@ -2,7 +2,7 @@ import { api, asked, type Schemas } from "../api/client";
 import { Chart } from "../parts/chart";
 import { curl, Shell } from "../parts/curl";
 import { FilterField, whole } from "../parts/filter";
-import { Head, Loading, Trouble } from "../parts/signs";
+import { Failed, Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, span } from "../parts/words";
 import { useLive } from "../state/live";
@@ -31,7 +31,7 @@ export function Contention() {
           <FilterField label="Tenant" first placeholder={whole} value={tenant} set={(v) => setQuery({ tenant: v })} />
         </search>
       )}
-      {failed && heat.failure && <Trouble failure={heat.failure} />}
+      <Failed failure={heat.failure} />
       {heat.data ? <HeatMap of={heat.data} /> : !heat.failure && <Loading />}
       {!failed && <Series query={query} />}
       <Shell

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
-import { Badge, Loading, Trouble } from "../parts/signs";
+import { Badge, Failed, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since, Until } from "../parts/time";
 import { Turn } from "../parts/turn";
@@ -94,7 +94,7 @@ export function Deliveries({ of, still = false }: { of: Sent } & Still) {
           </button>
         )}
       </div>
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {action.failure && <Trouble failure={action.failure} />}
       {data ? (
         <div class="stack" ref={box}>

@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Schemas } from "../api/client";
 import { FilterField, whole } from "../parts/filter";
-import { Badge, Calm, Head, Trouble } from "../parts/signs";
+import { Badge, Calm, Failed, Head } from "../parts/signs";
 import { many, span, utc } from "../parts/words";
 import { paused } from "../state/live";
 import { route, setQuery } from "../state/route";
@@ -52,7 +52,7 @@ export function Events() {
         )}
       </Head>
       <Filters filter={filter} />
-      {tail.failure.value && !tail.failure.value.passing && <Trouble failure={tail.failure.value} />}
+      <Failed failure={tail.failure.value} />
       <div class="sheet">
         {shown.length === 0 ? (
           <Calm title="Nothing yet">{tail.open.value ? "What happens from now on appears here." : "Connecting…"}</Calm>

@@ -1,6 +1,6 @@
 import { api, asked, type Schemas } from "../api/client";
 import { FilterField, whole } from "../parts/filter";
-import { Badge, Calm, Closed, Fence, Head, Loading, Trouble } from "../parts/signs";
+import { Badge, Calm, Closed, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { Turn } from "../parts/turn";
@@ -52,7 +52,7 @@ export function Locks() {
     <>
       <Head title="Locks">{data && <span class="soft">{many(data.matching, "lock")}</span>}</Head>
       <Filters filter={filter} />
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Rows page={data} sort={filter.sort} filtered={isFiltered(filter)} /> : !failure && <Loading />}
       <Turn first="First page" at={filter.cursor} next={data?.next_cursor} more={`Next ${rows}`} />
     </>

@@ -1,5 +1,5 @@
 import { api, asked, type Schemas } from "../api/client";
-import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { count, many } from "../parts/words";
@@ -19,7 +19,7 @@ export function Deadlocks() {
   return (
     <>
       <Head title="Deadlocks and orders" />
-      {refused.failure && !refused.failure.passing && <Trouble failure={refused.failure} />}
+      <Failed failure={refused.failure} />
       <section class="stack" aria-labelledby="contradictions">
         <h2 id="contradictions">Contradicting orders</h2>
         <div class="sheet">{orders.data ? <Contradictions report={orders.data} /> : <Loading />}</div>

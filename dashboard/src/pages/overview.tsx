@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { api, asked, type Schemas } from "../api/client";
-import { Badge, Calm, Closed, Fence, Head, Loading, Trouble } from "../parts/signs";
+import { Badge, Calm, Closed, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { count, many, span } from "../parts/words";
-import { useLive } from "../state/live";
+import { connection, useLive } from "../state/live";
 import { href } from "../state/route";
 import { useWatched } from "../state/watch";
 import { holderPage, lockPage } from "./names";
@@ -21,13 +21,14 @@ export function Overview() {
   return (
     <>
       <Head title="Overview">{data && <Health store={data.store} />}</Head>
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Seen view={data} /> : <Loading />}
     </>
   );
 }
 
-function Health({ store }: { store: Schemas["AdminStore"] }) {
+export function Health({ store }: { store: Schemas["AdminStore"] }) {
+  if (connection.value === "lost") return <Badge sign="?">Store not known</Badge>;
   if (store.refusal) {
     return (
       <Badge kind="harm" sign="✕">

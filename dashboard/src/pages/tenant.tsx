@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
-import { Badge, Head, Loading, Trouble } from "../parts/signs";
+import { Badge, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { count } from "../parts/words";
@@ -43,7 +43,7 @@ export function Tenant({ tenant }: { tenant: string }) {
           </button>
         )}
       </Head>
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Seen of={data} /> : !failure && <Loading />}
       <Shell id="curl" line={curl("GET", `/admin/tenants/${encodeURIComponent(tenant)}/quota`)} />
       {resetting.value && (

@@ -1,6 +1,6 @@
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
-import { Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Calm, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { Turn } from "../parts/turn";
@@ -17,7 +17,7 @@ export function Tenants() {
   return (
     <>
       <Head title="Tenants">{data && <span class="soft">{many(data.total, "tenant")} with locks in use</span>}</Head>
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Listed all={data.tenants} /> : !failure && <Loading />}
       <Turn first="First page" at={cursor} next={data?.next_cursor} more="Further ones" />
       {data && <p class="soft small">Grants are those of the last 15 minutes, as replica {data.replica} saw them.</p>}

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
-import { Head, Loading, Trouble } from "../parts/signs";
+import { Failed, Head, Loading } from "../parts/signs";
 import { Since } from "../parts/time";
 import { useLive } from "../state/live";
 import { href } from "../state/route";
@@ -58,7 +58,7 @@ function One({ tenant, id }: Which) {
           Callbacks
         </a>
       </Head>
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Seen of={data} /> : !failure && <Loading />}
       {seen.value && <PauseWebhook of={seen.value} done={refresh} close={() => (seen.value = undefined)} />}
     </>

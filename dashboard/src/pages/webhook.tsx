@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl } from "../parts/curl";
-import { Head, Loading, Trouble } from "../parts/signs";
+import { Failed, Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
 import { useAction } from "../state/action";
 import { useLive } from "../state/live";
@@ -45,7 +45,7 @@ function One({ id }: { id: string }) {
   return (
     <>
       <Head title={data?.url ?? "Webhook"}>{data && <Sending of={data} />}</Head>
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Seen of={data} refresh={refresh} /> : !failure && <Loading />}
     </>
   );

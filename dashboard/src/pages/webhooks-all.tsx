@@ -1,7 +1,7 @@
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { FilterField, whole } from "../parts/filter";
-import { Calm, Loading, Trouble } from "../parts/signs";
+import { Calm, Failed, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { Turn } from "../parts/turn";
@@ -45,7 +45,7 @@ export function AllWebhooks() {
           />
         </search>
       )}
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Rows all={data.webhooks} filtered={filter.tenant} /> : !failure && <Loading />}
       <Turn first="First page" at={filter.cursor} next={data?.next_cursor} more="Further ones" />
       <Shell

@@ -1,6 +1,6 @@
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
-import { Badge, Calm, Head, Loading, Trouble } from "../parts/signs";
+import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { useLive } from "../state/live";
@@ -67,7 +67,7 @@ function Listed() {
   const { data, failure } = useLive("webhooks", 5000, (signal) => asked(api.GET("/webhooks", { signal })));
   return (
     <>
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Rows all={data.webhooks} /> : !failure && <Loading />}
       <Shell
         id="curl"

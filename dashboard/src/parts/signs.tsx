@@ -78,7 +78,12 @@ export function Posts() {
   );
 }
 
-/** Why something is not there. What passes is said once, at the top of the page. */
+/** Why a page has nothing new. That the server is away is said once, at the top of the page. */
+export function Failed({ failure }: { failure: Failure | undefined }) {
+  return failure === undefined || failure.away ? null : <Trouble failure={failure} />;
+}
+
+/** Why something could not be had or done. */
 export function Trouble({ failure }: { failure: Failure }) {
   return (
     <p class="note harm" role="alert">

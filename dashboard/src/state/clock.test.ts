@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { now, reached, tick } from "./clock";
+import { now, reached, standAt, tick } from "./clock";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -22,5 +22,18 @@ it("stands where the server was last heard of while that is away, and goes on af
   away = false;
   vi.advanceTimersByTime(1000);
   expect(now.value).toBe(heard + 64_000);
+  stop();
+});
+
+it("stands at an instant after which nothing is known, at once, and goes on afterwards", () => {
+  const stop = tick(() => false);
+  vi.advanceTimersByTime(5000);
+  const lost = now.value - 3000;
+  standAt(lost);
+  expect(now.value).toBe(lost);
+  vi.advanceTimersByTime(60_000);
+  expect(now.value).toBe(lost);
+  standAt(undefined);
+  expect(now.value).toBe(lost + 63_000);
   stop();
 });

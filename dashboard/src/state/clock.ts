@@ -6,6 +6,9 @@ let offset = 0;
 /** When something came from the server last, by the browser's clock. */
 let last = Date.now();
 
+/** Where time stands, by the server's clock, if nothing is known of what came after. */
+let stands: number | undefined;
+
 /** The server's time, once a second: one ticker for all that counts down. */
 export const now = signal(Date.now());
 
@@ -19,17 +22,27 @@ export function heard(serverNow: string): void {
   const difference = Date.parse(serverNow) - Date.now();
   if (Number.isFinite(difference) && Math.abs(difference - offset) > 250) {
     offset = difference;
-    now.value = Date.now() + offset;
+    show(Date.now());
   }
+}
+
+/** Has time stand at an instant of the server's, or go on. */
+export function standAt(at: number | undefined): void {
+  if (at === stands) return;
+  stands = at;
+  show(Date.now());
+}
+
+function show(here: number): void {
+  now.value = Math.min(here + offset, stands ?? Number.POSITIVE_INFINITY);
 }
 
 /**
  * Starts the ticker; the function that it returns stops it. While the server cannot be asked, time
- * stands where it was last heard of: leases may have been renewed since, and waits have ended.
+ * stands where it was last heard of: leases may have been renewed since, and waits have ended. So it
+ * does while the server does not see the store.
  */
 export function tick(away: () => boolean): () => void {
-  const timer = setInterval(() => {
-    now.value = (away() ? last : Date.now()) + offset;
-  }, 1000);
+  const timer = setInterval(() => show(away() ? last : Date.now()), 1000);
   return () => clearInterval(timer);
 }

@@ -1,9 +1,11 @@
 import { act, cleanup, render } from "@testing-library/preact";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Failure } from "../api/client";
+import { Failure, failureOf } from "../api/client";
+import { Failed } from "../parts/signs";
 import { connection, paused, useLive } from "./live";
+import { outOfSight } from "./store";
 
-let load: (signal: AbortSignal) => Promise<string>;
+let load: (signal: AbortSignal) => Promise<unknown>;
 
 function Page({ name }: { name: string }) {
   const { data, failure } = useLive(name, 1000, load);
@@ -80,4 +82,45 @@ it("forgets an answer that comes when another thing is asked for", async () => {
   answers[1]?.("new");
   await after(10);
   expect(container.textContent).toBe("new fine");
+});
+
+it("says what the server said, and takes what a proxy says for a server that is away", async () => {
+  function Failing() {
+    const { failure } = useLive("x", 1000, load);
+    return <Failed failure={failure} />;
+  }
+  load = async () => {
+    throw failureOf(503, { code: "store_unavailable", detail: "the store does not answer" });
+  };
+  const { container } = render(<Failing />);
+  await after(10);
+  expect([container.textContent, connection.value]).toEqual(["⚠ the store does not answer", "live"]);
+  load = async () => {
+    throw failureOf(503, null);
+  };
+  cleanup();
+  const second = render(<Failing />);
+  await after(10);
+  expect([second.container.textContent, connection.value]).toEqual(["", "lost"]);
+});
+
+it("knows since when the store is out of sight, of what is on the screen", async () => {
+  let lost: object = {};
+  load = async () => ({ revision: 7, ...lost });
+  const { rerender, unmount } = render(<Page name="a" />);
+  await after(10);
+  expect(outOfSight.value).toBeUndefined();
+  lost = { store_lost_since: "2026-01-02T15:04:05.000Z" };
+  await after(1000);
+  expect(outOfSight.value).toBe(Date.parse("2026-01-02T15:04:05Z"));
+  lost = {};
+  await after(1000);
+  expect(outOfSight.value).toBeUndefined();
+  lost = { store_lost_since: "2026-01-02T15:04:05.000Z" };
+  await after(1000);
+  lost = {};
+  rerender(<Page name="b" />);
+  await after(10);
+  expect(outOfSight.value).toBeUndefined();
+  unmount();
 });

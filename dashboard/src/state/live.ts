@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { Failure } from "../api/client";
 import { heard, reached } from "./clock";
 import { lost } from "./session";
+import { forgetStore, noteStore } from "./store";
 
 /** Nothing on the screen changes by itself while this is true. */
 export const paused = signal(false);
@@ -32,8 +33,7 @@ export interface Live<T> {
 /** Notes how a request went, and returns the failure if it is one to be shown. */
 export function outcome(e: unknown): Failure {
   const f = e instanceof Failure ? e : new Failure("unexpected", "Something went wrong on this page.");
-  // A proxy answers for a server that is away.
-  if (f.code === "unreachable" || [502, 503, 504].includes(f.status)) connection.value = "lost";
+  if (f.code === "unreachable" || (f.away && f.status !== 0)) connection.value = "lost";
   lost(f);
   return f;
 }
@@ -70,6 +70,7 @@ export function useShown<T>(
       value: (value) => {
         if (stop.signal.aborted) return;
         note(value);
+        noteStore(key, value);
         alive();
         failure.value = undefined;
         data.value = { key, value };
@@ -84,6 +85,7 @@ export function useShown<T>(
     }
     return () => stop.abort();
   }, [key, stopped, unseen, again.value]);
+  useEffect(() => () => forgetStore(key), [key]);
   const current = data.value?.key === key ? data.value.value : undefined;
   return { data: current, failure: failure.value, refresh: () => again.value++ };
 }

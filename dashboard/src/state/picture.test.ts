@@ -41,3 +41,14 @@ it("wants everything first, and knows answers without rows", () => {
   p.take("snapshot", told({ answer: { ...seen, held: 1, waiting: 2 }, order: [] }));
   expect(p.take("delta", told({ page: { held: 2 } }))).toEqual({ ...seen, held: 2 });
 });
+
+it("says that the store is out of sight for as long as the last message does", () => {
+  const p = new Picture("locks");
+  const seen = { revision: 1, server_now: "", replica: "r" };
+  const lost = { store_lost_since: "2026-01-02T15:04:05.000Z" };
+  expect(p.take("snapshot", { ...seen, ...lost, order: [], answer: { ...seen, ...lost, locks: [] } })).toMatchObject(
+    lost,
+  );
+  expect(p.take("delta", seen)).not.toHaveProperty("store_lost_since");
+  expect(p.take("delta", { ...seen, ...lost })).toMatchObject(lost);
+});

@@ -1,7 +1,7 @@
 import { Failure, type Schemas } from "../api/client";
 
 /** What a watch tells: first everything, then what changes of it. */
-export type Told = Pick<Schemas["WatchMessage"], "revision" | "server_now" | "replica"> & {
+export type Told = Pick<Schemas["WatchMessage"], "revision" | "server_now" | "replica" | "store_lost_since"> & {
   answer?: Record<string, unknown>;
   order?: string[];
   rows?: Record<string, unknown>;
@@ -21,14 +21,15 @@ export class Picture {
   take(kind: string, told: Told): Record<string, unknown> {
     if (kind === "snapshot") this.begin(told);
     else this.change(told);
-    const { revision, server_now, replica } = told;
+    const { revision, server_now, replica, store_lost_since } = told;
     const answer: Record<string, unknown> = { ...this.page, revision, server_now, replica };
+    if (store_lost_since !== undefined) answer.store_lost_since = store_lost_since;
     if (this.list !== undefined) answer[this.list] = this.order.map((key) => this.row(key));
     return answer;
   }
 
   private begin({ answer = {}, order = [] }: Told): void {
-    const { [this.list ?? ""]: rows, ...page } = answer;
+    const { [this.list ?? ""]: rows, store_lost_since: _, ...page } = answer;
     this.page = page;
     this.order = order;
     this.rows = new Map(order.map((key, i) => [key, Array.isArray(rows) ? rows[i] : undefined]));

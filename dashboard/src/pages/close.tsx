@@ -83,7 +83,11 @@ function Ask(of: { locks: string; tenant: string; done: (c: Schemas["Closure"]) 
       <ReasonField value={reason.value} set={(v) => (reason.value = v)} />
       <Comes />
       {action.failure && <Trouble failure={action.failure} />}
-      {action.failure?.uncertain && <p>It may stand all the same: look at the list before you try again.</p>}
+      {action.failure?.uncertain && (
+        <p>
+          It may stand all the same: look at the <a href={href(["closures"])}>list</a> before you try again.
+        </p>
+      )}
       <div class="row end">
         <button type="button" onClick={shut}>
           Cancel

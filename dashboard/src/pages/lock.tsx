@@ -1,12 +1,13 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
-import { Badge, Calm, Fence, Head, Loading, Trouble } from "../parts/signs";
+import { Badge, Calm, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Left, Since, Until } from "../parts/time";
 import { count, many, span } from "../parts/words";
 import { href } from "../state/route";
 import { useWatched } from "../state/watch";
+import { Close } from "./close";
 import { Figures } from "./figures";
 import { History } from "./history";
 import { holderPage } from "./names";
@@ -24,6 +25,7 @@ export function Lock({ tenant, name }: { tenant: string; name: string }) {
     load: (signal) => asked(api.GET("/admin/locks/{tenant}/{name}", { signal, params: { path: { tenant, name } } })),
   });
   const target = useSignal<Target | undefined>(undefined);
+  const closing = useSignal(false);
   return (
     <>
       <p class="small">
@@ -31,18 +33,19 @@ export function Lock({ tenant, name }: { tenant: string; name: string }) {
       </p>
       <Head title={name}>
         {data && <State view={data} />}
-        <a class="button" href={href(["closures"], { tenant, close: name })}>
+        <button type="button" onClick={() => (closing.value = true)}>
           Close…
-        </a>
+        </button>
         <a class="button" href={href(["events"], { tenant, locks: name })}>
           Events
         </a>
       </Head>
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Seen view={data} revoke={(t) => (target.value = t)} /> : !failure && <Loading />}
       {data && target.value && (
         <Revoke target={target.value} view={data} done={refresh} close={() => (target.value = undefined)} />
       )}
+      {closing.value && <Close locks={name} tenant={tenant} done={refresh} close={() => (closing.value = false)} />}
     </>
   );
 }

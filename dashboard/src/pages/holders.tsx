@@ -2,10 +2,10 @@ import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { FilterField, whole } from "../parts/filter";
-import { Calm, EntryState, Head, Loading, Trouble } from "../parts/signs";
+import { Calm, EntryState, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
-import { many, span } from "../parts/words";
+import { count, many, span } from "../parts/words";
 import { useLive } from "../state/live";
 import { route, setQuery } from "../state/route";
 import { seesAll, session } from "../state/session";
@@ -46,6 +46,7 @@ export function Holders() {
 
 function One({ tenant, holder }: { tenant: string; holder: string }) {
   const query = { tenant, holder, limit: most };
+  const look = () => asked(api.GET("/admin/holders", { params: { query } }));
   const { data, failure, refresh } = useLive(`holder ${tenant} ${holder}`, 2000, (signal) =>
     asked(api.GET("/admin/holders", { signal, params: { query } })),
   );
@@ -53,10 +54,10 @@ function One({ tenant, holder }: { tenant: string; holder: string }) {
   const path = `/admin/holders?${new URLSearchParams({ tenant, holder })}`;
   return (
     <>
-      {failure && !failure.passing && <Trouble failure={failure} />}
+      <Failed failure={failure} />
       {data ? <Seen of={data} revoke={() => (seen.value = data)} /> : !failure && <Loading />}
       <Shell id="curl" line={curl("GET", path)} />
-      {seen.value && <RevokeAll seen={seen.value} close={() => (seen.value = undefined)} done={refresh} />}
+      {seen.value && <RevokeAll seen={seen.value} look={look} close={() => (seen.value = undefined)} done={refresh} />}
     </>
   );
 }
@@ -73,11 +74,9 @@ function Seen({ of, revoke }: { of: Holdings; revoke: () => void }) {
     <section class="stack" aria-labelledby="entries">
       <div class="head">
         <h2 id="entries">{of.holder}</h2>
-        <span class="soft">
-          holds {of.holding}, waits for {of.waiting}
-        </span>
+        <span class="soft">{had(of)}</span>
         <button type="button" class="harm" onClick={revoke}>
-          Revoke everything…
+          {of.truncated ? `Revoke the first ${count(of.entries.length)}…` : "Revoke everything…"}
         </button>
       </div>
       <Table
@@ -91,6 +90,15 @@ function Seen({ of, revoke }: { of: Holdings; revoke: () => void }) {
       </Table>
     </section>
   );
+}
+
+/** How much a holder has. Of one who has more than is listed, only what is listed is known to hold or wait. */
+export function had(of: Holdings): string {
+  const held = of.entries.filter((e) => e.state === "held").length;
+  const waiting = of.entries.length - held;
+  if (!of.truncated) return `holds ${count(held)}, waits for ${count(waiting)}`;
+  const n = count(of.entries.length);
+  return `has more than ${n} entries; of the first ${n}, ${count(held)} hold and ${count(waiting)} wait`;
 }
 
 function Row({ of, tenant }: { of: Schemas["AdminEntry"]; tenant: string }) {

@@ -1,10 +1,11 @@
 import { useSignal } from "@preact/signals";
-import { api, asked, type Failure, type Schemas } from "../api/client";
+import { api, asked, Failure, type Schemas } from "../api/client";
 import { curl } from "../parts/curl";
 import { Dialog, shut } from "../parts/dialog";
 import { Badge, EntryState, Trouble } from "../parts/signs";
-import { many } from "../parts/words";
-import { outcome } from "../state/live";
+import { count, many } from "../parts/words";
+import { useAction } from "../state/action";
+import { outcome, sleep } from "../state/live";
 import { ends } from "./revoke";
 import { ConfirmField, isReason, Line, ReasonField } from "./sure";
 
@@ -17,12 +18,19 @@ const atOnce = 100;
 interface RevokeAllOf {
   /** What the operator saw when the dialog was opened: these entries, and no others. */
   seen: Holdings;
+  /** Looks again at what the holder has. */
+  look: () => Promise<Holdings>;
   close: () => void;
   done: () => void;
 }
 
-/** Ends what a holder had when it was looked at: a preview, and then exactly that. */
-export function RevokeAll({ seen, close, done }: RevokeAllOf) {
+/**
+ * Ends what a holder had when it was looked at: a preview, and then exactly that. Of a holder who has more
+ * than is listed these are the first ones, and then the next.
+ */
+export function RevokeAll({ seen: first, look, close, done }: RevokeAllOf) {
+  const part = useSignal(first);
+  const seen = part.value;
   const reason = useSignal("");
   const typed = useSignal("");
   const busy = useSignal(false);
@@ -49,26 +57,39 @@ export function RevokeAll({ seen, close, done }: RevokeAllOf) {
     busy.value = false;
     done();
   };
+  const held = seen.entries.filter((e) => e.state === "held").length;
+  const waiting = seen.entries.length - held;
   return (
-    <Dialog title={`Revoke everything of ${seen.holder}`} close={close}>
+    <Dialog title={titleOf(seen)} close={close}>
       <form class="stack" onSubmit={submit}>
+        {seen.truncated && !finished.value && (
+          <p class="note wait">
+            <span aria-hidden="true">⚠ </span>
+            <b>This is not everything.</b> {seen.holder} has more than these {count(seen.entries.length)} entries: once
+            they are revoked, the next ones are offered.
+          </p>
+        )}
         <p>
-          {many(seen.holding, "entry", "entries")} of {seen.tenant} that {seen.holding === 1 ? "holds" : "hold"}, and{" "}
-          {seen.waiting} that {seen.waiting === 1 ? "waits" : "wait"}, as they were when you opened this. What it has
-          taken since stays.
+          {many(held, "entry", "entries")} of {seen.tenant} that {held === 1 ? "holds" : "hold"}, and {count(waiting)}{" "}
+          that {waiting === 1 ? "waits" : "wait"}, as they were when you looked. What it has taken since stays.
         </p>
         <Entries seen={seen} results={results.value} />
         {failure.value && <Trouble failure={failure.value} />}
         {failure.value?.uncertain && <p>Some may have been revoked all the same; it is safe to try again.</p>}
         {finished.value ? (
-          <div class="row end">
-            <button type="button" class="main" onClick={shut}>
-              Close
-            </button>
-          </div>
+          <Rest
+            of={seen}
+            results={results.value}
+            look={look}
+            next={(rest) => {
+              part.value = rest;
+              results.value = [];
+              finished.value = false;
+            }}
+          />
         ) : (
           <>
-            {seen.holding > 0 && (
+            {held > 0 && (
               <p class="note wait">
                 <span aria-hidden="true">⚠ </span>
                 <b>{seen.holder} may still be writing.</b> Whoever is next at each lock gets it at once; resources that
@@ -91,6 +112,76 @@ export function RevokeAll({ seen, close, done }: RevokeAllOf) {
       </form>
     </Dialog>
   );
+}
+
+function titleOf(seen: Holdings): string {
+  if (!seen.truncated) return `Revoke everything of ${seen.holder}`;
+  return `Revoke the first ${count(seen.entries.length)} entries of ${seen.holder}`;
+}
+
+interface RestOf {
+  of: Holdings;
+  results: readonly Outcome[];
+  look: () => Promise<Holdings>;
+  next: (rest: Holdings) => void;
+}
+
+const never = new AbortController().signal;
+
+/** After a part: says whether there is more, and goes on with that. */
+function Rest({ of, results, look, next }: RestOf) {
+  const action = useAction();
+  const nothing = useSignal(false);
+  const more = !nothing.value && (of.truncated || unsettled(results));
+  const go = () =>
+    action.run(async () => {
+      for (let tries = 0; tries < 10; tries++) {
+        const rest = without(await look(), results);
+        if (rest.entries.length > 0) return next(rest);
+        nothing.value = !rest.truncated;
+        if (nothing.value) return;
+        await sleep(500, never);
+      }
+      throw new Failure("not_seen", "The server does not see yet what is left: try again.");
+    });
+  return (
+    <>
+      {more && (
+        <p class="note wait" role="status">
+          <span aria-hidden="true">⚠ </span>
+          <b>{of.holder} had more than these.</b> What is left is not revoked yet.
+        </p>
+      )}
+      {nothing.value && <p role="status">Nothing of {of.holder} is left.</p>}
+      {action.failure && <Trouble failure={action.failure} />}
+      <div class="row end">
+        <button type="button" class={more ? "" : "main"} onClick={shut}>
+          Close
+        </button>
+        {more && (
+          <button type="button" class="main" disabled={action.busy} onClick={go}>
+            {action.busy ? "Looking…" : "See what is left…"}
+          </button>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Whether an entry is not there any more, or is another one. */
+function settled({ result }: Outcome): boolean {
+  return ["revoked", "lock_lost", "changed"].includes(result);
+}
+
+function unsettled(results: readonly Outcome[]): boolean {
+  return !results.every(settled);
+}
+
+/** What a holder has, without what was revoked just now: the replica may not have seen that yet. */
+export function without(now: Holdings, results: readonly Outcome[]): Holdings {
+  const named = (e: { id: string; fence: number }) => `${e.id} ${e.fence}`;
+  const gone = new Set(results.filter(settled).map(named));
+  return { ...now, entries: now.entries.filter((e) => !gone.has(named(e))) };
 }
 
 /** The entries that were seen, as the requests that name all of them. */

@@ -1,0 +1,71 @@
+import { cleanup, fireEvent, render, waitFor } from "@testing-library/preact";
+import { afterEach, expect, it, vi } from "vitest";
+import type { Schemas } from "../api/client";
+import { had } from "./holders";
+import { parts, RevokeAll, said } from "./revoke-all";
+
+afterEach(cleanup);
+
+/** What is listed of a holder: so many entries from a number on, and whether there are more. */
+function holdings(from: number, n: number, truncated: boolean) {
+  const entries = Array.from({ length: n }, (_, i) => ({
+    id: `e${from + i}`,
+    fence: from + i,
+    state: "held",
+    locks: [{ name: `l${from + i}` }],
+  }));
+  const counted = { holding: 2000, waiting: 0 }; // whatever the server counts
+  return { tenant: "acme", holder: "bulk-7", entries, truncated, ...counted } as unknown as Schemas["AdminHoldings"];
+}
+
+it("claims nothing of a holder beyond what is listed", () => {
+  expect(had(holdings(1, 200, true))).toBe("has more than 200 entries; of the first 200, 200 hold and 0 wait");
+  expect(had(holdings(1, 3, false))).toBe("holds 3, waits for 0");
+});
+
+it("says that a part is not everything, and offers the next until nothing is left", async () => {
+  vi.stubGlobal("fetch", async (r: Request) => {
+    const { entries } = (await r.json()) as Schemas["RevokeHolderBody"];
+    return Response.json({ entries: entries.map((e) => ({ ...e, result: "revoked" })) });
+  });
+  // The replica that is asked has not seen yet that the last one of the first part is gone.
+  const left = [holdings(200, 51, false), holdings(251, 0, false)];
+  const look = vi.fn(async () => left.shift() ?? holdings(251, 0, false));
+  const page = render(<RevokeAll seen={holdings(1, 200, true)} look={look} close={() => {}} done={() => {}} />);
+  const text = () => page.container.textContent ?? "";
+  const type = (label: RegExp, value: string) => fireEvent.input(page.getByLabelText(label), { target: { value } });
+  const submit = () => fireEvent.submit(page.container.querySelector("form") as HTMLFormElement);
+  expect(text()).toContain("Revoke the first 200 entries of bulk-7");
+  expect(text()).toContain("This is not everything. bulk-7 has more than these 200 entries");
+  expect(text()).not.toContain("everything of");
+  type(/Reason/, "its node is gone");
+  type(/to confirm/, "bulk-7");
+  submit();
+  await waitFor(() => expect(text()).toContain("bulk-7 had more than these"));
+  fireEvent.click(page.getByText("See what is left…"));
+  await waitFor(() => expect(text()).toContain("Revoke everything of bulk-7"));
+  expect(text()).toContain("50 entries of acme that hold");
+  expect(text()).not.toContain("not everything");
+  submit();
+  await waitFor(() => expect(page.container.querySelector("input")).toBeNull());
+  expect(text()).not.toContain("had more than these");
+  expect(look).toHaveBeenCalledOnce();
+});
+
+it("names every entry once, a hundred in a request", () => {
+  const entries = Array.from({ length: 150 }, (_, i) => ({ id: `e${i}`, fence: i + 1, state: "held" }));
+  const seen = { tenant: "acme", holder: "w", entries } as unknown as Schemas["AdminHoldings"];
+  const bodies = parts(seen, "its node is gone");
+  expect(bodies.map((b) => b.entries.length)).toEqual([100, 50]);
+  expect(bodies.flatMap((b) => b.entries)).toEqual(entries.map(({ id, fence }) => ({ id, fence })));
+  expect(bodies[1]).toMatchObject({ tenant: "acme", holder: "w", reason: "its node is gone" });
+});
+
+it("says of each what came of it", () => {
+  const of = (more: object) => said({ id: "e", fence: 1, result: "", ...more } as Schemas["RevokeOutcome"]);
+  expect(of({ result: "lock_lost", reason: "released" })).toBe("gone: its client has given it back");
+  expect(of({ result: "changed" })).toContain("another one");
+  expect(of({ result: "not_tried" })).toContain("try again");
+  expect(of({ result: "store_unavailable", may_have_taken_effect: true })).toContain("not known");
+  expect(of({ result: "rate_limited" })).toBe("not revoked: rate_limited");
+});

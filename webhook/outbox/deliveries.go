@@ -219,7 +219,7 @@ func (d *Deliveries) RedeliverSince(ctx context.Context, o Order, since time.Tim
 // known reports whether a delivery is owed, or its event kept.
 func (d *Deliveries) known(ctx context.Context, tenant, id, delivery string) (bool, error) {
 	record := recordOf(id, delivery)
-	if !lock.ValidName(record) {
+	if !lock.ValidName(record) || delivery == missedRecord { // which is the name of a record, and of no delivery
 		return false, nil
 	}
 	key := store.RecordKey{Kind: owedKind(shardOfTarget(tenant, id)), Tenant: tenant, ID: record}

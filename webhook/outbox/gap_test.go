@@ -2,6 +2,8 @@ package outbox
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ type missing struct {
 	t      *testing.T
 	target *target
 	record string
+	items  []*item
 }
 
 func newMissing(t *testing.T) *missing {
@@ -38,7 +41,9 @@ func at(number uint64) lock.EventID { return lock.EventID{Number: number, Index:
 
 // misses has the target miss what is between two events, and returns what tells of it.
 func (m *missing) misses(after, before uint64) *delivery {
-	m.note(m.target, events.Missed{After: at(after), Before: at(before)}, &item{read: time.Now()})
+	it := &item{read: time.Now()}
+	m.items = append(m.items, it)
+	m.note(m.target, events.Missed{After: at(after), Before: at(before)}, it)
 	m.flushMissed()
 	return m.target.pending[m.record]
 }
@@ -158,4 +163,56 @@ func TestAskedWhenDue(t *testing.T) {
 		t.Errorf("of 4 attempts %d are shown", recentOf(d).Tried)
 	}
 	m.takes()
+}
+
+// TestMoreIsMissed: what tells of a gap goes from the first end of all that is missed to the last,
+// whichever was found first. It takes the room of one delivery, and the cursor waits for none of it
+// once it is kept.
+func TestMoreIsMissed(t *testing.T) {
+	m := newMissing(t)
+	m.misses(1000, 90_000)
+	m.misses(20, 30)
+	d := m.misses(40, 50)
+	if want := (events.Missed{After: at(20), Before: at(90_000)}); d.missed != want || d.id != missedID(want) {
+		t.Errorf("%s tells of %+v, want %+v", d.id, d.missed, want)
+	}
+	if want := (load{1, len(d.payload)}); m.targets.load["acme"] != want || m.target.bytes != want.bytes {
+		t.Errorf("it takes %+v and %d bytes, want %+v", m.targets.load["acme"], m.target.bytes, want)
+	}
+	m.takes()
+	for i, it := range m.items {
+		if it.open != 0 {
+			t.Errorf("the cursor waits for the %d. of them", i+1)
+		}
+	}
+	m.end(d)
+	if m.takes(); len(m.targets.load) > 0 || m.target.bytes != 0 {
+		t.Errorf("left are %+v and %d bytes", m.targets.load, m.target.bytes)
+	}
+}
+
+// TestMoreIsShown: people are shown what is told of a gap now, and not what was to be told of a
+// part of it; what was told of another one remains.
+func TestMoreIsShown(t *testing.T) {
+	m := newMissing(t)
+	answers := func(d *delivery, o webhook.Outcome) {
+		m.attempted(d, tried{Result: webhook.Result{Outcome: o}, id: d.id})
+		m.takes()
+	}
+	answers(m.misses(1, 5), webhook.Delivered)
+	answers(m.misses(10, 20), webhook.Failed)
+	for _, want := range []webhook.State{webhook.StatePending, webhook.StateDelivered} {
+		d := m.misses(20, 30)
+		if want == webhook.StateDelivered {
+			m.target.Recent[1].ID = "10-1_25-1" // as of who had the shard and died before it wrote another
+			answers(d, webhook.Delivered)
+		}
+		var shown []string
+		for _, r := range m.target.Recent {
+			shown = append(shown, fmt.Sprint(r.ID, " ", r.State))
+		}
+		if wants := []string{"1-1_5-1 delivered", fmt.Sprint("10-1_30-1 ", want)}; !slices.Equal(shown, wants) {
+			t.Errorf("shown is %q, want %q", shown, wants)
+		}
+	}
 }

@@ -108,6 +108,8 @@ func (w *owner) tellMissed(t *target) {
 	w.keep(d)
 	if fresh {
 		w.attempt(d)
+	} else {
+		t.remember(d)
 	}
 }
 
@@ -129,7 +131,7 @@ func gapOf(id string) (m events.Missed, ok bool) {
 // recordOf is the id of the record of a target's delivery with an id that people know it by. Of
 // what is missed there is one, which may tell of more by now.
 func recordOf(target, delivery string) string {
-	if _, ok := gapOf(delivery); ok {
+	if m, ok := gapOf(delivery); ok && m.After.Compare(m.Before) <= 0 {
 		return recordName(target, missedRecord)
 	}
 	return recordName(target, delivery)

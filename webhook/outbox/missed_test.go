@@ -181,7 +181,7 @@ func TestMissedAskedFor(t *testing.T) {
 			}
 			return failed(url, m)
 		})
-		for _, bad := range []string{"_", "x_y", id + "_", strings.Repeat("1", 500) + "_1-1", "1-1_1-1\n"} {
+		for _, bad := range []string{"_", "x_y", id + "_", strings.Repeat("1", 500) + "_1-1", "1-1_1-1\n", "missed", "9-9_1-1", "2-1_2-0"} {
 			if err := w.asks.Redeliver(t.Context(), order(s), bad); !errors.Is(err, lock.NotFound) {
 				t.Errorf("%.20q: %v", bad, err)
 			}

@@ -52,9 +52,12 @@ func recentOf(d *delivery) *recent {
 	return r
 }
 
-// remember takes note of a delivery as it is now.
+// remember takes note of a delivery as it is now. What was to be told of a part of what is missed
+// now will never be.
 func (t *target) remember(d *delivery) {
-	t.Recent = slices.DeleteFunc(t.Recent, func(r *recent) bool { return r.ID == d.id })
+	t.Recent = slices.DeleteFunc(t.Recent, func(r *recent) bool {
+		return r.ID == d.id || d.tellsMissed() && r.Kind == d.kind && r.State == webhook.StatePending
+	})
 	t.Recent = append(t.Recent, recentOf(d))
 	t.Recent = t.Recent[max(0, len(t.Recent)-maxRecent):]
 	t.dirty = true

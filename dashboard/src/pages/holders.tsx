@@ -92,13 +92,15 @@ function Seen({ of, revoke }: { of: Holdings; revoke: () => void }) {
   );
 }
 
-/** How much a holder has. Of one who has more than is listed, only what is listed is known to hold or wait. */
+/** So many entries of a holder are counted. */
+const counted = 2000;
+
+/** How much a holder has, and whether all of it is listed. */
 export function had(of: Holdings): string {
-  const held = of.entries.filter((e) => e.state === "held").length;
-  const waiting = of.entries.length - held;
-  if (!of.truncated) return `holds ${count(held)}, waits for ${count(waiting)}`;
-  const n = count(of.entries.length);
-  return `has more than ${n} entries; of the first ${n}, ${count(held)} hold and ${count(waiting)} wait`;
+  const all = `holds ${count(of.holding)}, waits for ${count(of.waiting)}`;
+  if (!of.truncated) return all;
+  const listed = `; the first ${count(of.entries.length)} are listed`;
+  return of.holding + of.waiting < counted ? all + listed : `has ${count(counted)} entries or more${listed}`;
 }
 
 function Row({ of, tenant }: { of: Schemas["AdminEntry"]; tenant: string }) {

@@ -18,9 +18,11 @@ function holdings(from: number, n: number, truncated: boolean) {
   return { tenant: "acme", holder: "bulk-7", entries, truncated, ...counted } as unknown as Schemas["AdminHoldings"];
 }
 
-it("claims nothing of a holder beyond what is listed", () => {
-  expect(had(holdings(1, 200, true))).toBe("has more than 200 entries; of the first 200, 200 hold and 0 wait");
-  expect(had(holdings(1, 3, false))).toBe("holds 3, waits for 0");
+it("says how much a holder has, and that not all of it is listed", () => {
+  const more = { ...holdings(1, 200, true), holding: 1300, waiting: 2 };
+  expect(had(more)).toBe("holds 1,300, waits for 2; the first 200 are listed");
+  expect(had({ ...more, holding: 1998 })).toBe("has 2,000 entries or more; the first 200 are listed");
+  expect(had({ ...holdings(1, 3, false), holding: 3, waiting: 0 })).toBe("holds 3, waits for 0");
 });
 
 it("says that a part is not everything, and offers the next until nothing is left", async () => {

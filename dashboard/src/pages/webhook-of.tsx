@@ -7,7 +7,7 @@ import { href } from "../state/route";
 import { Deliveries, useDeliveries } from "./deliveries";
 import { Failing } from "./failing";
 import { PauseWebhook, stopped } from "./pause-webhook";
-import { Sending, told } from "./webhooks";
+import { Sending, told } from "./sending";
 import { owed } from "./webhooks-all";
 
 interface Which {

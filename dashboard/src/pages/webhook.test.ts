@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { described } from "./deliveries";
-import { told } from "./webhooks";
+import { told } from "./sending";
 
 it("says what a receiver is told of", () => {
   expect([told(["*"]), told(["lock.acquired", "events.missed"])]).toEqual(["everything", "acquired, events.missed"]);

@@ -11,8 +11,9 @@ import { Deliveries, useDeliveries } from "./deliveries";
 import { Failing } from "./failing";
 import { stopped } from "./pause-webhook";
 import { Rotate } from "./rotate";
+import { Sending, told } from "./sending";
 import { Line } from "./sure";
-import { mayUseWebhooks, NoScope, Sending, told } from "./webhooks";
+import { mayUseWebhooks, NoScope } from "./webhooks";
 import { owed } from "./webhooks-all";
 
 /** One subscription, with what was sent and is to be sent; or the tenant's callbacks. */

@@ -9,7 +9,7 @@ import { count } from "../parts/words";
 import { useLive } from "../state/live";
 import { href, route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
-import { Sending, told } from "./webhooks";
+import { Sending, told } from "./sending";
 
 interface Filter {
   tenant?: string;

@@ -1,11 +1,12 @@
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
-import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
+import { Calm, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { useLive } from "../state/live";
 import { href, route } from "../state/route";
 import { operates, seesAll, session } from "../state/session";
+import { Sending, told } from "./sending";
 import { AllWebhooks } from "./webhooks-all";
 
 /** Whether the session may see and change webhooks: of its own tenant, whatever else it may see. */
@@ -107,34 +108,5 @@ function Rows({ all }: { all: Schemas["Webhook"][] }) {
         </tr>
       ))}
     </Table>
-  );
-}
-
-/** The types of events, in words. */
-export function told(events: readonly string[]): string {
-  return events.includes("*") ? "everything" : events.map((e) => e.replace(/^lock\./, "")).join(", ");
-}
-
-/** Whether anything is sent, and if not, why. */
-export function Sending({ of }: { of: Pick<Schemas["Webhook"], "paused" | "disabled" | "failing_since"> }) {
-  if (of.paused) return <Badge sign="‖">paused</Badge>;
-  if (of.disabled) {
-    return (
-      <Badge kind="harm" sign="✕">
-        {of.disabled === "gone" ? "stopped: the receiver wants nothing more" : "stopped: it failed for five days"}
-      </Badge>
-    );
-  }
-  if (of.failing_since) {
-    return (
-      <Badge kind="harm" sign="⚠">
-        fails since <Since at={of.failing_since} ago />
-      </Badge>
-    );
-  }
-  return (
-    <Badge kind="held" sign="✓">
-      sends
-    </Badge>
   );
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 )
 
 const (
@@ -65,23 +66,9 @@ func networkOf(addr netip.Addr) netip.Prefix {
 // makeRoom forgets whom forgetting gives nothing. If there is nobody of whom that is true, somebody is
 // forgotten.
 func (s *strangers) makeRoom(now time.Time) {
-	if len(s.byNetwork) < maxStrangers {
-		return
-	}
-	if now.Sub(s.swept) >= time.Second {
-		s.swept = now
-		for network, l := range s.byNetwork {
-			if l.TokensAt(now) >= strangerRefusals {
-				delete(s.byNetwork, network)
-			}
-		}
-	}
-	for network := range s.byNetwork {
-		if len(s.byNetwork) < maxStrangers {
-			return
-		}
-		delete(s.byNetwork, network)
-	}
+	quota.MakeRoom(s.byNetwork, maxStrangers, &s.swept, now, func(l *rate.Limiter) bool {
+		return l.TokensAt(now) >= strangerRefusals
+	})
 }
 
 // pace holds back the refusal of a client that asks on and on and of whom nobody knows who it is.

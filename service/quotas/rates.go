@@ -191,23 +191,9 @@ func (p *paces) owes(now time.Time) bool {
 
 // makeRoom forgets who has not asked for a while. If all have, somebody is forgotten.
 func (r *rates) makeRoom(now time.Time) {
-	if len(r.tenants) < maxPaced {
-		return
-	}
-	if now.Sub(r.swept) >= tellEvery {
-		r.swept = now
-		for tenant, p := range r.tenants {
-			if now.Sub(p.asked) >= forgetAfter && !p.owes(now) {
-				delete(r.tenants, tenant)
-			}
-		}
-	}
-	for tenant := range r.tenants {
-		if len(r.tenants) < maxPaced {
-			return
-		}
-		delete(r.tenants, tenant)
-	}
+	quota.MakeRoom(r.tenants, maxPaced, &r.swept, now, func(p *paces) bool {
+		return now.Sub(p.asked) >= forgetAfter && !p.owes(now)
+	})
 }
 
 // after returns when there is room for another request.

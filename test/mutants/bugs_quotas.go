@@ -175,7 +175,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-debt-forgotten", Breaks: "who owes is not forgotten while there is room",
-			File: "service/quotas/rates.go", Anchor: " && !p.owes(now) {", Becomes: " {",
+			File: "service/quotas/rates.go", Anchor: " && !p.owes(now)\n", Becomes: "\n",
 			In: "./service/quotas", Run: "^TestDebtIsRemembered$",
 		},
 		{
@@ -215,7 +215,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "quota-forgets-who-asks", Breaks: "nobody is forgotten who has just asked, while there is room",
-			File: "service/quotas/rates.go", Anchor: "if now.Sub(p.asked) >= forgetAfter &&", Becomes: "if p.asked.IsZero() &&",
+			File: "service/quotas/rates.go", Anchor: "now.Sub(p.asked) >= forgetAfter &&", Becomes: "p.asked.IsZero() &&",
 			In: "./service/quotas", Run: "^TestManyTenants$",
 		},
 		{

@@ -92,12 +92,11 @@ func (v *View) Missing() error {
 // LostFor returns how long the feed has been interrupted, or not come up yet, 0
 // if it is there.
 func (v *View) LostFor() time.Duration {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	if v.current {
+	at, lost := v.LostSince()
+	if !lost {
 		return 0
 	}
-	return max(time.Since(v.lostAt), 1)
+	return max(time.Since(at), 1)
 }
 
 // LostSince returns since when the feed is interrupted, or has not come up, and whether it is so.

@@ -125,13 +125,13 @@ func gapOf(id string) (m events.Missed, ok bool) {
 	var bad, worse error
 	m.After, bad = lock.ParseEventID(after)
 	m.Before, worse = lock.ParseEventID(before)
-	return m, bad == nil && worse == nil
+	return m, bad == nil && worse == nil && m.After.Compare(m.Before) <= 0
 }
 
 // recordOf is the id of the record of a target's delivery with an id that people know it by. Of
 // what is missed there is one, which may tell of more by now.
 func recordOf(target, delivery string) string {
-	if m, ok := gapOf(delivery); ok && m.After.Compare(m.Before) <= 0 {
+	if _, ok := gapOf(delivery); ok {
 		return recordName(target, missedRecord)
 	}
 	return recordName(target, delivery)

@@ -167,15 +167,22 @@ func (c *cashier) Owe(tenant string, l quota.Limit, more int) {
 	c.Quotas.Owe(tenant, l, more)
 }
 
-// TestPriceOfRequests: a set costs what its locks cost, bytes what there is to read and tell, a list of
-// webhooks what the store is asked. Renewals and releases cost one, and operators' requests nothing.
-func TestPriceOfRequests(t *testing.T) {
-	t.Parallel()
+// withCashier is a replica that tells what requests cost.
+func withCashier(t *testing.T) (*cashier, *replica) {
+	t.Helper()
 	q := &cashier{Quotas: shared.quotas}
 	h := shared.handlers(shared.main.service)
 	h.Quotas, h.Deliveries = q, &stubDeliveries{}
 	r := serve(nil, handlers.New(h))
 	t.Cleanup(r.close)
+	return q, r
+}
+
+// TestPriceOfRequests: a set costs what its locks cost, bytes what there is to read and tell, a list of
+// webhooks what the store is asked. Renewals and releases cost one, and operators' requests nothing.
+func TestPriceOfRequests(t *testing.T) {
+	t.Parallel()
+	q, r := withCashier(t)
 	owner := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.WebhooksWrite) })
 	owner.limits(`{"requests_per_second":1000000}`)
 	e := owner.acquire("a")
@@ -220,11 +227,7 @@ func TestPriceOfRequests(t *testing.T) {
 // TestPriceOfNarrowLists: who may see few of many locks pays for looking at all.
 func TestPriceOfNarrowLists(t *testing.T) {
 	t.Parallel()
-	q := &cashier{Quotas: shared.quotas}
-	h := shared.handlers(shared.main.service)
-	h.Quotas = q
-	r := serve(nil, handlers.New(h))
-	t.Cleanup(r.close)
+	q, r := withCashier(t)
 	owner := newTenant(t)
 	for i := range 2016 / 32 {
 		var all []string
@@ -367,11 +370,7 @@ func TestDebtOfManyWhoWait(t *testing.T) {
 // TestSetsThatCannotBe: a set of more locks than there may be costs no more than the largest.
 func TestSetsThatCannotBe(t *testing.T) {
 	t.Parallel()
-	q := &cashier{Quotas: shared.quotas}
-	h := shared.handlers(shared.main.service)
-	h.Quotas = q
-	r := serve(nil, handlers.New(h))
-	t.Cleanup(r.close)
+	q, r := withCashier(t)
 	a := newTenant(t).at(r).post("/locksets", body(locksOf(slices.Repeat([]string{"a"}, 1200)...)), loose)
 	if got := q.price.Load(); a.status != http.StatusBadRequest || got > 32+6 {
 		t.Errorf("a set of 1200 is answered %d, and costs %d", a.status, got)

@@ -203,26 +203,33 @@ func TestRefusedWritesOfAnotherTenant(t *testing.T) {
 	})
 }
 
+// removeThree has three entries removed in one batch, each on a condition of its own, and wants all of it
+// done but the removal of the one that is missing.
+func removeThree(t *testing.T, kv kvClient, missing string) {
+	t.Helper()
+	commits := (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(kv, false)
+	defer commits.Close()
+	var done sync.WaitGroup
+	for i := range 3 {
+		key := fmt.Sprint("key-", i+1)
+		w := removal(key, true)
+		w.Payload.conditional, w.Payload.compares = true, []*pb.Compare{created([]byte(key), 7)}
+		done.Go(func() {
+			if out, err := commits.Do(t.Context(), w); err != nil || out.applied != (key != missing) {
+				t.Errorf("%s of three of which %q cannot be done: %+v, %v", key, missing, out, err)
+			}
+		})
+	}
+	done.Wait()
+}
+
 // TestOneOfABatchFails: a batch is a plain transaction, and another with nested ones only if
 // one of its writes cannot be done, which is that one's matter alone.
 func TestOneOfABatchFails(t *testing.T) {
 	for _, missing := range []string{"", "key-2"} {
 		synctest.Test(t, func(t *testing.T) {
 			kv := &present{missing: missing}
-			commits := (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(kv, false)
-			defer commits.Close()
-			var done sync.WaitGroup
-			for i := range 3 {
-				key := fmt.Sprint("key-", i+1)
-				w := removal(key, true)
-				w.Payload.conditional, w.Payload.compares = true, []*pb.Compare{created([]byte(key), 7)}
-				done.Go(func() {
-					if out, err := commits.Do(t.Context(), w); err != nil || out.applied != (key != missing) {
-						t.Errorf("%s of three of which %q cannot be done: %+v, %v", key, missing, out, err)
-					}
-				})
-			}
-			done.Wait()
+			removeThree(t, kv, missing)
 			want := []int{3}
 			if missing != "" {
 				want = []int{3, 0} // the outer one of nested ones compares nothing itself

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,20 +157,6 @@ func (s *slowPresent) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnRespons
 // outcome of the others unknown: the second transaction has as long as the first.
 func TestSlowAndOneFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kv := &slowPresent{present{missing: "key-2"}, attemptTimeout * 6 / 10}
-		commits := (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(kv, false)
-		defer commits.Close()
-		var done sync.WaitGroup
-		for i := range 3 {
-			key := fmt.Sprint("key-", i+1)
-			w := removal(key, true)
-			w.Payload.conditional, w.Payload.compares = true, []*pb.Compare{created([]byte(key), 7)}
-			done.Go(func() {
-				if out, err := commits.Do(t.Context(), w); err != nil || out.applied != (key != "key-2") {
-					t.Errorf("%s: %+v, %v", key, out, err)
-				}
-			})
-		}
-		done.Wait()
+		removeThree(t, &slowPresent{present{missing: "key-2"}, attemptTimeout * 6 / 10}, "key-2")
 	})
 }

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { api, asked, type Failure, type Schemas } from "../api/client";
 import { save } from "../api/save";
 import { curl, Shell } from "../parts/curl";
-import { FilterField, whole } from "../parts/filter";
+import { TenantField } from "../parts/filter";
 import { Badge, Calm, Failed, Head, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -116,15 +116,7 @@ function Filters({ filter }: { filter: Filter }) {
           ))}
         </select>
       </label>
-      {seesAll() && (
-        <FilterField
-          label="Tenant"
-          first
-          placeholder={whole}
-          value={filter.tenant ?? ""}
-          set={(v) => setQuery({ tenant: v, cursor: "" })}
-        />
-      )}
+      {seesAll() && <TenantField first value={filter.tenant ?? ""} set={(v) => setQuery({ tenant: v, cursor: "" })} />}
     </search>
   );
 }

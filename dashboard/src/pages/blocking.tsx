@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
-import { FilterField, whole } from "../parts/filter";
+import { TenantField } from "../parts/filter";
 import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, many, span } from "../parts/words";
@@ -33,7 +33,7 @@ export function Blocking() {
       </Head>
       {seesAll() && (
         <search class="filters">
-          <FilterField label="Tenant" first placeholder={whole} value={tenant} set={(v) => setQuery({ tenant: v })} />
+          <TenantField first value={tenant} set={(v) => setQuery({ tenant: v })} />
         </search>
       )}
       <Failed failure={failure} />

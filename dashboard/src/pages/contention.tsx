@@ -1,7 +1,7 @@
 import { api, asked, type Schemas } from "../api/client";
 import { Chart } from "../parts/chart";
 import { curl, Shell } from "../parts/curl";
-import { FilterField, whole } from "../parts/filter";
+import { TenantField } from "../parts/filter";
 import { Failed, Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, span } from "../parts/words";
@@ -28,7 +28,7 @@ export function Contention() {
       </Head>
       {seesAll() && (
         <search class="filters">
-          <FilterField label="Tenant" first placeholder={whole} value={tenant} set={(v) => setQuery({ tenant: v })} />
+          <TenantField first value={tenant} set={(v) => setQuery({ tenant: v })} />
         </search>
       )}
       <Failed failure={heat.failure} />

@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Schemas } from "../api/client";
-import { FilterField, whole } from "../parts/filter";
+import { FilterField, TenantField } from "../parts/filter";
 import { Badge, Calm, Failed, Head } from "../parts/signs";
 import { many, span, utc } from "../parts/words";
 import { paused } from "../state/live";
@@ -92,9 +92,7 @@ function Filters({ filter }: { filter: { types: string; locks: string; tenant: s
           )}
         </select>
       </label>
-      {seesAll() && (
-        <FilterField label="Tenant" placeholder={whole} value={filter.tenant} set={(v) => setQuery({ tenant: v })} />
-      )}
+      {seesAll() && <TenantField value={filter.tenant} set={(v) => setQuery({ tenant: v })} />}
     </search>
   );
 }

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
-import { FilterField, whole } from "../parts/filter";
+import { FilterField, TenantField, whole } from "../parts/filter";
 import { Calm, EntryState, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -27,9 +27,7 @@ export function Holders() {
       <Head title="Holders" />
       <search class="filters">
         <FilterField label="Holder" first placeholder={whole} value={holder} set={(v) => setQuery({ holder: v })} />
-        {seesAll() && (
-          <FilterField label="Tenant" placeholder={whole} value={tenant} set={(v) => setQuery({ tenant: v })} />
-        )}
+        {seesAll() && <TenantField value={tenant} set={(v) => setQuery({ tenant: v })} />}
       </search>
       {holder === "" ? (
         <div class="sheet">

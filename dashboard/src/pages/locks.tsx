@@ -1,5 +1,5 @@
 import { api, asked, type Schemas } from "../api/client";
-import { FilterField, whole } from "../parts/filter";
+import { FilterField, TenantField, whole } from "../parts/filter";
 import { Badge, Calm, Closed, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -83,7 +83,7 @@ function Filters({ filter }: { filter: Filter }) {
         </select>
       </label>
       <FilterField label="Holder" placeholder={whole} value={filter.holder ?? ""} set={set("holder")} />
-      {seesAll() && <FilterField label="Tenant" placeholder={whole} value={filter.tenant ?? ""} set={set("tenant")} />}
+      {seesAll() && <TenantField value={filter.tenant ?? ""} set={set("tenant")} />}
     </search>
   );
 }

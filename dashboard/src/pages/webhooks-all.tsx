@@ -1,6 +1,6 @@
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
-import { FilterField, whole } from "../parts/filter";
+import { TenantField } from "../parts/filter";
 import { Calm, Failed, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -36,13 +36,7 @@ export function AllWebhooks() {
     <>
       {seesAll() && (
         <search class="filters">
-          <FilterField
-            label="Tenant"
-            first
-            placeholder={whole}
-            value={filter.tenant ?? ""}
-            set={(v) => setQuery({ tenant: v, cursor: "" })}
-          />
+          <TenantField first value={filter.tenant ?? ""} set={(v) => setQuery({ tenant: v, cursor: "" })} />
         </search>
       )}
       <Failed failure={failure} />

@@ -75,3 +75,8 @@ export function FilterField({ label, value, set, placeholder, first = false }: F
     </label>
   );
 }
+
+/** The field for one tenant, of whom the whole name counts. */
+export function TenantField(of: Pick<FilterOf, "value" | "set" | "first">) {
+  return <FilterField label="Tenant" placeholder={whole} {...of} />;
+}

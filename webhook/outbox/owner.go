@@ -87,6 +87,7 @@ func (w *owner) begin() bool {
 		w.Logger.Debug("what a shard has to send could not be read, and is tried again", "shard", w.name, "error", err)
 		return false
 	}
+	w.forgetRows()
 	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, After: w.cursor.after()})
 	if err != nil {
 		return false

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -87,6 +88,30 @@ func (w *owner) loadStates() error {
 		s.version = r.Version
 		w.targets.states[targetName(r.Tenant, r.ID)] = s
 	})
+}
+
+// forgetRows forgets what was to be tried again when the owner before wrote it down, and is not kept
+// any more: that owner made those attempts, and was gone before it wrote what came of them.
+func (w *owner) forgetRows() {
+	for name, s := range w.targets.states {
+		if slices.ContainsFunc(s.Recent, isPending) {
+			tenant, id, _ := strings.Cut(name, "/")
+			w.target(tenant, id)
+		}
+	}
+	for _, t := range w.targets.all {
+		was := len(t.Recent)
+		t.Recent = slices.DeleteFunc(t.Recent, func(r *recent) bool { return isPending(r) && !t.owes(r) })
+		t.dirty = t.dirty || len(t.Recent) < was
+	}
+}
+
+func isPending(r *recent) bool { return r.State == webhook.StatePending }
+
+// owes reports whether there is an attempt to come of what a row tells of.
+func (t *target) owes(r *recent) bool {
+	d := t.pending[recordOf(t.id, r.ID)]
+	return d != nil && d.id == r.ID
 }
 
 // writeStates writes what has changed, of each target now and then.

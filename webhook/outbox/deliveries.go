@@ -223,8 +223,8 @@ func (d *Deliveries) known(ctx context.Context, tenant, id, delivery string) (bo
 		return false, nil
 	}
 	key := store.RecordKey{Kind: owedKind(shardOfTarget(tenant, id)), Tenant: tenant, ID: record}
-	if _, err := d.records.Get(ctx, key); !errors.Is(err, lock.NotFound) {
-		return err == nil, err
+	if owed, err := d.records.Get(ctx, key); !errors.Is(err, lock.NotFound) {
+		return err == nil && tellsOf(&owed, delivery), err
 	}
 	event, bad := lock.ParseEventID(delivery)
 	if bad != nil || event.Index == 0 {
@@ -238,6 +238,20 @@ func (d *Deliveries) known(ctx context.Context, tenant, id, delivery string) (bo
 	defer stream.Close()
 	given, _, _ := stream.Next(make([]*events.Record, 1))
 	return len(given) == 1 && given[0].ID == event, nil
+}
+
+// tellsOf reports whether what is owed is the delivery with an id: of what is missed, all of that gap.
+func tellsOf(owed *store.Record, delivery string) bool {
+	gap, ok := gapOf(delivery)
+	if !ok {
+		return true
+	}
+	var f owedForm
+	if json.Unmarshal(owed.Value, &f) != nil {
+		return false
+	}
+	is := f.missed()
+	return is.After.Compare(gap.After) <= 0 && gap.Before.Compare(is.Before) <= 0
 }
 
 // request leaves a request for the owner of the subscription's shard, and puts it on record before.

@@ -181,12 +181,13 @@ func TestMissedAskedFor(t *testing.T) {
 			}
 			return failed(url, m)
 		})
-		for _, bad := range []string{"_", "x_y", id + "_", strings.Repeat("1", 500) + "_1-1", "1-1_1-1\n", "missed", "9-9_1-1", "2-1_2-0"} {
+		after, end, _ := strings.Cut(id, "_")
+		for _, bad := range []string{"_", "x_y", id + "_", strings.Repeat("1", 500) + "_1-1", "1-1_1-1\n", "missed", "9-9_1-1", "2-1_2-0", "1-1_" + end, after + "_900000-1", end + "_" + after} {
 			if err := w.asks.Redeliver(t.Context(), order(s), bad); !errors.Is(err, lock.NotFound) {
 				t.Errorf("%.20q: %v", bad, err)
 			}
 		}
-		if err := w.asks.Redeliver(t.Context(), order(s), id); err != nil {
+		if err := w.asks.Redeliver(t.Context(), order(s), after+"_"+after); err != nil { // as before it grew
 			t.Fatal(err)
 		}
 		until(t, 10*time.Second, "it is told", func() bool {

@@ -253,6 +253,41 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestMoreIsShown$",
 		},
 		{
+			Name: "outbox-rows-of-who-died", Breaks: "nobody is shown as pending what was delivered before who sent it died",
+			File: "webhook/outbox/owner.go", Anchor: "	w.forgetRows()\n", Becomes: "",
+			In: in, Run: "^TestRowsOfWhoDied$",
+		},
+		{
+			Name: "outbox-rows-of-what-is-owed", Breaks: "what was attempted last is shown on, whoever sends then",
+			File: "webhook/outbox/state.go", Anchor: "isPending(r) && !t.owes(r)", Becomes: "isPending(r)",
+			In: in, Run: "^TestRowsOfWhoDied$",
+		},
+		{
+			Name: "outbox-gap-from-before", Breaks: "a gap that begins before what is missed is no delivery",
+			File: "webhook/outbox/deliveries.go", Anchor: "is.After.Compare(gap.After) <= 0 && ", Becomes: "",
+			In: in, Run: "^TestMissedAskedFor$",
+		},
+		{
+			Name: "outbox-gap-to-afterwards", Breaks: "a gap that ends after what is missed is no delivery",
+			File: "webhook/outbox/deliveries.go", Anchor: " && gap.Before.Compare(is.Before) <= 0", Becomes: "",
+			In: in, Run: "^TestMissedAskedFor$",
+		},
+		{
+			Name: "outbox-missed-a-day-late", Breaks: "what is missed is told soon once the receiver takes something",
+			File: "webhook/outbox/delivery.go", Anchor: "		w.answers(d.target)\n", Becomes: "",
+			In: in, Run: "^TestMissedIsToldToWhoAnswers$",
+		},
+		{
+			Name: "outbox-missed-with-each-answer", Breaks: "what is missed is not told again with each delivery that is taken",
+			File: "webhook/outbox/missed.go", Anchor: "max(missedPause, ", Becomes: "max(0, ",
+			In: in, Run: "^TestMissedIsToldToWhoAnswers$",
+		},
+		{
+			Name: "outbox-missed-too-early", Breaks: "what is missed is told when the receiver wants it",
+			File: "webhook/outbox/delivery.go", Anchor: ", RetryS: int64(r.RetryAfter.Seconds())", Becomes: "",
+			In: in, Run: "^TestMissedIsToldToWhoAnswers$",
+		},
+		{
 			Name: "outbox-states-for-ever", Breaks: "nothing is left of a subscription that was deleted",
 			File: "webhook/outbox/state.go", Anchor: "t.version = now; t.gone {", Becomes: "t.version = now; t.gone && t.version == 0 {",
 			In: in, Run: "^TestDeletedWhileWritten$",

@@ -69,6 +69,10 @@ const (
 	// writesAtOnce bounds a shard's calls of the store.
 	writesAtOnce = 16
 
+	// missedPause is how long after an attempt to tell a receiver what it misses the next one is
+	// made, if it takes other deliveries meanwhile.
+	missedPause = time.Minute
+
 	// pausedLook is how often deliveries of a target look whether it is sent something again.
 	pausedLook = 5 * time.Second
 

@@ -56,6 +56,7 @@ type attempt struct {
 	Err     string          `json:"error,omitempty"`
 	TookMS  int64           `json:"took_ms"`
 	SkewS   int64           `json:"skew_s,omitempty"`
+	RetryS  int64           `json:"retry_s,omitempty"` // after how long the receiver wants the next one
 }
 
 // maxAttempts bounds what is remembered of a delivery's attempts: the last ones.
@@ -64,7 +65,7 @@ const maxAttempts = 5
 func (d *delivery) note(r webhook.Result, at time.Time) {
 	d.attempts = append(d.attempts, attempt{
 		At: at, Outcome: r.Outcome, Status: r.Status, Err: r.Err,
-		TookMS: r.Took.Milliseconds(), SkewS: int64(r.DateSkew.Seconds()),
+		TookMS: r.Took.Milliseconds(), SkewS: int64(r.DateSkew.Seconds()), RetryS: int64(r.RetryAfter.Seconds()),
 	})
 	d.attempts = d.attempts[max(0, len(d.attempts)-maxAttempts):]
 }
@@ -159,6 +160,9 @@ func (w *owner) attempted(d *delivery, r tried) {
 	w.judge(d.target, r)
 	d.target.remember(d)
 	w.cursor.behind = true
+	if r.Outcome == webhook.Delivered && !d.tellsMissed() {
+		w.answers(d.target)
+	}
 	if d.progress.State != webhook.StatePending {
 		w.end(d)
 		return

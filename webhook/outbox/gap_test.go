@@ -216,3 +216,42 @@ func TestMoreIsShown(t *testing.T) {
 		}
 	}
 }
+
+// TestMissedIsToldToWhoAnswers: what was added to a gap late in an outage has its next attempt up to a
+// day later. It is made once the receiver takes something else, but neither again and again nor
+// before the receiver wants it.
+func TestMissedIsToldToWhoAnswers(t *testing.T) {
+	m := newMissing(t)
+	now := time.Now()
+	m.Now = func() time.Time { return now }
+	d := m.misses(10, 20)
+	fails := func(retry time.Duration) {
+		m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Failed, RetryAfter: retry}, at: now, id: d.id})
+	}
+	for range 3 {
+		fails(0)
+	}
+	for i, c := range []struct {
+		after, retry time.Duration
+		outcome      webhook.Outcome
+		want         bool
+	}{
+		{time.Second, 0, webhook.Delivered, false},
+		{2 * time.Minute, 0, webhook.Failed, false},
+		{2 * time.Minute, 0, webhook.Delivered, true},
+		{10 * time.Minute, time.Hour, webhook.Delivered, false},
+		{61 * time.Minute, time.Hour, webhook.Delivered, true},
+	} {
+		fails(c.retry)
+		now = now.Add(c.after)
+		other := &delivery{target: m.target, id: "5-1", record: recordName("x", "5-1")}
+		m.attempted(other, tried{Result: webhook.Result{Outcome: c.outcome}, at: now, id: other.id})
+		if d.asked != c.want {
+			t.Errorf("%d: it is attempted: %v, want %v", i, d.asked, c.want)
+		}
+	}
+	if fails(0); d.progress.Attempts != 7 || d.beside != 2 {
+		t.Errorf("of 9 attempts, two of which were not due: %+v and %d", d.progress, d.beside)
+	}
+	m.takes()
+}

@@ -113,6 +113,19 @@ func (w *owner) tellMissed(t *target) {
 	}
 }
 
+// answers has a target that takes other deliveries told soon what it misses: more was added to that
+// since its last attempt, perhaps, and it keeps its place in the schedule, which can be a day away.
+func (w *owner) answers(t *target) {
+	d := t.pending[recordName(t.id, missedRecord)]
+	if d == nil || len(d.attempts) == 0 {
+		return // its first attempt is being made
+	}
+	last := d.attempts[len(d.attempts)-1]
+	if w.Now().Sub(last.At) > max(missedPause, time.Duration(last.RetryS)*time.Second) {
+		w.hasten(d)
+	}
+}
+
 func (d *delivery) tellsMissed() bool { return d.record == recordName(d.target.id, missedRecord) }
 
 // missedID is the id of the message that tells of a gap. It names both ends: more that is missed

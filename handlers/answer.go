@@ -14,7 +14,8 @@ import (
 
 const (
 	// defaultAnswerTimeout is how long a client may take to receive an answer, from
-	// its first byte on. Waiting for a lock comes before that.
+	// its first byte on. Waiting for a lock comes before that. Within half of it he has to
+	// send what is left of a body that nobody has read.
 	defaultAnswerTimeout = 15 * time.Second
 
 	// smallAnswer is what a connection costs anyway, about. Answers up to it are not
@@ -31,6 +32,7 @@ const (
 // receive it.
 type answer struct {
 	http.ResponseWriter
+	request *http.Request
 	timeout time.Duration
 	begun   bool
 	gone    bool // nobody is there to be answered
@@ -84,6 +86,19 @@ func (w *answer) begin() {
 	if !w.begun {
 		w.begun = true
 		w.deadline(time.Now().Add(w.timeout))
+		w.bodyDeadline(time.Now().Add(w.timeout / 2))
+	}
+}
+
+// bodyDeadline is for what nobody has read of the request's body. Over HTTP/1.1 net/http reads it before
+// it sends an answer, and would wait for it without end, with all that the request keeps. When
+// it has come whole, net/http takes the deadline back.
+func (w *answer) bodyDeadline(t time.Time) {
+	if w.request.ContentLength == 0 || w.request.Body == http.NoBody {
+		return
+	}
+	if conn, ok := w.ResponseWriter.(interface{ SetReadDeadline(time.Time) error }); ok {
+		_ = conn.SetReadDeadline(t) // fails if the connection is closed, as the read will
 	}
 }
 

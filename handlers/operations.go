@@ -66,6 +66,9 @@ func (a *endpoints) openAPI(r *request) error {
 // @Failure  429 {object} api.Problem "overloaded"
 // @Router   /metrics [get]
 func (a *endpoints) metrics(r *request) error {
+	if _, err := r.readBody(); err != nil { // before it takes a place, which would be kept until the body has come
+		return err
+	}
 	if !a.scrapes.TryAcquire(1) {
 		return &lock.Error{Code: lock.Overloaded, Detail: "too many ask for the metrics at once", RetryAfter: time.Second}
 	}

@@ -127,7 +127,7 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		get.Method = http.MethodGet
 		req = get
 	}
-	out := &answer{ResponseWriter: w, timeout: r.endpoints.AnswerTimeout}
+	out := &answer{ResponseWriter: w, request: req, timeout: r.endpoints.AnswerTimeout}
 	r.engine.ServeHTTP(out, req)
 	if out.gone {
 		panic(http.ErrAbortHandler) // net/http closes the connection

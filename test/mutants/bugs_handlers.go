@@ -124,7 +124,7 @@ func handlersBugs() []Bug {
 		},
 		{
 			Name: "handlers-no-write-deadline", Breaks: "a client that does not read its answer is cut off",
-			File: "handlers/answer.go", Anchor: "w.deadline(time.Now().Add(w.timeout))", Becomes: "_ = w.timeout",
+			File: "handlers/answer.go", Anchor: "		w.deadline(time.Now().Add(w.timeout))", Becomes: "_ = w.timeout",
 			In: "./handlers", Run: "^TestNeverRead$", Needs: "etcd",
 		},
 		{

@@ -374,6 +374,16 @@ func quotaBugs() []Bug {
 			In: "./handlers", Run: "^TestCausesHaveTheirOwnLines$", Needs: "etcd",
 		},
 		{
+			Name: "answer-waits-for-its-body", Breaks: "a body that never comes keeps nothing for longer than an answer that is not read",
+			File: "handlers/answer.go", Anchor: "		w.bodyDeadline(time.Now().Add(w.timeout / 2))\n", Becomes: "",
+			In: "./handlers", Run: "^TestBodyThatNeverComes$", Needs: "etcd",
+		},
+		{
+			Name: "scrape-waits-in-its-place", Breaks: "a body that never comes keeps nobody from the metrics",
+			File: "handlers/operations.go", Anchor: "	if _, err := r.readBody(); err != nil { // before", Becomes: "	if err := error(nil); err != nil { // before",
+			In: "./handlers", Run: "^TestScrapesWithoutTheirBodies$", Needs: "etcd",
+		},
+		{
 			Name: "listener-fills-the-log", Breaks: "of what is not HTTP the log has one line a second",
 			File: "handlers/listener.go", Anchor: "	if !ok {\n", Becomes: "	if !ok && silenced > 0 {\n",
 			In: "./handlers", Run: "^TestNotHTTPDoesNotFillTheLog$", Needs: "etcd",

@@ -150,22 +150,30 @@ func (r *request) respondLarge(size int, body func() any) error {
 	if !r.take(size, false) {
 		return errLargeAnswers()
 	}
-	defer r.endTurn() // also if it cannot be made
 	if err := r.takeTurn(); err != nil {
 		return err
 	}
 	return r.respond(http.StatusOK, body())
 }
 
-// takeTurn waits until a large answer of the tenant may be made. It refuses while the tenant owes:
-// what the ones before cost is known by then.
+// takeTurn waits until a large answer of the tenant may be made, unless it is this request's turn
+// already. It refuses while the tenant owes: what the ones before cost is known by then. What is
+// answered then is short, and may be held back.
 func (r *request) takeTurn() error {
+	if r.made != nil {
+		return nil
+	}
 	done, err := r.endpoints.turns.take(r.context(), r.tenant())
 	if err != nil {
 		return err
 	}
+	if err := r.charge(0); err != nil {
+		done()
+		r.giveRoom()
+		return err
+	}
 	r.made = sync.OnceFunc(done)
-	return r.charge(0)
+	return nil
 }
 
 func (r *request) endTurn() {
@@ -190,11 +198,17 @@ func (r *request) take(size int, anyway bool) bool {
 	return ok
 }
 
+// giveRoom ends what take counted.
+func (r *request) giveRoom() {
+	if r.taken > 0 {
+		r.endpoints.answers.give(r.tenant(), r.taken)
+		r.taken = 0
+	}
+}
+
 func (a *endpoints) give(r *request) {
 	r.endTurn()
-	if r.taken > 0 {
-		a.answers.give(r.tenant(), r.taken)
-	}
+	r.giveRoom()
 }
 
 // respond answers. It returns nil, so that a handler can end with it.

@@ -23,6 +23,9 @@ func Since(told, now any) (changed []string, order, page bool) {
 // Fill counts as many bytes as a tenant may have on their way, and more.
 func (r *Router) Fill(tenant string) { r.endpoints.answers.take(tenant, MaxAnswersOfTenant, true) }
 
+// RefusalPause is for how long a refusal is held back, in the middle.
+const RefusalPause = refusalPause
+
 // MaxAnswersOfTenant is how many bytes of large answers a tenant may have on their way.
 const MaxAnswersOfTenant = maxAnswers / answerShares
 

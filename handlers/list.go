@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -63,11 +64,11 @@ func (a *endpoints) lock(r *request) error {
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks [get]
 func (a *endpoints) list(r *request) error {
-	req, consistent, err := listRequest(r)
+	req, err := listRequest(r)
 	if err != nil {
 		return err
 	}
-	page, err := a.Locks.List(r.context(), req, consistent)
+	page, err := a.Locks.List(r.context(), req)
 	if err != nil {
 		return err
 	}
@@ -75,24 +76,27 @@ func (a *endpoints) list(r *request) error {
 	return r.respondLarge(fitPage(page), func() any { return pageOf(page) })
 }
 
-func listRequest(r *request) (req view.ListRequest, consistent bool, err error) {
-	req = view.ListRequest{Tenant: r.tenant(), Prefix: r.Query("prefix"), State: r.Query("state"), May: r.principal.MayUse}
+// listRequest reads what is asked for. To look takes its turn as to answer does: it is a good part of
+// what a list costs.
+func listRequest(r *request) (req service.ListRequest, err error) {
+	req.Turn = r.takeTurn
+	req.ListRequest = view.ListRequest{Tenant: r.tenant(), Prefix: r.Query("prefix"), State: r.Query("state"), May: r.principal.MayUse}
 	if req.Prefix != "" && !lock.ValidName(req.Prefix) {
-		return req, false, lock.Invalid("prefix", "is not how a lock name can begin")
+		return req, lock.Invalid("prefix", "is not how a lock name can begin")
 	}
 	if _, sent := r.GetQuery("state"); sent && req.State != "held" && req.State != "contended" {
-		return req, false, lock.Invalid("state", "must be held or contended")
+		return req, lock.Invalid("state", "must be held or contended")
 	}
 	if req.Limit, err = r.limitParam(); err != nil {
-		return req, false, err
+		return req, err
 	}
 	if text, sent := r.GetQuery("cursor"); sent {
 		if req.After, err = decodeCursor(text); err != nil {
-			return req, false, err
+			return req, err
 		}
 	}
-	consistent, err = r.boolParam("consistent")
-	return req, consistent, err
+	req.Consistent, err = r.boolParam("consistent")
+	return req, err
 }
 
 // limitParam is how many a page may have.

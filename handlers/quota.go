@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -159,9 +160,9 @@ func (a *endpoints) useOf(tenant string) api.QuotaUse {
 	return quotaUse(&used)
 }
 
-// refusalPause is for how long a client waits for its refusal that asks on and on: thousands of
-// refusals a second take a processor too. It slows each connection; how many there are has bounds
-// of its own.
+// refusalPause is for how long a client waits for its refusal that asks on and on, more or less, so
+// that many who were refused at once do not come back at once: thousands of refusals a second take a
+// processor too. It slows each connection; how many there are has bounds of its own.
 const refusalPause = 250 * time.Millisecond
 
 // holdBack has a refusal wait, unless the server has no room for one request more that waits.
@@ -169,7 +170,7 @@ func (r *request) holdBack() {
 	if m := r.endpoints.Memory; r.crowded || m != nil && m.Full() || r.stranger != nil && r.stranger.crowded() {
 		return
 	}
-	r.pause(refusalPause)
+	r.pause(refusalPause/2 + rand.N(refusalPause))
 }
 
 // pause waits, but for no client that is gone.

@@ -285,25 +285,63 @@ func TestLargeAnswersTakeTurns(t *testing.T) {
 	eventually(t, "its turn is over", func() bool { return router.Turns(c.claims.Tenant) == 0 })
 }
 
-// TestTurnOfWhoOwes: a large answer is not made for who owes, and its turn goes to the next while its
-// refusal is held back.
+// TestListsLookInTurn: not even what a list shows is looked for before it is its turn.
+func TestListsLookInTurn(t *testing.T) {
+	t.Parallel()
+	looked := make(chan struct{}, 1)
+	c, router := overRouter(t, &stub{listed: func() { looked <- struct{}{} }}, asIs)
+	done := router.TakeTurn(c.claims.Tenant)
+	p := c.start("GET", "/locks")
+	eventually(t, "it waits for its turn", func() bool { return router.Turns(c.claims.Tenant) == 2 })
+	if len(looked) > 0 {
+		t.Error("the locks are looked at before it is its turn")
+	}
+	done()
+	p.wait().wantStatus(http.StatusOK)
+	if len(looked) != 1 {
+		t.Error("they are not looked at")
+	}
+	eventually(t, "its turn is over", func() bool { return router.Turns(c.claims.Tenant) == 0 })
+}
+
+// TestTurnOfWhoOwes: nothing large is looked for or made for who owes, and its turn goes to the next
+// while its refusal is held back. Nor is there room kept for what is not made.
 func TestTurnOfWhoOwes(t *testing.T) {
 	t.Parallel()
-	h := shared.handlers(&stub{page: largePage()})
-	q := &indebted{Quotas: shared.quotas}
-	h.Quotas = q
-	r := serve(nil, handlers.New(h))
-	t.Cleanup(r.close)
-	c := newTenant(t).at(r)
-	for range 20 { // on a busy machine the second may come after the quarter of a second
-		one, two := c.start("GET", "/locks"), c.start("GET", "/locks")
+	for _, path := range []string{"/locks", "/locks/orders"} {
+		q := &indebted{Quotas: shared.quotas}
+		m := &roomWhenRefused{RequestMetrics: shared.handlers(nil).Metrics}
+		c, router := overRouter(t, &stub{page: largePage(), view: largeView()}, func(h *handlers.Config) { h.Quotas, h.Metrics = q, m })
+		m.inFlight.Store(router)
+		q.atOnce(t, c, path)
+		if m.room.Load() > 0 {
+			t.Errorf("%s: while it is refused, %d bytes are kept for the answer", path, m.room.Load())
+		}
+	}
+}
+
+// atOnce has two requests refused, until the second has its turn before the first has its refusal.
+func (i *indebted) atOnce(t *testing.T, c *client, path string) {
+	for range 20 { // on a busy machine the second may come when the first has been refused
+		one, two := c.start("GET", path), c.start("GET", path)
 		one.wait().wantStatus(http.StatusTooManyRequests)
 		two.wait().wantStatus(http.StatusTooManyRequests)
-		if q.between() < 200*time.Millisecond {
+		if i.between() < handlers.RefusalPause/3 {
 			return
 		}
 	}
-	t.Error("the turn is kept while the refusal waits")
+	t.Errorf("%s: the turn is kept while the refusal waits", path)
+}
+
+// roomWhenRefused is how much room for answers was taken when somebody was refused last.
+type roomWhenRefused struct {
+	handlers.RequestMetrics
+	inFlight atomic.Pointer[handlers.Router]
+	room     atomic.Int64
+}
+
+func (m *roomWhenRefused) QuotaRefused(context.Context, string) {
+	m.room.Store(int64(m.inFlight.Load().InFlight()))
 }
 
 // indebted is a tenant that owes when a large answer is to be made.
@@ -497,12 +535,42 @@ func TestRefusalsArePaced(t *testing.T) {
 		}
 		return time.Since(began)
 	}
-	if d := took(true, 4); d < time.Second {
+	if d := took(true, 4); d < 4*handlers.RefusalPause/2 {
 		t.Errorf("4 refusals take %v", d)
 	}
 	if d := took(false, 40); d >= 10*time.Second {
 		t.Errorf("40 refusals of who waits take %v", d)
 	}
+}
+
+// TestRefusalsArePacedApart: who was refused at the same moment as others does not come back at the
+// same moment.
+func TestRefusalsArePacedApart(t *testing.T) {
+	t.Parallel()
+	h := shared.handlers(shared.main.service)
+	h.Quotas = &refusing{shared.quotas, &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 1, time.Second), Quiet: true, Many: true}}
+	r := serve(nil, handlers.New(h))
+	t.Cleanup(r.close)
+	c := newTenant(t).at(r)
+	shortest := func() time.Duration {
+		var all sync.WaitGroup
+		var least atomic.Int64
+		least.Store(int64(time.Hour))
+		for range 20 {
+			all.Go(func() {
+				began := time.Now()
+				c.post("/locks/a", body(`{}`)).wantStatus(http.StatusTooManyRequests)
+				for took := int64(time.Since(began)); ; {
+					if l := least.Load(); took >= l || least.CompareAndSwap(l, took) {
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		return time.Duration(least.Load())
+	}
+	within(t, 60*time.Second, "one comes back earlier than others", func() bool { return shortest() < handlers.RefusalPause*9/10 })
 }
 
 // refusing refuses everything.

@@ -34,7 +34,7 @@ type Locks interface {
 	ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error
 	RequestRelease(ctx context.Context, req service.TokenRequest, within time.Duration) error
 	Lock(ctx context.Context, r lock.Ref, consistent bool) (*service.LockView, error)
-	List(ctx context.Context, req view.ListRequest, consistent bool) (*view.Page, error)
+	List(context.Context, service.ListRequest) (*view.Page, error)
 	LockOrder(tenant string, limit int) view.OrderReport
 	Deadlocks(tenant string, limit int) []view.Deadlock
 	Events(context.Context, service.EventsRequest) (*service.EventStream, error)

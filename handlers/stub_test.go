@@ -35,6 +35,7 @@ type stub struct {
 	page      view.Page
 	order     view.OrderReport
 	acquired  func(service.AcquireRequest) // nil is not told
+	listed    func()                       // when locks are looked at; nil is not told
 	deadlocks []view.Deadlock
 	outcomes  []service.RevokeOutcome
 }
@@ -123,7 +124,13 @@ func (s *stub) Lock(context.Context, lock.Ref, bool) (*service.LockView, error) 
 	return &view, err
 }
 
-func (s *stub) List(context.Context, view.ListRequest, bool) (*view.Page, error) {
+func (s *stub) List(_ context.Context, req service.ListRequest) (*view.Page, error) {
+	if err := req.Turn(); err != nil {
+		return nil, err
+	}
+	if s.listed != nil {
+		s.listed()
+	}
 	_, err := s.answer()
 	page := s.page
 	return &page, err

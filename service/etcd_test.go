@@ -162,7 +162,7 @@ func oneKeyAtTwo(t *testing.T, a, b *real) {
 		}
 		same(t, first.grant, second.grant)
 	}
-	if page, err := a.List(t.Context(), view.ListRequest{Tenant: "acme", Limit: 100}, true); err != nil || len(page.Locks) != 20 {
+	if page, err := a.List(t.Context(), service.ListRequest{ListRequest: view.ListRequest{Tenant: "acme", Limit: 100}, Consistent: true}); err != nil || len(page.Locks) != 20 {
 		t.Errorf("%+v, %v", page, err)
 	}
 }
@@ -176,7 +176,7 @@ func keyThatJustEnded(t *testing.T, a, b *real) {
 		_, err := b.Acquire(t.Context(), req)
 		lostFor(t, err, lock.Released)
 	}
-	if page, err := a.List(t.Context(), view.ListRequest{Tenant: "acme", Limit: 100}, true); err != nil || len(page.Locks) != 0 {
+	if page, err := a.List(t.Context(), service.ListRequest{ListRequest: view.ListRequest{Tenant: "acme", Limit: 100}, Consistent: true}); err != nil || len(page.Locks) != 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 }

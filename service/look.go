@@ -36,16 +36,31 @@ func (s *Service) Lock(ctx context.Context, r lock.Ref, consistent bool) (*LockV
 	}, nil
 }
 
-// List returns a page of the tenant's locks, from a view as for [Service.Lock].
-func (s *Service) List(ctx context.Context, req view.ListRequest, consistent bool) (*view.Page, error) {
+// ListRequest asks for a page of a tenant's locks.
+type ListRequest struct {
+	view.ListRequest
+	Consistent bool // as for [Service.Lock]
+
+	// Turn waits until the locks may be looked at, which takes a processor for a while, or says why they
+	// may not. It is called when there is nothing else to wait for. Nil is that they may at once.
+	Turn func() error
+}
+
+// List returns a page of the tenant's locks, from a view as for [Service.Lock], or the error of Turn.
+func (s *Service) List(ctx context.Context, req ListRequest) (*view.Page, error) {
 	ctx, span := s.Tracer.Start(ctx, "service.List")
 	defer span.End()
-	if err := s.settle(ctx, consistent); err != nil {
+	if err := s.settle(ctx, req.Consistent); err != nil {
 		return nil, err
+	}
+	if req.Turn != nil {
+		if err := req.Turn(); err != nil {
+			return nil, err
+		}
 	}
 	page := &view.Page{Locks: []view.Summary{}}
 	for last, more := req.After, true; more; {
-		last, more = s.view.List(req, last, page)
+		last, more = s.view.List(req.ListRequest, last, page)
 	}
 	return page, nil
 }

@@ -2,7 +2,9 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -104,11 +106,11 @@ func TestConsistentLook(t *testing.T) {
 		s.occupy(t, "orders:1")
 		began := time.Now()
 		list := view.ListRequest{Tenant: "acme", Limit: 10}
-		if p, err := r.List(t.Context(), list, false); err != nil || len(p.Locks) != 0 || p.Revision != 100 {
+		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list}); err != nil || len(p.Locks) != 0 || p.Revision != 100 {
 			t.Errorf("%+v, %v", p, err)
 		}
 		took(t, began, 0)
-		if p, err := r.List(t.Context(), list, true); err != nil || len(p.Locks) != 1 || p.Revision != 101 {
+		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list, Consistent: true}); err != nil || len(p.Locks) != 1 || p.Revision != 101 {
 			t.Errorf("%+v, %v", p, err)
 		}
 		took(t, began, time.Second)
@@ -133,11 +135,39 @@ func TestConsistentLook(t *testing.T) {
 		s.occupy(t, "orders:3")
 		_, err := r.Lock(t.Context(), ref("orders:3"), true)
 		coded(t, err, lock.StoreUnavailable)
-		_, err = r.List(t.Context(), list, true)
+		_, err = r.List(t.Context(), service.ListRequest{ListRequest: list, Consistent: true})
 		coded(t, err, lock.StoreUnavailable)
 		r.store.on(broken, newest)
 		_, err = r.Lock(t.Context(), ref("orders:3"), true)
 		coded(t, err, lock.StoreUnavailable)
+	})
+}
+
+// TestListInTurn: a list takes its turn when it has nothing else to wait for, and before it looks at
+// anything.
+func TestListInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.store.setLag(running, time.Second)
+		s.occupy(t, "orders:1")
+		began, looked := time.Now(), 0
+		see := func(string) bool { looked++; return true }
+		list := func(turn error) (*view.Page, error) {
+			return r.List(t.Context(), service.ListRequest{
+				ListRequest: view.ListRequest{Tenant: "acme", Limit: 10, May: see}, Consistent: true,
+				Turn: func() error {
+					took(t, began, time.Second)
+					return turn
+				},
+			})
+		}
+		if p, err := list(io.EOF); p != nil || !errors.Is(err, io.EOF) || looked > 0 {
+			t.Errorf("it has no turn, and looks at %d: %v, %v", looked, p, err)
+		}
+		if p, err := list(nil); err != nil || len(p.Locks) != 1 || looked != 1 {
+			t.Errorf("%+v, %v", p, err)
+		}
 	})
 }
 
@@ -156,7 +186,7 @@ func TestLookBeforeTheFirstList(t *testing.T) {
 		if e := coded(t, err, lock.StoreUnavailable); e.Ambiguous || e.RetryAfter != time.Second {
 			t.Errorf("%+v", e)
 		}
-		_, err = r.List(t.Context(), list, false)
+		_, err = r.List(t.Context(), service.ListRequest{ListRequest: list})
 		coded(t, err, lock.StoreUnavailable)
 		if byMode, _ := r.Count(); byMode != nil {
 			t.Errorf("it counts %v", byMode)
@@ -167,7 +197,7 @@ func TestLookBeforeTheFirstList(t *testing.T) {
 			if v := r.see("orders:1"); len(v.Holders) != 1 || v.Revision != 101 {
 				t.Errorf("%+v", v)
 			}
-			if p, err := r.List(t.Context(), list, false); err != nil || len(p.Locks) != 1 || p.Revision != 101 {
+			if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list}); err != nil || len(p.Locks) != 1 || p.Revision != 101 {
 				t.Errorf("%+v, %v", p, err)
 			}
 			if byMode, _ := r.Count(); byMode[lock.Exclusive].Held != 1 {
@@ -219,7 +249,7 @@ func TestList(t *testing.T) {
 			if c.req.Limit = 100; c.req.Tenant == "" {
 				c.req.Tenant = "acme"
 			}
-			p, err := r.List(t.Context(), c.req, false)
+			p, err := r.List(t.Context(), service.ListRequest{ListRequest: c.req})
 			if err != nil || p.Next != "" || p.Locks == nil {
 				t.Errorf("%s: %+v, %v", name, p, err)
 				continue
@@ -247,7 +277,7 @@ func TestPages(t *testing.T) {
 		req := view.ListRequest{Tenant: "acme", Prefix: "orders:", State: "held", Limit: 5, May: even}
 		var seen []string
 		for pages := 1; ; pages++ {
-			p, err := r.List(t.Context(), req, false)
+			p, err := r.List(t.Context(), service.ListRequest{ListRequest: req})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -293,12 +323,12 @@ func TestLongList(t *testing.T) {
 		synctest.Wait()
 		may := []string{"orders:0100", "orders:0101", "orders:3400"}
 		req := view.ListRequest{Tenant: "acme", Limit: 2, May: func(n string) bool { return slices.Contains(may, n) }}
-		p, err := r.List(t.Context(), req, false)
+		p, err := r.List(t.Context(), service.ListRequest{ListRequest: req})
 		if got := strings.Join(pageOf(p), " "); err != nil || got != "orders:0100:1+0 orders:0101:1+0" || p.Next != "orders:0101" {
 			t.Errorf("%s, next %q, %v", got, p.Next, err)
 		}
 		req.After = p.Next
-		p, err = r.List(t.Context(), req, false)
+		p, err = r.List(t.Context(), service.ListRequest{ListRequest: req})
 		if got := strings.Join(pageOf(p), " "); err != nil || got != "orders:3400:1+0" || p.Next != "" {
 			t.Errorf("%s, next %q, %v", got, p.Next, err)
 		}
@@ -341,7 +371,7 @@ func TestContendedList(t *testing.T) {
 			t.Helper()
 			looked := 0
 			req := view.ListRequest{Tenant: "acme", State: state, Limit: 10, May: func(string) bool { looked++; return true }}
-			p, err := r.List(t.Context(), req, false)
+			p, err := r.List(t.Context(), service.ListRequest{ListRequest: req})
 			if err != nil || strings.Join(pageOf(p), " ") != want || looked > most {
 				t.Errorf("%s: %v, %v, want %s; looked at %d locks, want %d", state, pageOf(p), err, want, looked, most)
 			}
@@ -361,7 +391,7 @@ func TestContendedList(t *testing.T) {
 		expect("contended", "orders:0000:1+1 zz:1:0+1 zz:2:0+1", 3)
 		looked := 0
 		req := view.ListRequest{Tenant: "acme", State: "held", Prefix: "zz", Limit: 10, May: func(string) bool { looked++; return true }}
-		if p, err := r.List(t.Context(), req, false); err != nil || len(p.Locks) != 0 || looked != 0 {
+		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: req}); err != nil || len(p.Locks) != 0 || looked != 0 {
 			t.Errorf("held: %v, %v after %d locks", pageOf(p), err, looked)
 		}
 		set.cancel()

@@ -28,7 +28,7 @@ func TestTraces(t *testing.T) {
 		r.start(want("orders:1", 0)).fails(lock.Held)
 		r.renew(g)
 		_, looked := r.Entry(t.Context(), by(g), 0)
-		_, listed := r.List(t.Context(), view.ListRequest{Tenant: "acme", Limit: 1}, true)
+		_, listed := r.List(t.Context(), service.ListRequest{ListRequest: view.ListRequest{Tenant: "acme", Limit: 1}, Consistent: true})
 		r.release(g)
 		_, lost := r.Renew(t.Context(), by(g))
 		_, seen := r.Lock(t.Context(), ref("orders:1"), false)

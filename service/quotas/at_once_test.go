@@ -14,7 +14,7 @@ import (
 // TestRateAtOnce: however many ask at once, no more is taken than the limit. A limiter that is told a
 // time before the last one goes back to it, and counts what has passed since once more.
 func TestRateAtOnce(t *testing.T) {
-	const limit, lasts = 50_000, time.Second
+	const limit, lasts = 50_000, 2 * time.Second
 	d := *quota.Standard()
 	d[quota.Requests] = limit
 	b := quotas.New(quotas.Config{Defaults: &d})

@@ -21,6 +21,11 @@ const (
 
 	// many refusals for one rate within tellEvery are more than come of clients that heed Retry-After.
 	many = 100
+
+	// evenPart is how much less than a second's worth there is at once for whoever was refused so often
+	// within evenFor.
+	evenPart = 50
+	evenFor  = 2 * tellEvery
 )
 
 // rates bound how fast each tenant asks.
@@ -37,11 +42,13 @@ type paces struct {
 	each   [quota.Count - quota.Requests]pace
 }
 
-// pace is that of one rate. What is not used for a second is there at once.
+// pace is that of one rate. What is not used for a second is there at once, but for whoever is refused
+// many times a second.
 type pace struct {
 	limiter  *rate.Limiter
 	told     time.Time // when a refusal was told to the log
 	silenced int       // refusals since that were not
+	manyAt   time.Time // when refusals were many
 }
 
 func newRates() *rates { return &rates{tenants: map[string]*paces{}} }
@@ -74,6 +81,7 @@ func (b *Book) Take(tenant string, l quota.Limit) error {
 	defer r.mu.Unlock()
 	now := time.Now() // not before the lock: to a limiter that is told an older time the same second comes twice
 	one := &r.of(tenant, limits, now).each[l-quota.Requests]
+	one.even(now)
 	if one.limiter.AllowN(now, 1) {
 		return nil
 	}
@@ -126,11 +134,25 @@ func (p *pace) refuse(limits *quota.Limits, l quota.Limit, now time.Time) *Refus
 	refused := &Refusal{Why: limits.TooFast(l, p.spent(now), p.after(now)), Quiet: now.Sub(p.told) < tellEvery}
 	if refused.Quiet {
 		p.silenced++
-		refused.Many = p.silenced >= many
+		if refused.Many = p.silenced >= many; refused.Many {
+			p.manyAt = now
+		}
 	} else {
 		refused.Silenced, p.silenced, p.told = p.silenced, 0, now
 	}
 	return refused
+}
+
+// even leaves little to be used at once to whoever does not wait as he is told to. What comes in while
+// his refusals are held back would be a burst each time, behind which others wait.
+func (p *pace) even(now time.Time) {
+	if now.Sub(p.manyAt) >= evenFor {
+		return
+	}
+	most := max(1, p.limiter.Burst()/evenPart)
+	if more := int(p.limiter.TokensAt(now)) - most; more > 0 {
+		p.limiter.ReserveN(now, more)
+	}
 }
 
 // spent is how much of a second's worth is used up, more than all if something is owed.

@@ -124,6 +124,34 @@ func TestManyRefusals(t *testing.T) {
 	})
 }
 
+// TestEvenly: who is refused again and again gets what comes in as it comes, and not a burst of it
+// after each pause. Who waits as he is told to may use it at once.
+func TestEvenly(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 1000, quota.Renewals: 10, quota.Releases: 1000})
+		settle()
+		for l, n := range map[quota.Limit]int{quota.Requests: 1150, quota.Renewals: 160, quota.Releases: 1050} { // 50 are not many
+			_, _ = a.took("acme", l, n)
+		}
+		<-time.After(500 * time.Millisecond)
+		for l, want := range map[quota.Limit]int{quota.Requests: 20, quota.Renewals: 1, quota.Releases: 500} {
+			if n, _ := a.took("acme", l, want+10); n != want {
+				t.Errorf("half a second after many refusals %d are taken at once, want %d", n, want)
+			}
+		}
+		for range 20 {
+			<-time.After(10 * time.Millisecond)
+			if n, _ := a.took("acme", quota.Requests, 12); n != 10 {
+				t.Errorf("in a hundredth of a second %d are taken", n)
+			}
+		}
+		<-time.After(4 * time.Second)
+		if n, _ := a.took("acme", quota.Requests, 1100); n != 1000 {
+			t.Errorf("%d are taken at once after a while", n)
+		}
+	})
+}
+
 // TestManyTenants: no more tenants are remembered than there is room for. While others have been idle,
 // nobody who has used up what he has is forgotten.
 func TestManyTenants(t *testing.T) {

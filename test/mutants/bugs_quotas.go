@@ -110,7 +110,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "quota-rates-shared", Breaks: "each rate has a bucket of its own",
-			File: "service/quotas/rates.go", Anchor: "each[l-quota.Requests]\n	if one.limiter", Becomes: "each[0]\n	if one.limiter",
+			File: "service/quotas/rates.go", Anchor: "each[l-quota.Requests]\n	one.even(now)", Becomes: "each[0]\n	one.even(now)",
 			In: "./service/quotas", Run: "^TestRates$",
 		},
 		{
@@ -200,8 +200,13 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "refusals-unpaced", Breaks: "who asks on and on is refused later",
-			File: "handlers/quota.go", Anchor: "	r.pause(refusalPause)\n", Becomes: "",
+			File: "handlers/quota.go", Anchor: "	r.pause(refusalPause/2 + rand.N(refusalPause))\n", Becomes: "	_ = rand.N(refusalPause)\n",
 			In: "./handlers", Run: "^TestRefusalsArePaced$", Needs: "etcd",
+		},
+		{
+			Name: "refusals-paced-alike", Breaks: "who was refused at the same moment comes back at another",
+			File: "handlers/quota.go", Anchor: "refusalPause/2 + rand.N(refusalPause)", Becomes: "refusalPause + rand.N(time.Duration(1))",
+			In: "./handlers", Run: "^TestRefusalsArePacedApart$", Needs: "etcd",
 		},
 		{
 			Name: "refusals-never-many", Breaks: "who is refused again and again is told apart from who waits",
@@ -280,7 +285,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-time-goes-back", Breaks: "however many ask at once, no more is taken than the limit",
-			File: "service/quotas/rates.go", Anchor: "	limits, r := b.Of(tenant), b.rates\n	r.mu.Lock()\n	defer r.mu.Unlock()\n	now := time.Now() // not before the lock: to a limiter that is told an older time the same second comes twice\n	one := &r.of(tenant, limits, now).each[l-quota.Requests]\n	if one.limiter", Becomes: "	limits, r, now := b.Of(tenant), b.rates, time.Now()\n	r.mu.Lock()\n	defer r.mu.Unlock()\n	one := &r.of(tenant, limits, now).each[l-quota.Requests]\n	if one.limiter",
+			File: "service/quotas/rates.go", Anchor: "	limits, r := b.Of(tenant), b.rates\n	r.mu.Lock()\n	defer r.mu.Unlock()\n	now := time.Now() // not before the lock: to a limiter that is told an older time the same second comes twice\n	one := &r.of(tenant, limits, now).each[l-quota.Requests]\n	one.even(now)", Becomes: "	limits, r, now := b.Of(tenant), b.rates, time.Now()\n	r.mu.Lock()\n	defer r.mu.Unlock()\n	one := &r.of(tenant, limits, now).each[l-quota.Requests]\n	one.even(now)",
 			In: "./service/quotas", Run: "^TestRateAtOnce$",
 		},
 		{
@@ -290,13 +295,43 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-turn-of-who-owes", Breaks: "who is refused leaves his turn to the next at once",
-			File: "handlers/answer.go", Anchor: "	defer r.endTurn() // also if it cannot be made\n", Becomes: "",
+			File: "handlers/answer.go", Anchor: "		done()\n		r.giveRoom()\n", Becomes: "		r.made = sync.OnceFunc(done)\n		r.giveRoom()\n",
 			In: "./handlers", Run: "^TestTurnOfWhoOwes$", Needs: "etcd",
 		},
 		{
 			Name: "price-large-answers-to-who-owes", Breaks: "no large answer is made for who owes",
-			File: "handlers/answer.go", Anchor: "return r.charge(0)", Becomes: "return nil",
+			File: "handlers/answer.go", Anchor: "if err := r.charge(0); err != nil {", Becomes: "if err := r.charge(0); err != nil && r.tenant() == \"\" {",
 			In: "./handlers", Run: "^TestTurnOfWhoOwes$", Needs: "etcd",
+		},
+		{
+			Name: "price-room-of-who-owes", Breaks: "no room is kept for an answer that is refused",
+			File: "handlers/answer.go", Anchor: "		r.giveRoom()\n		return err\n", Becomes: "		return err\n",
+			In: "./handlers", Run: "^TestTurnOfWhoOwes$", Needs: "etcd",
+		},
+		{
+			Name: "price-lists-for-who-owes", Breaks: "nothing is looked for to list it to who owes",
+			File: "service/look.go", Anchor: "		if err := req.Turn(); err != nil {\n			return nil, err\n		}\n", Becomes: "		defer func() { _ = req.Turn() }()\n",
+			In: "./service", Run: "^TestListInTurn$",
+		},
+		{
+			Name: "price-lists-out-of-turn", Breaks: "locks are looked at for a list when it is its turn",
+			File: "handlers/list.go", Anchor: "	req.Turn = r.takeTurn\n", Becomes: "	req.Turn = func() error { return nil }\n",
+			In: "./handlers", Run: "^TestListsLookInTurn$", Needs: "etcd",
+		},
+		{
+			Name: "quota-bursts-of-who-does-not-wait", Breaks: "who does not wait as he is told to gets no bursts",
+			File: "service/quotas/rates.go", Anchor: "	one.even(now)\n", Becomes: "",
+			In: "./service/quotas", Run: "^TestEvenly$",
+		},
+		{
+			Name: "quota-bursts-never-again", Breaks: "who waits as he is told to may use a second's worth at once",
+			File: "service/quotas/rates.go", Anchor: "now.Sub(p.manyAt) >= evenFor", Becomes: "p.manyAt.IsZero()",
+			In: "./service/quotas", Run: "^TestEvenly$",
+		},
+		{
+			Name: "quota-bursts-of-small-limits", Breaks: "a rate below 50 a second is had also by who does not wait",
+			File: "service/quotas/rates.go", Anchor: "max(1, p.limiter.Burst()/evenPart)", Becomes: "p.limiter.Burst()/evenPart",
+			In: "./service/quotas", Run: "^TestEvenly$",
 		},
 		{
 			Name: "price-turn-of-who-is-gone", Breaks: "who goes away leaves his turn to the next",

@@ -62,7 +62,8 @@ type Log struct {
 
 	mu      sync.RWMutex
 	began   bool
-	life    int // counts how often numbers went back
+	life    int    // counts how often what comes could not be put in order with what was before
+	lost    uint64 // what had been reached when numbers went back, until they are beyond that; 0 if they did not
 	told    uint64
 	gaps    []gap        // of the feed, in their order
 	start   lock.EventID // nothing from before is kept, or known of gaps
@@ -244,8 +245,11 @@ func (l *Log) begin(number uint64) {
 		l.began = true
 		l.forget(lock.Before(number + 1))
 	case number < was:
-		l.life++ // what is kept cannot be put in order with what comes
-		l.forget(lock.Before(number + 1))
+		l.lost = max(l.lost, was)
+		l.beginAnew(number)
+	case l.lost > 0 && number >= l.lost: // the store was given a fence floor
+		l.lost = 0
+		l.beginAnew(number)
 	case number > was:
 		l.gaps = append(l.gaps, gap{lock.Before(was + 1), lock.Before(number + 1)})
 		if len(l.gaps) > maxGaps {
@@ -258,6 +262,13 @@ func (l *Log) begin(number uint64) {
 	for _, r := range l.tenants {
 		l.kept.note(r)
 	}
+}
+
+// beginAnew goes on with what cannot be put in order with what is kept: numbers went back, and so ids
+// name other events than those that were told before, or that is over.
+func (l *Log) beginAnew(number uint64) {
+	l.life++
+	l.forget(lock.Before(number + 1))
 }
 
 // forget drops everything that happened before.

@@ -129,6 +129,16 @@ func (w *owner) lostShard() {
 	w.lose()
 }
 
+// lostPast ends what this replica does for the shard when numbers go back: the store was restored from a
+// backup. What the owner knows is of a past that is lost, and what happens now has ids that were told
+// already. Nothing can be written by version until a fence floor is given; whoever begins then goes by
+// what the store has kept.
+func (w *owner) lostPast() {
+	w.Logger.Warn("the store has lost its past; what it has kept of these webhooks is sent once it has a fence floor", "shard", w.name)
+	w.cursor.lost = true
+	w.lose()
+}
+
 // writeLast leaves the cursor and the states as they are at the end.
 func (w *owner) writeLast() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), callTimeout)

@@ -13,6 +13,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // missing is an owner of a shard with one target, that is told nothing but that something is
@@ -254,4 +255,18 @@ func TestMissedIsToldToWhoAnswers(t *testing.T) {
 		t.Errorf("of 9 attempts, two of which were not due: %+v and %d", d.progress, d.beside)
 	}
 	m.takes()
+}
+
+// TestNumbersGoBack: whoever sends when the store loses its past tells nobody of a gap that ends before it
+// begins, and leaves the shard to whoever begins with what the store has.
+func TestNumbersGoBack(t *testing.T) {
+	m := newMissing(t)
+	lost := false
+	m.lose = func() { lost = true }
+	m.targets.byTenant["acme"] = []*target{m.target}
+	m.target.sub = &subscription.Subscription{}
+	m.missed(&events.Missed{After: at(239), Before: at(145)})
+	if !lost || !m.cursor.lost || m.target.lost != nil {
+		t.Errorf("it goes on: the shard is lost %v, and missed is %+v", lost, m.target.lost)
+	}
 }

@@ -29,13 +29,17 @@ const missedRecord = "missed"
 
 // missed takes note that the feed did not tell some events: nobody of the shard is told.
 func (w *owner) missed(m *events.Missed) {
+	if m.Before.Compare(m.After) < 0 {
+		w.lostPast()
+		return
+	}
 	it := &item{id: m.After, read: time.Now()} // who takes over meanwhile is told of the gap too
 	if it.id == (lock.EventID{}) {
 		it.id = m.Before
 	}
 	for _, ts := range w.targets.byTenant {
 		for _, t := range ts {
-			if m.Before.Number > t.sub.From && (t.sends() || t.pausedAfter(m.After)) {
+			if m.Before.Number > t.From && (t.sends() || t.pausedAfter(m.After)) {
 				w.note(t, *m, it)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 // state is how a target does, and what it was sent last. It is written every few seconds: of
 // what people are shown, that much can be lost.
 type state struct {
+	From    uint64         `json:"from"`    // of the subscription, as an owner first learnt of it: a fence floor that is given later raises it with all numbers
 	Taken   uint64         `json:"taken"`   // the version of the subscription since which it was told all until an owner learnt of it
 	Enabled int            `json:"enabled"` // of the subscription, of which Health is
 	Health  webhook.Health `json:"health"`

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
 	"strings"
@@ -134,6 +135,7 @@ func (w *owner) take(all []*subscription.Subscription, changed <-chan struct{}) 
 		}
 		was := t.wish()
 		t.sub, t.filter = sub, filterOf(sub)
+		t.From = cmp.Or(t.From, sub.From)
 		t.allow()
 		if t.Taken < sub.Version {
 			w.catchUp(t, was)

@@ -75,7 +75,7 @@ func marshal(e *api.Event) []byte {
 // offer makes a delivery of an event if the target is told of it.
 func (w *owner) offer(t *target, text *body, it *item) {
 	e := text.event
-	if t.sub == nil || e.ID.Number <= t.sub.From || !t.sends() && !t.pausedAfter(e.ID) {
+	if t.sub == nil || e.ID.Number <= t.From || !t.sends() && !t.pausedAfter(e.ID) {
 		return
 	}
 	claims := t.filter.Claims(e)
@@ -126,7 +126,7 @@ func (w *owner) catchUp(t *target, was *wish) {
 	it := &item{read: time.Now(), open: 1, done: func() { t.Taken, t.dirty = max(t.Taken, version), true }}
 	defer it.settle()
 	defer w.keepAll(it) // no cursor stands for it
-	after, end := lock.Before(t.sub.From+1), w.window.last
+	after, end := lock.Before(t.From+1), w.window.last
 	if t.Taken > 0 || was != nil {
 		after = lock.Before(version + 1)
 	}

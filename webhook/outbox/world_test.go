@@ -279,13 +279,22 @@ func (r *replica) cycle(tenant, name string) {
 
 func (r *replica) take(tenant, name string) *service.Grant {
 	r.w.t.Helper()
-	g, err := r.Acquire(r.w.t.Context(), service.AcquireRequest{
-		Tenant: tenant, Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, Holder: "worker-1", TTL: 30 * time.Second, Wait: 20 * time.Second,
-	})
+	return r.takeFor(tenant, name, 30*time.Second)
+}
+
+func (r *replica) takeFor(tenant, name string, ttl time.Duration) *service.Grant {
+	r.w.t.Helper()
+	g, err := r.Acquire(r.w.t.Context(), acquire(tenant, name, ttl))
 	if err != nil || !g.Held {
 		r.w.t.Fatalf("Acquire: %+v, %v", g, err)
 	}
 	return g
+}
+
+func acquire(tenant, name string, ttl time.Duration) service.AcquireRequest {
+	return service.AcquireRequest{
+		Tenant: tenant, Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, Holder: "worker-1", TTL: ttl, Wait: 20 * time.Second,
+	}
 }
 
 func (r *replica) release(tenant, name string, g *service.Grant) {

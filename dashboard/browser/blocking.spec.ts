@@ -69,6 +69,11 @@ test("a tenant's operator sees who blocks whom in that tenant alone", async ({ p
   await to(server, page, "blocking");
   await expect(page.getByRole("region", { name: "Because of own" })).toBeVisible();
   await expect(page.getByText("foreign")).toHaveCount(0);
+  await to(server, page, "holders");
+  const blamed = page.getByRole("region", { name: "For whom most wait" });
+  await expect(blamed.getByRole("row")).toHaveCount(2);
+  await blamed.getByRole("link", { name: "own", exact: true }).click();
+  await expect(page.getByRole("heading", { name: "own" })).toBeVisible();
   await to(server, page, "holders?holder=foreign&tenant=demo");
   await expect(page.getByRole("alert")).toContainText("own tenant");
 });

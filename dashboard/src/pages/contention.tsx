@@ -2,7 +2,7 @@ import { api, asked, type Schemas } from "../api/client";
 import { Chart } from "../parts/chart";
 import { curl, Shell } from "../parts/curl";
 import { TenantField } from "../parts/filter";
-import { Failed, Head, Loading, Trouble } from "../parts/signs";
+import { Failed, Head, Loading } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, span } from "../parts/words";
 import { useLive } from "../state/live";
@@ -47,10 +47,10 @@ function Series({ query }: { query: { tenant?: string } }) {
     asked(api.GET("/admin/series", { signal, params: { query } })),
   );
   if (failure?.status === 403) return <p class="soft">How it went is shown to those who may see all locks.</p>;
-  if (failure && !failure.passing) return <Trouble failure={failure} />;
-  if (!data) return null;
+  if (!data || (failure && !failure.passing)) return <Failed failure={failure} />;
   return (
     <section class="stack" aria-labelledby="series">
+      <Failed failure={failure} />
       <h2 id="series">
         How it went{" "}
         <span class="soft small">

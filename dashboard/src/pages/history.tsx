@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { api, asked, type Schemas } from "../api/client";
-import { Badge, Trouble } from "../parts/signs";
+import { Badge, Failed } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { span, utc } from "../parts/words";
@@ -13,10 +13,10 @@ export function History({ tenant, name }: { tenant: string; name: string }) {
   const { data, failure } = useLive(`history ${tenant}/${name}`, 3000, (signal) =>
     asked(api.GET("/admin/locks/{tenant}/{name}/history", { signal, params: { path: { tenant, name } } })),
   );
-  if (failure && !failure.passing) return <Trouble failure={failure} />;
-  if (!data) return null;
+  if (!data || (failure && !failure.passing)) return <Failed failure={failure} />;
   return (
     <>
+      <Failed failure={failure} />
       <Evidence of={data.evidence} />
       <div class="columns">
         <section class="stack" aria-labelledby="past-holders">

@@ -9,7 +9,7 @@ import { count, many, span } from "../parts/words";
 import { useLive } from "../state/live";
 import { route, setQuery } from "../state/route";
 import { seesAll, session } from "../state/session";
-import { lockPage } from "./names";
+import { holderPage, lockPage } from "./names";
 import { RevokeAll } from "./revoke-all";
 
 type Holdings = Schemas["AdminHoldings"];
@@ -21,7 +21,7 @@ const most = 200;
 export function Holders() {
   const { query } = route.value;
   const holder = query.get("holder") ?? "";
-  const tenant = query.get("tenant") || (session.value?.tenant ?? "");
+  const tenant = query.get("tenant") || (holder === "" ? "" : (session.value?.tenant ?? ""));
   return (
     <>
       <Head title="Holders" />
@@ -29,14 +29,53 @@ export function Holders() {
         <FilterField label="Holder" first placeholder={whole} value={holder} set={(v) => setQuery({ holder: v })} />
         {seesAll() && <TenantField value={tenant} set={(v) => setQuery({ tenant: v })} />}
       </search>
-      {holder === "" ? (
-        <div class="sheet">
-          <Calm title="Whose locks?">
-            Name a holder above, or press one on a lock's page: here is all that it holds and waits for.
-          </Calm>
-        </div>
-      ) : (
-        <One key={`${tenant} ${holder}`} tenant={tenant} holder={holder} />
+      {holder === "" ? <Blamed tenant={tenant} /> : <One key={`${tenant} ${holder}`} tenant={tenant} holder={holder} />}
+    </>
+  );
+}
+
+/** Until a holder is named: those for whom most wait, of a tenant or of all that one may see. */
+function Blamed({ tenant }: { tenant: string }) {
+  const query = tenant === "" ? {} : { tenant };
+  const { data, failure } = useLive(`blamed ${tenant}`, 2000, (signal) =>
+    asked(api.GET("/admin/overview", { signal, params: { query } })),
+  );
+  const held = data?.blockers.flatMap((b) => (b.holder ? [{ ...b, by: b.holder }] : [])) ?? [];
+  return (
+    <>
+      <Failed failure={failure} />
+      <div class="sheet">
+        <Calm title="Whose locks?">
+          Name a holder above, or press one here or on a lock's page: all that it holds and waits for, over all locks.
+        </Calm>
+      </div>
+      {held.length > 0 && (
+        <section class="stack" aria-labelledby="blamed">
+          <h2 id="blamed">For whom most wait</h2>
+          <Table
+            caption="Who holds the locks at which most wait"
+            columns={["Holder", "Lock", { number: "Waiting" }, "Held for"]}
+          >
+            {held.map((b) => (
+              <tr key={`${b.tenant}/${b.name}`}>
+                <td class="name">
+                  <a data-row href={holderPage(b.tenant, b.by.holder)}>
+                    {b.by.holder}
+                  </a>
+                  <span class="under">{b.tenant}</span>
+                </td>
+                <td class="name">
+                  <a href={lockPage(b)}>{b.name}</a>
+                  {b.holding > 1 && <span class="under">and {many(b.holding - 1, "other holder")}</span>}
+                </td>
+                <td class="number">{count(b.waiting)}</td>
+                <td>
+                  <Since at={b.by.since} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        </section>
       )}
     </>
   );

@@ -99,9 +99,9 @@ function Seen({ view }: { view: View }) {
 
 /** What happened in the last quarter of an hour. Who may not see it, or sees nothing yet, has no row. */
 function Lately() {
-  const { data } = useLive("series", 5000, (signal) => asked(api.GET("/admin/series", { signal })));
+  const { data, failure } = useLive("series", 5000, (signal) => asked(api.GET("/admin/series", { signal })));
   const whole = data?.whole;
-  if (!whole) return null;
+  if (!whole) return failure?.status === 403 ? null : <Failed failure={failure} />;
   return (
     <section class="stack" aria-labelledby="lately">
       <h2 id="lately">

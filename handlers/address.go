@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"iter"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -15,8 +16,7 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	if !addr.IsValid() || len(trusted) == 0 {
 		return addr
 	}
-	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
-	for _, hop := range slices.Backward(hops) {
+	for hop := range hopsBack(r.Header["X-Forwarded-For"]) {
 		if !within(addr, trusted) {
 			break
 		}
@@ -27,6 +27,30 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 		addr = next
 	}
 	return addr
+}
+
+// hopsBack are the addresses that proxies have written, the last one first. Who asks may have sent
+// thousands, of which no more are looked at than there are trusted proxies.
+func hopsBack(lines []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, line := range slices.Backward(lines) {
+			for more := true; more; {
+				comma := strings.LastIndexByte(line, ',')
+				if more = comma >= 0; !yield(line[comma+1:]) {
+					return
+				}
+				line = line[:max(0, comma)]
+			}
+		}
+	}
+}
+
+// address is clientAddress, found once.
+func (r *request) address() netip.Addr {
+	if !r.located {
+		r.client, r.located = clientAddress(r.Request, r.endpoints.TrustedProxies), true
+	}
+	return r.client
 }
 
 // textOfAddress is "" for none.

@@ -87,7 +87,7 @@ func (r *refuser) answer(to net.Conn, status int, detail string) error {
 }
 
 func (r *refuser) log(to net.Conn, status int, id string) {
-	silenced, ok := r.lines.take(cause{status: status, code: lock.InvalidRequest})
+	silenced, ok := r.lines.take(cause{status: status, code: lock.InvalidRequest}, nobodyNew)
 	if !ok {
 		return
 	}

@@ -63,7 +63,7 @@ func (r *request) fail(err error) {
 	r.note(slog.String("code", string(e.Code)))
 	r.refused.code = e.Code
 	if r.strange(status) {
-		r.pace()
+		r.pace(r.endpoints.strangers)
 	}
 	if status >= http.StatusInternalServerError {
 		r.cause = err

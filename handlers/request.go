@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -28,6 +29,8 @@ type request struct {
 	id        string
 	principal *auth.Principal // nil until it is known who asks
 	name      string          // of the lock in the path
+	client    netip.Addr      // by [request.address]
+	located   bool            // client is known
 	waits     bool            // it may wait for a lock
 
 	priced     bool        // it counts by its price against its tenant's rate of requests
@@ -145,7 +148,7 @@ func (r *request) log(status int, took time.Duration) {
 	}
 	attrs := append(make([]slog.Attr, 0, 12+len(r.attrs)),
 		slog.String("request_id", r.id),
-		slog.String("client", textOfAddress(clientAddress(r.Request, r.endpoints.TrustedProxies))),
+		slog.String("client", textOfAddress(r.address())),
 		slog.String("method", r.Request.Method),
 		slog.String("route", r.FullPath()),
 		slog.Int("status", status),

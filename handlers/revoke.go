@@ -32,7 +32,7 @@ func (r *request) who() audit.Who {
 	}
 	return audit.Who{
 		Subject: r.principal.Subject, Tenant: r.principal.Tenant, Scope: string(scope),
-		Address: textOfAddress(clientAddress(r.Request, r.endpoints.TrustedProxies)), RequestID: r.id,
+		Address: textOfAddress(r.address()), RequestID: r.id,
 	}
 }
 

@@ -170,8 +170,9 @@ type endpoints struct {
 	exports *shares
 	audits  *shares
 
-	strangers *strangers
-	refusals  *lines // of strangers' requests
+	strangers *strangers // who are refused
+	visitors  *strangers // who are answered
+	told      *lines     // of both
 
 	succeeded atomic.Uint64 // requests, counted if not each is logged
 }
@@ -198,7 +199,8 @@ func newEndpoints(cfg Config) *endpoints {
 		audits:  newShares(maxAuditPages, maxAuditPagesOfTenant),
 
 		strangers: newStrangers(),
-		refusals:  newLines(),
+		visitors:  newStrangers(),
+		told:      newLines(),
 	}
 }
 
@@ -240,10 +242,10 @@ func (a *endpoints) happenings(r *gin.Engine) {
 func (a *endpoints) operations(r *gin.Engine) {
 	a.vitals(r)
 	if a.Exposition != nil {
-		r.GET("/metrics", a.handle(a.metrics))
+		r.GET("/metrics", a.open(a.metrics))
 	}
-	r.GET("/openapi.json", a.handle(a.openAPI))
-	r.GET("/docs", a.handle(a.docs))
-	r.GET("/docs/", a.handle(a.docsPage))
-	r.GET("/docs/:file", a.handle(a.docsFile))
+	r.GET("/openapi.json", a.open(a.openAPI))
+	r.GET("/docs", a.open(a.docs))
+	r.GET("/docs/", a.open(a.docsPage))
+	r.GET("/docs/:file", a.open(a.docsFile))
 }

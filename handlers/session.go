@@ -28,15 +28,15 @@ type Codes interface {
 }
 
 func (a *endpoints) dashboard(r *gin.Engine) {
-	r.GET("/dashboard", a.handle(a.dashboardPath))
-	r.GET("/dashboard/", a.handle(a.dashboardPage))
-	r.GET("/dashboard/assets/:file", a.handle(a.dashboardFile))
-	r.POST("/dashboard/session", a.handle(a.signIn))
-	r.GET("/dashboard/session", a.handle(a.whoIsSignedIn))
-	r.DELETE("/dashboard/session", a.handle(a.signOut))
-	r.GET("/dashboard/sign-in", a.handle(a.waysToSignIn))
-	r.GET("/dashboard/sign-in/oidc", a.handle(a.beginSignIn))
-	r.GET("/dashboard/sign-in/oidc/callback", a.handle(a.finishSignIn))
+	r.GET("/dashboard", a.open(a.dashboardPath))
+	r.GET("/dashboard/", a.open(a.dashboardPage))
+	r.GET("/dashboard/assets/:file", a.open(a.dashboardFile))
+	r.POST("/dashboard/session", a.open(a.signIn))
+	r.GET("/dashboard/session", a.open(a.whoIsSignedIn))
+	r.DELETE("/dashboard/session", a.open(a.signOut))
+	r.GET("/dashboard/sign-in", a.open(a.waysToSignIn))
+	r.GET("/dashboard/sign-in/oidc", a.open(a.beginSignIn))
+	r.GET("/dashboard/sign-in/oidc/callback", a.open(a.finishSignIn))
 }
 
 // signIn begins a session.

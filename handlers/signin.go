@@ -126,6 +126,7 @@ func (r *request) turnedAway(err error) error {
 	}
 	const longest = 300 // of what another server may have written
 	cause := err.Error()
+	r.refused.auth = refused.Reason
 	r.note(slog.String("auth", string(refused.Reason)), slog.String("cause", cause[:min(len(cause), longest)]))
 	return r.goOn("/dashboard/#sign-in=" + string(refused.Reason))
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"golang.org/x/time/rate"
 
 	"github.com/fencepost/fencepost/auth"
@@ -15,39 +16,67 @@ import (
 )
 
 const (
-	// strangerRefusals is how many refusals a second an address gets at once while nobody knows who asks.
-	// All clients behind a proxy that is not trusted have one address, so it is more than many of them come
-	// to by mistake, and takes a few hundredths of a processor.
+	// strangerRefusals is how many refusals a second an address gets at once while nobody knows who asks,
+	// and how many answers of those that everybody gets. All clients behind a proxy that is not trusted have
+	// one address, so it is more than many of them come to by mistake, and takes a few hundredths of a
+	// processor.
 	strangerRefusals = 300
 
 	// maxStrangers is how many addresses are remembered. Nobody is forgotten who was refused within the
 	// last second while there is room.
 	maxStrangers = 10_000
+
+	// introduced is for how long an address is none that the log has not seen.
+	introduced = time.Minute
 )
 
-// strangers are the addresses from which requests come that are refused before anybody knows whose they
-// are. These count against no rate of a tenant, and nothing else bounds how fast they are asked.
+// strangers are the addresses from which requests come that are answered or refused while nobody knows
+// whose they are. These count against no rate of a tenant, and nothing else bounds how fast they are asked.
 type strangers struct {
 	mu        sync.Mutex
-	byNetwork map[netip.Prefix]*rate.Limiter
+	byNetwork map[netip.Prefix]*stranger
 	swept     time.Time
 }
 
-func newStrangers() *strangers { return &strangers{byNetwork: map[netip.Prefix]*rate.Limiter{}} }
+// stranger is one of them.
+type stranger struct {
+	limiter *rate.Limiter
+	told    time.Time // when the log had a line because nobody knew the address
+}
 
-// refuse counts a refusal. It returns false if there were too many of the address within the last second.
-func (s *strangers) refuse(addr netip.Addr) bool {
-	network := networkOf(addr)
+func newStrangers() *strangers { return &strangers{byNetwork: map[netip.Prefix]*stranger{}} }
+
+// come counts a request. It returns false if there were too many of the address within the last second.
+func (s *strangers) come(addr netip.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	l := s.byNetwork[network]
-	if l == nil {
-		s.makeRoom(now)
-		l = rate.NewLimiter(strangerRefusals, strangerRefusals)
-		s.byNetwork[network] = l
+	return s.of(addr, now).limiter.AllowN(now, 1)
+}
+
+// isNew reports whether the log has not been told of the address for a while, and notes that it is.
+func (s *strangers) isNew(addr netip.Addr) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	one := s.of(addr, now)
+	if !one.told.IsZero() && now.Sub(one.told) < introduced {
+		return false
 	}
-	return l.AllowN(now, 1)
+	one.told = now
+	return true
+}
+
+// of finds what is known of an address. The caller holds mu.
+func (s *strangers) of(addr netip.Addr, now time.Time) *stranger {
+	network := networkOf(addr)
+	one := s.byNetwork[network]
+	if one == nil {
+		s.makeRoom(now)
+		one = &stranger{limiter: rate.NewLimiter(strangerRefusals, strangerRefusals)}
+		s.byNetwork[network] = one
+	}
+	return one
 }
 
 // networkOf is what one client has to itself: an address, or with IPv6 all that begin as it does.
@@ -66,15 +95,22 @@ func networkOf(addr netip.Addr) netip.Prefix {
 // makeRoom forgets whom forgetting gives nothing. If there is nobody of whom that is true, somebody is
 // forgotten.
 func (s *strangers) makeRoom(now time.Time) {
-	quota.MakeRoom(s.byNetwork, maxStrangers, &s.swept, now, func(l *rate.Limiter) bool {
-		return l.TokensAt(now) >= strangerRefusals
+	quota.MakeRoom(s.byNetwork, maxStrangers, &s.swept, now, func(one *stranger) bool {
+		return one.limiter.TokensAt(now) >= strangerRefusals
 	})
 }
 
-// pace holds back the refusal of a client that asks on and on and of whom nobody knows who it is.
-func (r *request) pace() {
-	addr := clientAddress(r.Request, r.endpoints.TrustedProxies)
-	if !r.endpoints.strangers.refuse(addr) {
+// open has a handler answer everybody, and who asks on and on a little later.
+func (a *endpoints) open(h handler) gin.HandlerFunc {
+	return a.handle(func(r *request) error {
+		r.pace(a.visitors)
+		return h(r)
+	})
+}
+
+// pace holds back the answer to a client that asks on and on and of whom nobody knows who it is.
+func (r *request) pace(among *strangers) {
+	if !among.come(r.address()) {
 		r.holdBack()
 	}
 }
@@ -84,32 +120,38 @@ func (r *request) strange(status int) bool {
 	return r.principal == nil && status >= http.StatusBadRequest && status < http.StatusInternalServerError
 }
 
-// silenced reports whether the log has enough of refusals like this one. If it is to have this one, how
-// many had no line is noted.
+// silenced reports whether the log has enough of requests like this one, of which nobody knows whose
+// it is. If it is to have this one, how many had no line is noted. Errors all have one.
 func (r *request) silenced(status int) bool {
-	if !r.strange(status) {
+	if r.principal != nil || status >= http.StatusInternalServerError {
 		return false
 	}
-	r.refused.status = status
-	before, ok := r.endpoints.refusals.take(r.refused)
+	among := r.endpoints.strangers
+	if r.refused.status = status; !r.strange(status) {
+		among, r.refused.route = r.endpoints.visitors, r.FullPath()
+	}
+	before, ok := r.endpoints.told.take(r.refused, func() bool { return among.isNew(r.address()) })
 	if before > 0 {
 		r.note(slog.Int("silenced", before))
 	}
 	return !ok
 }
 
-// linesAtOnce is how many lines the log has at once of refusals for one cause. Then it has one a second.
+// linesAtOnce is how many lines the log has at once of requests for one cause. Then it has one a second.
+// As many more are there for addresses that it does not know, so that one that asks without end does not
+// hide all others.
 const linesAtOnce = 100
 
-// cause is what refusals have in common that are logged as one. There are as many as the code has names
+// cause is what requests have in common that are logged as one. There are as many as the code has names
 // for: nothing of it comes from a client.
 type cause struct {
 	status int
+	route  string // of what everybody is answered
 	code   lock.Code
 	auth   auth.Reason // why who asks is not known; "" unless something was shown for it
 }
 
-// lines bound what the log has of refusals to nobody who is known: whoever asks without end must not
+// lines bound what the log has of answers to nobody who is known: whoever asks without end must not
 // fill it.
 type lines struct {
 	mu      sync.Mutex
@@ -118,22 +160,27 @@ type lines struct {
 
 // told is what was logged of one cause.
 type told struct {
-	limiter  *rate.Limiter
-	silenced int // since the last line
+	limiter   *rate.Limiter
+	newcomers *rate.Limiter
+	silenced  int // since the last line
 }
 
 func newLines() *lines { return &lines{byCause: map[cause]*told{}} }
 
-// take reports whether a refusal has a line, and how many had none since the one before.
-func (l *lines) take(of cause) (silenced int, ok bool) {
+// nobodyNew is for [lines.take] where addresses are not told apart.
+func nobodyNew() bool { return false }
+
+// take reports whether a request has a line, and how many had none since the one before. isNew says
+// whether its address is none that the log knows.
+func (l *lines) take(of cause, isNew func() bool) (silenced int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.byCause[of]
+	t, now := l.byCause[of], time.Now()
 	if t == nil {
-		t = &told{limiter: rate.NewLimiter(1, linesAtOnce)}
+		t = &told{limiter: rate.NewLimiter(1, linesAtOnce), newcomers: rate.NewLimiter(1, linesAtOnce)}
 		l.byCause[of] = t
 	}
-	if !t.limiter.AllowN(time.Now(), 1) {
+	if !t.limiter.AllowN(now, 1) && (t.newcomers.TokensAt(now) < 1 || !isNew() || !t.newcomers.AllowN(now, 1)) {
 		t.silenced++
 		return 0, false
 	}

@@ -145,7 +145,7 @@ func TestStrangersArePaced(t *testing.T) {
 			inBubble(t, asIs, func(h *house) {
 				h.wearOut(tc.asked, tc.how, from("198.51.100.1:1"))
 				h.refuse(heldBack, tc.asked, tc.how, from("198.51.100.1:2"))
-				for range 3 * handlers.StrangerRefusals {
+				for range handlers.StrangerRefusals {
 					if status, took := h.ask("GET /openapi.json", from("198.51.100.1:1")); status != http.StatusOK || took > 0 {
 						h.Fatalf("what is right is answered %d after %v", status, took)
 					}
@@ -153,6 +153,35 @@ func TestStrangersArePaced(t *testing.T) {
 				h.refuse(0, tc.asked, tc.how, from("198.51.100.2:1"))
 				<-time.After(time.Second)
 				h.wearOut(tc.asked, tc.how, from("198.51.100.1:1"))
+			})
+		})
+	}
+}
+
+// TestVisitorsArePaced: who asks on and on for what everybody gets is answered later too. That counts for
+// his address and does not hold up his refusals, nor they that.
+func TestVisitorsArePaced(t *testing.T) {
+	t.Parallel()
+	for _, asked := range []string{
+		"GET /healthz", "GET /openapi.json", "GET /docs", "GET /docs/", "GET /dashboard", "GET /dashboard/", "GET /dashboard/sign-in", "DELETE /dashboard/session",
+	} {
+		t.Run(asked, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, asIs, func(h *house) {
+				visit := func(want time.Duration, addr string) {
+					h.Helper()
+					if status, took := h.ask(asked, from(addr)); took != want || status >= 400 {
+						h.Fatalf("it is answered %d after %v, want that after %v", status, took, want)
+					}
+				}
+				h.wearOut("GET /nowhere", from("198.51.100.1:1"))
+				for range handlers.StrangerRefusals {
+					visit(0, "198.51.100.1:1")
+				}
+				visit(heldBack, "198.51.100.1:2")
+				visit(0, "198.51.100.2:1")
+				<-time.After(time.Second)
+				visit(0, "198.51.100.1:1")
 			})
 		})
 	}
@@ -308,7 +337,7 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 		h.refuse(0, "PATCH /locks")
 		h.refuse(0, "GET /locks", asKnown)
 		lines, _ := h.logged()
-		if diff := cmp.Diff(map[int]int{404: handlers.LinesAtOnce, 405: 1, 401: 1, 503: n}, lines); diff != "" {
+		if diff := cmp.Diff(map[int]int{404: handlers.LinesAtOnce + 1, 405: 1, 401: 1, 503: n}, lines); diff != "" {
 			h.Errorf("lines by status (-want +got):\n%s", diff)
 		}
 		if all := h.count.all.Load(); all != 2*n+2 {
@@ -322,6 +351,62 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 		if lines[404] != 3 || silenced[404] < n-handlers.LinesAtOnce+3*n || silenced[404] > n-handlers.LinesAtOnce+4*n {
 			h.Errorf("then there are %d lines, with %d left out", lines[404], silenced[404])
 		}
+	})
+}
+
+// TestVisitorsDoNotFillTheLog: neither does what everybody is answered.
+func TestVisitorsDoNotFillTheLog(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(c *handlers.Config) { c.Memory = full{} }, func(h *house) {
+		const n = 3 * handlers.LinesAtOnce
+		for range n {
+			_, _ = h.ask("GET /healthz")
+			_, _ = h.ask("DELETE /dashboard/session")
+		}
+		_, _ = h.ask("GET /dashboard/")
+		lines, _ := h.logged()
+		if diff := cmp.Diff(map[int]int{200: handlers.LinesAtOnce + 1 + 1, 204: handlers.LinesAtOnce}, lines); diff != "" {
+			h.Errorf("lines by status (-want +got):\n%s", diff)
+		}
+		<-time.After(time.Second)
+		_, _ = h.ask("GET /healthz")
+		if lines, silenced := h.logged(); lines[200] != 1 || silenced[200] != n-handlers.LinesAtOnce-1 {
+			h.Errorf("then there are %d lines, with %d left out", lines[200], silenced[200])
+		}
+	})
+}
+
+// TestNoAddressHidesAnother: an address that is refused on and on does not keep another one out of the
+// log, and very many addresses do not fill it.
+func TestNoAddressHidesAnother(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(c *handlers.Config) { c.Memory = full{} }, func(h *house) {
+		for range 2 * handlers.LinesAtOnce {
+			h.refuse(0, "GET /nowhere", from("198.51.100.1:1"))
+		}
+		h.logged()
+		told := func(want int, addr string) {
+			h.Helper()
+			h.refuse(0, "GET /nowhere", from(addr))
+			if lines, _ := h.logged(); lines[404] != want {
+				h.Errorf("of %s there are %d lines, want %d", addr, lines[404], want)
+			}
+		}
+		told(0, "198.51.100.1:1")
+		told(1, "198.51.100.2:1")
+		told(0, "198.51.100.2:1")
+		for i := range 3 * handlers.LinesAtOnce {
+			h.refuse(0, "GET /nowhere", from(fmt.Sprintf("10.0.%d.%d:1", i>>8, i&255)))
+		}
+		if lines, _ := h.logged(); lines[404] != handlers.LinesAtOnce-2 {
+			h.Errorf("of many addresses there are %d lines", lines[404])
+		}
+		<-time.After(time.Minute)
+		for range 2 * handlers.LinesAtOnce {
+			h.refuse(0, "GET /nowhere", from("198.51.100.1:1"))
+		}
+		h.logged()
+		told(1, "198.51.100.2:1")
 	})
 }
 

@@ -355,7 +355,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "strangers-unpaced", Breaks: "who asks on and on without being known is refused later",
-			File: "handlers/problem.go", Anchor: "		r.pace()\n", Becomes: "",
+			File: "handlers/problem.go", Anchor: "		r.pace(r.endpoints.strangers)\n", Becomes: "",
 			In: "./handlers", Run: "^TestStrangersArePaced$", Needs: "etcd",
 		},
 		{
@@ -375,12 +375,12 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "strangers-forgets-who-asks", Breaks: "nobody is forgotten who was just refused, while there is room",
-			File: "handlers/strangers.go", Anchor: "l.TokensAt(now) >= strangerRefusals", Becomes: "l.TokensAt(now) >= 0",
+			File: "handlers/strangers.go", Anchor: "one.limiter.TokensAt(now) >= strangerRefusals", Becomes: "one.limiter.TokensAt(now) >= 0",
 			In: "./handlers", Run: "^TestManyStrangers$", Needs: "etcd",
 		},
 		{
 			Name: "strangers-behind-a-proxy-are-one", Breaks: "clients behind a proxy that is trusted are told apart",
-			File: "handlers/strangers.go", Anchor: "clientAddress(r.Request, r.endpoints.TrustedProxies)", Becomes: "clientAddress(r.Request, nil)",
+			File: "handlers/address.go", Anchor: "clientAddress(r.Request, r.endpoints.TrustedProxies)", Becomes: "clientAddress(r.Request, nil)",
 			In: "./handlers", Run: "^TestAddressesOfStrangers$", Needs: "etcd",
 		},
 		{
@@ -394,13 +394,48 @@ func quotaBugs() []Bug {
 			In: "./handlers", Run: "^TestStrangersDoNotFillTheLog$", Needs: "etcd",
 		},
 		{
+			Name: "visitors-unpaced", Breaks: "who asks on and on for what everybody gets is answered later",
+			File: "handlers/strangers.go", Anchor: "		r.pace(a.visitors)\n", Becomes: "",
+			In: "./handlers", Run: "^TestVisitorsArePaced$", Needs: "etcd",
+		},
+		{
+			Name: "visitors-wear-out-refusals", Breaks: "what everybody gets and what is refused count by themselves",
+			File: "handlers/strangers.go", Anchor: "		r.pace(a.visitors)\n", Becomes: "		r.pace(a.strangers)\n",
+			In: "./handlers", Run: "^TestVisitorsArePaced$", Needs: "etcd",
+		},
+		{
+			Name: "visitors-fill-the-log", Breaks: "of what everybody is answered the log has one line a second",
+			File: "handlers/strangers.go", Anchor: "if r.principal != nil || status >= http.StatusInternalServerError {", Becomes: "if !r.strange(status) {",
+			In: "./handlers", Run: "^TestVisitorsDoNotFillTheLog$", Needs: "etcd",
+		},
+		{
+			Name: "visitors-hide-routes", Breaks: "of what everybody is answered each route has lines of its own",
+			File: "handlers/strangers.go", Anchor: "r.endpoints.visitors, r.FullPath()", Becomes: "r.endpoints.visitors, \"\"",
+			In: "./handlers", Run: "^TestVisitorsDoNotFillTheLog$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-hide-addresses", Breaks: "an address that is refused on and on does not keep others out of the log",
+			File: "handlers/strangers.go", Anchor: "!t.limiter.AllowN(now, 1) && (t", Becomes: "!t.limiter.AllowN(now, 1) && (true || t",
+			In: "./handlers", Run: "^TestNoAddressHidesAnother$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-always-new", Breaks: "an address that the log knows is none that it has not seen",
+			File: "handlers/strangers.go", Anchor: "	one.told = now\n", Becomes: "",
+			In: "./handlers", Run: "^TestNoAddressHidesAnother$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-many-fill-the-log", Breaks: "very many addresses that the log has not seen do not fill it",
+			File: "handlers/strangers.go", Anchor: " || !t.newcomers.AllowN(now, 1))", Becomes: ")",
+			In: "./handlers", Run: "^TestNoAddressHidesAnother$", Needs: "etcd",
+		},
+		{
 			Name: "strangers-silence-untold", Breaks: "how many refusals had no line is told",
 			File: "handlers/strangers.go", Anchor: "slog.Int(\"silenced\", before)", Becomes: "slog.Int(\"silenced\", 0)",
 			In: "./handlers", Run: "^TestStrangersDoNotFillTheLog$", Needs: "etcd",
 		},
 		{
 			Name: "strangers-silence-errors", Breaks: "each error has a line in the log",
-			File: "handlers/strangers.go", Anchor: " && status < http.StatusInternalServerError", Becomes: "",
+			File: "handlers/strangers.go", Anchor: "if r.principal != nil || status >= http.StatusInternalServerError {", Becomes: "if r.principal != nil {",
 			In: "./handlers", Run: "^TestStrangersDoNotFillTheLog$", Needs: "etcd",
 		},
 		{

@@ -119,7 +119,14 @@ func (r *Record) Put() store.RecordPut {
 			Subject: r.By.Subject, Home: r.By.Tenant, Scope: r.By.Scope, Address: r.By.Address, RequestID: r.By.RequestID,
 			Action: r.Action, Object: r.Object, Reason: r.Reason, Result: r.Result,
 		}),
+		Frees: r.frees(),
 	}
+}
+
+// frees reports whether something is taken out of the store by what is on record, which a full one must
+// not prevent.
+func (r *Record) frees() bool {
+	return slices.Contains([]string{RevokeEntry, RevokeSet, OpenLocks, ResetQuota, DeleteWebhook}, r.Action)
 }
 
 // maxLocks is how many locks of a set may be. More in a stored record is not ours.

@@ -212,3 +212,15 @@ func TestJournalOfUsers(t *testing.T) {
 		t.Errorf("after 2 s users may do %d and operators %d, want 2 and 20", n, m)
 	}
 }
+
+// TestFrees: what takes something out of the store may be put on record in a full one.
+func TestFrees(t *testing.T) {
+	for action, want := range map[string]bool{
+		audit.RevokeEntry: true, audit.RevokeSet: true, audit.OpenLocks: true, audit.ResetQuota: true, audit.DeleteWebhook: true,
+		audit.CloseLocks: false, audit.SetQuota: false, audit.CreateWebhook: false, audit.Redeliver: false,
+	} {
+		if put := (&audit.Record{At: time.Now(), Tenant: "acme", Action: action}).Put(); put.Frees != want {
+			t.Errorf("%s: %v", action, put.Frees)
+		}
+	}
+}

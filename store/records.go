@@ -58,6 +58,10 @@ type RecordPut struct {
 	// kind and puts it again. A put that is not bound makes a bound record a lasting
 	// one.
 	Bound bool
+
+	// Frees says that what follows takes more out of the store than this puts there. So it may use the room
+	// that a store keeps free, as removals do.
+	Frees bool
 }
 
 // RecordQuery asks for one page of the records of a kind.

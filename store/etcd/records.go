@@ -44,11 +44,13 @@ func (r *RecordStore) Get(ctx context.Context, k store.RecordKey) (store.Record,
 
 // Put implements store.RecordStore.
 func (r *RecordStore) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
-	answered, ok := r.store.conn.takeRoom(len(p.Value) + keyRoom)
-	if !ok {
-		return 0, unavailable(rpctypes.ErrGRPCNoSpace, "write a record", false)
+	if !p.Frees {
+		answered, ok := r.store.conn.takeRoom(len(p.Value) + keyRoom)
+		if !ok {
+			return 0, unavailable(rpctypes.ErrGRPCNoSpace, "write a record", false)
+		}
+		defer answered()
 	}
-	defer answered()
 	return store.PutRecord(ctx, r, p)
 }
 

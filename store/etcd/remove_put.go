@@ -6,22 +6,17 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
 
-// RemoveAndPut implements store.Store. It is a transaction of its own: operators are few.
+// RemoveAndPut implements store.Store. It is a transaction of its own: operators are few. A full store
+// has room for it, as for any removal.
 func (s *Store) RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut) error {
 	if err := store.CheckRemovalPut(p); err != nil {
 		return err
 	}
-	answered, ok := s.conn.takeRoom(len(p.Value) + keyRoom)
-	if !ok {
-		return unavailable(rpctypes.ErrGRPCNoSpace, "remove and put", false)
-	}
-	defer answered()
 	_, err := store.PutRecord(ctx, &removing{s.records, e, why, note}, p)
 	if err == nil {
 		s.leases.left(e, why)

@@ -170,7 +170,7 @@ func TestVisitorsArePaced(t *testing.T) {
 			inBubble(t, asIs, func(h *house) {
 				visit := func(want time.Duration, addr string) {
 					h.Helper()
-					if status, took := h.ask(asked, from(addr)); took != want || status >= 400 {
+					if status, took := h.ask(asked, from(addr)); !about(want, took) || status >= 400 {
 						h.Fatalf("it is answered %d after %v, want that after %v", status, took, want)
 					}
 				}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -73,5 +74,43 @@ func TestAskedTakesNoStep(t *testing.T) {
 		w.setBehave(nil)
 		until(t, 6*time.Minute-time.Since(began), "all is told when it was due", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
 		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+	})
+}
+
+// TestAskedInOrder: who asks for what waits for its first attempt does not have it told before what
+// happened earlier.
+func TestAskedInOrder(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		began := time.Now()
+		w.attemptsTake(20 * time.Second)
+		r.cycle("acme", "orders:1")
+		<-time.After(time.Second)
+		w.attemptsTake(time.Millisecond)
+		if err := w.asks.RedeliverSince(t.Context(), order(s), began); err != nil {
+			t.Fatal(err)
+		}
+		until(t, time.Minute, "all is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
+		if kinds := kindsOf(w.received(here), "orders:1"); kinds[0] != string(lock.EventAcquired) {
+			t.Errorf("told are %v", kinds)
+		}
+	})
+}
+
+// TestOverBeforeItIsKnown: of a delivery that was made before it was known whether it is kept, nothing is
+// left if it was.
+func TestOverBeforeItIsKnown(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, _ := warm(t, w)
+		w.setBehave(failed)
+		r.own.loseAnswers(6 * time.Second)
+		r.take("acme", "orders:1")
+		<-time.After(time.Second)
+		w.setBehave(nil)
+		r.own.loseAnswers(0)
+		until(t, 10*time.Second, "it is told", func() bool { return acquired(w) == 1 })
+		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+		r.cycle("acme", "orders:2")
+		until(t, time.Second, "more is told", func() bool { return len(kindsOf(w.received(here), "orders:2")) == 2 })
 	})
 }

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,11 +67,11 @@ func (w *owner) keep(d *delivery) {
 	value, version := d.encode(), d.version
 	w.writes.do(func(ctx context.Context) func() {
 		now, err := w.put(ctx, w.key(d), value, version)
-		return func() { w.keptOne(d, now, err) }
+		return func() { w.keptOne(d, value, now, err) }
 	})
 }
 
-func (w *owner) keptOne(d *delivery, version uint64, err error) {
+func (w *owner) keptOne(d *delivery, value []byte, version uint64, err error) {
 	d.writing = false
 	switch {
 	case err == nil:
@@ -85,7 +86,7 @@ func (w *owner) keptOne(d *delivery, version uint64, err error) {
 	}
 	switch {
 	case d.over && d.version == 0:
-		w.hasLeft(d)
+		w.eraseIfKept(d, value)
 	case d.over:
 		w.erase(d)
 	case d.stale && err != nil:
@@ -165,6 +166,27 @@ func (w *owner) erase(d *delivery) {
 				w.lostShard()
 			default:
 				time.AfterFunc(retryPause, func() { w.bring(func() { w.erase(d) }) })
+			}
+		}
+	})
+}
+
+// eraseIfKept takes the record of a delivery away that is over, if there is one after all: what wrote it
+// failed, but may have been executed.
+func (w *owner) eraseIfKept(d *delivery, value []byte) {
+	d.writing = true
+	w.writes.do(func(ctx context.Context) func() {
+		is, err := w.Records.Get(ctx, w.key(d))
+		return func() {
+			d.writing = false
+			switch {
+			case err == nil && bytes.Equal(is.Value, value):
+				d.version = is.Version
+				w.erase(d)
+			case err == nil, errors.Is(err, lock.NotFound): // or it is not this one's
+				w.hasLeft(d)
+			default:
+				time.AfterFunc(retryPause, func() { w.bring(func() { w.eraseIfKept(d, value) }) })
 			}
 		}
 	})

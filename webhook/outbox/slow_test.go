@@ -26,6 +26,7 @@ type slowRecords struct {
 	reads   time.Duration // of deliveries
 	kinds   string        // what the kinds begin with that are slow
 	broken  string        // what the kinds begin with that cannot be written; "" is none
+	deaf    time.Duration // after how long writes of deliveries fail that were made nonetheless; 0 none do
 	refused int           // writes that another one had overtaken
 	cursors int           // writes of cursors
 }
@@ -65,6 +66,22 @@ func (s *slowRecords) refuse(kinds string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = kinds
+}
+
+// loseAnswers has writes of deliveries fail after a while, although they were made.
+func (s *slowRecords) loseAnswers(after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deaf = after
+}
+
+func (s *slowRecords) deafFor(kind string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !strings.HasPrefix(kind, "webhook-owed-") {
+		return 0
+	}
+	return s.deaf
 }
 
 func (s *slowRecords) wait(kind string, put bool) {
@@ -110,6 +127,10 @@ func (s *slowRecords) Put(ctx context.Context, p store.RecordPut) (uint64, error
 	}
 	version, err := s.RecordStore.Put(ctx, p)
 	s.note(err)
+	if pause := s.deafFor(p.Kind); pause > 0 {
+		<-time.After(pause)
+		return 0, lock.Errorf(lock.StoreUnavailable, "the answer was lost")
+	}
 	if err == nil && p.Kind == "webhook-cursor" {
 		s.mu.Lock()
 		s.cursors++

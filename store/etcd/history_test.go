@@ -104,6 +104,7 @@ func TestHistoryOfWhatIsDone(t *testing.T) {
 		"the other branch": {answers{resp: &pb.TxnResponse{}}, one, small, small},
 		"nothing":          {answers{resp: &pb.TxnResponse{}}, one, nil, nil},
 		"unknown":          {answers{err: context.DeadlineExceeded}, one, small, one},
+		"neither":          {answers{err: context.DeadlineExceeded}, small, one, one},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var written atomic.Int64

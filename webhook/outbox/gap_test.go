@@ -1,10 +1,13 @@
 package outbox
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -101,6 +104,54 @@ func TestMoreMissedWhileRead(t *testing.T) {
 	if f.ID != "10-1_30-1" || e.Data.After != "10-1" || e.Data.Before != "30-1" {
 		t.Errorf("%s is kept, and tells of %s to %s", f.ID, e.Data.After, e.Data.Before)
 	}
+}
+
+// TestFailsWhileMoreIsMissed: an attempt that fails while more comes to be missed takes its step, so that
+// a receiver that is away is not asked at once again and again.
+func TestFailsWhileMoreIsMissed(t *testing.T) {
+	m := newMissing(t)
+	d := m.misses(10, 20)
+	sent := d.id
+	m.misses(20, 30)
+	m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Failed}, id: sent})
+	if wait := time.Until(d.due); d.progress.Attempts != 1 || wait < 4*time.Second {
+		t.Errorf("the next one is in %v: %+v", wait, d.progress)
+	}
+	m.takes()
+}
+
+// TestReadAgainLater: what was to be written is written, although the store did not answer when the
+// payload was read again.
+func TestReadAgainLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		d := m.keptOnly()
+		m.Records = deafOnce{m.Records, new(atomic.Bool)}
+		d.beside = 7
+		m.keep(d)
+		m.takes()
+		select {
+		case again := <-m.brought:
+			again()
+		case <-time.After(time.Minute):
+		}
+		if _, f := m.kept(d); f.Beside != 7 {
+			t.Errorf("what is kept is %+v", f)
+		}
+	})
+}
+
+// deafOnce does not answer the first time.
+type deafOnce struct {
+	Records
+	asked *atomic.Bool
+}
+
+func (r deafOnce) Get(ctx context.Context, k store.RecordKey) (store.Record, error) {
+	if r.asked.CompareAndSwap(false, true) {
+		return store.Record{}, lock.Errorf(lock.StoreUnavailable, "it does not answer")
+	}
+	return r.Records.Get(ctx, k)
 }
 
 // TestAddedLate: what was missed a moment before the last attempt is not given up with it. The

@@ -328,6 +328,16 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestDelivers$",
 		},
 		{
+			Name: "outbox-own-write-is-anothers", Breaks: "who learns late that a write was executed loses no shard by it",
+			File: "webhook/outbox/cursor.go", Anchor: "	case !w.wrote(is):\n", Becomes: "	case true:\n",
+			In: in, Run: "^TestOwnWriteAfterAll$",
+		},
+		{
+			Name: "outbox-anothers-write-is-own", Breaks: "who is no owner any more writes over nothing of the next",
+			File: "webhook/outbox/cursor.go", Anchor: "	case !w.wrote(is):\n", Becomes: "	case false:\n",
+			In: in, Run: "^TestOldOwner$",
+		},
+		{
 			Name: "webhook-ask-without-its-words", Breaks: "each kind of event is delivered with what is documented of it",
 			File: "api/event/event.go", Anchor: "case e.Ask != nil:", Becomes: "case e.Ask != nil && e.Held:",
 			In: "./cmd/api", Run: "^TestEveryKindIsSent$",

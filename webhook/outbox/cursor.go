@@ -29,7 +29,7 @@ type cursor struct {
 
 type cursorForm struct {
 	After string `json:"after"`
-	Fence uint64 `json:"fence"` // of the owner's lock: for people
+	Fence uint64 `json:"fence"` // of the owner's lock
 }
 
 // after is where the events begin that are not told yet. For a shard that nobody has had, that
@@ -73,18 +73,31 @@ func (w *owner) putCursor(ctx context.Context, at lock.EventID) (uint64, error) 
 	return w.put(ctx, w.cursorKey(), value, w.cursor.version)
 }
 
-// put writes a record by its version. One that turns out to be what an earlier attempt
-// wrote is as good.
+// put writes a record by its version. Where an earlier write of this owner was executed although that was
+// not known, it is written over that: each record says under which fence it was written.
 func (w *owner) put(ctx context.Context, k store.RecordKey, value []byte, version uint64) (uint64, error) {
 	now, err := w.Records.Put(ctx, store.RecordPut{RecordKey: k, Value: value, Version: version})
 	if !errors.Is(err, lock.Changed) {
 		return now, err
 	}
 	is, again := w.Records.Get(ctx, k)
-	if again == nil && bytes.Equal(is.Value, value) {
+	switch {
+	case again != nil:
+		return 0, again
+	case bytes.Equal(is.Value, value):
 		return is.Version, nil
+	case !w.wrote(is):
+		return 0, err
 	}
-	return 0, errors.Join(err, again)
+	return w.Records.Put(ctx, store.RecordPut{RecordKey: k, Value: value, Version: is.Version})
+}
+
+// wrote reports whether a record is as this owner wrote it.
+func (w *owner) wrote(r store.Record) bool {
+	var by struct {
+		Fence uint64 `json:"fence"`
+	}
+	return json.Unmarshal(r.Value, &by) == nil && by.Fence == w.fence
 }
 
 // writeCursor brings the store's cursor up to date: soon behind what was delivered or kept,
@@ -150,7 +163,7 @@ func (w *owner) writeLast() {
 	}
 	for _, t := range w.targets.all {
 		if t.dirty {
-			_, _ = w.put(ctx, w.stateKey(t), t.encodeState(), t.version) // only what is shown to people is older
+			_, _ = w.put(ctx, w.stateKey(t), t.encodeState(w.fence), t.version) // only what is shown to people is older
 		}
 	}
 }

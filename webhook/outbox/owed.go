@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,10 +32,12 @@ type owedForm struct {
 	Tried       int             `json:"attempts_made"` // steps of the schedule
 	Beside      int             `json:"attempts_beside,omitempty"`
 	Attempts    []attempt       `json:"attempts,omitempty"`
+	Fence       uint64          `json:"fence,omitempty"` // of the lock of the owner who wrote it
 }
 
-func (d *delivery) encode() []byte {
+func (d *delivery) encode(fence uint64) []byte {
 	f := owedForm{
+		Fence: fence,
 		ID: d.id, Kind: d.kind, Lock: d.lock, Payload: d.payload, Call: d.grant,
 		Made: d.made.UnixMilli(), Due: d.progress.Due.UnixMilli(), Tried: d.progress.Attempts, Beside: d.beside, Attempts: d.attempts,
 	}
@@ -64,14 +65,14 @@ func (w *owner) keep(d *delivery) {
 		return
 	}
 	d.writing, d.stale = true, false
-	value, version := d.encode(), d.version
+	value, version := d.encode(w.fence), d.version
 	w.writes.do(func(ctx context.Context) func() {
 		now, err := w.put(ctx, w.key(d), value, version)
-		return func() { w.keptOne(d, value, now, err) }
+		return func() { w.keptOne(d, now, err) }
 	})
 }
 
-func (w *owner) keptOne(d *delivery, value []byte, version uint64, err error) {
+func (w *owner) keptOne(d *delivery, version uint64, err error) {
 	d.writing = false
 	switch {
 	case err == nil:
@@ -86,7 +87,7 @@ func (w *owner) keptOne(d *delivery, value []byte, version uint64, err error) {
 	}
 	switch {
 	case d.over && d.version == 0:
-		w.eraseIfKept(d, value)
+		w.eraseIfKept(d)
 	case d.over:
 		w.erase(d)
 	case d.stale && err != nil:
@@ -173,20 +174,20 @@ func (w *owner) erase(d *delivery) {
 
 // eraseIfKept takes the record of a delivery away that is over, if there is one after all: what wrote it
 // failed, but may have been executed.
-func (w *owner) eraseIfKept(d *delivery, value []byte) {
+func (w *owner) eraseIfKept(d *delivery) {
 	d.writing = true
 	w.writes.do(func(ctx context.Context) func() {
 		is, err := w.Records.Get(ctx, w.key(d))
 		return func() {
 			d.writing = false
 			switch {
-			case err == nil && bytes.Equal(is.Value, value):
+			case err == nil && w.wrote(is):
 				d.version = is.Version
 				w.erase(d)
 			case err == nil, errors.Is(err, lock.NotFound): // or it is not this one's
 				w.hasLeft(d)
 			default:
-				time.AfterFunc(retryPause, func() { w.bring(func() { w.eraseIfKept(d, value) }) })
+				time.AfterFunc(retryPause, func() { w.bring(func() { w.eraseIfKept(d) }) })
 			}
 		}
 	})

@@ -21,6 +21,7 @@ type state struct {
 	Enabled int            `json:"enabled"` // of the subscription, of which Health is
 	Health  webhook.Health `json:"health"`
 	Recent  []*recent      `json:"recent,omitempty"` // the newest last
+	Fence   uint64         `json:"fence,omitempty"`  // of the lock of the owner who wrote it
 
 	version uint64
 	written time.Time
@@ -65,7 +66,8 @@ func (t *target) remember(d *delivery) {
 	t.dirty = true
 }
 
-func (t *target) encodeState() []byte {
+func (t *target) encodeState(fence uint64) []byte {
+	t.Fence = fence
 	value := store.Encode(t.state)
 	for len(value) > store.MaxRecordValue && len(t.Recent) > 0 {
 		t.Recent = t.Recent[(len(t.Recent)+1)/2:]
@@ -126,7 +128,7 @@ func (w *owner) writeStates(now time.Time) {
 
 func (w *owner) writeState(t *target) {
 	t.writing, t.dirty = true, false
-	value, version := t.encodeState(), t.version
+	value, version := t.encodeState(w.fence), t.version
 	w.writes.do(func(ctx context.Context) func() {
 		now, err := w.put(ctx, w.stateKey(t), value, version)
 		return func() {

@@ -1,0 +1,43 @@
+package outbox_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+// TestOwnWriteAfterAll: a write whose answer was lost, and that was made nonetheless, is this owner's, also
+// when what it writes next is something else. It loses the shard to nobody.
+func TestOwnWriteAfterAll(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		before := w.fenceOf(s.ID)
+		w.setBehave(failed)
+		r.own.loseAnswers(6 * time.Second)
+		r.take("acme", "orders:1")
+		<-time.After(30 * time.Second)
+		r.own.loseAnswers(0)
+		w.setBehave(nil)
+		until(t, time.Hour, "it is told", func() bool { return acquired(w) == 1 })
+		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+		if after := w.fenceOf(s.ID); after != before {
+			t.Errorf("the shard was owned under fence %d, and is under %d", before, after)
+		}
+	})
+}
+
+// fenceOf is the fence under which the shard of a subscription is owned.
+func (w *world) fenceOf(id string) uint64 {
+	w.t.Helper()
+	client := w.Connect(nil)
+	defer client.Close()
+	r, err := client.Records().Get(w.t.Context(), cursorKey(id))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var f struct{ Fence uint64 }
+	if err := json.Unmarshal(r.Value, &f); err != nil {
+		w.t.Fatal(err)
+	}
+	return f.Fence
+}

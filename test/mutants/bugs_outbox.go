@@ -23,7 +23,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-changed-is-fine", Breaks: "who finds what it writes changed has lost the shard",
-			File: "webhook/outbox/cursor.go", Anchor: "again == nil && bytes.Equal(is.Value, value)", Becomes: "again == nil && (bytes.Equal(is.Value, value) || is.Version > 0)",
+			File: "webhook/outbox/cursor.go", Anchor: "case bytes.Equal(is.Value, value):", Becomes: "case bytes.Equal(is.Value, value) || is.Version > 0:",
 			In: in, Run: "^TestOldOwner$",
 		},
 		{
@@ -299,7 +299,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-kept-after-all", Breaks: "nothing is left of a delivery that was over before it was known whether it is kept",
-			File: "webhook/outbox/owed.go", Anchor: "		w.eraseIfKept(d, value)\n	case d.over:", Becomes: "		w.hasLeft(d)\n	case d.over:",
+			File: "webhook/outbox/owed.go", Anchor: "		w.eraseIfKept(d)\n	case d.over:", Becomes: "		w.hasLeft(d)\n	case d.over:",
 			In: in, Run: "^TestOverBeforeItIsKnown$",
 		},
 		{

@@ -38,7 +38,7 @@ type owedForm struct {
 func (d *delivery) encode(fence uint64) []byte {
 	f := owedForm{
 		Fence: fence,
-		ID: d.id, Kind: d.kind, Lock: d.lock, Payload: d.payload, Call: d.grant,
+		ID:    d.id, Kind: d.kind, Lock: d.lock, Payload: d.payload, Call: d.grant,
 		Made: d.made.UnixMilli(), Due: d.progress.Due.UnixMilli(), Tried: d.progress.Attempts, Beside: d.beside, Attempts: d.attempts,
 	}
 	if !d.progress.NotAfter.IsZero() {

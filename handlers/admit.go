@@ -28,7 +28,7 @@ type operation struct {
 	rate   quota.Limit  // against which it counts, if not against that of requests
 	page   bool         // the dashboard does it too, though it is not for operators alone
 
-	ofTenants bool // it asks the store, and so it counts, also if it is always done, for who is no operator of all tenants
+	ofTenants bool // it changes nothing that operators keep in order, and so it counts, also if it is always done, for who is no operator of all tenants; to look counts anyway
 }
 
 // bySession reports whether a session of the dashboard will do instead of a bearer token.
@@ -105,8 +105,8 @@ func (r *request) countedBy(o operation, refused bool) (rate quota.Limit, counts
 		return o.rate, true
 	case o.rate != 0: // or whoever makes tokens up could keep the tenant's holders from renewing
 		return quota.Requests, true
-	case o.always && o.ofTenants && !r.principal.Allows(auth.Admin):
-		return quota.Requests, true
+	case o.always && (o.ofTenants || r.Request.Method == http.MethodGet) && !r.principal.Allows(auth.Admin):
+		return quota.Requests, true // to look is not to keep in order, and may take much longer than other requests
 	case o.always:
 		return 0, false
 	}

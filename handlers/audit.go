@@ -46,7 +46,7 @@ const (
 // @Param       since  query string false "None from before this instant" format(date-time)
 // @Success     200 {object} api.AuditPage
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/audit [get]
 func (a *endpoints) audit(r *request) error {
@@ -193,6 +193,7 @@ func (a *endpoints) export(r *request, q audit.Query) error {
 
 // writeLines sends a part. The client has its time for each line.
 func (r *request) writeLines(out *http.ResponseController, page *audit.Page) error {
+	sent := 0
 	for _, one := range page.Records {
 		var line bytes.Buffer
 		if err := api.Encode(&line, r.auditRecord(one)); err != nil {
@@ -203,6 +204,8 @@ func (r *request) writeLines(out *http.ResponseController, page *audit.Page) err
 		if _, err := r.Writer.Write(line.Bytes()); err != nil {
 			return err
 		}
+		sent += line.Len()
 	}
+	r.owe(quota.PriceOfBytes(sent))
 	return out.Flush()
 }

@@ -116,7 +116,7 @@ func (r *request) mayRule(tenant, locks string) bool {
 // @Param       cursor query string false "next_cursor of the page before"
 // @Success     200 {object} api.ClosurePage
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/closures [get]
 func (a *endpoints) listClosures(r *request) error {

@@ -128,7 +128,7 @@ func makeOverview(r *request) (maker, error) {
 // @Param       cursor query string false "next_cursor of the page before"
 // @Success     200 {object} api.AdminLockPage
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/locks [get]
 func (a *endpoints) adminLocks(r *request) error { return r.show(makeLocks) }
@@ -161,7 +161,7 @@ func makeLocks(r *request) (maker, error) {
 // @Param       name   path string true "Lock name"
 // @Success     200 {object} api.AdminLockView
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/locks/{tenant}/{name} [get]
 func (a *endpoints) adminLock(r *request) error {

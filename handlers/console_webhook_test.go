@@ -180,3 +180,22 @@ func TestOperatedWebhooksCount(t *testing.T) {
 	c.operator().post(tenant+"/"+made.ID+"/deliveries/1-1/redeliver", loose).exceeds("rate_limited", "requests_per_second", 0, 0)
 	c.operator().do("PATCH", tenant+"/"+made.ID, body(`{"paused":true,"reason":"it fails all the time"}`), loose).wantStatus(http.StatusOK)
 }
+
+// TestOperatedLooksCount: whatever a tenant's operator looks at counts among the tenant's requests, and
+// what is long counts for more; what he does to keep things in order does not, and nothing of an operator
+// of all tenants.
+func TestOperatedLooksCount(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	c.acquire("a")
+	name := c.claims.Tenant
+	c.limits(`{"requests_per_second":0}`)
+	for _, path := range []string{
+		"/admin/overview", "/admin/tenants", "/admin/locks", "/admin/locks/" + name + "/a", "/admin/locks/" + name + "/a/history", "/admin/blocking",
+		"/admin/holders?tenant=" + name + "&holder=x", "/admin/series", "/admin/heatmap", "/admin/audit", "/admin/deadlocks", "/admin/lock-order", "/admin/closures",
+	} {
+		c.operator().get(path).exceeds("rate_limited", "requests_per_second", 0, 0)
+	}
+	c.admin().get("/admin/locks?tenant=" + name).wantStatus(http.StatusOK)
+	c.operator().post("/admin/closures", body(`{"tenant":"`+name+`","locks":"b*","until":"`+string(api.InstantOf(time.Now().Add(time.Minute)))+`","reason":"it is being moved"}`)).wantStatus(http.StatusCreated)
+}

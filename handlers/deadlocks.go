@@ -27,7 +27,7 @@ import (
 // @Param       limit  query int    false "Entries in each list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.LockOrderReport
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Router      /admin/lock-order [get]
 func (a *endpoints) lockOrder(r *request) error {
 	tenant, limit, err := tenantAndLimit(r)
@@ -55,7 +55,7 @@ func (a *endpoints) lockOrder(r *request) error {
 // @Param       limit  query int    false "Deadlocks in the list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.DeadlockPage
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded"
+// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Router      /admin/deadlocks [get]
 func (a *endpoints) deadlocks(r *request) error {
 	tenant, limit, err := tenantAndLimit(r)

@@ -53,7 +53,7 @@ func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
 // @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "quota_exceeded, overloaded"
+// @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Router      /admin/events [get]
 func (a *endpoints) allEvents(r *request) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/board"
 )
 
@@ -152,6 +153,7 @@ func (r *request) respondShared(body func() (any, error)) error {
 	if len(text) > smallAnswer && !r.take(len(text), false) {
 		return errLargeAnswers()
 	}
+	r.owe(quota.PriceOfBytes(len(text)))
 	r.Data(http.StatusOK, "application/json", text)
 	return nil
 }

@@ -454,6 +454,11 @@ func quotaBugs() []Bug {
 			In: "./handlers", Run: "^TestScrapesWithoutTheirBodies$", Needs: "etcd",
 		},
 		{
+			Name: "price-operated-looks-free", Breaks: "what a tenant's operator looks at counts",
+			File: "handlers/admit.go", Anchor: "(o.ofTenants || r.Request.Method == http.MethodGet)", Becomes: "o.ofTenants",
+			In: "./handlers", Run: "^TestOperatedLooksCount$", Needs: "etcd",
+		},
+		{
 			Name: "listener-fills-the-log", Breaks: "of what is not HTTP the log has one line a second",
 			File: "handlers/listener.go", Anchor: "	if !ok {\n", Becomes: "	if !ok && silenced > 0 {\n",
 			In: "./handlers", Run: "^TestNotHTTPDoesNotFillTheLog$", Needs: "etcd",

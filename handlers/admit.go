@@ -15,6 +15,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/service/quotas"
 )
 
 // operation is what an operation that needs a bearer token asks of a request before its
@@ -66,7 +67,11 @@ func (r *request) admit(o operation) error {
 	r.occupy()
 	refused := r.permit(o)
 	if rate, counts := r.countedBy(o, refused != nil); counts {
-		if err := r.endpoints.Quotas.Take(r.tenant(), rate); err != nil {
+		r.payer = r.tenant()
+		if o.always && o.rate == 0 && refused == nil {
+			r.payer = quotas.Looking(r.payer)
+		}
+		if err := r.endpoints.Quotas.Take(r.payer, rate); err != nil {
 			return err
 		}
 		r.priced = rate == quota.Requests
@@ -119,13 +124,13 @@ func (r *request) charge(more int) error {
 	if !r.priced {
 		return nil
 	}
-	return r.endpoints.Quotas.Charge(r.tenant(), quota.Requests, more)
+	return r.endpoints.Quotas.Charge(r.payer, quota.Requests, more)
 }
 
 // owe counts what the request turned out to cost.
 func (r *request) owe(more int) {
 	if r.priced && more > 0 {
-		r.endpoints.Quotas.Owe(r.tenant(), quota.Requests, more)
+		r.endpoints.Quotas.Owe(r.payer, quota.Requests, more)
 	}
 }
 

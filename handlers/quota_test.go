@@ -134,7 +134,7 @@ func TestRatesOfRequests(t *testing.T) {
 	}
 	c.get("/locks/a/entries/"+e.ID, lockToken(e.Token)).wantStatus(http.StatusOK)
 	c.release(e)
-	c.operator().get("/admin/locks").wantStatus(http.StatusOK)
+	c.operator().get("/admin/locks").exceeds("rate_limited", "requests_per_second", 0, 0)
 	newTenant(t).acquire("a")
 	c.limits(`{"renewals_per_second":0,"requests_per_second":5}`)
 	c.put("/locks/b/renew", lockToken(next.Token)).exceeds("rate_limited", "renewals_per_second", 0, 0)
@@ -179,7 +179,7 @@ func withCashier(t *testing.T) (*cashier, *replica) {
 }
 
 // TestPriceOfRequests: a set costs what its locks cost, bytes what there is to read and tell, a list of
-// webhooks what the store is asked. Renewals and releases cost one, and operators' requests nothing.
+// webhooks what the store is asked. Renewals and releases cost one, and operators' requests nothing, but what those of a tenant look at.
 func TestPriceOfRequests(t *testing.T) {
 	t.Parallel()
 	q, r := withCashier(t)
@@ -221,7 +221,8 @@ func TestPriceOfRequests(t *testing.T) {
 		t.Errorf("it is answered with %d bytes", len(renewal.body))
 	}
 	costs("a release", 1, c.delete("/locks/a", lockToken(e.Token)))
-	costs("an operator's list", 0, c.operator().get("/admin/deadlocks"))
+	costs("a list of a tenant's operator", 1, c.operator().get("/admin/deadlocks"))
+	costs("an operator's list", 0, c.admin().get("/admin/deadlocks"))
 }
 
 // TestPriceOfNarrowLists: who may see few of many locks pays for looking at all.

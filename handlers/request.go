@@ -34,6 +34,7 @@ type request struct {
 	waits     bool            // it may wait for a lock
 
 	priced     bool        // it counts by its price against its tenant's rate of requests
+	payer      string      // the account on which it counts
 	received   int         // bytes of its body
 	made       func()      // ends its turn to have a large answer made; nil if it has none
 	taken      int         // of what [answers] count

@@ -160,25 +160,56 @@ func (r *request) respondLarge(size int, body func() any) error {
 // already. It refuses while the tenant owes: what the ones before cost is known by then. What is
 // answered then is short, and may be held back.
 func (r *request) takeTurn() error {
-	if r.made != nil {
+	if r.turn != nil {
 		return nil
 	}
-	done, err := r.endpoints.turns.take(r.context(), r.tenant())
+	if err := r.waitTurn(); err != nil {
+		return err
+	}
+	err := r.charge(0)
 	if err != nil {
-		return err
+		r.leaveTurn()
 	}
-	if err := r.charge(0); err != nil {
-		done()
-		r.giveRoom()
-		return err
+	return err
+}
+
+// takeTurnUnlessOwing is takeTurn for what is answered shorter to a tenant that owes. That is no
+// refusal: nobody is told to wait, and so nobody counts who does not.
+func (r *request) takeTurnUnlessOwing() bool {
+	if r.waitTurn() != nil {
+		return false
 	}
-	r.made = sync.OnceFunc(done)
-	return nil
+	if r.priced && r.endpoints.Quotas.Owes(r.tenant(), quota.Requests) {
+		r.leaveTurn()
+		return false
+	}
+	return true
+}
+
+// nextTurn is takeTurn before the first part of what takes long, and lets others come between before
+// each part that follows.
+func (r *request) nextTurn() error {
+	if r.turn == nil {
+		return r.takeTurn()
+	}
+	return r.turn.pass(r.context())
+}
+
+func (r *request) waitTurn() (err error) {
+	r.turn, err = r.endpoints.turns.take(r.context(), r.tenant())
+	return err
+}
+
+// leaveTurn ends a turn in which nothing large is made.
+func (r *request) leaveTurn() {
+	r.endTurn()
+	r.turn = nil
+	r.giveRoom()
 }
 
 func (r *request) endTurn() {
-	if r.made != nil {
-		r.made()
+	if r.turn != nil {
+		r.turn.done()
 	}
 }
 

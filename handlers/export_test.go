@@ -76,8 +76,21 @@ type AnswerTurns struct{ *turns }
 func NewAnswerTurns(n int64) AnswerTurns { return AnswerTurns{newTurns(n)} }
 
 // Take waits for a tenant's turn.
-func (t AnswerTurns) Take(ctx context.Context, tenant string) (func(), error) {
-	return t.take(ctx, tenant)
+func (t AnswerTurns) Take(ctx context.Context, tenant string) (done func(), err error) {
+	turn, err := t.take(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return turn.done, nil
+}
+
+// TakeParts is Take for what is made in parts. Pass lets others come between two of them.
+func (t AnswerTurns) TakeParts(ctx context.Context, tenant string) (pass func(context.Context) error, done func(), err error) {
+	turn, err := t.take(ctx, tenant)
+	if err != nil {
+		return nil, nil, err
+	}
+	return turn.pass, turn.done, nil
 }
 
 // Remembered counts the tenants that have a turn or wait for one.
@@ -89,11 +102,11 @@ func (t AnswerTurns) Remembered() int {
 
 // TakeTurn takes the turn of a tenant.
 func (r *Router) TakeTurn(tenant string) (done func()) {
-	done, err := r.endpoints.turns.take(context.Background(), tenant)
+	turn, err := r.endpoints.turns.take(context.Background(), tenant)
 	if err != nil {
 		panic(err)
 	}
-	return done
+	return turn.done
 }
 
 // Turns counts those that have the turn of a tenant or wait for it.

@@ -72,15 +72,15 @@ func (a *endpoints) list(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.owe(quota.PriceOfNames(page.Looked))
+	r.owe(quota.PriceOfNames(page.Looked * req.Effort))
 	return r.respondLarge(fitPage(page), func() any { return pageOf(page) })
 }
 
 // listRequest reads what is asked for. To look takes its turn as to answer does: it is a good part of
-// what a list costs.
+// what a list costs. Between its parts those of others have their turns.
 func listRequest(r *request) (req service.ListRequest, err error) {
-	req.Turn = r.takeTurn
-	req.ListRequest = view.ListRequest{Tenant: r.tenant(), Prefix: r.Query("prefix"), State: r.Query("state"), May: r.principal.MayUse}
+	req.Turn = r.nextTurn
+	req.ListRequest = view.ListRequest{Tenant: r.tenant(), Prefix: r.Query("prefix"), State: r.Query("state"), May: r.principal.MayUse, Effort: r.principal.Effort()}
 	if req.Prefix != "" && !lock.ValidName(req.Prefix) {
 		return req, lock.Invalid("prefix", "is not how a lock name can begin")
 	}

@@ -25,6 +25,7 @@ type Quotas interface {
 	Reset(context.Context, quotas.Change) error
 	Take(tenant string, rate quota.Limit) error
 	Charge(tenant string, rate quota.Limit, more int) error
+	Owes(tenant string, rate quota.Limit) bool
 	Owe(tenant string, rate quota.Limit, more int)
 	Spent(tenant string, rate quota.Limit) int
 }

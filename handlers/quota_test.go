@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -237,15 +238,20 @@ func TestPriceOfNarrowLists(t *testing.T) {
 		}
 		owner.post("/locksets", body(locksOf(all...))).wantStatus(http.StatusCreated)
 	}
-	narrow := owner.at(r).as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
-	for query, want := range map[string]int64{"": 3, "&prefix=orders": 1, "&prefix=n0": 1} {
+	expect := func(patterns []string, query string, want int64) {
+		t.Helper()
 		q.price.Store(0)
 		var page api.LockPage
+		narrow := owner.at(r).as(func(cl *auth.Claims) { cl.Locks = patterns })
 		narrow.get("/locks?consistent=true"+query).want(http.StatusOK, &page)
 		if got := q.price.Load(); got != want || len(page.Locks) > 0 {
 			t.Errorf("%q costs %d, want %d, and shows %d", query, got, want, len(page.Locks))
 		}
 	}
+	expect([]string{"orders:*"}, "", 3)
+	expect([]string{"orders:*"}, "&prefix=orders", 1)
+	expect([]string{"orders:*"}, "&prefix=n0", 1)
+	expect(slices.Repeat([]string{"*n*0*-*1*x*"}, 100), "", 1+2016*76/1000) // 6 texts each, 8 of which take as long as a look
 }
 
 // TestOwing: who has asked for something dear is refused until that is paid for, and renews and
@@ -302,6 +308,36 @@ func TestListsLookInTurn(t *testing.T) {
 	if len(looked) != 1 {
 		t.Error("they are not looked at")
 	}
+	eventually(t, "its turn is over", func() bool { return router.Turns(c.claims.Tenant) == 0 })
+}
+
+// TestListsInParts: what is looked at for a list takes its turn in parts, and other tenants come between.
+func TestListsInParts(t *testing.T) {
+	t.Parallel()
+	var others sync.WaitGroup
+	var had atomic.Int64
+	atOnce := max(1, runtime.GOMAXPROCS(0)/2)
+	together := make(chan struct{}) // all have their turns, so that of the list is none of them
+	deadline := time.Now().Add(20 * time.Second)
+	s := &stub{more: func() bool { return had.Load() < int64(atOnce) && time.Now().Before(deadline) }}
+	c, router := overRouter(t, s, asIs)
+	s.listed = func() {
+		for i := range atOnce {
+			others.Go(func() {
+				done := router.TakeTurn(fmt.Sprint("other", i))
+				defer done()
+				if had.Add(1) == int64(atOnce) {
+					close(together)
+				}
+				<-together
+			})
+		}
+	}
+	c.get("/locks").wantStatus(http.StatusOK)
+	if had.Load() < int64(atOnce) {
+		t.Error("others wait until it is over")
+	}
+	others.Wait()
 	eventually(t, "its turn is over", func() bool { return router.Turns(c.claims.Tenant) == 0 })
 }
 
@@ -365,6 +401,48 @@ func (i *indebted) between() time.Duration {
 	defer i.mu.Unlock()
 	n := len(i.asked)
 	return i.asked[n-1].Sub(i.asked[n-2])
+}
+
+// TestShorterIsNoRefusal: who owes is told less of who is in the way. That does not count as a refusal: nobody
+// is told to wait, and whoever is refused more than a hundred times in a second counts as not waiting.
+func TestShorterIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	q := &owing{Quotas: shared.quotas}
+	h := shared.handlers(shared.main.service)
+	h.Quotas = q
+	router := handlers.New(h)
+	r := serve(nil, router)
+	t.Cleanup(r.close)
+	c := newTenant(t)
+	for range 20 {
+		c.post("/locks/full", body(muchNoted("shared"))).wantStatus(http.StatusCreated)
+	}
+	refused := func() int {
+		a := c.at(r).post("/locks/full", body(`{}`), loose)
+		a.wantStatus(http.StatusLocked)
+		return len(a.body)
+	}
+	if n := refused(); n < 40_000 {
+		t.Errorf("who owes nothing is told %d bytes", n)
+	}
+	q.owes.Store(true)
+	if n := refused(); n > 1000 || q.charged.Load() {
+		t.Errorf("who owes is told %d bytes; that is charged for: %v", n, q.charged.Load())
+	}
+	eventually(t, "the turns are over, and nothing is kept", func() bool { return router.Turns(c.claims.Tenant) == 0 && router.InFlight() == 0 })
+}
+
+// owing is what a tenant owes, or not.
+type owing struct {
+	handlers.Quotas
+	owes, charged atomic.Bool
+}
+
+func (o *owing) Owes(string, quota.Limit) bool { return o.owes.Load() }
+
+func (o *owing) Charge(tenant string, l quota.Limit, more int) error {
+	o.charged.Store(true)
+	return o.Quotas.Charge(tenant, l, more)
 }
 
 // TestDebtOfManyWhoWait: what many who are refused at one moment owe together is bounded: refusals

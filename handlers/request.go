@@ -36,7 +36,7 @@ type request struct {
 	priced     bool        // it counts by its price against its tenant's rate of requests
 	payer      string      // the account on which it counts
 	received   int         // bytes of its body
-	made       func()      // ends its turn to have a large answer made; nil if it has none
+	turn       *taken      // to have a large answer made; nil if it has none
 	taken      int         // of what [answers] count
 	connection *connection // that it occupies, or nil
 	stranger   *connection // over which it came, while nobody knows whose it is, or nil

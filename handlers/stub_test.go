@@ -36,6 +36,7 @@ type stub struct {
 	order     view.OrderReport
 	acquired  func(service.AcquireRequest) // nil is not told
 	listed    func()                       // when locks are looked at; nil is not told
+	more      func() bool                  // whether there are more parts to look at; nil is no
 	deadlocks []view.Deadlock
 	outcomes  []service.RevokeOutcome
 }
@@ -130,6 +131,11 @@ func (s *stub) List(_ context.Context, req service.ListRequest) (*view.Page, err
 	}
 	if s.listed != nil {
 		s.listed()
+	}
+	for s.more != nil && s.more() {
+		if err := req.Turn(); err != nil {
+			return nil, err
+		}
 	}
 	_, err := s.answer()
 	page := s.page

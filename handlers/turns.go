@@ -28,8 +28,17 @@ func newTurns(atOnce int64) *turns {
 	return &turns{all: semaphore.NewWeighted(atOnce), tenants: map[string]*turn{}}
 }
 
+// taken is a turn that somebody has. It is his alone: its methods are not for several goroutines.
+type taken struct {
+	of     *turns
+	tenant string
+	own    *turn
+	ready  bool // its answer may be made, and not only no other of its tenant
+	over   bool
+}
+
 // take waits for the turn of a tenant, until ctx ends. Whoever has it calls done.
-func (t *turns) take(ctx context.Context, tenant string) (done func(), err error) {
+func (t *turns) take(ctx context.Context, tenant string) (*taken, error) {
 	own := t.want(tenant)
 	if err := own.next.Acquire(ctx, 1); err != nil {
 		t.leave(tenant, own)
@@ -40,11 +49,29 @@ func (t *turns) take(ctx context.Context, tenant string) (done func(), err error
 		t.leave(tenant, own)
 		return nil, err
 	}
-	return func() {
-		t.all.Release(1)
-		own.next.Release(1)
-		t.leave(tenant, own)
-	}, nil
+	return &taken{of: t, tenant: tenant, own: own, ready: true}, nil
+}
+
+// pass lets other tenants have their turns before the rest of this one, if any wait. If ctx ends
+// meanwhile, the rest is none.
+func (t *taken) pass(ctx context.Context) error {
+	t.of.all.Release(1)
+	err := t.of.all.Acquire(ctx, 1)
+	t.ready = err == nil
+	return err
+}
+
+// done ends the turn, once.
+func (t *taken) done() {
+	if t.over {
+		return
+	}
+	t.over = true
+	if t.ready {
+		t.of.all.Release(1)
+	}
+	t.own.next.Release(1)
+	t.of.leave(t.tenant, t.own)
 }
 
 func (t *turns) want(tenant string) *turn {

@@ -67,6 +67,59 @@ func TestTurnsOfAnswers(t *testing.T) {
 	})
 }
 
+// TestTurnsInParts: others have their turns between the parts of one, and no other of its tenant. Who goes
+// away meanwhile has none to give back but that of his tenant.
+func TestTurnsInParts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turns := handlers.NewAnswerTurns(1)
+		pass, done, err := turns.TakeParts(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := pass(t.Context()); err != nil {
+			t.Errorf("where nobody waits: %v", err)
+		}
+		var order []string
+		goOn := make(chan struct{})
+		for _, tenant := range []string{"a", "b"} {
+			go func() {
+				end, err := turns.Take(t.Context(), tenant)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order = append(order, tenant)
+				<-goOn
+				end()
+			}()
+		}
+		synctest.Wait()
+		leaving, leave := context.WithCancel(t.Context())
+		passed := make(chan error, 1)
+		go func() { passed <- pass(leaving) }()
+		synctest.Wait()
+		if len(order) != 1 || order[0] != "b" || len(passed) > 0 {
+			t.Errorf("between two parts of a it is the turn of %v", order)
+		}
+		leave()
+		if err := <-passed; !errors.Is(err, context.Canceled) {
+			t.Errorf("who is gone has the rest of his turn: %v", err)
+		}
+		done()
+		done()
+		synctest.Wait()
+		if len(order) != 1 {
+			t.Errorf("a turn that nobody had is given to %v", order[1:])
+		}
+		close(goOn)
+		synctest.Wait()
+		if len(order) != 2 || turns.Remembered() != 0 {
+			t.Errorf("it is the turn of %v; %d tenants are remembered", order, turns.Remembered())
+		}
+	})
+}
+
 // TestTurnOfWhoGoesAway: who goes away while he waits for all tenants leaves his own tenant's turn to
 // the next of it.
 func TestTurnOfWhoGoesAway(t *testing.T) {

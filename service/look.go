@@ -42,7 +42,8 @@ type ListRequest struct {
 	Consistent bool // as for [Service.Lock]
 
 	// Turn waits until the locks may be looked at, which takes a processor for a while, or says why they
-	// may not. It is called when there is nothing else to wait for. Nil is that they may at once.
+	// may not. It is called when there is nothing else to wait for, and again after each part of them, so
+	// that others come between. Nil is that they may at once.
 	Turn func() error
 }
 
@@ -53,16 +54,21 @@ func (s *Service) List(ctx context.Context, req ListRequest) (*view.Page, error)
 	if err := s.settle(ctx, req.Consistent); err != nil {
 		return nil, err
 	}
-	if req.Turn != nil {
-		if err := req.Turn(); err != nil {
-			return nil, err
-		}
-	}
 	page := &view.Page{Locks: []view.Summary{}}
 	for last, more := req.After, true; more; {
+		if err := req.turn(); err != nil {
+			return nil, err
+		}
 		last, more = s.view.List(req.ListRequest, last, page)
 	}
 	return page, nil
+}
+
+func (r *ListRequest) turn() error {
+	if r.Turn == nil {
+		return nil
+	}
+	return r.Turn()
 }
 
 // settle waits for the view if the caller wants it current. An old view says of

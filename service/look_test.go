@@ -171,6 +171,29 @@ func TestListInTurn(t *testing.T) {
 	})
 }
 
+// TestListInTurns: a list takes its turn before each part of what it looks at, and ends with it.
+func TestListInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newShelf(t).replica(t)
+		for i := range 4 {
+			r.hold(want(fmt.Sprint("orders:", i), 0))
+		}
+		for parts := range 5 { // after which it has no turn
+			left := parts
+			req := view.ListRequest{Tenant: "acme", Limit: 10, Effort: 1000} // so that each name is a part
+			p, err := r.List(t.Context(), service.ListRequest{ListRequest: req, Turn: func() error {
+				if left--; left < 0 {
+					return io.EOF
+				}
+				return nil
+			}})
+			if want := parts < 4; errors.Is(err, io.EOF) != want || (p == nil) != want {
+				t.Errorf("with turns for %d parts of 4: %v, %v", parts, p, err)
+			}
+		}
+	})
+}
+
 // TestLookBeforeTheFirstList: a replica that knows nothing does not say that
 // everything is free. Once it had a view it shows that, however old it is.
 func TestLookBeforeTheFirstList(t *testing.T) {

@@ -96,6 +96,31 @@ func TestRoundingIsNoDebt(t *testing.T) {
 	})
 }
 
+// TestOwes: whether a tenant owes can be asked for nothing, however often.
+func TestOwes(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 1000})
+		settle()
+		owes := func(want bool) {
+			t.Helper()
+			for range 200 {
+				if a.Owes("acme", quota.Requests) != want || a.Owes("acme", quota.Renewals) || a.Owes("other", quota.Requests) {
+					t.Fatalf("want %v", want)
+				}
+			}
+		}
+		owes(false)
+		_, _ = a.took("acme", quota.Requests, 1)
+		a.Owe("acme", quota.Requests, 1100)
+		owes(true)
+		<-time.After(time.Second)
+		owes(false)
+		if n, _ := a.took("acme", quota.Requests, 1100); n < 800 { // not what is left to who does not wait
+			t.Errorf("%d are taken at once", n)
+		}
+	})
+}
+
 // TestOwe: what turned out dear is paid for, whatever is owed already, and also by who has limits again
 // that nobody could pay with.
 func TestOwe(t *testing.T) {

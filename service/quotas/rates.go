@@ -113,6 +113,14 @@ func (b *Book) Owe(tenant string, l quota.Limit, more int) {
 	r.of(tenant, limits, now).each[l-quota.Requests].spend(more, now)
 }
 
+// Owes reports whether a tenant owes for what it was not refused. To ask is no request.
+func (b *Book) Owes(tenant string, l quota.Limit) bool {
+	b.rates.mu.Lock()
+	defer b.rates.mu.Unlock()
+	p := b.rates.tenants[tenant]
+	return p != nil && p.each[l-quota.Requests].owes(time.Now())
+}
+
 // owes reports whether more was used than there was. A limit that was set to 0 meanwhile is owed.
 func (p *pace) owes(now time.Time) bool {
 	const rounding = 1e-6

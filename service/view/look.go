@@ -13,7 +13,8 @@ const (
 
 	maxListedHolders = 2000 // on one page
 
-	// How many names are looked at, and holders found, before the view is let go for a moment.
+	// How many names are looked at, and holders found, before the view is let go for a moment. Of names
+	// fewer, where it takes longer to say whether they may be shown.
 	listChunk    = 1000
 	listedAtOnce = 200
 )
@@ -59,6 +60,7 @@ type ListRequest struct {
 	Limit  int
 	After  string            // the name after which the page starts
 	May    func(string) bool // which names the caller may see; nil is all
+	Effort int               // how many times as long it takes to look at a name for May; 0 is once
 }
 
 // Queue is a lock's queue as the view has it.
@@ -132,8 +134,9 @@ func (v *View) List(req ListRequest, last string, page *Page) (string, bool) {
 	defer v.mu.RUnlock()
 	page.Revision = v.number
 	looked, before, more := page.Looked, page.holders, false
+	chunk := max(1, listChunk/max(1, req.Effort))
 	v.accounts.after(req.Tenant, req.way(), req.Prefix, last, func(name string) bool {
-		if page.Looked-looked == listChunk || page.holders-before >= listedAtOnce {
+		if page.Looked-looked == chunk || page.holders-before >= listedAtOnce {
 			more = true
 			return false
 		}

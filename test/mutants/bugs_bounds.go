@@ -156,7 +156,7 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "service-list-in-one-go", Breaks: "a list holds the view for 1000 names at a time",
-			File: "service/view/look.go", Anchor: "if page.Looked-looked == listChunk ||", Becomes: "if page.Looked-looked < 0 ||",
+			File: "service/view/look.go", Anchor: "if page.Looked-looked == chunk ||", Becomes: "if page.Looked-looked < min(0, chunk) ||",
 			In: "./service", Run: "^TestListLetsTheViewGo$",
 		},
 		{

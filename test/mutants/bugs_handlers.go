@@ -25,7 +25,7 @@ func handlersBugs() []Bug {
 		},
 		{
 			Name: "handlers-list-shows-all", Breaks: "a list has only the locks that the token may use",
-			File: "handlers/list.go", Anchor: ", May: r.principal.MayUse}", Becomes: "}",
+			File: "handlers/list.go", Anchor: ", May: r.principal.MayUse, Effort", Becomes: ", Effort",
 			In: "./handlers", Run: "^TestListIsFiltered$", Needs: "etcd",
 		},
 		{

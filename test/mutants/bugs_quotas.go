@@ -125,7 +125,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-of-what-is-seen", Breaks: "who may see few of many locks pays for looking at all",
-			File: "handlers/list.go", Anchor: "quota.PriceOfNames(page.Looked)", Becomes: "quota.PriceOfNames(len(page.Locks))",
+			File: "handlers/list.go", Anchor: "quota.PriceOfNames(page.Looked * req.Effort)", Becomes: "quota.PriceOfNames(len(page.Locks))",
 			In: "./handlers", Run: "^TestPriceOfNarrowLists$",
 		},
 		{
@@ -185,7 +185,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-answers-out-of-turn", Breaks: "a large answer is made when it is its turn",
-			File: "handlers/answer.go", Anchor: "	done, err := r.endpoints.turns.take(r.context(), r.tenant())", Becomes: "	done, err := newTurns(1).take(r.context(), r.tenant())",
+			File: "handlers/answer.go", Anchor: "	r.turn, err = r.endpoints.turns.take(r.context(), r.tenant())", Becomes: "	r.turn, err = newTurns(1).take(r.context(), r.tenant())",
 			In: "./handlers", Run: "^TestLargeAnswersTakeTurns$", Needs: "etcd",
 		},
 		{
@@ -295,28 +295,63 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-turn-of-who-owes", Breaks: "who is refused leaves his turn to the next at once",
-			File: "handlers/answer.go", Anchor: "		done()\n		r.giveRoom()\n", Becomes: "		r.made = sync.OnceFunc(done)\n		r.giveRoom()\n",
+			File: "handlers/answer.go", Anchor: "	r.endTurn()\n	r.turn = nil\n", Becomes: "",
 			In: "./handlers", Run: "^TestTurnOfWhoOwes$", Needs: "etcd",
 		},
 		{
 			Name: "price-large-answers-to-who-owes", Breaks: "no large answer is made for who owes",
-			File: "handlers/answer.go", Anchor: "if err := r.charge(0); err != nil {", Becomes: "if err := r.charge(0); err != nil && r.tenant() == \"\" {",
+			File: "handlers/answer.go", Anchor: "	err := r.charge(0)\n", Becomes: "	var err error\n",
 			In: "./handlers", Run: "^TestTurnOfWhoOwes$", Needs: "etcd",
 		},
 		{
 			Name: "price-room-of-who-owes", Breaks: "no room is kept for an answer that is refused",
-			File: "handlers/answer.go", Anchor: "		r.giveRoom()\n		return err\n", Becomes: "		return err\n",
+			File: "handlers/answer.go", Anchor: "	r.turn = nil\n	r.giveRoom()\n", Becomes: "	r.turn = nil\n",
 			In: "./handlers", Run: "^TestTurnOfWhoOwes$", Needs: "etcd",
 		},
 		{
 			Name: "price-lists-for-who-owes", Breaks: "nothing is looked for to list it to who owes",
-			File: "service/look.go", Anchor: "		if err := req.Turn(); err != nil {\n			return nil, err\n		}\n", Becomes: "		defer func() { _ = req.Turn() }()\n",
+			File: "service/look.go", Anchor: "		if err := req.turn(); err != nil {\n			return nil, err\n		}\n", Becomes: "		defer func() { _ = req.turn() }()\n",
 			In: "./service", Run: "^TestListInTurn$",
 		},
 		{
 			Name: "price-lists-out-of-turn", Breaks: "locks are looked at for a list when it is its turn",
-			File: "handlers/list.go", Anchor: "	req.Turn = r.takeTurn\n", Becomes: "	req.Turn = func() error { return nil }\n",
+			File: "handlers/list.go", Anchor: "	req.Turn = r.nextTurn\n", Becomes: "	req.Turn = func() error { return nil }\n",
 			In: "./handlers", Run: "^TestListsLookInTurn$", Needs: "etcd",
+		},
+		{
+			Name: "price-lists-in-one-turn", Breaks: "other tenants have their turns between the parts of a list",
+			File: "handlers/answer.go", Anchor: "return r.turn.pass(r.context())", Becomes: "return nil",
+			In: "./handlers", Run: "^TestListsInParts$", Needs: "etcd",
+		},
+		{
+			Name: "price-lists-once-in-turn", Breaks: "a list waits for its turn before each of its parts",
+			File: "service/look.go", Anchor: "		if err := req.turn(); err != nil {", Becomes: "		if err := req.turn(); err != nil && page.Looked == 0 {",
+			In: "./service", Run: "^TestListInTurns$",
+		},
+		{
+			Name: "price-turn-given-back-twice", Breaks: "who goes away between two parts gives no turn back that he has not",
+			File: "handlers/turns.go", Anchor: "	t.ready = err == nil\n", Becomes: "",
+			In: "./handlers", Run: "^TestTurnsInParts$", Needs: "etcd",
+		},
+		{
+			Name: "price-patterns-free", Breaks: "a list costs more where it takes long to say which names may be seen",
+			File: "handlers/list.go", Anchor: "page.Looked * req.Effort", Becomes: "page.Looked",
+			In: "./handlers", Run: "^TestPriceOfNarrowLists$", Needs: "etcd",
+		},
+		{
+			Name: "price-stars-free", Breaks: "each text between the stars of a pattern counts",
+			File: "lock/pattern.go", Anchor: "return 1 + len(p.middle)", Becomes: "return 1",
+			In: "./auth", Run: "^TestEffort$",
+		},
+		{
+			Name: "quota-patterns-hold-up-grants", Breaks: "a list lets the view go earlier where it takes long to say which names may be seen",
+			File: "service/view/look.go", Anchor: "max(1, listChunk/max(1, req.Effort))", Becomes: "max(1, listChunk)",
+			In: "./service/view", Run: "^TestListLetsGoOfNames$",
+		},
+		{
+			Name: "price-shorter-is-refused", Breaks: "who is told less of who is in the way does not count as refused",
+			File: "handlers/answer.go", Anchor: "r.priced && r.endpoints.Quotas.Owes(r.tenant(), quota.Requests)", Becomes: "r.charge(0) != nil",
+			In: "./handlers", Run: "^TestShorterIsNoRefusal$", Needs: "etcd",
 		},
 		{
 			Name: "quota-bursts-of-who-does-not-wait", Breaks: "who does not wait as he is told to gets no bursts",

@@ -152,6 +152,22 @@ func TestEvenly(t *testing.T) {
 	})
 }
 
+// TestEvenlyForLong: that lasts for as long as he is refused like that.
+func TestEvenlyForLong(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 1000})
+		settle()
+		_, _ = a.took("acme", quota.Requests, 1000)
+		for pause := range 20 {
+			_, _ = a.took("acme", quota.Requests, 400)
+			<-time.After(300 * time.Millisecond)
+			if n, _ := a.took("acme", quota.Requests, 400); n != 20 {
+				t.Errorf("%d are taken at once after %d pauses", n, pause+1)
+			}
+		}
+	})
+}
+
 // TestManyTenants: no more tenants are remembered than there is room for. While others have been idle,
 // nobody who has used up what he has is forgotten.
 func TestManyTenants(t *testing.T) {

@@ -359,6 +359,16 @@ func quotaBugs() []Bug {
 			In: "./service/quotas", Run: "^TestEvenly$",
 		},
 		{
+			Name: "quota-bursts-once-more", Breaks: "who goes on being refused gets no bursts for as long",
+			File: "service/quotas/rates.go", Anchor: "			p.manyAt = now\n", Becomes: "			if p.manyAt.IsZero() {\n				p.manyAt = now\n			}\n",
+			In: "./service/quotas", Run: "^TestEvenlyForLong$",
+		},
+		{
+			Name: "price-room-given-back-twice", Breaks: "what a refused request had is given back once",
+			File: "handlers/answer.go", Anchor: "		r.taken = 0\n", Becomes: "",
+			In: "./handlers", Run: "^TestShorterIsNoRefusal$", Needs: "etcd",
+		},
+		{
 			Name: "quota-bursts-never-again", Breaks: "who waits as he is told to may use a second's worth at once",
 			File: "service/quotas/rates.go", Anchor: "now.Sub(p.manyAt) >= evenFor", Becomes: "p.manyAt.IsZero()",
 			In: "./service/quotas", Run: "^TestEvenly$",

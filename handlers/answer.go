@@ -179,7 +179,7 @@ func (r *request) takeTurnUnlessOwing() bool {
 	if r.waitTurn() != nil {
 		return false
 	}
-	if r.priced && r.endpoints.Quotas.Owes(r.tenant(), quota.Requests) {
+	if r.priced && r.endpoints.Quotas.Owes(r.payer, quota.Requests) {
 		r.leaveTurn()
 		return false
 	}

@@ -650,6 +650,9 @@ func TestRefusalsArePacedApart(t *testing.T) {
 		return time.Duration(least.Load())
 	}
 	within(t, 60*time.Second, "one comes back earlier than others", func() bool { return shortest() < handlers.RefusalPause*9/10 })
+	if d := shortest(); d < handlers.RefusalPause/2 {
+		t.Errorf("one of them comes back after %v", d)
+	}
 }
 
 // refusing refuses everything.

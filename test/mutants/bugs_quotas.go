@@ -209,6 +209,11 @@ func quotaBugs() []Bug {
 			In: "./handlers", Run: "^TestRefusalsArePacedApart$", Needs: "etcd",
 		},
 		{
+			Name: "refusals-paced-from-nothing", Breaks: "nobody who asks on and on is refused at once",
+			File: "handlers/quota.go", Anchor: "refusalPause/2 + rand.N(refusalPause)", Becomes: "rand.N(refusalPause)",
+			In: "./handlers", Run: "^TestRefusalsArePacedApart$", Needs: "etcd",
+		},
+		{
 			Name: "refusals-never-many", Breaks: "who is refused again and again is told apart from who waits",
 			File: "service/quotas/rates.go", Anchor: "p.silenced >= many", Becomes: "p.silenced < 0",
 			In: "./service/quotas", Run: "^TestManyRefusals$",
@@ -350,7 +355,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-shorter-is-refused", Breaks: "who is told less of who is in the way does not count as refused",
-			File: "handlers/answer.go", Anchor: "r.priced && r.endpoints.Quotas.Owes(r.tenant(), quota.Requests)", Becomes: "r.charge(0) != nil",
+			File: "handlers/answer.go", Anchor: "r.priced && r.endpoints.Quotas.Owes(r.payer, quota.Requests)", Becomes: "r.charge(0) != nil",
 			In: "./handlers", Run: "^TestShorterIsNoRefusal$", Needs: "etcd",
 		},
 		{

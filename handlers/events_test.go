@@ -134,7 +134,10 @@ func (c *client) follow(path string, o ...option) *stream {
 		}
 	})
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Cache-Control") != "no-store" {
-		c.t.Fatalf("GET %s = %d %v", path, resp.StatusCode, resp.Header)
+		if resp.StatusCode != http.StatusOK {
+			<-s.done // it is a problem, and has an end
+		}
+		c.t.Fatalf("GET %s = %d %v %s", path, resp.StatusCode, resp.Header, s.text.Bytes())
 	}
 	return s
 }

@@ -65,6 +65,7 @@ func (s *Service) Events(ctx context.Context, req EventsRequest) (*EventStream, 
 	if err != nil {
 		return nil, err
 	}
+	s.events.history.Await(ctx)
 	sub, err := s.events.history.Subscribe(events.Request{Of: req.Of, Tenant: req.Tenant, After: req.After, Strange: strange})
 	if err != nil {
 		return nil, err

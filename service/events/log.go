@@ -3,6 +3,7 @@
 package events
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -59,6 +60,7 @@ type Log struct {
 	closing chan struct{}
 	closed  sync.Once
 	done    chan struct{}
+	begun   chan struct{} // closed once began is true
 
 	mu      sync.RWMutex
 	began   bool
@@ -90,7 +92,7 @@ type gap struct{ after, before lock.EventID }
 // NewLog returns an empty log. It must be closed.
 func NewLog(cfg Config) *Log {
 	l := &Log{
-		cfg: cfg.withDefaults(), ready: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+		cfg: cfg.withDefaults(), ready: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}), begun: make(chan struct{}),
 		all: newRing(lock.EventID{}), tenants: map[string]*ring{},
 	}
 	l.places.byTenant = map[string]int{}
@@ -137,6 +139,16 @@ func (l *Log) Add(e lock.Event) {
 		return
 	}
 	l.pending = append(l.pending, step{event: e})
+}
+
+// Await waits until the log has begun, which it does a moment after the feed, or until ctx ends or the log
+// is closed.
+func (l *Log) Await(ctx context.Context) {
+	select {
+	case <-l.begun:
+	case <-ctx.Done():
+	case <-l.closing:
+	}
 }
 
 // Reached says that all events up to number were added.
@@ -243,6 +255,7 @@ func (l *Log) begin(number uint64) {
 	switch {
 	case !l.began:
 		l.began = true
+		close(l.begun)
 		l.forget(lock.Before(number + 1))
 	case number < was:
 		l.lost = max(l.lost, was)

@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -386,6 +387,29 @@ func TestSpacing(t *testing.T) {
 		}
 		if got := all[0].Spacing(); got != 0 {
 			t.Errorf("those who are left look after %v", got)
+		}
+	})
+}
+
+// TestAwait: whoever comes at the moment in which the feed begins waits until the log has, and nobody waits
+// for a log that is closed.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := events.NewLog(events.Config{})
+		l.Begin(100)
+		l.Await(t.Context())
+		if s, err := l.Subscribe(events.Request{Of: "acme", Tenant: "acme"}); err != nil {
+			t.Errorf("the feed has begun, and the log not: %v", err)
+		} else {
+			s.Close()
+		}
+		l.Close()
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, other := range []*events.Log{events.NewLog(events.Config{}), events.NewLog(events.Config{})} {
+			other.Await(gone)
+			other.Close()
+			other.Await(t.Context())
 		}
 	})
 }

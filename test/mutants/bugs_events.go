@@ -4,6 +4,11 @@ package main
 func eventBugs() []Bug {
 	return []Bug{
 		{
+			Name: "events-before-the-log", Breaks: "whoever comes as the feed begins waits for the log",
+			File: "service/events/log.go", Anchor: "	case <-l.begun:\n	case <-ctx.Done():", Becomes: "	default:\n	case <-ctx.Done():",
+			In: "./service/events", Run: "^TestAwait$",
+		},
+		{
 			Name: "events-flood-takes-all", Breaks: "where there is no room, the tenant with most gives way",
 			File: "service/events/ring.go", Anchor: "return r.bytes > other.bytes", Becomes: "return r.bytes < other.bytes",
 			In: "./service/events", Run: "^TestOthersFlood$",

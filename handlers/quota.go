@@ -163,15 +163,18 @@ func (a *endpoints) useOf(tenant string) api.QuotaUse {
 
 // refusalPause is for how long a client waits for its refusal that asks on and on, more or less, so
 // that many who were refused at once do not come back at once: thousands of refusals a second take a
-// processor too. It slows each connection; how many there are has bounds of its own.
+// processor too. It slows each connection; how many there are has bounds of its own. Those of a tenant wait
+// longer the more of them are refused: as many connections as it may have could ask as often as they
+// like otherwise.
 const refusalPause = 250 * time.Millisecond
 
-// holdBack has a refusal wait, unless the server has no room for one request more that waits.
-func (r *request) holdBack() {
+// holdBack has a refusal wait for so many pauses, unless the server has no room for one request more that
+// waits.
+func (r *request) holdBack(pauses int) {
 	if m := r.endpoints.Memory; r.crowded || m != nil && m.Full() || r.stranger != nil && r.stranger.crowded() {
 		return
 	}
-	r.pause(refusalPause/2 + rand.N(refusalPause))
+	r.pause(time.Duration(pauses) * (refusalPause/2 + rand.N(refusalPause)))
 }
 
 // pause waits, but for no client that is gone.
@@ -195,8 +198,8 @@ func (r *request) noteRefusal(of *lock.Exceeded, err error) {
 		return
 	}
 	r.quiet = refused.Quiet
-	if refused.Many {
-		r.holdBack()
+	if refused.Hundreds > 0 {
+		r.holdBack(refused.Hundreds)
 	}
 	if refused.Silenced > 0 {
 		r.note(slog.Int("silenced", refused.Silenced))

@@ -395,7 +395,7 @@ func (i *indebted) Charge(string, quota.Limit, int) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.asked = append(i.asked, time.Now())
-	return &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 2, time.Second), Quiet: true, Many: true}
+	return &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 2, time.Second), Quiet: true, Hundreds: 1}
 }
 
 // between is the time from the last but one request's turn to the last one's.
@@ -606,9 +606,9 @@ func TestQuietRefusals(t *testing.T) {
 func TestRefusalsArePaced(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	took := func(many bool, n int) time.Duration {
+	took := func(hundreds, n int) time.Duration {
 		h := shared.handlers(shared.main.service)
-		h.Quotas = &refusing{shared.quotas, &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 1, time.Second), Quiet: true, Many: many}}
+		h.Quotas = &refusing{shared.quotas, &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 1, time.Second), Quiet: true, Hundreds: hundreds}}
 		r := serve(nil, handlers.New(h))
 		t.Cleanup(r.close)
 		began := time.Now()
@@ -617,10 +617,13 @@ func TestRefusalsArePaced(t *testing.T) {
 		}
 		return time.Since(began)
 	}
-	if d := took(true, 4); d < 4*handlers.RefusalPause/2 {
+	if d := took(1, 4); d < 4*handlers.RefusalPause/2 {
 		t.Errorf("4 refusals take %v", d)
 	}
-	if d := took(false, 40); d >= 10*time.Second {
+	if d := took(7, 1); d < 7*handlers.RefusalPause/2 {
+		t.Errorf("one of hundreds takes %v", d)
+	}
+	if d := took(0, 40); d >= 10*time.Second {
 		t.Errorf("40 refusals of who waits take %v", d)
 	}
 }
@@ -630,7 +633,7 @@ func TestRefusalsArePaced(t *testing.T) {
 func TestRefusalsArePacedApart(t *testing.T) {
 	t.Parallel()
 	h := shared.handlers(shared.main.service)
-	h.Quotas = &refusing{shared.quotas, &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 1, time.Second), Quiet: true, Many: true}}
+	h.Quotas = &refusing{shared.quotas, &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 1, time.Second), Quiet: true, Hundreds: 1}}
 	r := serve(nil, handlers.New(h))
 	t.Cleanup(r.close)
 	c := newTenant(t).at(r)

@@ -111,7 +111,7 @@ func (a *endpoints) open(h handler) gin.HandlerFunc {
 // pace holds back the answer to a client that asks on and on and of whom nobody knows who it is.
 func (r *request) pace(among *strangers) {
 	if !among.come(r.address()) {
-		r.holdBack()
+		r.holdBack(1)
 	}
 }
 

@@ -286,7 +286,7 @@ func TestNoRefusalWaitsInACrowd(t *testing.T) {
 // refusesKnown has each bearer token be good, and its tenant refused for its rates again and again.
 func refusesKnown(c *handlers.Config) {
 	c.Verifier = anybody{}
-	c.Quotas = &refusing{shared.quotas, &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 1, time.Second), Quiet: true, Many: true}}
+	c.Quotas = &refusing{shared.quotas, &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 1, time.Second), Quiet: true, Hundreds: 1}}
 }
 
 // anybody takes every bearer token.

@@ -20,7 +20,9 @@ const (
 	tellEvery = time.Second
 
 	// many refusals for one rate within tellEvery are more than come of clients that heed Retry-After.
-	many = 100
+	// Of more than mostMany it makes no difference how many they are.
+	many     = 100
+	mostMany = 10 * many
 
 	// evenPart is how much less than a second's worth there is at once for whoever was refused so often
 	// within evenFor.
@@ -62,9 +64,9 @@ type Refusal struct {
 	Quiet    bool
 	Silenced int
 
-	// Many says that so many of the tenant and rate were refused within the last second that their
-	// client does not wait as it is told to.
-	Many bool
+	// Hundreds is how many hundreds of the tenant and rate were refused within the last second, 10 at
+	// most. One is more than come of clients that wait as they are told to.
+	Hundreds int
 }
 
 // Error describes it for a log.
@@ -142,7 +144,7 @@ func (p *pace) refuse(limits *quota.Limits, l quota.Limit, now time.Time) *Refus
 	refused := &Refusal{Why: limits.TooFast(l, p.spent(now), p.after(now)), Quiet: now.Sub(p.told) < tellEvery}
 	if refused.Quiet {
 		p.silenced++
-		if refused.Many = p.silenced >= many; refused.Many {
+		if refused.Hundreds = min(p.silenced, mostMany) / many; refused.Hundreds > 0 {
 			p.manyAt = now
 		}
 	} else {

@@ -111,12 +111,12 @@ func TestManyRefusals(t *testing.T) {
 		a.sets(t, "acme", quota.Overrides{quota.Requests: 0, quota.Renewals: 0})
 		settle()
 		for range 3 {
-			for i := range 200 {
-				if _, refused := a.took("acme", quota.Requests, 1); refused.Many != (i >= 100) {
-					t.Fatalf("of the %d. refusal it is said that they are many: %v", i+1, refused.Many)
+			for i := range 2000 {
+				if _, refused := a.took("acme", quota.Requests, 1); refused.Hundreds != min(i/100, 10) {
+					t.Fatalf("of the %d. refusal it is said that there are %d hundreds", i+1, refused.Hundreds)
 				}
 			}
-			if _, refused := a.took("acme", quota.Renewals, 1); refused.Many {
+			if _, refused := a.took("acme", quota.Renewals, 1); refused.Hundreds > 0 {
 				t.Error("those of another rate are many")
 			}
 			<-time.After(2 * time.Second)

@@ -200,8 +200,18 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "refusals-unpaced", Breaks: "who asks on and on is refused later",
-			File: "handlers/quota.go", Anchor: "	r.pause(refusalPause/2 + rand.N(refusalPause))\n", Becomes: "	_ = rand.N(refusalPause)\n",
+			File: "handlers/quota.go", Anchor: "	r.pause(time.Duration(pauses) * (refusalPause/2 + rand.N(refusalPause)))\n", Becomes: "	_ = rand.N(refusalPause)\n",
 			In: "./handlers", Run: "^TestRefusalsArePaced$", Needs: "etcd",
+		},
+		{
+			Name: "refusals-paced-the-same", Breaks: "the more are refused the longer they wait",
+			File: "handlers/quota.go", Anchor: "time.Duration(pauses) * (", Becomes: "time.Duration(min(pauses, 1)) * (",
+			In: "./handlers", Run: "^TestRefusalsArePaced$", Needs: "etcd",
+		},
+		{
+			Name: "refusals-of-very-many", Breaks: "no refusal is held back for much longer than others",
+			File: "service/quotas/rates.go", Anchor: "min(p.silenced, mostMany) / many", Becomes: "p.silenced / many",
+			In: "./service/quotas", Run: "^TestManyRefusals$",
 		},
 		{
 			Name: "refusals-paced-alike", Breaks: "who was refused at the same moment comes back at another",
@@ -215,7 +225,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "refusals-never-many", Breaks: "who is refused again and again is told apart from who waits",
-			File: "service/quotas/rates.go", Anchor: "p.silenced >= many", Becomes: "p.silenced < 0",
+			File: "service/quotas/rates.go", Anchor: "min(p.silenced, mostMany) / many", Becomes: "min(p.silenced, 0) / many",
 			In: "./service/quotas", Run: "^TestManyRefusals$",
 		},
 		{

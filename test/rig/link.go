@@ -26,6 +26,7 @@ type link struct {
 	client *net.TCPConn
 	budget int64 // bytes that may still reach the client, -1 is no limit; guarded by proxy.mu
 	muted  bool  // no answer may reach the client any more; guarded by proxy.mu
+	marked bool  // see Proxy.BlackholeSome; guarded by proxy.mu
 
 	mu     sync.Mutex
 	server *net.TCPConn
@@ -157,7 +158,10 @@ func (l *link) deliver(d Direction, to *net.TCPConn, c chunk) bool {
 func (p *Proxy) judge(l *link, d Direction, c chunk) verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.faults.blackhole&d != 0 {
+	if d == ToServer && p.faults.marks != nil && !l.marked {
+		l.marked = p.faults.marks(c.data)
+	}
+	if p.faults.blackhole&d != 0 || l.marked && p.faults.some&d != 0 {
 		return verdict{hold: p.changed}
 	}
 	if wait := time.Until(c.at.Add(p.faults.delay[d])); wait > 0 {

@@ -52,6 +52,8 @@ type faults struct {
 	cutRequests int
 	cutAfter    int64 // bytes to the client, per new connection; -1 is never
 	blackhole   Direction
+	some        Direction // the same, of connections that are marked
+	marks       func(sent []byte) bool
 	delay       [Both]time.Duration // by direction
 }
 
@@ -106,6 +108,12 @@ func (p *Proxy) CutAfter(n int64) { p.set(func(f *faults) { f.cutAfter = n }) }
 // Blackhole holds back what flows in direction d (0 heals), as a partition does
 // to TCP: nothing is lost or closed, and what was held back arrives when it heals.
 func (p *Proxy) Blackhole(d Direction) { p.set(func(f *faults) { f.blackhole = d }) }
+
+// BlackholeSome does so with some connections only: those over which a client has sent, in one
+// piece, what is marked, since the first call. The mark must not change; 0 heals.
+func (p *Proxy) BlackholeSome(d Direction, marks func(sent []byte) bool) {
+	p.set(func(f *faults) { f.some, f.marks = d, marks })
+}
 
 // Delay makes everything in direction d arrive after at least this time.
 func (p *Proxy) Delay(d Direction, by time.Duration) {

@@ -305,6 +305,27 @@ func TestProxyBlackhole(t *testing.T) {
 	}
 }
 
+func TestProxyBlackholeSome(t *testing.T) {
+	_, p := setup(t)
+	marks := func(sent []byte) bool { return strings.Contains(string(sent), "watch") }
+	p.BlackholeSome(0, marks)
+	a, b := dial(t, p), dial(t, p)
+	for c, line := range map[*peer]string{a: "watch", b: "ask"} {
+		c.send(line)
+		c.want(line)
+	}
+	p.BlackholeSome(rig.ToClient, marks)
+	b.send("more")
+	b.want("more")
+	a.send("held")
+	a.wantSilence(100 * time.Millisecond)
+	b.send("watch too")
+	b.wantSilence(100 * time.Millisecond)
+	p.BlackholeSome(0, marks)
+	a.want("held")
+	b.want("watch too")
+}
+
 func TestProxyBlackholeHidesConnectAndClose(t *testing.T) {
 	e, p := setup(t)
 	a := dial(t, p)

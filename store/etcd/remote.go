@@ -117,14 +117,15 @@ func (r remoteLeases) LeaseTimeToLive(ctx context.Context, in *pb.LeaseTimeToLiv
 }
 
 // watchRemote follows a prefix. The member must have a leader, or it would
-// report nothing for as long as it is cut off.
+// report nothing for as long as it is cut off. It does not wait for the member to
+// say that the watch has begun, as the client does: over a connection that is silent
+// nobody would find out meanwhile that the feed is late.
 func watchRemote(ctx context.Context, c *clientv3.Client, prefix string, from int64) watch {
 	ctx = clientv3.WithRequireLeader(ctx)
-	responses := c.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithProgressNotify())
 	out := make(chan watchMessage)
-	go func() { // ends with responses, which ends with ctx
+	go func() { // ends with the responses, which end with ctx
 		defer close(out)
-		for r := range responses {
+		for r := range c.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithProgressNotify()) {
 			m := watchMessage{events: r.Events, revision: r.Header.Revision, err: r.Err()}
 			if len(r.Events) > 0 {
 				m.revision = r.Events[len(r.Events)-1].Kv.ModRevision

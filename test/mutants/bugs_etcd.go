@@ -127,6 +127,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestSilentWatch$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-watch-waits-for-word", Breaks: "a watch that nobody answers is there, and is found late",
+			File: "store/etcd/remote.go", Anchor: "\tgo func() { // ends with the responses, which end with ctx\n", Becomes: "\t_ = c.Watch(ctx, prefix)\n\tgo func() {\n",
+			In: "./store/etcd", Run: "^TestWatchOverASilentConnection$",
+		},
+		{
 			Name: "etcd-number-of-an-end", Breaks: "an end has the number of the write that removed its entry",
 			File: "store/etcd/feed.go", Anchor: "Number: s.number(ev.Kv.ModRevision), Left", Becomes: "Number: s.number(ev.Kv.CreateRevision), Left",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^feed$/^changes_have_the_numbers", Needs: "etcd",

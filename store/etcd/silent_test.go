@@ -1,0 +1,42 @@
+package etcd
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+)
+
+// TestWatchOverASilentConnection: a watch that nobody answers is there at once, so that
+// whoever reads it notices that it is late, and it ends with its context.
+func TestWatchOverASilentConnection(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	client, err := dial(RemoteConfig{Endpoints: []string{silent.Addr().String()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	begun := make(chan watch, 1)
+	go func() { begun <- watchRemote(ctx, client, "prefix/", 1) }()
+	var w watch
+	select {
+	case w = <-begun:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits for an answer")
+	}
+	cancel()
+	select {
+	case m, ok := <-w.messages:
+		if ok {
+			t.Errorf("%+v, from nobody", m)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it outlives its context")
+	}
+}

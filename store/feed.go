@@ -9,7 +9,8 @@ import (
 // Watcher is told what happens in a store. Its methods are called from one
 // goroutine at a time and do not block.
 type Watcher interface {
-	// Reset replaces the entries that are known.
+	// Reset replaces the entries that are known. Its number is below what was told before only where the
+	// store has lost its past.
 	Reset(Snapshot)
 	// Recall tells ends that are remembered from before the last Reset, a part at a
 	// time, some of them more than once; what [Watcher.Apply] told since counts more,

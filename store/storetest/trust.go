@@ -149,6 +149,9 @@ func wentBack(t *trial) {
 	if !follower.await(longTTL, func() bool { return follower.current }) {
 		t.Fatal("the feed is not there again")
 	}
+	follower.mu.Lock()
+	follower.goesBack = true
+	follower.mu.Unlock()
 	restore(t.T)
 	t.eventually(longTTL, "a client that starts later refuses", func() bool {
 		if e, _, err := t.A.Enqueue(t.ctx, t.draft("c")); err == nil && e.Number <= last {

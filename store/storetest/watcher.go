@@ -26,6 +26,7 @@ type feed struct {
 	table    *lock.Table
 	upTo     uint64
 	current  bool // a Reset came, and no Lost since
+	goesBack bool // the store loses its past
 	resets   int
 	losses   int
 	joined   map[lock.ID]int // how often
@@ -134,7 +135,7 @@ func (f *feed) enter() (leave func()) {
 // Reset implements store.Watcher.
 func (f *feed) Reset(s store.Snapshot) {
 	defer f.enter()()
-	if s.Number < f.upTo {
+	if s.Number < f.upTo && !f.goesBack {
 		f.errorf("Reset at %d, the feed was at %d already", s.Number, f.upTo)
 	}
 	f.table, f.upTo, f.current, f.recalled = lock.NewTable(), s.Number, true, false

@@ -106,7 +106,7 @@ func (f *feed) begin(listed *snapshot, notices []*lock.Notice) error {
 	}
 	f.attach(notices)
 	f.listing, f.current = nil, true
-	f.number = max(f.number, r.number(f.zxid))
+	f.number = r.number(f.zxid)
 	f.leases.reset(f.entries.byKey)
 	for to := range f.followers {
 		to.begin(f)

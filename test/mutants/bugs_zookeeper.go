@@ -178,5 +178,10 @@ func zookeeperBugs() []Bug {
 			File: "store/zookeeper/fold.go", Anchor: "records[i].at = max(records[i].at, began)", Becomes: "records[i].at = max(records[i].at, min(began, 0))",
 			In: "./store/zookeeper", Run: "^TestFoldLeavesOthersTime$", Needs: "zookeeper",
 		},
+		{
+			Name: "zookeeper-feed-of-two-pasts", Breaks: "a feed tells nothing below the number with which it began",
+			File: "store/zookeeper/list.go", Anchor: "	f.number = r.number(f.zxid)\n", Becomes: "	f.number = max(f.number, r.number(f.zxid))\n",
+			In: "./store/zookeeper", Run: "^TestFeedOfALostPast$", Needs: "zookeeper",
+		},
 	}
 }

@@ -232,6 +232,9 @@ func (l *Log) file(steps []step) {
 	for i := range steps {
 		switch s := &steps[i]; {
 		case s.event.Kind != "":
+			if l.began && s.event.ID.Number <= l.told { // a feed that goes back, and does not say so
+				l.begin(s.event.ID.Number - 1)
+			}
 			l.keep(s.event)
 		case s.begins:
 			l.begin(s.number)

@@ -503,3 +503,107 @@ func TestEveryEventOrItsGap(t *testing.T) {
 		})
 	}
 }
+
+// TestBackInSilence: a feed whose numbers go back without a word has lost its past, and its followers are
+// told so.
+func TestBackInSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(t, events.Config{})
+		r := f.subscribe(events.Request{Tenant: "a"})
+		f.write("a")
+		f.write("a")
+		f.settle()
+		r.wants(t, "101-1 102-1")
+		f.number = 50
+		f.write("a")
+		f.settle()
+		r.wants(t, "101-1 102-1 (103-0 51-0) 51-1")
+		f.write("a", "a")
+		f.settle()
+		r.wants(t, "101-1 102-1 (103-0 51-0) 51-1 52-1 52-2")
+	})
+}
+
+// TestResumeInAnotherPast: as long as a store that went back has no fence floor, an id that it had reached
+// before names two events, and whoever comes with one is told that he may miss something.
+func TestResumeInAnotherPast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(t, events.Config{})
+		for range 5 {
+			f.write("a")
+		}
+		f.settle()
+		f.number = 101
+		f.Begin(f.number)
+		for range 3 {
+			f.write("a")
+		}
+		f.settle()
+		before := lock.EventID{Number: 103, Index: 1}
+		f.subscribe(events.Request{Tenant: "a", After: &before}).wants(t, "(103-1 102-0) 102-1 103-1 104-1")
+		f.number = 200
+		f.Begin(f.number)
+		f.write("a")
+		f.write("a")
+		f.settle()
+		after := lock.EventID{Number: 201, Index: 1}
+		f.subscribe(events.Request{Tenant: "a", After: &after}).wants(t, "202-1")
+	})
+}
+
+// TestAllFollow: who follows all tenants is woken for a gap, and is told on when numbers went back.
+func TestAllFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(t, events.Config{})
+		f.write("a")
+		f.write("b")
+		f.settle()
+		from := lock.Before(101)
+		r := f.subscribe(events.Request{After: &from})
+		r.wants(t, "101-1 102-1")
+		f.number += 3
+		f.Begin(f.number)
+		f.settle()
+		select {
+		case <-r.more:
+		default:
+			t.Error("nobody is woken for a gap")
+		}
+		r.wants(t, "101-1 102-1 (103-0 106-0)")
+		f.number = 50
+		f.Begin(f.number)
+		f.write("b")
+		f.settle()
+		r.wants(t, "101-1 102-1 (103-0 106-0) (106-0 51-0) 51-1")
+	})
+}
+
+// TestResumeWithinAGap: who comes back with an id from within a gap misses the rest of it.
+func TestResumeWithinAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(t, events.Config{})
+		f.write("a")
+		f.number += 10
+		f.Begin(f.number)
+		f.write("a")
+		f.settle()
+		within := lock.EventID{Number: 105, Index: 1}
+		f.subscribe(events.Request{After: &within}).wants(t, "(105-1 112-0) 112-1")
+	})
+}
+
+// TestRestoredTwice: a store that went back twice has reached again what it had lost only beyond the greatest
+// number that it ever showed.
+func TestRestoredTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(t, events.Config{})
+		for _, number := range []uint64{300, 200, 150, 250} {
+			f.number = number
+			f.Begin(number)
+			f.write("a")
+			f.settle()
+		}
+		of := lock.EventID{Number: 240, Index: 1}
+		f.subscribe(events.Request{Tenant: "a", After: &of}).wants(t, "(240-1 151-0) 151-1 (152-0 251-0) 251-1")
+	})
+}

@@ -34,6 +34,9 @@ type Request struct {
 // other. It goes on with what comes then.
 type Missed struct{ After, Before lock.EventID }
 
+// Backwards reports whether numbers went back: then what is told next is of another past.
+func (m *Missed) Backwards() bool { return m.Before.Compare(m.After) < 0 }
+
 // Subscription follows the events of a tenant, or of all. It is for one goroutine.
 type Subscription struct {
 	log  *Log
@@ -62,7 +65,7 @@ func (l *Log) Subscribe(req Request) (*Subscription, error) {
 	if req.After != nil {
 		s.at = *req.After
 	}
-	if req.Strange {
+	if req.Strange || req.After != nil && req.After.Number <= l.lost { // which names events of two pasts
 		s.life = strange
 	}
 	if req.Tenant != "" {

@@ -94,6 +94,36 @@ func eventBugs() []Bug {
 			In: "./service", Run: "^TestFollowFromAnotherHistory$",
 		},
 		{
+			Name: "events-back-in-silence", Breaks: "followers of a feed that goes back without a word are told so",
+			File: "service/events/log.go", Anchor: "l.began && s.event.ID.Number <= l.told {", Becomes: "l.began && s.event.ID.Number == 0 {",
+			In: "./service/events", Run: "^TestBackInSilence$",
+		},
+		{
+			Name: "events-id-of-two-pasts", Breaks: "who resumes by an id that names two events is told that he may miss something",
+			File: "service/events/subscription.go", Anchor: " || req.After != nil && req.After.Number <= l.lost {", Becomes: " {",
+			In: "./service/events", Run: "^TestResumeInAnotherPast$",
+		},
+		{
+			Name: "events-gap-from-its-start", Breaks: "who resumes within a gap misses the rest of it",
+			File: "service/events/subscription.go", Anchor: "s.miss(s.at.Later(ahead.after), ahead.before)", Becomes: "s.miss(ahead.after, ahead.before)",
+			In: "./service/events", Run: "^TestResumeWithinAGap$",
+		},
+		{
+			Name: "events-restored-once-more", Breaks: "a store that went back twice has reached again what it lost only beyond all that it showed",
+			File: "service/events/log.go", Anchor: "l.lost = max(l.lost, was)", Becomes: "l.lost = was",
+			In: "./service/events", Run: "^TestRestoredTwice$",
+		},
+		{
+			Name: "events-all-sleep-over-a-gap", Breaks: "who follows all tenants is woken for a gap",
+			File: "service/events/log.go", Anchor: "	l.all.changed = true\n	for _, r := range l.tenants {", Becomes: "	for _, r := range l.tenants {",
+			In: "./service/events", Run: "^TestAllFollow$",
+		},
+		{
+			Name: "events-all-behind-the-past", Breaks: "who follows all tenants is told on when numbers went back",
+			File: "service/events/log.go", Anchor: "	l.all.floor = before // as", Becomes: "	_ = before // as",
+			In: "./service/events", Run: "^TestAllFollow$",
+		},
+		{
 			Name: "events-number-came-again", Breaks: "every replica gives an event the same id, also when numbers went back",
 			File: "service/view/view.go", Anchor: "\tv.writing = writing{} // if numbers", Becomes: "\t// if numbers",
 			In: "./service/view", Run: "^TestEventsOfANumberThatCameAgain$",

@@ -159,3 +159,33 @@ func TestFirstLookHasRowsDrawn(t *testing.T) {
 		})
 	}
 }
+
+// TestNobodyWaitsForWhatMayBeSeen: to say of a name whether somebody may see it may take long. Others have the
+// rows drawn and look at them meanwhile.
+func TestNobodyWaitsForWhatMayBeSeen(t *testing.T) {
+	f := newFeed()
+	f.join("a", "w", "one")
+	f.join("a", "w", "two")
+	f.join("b", "w", "three")
+	b := board.New(f.View, time.Now)
+	b.Draw()
+	asked, waited := 0, false
+	may := func(string) bool {
+		asked++
+		others := make(chan struct{})
+		go func() {
+			defer close(others)
+			b.Draw()
+		}()
+		select {
+		case <-others:
+		case <-time.After(5 * time.Second):
+			waited = true
+		}
+		return asked > 1
+	}
+	page := b.Page(board.Query{Sight: board.Sight{Tenant: "a", May: may}, Sort: board.ByWaiters, Limit: 10})
+	if len(page.Rows) != 1 || asked != 2 || waited {
+		t.Errorf("%d rows, asked of %d names, and the drawing waits for that: %v", len(page.Rows), asked, waited)
+	}
+}

@@ -102,8 +102,11 @@ type OfHolder struct {
 
 // OfHolder returns the entries of a holder by its tenant and name, those first that joined
 // first: first of those whose requests name it, then of others. May says which names the caller
-// may see; nil is all. Entries without any such lock are left out. At most so many are listed.
+// may see, and may take its time; nil is all. Entries without any such lock are left out. At most so many are listed.
 func (v *View) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHolder) {
+	if may != nil {
+		may = v.judged(who, may)
+	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	out.Revision = v.number
@@ -128,6 +131,38 @@ func (v *View) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHo
 		}
 	}
 	return out
+}
+
+// judged is may for the names of a holder's entries, of each of which it was asked while the view was let go.
+func (v *View) judged(who lock.Ref, may func(string) bool) func(string) bool {
+	verdicts := map[string]bool{}
+	for _, name := range v.namesOf(who) {
+		verdicts[name] = may(name)
+	}
+	return func(name string) bool {
+		ok, known := verdicts[name]
+		return ok || !known && may(name) // it came meanwhile
+	}
+}
+
+// namesOf returns the names of the locks of a holder's entries that are looked at, each once.
+func (v *View) namesOf(who lock.Ref) (names []string) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	looked, known := 0, map[string]bool{}
+	for e := range v.table.EntriesOf(who) {
+		if looked == maxOfHolder {
+			return names
+		}
+		looked++
+		for _, c := range e.Claims {
+			if !known[c.Name] {
+				known[c.Name] = true
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return names
 }
 
 func (v *View) standsAt(e *lock.Entry, may func(string) bool) (at []StandingAt) {

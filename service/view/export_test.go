@@ -23,6 +23,9 @@ const (
 	MaxTenantEnds = maxTenantEnds
 )
 
+// RowChunk is how many rows are read before the view is let go.
+const RowChunk = rowChunk
+
 // Record remembers an end.
 func (e *Ends) Record(tenant string, id lock.ID, why lock.Reason, now time.Time) {
 	e.record(tenant, id, why, now)

@@ -6,28 +6,38 @@ import "github.com/fencepost/fencepost/lock"
 const namesChunk = 2000
 
 // Names yields the locks in use by tenants and names, of one tenant or with "" of all: those that
-// are held, or contended, or with "" all. It returns the number that the view has come to.
+// are held, or contended, or with "" all. It returns the number that the view has come to. Give may take its
+// time: the view is let go before.
 func (v *View) Names(state, tenant string, give func(lock.Ref)) (number uint64) {
 	way := ListRequest{State: state}.way()
 	last, more := lock.Ref{Tenant: tenant}, true
+	var some []lock.Ref
 	for more {
-		last, number, more = v.namesAfter(way, tenant, last, namesChunk, give)
+		some = some[:0]
+		last, number, more = v.namesAfter(way, tenant, last, namesChunk, func(r lock.Ref) { some = append(some, r) })
+		for _, r := range some {
+			give(r)
+		}
 	}
 	return number
 }
 
 // Glance yields the rows of the locks that [View.Names] yields, each as it is when its turn comes and
-// only until give returns: to see all of them takes no memory.
+// only until give returns: to see all of them takes little memory.
 func (v *View) Glance(state, tenant string, give func(*Row)) (number uint64) {
-	var row Row
+	rows := make([]Row, rowChunk) // which are filled again and again
 	way := ListRequest{State: state}.way()
 	last, more := lock.Ref{Tenant: tenant}, true
 	for more {
+		n := 0
 		last, number, more = v.namesAfter(way, tenant, last, rowChunk, func(r lock.Ref) {
-			if v.fill(&row, r) {
-				give(&row)
+			if v.fill(&rows[n], r) {
+				n++
 			}
 		})
+		for i := range rows[:n] {
+			give(&rows[i])
+		}
 	}
 	return number
 }

@@ -41,12 +41,19 @@ type Revoked struct {
 // reason if it is gone, forbidden if the operator may not use its names, rate_limited. It is
 // safe to repeat after an unknown outcome: what was revoked is gone.
 func (s *Service) Revoke(ctx context.Context, req RevokeRequest) (*Revoked, error) {
+	var known bool
+	return s.revoke(ctx, req, &known)
+}
+
+// revoke is Revoke where the view may be known to have what an operator can have seen. If it has to wait
+// for that, it is known then.
+func (s *Service) revoke(ctx context.Context, req RevokeRequest, known *bool) (*Revoked, error) {
 	ctx, span := s.Tracer.Start(ctx, "service.Revoke")
 	defer span.End()
 	if wrong := lock.CheckExplanation(req.Reason); wrong != "" {
 		return nil, lock.Invalid("reason", "%s", wrong)
 	}
-	found, err := s.seen(ctx, req)
+	found, err := s.seen(ctx, req, known)
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +77,13 @@ func (s *Service) Revoke(ctx context.Context, req RevokeRequest) (*Revoked, erro
 
 // seen finds the entry that a request names, in the view, or in the store if that is late.
 // Of another tenant's entry not even its end is told.
-func (s *Service) seen(ctx context.Context, req RevokeRequest) (view.Status, error) {
+func (s *Service) seen(ctx context.Context, req RevokeRequest, known *bool) (view.Status, error) {
 	found := s.view.Status(req.ID, 0)
-	if found.Entry == nil || found.Entry.Tenant != req.Tenant || found.Entry.Number < req.Fence {
+	if !*known && (found.Entry == nil || found.Entry.Tenant != req.Tenant || found.Entry.Number < req.Fence) {
 		if err := s.settle(ctx, true); err != nil {
 			return view.Status{}, err
 		}
+		*known = true
 		found = s.view.Status(req.ID, 0)
 	}
 	switch {
@@ -129,14 +137,15 @@ func (r *RevokeRequest) record(of *Revoked, s *Service) *audit.Record {
 
 // RevokeAll revokes several entries, one after the other, and tells of each what came of it:
 // Revoked, or why not. When the store cannot be asked, the rest is not tried: they have no
-// outcome.
+// outcome. For all that the view does not have, the store is asked once: an operator has seen them
+// before he asked.
 func (s *Service) RevokeAll(ctx context.Context, all []RevokeRequest) []RevokeOutcome {
-	out := make([]RevokeOutcome, 0, len(all))
+	out, known := make([]RevokeOutcome, 0, len(all)), false
 	for _, req := range all {
 		if ctx.Err() != nil {
 			break
 		}
-		done, err := s.Revoke(ctx, req)
+		done, err := s.revoke(ctx, req, &known)
 		if out = append(out, RevokeOutcome{done, err}); errors.Is(err, lock.StoreUnavailable) {
 			break
 		}

@@ -381,3 +381,37 @@ func TestRevokeSeenElsewhere(t *testing.T) {
 		}
 	})
 }
+
+// TestRevokeAllAsksOnce: whoever names very many entries that are not there has the store asked once, and not
+// for each.
+func TestRevokeAllAsksOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		known := revoking(r.hold(lasting(want("a", 0))))
+		r.store.setFeed(frozen)
+		seen := revoking(&service.Grant{Entry: s.occupy(t, "b")}) // by an operator at another replica
+		unknown := seen
+		unknown.ID = "5mdrk1w5pvy0wg1dcjt2b2gthr"
+		r.store.on(func(_ context.Context, do func() error) error {
+			defer r.store.setFeed(running)
+			return do()
+		}, newest)
+		before := r.store.count(newest)
+		var got []lock.Code
+		for _, out := range r.RevokeAll(t.Context(), []service.RevokeRequest{known, unknown, seen, unknown, unknown}) {
+			var e *lock.Error
+			if errors.As(out.Err, &e) {
+				got = append(got, e.Code)
+			} else {
+				got = append(got, "")
+			}
+		}
+		if diff := cmp.Diff([]lock.Code{"", lock.Lost, "", lock.Lost, lock.Lost}, got); diff != "" {
+			t.Errorf("outcomes (-want +got)\n%s", diff)
+		}
+		if n := r.store.count(newest) - before; n != 1 {
+			t.Errorf("the store is asked %d times what is new", n)
+		}
+	})
+}

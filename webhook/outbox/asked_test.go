@@ -6,6 +6,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // TestOverWhileRead: of a delivery that is over while its payload is read again nothing is left,
@@ -113,4 +114,48 @@ func TestOverBeforeItIsKnown(t *testing.T) {
 		r.cycle("acme", "orders:2")
 		until(t, time.Second, "more is told", func() bool { return len(kindsOf(w.received(here), "orders:2")) == 2 })
 	})
+}
+
+// TestAskedWhileItGetsNothing: what is asked for while a receiver is disabled, or paused, waits until it is
+// set going again.
+func TestAskedWhileItGetsNothing(t *testing.T) {
+	for name, stop := range map[string]func(w *world, r *replica, s *subscription.Subscription){
+		"disabled": func(w *world, r *replica, _ *subscription.Subscription) {
+			w.setBehave(func(string, webhook.Message) webhook.Result {
+				return webhook.Result{Outcome: webhook.Gone, Status: 410}
+			})
+			r.cycle("acme", "last")
+		},
+		"paused": func(w *world, _ *replica, s *subscription.Subscription) { w.change(s.ID, paused(true)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(t *testing.T, w *world) {
+				r, s := warm(t, w)
+				r.take("acme", "orders:1")
+				until(t, time.Second, "it is told", func() bool { return acquired(w) == 1 })
+				got := w.received(here)
+				stop(w, r, s)
+				<-time.After(10 * time.Second)
+				w.setBehave(nil)
+				since := time.Now()
+				r.take("acme", "orders:2")
+				<-time.After(time.Second)
+				if err := w.asks.Redeliver(t.Context(), order(s), got[len(got)-1].id); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.asks.RedeliverSince(t.Context(), order(s), since); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(time.Minute)
+				if n := len(w.received(here)); n != len(got) {
+					t.Fatalf("%d are told meanwhile", n-len(got))
+				}
+				w.change(s.ID, paused(false))
+				until(t, time.Minute, "it is told again", func() bool {
+					return acquired(w) == 2 && len(kindsOf(w.received(here), "orders:2")) == 1
+				})
+				until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+			})
+		})
+	}
 }

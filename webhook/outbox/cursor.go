@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,9 +16,9 @@ const cursorKind = "webhook-cursor"
 // cursor is up to where everything was delivered, or is kept as owed. Whoever takes the
 // shard over writes it first: from then on the owner before can write it no more.
 type cursor struct {
-	at      lock.EventID // as it is in the store
-	known   bool         // there was one
-	version uint64
+	at    lock.EventID // as it is in the store
+	known bool         // there was one
+	stored
 	written time.Time
 	writing bool
 	lost    bool // another one writes it now
@@ -29,7 +28,7 @@ type cursor struct {
 
 type cursorForm struct {
 	After string `json:"after"`
-	Fence uint64 `json:"fence"` // of the owner's lock
+	stamp
 }
 
 // after is where the events begin that are not told yet. For a shard that nobody has had, that
@@ -44,7 +43,7 @@ func (w *owner) cursorKey() store.RecordKey {
 func (w *owner) claim() error {
 	ctx, cancel := context.WithTimeout(w.ctx, callTimeout)
 	defer cancel()
-	record, err := w.Records.Get(ctx, w.cursorKey())
+	is, err := w.Records.Get(ctx, w.cursorKey())
 	if errors.Is(err, lock.NotFound) {
 		return nil // it is made when there is a place
 	}
@@ -52,52 +51,24 @@ func (w *owner) claim() error {
 		return err
 	}
 	var f cursorForm
-	at, bad := lock.EventID{}, json.Unmarshal(record.Value, &f)
+	at, bad := lock.EventID{}, json.Unmarshal(is.Value, &f)
 	if bad == nil {
 		at, bad = lock.ParseEventID(f.After)
 	}
 	if bad != nil {
 		w.Logger.Error("the cursor of a shard cannot be read; what happened until now is missed", "shard", w.name, "error", bad)
 	}
-	w.cursor.version = record.Version
+	w.cursor.stored = stored{version: is.Version}
 	w.cursor.at, w.cursor.known = at, true
-	version, err := w.putCursor(ctx, at)
+	now, err := w.putCursor(ctx, at, w.stamp())
 	if err == nil {
-		w.cursor.version = version
+		w.cursor.stored = now
 	}
 	return err
 }
 
-func (w *owner) putCursor(ctx context.Context, at lock.EventID) (uint64, error) {
-	value := store.Encode(cursorForm{at.String(), w.fence})
-	return w.put(ctx, w.cursorKey(), value, w.cursor.version)
-}
-
-// put writes a record by its version. Where an earlier write of this owner was executed although that was
-// not known, it is written over that: each record says under which fence it was written.
-func (w *owner) put(ctx context.Context, k store.RecordKey, value []byte, version uint64) (uint64, error) {
-	now, err := w.Records.Put(ctx, store.RecordPut{RecordKey: k, Value: value, Version: version})
-	if !errors.Is(err, lock.Changed) {
-		return now, err
-	}
-	is, again := w.Records.Get(ctx, k)
-	switch {
-	case again != nil:
-		return 0, again
-	case bytes.Equal(is.Value, value):
-		return is.Version, nil
-	case !w.wrote(is):
-		return 0, err
-	}
-	return w.Records.Put(ctx, store.RecordPut{RecordKey: k, Value: value, Version: is.Version})
-}
-
-// wrote reports whether a record is as this owner wrote it.
-func (w *owner) wrote(r store.Record) bool {
-	var by struct {
-		Fence uint64 `json:"fence"`
-	}
-	return json.Unmarshal(r.Value, &by) == nil && by.Fence == w.fence
+func (w *owner) putCursor(ctx context.Context, at lock.EventID, by stamp) (stored, error) {
+	return w.put(ctx, w.cursorKey(), store.Encode(cursorForm{at.String(), by}), by, w.cursor.stored)
 }
 
 // writeCursor brings the store's cursor up to date: soon behind what was delivered or kept,
@@ -113,18 +84,19 @@ func (w *owner) writeCursor(now time.Time) {
 		return
 	}
 	c.writing, c.behind, c.passed = true, false, false
+	by := w.stamp()
 	w.writes.do(func(ctx context.Context) func() {
-		version, err := w.putCursor(ctx, at)
-		return func() { w.cursorWritten(at, version, err) }
+		is, err := w.putCursor(ctx, at, by)
+		return func() { w.cursorWritten(at, is, err) }
 	})
 }
 
-func (w *owner) cursorWritten(at lock.EventID, version uint64, err error) {
+func (w *owner) cursorWritten(at lock.EventID, is stored, err error) {
 	c := &w.cursor
 	c.writing, c.written = false, time.Now()
 	switch {
 	case err == nil:
-		c.at, c.known, c.version = at, true, version
+		c.at, c.known, c.stored = at, true, is
 	case errors.Is(err, lock.Changed), errors.Is(err, lock.NotFound):
 		w.lostShard()
 	default:
@@ -157,13 +129,14 @@ func (w *owner) writeLast() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), callTimeout)
 	defer cancel()
 	if at := w.window.settled(); !w.cursor.known || at != w.cursor.at {
-		if _, err := w.putCursor(ctx, at); err != nil {
+		if _, err := w.putCursor(ctx, at, w.stamp()); err != nil {
 			w.Logger.Debug("the cursor of a shard was not written; what it has told last is told again", "shard", w.name, "error", err)
 		}
 	}
 	for _, t := range w.targets.all {
 		if t.dirty {
-			_, _ = w.put(ctx, w.stateKey(t), t.encodeState(w.fence), t.version) // only what is shown to people is older
+			by := w.stamp()
+			_, _ = w.put(ctx, w.stateKey(t), t.encodeState(by), by, t.stored) // only what is shown to people is older
 		}
 	}
 }

@@ -78,6 +78,7 @@ type Page struct {
 	Deliveries []Delivery // the newest first
 	Next       string     // of the next page; "" says that there is none
 	Health     Health
+	Looked     int // at so many deliveries that are to be made, those of other subscriptions of the tenant included
 }
 
 // List returns a page of deliveries. cursor is the Next of the page before; "" begins.
@@ -101,7 +102,7 @@ func (d *Deliveries) List(ctx context.Context, tenant, id, cursor string, limit 
 			p.Deliveries = append(p.Deliveries, f.delivery())
 		}
 	}
-	p.Next = owed.Next
+	p.Next, p.Looked = owed.Next, len(owed.Records)
 	slices.SortStableFunc(p.Deliveries, func(a, b Delivery) int { return cmp.Compare(b.Made.UnixNano(), a.Made.UnixNano()) })
 	return p, nil
 }
@@ -155,7 +156,7 @@ func (d *Deliveries) state(ctx context.Context, tenant, id string) (s state, err
 	if err != nil {
 		return s, err
 	}
-	_ = json.Unmarshal(r.Value, &s) // what cannot be read is logged by who sends
+	s, _ = readState(r) // what cannot be read is logged by who sends
 	return s, nil
 }
 

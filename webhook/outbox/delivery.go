@@ -42,8 +42,10 @@ type delivery struct {
 	running bool    // an attempt, or it waits for the pool
 	due     time.Time
 
-	version uint64 // of its record; 0 if there is none
+	stored       // of its record
+	unsure  bool // the last write of it failed, and was executed perhaps
 	writing bool
+	later   bool // it is written in a moment
 	stale   bool // it has changed since it was last written, or is over
 	over    bool
 }
@@ -242,7 +244,7 @@ func (w *owner) end(d *delivery) {
 	w.due.remove(d)
 	w.settle(d)
 	w.targets.drop(d)
-	if d.version > 0 || d.writing {
+	if d.version > 0 || d.writing || d.unsure {
 		d.target.leaving[d.record] = d
 		w.erase(d)
 	}

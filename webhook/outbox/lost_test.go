@@ -80,6 +80,36 @@ func parse(t *testing.T, id string) lock.EventID {
 	return parsed
 }
 
+// failsNowAndThen is a receiver that answers three deliveries in ten with 503.
+func failsNowAndThen(answers *rand.Rand) func(string, webhook.Message) webhook.Result {
+	return func(string, webhook.Message) webhook.Result {
+		if answers.IntN(10) < 3 {
+			return webhook.Result{Outcome: webhook.Failed, Status: 503}
+		}
+		return webhook.Result{Outcome: webhook.Delivered}
+	}
+}
+
+// load takes and releases locks, with less than so many milliseconds between them, until it is stopped.
+func (r *replica) load(pauses *rand.Rand, within int) (stop func()) {
+	told := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-told:
+				close(told)
+				return
+			case <-time.After(time.Duration(pauses.IntN(within)) * time.Millisecond):
+				r.cycle("acme", fmt.Sprint("orders:", n%7))
+			}
+		}
+	}()
+	return func() {
+		told <- struct{}{}
+		<-told
+	}
+}
+
 func nothingIsLost(t *testing.T, w *world, seed uint64) {
 	random := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, of)) } // one for each goroutine
 	answers, pauses, deaths := random(1), random(2), random(3)
@@ -93,24 +123,8 @@ func nothingIsLost(t *testing.T, w *world, seed uint64) {
 	<-time.After(30 * time.Second)
 	var real follower
 	stop := real.follow(t, serves)
-	w.setBehave(func(string, webhook.Message) webhook.Result {
-		if answers.IntN(10) < 3 {
-			return webhook.Result{Outcome: webhook.Failed, Status: 503}
-		}
-		return webhook.Result{Outcome: webhook.Delivered}
-	})
-	load := make(chan struct{})
-	go func() { // until it is told to stop
-		for n := 0; ; n++ {
-			select {
-			case <-load:
-				close(load)
-				return
-			case <-time.After(time.Duration(pauses.IntN(2000)) * time.Millisecond):
-				serves.cycle("acme", fmt.Sprint("orders:", n%7))
-			}
-		}
-	}()
+	w.setBehave(failsNowAndThen(answers))
+	stopLoad := serves.load(pauses, 2000)
 	var victims []*replica
 	for i := range kills() {
 		victim := w.replica(fmt.Sprint("victim-", i))
@@ -122,8 +136,7 @@ func nothingIsLost(t *testing.T, w *world, seed uint64) {
 			victim.stop()
 		}
 	}
-	load <- struct{}{}
-	<-load
+	stopLoad()
 	<-time.After(time.Second)
 	stop()
 	for _, victim := range victims {

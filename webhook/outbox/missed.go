@@ -29,7 +29,7 @@ const missedRecord = "missed"
 
 // missed takes note that the feed did not tell some events: nobody of the shard is told.
 func (w *owner) missed(m *events.Missed) {
-	if m.Before.Compare(m.After) < 0 {
+	if m.Backwards() {
 		w.lostPast()
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -32,12 +31,12 @@ type owedForm struct {
 	Tried       int             `json:"attempts_made"` // steps of the schedule
 	Beside      int             `json:"attempts_beside,omitempty"`
 	Attempts    []attempt       `json:"attempts,omitempty"`
-	Fence       uint64          `json:"fence,omitempty"` // of the lock of the owner who wrote it
+	stamp
 }
 
-func (d *delivery) encode(fence uint64) []byte {
+func (d *delivery) encode(by stamp) []byte {
 	f := owedForm{
-		Fence: fence,
+		stamp: by,
 		ID:    d.id, Kind: d.kind, Lock: d.lock, Payload: d.payload, Call: d.grant,
 		Made: d.made.UnixMilli(), Due: d.progress.Due.UnixMilli(), Tried: d.progress.Attempts, Beside: d.beside, Attempts: d.attempts,
 	}
@@ -64,19 +63,24 @@ func (w *owner) keep(d *delivery) {
 		w.reload(d)
 		return
 	}
+	if d.version == 0 && !w.lease.holds() {
+		w.keepLater(d)
+		return
+	}
 	d.writing, d.stale = true, false
-	value, version := d.encode(w.fence), d.version
+	by := w.stamp()
+	value, was := d.encode(by), d.stored
 	w.writes.do(func(ctx context.Context) func() {
-		now, err := w.put(ctx, w.key(d), value, version)
+		now, err := w.put(ctx, w.key(d), value, by, was)
 		return func() { w.keptOne(d, now, err) }
 	})
 }
 
-func (w *owner) keptOne(d *delivery, version uint64, err error) {
-	d.writing = false
+func (w *owner) keptOne(d *delivery, is stored, err error) {
+	d.writing, d.unsure = false, err != nil
 	switch {
 	case err == nil:
-		d.version = version
+		d.stored = is
 		w.cursor.behind = true
 	case errors.Is(err, lock.Changed), errors.Is(err, lock.NotFound):
 		w.lostShard()
@@ -91,7 +95,7 @@ func (w *owner) keptOne(d *delivery, version uint64, err error) {
 	case d.over:
 		w.erase(d)
 	case d.stale && err != nil:
-		time.AfterFunc(retryPause, func() { w.bring(func() { w.keep(d) }) })
+		w.keepLater(d)
 	case d.stale:
 		w.keep(d)
 	default:
@@ -100,6 +104,20 @@ func (w *owner) keptOne(d *delivery, version uint64, err error) {
 			d.payload = nil
 		}
 	}
+}
+
+// keepLater has a delivery written in a moment.
+func (w *owner) keepLater(d *delivery) {
+	if d.later {
+		return
+	}
+	d.later = true
+	time.AfterFunc(retryPause, func() {
+		w.bring(func() {
+			d.later = false
+			w.keep(d)
+		})
+	})
 }
 
 // reload reads a payload again that is to be written anew.
@@ -115,7 +133,7 @@ func (w *owner) reload(d *delivery) {
 			case d.payload != nil: // more is missed, and what is read tells of less
 				w.keep(d)
 			case err != nil:
-				time.AfterFunc(retryPause, func() { w.bring(func() { w.keep(d) }) })
+				w.keepLater(d)
 			default:
 				d.payload = payload
 				w.keep(d)
@@ -135,14 +153,15 @@ func (w *owner) load(ctx context.Context, d *delivery) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f owedForm
-	if err := json.Unmarshal(record.Value, &f); err != nil {
+	f, err := readOwed(record)
+	if err != nil {
+		w.bring(func() { w.vanished(d) }) // who loads it counts it as missed
 		return nil, err
 	}
 	return f.Payload, nil
 }
 
-// vanished: somebody else has taken a delivery's record away.
+// vanished: somebody else has taken a delivery's record away, or damaged it.
 func (w *owner) vanished(d *delivery) {
 	if !d.over && d.version > 0 {
 		w.lostShard()
@@ -151,8 +170,12 @@ func (w *owner) vanished(d *delivery) {
 
 // erase takes a delivery's record away that is over.
 func (w *owner) erase(d *delivery) {
-	if d.writing || d.version == 0 {
-		return // when it was written, if it was
+	if d.writing {
+		return // when that is over
+	}
+	if d.version == 0 {
+		w.eraseIfKept(d)
+		return
 	}
 	d.writing = true
 	version := d.version
@@ -163,8 +186,8 @@ func (w *owner) erase(d *delivery) {
 			switch {
 			case err == nil, errors.Is(err, lock.NotFound):
 				w.hasLeft(d)
-			case errors.Is(err, lock.Changed):
-				w.lostShard()
+			case errors.Is(err, lock.Changed): // perhaps by what seemed to fail
+				w.eraseIfKept(d)
 			default:
 				time.AfterFunc(retryPause, func() { w.bring(func() { w.erase(d) }) })
 			}
@@ -172,8 +195,8 @@ func (w *owner) erase(d *delivery) {
 	})
 }
 
-// eraseIfKept takes the record of a delivery away that is over, if there is one after all: what wrote it
-// failed, but may have been executed.
+// eraseIfKept takes the record of a delivery away that is over, if this owner wrote it after what is known
+// of it: what wrote it failed, but may have been executed.
 func (w *owner) eraseIfKept(d *delivery) {
 	d.writing = true
 	w.writes.do(func(ctx context.Context) func() {
@@ -181,9 +204,11 @@ func (w *owner) eraseIfKept(d *delivery) {
 		return func() {
 			d.writing = false
 			switch {
-			case err == nil && w.wrote(is):
+			case err == nil && w.wroteSince(d.stored, is):
 				d.version = is.Version
 				w.erase(d)
+			case err == nil && d.version > 0:
+				w.lostShard()
 			case err == nil, errors.Is(err, lock.NotFound): // or it is not this one's
 				w.hasLeft(d)
 			default:
@@ -207,16 +232,13 @@ func (w *owner) hasLeft(d *delivery) {
 // loadOwed takes up what the owner before has left to be tried again.
 func (w *owner) loadOwed() error {
 	err := w.all(owedKind(w.name), func(r store.Record) {
-		var f owedForm
-		if err := json.Unmarshal(r.Value, &f); err != nil {
-			w.Logger.Error("a delivery that was kept cannot be read", "tenant", r.Tenant, "record", r.ID, "error", err)
+		f, err := readOwed(r)
+		if err != nil {
+			w.Logger.Error("a delivery that was kept cannot be read, and counts as missed", "tenant", r.Tenant, "record", r.ID, "error", err)
+			w.unreadable(r)
 			return
 		}
-		id, _, _ := strings.Cut(r.ID, ":")
-		if id == Callbacks && f.Call == nil {
-			return // nobody knows where it goes
-		}
-		w.adopt(w.target(r.Tenant, id), r, &f)
+		w.adopt(w.target(r.Tenant, targetOf(r)), r, f)
 	})
 	if err == nil {
 		w.startLate()
@@ -276,7 +298,7 @@ func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
 	}
 	d := &delivery{
 		target: t, id: f.ID, record: r.ID, kind: f.Kind, lock: f.Lock, size: len(f.Payload), grant: f.Call,
-		made: time.UnixMilli(f.Made), attempts: f.Attempts, beside: f.Beside, version: r.Version,
+		made: time.UnixMilli(f.Made), attempts: f.Attempts, beside: f.Beside, stored: stored{version: r.Version},
 	}
 	d.progress = webhook.Progress{State: webhook.StatePending, Attempts: f.Tried, Due: time.UnixMilli(f.Due)}
 	if f.NotAfter > 0 {

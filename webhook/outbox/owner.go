@@ -15,8 +15,10 @@ import (
 // came of them.
 type owner struct {
 	*shard
-	fence uint64 // of its lock
-	began time.Time
+	fence   uint64 // of its lock
+	stamped uint64 // its last write
+	began   time.Time
+	lease   *lease
 
 	ctx     context.Context //nolint:containedctx // of all that it does: ends when it has lost the shard
 	lose    context.CancelFunc
@@ -40,7 +42,7 @@ type owner struct {
 }
 
 func newOwner(s *shard, fence uint64) *owner {
-	w := &owner{shard: s, fence: fence, began: time.Now(), brought: make(chan func(), 64), gone: make(chan struct{})}
+	w := &owner{shard: s, fence: fence, began: time.Now(), lease: &lease{}, brought: make(chan func(), 64), gone: make(chan struct{})}
 	w.room, w.atOnce = make([]*events.Record, 64), make(chan struct{})
 	close(w.atOnce)
 	w.doubts = map[lock.ID]doubt{}
@@ -75,6 +77,9 @@ func (w *owner) run(ctx context.Context) {
 
 // begin takes over what the owner before has left.
 func (w *owner) begin() bool {
+	if !w.lease.holds() {
+		return false
+	}
 	all, ok, changed := w.Subscriptions.Current()
 	if !ok {
 		select {
@@ -114,8 +119,8 @@ func (w *owner) beginFirst() {
 // read takes what happened next, and returns what is closed when there may be more; nil if none
 // is to be read for now.
 func (w *owner) read() (more <-chan struct{}) {
-	if w.window.len() >= maxWindow || w.crowd.waits(time.Now()) {
-		return nil // until some of that is delivered or kept
+	if w.window.len() >= maxWindow || w.crowd.waits(time.Now()) || !w.lease.holds() {
+		return nil // until some of that is delivered or kept, or the shard is this one's for sure
 	}
 	given, missed, more := w.stream.Next(w.room)
 	defer clear(w.room) // what is kept elsewhere need not be kept here
@@ -189,7 +194,9 @@ func (w *owner) beat() {
 	w.lookAtDoubts()
 	w.keepLate(now)
 	w.writeCursor(now)
-	w.writeStates(now)
+	if w.lease.holds() {
+		w.writeStates(now)
+	}
 	w.lookAtRequests(now)
 	w.sweep()
 }

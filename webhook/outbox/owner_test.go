@@ -175,3 +175,55 @@ func TestAskedOnce(t *testing.T) {
 func cursorKey(id string) store.RecordKey {
 	return store.RecordKey{Kind: "webhook-cursor", Tenant: store.NoTenant, ID: outbox.ShardOf(id)}
 }
+
+// TestCursorIsTriedAgain: a cursor that could not be written is, although nothing happens any more.
+func TestCursorIsTriedAgain(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		r.own.refuse("webhook-cursor")
+		r.cycle("acme", "orders:1")
+		until(t, time.Second, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
+		got := w.received(here)
+		last := parse(t, got[len(got)-1].id)
+		<-time.After(5 * time.Second)
+		r.own.refuse("")
+		until(t, 5*time.Second, "the cursor is behind it", func() bool { return w.cursorOf(s.ID).Compare(last) >= 0 })
+	})
+}
+
+// TestAskedOfWhoDies: what was asked for, and is taking long when its owner dies, is sent by the next.
+func TestAskedOfWhoDies(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, s := warm(t, w)
+		two := second(t, w)
+		two.take("acme", "orders:1")
+		until(t, time.Second, "it is told", func() bool { return acquired(w) == 1 })
+		got := w.received(here)
+		<-time.After(5 * time.Second) // until the cursor is behind it
+		w.attemptsTake(time.Hour)
+		if err := w.asks.Redeliver(t.Context(), order(s), got[len(got)-1].id); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * time.Second)
+		one.kill()
+		w.attemptsTake(time.Millisecond)
+		w.join("two")
+		until(t, time.Minute, "it is told again", func() bool { return acquired(w) == 2 })
+	})
+}
+
+// TestHandsOver: who ends leaves its shards to the next at once.
+func TestHandsOver(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, _ := warm(t, w)
+		two := second(t, w)
+		w.leave("one")
+		w.join("two")
+		one.stop()
+		two.cycle("acme", "orders:1")
+		until(t, shardTime/2, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
+	})
+}
+
+// shardTime is how long the lock of a shard lasts whose owner is gone.
+const shardTime = 6 * time.Second

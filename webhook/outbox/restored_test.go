@@ -14,9 +14,14 @@ import (
 // the backup. No id is told of two events.
 func TestRestored(t *testing.T) {
 	for name, behave := range map[string]struct {
-		took time.Duration
-		of   func(string, webhook.Message) webhook.Result
-	}{"answers": {time.Millisecond, nil}, "fails": {time.Millisecond, failed}, "slow": {5 * time.Second, nil}} {
+		took  time.Duration
+		of    func(string, webhook.Message) webhook.Result
+		lasts time.Duration
+	}{
+		"answers": {time.Millisecond, nil, 3 * time.Second}, "slow": {5 * time.Second, nil, 3 * time.Second},
+		"fails":          {time.Millisecond, failed, 3 * time.Second},
+		"fails for long": {time.Millisecond, failed, 20 * time.Second}, // the next attempts are minutes away
+	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, func(t *testing.T, w *world) {
 				r, s := warm(t, w)
@@ -31,7 +36,7 @@ func TestRestored(t *testing.T) {
 					r.cycle("acme", fmt.Sprint("orders:", i))
 				}
 				r.release("acme", "expires", expires)
-				<-time.After(3 * time.Second)
+				<-time.After(behave.lasts)
 				stop()
 				w.Restore(copied)
 				<-time.After(20 * time.Second)

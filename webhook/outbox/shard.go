@@ -49,9 +49,11 @@ func (s *shard) hold(ctx context.Context) {
 	}
 	s.Logger.Info("this replica sends webhooks", "shard", s.name, "fence", grant.Entry.Number)
 	owned, lost := context.WithCancel(ctx)
+	w := newOwner(s, grant.Entry.Number)
+	w.lease.renewed(time.Now())
 	var keeping sync.WaitGroup
-	keeping.Go(func() { defer lost(); s.keep(owned, grant) })
-	newOwner(s, grant.Entry.Number).run(owned)
+	keeping.Go(func() { defer lost(); s.keep(owned, grant, w.lease) })
+	w.run(owned)
 	lost()
 	keeping.Wait()
 	s.release(ctx, grant)
@@ -59,7 +61,7 @@ func (s *shard) hold(ctx context.Context) {
 
 // keep renews the lock until it is lost, or the shard another replica's share. A store that
 // cannot be asked is no loss: who took the lock meanwhile has changed the cursor.
-func (s *shard) keep(ctx context.Context, g *service.Grant) {
+func (s *shard) keep(ctx context.Context, g *service.Grant, l *lease) {
 	for {
 		sharing := s.Sharing()
 		if !sharing.Does(s.name) {
@@ -69,9 +71,13 @@ func (s *shard) keep(ctx context.Context, g *service.Grant) {
 			return
 		}
 		soon, cancel := context.WithTimeout(ctx, shardTTL/3)
+		sent := time.Now()
 		_, err := s.Locks.Renew(soon, s.request(g))
 		cancel()
-		if errors.Is(err, lock.Lost) {
+		switch {
+		case err == nil:
+			l.renewed(sent)
+		case errors.Is(err, lock.Lost):
 			s.Logger.Warn("another replica sends these webhooks now", "shard", s.name)
 			return
 		}

@@ -21,9 +21,9 @@ type state struct {
 	Enabled int            `json:"enabled"` // of the subscription, of which Health is
 	Health  webhook.Health `json:"health"`
 	Recent  []*recent      `json:"recent,omitempty"` // the newest last
-	Fence   uint64         `json:"fence,omitempty"`  // of the lock of the owner who wrote it
+	stamp
 
-	version uint64
+	stored
 	written time.Time
 	writing bool
 	dirty   bool
@@ -66,8 +66,8 @@ func (t *target) remember(d *delivery) {
 	t.dirty = true
 }
 
-func (t *target) encodeState(fence uint64) []byte {
-	t.Fence = fence
+func (t *target) encodeState(by stamp) []byte {
+	t.stamp = by
 	value := store.Encode(t.state)
 	for len(value) > store.MaxRecordValue && len(t.Recent) > 0 {
 		t.Recent = t.Recent[(len(t.Recent)+1)/2:]
@@ -84,13 +84,20 @@ func (w *owner) stateKey(t *target) store.RecordKey {
 func (w *owner) loadStates() error {
 	w.targets.states = map[string]state{}
 	return w.all(stateKind(w.name), func(r store.Record) {
-		var s state
-		if err := json.Unmarshal(r.Value, &s); err != nil {
+		s, err := readState(r)
+		if err != nil {
 			w.Logger.Error("how a webhook does cannot be read", "tenant", r.Tenant, "webhook", r.ID, "error", err)
 		}
-		s.version = r.Version
+		s.stored = stored{version: r.Version}
 		w.targets.states[targetName(r.Tenant, r.ID)] = s
 	})
+}
+
+// readState reads as much of a state as can be read.
+func readState(r store.Record) (s state, err error) {
+	err = json.Unmarshal(r.Value, &s)
+	s.Recent = slices.DeleteFunc(s.Recent, func(row *recent) bool { return row == nil })
+	return s, err
 }
 
 // forgetRows forgets what was to be tried again when the owner before wrote it down, and is not kept
@@ -128,14 +135,15 @@ func (w *owner) writeStates(now time.Time) {
 
 func (w *owner) writeState(t *target) {
 	t.writing, t.dirty = true, false
-	value, version := t.encodeState(w.fence), t.version
+	by := w.stamp()
+	value, was := t.encodeState(by), t.stored
 	w.writes.do(func(ctx context.Context) func() {
-		now, err := w.put(ctx, w.stateKey(t), value, version)
+		now, err := w.put(ctx, w.stateKey(t), value, by, was)
 		return func() {
 			t.writing, t.written = false, time.Now()
 			switch {
 			case err == nil:
-				if t.version = now; t.gone {
+				if t.stored = now; t.gone {
 					w.eraseState(t)
 				}
 			case errors.Is(err, lock.Changed), errors.Is(err, lock.NotFound):

@@ -253,6 +253,7 @@ func (w *owner) sweep() {
 func (w *owner) sweepOrphans() {
 	if !w.tidied {
 		w.tidied = true
+		w.lookForLate("")
 		for name := range w.targets.states {
 			if tenant, id, _ := strings.Cut(name, "/"); id != Callbacks {
 				w.target(tenant, id)

@@ -75,7 +75,7 @@ func marshal(e *api.Event) []byte {
 // offer makes a delivery of an event if the target is told of it.
 func (w *owner) offer(t *target, text *body, it *item) {
 	e := text.event
-	if t.sub == nil || e.ID.Number <= t.From || !t.sends() && !t.pausedAfter(e.ID) {
+	if t.sub == nil || e.ID.Number <= t.From || !it.again && !t.sends() && !t.pausedAfter(e.ID) {
 		return
 	}
 	claims := t.filter.Claims(e)
@@ -142,6 +142,10 @@ func (w *owner) catchUp(t *target, was *wish) {
 	room := make([]*events.Record, 64)
 	for {
 		given, missed, more := stream.Next(room)
+		if missed != nil && missed.Backwards() {
+			w.lostPast()
+			return
+		}
 		if missed != nil {
 			w.note(t, *missed, it)
 		}

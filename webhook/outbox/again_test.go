@@ -1,0 +1,112 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/subscription"
+)
+
+func missedOf(after, before uint64) events.Missed {
+	return events.Missed{After: at(after), Before: at(before)}
+}
+
+// told tells what a log has.
+type told struct {
+	Locks
+	log *events.Log
+}
+
+func (l told) Events(_ context.Context, req service.EventsRequest) (*service.EventStream, error) {
+	s, err := l.log.Subscribe(events.Request{Of: req.Of, Tenant: req.Tenant, After: req.After})
+	return &service.EventStream{Subscription: s}, err
+}
+
+// tells has the owner know of so many events from 101 on, and the target be told of all when it is set going.
+func (m *missing) tells(n uint64) {
+	m.t.Helper()
+	log := events.NewLog(events.Config{})
+	m.t.Cleanup(log.Close)
+	log.Begin(100)
+	for i := range n {
+		number := 101 + i
+		e := &lock.Entry{ID: lock.ID(fmt.Sprint(number)), Tenant: "acme", Number: number, Claims: []lock.Claim{{Name: fmt.Sprint("orders:", i)}}}
+		log.Add(lock.Event{ID: at(number), Kind: lock.EventAcquired, Entry: e, Held: true, At: time.Now()})
+		log.Reached(number)
+	}
+	for end := time.Now().Add(time.Minute); log.Told() < 100+n; <-time.After(time.Millisecond) {
+		if time.Now().After(end) {
+			m.t.Fatal("the log does not file it")
+		}
+	}
+	m.Locks = told{log: log}
+	m.target.sub = &subscription.Subscription{ID: "x", Tenant: "acme", Locks: "*", Paused: true, Version: 1000}
+	m.target.filter = filterOf(m.target.sub)
+}
+
+// TestAgainUpToWhereItIs: who asks for everything again is not told twice of what is yet to be read.
+func TestAgainUpToWhereItIs(t *testing.T) {
+	m := newMissing(t)
+	m.tells(5)
+	m.window.last = at(103)
+	m.serve(m.target, &request{Since: 1})
+	if m.takes(); len(m.target.pending) != 3 || m.target.pending["x:103-1"] == nil {
+		t.Errorf("pending are %d", len(m.target.pending))
+	}
+}
+
+// TestAgainLeavesRoom: who asks for everything again leaves room for what is to come.
+func TestAgainLeavesRoom(t *testing.T) {
+	m := newMissing(t)
+	m.tells(maxOfTarget)
+	m.window.last = at(100 + maxOfTarget)
+	m.serve(m.target, &request{Since: 1})
+	if n := len(m.target.pending); n < maxOfTarget/2 || n > maxOfTarget/2+1 {
+		t.Errorf("%d are pending, want %d", n, maxOfTarget/2)
+	}
+	m.takes()
+}
+
+// TestStateFits: how a target does fits into a record, whatever is remembered of what it was sent.
+func TestStateFits(t *testing.T) {
+	m := newMissing(t)
+	for i := range maxRecent {
+		m.target.remember(&delivery{
+			target: m.target, id: fmt.Sprint(i, "-1"), record: fmt.Sprint("x:", i, "-1"), lock: strings.Repeat("a", 1500), made: time.Now(),
+			progress: webhook.Progress{State: webhook.StateDelivered},
+		})
+	}
+	if n := len(m.target.encodeState(m.stamp())); n > store.MaxRecordValue || len(m.target.Recent) == 0 {
+		t.Errorf("it has %d bytes, of %d rows", n, len(m.target.Recent))
+	}
+}
+
+// TestStateIsTriedAgain: how a target does is written when the store takes it again.
+func TestStateIsTriedAgain(t *testing.T) {
+	m := newMissing(t)
+	records := m.Records
+	m.target.dirty, m.Records = true, refusesAll{records}
+	m.writeStates(time.Now())
+	m.takes()
+	m.Records = records
+	m.writeStates(time.Now().Add(statePause))
+	m.takes()
+	if _, err := m.Records.Get(t.Context(), m.stateKey(m.target)); err != nil {
+		t.Error(err)
+	}
+}
+
+// refusesAll takes no writes.
+type refusesAll struct{ Records }
+
+func (refusesAll) Put(context.Context, store.RecordPut) (uint64, error) {
+	return 0, lock.Errorf(lock.StoreUnavailable, "it takes nothing")
+}

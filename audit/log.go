@@ -60,6 +60,7 @@ type Query struct {
 type Page struct {
 	Records []*Record
 	Next    string
+	Looked  int // at so many records, those included that are not on the page
 }
 
 // Page reads a page. What is added or trimmed meanwhile may be on it or not.
@@ -74,9 +75,10 @@ func (l *Log) Page(ctx context.Context, q Query) (*Page, error) {
 	if !q.Since.IsZero() {
 		oldest = max(oldest, weekOf(q.Since))
 	}
-	found := newestOf{most: q.Limit + 1}
+	found, looked := newestOf{most: q.Limit + 1}, 0
 	for w := newest; w >= oldest && len(found.records) <= q.Limit; w-- {
 		if err := l.each(ctx, w, q.Tenant, func(r store.Record) {
+			looked++
 			if q.Before == "" || place(r.ID, r.Tenant) < q.Before {
 				found.add(r, &q)
 			}
@@ -85,7 +87,7 @@ func (l *Log) Page(ctx context.Context, q Query) (*Page, error) {
 		}
 		found.cut()
 	}
-	page := &Page{Records: found.records}
+	page := &Page{Records: found.records, Looked: looked}
 	if len(page.Records) > q.Limit {
 		page.Records = page.Records[:q.Limit]
 		page.Next = page.Records[q.Limit-1].Place()

@@ -23,6 +23,7 @@ func TestClientAddress(t *testing.T) {
 		"OneProxy":         {behind, []string{"203.0.113.7"}, "203.0.113.7"},
 		"TwoProxies":       {behind, []string{"203.0.113.7, 10.1.2.3"}, "203.0.113.7"},
 		"TwoHeaders":       {behind, []string{"203.0.113.7", "10.1.2.3"}, "203.0.113.7"},
+		"ForgedHeader":     {behind, []string{"198.51.100.1", "203.0.113.7"}, "203.0.113.7"},
 		"Forged":           {behind, []string{"10.9.9.9, 198.51.100.1, 203.0.113.7, 10.1.2.3"}, "203.0.113.7"},
 		"ForgedAsTrusted":  {behind, []string{"198.51.100.1, 10.9.9.9, 203.0.113.7"}, "203.0.113.7"},
 		"AllTrusted":       {behind, []string{"10.1.1.1, 10.2.2.2"}, "10.1.1.1"},

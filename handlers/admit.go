@@ -28,6 +28,7 @@ type operation struct {
 	named  bool         // the path has the name of a lock
 	rate   quota.Limit  // against which it counts, if not against that of requests
 	page   bool         // the dashboard does it too, though it is not for operators alone
+	looks  bool         // it counts with what operators look at, though it is not always done
 
 	ofTenants bool // it changes nothing that operators keep in order, and so it counts, also if it is always done, for who is no operator of all tenants; to look counts anyway
 }
@@ -66,9 +67,11 @@ func (r *request) admit(o operation) error {
 	}
 	r.occupy()
 	refused := r.permit(o)
-	if rate, counts := r.countedBy(o, refused != nil); counts {
+	rate, counts := r.countedBy(o, refused != nil)
+	r.ordered = !counts && !r.principal.MayOperate("")
+	if counts {
 		r.payer = r.tenant()
-		if o.always && o.rate == 0 && refused == nil {
+		if (o.always || o.looks) && o.rate == 0 && refused == nil {
 			r.payer = quotas.Looking(r.payer)
 		}
 		if err := r.endpoints.Quotas.Take(r.payer, rate); err != nil {
@@ -132,6 +135,20 @@ func (r *request) owe(more int) {
 	if r.priced && more > 0 {
 		r.endpoints.Quotas.Owe(r.payer, quota.Requests, more)
 	}
+}
+
+// owes reports whether more was counted on the request's account than there was. To ask does not count.
+func (r *request) owes() bool {
+	return r.priced && r.endpoints.Quotas.Owes(r.payer, quota.Requests)
+}
+
+// account is that on which the request counts, or that of its tenant if it counts on none. It does not change
+// once it is known who asks.
+func (r *request) account() string {
+	if r.payer != "" {
+		return r.payer
+	}
+	return r.tenant()
 }
 
 // genuine reports whether the request has a lock token that was issued for what its path names.

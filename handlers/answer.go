@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 )
@@ -179,7 +178,7 @@ func (r *request) takeTurnUnlessOwing() bool {
 	if r.waitTurn() != nil {
 		return false
 	}
-	if r.priced && r.endpoints.Quotas.Owes(r.payer, quota.Requests) {
+	if r.owes() {
 		r.leaveTurn()
 		return false
 	}
@@ -196,7 +195,7 @@ func (r *request) nextTurn() error {
 }
 
 func (r *request) waitTurn() (err error) {
-	r.turn, err = r.endpoints.turns.take(r.context(), r.tenant())
+	r.turn, err = r.endpoints.turns.take(r.context(), r.account())
 	return err
 }
 
@@ -222,7 +221,7 @@ func errLargeAnswers() error {
 
 // take counts what the request's answer holds until the request ends.
 func (r *request) take(size int, anyway bool) bool {
-	ok := r.endpoints.answers.take(r.tenant(), size, anyway)
+	ok := r.endpoints.answers.take(r.account(), size, anyway)
 	if ok {
 		r.taken += size
 	}
@@ -232,7 +231,7 @@ func (r *request) take(size int, anyway bool) bool {
 // giveRoom ends what take counted.
 func (r *request) giveRoom() {
 	if r.taken > 0 {
-		r.endpoints.answers.give(r.tenant(), r.taken)
+		r.endpoints.answers.give(r.account(), r.taken)
 		r.taken = 0
 	}
 }
@@ -254,8 +253,8 @@ func (r *request) write(status int, contentType string, body any) {
 	text := r.endpoints.buffers.Get().(*bytes.Buffer)
 	defer r.endpoints.putBack(text)
 	text.Reset()
-	text.Grow(r.taken) // doubling could take twice as much
-	if err := api.Encode(text, body); err != nil {
+	text.Grow(r.taken / 4) // what is taken is for the longest texts there can be; few answers are half of it
+	if err := encodeTo(text, body); err != nil {
 		r.cause = err
 		r.AbortWithStatus(http.StatusInternalServerError)
 		return

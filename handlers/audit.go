@@ -61,6 +61,7 @@ func (a *endpoints) audit(r *request) error {
 	if err != nil {
 		return err
 	}
+	r.owe(quota.PriceOfRecords(page.Looked))
 	left := maxPageBytes
 	n := fit(len(page.Records), &left, func(i int) int { return recordBytes(page.Records[i]) })
 	if n < len(page.Records) {
@@ -161,6 +162,9 @@ func (a *endpoints) auditRecords(r *request, q audit.Query) (*audit.Page, error)
 // export answers with all records, part by part. If a part cannot be read, the connection is
 // cut, so that nobody takes the beginning for all.
 func (a *endpoints) export(r *request, q audit.Query) error {
+	if err := r.skipBody(); err != nil {
+		return err
+	}
 	if !a.exports.take(r.tenant()) {
 		return &lock.Error{Code: lock.Overloaded, Detail: "the audit is exported at the moment, by others or by the tenant", RetryAfter: time.Second}
 	}

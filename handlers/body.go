@@ -172,6 +172,13 @@ func (r *request) readBody() ([]byte, error) {
 	return bytes.Trim(text, " \t\r\n"), checkHeaders(r.arrived.Trailer)
 }
 
+// skipBody reads a body that means nothing, before an answer that has no end: over HTTP/2 what nobody has read
+// takes room that other requests of the connection need for theirs.
+func (r *request) skipBody() error {
+	_, err := r.readBody()
+	return err
+}
+
 // checkForm refuses a body that says that it is something else than JSON in UTF-8
 // as it stands.
 func (r *request) checkForm() error {

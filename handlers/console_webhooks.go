@@ -10,12 +10,14 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 const (
 	// maxAdminWebhooks is how many webhooks a page has at most: of each the store is asked twice.
 	maxAdminWebhooks = 50
+	asksPerWebhook   = 2
 	webhooksTimeout  = 5 * time.Second
 
 	// webhooksAtOnce is how many webhooks of one list the store is asked about at once.
@@ -73,7 +75,13 @@ func makeWebhooks(r *request) (maker, error) {
 		out := &api.AdminWebhookPage{Replica: a.Console.Replica(), Total: len(all)}
 		page, next := webhookPage(all, after, min(limit, maxAdminWebhooks))
 		out.NextCursor = next
+		if err := r.charge(asksPerWebhook * len(page)); err != nil {
+			return nil, err
+		}
 		out.Webhooks, err = a.webhooksOf(ctx, page)
+		for i := range out.Webhooks { // each was read, to be counted
+			r.owe(quota.PriceOfRecords(out.Webhooks[i].Owed))
+		}
 		return out, err
 	}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -88,6 +89,7 @@ func (a *endpoints) respondDeliveries(r *request, who *auth.Principal) error {
 	if err != nil {
 		return err
 	}
+	r.owe(quota.PriceOfRecords(page.Looked))
 	sends := true
 	if of != nil {
 		page.Health = page.Health.Of(of.Enabled)

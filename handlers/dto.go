@@ -105,18 +105,3 @@ func percentilesOf(p view.Percentiles) *api.Percentiles {
 	}
 	return &api.Percentiles{P50: api.SecondsOf(p.P50), P90: api.SecondsOf(p.P90), P99: api.SecondsOf(p.P99)}
 }
-
-func pageOf(p *view.Page) *api.LockPage {
-	out := &api.LockPage{Locks: make([]api.LockSummary, 0, len(p.Locks)), Revision: p.Revision}
-	if p.Next != "" {
-		out.NextCursor = encodeCursor(p.Next)
-	}
-	for _, l := range p.Locks {
-		s := api.LockSummary{Name: l.Name, State: "held", Holders: briefly(l.Holders, l.Name), Waiting: l.Waiting, Fence: l.Newest}
-		if l.Waiting > 0 {
-			s.State = "contended"
-		}
-		out.Locks = append(out.Locks, s)
-	}
-	return out
-}

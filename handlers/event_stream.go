@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/fencepost/fencepost/api/event"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
 )
@@ -18,6 +19,7 @@ type eventWriter struct {
 	stream *service.EventStream
 	filter *event.Filter
 	told   time.Time // when something was sent last
+	looked int       // at so many names to find those that may be seen, that are not paid for
 }
 
 // sender writes what an endless answer consists of, while its client takes it.
@@ -102,16 +104,27 @@ func (w *eventWriter) next(room []*events.Record) (more <-chan struct{}) {
 		w.write(missedMessage(missed, time.Now()))
 	}
 	for _, r := range given {
+		w.looked += len(r.Entry.Claims)
 		if text := eventMessage(w.filter, r); text != nil {
 			w.write(text)
 		}
 	}
 	clear(given) // what is kept elsewhere need not be kept here
+	w.pay()
 	if w.sent > 0 {
 		w.told = time.Now()
 	}
 	w.flush()
 	return more
+}
+
+// pay counts what it took to say which names the reader may see, where that takes longer than to tell him. What
+// all streams are told has a bound, but not of how many events that they are not told there are.
+func (w *eventWriter) pay() {
+	if more := quota.PriceOfNames(w.looked * (w.request.principal.Effort() - 1)); more > 0 {
+		w.request.owe(more)
+		w.looked = 0
+	}
 }
 
 // pause waits until more is closed and it is time to tell it; if more is nil, there is more

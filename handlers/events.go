@@ -66,6 +66,9 @@ func (a *endpoints) allEvents(r *request) error {
 
 // follow answers with the events of a tenant, or of all if it is "".
 func (r *request) follow(tenant string) error {
+	if err := r.skipBody(); err != nil {
+		return err
+	}
 	filter, err := r.eventFilter()
 	if err != nil {
 		return err

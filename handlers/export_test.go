@@ -1,9 +1,12 @@
 package handlers
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"time"
+
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // InFlight is how many bytes of large answers are on their way.
@@ -11,6 +14,13 @@ func (r *Router) InFlight() int {
 	r.endpoints.answers.mu.Lock()
 	defer r.endpoints.answers.mu.Unlock()
 	return r.endpoints.answers.all
+}
+
+// PageJSON is a page of locks as it is answered.
+func PageJSON(p *view.Page) (string, error) {
+	var text bytes.Buffer
+	err := encodeTo(&text, pageText{p})
+	return text.String(), err
 }
 
 // Since returns what a watcher is told who knows another answer: the keys of rows, and whether
@@ -47,12 +57,18 @@ type Turns struct{ *watches }
 // NewTurns returns those of a server at which an answer took so long.
 func NewTurns(took time.Duration) Turns {
 	t := Turns{newWatches()}
-	t.done(took)
+	t.done("", took)
 	return t
 }
 
 // Take returns for how long to wait, and whether nobody else has that turn.
-func (t Turns) Take(key string, now time.Time) (time.Duration, bool) { return t.turn(key, now) }
+func (t Turns) Take(key string, now time.Time) (time.Duration, bool) { return t.turn(key, "", now) }
+
+// TakeNarrow is Take of a tenant's operator who may see some names, at a server at which that took so long.
+func (t Turns) TakeNarrow(key, tenant string, took time.Duration, now time.Time) (time.Duration, bool) {
+	t.done(tenant, took)
+	return t.turn(key, tenant, now)
+}
 
 // Planned is how many turns are remembered.
 func (t Turns) Planned() int { return len(t.turns) }
@@ -65,7 +81,7 @@ func NewRenderings() Renderings { return Renderings{newPages()} }
 
 // Get has something made for a tenant, unless it is made already.
 func (p Renderings) Get(ctx context.Context, tenant, key string, body func() (any, error)) error {
-	_, err := p.get(ctx, tenant, key, body)
+	_, err := p.get(ctx, asker{tenant: tenant}, key, body)
 	return err
 }
 
@@ -107,6 +123,18 @@ func (r *Router) TakeTurn(tenant string) (done func()) {
 		panic(err)
 	}
 	return turn.done
+}
+
+// KeepTurn has no other turn of a tenant, and those of others, until done is called.
+func (r *Router) KeepTurn(tenant string) (done func()) {
+	own := r.endpoints.turns.want(tenant)
+	if err := own.next.Acquire(context.Background(), 1); err != nil {
+		panic(err)
+	}
+	return func() {
+		own.next.Release(1)
+		r.endpoints.turns.leave(tenant, own)
+	}
 }
 
 // Turns counts those that have the turn of a tenant or wait for it.

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,8 +13,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
@@ -57,6 +60,63 @@ func largePage() view.Page {
 		p.Locks = append(p.Locks, view.Summary{Name: name, Holders: holdersAt(name, 2), Newest: 7})
 	}
 	return p
+}
+
+// TestPageInParts: a page that is put together lock by lock is what it is as a whole.
+func TestPageInParts(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{
+		0: `{"locks":[],"revision":9}`,
+		1: `{"locks":[{"name":"a","state":"contended","holders":[],"waiting":2,"fence":7}],"revision":9}`,
+	} {
+		p := view.Page{Revision: 9, Locks: []view.Summary{{Name: "a", Waiting: 2, Newest: 7}}[:n]}
+		if got, err := handlers.PageJSON(&p); got != want || err != nil {
+			t.Errorf("%s, %v, want %s", got, err, want)
+		}
+	}
+	large := largePage()
+	for n := range 3 {
+		p := view.Page{Revision: 9, Next: "z", Locks: large.Locks[:n*500]}
+		got, err := handlers.PageJSON(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page api.LockPage
+		if err := json.Unmarshal([]byte(got), &page); err != nil || len(page.Locks) != n*500 || page.NextCursor == "" {
+			t.Fatalf("%d locks, cursor %q, %v", len(page.Locks), page.NextCursor, err)
+		}
+		var whole bytes.Buffer
+		if err := api.Encode(&whole, page); err != nil || whole.String() != got {
+			t.Errorf("%d locks are not as they are as a whole: %v", n*500, err)
+		}
+	}
+}
+
+// TestPageLetsOthersCome: a long page takes pauses, and a short one none.
+func TestPageLetsOthersCome(t *testing.T) {
+	t.Parallel()
+	large := largePage()
+	for _, locks := range [][]view.Summary{large.Locks[:1], large.Locks} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			got, err := handlers.PageJSON(&view.Page{Locks: locks})
+			if err != nil {
+				t.Fatal(err)
+			}
+			paused, parts := time.Since(began), len(got)/(8<<10)
+			if most := time.Duration(parts) * 100 * time.Microsecond; paused > most || paused < most/2 {
+				t.Errorf("%d bytes took pauses of %s, want %s to %s", len(got), paused, most/2, most)
+			}
+		})
+	}
+}
+
+func largeReport() view.OrderReport {
+	report := view.OrderReport{Orders: make([]order.Edge, 1000)}
+	for i := range report.Orders {
+		report.Orders[i] = order.Edge{Tenant: "acme", From: "a:*", To: "b:*", Seen: 1, Examples: []order.Example{{Holder: "w", At: time.Now()}}}
+	}
+	return report
 }
 
 // overRouter is like over, and gives the router too.
@@ -154,11 +214,7 @@ func TestNoRoom(t *testing.T) {
 		wait := lock.Wait{Waiter: largest("a"), Blocker: largest("a"), Lock: "a"}
 		deadlocks[i] = view.Deadlock{Tenant: "acme", Refused: largest("a"), Cycle: []lock.Wait{wait, wait}, Waits: 2, At: time.Now()}
 	}
-	report := view.OrderReport{Orders: make([]order.Edge, 1000)}
-	for i := range report.Orders {
-		report.Orders[i] = order.Edge{Tenant: "acme", From: "a:*", To: "b:*", Seen: 1, Examples: []order.Example{{Holder: "w", At: time.Now()}}}
-	}
-	c, router := overRouter(t, &stub{page: largePage(), view: largeView(), deadlocks: deadlocks, order: report}, asIs)
+	c, router := overRouter(t, &stub{page: largePage(), view: largeView(), deadlocks: deadlocks, order: largeReport()}, asIs)
 	operator := c.as(func(c *auth.Claims) { c.Scopes = []auth.Scope{auth.Admin} })
 	router.Fill(c.claims.Tenant)
 	crowded := problem{code: "overloaded", detail: "too many large answers are on their way; read those, or ask for shorter pages"}

@@ -69,11 +69,13 @@ func (a *endpoints) list(r *request) error {
 		return err
 	}
 	page, err := a.Locks.List(r.context(), req)
+	if page != nil { // who goes away in between has had a part of them looked at
+		r.owe(quota.PriceOfNames(page.Looked * req.Effort))
+	}
 	if err != nil {
 		return err
 	}
-	r.owe(quota.PriceOfNames(page.Looked * req.Effort))
-	return r.respondLarge(fitPage(page), func() any { return pageOf(page) })
+	return r.respondLarge(fitPage(page), func() any { return pageText{page} })
 }
 
 // listRequest reads what is asked for. To look takes its turn as to answer does: it is a good part of

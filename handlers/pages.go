@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/fencepost/fencepost/api"
@@ -35,11 +34,18 @@ const (
 type pages struct {
 	flight singleflight.Group
 	line   *shares
-	making *semaphore.Weighted
+	making *turns
 
 	mu    sync.Mutex
 	byKey map[string]*rendering
 	bytes int
+}
+
+// asker is for whom something is made. What is made for him alone takes the turn of his tenant: it may take long
+// to say which names he may see, and leave others nobody who makes theirs.
+type asker struct {
+	tenant string
+	alone  bool
 }
 
 // rendering is an answer as text, and what it is made of, for those who are told only what
@@ -55,7 +61,7 @@ type rendering struct {
 
 func newPages() *pages {
 	return &pages{
-		line: newShares(mostInLine, mostOfTenantInLine), making: semaphore.NewWeighted(makersAtOnce),
+		line: newShares(mostInLine, mostOfTenantInLine), making: newTurns(makersAtOnce),
 		byKey: map[string]*rendering{},
 	}
 }
@@ -63,7 +69,7 @@ func newPages() *pages {
 // get returns what was made for the key a moment ago, or has it made for the tenant. Who asks
 // for what is being made waits for that, and takes no place in the line. Errors besides those of
 // body: overloaded, and that of ctx.
-func (p *pages) get(ctx context.Context, tenant, key string, body func() (any, error)) (*rendering, error) {
+func (p *pages) get(ctx context.Context, by asker, key string, body func() (any, error)) (*rendering, error) {
 	for {
 		if made := p.recent(key, time.Now()); made != nil {
 			return made, nil
@@ -71,7 +77,7 @@ func (p *pages) get(ctx context.Context, tenant, key string, body func() (any, e
 		mine := false
 		made, err, _ := p.flight.Do(key, func() (any, error) {
 			mine = true
-			return p.inTurn(ctx, tenant, key, body)
+			return p.inTurn(ctx, by, key, body)
 		})
 		if err == nil {
 			return made.(*rendering), nil
@@ -89,22 +95,26 @@ func ofAnother(err error) bool {
 }
 
 // inTurn makes what is asked for when it is its turn.
-func (p *pages) inTurn(ctx context.Context, tenant, key string, body func() (any, error)) (*rendering, error) {
-	if !p.line.take(tenant) {
+func (p *pages) inTurn(ctx context.Context, by asker, key string, body func() (any, error)) (*rendering, error) {
+	if !p.line.take(by.tenant) {
 		return nil, &lock.Error{
 			Code: lock.Overloaded, RetryAfter: time.Second, Detail: "the tenant asks for too much at once that has to be put together",
 		}
 	}
-	defer p.line.give(tenant)
-	if err := p.making.Acquire(ctx, 1); err != nil {
+	defer p.line.give(by.tenant)
+	whose := key
+	if by.alone {
+		whose = by.tenant
+	}
+	turn, err := p.making.take(ctx, whose)
+	if err != nil {
 		return nil, err
 	}
-	defer p.making.Release(1)
+	defer turn.done()
 	if made := p.recent(key, time.Now()); made != nil {
 		return made, nil
 	}
 	r := &rendering{drawing: board.Drawing(time.Now())}
-	var err error
 	if r.value, err = body(); err != nil {
 		return nil, err
 	}
@@ -145,7 +155,7 @@ func (p *pages) keep(key string, r *rendering) {
 
 // respondShared answers with what others who ask the same get too.
 func (r *request) respondShared(body func() (any, error)) error {
-	made, err := r.endpoints.pages.get(r.context(), r.tenant(), r.sharedKey(), body)
+	made, err := r.rendered(r.sharedKey(), body)
 	if err != nil {
 		return err
 	}
@@ -156,6 +166,25 @@ func (r *request) respondShared(body func() (any, error)) error {
 	r.owe(quota.PriceOfBytes(len(text)))
 	r.Data(http.StatusOK, "application/json", text)
 	return nil
+}
+
+// rendered gets what was made for the key, or has it made. Who has it made pays for the names that were
+// looked at, as for a list, if only some of them may be seen.
+func (r *request) rendered(key string, body func() (any, error)) (*rendering, error) {
+	_, alone := r.alone()
+	made, err := r.endpoints.pages.get(r.context(), asker{r.tenant(), alone}, key, body)
+	r.owe(quota.PriceOfNames(r.looked * r.principal.Effort()))
+	r.looked = 0
+	return made, err
+}
+
+// alone reports whether something is made for this operator, and others of his tenant, alone: he may see only
+// some names. whose is his tenant then, and otherwise "".
+func (r *request) alone() (whose string, alone bool) {
+	if r.principal.Locks == nil || r.principal.MayOperate("") {
+		return "", false
+	}
+	return r.tenant(), true
 }
 
 // sharedKey is the same for those who ask the same and may see the same.

@@ -65,6 +65,7 @@ func (r *request) fail(err error) {
 	if r.strange(status) {
 		r.pace(r.endpoints.strangers)
 	}
+	r.inVain()
 	if status >= http.StatusInternalServerError {
 		r.cause = err
 	}

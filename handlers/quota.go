@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -177,14 +178,46 @@ func (r *request) holdBack(pauses int) {
 	r.pause(time.Duration(pauses) * (refusalPause/2 + rand.N(refusalPause)))
 }
 
+// inVain holds back the answer to an operator of one tenant whose order came to nothing, and who gives more
+// such orders than the tenant may look at things. No order waits for a rate before it is done, so nothing else
+// bounds how often is ordered what cannot be.
+func (r *request) inVain() {
+	if !r.ordered {
+		return
+	}
+	var tooMany *quotas.Refusal
+	if err := r.endpoints.Quotas.Take(quotas.Looking(r.tenant()), quota.Requests); errors.As(err, &tooMany) && tooMany.Hundreds > 0 {
+		r.holdBack(tooMany.Hundreds)
+	}
+}
+
 // pause waits, but for no client that is gone.
 func (r *request) pause(d time.Duration) {
 	r.waits = true // it says nothing of how fast the server is
 	t := time.NewTimer(d)
 	defer t.Stop()
+	r.readAway(d)
 	select {
 	case <-t.C:
 	case <-r.context().Done():
+	}
+}
+
+// readAway reads the body of a request that waits for its refusal, for at most so long. Over HTTP/2 what nobody
+// has read takes room that other requests of the connection need for theirs, as renewals do. Over HTTP/1.1
+// only behind the body it is seen that a client goes away.
+func (r *request) readAway(d time.Duration) {
+	if r.arrived.ContentLength == 0 || r.arrived.Body == http.NoBody {
+		return
+	}
+	control := http.NewResponseController(r.Writer)
+	if control.SetReadDeadline(time.Now().Add(d)) != nil {
+		return
+	}
+	_, err := io.Copy(io.Discard, http.MaxBytesReader(r.Writer, r.arrived.Body, maxBody))
+	if err == nil {
+		r.arrived.Body = http.NoBody             // for which no answer has to wait
+		_ = control.SetReadDeadline(time.Time{}) // fails if the connection is closed, as what follows will
 	}
 }
 

@@ -35,7 +35,9 @@ type request struct {
 
 	priced     bool        // it counts by its price against its tenant's rate of requests
 	payer      string      // the account on which it counts
+	ordered    bool        // by a tenant's own operator, to keep things in order; it counts on none
 	received   int         // bytes of its body
+	looked     int         // at so many names for what its operator is shown, to find those that he may see
 	turn       *taken      // to have a large answer made; nil if it has none
 	taken      int         // of what [answers] count
 	connection *connection // that it occupies, or nil

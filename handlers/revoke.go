@@ -146,13 +146,17 @@ func (a *endpoints) revokeHolder(r *request) error {
 		return err
 	}
 	out := a.Locks.RevokeAll(r.context(), all)
-	list := &api.RevokedList{Entries: []api.RevokeOutcome{}}
+	list, revoked := &api.RevokedList{Entries: []api.RevokeOutcome{}}, false
 	for i, req := range all {
 		one := api.RevokeOutcome{ID: string(req.ID), Fence: req.Fence, Result: "not_tried"}
 		if i < len(out) {
 			describeOutcome(&one, out[i])
+			revoked = revoked || out[i].Err == nil
 		}
 		list.Entries = append(list.Entries, one)
+	}
+	if !revoked {
+		r.inVain()
 	}
 	return r.respond(http.StatusOK, list)
 }

@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,4 +104,24 @@ func TestPageOfWhoIsGone(t *testing.T) {
 			t.Errorf("a page that cannot be made: %v", err)
 		}
 	})
+}
+
+// TestNarrowWatches: operators who may see some names, which takes long to find, are told less often, and others
+// as often as ever.
+func TestNarrowWatches(t *testing.T) {
+	t.Parallel()
+	const took = 4 * time.Second
+	turns, now := handlers.NewTurns(0), time.Now()
+	for i := range 3 {
+		wait, first := turns.TakeNarrow(fmt.Sprint("narrow", i), "acme", took, now)
+		if want := time.Duration(i) * 4 * took; wait != want || !first {
+			t.Errorf("the %d. waits for %v, want %v", i+1, wait, want)
+		}
+	}
+	if wait, _ := turns.Take("other", now); wait != 0 {
+		t.Errorf("another waits for %v", wait)
+	}
+	if wait, _ := turns.TakeNarrow("its", "other", took, now); wait != 0 {
+		t.Errorf("another tenant's waits for %v", wait)
+	}
 }

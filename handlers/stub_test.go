@@ -134,7 +134,8 @@ func (s *stub) List(_ context.Context, req service.ListRequest) (*view.Page, err
 	}
 	for s.more != nil && s.more() {
 		if err := req.Turn(); err != nil {
-			return nil, err
+			page := s.page
+			return &page, err
 		}
 	}
 	_, err := s.answer()

@@ -26,13 +26,31 @@ type watches struct {
 	all        int
 	byTenant   map[string]int
 	byOperator map[string]int       // by tenant and subject
-	free       time.Time            // when the next answer may be made
-	took       time.Duration        // the last one
 	turns      map[string]time.Time // by what is watched, when its answer is made
+
+	// By the tenant of those who may see only some names, which may take long to find and is not to make others
+	// wait, and "" of all others.
+	paces map[string]*watchPace
+}
+
+// watchPace spaces out answers.
+type watchPace struct {
+	free time.Time     // when the next answer may be made
+	took time.Duration // the last one
 }
 
 func newWatches() *watches {
-	return &watches{byOperator: map[string]int{}, byTenant: map[string]int{}, turns: map[string]time.Time{}}
+	return &watches{byOperator: map[string]int{}, byTenant: map[string]int{}, turns: map[string]time.Time{}, paces: map[string]*watchPace{}}
+}
+
+// pace returns that of a tenant, or with "" of all who have none of their own. The caller holds mu.
+func (w *watches) pace(whose string) *watchPace {
+	p := w.paces[whose]
+	if p == nil {
+		p = &watchPace{}
+		w.paces[whose] = p
+	}
+	return p
 }
 
 // take counts a watch. Errors: quota_exceeded, overloaded.
@@ -62,6 +80,7 @@ func (w *watches) give(tenant, operator string) {
 	w.all--
 	if w.byTenant[tenant]--; w.byTenant[tenant] == 0 {
 		delete(w.byTenant, tenant)
+		delete(w.paces, tenant)
 	}
 	if w.byOperator[operator]--; w.byOperator[operator] == 0 {
 		delete(w.byOperator, operator)
@@ -69,9 +88,9 @@ func (w *watches) give(tenant, operator string) {
 }
 
 // turn returns for how long to wait before what is watched is made, and whether nobody else has
-// that turn yet: all who watch the same have one. All turns together take a quarter of one
+// that turn yet: all who watch the same have one. All turns of one pace together take a quarter of one
 // processor at most: who watches what takes long is told less often.
-func (w *watches) turn(key string, now time.Time) (wait time.Duration, first bool) {
+func (w *watches) turn(key, whose string, now time.Time) (wait time.Duration, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	over := func(at time.Time) bool { return board.Drawing(at) < board.Drawing(now) }
@@ -79,18 +98,18 @@ func (w *watches) turn(key string, now time.Time) (wait time.Duration, first boo
 		return max(0, at.Sub(now)), false
 	}
 	maps.DeleteFunc(w.turns, func(_ string, at time.Time) bool { return over(at) })
-	at := now
-	if w.free.After(now) {
-		at = w.free
+	at, p := now, w.pace(whose)
+	if p.free.After(now) {
+		at = p.free
 	}
-	w.free, w.turns[key] = at.Add(4*w.took), at
+	p.free, w.turns[key] = at.Add(4*p.took), at
 	return at.Sub(now), true
 }
 
-func (w *watches) done(took time.Duration) {
+func (w *watches) done(whose string, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.took = took
+	w.pace(whose).took = took
 }
 
 // watch shows something, and then what changes of it.
@@ -121,6 +140,9 @@ func (a *endpoints) watch(r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.skipBody(); err != nil {
+		return err
+	}
 	select {
 	case <-a.Console.Draining():
 		return &lock.Error{Code: lock.Draining, Detail: "this replica is shutting down; go on at another", RetryAfter: time.Second}
@@ -132,7 +154,7 @@ func (a *endpoints) watch(r *request) error {
 	}
 	defer a.watches.give(r.tenant(), operator)
 	w := &watcher{sender: newSender(r), key: r.sharedKey(), body: func() (any, error) { return make(watchedBytes) }}
-	first, err := a.pages.get(r.context(), r.tenant(), w.key, w.body)
+	first, err := r.rendered(w.key, w.body)
 	if err != nil {
 		return err
 	}
@@ -179,18 +201,22 @@ func (w *watcher) tell() (why string) {
 	a := w.request.endpoints
 	now := a.pages.recent(w.key, time.Now())
 	if now == nil {
-		wait, first := a.watches.turn(w.key, time.Now())
+		whose, alone := w.request.alone()
+		if alone && w.request.owes() {
+			return "" // until that is paid for
+		}
+		wait, first := a.watches.turn(w.key, whose, time.Now())
 		if why = w.pause(wait); why != "" {
 			return why
 		}
 		began := time.Now()
 		var err error
-		if now, err = a.pages.get(w.request.context(), w.request.tenant(), w.key, w.body); err != nil {
+		if now, err = w.request.rendered(w.key, w.body); err != nil {
 			w.missed, w.because = w.missed+1, err
 			return ""
 		}
 		if first {
-			a.watches.done(time.Since(began))
+			a.watches.done(whose, time.Since(began))
 		}
 	}
 	next := now.split()

@@ -47,7 +47,8 @@ type ListRequest struct {
 	Turn func() error
 }
 
-// List returns a page of the tenant's locks, from a view as for [Service.Lock], or the error of Turn.
+// List returns a page of the tenant's locks, from a view as for [Service.Lock], or the error of Turn. With that
+// there is a page too, if any locks were looked at, which says at how many.
 func (s *Service) List(ctx context.Context, req ListRequest) (*view.Page, error) {
 	ctx, span := s.Tracer.Start(ctx, "service.List")
 	defer span.End()
@@ -57,7 +58,7 @@ func (s *Service) List(ctx context.Context, req ListRequest) (*view.Page, error)
 	page := &view.Page{Locks: []view.Summary{}}
 	for last, more := req.After, true; more; {
 		if err := req.turn(); err != nil {
-			return nil, err
+			return page, err
 		}
 		last, more = s.view.List(req.ListRequest, last, page)
 	}

@@ -7,6 +7,9 @@ const unitBytes = 4 << 10
 // unitNames is for how many names that are looked at a request costs one more: 1 000 take 50 µs.
 const unitNames = 1000
 
+// unitRecords is for how many small records that the store reads a request costs one more: most have 1 KiB at most.
+const unitRecords = 4
+
 // PriceOfSet is what an acquire of so many locks costs, in requests for one: the store writes each.
 func PriceOfSet(locks int) int { return max(1, locks) }
 
@@ -15,3 +18,6 @@ func PriceOfBytes(n int) int { return n / unitBytes }
 
 // PriceOfNames is what a list costs beside for the names that it looked at, shown or not, in requests.
 func PriceOfNames(n int) int { return n / unitNames }
+
+// PriceOfRecords is what a request costs beside for the small records that the store read for it, shown or not, in requests.
+func PriceOfRecords(n int) int { return n / unitRecords }

@@ -115,7 +115,7 @@ func TestDamaged(t *testing.T) {
 	run(t, func(t *testing.T, a, b *replica) {
 		k := store.RecordKey{Kind: quotas.Kind, Tenant: "acme", ID: "limits"}
 		b.sets(t, "other", quota.Overrides{quota.Sets: 5})
-		for _, text := range []string{"", "{", `{"limits":null}`, `{"limits":{"sets":-1}}`, `{"limits":{"sets":"hunter2"}}`} {
+		for _, text := range []string{"", "{", `{"limits":null}`, `{"by":"ops"}`, `{"limits":{"sets":-1}}`, `{"limits":{"sets":"hunter2"}}`} {
 			version := a.sets(t, "acme", quota.Overrides{quota.Sets: 1}).Version
 			settle()
 			synctest.Wait()

@@ -58,6 +58,7 @@ func table() []Bug {
 		signInBugs(),
 		dashboardBugs(),
 		quotaBugs(),
+		priceBugs(),
 	)
 }
 

@@ -160,6 +160,16 @@ func boundsBugs() []Bug {
 			In: "./service", Run: "^TestListLetsTheViewGo$",
 		},
 		{
+			Name: "handlers-page-without-pauses", Breaks: "a long page leaves the processor to others again and again",
+			File: "handlers/page.go", Anchor: "part >= partBytes {", Becomes: "part < 0 {",
+			In: "./handlers", Run: "^TestPageLetsOthersCome$",
+		},
+		{
+			Name: "handlers-page-pauses-for-each-lock", Breaks: "a page of many short locks takes few pauses",
+			File: "handlers/page.go", Anchor: "\t\t\tpart = 0\n", Becomes: "",
+			In: "./handlers", Run: "^TestPageLetsOthersCome$",
+		},
+		{
 			Name: "service-expiries-without-bound", Breaks: "what looks remember of leases has a bound",
 			File: "service/expiries.go", Anchor: "len(x.newer) >= maxExpiries/2 || ", Becomes: "",
 			In: "./service", Run: "^TestExpiriesAreBounded$",

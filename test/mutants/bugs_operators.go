@@ -55,7 +55,7 @@ func operatorBugs() []Bug {
 		},
 		{
 			Name: "operators-render-all-at-once", Breaks: "few answers are put together at once",
-			File: "handlers/pages.go", Anchor: "semaphore.NewWeighted(makersAtOnce)", Becomes: "semaphore.NewWeighted(mostInLine)",
+			File: "handlers/pages.go", Anchor: "newTurns(makersAtOnce)", Becomes: "newTurns(mostInLine)",
 			In: "./handlers", Run: "^TestRenderingsAtOnce$", Needs: "etcd",
 		},
 		{

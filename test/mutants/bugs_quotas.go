@@ -185,7 +185,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-answers-out-of-turn", Breaks: "a large answer is made when it is its turn",
-			File: "handlers/answer.go", Anchor: "	r.turn, err = r.endpoints.turns.take(r.context(), r.tenant())", Becomes: "	r.turn, err = newTurns(1).take(r.context(), r.tenant())",
+			File: "handlers/answer.go", Anchor: "	r.turn, err = r.endpoints.turns.take(r.context(), r.account())", Becomes: "	r.turn, err = newTurns(1).take(r.context(), r.account())",
 			In: "./handlers", Run: "^TestLargeAnswersTakeTurns$", Needs: "etcd",
 		},
 		{
@@ -325,7 +325,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-lists-for-who-owes", Breaks: "nothing is looked for to list it to who owes",
-			File: "service/look.go", Anchor: "		if err := req.turn(); err != nil {\n			return nil, err\n		}\n", Becomes: "		defer func() { _ = req.turn() }()\n",
+			File: "service/look.go", Anchor: "		if err := req.turn(); err != nil {\n			return page, err\n		}\n", Becomes: "		defer func() { _ = req.turn() }()\n",
 			In: "./service", Run: "^TestListInTurn$",
 		},
 		{
@@ -365,7 +365,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-shorter-is-refused", Breaks: "who is told less of who is in the way does not count as refused",
-			File: "handlers/answer.go", Anchor: "r.priced && r.endpoints.Quotas.Owes(r.payer, quota.Requests)", Becomes: "r.charge(0) != nil",
+			File: "handlers/admit.go", Anchor: "r.priced && r.endpoints.Quotas.Owes(r.payer, quota.Requests)", Becomes: "r.charge(0) != nil",
 			In: "./handlers", Run: "^TestShorterIsNoRefusal$", Needs: "etcd",
 		},
 		{

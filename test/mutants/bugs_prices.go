@@ -1,0 +1,177 @@
+package main
+
+// priceBugs have one tenant cost others what it does not pay for, or wait for what it does to others.
+func priceBugs() []Bug {
+	return []Bug{
+		{
+			Name: "price-lists-of-who-leaves", Breaks: "who goes away before his list is complete pays for what was looked at",
+			File: "handlers/list.go", Anchor: "	if page != nil { // who goes away", Becomes: "	if page != nil && err == nil { // who goes away",
+			In: "./handlers", Run: "^TestListOfWhoGoesAway$", Needs: "etcd",
+		},
+		{
+			Name: "looking-waits-for-who-works", Breaks: "a tenant's operator waits for no turn of those who work",
+			File: "handlers/admit.go", Anchor: "	if r.payer != \"\" {\n		return r.payer\n	}\n	return r.tenant()\n", Becomes: "	return r.tenant()\n",
+			In: "./handlers", Run: "^TestOperatorsLookBesideTheirTenant$", Needs: "etcd",
+		},
+		{
+			Name: "price-operated-webhooks-cost-one", Breaks: "a list of webhooks costs a tenant's operator what the store is asked",
+			File: "handlers/console_webhooks.go", Anchor: "r.charge(asksPerWebhook * len(page))", Becomes: "r.charge(0)",
+			In: "./handlers", Run: "^TestPriceOfOperatedWebhooks$", Needs: "etcd",
+		},
+		{
+			Name: "price-owed-read-for-nothing", Breaks: "deliveries that are read to be counted cost their price",
+			File: "handlers/console_webhooks.go", Anchor: "			r.owe(quota.PriceOfRecords(out.Webhooks[i].Owed))\n", Becomes: "			_ = quota.PriceOfRecords(i)\n",
+			In: "./handlers", Run: "^TestPriceOfOperatedWebhooks$", Needs: "etcd",
+		},
+		{
+			Name: "price-deliveries-of-others", Breaks: "deliveries that are read and not shown cost their price",
+			File: "handlers/deliveries.go", Anchor: "quota.PriceOfRecords(page.Looked)", Becomes: "quota.PriceOfRecords(len(page.Deliveries))",
+			In: "./handlers", Run: "^TestPriceOfOperatedWebhooks$", Needs: "etcd",
+		},
+		{
+			Name: "looking-watches-of-workers", Breaks: "who works does not keep his tenant's operator from watching",
+			File: "handlers/console.go", Anchor: "looks: true, ", Becomes: "",
+			In: "./handlers", Run: "^TestWatchBesideTheirTenant$", Needs: "etcd",
+		},
+		{
+			Name: "refusals-keep-bodies", Breaks: "who waits for a refusal keeps no room that others of the connection need",
+			File: "handlers/quota.go", Anchor: "	r.readAway(d)\n", Becomes: "",
+			In: "./handlers", Run: "^TestRefusalsKeepNoRoomOfOthers$", Needs: "etcd",
+		},
+		{
+			Name: "streams-keep-bodies", Breaks: "bodies that streams do not need keep nothing else from coming through",
+			File: "handlers/events.go", Anchor: "	if err := r.skipBody(); err != nil {\n		return err\n	}\n", Becomes: "",
+			In: "./handlers", Run: "^TestStreamsKeepNoRoomOfOthers$", Needs: "etcd",
+		},
+		{
+			Name: "price-audit-read-for-nothing", Breaks: "what is read of the audit costs its price, shown or not",
+			File: "handlers/audit.go", Anchor: "	r.owe(quota.PriceOfRecords(page.Looked))\n", Becomes: "",
+			In: "./handlers", Run: "^TestPriceOfTheAudit$", Needs: "etcd",
+		},
+		{
+			Name: "revoke-asks-for-each", Breaks: "for all entries that are not there the store is asked once",
+			File: "service/revoke.go", Anchor: "		*known = true\n", Becomes: "",
+			In: "./service", Run: "^TestRevokeAllAsksOnce$",
+		},
+		{
+			Name: "orders-in-vain-unpaced", Breaks: "who orders on and on what cannot be is answered later",
+			File: "handlers/problem.go", Anchor: "	r.inVain()\n", Becomes: "",
+			In: "./handlers", Run: "^TestOrdersInVainArePaced$", Needs: "etcd",
+		},
+		{
+			Name: "orders-of-many-in-vain-unpaced", Breaks: "so is who revokes on and on entries that are not there",
+			File: "handlers/revoke.go", Anchor: "	if !revoked {\n", Becomes: "	if revoked {\n",
+			In: "./handlers", Run: "^TestOrdersInVainArePaced$", Needs: "etcd",
+		},
+		{
+			Name: "orders-of-all-paced", Breaks: "an operator of all tenants waits for nothing",
+			File: "handlers/admit.go", Anchor: "r.ordered = !counts && !r.principal.MayOperate(\"\")", Becomes: "r.ordered = !counts",
+			In: "./handlers", Run: "^TestOrdersInVainArePaced$", Needs: "etcd",
+		},
+		{
+			Name: "looking-names-under-the-view", Breaks: "grants do not wait until it is said which names may be seen",
+			File: "service/view/names.go", Anchor: "func(r lock.Ref) { some = append(some, r) })", Becomes: "give)",
+			In: "./service/view", Run: "^TestGrantsDoNotWaitForWhatMayBeSeen$",
+		},
+		{
+			Name: "looking-rows-under-the-view", Breaks: "grants do not wait until it is said which rows may be seen",
+			File: "service/view/names.go", Anchor: "			if v.fill(&rows[n], r) {\n				n++\n			}\n", Becomes: "			if v.fill(&rows[n], r) {\n				give(&rows[n])\n			}\n",
+			In: "./service/view", Run: "^TestGrantsDoNotWaitForWhatMayBeSeen$",
+		},
+		{
+			Name: "looking-holders-under-the-view", Breaks: "grants do not wait until it is said which of a holder's locks may be seen",
+			File: "service/view/blocking.go", Anchor: "		may = v.judged(who, may)\n", Becomes: "",
+			In: "./service/view", Run: "^TestGrantsDoNotWaitForWhatMayBeSeen$",
+		},
+		{
+			Name: "looking-holds-the-board", Breaks: "who looks waits for nobody else's names",
+			File: "service/board/first.go", Anchor: "	if s.May != nil { // which", Becomes: "	if s.May != nil && s.Tenant == \"-\" { // which",
+			In: "./service/board", Run: "^TestNobodyWaitsForWhatMayBeSeen$",
+		},
+		{
+			Name: "price-looks-free", Breaks: "an operator pays for the names that are looked at to find those that he may see",
+			File: "handlers/pages.go", Anchor: "	r.owe(quota.PriceOfNames(r.looked * r.principal.Effort()))\n", Becomes: "	_ = r.looked\n",
+			In: "./handlers", Run: "^TestPriceOfNarrowLooks$", Needs: "etcd",
+		},
+		{
+			Name: "looking-narrow-takes-all-makers", Breaks: "what may take long to make leaves others who make theirs",
+			File: "handlers/pages.go", Anchor: "	if by.alone {\n", Becomes: "	if by.alone && whose == \"\" {\n",
+			In: "./handlers", Run: "^TestRenderingsOfWhoMaySeeSome$", Needs: "etcd",
+		},
+		{
+			Name: "watches-wait-for-narrow-ones", Breaks: "who watches waits for nobody whose names take long to find",
+			File: "handlers/watch.go", Anchor: "at, p := now, w.pace(whose)", Becomes: "at, p := now, w.pace(\"\")",
+			In: "./handlers", Run: "^TestNarrowWatches$", Needs: "etcd",
+		},
+		{
+			Name: "price-streams-by-patterns-free", Breaks: "to hold each event against very many patterns costs something",
+			File: "handlers/event_stream.go", Anchor: "w.looked * (w.request.principal.Effort() - 1)", Becomes: "w.looked * 0",
+			In: "./handlers", Run: "^TestPriceOfNarrowStreams$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-forge-addresses", Breaks: "nobody is told by an address that he sent in a line of his own",
+			File: "handlers/address.go", Anchor: "slices.Backward(lines)", Becomes: "slices.All(lines)",
+			In: "./handlers", Run: "^TestClientAddress$", Needs: "etcd",
+		},
+		{
+			Name: "price-shown-by-length-free", Breaks: "what is long costs more, also where it is shared",
+			File: "handlers/pages.go", Anchor: "	r.owe(quota.PriceOfBytes(len(text)))\n", Becomes: "",
+			In: "./handlers", Run: "^TestPriceOfWhatIsShown$", Needs: "etcd",
+		},
+		{
+			Name: "price-export-free", Breaks: "what is exported costs more the longer it is",
+			File: "handlers/audit.go", Anchor: "	r.owe(quota.PriceOfBytes(sent))\n", Becomes: "",
+			In: "./handlers", Run: "^TestPriceOfWhatIsShown$", Needs: "etcd",
+		},
+		{
+			Name: "refusals-look-slow", Breaks: "that a refusal was held back is not taken for slowness",
+			File: "handlers/quota.go", Anchor: "	r.waits = true // it says nothing of how fast the server is\n", Becomes: "",
+			In: "./handlers", Run: "^TestHeldBackIsNotSlow$", Needs: "etcd",
+		},
+		{
+			Name: "quota-who-may-not-look-counts-as-looking", Breaks: "who may not look takes nothing from who looks",
+			File: "handlers/admit.go", Anchor: "if (o.always || o.looks) && o.rate == 0 && refused == nil {", Becomes: "if (o.always || o.looks) && o.rate == 0 {",
+			In: "./handlers", Run: "^TestAccountOfWhoMayNotLook$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-known-without-a-line", Breaks: "an address of which the log had no line is new",
+			File: "handlers/strangers.go", Anchor: "(t.newcomers.TokensAt(now) < 1 || !isNew() ||", Becomes: "(!isNew() ||",
+			In: "./handlers", Run: "^TestNewcomersAreTold$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-known-for-ever", Breaks: "a minute after its line an address that asks on is told again",
+			File: "handlers/strangers.go", Anchor: "	if !one.told.IsZero() && now.Sub(one.told) < introduced {\n		return false\n	}\n	one.told = now\n	return true\n", Becomes: "	defer func() { one.told = now }()\n	return one.told.IsZero() || now.Sub(one.told) >= introduced\n",
+			In: "./handlers", Run: "^TestNewcomersAreTold$", Needs: "etcd",
+		},
+		{
+			Name: "quota-of-very-many", Breaks: "limits are set for so many tenants at most",
+			File: "service/quotas/change.go", Anchor: "was.Version == 0 && len(*b.set.Load()) >= MaxTenants", Becomes: "was.Version == 0 && len(*b.set.Load()) > 2*MaxTenants",
+			In: "./service/quotas", Run: "^TestLimitsOfVeryMany$",
+		},
+		{
+			Name: "quota-record-of-another-name", Breaks: "a record of another name is nobody's limits",
+			File: "service/quotas/record.go", Anchor: "	if r.ID != keyOf(r.Tenant).ID {\n		return nil, errors.New(\"it has an id that is none of a quota\")\n	}\n", Becomes: "",
+			In: "./service/quotas", Run: "^TestRecordOfAnotherName$",
+		},
+		{
+			Name: "quota-without-limits", Breaks: "a record without limits is damaged",
+			File: "service/quotas/record.go", Anchor: "	if f.Limits == nil {\n		return nil, errors.New(\"it has no limits\")\n	}\n", Becomes: "",
+			In: "./service/quotas", Run: "^TestDamaged$",
+		},
+		{
+			Name: "quota-none-is-owed-for-ever", Breaks: "who may ask for nothing is forgotten as others are",
+			File: "service/quotas/rates.go", Anchor: "one.limiter.Burst() > 0 && one.owes(now)", Becomes: "one.owes(now)",
+			In: "./service/quotas", Run: "^TestIdleWithoutQuota$",
+		},
+		{
+			Name: "answers-unbounded-in-all", Breaks: "large answers of all tenants together are bounded",
+			File: "handlers/answer.go", Anchor: "(a.all+size > a.most || a.byTenant[tenant]+size > a.most/answerShares)", Becomes: "(a.byTenant[tenant]+size > a.most/answerShares)",
+			In: "./handlers", Run: "^TestRoomOfAll$", Needs: "etcd",
+		},
+		{
+			Name: "strangers-pay-for-errors", Breaks: "what fails counts as no refusal",
+			File: "handlers/strangers.go", Anchor: "return r.principal == nil && status >= http.StatusBadRequest && status < http.StatusInternalServerError", Becomes: "return r.principal == nil && status >= http.StatusBadRequest",
+			In: "./handlers", Run: "^TestErrorsAreNoRefusals$", Needs: "etcd",
+		},
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -109,6 +110,7 @@ func run(m *testing.M) int {
 type stand struct {
 	t        *testing.T
 	ctx      context.Context // ends with the test's own limit
+	dir      string
 	cluster  drive.Cluster
 	replicas []*rig.Replica
 	history  *history.Recorder
@@ -119,6 +121,18 @@ type stand struct {
 
 func newStand(t *testing.T, limit time.Duration, args ...string) *stand {
 	t.Helper()
+	s := newCluster(t, limit)
+	for range 2 {
+		s.replica(s.cluster.Store(), args...)
+	}
+	s.observe()
+	s.connect()
+	return s
+}
+
+// newCluster is a stand that lacks everything but the store.
+func newCluster(t *testing.T, limit time.Duration) *stand {
+	t.Helper()
 	if !full() { // the full runs measure time
 		t.Parallel()
 	}
@@ -128,26 +142,49 @@ func newStand(t *testing.T, limit time.Duration, args ...string) *stand {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
-	s := &stand{t: t, ctx: ctx, history: history.NewRecorder(), odd: &drive.Oddities{}}
-	dir := t.TempDir()
-	if s.cluster, err = startCluster(ctx, dir, built.store); err != nil {
+	s := &stand{t: t, ctx: ctx, dir: t.TempDir(), history: history.NewRecorder(), odd: &drive.Oddities{}}
+	if s.cluster, err = startCluster(ctx, s.dir, built.store); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.must(s.cluster.Close()) })
-	for i := range 2 {
-		r, err := rig.StartReplica(ctx, rig.ReplicaConfig{
-			Binary: built.api, Store: s.cluster.Store(), Secret: secret, Args: args,
-			DataDir: filepath.Join(dir, fmt.Sprint("replica-", i)),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.replicas = append(s.replicas, r)
-		t.Cleanup(func() { s.must(r.Close()) })
-	}
-	s.observe()
-	s.connect()
 	return s
+}
+
+// replica starts one more server on a store: the cluster, or proxies before it.
+func (s *stand) replica(store string, args ...string) {
+	s.t.Helper()
+	built, err := binaries()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r, err := rig.StartReplica(s.ctx, rig.ReplicaConfig{
+		Binary: built.api, Store: store, Secret: secret, Args: args,
+		DataDir: filepath.Join(s.dir, fmt.Sprint("replica-", len(s.replicas))),
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.replicas = append(s.replicas, r)
+	s.t.Cleanup(func() { s.must(r.Close()) })
+}
+
+// replicaBehindProxies starts one more server, and a proxy before each member for it alone,
+// which is made ready before the server connects.
+func (s *stand) replicaBehindProxies(ready func(*rig.Proxy)) (proxies []*rig.Proxy) {
+	s.t.Helper()
+	kind, members, _ := strings.Cut(s.cluster.Store(), "://")
+	var addresses []string
+	for member := range strings.SplitSeq(members, ",") {
+		p, err := rig.StartProxy(member)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Cleanup(func() { s.must(p.Close()) })
+		ready(p)
+		proxies, addresses = append(proxies, p), append(addresses, p.Address())
+	}
+	s.replica(kind + "://" + strings.Join(addresses, ","))
+	return proxies
 }
 
 func (s *stand) observe() {
@@ -172,7 +209,12 @@ func (s *stand) connect() {
 	}
 }
 
-func (s *stand) urls() []string { return []string{s.replicas[0].URL(), s.replicas[1].URL()} }
+func (s *stand) urls() (urls []string) {
+	for _, r := range s.replicas {
+		urls = append(urls, r.URL())
+	}
+	return urls
+}
 
 // must fails the test, but lets it go on.
 func (s *stand) must(err error) {

@@ -18,6 +18,7 @@ type Nemesis struct {
 	Cluster  Cluster
 	Replicas []*rig.Replica
 	Every    time.Duration // between two kills; each is down for about a third of it
+	Stops    bool          // also freeze the leader and members, for as long
 
 	mu     sync.Mutex
 	killed Killed
@@ -30,18 +31,26 @@ func (n *Nemesis) Killed() Killed {
 	return n.killed
 }
 
-// Killed counts the faults that happened: the process was seen to end.
+// Killed counts the faults that happened: the process was seen to end, or was stopped.
 type Killed struct {
 	Members, Leaders, Replicas int
+	Stopped                    int // members, leaders among them, that were frozen
 }
 
 func (k Killed) String() string {
-	return fmt.Sprintf("killed: %d members, %d leaders, %d replicas", k.Members, k.Leaders, k.Replicas)
+	s := fmt.Sprintf("killed: %d members, %d leaders, %d replicas", k.Members, k.Leaders, k.Replicas)
+	if k.Stopped > 0 {
+		s += fmt.Sprintf("; stopped: %d members", k.Stopped)
+	}
+	return s
 }
 
 // Run goes round the faults until ctx ends and leaves everything running.
 func (n *Nemesis) Run(ctx context.Context) error {
 	turns := []func(context.Context) error{n.killLeader, n.killReplica, n.killMember, n.killReplica}
+	if n.Stops {
+		turns = []func(context.Context) error{n.stopLeader, n.killLeader, n.killReplica, n.stopMember, n.killMember}
+	}
 	for i := 0; ; i++ {
 		if !pause(ctx, n.Every*2/3) {
 			return nil
@@ -89,4 +98,27 @@ func (n *Nemesis) killMember(ctx context.Context) error {
 
 func (n *Nemesis) killReplica(ctx context.Context) error {
 	return n.strike(ctx, n.Replicas[n.Killed().Replicas%len(n.Replicas)], &n.killed.Replicas)
+}
+
+func (n *Nemesis) stopLeader(ctx context.Context) error {
+	leader, err := n.Cluster.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	return n.freeze(ctx, n.Cluster.Member(leader))
+}
+
+func (n *Nemesis) stopMember(ctx context.Context) error {
+	return n.freeze(ctx, n.Cluster.Member(rand.IntN(n.Cluster.Size())))
+}
+
+func (n *Nemesis) freeze(ctx context.Context, m Member) error {
+	if err := m.Stop(); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	n.killed.Stopped++
+	n.mu.Unlock()
+	pause(ctx, n.Every/3)
+	return m.Continue()
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
 	"github.com/fencepost/fencepost/test/faults/history"
 )
 
@@ -144,6 +146,20 @@ func (s *Store) Truth(ctx context.Context) (*history.Truth, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return history.NewTruth(s.changes)
+}
+
+// Compact has etcd forget what happened up to where the observation stands, and reports
+// whether there was anything. No other store has that.
+func (s *Store) Compact(ctx context.Context) (bool, error) {
+	e, ok := s.source.(*inEtcd)
+	if !ok {
+		return false, nil
+	}
+	_, err := e.client.Compact(ctx, s.position())
+	if errors.Is(err, rpctypes.ErrCompacted) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // sync waits until everything that is committed now has been observed.

@@ -26,7 +26,7 @@ type Config struct {
 	// Rounds of each side.
 	Rounds int
 	// Waiters is how many requests wait in S7 and S8 and come at once in S14, Entries how many locks are
-	// held in S12; 10 000 and 100 000 make the rows comparable to their bars.
+	// held in S12, and in S9 up to the 50 000 of its bar; 10 000 and 100 000 make the rows comparable to their bars.
 	Waiters, Entries int
 	// Keep leaves the rows' folders in Dir; otherwise a row that ended well
 	// removes its own, which may be a gigabyte of logs.
@@ -68,6 +68,7 @@ func Definitions() []Definition {
 		{"S6", "on ZooKeeper, against go-zookeeper's lock", runS6},
 		{"S7", "hand-over with many waiters", runS7},
 		{"S8", "memory of a waiting request", runS8},
+		{"S9", "many held locks that are renewed", runS9},
 		{"S10", "latency at a fixed rate, against a bare put", runS10},
 		{"S12", "start to ready on a warm data folder", runS12},
 		{"S13", "S1, S2 and S5 on a cluster of three", runS13},

@@ -15,4 +15,9 @@ export const test = plain.extend<object, { server: Server }>({
     },
     { scope: "worker", timeout: 120_000 },
   ],
+  // What a test answers in the server's place may be asked for as it ends: that is no failure of it, or of the next.
+  page: async ({ page }, use) => {
+    await use(page);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  },
 });

@@ -123,11 +123,12 @@ test("pictures", async ({ browser, server }) => {
     }
     if (theme === "light") {
       await to(server, page, "locks/demo/orders%3Acheckout");
-      await page
-        .getByRole("button", { name: /^Revoke/ })
-        .first()
-        .click();
-      await page.getByLabel("Reason").fill("its node was lost in the fire");
+      await expect(async () => {
+        await page.keyboard.press("Escape"); // the form goes when who holds it releases it
+        const revoke = page.getByRole("button", { name: /^Revoke/ }).first();
+        await revoke.click({ timeout: 5_000 });
+        await page.getByLabel("Reason").fill("its node was lost in the fire", { timeout: 5_000 });
+      }).toPass();
       await page.screenshot({ path: join(images, "dashboard-revoke-light.png") });
       await page.keyboard.press("Escape");
     }

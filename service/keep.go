@@ -78,7 +78,7 @@ func (k *keeper) refresh(ctx context.Context) error {
 // nextChore returns what the entry needs next, and when. A chore returns over with the
 // reason for which the entry cannot be kept any longer.
 func (k *keeper) nextChore() (at time.Time, chore func(context.Context) (err error, over bool)) {
-	at, chore = later(k.refreshed.Add(k.entry.TTL/3), k.again), k.keepAlive
+	at, chore = later(k.nextRenewal(), k.again), k.keepAlive
 	if k.soon && !k.ahead && time.Since(k.refreshed) > freshEnough/2 && time.Now().Before(at) {
 		at, chore = time.Now(), k.getReady
 	}
@@ -89,6 +89,25 @@ func (k *keeper) nextChore() (at time.Time, chore func(context.Context) (err err
 	}
 	return at, chore
 }
+
+// nextRenewal is after a third of the TTL, or up to a quarter of that sooner. How much sooner differs
+// from one entry to the next: a crowd that came here at once, as when another replica has ended, would
+// else be renewed at once again and again.
+func (k *keeper) nextRenewal() time.Time {
+	if k.refreshed.IsZero() {
+		return k.refreshed
+	}
+	third := k.entry.TTL / 3
+	part := k.entry.Number * goldenRatio >> (64 - partBits)
+	return k.refreshed.Add(third - third/4*time.Duration(part)>>partBits)
+}
+
+const (
+	// goldenRatio times consecutive numbers are spread over all 64-bit numbers (Knuth, The Art of
+	// Computer Programming, 6.4).
+	goldenRatio = 0x9e3779b97f4a7c15
+	partBits    = 10
+)
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
@@ -110,7 +129,9 @@ func (k *keeper) recheckAfter(lost bool) time.Duration {
 // answer for a moment is asked again, for as long as the client has a third of the
 // lease left to come back in, or until the feed is given up too.
 func (k *keeper) keepAlive(ctx context.Context) (error, bool) {
-	ask, cancel := context.WithTimeout(ctx, askTimeout)
+	lasting := later(k.refreshed, k.began)
+	limit := k.attempt(lasting.Add(k.entry.TTL * 2 / 3))
+	ask, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	start := time.Now()
 	err := k.refresh(ask)
@@ -119,12 +140,20 @@ func (k *keeper) keepAlive(ctx context.Context) (error, bool) {
 		return nil, false
 	case errors.Is(err, lock.Lost):
 		return k.s.whyLost(ctx, k.entry, err), true
-	case time.Since(start) > 2*askTimeout:
+	case time.Since(start) > 2*limit:
 		return nil, false // this process stood still, which says nothing of the store
 	}
 	k.again = time.Now().Add(k.recheckAfter(true))
-	failing := time.Since(later(k.refreshed, k.began))
-	return err, failing > k.entry.TTL*2/3 || k.s.view.LostFor() > giveUp
+	return err, time.Since(lasting) >= k.entry.TTL*2/3 || k.s.view.LostFor() > giveUp
+}
+
+// attempt is for how long a renewal is waited for that is repeated until then. While the feed shows
+// that the store is there, a store that is slow is not asked anew in vain.
+func (k *keeper) attempt(until time.Time) time.Duration {
+	if k.s.view.LostFor() > 0 {
+		return askTimeout
+	}
+	return min(renewTimeout, max(askTimeout, time.Until(until)))
 }
 
 // getReady renews the lease once before the grant, instead of at it.

@@ -2,18 +2,18 @@ package service_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 )
 
 // TestKeepsWaitersAlive: while a request waits its lease is started anew every
-// third of the TTL and once more at the grant. From then on the client renews.
+// third of the TTL, or up to a quarter of that sooner, and once more at the grant. From
+// then on the client renews.
 func TestKeepsWaitersAlive(t *testing.T) {
 	for _, lease := range []time.Duration{minTTL, ttl} {
 		t.Run(lease.String(), func(t *testing.T) {
@@ -28,12 +28,10 @@ func TestKeepsWaitersAlive(t *testing.T) {
 				after(lease * 3 / 2)
 				r.release(holder)
 				g := p.holds()
-				expected := []time.Time{
-					began.Add(lease / 3), began.Add(2 * (lease / 3)), began.Add(3 * (lease / 3)),
-					began.Add(4 * (lease / 3)), began.Add(lease * 3 / 2),
-				}
-				if diff := cmp.Diff(expected, r.store.times(refresh, g.Entry.ID)); diff != "" {
-					t.Errorf("refreshed at (-want +got):\n%s", diff)
+				times := r.store.times(refresh, g.Entry.ID)
+				renewedInTime(t, append([]time.Time{began}, times[:len(times)-1]...), lease)
+				if last := times[len(times)-1]; !last.Equal(began.Add(lease * 3 / 2)) {
+					t.Errorf("refreshed at %v at last, not at the grant", last)
 				}
 				if !g.ExpiresAt.Equal(time.Now().Add(lease)) {
 					t.Errorf("a waited grant has %v left", time.Until(g.ExpiresAt))
@@ -43,10 +41,91 @@ func TestKeepsWaitersAlive(t *testing.T) {
 					t.Error("the lease ended early")
 				}
 				after(1)
-				if len(s.ids()) != 0 || len(r.store.times(refresh, g.Entry.ID)) != len(expected) {
+				if len(s.ids()) != 0 || len(r.store.times(refresh, g.Entry.ID)) != len(times) {
 					t.Error("the replica kept a granted lease alive")
 				}
 			})
+		})
+	}
+}
+
+// renewedInTime wants the pauses between the times to be of a third of the lease, or up to a
+// quarter of that shorter, until one and a half times the lease are over.
+func renewedInTime(t *testing.T, times []time.Time, lease time.Duration) {
+	t.Helper()
+	third, end := lease/3, times[0].Add(lease*3/2)
+	for i, at := range times {
+		next := end
+		if i+1 < len(times) {
+			next = times[i+1]
+			if next.Sub(at) < third*3/4 {
+				t.Errorf("refreshed after %v", next.Sub(at))
+			}
+		}
+		if next.Sub(at) > third {
+			t.Errorf("not refreshed for %v", next.Sub(at))
+		}
+	}
+}
+
+// TestCrowdIsNotRenewedInStep: leases that began together, as those of a crowd that comes here when
+// another replica has ended, are not started anew together again and again.
+func TestCrowdIsNotRenewedInStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.hold(lasting(want("orders:1", 0)))
+		const crowd = 64
+		for range crowd {
+			r.line(want("orders:1", time.Hour))
+		}
+		after(ttl / 3)
+		times := r.store.times(refresh, "")
+		if len(times) != crowd {
+			t.Fatalf("%d of %d were renewed after a third of the TTL", len(times), crowd)
+		}
+		slices.SortFunc(times, time.Time.Compare)
+		for i := range times[crowd/8:] {
+			if apart := times[i+crowd/8].Sub(times[i]); apart < ttl/3/4/16 {
+				t.Errorf("%d are renewed within %v", crowd/8, apart)
+			}
+		}
+	})
+}
+
+// TestSlowStoreIsWaitedFor: a store that takes a second for each renewal, as one does under a crowd,
+// has the renewals that are asked of it to do once. The waiting requests go on.
+func TestSlowStoreIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t)
+		r.hold(lasting(want("orders:1", 0)))
+		p := r.line(want("orders:1", time.Hour))
+		r.store.on(slow(time.Second), refresh)
+		after(ttl)
+		p.waits()
+		if n := r.store.count(refresh); n > 4 {
+			t.Errorf("renewed %d times within a TTL", n)
+		}
+	})
+}
+
+// TestToldInTimeToComeBack: where renewals fail and the feed does not, who waits is told while a
+// third of the lease is left, however short that is.
+func TestToldInTimeToComeBack(t *testing.T) {
+	for _, lease := range []time.Duration{minTTL, 4 * time.Second, ttl} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShelf(t)
+			r := s.replica(t)
+			r.hold(lasting(want("orders:1", 0)))
+			r.store.on(silent, refresh)
+			req := want("orders:1", time.Hour)
+			req.TTL = lease
+			p := r.line(req)
+			after(lease*2/3 + 700*time.Millisecond)
+			if !p.answered() {
+				t.Errorf("with a lease of %v it still waits", lease)
+			}
 		})
 	}
 }

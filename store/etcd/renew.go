@@ -20,7 +20,13 @@ const (
 	// renewBacklog is how many renewals may wait to be sent over one stream.
 	renewBacklog = 8192
 
-	// renewStall is how long an answer may take before the stream is replaced.
+	// renewAhead is how many renewals are sent over a stream before the first of them is
+	// answered. More would only wait at the member, and still have to be done when nobody waits
+	// for them any more.
+	renewAhead = 64
+
+	// renewStall is for how long a stream may answer nothing, while renewals wait, before it is
+	// replaced.
 	renewStall = time.Second
 )
 
@@ -90,14 +96,21 @@ func (s *renewStream) renew(ctx context.Context, id int64) error {
 	}
 	stall := time.NewTimer(renewStall)
 	defer stall.Stop()
-	select {
-	case err := <-answer:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-stall.C:
-		session.fail(errStalled)
-		return errStalled
+	for {
+		select {
+		case err := <-answer:
+			return err
+		case <-ctx.Done():
+			session.leave(id, answer)
+			return ctx.Err()
+		case <-stall.C:
+			silent := session.silent()
+			if silent >= renewStall {
+				session.fail(errStalled)
+				return errStalled
+			}
+			stall.Reset(renewStall - silent)
+		}
 	}
 }
 
@@ -113,120 +126,8 @@ func (s *renewStream) session() (*renewSession, error) {
 	if s.ctx.Err() != nil {
 		return nil, s.ctx.Err()
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
-	session := &renewSession{
-		ctx: ctx, cancel: cancel,
-		requests: make(chan int64, renewBacklog), waiting: map[int64][]chan error{},
-	}
+	session := newRenewSession(s.ctx)
 	s.current = session
 	s.readers.Go(func() { session.run(s.open) })
 	return session, nil
-}
-
-// renewSession is the life of one stream, with the calls that wait for answers.
-type renewSession struct {
-	ctx      context.Context
-	cancel   context.CancelFunc
-	requests chan int64
-
-	mu      sync.Mutex
-	waiting map[int64][]chan error
-	broken  error
-}
-
-// ask queues a renewal. One of the same lease that is already on its way began
-// before this call and does not count for it.
-func (s *renewSession) ask(id int64) (<-chan error, error) {
-	answer := make(chan error, 1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.broken != nil {
-		return nil, s.broken
-	}
-	select {
-	case s.requests <- id:
-		s.waiting[id] = append(s.waiting[id], answer)
-		return answer, nil
-	default:
-		return nil, errBacklog
-	}
-}
-
-var errBacklog = errors.New("too many renewals are waiting to be sent")
-
-// run opens the stream, which can take for as long as no member answers, and
-// hands out answers until it ends. Callers do not wait for run but for their own
-// answers, and end the session when one does not come.
-func (s *renewSession) run(open openStream) {
-	defer s.cancel()
-	stream, err := open(s.ctx)
-	if err != nil {
-		s.fail(err)
-		return
-	}
-	var writer sync.WaitGroup
-	writer.Go(func() { s.write(stream) })
-	for {
-		resp, err := stream.Recv()
-		if err != nil {
-			s.fail(err)
-			writer.Wait()
-			return
-		}
-		var result error
-		if resp.TTL <= 0 {
-			result = errLeaseGone
-		}
-		s.answer(resp.ID, result)
-	}
-}
-
-func (s *renewSession) write(stream keepAliveStream) {
-	for {
-		select {
-		case id := <-s.requests:
-			if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: id}); err != nil {
-				s.fail(err)
-				return
-			}
-		case <-s.ctx.Done():
-			return
-		}
-	}
-}
-
-func (s *renewSession) answer(id int64, result error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	queue := s.waiting[id]
-	if len(queue) == 0 {
-		return
-	}
-	queue[0] <- result
-	if s.waiting[id] = queue[1:]; len(queue) == 1 {
-		delete(s.waiting, id)
-	}
-}
-
-func (s *renewSession) err() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.broken
-}
-
-// fail ends the session and every call that waits on it.
-func (s *renewSession) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.broken != nil {
-		return
-	}
-	s.broken = err
-	s.cancel()
-	for _, queue := range s.waiting {
-		for _, answer := range queue {
-			answer <- err
-		}
-	}
-	s.waiting = nil
 }

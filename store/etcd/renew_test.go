@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,117 @@ func TestFrozenKeepalives(t *testing.T) {
 		defer end()
 		if err := r.renew(call, 7, false); err != nil || opened != 2 {
 			t.Errorf("renew = %v, over %d streams", err, opened)
+		}
+	})
+}
+
+// oneByOne is a keepalive stream that takes its time for each renewal.
+type oneByOne struct {
+	ctx    context.Context
+	each   time.Duration
+	sent   chan int64 // and not answered
+	served []int64
+}
+
+func (o *oneByOne) Send(r *pb.LeaseKeepAliveRequest) error {
+	o.sent <- r.ID
+	return nil
+}
+
+func (o *oneByOne) Recv() (*pb.LeaseKeepAliveResponse, error) {
+	select {
+	case id := <-o.sent:
+		<-time.After(o.each)
+		o.served = append(o.served, id)
+		return &pb.LeaseKeepAliveResponse{ID: id, TTL: 10}, nil
+	case <-o.ctx.Done():
+		return nil, o.ctx.Err()
+	}
+}
+
+// renewsOneByOne runs use with a renewer over streams that take so long for each renewal.
+func renewsOneByOne(t *testing.T, each time.Duration, use func(ctx context.Context, r *streamRenewer, opened func() []*oneByOne)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var streams []*oneByOne
+		r := newStreamRenewer(ctx, func(ctx context.Context) (keepAliveStream, error) {
+			streams = append(streams, &oneByOne{ctx: ctx, each: each, sent: make(chan int64, 10_000)})
+			return streams[len(streams)-1], nil
+		})
+		defer r.close()
+		defer cancel()
+		use(ctx, r, func() []*oneByOne { return streams })
+	})
+}
+
+// TestSlowKeepalives: a member that is slow and answers is not left for another, where the renewals
+// would have to wait again.
+func TestSlowKeepalives(t *testing.T) {
+	renewsOneByOne(t, 300*time.Millisecond, func(ctx context.Context, r *streamRenewer, opened func() []*oneByOne) {
+		var calls sync.WaitGroup
+		for i := range int64(10) {
+			calls.Go(func() {
+				call, end := context.WithTimeout(ctx, operationTimeout)
+				defer end()
+				if err := r.renew(call, i*renewStreams, false); err != nil {
+					t.Errorf("renew = %v", err)
+				}
+			})
+		}
+		calls.Wait()
+		if n := len(opened()); n != 1 {
+			t.Errorf("over %d streams", n)
+		}
+	})
+}
+
+// TestAbandonedKeepalives: of the renewals that nobody waits for any more only those are done that
+// were sent, which are some. One that is asked for again keeps its place.
+func TestAbandonedKeepalives(t *testing.T) {
+	renewsOneByOne(t, 10*time.Millisecond, func(ctx context.Context, r *streamRenewer, opened func() []*oneByOne) {
+		const many = 1000
+		var calls sync.WaitGroup
+		for i := range int64(many) {
+			calls.Go(func() {
+				call, end := context.WithTimeout(ctx, 100*time.Millisecond)
+				defer end()
+				_ = r.renew(call, i*renewStreams, false)
+			})
+		}
+		calls.Wait()
+		if err := r.renew(ctx, (many-1)*renewStreams, false); err != nil {
+			t.Errorf("renew = %v", err)
+		}
+		if n := len(opened()[0].served); n > many/10 {
+			t.Errorf("%d of %d were done", n, many)
+		}
+	})
+}
+
+// TestSharedKeepalive: two calls for a lease that come before it is sent are one renewal. One
+// that comes after that is another: the first began before it.
+func TestSharedKeepalive(t *testing.T) {
+	renewsOneByOne(t, 100*time.Millisecond, func(ctx context.Context, r *streamRenewer, opened func() []*oneByOne) {
+		var calls sync.WaitGroup
+		ask := func(n int) {
+			for range n {
+				calls.Go(func() {
+					if err := r.renew(ctx, 0, false); err != nil {
+						t.Errorf("renew = %v", err)
+					}
+				})
+			}
+		}
+		for i := range int64(renewAhead) {
+			calls.Go(func() { _ = r.renew(ctx, (1+i)*renewStreams, false) })
+		}
+		synctest.Wait()
+		ask(3)
+		<-time.After(150 * time.Millisecond) // it is sent
+		ask(1)
+		calls.Wait()
+		if served := opened()[0].served; len(served) != renewAhead+2 || served[renewAhead] != 0 || served[renewAhead+1] != 0 {
+			t.Errorf("%d were done: %v", len(served), served[max(0, len(served)-4):])
 		}
 	})
 }

@@ -199,8 +199,33 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-frozen-keepalives", Breaks: "a member that is frozen costs no lease",
-			File: "store/etcd/renew.go", Anchor: "\t\tsession.fail(errStalled)\n", Becomes: "",
+			File: "store/etcd/renew.go", Anchor: "\t\t\t\tsession.fail(errStalled)\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestFrozenKeepalives$",
+		},
+		{
+			Name: "etcd-slow-is-frozen", Breaks: "a keepalive stream that is slow is not replaced while it answers",
+			File: "store/etcd/renew.go", Anchor: "if silent >= renewStall {", Becomes: "if silent >= 0 {",
+			In: "./store/etcd", Run: "^TestSlowKeepalives$",
+		},
+		{
+			Name: "etcd-renewals-all-ahead", Breaks: "few renewals wait at a member, where they have to be done though nobody waits any more",
+			File: "store/etcd/renew.go", Anchor: "renewAhead = 64", Becomes: "renewAhead = 8192",
+			In: "./store/etcd", Run: "^TestAbandonedKeepalives$",
+		},
+		{
+			Name: "etcd-renewal-for-nobody", Breaks: "a renewal that nobody waits for any more is not sent",
+			File: "store/etcd/renew_session.go", Anchor: "if len(r.calls) == 0 || s.broken != nil {", Becomes: "if s.broken != nil {",
+			In: "./store/etcd", Run: "^TestAbandonedKeepalives$",
+		},
+		{
+			Name: "etcd-renewal-that-began-before", Breaks: "a renewal that was sent before a call began does not count for it",
+			File: "store/etcd/renew_session.go", Anchor: "	delete(s.queued, r.id)\n", Becomes: "	defer time.AfterFunc(200*time.Millisecond, func() { s.mu.Lock(); delete(s.queued, r.id); s.mu.Unlock() })\n",
+			In: "./store/etcd", Run: "^TestSharedKeepalive$",
+		},
+		{
+			Name: "etcd-renewal-of-each-call", Breaks: "calls for a lease that come before its renewal is sent share it",
+			File: "store/etcd/renew_session.go", Anchor: "	if r == nil {\n", Becomes: "	if r != nil || r == nil {\n",
+			In: "./store/etcd", Run: "^TestSharedKeepalive$",
 		},
 		{
 			Name: "etcd-expiry-in-a-gap", Breaks: "the key of an entry that expired is used up, also if no feed was up then",

@@ -86,9 +86,23 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-waiter-lapses", Breaks: "while a request waits, its replica keeps the lease alive",
-			File: "service/keep.go", Anchor: "later(k.refreshed.Add(k.entry.TTL/3), k.again)",
-			Becomes: "later(k.refreshed.Add(k.entry.TTL*3), k.again)",
-			In:      "./service", Run: "^TestKeepsWaitersAlive$",
+			File: "service/keep.go", Anchor: "third := k.entry.TTL / 3", Becomes: "third := k.entry.TTL * 3",
+			In: "./service", Run: "^TestKeepsWaitersAlive$",
+		},
+		{
+			Name: "service-crowd-in-step", Breaks: "leases that began together are not started anew together again and again",
+			File: "service/keep.go", Anchor: "third - third/4*time.Duration(part)>>partBits", Becomes: "third - 0*time.Duration(part)>>partBits",
+			In: "./service", Run: "^TestCrowdIsNotRenewedInStep$",
+		},
+		{
+			Name: "service-renews-until-it-is-late", Breaks: "who waits is told 503 while a third of the lease is left to come back in",
+			File: "service/keep.go", Anchor: "return min(renewTimeout, max(askTimeout, time.Until(until)))", Becomes: "return renewTimeout",
+			In: "./service", Run: "^TestToldInTimeToComeBack$",
+		},
+		{
+			Name: "service-slow-store-is-lost", Breaks: "a store that takes a second to renew a lease costs nobody who waits the place",
+			File: "service/keep.go", Anchor: "return min(renewTimeout, max(askTimeout, time.Until(until)))", Becomes: "return askTimeout",
+			In: "./service", Run: "^TestSlowStoreIsWaitedFor$",
 		},
 		{
 			Name: "service-grant-without-proof", Breaks: "a waited grant gets its full TTL, and is proven to be there",

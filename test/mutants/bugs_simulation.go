@@ -15,8 +15,7 @@ func simulationBugs() []Bug {
 		},
 		{
 			Name: "simulation-waiter-lapses", Breaks: "while a request waits, its replica keeps the lease alive",
-			File: "service/keep.go", Anchor: "later(k.refreshed.Add(k.entry.TTL/3), k.again)",
-			Becomes: "later(k.refreshed.Add(k.entry.TTL*3), k.again)",
+			File: "service/keep.go", Anchor: "third := k.entry.TTL / 3", Becomes: "third := k.entry.TTL * 3",
 		},
 		{
 			Name: "simulation-async-lapses", Breaks: "the replicas keep what waits without a connection",

@@ -86,8 +86,29 @@ func (p Pattern) Match(name string) bool {
 	return true
 }
 
-// Steps is how many texts [Pattern.Match] looks for in a name at most.
-func (p Pattern) Steps() int { return 1 + len(p.middle) }
+// Steps is for how long [Pattern.Match] looks at a name at most: as many times as long as it looks for one
+// character. A longer text takes longer where the name is nearly like it: as in a name of 200 times the same
+// letter, when that text is of this letter too, but for its last. 8 bytes take 4 times as long then, 63 bytes 13 to
+// 16 times, and 64 bytes, for which the processor has no short way, 30 to 36 times.
+func (p Pattern) Steps() int {
+	steps := 1
+	for _, piece := range p.middle {
+		steps += stepsOf(len(piece))
+	}
+	return steps
+}
+
+func stepsOf(bytes int) int {
+	switch {
+	case bytes == 1:
+		return 1
+	case bytes <= 8:
+		return 4
+	case bytes < 64:
+		return 16
+	}
+	return 36
+}
 
 // Covers reports whether p selects every name that the other pattern selects. A star
 // in the other one stands for texts of which p knows nothing, and so has to fall on a star

@@ -57,10 +57,7 @@ func (r *request) sight() (board.Sight, error) {
 	}
 	s := board.Sight{Tenant: tenant}
 	if r.principal.Locks != nil {
-		s.May = func(name string) bool {
-			r.looked++
-			return r.principal.MayUse(name)
-		}
+		s.May = r.mayUseOne
 	}
 	return s, nil
 }
@@ -147,6 +144,7 @@ func makeLocks(r *request) (maker, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.looked = max(r.looked, page.Looked) // q.May was asked for those that it counts
 		return a.adminPageOf(page, q, room), nil
 	}, nil
 }

@@ -52,8 +52,13 @@ func (r *request) search() (func(name string) bool, error) {
 	case strings.Count(text, "*") > maxSearchStars:
 		return nil, lock.Invalid("search", "must have at most %d stars", maxSearchStars)
 	case strings.Contains(text, "*"):
+		r.sought = []auth.Pattern{p}
 		return p.Match, nil
 	}
+	if p, err = auth.ParsePattern("*" + text + "*"); err != nil {
+		return nil, err
+	}
+	r.sought = []auth.Pattern{p}
 	lower := strings.ToLower(text)
 	return func(name string) bool { return strings.Contains(strings.ToLower(name), lower) }, nil
 }

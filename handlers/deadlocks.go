@@ -11,6 +11,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -34,7 +35,11 @@ func (a *endpoints) lockOrder(r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.takeTurn(); err != nil { // to hold many orders against many patterns takes as long as a long list
+		return err
+	}
 	found := r.ownOrders(tenant, limit)
+	r.owe(quota.PriceOfNames(r.looked * r.principal.Effort()))
 	left := maxPageBytes / 2
 	found.Contradictions = found.Contradictions[:fit(len(found.Contradictions), &left, func(i int) int { return contradictionBytes(found.Contradictions[i]) })]
 	left += maxPageBytes / 2
@@ -62,6 +67,9 @@ func (a *endpoints) deadlocks(r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.takeTurn(); err != nil {
+		return err
+	}
 	found, left := r.ownDeadlocks(tenant, limit), maxPageBytes
 	found = found[:fit(len(found), &left, func(i int) int { return deadlockBytes(found[i]) })]
 	return r.respondLarge(maxPageBytes-left, func() any { return deadlockPageOf(found, r.principal.MayUse) })
@@ -70,15 +78,21 @@ func (a *endpoints) deadlocks(r *request) error {
 // ownDeadlocks are those with a lock that the bearer token may use. Who may use some names
 // is not told the others of such a deadlock.
 func (r *request) ownDeadlocks(tenant string, limit int) []view.Deadlock {
-	who := r.principal
-	if who.Locks == nil {
+	if r.principal.Locks == nil {
 		return r.endpoints.Locks.Deadlocks(tenant, limit)
 	}
 	found := slices.DeleteFunc(r.endpoints.Locks.Deadlocks(tenant, math.MaxInt), func(d view.Deadlock) bool {
-		return !slices.ContainsFunc(d.Refused.Claims, func(c lock.Claim) bool { return who.MayUse(c.Name) }) &&
-			!slices.ContainsFunc(d.Cycle, func(w lock.Wait) bool { return who.MayUse(w.Lock) })
+		return !slices.ContainsFunc(d.Refused.Claims, func(c lock.Claim) bool { return r.mayUseOne(c.Name) }) &&
+			!slices.ContainsFunc(d.Cycle, func(w lock.Wait) bool { return r.mayUseOne(w.Lock) })
 	})
+	r.owe(quota.PriceOfNames(r.looked * r.principal.Effort()))
 	return found[:min(len(found), limit)]
+}
+
+// mayUseOne reports whether the bearer token may use a name, which is paid for.
+func (r *request) mayUseOne(name string) bool {
+	r.looked++
+	return r.principal.MayUse(name)
 }
 
 // ownOrders is the report without the classes of locks that are not all the bearer token's.
@@ -99,6 +113,7 @@ func (r *request) ownOrders(tenant string, limit int) view.OrderReport {
 
 func (r *request) mayKnow(classes ...string) bool {
 	for _, class := range classes {
+		r.looked++
 		names, _, _ := strings.Cut(class, " ") // what follows tells two of one class apart
 		if p, err := auth.ParsePattern(names); err != nil || !r.principal.MayUseAll(p) {
 			return false

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/board"
@@ -42,7 +43,7 @@ type pages struct {
 }
 
 // asker is for whom something is made. What is made for him alone takes the turn of his tenant: it may take long
-// to say which names he may see, and leave others nobody who makes theirs.
+// to find, and leave others nobody who makes theirs.
 type asker struct {
 	tenant string
 	alone  bool
@@ -169,22 +170,24 @@ func (r *request) respondShared(body func() (any, error)) error {
 }
 
 // rendered gets what was made for the key, or has it made. Who has it made pays for the names that were
-// looked at, as for a list, if only some of them may be seen.
+// looked at, as for a list.
 func (r *request) rendered(key string, body func() (any, error)) (*rendering, error) {
-	_, alone := r.alone()
-	made, err := r.endpoints.pages.get(r.context(), asker{r.tenant(), alone}, key, body)
-	r.owe(quota.PriceOfNames(r.looked * r.principal.Effort()))
+	made, err := r.endpoints.pages.get(r.context(), asker{r.tenant(), r.alone()}, key, body)
+	r.owe(quota.PriceOfNames(r.looked * auth.Effort(r.principal.Locks, r.sought)))
 	r.looked = 0
 	return made, err
 }
 
-// alone reports whether something is made for this operator, and others of his tenant, alone: he may see only
-// some names. whose is his tenant then, and otherwise "".
-func (r *request) alone() (whose string, alone bool) {
-	if r.principal.Locks == nil || r.principal.MayOperate("") {
-		return "", false
+// alone reports whether something is made for the operators of one tenant alone.
+func (r *request) alone() bool { return !r.principal.MayOperate("") }
+
+// pace is whose pace what this operator watches has: that of his tenant if he may see only some names, which may
+// take long to find, and otherwise "", that of all.
+func (r *request) watchPace() (whose string) {
+	if r.principal.Locks == nil || !r.alone() {
+		return ""
 	}
-	return r.tenant(), true
+	return r.tenant()
 }
 
 // sharedKey is the same for those who ask the same and may see the same.

@@ -33,16 +33,17 @@ type request struct {
 	located   bool            // client is known
 	waits     bool            // it may wait for a lock
 
-	priced     bool        // it counts by its price against its tenant's rate of requests
-	payer      string      // the account on which it counts
-	ordered    bool        // by a tenant's own operator, to keep things in order; it counts on none
-	received   int         // bytes of its body
-	looked     int         // at so many names for what its operator is shown, to find those that he may see
-	turn       *taken      // to have a large answer made; nil if it has none
-	taken      int         // of what [answers] count
-	connection *connection // that it occupies, or nil
-	stranger   *connection // over which it came, while nobody knows whose it is, or nil
-	crowded    bool        // it occupies none, because there are too many
+	priced     bool           // it counts by its price against its tenant's rate of requests
+	payer      string         // the account on which it counts
+	ordered    bool           // by a tenant's own operator, to keep things in order; it counts on none
+	received   int            // bytes of its body
+	looked     int            // at so many names for what its operator is shown, to find those that he may see and searches for
+	sought     []auth.Pattern // what names that its operator searches for have to be like
+	turn       *taken         // to have a large answer made; nil if it has none
+	taken      int            // of what [answers] count
+	connection *connection    // that it occupies, or nil
+	stranger   *connection    // over which it came, while nobody knows whose it is, or nil
+	crowded    bool           // it occupies none, because there are too many
 
 	// For the log line.
 	attrs    []slog.Attr

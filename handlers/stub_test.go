@@ -35,7 +35,7 @@ type stub struct {
 	page      view.Page
 	order     view.OrderReport
 	acquired  func(service.AcquireRequest) // nil is not told
-	listed    func()                       // when locks are looked at; nil is not told
+	listed    func()                       // when locks or orders are looked at; nil is not told
 	more      func() bool                  // whether there are more parts to look at; nil is no
 	deadlocks []view.Deadlock
 	outcomes  []service.RevokeOutcome
@@ -145,6 +145,9 @@ func (s *stub) List(_ context.Context, req service.ListRequest) (*view.Page, err
 
 func (s *stub) LockOrder(string, int) view.OrderReport {
 	_, _ = s.answer()
+	if s.listed != nil {
+		s.listed()
+	}
 	return s.order
 }
 

@@ -201,10 +201,10 @@ func (w *watcher) tell() (why string) {
 	a := w.request.endpoints
 	now := a.pages.recent(w.key, time.Now())
 	if now == nil {
-		whose, alone := w.request.alone()
-		if alone && w.request.owes() {
+		if w.request.alone() && w.request.owes() {
 			return "" // until that is paid for
 		}
+		whose := w.request.watchPace()
 		wait, first := a.watches.turn(w.key, whose, time.Now())
 		if why = w.pause(wait); why != "" {
 			return why

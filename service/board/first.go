@@ -89,6 +89,7 @@ func (b *Board) firstPage(q Query) *Page {
 	page := &Page{Now: b.now()}
 	first, probe := best{most: q.Limit + 1, compare: q.compare}, &view.Row{}
 	page.Revision = b.source.Names(q.State, q.Tenant, func(r lock.Ref) {
+		page.Looked++
 		if !q.Sees(r) || q.Match != nil && !q.Match(r.Name) {
 			return
 		}
@@ -146,8 +147,9 @@ func (b *Board) rest(q Query, page *Page) (rest []lock.Ref) {
 	for _, l := range page.Rows {
 		there[l.Ref] = struct{}{}
 	}
-	page.Matching = 0
+	page.Matching, page.Looked = 0, 0
 	b.source.Names("", q.Tenant, func(r lock.Ref) {
+		page.Looked++
 		if !q.Sees(r) || q.Match != nil && !q.Match(r.Name) {
 			return
 		}

@@ -52,6 +52,33 @@ func TestFirstLookGoesOn(t *testing.T) {
 	}
 }
 
+// TestLooked: a page says at how many locks of the tenant it looked, on the board or before there is one.
+func TestLooked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed()
+		for i := range 30 {
+			f.join("a", "w", fmt.Sprint("n", i))
+			f.join("b", "w", fmt.Sprint("n", i))
+		}
+		f.join("a", "w2", "n0")
+		for _, by := range []board.Sort{board.ByName, board.ByWaiters, board.ByHeldFor} {
+			q := all(by, by != board.ByName)
+			q.Tenant, q.Limit, q.Match = "a", 2, func(string) bool { return false }
+			b := board.New(f, time.Now)
+			if n := b.Page(q).Looked; n != 30 {
+				t.Errorf("the first page by %s looks at %d", by, n)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			go b.Run(ctx)
+			synctest.Wait()
+			if n := b.Page(q).Looked; n != 30 {
+				t.Errorf("a page by %s looks at %d", by, n)
+			}
+			stop()
+		}
+	})
+}
+
 func goesOn(t *testing.T, by board.Sort, contended int) {
 	f := newFeed()
 	var there []*lock.Entry

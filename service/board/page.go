@@ -32,8 +32,10 @@ type Sight struct {
 }
 
 // Sees reports whether a lock is among them.
-func (s Sight) Sees(r lock.Ref) bool {
-	return (s.Tenant == r.Tenant || s.Tenant == "" && r.Tenant != lock.OwnTenant) && (s.May == nil || s.May(r.Name))
+func (s Sight) Sees(r lock.Ref) bool { return s.isOf(r) && (s.May == nil || s.May(r.Name)) }
+
+func (s Sight) isOf(r lock.Ref) bool {
+	return s.Tenant == r.Tenant || s.Tenant == "" && r.Tenant != lock.OwnTenant
 }
 
 // Query asks for a page of locks.
@@ -59,6 +61,7 @@ type Page struct {
 	Rows     []Line
 	Next     *Cursor // nil on the last page
 	Matching int     // how many locks there are on all pages
+	Looked   int     // at so many of the tenant, or of all, to find them
 	Revision uint64
 	Now      time.Time // to which the shares are
 }
@@ -88,6 +91,9 @@ func (b *Board) Page(q Query) *Page {
 	page := &Page{Now: b.now()}
 	first := best{most: q.Limit + 1, compare: q.compare}
 	page.Revision = all.each(func(row *view.Row) {
+		if q.isOf(row.Ref) {
+			page.Looked++
+		}
 		if !q.selects(row) {
 			return
 		}

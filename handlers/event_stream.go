@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -20,6 +21,7 @@ type eventWriter struct {
 	filter *event.Filter
 	told   time.Time // when something was sent last
 	looked int       // at so many names to find those that may be seen, that are not paid for
+	effort int       // how many times as long it takes to look at a name, with all that it is held against
 }
 
 // sender writes what an endless answer consists of, while its client takes it.
@@ -41,7 +43,7 @@ func newSender(r *request) sender {
 }
 
 func newEventWriter(r *request, stream *service.EventStream, f *event.Filter) *eventWriter {
-	return &eventWriter{sender: newSender(r), stream: stream, filter: f}
+	return &eventWriter{sender: newSender(r), stream: stream, filter: f, effort: f.Effort()}
 }
 
 // ungin returns what gin writes to, which tells how a flush went.
@@ -65,7 +67,9 @@ func (w *eventWriter) run() {
 	room := make([]*events.Record, 64)
 	why := ""
 	for why == "" && w.err == nil {
-		why = w.pause(w.next(room))
+		if why = w.untilPaid(); why == "" {
+			why = w.pause(w.next(room))
+		}
 	}
 	w.end(why)
 }
@@ -99,18 +103,10 @@ func (w *sender) end(why string) {
 
 // next sends what there is, or returns what is closed when there may be more.
 func (w *eventWriter) next(room []*events.Record) (more <-chan struct{}) {
-	given, missed, more := w.stream.Next(room)
-	if missed != nil {
-		w.write(missedMessage(missed, time.Now()))
+	texts, more := w.inTurn(room)
+	for _, text := range texts {
+		w.write(text)
 	}
-	for _, r := range given {
-		w.looked += len(r.Entry.Claims)
-		if text := eventMessage(w.filter, r); text != nil {
-			w.write(text)
-		}
-	}
-	clear(given) // what is kept elsewhere need not be kept here
-	w.pay()
 	if w.sent > 0 {
 		w.told = time.Now()
 	}
@@ -118,10 +114,53 @@ func (w *eventWriter) next(room []*events.Record) (more <-chan struct{}) {
 	return more
 }
 
+// inTurn is take, one after the other of a tenant's streams where that is dear: of what is past there may be
+// thousands of events at once for each of a hundred streams, as often as they are begun anew.
+func (w *eventWriter) inTurn(room []*events.Record) (texts [][]byte, more <-chan struct{}) {
+	if w.effort == 1 && !w.stream.Past() {
+		return w.take(room)
+	}
+	turn, err := w.request.endpoints.tellers.take(w.request.context(), w.request.account())
+	if err != nil {
+		return nil, nil // the client is gone
+	}
+	defer turn.done()
+	defer func() { <-time.After(tellerPause) }()
+	return w.take(room)
+}
+
+// take returns what there is to be sent, or what is closed when there may be more.
+func (w *eventWriter) take(room []*events.Record) (texts [][]byte, more <-chan struct{}) {
+	given, missed, more := w.stream.Next(room)
+	if missed != nil {
+		texts = append(texts, missedMessage(missed, time.Now()))
+	}
+	for _, r := range given {
+		w.looked += len(r.Entry.Claims)
+		if text := eventMessage(w.filter, r); text != nil {
+			texts = append(texts, text)
+		}
+	}
+	clear(given) // what is kept elsewhere need not be kept here
+	w.pay()
+	return texts, more
+}
+
+// untilPaid waits while the tenant owes, in a stream that costs something. It returns why the stream ends, if it
+// does.
+func (w *eventWriter) untilPaid() (why string) {
+	for why == "" && w.effort > 1 && w.request.owes() {
+		timer := time.NewTimer(owedPause/2 + rand.N(owedPause))
+		why = await(w, timer.C)
+		timer.Stop()
+	}
+	return why
+}
+
 // pay counts what it took to say which names the reader may see, where that takes longer than to tell him. What
 // all streams are told has a bound, but not of how many events that they are not told there are.
 func (w *eventWriter) pay() {
-	if more := quota.PriceOfNames(w.looked * (w.request.principal.Effort() - 1)); more > 0 {
+	if more := quota.PriceOfNames(w.looked * (w.effort - 1)); more > 0 {
 		w.request.owe(more)
 		w.looked = 0
 	}

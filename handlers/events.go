@@ -157,6 +157,11 @@ const (
 	// sendBuffer is how much the system holds for a client that does not take it, about.
 	sendBuffer = 64 << 10 // bytes
 
+	// tellerPause is between two parts that a tenant's streams are told where that is dear, and owedPause, more
+	// or less, between two looks at whether what that cost is paid for.
+	tellerPause = time.Millisecond
+	owedPause   = 100 * time.Millisecond
+
 	// reconnect is after how long a client is asked to come back when the stream ends.
 	reconnect = "retry: 1000\n"
 )

@@ -148,6 +148,26 @@ func (r *Router) Turns(tenant string) int {
 	return t.tenants[tenant].wanted
 }
 
+// KeepTelling has no other stream of a tenant told what is dear until done is called.
+func (r *Router) KeepTelling(tenant string) (done func()) {
+	turn, err := r.endpoints.tellers.take(context.Background(), tenant)
+	if err != nil {
+		panic(err)
+	}
+	return turn.done
+}
+
+// Telling counts those that are told what is dear, or wait for it.
+func (r *Router) Telling(tenant string) int {
+	t := r.endpoints.tellers
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tenants[tenant] == nil {
+		return 0
+	}
+	return t.tenants[tenant].wanted
+}
+
 // Conn is a connection that is counted, for requests that come over none.
 func (c *Connections) Conn() net.Conn {
 	conn, _ := net.Pipe()

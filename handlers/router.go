@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/netip"
 	"runtime"
@@ -164,6 +165,7 @@ type endpoints struct {
 	buffers sync.Pool // of *bytes.Buffer, for answers
 	answers answers
 	turns   *turns
+	tellers *turns // of streams that are told what is dear to find
 	pages   *pages
 	watches *watches
 	scrapes *semaphore.Weighted
@@ -192,6 +194,7 @@ func newEndpoints(cfg Config) *endpoints {
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		answers: answers{most: cfg.MaxAnswers, byTenant: map[string]int{}},
 		turns:   newTurns(int64(max(1, runtime.GOMAXPROCS(0)/2))),
+		tellers: newTurns(math.MaxInt64),
 		pages:   newPages(),
 		watches: newWatches(),
 		scrapes: semaphore.NewWeighted(maxScrapes),

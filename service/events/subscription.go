@@ -44,6 +44,7 @@ type Subscription struct {
 	ring *ring
 	life int
 	at   lock.EventID // everything up to it was given
+	past lock.EventID // what came up to it happened before
 
 	closed bool
 }
@@ -61,7 +62,7 @@ func (l *Log) Subscribe(req Request) (*Subscription, error) {
 	if err := l.places.take(req.Of, limits, l.cfg.Subscriptions); err != nil {
 		return nil, err
 	}
-	s := &Subscription{log: l, req: req, life: l.life, at: lock.Before(l.told + 1), ring: l.all}
+	s := &Subscription{log: l, req: req, life: l.life, at: lock.Before(l.told + 1), past: lock.Before(l.told + 1), ring: l.all}
 	if req.After != nil {
 		s.at = *req.After
 	}
@@ -130,6 +131,9 @@ func (s *Subscription) Next(room []*Record) (given []*Record, missed *Missed, mo
 	s.at = s.at.Later(lock.Before(l.told + 1))
 	return nil, nil, s.ring.grown
 }
+
+// Past reports whether what is given next happened before the subscription began.
+func (s *Subscription) Past() bool { return s.at.Compare(s.past) < 0 }
 
 // Spacing is the time from when a follower was told something to when it looks for more, 0
 // where there are few: to tell somebody something costs the same however much it is, and with

@@ -90,7 +90,7 @@ func priceBugs() []Bug {
 		},
 		{
 			Name: "price-looks-free", Breaks: "an operator pays for the names that are looked at to find those that he may see",
-			File: "handlers/pages.go", Anchor: "	r.owe(quota.PriceOfNames(r.looked * r.principal.Effort()))\n", Becomes: "	_ = r.looked\n",
+			File: "handlers/pages.go", Anchor: "	r.owe(quota.PriceOfNames(r.looked * auth.Effort(r.principal.Locks, r.sought)))\n", Becomes: "	_ = auth.Effort(r.sought)\n",
 			In: "./handlers", Run: "^TestPriceOfNarrowLooks$", Needs: "etcd",
 		},
 		{
@@ -105,8 +105,68 @@ func priceBugs() []Bug {
 		},
 		{
 			Name: "price-streams-by-patterns-free", Breaks: "to hold each event against very many patterns costs something",
-			File: "handlers/event_stream.go", Anchor: "w.looked * (w.request.principal.Effort() - 1)", Becomes: "w.looked * 0",
+			File: "handlers/event_stream.go", Anchor: "w.looked * (w.effort - 1)", Becomes: "w.looked * 0",
 			In: "./handlers", Run: "^TestPriceOfNarrowStreams$", Needs: "etcd",
+		},
+		{
+			Name: "price-lock-order-free", Breaks: "orders of locks that are held against patterns cost their price",
+			File: "handlers/deadlocks.go", Anchor: "	found := r.ownOrders(tenant, limit)\n	r.owe(quota.PriceOfNames(r.looked * r.principal.Effort()))\n", Becomes: "	found := r.ownOrders(tenant, limit)\n",
+			In: "./handlers", Run: "^TestPriceOfLockOrder$", Needs: "etcd",
+		},
+		{
+			Name: "looking-orders-without-a-turn", Breaks: "orders of locks are held against patterns one after the other of a tenant",
+			File: "handlers/deadlocks.go", Anchor: "r.takeTurn(); err != nil { // to hold", Becomes: "r.charge(0); err != nil { // to hold",
+			In: "./handlers", Run: "^TestPriceOfLockOrder$", Needs: "etcd",
+		},
+		{
+			Name: "price-deadlocks-free", Breaks: "deadlocks that are held against patterns cost their price",
+			File: "handlers/deadlocks.go", Anchor: "	r.owe(quota.PriceOfNames(r.looked * r.principal.Effort()))\n	return found", Becomes: "	return found",
+			In: "./handlers", Run: "^TestPriceOfDeadlocks$", Needs: "etcd",
+		},
+		{
+			Name: "price-searches-free", Breaks: "a tenant's operator who may see all names pays for those that are looked at too",
+			File: "handlers/console.go", Anchor: "r.looked = max(r.looked, page.Looked)", Becomes: "_ = page.Looked",
+			In: "./handlers", Run: "^TestPriceOfSearches$", Needs: "etcd",
+		},
+		{
+			Name: "price-searches-by-stars-free", Breaks: "what takes longer to find costs more",
+			File: "handlers/pages.go", Anchor: "auth.Effort(r.principal.Locks, r.sought)", Becomes: "auth.Effort(r.principal.Locks)",
+			In: "./handlers", Run: "^TestPriceOfSearches$", Needs: "etcd",
+		},
+		{
+			Name: "looking-of-what-is-shown-alone", Breaks: "a page says at how many locks it looked",
+			File: "service/board/page.go", Anchor: "		if q.isOf(row.Ref) {\n", Becomes: "		if q.selects(row) {\n",
+			In: "./service/board", Run: "^TestLooked$",
+		},
+		{
+			Name: "looking-tenant-takes-all-makers", Breaks: "a tenant's operators have one page made at a time, whatever they may see",
+			File: "handlers/pages.go", Anchor: "func (r *request) alone() bool { return !r.principal.MayOperate(\"\") }", Becomes: "func (r *request) alone() bool { return !r.principal.MayOperate(\"\") && r.principal.Locks != nil }",
+			In: "./handlers", Run: "^TestRenderingsOfTenant$", Needs: "etcd",
+		},
+		{
+			Name: "watches-of-who-owes", Breaks: "what a tenant's operators watch is not made anew while they owe for it",
+			File: "handlers/watch.go", Anchor: "w.request.alone() && w.request.owes()", Becomes: "w.request.watchPace() != \"\" && w.request.owes()",
+			In: "./handlers", Run: "^TestWatchOfWhoOwes$", Needs: "etcd",
+		},
+		{
+			Name: "price-filters-free", Breaks: "to hold each event against patterns of a query costs something too",
+			File: "handlers/event_stream.go", Anchor: "effort: f.Effort()", Becomes: "effort: r.principal.Effort()",
+			In: "./handlers", Run: "^TestPriceOfFilters$", Needs: "etcd",
+		},
+		{
+			Name: "streams-of-who-owes", Breaks: "who follows by many patterns is told nothing while his tenant owes",
+			File: "handlers/event_stream.go", Anchor: "why == \"\" && w.effort > 1 && w.request.owes()", Becomes: "why != \"\" && w.effort > 1 && w.request.owes()",
+			In: "./handlers", Run: "^TestPriceOfFilters$", Needs: "etcd",
+		},
+		{
+			Name: "replays-all-at-once", Breaks: "of a tenant's streams one after the other is told what is past",
+			File: "handlers/event_stream.go", Anchor: "w.effort == 1 && !w.stream.Past()", Becomes: "w.effort == 1",
+			In: "./handlers", Run: "^TestReplaysTakeTurns$", Needs: "etcd",
+		},
+		{
+			Name: "streams-by-patterns-all-at-once", Breaks: "so is what is dear to find",
+			File: "handlers/event_stream.go", Anchor: "w.effort == 1 && !w.stream.Past()", Becomes: "!w.stream.Past()",
+			In: "./handlers", Run: "^TestReplaysTakeTurns$", Needs: "etcd",
 		},
 		{
 			Name: "strangers-forge-addresses", Breaks: "nobody is told by an address that he sent in a line of his own",

@@ -355,7 +355,12 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-stars-free", Breaks: "each text between the stars of a pattern counts",
-			File: "lock/pattern.go", Anchor: "return 1 + len(p.middle)", Becomes: "return 1",
+			File: "lock/pattern.go", Anchor: "		steps += stepsOf(len(piece))\n", Becomes: "		_ = piece\n",
+			In: "./auth", Run: "^TestEffort$",
+		},
+		{
+			Name: "price-long-texts-cost-as-short-ones", Breaks: "a long text between the stars of a pattern counts more than a short one",
+			File: "lock/pattern.go", Anchor: "		steps += stepsOf(len(piece))\n", Becomes: "		steps += min(1, stepsOf(len(piece)))\n",
 			In: "./auth", Run: "^TestEffort$",
 		},
 		{

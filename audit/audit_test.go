@@ -277,4 +277,12 @@ func TestLooked(t *testing.T) {
 	if err != nil || len(page.Records) != 0 || page.Looked != 11 {
 		t.Errorf("%d records of %d that may be seen, %v", len(page.Records), page.Looked, err)
 	}
+	var next string
+	for range 2 { // the second goes on behind the first
+		page, err = l.log.Page(t.Context(), audit.Query{Tenant: "acme", Limit: 2, Before: next, May: func(string) bool { return true }})
+		if err != nil || page.Next == "" || page.Looked < 10 {
+			t.Errorf("%d records of %d, then %q, %v", len(page.Records), page.Looked, page.Next, err)
+		}
+		next = page.Next
+	}
 }

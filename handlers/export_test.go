@@ -70,6 +70,17 @@ func (t Turns) TakeNarrow(key, tenant string, took time.Duration, now time.Time)
 	return t.turn(key, tenant, now)
 }
 
+// Watch counts somebody of a tenant who watches, until end.
+func (t Turns) Watch(tenant string) (end func()) {
+	if err := t.take(tenant, tenant); err != nil {
+		panic(err)
+	}
+	return func() { t.give(tenant, tenant) }
+}
+
+// Paces is how many paces are remembered.
+func (t Turns) Paces() int { return len(t.paces) }
+
 // Planned is how many turns are remembered.
 func (t Turns) Planned() int { return len(t.turns) }
 

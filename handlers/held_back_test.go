@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -104,4 +105,30 @@ func TestStreamsKeepNoRoomOfOthers(t *testing.T) {
 			p.wait().wantStatus(http.StatusCreated)
 		})
 	}
+}
+
+// TestExportsKeepNoRoomOfOthers: so it is with the audit, of which an export is told part by part.
+func TestExportsKeepNoRoomOfOthers(t *testing.T) {
+	t.Parallel()
+	trail := slowTrail{make(chan struct{}), make(chan struct{})}
+	h := shared.handlers(shared.main.service)
+	h.Audit = trail
+	c := newTenant(t).at(secured(t, 1000, handlers.New(h)))
+	c.get("/healthz").wantStatus(http.StatusOK) // one connection for all
+	var exports sync.WaitGroup
+	for i := range 4 { // as many as there may be, each a tenant's
+		operator := c.as(func(cl *auth.Claims) { cl.Tenant, cl.Scopes = fmt.Sprint(cl.Tenant, i), []auth.Scope{auth.TenantAdmin} })
+		asked := operator.request(t.Context(), "GET", "/admin/audit", header("Accept", "application/x-ndjson"), body(padded(16<<10)))
+		exports.Go(func() {
+			if resp, err := c.replica.transport.RoundTrip(asked.Request); err == nil {
+				_ = resp.Body.Close()
+			}
+		})
+		<-trail.asked
+	}
+	p := c.start("POST", "/locks/a", body(`{}`))
+	eventually(t, "what is acquired comes through", p.answered)
+	p.wait().wantStatus(http.StatusCreated)
+	close(trail.let)
+	exports.Wait()
 }

@@ -217,6 +217,43 @@ func TestOrdersThatAreDoneAreNotPaced(t *testing.T) {
 	})
 }
 
+// TestAccountOfOrdersInVain: what is ordered in vain counts with what a tenant's operator looks at, and takes nothing
+// from who works.
+func TestAccountOfOrdersInVain(t *testing.T) {
+	t.Parallel()
+	q := &accounts{Quotas: quotas.New(quotas.Config{})}
+	inBubble(t, func(c *handlers.Config) {
+		c.Locks, c.Quotas = &stub{err: lock.Errorf(lock.NotFound, "gone")}, q
+		c.Verifier = &knownAs{Tenant: "acme", Scopes: []auth.Scope{auth.TenantAdmin}}
+	}, func(h *house) {
+		if status, _ := h.orders("DELETE", "/admin/closures/"+someID, `{}`); status != http.StatusNotFound || !slices.Equal(q.of, []string{quotas.Looking("acme")}) {
+			h.Errorf("%d, on the account of %v", status, q.of)
+		}
+	})
+}
+
+// TestRevokedInPart: who revokes some of what he orders to be is answered at once, whichever of them it is.
+func TestRevokedInPart(t *testing.T) {
+	t.Parallel()
+	limits := quota.Standard()
+	limits[quota.Requests] = 0
+	entry := `{"id":"` + someID + `","fence":7}`
+	holder := `{"tenant":"acme","holder":"w","reason":"it hangs for hours","entries":[` + entry + `,{"id":"` + someID[:25] + "0" + `","fence":8}]}`
+	gone, done := service.RevokeOutcome{Err: lock.Errorf(lock.NotFound, "gone")}, service.RevokeOutcome{Revoked: &service.Revoked{Record: &audit.Record{}}}
+	for _, outcomes := range [][]service.RevokeOutcome{{done, gone}, {gone, done}} {
+		inBubble(t, func(c *handlers.Config) {
+			c.Locks, c.Quotas = &stub{outcomes: outcomes}, quotas.New(quotas.Config{Defaults: limits})
+			c.Verifier = &knownAs{Tenant: "acme", Scopes: []auth.Scope{auth.TenantAdmin}}
+		}, func(h *house) {
+			for range 300 {
+				if status, took := h.orders("POST", "/admin/holders/revoke", holder); status != http.StatusOK || took > 0 {
+					h.Fatalf("%d after %v", status, took)
+				}
+			}
+		})
+	}
+}
+
 // seeing is a console that has so many locks, and asks of each whether it may be seen.
 type seeing struct {
 	consoleStub

@@ -128,9 +128,25 @@ type made struct {
 	pages atomic.Int64
 }
 
-func (m *made) Locks(board.Query) (*board.Page, error) {
+func (m *made) Locks(q board.Query) (*board.Page, error) {
+	for range 5000 {
+		q.Sees(lock.Ref{Tenant: q.Tenant, Name: "a"})
+	}
 	m.pages.Add(1)
 	return &board.Page{Looked: 5000}, nil
+}
+
+// TestPriceOfWatches: what is watched costs each time as much as it takes to make it, and no more.
+func TestPriceOfWatches(t *testing.T) {
+	t.Parallel()
+	q, m := &cashier{Quotas: quotas.New(quotas.Config{})}, &made{}
+	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Quotas, h.Console = q, m })
+	c.operator().within("b*").watch("view=locks", "")
+	eventually(t, "it is made again and again", func() bool { return q.price.Load() > 1+3*5 })
+	price := q.price.Load()
+	if most := 1 + 5*m.pages.Load(); price > most {
+		t.Errorf("%d pages cost %d, want %d at most", m.pages.Load(), price, most)
+	}
 }
 
 // TestWatchOfWhoOwes: what a tenant's operator watches is made anew when it is paid for.

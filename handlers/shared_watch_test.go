@@ -124,4 +124,13 @@ func TestNarrowWatches(t *testing.T) {
 	if wait, _ := turns.TakeNarrow("its", "other", took, now); wait != 0 {
 		t.Errorf("another tenant's waits for %v", wait)
 	}
+	for i := range 1000 { // of whom nothing is kept
+		tenant := fmt.Sprint("tenant-", i)
+		end := turns.Watch(tenant)
+		turns.TakeNarrow(tenant, tenant, took, now)
+		end()
+	}
+	if n := turns.Paces(); n != 3 { // all others', and those who were said to watch
+		t.Errorf("%d paces are kept", n)
+	}
 }

@@ -128,6 +128,22 @@ func TestGrantsDoNotWaitForWhatMayBeSeen(t *testing.T) {
 	}
 }
 
+// TestNamesInParts: each name is told once, in parts too.
+func TestNamesInParts(t *testing.T) {
+	const locks = 4500 // of 2000 a part
+	v, _ := line(locks, 1)
+	told := map[string]int{}
+	v.Names("", "acme", func(r lock.Ref) { told[r.Name]++ })
+	for name, n := range told {
+		if n != 1 {
+			t.Fatalf("%s is told %d times", name, n)
+		}
+	}
+	if len(told) != locks {
+		t.Errorf("%d names are told, want %d", len(told), locks)
+	}
+}
+
 // TestGlanceInParts: each row is that of its lock, in parts too.
 func TestGlanceInParts(t *testing.T) {
 	v, refs := line(view.RowChunk+10, 2)

@@ -199,5 +199,40 @@ func lookingBugs() []Bug {
 			File: "service/console.go", Anchor: "if s.May == nil {", Becomes: "if s.May == nil || o.LostFor == 0 {",
 			In: "./handlers", Run: "^TestSeries$", Needs: "etcd",
 		},
+		{
+			Name: "revoked-in-part-is-in-vain", Breaks: "who revokes some of what he orders to be is answered at once",
+			File: "handlers/revoke.go", Anchor: "revoked = revoked || out[i].Err == nil", Becomes: "revoked = out[i].Err == nil",
+			In: "./handlers", Run: "^TestRevokedInPart$", Needs: "etcd",
+		},
+		{
+			Name: "orders-in-vain-of-workers", Breaks: "orders in vain take nothing from who works",
+			File: "handlers/quota.go", Anchor: "Take(quotas.Looking(r.tenant()), quota.Requests); errors.As", Becomes: "Take(r.tenant(), quota.Requests); errors.As",
+			In: "./handlers", Run: "^TestAccountOfOrdersInVain$", Needs: "etcd",
+		},
+		{
+			Name: "watches-paces-are-kept", Breaks: "of a tenant of which nobody watches no pace is kept",
+			File: "handlers/watch.go", Anchor: "		delete(w.paces, tenant)\n", Becomes: "",
+			In: "./handlers", Run: "^TestNarrowWatches$", Needs: "etcd",
+		},
+		{
+			Name: "exports-keep-bodies", Breaks: "bodies that exports do not need keep nothing else from coming through",
+			File: "handlers/audit.go", Anchor: "	if err := r.skipBody(); err != nil {\n		return err\n	}\n", Becomes: "",
+			In: "./handlers", Run: "^TestExportsKeepNoRoomOfOthers$", Needs: "etcd",
+		},
+		{
+			Name: "price-watches-again-and-again", Breaks: "what is watched is paid for once each time it is made",
+			File: "handlers/pages.go", Anchor: "	r.looked = 0\n", Becomes: "",
+			In: "./handlers", Run: "^TestPriceOfWatches$", Needs: "etcd",
+		},
+		{
+			Name: "looking-names-again", Breaks: "each name is told once",
+			File: "service/view/names.go", Anchor: "		some = some[:0]\n", Becomes: "",
+			In: "./service/view", Run: "^TestNamesInParts$",
+		},
+		{
+			Name: "price-audit-of-later-pages-free", Breaks: "later pages of the audit cost what is read for them too",
+			File: "audit/log.go", Anchor: "			looked++\n", Becomes: "			if q.Before == \"\" {\n				looked++\n			}\n",
+			In: "./audit", Run: "^TestLooked$",
+		},
 	}
 }

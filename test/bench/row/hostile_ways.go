@@ -28,7 +28,8 @@ type attack struct {
 	client *http.Client
 	base   string
 	bearer string
-	sent   atomic.Int64 // requests that were answered, or given up
+	within func(scope string, locks []string) (string, error) // makes other bearer tokens of the tenant; nil is all locks
+	sent   atomic.Int64                                       // requests that were answered, or given up
 
 	refused atomic.Int64 // of these, for the tenant's quota of requests
 }
@@ -43,7 +44,13 @@ func newAttack(r *replica, cs *closers) (*attack, error) {
 		t.CloseIdleConnections()
 		return nil
 	})
-	return &attack{client: &http.Client{Transport: t}, base: r.URL(), bearer: bearer}, nil
+	within := func(scope string, locks []string) (string, error) {
+		if locks == nil {
+			return r.Token("hostile", scope, "worker")
+		}
+		return r.TokenWithin("hostile", scope, "worker", locks)
+	}
+	return &attack{client: &http.Client{Transport: t}, base: r.URL(), bearer: bearer, within: within}, nil
 }
 
 // limit has an operator set how many requests a second the tenant may make.
@@ -94,7 +101,7 @@ func (a *attack) do(ctx context.Context, method, path, body string, headers ...s
 // hostileWays are those that are measured.
 func hostileWays(b *bench) []hostileWay {
 	metadata := fmt.Sprintf(`{"ttl_seconds":60,"metadata":{"k":%q}}`, strings.Repeat("v", 2000))
-	return []hostileWay{
+	return append([]hostileWay{
 		{name: "many locks", atOnce: hostileAtOnce, attack: func(ctx context.Context, a *attack, i, n int) {
 			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), `{"ttl_seconds":60}`)
 		}},
@@ -123,7 +130,7 @@ func hostileWays(b *bench) []hostileWay {
 			}
 		}},
 		{name: "slow bodies", atOnce: 1000, attack: slowBody},
-	}
+	}, patternWays(b)...)
 }
 
 func holdOne(ctx context.Context, a *attack) error {

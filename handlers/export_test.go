@@ -159,6 +159,13 @@ func (r *Router) Turns(tenant string) int {
 	return t.tenants[tenant].wanted
 }
 
+// Rooms is on how many accounts room for large answers is taken.
+func (r *Router) Rooms() int {
+	r.endpoints.answers.mu.Lock()
+	defer r.endpoints.answers.mu.Unlock()
+	return len(r.endpoints.answers.byTenant)
+}
+
 // KeepTelling has no other stream of a tenant told what is dear until done is called.
 func (r *Router) KeepTelling(tenant string) (done func()) {
 	turn, err := r.endpoints.tellers.take(context.Background(), tenant)

@@ -78,6 +78,16 @@ func TestOperatorsLookBesideTheirTenant(t *testing.T) {
 	})
 }
 
+// TestRoomIsGivenBack: room for a large answer is given back to who took it, so that none is lost.
+func TestRoomIsGivenBack(t *testing.T) {
+	t.Parallel()
+	c, router := overRouter(t, &stub{order: largeReport()}, asIs)
+	if a := c.operator().get("/admin/lock-order?limit=1000"); a.status != http.StatusOK || len(a.body) < 16<<10 {
+		t.Errorf("%d with %d bytes", a.status, len(a.body))
+	}
+	eventually(t, "nobody has any", func() bool { return router.Rooms() == 0 })
+}
+
 // accounts notes on whose account requests count.
 type accounts struct {
 	handlers.Quotas

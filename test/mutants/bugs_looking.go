@@ -220,6 +220,11 @@ func lookingBugs() []Bug {
 			In: "./handlers", Run: "^TestExportsKeepNoRoomOfOthers$", Needs: "etcd",
 		},
 		{
+			Name: "looking-room-of-others-is-given", Breaks: "room for a large answer is given back to who took it",
+			File: "handlers/answer.go", Anchor: "r.endpoints.answers.give(r.account(), r.taken)", Becomes: "r.endpoints.answers.give(r.tenant(), r.taken)",
+			In: "./handlers", Run: "^TestRoomIsGivenBack$", Needs: "etcd",
+		},
+		{
 			Name: "price-watches-again-and-again", Breaks: "what is watched is paid for once each time it is made",
 			File: "handlers/pages.go", Anchor: "	r.looked = 0\n", Becomes: "",
 			In: "./handlers", Run: "^TestPriceOfWatches$", Needs: "etcd",

@@ -290,7 +290,7 @@ func (r *burstBench) profile(ctx context.Context, round int, one bool) <-chan er
 		saved <- nil
 		return saved
 	}
-	go func() { saved <- r.saveProfile(ctx, r.debug, "profile?seconds=6", "cpu") }()
+	go func() { saved <- r.saveProfile(ctx, r.replica, "profile?seconds=6", "cpu") }()
 	return saved
 }
 

@@ -59,7 +59,7 @@ func (b *bench) memoryOfWaiting(ctx context.Context) (grown footprint, err error
 	cs.add(q.Close)
 	after, err := steadyFootprint(ctx, r, 15*time.Second)
 	if err == nil && b.Profiles != "" {
-		err = b.saveProfile(ctx, r.debug, "heap", "heap")
+		err = b.saveProfile(ctx, r, "heap", "heap")
 	}
 	return footprint{after.all - before.all, after.anonymous - before.anonymous}, err
 }

@@ -37,22 +37,22 @@ func (s *served) profiled(b *bench, run roundFunc) roundFunc {
 		saved := make(chan error, 1)
 		go func() {
 			whole := max(time.Second, (b.Warmup + b.Duration).Truncate(time.Second))
-			saved <- b.saveProfile(ctx, s.debug, fmt.Sprintf("profile?seconds=%.0f", whole.Seconds()), "cpu")
+			saved <- b.saveProfile(ctx, s.replica, fmt.Sprintf("profile?seconds=%.0f", whole.Seconds()), "cpu")
 		}()
 		r, err := run(ctx, round)
 		return r, errors.Join(err, <-saved)
 	}
 }
 
-// saveProfile stores one profile of the server that was started last, as
+// saveProfile stores one profile of a server, as
 // <row>-<number of the server within the row>.<kind>.pprof.
-func (b *bench) saveProfile(ctx context.Context, address, which, kind string) (err error) {
-	resp, err := get(ctx, "http://"+address+"/debug/pprof/"+which, "")
+func (b *bench) saveProfile(ctx context.Context, r *replica, which, kind string) (err error) {
+	resp, err := get(ctx, "http://"+r.debug+"/debug/pprof/"+which, "")
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	f, err := os.Create(filepath.Join(b.Profiles, fmt.Sprintf("%s-%d.%s.pprof", b.row, b.replicas, kind)))
+	f, err := os.Create(filepath.Join(b.Profiles, fmt.Sprintf("%s-%d.%s.pprof", b.row, r.number, kind)))
 	if err != nil {
 		return err
 	}

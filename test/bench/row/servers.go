@@ -96,7 +96,8 @@ func connections(cs *closers) *side.Connections {
 // replica is a running API server.
 type replica struct {
 	*rig.Replica
-	debug string // address of its profiler; empty without one
+	number int    // which it is of the row's
+	debug  string // address of its profiler; empty without one
 }
 
 // startReplica starts Fencepost as its users run it: tokens are checked, and
@@ -112,9 +113,9 @@ func (b *bench) launch(ctx context.Context, debug bool, store string, cs *closer
 		return nil, err
 	}
 	b.replicas++
-	r := &replica{}
+	r := &replica{number: b.replicas}
 	config := rig.ReplicaConfig{
-		Binary: binary, Store: store, DataDir: filepath.Join(b.dir, fmt.Sprintf("fencepost-%d", b.replicas)),
+		Binary: binary, Store: store, DataDir: filepath.Join(b.dir, fmt.Sprintf("fencepost-%d", r.number)),
 		Secret: "the secret of the benchmark, which is no secret",
 		Args:   args,
 	}

@@ -70,6 +70,7 @@ func dispatch(ctx context.Context, args []string, env environment, stdout, stder
 		if err != nil || cfg.printOnly {
 			return err
 		}
+		defer carryBallast(cfg.ceilingBytes())()
 		return serve(ctx, cfg, stdout, stderr)
 	case "help":
 		_, err := parseConfig([]string{"--help"}, env, stdout)

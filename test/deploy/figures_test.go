@@ -47,13 +47,13 @@ func (f figures) missing(expression string) []string {
 	if len(names) == 0 {
 		return []string{"a figure"}
 	}
-	seen := map[string]bool{}
+	seen, elsewhereToo := map[string]bool{}, false // whose labels nobody knows here
 	for _, m := range names {
-		if slices.Contains(elsewhere, m[1]) {
-			return nil
-		}
 		labels, ok := f[m[1]]
-		if !ok {
+		switch {
+		case slices.Contains(elsewhere, m[1]):
+			elsewhereToo, ok = true, false
+		case !ok:
 			all = append(all, m[1])
 		}
 		for name := range labels {
@@ -67,7 +67,7 @@ func (f figures) missing(expression string) []string {
 	}
 	for _, m := range grouped.FindAllStringSubmatch(expression, -1) {
 		for name := range strings.SplitSeq(m[1], ",") {
-			if name = strings.TrimSpace(name); !seen[name] && !slices.Contains(others, name) {
+			if name = strings.TrimSpace(name); !elsewhereToo && !seen[name] && !slices.Contains(others, name) {
 				all = append(all, "by ("+name+")")
 			}
 		}
@@ -275,6 +275,9 @@ func TestMissing(t *testing.T) {
 		`fencepost_a_total{namespace=~"$namespace",tenant!="x"}`:  "[fencepost_a_total{tenant}]",
 		`sum by (tenant) (fencepost_a_total)`:                     "[by (tenant)]",
 		`vector(1)`:                                               "[a figure]",
+		`time() - max(` + elsewhere[0] + `{cronjob="x"})`:         "[]",
+		`max by (x) (` + elsewhere[0] + `) + fencepost_b_total`:   "[fencepost_b_total]",
+		`fencepost_a_total{tenant="x"} - ` + elsewhere[0]:         "[fencepost_a_total{tenant}]",
 	} {
 		if got := fmt.Sprint(f.missing(expression)); got != want {
 			t.Errorf("%s: %s, want %s", expression, got, want)

@@ -15,11 +15,7 @@ func (m *Metrics) makeMemory(meter metric.Meter) error {
 		metric.WithDescription("1 while there is no memory for new work, which is refused with 503."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			if full := m.full.Load(); full != nil {
-				bit := int64(0)
-				if (*full)() {
-					bit = 1
-				}
-				o.Observe(bit)
+				o.Observe(bit((*full)()))
 			}
 			return nil
 		}))

@@ -69,6 +69,9 @@ type Metrics struct {
 	secured  atomic.Pointer[func() Secured]
 	full     atomic.Pointer[func() bool]
 	refusal  atomic.Pointer[func() string]
+
+	principals atomic.Pointer[func() map[string]bool]
+	storeSize  atomic.Pointer[func() (int64, int64)]
 }
 
 type waitKey struct {
@@ -100,6 +103,8 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 		m.makeObservedCounters(meter),
 		m.makeGauges(meter, version),
 		m.makeTLS(meter),
+		m.makePrincipals(meter),
+		m.makeStoreSize(meter),
 		m.makeMemory(meter),
 		m.makeRefusal(meter),
 	)

@@ -60,6 +60,10 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 	m.ObserveMemory(func() bool { return false })
 	m.ObserveRefusal(func() string { return "" })
 	m.ObserveTLS(func() telemetry.Secured { return telemetry.Secured{Expires: time.Now()} })
+	m.ObserveStoreSize(func() (int64, int64) { return 5 << 20, 1 << 30 })
+	m.ObservePrincipals(func() map[string]bool {
+		return map[string]bool{telemetry.FilePrincipals: true, telemetry.FileOIDCPrincipals: false, "odd": true}
+	})
 	m.ObserveCounts(func() telemetry.Counts {
 		return telemetry.Counts{Expirations: 2, Contradictions: 3, EventsDropped: 4}
 	})
@@ -144,6 +148,10 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 		`fencepost_events_dropped_total 4`,
 		`fencepost_log_dropped_total 0`,
 		`fencepost_replicas 3`,
+		`fencepost_store_used_bytes 5.24288e+06`,
+		`fencepost_store_quota_bytes 1.073741824e+09`,
+		`fencepost_principals_refused{file="principals"} 1`,
+		`fencepost_principals_refused{file="oidc_principals"} 0`,
 		`fencepost_lock_renewals_total{outcome="lost"} 1`,
 		`fencepost_lock_renewals_total{outcome="ok"} 0`,
 		`fencepost_store_operation_duration_seconds_sum{operation="txn",outcome="ok"} 0.001`,

@@ -28,11 +28,7 @@ func (m *Metrics) makeRefusal(meter metric.Meter) error {
 			if read := m.refusal.Load(); read != nil {
 				now := (*read)()
 				for reason, attributes := range reasons { // a 0 for the others: an alert wants to see it end
-					bit := int64(0)
-					if reason == now {
-						bit = 1
-					}
-					o.Observe(bit, attributes)
+					o.Observe(bit(reason == now), attributes)
 				}
 			}
 			return nil

@@ -101,7 +101,12 @@ func TestClientCertificates(t *testing.T) {
 	if got := status(worker, "", "GET", "/locks/orders:1"); got != http.StatusOK {
 		t.Errorf("with nonsense in the file: %d", got)
 	}
+	eventually(t, "it is in the metrics", func() bool { return worker.figure(`fencepost_principals_refused{file="principals"}`) == "1" })
+	if got := worker.figure("fencepost_tls_files_refused"); got != "0" {
+		t.Errorf("the files of certificates are called refused: %s", got)
+	}
 	write(principals, `{"principals":[]}`)
+	eventually(t, "nothing is refused", func() bool { return worker.figure(`fencepost_principals_refused{file="principals"}`) == "0" })
 	eventually(t, "the line is gone", func() bool { return status(worker, "", "GET", "/locks") == http.StatusUnauthorized })
 	write(principals, someWorkers)
 	eventually(t, "the line is there", func() bool { return status(worker, "", "GET", "/locks") == http.StatusOK })

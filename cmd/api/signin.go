@@ -10,6 +10,7 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/auth/signin"
+	"github.com/fencepost/fencepost/telemetry"
 )
 
 // oidcSettings say by which identity provider operators sign in.
@@ -74,7 +75,7 @@ func (o *oidcSettings) files() []*reloaded {
 	if o.rights == nil {
 		return nil
 	}
-	return []*reloaded{{flags: "--oidc-principals", refresh: o.rights.Refresh}}
+	return []*reloaded{{flags: "--oidc-principals", refresh: o.rights.Refresh, of: telemetry.FileOIDCPrincipals}}
 }
 
 // provider is by whom operators sign in, nil if by nobody. key is what the replicas share.

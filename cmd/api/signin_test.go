@@ -62,6 +62,26 @@ func TestSignInByProvider(t *testing.T) {
 	}
 }
 
+// TestOIDCPrincipalsRefused: that the file of operators cannot be used is in the metrics, also of a
+// server without TLS.
+func TestOIDCPrincipalsRefused(t *testing.T) {
+	t.Parallel()
+	identity := signintest.Start(t, map[string]any{"sub": "1"})
+	args := oidcArgs(t, "127.0.0.1:0", identity.URL, operatorsGroup)
+	rights := args[slices.Index(args, "--oidc-principals")+1]
+	s := start(t, args...)
+	const figure = `fencepost_principals_refused{file="oidc_principals"}`
+	for _, c := range []struct{ text, want string }{{operatorsGroup, "0"}, {"nonsense", "1"}, {operatorsGroup, "0"}} {
+		if err := os.WriteFile(rights, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, c.text+" makes it "+c.want, func() bool { return s.figure(figure) == c.want })
+	}
+	if got := s.figure("fencepost_tls_files_refused"); got != "" {
+		t.Errorf("without TLS there is a figure of its files: %s", got)
+	}
+}
+
 // TestOIDCIsChecked: what is wrong is said before anything starts.
 func TestOIDCIsChecked(t *testing.T) {
 	whole := oidcArgs(t, "127.0.0.1:0", "https://login.example", operatorsGroup)

@@ -87,6 +87,12 @@ func openEtcd(ctx context.Context, c *config, t *telemetry.Telemetry) (openedSto
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
+	if _, inside := conn.Size(); inside {
+		t.Metrics().ObserveStoreSize(func() (used, quota int64) {
+			now, _ := conn.Size()
+			return now.Used, now.Quota
+		})
+	}
 	return etcdStore{s, conn}, nil
 }
 

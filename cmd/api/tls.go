@@ -79,7 +79,10 @@ func (c *clients) files() []*reloaded {
 	if c == nil {
 		return nil
 	}
-	return []*reloaded{{flags: "--client-ca", refresh: c.authorities.Refresh}, {flags: "--principals", refresh: c.principals.Refresh}}
+	return []*reloaded{
+		{flags: "--client-ca", refresh: c.authorities.Refresh},
+		{flags: "--principals", refresh: c.principals.Refresh, of: telemetry.FilePrincipals},
+	}
 }
 
 // scheme is that of the server's URLs.
@@ -112,24 +115,23 @@ type reloaded struct {
 	refresh func() (changed bool, err error)
 	noted   func() []any // of what is in use now, for the log; nil is nothing
 	failing string       // why the files cannot be used, as it was logged
+	of      string       // in the metrics, of files of principals; those of certificates have one figure
+	refused atomic.Bool  // they cannot be used
 }
 
 // keepFiles keeps up with the files of TLS and of who may what, and shows the certificate in
 // the metrics, until stop is called, which waits for that.
 func keepFiles(c *config, t *telemetry.Telemetry) (stop func()) {
 	files := append(c.clients.files(), c.oidc.files()...)
-	var refused atomic.Bool
 	if c.pair != nil {
 		ends := func() []any { return []any{"expires", c.pair.Expires().UTC().Format(time.RFC3339)} }
 		files = append(files, &reloaded{flags: "--tls-cert and --tls-key", refresh: c.pair.Refresh, noted: ends})
 		t.Logger().Info("serving with TLS", ends()...)
-		t.Metrics().ObserveTLS(func() telemetry.Secured {
-			return telemetry.Secured{Expires: c.pair.Expires(), Refused: refused.Load()}
-		})
 	}
 	if len(files) == 0 {
 		return func() {}
 	}
+	observeFiles(c, t, files)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -140,7 +142,7 @@ func keepFiles(c *config, t *telemetry.Telemetry) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				refused.Store(reload(files, t.Logger()))
+				reload(files, t.Logger())
 			}
 		}
 	})
@@ -150,9 +152,28 @@ func keepFiles(c *config, t *telemetry.Telemetry) (stop func()) {
 	}
 }
 
-// reload reads all files anew, and reports whether any cannot be used. Each reason is logged
-// once.
-func reload(files []*reloaded, log *slog.Logger) (refused bool) {
+// observeFiles shows in the metrics which files cannot be used. What is wrong with who may what is
+// not to be taken for a certificate that ends.
+func observeFiles(c *config, t *telemetry.Telemetry, files []*reloaded) {
+	if c.pair != nil {
+		t.Metrics().ObserveTLS(func() telemetry.Secured {
+			return telemetry.Secured{Expires: c.pair.Expires(), Refused: refused(files)[""]}
+		})
+	}
+	t.Metrics().ObservePrincipals(func() map[string]bool { return refused(files) })
+}
+
+// refused tells by what files are of whether any cannot be used.
+func refused(files []*reloaded) map[string]bool {
+	all := map[string]bool{}
+	for _, f := range files {
+		all[f.of] = all[f.of] || f.refused.Load()
+	}
+	return all
+}
+
+// reload reads all files anew. Each reason for which some cannot be used is logged once.
+func reload(files []*reloaded, log *slog.Logger) {
 	for _, f := range files {
 		changed, err := f.refresh()
 		noted := []any{"flags", f.flags}
@@ -169,7 +190,6 @@ func reload(files []*reloaded, log *slog.Logger) (refused bool) {
 		if err == nil {
 			f.failing = ""
 		}
-		refused = refused || err != nil
+		f.refused.Store(err != nil)
 	}
-	return refused
 }

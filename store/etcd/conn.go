@@ -30,7 +30,8 @@ type Conn struct {
 	// admit reports whether there is room for a new entry of so many bytes, and then wants
 	// to be told when its writing has ended; nil where others keep the quota.
 	admit func(bytes int) (answered func(), ok bool)
-	local bool // the store is in this process: its calls do not hang on a network
+	size  func() Size // of the embedded store; nil for others
+	local bool        // the store is in this process: its calls do not hang on a network
 
 	// version asks one of the endpoints which etcd it is; nil where it is our own.
 	version   func(ctx context.Context, endpoint string) (string, error)

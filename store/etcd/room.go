@@ -41,6 +41,24 @@ type room struct {
 	wait time.Duration
 }
 
+// Size is how full the embedded store is.
+type Size struct {
+	Used  int64 // bytes of its file that are in use, as far as they were flushed
+	Quota int64 // bytes that the file may have
+}
+
+// Size tells how full the embedded store is; ok is false of a cluster, which tells that itself.
+func (c *Conn) Size() (s Size, ok bool) {
+	if c.size == nil {
+		return Size{}, false
+	}
+	return c.size(), true
+}
+
+func (m *member) size() Size {
+	return Size{Used: m.server.Backend().SizeInUse(), Quota: m.server.Cfg.QuotaBackendBytes}
+}
+
 // admit reports whether an entry of so many bytes may be written. If so, answered is
 // called when its writing has ended.
 func (m *member) admit(bytes int) (answered func(), ok bool) {

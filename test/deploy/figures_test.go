@@ -27,10 +27,11 @@ type figures map[string]map[string]bool
 // others are labels that Prometheus adds, or that only some series of a histogram have.
 var others = []string{"instance", "namespace", "job", "le"}
 
-// elsewhere are figures of programs that are not at hand here, and those of TLS, which a test
-// of cmd/api asks for by these names.
+// elsewhere are figures of programs that are not at hand here, and those of files of TLS and
+// of principals, which tests of cmd/api ask for by these names.
 var elsewhere = []string{
 	"kube_cronjob_status_last_successful_time", "fencepost_tls_certificate_expiry_seconds", "fencepost_tls_files_refused",
+	"fencepost_principals_refused",
 }
 
 // selected finds names with what is in braces behind them; grouped what a sum is kept by.

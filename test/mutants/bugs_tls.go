@@ -25,8 +25,13 @@ func tlsBugs() []Bug {
 		},
 		{
 			Name: "tls-never-reloaded", Breaks: "certificates that were replaced are shown, and it is logged and measured if they cannot be",
-			File: "cmd/api/tls.go", Anchor: "refused.Store(reload(files, t.Logger()))", Becomes: "refused.Store(reload(files[:0], t.Logger()))",
+			File: "cmd/api/tls.go", Anchor: "				reload(files, t.Logger())", Becomes: "				reload(files[:0], t.Logger())",
 			In: "./cmd/api", Run: "^TestReloadUnderLoad$",
+		},
+		{
+			Name: "tls-principals-taken-for-certificates", Breaks: "a bad file of principals is not told as a bad certificate",
+			File: "cmd/api/tls.go", Anchor: "of: telemetry.FilePrincipals", Becomes: "of: telemetry.FilePrincipals[:0]",
+			In: "./cmd/api", Run: "^TestClientCertificates",
 		},
 		{
 			Name: "tls-plain-text-untold", Breaks: "who speaks HTTP where TLS is spoken is told so",

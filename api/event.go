@@ -17,7 +17,16 @@ const WebhookTest = "webhook.test"
 // EventsMissed is the type of the event that says that others are missing.
 const EventsMissed = "events.missed"
 
-// EventData is what an event is about. An `events.missed` has `number`, `after` and `before` only.
+// Why a subscription is not told something: the `reason` of an `events.missed` that it is sent.
+const (
+	MissedUnknown     = "unknown"     // no server knows any more what happened
+	MissedForRoom     = "too_many"    // more than is kept for it waited already
+	MissedUndelivered = "undelivered" // it was tried for as long as the schedule says, or waited for too long
+	MissedUnreadable  = "unreadable"  // what the store has kept of it cannot be read
+	MissedForSeveral  = "several"     // more than one of these
+)
+
+// EventData is what an event is about. An `events.missed` has `number`, `after` and `before` only, and to a webhook `reason`.
 type EventData struct {
 	// Number of the write that caused the event; of `events.missed`, that of `before`.
 	Number uint64 `json:"number" format:"int64" minimum:"0" maximum:"9007199254740991" example:"1042"`
@@ -29,7 +38,7 @@ type EventData struct {
 	Locks []string `json:"locks,omitempty" example:"orders:42"`
 	// Entry to which it happened.
 	Entry *EventEntry `json:"entry,omitempty"`
-	// Reason for which the entry ended.
+	// Reason for which the entry ended. Of an `events.missed` that a webhook is sent, why something is missing: `unknown`, `too_many`, `undelivered`, `unreadable`, or `several` of them.
 	Reason string `json:"reason,omitempty" example:"released"`
 	// Revoked is what the operator said who ended the entry. With lock.revoked.
 	Revoked *EventRevoked `json:"revoked,omitempty"`

@@ -12,7 +12,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-settled-before-it-is-kept", Breaks: "what has failed is settled only once it is kept",
-			File: "webhook/outbox/owed.go", Anchor: "		d.stale = true\n	}\n	switch {\n	case d.over && d.version == 0:", Becomes: "		w.settle(d)\n	}\n	switch {\n	case d.over && d.version == 0:",
+			File: "webhook/outbox/owed.go", Anchor: "		d.stale = true\n	}\n	switch {\n	case d.over:\n		w.erase(d)\n	case d.stale && err != nil:", Becomes: "		w.settle(d)\n	}\n	switch {\n	case d.over:\n		w.erase(d)\n	case d.stale && err != nil:",
 			In: in, Run: "^TestKeptOnlyInTheStore$",
 		},
 		{
@@ -198,14 +198,29 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestAskedWhenDue$",
 		},
 		{
-			Name: "outbox-added-late-given-up", Breaks: "what is added to what is missed has a schedule's time of its own",
-			File: "webhook/outbox/missed.go", Anchor: "		d.made = w.Now() // what was added has its own time to be told in\n", Becomes: "",
-			In: in, Run: "^TestAddedLate$",
+			Name: "outbox-missed-given-up", Breaks: "what tells that something is missed is tried until it is told",
+			File: "webhook/outbox/delivery.go", Anchor: "	if next.State == webhook.StateFailed && d.tellsMissed() {", Becomes: "	if false {",
+			In: in, Run: "^TestMissedStays$",
 		},
 		{
-			Name: "outbox-missed-never-given-up", Breaks: "what tells that something is missed is given up when the schedule is over",
-			File: "webhook/outbox/delivery.go", Anchor: " && d.tellsMissed() && now.Sub(d.made) < scheduleTime() {", Becomes: " && d.tellsMissed() {",
-			In: in, Run: "^TestAddedLate$",
+			Name: "outbox-given-up-in-silence", Breaks: "a subscription learns what it was not delivered in the time of the schedule",
+			File: "webhook/outbox/delivery.go", Anchor: "	case webhook.StateFailed:\n		w.giveUp(d)", Becomes: "	case webhook.StateFailed:\n		w.end(d)",
+			In: in, Run: "^TestGivenUp$/schedule",
+		},
+		{
+			Name: "outbox-too-old-in-silence", Breaks: "a subscription learns what waited for it for too long",
+			File: "webhook/outbox/delivery.go", Anchor: "		t.remember(d)\n		w.giveUp(d)", Becomes: "		t.remember(d)\n		w.end(d)",
+			In: in, Run: "^TestGivenUp$/old",
+		},
+		{
+			Name: "outbox-given-up-before-it-is-kept", Breaks: "what is given up is kept until it is kept that it is missed",
+			File: "webhook/outbox/owed.go", Anchor: "	if d.writing || d.untold {", Becomes: "	if d.writing {",
+			In: in, Run: "^TestGivenUp$",
+		},
+		{
+			Name: "outbox-given-up-and-settled", Breaks: "the cursor stays behind what is given up until it is kept that it is missed",
+			File: "webhook/outbox/delivery.go", Anchor: "	d.over, d.untold = true, true\n", Becomes: "	d.over, d.untold = true, true\n	w.settle(d)\n",
+			In: in, Run: "^TestGivenUpUnkept$",
 		},
 		{
 			Name: "outbox-gap-of-two-ids", Breaks: "what ends before it begins is no gap",
@@ -444,7 +459,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-paused-for-ever", Breaks: "what waits for a receiver is given up in the end",
-			File: "webhook/outbox/delivery.go", Anchor: "w.Now().Sub(d.made) > maxAge:", Becomes: "w.Now().Sub(d.made) > 100*maxAge:",
+			File: "webhook/outbox/delivery.go", Anchor: "w.Now().Sub(d.made) > maxAge &&", Becomes: "w.Now().Sub(d.made) > 100*maxAge &&",
 			In: in, Run: "^TestGivenUp$",
 		},
 		{

@@ -115,32 +115,12 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestGivenUp: what waits for a receiver that is paused is given up in the end.
-func TestGivenUp(t *testing.T) {
-	m := newMissing(t)
-	now := time.Now()
-	m.Now = func() time.Time { return now }
-	d := m.misses(10, 20)
-	for _, c := range []struct {
-		after time.Duration
-		want  webhook.State
-	}{{maxAge - time.Minute, webhook.StatePending}, {2 * time.Minute, webhook.StateFailed}} {
-		now = now.Add(c.after)
-		m.due.remove(d)
-		m.attempt(d)
-		if d.progress.State != c.want || d.over != (c.want == webhook.StateFailed) {
-			t.Errorf("after %v it is %s", now.Sub(d.made), d.progress.State)
-		}
-	}
-	m.takes()
-}
-
 // TestForgottenWhileItMisses: a subscription that is deleted before it could be kept what it misses holds no
 // cursor up.
 func TestForgottenWhileItMisses(t *testing.T) {
 	m := newMissing(t)
 	it := &item{read: time.Now()}
-	m.note(m.target, missedOf(10, 20), it)
+	m.note(m.target, missedOf(10, 20), "", it)
 	if m.forget(m.target); it.open != 0 {
 		t.Errorf("the cursor waits for %d", it.open)
 	}

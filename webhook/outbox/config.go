@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
-
-	"github.com/fencepost/fencepost/webhook"
 )
 
 func (c Config) withDefaults() Config {
@@ -87,7 +85,7 @@ const (
 	maxWait = 29 * time.Hour
 
 	// maxAge is how long a delivery is kept at most: somewhat more than the schedule takes,
-	// for a receiver that is paused or disabled meanwhile.
+	// for a receiver that is paused or disabled meanwhile. What tells that something is missed stays.
 	maxAge = 5 * 24 * time.Hour
 )
 
@@ -95,14 +93,6 @@ const (
 func owedKind(shard string) string    { return "webhook-owed-" + suffix(shard) }    // deliveries that are to be tried again
 func stateKind(shard string) string   { return "webhook-state-" + suffix(shard) }   // how targets do
 func requestKind(shard string) string { return "webhook-request-" + suffix(shard) } // what tenants ask of its owner
-
-// scheduleTime is how long the schedule takes at least.
-func scheduleTime() (all time.Duration) {
-	for _, step := range webhook.Delays() {
-		all += step
-	}
-	return all
-}
 
 func suffix(shard string) string { return strings.TrimPrefix(shard, shardPrefix) }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/webhook"
@@ -36,7 +38,8 @@ type delivery struct {
 	blocks   []*delivery
 	names    []string
 
-	missed events.Missed // of what tells that something is missed
+	missed  events.Missed // of what tells that something is missed
+	because string
 
 	items   []*item // that it keeps from being settled
 	running bool    // an attempt, or it waits for the pool
@@ -48,6 +51,7 @@ type delivery struct {
 	later   bool // it is written in a moment
 	stale   bool // it has changed since it was last written, or is over
 	over    bool
+	untold  bool // it is over, and stays in the store until it is kept that it is missed
 }
 
 // attempt is what is remembered of one.
@@ -86,11 +90,11 @@ func (w *owner) attempt(d *delivery) {
 	}
 	t := d.target
 	switch {
-	case w.Now().Sub(d.made) > maxAge:
+	case w.Now().Sub(d.made) > maxAge && !d.tellsMissed():
 		d.progress.State = webhook.StateFailed
 		w.pass(d)
 		t.remember(d)
-		w.end(d)
+		w.giveUp(d)
 		return
 	case !t.sends():
 		w.schedule(d, time.Now().Add(pausedLook))
@@ -165,7 +169,12 @@ func (w *owner) attempted(d *delivery, r tried) {
 	if r.Outcome == webhook.Delivered && !d.tellsMissed() {
 		w.answers(d.target)
 	}
-	if d.progress.State != webhook.StatePending {
+	switch d.progress.State {
+	case webhook.StatePending:
+	case webhook.StateFailed:
+		w.giveUp(d)
+		return
+	case webhook.StateDelivered, webhook.StateGone, webhook.StateExpired:
 		w.end(d)
 		return
 	}
@@ -190,10 +199,11 @@ func (w *owner) proceed(d *delivery, r tried) {
 }
 
 // after is where the schedule stands after an attempt. It begins anew with the last one of what
-// tells that something is missed, for what was added to that not long ago.
+// tells that something is missed: that is never given up as long as the subscription is there, as
+// nobody would tell of it, and waits where the receiver was disabled meanwhile.
 func (w *owner) after(d *delivery, r webhook.Result, now time.Time) webhook.Progress {
 	next := d.progress.After(r, now, w.Rand())
-	if next.State == webhook.StateFailed && d.tellsMissed() && now.Sub(d.made) < scheduleTime() {
+	if next.State == webhook.StateFailed && d.tellsMissed() {
 		w.renew(d)
 		return d.progress.After(r, now, w.Rand())
 	}
@@ -248,6 +258,26 @@ func (w *owner) end(d *delivery) {
 		d.target.leaving[d.record] = d
 		w.erase(d)
 	}
+}
+
+// giveUp ends a delivery that the receiver did not get: it is told that it misses the event, unless
+// nothing happened for it, or it is a caller's, who sees it in the list.
+func (w *owner) giveUp(d *delivery) {
+	event := d.event()
+	if d.grant != nil || event == (lock.EventID{}) {
+		w.end(d)
+		return
+	}
+	d.over, d.untold = true, true
+	w.due.remove(d)
+	w.targets.drop(d)
+	d.target.leaving[d.record] = d
+	it := &item{read: time.Now(), done: func() {
+		d.untold = false
+		w.settle(d)
+		w.erase(d)
+	}}
+	w.note(d.target, gapAt(event), api.MissedUndelivered, it)
 }
 
 func (w *owner) settle(d *delivery) {

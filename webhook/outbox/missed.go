@@ -14,7 +14,19 @@ import (
 // lost is what a target cannot be told: it is told so instead.
 type lost struct {
 	events.Missed
-	items []*item // of the window, until it is kept that the target is told so
+	because string  // one of the reasons for which it is not told
+	items   []*item // of the window, until it is kept that the target is told so
+}
+
+// together is the reason for which two parts of what is missed are not told.
+func together(one, other string) string {
+	switch {
+	case one == "" || one == other:
+		return other
+	case other == "":
+		return one
+	}
+	return api.MissedForSeveral
 }
 
 func (l *lost) settle() {
@@ -40,7 +52,7 @@ func (w *owner) missed(m *events.Missed) {
 	for _, ts := range w.targets.byTenant {
 		for _, t := range ts {
 			if m.Before.Number > t.From && (t.sends() || t.pausedAfter(m.After)) {
-				w.note(t, *m, it)
+				w.note(t, *m, api.MissedUnknown, it)
 			}
 		}
 	}
@@ -62,17 +74,20 @@ func (w *owner) lack(d *delivery, it *item) {
 		d.target.remember(d)
 		w.Logger.Warn("a callback is not sent: the tenant has too many", "tenant", d.target.tenant, "id", d.id)
 	default:
-		id := d.event()
-		w.note(d.target, events.Missed{After: justBefore(id), Before: id}, it)
+		w.note(d.target, gapAt(d.event()), api.MissedForRoom, it)
 	}
 }
 
-// note has a target told that something is missed, together with what it missed just
+// gapAt is a gap of one event.
+func gapAt(id lock.EventID) events.Missed { return events.Missed{After: justBefore(id), Before: id} }
+
+// note has a target told that something is missed, and why, together with what it missed just
 // before.
-func (w *owner) note(t *target, m events.Missed, it *item) {
+func (w *owner) note(t *target, m events.Missed, because string, it *item) {
 	if t.lost == nil {
 		t.lost = &lost{Missed: m}
 	}
+	t.lost.because = together(t.lost.because, because)
 	t.lost.After = earlier(t.lost.After, m.After)
 	t.lost.Before = t.lost.Before.Later(m.Before)
 	it.open++
@@ -101,10 +116,10 @@ func (w *owner) tellMissed(t *target) {
 		d.progress = beginOf(d, w.Now())
 	} else {
 		l.After, l.Before = earlier(l.After, d.missed.After), l.Before.Later(d.missed.Before)
+		l.because = together(d.because, l.because)
 		w.targets.drop(d)
-		d.made = w.Now() // what was added has its own time to be told in
 	}
-	d.missed, d.id = l.Missed, missedID(l.Missed)
+	d.missed, d.because, d.id = l.Missed, l.because, missedID(l.Missed)
 	d.payload = marshal(missedEvent(t.tenant, l, w.Now()))
 	d.size = len(d.payload)
 	d.items = append(d.items, l.items...)
@@ -156,7 +171,7 @@ func recordOf(target, delivery string) string {
 
 func missedEvent(tenant string, l *lost, now time.Time) *api.Event {
 	e := event.Missed(l.After, l.Before, now)
-	e.Data.Tenant = tenant
+	e.Data.Tenant, e.Data.Reason = tenant, l.because
 	return e
 }
 

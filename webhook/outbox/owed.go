@@ -25,6 +25,7 @@ type owedForm struct {
 	Payload     json.RawMessage `json:"payload"`
 	Call        *callbackCall   `json:"call,omitempty"`
 	MissedAfter string          `json:"missed_after,omitempty"`
+	Because     string          `json:"missed_because,omitempty"`
 	Made        int64           `json:"made_ms"`
 	Due         int64           `json:"due_ms"`
 	NotAfter    int64           `json:"not_after_ms,omitempty"`
@@ -44,7 +45,7 @@ func (d *delivery) encode(by stamp) []byte {
 		f.NotAfter = d.progress.NotAfter.UnixMilli()
 	}
 	if d.tellsMissed() {
-		f.MissedAfter = d.missed.After.String()
+		f.MissedAfter, f.Because = d.missed.After.String(), d.because
 	}
 	return store.Encode(f)
 }
@@ -90,8 +91,6 @@ func (w *owner) keptOne(d *delivery, is stored, err error) {
 		d.stale = true
 	}
 	switch {
-	case d.over && d.version == 0:
-		w.eraseIfKept(d)
 	case d.over:
 		w.erase(d)
 	case d.stale && err != nil:
@@ -170,7 +169,7 @@ func (w *owner) vanished(d *delivery) {
 
 // erase takes a delivery's record away that is over.
 func (w *owner) erase(d *delivery) {
-	if d.writing {
+	if d.writing || d.untold {
 		return // when that is over
 	}
 	if d.version == 0 {
@@ -308,7 +307,7 @@ func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
 		d.grant.Tenant = r.Tenant
 	}
 	if f.MissedAfter != "" {
-		d.missed = f.missed()
+		d.missed, d.because = f.missed(), f.Because
 		d.payload = f.Payload // it may be written anew at once
 	}
 	w.add(d)

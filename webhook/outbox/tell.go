@@ -135,7 +135,7 @@ func (w *owner) catchUp(t *target, was *wish) {
 	}
 	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, Tenant: t.tenant, After: &after})
 	if err != nil {
-		w.note(t, events.Missed{After: after, Before: end}, it)
+		w.note(t, events.Missed{After: after, Before: end}, api.MissedUnknown, it)
 		return
 	}
 	defer stream.Close()
@@ -147,7 +147,7 @@ func (w *owner) catchUp(t *target, was *wish) {
 			return
 		}
 		if missed != nil {
-			w.note(t, *missed, it)
+			w.note(t, *missed, api.MissedUnknown, it)
 		}
 		for _, r := range given {
 			if r.ID.Compare(end) > 0 {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -54,7 +53,7 @@ func (w *owner) unreadable(r store.Record) {
 		return
 	}
 	it := &item{read: time.Now(), done: func() { w.erase(d) }}
-	w.note(t, events.Missed{After: justBefore(event), Before: event}, it)
+	w.note(t, gapAt(event), api.MissedUnreadable, it)
 }
 
 // missesAll has a target told that it may miss everything up to where the shard is: what it was to be
@@ -63,8 +62,8 @@ func (w *owner) missesAll(d *delivery) {
 	d.kind, d.made = api.EventsMissed, w.Now()
 	d.missed.After = lock.Before(d.target.From + 1)
 	d.missed.Before = d.missed.After.Later(w.cursor.at)
-	d.id = missedID(d.missed)
-	d.payload = marshal(missedEvent(d.target.tenant, &lost{Missed: d.missed}, d.made))
+	d.id, d.because = missedID(d.missed), api.MissedUnreadable
+	d.payload = marshal(missedEvent(d.target.tenant, &lost{Missed: d.missed, because: d.because}, d.made))
 	d.size = len(d.payload)
 	d.progress = beginOf(d, d.made)
 	w.add(d)

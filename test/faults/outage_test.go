@@ -36,12 +36,8 @@ func TestOutageIsTold(t *testing.T) {
 		for _, replica := range s.replicas {
 			s.must(replica.Restart(s.ctx))
 		}
-		lack := func() (n int) {
-			for _, name := range names {
-				n += r.lacks(name, granted, released)
-			}
-			return n
-		}
+		dues := duesOfClients(granted, released)
+		lack := func() int { return r.all(names, dues).lacking }
 		for end := time.Now().Add(within(30 * time.Second)); (lack() > 0 || forgets && r.missedBy(names) == 0) && time.Now().Before(end); pause(s.ctx, 50*time.Millisecond) {
 		}
 		t.Logf("%d grants and %d releases; %d never told; missed: %d times", len(granted), len(released), lack(), r.missedBy(names))

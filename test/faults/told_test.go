@@ -1,0 +1,266 @@
+package faults_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/faults/history"
+)
+
+// gap is what is missed: what comes after the one id, up to the other and with it.
+type gap struct{ after, before lock.EventID }
+
+func gapOf(after, before string) (g gap, err error) {
+	if g.after, err = lock.ParseEventID(after); err != nil {
+		return g, err
+	}
+	if g.before, err = lock.ParseEventID(before); err == nil && g.after.Compare(g.before) >= 0 {
+		err = fmt.Errorf("nothing is missed between %s and %s", after, before)
+	}
+	return g, err
+}
+
+// where is the range of ids in which an event is.
+type where struct{ from, to lock.EventID }
+
+// during is the range of an event of one of some writes.
+func during(from, to uint64) where {
+	return where{lock.EventID{Number: from, Index: 1}, lock.EventID{Number: to, Index: math.MaxUint32}}
+}
+
+// has reports whether an event is missed that is somewhere in a range.
+func (g gap) has(w where) bool { return w.from.Compare(g.before) <= 0 && w.to.Compare(g.after) > 0 }
+
+// due is what receivers are to be told of an entry that held.
+type due struct {
+	fence          uint64
+	granted, ended where
+	ends           bool // that it ended is to be told
+}
+
+// duesOf is what is to be told of all that held of some locks, by the store's own history.
+func duesOf(truth *history.Truth, locks []string) (all []due) {
+	for _, name := range locks {
+		for _, l := range truth.Entries(name) {
+			if truth.Held(name, l.Entry, l.Joined) {
+				joined, left := uint64(l.Joined), uint64(l.Left)
+				all = append(all, due{fence: joined, granted: during(joined, left), ended: during(left, left), ends: true})
+			}
+		}
+	}
+	return all
+}
+
+// duesOfClients is what is to be told as far as clients know. When a release was written they do not know.
+func duesOfClients(granted, released []int64) (all []due) {
+	for _, fence := range granted {
+		n := uint64(fence)
+		all = append(all, due{fence: n, granted: during(n, n), ended: during(n+1, lock.MaxNumber), ends: slices.Contains(released, fence)})
+	}
+	return all
+}
+
+// outcomes are what became of what one receiver was to be told.
+type outcomes struct{ told, missed, lacking int }
+
+// count finds out what became of what a receiver was to be told: that it was, that it was told that it
+// misses this very event, or neither.
+func (r *receivers) count(name string, dues []due) (n outcomes) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := r.told[name]
+	for _, d := range dues {
+		one.add(&n, one.acquired, d.fence, r.narrow(d.granted, d.fence, func(t *told) map[uint64]lock.EventID { return t.acquired }))
+		if d.ends {
+			one.add(&n, one.ended, d.fence, r.narrow(d.ended, d.fence, func(t *told) map[uint64]lock.EventID { return t.ended }))
+		}
+	}
+	return n
+}
+
+func (one *told) add(n *outcomes, known map[uint64]lock.EventID, fence uint64, w where) {
+	if _, ok := known[fence]; ok {
+		n.told++
+	} else if slices.ContainsFunc(one.missed, func(g gap) bool { return g.has(w) }) {
+		n.missed++
+	} else {
+		n.lacking++
+	}
+}
+
+// narrow returns where an event is exactly, if some receiver was told it.
+func (r *receivers) narrow(w where, fence uint64, of func(*told) map[uint64]lock.EventID) where {
+	for _, one := range r.told {
+		if id, ok := of(one)[fence]; ok {
+			return where{id, id}
+		}
+	}
+	return w
+}
+
+// untrue returns what receivers were told that did not happen, or what one was told otherwise than another.
+func (r *receivers) untrue(truth *history.Truth, locks []string) (wrong []error) {
+	lives := map[[2]string]history.Life{}
+	for _, name := range locks {
+		for _, l := range truth.Entries(name) {
+			lives[[2]string{l.Entry, fmt.Sprint(l.Joined)}] = l
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	same := map[lock.EventID]event{}
+	for name, one := range r.told {
+		for id, e := range one.happened {
+			l, there := lives[[2]string{e.Data.Entry.ID, fmt.Sprint(e.Data.Entry.Fence)}]
+			if e.Data.Entry.Fence == 0 || !there || l.Lock != e.Data.Lock || !happened(truth, l, e) {
+				wrong = append(wrong, fmt.Errorf("%s was told %s %+v, which did not happen: %v", name, id, e, l))
+			}
+			if before, ok := same[id]; ok && before != e {
+				wrong = append(wrong, fmt.Errorf("%s was told %s %+v, and another one %+v", name, id, e, before))
+			}
+			same[id] = e
+		}
+	}
+	return wrong
+}
+
+// happened holds an event against the life that it is about.
+func happened(truth *history.Truth, l history.Life, e event) bool {
+	number, expired := int64(e.Data.Number), l.Reason == "" || l.Reason == string(lock.Expired)
+	switch e.Type {
+	case string(lock.EventAcquired):
+		return number >= l.Joined && number < l.Left && truth.Held(l.Lock, l.Entry, l.Joined)
+	case string(lock.EventReleased):
+		return number == l.Left && !expired
+	case string(lock.EventExpired):
+		return number == l.Left && expired
+	}
+	return false
+}
+
+// disorder returns first attempts about one lock that were not made in the order of its events, and of how
+// many it knows that they were, of what happened and came while nobody was killed. A message that comes late
+// though it was sent first is no disorder.
+func (r *receivers) disorder() (wrong []error, judged int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, one := range r.told {
+		type line struct {
+			lock string
+			calm int
+		}
+		newest := map[line]arrival{}
+		for _, a := range one.first {
+			at := line{a.lock, a.calm}
+			last, known := newest[at]
+			switch {
+			case a.calm == 0:
+				continue
+			case known && a.id.Compare(last.id) < 0:
+				if last.made <= a.made {
+					wrong = append(wrong, fmt.Errorf("%s was told of %s at %s first, and then at %s", name, a.lock, last.id, a.id))
+				}
+				continue
+			case known:
+				judged++
+			}
+			newest[at] = a
+		}
+	}
+	return wrong, judged
+}
+
+// TestWhatReceiversLack: an event is missed only if what is said to be missed has it.
+func TestWhatReceiversLack(t *testing.T) {
+	id := func(number uint64) lock.EventID { return lock.EventID{Number: number, Index: 1} }
+	dues := []due{{fence: 10, granted: during(10, 20), ended: during(20, 20), ends: true}}
+	for name, c := range map[string]struct {
+		missed []gap
+		others bool // another receiver was told
+		want   int
+	}{
+		"nothing said":             {nil, false, 2},
+		"both":                     {[]gap{{id(9), id(20)}}, false, 0},
+		"what comes later":         {[]gap{{id(20), id(30)}}, true, 2},
+		"what came before":         {[]gap{{id(1), id(9)}}, true, 2},
+		"the grant":                {[]gap{{id(9), id(10)}}, true, 1},
+		"the end":                  {[]gap{{id(19), id(20)}}, true, 1},
+		"between them":             {[]gap{{id(11), id(19)}}, true, 2},
+		"between them, none knows": {[]gap{{id(11), id(19)}}, false, 1}, // the grant may be there
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReceivers("it", "other")
+			r.told["it"].missed = c.missed
+			if c.others {
+				r.told["other"].acquired[10], r.told["other"].ended[10] = id(10), id(20)
+			}
+			if got := r.count("it", dues).lacking; got != c.want {
+				t.Errorf("%d lacking, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// TestWhatReceiversMayBeTold: of each event there is an entry to which that happened, and all are told the same.
+func TestWhatReceiversMayBeTold(t *testing.T) {
+	truth, err := history.NewTruth([]history.Change{
+		{Lock: "l", Entry: "a", Revision: 10, Joined: true, Mode: "exclusive"},
+		{Lock: "l", Entry: "b", Revision: 11, Joined: true, Mode: "exclusive"},
+		{Lock: "l", Entry: "b", Revision: 12, Reason: "withdrawn"},
+		{Lock: "l", Entry: "a", Revision: 20, Reason: "released"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := func(kind string, number int, entry string, fence int) string {
+		return fmt.Sprintf(`{"type":"lock.%s","data":{"number":%d,"lock":"l","entry":{"id":%q,"fence":%d}}}`, kind, number, entry, fence)
+	}
+	for name, c := range map[string]struct {
+		id, body string
+		want     int
+	}{
+		"the grant":                   {"10-1", message("acquired", 10, "a", 10), 0},
+		"the end":                     {"20-1", message("released", 20, "a", 10), 0},
+		"a grant of who waited":       {"11-1", message("acquired", 11, "b", 11), 1},
+		"an end at another place":     {"19-1", message("released", 19, "a", 10), 1},
+		"an end of another kind":      {"20-1", message("expired", 20, "a", 10), 1},
+		"an entry that never was":     {"10-1", message("acquired", 10, "c", 10), 1},
+		"an entry with another fence": {"10-1", message("acquired", 10, "a", 11), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReceivers("it")
+			if err := r.told["it"].take(c.id, []byte(c.body)); err != nil {
+				t.Fatal(err)
+			}
+			if wrong := r.untrue(truth, []string{"l"}); len(wrong) != c.want {
+				t.Errorf("%v, want %d", wrong, c.want)
+			}
+		})
+	}
+}
+
+// TestOrderOfFirstAttempts: what was sent earlier and comes later is in order, what was sent later is not.
+func TestOrderOfFirstAttempts(t *testing.T) {
+	one, two := lock.EventID{Number: 1, Index: 1}, lock.EventID{Number: 2, Index: 1}
+	for name, c := range map[string]struct {
+		first         []arrival
+		wrong, judged int
+	}{
+		"in order":           {[]arrival{{"l", one, 1, 5}, {"l", two, 1, 5}}, 0, 1},
+		"not in order":       {[]arrival{{"l", two, 1, 5}, {"l", one, 1, 6}}, 1, 0},
+		"one came late":      {[]arrival{{"l", two, 1, 6}, {"l", one, 1, 5}}, 0, 0},
+		"of two locks":       {[]arrival{{"l", two, 1, 5}, {"k", one, 1, 6}}, 0, 0},
+		"with a kill at one": {[]arrival{{"l", two, 1, 5}, {"l", one, 0, 6}}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReceivers("it")
+			r.told["it"].first = c.first
+			if wrong, judged := r.disorder(); len(wrong) != c.wrong || judged != c.judged {
+				t.Errorf("%v and %d judged, want %d and %d", wrong, judged, c.wrong, c.judged)
+			}
+		})
+	}
+}

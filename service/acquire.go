@@ -49,6 +49,7 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 	}
 	if outcome := waitOutcome(g, err); outcome != "" {
 		s.Metrics.Waited(ctx, outcome, err != nil || g.Waited > 0, time.Since(began))
+		s.Metrics.Acquired(ctx, outcome, len(req.Claims))
 	}
 	if err != nil {
 		span.RecordError(err)

@@ -56,7 +56,7 @@ func (s *Service) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	case err == nil:
 		s.Metrics.Renewed(ctx, "ok")
 	case errors.Is(err, lock.Lost):
-		s.Metrics.Renewed(ctx, "lost")
+		s.Metrics.Renewed(ctx, lostOrLate(err))
 		s.lostTo(req, RenewedTooLate, err)
 	default:
 		s.Metrics.Renewed(ctx, "error")
@@ -69,10 +69,11 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
 	if err := s.expireWait(ctx, e, s.Now()); err != nil {
 		return nil, err
 	}
+	s.measureSlack(ctx, e)
+	start := time.Now()
 	if err := s.Store.Renew(ctx, e); err != nil {
 		return nil, s.whyLost(ctx, e, err)
 	}

@@ -146,7 +146,7 @@ func (e *dispatcher) tell(what noted) {
 
 func (e *dispatcher) tellEvent(what lock.Event) {
 	if what.Held && what.Reason != lock.Withdrawn {
-		e.metrics.Held(context.Background(), string(what.Reason), what.Lasted)
+		e.metrics.Held(context.Background(), string(what.Entry.Claims[0].Mode), string(what.Reason), what.Lasted)
 	}
 	if entry := what.Entry; what.Kind == lock.EventExpired {
 		e.line(about{what.At, entry, what.ID.Number}, slog.LevelInfo, "an entry expired", slog.String("lock", entry.Name()),

@@ -198,7 +198,21 @@ func (d *diary) Waited(_ context.Context, outcome string, contended bool, w time
 	d.note("waited %s %t %v", outcome, contended, w)
 }
 
-func (d *diary) Held(_ context.Context, end string, h time.Duration) { d.note("held %s %v", end, h) }
+func (d *diary) Acquired(_ context.Context, outcome string, keys int) {
+	if keys != 1 {
+		d.note("acquired %s %d", outcome, keys)
+	}
+}
+
+func (d *diary) HandedOver(_ context.Context, h time.Duration) { d.note("handed over %v", h) }
+
+func (d *diary) Held(_ context.Context, mode, end string, h time.Duration) {
+	d.note("held %s %s %v", mode, end, h)
+}
+
+func (d *diary) RenewedWith(_ context.Context, slack float64) { d.note("slack %.2f", slack) }
+
+func (d *diary) Revoked(_ context.Context, actor string) { d.note("revoked by %s", actor) }
 
 func (d *diary) Renewed(_ context.Context, outcome string) { d.note("renewed %s", outcome) }
 
@@ -236,13 +250,91 @@ func TestMetrics(t *testing.T) {
 		defer d.mu.Unlock()
 		expected := []string{
 			"waited granted false 0s", "waited refused true 0s", "waited timeout true 1s", "waited cancelled true 0s", "waited cancelled true 0s",
-			"renewed ok", "held released 2s", "waited granted true 1s", "renewed lost",
-			"held expired 30s", "waited error true 0s",
+			"renewed ok", "slack 0.97", "handed over 0s", "held exclusive released 2s", "waited granted true 1s", "renewed lost",
+			"held exclusive expired 30s", "waited error true 0s",
 		}
 		slices.Sort(expected)
 		slices.Sort(d.notes)
 		if diff := cmp.Diff(expected, d.notes); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}
+	})
+}
+
+// TestLeaseMetrics: a renewal after the end of the lease is late, and how much was left of others is
+// measured, but not of each; sets, modes and operators have their figures.
+func TestLeaseMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := newShelf(t), &diary{}
+		r := s.replica(t, func(c *service.Config) { c.Metrics = d })
+		both := want("orders:2", 0)
+		both.Set, both.Claims = true, append(both.Claims, lock.Claim{Name: "orders:3", Mode: lock.Exclusive})
+		r.hold(both)
+		g := r.hold(want("orders:1", 0))
+		after(ttl / 4)
+		r.renew(g)
+		r.renew(g)
+		after(ttl)
+		if _, err := r.Renew(t.Context(), by(g)); err == nil {
+			t.Error("renewed")
+		}
+		r.store.on(broken, remaining)
+		other := r.hold(want("orders:1", 0))
+		r.renew(other)
+		r.store.on(nil, remaining)
+		after(time.Second)
+		r.renew(other)
+		after(ttl / 2)
+		r.renew(other)
+		r.revoke(revoking(other))
+		r.Close()
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		expected := []string{
+			"acquired granted 2", "waited granted false 0s", "held exclusive expired 30s", "waited granted false 0s", "slack 0.75", "renewed ok", "renewed ok", "held exclusive expired 37.5s", "renewed late",
+			"waited granted false 0s", "renewed ok", "renewed ok", "slack 0.50", "renewed ok", "revoked by admin", "held exclusive revoked 16s",
+		}
+		slices.Sort(expected)
+		slices.Sort(d.notes)
+		if diff := cmp.Diff(expected, d.notes); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestDeepest: the longest queue is known at once, whatever leaves it and after a gap of the feed, and a
+// waiter that expires is no holder.
+func TestDeepest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		r := s.replica(t, func(*service.Config) {})
+		deepest := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			if got := r.Deepest(); got != want {
+				t.Errorf("%d wait for the lock for which most do, want %d", got, want)
+			}
+		}
+		deepest(0)
+		a, b := r.hold(want("orders:1", 0)), r.hold(want("orders:2", 0))
+		one := []*pending{r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour))}
+		two := r.line(want("orders:2", time.Hour))
+		deepest(3)
+		one[1].cancel()
+		<-one[1].done
+		deepest(2)
+		again := s.replica(t, func(*service.Config) {})
+		synctest.Wait()
+		if got := again.Deepest(); got != 2 {
+			t.Errorf("a replica that has just listed says %d", got)
+		}
+		r.release(a)
+		deepest(1)
+		r.release(b)
+		two.holds()
+		deepest(1)
+		one[2].cancel()
+		<-one[2].done
+		deepest(0)
 	})
 }

@@ -72,6 +72,7 @@ func (s *Service) revoke(ctx context.Context, req RevokeRequest, known *bool) (*
 	if err != nil {
 		return nil, s.whyLost(ctx, found.Entry, err)
 	}
+	s.Metrics.Revoked(ctx, string(req.By.Scope))
 	return done, nil
 }
 

@@ -25,9 +25,13 @@ import (
 // those of package telemetry.
 type Metrics interface {
 	Waited(ctx context.Context, outcome string, contended bool, d time.Duration)
-	Held(ctx context.Context, end string, d time.Duration)
+	Acquired(ctx context.Context, outcome string, keys int) // so many locks were asked for
+	HandedOver(ctx context.Context, d time.Duration)        // a grant that was waited for was answered, so long after it was seen
+	Held(ctx context.Context, mode, end string, d time.Duration)
 	Renewed(ctx context.Context, outcome string)
-	Deadlocked(ctx context.Context) // a cycle of waits was closed, and refused
+	RenewedWith(ctx context.Context, slack float64) // share of the TTL that was left
+	Revoked(ctx context.Context, actor string)      // by the operator's scope
+	Deadlocked(ctx context.Context)                 // a cycle of waits was closed, and refused
 }
 
 // Config of a [Service]. Zero durations take the defaults that are named.
@@ -78,6 +82,7 @@ type Service struct {
 	expiries expiries
 	evidence *evidence
 	stale    staleReports
+	slack    slackSamples
 	pace     audit.Pace // of what operators do
 	async    *asyncKeeper
 
@@ -237,6 +242,10 @@ func (s *Service) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duratio
 	return s.view.Count()
 }
 
+// Deepest returns how many entries wait for the lock for which most do, of all tenants but the
+// replicas' own.
+func (s *Service) Deepest() int { return s.view.Deepest() }
+
 // Totals count what this replica saw happen since it started.
 type Totals struct {
 	view.Totals
@@ -281,6 +290,10 @@ func (s *Service) inBackground(task func(context.Context)) {
 type silent struct{}
 
 func (silent) Waited(context.Context, string, bool, time.Duration) {}
-func (silent) Held(context.Context, string, time.Duration)         {}
+func (silent) Acquired(context.Context, string, int)               {}
+func (silent) HandedOver(context.Context, time.Duration)           {}
+func (silent) Held(context.Context, string, string, time.Duration) {}
 func (silent) Renewed(context.Context, string)                     {}
+func (silent) RenewedWith(context.Context, float64)                {}
+func (silent) Revoked(context.Context, string)                     {}
 func (silent) Deadlocked(context.Context)                          {}

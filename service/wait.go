@@ -217,8 +217,17 @@ func (w *wait) grant(waited time.Duration) stage {
 		g.Held, g.Waited, g.Asked = true, waited, w.s.view.AskedOf(w.entry)
 		if w.waited {
 			w.linkFreed(ctx)
+			w.handedOver(ctx)
 		}
 		return w.tell(g, nil)
+	}
+}
+
+// handedOver measures how long ago the view saw that the turn had come, if that was while this
+// request waited.
+func (w *wait) handedOver(ctx context.Context) {
+	if seen, holds := w.s.view.HeldSince(w.entry.ID); holds && seen.After(w.began) {
+		w.s.Metrics.HandedOver(ctx, time.Since(seen))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 type Queues struct {
 	ByMode     map[string]QueueCounts // "exclusive", "shared", "semaphore"
 	OldestWait time.Duration          // of the waiter that has waited longest; 0 without waiters
+	Deepest    int                    // how many wait for the lock for which most do
 	Revision   uint64                 // of the store, as far as this replica knows: no fence is above it
 }
 
@@ -28,7 +29,9 @@ func (m *Metrics) ObserveQueues(read func() (q Queues, known bool)) { m.queues.S
 // Counts are what somebody else counts exactly, where it happens, since the process
 // started.
 type Counts struct {
-	Expirations    uint64 // entries that the store removed because nobody renewed them
+	// Entries that the store removed because nobody renewed them: those that held, and that waited.
+	HoldersExpired, WaitersExpired uint64
+
 	Contradictions uint64 // rings of orders in which locks are taken
 	EventsDropped  uint64 // that could not be told to the log and the figures in time
 }
@@ -113,6 +116,7 @@ func (m *Metrics) makeCounters(meter metric.Meter) error {
 // counters are the counts that are read when they are collected.
 type counters struct {
 	expirations, contradictions, eventsDropped, linesDropped metric.Int64ObservableCounter
+	holders, waiters                                         metric.MeasurementOption
 }
 
 func (m *Metrics) makeObservedCounters(meter metric.Meter) error {
@@ -122,7 +126,11 @@ func (m *Metrics) makeObservedCounters(meter metric.Meter) error {
 		errs = append(errs, err)
 		return c
 	}
+	reason := func(value string) metric.MeasurementOption {
+		return metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", value)))
+	}
 	c := counters{
+		holders: reason("holder_gone"), waiters: reason("waiter_gone"),
 		expirations: counter("fencepost.lock.expirations", "{entry}",
 			"Entries that the store removed because nobody renewed them."),
 		contradictions: counter("fencepost.lock.order_contradictions", "{ring}",
@@ -144,7 +152,8 @@ func (m *Metrics) observeCounters(o metric.Observer, c counters) {
 	if read := m.counts.Load(); read != nil {
 		now = (*read)()
 	}
-	o.ObserveInt64(c.expirations, int64(now.Expirations))
+	o.ObserveInt64(c.expirations, int64(now.HoldersExpired), c.holders)
+	o.ObserveInt64(c.expirations, int64(now.WaitersExpired), c.waiters)
 	o.ObserveInt64(c.contradictions, int64(now.Contradictions))
 	o.ObserveInt64(c.eventsDropped, int64(now.EventsDropped))
 	dropped := uint64(0)
@@ -156,9 +165,9 @@ func (m *Metrics) observeCounters(o metric.Observer, c counters) {
 
 // gauges are the figures that are read when they are collected.
 type gauges struct {
-	held, waiting, inFlight, build, revision, replicas metric.Int64ObservableGauge
-	oldestWait, feedLag                                metric.Float64ObservableGauge
-	buildInfo                                          metric.MeasurementOption
+	held, waiting, inFlight, build, revision, replicas, depth metric.Int64ObservableGauge
+	oldestWait, feedLag                                       metric.Float64ObservableGauge
+	buildInfo                                                 metric.MeasurementOption
 }
 
 func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
@@ -176,6 +185,7 @@ func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
 	g := gauges{
 		held:       count("fencepost.lock.held", "{entry}", "Entries that hold."),
 		waiting:    count("fencepost.lock.waiting", "{entry}", "Entries that wait."),
+		depth:      count("fencepost.queue.depth.max", "{entry}", "How many wait for the lock for which most do."),
 		inFlight:   count("fencepost.http.requests.in_flight", "{request}", "Requests that are not answered yet."),
 		revision:   count("fencepost.store.revision", "", "Revision of the store that this replica has seen; no fence is above it."),
 		replicas:   count("fencepost.replicas", "{replica}", "Replicas that serve the store, as this one, which is among them, has listed them last."),
@@ -188,7 +198,7 @@ func (m *Metrics) makeGauges(meter metric.Meter, version string) error {
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		m.observe(o, g)
 		return nil
-	}, g.held, g.waiting, g.inFlight, g.build, g.revision, g.replicas, g.oldestWait, g.feedLag)
+	}, g.held, g.waiting, g.inFlight, g.build, g.revision, g.replicas, g.depth, g.oldestWait, g.feedLag)
 	return errors.Join(append(errs, err)...)
 }
 
@@ -215,6 +225,7 @@ func (m *Metrics) observe(o metric.Observer, g gauges) {
 func (q Queues) observe(o metric.Observer, g gauges) {
 	o.ObserveFloat64(g.oldestWait, q.OldestWait.Seconds())
 	o.ObserveInt64(g.revision, int64(q.Revision))
+	o.ObserveInt64(g.depth, int64(q.Deepest))
 	for mode, counts := range q.ByMode {
 		attributes := metric.WithAttributes(attribute.String("mode", mode))
 		o.ObserveInt64(g.held, int64(counts.Held), attributes)

@@ -31,6 +31,7 @@ const (
 	// How a renewal or an operation of the store ended. Stores may add outcomes.
 	OutcomeOK    = "ok"
 	OutcomeLost  = "lost" // the entry was gone
+	OutcomeLate  = "late" // of a renewal: it was gone, because its lease had run out
 	OutcomeError = "error"
 
 	Other = "other"
@@ -54,11 +55,13 @@ type Metrics struct {
 	renewals, feedRestarts, deadlocks, refusals metric.Int64Counter
 
 	waits      *sets[waitKey]
-	holds      *sets[string]
+	holds      *sets[holdKey]
 	renewed    *sets[string]
 	quotas     *sets[string]
 	operations *sets[operationKey]
 	requests   *sets[requestKey]
+
+	locks locks
 
 	inFlight atomic.Int64
 	queues   atomic.Pointer[func() (Queues, bool)]
@@ -91,14 +94,15 @@ type requestKey struct {
 func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 	m := &Metrics{
 		waits:      newClosedSets(waitKey.attributes, waitKey{Other, true}, waitKeys()...),
-		holds:      newClosedSets(word("end"), Other, HoldReleased, HoldExpired, HoldRevoked, HoldUnknown),
-		renewed:    newClosedSets(word("outcome"), Other, OutcomeOK, OutcomeLost, OutcomeError),
+		holds:      newClosedSets(holdKey.attributes, holdKey{Other, Other}, holdKeys()...),
+		renewed:    newClosedSets(word("outcome"), Other, renewalOutcomes()...),
 		operations: newSets(maxOperations, operationKey.attributes, operationKey{Other, Other}),
 		quotas:     newClosedSets(word("quota"), Other, quotaNames()...),
 		requests:   newSets(maxRequests, requestKey.attributes, requestKey{Other, Other, Other, false}),
 	}
 	err := errors.Join(
 		m.makeHistograms(meter),
+		m.makeLocks(meter),
 		m.makeCounters(meter),
 		m.makeObservedCounters(meter),
 		m.makeGauges(meter, version),
@@ -121,9 +125,17 @@ func word(key string) func(string) []attribute.KeyValue {
 	}
 }
 
+func waitOutcomes() []string {
+	return []string{WaitGranted, WaitTimeout, WaitCancelled, WaitRefused, WaitError}
+}
+
+func renewalOutcomes() []string {
+	return []string{OutcomeOK, OutcomeLate, OutcomeLost, OutcomeError}
+}
+
 func waitKeys() []waitKey {
 	var keys []waitKey
-	for _, outcome := range []string{WaitGranted, WaitTimeout, WaitCancelled, WaitRefused, WaitError} {
+	for _, outcome := range waitOutcomes() {
 		keys = append(keys, waitKey{outcome, false}, waitKey{outcome, true})
 	}
 	return keys
@@ -161,7 +173,10 @@ func (m *Metrics) startAtZero() {
 	for _, name := range quotaNames() {
 		m.refusals.Add(ctx, 0, m.quotas.of(name).add...)
 	}
-	for _, outcome := range []string{OutcomeOK, OutcomeLost, OutcomeError} {
+	for _, actor := range []string{ActorAdmin, ActorTenantAdmin} {
+		m.locks.revoked.Add(ctx, 0, m.locks.actors.of(actor).add...)
+	}
+	for _, outcome := range renewalOutcomes() {
 		m.renewals.Add(ctx, 0, m.renewed.of(outcome).add...)
 	}
 }
@@ -170,11 +185,6 @@ func (m *Metrics) startAtZero() {
 // the end was. contended says that it was not granted on arrival.
 func (m *Metrics) Waited(ctx context.Context, outcome string, contended bool, d time.Duration) {
 	m.wait.Record(ctx, d.Seconds(), m.waits.of(waitKey{outcome, contended}).record...)
-}
-
-// Held records how long an entry held, from the grant to its end.
-func (m *Metrics) Held(ctx context.Context, end string, d time.Duration) {
-	m.hold.Record(ctx, d.Seconds(), m.holds.of(end).record...)
 }
 
 // Deadlocked counts a cycle of waits that was refused.

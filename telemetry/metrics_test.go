@@ -54,7 +54,7 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 	m.ObserveQueues(func() (telemetry.Queues, bool) {
 		return telemetry.Queues{
 			ByMode:     map[string]telemetry.QueueCounts{"exclusive": {Held: 3, Waiting: 2}},
-			OldestWait: 90 * time.Second,
+			OldestWait: 90 * time.Second, Deepest: 7,
 		}, true
 	})
 	m.ObserveMemory(func() bool { return false })
@@ -65,12 +65,17 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 		return map[string]bool{telemetry.FilePrincipals: true, telemetry.FileOIDCPrincipals: false, "odd": true}
 	})
 	m.ObserveCounts(func() telemetry.Counts {
-		return telemetry.Counts{Expirations: 2, Contradictions: 3, EventsDropped: 4}
+		return telemetry.Counts{HoldersExpired: 2, WaitersExpired: 5, Contradictions: 3, EventsDropped: 4}
 	})
 	m.ObserveReplicas(func() (int, bool) { return 3, true })
 	m.FeedLag(1500 * time.Millisecond)
 	m.Waited(ctx, telemetry.WaitGranted, true, 70*time.Millisecond)
-	m.Held(ctx, telemetry.HoldReleased, time.Second)
+	m.Held(ctx, "shared", telemetry.HoldReleased, time.Second)
+	m.HandedOver(ctx, 3*time.Millisecond)
+	m.Acquired(ctx, telemetry.WaitGranted, 3)
+	m.RenewedWith(ctx, .65)
+	m.Revoked(ctx, telemetry.ActorTenantAdmin)
+	m.Renewed(ctx, telemetry.OutcomeLate)
 	m.Renewed(ctx, telemetry.OutcomeLost)
 	m.StoreOperation(ctx, "txn", telemetry.OutcomeOK, time.Millisecond)
 	m.Batched(ctx, 12)
@@ -142,8 +147,17 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 		`fencepost_lock_oldest_wait_seconds 90`,
 		`fencepost_lock_wait_duration_seconds_bucket{contended="true",outcome="granted",le="0.05"} 0`,
 		`fencepost_lock_wait_duration_seconds_bucket{contended="true",outcome="granted",le="0.1"} 1`,
-		`fencepost_lock_hold_duration_seconds_bucket{end="released",le="86400"} 1`,
-		`fencepost_lock_expirations_total 2`,
+		`fencepost_lock_hold_duration_seconds_bucket{end="released",mode="shared",le="86400"} 1`,
+		`fencepost_lock_expirations_total{reason="holder_gone"} 2`,
+		`fencepost_lock_expirations_total{reason="waiter_gone"} 5`,
+		`fencepost_queue_depth_max 7`,
+		`fencepost_lock_handover_duration_seconds_sum 0.003`,
+		`fencepost_lock_acquire_keys_sum{outcome="granted"} 3`,
+		`fencepost_lease_renew_slack_bucket{le="0.6"} 0`,
+		`fencepost_lease_renew_slack_bucket{le="0.7"} 1`,
+		`fencepost_lock_revocations_total{actor="tenant-admin"} 1`,
+		`fencepost_lock_revocations_total{actor="admin"} 0`,
+		`fencepost_lock_renewals_total{outcome="late"} 1`,
 		`fencepost_lock_order_contradictions_total 3`,
 		`fencepost_events_dropped_total 4`,
 		`fencepost_log_dropped_total 0`,
@@ -214,7 +228,10 @@ func TestUnknownWordsAreOther(t *testing.T) {
 	for i := range 3000 {
 		odd := strings.Repeat("x", i+1)
 		m.Waited(ctx, odd, false, time.Second)
-		m.Held(ctx, odd, time.Second)
+		m.Held(ctx, odd, odd, time.Second)
+		m.Held(ctx, "shared", odd, time.Second)
+		m.Acquired(ctx, odd, i)
+		m.Revoked(ctx, odd)
 		m.Renewed(ctx, odd)
 		m.StoreOperation(ctx, odd, odd, time.Second)
 		m.RequestStarted()
@@ -226,8 +243,10 @@ func TestUnknownWordsAreOther(t *testing.T) {
 	families := scrapeFamilies(t, tel)
 	for name, most := range map[string]int{
 		"fencepost_lock_wait_duration_seconds":       1,
-		"fencepost_lock_hold_duration_seconds":       1,
-		"fencepost_lock_renewals_total":              4,
+		"fencepost_lock_hold_duration_seconds":       2,
+		"fencepost_lock_acquire_keys":                1,
+		"fencepost_lock_revocations_total":           3,
+		"fencepost_lock_renewals_total":              5,
 		"fencepost_store_operation_duration_seconds": 101,
 		"fencepost_http_request_duration_seconds":    1001,
 	} {

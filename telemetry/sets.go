@@ -49,6 +49,12 @@ func (s *sets[K]) build(k K) options {
 	return options{record: []metric.RecordOption{option}, add: []metric.AddOption{option}}
 }
 
+// knows reports whether a key has options of its own.
+func (s *sets[K]) knows(k K) bool {
+	_, ok := (*s.known.Load())[k]
+	return ok
+}
+
 func (s *sets[K]) of(k K) options {
 	if o, ok := (*s.known.Load())[k]; ok {
 		return o

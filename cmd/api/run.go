@@ -122,7 +122,7 @@ func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byt
 	t.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {
 		byMode, oldest := s.Count()
 		// Exclusive is there even if nobody is: an alert wants a 0.
-		q := telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{string(lock.Exclusive): {}}, OldestWait: oldest, Revision: s.Revision()}
+		q := telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{string(lock.Exclusive): {}}, OldestWait: oldest, Deepest: s.Deepest(), Revision: s.Revision()}
 		for mode, n := range byMode {
 			q.ByMode[string(mode)] = telemetry.QueueCounts(n)
 		}
@@ -130,7 +130,9 @@ func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byt
 	})
 	t.Metrics().ObserveCounts(func() telemetry.Counts {
 		n := s.Totals()
-		return telemetry.Counts{Expirations: n.Expired, Contradictions: n.Contradicted, EventsDropped: n.EventsDropped}
+		return telemetry.Counts{
+			HoldersExpired: n.Expired - n.WaitersExpired, WaitersExpired: n.WaitersExpired, Contradictions: n.Contradicted, EventsDropped: n.EventsDropped,
+		}
 	})
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -102,5 +103,18 @@ func TestReasonOf(t *testing.T) {
 		if got := reasonOf(refusal); got != want {
 			t.Errorf("of %v: %q, want %q", refusal, got, want)
 		}
+	}
+}
+
+// TestEmbeddedSize: how full the embedded store is is in the metrics, with what it may have.
+func TestEmbeddedSize(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--jwt-secret-file", file(t, secret), "--data-dir", t.TempDir(), "--data-quota-mb", "64")
+	if got := s.figure("fencepost_store_quota_bytes"); got != "6.7108864e+07" {
+		t.Errorf("the quota is %q", got)
+	}
+	used, err := strconv.ParseFloat(s.figure("fencepost_store_used_bytes"), 64)
+	if err != nil || used < 1<<10 || used > 16<<20 {
+		t.Errorf("an empty store uses %v bytes, %v", used, err)
 	}
 }

@@ -53,6 +53,8 @@ type Events interface {
 type Totals struct {
 	Expired      uint64 // entries that nobody renewed in time
 	Contradicted uint64 // rings of orders of locks
+
+	WaitersExpired uint64 // of those that expired, the ones that waited
 }
 
 // writing is the write whose events are told.

@@ -43,6 +43,7 @@ type View struct {
 	accounts    accounts
 	tenants     *btree.BTreeG[string] // those with entries
 	touched     touched
+	depths      depths
 	figures     figures
 	pulse       pulse
 	rejections  rejections
@@ -93,7 +94,7 @@ func New(cfg Config) *View {
 	return &View{
 		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
-		accounts: all, tenants: newTenants(), ended: newEndings(all), figures: newFigures(all), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
+		accounts: all, tenants: newTenants(), depths: newDepths(), ended: newEndings(all), figures: newFigures(all), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
 		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), closures: newClosures(), pending: newPending(),
 	}
 }
@@ -226,6 +227,7 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 	v.table = deadlock.NewTable()
 	v.accounts.empty()
 	v.tenants = newTenants()
+	v.depths = newDepths()
 	v.touched.any()
 	v.relistClosures(entries, now)
 	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
@@ -335,6 +337,9 @@ func (v *View) leave(c store.Change, now time.Time) {
 	}
 	if why == lock.Expired {
 		v.totals.Expired++
+		if !held {
+			v.totals.WaitersExpired++
+		}
 	}
 	if told {
 		v.happened(ended, now)
@@ -401,6 +406,7 @@ func (v *View) reindex(a *account, now time.Time, entries ...*lock.Entry) {
 				waiting = q.Len() - q.Holders()
 			}
 			v.pulse.heat(r, waiting, now)
+			v.depths.set(r, waiting)
 		}
 	}
 }

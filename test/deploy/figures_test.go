@@ -183,11 +183,17 @@ func asked(t *testing.T, api, store string) {
 		t.Fatal(err)
 	}
 	closeAfter(t, r)
+	inside, err := rig.StartReplica(ctx, rig.ReplicaConfig{Binary: api, DataDir: filepath.Join(dir, "embedded"), Secret: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAfter(t, inside)
 	traffic(ctx, t, r)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for { // holds are counted a moment after their release
 		shown := figures{}
+		shown.add(t, inside.URL()+"/metrics") // first: what the other one shows too is as it is there
 		shown.add(t, r.URL()+"/metrics")
 		shown.add(t, "http://"+etcd.Endpoints()[0]+"/metrics")
 		complaints := shown.complaints(t)

@@ -44,6 +44,7 @@ func table() []Bug {
 		recordsBugs(),
 		configBugs(),
 		tlsBugs(),
+		telemetryBugs(),
 		formBugs(),
 		asyncBugs(),
 		pastBugs(),

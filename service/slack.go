@@ -1,0 +1,55 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// How much of a lease is left when it is renewed only the store knows: another replica may have
+// renewed it last. It is asked beside few renewals, and not while it is in trouble: a renewal
+// must not come too late for that.
+const (
+	slackEvery   = 100 * time.Millisecond // between two that are measured
+	slackTimeout = 50 * time.Millisecond  // for which the store is waited for
+	slackPause   = 10 * time.Second       // after it could not tell
+)
+
+// slackSamples says which renewals are measured.
+type slackSamples struct{ next atomic.Int64 } // in ns since 1970
+
+// take reports whether one is to be measured now, and keeps others from that for a while.
+func (x *slackSamples) take(now time.Time) bool {
+	next := x.next.Load()
+	return now.UnixNano() >= next && x.next.CompareAndSwap(next, now.Add(slackEvery).UnixNano())
+}
+
+func (x *slackSamples) rest(now time.Time) { x.next.Store(now.Add(slackPause).UnixNano()) }
+
+// measureSlack measures what is left of a lease that a client is about to renew.
+func (s *Service) measureSlack(ctx context.Context, e *lock.Entry) {
+	if _, off := s.Metrics.(silent); off || e.Tenant == lock.OwnTenant || s.view.LostFor() > 0 || !s.slack.take(time.Now()) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, slackTimeout)
+	defer cancel()
+	left, err := s.Store.Remaining(ctx, e)
+	switch {
+	case err == nil:
+		s.Metrics.RenewedWith(ctx, min(1, max(0, left.Seconds()/e.TTL.Seconds())))
+	case !errors.Is(err, lock.Lost):
+		s.slack.rest(time.Now())
+	}
+}
+
+// lostOrLate is the word for a renewal of an entry that is gone.
+func lostOrLate(err error) string {
+	var lost *lock.Error
+	if errors.As(err, &lost) && lost.Reason == lock.Expired {
+		return "late"
+	}
+	return "lost"
+}

@@ -223,6 +223,31 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestGivenUpUnkept$",
 		},
 		{
+			Name: "outbox-crowd-stops-the-shard", Breaks: "a receiver that takes its time delays nobody else of its shard",
+			File: "webhook/outbox/owner.go", Anchor: "	if w.window.len() >= maxWindow || ", Becomes: "	if w.window.len() >= maxWindow || len(w.crowd.parked) > 0 || ",
+			In: in, Run: "^TestHangsForOthers$",
+		},
+		{
+			Name: "outbox-crowd-of-all-urls", Breaks: "a tenant's callbacks to a URL that hangs keep none from those to another",
+			File: "webhook/outbox/crowd.go", Anchor: "p != nil && p.url == url", Becomes: "p != nil",
+			In: in, Run: "^TestOnlyItsOwnURLWaits$",
+		},
+		{
+			Name: "outbox-crowd-behind-the-cursor", Breaks: "the cursor waits for what a crowded receiver is not given yet",
+			File: "webhook/outbox/crowd.go", Anchor: "	w.window.add(it)\n", Becomes: "",
+			In: in, Run: "^TestWaitedFor$",
+		},
+		{
+			Name: "outbox-crowd-by-what-it-is-now", Breaks: "a receiver that is changed while it is crowded is given what it asked for before",
+			File: "webhook/outbox/target.go", Anchor: "		w.goOn(t, true) // by what it was until now\n", Becomes: "",
+			In: in, Run: "^TestWaitedFor$/changed",
+		},
+		{
+			Name: "outbox-crowd-that-fails", Breaks: "a receiver that is disabled while it is crowded is owed what happened before",
+			File: "webhook/outbox/target.go", Anchor: "		w.goOn(t, true) // as long as it is told what happens\n", Becomes: "",
+			In: in, Run: "^TestWaitedFor$/fails",
+		},
+		{
 			Name: "outbox-gap-of-two-ids", Breaks: "what ends before it begins is no gap",
 			File: "webhook/outbox/missed.go", Anchor: " && m.After.Compare(m.Before) <= 0\n", Becomes: " && m.After != m.Before\n",
 			In: in, Run: "^TestMissedAskedFor$",

@@ -1,19 +1,33 @@
 package outbox
 
-import "time"
+import (
+	"time"
 
-// crowd is what makes an owner read no more for a moment: a receiver that does well has more
-// before it than it should, as after the shard had no owner for a while. Otherwise what is read
-// at once is more than there is room for, and would be missed.
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/events"
+)
+
+// crowd is the targets that are given nothing more for a moment: receivers that do well, and have
+// more before them than they should, as after the shard had no owner for a while. Otherwise what is
+// read at once is more than there is room for, and would be missed. Everybody else is told meanwhile;
+// what was not given is read again, and the cursor waits for it.
 type crowd struct {
-	by     *target
-	since  time.Time
-	waived map[string]time.Time // tenants for whom nobody waits now, and until when
+	parked map[*target]*parked
+	began  map[string]time.Time // by tenant: when one of its receivers was first waited for
+}
+
+// parked is from where on a target is given nothing: all of a subscription, the calls of one URL.
+type parked struct {
+	url   string
+	after lock.EventID // everything up to it was given
+	item  *item        // stands for what comes after it
 }
 
 const (
-	// crowdTime is how long a shard waits for one tenant's receivers, and crowdPause how
-	// long it does not then: one that is slow delays others no more than that.
+	// crowdTime is how long one tenant's receivers are waited for, and crowdPause from when on they may be
+	// again: the cursor stays no longer because of one that is slow.
 	crowdTime  = 3 * time.Second
 	crowdPause = 10 * time.Minute
 
@@ -21,37 +35,131 @@ const (
 	eased   = maxOfTarget / 2
 )
 
-// note takes note of a target that has been given another delivery.
-func (c *crowd) note(t *target, now time.Time) {
-	if c.by != nil || len(t.pending) < crowded || t.Health.Failures > 0 {
-		return
-	}
-	if until, ok := c.waived[t.tenant]; ok && now.Before(until) {
-		return
-	}
-	c.by, c.since = t, now
-}
-
-// waits reports whether nothing is to be read now.
-func (c *crowd) waits(now time.Time) bool {
-	switch {
-	case c.by == nil:
-		return false
-	case len(c.by.pending) <= eased, c.by.Health.Failures > 0:
-		c.by = nil
-		return false
-	case now.Sub(c.since) < crowdTime:
+// may reports whether a tenant's receivers are waited for.
+func (c *crowd) may(tenant string, now time.Time) bool {
+	began, ok := c.began[tenant]
+	if !ok || now.Sub(began) >= crowdPause {
+		if c.began == nil {
+			c.began, c.parked = map[string]time.Time{}, map[*target]*parked{}
+		}
+		c.began[tenant] = now
 		return true
 	}
-	if c.waived == nil {
-		c.waived = map[string]time.Time{}
+	return now.Sub(began) < crowdTime
+}
+
+// waitsFor reports whether a target is given nothing at the moment: of callbacks, with a URL.
+func (c *crowd) waitsFor(t *target, url string) bool {
+	p := c.parked[t]
+	return p != nil && p.url == url
+}
+
+// park has a target given nothing more after an event if it has too much before it.
+func (w *owner) park(t *target, url string, after lock.EventID) {
+	c, now := &w.crowd, time.Now()
+	if c.parked[t] != nil || t.before(url) < crowded || t.Health.Failures > 0 || !c.may(t.tenant, now) {
+		return
 	}
-	for tenant, until := range c.waived {
-		if now.After(until) {
-			delete(c.waived, tenant)
+	it := &item{id: lock.EventID{Number: after.Number, Index: after.Index + 1}, read: now, open: 1}
+	c.parked[t] = &parked{url, after, it}
+	w.window.add(it)
+}
+
+// before is how many deliveries a receiver has before it.
+func (t *target) before(url string) int {
+	if t.id == Callbacks {
+		return t.calls[url]
+	}
+	return len(t.pending)
+}
+
+// parkAll looks after an event whether some of those it was given to have too much before them.
+func (w *owner) parkAll(e *lock.Event) {
+	for _, t := range w.targets.byTenant[e.Entry.Tenant] {
+		w.park(t, "", e.ID)
+	}
+	if t := w.targets.callbacks[e.Entry.Tenant]; t != nil && e.Entry.Callback != nil {
+		w.park(t, e.Entry.Callback.URL, e.ID)
+	}
+}
+
+// ease gives those more that have less before them now, or that are waited for no longer.
+func (w *owner) ease(now time.Time) {
+	for t, p := range w.crowd.parked {
+		over := now.Sub(w.crowd.began[t.tenant]) >= crowdTime
+		if over || t.before(p.url) <= eased {
+			w.goOn(t, over)
 		}
 	}
-	c.waived[c.by.tenant] = now.Add(crowdPause)
-	c.by = nil
-	return false
+	for tenant, began := range w.crowd.began {
+		if now.Sub(began) >= crowdPause {
+			delete(w.crowd.began, tenant)
+		}
+	}
+}
+
+// goOn gives a target what happened since it was parked: until it has too much before it again, or all
+// of it, as far as there is room. Without a stream it stays parked for now.
+func (w *owner) goOn(t *target, all bool) {
+	p := w.crowd.parked[t]
+	if p == nil {
+		return
+	}
+	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, Tenant: t.tenant, After: &p.after})
+	if err != nil {
+		return
+	}
+	defer stream.Close()
+	delete(w.crowd.parked, t)
+	p.item.kept = false // it has more deliveries now
+	if w.giveSince(t, p, stream, all) {
+		p.item.settle()
+	} else {
+		w.crowd.parked[t] = p
+	}
+}
+
+// giveSince reports whether all was given.
+func (w *owner) giveSince(t *target, p *parked, stream *service.EventStream, all bool) bool {
+	room := make([]*events.Record, 64)
+	for {
+		given, missed, more := stream.Next(room)
+		switch {
+		case missed != nil && missed.Backwards():
+			w.lostPast()
+			return true
+		case missed != nil && t.id == Callbacks:
+			w.callBackHeld(missed.Before, p.item)
+		case missed != nil:
+			w.note(t, *missed, api.MissedUnknown, p.item)
+		case len(given) == 0 || more != nil:
+			return true
+		}
+		for _, r := range given {
+			if r.ID.Compare(w.window.last) > 0 {
+				return true
+			}
+			w.give(t, p.url, &r.Event, p.item)
+			if p.after = r.ID; !all && t.before(p.url) >= crowded {
+				return false
+			}
+		}
+	}
+}
+
+func (w *owner) give(t *target, url string, e *lock.Event, it *item) {
+	switch {
+	case t.id != Callbacks:
+		w.offer(t, &body{event: e}, it)
+	case e.Entry.Callback != nil && e.Entry.Callback.URL == url:
+		w.callBack(e, it)
+	}
+}
+
+// leave forgets that a target is waited for.
+func (c *crowd) leave(t *target) {
+	if p := c.parked[t]; p != nil {
+		delete(c.parked, t)
+		p.item.settle()
+	}
 }

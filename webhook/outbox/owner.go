@@ -119,7 +119,7 @@ func (w *owner) beginFirst() {
 // read takes what happened next, and returns what is closed when there may be more; nil if none
 // is to be read for now.
 func (w *owner) read() (more <-chan struct{}) {
-	if w.window.len() >= maxWindow || w.crowd.waits(time.Now()) || !w.lease.holds() {
+	if w.window.len() >= maxWindow || !w.lease.holds() {
 		return nil // until some of that is delivered or kept, or the shard is this one's for sure
 	}
 	given, missed, more := w.stream.Next(w.room)
@@ -190,6 +190,7 @@ func (w *owner) isGone() bool {
 // beat does what is due now and then.
 func (w *owner) beat() {
 	now := time.Now()
+	w.ease(now)
 	w.flushMissed()
 	w.lookAtDoubts()
 	w.keepLate(now)

@@ -29,6 +29,7 @@ type target struct {
 	pending map[string]*delivery // by the ids of their records
 	leaving map[string]*delivery // those whose records are being deleted
 	tails   map[string]*delivery // the last that is to have its first attempt, by lock
+	calls   map[string]int       // how many are pending of callbacks, by URL
 	bytes   int
 	lost    *lost
 	gone    bool
@@ -109,7 +110,7 @@ func (w *owner) target(tenant, id string) *target {
 	if t == nil {
 		t = &target{
 			tenant: tenant, id: id, secret: w.Subscriptions,
-			pending: map[string]*delivery{}, leaving: map[string]*delivery{}, tails: map[string]*delivery{}, state: w.targets.states[name],
+			pending: map[string]*delivery{}, leaving: map[string]*delivery{}, tails: map[string]*delivery{}, calls: map[string]int{}, state: w.targets.states[name],
 		}
 		delete(w.targets.states, name)
 		w.targets.all[name] = t
@@ -133,6 +134,7 @@ func (w *owner) take(all []*subscription.Subscription, changed <-chan struct{}) 
 		if t.sub == sub {
 			continue
 		}
+		w.goOn(t, true) // by what it was until now
 		was := t.wish()
 		t.sub, t.filter = sub, filterOf(sub)
 		t.From = cmp.Or(t.From, sub.From)
@@ -163,6 +165,7 @@ func (w *owner) dropIfGone(t *target, present []*target) {
 // forget drops a target, with all that it is owed.
 func (w *owner) forget(t *target) {
 	t.now.Store(nil)
+	w.crowd.leave(t)
 	for _, d := range t.pending {
 		w.end(d)
 	}
@@ -209,6 +212,9 @@ func (w *owner) add(d *delivery) {
 	t := d.target
 	t.pending[d.record] = d
 	t.bytes += d.size
+	if d.grant != nil {
+		t.calls[d.grant.URL]++
+	}
 	w.targets.count(t.tenant, 1, d.size)
 }
 
@@ -231,6 +237,11 @@ func (s *targets) drop(d *delivery) {
 	}
 	delete(t.pending, d.record)
 	t.bytes -= d.size
+	if d.grant != nil {
+		if t.calls[d.grant.URL]--; t.calls[d.grant.URL] == 0 {
+			delete(t.calls, d.grant.URL)
+		}
+	}
 	s.count(t.tenant, -1, -d.size)
 }
 
@@ -241,7 +252,7 @@ func (w *owner) sweep() {
 		w.sweepOrphans()
 	}
 	for tenant, t := range w.targets.callbacks {
-		if len(t.pending) == 0 && len(t.leaving) == 0 && t.lost == nil && !t.dirty && !t.writing {
+		if len(t.pending) == 0 && len(t.leaving) == 0 && t.lost == nil && !t.dirty && !t.writing && w.crowd.parked[t] == nil {
 			delete(w.targets.callbacks, tenant)
 			delete(w.targets.all, targetName(tenant, Callbacks))
 			w.targets.states[targetName(tenant, Callbacks)] = t.state
@@ -275,6 +286,9 @@ func (w *owner) judge(t *target, r tried) {
 	}
 	if r.sub.Enabled != t.sub.Enabled {
 		return // it was set going since
+	}
+	if r.Outcome != webhook.Delivered {
+		w.goOn(t, true) // as long as it is told what happens
 	}
 	was := t.Health
 	if t.sub.Enabled != t.Enabled {

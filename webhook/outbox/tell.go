@@ -25,11 +25,16 @@ func (w *owner) tellAll(e *lock.Event) {
 	it := &item{id: e.ID, read: time.Now()}
 	text := &body{event: e}
 	for _, t := range w.targets.byTenant[e.Entry.Tenant] {
-		w.offer(t, text, it)
+		if !w.crowd.waitsFor(t, "") {
+			w.offer(t, text, it)
+		}
 	}
-	w.callBack(e, it)
+	if c := e.Entry.Callback; c != nil && !w.crowd.waitsFor(w.targets.callbacks[e.Entry.Tenant], c.URL) {
+		w.callBack(e, it)
+	}
 	if it.open > 0 {
 		w.window.add(it)
+		w.parkAll(e)
 	}
 }
 
@@ -105,7 +110,6 @@ func (w *owner) accept(d *delivery, it *item, names []string) {
 	d.items = append(d.items, it)
 	it.open++
 	it.its = append(it.its, d)
-	w.crowd.note(t, time.Now())
 	t.queue(d, names)
 	w.start(d)
 }

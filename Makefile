@@ -137,7 +137,8 @@ verify: ## Fail if a generated file, go.mod or a function nobody calls is out of
 	  diff -r "$$before/openapi" openapi || { echo 'openapi/ was out of date; it is written anew: commit it'; exit 1; }
 	$(GO) mod tidy -diff
 	@unused=$$($(TOOL) deadcode -test ./...); test -z "$$unused" || { echo "$$unused"; echo 'nothing calls these'; exit 1; }
-	@if command -v terraform >/dev/null; then TF_CLI_CONFIG_FILE=/dev/null terraform fmt -check -recursive -diff deploy/terraform; else echo 'no terraform: the form of its files is not checked'; fi
+	@if command -v terraform >/dev/null; then TF_CLI_CONFIG_FILE=/dev/null terraform fmt -check -recursive -diff deploy/terraform && deploy/terraform/logic; \
+	  else echo 'no terraform: neither the form of its files is checked nor what its modules compute'; fi
 	$(call say,known vulnerabilities)
 	@out=$$($(TOOL) govulncheck ./... 2>&1) && echo "$$out" || case "$$out" in \
 	  *'fetching vulnerabilities'*) echo 'not checked: their database cannot be reached';; *) echo "$$out"; exit 1;; esac

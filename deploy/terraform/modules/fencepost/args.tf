@@ -1,6 +1,7 @@
 # What the server is started with. A flag for each variable, and files for what it names.
 locals {
   files = "/etc/fencepost"
+  tls   = var.tls != null
 
   # Files from Secrets. Each is mounted into a folder of its own, readable by the group of
   # the pod only.

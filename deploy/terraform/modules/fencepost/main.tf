@@ -7,7 +7,6 @@ locals {
 
   # With TLS, probes and Prometheus have a port of their own without it: neither knows a pod
   # by the name in its certificate.
-  tls    = var.tls != null
   scheme = local.tls ? "https" : "http"
   ops    = local.tls ? { name = "ops", port = 9090 } : { name = "http", port = 8080 }
 }

@@ -52,6 +52,16 @@ run "one_member_at_a_time" {
     error_message = "A lost node may take the quorum."
   }
   assert {
+    condition = anytrue([for c in kubernetes_stateful_set_v1.etcd.spec[0].template[0].spec[0].topology_spread_constraint :
+      c.topology_key == "topology.kubernetes.io/zone" && c.max_skew == 1 && c.label_selector[0].match_labels == kubernetes_stateful_set_v1.etcd.spec[0].selector[0].match_labels
+    ])
+    error_message = "A lost zone may take the quorum."
+  }
+  assert {
+    condition     = kubernetes_pod_disruption_budget_v1.etcd.spec[0].selector[0].match_labels == kubernetes_stateful_set_v1.etcd.spec[0].selector[0].match_labels
+    error_message = "The budget is that of other pods."
+  }
+  assert {
     condition     = kubernetes_stateful_set_v1.etcd.spec[0].persistent_volume_claim_retention_policy[0].when_deleted == "Retain"
     error_message = "The data goes with the set."
   }

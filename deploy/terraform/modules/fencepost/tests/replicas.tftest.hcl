@@ -58,6 +58,36 @@ run "time_to_end" {
   }
 }
 
+run "spread" {
+  command = plan
+
+  assert {
+    condition = toset([for c in kubernetes_deployment_v1.api.spec[0].template[0].spec[0].topology_spread_constraint : c.topology_key]) == toset([
+      "topology.kubernetes.io/zone", "kubernetes.io/hostname",
+    ])
+    error_message = "A zone or a node may have all replicas."
+  }
+  assert {
+    condition = alltrue([for c in kubernetes_deployment_v1.api.spec[0].template[0].spec[0].topology_spread_constraint :
+      c.max_skew == 1 && c.when_unsatisfiable == "ScheduleAnyway" && c.label_selector[0].match_labels == kubernetes_deployment_v1.api.spec[0].selector[0].match_labels
+    ])
+    error_message = "Others than the replicas are counted, or in a cluster of one zone none is placed."
+  }
+}
+
+run "one_replica_at_a_time" {
+  command = plan
+
+  assert {
+    condition     = kubernetes_pod_disruption_budget_v1.api.spec[0].max_unavailable == "1"
+    error_message = "Drained nodes may take all replicas at once."
+  }
+  assert {
+    condition     = kubernetes_pod_disruption_budget_v1.api.spec[0].selector[0].match_labels == kubernetes_deployment_v1.api.spec[0].selector[0].match_labels
+    error_message = "The budget is that of other pods."
+  }
+}
+
 run "restricted" {
   command = plan
 
@@ -195,19 +225,5 @@ run "operators_sign_in" {
   assert {
     condition     = contains([for v in kubernetes_deployment_v1.api.spec[0].template[0].spec[0].volume : try(v.config_map[0].name, "")], "operators")
     error_message = "The file of claims is not there."
-  }
-}
-
-run "quotas" {
-  command = plan
-
-  variables {
-    quotas = { held_locks = 5000, metadata_bytes = 1073741824, requests_per_second = 0 }
-  }
-  assert {
-    condition = toset([for a in kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args : a if startswith(a, "--tenant-")]) == toset([
-      "--tenant-held-locks=5000", "--tenant-metadata-bytes=1073741824", "--tenant-requests-per-second=0",
-    ])
-    error_message = "The server has other limits: ${join(" ", kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args)}"
   }
 }

@@ -1,10 +1,7 @@
 package audit
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/store"
@@ -54,40 +51,27 @@ type Query struct {
 	Since  time.Time         // none from before
 	Before string            // the Next of the page before; "" begins with the newest
 	Limit  int               // of records, at least 1
+	Span   time.Duration     // a guess how much time they take, such as the Span of the page before; 0 is an hour
 }
 
 // Page is a part of the log. Next is "" if there is no more.
 type Page struct {
 	Records []*Record
 	Next    string
-	Looked  int // at so many records, those included that are not on the page
+	Looked  int           // at so many records, those included that are not on the page
+	Span    time.Duration // that was read for it
 }
 
-// Page reads a page. What is added or trimmed meanwhile may be on it or not.
+// Page reads a page. What is added or trimmed meanwhile may be on it or not. It goes back in time, as far
+// as it takes to fill the page: stores list by tenants, so of all of them only what is of a time is the newest.
 func (l *Log) Page(ctx context.Context, q Query) (*Page, error) {
-	newest := weekOf(l.now()) + 1 // for clocks that are ahead
-	if id, _, _ := strings.Cut(q.Before, "."); id != "" {
-		if at, ok := timeOf(id); ok {
-			newest = min(newest, weekOf(at))
-		}
-	}
-	oldest := weekOf(l.now().Add(-MaxAge))
-	if !q.Since.IsZero() {
-		oldest = max(oldest, weekOf(q.Since))
-	}
-	found, looked := newestOf{most: q.Limit + 1}, 0
-	for w := newest; w >= oldest && len(found.records) <= q.Limit; w-- {
-		if err := l.each(ctx, w, q.Tenant, func(r store.Record) {
-			looked++
-			if q.Before == "" || place(r.ID, r.Tenant) < q.Before {
-				found.add(r, &q)
-			}
-		}); err != nil {
+	r := l.reader(q)
+	for r.until.After(r.oldest) && len(r.found) <= q.Limit {
+		if err := r.goBack(ctx); err != nil {
 			return nil, err
 		}
-		found.cut()
 	}
-	page := &Page{Records: found.records, Looked: looked}
+	page := &Page{Records: r.found, Looked: r.looked, Span: r.newest.Sub(r.until)}
 	if len(page.Records) > q.Limit {
 		page.Records = page.Records[:q.Limit]
 		page.Next = page.Records[q.Limit-1].Place()
@@ -100,40 +84,3 @@ func (r *Record) Place() string { return place(r.ID, r.Tenant) }
 
 // place orders records: by their ids, of which two tenants could have the same.
 func place(id, tenant string) string { return id + "." + tenant }
-
-// newestOf keeps the newest of many records.
-type newestOf struct {
-	most    int
-	records []*Record
-}
-
-func (n *newestOf) add(r store.Record, q *Query) {
-	one, ok := parse(r)
-	if !ok || one.At.Before(q.Since) || q.May != nil && !one.MayKnow(q.May) {
-		return
-	}
-	if n.records = append(n.records, one); len(n.records) >= 2*n.most+100 {
-		n.cut()
-	}
-}
-
-func (n *newestOf) cut() {
-	slices.SortFunc(n.records, func(a, b *Record) int { return cmp.Compare(place(b.ID, b.Tenant), place(a.ID, a.Tenant)) })
-	if len(n.records) > n.most {
-		clear(n.records[n.most:])
-		n.records = n.records[:n.most]
-	}
-}
-
-// each reads the records of a week.
-func (l *Log) each(ctx context.Context, week int64, tenant string, use func(store.Record)) error {
-	for r, err := range store.EachRecord(ctx, l.records, store.RecordQuery{Kind: kindOf(week), Tenant: tenant}) {
-		if err != nil {
-			return err
-		}
-		if at, ok := timeOf(r.ID); ok && weekOf(at) == week {
-			use(r)
-		}
-	}
-	return nil
-}

@@ -164,8 +164,7 @@ func timeOf(id string) (time.Time, bool) {
 	return time.UnixMilli(int64(ms)).UTC(), true
 }
 
-// Records are kept by weeks: a page of the newest reads no more than a week or two, and
-// what is too old is found at once. The kinds are used in turn, since a store keeps a little of
+// Records are kept by weeks: what is too old is found at once. The kinds are used in turn, since a store keeps a little of
 // each for ever.
 const (
 	week  = 7 * 24 * time.Hour
@@ -173,6 +172,8 @@ const (
 )
 
 func weekOf(at time.Time) int64 { return at.UnixMilli() / week.Milliseconds() }
+
+func beginOf(n int64) time.Time { return time.UnixMilli(n * week.Milliseconds()).UTC() }
 
 func kindOf(week int64) string { return fmt.Sprintf("audit-%02d", week%kinds) }
 

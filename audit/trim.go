@@ -62,7 +62,7 @@ type trimming struct {
 func (l *Log) trim(ctx context.Context) (forgotten int, err error) {
 	now := l.now()
 	t := &trimming{
-		before:    string(lock.IDOf(rawID(now.Add(-MaxAge)))),
+		before:    firstID(now.Add(-MaxAge)),
 		operators: newShare(l.ofTenant, l.inAll),
 		lasting:   newShare(l.ofTenant/lastingShare, l.inAll/lastingShare),
 		passing:   newShare(l.ofTenant/passingShare, l.inAll/passingShare),

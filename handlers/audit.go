@@ -186,7 +186,7 @@ func (a *endpoints) export(r *request, q audit.Query) error {
 		if err := r.writeLines(out, page); err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		if q.Before = page.Next; q.Before == "" {
+		if q.Before, q.Span = page.Next, page.Span; q.Before == "" {
 			return nil
 		}
 		if page, err = a.Audit.Page(r.context(), q); err != nil {

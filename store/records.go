@@ -68,6 +68,8 @@ type RecordPut struct {
 type RecordQuery struct {
 	Kind   string
 	Tenant string // "" asks for those of all tenants, and of none
+	From   string // only ids from this one on, in the order of their bytes; "" has no bound
+	Until  string // only ids before this one; "" has no bound
 	After  string // the Next of the page before; "" begins
 	Limit  int    // of records; 0, or more than there may be, is [MaxRecordPage]
 }
@@ -99,7 +101,8 @@ type RecordStore interface {
 	// List returns a page of records, each as it is, no older than the call. All
 	// pages together have every record once that is there all the while, in an order
 	// of the store's own, and none twice; it is no picture of one moment. A page has at
-	// most [MaxRecordPageBytes] of values, or one record.
+	// most [MaxRecordPageBytes] of values, or one record. Where the query has bounds, what
+	// is beyond them is passed over, not read one by one.
 	List(ctx context.Context, q RecordQuery) (RecordPage, error)
 
 	// Put writes a record if it has the version that p says, and returns its new one.
@@ -143,7 +146,7 @@ func (q *RecordQuery) Check() *lock.Error {
 	if q.Limit <= 0 || q.Limit > MaxRecordPage {
 		q.Limit = MaxRecordPage
 	}
-	if len(q.After) > maxRecordCursor {
+	if max(len(q.After), len(q.From), len(q.Until)) > maxRecordCursor {
 		return lock.Invalid("after", "is no page's")
 	}
 	return k.check()
@@ -154,7 +157,8 @@ const maxRecordCursor = 300
 
 // Wants reports whether the record is one of those that the query asks for.
 func (q *RecordQuery) Wants(k RecordKey) bool {
-	return k.Kind == q.Kind && (q.Tenant == "" || q.Tenant == k.Tenant) && k.check() == nil
+	return k.Kind == q.Kind && (q.Tenant == "" || q.Tenant == k.Tenant) &&
+		k.ID >= q.From && (q.Until == "" || k.ID < q.Until) && k.check() == nil
 }
 
 // Add appends a record if there is room for it in a page of the query.

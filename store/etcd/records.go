@@ -22,8 +22,11 @@ const (
 
 	guardShards = 64
 
-	// recordsAtOnce bounds an answer: so many of the largest records are 2 MiB.
+	// recordsAtOnce bounds an answer of whose records nothing is known: so many of the largest are 2 MiB.
 	recordsAtOnce = 32
+
+	// partsOfPage bounds for how many answers a page asks etcd.
+	partsOfPage = 64
 )
 
 var _ store.RecordStore = (*RecordStore)(nil)
@@ -207,8 +210,11 @@ func (r *RecordStore) List(ctx context.Context, q store.RecordQuery) (page store
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.store.timeout)
 	defer cancel()
-	request, last := r.rangeOf(&q), q.After
-	for {
+	request, last, largest := r.rangeOf(&q), q.After, 1
+	for range partsOfPage {
+		if string(request.Key) >= string(request.RangeEnd) {
+			return page, nil
+		}
 		resp, err := r.store.read(ctx, "list records", request)
 		if err != nil {
 			return store.RecordPage{}, unavailable(err, "list records", false)
@@ -219,26 +225,51 @@ func (r *RecordStore) List(ctx context.Context, q store.RecordQuery) (page store
 				page.Next = last
 				return page, nil
 			}
-			last = strings.TrimPrefix(string(kv.Key), r.kindPrefix(q.Kind))
+			last, largest = strings.TrimPrefix(string(kv.Key), r.kindPrefix(q.Kind)), max(largest, len(kv.Value))
 		}
 		if !resp.More {
 			return page, nil
 		}
-		request.Key = append(resp.Kvs[len(resp.Kvs)-1].Key, 0)
+		request.Key = []byte(r.behind(&q, last))
+		// etcd counts all keys that follow for each answer, so there are to be few.
+		request.Limit = min(int64(q.Limit-len(page.Records)+1), int64(max(recordsAtOnce, store.MaxRecordPageBytes/largest)))
 	}
+	page.Next = last
+	return page, nil
 }
 
 // rangeOf returns the request for what follows the query's last page.
 func (r *RecordStore) rangeOf(q *store.RecordQuery) *pb.RangeRequest {
-	prefix := r.kindPrefix(q.Kind)
+	prefix, first := r.kindPrefix(q.Kind), ""
+	end := string(prefixEnd(prefix))
 	if q.Tenant != "" {
 		prefix += q.Tenant + "/"
+		first, end = q.From, string(prefixEnd(prefix))
+		if q.Until != "" {
+			end = prefix + q.Until
+		}
 	}
-	start := prefix
-	if after := r.kindPrefix(q.Kind) + q.After + "\x00"; q.After != "" {
-		start = max(start, after)
+	start := prefix + first
+	if q.After != "" {
+		start = max(start, r.behind(q, q.After))
 	}
-	return &pb.RangeRequest{Key: []byte(start), RangeEnd: prefixEnd(prefix), Limit: min(int64(q.Limit)+1, recordsAtOnce)}
+	return &pb.RangeRequest{Key: []byte(start), RangeEnd: []byte(end), Limit: min(int64(q.Limit)+1, recordsAtOnce)}
+}
+
+// behind returns where a list goes on behind a key of the kind. A tenant's ids are in their order, so
+// what the query does not want of them is passed over at once.
+func (r *RecordStore) behind(q *store.RecordQuery, last string) string {
+	next := r.kindPrefix(q.Kind) + last + "\x00"
+	k, ok := keyOf(q.Kind, last)
+	switch {
+	case !ok:
+		return next
+	case k.ID < q.From:
+		return r.kindPrefix(q.Kind) + k.Tenant + "/" + q.From
+	case q.Until != "" && k.ID >= q.Until:
+		return string(prefixEnd(r.kindPrefix(q.Kind) + k.Tenant + "/"))
+	}
+	return next
 }
 
 // record reads one of a list.

@@ -98,6 +98,7 @@ func recordCases() []recordCase {
 		recordCase{name: "delete/only the version that was read", run: recordDeletes},
 		recordCase{name: "versions/none comes again", run: recordVersions},
 		recordCase{name: "list/every record once", run: recordPages},
+		recordCase{name: "list/within bounds", run: recordBetween},
 		recordCase{name: "list/what stays is there once beside what changes", run: recordPagesMoving},
 		recordCase{name: "list/pages are bounded in bytes", run: recordPageBytes},
 		recordCase{name: "watch/every change is told", run: recordWatch},

@@ -133,7 +133,7 @@ func recordBounds(t *recordTrial) {
 	_, err := s.Put(t.ctx, recordPut("r", strings.Repeat("x", store.MaxRecordValue+1), 0))
 	t.wantCode("Put of too much", err, lock.InvalidRequest)
 	t.wantCode("Delete of version 0", s.Delete(t.ctx, recordKey("r"), 0), lock.InvalidRequest)
-	for _, q := range []store.RecordQuery{{}, {Kind: "a/b"}, {Kind: "note", Tenant: "A"}, {Kind: "note", After: strings.Repeat("x", 400)}} {
+	for _, q := range []store.RecordQuery{{}, {Kind: "a/b"}, {Kind: "note", Tenant: "A"}, {Kind: "note", After: strings.Repeat("x", 400)}, {Kind: "note", From: strings.Repeat("x", 400)}, {Kind: "note", Until: strings.Repeat("x", 400)}} {
 		_, err := s.List(t.ctx, q)
 		t.wantCode(fmt.Sprintf("List(%+v)", q), err, lock.InvalidRequest)
 	}
@@ -356,3 +356,26 @@ func recordContextEnded(t *recordTrial) {
 }
 
 func errorOf[T any](_ T, err error) error { return err }
+
+// recordBetween lists the records of tenants that resemble each other from an id on, and before one.
+func recordBetween(t *recordTrial) {
+	all := map[store.RecordKey]uint64{}
+	for i := range 100 {
+		k := store.RecordKey{Kind: "note", Tenant: []string{"a", "a-b", "a0"}[min(i/40, 2)], ID: fmt.Sprintf("r%02d", i%40)}
+		all[k] = t.put(t.records(i), store.RecordPut{RecordKey: k})
+	}
+	for _, q := range []store.RecordQuery{
+		{From: "r38"}, {Until: "r02"}, {From: "r10", Until: "r12"}, {From: "r101"}, {From: "s"}, {Until: "r"},
+		{From: "r12", Until: "r10"}, {From: "r37", Tenant: "a"}, {From: "r05", Until: "r07", Tenant: "a-b"}, {Until: "r01", Tenant: "a0"},
+	} {
+		want := maps.Clone(all)
+		maps.DeleteFunc(want, func(k store.RecordKey, _ uint64) bool {
+			return k.ID < q.From || q.Until != "" && k.ID >= q.Until || q.Tenant != "" && k.Tenant != q.Tenant
+		})
+		for _, limit := range []int{0, 1, 2} {
+			q.Kind, q.Limit = "note", limit
+			got, _ := t.all(t.records(limit), q)
+			t.wantRecords(got, want)
+		}
+	}
+}

@@ -236,7 +236,7 @@ func lookingBugs() []Bug {
 		},
 		{
 			Name: "price-audit-of-later-pages-free", Breaks: "later pages of the audit cost what is read for them too",
-			File: "audit/log.go", Anchor: "			looked++\n", Becomes: "			if q.Before == \"\" {\n				looked++\n			}\n",
+			File: "audit/back.go", Anchor: "\t\ts.looked++\n", Becomes: "\t\tif s.q.Before == \"\" {\n\t\t\ts.looked++\n\t\t}\n",
 			In: "./audit", Run: "^TestLooked$",
 		},
 	}

@@ -40,7 +40,7 @@ func operatorBugs() []Bug {
 		},
 		{
 			Name: "audit-shows-all-names", Breaks: "who is limited to names sees what is on record of those",
-			File: "audit/log.go", Anchor: " || q.May != nil && !one.MayKnow(q.May)", Becomes: "",
+			File: "audit/back.go", Anchor: " || s.q.May != nil && !one.MayKnow(s.q.May)", Becomes: "",
 			In: "./audit", Run: "^TestPages$",
 		},
 		{
@@ -124,8 +124,23 @@ func operatorBugs() []Bug {
 			In: "./service", Run: "^TestRevokeSeenElsewhere$",
 		},
 		{
+			Name: "audit-reads-all-for-a-page", Breaks: "a page of the audit costs about what is on it, however much is on record",
+			File: "audit/back.go", Anchor: "	firstSpan  = time.Hour\n", Becomes: "	firstSpan  = MaxAge\n",
+			In: "./audit", Run: "^TestReads$",
+		},
+		{
+			Name: "audit-reads-too-much-of-a-time", Breaks: "what is on record of a busy moment is read in parts",
+			File: "audit/back.go", Anchor: "return !s.allOfIt && s.matched > enough", Becomes: "return s.allOfIt && s.matched > enough",
+			In: "./audit", Run: "^TestReads$",
+		},
+		{
+			Name: "records-walk-to-their-bounds", Breaks: "of a list within bounds what is beyond them is passed over",
+			File: "store/etcd/records.go", Anchor: "	case k.ID < q.From:\n", Becomes: "	case k.ID < q.From && q.Limit == 0:\n",
+			In: "./store/etcd", Run: "^TestListWithinBounds$", Needs: "etcd",
+		},
+		{
 			Name: "audit-hides-clocks-ahead", Breaks: "what is on record by a clock that is ahead is shown",
-			File: "audit/log.go", Anchor: "weekOf(l.now()) + 1 //", Becomes: "weekOf(l.now()) //",
+			File: "audit/back.go", Anchor: "weekOf(now) + 2) //", Becomes: "weekOf(now) + 1) //",
 			In: "./audit", Run: "^TestClockAhead$",
 		},
 		{

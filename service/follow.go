@@ -84,6 +84,10 @@ func (s *Service) strange(ctx context.Context, id *lock.EventID) (bool, error) {
 	return id.Number > newest+1, err
 }
 
+// Gone reports whether an entry is known to have ended: it is written, and not there any more. What this
+// replica does not see is not known.
+func (s *Service) Gone(id lock.ID, number uint64) bool { return s.view.Gone(id, number) }
+
 // HeldCallbacks returns the entries that hold now and name a callback, and those of which it is not
 // known yet whether they hold, for whoever cannot tell
 // whether they were told: it looks at all entries.

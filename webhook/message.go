@@ -15,7 +15,8 @@ type Message struct {
 	Payload []byte // JSON, at most [MaxPayload] bytes; not changed while it is sent
 
 	// NotAfter is when it is of no use any more: it is not sent from then on. The
-	// zero time is never.
+	// zero time is never. One of time.Now keeps its meaning when the wall clock jumps, if
+	// nothing took its monotonic reading away.
 	NotAfter time.Time
 }
 

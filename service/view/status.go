@@ -167,3 +167,12 @@ func (v *View) Totals() Totals {
 	defer v.mu.RUnlock()
 	return v.totals
 }
+
+// Gone reports whether an entry of that number is known to have ended: everything up to its number is in
+// the view, and it is not.
+func (v *View) Gone(id lock.ID, number uint64) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	e, _ := v.table.Entry(id)
+	return v.current && v.number >= number && e == nil
+}

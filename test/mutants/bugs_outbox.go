@@ -248,6 +248,36 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestWaitedFor$/fails",
 		},
 		{
+			Name: "outbox-due-by-the-wall-clock", Breaks: "what is tried again is tried in time, whatever the wall clock does",
+			File: "webhook/outbox/delivery.go", Anchor: "	now := time.Now()\n	if d.asked", Becomes: "	now := w.Now()\n	if d.asked",
+			In: in, Run: "^TestClockJumps$",
+		},
+		{
+			Name: "outbox-told-after-its-end", Breaks: "the notice of a grant is not sent once the entry has ended",
+			File: "webhook/outbox/delivery.go", Anchor: "c.Held && w.Locks.Gone(c.Entry, c.Number)", Becomes: "c.Held && c.Number == 0",
+			In: in, Run: "^TestEndedMeanwhile$",
+		},
+		{
+			Name: "outbox-first-secret-takes-a-step", Breaks: "a callback waits for the tenant's first secret",
+			File: "webhook/outbox/delivery.go", Anchor: "w.Now().Sub(d.made) < secretTime {", Becomes: "w.Now().Sub(d.made) < 0 {",
+			In: in, Run: "^TestFirstSecret$",
+		},
+		{
+			Name: "outbox-no-secret-and-no-word", Breaks: "who has no secret sees why nothing comes",
+			File: "webhook/outbox/delivery.go", Anchor: " && w.Now().Sub(d.made) < secretTime {", Becomes: " {",
+			In: in, Run: "^TestNoSecretEver$",
+		},
+		{
+			Name: "outbox-kept-before-what-was-not", Breaks: "what was kept comes behind what happened before and was not",
+			File: "webhook/outbox/owed.go", Anchor: "w.late[0].event().Compare(upTo) <= 0", Becomes: "len(w.late) > 0",
+			In: in, Run: "^TestKeptInPart$",
+		},
+		{
+			Name: "outbox-kept-for-its-event", Breaks: "what was kept is sent also if its event is not told again",
+			File: "webhook/outbox/missed.go", Anchor: "	w.startLate(w.window.last)\n", Becomes: "",
+			In: in, Run: "^TestKeptOfWhatIsNotTold$",
+		},
+		{
 			Name: "outbox-gap-of-two-ids", Breaks: "what ends before it begins is no gap",
 			File: "webhook/outbox/missed.go", Anchor: " && m.After.Compare(m.Before) <= 0\n", Becomes: " && m.After != m.Before\n",
 			In: in, Run: "^TestMissedAskedFor$",
@@ -479,7 +509,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-due-by-another-clock", Breaks: "what is taken over is tried within the schedule's longest step, whatever clock it was kept by",
-			File: "webhook/outbox/owed.go", Anchor: "min(max(0, d.progress.Due.Sub(w.Now())), maxWait)", Becomes: "max(0, d.progress.Due.Sub(w.Now()))",
+			File: "webhook/outbox/owed.go", Anchor: "min(max(0, time.UnixMilli(f.Due).Sub(w.Now())), maxWait)", Becomes: "max(0, time.UnixMilli(f.Due).Sub(w.Now()))",
 			In: in, Run: "^TestTakenOver$/by_a_bad_clock",
 		},
 		{

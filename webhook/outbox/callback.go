@@ -21,19 +21,12 @@ type callbackCall struct {
 	Tenant string  `json:"-"`
 	Held   bool    `json:"held,omitempty"`
 	Until  int64   `json:"until_ms,omitempty"` // of a grant, about: when its lease ends unless it is renewed
+
+	lasts time.Time // Until, by this process's clock
 }
 
 // roomForToken is what a token adds to a payload at most, in bytes.
 const roomForToken = 512
-
-// until is from when on a call is of no use: a grant whose lease is over. The news of an end
-// is always of use.
-func (c *callbackCall) until() time.Time {
-	if !c.Held {
-		return time.Time{}
-	}
-	return time.UnixMilli(c.Until)
-}
 
 // complete adds the token to what is sent.
 func (c *callbackCall) complete(payload []byte, locks Locks) []byte {
@@ -58,7 +51,7 @@ func (w *owner) callBack(e *lock.Event, it *item) {
 	what := event.Of(e, of.Claims)
 	if e.Held {
 		until := e.At.Add(of.TTL)
-		c.Until = until.UnixMilli()
+		c.Until, c.lasts = until.UnixMilli(), until
 		what.Data.Entry.ExpiresAt = api.InstantOf(until)
 	}
 	payload, id := short(what, webhook.MaxPayload-roomForToken), idOfCall(e)
@@ -93,7 +86,7 @@ func (w *owner) callBackHeld(before lock.EventID, it *item) {
 func (w *owner) callBackFor(e *lock.Entry, before lock.EventID, it *item) {
 	if lock.Before(e.Number).Compare(before) < 0 {
 		told := lock.EventOfGrant(e)
-		told.ID, told.At = lock.Before(before.Number), w.Now()
+		told.ID, told.At = lock.Before(before.Number), time.Now()
 		w.callBack(&told, it)
 	}
 }

@@ -78,6 +78,10 @@ const (
 	// knows: one that was made just now is known soon.
 	orphanTime = time.Minute
 
+	// secretTime is for how long a callback waits for this replica to learn of the tenant's secret: whoever
+	// makes the first one may have a lock granted right then, at another replica.
+	secretTime = 10 * time.Second
+
 	// payloadTime is for how long a payload is kept in memory that is in the store as well.
 	payloadTime = 30 * time.Second
 

@@ -15,12 +15,12 @@ func TestHangsForOthers(t *testing.T) {
 	const elsewhere = "https://elsewhere.example/"
 	for name, burden := range map[string]func(w *world, r *replica){
 		"a subscription": func(_ *world, r *replica) {
-			for i := range outbox.MaxOfTarget * 3 / 8 {
+			for i := range outbox.MaxOfTarget*3/8 + 50 {
 				r.cycle("acme", fmt.Sprint("orders:", i))
 			}
 		},
 		"callbacks": func(w *world, r *replica) {
-			for i := range outbox.MaxOfTarget * 3 / 4 {
+			for i := range outbox.MaxOfTarget*3/4 + 50 {
 				w.async(r, fmt.Sprint("batch:", i), time.Hour)
 			}
 		},
@@ -45,6 +45,7 @@ func TestHangsForOthers(t *testing.T) {
 					return webhook.Result{Outcome: webhook.Delivered}
 				})
 				burden(w, r)
+				<-time.After(100 * time.Millisecond)
 				r.take("bolt", "a")
 				<-time.After(500 * time.Millisecond)
 				for i := range 24 {

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -123,6 +124,9 @@ func (w *owner) attempt(d *delivery) {
 
 // send makes an attempt. It runs in the pool, and uses of the delivery what never changes.
 func (w *owner) send(ctx context.Context, d *delivery, to address, m webhook.Message) webhook.Result {
+	if c := d.grant; c != nil && c.Held && w.Locks.Gone(c.Entry, c.Number) {
+		return webhook.Result{Outcome: webhook.Expired, Err: "not sent: the entry has ended"}
+	}
 	if m.Payload == nil {
 		var err error
 		if m.Payload, err = w.load(ctx, d); err != nil {
@@ -134,10 +138,13 @@ func (w *owner) send(ctx context.Context, d *delivery, to address, m webhook.Mes
 	}
 	target := webhook.Target{URL: to.url, Secrets: to.secrets(w.Now())}
 	if len(target.Secrets) == 0 {
-		return webhook.Result{Outcome: webhook.Rejected, Err: "there is no secret to sign it with"}
+		return webhook.Result{Outcome: webhook.Rejected, Err: "there is no secret to sign it with", Cause: errNoSecret}
 	}
 	return w.Sender.Send(ctx, target, m)
 }
+
+// errNoSecret: this replica knows of no secret that signs.
+var errNoSecret = errors.New("there is no secret")
 
 // tried is an attempt that was made, or could not be.
 type tried struct {
@@ -155,6 +162,10 @@ func (w *owner) attempted(d *delivery, r tried) {
 	}
 	if r.Cause != nil {
 		w.Logger.Debug("a webhook was not delivered", "tenant", d.target.tenant, "webhook", d.target.id, "id", d.id, "outcome", string(r.Outcome), "error", r.Cause)
+	}
+	if d.grant != nil && errors.Is(r.Cause, errNoSecret) && w.Now().Sub(d.made) < secretTime {
+		w.schedule(d, time.Now().Add(tick)) // which is no attempt
+		return
 	}
 	if r.Outcome == webhook.Interrupted {
 		w.schedule(d, time.Now().Add(retryPause))
@@ -178,13 +189,13 @@ func (w *owner) attempted(d *delivery, r tried) {
 		w.end(d)
 		return
 	}
-	w.schedule(d, time.Now().Add(d.progress.Due.Sub(w.Now())))
+	w.schedule(d, d.progress.Due)
 	w.keep(d)
 }
 
 // proceed says what follows from an attempt.
 func (w *owner) proceed(d *delivery, r tried) {
-	now := w.Now()
+	now := time.Now()
 	if d.asked && now.Before(d.progress.Due) {
 		if d.progress = d.progress.AfterAsked(r.Result, now); d.progress.State == webhook.StatePending {
 			d.beside++
@@ -213,7 +224,7 @@ func (w *owner) after(d *delivery, r webhook.Result, now time.Time) webhook.Prog
 // renew begins the schedule anew.
 func (w *owner) renew(d *delivery) {
 	d.beside += d.progress.Attempts
-	d.progress = beginOf(d, w.Now())
+	d.progress = beginOf(d, time.Now())
 }
 
 // pass lets those have their first attempts that waited for this one's.

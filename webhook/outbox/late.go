@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/store"
@@ -49,7 +50,8 @@ func (w *owner) takeLate(k store.RecordKey) {
 			}
 			if f, err := readOwed(r); err == nil {
 				w.adopt(w.target(r.Tenant, targetOf(r)), r, f)
-				w.startLate()
+				slices.SortStableFunc(w.late, byEvent)
+				w.startLate(w.window.last)
 			}
 		}
 	})

@@ -61,6 +61,7 @@ func (w *owner) missed(m *events.Missed) {
 		w.window.add(it)
 	}
 	w.window.reached(m.Before)
+	w.startLate(w.window.last)
 	w.cursor.passed = true
 }
 
@@ -113,7 +114,7 @@ func (w *owner) tellMissed(t *target) {
 	fresh := d == nil
 	if fresh {
 		d = &delivery{target: t, record: name, kind: api.EventsMissed, made: w.Now()}
-		d.progress = beginOf(d, w.Now())
+		d.progress = beginOf(d, time.Now())
 	} else {
 		l.After, l.Before = earlier(l.After, d.missed.After), l.Before.Later(d.missed.Before)
 		l.because = together(d.because, l.because)

@@ -36,6 +36,9 @@ type Locks interface {
 	// which it is not known whether they hold.
 	HeldCallbacks() (held, doubtful []*lock.Entry)
 
+	// Gone reports whether an entry is known to have ended, of which the id and the number count.
+	Gone(id lock.ID, number uint64) bool
+
 	// Token is what proves that an entry is its client's. Of the entry the id, the tenant,
 	// the number and what it is bound to count: its first lock, or that it is a set.
 	Token(*lock.Entry) string

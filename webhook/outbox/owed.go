@@ -35,14 +35,20 @@ type owedForm struct {
 	stamp
 }
 
-func (d *delivery) encode(by stamp) []byte {
+// wall is an instant of this process's clock by the wall clock as it is now.
+func (w *owner) wall(at time.Time) time.Time { return w.Now().Add(time.Until(at)) }
+
+// ours is an instant of the wall clock, as it is now, by this process's clock.
+func (w *owner) ours(at time.Time) time.Time { return time.Now().Add(at.Sub(w.Now())) }
+
+func (w *owner) encode(d *delivery, by stamp) []byte {
 	f := owedForm{
 		stamp: by,
 		ID:    d.id, Kind: d.kind, Lock: d.lock, Payload: d.payload, Call: d.grant,
-		Made: d.made.UnixMilli(), Due: d.progress.Due.UnixMilli(), Tried: d.progress.Attempts, Beside: d.beside, Attempts: d.attempts,
+		Made: d.made.UnixMilli(), Due: w.wall(d.progress.Due).UnixMilli(), Tried: d.progress.Attempts, Beside: d.beside, Attempts: d.attempts,
 	}
 	if !d.progress.NotAfter.IsZero() {
-		f.NotAfter = d.progress.NotAfter.UnixMilli()
+		f.NotAfter = w.wall(d.progress.NotAfter).UnixMilli()
 	}
 	if d.tellsMissed() {
 		f.MissedAfter, f.Because = d.missed.After.String(), d.because
@@ -70,7 +76,7 @@ func (w *owner) keep(d *delivery) {
 	}
 	d.writing, d.stale = true, false
 	by := w.stamp()
-	value, was := d.encode(by), d.stored
+	value, was := w.encode(d, by), d.stored
 	w.writes.do(func(ctx context.Context) func() {
 		now, err := w.put(ctx, w.key(d), value, by, was)
 		return func() { w.keptOne(d, now, err) }
@@ -239,22 +245,26 @@ func (w *owner) loadOwed() error {
 		}
 		w.adopt(w.target(r.Tenant, targetOf(r)), r, f)
 	})
-	if err == nil {
-		w.startLate()
-	}
+	slices.SortStableFunc(w.late, byEvent)
 	return err
 }
 
-// startLate has first attempts made that the owner before has left, in the order of their events.
-func (w *owner) startLate() {
-	slices.SortStableFunc(w.late, func(a, b *delivery) int { return a.event().Compare(b.event()) })
-	for _, d := range w.late {
+func byEvent(a, b *delivery) int { return a.event().Compare(b.event()) }
+
+// startLate has first attempts made that the owner before has left, in the order of their events, of what
+// happened up to an event. What happened later is to be read again, and comes behind what was not kept of
+// that: several are written at once, and the one before may have been stopped in between.
+func (w *owner) startLate(upTo lock.EventID) {
+	for len(w.late) > 0 && w.late[0].event().Compare(upTo) <= 0 {
+		d := w.late[0]
+		if w.late = w.late[1:]; d.over {
+			continue
+		}
 		names := d.names
 		if d.target.queue(d, names); d.waitsFor == 0 {
 			w.schedule(d, time.Now())
 		}
 	}
-	w.late = nil
 }
 
 // event is the id of what a delivery tells; zero if nothing happened for it.
@@ -299,9 +309,10 @@ func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
 		target: t, id: f.ID, record: r.ID, kind: f.Kind, lock: f.Lock, size: len(f.Payload), grant: f.Call,
 		made: time.UnixMilli(f.Made), attempts: f.Attempts, beside: f.Beside, stored: stored{version: r.Version},
 	}
-	d.progress = webhook.Progress{State: webhook.StatePending, Attempts: f.Tried, Due: time.UnixMilli(f.Due)}
+	wait := min(max(0, time.UnixMilli(f.Due).Sub(w.Now())), maxWait) // whatever the clock of who wrote it was
+	d.progress = webhook.Progress{State: webhook.StatePending, Attempts: f.Tried, Due: time.Now().Add(wait)}
 	if f.NotAfter > 0 {
-		d.progress.NotAfter = time.UnixMilli(f.NotAfter)
+		d.progress.NotAfter = w.ours(time.UnixMilli(f.NotAfter))
 	}
 	if d.grant != nil {
 		d.grant.Tenant = r.Tenant
@@ -312,12 +323,11 @@ func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
 	}
 	w.add(d)
 	if f.Tried == 0 && f.MissedAfter == "" {
-		d.names = f.namesIn()
+		d.first, d.names = true, f.namesIn()
 		w.late = append(w.late, d)
 		return
 	}
-	wait := min(max(0, d.progress.Due.Sub(w.Now())), maxWait) // whatever the clock of who wrote it was
-	w.schedule(d, time.Now().Add(wait))
+	w.schedule(d, d.progress.Due)
 }
 
 // all reads all records of a kind.

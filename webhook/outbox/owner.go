@@ -102,6 +102,7 @@ func (w *owner) begin() bool {
 		w.beginFirst()
 	}
 	w.window.last = stream.At()
+	w.startLate(w.window.last)
 	w.take(all, changed)
 	return true
 }
@@ -132,6 +133,7 @@ func (w *owner) read() (more <-chan struct{}) {
 	}
 	if len(given) == 0 && missed == nil {
 		w.window.reached(w.stream.At())
+		w.startLate(w.window.last)
 		return more
 	}
 	return w.atOnce

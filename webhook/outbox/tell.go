@@ -14,6 +14,7 @@ import (
 
 // tell has everybody told of an event whom it concerns. That is nobody most of the time.
 func (w *owner) tell(e *lock.Event) {
+	w.startLate(e.ID)
 	if len(w.targets.byTenant[e.Entry.Tenant]) > 0 || e.Entry.Callback != nil {
 		w.tellAll(e)
 	}
@@ -102,7 +103,7 @@ func (w *owner) accept(d *delivery, it *item, names []string) {
 		return
 	}
 	d.made = w.Now()
-	d.progress = beginOf(d, w.Now())
+	d.progress = beginOf(d, time.Now())
 	if !w.admit(d) {
 		w.lack(d, it)
 		return
@@ -114,10 +115,12 @@ func (w *owner) accept(d *delivery, it *item, names []string) {
 	w.start(d)
 }
 
+// beginOf begins with the schedule. It goes by this process's clock, which is never set: the wall clock may
+// jump while a delivery waits.
 func beginOf(d *delivery, now time.Time) webhook.Progress {
 	var notAfter time.Time
-	if d.grant != nil {
-		notAfter = d.grant.until()
+	if d.grant != nil && d.grant.Held {
+		notAfter = d.grant.lasts
 	}
 	return webhook.Begin(now, notAfter)
 }

@@ -65,7 +65,7 @@ func (w *owner) missesAll(d *delivery) {
 	d.id, d.because = missedID(d.missed), api.MissedUnreadable
 	d.payload = marshal(missedEvent(d.target.tenant, &lost{Missed: d.missed, because: d.because}, d.made))
 	d.size = len(d.payload)
-	d.progress = beginOf(d, d.made)
+	d.progress = beginOf(d, time.Now())
 	w.add(d)
 	w.keep(d)
 	w.schedule(d, time.Now())

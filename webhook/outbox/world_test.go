@@ -46,6 +46,7 @@ type world struct {
 	behave    func(url string, m webhook.Message) webhook.Result // nil: it is delivered
 	took      time.Duration                                      // for each attempt
 	attempted int
+	ahead     time.Duration // by how much the wall clock of those who send is
 }
 
 // received is what a receiver took.
@@ -110,6 +111,7 @@ func (w *world) replica(name string) *replica {
 		Self: name, Locks: r.Service, Records: r.own, Subscriptions: dir, Sender: r,
 		Sharing: func() service.Sharing { return w.sharing(name) },
 		Rand:    func() float64 { return 0.5 },
+		Now:     w.wall,
 	})
 	if w.asks == nil {
 		w.asks = outbox.NewDeliveries(client.Records(), r.Service, w.hooks.Journal)
@@ -226,6 +228,12 @@ func (w *world) setBehave(f func(url string, m webhook.Message) webhook.Result) 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.behave = f
+}
+
+func (w *world) wall() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.ahead)
 }
 
 func (w *world) received(url string) (got []received) {

@@ -33,10 +33,15 @@ type Store interface {
 	// The id of an entry that is not Resumable is fresh: the caller passes it to
 	// Enqueue once. If the outcome of its write is unknown when the call ends, the
 	// error is Ambiguous, and the store goes on to learn the outcome and takes the
-	// entry back. One that is Resumable stays, for a retry to join it.
+	// entry back. One that is Resumable stays, for a retry to join it, or may yet be
+	// written, as long as none with its id was there since: after a retry stands, also
+	// one by another client, and has gone, for whatever reason, no attempt from before
+	// writes anything.
 	//
-	// Whatever became of the call, no attempt of it is left that could write the
-	// entry after it was seen to be there or was taken back.
+	// A call writes its entry once. If it was removed before the call has learned that
+	// it was written, and its id is fresh, the error is [lock.Lost] with the reason, or
+	// Ambiguous if that cannot be told. Whatever became of the call, no attempt of it is
+	// left that could write the entry after it was seen to be there or was taken back.
 	//
 	// An entry that lingers may be written a moment later than others.
 	Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error)

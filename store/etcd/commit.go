@@ -297,8 +297,8 @@ func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 // putWrite writes e if its primary key is not there, under a lease that is yet to be
 // given, see [part.under]. An attempt may commit long after it was given up, and its
 // entry was written by the next one, or even removed; then it must not write the key
-// again.
-func (s *Store) putWrite(e *lock.Entry, val []byte) *write {
+// again. withdrawn is the revision of the mark that it replaces, see [Store.putMark].
+func (s *Store) putWrite(e *lock.Entry, val []byte, withdrawn int64) *write {
 	p := &part{puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}}
 	w := &write{Tenant: e.Tenant, Lingers: e.Lingers, Within: store.WithinOf(e), Payload: p, Keys: make([]string, 0, 2*len(e.Claims))}
 	for i, c := range e.Claims {
@@ -306,7 +306,7 @@ func (s *Store) putWrite(e *lock.Entry, val []byte) *write {
 		w.Keys = append(w.Keys, key[:len(key)-len(e.ID)], key)
 		p.ops = append(p.ops, putOp([]byte(key), valueAt(e, i, val), 0))
 	}
-	s.putMark(w, e)
+	s.putMark(w, e, withdrawn)
 	return p.sized(w)
 }
 

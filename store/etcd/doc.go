@@ -15,7 +15,8 @@
 // A write that was given up may commit much later. So each put is compared with
 // "not there", and each attempt has a lease of its own, which is revoked when another
 // attempt stands or nobody waits any more ([Store.clean]): no write is left alive that
-// could bring an entry back.
+// could bring an entry back. Before an entry with a fresh id is written again, what the
+// attempts before have done is read from the past ([joining.exclude]).
 //
 // What it does not use, and why: concurrency.Mutex and Session (etcd #22082: a
 // retried unlock deletes a newer lock; #19597: a waiter whose session expired

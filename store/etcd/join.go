@@ -18,6 +18,9 @@ type joining struct {
 	value  []byte
 	leases []int64 // of all attempts
 	open   []int64 // of the attempts whose outcomes are not known
+	since  int64   // a revision before the first attempt
+
+	withdrawn int64 // the revision of the key's mark that is to be replaced; 0 if there is none
 
 	// due is when the call is over. While a write of it waits for others that are being
 	// written it is put off, but not beyond last.
@@ -26,7 +29,7 @@ type joining struct {
 
 func (s *Store) join(ctx context.Context, e *lock.Entry, value []byte) (*joining, *lock.Entry, error) {
 	due := time.Now().Add(s.timeout)
-	j := &joining{store: s, entry: e, value: value, due: due, last: due.Add(store.MostPending)}
+	j := &joining{store: s, entry: e, value: value, since: s.revision(s.trust.Sent()), due: due, last: due.Add(store.MostPending)}
 	placed, err := j.run(ctx)
 	return j, placed, err
 }
@@ -37,10 +40,13 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 			err.Ambiguous = j.giveUp()
 			return nil, err
 		}
-		placed, err := j.try(ctx)
+		placed, err := j.attempt(ctx)
 		if err == nil {
 			j.stands(placed)
 			return placed, nil
+		}
+		if errors.Is(err, errWithdrawn) {
+			continue
 		}
 		if used := usedUp(err); used != nil {
 			j.stands(nil)
@@ -50,11 +56,11 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 			full.Ambiguous = j.giveUp()
 			return nil, full
 		}
-		if isNoSpace(err) || refused(err) && !isLeaseNotFound(err) || j.store.closing.Err() != nil || j.pause(ctx) != nil {
+		if final(err) || j.store.closing.Err() != nil || j.pause(ctx) != nil {
 			return nil, unavailable(err, "enqueue", j.giveUp())
 		}
 		// The outcome may be unknown, but the id is ours: an entry with it is the
-		// one we wrote, and the comparison keeps us from writing a second.
+		// one we wrote, and the comparison keeps us from writing a second while it is there.
 		found, err := j.find(ctx)
 		if used := usedUp(err); used != nil {
 			j.stands(nil)
@@ -79,7 +85,27 @@ func (j *joining) pause(ctx context.Context) error {
 func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 	ctx, cancel := context.WithDeadline(ctx, j.due)
 	defer cancel()
-	return j.store.find(ctx, j.entry)
+	found, withdrawn, err := j.store.lookFor(ctx, j.entry)
+	if err == nil {
+		j.withdrawn = withdrawn
+	}
+	return found, err
+}
+
+// final reports whether no further attempt can fare better.
+func final(err error) bool {
+	return isNoSpace(err) || refused(err) && !isLeaseNotFound(err) || errors.Is(err, errForgotten)
+}
+
+// attempt writes the entry. Under a fresh id that is done only if no attempt before has
+// done it: once there, it may have been removed since.
+func (j *joining) attempt(ctx context.Context) (*lock.Entry, error) {
+	if len(j.open) > 0 && !j.entry.Resumable() {
+		if found, err := j.exclude(ctx); found != nil || err != nil {
+			return found, err
+		}
+	}
+	return j.try(ctx)
 }
 
 // waited puts the end off by what a write has been pending.
@@ -110,7 +136,7 @@ func (j *joining) lease(ctx context.Context, w *write) error {
 // try makes one attempt. The lease of one that certainly wrote nothing is used again.
 func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 	s, e := j.store, j.entry
-	w := s.putWrite(e, j.value)
+	w := s.putWrite(e, j.value, j.withdrawn)
 	w.Must = len(j.open) > 0 // what may have happened is not refused any more
 	if err := j.lease(ctx, w); err != nil {
 		return nil, err
@@ -139,11 +165,15 @@ func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	before := j.withdrawn
 	found, err := j.find(ctx)
-	if err == nil && found == nil {
-		err = errGoneMeanwhile
+	switch {
+	case err != nil || found != nil:
+		return found, err
+	case j.withdrawn != before:
+		return nil, errWithdrawn
 	}
-	return found, err
+	return nil, errGoneMeanwhile
 }
 
 // beyondQuota finds out what became of an attempt that etcd answers with full: it may have
@@ -189,10 +219,10 @@ func (j *joining) stands(placed *lock.Entry) {
 
 // giveUp ends a call that does not know what stands, and reports whether something may.
 // Nobody can come back for an entry that is not resumable, so it is taken back. A retry
-// can join one that is, or it lapses by its lease.
+// can join one that is there, or it lapses by its lease; what would write it later does not.
 func (j *joining) giveUp() (ambiguous bool) {
 	ambiguous = len(j.open) > 0
-	if ambiguous && !j.entry.Resumable() {
+	if ambiguous {
 		j.store.orphans.Add(&orphan{entry: j.entry, leases: j.open}, j.store.leases.seconds(j.entry.TTL))
 	}
 	return ambiguous

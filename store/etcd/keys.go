@@ -17,13 +17,17 @@ import (
 // reason in its place, under a lease of the memory. So an idempotency key is used once,
 // and what replicas know or do not know has no part in it.
 //
-// A withdrawn entry takes its mark along: nobody was told of it, so its key was not
-// used. An expired one does too, since they share a lease; the record of its end puts
-// the mark again.
+// A withdrawn entry leaves its mark too, although nobody was told of it and its key was
+// not used: the next entry replaces the very version of the mark that its call has read.
+// So an attempt from before, which comes late, finds that it was not the last. An expired
+// entry takes its mark along, since they share a lease; the record of its end puts the
+// mark again.
 type mark struct {
 	Lock   string      `json:"lock,omitempty"`   // while the entry is there: its first lock
 	Reason lock.Reason `json:"reason,omitempty"` // after that: why it ended
 	At     int64       `json:"at_ms,omitempty"`
+
+	revision int64 // of the last put of it
 }
 
 func (ks *keyspace) markKey(tenant string, id lock.ID) string {
@@ -36,19 +40,20 @@ func splitMarkKey(rest string) (id lock.ID, ok bool) {
 	return lock.ID(last), ok
 }
 
-// putMark has w write e only if its id is neither in use nor used up.
-func (s *Store) putMark(w *write, e *lock.Entry) {
+// putMark has w write e only if its id is neither in use nor used up: there is no mark, or
+// that of a withdrawn entry which was put at the revision.
+func (s *Store) putMark(w *write, e *lock.Entry, withdrawn int64) {
 	if !e.Resumable() {
 		return
 	}
 	key := s.markKey(e.Tenant, e.ID)
 	w.Keys = append(w.Keys, key)
-	w.Payload.compares = append(w.Payload.compares, created([]byte(key), 0))
+	w.Payload.compares = append(w.Payload.compares, modified([]byte(key), withdrawn))
 	w.Payload.ops = append(w.Payload.ops, putOp([]byte(key), store.Encode(mark{Lock: e.Name()}), 0))
 }
 
-// endMark has w leave the reason in the place of the mark of e, or nothing if e is
-// withdrawn or there is no lease for it.
+// endMark has w leave the reason in the place of the mark of e, or nothing if there is no
+// lease for it.
 func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int64) {
 	if !e.Resumable() {
 		return
@@ -56,7 +61,7 @@ func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int6
 	key := s.markKey(e.Tenant, e.ID)
 	w.Keys = append(w.Keys, key)
 	op := deleteOp([]byte(key))
-	if why != lock.Withdrawn && lease != 0 {
+	if lease != 0 {
 		op = putOp([]byte(key), store.Encode(mark{Reason: why, At: at}), lease)
 	}
 	w.Payload.ops = append(w.Payload.ops, op)
@@ -75,17 +80,28 @@ func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, lease int64) {
 // find reads the entry with e's id, or nil if there is none. If e is resumable and its
 // key is used up, the error is [lock.Lost] with the reason.
 func (ks *keyspace) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
+	found, _, err := ks.lookFor(ctx, e)
+	return found, err
+}
+
+// lookFor is find, and returns the revision of the mark that is to be replaced if there is
+// none: that of a withdrawn entry, or 0.
+func (ks *keyspace) lookFor(ctx context.Context, e *lock.Entry) (found *lock.Entry, withdrawn int64, err error) {
 	if !e.Resumable() {
-		return ks.findAt(ctx, ks.primaryKey(e))
+		found, err = ks.findAt(ctx, ks.primaryKey(e))
+		return found, 0, err
 	}
 	m, err := ks.readMark(ctx, e)
 	switch {
 	case err != nil || m == nil:
-		return nil, err
+		return nil, 0, err
+	case m.Reason == lock.Withdrawn:
+		return nil, m.revision, nil
 	case m.Reason != "":
-		return nil, lock.LostBecause(m.Reason)
+		return nil, 0, lock.LostBecause(m.Reason)
 	}
-	return ks.findAt(ctx, []byte(ks.entryKey(e.Tenant, m.Lock, e.ID)))
+	found, err = ks.findAt(ctx, []byte(ks.entryKey(e.Tenant, m.Lock, e.ID)))
+	return found, 0, err
 }
 
 func (ks *keyspace) readMark(ctx context.Context, e *lock.Entry) (*mark, error) {
@@ -94,7 +110,7 @@ func (ks *keyspace) readMark(ctx context.Context, e *lock.Entry) (*mark, error) 
 	if err != nil || len(resp.Kvs) == 0 {
 		return nil, err
 	}
-	var m mark
+	m := mark{revision: resp.Kvs[0].ModRevision}
 	err = json.Unmarshal(resp.Kvs[0].Value, &m)
 	if err == nil && m.Reason == "" && !lock.ValidName(m.Lock) {
 		err = errors.New("it names no lock")
@@ -122,6 +138,10 @@ func usedUp(err error) *lock.Error {
 	}
 	return nil
 }
+
+// errWithdrawn says that the key has a mark of a withdrawn entry, which the next attempt
+// can replace.
+var errWithdrawn = errors.New("the entry of the key was withdrawn")
 
 // errGoneMeanwhile says that the key that stood in the way is gone again.
 var errGoneMeanwhile = errors.New("the entry was removed at the same moment")

@@ -26,6 +26,14 @@ type lateKV struct {
 	blind bool // reads are refused, or they would tell the call that its write stands
 }
 
+// let has no more writes be late, and returns those that are.
+func (l *lateKV) let() []*pb.TxnRequest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hold = 0
+	return l.held
+}
+
 func (l *lateKV) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
 	l.mu.Lock()
 	blind := l.blind
@@ -200,6 +208,7 @@ func TestGivenUp(t *testing.T) {
 		{name: "Committed", committed: true},
 		{name: "StillOut"},
 		{name: "CommittedWithAKey", committed: true, resumable: true, kept: true},
+		{name: "StillOutWithAKey", resumable: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, late := startLate(t, 1_000_000)
@@ -217,21 +226,28 @@ func TestGivenUp(t *testing.T) {
 				t.Fatalf("Enqueue: %v", err)
 			}
 			late.setBlind(false)
+			out := late.let()
+			var stands int64
 			if c.kept {
-				if s.mustFind(t, e) == nil {
-					t.Error("the entry was taken back although its client can come back for it")
+				found := s.mustFind(t, e)
+				if found == nil {
+					t.Fatal("the entry was taken back although its client can come back for it")
 				}
-				return
+				stands = found.Handle
 			}
-			for _, r := range late.held {
-				soon(t, "the lease of the write is revoked", func() bool { return !s.lives(t, leaseOf(r)) })
-			}
-			if s.mustFind(t, e) != nil {
-				t.Error("the entry is still there")
+			for _, r := range out {
+				if l := leaseOf(r); l != stands {
+					soon(t, "the lease of the write is revoked", func() bool { return !s.lives(t, l) })
+				}
 			}
 			late.deliver(t)
-			if s.mustFind(t, e) != nil {
-				t.Error("a late write brought it back")
+			if found := s.mustFind(t, e); c.kept != (found != nil) || c.kept && found.Handle != stands {
+				t.Errorf("after what was late there is %+v, want that it is kept: %t", found, c.kept)
+			}
+			if c.resumable {
+				if placed, written, err := s.Enqueue(t.Context(), e); err != nil || written == c.kept {
+					t.Errorf("a retry: %+v, written %t, %v", placed, written, err)
+				}
 			}
 		})
 	}

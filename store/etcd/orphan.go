@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // orphan is what a call of Enqueue left behind: writes that may have committed, or may
 // yet, and that nobody waits for any more.
 type orphan struct {
-	entry  *lock.Entry // to be taken back, or nil
+	entry  *lock.Entry // to be taken back, or kept from being written later if it is resumable; or nil
 	leases []int64     // under which the writes are
 }
 
@@ -19,7 +23,13 @@ type orphan struct {
 // what could still write it: a lease that is revoked takes what was written under it
 // along, and refuses what comes.
 func (s *Store) clean(ctx context.Context, x *orphan) error {
-	if x.entry != nil {
+	switch {
+	case x.entry == nil:
+	case x.entry.Resumable():
+		if err := s.shutOut(ctx, x); err != nil {
+			return err
+		}
+	default:
 		if err := s.takeBack(ctx, x); err != nil {
 			return err
 		}
@@ -29,6 +39,39 @@ func (s *Store) clean(ctx context.Context, x *orphan) error {
 			return err
 		}
 		x.leases = x.leases[1:]
+	}
+	return nil
+}
+
+// shutOut keeps the writes of an entry that is not there from writing it, by a mark as of a
+// withdrawn one: whoever comes back for it replaces that. The lease of an entry that is there
+// is not among those to be revoked then.
+func (s *Store) shutOut(ctx context.Context, x *orphan) error {
+	memory, err := s.memory.lease(ctx, 1)
+	if err != nil {
+		return err
+	}
+	key := []byte(s.markKey(x.entry.Tenant, x.entry.ID))
+	data := store.Encode(mark{Reason: lock.Withdrawn, At: time.Now().UnixMilli()})
+	_, err = s.kv.Txn(ctx, &pb.TxnRequest{
+		Compare: []*pb.Compare{created(key, 0)}, Success: []*pb.RequestOp{putOp(key, data, memory)},
+	})
+	switch {
+	case isLeaseNotFound(err):
+		s.memory.drop(memory)
+		return err
+	case isNoSpace(err): // nor has the entry room; others are not to wait for that to change
+		x.leases = nil
+		return nil
+	case err != nil:
+		return err
+	}
+	found, err := s.find(ctx, x.entry)
+	if err != nil && usedUp(err) == nil {
+		return err
+	}
+	if found != nil {
+		x.leases = slices.DeleteFunc(x.leases, func(l int64) bool { return l == found.Handle })
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func TestLargestBatch(t *testing.T) {
 			}
 			e := testEntry(fmt.Sprint("l", i), fmt.Sprintf("%026d", i))
 			e.Request = "of-mine"
-			groups = append(groups, &group{writes: []*write{s.putWrite(e, []byte("{}"))}})
+			groups = append(groups, &group{writes: []*write{s.putWrite(e, []byte("{}"), 0)}})
 		}
 		resp, err := commits.transact(groups)
 		if err != nil {

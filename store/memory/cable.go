@@ -13,7 +13,7 @@ type Cut string
 
 // The ways to cut a cable.
 const (
-	Silent Cut = "silent" // nothing gets through, and nobody says so
+	Silent Cut = "silent" // nothing gets through, and nobody says so; requests arrive when it is mended
 	Deaf   Cut = "deaf"   // requests get through, answers do not
 	Broken Cut = "broken" // both ends know that nothing gets through
 )
@@ -22,19 +22,42 @@ const (
 type Cable struct {
 	mu      sync.Mutex
 	cut     Cut
-	changed chan struct{} // closed and replaced when cut changes
+	held    []func() error // requests on a silent cable
+	changed chan struct{}  // closed and replaced when cut changes
+	broken  chan struct{}  // the same when the cable breaks
 }
 
 // NewCable returns a cable that is whole.
-func NewCable() *Cable { return &Cable{changed: make(chan struct{})} }
+func NewCable() *Cable {
+	return &Cable{changed: make(chan struct{}), broken: make(chan struct{})}
+}
 
-// Cut cuts the cable; "" mends it.
+// Cut cuts the cable; "" mends it. What was held then arrives, before anything else does;
+// otherwise it is lost.
 func (c *Cable) Cut(how Cut) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cut = how
+	if how == "" {
+		for _, do := range c.held {
+			_ = do() // nobody waits for its answer
+		}
+	}
+	if how == Broken {
+		close(c.broken)
+		c.broken = make(chan struct{})
+	}
+	c.cut, c.held = how, nil
 	close(c.changed)
 	c.changed = make(chan struct{})
+}
+
+// hold keeps a request, if the cable is still silent.
+func (c *Cable) hold(do func() error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut == Silent {
+		c.held = append(c.held, do)
+	}
 }
 
 func (c *Cable) state() (Cut, <-chan struct{}) {
@@ -45,6 +68,7 @@ func (c *Cable) state() (Cut, <-chan struct{}) {
 
 // Call implements [Wire].
 func (c *Cable) Call(ctx context.Context, _ Operation, _ lock.ID, do func() error) error {
+	breaks := c.breaks()
 	switch cut, _ := c.state(); cut {
 	case "":
 		return do()
@@ -52,9 +76,21 @@ func (c *Cable) Call(ctx context.Context, _ Operation, _ lock.ID, do func() erro
 		return ErrUnsent
 	case Deaf:
 		_ = do() // nobody learns what came of it
+	case Silent:
+		c.hold(do)
 	}
-	<-ctx.Done()
+	select {
+	case <-breaks:
+	case <-ctx.Done():
+	}
 	return ErrUnknown
+}
+
+// breaks is closed when the cable breaks next.
+func (c *Cable) breaks() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
 }
 
 // Listen implements [Wire].

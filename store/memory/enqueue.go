@@ -11,7 +11,8 @@ import (
 
 // Enqueue implements [store.Store]. An attempt without an answer is followed by
 // another one, which writes nothing if an earlier one did. What is left of the
-// attempts at the end, whatever that is, is excluded in the background.
+// attempts at the end is excluded in the background, unless somebody can come back for
+// what it may write: the contract allows that to come late.
 func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	if ctx.Err() != nil {
 		return nil, false, store.Unavailable(ctx.Err(), string(Put), false)
@@ -19,10 +20,15 @@ func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.CallLimit)
 	defer cancel()
 	var attempts []Attempt
+	var withdrawn uint64 // the number of the withdrawal that the key is free by
 	unknown := false
 	for {
 		attempts = append(attempts, c.attempt())
-		placed, err = c.put(ctx, slices.Clone(attempts), e)
+		placed, err = c.put(ctx, slices.Clone(attempts), withdrawn, e)
+		if free := (*withdrawnError)(nil); errors.As(err, &free) {
+			withdrawn = free.number
+			continue
+		}
 		if !unanswered(err) {
 			break
 		}
@@ -36,8 +42,8 @@ func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 		others := slices.DeleteFunc(slices.Clone(attempts), func(a Attempt) bool { return a == Attempt(placed.Handle) })
 		attempts, written = others, len(others) < len(attempts)
 	}
-	if unknown {
-		c.settle(ctx, attempts, e, err == nil || !e.Resumable())
+	if unknown && (err == nil || !e.Resumable()) {
+		c.settle(ctx, attempts, e)
 	}
 	if err != nil {
 		return nil, false, ambiguous(err, unknown)
@@ -45,22 +51,18 @@ func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 	return placed, written, nil
 }
 
-func (c *Client) put(ctx context.Context, attempts []Attempt, e *lock.Entry) (*lock.Entry, error) {
+func (c *Client) put(ctx context.Context, attempts []Attempt, withdrawn uint64, e *lock.Entry) (*lock.Entry, error) {
 	known := c.newest()
-	return once(ctx, c, Put, e.ID, func() (*lock.Entry, uint64, error) { return c.server.put(attempts, known, c.understood, e) })
+	return once(ctx, c, Put, e.ID, func() (*lock.Entry, uint64, error) {
+		return c.server.put(attempts, withdrawn, known, c.understood, e)
+	})
 }
 
 // settle makes sure, however long that takes, that nothing is written by attempts
-// that had no answer, and takes back what they have written if nobody can come back
-// for it.
-func (c *Client) settle(ctx context.Context, attempts []Attempt, e *lock.Entry, takeBack bool) {
+// that had no answer, and takes back what they have written.
+func (c *Client) settle(ctx context.Context, attempts []Attempt, e *lock.Entry) {
 	c.inBackground(ctx, func(ctx context.Context) {
-		untilDone(ctx, c, Exclude, e.ID, func() (none, uint64, error) {
-			if takeBack {
-				return none{}, c.server.takeBack(attempts, e), nil
-			}
-			return none{}, c.server.exclude(attempts), nil
-		})
+		untilDone(ctx, c, Exclude, e.ID, func() (none, uint64, error) { return none{}, c.server.takeBack(attempts, e), nil })
 	})
 }
 

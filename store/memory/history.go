@@ -80,7 +80,7 @@ type Checkpoint struct {
 	distrusted uint64
 	foreign    bool
 	form       int
-	records    map[key]store.Ended
+	records    map[key]record
 	notices    []notice
 	small      recordTable
 }
@@ -91,13 +91,13 @@ func (s *Server) Checkpoint() Checkpoint {
 	defer s.mu.Unlock()
 	c := Checkpoint{
 		Number: s.number, floor: s.floor, distrusted: s.distrusted, foreign: s.foreign, form: s.form,
-		records: map[key]store.Ended{},
+		records: map[key]record{},
 	}
 	for _, e := range s.sorted(func(*lock.Entry) bool { return true }) {
 		c.Entries = append(c.Entries, *e)
 	}
 	for k, r := range s.records {
-		c.records[k] = r.ended
+		c.records[k] = *r
 	}
 	c.notices = s.copiedNotices()
 	c.small = s.small.copied(0)
@@ -130,8 +130,8 @@ func (s *Server) restore(c Checkpoint) {
 		k.lease = time.AfterFunc(e.TTL, func() { s.expire(&e) })
 		s.entries[keyOf(&e)] = k
 	}
-	for k, ended := range c.records {
-		s.records[k] = s.forgetting(k, ended)
+	for k, r := range c.records {
+		s.records[k] = s.forgetting(k, r.number, r.ended)
 	}
 	s.replaceNotices(c.notices, 0)
 	s.replaceRecords(c.small.copied(0))

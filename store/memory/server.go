@@ -82,6 +82,7 @@ type kept struct {
 // record remembers an end.
 type record struct {
 	ended  store.Ended
+	number uint64 // at which it was made
 	forget *time.Timer
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,11 +10,22 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// put writes e as the last of the attempts, all of which are of one call. It
+// withdrawnError says that the entry of a key was withdrawn, as which the key can be taken by
+// who knows of it. An attempt that was made before, and comes late, does not.
+type withdrawnError struct{ number uint64 }
+
+func (e *withdrawnError) Error() string {
+	return fmt.Sprintf("the entry of the key was withdrawn at %d", e.number)
+}
+
+// put writes e as the last of the attempts, all of which are of one call that knows of the
+// last withdrawal of an entry with its key, by its number, or of none. It
 // writes nothing if e's id is there already or used up, if the attempt was excluded
 // meanwhile, or if the client knows of a later number: then the past is missing. Who does
 // not understand all that is stored writes nothing either.
-func (s *Server) put(attempts []Attempt, known uint64, understood int, e *lock.Entry) (placed *lock.Entry, number uint64, err error) {
+func (s *Server) put(
+	attempts []Attempt, withdrawn, known uint64, understood int, e *lock.Entry,
+) (placed *lock.Entry, number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	this := attempts[len(attempts)-1]
@@ -32,14 +44,26 @@ func (s *Server) put(attempts []Attempt, known uint64, understood int, e *lock.E
 	if s.attempts[this] == excluded {
 		return nil, s.number, store.Unavailable(errors.New("the attempt was given up"), "put", false)
 	}
-	if r := s.records[keyOf(e)]; e.Resumable() && r != nil && r.ended.Reason != lock.Withdrawn {
-		return nil, s.number, lock.LostBecause(r.ended.Reason)
-	}
-	if slices.ContainsFunc(attempts, func(a Attempt) bool { return s.attempts[a] == wrote }) {
-		return nil, s.number, lock.LostBecause(lock.Unknown) // it was there, and was withdrawn
+	wroteBefore := slices.ContainsFunc(attempts, func(a Attempt) bool { return s.attempts[a] == wrote })
+	if err := s.gone(e, wroteBefore, withdrawn); err != nil {
+		return nil, s.number, err
 	}
 	s.attempts[this] = wrote
 	return s.insert(this, e), s.number, nil
+}
+
+// gone returns why an entry that is not there is not to be written.
+func (s *Server) gone(e *lock.Entry, wroteBefore bool, withdrawn uint64) error {
+	r := s.records[keyOf(e)]
+	switch ended := r != nil && r.ended.Reason != lock.Withdrawn; {
+	case ended && (wroteBefore || e.Resumable()):
+		return lock.LostBecause(r.ended.Reason)
+	case wroteBefore: // and it was withdrawn, or that is forgotten
+		return lock.LostBecause(lock.Unknown)
+	case r != nil && e.Resumable() && r.number != withdrawn:
+		return &withdrawnError{r.number}
+	}
+	return nil
 }
 
 func (s *Server) insert(a Attempt, e *lock.Entry) *lock.Entry {
@@ -53,27 +77,16 @@ func (s *Server) insert(a Attempt, e *lock.Entry) *lock.Entry {
 	return copied(k.entry)
 }
 
-// exclude makes sure that none of the attempts writes anything any more.
-func (s *Server) exclude(attempts []Attempt) uint64 {
+// takeBack makes sure that none of the attempts writes anything any more, and removes what
+// one of them has written.
+func (s *Server) takeBack(attempts []Attempt, e *lock.Entry) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shut(attempts)
-	return s.number
-}
-
-func (s *Server) shut(attempts []Attempt) {
 	for _, a := range attempts {
 		if s.attempts[a] == unknown {
 			s.attempts[a] = excluded
 		}
 	}
-}
-
-// takeBack excludes the attempts, and removes what one of them has written.
-func (s *Server) takeBack(attempts []Attempt, e *lock.Entry) uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shut(attempts)
 	if k := s.entries[keyOf(e)]; k != nil && slices.Contains(attempts, Attempt(k.entry.Handle)) {
 		s.drop(k, lock.Withdrawn, nil)
 	}
@@ -164,15 +177,15 @@ func (s *Server) remember(e lock.Entry, why lock.Reason, note *lock.Note) {
 		}
 		before.forget.Stop()
 	}
-	s.records[k] = s.forgetting(k, store.Ended{
+	s.records[k] = s.forgetting(k, s.number, store.Ended{
 		ID: e.ID, Tenant: e.Tenant, Reason: why, At: time.Now(),
 		Was: store.Past{Text: s.pasts.Of(&e, int64(e.Number-s.floor)), Floor: s.floor}, Note: note,
 	})
 }
 
 // forgetting returns a record that will be forgotten.
-func (s *Server) forgetting(k key, ended store.Ended) *record {
-	r := &record{ended: ended}
+func (s *Server) forgetting(k key, number uint64, ended store.Ended) *record {
+	r := &record{ended: ended, number: number}
 	r.forget = time.AfterFunc(time.Until(ended.At.Add(s.cfg.Remember)), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()

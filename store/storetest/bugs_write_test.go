@@ -148,6 +148,14 @@ func keyBugs() []bug {
 			},
 		},
 		{
+			does: "a withdrawn entry leaves nothing that an earlier attempt would find", caught: "cut/silent/a try that comes late finds its key withdrawn",
+			remove: func(ctx context.Context, c *client, r removal) error {
+				err := c.sound.Remove(ctx, r.Entry, r.why, r.while...)
+				c.server.Forget()
+				return err
+			},
+		},
+		{
 			does: "a key counts for the locks of its entry only", caught: "enqueue/a key is one entry whatever its locks are",
 			stored: func(c *client, e *lock.Entry) {
 				if known := c.byID(e); known != nil && known.Name() != e.Name() {
@@ -250,6 +258,17 @@ func callBugs() []bug {
 		{
 			does: "an entry that was given up stays", caught: "cut/deaf/what was given up is taken back",
 			loses: memory.Exclude,
+		},
+		{
+			does: "a call writes an entry again that was revoked meanwhile", caught: "cut/deaf/one call writes its entry once",
+			call: func(ctx context.Context, do func(context.Context) error) error {
+				err := do(ctx)
+				var gone *lock.Error
+				if errors.As(err, &gone) && gone.Code == lock.Lost && gone.Reason == lock.Revoked {
+					err = do(ctx)
+				}
+				return err
+			},
 		},
 		{
 			does: "errors are not typed", caught: "remove/a repetition is lost and changes nothing",

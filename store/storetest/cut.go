@@ -34,10 +34,11 @@ func cutCases() []testCase {
 			testCase{name: "cut/" + string(f) + "/no outcome is misreported", run: func(t *trial) { cutOutcomes(t, f) }, needs: cut},
 			testCase{name: "cut/" + string(f) + "/sets are written whole or not at all", run: func(t *trial) { cutSets(t, f) }, needs: cut},
 			testCase{name: "cut/" + string(f) + "/what was given up is taken back", run: func(t *trial) { cutGivenUp(t, f) }, needs: cut},
+			testCase{name: "cut/" + string(f) + "/a try that comes late finds its key withdrawn", run: func(t *trial) { cutLateTry(t, f) }, needs: cut},
 			testCase{name: "cut/" + string(f) + "/the feed says so and starts over", run: func(t *trial) { cutFeed(t, f) }, needs: cut},
 		)
 	}
-	return all
+	return append(all, testCase{name: "cut/deaf/one call writes its entry once", run: cutWrittenOnce, needs: cut})
 }
 
 // call is a method of a client with its arguments.

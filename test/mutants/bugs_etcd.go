@@ -118,8 +118,33 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-given-up-stays", Breaks: "an entry that was given up is taken back",
-			File: "store/etcd/join.go", Anchor: "if ambiguous && !j.entry.Resumable() {", Becomes: "if false {",
+			File: "store/etcd/join.go", Anchor: "\tif ambiguous {\n", Becomes: "\tif false {\n",
 			In: "./store/etcd", Run: "^TestGivenUp$",
+		},
+		{
+			Name: "etcd-late-try-lives", Breaks: "a try with a key that was given up is not written later, when its client has gone elsewhere",
+			File: "store/etcd/orphan.go", Anchor: "\tcase x.entry.Resumable():\n", Becomes: "\tcase x.entry.Resumable():\n\t\treturn nil\n\tcase x.leases == nil:\n",
+			In: "./store/etcd", Run: "^TestGivenUp$/^StillOutWithAKey$",
+		},
+		{
+			Name: "etcd-given-up-with-a-key-is-ended", Breaks: "an entry that was given up and written stays for the retry of its key",
+			File: "store/etcd/orphan.go", Anchor: "return l == found.Handle", Becomes: "return l != found.Handle",
+			In: "./store/etcd", Run: "^TestGivenUp$/^CommittedWithAKey$",
+		},
+		{
+			Name: "etcd-late-try-after-its-withdrawal", Breaks: "a try that comes late, after it was repeated elsewhere and withdrawn, is not written",
+			File: "store/etcd/keys.go", Anchor: "\tif lease != 0 {\n", Becomes: "\tif lease != 0 && why != lock.Withdrawn {\n",
+			In: "./store/etcd", Run: "^TestLateAttemptOfAKey$",
+		},
+		{
+			Name: "etcd-written-twice", Breaks: "one call writes a fresh id once, also if its entry was removed before it learned of it",
+			File: "store/etcd/join.go", Anchor: "if len(j.open) > 0 && !j.entry.Resumable() {", Becomes: "if false {",
+			In: "./store/etcd", Run: "^TestWrittenOnce$",
+		},
+		{
+			Name: "etcd-written-again-if-forgotten", Breaks: "what may have been written is not written again when nobody can tell",
+			File: "store/etcd/past.go", Anchor: "return errors.Join(errForgotten, m.err)", Becomes: "return nil",
+			In: "./store/etcd", Run: "^TestWrittenOrNotIsForgotten$",
 		},
 		{
 			Name: "etcd-silent-watch", Breaks: "a feed that stays behind the store is begun anew",
@@ -153,7 +178,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-key-used-twice", Breaks: "an idempotency key is used once",
-			File: "store/etcd/keys.go", Anchor: "\tw.Payload.compares = append(w.Payload.compares, created([]byte(key), 0))\n", Becomes: "",
+			File: "store/etcd/keys.go", Anchor: "\tw.Payload.compares = append(w.Payload.compares, modified([]byte(key), withdrawn))\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^a_used-up_key", Needs: "etcd",
 		},
 		{
@@ -163,7 +188,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-withdrawal-uses-the-key", Breaks: "the key of a withdrawn entry is free",
-			File: "store/etcd/keys.go", Anchor: "if why != lock.Withdrawn && lease != 0 {", Becomes: "if lease != 0 {",
+			File: "store/etcd/keys.go", Anchor: "case m.Reason == lock.Withdrawn:", Becomes: "case m.Reason == lock.Withdrawn && m.Lock != \"\":",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^the_key_of_a_withdrawn", Needs: "etcd",
 		},
 		{

@@ -35,12 +35,16 @@ func simulationBugs() []Bug {
 			File: "store/memory/write.go", Anchor: "if s.attempts[this] == excluded {", Becomes: "if false {",
 		},
 		{
+			Name: "simulation-late-try-after-its-withdrawal", Breaks: "a try that comes late, after it was repeated elsewhere and withdrawn, is not written",
+			File: "store/memory/write.go", Anchor: "r.number != withdrawn:", Becomes: "r.number > s.number:",
+		},
+		{
 			Name: "simulation-given-up-stays", Breaks: "what was written by a call that was given up is taken back",
-			File: "store/memory/enqueue.go", Anchor: "err == nil || !e.Resumable())", Becomes: "false)",
+			File: "store/memory/enqueue.go", Anchor: "if unknown && (err == nil || !e.Resumable()) {", Becomes: "if false {",
 		},
 		{
 			Name: "simulation-key-used-twice", Breaks: "an idempotency key is used once",
-			File: "store/memory/write.go", Anchor: "e.Resumable() && r != nil && ", Becomes: "false && r != nil && ",
+			File: "store/memory/write.go", Anchor: "case ended && (wroteBefore || e.Resumable()):", Becomes: "case ended && wroteBefore:",
 		},
 		{
 			Name: "simulation-writes-over-a-lost-past", Breaks: "who has heard of more writes nothing to a store that went back",

@@ -1,0 +1,140 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// beside opens another store, whose writes and reads are not late.
+func (l *lateKV) beside(t *testing.T, s *Store) *Store {
+	t.Helper()
+	conn := *s.conn
+	conn.kv = l.kvClient
+	other, err := Open(t.Context(), &conn, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return other
+}
+
+// TestLateAttemptOfAKey: a try is given up with its write still out, and repeated at another
+// replica, which takes its entry back as the lock is held. Nobody attends what is written then.
+func TestLateAttemptOfAKey(t *testing.T) {
+	s, late := startLate(t, 1_000_000)
+	other := late.beside(t, s)
+	e := lateEntry()
+	e.Request = "the parameters"
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, _, err := s.Enqueue(ctx, e); !errors.Is(err, lock.StoreUnavailable) {
+		t.Fatalf("Enqueue: %v", err)
+	}
+	for range 2 { // the second replaces the mark of the first
+		again, written, err := other.Enqueue(t.Context(), e)
+		if err != nil || !written {
+			t.Fatalf("a retry: %+v, written %t, %v", again, written, err)
+		}
+		if err := other.Remove(t.Context(), again, lock.Withdrawn); err != nil {
+			t.Fatal(err)
+		}
+		if late.deliver(t) == 0 {
+			t.Fatal("no write is late")
+		}
+		if found := other.mustFind(t, e); found != nil {
+			t.Errorf("a late write brought back what was withdrawn: %+v", found)
+		}
+	}
+}
+
+// TestWrittenOnce: a write commits, its answer is lost, and before the call finds the entry
+// it is removed, or its lease ends. The same call does not write it a second time.
+func TestWrittenOnce(t *testing.T) {
+	for why, end := range map[lock.Reason]func(context.Context, *Store, *lock.Entry) error{
+		lock.Revoked: func(ctx context.Context, s *Store, e *lock.Entry) error { return s.Remove(ctx, e, lock.Revoked) },
+		lock.Expired: func(ctx context.Context, s *Store, e *lock.Entry) error { return s.leases.revoke(ctx, e.Handle) },
+	} {
+		t.Run(string(why), func(t *testing.T) {
+			s, late := startLate(t, 1)
+			late.now = func() bool { return true }
+			other, f := late.beside(t, s), newComings()
+			other.tasks.Go(func() { other.Watch(other.closing, f) })
+			<-f.up
+			late.setBlind(true)
+			done := make(chan error, 1)
+			go func() {
+				_, _, err := s.Enqueue(t.Context(), lateEntry())
+				done <- err
+			}()
+			if err := end(t.Context(), other, (<-f.changes).Joined); err != nil {
+				t.Error(err)
+			}
+			late.setBlind(false)
+			var gone *lock.Error
+			if err := <-done; !errors.As(err, &gone) || gone.Code != lock.Lost || gone.Reason != why {
+				t.Errorf("Enqueue of what was removed = %v, want that it is lost, %s", err, why)
+			}
+			if c := <-f.changes; c.Left != "late" || c.Reason != why {
+				t.Errorf("the feed tells of %+v", c)
+			}
+			if found := other.mustFind(t, lateEntry()); found != nil {
+				t.Errorf("it was written again: %+v", found)
+			}
+		})
+	}
+}
+
+// TestWrittenOrNotIsForgotten: whether the first attempt has written the entry cannot be told
+// any more. Then it is not written again, and the client is told at once.
+func TestWrittenOrNotIsForgotten(t *testing.T) {
+	s, late := startLate(t, 1)
+	late.now = func() bool {
+		for range 2 {
+			put := &pb.TxnRequest{Success: []*pb.RequestOp{putOp([]byte("not ours"), nil, 0)}}
+			resp, err := late.kvClient.Txn(t.Context(), put)
+			if err == nil {
+				_, err = late.kvClient.(pb.KVServer).Compact(t.Context(), &pb.CompactionRequest{Revision: resp.Header.Revision})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	}
+	_, _, err := s.Enqueue(t.Context(), lateEntry())
+	var unavailable *lock.Error
+	if !errors.As(err, &unavailable) || unavailable.Code != lock.StoreUnavailable || !unavailable.Ambiguous || !errors.Is(err, errForgotten) {
+		t.Errorf("Enqueue: %v, want that it may have taken effect, as that is forgotten", err)
+	}
+	if found := s.mustFind(t, lateEntry()); found != nil {
+		t.Errorf("it was written: %+v", found)
+	}
+}
+
+// comings is a feed of entries that come and go.
+type comings struct {
+	up      chan struct{}
+	changes chan store.Change
+}
+
+func newComings() *comings { return &comings{make(chan struct{}, 1), make(chan store.Change, 10)} }
+
+func (f *comings) Reset(store.Snapshot)       { f.up <- struct{}{} }
+func (f *comings) Recall([]store.Ended, bool) {}
+func (f *comings) Lost(error)                 {}
+func (f *comings) Apply(_ uint64, changes []store.Change) {
+	for _, c := range changes {
+		f.changes <- c
+	}
+}

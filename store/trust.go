@@ -204,8 +204,8 @@ func (t *Trust) TellRefusal(log *slog.Logger) {
 
 // HandOut returns an entry that s enqueued, unless an answer since the call began,
 // perhaps that to its own write, proves that the store lost its past. Then it is taken
-// back.
-func (t *Trust) HandOut(ctx context.Context, s Store, e *lock.Entry, written bool) (*lock.Entry, bool, error) {
+// back: by leave, some time later, if that cannot be done now and nobody can come back for it.
+func (t *Trust) HandOut(ctx context.Context, s Store, e *lock.Entry, written bool, leave func()) (*lock.Entry, bool, error) {
 	refusal := t.Refusal()
 	if refusal == nil {
 		return e, written, nil
@@ -213,6 +213,9 @@ func (t *Trust) HandOut(ctx context.Context, s Store, e *lock.Entry, written boo
 	if written {
 		err := s.Remove(ctx, e, lock.Withdrawn)
 		refusal.Ambiguous = err != nil && !errors.Is(err, lock.Lost)
+		if refusal.Ambiguous && !e.Resumable() {
+			leave()
+		}
 	}
 	return nil, false, refusal
 }

@@ -141,7 +141,9 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	if written = slices.Contains(j.leases, placed.Handle); written {
 		s.leases.stands(placed)
 	}
-	return s.trust.HandOut(ctx, s, placed, written)
+	return s.trust.HandOut(ctx, s, placed, written, func() {
+		s.orphans.Add(&orphan{placed, []int64{placed.Handle}}, s.leases.seconds(placed.TTL))
+	})
 }
 
 // Remove implements store.Store.

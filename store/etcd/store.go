@@ -89,6 +89,7 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 		s.tasks.Go(func() { s.leases.endSpent(s.closing) })
 	}
 	s.tasks.Go(s.checkVersions)
+	s.tasks.Go(s.checkLeases)
 	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
 	return s, nil
 }

@@ -4,6 +4,11 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-long-elections", Breaks: "servers that keep leases for longer than promised are told",
+			File: "store/etcd/least_lease.go", Anchor: "if least > MinTTL {", Becomes: "if least > 60*MinTTL {",
+			In: "./store/etcd", Run: "^TestLongElections$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-refused-together", Breaks: "of removals that fail together, a tenant's many are not for others to wait for",
 			File: "store/etcd/commit.go", Anchor: "return store.Apart(g.writes)", Becomes: "return [][]*write{g.writes[:len(g.writes)/2], g.writes[len(g.writes)/2:]}",
 			In: "./store/etcd", Run: "^TestRefusedWritesOfAnotherTenant$",

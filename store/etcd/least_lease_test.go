@@ -1,0 +1,59 @@
+package etcd_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/store/etcd"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+// warnings are what a store warns of.
+type warnings struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *warnings) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *warnings) has(what string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Contains(w.text.String(), what)
+}
+
+// TestLongElections: servers that keep leases for longer than is promised are told at the start, others are not.
+func TestLongElections(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ timeout, says string }{{"5000", "least_lease=8s"}, {"1000", ""}} {
+		t.Run(c.timeout, func(t *testing.T) {
+			t.Parallel()
+			cluster := startEtcd(t, rig.EtcdConfig{ExtraArgs: []string{"--election-timeout=" + c.timeout}})
+			log := &warnings{}
+			s := openStore(t, connect(t, cluster.Endpoints()), etcd.Config{
+				Prefix: "/long/", Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			})
+			if c.says == "" {
+				if least, err := s.LeastLease(); err != nil || least != etcd.MinTTL || log.has("least_lease") {
+					t.Errorf("the least lease is %v, %v", least, err)
+				}
+				return
+			}
+			for end := time.After(time.Minute); !log.has(c.says); {
+				select {
+				case <-time.After(20 * time.Millisecond):
+				case <-end:
+					t.Fatalf("it does not say %s", c.says)
+				}
+			}
+		})
+	}
+}

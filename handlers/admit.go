@@ -24,6 +24,7 @@ type operation struct {
 	scopes []auth.Scope // of which one will do
 	always bool         // also for a tenant that has too many requests under way
 	goesOn bool         // goes on with what is there, and so also where nothing new has room
+	keyed  bool         // an Idempotency-Key may make it go on with what is there
 	query  []string     // the parameters that it knows
 	named  bool         // the path has the name of a lock
 	rate   quota.Limit  // against which it counts, if not against that of requests
@@ -82,7 +83,7 @@ func (r *request) admit(o operation) error {
 	if refused != nil {
 		return refused
 	}
-	if m := r.endpoints.Memory; m != nil && !o.always && !o.goesOn && m.Full() {
+	if m := r.endpoints.Memory; m != nil && !o.always && !o.goesOn && m.Full() && !(o.keyed && r.resumes()) {
 		return errMemoryFull()
 	}
 	return checkQuery(r.Request.URL.RawQuery, o.query)
@@ -158,6 +159,13 @@ func (r *request) genuine() bool {
 		req = ofLock(r)
 	}
 	return readTokenHeader(r, &req) == nil && r.endpoints.Locks.Genuine(req)
+}
+
+// resumes reports whether the request has the Idempotency-Key of an entry that is there: whoever lost the
+// answer has no token yet, and no other way to keep the place.
+func (r *request) resumes() bool {
+	key, err := r.idempotencyKey()
+	return err == nil && key != "" && r.endpoints.Locks.Resumes(r.tenant(), r.name, key)
 }
 
 func errMemoryFull() error {

@@ -1,8 +1,10 @@
 package handlers_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/fencepost/fencepost/auth"
@@ -38,4 +40,42 @@ func TestNoMemory(t *testing.T) {
 	c.at(r).delete("/locks/a", lockToken(held.Token)).wantStatus(http.StatusNoContent)
 	c.at(r).as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} }).get("/admin/deadlocks").wantStatus(http.StatusOK)
 	c.at(r).get("/healthz").wantStatus(http.StatusOK)
+}
+
+// known is what a client has to know of an entry.
+type known struct{ ID, Token string }
+
+// known is what the answer tells, if it has the status.
+func (a *answer) known(status int) known {
+	a.t.Helper()
+	a.wantStatus(status)
+	fields := a.fields()
+	return known{fmt.Sprint(fields["id"]), fmt.Sprint(fields["token"])}
+}
+
+// TestKeyGoesOnWithoutMemory: who lost the answer of a request that waits gets his place back by its key, though the
+// server has no memory for new work.
+func TestKeyGoesOnWithoutMemory(t *testing.T) {
+	t.Parallel()
+	h := shared.handlers(shared.brief.service)
+	h.Memory = noRoom{}
+	server := httptest.NewServer(handlers.New(h))
+	r := &replica{server: server, url: server.URL, transport: &http.Transport{}}
+	t.Cleanup(r.close)
+	c := newTenant(t)
+	c.acquire("a")
+	const terms = `"wait_seconds":60,"ttl_seconds":60`
+	for path, text := range map[string]string{"/locks/a": `{` + terms + `}`, "/locksets": `{"locks":[{"name":"a"}],` + terms + `}`} {
+		first := c.at(shared.brief).post(path, body(text), key("k")).known(http.StatusAccepted)
+		if again := c.at(r).post(path, body(text), key("k")).known(http.StatusAccepted); again != first {
+			t.Errorf("%s: the key has %+v, and then %+v", path, first, again)
+		}
+		c.at(r).post(path, body(strings.Replace(text, "60", "59", 1)), key("k")).wantStatus(http.StatusConflict)
+		for _, other := range [][]option{{key("other")}, {}, {key(""), loose}} {
+			c.at(r).post(path, append(other, body(text))...).wantStatus(http.StatusServiceUnavailable)
+		}
+		newTenant(t).at(r).post(path, body(text), key("k")).wantStatus(http.StatusServiceUnavailable)
+	}
+	c.acquire("ended", key("ended"))
+	c.at(r).post("/locks/ended", key("ended")).wantStatus(http.StatusCreated)
 }

@@ -32,6 +32,7 @@ type Locks interface {
 	Release(context.Context, service.TokenRequest) error
 	Entry(ctx context.Context, req service.TokenRequest, wait time.Duration) (*service.Grant, error)
 	Genuine(service.TokenRequest) bool
+	Resumes(tenant, name, key string) bool
 	ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error
 	RequestRelease(ctx context.Context, req service.TokenRequest, within time.Duration) error
 	Lock(ctx context.Context, r lock.Ref, consistent bool) (*service.LockView, error)
@@ -212,7 +213,7 @@ func (a *endpoints) locks(r *gin.Engine) {
 	either := []auth.Scope{auth.LocksRead, auth.LocksWrite}
 	r.GET("/locks", a.authorized(operation{scopes: read, query: []string{"prefix", "state", "limit", "cursor", "consistent"}}, a.list))
 	r.GET("/locks/:name", a.authorized(operation{scopes: read, named: true, query: []string{"consistent"}}, a.lock))
-	r.POST("/locks/:name", a.authorized(operation{scopes: write, named: true}, a.acquire))
+	r.POST("/locks/:name", a.authorized(operation{scopes: write, named: true, keyed: true}, a.acquire))
 	r.POST("/locks/:name/stale-writes", a.authorized(operation{scopes: write, named: true}, a.reportStaleWrite))
 	r.PUT("/locks/:name/renew", a.authorized(operation{scopes: write, named: true, always: true, rate: quota.Renewals}, a.renew))
 	r.DELETE("/locks/:name", a.authorized(operation{scopes: write, named: true, always: true, rate: quota.Releases}, a.release))
@@ -222,7 +223,7 @@ func (a *endpoints) locks(r *gin.Engine) {
 
 func (a *endpoints) locksets(r *gin.Engine) {
 	write, either := []auth.Scope{auth.LocksWrite}, []auth.Scope{auth.LocksRead, auth.LocksWrite}
-	r.POST("/locksets", a.authorized(operation{scopes: write}, a.acquireSet))
+	r.POST("/locksets", a.authorized(operation{scopes: write, keyed: true}, a.acquireSet))
 	r.PUT("/locksets/:id/renew", a.authorized(operation{scopes: write, always: true, rate: quota.Renewals}, a.renewSet))
 	r.DELETE("/locksets/:id", a.authorized(operation{scopes: write, always: true, rate: quota.Releases}, a.releaseSet))
 	r.GET("/locksets/:id", a.authorized(operation{scopes: either, goesOn: true, rate: quota.Renewals, query: []string{"wait_seconds"}}, a.set))

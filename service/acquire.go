@@ -182,6 +182,16 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	return g, err
 }
 
+// Resumes reports whether this replica sees an entry with an idempotency key of the lock with the name, or with "" of
+// a set: a request with the key goes on with it, or is told that it asks for something else.
+func (s *Service) Resumes(tenant, name, key string) bool {
+	if name == "" {
+		name = setSubject
+	}
+	state := s.view.Status(idFor(tenant, name, key), 0).State
+	return state != view.Unseen && state != view.Gone
+}
+
 // takeUp answers about the entry of an earlier request.
 func (s *Service) takeUp(ctx context.Context, e *lock.Entry, changed <-chan struct{}) (*Grant, error) {
 	if e.Async {

@@ -156,7 +156,9 @@ func (r *request) readBody() ([]byte, error) {
 	if err := control.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
+	began := time.Now()
 	text, err := io.ReadAll(http.MaxBytesReader(r.Writer, r.Request.Body, maxBody))
+	r.arriving += time.Since(began) // how fast a client sends says nothing of how fast the server is
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return nil, lock.Errorf(lock.BodyTooLarge, "a body may be %d bytes long", maxBody)

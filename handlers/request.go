@@ -32,6 +32,7 @@ type request struct {
 	client    netip.Addr      // by [request.address]
 	located   bool            // client is known
 	waits     bool            // it may wait for a lock
+	arriving  time.Duration   // for how long its body was read
 
 	priced     bool           // it counts by its price against its tenant's rate of requests
 	payer      string         // the account on which it counts
@@ -70,7 +71,7 @@ func (a *endpoints) handle(h handler) gin.HandlerFunc {
 		defer r.leave()
 		r.run(h)
 		status, took := c.Writer.Status(), time.Since(began)
-		a.Metrics.RequestDone(r.context(), c.Request.Method, c.FullPath(), status, r.waits, took)
+		a.Metrics.RequestDone(r.context(), c.Request.Method, c.FullPath(), status, r.waits, took-r.arriving)
 		if span.IsRecording() {
 			span.SetAttributes(attribute.String("http.route", c.FullPath()), attribute.Int("http.response.status_code", status))
 		}

@@ -128,6 +128,23 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// TestEvidenceOfSets: of a set whose lease was too short each of its locks has the evidence.
+func TestEvidenceOfSets(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	set := c.post("/locksets", body(fmt.Sprintf(`{"locks":[{"name":"a"},{"name":"b"}],"ttl_seconds":%v}`, minTTL.Seconds()))).known(http.StatusCreated)
+	c.operator().history("b", func(h *api.AdminHistory) bool { return len(h.Events) == 2 && h.Events[0].Type == "lock.expired" })
+	for _, name := range []string{"a", "b"} {
+		h := c.operator().history(name, func(h *api.AdminHistory) bool {
+			c.put("/locksets/"+set.ID+"/renew", lockToken(set.Token)).wantStatus(http.StatusGone)
+			return h.Evidence.WorkedAfterExpiry > 0
+		})
+		if ev := h.Evidence; ev.WorkedAfterExpiry != 1 || len(ev.Signs) != 1 || ev.Signs[0].Kind != "renewed_after_expiry" || ev.Signs[0].Entry != set.ID {
+			t.Errorf("evidence of %s: %+v", name, ev)
+		}
+	}
+}
+
 // TestHeatMap: locks that are waited for, and no others.
 func TestHeatMap(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 const (
 	maxTraced  = 5000   // locks of which evidence is kept: those that had some last
 	maxSigns   = 10     // of one lock, the last
+	maxSets    = 1000   // sets that expired last, of which their locks are known
 	maxRenewed = 50_000 // entries of which the last renewal is known, twice: some 10 MB
 )
 
@@ -43,6 +44,9 @@ type evidence struct {
 	locks  map[lock.Ref]*list.Element // of *lockSigns
 	recent *list.List                 // of *lockSigns, the latest first
 
+	sets  map[lock.ID]*lock.Entry // that expired
+	ended []lock.ID               // of these, the first to go first
+
 	renewed, before map[lock.ID]time.Time // the last renewals: the newer ones, and those from before these
 }
 
@@ -55,7 +59,7 @@ type lockSigns struct {
 }
 
 func newEvidence() *evidence {
-	return &evidence{locks: map[lock.Ref]*list.Element{}, recent: list.New(), renewed: map[lock.ID]time.Time{}}
+	return &evidence{locks: map[lock.Ref]*list.Element{}, recent: list.New(), sets: map[lock.ID]*lock.Entry{}, renewed: map[lock.ID]time.Time{}}
 }
 
 // add keeps a sign. What an entry repeats counts once.
@@ -121,17 +125,49 @@ func (x *evidence) renewal(id lock.ID, at time.Time) (last time.Time) {
 	return last
 }
 
+// expired keeps what locks a set had that has just ended: its token does not say.
+func (x *evidence) expired(e *lock.Entry) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.sets[e.ID] == nil {
+		if len(x.ended) >= maxSets {
+			delete(x.sets, x.ended[0])
+			x.ended = append(x.ended[:0], x.ended[1:]...)
+		}
+		x.ended = append(x.ended, e.ID)
+	}
+	x.sets[e.ID] = e
+}
+
+// locksOf returns the locks of a set that expired; none if that is not known any more.
+func (x *evidence) locksOf(id lock.ID, number uint64) (names []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.sets[id]; e != nil && e.Number == number {
+		for _, c := range e.Claims {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // lostTo notes a genuine token whose entry had expired: its holder still worked.
 func (s *Service) lostTo(req TokenRequest, kind SignKind, err error) {
 	var lost *lock.Error
-	if req.Set || !errors.As(err, &lost) || lost.Code != lock.Lost || lost.Reason != lock.Expired {
-		return // which locks a set had is not known any more
+	if !errors.As(err, &lost) || lost.Code != lock.Lost || lost.Reason != lock.Expired {
+		return
 	}
 	id, number, err := s.tokens.check(req.Token, req.Tenant, req.subject())
 	if err != nil {
 		return
 	}
-	s.evidence.add(lock.Ref{Tenant: req.Tenant, Name: req.Name}, Sign{Kind: kind, Entry: id, Number: number, At: s.Now()})
+	names := []string{req.Name}
+	if req.Set {
+		names = s.evidence.locksOf(id, number)
+	}
+	for _, name := range names {
+		s.evidence.add(lock.Ref{Tenant: req.Tenant, Name: name}, Sign{Kind: kind, Entry: id, Number: number, At: s.Now()})
+	}
 }
 
 // renewedAt notes the renewal of an entry that holds, and whether it came late. Another replica

@@ -81,6 +81,7 @@ type Service struct {
 
 	expiries expiries
 	evidence *evidence
+	started  time.Time
 	stale    staleReports
 	slack    slackSamples
 	pace     audit.Pace // of what operators do
@@ -102,12 +103,14 @@ func New(cfg Config) *Service {
 	if _, off := cfg.Tracer.(noop.Tracer); !off {
 		cfg.Store = Traced(cfg.Store, cfg.Tracer)
 	}
+	noted := newEvidence()
 	s := &Service{
 		Config:   cfg,
 		tokens:   newTokens(cfg.TokenKey),
-		events:   told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events), newRingQueue()},
+		events:   told{newDispatcher(cfg.Metrics, cfg.Logger, noted), events.NewLog(cfg.Events), newRingQueue()},
 		draining: make(chan struct{}),
-		evidence: newEvidence(),
+		evidence: noted,
+		started:  cfg.Now(),
 	}
 	s.view = view.New(view.Config{
 		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, Limits: cfg.Limits, Fresh: freshEnough,
@@ -258,6 +261,9 @@ func (s *Service) Totals() Totals { return Totals{s.view.Totals(), s.events.drop
 // Revision returns the store's number up to which this replica has seen everything,
 // 0 until it has a first view.
 func (s *Service) Revision() uint64 { return s.view.Number() }
+
+// Started is since when this replica follows what happens.
+func (s *Service) Started() time.Time { return s.started }
 
 // LockOrder tells in which orders named holders take locks, and where these
 // contradict each other, as this replica has learnt it. tenant "" is all.

@@ -15,10 +15,21 @@ type CycleStep struct {
 	Holds bool `json:"holds"`
 }
 
+// Learnt says whose knowledge an answer is.
+type Learnt struct {
+	// Replica that answers. What it tells is what it has seen itself.
+	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
+	// Since when it has: since it started.
+	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// StoreLostSince is since when this replica does not see what happens in the store: what it tells is as of then. Left out if it does.
+	StoreLostSince *Instant `json:"store_lost_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:00.000Z"`
+}
+
 // DeadlockPage lists deadlocks.
 type DeadlockPage struct {
 	// Deadlocks that were refused, the newest first.
 	Deadlocks []RefusedDeadlock `json:"deadlocks"`
+	Learnt
 }
 
 // RefusedDeadlock is a cycle of waits that one request would have closed, and that
@@ -49,6 +60,7 @@ type LockOrderReport struct {
 	Known int `json:"known" minimum:"0" example:"12"`
 	// Forgotten is how many were forgotten to make room.
 	Forgotten uint64 `json:"forgotten" format:"int64" minimum:"0" example:"0"`
+	Learnt
 }
 
 // OrderContradiction is a ring of orders: each leads to the class of locks where

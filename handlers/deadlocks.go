@@ -44,7 +44,7 @@ func (a *endpoints) lockOrder(r *request) error {
 	found.Contradictions = found.Contradictions[:fit(len(found.Contradictions), &left, func(i int) int { return contradictionBytes(found.Contradictions[i]) })]
 	left += maxPageBytes / 2
 	found.Orders = found.Orders[:fit(len(found.Orders), &left, func(i int) int { return orderBytes(found.Orders[i]) })]
-	return r.respondLarge(maxPageBytes-left, func() any { return orderReportOf(found) })
+	return r.respondLarge(maxPageBytes-left, func() any { return a.orderReport(found) })
 }
 
 // deadlocks tells which deadlocks were refused.
@@ -72,7 +72,7 @@ func (a *endpoints) deadlocks(r *request) error {
 	}
 	found, left := r.ownDeadlocks(tenant, limit), maxPageBytes
 	found = found[:fit(len(found), &left, func(i int) int { return deadlockBytes(found[i]) })]
-	return r.respondLarge(maxPageBytes-left, func() any { return deadlockPageOf(found, r.principal.MayUse) })
+	return r.respondLarge(maxPageBytes-left, func() any { return a.deadlockPage(found, r.principal.MayUse) })
 }
 
 // ownDeadlocks are those with a lock that the bearer token may use. Who may use some names
@@ -122,8 +122,13 @@ func (r *request) mayKnow(classes ...string) bool {
 	return true
 }
 
-func deadlockPageOf(found []view.Deadlock, may func(string) bool) *api.DeadlockPage {
-	page := &api.DeadlockPage{Deadlocks: []api.RefusedDeadlock{}}
+// learnt says whose knowledge an answer is.
+func (a *endpoints) learnt() api.Learnt {
+	return api.Learnt{Replica: a.Console.Replica(), Since: api.InstantOf(a.Locks.Started()), StoreLostSince: a.lostSince()}
+}
+
+func (a *endpoints) deadlockPage(found []view.Deadlock, may func(string) bool) *api.DeadlockPage {
+	page := &api.DeadlockPage{Deadlocks: []api.RefusedDeadlock{}, Learnt: a.learnt()}
 	for _, d := range found {
 		out := api.RefusedDeadlock{Tenant: d.Tenant, At: api.InstantOf(d.At), Refused: d.Refused.Holder, Locks: []string{}, Cycle: cycleOf(d.Cycle, may), Waits: d.Waits}
 		for _, claim := range d.Refused.Claims {
@@ -169,9 +174,9 @@ func cycleOf(cycle []lock.Wait, may func(string) bool) []api.CycleStep {
 	return out
 }
 
-func orderReportOf(r view.OrderReport) *api.LockOrderReport {
+func (a *endpoints) orderReport(r view.OrderReport) *api.LockOrderReport {
 	out := &api.LockOrderReport{
-		Contradictions: []api.OrderContradiction{}, Orders: []api.SeenOrder{}, Known: r.Total, Forgotten: r.Dropped,
+		Contradictions: []api.OrderContradiction{}, Orders: []api.SeenOrder{}, Known: r.Total, Forgotten: r.Dropped, Learnt: a.learnt(),
 	}
 	for _, c := range r.Contradictions {
 		v := api.OrderContradiction{Tenant: c.Tenant, FoundAt: api.InstantOf(c.Found)}

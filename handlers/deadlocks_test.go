@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 )
@@ -42,6 +44,7 @@ func (c *client) admin() *client {
 }
 
 type deadlockPage struct {
+	api.Learnt
 	Deadlocks []struct {
 		Tenant  string   `json:"tenant"`
 		At      instant  `json:"at"`
@@ -155,6 +158,7 @@ func TestRenewalTellsADeadlock(t *testing.T) {
 }
 
 type orderReport struct {
+	api.Learnt
 	Contradictions []struct {
 		Tenant  string  `json:"tenant"`
 		FoundAt instant `json:"found_at"`
@@ -199,6 +203,13 @@ func TestLockOrder(t *testing.T) {
 	c.look("orders:1") // waits for the view
 	var got orderReport
 	c.admin().get("/admin/lock-order?tenant="+c.claims.Tenant).want(http.StatusOK, &got)
+	var refused api.DeadlockPage
+	c.admin().get("/admin/deadlocks?tenant="+c.claims.Tenant).want(http.StatusOK, &refused)
+	for _, learnt := range []api.Learnt{got.Learnt, refused.Learnt} {
+		if since, err := time.Parse(time.RFC3339, string(learnt.Since)); err != nil || time.Since(since) > time.Hour || time.Since(since) < 0 || learnt.Replica != replicaID {
+			t.Errorf("it is learnt by %+v, %v", learnt, err)
+		}
+	}
 	if len(got.Contradictions) != 1 || len(got.Orders) != 2 || *got.Known != 2 || got.Orders[0].Seen != 2 {
 		t.Fatalf("%+v, want one contradiction of two orders", got)
 	}

@@ -47,6 +47,7 @@ type Locks interface {
 	Closures(ctx context.Context, tenant string) ([]view.Closing, error)
 	Used(tenant string) quota.Limits
 	Revision() uint64
+	Started() time.Time
 	Ready(context.Context) error
 }
 

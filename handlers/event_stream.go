@@ -91,7 +91,7 @@ func (w *sender) begin() (stop func(), more bool) {
 	}, true
 }
 
-// end says why, to the client if it is still there, and to the log.
+// end says why, to the log, and to the client unless nothing can be written to it any more.
 func (w *sender) end(why string) {
 	if w.err != nil {
 		why = clientStalls

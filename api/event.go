@@ -2,8 +2,8 @@ package api
 
 // Event is something that happened to an entry.
 type Event struct {
-	// Type of the event.
-	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.order_contradiction,lock.release_requested,lock.stale_write,events.missed" example:"lock.acquired"`
+	// Type of the event; `webhook.test` is sent to receivers alone, when somebody asks for it.
+	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.order_contradiction,lock.release_requested,lock.stale_write,events.missed,webhook.test" example:"lock.acquired"`
 	// Timestamp is when the server that tells the event saw it; another may have seen it a moment earlier or later.
 	Timestamp Instant `json:"timestamp" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Data says what happened.

@@ -5,6 +5,11 @@ package main
 func webhookBugs() []Bug {
 	return []Bug{
 		{
+			Name: "webhook-test-of-another-type", Breaks: "what receivers are sent is as the document describes it",
+			File: "api/event.go", Anchor: "const WebhookTest = \"webhook.test\"", Becomes: "const WebhookTest = \"webhook.tests\"",
+			In: "./test/receivers", Run: "^TestBodiesAreDescribed$",
+		},
+		{
 			Name: "webhook-secret-is-printed", Breaks: "a secret is not shown by whatever prints what holds it",
 			File: "webhook/secret.go", Anchor: "	key func() []byte\n}\n\nfunc secretOf(key []byte) Secret { return Secret{key: func() []byte { return key }} }",
 			Becomes: "	key  func() []byte\n	text string\n}\n\nfunc secretOf(key []byte) Secret {\n	return Secret{key: func() []byte { return key }, text: secretPrefix + base64.StdEncoding.EncodeToString(key)}\n}",

@@ -91,6 +91,18 @@ func (r *request) auditQuery() (q audit.Query, err error) {
 	return q, nil
 }
 
+// reasonParam returns why something is done, for the audit; "" if that is not said.
+func (r *request) reasonParam() (string, error) {
+	reason, sent := r.GetQuery("reason")
+	if !sent {
+		return "", nil
+	}
+	if wrong := lock.CheckExplanation(reason); wrong != "" {
+		return "", lock.Invalid("reason", "%s", wrong)
+	}
+	return reason, nil
+}
+
 // recordBytes is about how many bytes a record takes in an answer.
 func recordBytes(of *audit.Record) int {
 	size := 2*rowBytes + textBytes(of.Reason) + textBytes(of.Object.Holder) + textBytes(of.By.Subject)

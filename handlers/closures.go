@@ -17,6 +17,7 @@ import (
 func (a *endpoints) closures(r *gin.Engine) {
 	o := operation{scopes: operators(), always: true}
 	r.POST("/admin/closures", a.authorized(o, a.closeLocks))
+	o.query = []string{"reason"}
 	r.DELETE("/admin/closures/:id", a.authorized(o, a.openLocks))
 	o.query = []string{"tenant", "limit", "cursor"}
 	r.GET("/admin/closures", a.authorized(o, a.listClosures))
@@ -74,7 +75,8 @@ func (a *endpoints) closeLocks(r *request) error {
 // @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
-// @Param       id path string true "Closure id"
+// @Param       id     path  string true  "Closure id"
+// @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
@@ -87,7 +89,11 @@ func (a *endpoints) openLocks(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	err := a.Locks.OpenLocks(r.context(), service.OpenRequest{ID: lock.ID(r.Param("id")), By: r.who(), May: r.mayRule})
+	reason, err := r.reasonParam()
+	if err != nil {
+		return err
+	}
+	err = a.Locks.OpenLocks(r.context(), service.OpenRequest{ID: lock.ID(r.Param("id")), Reason: reason, By: r.who(), May: r.mayRule})
 	if err != nil {
 		return err
 	}

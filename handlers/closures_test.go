@@ -91,11 +91,14 @@ func TestClosures(t *testing.T) {
 	if page := operator.closures(""); len(page.Closures) != 1 || page.Closures[0] != made || page.NextCursor != "" {
 		t.Errorf("listed: %+v, want %+v", page, made)
 	}
-	operator.at(shared.other).delete("/admin/closures/" + made.ID).wantStatus(http.StatusNoContent)
+	operator.at(shared.other).delete("/admin/closures/" + made.ID + because).wantStatus(http.StatusNoContent)
 	waits.wait().held(http.StatusCreated)
 	operator.delete("/admin/closures/" + made.ID).wantStatus(http.StatusNotFound)
 	actions := ""
-	for _, r := range operator.audit("").Records {
+	for i, r := range operator.audit("").Records {
+		if want := [...]string{"it is <needed>", counting}[i]; r.Reason != want {
+			t.Errorf("%s is on record because of %q", r.Action, r.Reason)
+		}
 		actions += r.Action + " " + r.Object.Locks[0] + " " + r.Object.Entry + " " + r.Result + "\n"
 	}
 	if want := "locks.open orders:* " + made.ID + " opened\nlocks.close orders:* " + made.ID + " closed\n"; actions != want {

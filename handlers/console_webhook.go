@@ -137,6 +137,7 @@ func (a *endpoints) adminDeliveries(r *request) error {
 // @Param       tenant   path string true "Tenant"
 // @Param       id       path string true "Webhook id, or callbacks"
 // @Param       delivery path string true "Id of the delivery"
+// @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "It will be made"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"

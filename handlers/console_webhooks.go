@@ -31,6 +31,7 @@ func (a *endpoints) operatedWebhooks(r *gin.Engine) {
 	one.GET("", a.authorized(o, a.adminWebhook))
 	one.PATCH("", a.authorized(operation{scopes: o.scopes, always: true}, a.pauseWebhook)) // so seldom that it need not count
 	one.GET("/deliveries", a.authorized(operation{scopes: o.scopes, always: true, ofTenants: true, query: []string{"limit", "cursor"}}, a.adminDeliveries))
+	o.query = []string{"reason"}
 	one.POST("/deliveries/:delivery/redeliver", a.authorized(o, a.adminRedeliver))
 }
 

@@ -32,6 +32,7 @@ func (a *endpoints) deliveries(r *gin.Engine) {
 	scopes := []auth.Scope{auth.WebhooksWrite}
 	o := operation{scopes: scopes, page: true}
 	r.GET("/webhooks/:id/deliveries", a.authorized(operation{scopes: scopes, page: true, query: []string{"limit", "cursor"}}, a.listDeliveries))
+	o.query = []string{"reason"}
 	r.POST("/webhooks/:id/deliveries/:delivery/redeliver", a.authorized(o, a.redeliver))
 	r.POST("/webhooks/:id/redeliver", a.authorized(o, a.redeliverSince))
 	r.POST("/webhooks/:id/test", a.authorized(o, a.testWebhook))
@@ -169,6 +170,7 @@ func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.
 // @Produce     json
 // @Security    bearer[webhooks:write]
 // @Param       id      path string true "Webhook id"
+// @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     202 {object} api.TestDelivery "It will be sent"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
@@ -185,7 +187,11 @@ func (a *endpoints) testWebhook(r *request) error {
 	if err != nil {
 		return err
 	}
-	delivery, err := a.Deliveries.Test(r.context(), outbox.Order{Actor: r.actor(), Of: found})
+	who, err := r.actorWithReason()
+	if err != nil {
+		return err
+	}
+	delivery, err := a.Deliveries.Test(r.context(), outbox.Order{Actor: who, Of: found})
 	if err != nil {
 		return err
 	}
@@ -203,6 +209,7 @@ func (a *endpoints) testWebhook(r *request) error {
 // @Security    bearer[webhooks:write]
 // @Param       id       path string true "Webhook id, or callbacks"
 // @Param       delivery path string true "Id of the delivery"
+// @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "It will be made"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
@@ -220,6 +227,9 @@ func (a *endpoints) deliverAgain(r *request, who subscription.Actor) error {
 		return err
 	}
 	_, of, err := a.checkDeliveries(r, who.Principal)
+	if err == nil {
+		who.Reason, err = r.reasonParam()
+	}
 	if err != nil {
 		return err
 	}
@@ -237,6 +247,7 @@ func (a *endpoints) deliverAgain(r *request, who subscription.Actor) error {
 // @Security    bearer[webhooks:write]
 // @Param       id      path string true "Webhook id"
 // @Param       body    body api.RedeliverBody true "Since when"
+// @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "They will be made"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
@@ -261,7 +272,11 @@ func (a *endpoints) redeliverSince(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.done(a.Deliveries.RedeliverSince(r.context(), outbox.Order{Actor: r.actor(), Of: found}, since))
+	who, err := r.actorWithReason()
+	if err != nil {
+		return err
+	}
+	return r.done(a.Deliveries.RedeliverSince(r.context(), outbox.Order{Actor: who, Of: found}, since))
 }
 
 // done answers that nothing is left to be said.

@@ -35,6 +35,7 @@ func (a *endpoints) quotas(r *gin.Engine) {
 	path, admins := "/admin/tenants/:tenant/quota", operation{scopes: []auth.Scope{auth.Admin}, always: true}
 	r.GET(path, a.authorized(operation{scopes: operators(), always: true, ofTenants: true}, a.getQuota))
 	r.PUT(path, a.authorized(admins, a.setQuota))
+	admins.query = []string{"reason"}
 	r.DELETE(path, a.authorized(admins, a.resetQuota))
 }
 
@@ -114,6 +115,7 @@ func (a *endpoints) setQuota(r *request) error {
 // @Produce     json
 // @Security    bearer[admin]
 // @Param       tenant path string true "Tenant"
+// @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "The defaults hold"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
@@ -131,7 +133,11 @@ func (a *endpoints) resetQuota(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	return r.done(a.Quotas.Reset(r.context(), quotas.Change{Tenant: tenant, By: r.who()}))
+	reason, err := r.reasonParam()
+	if err != nil {
+		return err
+	}
+	return r.done(a.Quotas.Reset(r.context(), quotas.Change{Tenant: tenant, By: r.who(), Reason: reason}))
 }
 
 // quotaTenant returns the tenant in the path, whose quota is about all its names.

@@ -106,13 +106,13 @@ func TestQuota(t *testing.T) {
 		c.operator().get("/admin/tenants").want(http.StatusOK, &page)
 		return len(page.Tenants) == 1 && page.Tenants[0].Quota.Limits.HeldLocks == 2 && page.Tenants[0].Quota.Used.HeldLocks == 2
 	})
-	c.admin().delete(c.quotaPath()).wantNoContent()
+	c.admin().delete(c.quotaPath() + because).wantNoContent()
 	c.admin().delete(c.quotaPath()).wantNoContent()
 	within(t, 20*time.Second, "the defaults hold", func() bool { return *shared.quotas.Of(c.claims.Tenant) == *quota.Standard() })
 	c.acquire("c")
 	var log api.AuditPage
 	c.operator().get("/admin/audit").want(http.StatusOK, &log)
-	if len(log.Records) != 2 || log.Records[0].Action != "quota.reset" || log.Records[1].Action != "quota.set" || *log.Records[1].Object.Quota.HeldLocks != 2 || log.Records[1].Reason != "a <migration>" {
+	if len(log.Records) != 2 || log.Records[0].Action != "quota.reset" || log.Records[1].Action != "quota.set" || *log.Records[1].Object.Quota.HeldLocks != 2 || log.Records[1].Reason != "a <migration>" || log.Records[0].Reason != "it is <needed>" {
 		t.Errorf("on record is %+v", log.Records)
 	}
 }

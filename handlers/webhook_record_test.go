@@ -21,6 +21,31 @@ func (c *client) recorded() []api.AuditRecord {
 	return page.Records
 }
 
+// because says why something is done, for the audit.
+const because = "?reason=it+is+%3Cneeded%3E"
+
+// TestBadReasons: a reason that says nothing is refused, before anything is done.
+func TestBadReasons(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	path := "/webhooks/" + c.subscribe(`{"url":"https://example.org"}`).ID
+	admin := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} })
+	for _, a := range []*answer{
+		c.delete(path+"?reason=short", loose), c.post(path+"/test?reason=", loose), c.post(path+"/rotate?reason=short", loose), c.post(callbackSecret+"?reason=short", loose),
+		c.post(path+"/redeliver?reason=short", body(`{"since":"2026-01-02T15:04:05Z"}`), loose), c.post(path+"/deliveries/1-1/redeliver?reason=short", loose),
+		admin.post("/admin"+strings.Replace(path, "webhooks/", "webhooks/"+c.claims.Tenant+"/", 1)+"/deliveries/1-1/redeliver?reason=short", loose),
+		admin.delete("/admin/closures/none?reason=short", loose), admin.delete("/admin/tenants/"+c.claims.Tenant+"/quota?reason=short", loose),
+	} {
+		a.wantStatus(http.StatusBadRequest)
+		if !strings.Contains(string(a.body), `"field":"reason"`) {
+			t.Errorf("%s", a.body)
+		}
+	}
+	if all := c.recorded(); len(all) != 1 {
+		t.Errorf("on record is %+v", all)
+	}
+}
+
 // TestWebhooksOnRecord: what is done to webhooks is in the audit, as pages and as lines, with who did it
 // and from where, and without what is secret.
 func TestWebhooksOnRecord(t *testing.T) {
@@ -30,12 +55,12 @@ func TestWebhooksOnRecord(t *testing.T) {
 	path := "/webhooks/" + made.ID
 	c.do("PATCH", path, body(`{"paused":true}`)).wantStatus(http.StatusOK)
 	c.do("PATCH", path, body(`{"events":["lock.acquired"],"locks":"orders:1*"}`)).wantStatus(http.StatusOK)
-	c.post(path + "/rotate").wantStatus(http.StatusOK)
-	c.post(path + "/test").wantStatus(http.StatusAccepted)
-	c.post(path+"/redeliver", body(`{"since":"2026-01-02T15:04:05Z"}`)).wantNoContent()
+	c.post(path + "/rotate" + because).wantStatus(http.StatusOK)
+	c.post(path + "/test" + because).wantStatus(http.StatusAccepted)
+	c.post(path+"/redeliver"+because, body(`{"since":"2026-01-02T15:04:05Z"}`)).wantNoContent()
 	c.post(path + "/deliveries/1-1/redeliver").wantStatus(http.StatusNotFound)
-	c.post(callbackSecret).wantStatus(http.StatusOK)
-	c.delete(path).wantNoContent()
+	c.post(callbackSecret + because).wantStatus(http.StatusOK)
+	c.delete(path + because).wantNoContent()
 	all := c.recorded()
 	var did []string
 	for _, r := range all {
@@ -48,6 +73,11 @@ func TestWebhooksOnRecord(t *testing.T) {
 		"webhook.create https://example.org orders:* ", "webhook.pause https://example.org orders:* ", "webhook.change https://example.org orders:1* events+locks",
 		"webhook.rotate https://example.org orders:1* ", "webhook.test https://example.org orders:1* ", "webhook.redeliver https://example.org orders:1* ",
 		"webhook.rotate  * ", "webhook.delete https://example.org orders:1* ",
+	}
+	for _, r := range all {
+		if said := !slices.Contains([]string{"webhook.create", "webhook.pause", "webhook.change"}, r.Action); said != (r.Reason == "it is <needed>") {
+			t.Errorf("%s is on record because of %q", r.Action, r.Reason)
+		}
 	}
 	if diff := cmp.Diff(want, did); diff != "" {
 		t.Errorf("on record (-want +got)\n%s", diff)

@@ -37,12 +37,20 @@ func (r *request) actor() subscription.Actor {
 	return subscription.Actor{Principal: r.principal, By: by}
 }
 
+// actorWithReason is actor, with why he does it, if he says so.
+func (r *request) actorWithReason() (who subscription.Actor, err error) {
+	who = r.actor()
+	who.Reason, err = r.reasonParam()
+	return who, err
+}
+
 func (a *endpoints) webhooks(r *gin.Engine) {
 	o := operation{scopes: []auth.Scope{auth.WebhooksWrite}, page: true}
 	r.POST("/webhooks", a.authorized(o, a.createWebhook))
 	r.GET("/webhooks", a.authorized(o, a.listWebhooks))
 	r.GET("/webhooks/:id", a.authorized(o, a.getWebhook))
 	r.PATCH("/webhooks/:id", a.authorized(o, a.changeWebhook))
+	o.query = []string{"reason"}
 	r.DELETE("/webhooks/:id", a.authorized(o, a.deleteWebhook))
 	r.POST("/webhooks/:id/rotate", a.authorized(o, a.rotateWebhook))
 	r.POST("/webhooks/callback-secret/rotate", a.authorized(o, a.rotateCallbackSecret))
@@ -170,6 +178,7 @@ func (a *endpoints) changeWebhook(r *request) error {
 // @Produce     json
 // @Security    bearer[webhooks:write]
 // @Param       id  path     string true "Webhook id"
+// @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "Deleted"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
@@ -183,7 +192,11 @@ func (a *endpoints) deleteWebhook(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	return r.done(a.Webhooks.Delete(r.context(), r.actor(), r.Param("id")))
+	who, err := r.actorWithReason()
+	if err != nil {
+		return err
+	}
+	return r.done(a.Webhooks.Delete(r.context(), who, r.Param("id")))
 }
 
 // rotateWebhook replaces a secret.
@@ -195,6 +208,7 @@ func (a *endpoints) deleteWebhook(r *request) error {
 // @Produce     json
 // @Security    bearer[webhooks:write]
 // @Param       id  path     string true "Webhook id"
+// @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     200 {object} api.NewWebhook "The webhook, with its new secret"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
@@ -208,7 +222,11 @@ func (a *endpoints) rotateWebhook(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	rotated, secret, err := a.Webhooks.Rotate(r.context(), r.actor(), r.Param("id"))
+	who, err := r.actorWithReason()
+	if err != nil {
+		return err
+	}
+	rotated, secret, err := a.Webhooks.Rotate(r.context(), who, r.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -223,6 +241,7 @@ func (a *endpoints) rotateWebhook(r *request) error {
 // @Tags        webhooks
 // @Produce     json
 // @Security    bearer[webhooks:write]
+// @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     200 {object} api.CallbackSecret "The new secret"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     409 {object} api.Problem "changed"
@@ -235,7 +254,11 @@ func (a *endpoints) rotateCallbackSecret(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	secret, err := a.Webhooks.RotateCallback(r.context(), r.actor())
+	who, err := r.actorWithReason()
+	if err != nil {
+		return err
+	}
+	secret, err := a.Webhooks.RotateCallback(r.context(), who)
 	if err != nil {
 		return err
 	}

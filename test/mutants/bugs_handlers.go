@@ -9,6 +9,66 @@ func handlersBugs() []Bug {
 			In: "./handlers", Run: "^TestLogEvery$",
 		},
 		{
+			Name: "handlers-key-is-new-work", Breaks: "a key gets its place back from a server that has no memory for new work",
+			File: "handlers/admit.go", Anchor: " && !(o.keyed && r.resumes())", Becomes: "",
+			In: "./handlers", Run: "^TestKeyGoesOnWithoutMemory$", Needs: "etcd",
+		},
+		{
+			Name: "handlers-any-key-is-known", Breaks: "a key that is not known is new work",
+			File: "service/acquire.go", Anchor: "return state != view.Unseen && state != view.Gone", Becomes: "return state != view.Gone",
+			In: "./handlers", Run: "^TestKeyGoesOnWithoutMemory$", Needs: "etcd",
+		},
+		{
+			Name: "latency-of-slow-bodies", Breaks: "how slowly a client sends its body says nothing of how fast the server is",
+			File: "handlers/request.go", Anchor: "r.waits, took-r.arriving)", Becomes: "r.waits, took)",
+			In: "./handlers", Run: "^TestSlowBodyIsNotSlow$", Needs: "etcd",
+		},
+		{
+			Name: "latency-of-acquires-that-wait", Breaks: "an acquire that waits does not count as slow",
+			File: "handlers/locks.go", Anchor: "r.waits = req.Wait > 0 && !req.Async", Becomes: "r.waits = false",
+			In: "./handlers", Run: "^TestWaitsAreNotSlow$", Needs: "etcd",
+		},
+		{
+			Name: "latency-of-entries-that-wait", Breaks: "a long poll of an entry does not count as slow",
+			File: "handlers/locks.go", Anchor: "r.waits = wait > 0", Becomes: "r.waits = false",
+			In: "./handlers", Run: "^TestWaitsAreNotSlow$", Needs: "etcd",
+		},
+		{
+			Name: "latency-of-event-streams", Breaks: "a stream of events does not count as slow",
+			File: "handlers/events.go", Anchor: "r.waits = true", Becomes: "r.waits = false",
+			In: "./handlers", Run: "^TestWaitsAreNotSlow$", Needs: "etcd",
+		},
+		{
+			Name: "latency-of-watches", Breaks: "a watch does not count as slow",
+			File: "handlers/watch.go", Anchor: "r.waits = true", Becomes: "r.waits = false",
+			In: "./handlers", Run: "^TestWaitsAreNotSlow$", Needs: "etcd",
+		},
+		{
+			Name: "looking-forgets-locks-of-sets", Breaks: "of a set that worked after its lease each lock has the evidence",
+			File: "service/events.go", Anchor: "		if entry.Set {\n", Becomes: "		if entry == nil {\n",
+			In: "./handlers", Run: "^TestEvidenceOfSets$", Needs: "etcd",
+		},
+		{
+			Name: "deadlocks-since-ever", Breaks: "deadlocks and orders say since when they are known",
+			File: "handlers/deadlocks.go", Anchor: "api.InstantOf(a.Locks.Started())", Becomes: "api.InstantOf(time.Time{})",
+			In: "./handlers", Run: "^TestLockOrder$", Needs: "etcd",
+		},
+		{
+			Name: "audit-closure-opened-without-reason", Breaks: "why a closure was ended is on record",
+			File: "handlers/closures.go", Anchor: "Reason: reason,", Becomes: "Reason: reason[:0],",
+			In: "./handlers", Run: "^TestClosures$", Needs: "etcd",
+		},
+		{
+			Name: "audit-quota-reset-without-reason", Breaks: "why a quota was reset is on record",
+			File: "handlers/quota.go", Anchor: "By: r.who(), Reason: reason}", Becomes: "By: r.who(), Reason: reason[:0]}",
+			In: "./handlers", Run: "^TestQuota$", Needs: "etcd",
+		},
+		{
+			Name: "audit-webhooks-without-reason", Breaks: "why something was done to a webhook is on record",
+			File: "handlers/webhooks.go", Anchor: "who.Reason, err = r.reasonParam()", Becomes: "_, err = r.reasonParam()",
+			In: "./handlers", Run: "^TestWebhooksOnRecord$", Needs: "etcd",
+		},
+		{
 			Name: "handlers-any-scope", Breaks: "a request needs its scope",
 			File: "handlers/admit.go", Anchor: "if !slices.ContainsFunc(o.scopes, r.principal.Allows) {", Becomes: "if len(o.scopes) == 0 {",
 			In: "./handlers", Run: "^TestScopes$", Needs: "etcd",

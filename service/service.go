@@ -49,6 +49,7 @@ type Config struct {
 	Classes order.Classes // by which the orders of locks are compared
 
 	Events events.Config // how much of what happened is kept, and for how many
+	Kept   view.Bounds   // how much is kept of what is over
 
 	// Limits says how much a tenant may use; nil is [quota.Standard] for each. It does not block.
 	Limits func(tenant string) *quota.Limits
@@ -113,7 +114,7 @@ func New(cfg Config) *Service {
 		started:  cfg.Now(),
 	}
 	s.view = view.New(view.Config{
-		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, Limits: cfg.Limits, Fresh: freshEnough,
+		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, Limits: cfg.Limits, Fresh: freshEnough, Bounds: cfg.Kept,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	s.feed = cancel

@@ -8,6 +8,8 @@ import (
 	"github.com/fencepost/fencepost/ceiling"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 )
 
@@ -28,21 +30,57 @@ type room struct {
 	connections int
 	answers     int // bytes; 0 is plenty
 	events      events.Config
+	kept        view.Bounds
+	pending     store.Backlog
 }
 
-// roomIn has connections take half of the memory, large answers a sixteenth, and events, which
-// are kept twice, a sixteenth.
+// What a server with plenty of memory has, and what one has at least that has next to none.
+const (
+	plenty     = 2 << 30
+	mostEnds   = 4_000_000
+	leastEnds  = 10_000
+	perEnd     = 48 // bytes
+	mostLocks  = 20_000
+	leastLocks = 500
+	perLock    = 2 << 10 // bytes of the figures of one
+	mostBytes  = 128 << 20
+	leastBytes = 2 << 20 // the largest writes have some 100 KiB
+	perWrite   = 2 << 10 // bytes, as many as a write has that there may be most of
+)
+
+// roomIn has connections take half of the memory, and large answers, events, which are kept twice,
+// writes that wait to be sent, and reasons of ends a sixteenth each at most, figures of locks a
+// thirty-second.
 func roomIn(bytes uint64) room {
-	const plenty = 2 << 30
 	if bytes == 0 || bytes >= plenty*2 {
 		return room{connections: maxConnections}
 	}
-	r := room{connections: min(maxConnections, int(bytes/2/perConnection))}
+	r := room{
+		connections: min(maxConnections, int(bytes/2/perConnection)),
+		kept: view.Bounds{
+			Ends:    between(leastEnds, bytes/16/perEnd, mostEnds),
+			Figures: between(leastLocks, bytes/32/perLock, mostLocks),
+		},
+		pending: pendingIn(between(leastBytes, bytes/16, mostBytes)),
+	}
 	if bytes < plenty/2 {
 		r.answers = int(bytes / 16)
 		r.events = events.Config{Bytes: int(bytes / 32), TenantBytes: int(bytes / 128)}
 	}
 	return r
+}
+
+func between(least int, n uint64, most int) int { return min(max(least, int(n)), most) }
+
+// pendingIn divides so many bytes as those of a server with plenty are divided: a tenant may have
+// a quarter of them, a lock an eighth, and the writes of a tenant or a lock may be smaller.
+func pendingIn(bytes int) store.Backlog {
+	writes := bytes / perWrite
+	return store.Backlog{
+		InAll:     store.Size{Writes: writes, Bytes: bytes},
+		PerTenant: store.Size{Writes: writes / 2, Bytes: bytes / 4},
+		PerKey:    store.Size{Writes: writes / 4, Bytes: bytes / 8},
+	}
 }
 
 // guardMemory keeps the server below its memory until stop is called, which waits for that.

@@ -63,6 +63,9 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 		return err
 	}
 	defer verifier.Close()
+	// Before the store is read into memory: the collector is to keep to the ceiling then, too.
+	memory, stopGuard := guardMemory(c.ceilingBytes(), t)
+	defer stopGuard()
 	opened, err := openStore(ctx, c, t)
 	if err != nil {
 		return err
@@ -94,8 +97,6 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	if err != nil {
 		return err
 	}
-	memory, stopGuard := guardMemory(c.ceilingBytes(), t)
-	defer stopGuard()
 	routes.Memory, routes.MaxAnswers = memory, roomIn(c.ceilingBytes()).answers
 	routes = complete(routes, c, t)
 	stopOps, err := serveOps(ctx, c, routes)
@@ -113,12 +114,23 @@ func shutdownTelemetry(t *telemetry.Telemetry) error {
 }
 
 func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quotas.Book) *service.Service {
-	s := service.New(service.Config{
+	s := service.New(serviceConfig(c, t, opened, key, replicas, limits))
+	observe(t, s)
+	return s
+}
+
+func serviceConfig(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quotas.Book) service.Config {
+	room := roomIn(c.ceilingBytes())
+	return service.Config{
 		Store: opened, Records: opened.smallRecords(), TokenKey: key, MinTTL: c.minTTL(),
 		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes, Sharing: replicas.Sharing,
-		Events: roomIn(c.ceilingBytes()).events, Limits: limits.Of,
+		Events: room.events, Kept: room.kept, Limits: limits.Of,
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
-	})
+	}
+}
+
+// observe has the metrics ask the service.
+func observe(t *telemetry.Telemetry, s *service.Service) {
 	t.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {
 		byMode, oldest := s.Count()
 		// Exclusive is there even if nobody is: an alert wants a 0.
@@ -134,7 +146,6 @@ func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byt
 			HoldersExpired: n.Expired - n.WaitersExpired, WaitersExpired: n.WaitersExpired, Contradictions: n.Contradicted, EventsDropped: n.EventsDropped,
 		}
 	})
-	return s
 }
 
 // addDashboard adds the dashboard to the routes, and how one signs in there. key is the

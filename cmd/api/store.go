@@ -62,14 +62,18 @@ func openStore(ctx context.Context, c *config, t *telemetry.Telemetry) (openedSt
 }
 
 func openZooKeeper(ctx context.Context, c *config, t *telemetry.Telemetry) (openedStore, error) {
-	s, err := zookeeper.Open(ctx, zookeeper.Config{
-		Servers: c.endpoints, Chroot: c.chroot, TLS: c.tls, Username: c.storeUsername, Password: c.storePass,
-		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t),
-	})
+	s, err := zookeeper.Open(ctx, zookeeperConfig(c, t))
 	if err != nil {
 		return nil, err
 	}
 	return zookeeperStore{s}, nil
+}
+
+func zookeeperConfig(c *config, t *telemetry.Telemetry) zookeeper.Config {
+	return zookeeper.Config{
+		Servers: c.endpoints, Chroot: c.chroot, TLS: c.tls, Username: c.storeUsername, Password: c.storePass,
+		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t), Pending: roomIn(c.ceilingBytes()).pending,
+	}
 }
 
 type zookeeperStore struct{ *zookeeper.Store }
@@ -81,9 +85,7 @@ func openEtcd(ctx context.Context, c *config, t *telemetry.Telemetry) (openedSto
 	if err != nil {
 		return nil, err
 	}
-	s, err := etcd.Open(ctx, conn, etcd.Config{
-		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t),
-	})
+	s, err := etcd.Open(ctx, conn, etcdConfig(c, t))
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -94,6 +96,12 @@ func openEtcd(ctx context.Context, c *config, t *telemetry.Telemetry) (openedSto
 		})
 	}
 	return etcdStore{s, conn}, nil
+}
+
+func etcdConfig(c *config, t *telemetry.Telemetry) etcd.Config {
+	return etcd.Config{
+		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t), Pending: roomIn(c.ceilingBytes()).pending,
+	}
 }
 
 // etcdStore closes its connection with it.

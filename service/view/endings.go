@@ -12,9 +12,9 @@ import (
 // They serve to explain a 410; nothing is decided by them.
 const (
 	minutesKept   = 10        // whole ones, beside the one in which the entry ended
-	maxEnds       = 4_000_000 // in all, some 190 MB at most
-	maxTenantEnds = 1_000_000 // of one tenant
-	chunkLength   = 512       // that are forgotten together
+	maxEnds     = 4_000_000 // in all, some 190 MB at most
+	tenantsPart = 4         // of how many one is a tenant's at most
+	chunkLength = 512       // that are forgotten together
 )
 
 // endings remembers why entries ended, in up to 48 bytes each and without pointers
@@ -61,8 +61,8 @@ type chunk struct {
 	keys   []endKey // nil if they are forgotten
 }
 
-func newEndings(all accounts) endings {
-	return endings{most: maxEnds, ofTenant: maxTenantEnds, began: time.Now(), list: 1, accounts: all, byID: map[endKey]end{}, reasons: []lock.Reason{lock.Unknown}}
+func newEndings(all accounts, most int) endings {
+	return endings{most: most, ofTenant: most / tenantsPart, began: time.Now(), list: 1, accounts: all, byID: map[endKey]end{}, reasons: []lock.Reason{lock.Unknown}}
 }
 
 func keyOf(id lock.ID) endKey { return endKey(binary.BigEndian.Uint64(id.Bytes())) }

@@ -12,15 +12,15 @@ type Ends struct{ endings }
 
 // NewEnds returns an empty one.
 func NewEnds(most, ofTenant int) *Ends {
-	e := &Ends{newEndings(accounts{})}
-	e.most, e.ofTenant = most, ofTenant
+	e := &Ends{newEndings(accounts{}, most)}
+	e.ofTenant = ofTenant
 	return e
 }
 
 // The bounds of a service.
 const (
 	MaxEnds       = maxEnds
-	MaxTenantEnds = maxTenantEnds
+	MaxTenantEnds = maxEnds / tenantsPart
 )
 
 // RowChunk is how many rows are read before the view is let go.

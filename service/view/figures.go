@@ -39,6 +39,7 @@ type Step struct {
 // that has most loses those of its lock that was used least recently. It is not safe
 // for concurrent use.
 type figures struct {
+	most     int // locks
 	accounts accounts
 	byLock   map[lock.Ref]*list.Element // of the accounts' recent
 	shares   *shares
@@ -56,8 +57,8 @@ type usage struct {
 	staleWrites  uint64
 }
 
-func newFigures(all accounts) figures {
-	return figures{accounts: all, byLock: map[lock.Ref]*list.Element{}, shares: &shares{}, past: new(int)}
+func newFigures(all accounts, most int) figures {
+	return figures{most: most, accounts: all, byLock: map[lock.Ref]*list.Element{}, shares: &shares{}, past: new(int)}
 }
 
 func (f figures) granted(r lock.Ref, number uint64, waited time.Duration, now time.Time) {
@@ -98,7 +99,7 @@ func (f figures) of(r lock.Ref) *usage {
 		a.recent.MoveToFront(el)
 		return el.Value.(*usage)
 	}
-	if f.shares.total >= maxFigures {
+	if f.shares.total >= f.most {
 		f.forget(f.shares.largest())
 	}
 	u := &usage{ref: r}

@@ -77,6 +77,19 @@ type Config struct {
 	// Where locks change hands so fast that it covers several turns, those whose turn is
 	// soon are told.
 	Fresh time.Duration
+
+	Bounds Bounds
+}
+
+// Bounds say how much is kept of what is over; zero is what is named. Of one tenant it is a
+// quarter of the ends at most.
+type Bounds struct {
+	Ends    int // whose reasons are remembered, at up to 48 bytes each: 4 million
+	Figures int // locks whose figures are, at some 3 KiB each: 20 000
+}
+
+func (b Bounds) orDefault() Bounds {
+	return Bounds{Ends: cmp.Or(b.Ends, maxEnds), Figures: cmp.Or(b.Figures, maxFigures)}
 }
 
 // aheadBy is the position at which a request on a busy lock is told that its turn is soon,
@@ -90,11 +103,11 @@ func New(cfg Config) *View {
 		standard := quota.Standard()
 		cfg.Limits = func(string) *quota.Limits { return standard }
 	}
-	all := accounts{}
+	all, bounds := accounts{}, cfg.Bounds.orDefault()
 	return &View{
 		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
-		accounts: all, tenants: newTenants(), depths: newDepths(), ended: newEndings(all), figures: newFigures(all), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
+		accounts: all, tenants: newTenants(), depths: newDepths(), ended: newEndings(all, bounds.Ends), figures: newFigures(all, bounds.Figures), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
 		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), closures: newClosures(), pending: newPending(),
 	}
 }
@@ -160,7 +173,7 @@ func (v *View) Reset(s store.Snapshot) {
 		there[e.ID] = struct{}{}
 	}
 	for e := range v.table.Entries() {
-		if _, ok := there[e.ID]; !ok && len(v.unexplained) < maxTenantEnds {
+		if _, ok := there[e.ID]; !ok && len(v.unexplained) < v.ended.ofTenant {
 			v.unexplained[e.ID] = e.Tenant
 		}
 	}

@@ -69,6 +69,7 @@ type committer struct {
 	prefix  string
 	observe func(writes int, took time.Duration, err error)
 	ctx     context.Context // ends when the store is closed
+	pending store.Backlog
 	trusted trusted
 }
 
@@ -77,7 +78,7 @@ type committer struct {
 func (c *committer) over(kv kvClient, local bool) *committer {
 	c.kv = kv
 	c.Committer = store.NewCommitter(store.Limits{
-		Ops: batchOps, Bytes: batchBytes, InFlight: maxInFlight, Most: mostInFlight, Linger: linger, Inline: local,
+		Ops: batchOps, Bytes: batchBytes, InFlight: maxInFlight, Most: mostInFlight, Linger: linger, Inline: local, Pending: c.pending,
 	}, c.send, nil)
 	return c
 }

@@ -37,6 +37,9 @@ type Config struct {
 	// 0 keeps what it remembers.
 	FenceFloor uint64
 
+	// Pending bounds the writes that wait to be sent; zero is [store.Backlog]'s own.
+	Pending store.Backlog
+
 	// Form is up to which form what is stored is understood; 0 is [store.Form]. Less
 	// makes it what an older version is, for tests.
 	Form int
@@ -102,7 +105,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 	s.memory = newMemory(s.leases.tryGrant)
 	s.records = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.commits = (&committer{
-		prefix: s.prefix, ctx: s.closing, trusted: s.meta,
+		prefix: s.prefix, ctx: s.closing, trusted: s.meta, pending: cfg.Pending,
 		observe: func(writes int, took time.Duration, err error) {
 			s.observe.Batch(writes)
 			s.observe.Operation("commit", took, err)

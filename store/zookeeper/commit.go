@@ -59,10 +59,10 @@ type committer struct {
 	store *Store
 }
 
-func newCommitter(s *Store) *committer {
+func newCommitter(s *Store, pending store.Backlog) *committer {
 	c := &committer{store: s}
 	c.Committer = store.NewCommitter(store.Limits{
-		Ops: maxBatch, Bytes: maxBatchSize, InFlight: parallelCommits, Most: mostCommits, Linger: gather,
+		Ops: maxBatch, Bytes: maxBatchSize, InFlight: parallelCommits, Most: mostCommits, Linger: gather, Pending: pending,
 	}, c.send, c.connected)
 	return c
 }

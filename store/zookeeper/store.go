@@ -48,6 +48,9 @@ type Config struct {
 	// it remembers.
 	FenceFloor uint64
 
+	// Pending bounds the writes that wait to be sent; zero is [store.Backlog]'s own.
+	Pending store.Backlog
+
 	// Form is up to which form what is stored is understood; 0 is [store.Form]. Less
 	// makes it what an older version is, for tests.
 	Form int
@@ -112,7 +115,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 func newStore(cfg Config) *Store {
 	s := &Store{reader: &reader{newJournal(newTree(cfg), store.NewTrust(cfg.Form))}, observe: cfg.Observer.OrSilent()}
 	s.closing, s.stop = context.WithCancel(context.Background())
-	s.commits = newCommitter(s)
+	s.commits = newCommitter(s, cfg.Pending)
 	s.commits.Sending = s.observe.Sending
 	s.leases = newLeases(s)
 	s.small = &RecordStore{store: s, life: store.NewLife(&lives{s})}

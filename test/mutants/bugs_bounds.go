@@ -4,6 +4,42 @@ package main
 func boundsBugs() []Bug {
 	return []Bug{
 		{
+			Name: "bounds-store-before-the-ceiling", Breaks: "the collector keeps to the ceiling before the store is opened",
+			File: "cmd/api/run.go", Anchor: "	memory, stopGuard := guardMemory(c.ceilingBytes(), t)\n	defer stopGuard()\n	opened, err := openStore(ctx, c, t)\n	if err != nil {\n		return err\n	}\n	defer func() { err = errors.Join(err, opened.Close()) }()\n",
+			Becomes: "	opened, err := openStore(ctx, c, t)\n	if err != nil {\n		return err\n	}\n	defer func() { err = errors.Join(err, opened.Close()) }()\n	memory, stopGuard := guardMemory(c.ceilingBytes(), t)\n	defer stopGuard()\n",
+			In:      "./cmd/api", Run: "^TestBeforeTheStore$",
+		},
+		{
+			Name: "bounds-pending-of-its-own-in-etcd", Breaks: "with little memory fewer writes may wait to be sent",
+			File: "cmd/api/store.go", Anchor: "Observer: observeStore(t), Pending: roomIn(c.ceilingBytes()).pending,\n	}\n}\n\n// etcdStore", Becomes: "Observer: observeStore(t),\n	}\n}\n\n// etcdStore",
+			In: "./cmd/api", Run: "^TestRoomIsPassedOn$",
+		},
+		{
+			Name: "bounds-pending-is-etcds-own", Breaks: "writes that wait to be sent have the bounds that the store was given",
+			File: "store/etcd/commit.go", Anchor: "Inline: local, Pending: c.pending,", Becomes: "Inline: local,",
+			In: "./store/etcd", Run: "^TestPendingIsBounded$",
+		},
+		{
+			Name: "bounds-pending-is-zookeepers-own", Breaks: "writes that wait to be sent have the bounds that the store was given, on ZooKeeper",
+			File: "store/zookeeper/commit.go", Anchor: "Linger: gather, Pending: pending,", Becomes: "Linger: gather,",
+			In: "./store/zookeeper", Run: "^TestPendingIsBounded$",
+		},
+		{
+			Name: "bounds-kept-of-its-own", Breaks: "with little memory less is kept of what is over",
+			File: "cmd/api/run.go", Anchor: "Kept: room.kept, ", Becomes: "",
+			In: "./cmd/api", Run: "^TestRoomIsPassedOn$",
+		},
+		{
+			Name: "bounds-ends-of-its-own", Breaks: "a view keeps no more ends and figures than it is told to",
+			File: "service/view/view.go", Anchor: "all, bounds := accounts{}, cfg.Bounds.orDefault()", Becomes: "all, bounds := accounts{}, Bounds{}.orDefault()",
+			In: "./service/view", Run: "^TestBounds$",
+		},
+		{
+			Name: "bounds-tenant-has-all-of-the-writes", Breaks: "with little memory one tenant cannot have all writes that may wait",
+			File: "cmd/api/memory.go", Anchor: "Writes: writes / 2, Bytes: bytes / 4", Becomes: "Writes: writes / 2, Bytes: bytes",
+			In: "./cmd/api", Run: "^TestRoom$",
+		},
+		{
 			Name: "looking-semaphore-in-a-cycle", Breaks: "who can take another place of a semaphore is in no cycle",
 			File: "lock/blocking/forest.go", Anchor: "		g.choose(q)\n", Becomes: "",
 			In: "./lock/blocking", Run: "^TestForest$",

@@ -1,0 +1,41 @@
+package view_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/store"
+)
+
+// TestBounds: a view keeps no more of what is over than it is told to, and of one tenant's ends a
+// quarter of that.
+func TestBounds(t *testing.T) {
+	v := view.New(view.Config{
+		Events: nobody{}, Wall: time.Now, Refusal: func() error { return nil }, Fresh: time.Hour,
+		Bounds: view.Bounds{Ends: 8 << 10, Figures: 10},
+	})
+	v.Reset(store.Snapshot{})
+	number := uint64(0)
+	for i := range uint64(3 << 10) {
+		name := fmt.Sprint("lock:", i)
+		e := &lock.Entry{ID: view.NumberedID(i), Tenant: "acme", Number: number + 1, TTL: time.Minute, EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}}
+		v.Apply(number+1, []store.Change{{Number: number + 1, Joined: e}})
+		number += 2
+		v.Apply(number, []store.Change{{Number: number, Left: e.ID, Reason: lock.Released}})
+	}
+	if n := v.EndsOf("acme"); n > 2<<10 || n < 1<<10 {
+		t.Errorf("%d ends are kept of a tenant, want 2048 and no chunk less", n)
+	}
+	known := 0
+	for i := range 3 << 10 {
+		if v.Queue(lock.Ref{Tenant: "acme", Name: fmt.Sprint("lock:", i)}, "", 0, 0).Figures.Acquisitions > 0 {
+			known++
+		}
+	}
+	if known != 10 {
+		t.Errorf("figures are kept of %d locks, want 10", known)
+	}
+}

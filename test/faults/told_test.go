@@ -103,10 +103,10 @@ func (r *receivers) narrow(w where, fence uint64, of func(*told) map[uint64]lock
 
 // untrue returns what receivers were told that did not happen, or what one was told otherwise than another.
 func (r *receivers) untrue(truth *history.Truth, locks []string) (wrong []error) {
-	lives := map[[2]string]history.Life{}
+	lives := map[string][]life{}
 	for _, name := range locks {
 		for _, l := range truth.Entries(name) {
-			lives[[2]string{l.Entry, fmt.Sprint(l.Joined)}] = l
+			lives[l.Entry] = append(lives[l.Entry], life{l, truth.Held(name, l.Entry, l.Joined)})
 		}
 	}
 	r.mu.Lock()
@@ -114,9 +114,8 @@ func (r *receivers) untrue(truth *history.Truth, locks []string) (wrong []error)
 	same := map[lock.EventID]event{}
 	for name, one := range r.told {
 		for id, e := range one.happened {
-			l, there := lives[[2]string{e.Data.Entry.ID, fmt.Sprint(e.Data.Entry.Fence)}]
-			if e.Data.Entry.Fence == 0 || !there || l.Lock != e.Data.Lock || !happened(truth, l, e) {
-				wrong = append(wrong, fmt.Errorf("%s was told %s %+v, which did not happen: %v", name, id, e, l))
+			if !slices.ContainsFunc(lives[e.Data.Entry.ID], func(l life) bool { return l.had(e) }) {
+				wrong = append(wrong, fmt.Errorf("%s was told %s %+v, which did not happen: %v", name, id, e, lives[e.Data.Entry.ID]))
 			}
 			if before, ok := same[id]; ok && before != e {
 				wrong = append(wrong, fmt.Errorf("%s was told %s %+v, and another one %+v", name, id, e, before))
@@ -127,12 +126,21 @@ func (r *receivers) untrue(truth *history.Truth, locks []string) (wrong []error)
 	return wrong
 }
 
-// happened holds an event against the life that it is about.
-func happened(truth *history.Truth, l history.Life, e event) bool {
+// life is that of an entry, with whether it held: one that never did has no fence.
+type life struct {
+	history.Life
+	held bool
+}
+
+// had reports whether an event is one of the life.
+func (l life) had(e event) bool {
+	if l.Lock != e.Data.Lock || l.held && e.Data.Entry.Fence != uint64(l.Joined) || !l.held && e.Data.Entry.Fence != 0 {
+		return false
+	}
 	number, expired := int64(e.Data.Number), l.Reason == "" || l.Reason == string(lock.Expired)
 	switch e.Type {
 	case string(lock.EventAcquired):
-		return number >= l.Joined && number < l.Left && truth.Held(l.Lock, l.Entry, l.Joined)
+		return number >= l.Joined && number < l.Left && l.held
 	case string(lock.EventReleased):
 		return number == l.Left && !expired
 	case string(lock.EventExpired):
@@ -210,6 +218,8 @@ func TestWhatReceiversMayBeTold(t *testing.T) {
 		{Lock: "l", Entry: "a", Revision: 10, Joined: true, Mode: "exclusive"},
 		{Lock: "l", Entry: "b", Revision: 11, Joined: true, Mode: "exclusive"},
 		{Lock: "l", Entry: "b", Revision: 12, Reason: "withdrawn"},
+		{Lock: "l", Entry: "w", Revision: 13, Joined: true, Mode: "exclusive"},
+		{Lock: "l", Entry: "w", Revision: 14},
 		{Lock: "l", Entry: "a", Revision: 20, Reason: "released"},
 	})
 	if err != nil {
@@ -222,13 +232,15 @@ func TestWhatReceiversMayBeTold(t *testing.T) {
 		id, body string
 		want     int
 	}{
-		"the grant":                   {"10-1", message("acquired", 10, "a", 10), 0},
-		"the end":                     {"20-1", message("released", 20, "a", 10), 0},
-		"a grant of who waited":       {"11-1", message("acquired", 11, "b", 11), 1},
-		"an end at another place":     {"19-1", message("released", 19, "a", 10), 1},
-		"an end of another kind":      {"20-1", message("expired", 20, "a", 10), 1},
-		"an entry that never was":     {"10-1", message("acquired", 10, "c", 10), 1},
-		"an entry with another fence": {"10-1", message("acquired", 10, "a", 11), 1},
+		"the grant":                         {"10-1", message("acquired", 10, "a", 10), 0},
+		"the end":                           {"20-1", message("released", 20, "a", 10), 0},
+		"the end of who waited":             {"14-1", message("expired", 14, "w", 0), 0},
+		"an end of who waited with a fence": {"14-1", message("expired", 14, "w", 13), 1},
+		"a grant of who waited":             {"11-1", message("acquired", 11, "b", 11), 1},
+		"an end at another place":           {"19-1", message("released", 19, "a", 10), 1},
+		"an end of another kind":            {"20-1", message("expired", 20, "a", 10), 1},
+		"an entry that never was":           {"10-1", message("acquired", 10, "c", 10), 1},
+		"an entry with another fence":       {"10-1", message("acquired", 10, "a", 11), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReceivers("it")

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"go.opentelemetry.io/otel/attribute"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -234,6 +236,58 @@ func TestCollectorThatIsDownIsLogged(t *testing.T) {
 	if line["level"] != "WARN" || line["error"] != io.ErrUnexpectedEOF.Error() {
 		t.Errorf("first line = %v, want the error as a warning", line)
 	}
+}
+
+// TestHangingCollectorTakesNoMemory: spans that nobody takes are dropped.
+func TestHangingCollectorTakesNoMemory(t *testing.T) {
+	unsetStandard(t)
+	asked, answer := make(chan struct{}, 1), make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		select {
+		case <-answer:
+		case <-r.Context().Done():
+		}
+	}))
+	defer hanging.Close()
+	defer close(answer)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", hanging.URL)
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
+	tel, err := telemetry.Setup(t.Context(), telemetry.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := attribute.String("large", strings.Repeat("x", 2<<10))
+	spans := func(n int) {
+		for range n {
+			_, span := tel.Tracer().Start(t.Context(), "a-span", trace.WithAttributes(large, attribute.String("own", strings.Repeat("y", 1<<10))))
+			span.End()
+			tel.Metrics().StoreOperation(t.Context(), "txn", telemetry.OutcomeOK, time.Millisecond)
+		}
+	}
+	spans(5000) // as many as it keeps, and some that it sends
+	<-asked
+	before := heap()
+	spans(100_000)
+	if grown := int64(heap()) - int64(before); grown > 16<<20 {
+		t.Errorf("100 MB of spans that nobody takes take %d MB", grown>>20)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if err := tel.Shutdown(ctx); err == nil || time.Since(start) > 10*time.Second {
+		t.Errorf("Shutdown = %v after %v with 200 ms to spend", err, time.Since(start))
+	}
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 func TestTraceparentIsPassedOn(t *testing.T) {

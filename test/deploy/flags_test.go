@@ -92,6 +92,7 @@ func TestServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("flags", func(t *testing.T) { flags(t, helpOf(t, api), helpOf(t, etcd)) })
+	t.Run("stderr", func(t *testing.T) { stderr(t, api) })
 	t.Run("figures", func(t *testing.T) { asked(t, api, etcd) })
 }
 

@@ -1,9 +1,11 @@
 package handlers
 
 import (
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -12,6 +14,7 @@ import (
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/telemetry"
 )
 
 // eventWriter sends a stream of events until there is a reason to end it.
@@ -31,19 +34,20 @@ type sender struct {
 	timeout time.Duration
 	sent    int // bytes since the last deadline
 	err     error
+	kind    string // in the metrics
 
 	expires <-chan time.Time // when the bearer token does
 	beat    *time.Timer      // when a sign of life is due
 }
 
-func newSender(r *request) sender {
+func newSender(r *request, kind string) sender {
 	return sender{
-		request: r, out: http.NewResponseController(ungin(r.Writer)), timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
+		kind: kind, request: r, out: http.NewResponseController(ungin(r.Writer)), timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
 	}
 }
 
 func newEventWriter(r *request, stream *service.EventStream, f *event.Filter) *eventWriter {
-	return &eventWriter{sender: newSender(r), stream: stream, filter: f, effort: f.Effort()}
+	return &eventWriter{sender: newSender(r, telemetry.StreamEvents), stream: stream, filter: f, effort: f.Effort()}
 }
 
 // ungin returns what gin writes to, which tells how a flush went.
@@ -85,9 +89,12 @@ func (w *sender) begin() (stop func(), more bool) {
 	w.request.holdLittle(sendBuffer)
 	expires := time.NewTimer(time.Until(w.request.principal.Expires))
 	w.expires, w.beat = expires.C, time.NewTimer(w.request.endpoints.Heartbeat)
+	metrics, ctx := w.request.endpoints.Metrics, w.request.context()
+	metrics.StreamOpened(ctx, w.kind, time.Since(w.request.began))
 	return func() {
 		expires.Stop()
 		w.beat.Stop()
+		metrics.StreamClosed(ctx, w.kind, errors.Is(w.err, os.ErrDeadlineExceeded))
 	}, true
 }
 

@@ -585,6 +585,12 @@ func TestEventsInTheMetrics(t *testing.T) {
 	if counts("false") {
 		t.Error("it counts as latency")
 	}
+	text := string(c.get("/metrics").body)
+	for _, want := range []string{`fencepost_stream_establish_duration_seconds_count{kind="events"} `, `fencepost_stream_clients{kind="events"} `, `fencepost_stream_clients{kind="view"} `} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no line %q", want)
+		}
+	}
 }
 
 const everyType = "lock.enqueued, lock.acquired, lock.released, lock.expired, lock.revoked, lock.wait_timeout, lock.deadlock_refused, lock.release_requested, lock.stale_write, lock.order_contradiction, events.missed"

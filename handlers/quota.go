@@ -230,7 +230,7 @@ func (r *request) readAway(d time.Duration) {
 // noteRefusal counts a refusal for a quota. Of those for a rate one in a second has a line in the
 // log: whoever asks without end must not fill it.
 func (r *request) noteRefusal(of *lock.Exceeded, err error) {
-	r.endpoints.Metrics.QuotaRefused(r.context(), of.Name)
+	r.endpoints.Metrics.QuotaRefused(r.context(), r.tenant(), of.Name)
 	r.note(slog.String("quota", of.Name))
 	var refused *quotas.Refusal
 	if !errors.As(err, &refused) {

@@ -380,7 +380,7 @@ type roomWhenRefused struct {
 	room     atomic.Int64
 }
 
-func (m *roomWhenRefused) QuotaRefused(context.Context, string) {
+func (m *roomWhenRefused) QuotaRefused(context.Context, string, string) {
 	m.room.Store(int64(m.inFlight.Load().InFlight()))
 }
 

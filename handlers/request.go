@@ -33,6 +33,7 @@ type request struct {
 	located   bool            // client is known
 	waits     bool            // it may wait for a lock
 	arriving  time.Duration   // for how long its body was read
+	began     time.Time
 
 	priced     bool           // it counts by its price against its tenant's rate of requests
 	payer      string         // the account on which it counts
@@ -62,7 +63,7 @@ type handler func(*request) error
 func (a *endpoints) handle(h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		began := time.Now()
-		r := &request{Context: c, arrived: c.Request, endpoints: a, id: acceptRequestID(c.Request.Header.Get("X-Request-Id"))}
+		r := &request{Context: c, began: began, arrived: c.Request, endpoints: a, id: acceptRequestID(c.Request.Header.Get("X-Request-Id"))}
 		c.Header("X-Request-Id", r.id)
 		span := r.trace()
 		defer span.End()

@@ -70,7 +70,9 @@ type Memory interface{ Full() bool }
 type RequestMetrics interface {
 	RequestStarted()
 	RequestDone(ctx context.Context, method, route string, status int, wait bool, d time.Duration)
-	QuotaRefused(ctx context.Context, quota string)
+	QuotaRefused(ctx context.Context, tenant, quota string)
+	StreamOpened(ctx context.Context, kind string, d time.Duration)
+	StreamClosed(ctx context.Context, kind string, dropped bool)
 }
 
 // Config of the HTTP layer. All fields are required but those that say what they

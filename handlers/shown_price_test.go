@@ -66,8 +66,8 @@ type waits struct {
 	all []bool
 }
 
-func (*waits) RequestStarted()                      {}
-func (*waits) QuotaRefused(context.Context, string) {}
+func (*waits) RequestStarted()                              {}
+func (*waits) QuotaRefused(context.Context, string, string) {}
 func (w *waits) RequestDone(_ context.Context, _, _ string, _ int, wait bool, _ time.Duration) {
 	w.all = append(w.all, wait)
 }

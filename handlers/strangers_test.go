@@ -39,8 +39,8 @@ type counted struct {
 	all atomic.Int64
 }
 
-func (c *counted) RequestStarted()                      {}
-func (c *counted) QuotaRefused(context.Context, string) {}
+func (c *counted) RequestStarted()                              {}
+func (c *counted) QuotaRefused(context.Context, string, string) {}
 func (c *counted) RequestDone(context.Context, string, string, int, bool, time.Duration) {
 	c.all.Add(1)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/telemetry"
 )
 
 // How many may watch at once, and how much of it. What is shown to a client is kept in
@@ -153,7 +154,7 @@ func (a *endpoints) watch(r *request) error {
 		return err
 	}
 	defer a.watches.give(r.tenant(), operator)
-	w := &watcher{sender: newSender(r), key: r.sharedKey(), body: func() (any, error) { return make(watchedBytes) }}
+	w := &watcher{sender: newSender(r, telemetry.StreamView), key: r.sharedKey(), body: func() (any, error) { return make(watchedBytes) }}
 	first, err := r.rendered(w.key, w.body)
 	if err != nil {
 		return err

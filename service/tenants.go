@@ -33,6 +33,9 @@ func (s *Service) Used(tenant string) quota.Limits {
 	return used
 }
 
+// TenantNames returns the tenants that have entries, but for the replicas' own, by name.
+func (s *Service) TenantNames() []string { return s.view.TenantNames() }
+
 // Tenants tells what tenants with locks in use use, of what somebody may see: those after a name,
 // so many at most. Errors as for [Console.Overview].
 func (c *Console) Tenants(s board.Sight, after string, most int) (*Tenants, error) {

@@ -57,11 +57,14 @@ type Metrics struct {
 	waits      *sets[waitKey]
 	holds      *sets[holdKey]
 	renewed    *sets[string]
-	quotas     *sets[string]
+	quotas     *sets[quotaKey]
 	operations *sets[operationKey]
 	requests   *sets[requestKey]
 
-	locks locks
+	locks    locks
+	webhooks webhooks
+	streams  streams
+	tenants  tenants
 
 	inFlight atomic.Int64
 	queues   atomic.Pointer[func() (Queues, bool)]
@@ -75,6 +78,7 @@ type Metrics struct {
 
 	principals atomic.Pointer[func() map[string]bool]
 	storeSize  atomic.Pointer[func() (int64, int64)]
+	usage      atomic.Pointer[func(func(Usage))]
 }
 
 type waitKey struct {
@@ -97,7 +101,7 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 		holds:      newClosedSets(holdKey.attributes, holdKey{Other, Other}, holdKeys()...),
 		renewed:    newClosedSets(word("outcome"), Other, renewalOutcomes()...),
 		operations: newSets(maxOperations, operationKey.attributes, operationKey{Other, Other}),
-		quotas:     newClosedSets(word("quota"), Other, quotaNames()...),
+		quotas:     newQuotaSets(),
 		requests:   newSets(maxRequests, requestKey.attributes, requestKey{Other, Other, Other, false}),
 	}
 	err := errors.Join(
@@ -109,6 +113,9 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 		m.makeTLS(meter),
 		m.makePrincipals(meter),
 		m.makeStoreSize(meter),
+		m.makeWebhooks(meter),
+		m.makeStreams(meter),
+		m.makeUsage(meter),
 		m.makeMemory(meter),
 		m.makeRefusal(meter),
 	)
@@ -171,7 +178,14 @@ func (m *Metrics) startAtZero() {
 	m.feedRestarts.Add(ctx, 0)
 	m.deadlocks.Add(ctx, 0)
 	for _, name := range quotaNames() {
-		m.refusals.Add(ctx, 0, m.quotas.of(name).add...)
+		m.refusals.Add(ctx, 0, m.quotas.of(quotaKey{Other, name}).add...)
+	}
+	for _, outcome := range webhookOutcomes() {
+		m.webhooks.attempts.Add(ctx, 0, m.webhooks.outcomes.of(outcome).add...)
+	}
+	for _, kind := range []string{StreamEvents, StreamView} {
+		m.streams.clients.Add(ctx, 0, m.streams.kinds.of(kind).add...)
+		m.streams.dropped.Add(ctx, 0, m.streams.kinds.of(kind).add...)
 	}
 	for _, actor := range []string{ActorAdmin, ActorTenantAdmin} {
 		m.locks.revoked.Add(ctx, 0, m.locks.actors.of(actor).add...)
@@ -193,11 +207,6 @@ func (m *Metrics) Deadlocked(ctx context.Context) { m.deadlocks.Add(ctx, 1) }
 // Renewed counts an attempt to renew.
 func (m *Metrics) Renewed(ctx context.Context, outcome string) {
 	m.renewals.Add(ctx, 1, m.renewed.of(outcome).add...)
-}
-
-// QuotaRefused counts a request that was refused because a tenant has used up a quota.
-func (m *Metrics) QuotaRefused(ctx context.Context, quota string) {
-	m.refusals.Add(ctx, 1, m.quotas.of(quota).add...)
 }
 
 func quotaNames() []string {

@@ -60,6 +60,13 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 	m.ObserveMemory(func() bool { return false })
 	m.ObserveRefusal(func() string { return "" })
 	m.ObserveTLS(func() telemetry.Secured { return telemetry.Secured{Expires: time.Now()} })
+	m.ObserveWebhooks(func() telemetry.Webhooks { return telemetry.Webhooks{Backlog: 6, Oldest: 90 * time.Second} })
+	m.WebhookAttempted(ctx, "failed", time.Second)
+	m.StreamOpened(ctx, telemetry.StreamEvents, time.Millisecond)
+	m.StreamOpened(ctx, telemetry.StreamView, time.Millisecond)
+	m.StreamClosed(ctx, telemetry.StreamView, true)
+	m.ObserveUsage(usageOf("acme", 7))
+	m.QuotaRefused(ctx, "acme", "waiting")
 	m.ObserveStoreSize(func() (int64, int64) { return 5 << 20, 1 << 30 })
 	m.ObservePrincipals(func() map[string]bool {
 		return map[string]bool{telemetry.FilePrincipals: true, telemetry.FileOIDCPrincipals: false, "odd": true}
@@ -162,6 +169,18 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 		`fencepost_events_dropped_total 4`,
 		`fencepost_log_dropped_total 0`,
 		`fencepost_replicas 3`,
+		`fencepost_webhook_backlog 6`,
+		`fencepost_webhook_oldest_age_seconds 90`,
+		`fencepost_webhook_attempts_total{outcome="failed"} 1`,
+		`fencepost_webhook_attempts_total{outcome="delivered"} 0`,
+		`fencepost_webhook_duration_seconds_count{outcome="failed"} 1`,
+		`fencepost_stream_clients{kind="events"} 1`,
+		`fencepost_stream_clients{kind="view"} 0`,
+		`fencepost_stream_dropped_total{kind="events"} 0`,
+		`fencepost_stream_dropped_total{kind="view"} 1`,
+		`fencepost_stream_establish_duration_seconds_count{kind="view"} 1`,
+		`fencepost_quota_usage{quota="held_locks",tenant="other"} 7`,
+		`fencepost_quota_refusals_total{quota="waiting",tenant="other"} 1`,
 		`fencepost_store_used_bytes 5.24288e+06`,
 		`fencepost_store_quota_bytes 1.073741824e+09`,
 		`fencepost_principals_refused{file="principals"} 1`,
@@ -232,6 +251,9 @@ func TestUnknownWordsAreOther(t *testing.T) {
 		m.Held(ctx, "shared", odd, time.Second)
 		m.Acquired(ctx, odd, i)
 		m.Revoked(ctx, odd)
+		m.WebhookAttempted(ctx, odd, time.Second)
+		m.StreamOpened(ctx, odd, time.Second)
+		m.QuotaRefused(ctx, odd, odd)
 		m.Renewed(ctx, odd)
 		m.StoreOperation(ctx, odd, odd, time.Second)
 		m.RequestStarted()
@@ -246,6 +268,9 @@ func TestUnknownWordsAreOther(t *testing.T) {
 		"fencepost_lock_hold_duration_seconds":       2,
 		"fencepost_lock_acquire_keys":                1,
 		"fencepost_lock_revocations_total":           3,
+		"fencepost_webhook_attempts_total":           7,
+		"fencepost_stream_clients":                   3,
+		"fencepost_quota_refusals_total":             14,
 		"fencepost_lock_renewals_total":              5,
 		"fencepost_store_operation_duration_seconds": 101,
 		"fencepost_http_request_duration_seconds":    1001,

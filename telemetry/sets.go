@@ -9,11 +9,13 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// options are one attribute set in the two forms in which instruments take it,
+// options are one attribute set in the forms in which instruments take it,
 // built once: passing them on allocates nothing.
 type options struct {
 	record []metric.RecordOption
 	add    []metric.AddOption
+
+	observe []metric.ObserveOption
 }
 
 // sets remembers the options for each key. Keys beyond the limit share those of
@@ -46,7 +48,7 @@ func newClosedSets[K comparable](attributes func(K) []attribute.KeyValue, other 
 
 func (s *sets[K]) build(k K) options {
 	option := metric.WithAttributeSet(attribute.NewSet(s.attributes(k)...))
-	return options{record: []metric.RecordOption{option}, add: []metric.AddOption{option}}
+	return options{record: []metric.RecordOption{option}, add: []metric.AddOption{option}, observe: []metric.ObserveOption{option}}
 }
 
 // knows reports whether a key has options of its own.

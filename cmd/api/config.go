@@ -25,6 +25,7 @@ import (
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -72,6 +73,7 @@ type config struct {
 	drainDelay             float64 // in seconds
 	lockClasses            string
 	logFormat, logLevel    string
+	metricsTenants         uint
 	logEvery               uint
 	debugListen            string
 	file                   string // that says what flags and environment do not
@@ -186,6 +188,7 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.lockClasses, "lock-classes", "", "`patterns`, separated by commas, of locks that count as one when orders of locks are compared: *:orders,eu-*; by default orders:1 and orders:2 are both orders:*")
 	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
 	f.UintVar(&c.logEvery, "log-requests-every", 1, "`n`: log one of n requests that succeed; what fails has a line each, and what is refused, unless that is very much")
+	f.UintVar(&c.metricsTenants, "metrics-tenants", 0, fmt.Sprintf("how many tenants, the first that ask, are named in the `number`s of quotas at /metrics, at most %d; the rest is other", telemetry.MaxTenants))
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.proxies, "trusted-proxies", "", "`ranges`, separated by commas, of proxies whose X-Forwarded-For says where a request comes from, for the log and for who is refused too often: 10.0.0.0/8,127.0.0.1")
 	f.StringVar(&c.webhooks.Allow, "webhook-allow", "", "`ranges`, separated by commas, of addresses where webhooks may go besides public ones: 10.0.0.0/8,127.0.0.1")
@@ -455,6 +458,9 @@ func (c *config) checkNumbers() error {
 	}
 	if c.memoryMB != 0 && (c.memoryMB < minMemory || c.memoryMB > 1<<20) {
 		wrong = append(wrong, usagef("--memory-mb: must be 0, or from %d to %d", minMemory, 1<<20))
+	}
+	if c.metricsTenants > telemetry.MaxTenants {
+		wrong = append(wrong, usagef("--metrics-tenants: must be from 0 to %d", telemetry.MaxTenants))
 	}
 	if c.quotaMB < 1 {
 		wrong = append(wrong, usagef("--data-quota-mb: must be positive"))

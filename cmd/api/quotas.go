@@ -10,9 +10,11 @@ import (
 	"sync"
 
 	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // limitFlag is one of the limits of tenants, as a flag.
@@ -62,4 +64,26 @@ func newQuotas(c *config, t *telemetry.Telemetry, records store.RecordStore) (bo
 		cancel()
 		running.Wait()
 	}
+}
+
+// observeUsage shows in the metrics how much of their quotas tenants use that have entries or webhooks.
+func observeUsage(t *telemetry.Telemetry, s *service.Service, limits *quotas.Book, webhooks *subscription.Subscriptions) {
+	t.Metrics().ObserveUsage(func(each func(telemetry.Usage)) {
+		all := map[string]bool{}
+		for _, tenant := range s.TenantNames() {
+			all[tenant] = true
+		}
+		subscribed, _, _ := webhooks.Directory.Current()
+		for _, sub := range subscribed {
+			all[sub.Tenant] = true
+		}
+		for tenant := range all {
+			u := telemetry.Usage{Tenant: tenant, Used: s.Used(tenant), Limits: *limits.Of(tenant)}
+			u.Used[quota.Webhooks] = webhooks.Count(tenant)
+			for _, rate := range []quota.Limit{quota.Requests, quota.Renewals, quota.Releases} {
+				u.Used[rate] = limits.Spent(tenant, rate)
+			}
+			each(u)
+		}
+	})
 }

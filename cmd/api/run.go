@@ -42,6 +42,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, shutdownTelemetry(t)) }()
+	t.Metrics().NameTenants(int(c.metricsTenants))
 	for _, text := range c.warnings {
 		t.Logger().Warn(text)
 	}
@@ -85,6 +86,7 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	defer list(replicas, s)()
 	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key, limits)
 	defer stopWebhooks()
+	observeUsage(t, s, limits, webhooks)
 	defer sendWebhooks(c, t, s, replicas, webhooks, opened.smallRecords())()
 	console, stopConsole := newConsole(s, replicas)
 	defer stopConsole()

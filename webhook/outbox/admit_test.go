@@ -10,7 +10,7 @@ import (
 func TestRoomForAnother(t *testing.T) {
 	for name, size := range map[string]int{"number": 100, "bytes": 4000} {
 		t.Run(name, func(t *testing.T) {
-			w := newOwner(&shard{&Outbox{}, shardName(0)}, 1)
+			w := newOwner(&shard{Outbox: &Outbox{}, name: shardName(0)}, 1)
 			for tenant := range 40 {
 				for hook := range 6 {
 					w.fill(w.target(fmt.Sprint("tenant-", tenant), fmt.Sprint(hook)), size)

@@ -12,6 +12,9 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Metrics == nil {
+		c.Metrics = silent{}
+	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64
 	}
@@ -58,6 +61,8 @@ const (
 	// It is quiet when nothing more has happened for quietTime.
 	finishTime = 2 * time.Second
 	quietTime  = 50 * time.Millisecond
+
+	backlogPause = 2 * time.Second // between two looks at what is pending
 
 	retryPause = time.Second // after a write that failed, or a pool that is full
 

@@ -157,6 +157,9 @@ type tried struct {
 // attempted takes what came of an attempt.
 func (w *owner) attempted(d *delivery, r tried) {
 	d.running = false
+	if r.Outcome != webhook.Interrupted {
+		w.Metrics.WebhookAttempted(w.ctx, string(r.Outcome), r.Took)
+	}
 	if d.over {
 		return // it was withdrawn meanwhile
 	}

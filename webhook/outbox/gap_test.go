@@ -35,7 +35,7 @@ func newMissing(t *testing.T) *missing {
 	t.Cleanup(server.Close)
 	t.Cleanup(client.Close)
 	m := &missing{t: t, record: recordName("x", missedRecord)}
-	m.owner = newOwner(&shard{New(Config{Records: client.Records()}), shardName(0)}, 1)
+	m.owner = newOwner(&shard{Outbox: New(Config{Records: client.Records()}), name: shardName(0)}, 1)
 	m.ctx, m.lose = t.Context(), func() { t.Error("the shard is lost") }
 	m.target = m.owner.target("acme", "x")
 	return m

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -69,6 +70,15 @@ type Sender interface {
 	Send(ctx context.Context, t webhook.Target, m webhook.Message) webhook.Result
 }
 
+// Metrics is told what comes of attempts; the words for outcomes are those of package webhook.
+type Metrics interface {
+	WebhookAttempted(ctx context.Context, outcome string, d time.Duration)
+}
+
+type silent struct{}
+
+func (silent) WebhookAttempted(context.Context, string, time.Duration) {}
+
 // Config of an [Outbox]. All fields are required but those that say what they are without.
 type Config struct {
 	Self          string // which replica this is
@@ -81,7 +91,8 @@ type Config struct {
 	// [SettledAfter]. It is asked again and again.
 	Sharing func() service.Sharing
 
-	Logger *slog.Logger // nil discards
+	Metrics Metrics      // nil records nothing
+	Logger  *slog.Logger // nil discards
 
 	Pool webhook.PoolConfig // how many attempts are made at once
 
@@ -92,7 +103,8 @@ type Config struct {
 // Outbox is one replica's part of the sending.
 type Outbox struct {
 	Config
-	pool *webhook.Pool
+	pool     *webhook.Pool
+	backlogs [shards]atomic.Pointer[Backlog] // of the shards that this replica has
 }
 
 // New returns an outbox that does nothing until [Outbox.Run].
@@ -107,7 +119,7 @@ func (o *Outbox) Run(ctx context.Context) {
 	o.pool = webhook.NewPool(o.Pool)
 	var all sync.WaitGroup
 	for i := range shards {
-		all.Go(func() { (&shard{o, shardName(i)}).run(ctx) })
+		all.Go(func() { (&shard{o, shardName(i), &o.backlogs[i]}).run(ctx) })
 	}
 	all.Wait()
 	over, cancel := context.WithCancel(context.Background())

@@ -39,6 +39,8 @@ type owner struct {
 	late    []*delivery     // taken over without an attempt yet
 	tidied  bool            // of what is known of subscriptions that are gone
 	told    <-chan struct{} // closed when there may be other subscriptions
+
+	backlogAt time.Time // when it was told what is pending
 }
 
 func newOwner(s *shard, fence uint64) *owner {
@@ -60,6 +62,7 @@ func (w *owner) run(ctx context.Context) {
 	defer w.writes.all.Wait()
 	defer close(w.gone)
 	defer w.lose()
+	defer w.owes.Store(nil)
 	for !w.begin() {
 		if !pause(w.ctx, retryPause) {
 			return
@@ -202,6 +205,7 @@ func (w *owner) beat() {
 	}
 	w.lookAtRequests(now)
 	w.sweep()
+	w.tellBacklog(now)
 }
 
 // finish tells what has happened by now, and leaves the rest to the next owner. What is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -14,6 +15,7 @@ import (
 type shard struct {
 	*Outbox
 	name string // of its lock, too
+	owes *atomic.Pointer[Backlog]
 }
 
 const (

@@ -47,6 +47,7 @@ type world struct {
 	took      time.Duration                                      // for each attempt
 	attempted int
 	ahead     time.Duration // by how much the wall clock of those who send is
+	outcomes  []string      // of attempts, as the metrics are told them
 }
 
 // received is what a receiver took.
@@ -78,6 +79,7 @@ func run(t *testing.T, test func(t *testing.T, w *world)) {
 
 // replica is one that serves and sends.
 type replica struct {
+	backlog func() outbox.Backlog
 	*service.Service
 	w     *world
 	name  string
@@ -108,7 +110,7 @@ func (w *world) replica(name string) *replica {
 	r.own = &slowRecords{RecordStore: client.Records()}
 	dir := directory{subscription.NewDirectory(r.own, w.hooks.Keys, slog.New(slog.DiscardHandler)), w.hooks.Keys}
 	box := outbox.New(outbox.Config{
-		Self: name, Locks: r.Service, Records: r.own, Subscriptions: dir, Sender: r,
+		Metrics: w, Self: name, Locks: r.Service, Records: r.own, Subscriptions: dir, Sender: r,
 		Sharing: func() service.Sharing { return w.sharing(name) },
 		Rand:    func() float64 { return 0.5 },
 		Now:     w.wall,
@@ -116,6 +118,7 @@ func (w *world) replica(name string) *replica {
 	if w.asks == nil {
 		w.asks = outbox.NewDeliveries(client.Records(), r.Service, w.hooks.Journal)
 	}
+	r.backlog = box.Backlog
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { dir.Run(ctx) })
@@ -222,6 +225,13 @@ func (r *replica) Send(ctx context.Context, t webhook.Target, m webhook.Message)
 		w.got = append(w.got, one)
 	}
 	return result
+}
+
+// WebhookAttempted implements [outbox.Metrics].
+func (w *world) WebhookAttempted(_ context.Context, outcome string, d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outcomes = append(w.outcomes, outcome)
 }
 
 func (w *world) setBehave(f func(url string, m webhook.Message) webhook.Result) {

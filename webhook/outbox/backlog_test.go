@@ -1,0 +1,43 @@
+package outbox_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// TestBacklogIsTold: what a receiver does not take is in the backlog, with its age, until it is taken; what
+// comes of attempts is told.
+func TestBacklogIsTold(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r := w.replica("a")
+		w.subscribe("acme", "https://bad.example/", "*", lock.EventAcquired)
+		w.setBehave(func(string, webhook.Message) webhook.Result { return failed("", webhook.Message{}) })
+		began := time.Now()
+		r.cycle("acme", "orders:1")
+		r.cycle("acme", "orders:2")
+		until(t, time.Minute, "both are in the backlog", func() bool { return r.backlog().Deliveries == 2 })
+		if age := r.backlog().Oldest.Sub(began); age < 0 || age > time.Minute {
+			t.Errorf("the oldest is of %v after it began", age)
+		}
+		w.setBehave(nil)
+		until(t, time.Hour, "nothing is left", func() bool { return r.backlog().Deliveries == 0 && r.backlog().Oldest.IsZero() })
+		w.mu.Lock()
+		outcomes := slices.Clone(w.outcomes)
+		w.mu.Unlock()
+		slices.Sort(outcomes)
+		if counted := slices.Compact(outcomes); !slices.Equal(counted, []string{"delivered", "failed"}) {
+			t.Errorf("told: %q", counted)
+		}
+		w.setBehave(func(string, webhook.Message) webhook.Result { return failed("", webhook.Message{}) })
+		r.cycle("acme", "orders:3")
+		until(t, time.Minute, "it is in the backlog", func() bool { return r.backlog().Deliveries == 1 })
+		r.stop()
+		if b := r.backlog(); b.Deliveries != 0 {
+			t.Errorf("who sends nothing any more has %d to send", b.Deliveries)
+		}
+	})
+}

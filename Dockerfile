@@ -2,15 +2,15 @@
 #
 # docker build --build-arg VERSION=v1.2.3 --build-arg COMMIT="$(git rev-parse HEAD)" -t fencepost .
 #
-# deploy/check-image runs the steps of the stage `build` without an engine, and the
-# program on a tree like that of the last stage.
+# deploy/check-image runs the steps of the stages `dashboard` and `build` without an engine,
+# and the program on a tree like that of the last stage.
 
-# The dashboard, if the sources have one.
+# The dashboard, which the server embeds.
 FROM --platform=$BUILDPLATFORM node:22-bookworm-slim AS dashboard
 WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/root/.npm \
-    mkdir -p dashboard/dist && cd dashboard && { test ! -f package.json || { npm ci --no-audit --no-fund && npm run build; }; }
+    cd dashboard && npm ci --no-audit --no-fund && npm run build
 
 # The compiler runs on the builder's own platform and cross-compiles.
 FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
@@ -24,7 +24,7 @@ RUN --mount=type=cache,target=/go/pkg/mod \
     --mount=type=cache,target=/root/.cache/go-build,id=go-build-$TARGETARCH \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
     go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /out/bin/ ./cmd/... \
- && go run ./deploy/sbom /out/bin/api >/out/api.cdx.json \
+ && go run ./deploy/sbom /out/bin/api dashboard/package-lock.json >/out/api.cdx.json \
  && install -d -m 0700 /out/data
 
 # No shell, no package manager: certificates, time zones and the binary.

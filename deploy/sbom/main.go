@@ -3,11 +3,17 @@
 // program gives the same bytes.
 //
 //	go run ./deploy/sbom bin/api
+//
+// If a page built by npm is embedded, name its lock file too. What was needed to build it
+// only is left out:
+//
+//	go run ./deploy/sbom bin/api dashboard/package-lock.json
 package main
 
 import (
 	"debug/buildinfo"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,10 +36,22 @@ type metadata struct {
 type component struct {
 	Type       string     `json:"type"`
 	Ref        string     `json:"bom-ref"`
+	Group      string     `json:"group,omitempty"`
 	Name       string     `json:"name"`
 	Version    string     `json:"version,omitempty"`
+	Hashes     []hash     `json:"hashes,omitempty"`
+	Licenses   []license  `json:"licenses,omitempty"`
 	PURL       string     `json:"purl"`
 	Properties []property `json:"properties,omitempty"`
+}
+
+type hash struct {
+	Algorithm string `json:"alg"`
+	Content   string `json:"content"`
+}
+
+type license struct {
+	Expression string `json:"expression"`
 }
 
 type property struct {
@@ -49,16 +67,24 @@ func main() {
 }
 
 func run(args []string, out io.Writer) error {
-	if len(args) != 1 {
-		return fmt.Errorf("name one program, not %d", len(args))
+	if len(args) != 1 && len(args) != 2 {
+		return errors.New("usage: sbom PROGRAM [PACKAGE-LOCK]")
 	}
 	info, err := buildinfo.ReadFile(args[0])
 	if err != nil {
 		return err
 	}
+	d := describe(info)
+	for _, lock := range args[1:] {
+		embedded, err := fromNPM(lock)
+		if err != nil {
+			return err
+		}
+		d.Components = append(d.Components, embedded...)
+	}
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
-	return e.Encode(describe(info))
+	return e.Encode(d)
 }
 
 func describe(info *debug.BuildInfo) document {

@@ -51,7 +51,7 @@ func TestOfThisTest(t *testing.T) {
 
 func TestOfNoProgram(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{nil, {"main.go"}, {"nothing"}, {"a", "b"}} {
+	for _, args := range [][]string{nil, {"main.go"}, {"nothing"}, {"a", "b"}, {"a", "b", "c"}} {
 		if err := run(args, &bytes.Buffer{}); err == nil {
 			t.Errorf("%q: no error", args)
 		}

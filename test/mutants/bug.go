@@ -60,6 +60,7 @@ func table() []Bug {
 		dashboardBugs(),
 		quotaBugs(),
 		priceBugs(),
+		deployBugs(),
 	)
 }
 

@@ -143,7 +143,8 @@ verify: ## Fail if a generated file, go.mod or a function nobody calls is out of
 	@out=$$($(TOOL) govulncheck ./... 2>&1) && echo "$$out" || case "$$out" in \
 	  *'fetching vulnerabilities'*) echo 'not checked: their database cannot be reached';; *) echo "$$out"; exit 1;; esac
 
-deploy-test: ## Check Terraform modules, manifests and the image's steps (needs terraform, root for the image; the first time, it builds Terraform's provider)
+deploy-test: ## Check what is under deploy/ and the image's steps (needs terraform, systemd, npm, root for the image; the first time, it builds Terraform's provider and Compose)
+	deploy/check-files
 	deploy/terraform/check
 	cd deploy/render && CGO_ENABLED=0 $(GO) test -trimpath -count=1 ./...
 	deploy/check-image

@@ -107,6 +107,8 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 		"deploy/terraform/modules/fencepost/args.tf": {text(t, "deploy/terraform/modules/fencepost/args.tf"), api},
 		"deploy/terraform/modules/etcd/main.tf":      {text(t, "deploy/terraform/modules/etcd/main.tf"), etcd},
 		"x-fencepost of deploy/compose.yaml":         {between(t, compose, "x-fencepost:", "\nservices:"), api},
+		"deploy/systemd/etcd.service":                {text(t, "deploy/systemd/etcd.service"), etcd},
+		"deploy/systemd/fencepost.service":           {text(t, "deploy/systemd/fencepost.service"), api},
 		"etcd of deploy/compose.yaml":                {between(t, compose, "\n  etcd-1:", "\n  fencepost-1:"), etcd},
 	} {
 		used := flagsIn(part.text)
@@ -119,7 +121,7 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 			}
 		}
 	}
-	files := append(under(t, "deploy", ".yaml", ".tf", ".hcl", ".cfg"), "Dockerfile")
+	files := append(under(t, "deploy", ".yaml", ".tf", ".hcl", ".cfg", ".service"), "Dockerfile")
 	for _, path := range files {
 		for _, name := range variables.FindAllString(text(t, path), -1) {
 			flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, "FENCEPOST_")), "_", "-")

@@ -2,8 +2,12 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // render renders one resource.
@@ -63,5 +67,39 @@ func TestRefused(t *testing.T) {
 	}
 	if err := run(strings.NewReader("{}"), &bytes.Buffer{}); err == nil {
 		t.Error("nothing planned is no error")
+	}
+}
+
+// TestRestore: the job that restores a member, which is written by hand, is one that Kubernetes takes,
+// and names what the manifests name.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	read := func(name string) string {
+		b, err := os.ReadFile("../kubernetes/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	var job batchv1.Job
+	text := strings.NewReplacer("MEMBER", "1", "SNAPSHOT", "a.db").Replace(read("restore.yaml"))
+	if err := yaml.UnmarshalStrict([]byte(text), &job); err != nil {
+		t.Fatal(err)
+	}
+	production := read("production.yaml")
+	pod := job.Spec.Template.Spec
+	want := []string{"image: " + pod.Containers[0].Image, "claimName: " + pod.Volumes[1].PersistentVolumeClaim.ClaimName, "namespace: " + job.Namespace}
+	for _, arg := range pod.Containers[0].Args {
+		if strings.HasPrefix(arg, "--initial-cluster=") || strings.HasPrefix(arg, "--data-dir=") {
+			want = append(want, "- "+arg)
+		}
+	}
+	for _, line := range want {
+		if !strings.Contains(production, line+"\n") {
+			t.Errorf("production.yaml has no %q", line)
+		}
+	}
+	if claim := pod.Volumes[0].PersistentVolumeClaim.ClaimName; claim != "data-fencepost-etcd-1" || len(want) != 5 {
+		t.Errorf("the claim is %s; %q", claim, want)
 	}
 }

@@ -207,6 +207,44 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestWatchOfFigures: so it is with what is shown of holders, tenants and figures, each of which is told
+// again when something has changed.
+func TestWatchOfFigures(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	op := c.operator()
+	waits := body(`{"holder":"w1","wait_seconds":60,"ttl_seconds":600}`)
+	c.acquire("a", body(`{"holder":"w0","ttl_seconds":600}`))
+	of := "tenant=" + c.claims.Tenant
+	views := map[string]struct {
+		path, field string
+		watch       *watched
+	}{
+		"view=holders&holder=w1&" + of: {"/admin/holders?holder=w1&" + of, "", nil},
+		"view=tenants":                 {"/admin/tenants", "tenants", nil},
+		"view=series&" + of:            {"/admin/series?" + of, "", nil},
+		"view=heatmap&" + of:           {"/admin/heatmap?" + of, "", nil},
+	}
+	for query, v := range views {
+		v.watch = op.watch(query, v.field)
+		views[query] = v
+	}
+	check := func(when string, deltas int) {
+		for query, v := range views {
+			eventually(t, fmt.Sprintf("%s is right %s", query, when), func() bool {
+				shown := v.watch.shows(op.get(v.path), v.field)
+				v.watch.mu.Lock()
+				defer v.watch.mu.Unlock()
+				return shown && v.watch.deltas >= deltas
+			})
+		}
+	}
+	check("at first", 0)
+	c.join("a", waits)
+	c.acquire("b", waits)
+	check("after a grant and a wait", 1)
+}
+
 // TestSince: of a list a row that is other, one that is gone, or another order is each told by
 // itself.
 func TestSince(t *testing.T) {

@@ -63,7 +63,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&o.Rounds, "rounds", 5, "of each side, in turns")
 	f.IntVar(&o.Waiters, "waiters", 10_000, "waiting requests in S7 and S8, and at once in S14; entries that wait in async and dashboard, jobs in batch")
 	f.IntVar(&o.Entries, "entries", 100_000, "held locks in S12 and dashboard, and in S9 up to 50 000")
-	f.Var(&o.Store, "store", "of streams, async, batch and dashboard: etcd or zookeeper")
+	f.Var(&o.Store, "store", "of S11, streams, async, batch and dashboard: etcd or zookeeper")
 	f.StringVar(&o.Dir, "dir", "", "where to make the folder for data and logs, on a real disk; the system's temporary folder when empty")
 	f.BoolVar(&o.Keep, "keep", false, "keep the folder")
 	f.StringVar(&o.markdown, "markdown", "", "also write the table to this file")

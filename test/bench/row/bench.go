@@ -26,7 +26,7 @@ type Config struct {
 	// Rounds of each side.
 	Rounds int
 	// Waiters is how many requests wait in S7 and S8 and come at once in S14, Entries how many locks are
-	// held in S12, and in S9 up to the 50 000 of its bar; 10 000 and 100 000 make the rows comparable to their bars.
+	// held in S11 and S12, and in S9 up to the 50 000 of its bar; 10 000 and 100 000 make the rows comparable to their bars.
 	Waiters, Entries int
 	// Keep leaves the rows' folders in Dir; otherwise a row that ended well
 	// removes its own, which may be a gigabyte of logs.
@@ -38,7 +38,7 @@ type Config struct {
 	Limit int
 	// Older is the binary of an older revision of the API server, for the row "older".
 	Older string
-	// Store is what the rows streams, async, batch and dashboard have: etcd, which is embedded
+	// Store is what the rows S11, streams, async, batch and dashboard have: etcd, which is embedded
 	// where one server runs, or ZooKeeper.
 	Store Store
 	// Profiles is a folder for processor and heap profiles of Fencepost; none are
@@ -70,6 +70,7 @@ func Definitions() []Definition {
 		{"S8", "memory of a waiting request", runS8},
 		{"S9", "many held locks that are renewed", runS9},
 		{"S10", "latency at a fixed rate, against a bare put", runS10},
+		{"S11", "the first page of each list", runS11},
 		{"S12", "start to ready on a warm data folder", runS12},
 		{"S13", "S1, S2 and S5 on a cluster of three", runS13},
 		{"S14", "many requests at once for one lock", runS14},

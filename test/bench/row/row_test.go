@@ -40,7 +40,7 @@ func ids(t *testing.T, selection string) []string {
 }
 
 func TestSelect(t *testing.T) {
-	all := []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S12", "S13", "S14", "S15", "S16", "sets", "webhooks", "streams", "async", "batch", "dashboard", "hostile", "order"}
+	all := []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "sets", "webhooks", "streams", "async", "batch", "dashboard", "hostile", "order"}
 	if diff := cmp.Diff(all, ids(t, "")); diff != "" {
 		t.Error(diff)
 	}

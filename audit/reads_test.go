@@ -48,7 +48,7 @@ func TestReads(t *testing.T) {
 				t.Fatalf("%v, %v", page, err)
 			}
 			t.Logf("a page: %d lists, %d records", c.lists, c.records)
-			if most := 6 * (2*100 + 256); c.lists > 60 || c.records > most && what != "all in one millisecond" {
+			if most := 3 * (2*100 + 256); c.lists > 60 || c.records > most && what != "all in one millisecond" {
 				t.Errorf("a page took %d lists of %d records, want at most 60 of %d", c.lists, c.records, most)
 			}
 			c.lists, c.records = 0, 0

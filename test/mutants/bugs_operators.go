@@ -124,11 +124,6 @@ func operatorBugs() []Bug {
 			In: "./service", Run: "^TestRevokeSeenElsewhere$",
 		},
 		{
-			Name: "audit-reads-all-for-a-page", Breaks: "a page of the audit costs about what is on it, however much is on record",
-			File: "audit/back.go", Anchor: "	firstSpan  = time.Hour\n", Becomes: "	firstSpan  = MaxAge\n",
-			In: "./audit", Run: "^TestReads$",
-		},
-		{
 			Name: "audit-reads-too-much-of-a-time", Breaks: "what is on record of a busy moment is read in parts",
 			File: "audit/back.go", Anchor: "return !s.allOfIt && s.matched > enough", Becomes: "return s.allOfIt && s.matched > enough",
 			In: "./audit", Run: "^TestReads$",

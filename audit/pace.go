@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/fencepost/fencepost/lock"
 )
 
@@ -25,56 +27,45 @@ const maxPaced = 10_000
 type Pace struct {
 	ofUsers bool // rather than of operators
 
-	mu    sync.Mutex
-	spent map[string]spending
+	mu       sync.Mutex
+	byTenant map[string]*rate.Limiter
 }
 
-// limits returns how much is allowed at once, and each second.
-func (p *Pace) limits() (atOnce, eachSecond float64) {
+// limiter returns one of what is allowed at once, and each second.
+func (p *Pace) limiter() *rate.Limiter {
 	if p.ofUsers {
-		return burstOfUsers, perSecondOfUsers
+		return rate.NewLimiter(perSecondOfUsers, burstOfUsers)
 	}
-	return burst, perSecond
-}
-
-type spending struct {
-	actions float64 // that have not been made up for
-	at      time.Time
+	return rate.NewLimiter(perSecond, burst)
 }
 
 // Take counts one action of somebody of the tenant, or returns a [lock.RateLimited].
 func (p *Pace) Take(tenant string, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.spent == nil || len(p.spent) >= maxPaced {
+	if p.byTenant == nil || len(p.byTenant) >= maxPaced {
 		p.forget(now)
 	}
-	most, eachSecond := p.limits()
-	s := p.spent[tenant].left(now, eachSecond)
-	if s.actions+1 > most {
+	l := p.byTenant[tenant]
+	if l == nil {
+		l = p.limiter()
+		p.byTenant[tenant] = l
+	}
+	if !l.AllowN(now, 1) {
 		return &lock.Error{
 			Code: lock.RateLimited, Detail: "people of the tenant do more in a short time than is kept on record", RetryAfter: time.Second,
 		}
 	}
-	s.actions++
-	p.spent[tenant] = s
 	return nil
-}
-
-// left is what is still to be made up for.
-func (s spending) left(now time.Time, eachSecond float64) spending {
-	passed := max(0, now.Sub(s.at).Seconds())
-	return spending{max(0, s.actions-passed*eachSecond), now}
 }
 
 // forget drops those that have made up for all; if that leaves too many, everybody.
 func (p *Pace) forget(now time.Time) {
-	kept := map[string]spending{}
-	_, eachSecond := p.limits()
-	for tenant, s := range p.spent {
-		if s = s.left(now, eachSecond); s.actions > 0 && len(kept) < maxPaced/2 {
-			kept[tenant] = s
+	kept := map[string]*rate.Limiter{}
+	for tenant, l := range p.byTenant {
+		if l.TokensAt(now) < float64(l.Burst()) && len(kept) < maxPaced/2 {
+			kept[tenant] = l
 		}
 	}
-	p.spent = kept
+	p.byTenant = kept
 }

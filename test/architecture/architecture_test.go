@@ -90,7 +90,7 @@ func only() map[string][]string {
 		"golang.org/x/oauth2":                     {"auth/signin"},
 		"github.com/google/go-cmp":                {"store/storetest"},
 		"go.uber.org/goleak":                      {"store/storetest"},
-		"golang.org/x/time":                       {"handlers", "service/quotas"},
+		"golang.org/x/time":                       {"audit", "handlers", "service/quotas"},
 		"pgregory.net/rapid":                      {},
 		"github.com/anishathalye/porcupine":       {},
 		"github.com/HdrHistogram/hdrhistogram-go": {},

@@ -64,7 +64,8 @@
 //
 // # Who does what
 //
-// Each of these is built on those before it, and knows nothing of those after it:
+// Each of these is built on those before it. Leases and the committer are given the Store
+// besides, by which they reach its connections, and leases the remover of what is over:
 //
 //	link, connector   one connection, and the one that is in use
 //	tree              the store's own nodes: where they are, and who may see them

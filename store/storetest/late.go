@@ -64,6 +64,7 @@ func cutWrittenOnce(t *trial) {
 	var err error
 	t.eventually(time.Minute, "an entry is written whose answer is lost", func() (revoked bool) {
 		t.eventually(t.recovery(), "the client works", func() bool { return t.warm(t.draft) == nil })
+		t.warmUp(t.draft) // what the next id needs is made then, as a rule
 		draft = t.draft("a")
 		revoked, err = t.revokedMeanwhile(draft)
 		return revoked

@@ -9,6 +9,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestLongElections$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-goes-on-without-a-disk", Breaks: "a server whose embedded store cannot write ends",
+			File: "store/etcd/log.go", Anchor: "		zapcore.WriteThenFatal.OnWrite(e, fields)", Becomes: "		return",
+			In: "./test/faults", Run: "^TestDiskFull$",
+		},
+		{
 			Name: "etcd-refused-together", Breaks: "of removals that fail together, a tenant's many are not for others to wait for",
 			File: "store/etcd/commit.go", Anchor: "return store.Apart(g.writes)", Becomes: "return [][]*write{g.writes[:len(g.writes)/2], g.writes[len(g.writes)/2:]}",
 			In: "./store/etcd", Run: "^TestRefusedWritesOfAnotherTenant$",

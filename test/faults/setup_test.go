@@ -157,8 +157,14 @@ func (s *stand) replica(store string, args ...string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.replicaAs(built.api, store, args...)
+}
+
+// replicaAs is replica with another binary of the server.
+func (s *stand) replicaAs(binary, store string, args ...string) {
+	s.t.Helper()
 	r, err := rig.StartReplica(s.ctx, rig.ReplicaConfig{
-		Binary: built.api, Store: store, Secret: secret, Args: args,
+		Binary: binary, Store: store, Secret: secret, Args: args,
 		DataDir: filepath.Join(s.dir, fmt.Sprint("replica-", len(s.replicas))),
 	})
 	if err != nil {

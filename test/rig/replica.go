@@ -149,6 +149,12 @@ func (r *Replica) Stop() error { return r.process.signal(sigStop) }
 // Continue wakes a frozen server (SIGCONT).
 func (r *Replica) Continue() error { return r.process.signal(sigContinue) }
 
+// RestartAs is Restart with another binary, as at an upgrade.
+func (r *Replica) RestartAs(ctx context.Context, binary string) error {
+	r.config.Binary = binary
+	return r.Restart(ctx)
+}
+
 // Restart starts the server again on the same port, after killing it if it
 // runs, and returns when it is ready.
 func (r *Replica) Restart(ctx context.Context) error {

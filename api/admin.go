@@ -20,7 +20,7 @@ type AdminHolder struct {
 	Holder string `json:"holder" example:"worker-7"`
 	// Since when it holds, as this replica saw it.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// ExpiresAt is when the lease ends unless it is renewed; told of one lock, for its first ten holders.
+	// ExpiresAt is when the lease ends unless it is renewed; told of one lock, for its first ten holders, and in lists, as it was some seconds ago, for the first holder of a lock that has been looked at for a moment.
 	ExpiresAt *Instant `json:"expires_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
 	// TTLSeconds is how long the lease lasts each time.
 	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`

@@ -15,12 +15,14 @@ type AdminBlocking struct {
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// BlockingTree is somebody because of whom others wait, and who waits for nothing himself.
+// BlockingTree is somebody because of whom others wait, and who waits for nothing himself; or a closure.
 type BlockingTree struct {
 	// Tenant whose locks these are.
 	Tenant string `json:"tenant" example:"acme"`
-	// Holder is the worker in everybody's way.
+	// Holder is the worker in everybody's way; empty of a closure.
 	Holder string `json:"holder" example:"worker-7"`
+	// Closed says that it is nobody: these locks are closed, and until they are open again nobody new holds them, whoever gives them back. Left out of a holder.
+	Closed *LockClosing `json:"closed,omitempty"`
 	// Named says that all entries of the holder are meant, as requests name it; otherwise there is one entry.
 	Named bool `json:"named"`
 	// Cycle says that he waits for somebody who waits for him. One of them is about to be refused.
@@ -41,13 +43,13 @@ type BlockingTree struct {
 type BlockingHead struct {
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
-	// ID of the entry.
+	// ID of the entry, or of the closure.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Fence of the entry.
+	// Fence of the entry, or the number with which the closure began.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// State is reserved if the entry is a set that keeps this lock while it waits for another, or if
-	// the lock is closed and nobody else is before it.
-	State string `json:"state" enums:"held,reserved"`
+	// State is reserved if the entry is a set that keeps this lock while it waits for another, and closed
+	// if it is no holder's, but stands for the closure of the lock.
+	State string `json:"state" enums:"held,reserved,closed"`
 	// Since when, as this replica saw it.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Sharing is how many hold or keep the lock with it, itself included.

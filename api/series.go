@@ -54,12 +54,24 @@ type AdminHistory struct {
 	Events []PastEvent `json:"events"`
 	// Holders are the last who held the lock and do not any more, as far as the events tell, the newest first.
 	Holders []PastHolder `json:"holders"`
+	// Waiting is how many waited for it lately; left out if nobody did, or this replica has no room for it.
+	Waiting *LockHeat `json:"waiting,omitempty"`
 	// Evidence of leases that were too short.
 	Evidence LeaseEvidence `json:"evidence"`
 	// RecommendedTTLSeconds is what the measured holds suggest; left out if there are too few.
 	RecommendedTTLSeconds *Seconds `json:"recommended_ttl_seconds,omitempty" swaggertype:"number" example:"9"`
 	// RecommendedTTLReason says why, or why there is none yet.
 	RecommendedTTLReason string `json:"recommended_ttl_reason" example:"99 of 100 holds ended within 4.5 s; twice that leaves room for slow days"`
+}
+
+// LockHeat is how many waited for a lock in the last quarter of an hour, as in the heat map.
+type LockHeat struct {
+	// From is when the first step begins.
+	From Instant `json:"from" swaggertype:"string" format:"date-time" example:"2026-01-02T14:49:30.000Z"`
+	// StepSeconds is how long a step is.
+	StepSeconds Seconds `json:"step_seconds" swaggertype:"number" example:"30"`
+	// Average is how many waited on average in each step, the oldest first. The last is not over.
+	Average []Seconds `json:"average" swaggertype:"array,number" example:"0,1.5,3"`
 }
 
 // PastEvent is something that happened to a lock.

@@ -77,7 +77,10 @@ func adminRow(l board.Line) api.AdminLock {
 		Tenant: l.Tenant, Name: l.Name, State: "held", Holders: make([]api.AdminHolder, 0, len(l.Holders)),
 		Holding: l.Holding, Waiting: l.Waiting, Utilization: api.Seconds(float64(l.Share) / 100), Fence: l.Newest, Closed: closingOf(l.Closing),
 	}
-	for _, h := range l.Holders {
+	for i, h := range l.Holders {
+		if i == 0 {
+			h.ExpiresAt = l.ExpiresAt
+		}
 		out.Holders = append(out.Holders, adminHolder(h, l.Name))
 	}
 	if l.Oldest != nil {

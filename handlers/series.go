@@ -87,7 +87,7 @@ func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 10
 //
 // @Summary     See what happened to a lock
 // @ID          getLockHistory
-// @Description The last events of a lock, who held it last with which fences, and evidence of leases that were too short: renewals and releases that came when the lease had run out, late renewals, and writes that were refused because of an old fence. As the answering replica saw it since it started: events, holders and stale writes are those of all replicas; renewals and releases only those that it took itself. Of the locks that were used last 100 000 events are kept, 50 of each, and evidence of 5000.
+// @Description The last events of a lock, who held it last with which fences, and evidence of leases that were too short: renewals and releases that came when the lease had run out, late renewals, and writes that were refused because of an old fence; and how many waited lately, in the steps of the heat map. As the answering replica saw it since it started: events, holders and stale writes are those of all replicas; renewals and releases only those that it took itself. Of the locks that were used last 100 000 events are kept, 50 of each, and evidence of 5000.
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
@@ -132,7 +132,22 @@ func (a *endpoints) historyOf(h *service.History) *api.AdminHistory {
 			})
 		}
 	}
-	out.Evidence = evidenceOf(h)
+	out.Evidence, out.Waiting = evidenceOf(h), heatOf(h)
+	return out
+}
+
+// heatOf is nil if nothing is kept.
+func heatOf(h *service.History) *api.LockHeat {
+	if h.Heat == nil {
+		return nil
+	}
+	return &api.LockHeat{From: api.InstantOf(h.HeatFrom), StepSeconds: api.SecondsOf(series.HeatStep), Average: averages(h.Heat)}
+}
+
+func averages(cells []float64) (out []api.Seconds) {
+	for _, n := range cells {
+		out = append(out, rounded(n))
+	}
 	return out
 }
 
@@ -226,11 +241,7 @@ func makeHeatMap(r *request) (maker, error) {
 			Rows: []api.HeatMapRow{}, Truncated: m.Truncated,
 		}
 		for _, one := range m.Rows {
-			row := api.HeatMapRow{Tenant: one.Tenant, Name: one.Name}
-			for _, n := range one.Cells {
-				row.Waiting = append(row.Waiting, rounded(n))
-			}
-			out.Rows = append(out.Rows, row)
+			out.Rows = append(out.Rows, api.HeatMapRow{Tenant: one.Tenant, Name: one.Name, Waiting: averages(one.Cells)})
 		}
 		return out, nil
 	}, nil

@@ -178,5 +178,16 @@ func TestHeatMap(t *testing.T) {
 	if !m.Truncated {
 		t.Error("one lock of two is all")
 	}
+	for name, waited := range map[string]bool{"b": true, "quiet": false} {
+		var h api.AdminHistory
+		eventually(t, "the history of "+name+" says how many waited", func() bool {
+			h = api.AdminHistory{}
+			c.operator().get("/admin/locks/"+own+name+"/history").want(http.StatusOK, &h)
+			return (h.Waiting != nil) == waited
+		})
+		if w := h.Waiting; waited && (len(w.Average) != 30 || w.StepSeconds != 30 || w.From != m.From && w.Average[28] == 0) {
+			t.Errorf("%+v of %s, the map begins at %s", w, name, m.From)
+		}
+	}
 	c.operator().get("/admin/heatmap?limit=x").wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
 }

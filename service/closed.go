@@ -3,6 +3,7 @@ package service
 import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // markClosed says which locks are closed, of the lines that are shown: patterns are compared with
@@ -28,4 +29,23 @@ func longest(all []*lock.Closing, name string) (found *lock.Closing) {
 		}
 	}
 	return found
+}
+
+// closedBy returns of those of the locks that are closed the entry of the closure that lasts longest.
+func (c *Console) closedBy(refs []lock.Ref) map[lock.Ref]*lock.Entry {
+	standing, closed := map[string][]view.Closing{}, map[lock.Ref]*lock.Entry{}
+	for _, r := range refs {
+		all, known := standing[r.Tenant]
+		if !known {
+			all = c.Service.view.Closures(r.Tenant)
+			standing[r.Tenant] = all
+		}
+		for _, one := range all {
+			by := closed[r]
+			if one.Entry.Closing.Locks.Match(r.Name) && (by == nil || one.Entry.Closing.Until.After(by.Closing.Until)) {
+				closed[r] = one.Entry
+			}
+		}
+	}
+	return closed
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -24,17 +25,25 @@ type ConsoleConfig struct {
 // while nobody looks it costs next to nothing.
 type Console struct {
 	ConsoleConfig
-	board *board.Board
-	began time.Time
+	board    *board.Board
+	expiries *rowExpiries
+	began    time.Time
 }
 
 // NewConsole returns the console of a replica. [Console.Run] has to run.
 func NewConsole(cfg ConsoleConfig) *Console {
-	return &Console{ConsoleConfig: cfg, board: board.New(cfg.Service.view, cfg.Service.Now), began: cfg.Service.Now()}
+	return &Console{
+		ConsoleConfig: cfg, board: board.New(cfg.Service.view, cfg.Service.Now), expiries: newRowExpiries(), began: cfg.Service.Now(),
+	}
 }
 
 // Run does what has to be done for the console in the background, until ctx ends.
-func (c *Console) Run(ctx context.Context) { c.board.Run(ctx) }
+func (c *Console) Run(ctx context.Context) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	asking.Go(func() { c.expiries.run(ctx, c.Service.Store.Remaining) })
+	c.board.Run(ctx)
+}
 
 // Replica returns the id of this replica.
 func (c *Console) Replica() string { return c.Self }
@@ -84,6 +93,7 @@ func (c *Console) Locks(q board.Query) (*board.Page, error) {
 	}
 	page := c.board.Page(q)
 	c.markClosed(page.Rows)
+	c.expiries.mark(page.Rows, time.Now())
 	return page, nil
 }
 

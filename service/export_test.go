@@ -1,10 +1,12 @@
 package service
 
 import (
+	"context"
 	"encoding/binary"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/board"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -56,4 +58,25 @@ func (x *Evidence) Renewals() int { return len(x.renewed) + len(x.before) }
 func (x *Evidence) Len(r lock.Ref) (locks, signs int, counted uint64) {
 	all, counted, _ := x.read(r)
 	return len(x.locks), len(all), counted
+}
+
+// RowExpiries gives tests until when the leases of rows last.
+type RowExpiries struct{ *rowExpiries }
+
+// NewRowExpiries returns one that knows nothing.
+func NewRowExpiries() RowExpiries { return RowExpiries{newRowExpiries()} }
+
+// Mark is told that lines are shown.
+func (x RowExpiries) Mark(lines []board.Line) { x.mark(lines, time.Now()) }
+
+// Run asks until ctx ends.
+func (x RowExpiries) Run(ctx context.Context, remaining func(context.Context, *lock.Entry) (time.Duration, error)) {
+	x.run(ctx, remaining)
+}
+
+// Len returns of how many rows something is known, or asked.
+func (x RowExpiries) Len() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.known)
 }

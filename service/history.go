@@ -40,6 +40,9 @@ type History struct {
 	Late     uint64 // renewals after more than two thirds of the lease
 	Replicas int    // that run: another one may have taken the renewals between two; 0 if unknown
 	Advised  time.Duration
+
+	Heat     []float64 // how many waited on average, the oldest step first; nil if that is not kept
+	HeatFrom time.Time // when the first of these steps began
 }
 
 // History tells what happened to a lock. Errors as for [Console.Overview].
@@ -53,6 +56,10 @@ func (c *Console) History(r lock.Ref) (*History, error) {
 		out.Signs[i].complete(out.Past)
 	}
 	out.Advised = c.Service.advisedTTL(out.Figures)
+	now := time.Now()
+	if h, kept := c.Service.view.HeatOf(r); kept && !h.Idle(now) {
+		out.Heat, out.HeatFrom = h.Read(now), heatFrom(now)
+	}
 	if c.ConsoleConfig.Replicas != nil {
 		live, _ := c.ConsoleConfig.Replicas()
 		out.Replicas = len(live)
@@ -98,14 +105,19 @@ func (c *Console) HeatMap(s board.Sight, most int) (*HeatMap, error) {
 	now := time.Now()
 	heats, full := c.Service.view.Heats(now)
 	out := &HeatMap{Truncated: full, Revision: c.Service.view.Number(), Now: c.Service.Now()}
-	step := now.UnixNano()/int64(series.HeatStep) - series.HeatSteps + 1
-	out.From = time.Unix(0, step*int64(series.HeatStep))
+	out.From = heatFrom(now)
 	for _, h := range heats {
 		if s.Sees(h.Ref) {
 			out.add(h, now)
 		}
 	}
 	return out.hottest(most), nil
+}
+
+// heatFrom is when the first step begins of what is known at an instant.
+func heatFrom(now time.Time) time.Time {
+	step := now.UnixNano()/int64(series.HeatStep) - series.HeatSteps + 1
+	return time.Unix(0, step*int64(series.HeatStep))
 }
 
 func (m *HeatMap) add(h view.Heat, now time.Time) {

@@ -71,7 +71,11 @@ type Line struct {
 	*view.Row
 	Share   int           // in hundredths: for how much of the last five minutes it was held
 	Closing *lock.Closing // of the closures that the lock is under, the one that lasts longest; nil if it is open
-	key     int64
+
+	// ExpiresAt is until when the lease of the first holder lasts; zero if that is not known.
+	ExpiresAt time.Time
+
+	key int64
 }
 
 // Cursor returns the place after the line.

@@ -185,3 +185,14 @@ func (v *View) Heats(now time.Time) (heats []Heat, full bool) {
 	}
 	return heats, now.Sub(v.pulse.full) < series.HeatSteps*series.HeatStep
 }
+
+// HeatOf returns how many waited for a lock lately, false if that is not kept.
+func (v *View) HeatOf(r lock.Ref) (series.Heat, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	h := v.pulse.heats[r]
+	if h == nil {
+		return series.Heat{}, false
+	}
+	return *h, true
+}

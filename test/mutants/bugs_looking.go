@@ -49,6 +49,31 @@ func lookingBugs() []Bug {
 			In: "./lock/blocking", Run: "^TestForestIsBounded$",
 		},
 		{
+			Name: "looking-blames-holders-of-closed-locks", Breaks: "of a closed lock the closure is to blame",
+			File: "service/blocking.go", Anchor: "c.closedBy(refs)", Becomes: "nil",
+			In: "./handlers", Run: "^TestBlockingOfClosedLocks$", Needs: "etcd",
+		},
+		{
+			Name: "looking-forgets-the-first-at-closed-locks", Breaks: "of a closed lock the first in line waits too",
+			File: "service/view/blocking.go", Anchor: "range without(\"\", q.Waiters(), most) {", Becomes: "range without(q.Head().Member().Entry().ID, q.Waiters(), most) {",
+			In: "./service/view", Run: "^TestBlockingAtAClosedLock$",
+		},
+		{
+			Name: "looking-tells-ends-that-are-over", Breaks: "a lease that may have become longer is not told to be over",
+			File: "service/row_expiries.go", Anchor: "one.until.Before(now) {", Becomes: "one.until.IsZero() {",
+			In: "./service", Run: "^TestAnEndThatIsOverIsNotTold$",
+		},
+		{
+			Name: "looking-asks-of-rows-nobody-sees", Breaks: "the store is not asked of rows that nobody sees",
+			File: "service/row_expiries.go", Anchor: "case now.Sub(one.wanted) >= endWanted:", Becomes: "case false:",
+			In: "./service", Run: "^TestRowsAskTheStoreAtAPace$",
+		},
+		{
+			Name: "looking-forgets-how-many-waited", Breaks: "the history of a lock says how many waited for it lately",
+			File: "service/history.go", Anchor: "kept && !h.Idle(now) {", Becomes: "kept && h.Idle(now) {",
+			In: "./handlers", Run: "^TestHeatMap$", Needs: "etcd",
+		},
+		{
 			Name: "looking-reads-a-queue-without-end", Breaks: "of one lock so many places are read at once, and no more",
 			File: "service/view/blocking.go", Anchor: "min(most-read, MaxBlockedPerLock)", Becomes: "most-read",
 			In: "./service/view", Run: "^TestBlockingIsBounded$",

@@ -1,0 +1,124 @@
+package service
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/board"
+)
+
+// How often the store is asked until when the leases of the rows last that somebody sees: one
+// after the other, whoever looks at how many.
+const (
+	endsPause   = 25 * time.Millisecond // between two questions
+	endAskedFor = 2 * time.Second       // an answer is good for so long, and then asked for again
+	endWanted   = 5 * time.Second       // since a row was shown last; then it is forgotten
+	maxEnds     = 2000                  // rows whose leases are known; of others nothing is told
+	endsDiffer  = time.Second           // by as much as a store that counts seconds is wrong
+)
+
+// rowExpiries are until when the leases last of those who hold the locks of lists. No list waits
+// for the store: what is not known yet is told the next time.
+type rowExpiries struct {
+	mu    sync.Mutex
+	known map[expiryKey]*rowExpiry
+	wake  chan struct{} // holds a value after the first row was shown
+}
+
+type rowExpiry struct {
+	entry  *lock.Entry
+	wanted time.Time
+	expiry
+}
+
+func newRowExpiries() *rowExpiries {
+	return &rowExpiries{known: map[expiryKey]*rowExpiry{}, wake: make(chan struct{}, 1)}
+}
+
+// mark adds to lines until when the lease of the first holder lasts.
+func (x *rowExpiries) mark(lines []board.Line, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for i := range lines {
+		if l := &lines[i]; len(l.Holders) > 0 {
+			l.ExpiresAt = x.of(l.Holders[0].Entry, now)
+		}
+	}
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// of returns until when a lease lasts, zero if that is not known, or may have become longer.
+func (x *rowExpiries) of(e *lock.Entry, now time.Time) time.Time {
+	key := expiryKey{e.ID, e.Number}
+	one := x.known[key]
+	if one == nil {
+		if len(x.known) >= maxEnds {
+			return time.Time{}
+		}
+		one = &rowExpiry{entry: e}
+		x.known[key] = one
+	}
+	if one.wanted = now; one.until.Before(now) {
+		return time.Time{}
+	}
+	return one.until
+}
+
+// run asks the store, until ctx ends.
+func (x *rowExpiries) run(ctx context.Context, remaining func(context.Context, *lock.Entry) (time.Duration, error)) {
+	pause := time.NewTicker(endsPause)
+	defer pause.Stop()
+	for {
+		next, more := x.due(time.Now())
+		switch {
+		case next != nil:
+			x.ask(ctx, next, remaining)
+		case !more:
+			select {
+			case <-x.wake:
+			case <-ctx.Done():
+				return
+			}
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// due forgets what nobody sees any more. It returns of whom to ask now, of those the one who was asked of
+// longest ago, and whether there is anybody at all.
+func (x *rowExpiries) due(now time.Time) (next *rowExpiry, more bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for key, one := range x.known {
+		switch {
+		case now.Sub(one.wanted) >= endWanted:
+			delete(x.known, key)
+		case now.Sub(one.asked) >= endAskedFor && (next == nil || one.asked.Before(next.asked)):
+			next = one
+		}
+	}
+	return next, len(x.known) > 0
+}
+
+func (x *rowExpiries) ask(ctx context.Context, one *rowExpiry, remaining func(context.Context, *lock.Entry) (time.Duration, error)) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	asked := time.Now()
+	left, err := remaining(ctx, one.entry)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	one.asked = asked
+	// A row is told anew if it has changed: it has not if the store has counted its seconds otherwise.
+	if until := asked.Add(left); err == nil && until.Sub(one.until).Abs() > endsDiffer {
+		one.until = until
+	}
+}

@@ -1,0 +1,122 @@
+package service_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// linesOf are lines of so many locks, each with a holder.
+func linesOf(n int) []board.Line {
+	lines := make([]board.Line, n)
+	for i := range lines {
+		e := &lock.Entry{ID: service.NumberedID(uint64(i)), Number: uint64(i + 1)}
+		lines[i].Row = &view.Row{Holders: []view.Holder{{Entry: e}}}
+	}
+	return lines
+}
+
+// TestListsTellUntilWhen: a list does not wait for the store, and tells the next time; a renewal shows.
+func TestListsTellUntilWhen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newShelf(t).replica(t)
+		c := a.console()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); c.Run(ctx) }()
+		g := a.hold(want("orders:1", 0))
+		until := func() time.Time {
+			page, err := c.Locks(board.Query{Sort: board.ByName, Limit: 10})
+			if err != nil || len(page.Rows) != 1 {
+				t.Fatalf("%d rows, error %v", len(page.Rows), err)
+			}
+			return page.Rows[0].ExpiresAt
+		}
+		if at := until(); !at.IsZero() {
+			t.Errorf("known at once: %v", at)
+		}
+		began := time.Now()
+		after(time.Second)
+		if at := until(); at.Sub(began) > ttl || at.Sub(began) < ttl-time.Second {
+			t.Errorf("until %v after %v", at, began)
+		}
+		after(3 * time.Second)
+		a.renew(g)
+		renewed := time.Now()
+		until()
+		after(3 * time.Second)
+		if at := until(); at.Sub(renewed) < ttl-time.Second {
+			t.Errorf("until %v after a renewal at %v", at, renewed)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// TestRowsAskTheStoreAtAPace: however many rows are looked at how often, forty questions a second; and none
+// for those that nobody sees any more.
+func TestRowsAskTheStoreAtAPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, lines, asked := service.NewRowExpiries(), linesOf(3000), 0
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			x.Run(ctx, func(context.Context, *lock.Entry) (time.Duration, error) { asked++; return time.Minute, nil })
+		}()
+		for range 40 {
+			x.Mark(lines)
+			after(250 * time.Millisecond)
+		}
+		if asked < 300 || asked > 401 || x.Len() != 2000 {
+			t.Errorf("asked %d times in ten seconds, %d rows are known", asked, x.Len())
+		}
+		told := 0
+		x.Mark(lines)
+		for _, l := range lines {
+			if !l.ExpiresAt.IsZero() {
+				told++
+			}
+		}
+		if told != asked {
+			t.Errorf("asked of %d rows, and told of %d", asked, told)
+		}
+		after(10 * time.Second)
+		before := asked
+		if after(time.Minute); asked != before || x.Len() != 0 {
+			t.Errorf("asked %d times of rows that nobody sees, %d are known", asked-before, x.Len())
+		}
+		cancel()
+		<-done
+	})
+}
+
+// TestAnEndThatIsOverIsNotTold: the lease may have become longer.
+func TestAnEndThatIsOverIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, lines := service.NewRowExpiries(), linesOf(1)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			x.Run(ctx, func(context.Context, *lock.Entry) (time.Duration, error) { return time.Second, nil })
+		}()
+		x.Mark(lines)
+		after(500 * time.Millisecond)
+		if x.Mark(lines); lines[0].ExpiresAt.IsZero() {
+			t.Error("it is not told while it is to come")
+		}
+		cancel()
+		<-done
+		after(2 * time.Second)
+		if x.Mark(lines); !lines[0].ExpiresAt.IsZero() {
+			t.Errorf("it was over %v ago, and is told", time.Since(lines[0].ExpiresAt))
+		}
+	})
+}

@@ -141,6 +141,7 @@ func (a *endpoints) adminDeliveries(r *request) error {
 // @Success     204 "It will be made"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
+// @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "rate_limited, overloaded"

@@ -203,7 +203,7 @@ func (a *endpoints) testWebhook(r *request) error {
 //
 // @Summary     Make a delivery again
 // @ID          redeliver
-// @Description Tells an event once more, or now if there is an attempt to come, with the same id. While the webhook is paused or disabled it waits until that goes on.
+// @Description Tells an event once more, or now if there is an attempt to come, with the same id. Only what the webhook is told can be asked for; of `callbacks` the notice of a grant as long as its entry holds. While the webhook is paused or disabled it waits until that goes on.
 // @Tags        webhooks
 // @Produce     json
 // @Security    bearer[webhooks:write]
@@ -213,6 +213,7 @@ func (a *endpoints) testWebhook(r *request) error {
 // @Success     204 "It will be made"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
+// @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded, rate_limited"

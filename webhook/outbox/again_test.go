@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
@@ -67,10 +68,58 @@ func TestAgainUpToWhereItIs(t *testing.T) {
 func TestAgainLeavesRoom(t *testing.T) {
 	m := newMissing(t)
 	m.tells(maxOfTarget)
-	m.window.last = at(100 + maxOfTarget)
+	m.window.last, m.target.From = at(100+maxOfTarget), 100
 	m.serve(m.target, &request{Since: 1})
 	if n := len(m.target.pending); n < maxOfTarget/2 || n > maxOfTarget/2+1 {
 		t.Errorf("%d are pending, want %d", n, maxOfTarget/2)
+	}
+	if m.takes(); m.target.lost == nil || m.target.lost.because != api.MissedForRoom || m.target.lost.Before != at(100+maxOfTarget) {
+		t.Errorf("of the rest it is told %+v", m.target.lost)
+	}
+	for number := uint64(101); number <= 100+maxOfTarget; number++ {
+		if told := m.target.pending[recordName("x", at(number).String())] != nil; !told && at(number).Compare(m.target.lost.After) <= 0 {
+			t.Fatalf("%d is neither sent nor told to be missed: %+v", number, m.target.lost)
+		}
+	}
+}
+
+// TestAgainOfWhatIsNotKnown: who asks for everything since an instant is told what of that is not known any more,
+// and of nothing from before.
+func TestAgainOfWhatIsNotKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		since time.Duration
+		from  uint64 // where the owner began
+		want  bool
+	}{"long ago": {-time.Hour, 0, true}, "since it began": {time.Minute, 200, false}, "later than what is known": {time.Hour, 0, false}} {
+		t.Run(name, func(t *testing.T) {
+			m := newMissing(t)
+			m.tells(5)
+			m.target.From = 50
+			m.window.last, m.from = at(105), at(c.from)
+			m.serve(m.target, &request{Since: time.Now().Add(c.since).UnixMilli()})
+			m.takes()
+			if got := m.target.lost; (got != nil) != c.want || c.want && (got.After != lock.Before(51) || got.Before != lock.Before(101) || got.because != api.MissedUnknown) {
+				t.Errorf("it is told to miss %+v", got)
+			}
+		})
+	}
+}
+
+// TestCallTells: the notice of a grant is of use until its lease is over.
+func TestCallTells(t *testing.T) {
+	m := newMissing(t)
+	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
+	m.pool.Close(t.Context())
+	tenant := "acme"
+	for i := 0; shardOf(tenant) != m.name; i++ {
+		tenant = fmt.Sprint("tenant-", i)
+	}
+	now := time.Now()
+	e := &lock.Entry{ID: "e", Tenant: tenant, Number: 50, TTL: time.Minute, Claims: []lock.Claim{{Name: "a"}}, Callback: &lock.Callback{URL: "https://there"}}
+	m.tell(&lock.Event{ID: at(60), Kind: lock.EventAcquired, Entry: e, Held: true, At: now})
+	d := m.targets.callbacks[tenant].pending[recordName(Callbacks, "50-0")]
+	if d == nil || !d.progress.NotAfter.Equal(now.Add(time.Minute)) {
+		t.Errorf("pending is %+v", d)
 	}
 	m.takes()
 }

@@ -26,9 +26,14 @@ func TestClockJumps(t *testing.T) {
 				w.async(r, "batch", time.Hour)
 				<-time.After(time.Second)
 				w.mu.Lock()
-				w.ahead, w.behave = by, nil
+				w.ahead = by
 				w.mu.Unlock()
-				until(t, 6*time.Second, "both are told", func() bool { return acquired(w) == 1 && len(w.received(there)) == 1 })
+				r.take("acme", "orders:2")
+				<-time.After(time.Second)
+				w.setBehave(nil)
+				until(t, 7*time.Second, "all are told", func() bool {
+					return acquired(w) == 1 && len(w.received(there)) == 1 && len(kindsOf(w.received(here), "orders:2")) == 1
+				})
 				w.async(r, "another", time.Hour)
 				until(t, time.Second, "a grant is told that comes after it", func() bool { return len(w.received(there)) == 2 })
 				<-time.After(10 * time.Second)
@@ -83,7 +88,7 @@ func TestFirstSecret(t *testing.T) {
 		w.async(r, "batch", time.Hour)
 		<-time.After(time.Second)
 		r.own.setBlind(false)
-		until(t, 2*time.Second, "it is told", func() bool { return len(w.received(there)) == 1 })
+		until(t, 3*time.Second, "it is told", func() bool { return len(w.received(there)) == 1 })
 		<-time.After(10 * time.Second)
 		page, err := w.asks.List(t.Context(), "acme", outbox.Callbacks, "", 100)
 		if err != nil || len(page.Deliveries) != 1 || page.Deliveries[0].Tried != 1 {

@@ -200,14 +200,11 @@ func (d *Deliveries) Test(ctx context.Context, o Order) (delivery string, err er
 }
 
 // Redeliver has a delivery made again, or now if there is an attempt to come. It is
-// [lock.NotFound] if nothing is known any more of what happened.
+// [lock.NotFound] if it is none of the target's, or nothing is known any more of what happened, and
+// [lock.Lost] if it is of a grant whose lease is over.
 func (d *Deliveries) Redeliver(ctx context.Context, o Order, delivery string) error {
-	known, err := d.known(ctx, o.Tenant, o.id(), delivery)
-	switch {
-	case err != nil:
+	if err := d.known(ctx, &o, delivery); err != nil {
 		return err
-	case !known:
-		return lock.Errorf(lock.NotFound, "there is no such delivery, or what happened is not known any more")
 	}
 	return d.request(ctx, &o, audit.Redeliver, audit.Webhook{Delivery: delivery}, &request{Delivery: delivery})
 }
@@ -217,28 +214,86 @@ func (d *Deliveries) RedeliverSince(ctx context.Context, o Order, since time.Tim
 	return d.request(ctx, &o, audit.Redeliver, audit.Webhook{Since: new(since.UTC())}, &request{Since: max(1, since.UnixMilli())})
 }
 
-// known reports whether a delivery is owed, or its event kept.
-func (d *Deliveries) known(ctx context.Context, tenant, id, delivery string) (bool, error) {
-	record := recordOf(id, delivery)
+var errUnknown = lock.Errorf(lock.NotFound, "there is no such delivery, or what happened is not known any more")
+
+// known returns nil if a delivery is owed, or what it tells is known and of those that the target is told.
+func (d *Deliveries) known(ctx context.Context, o *Order, delivery string) error {
+	record := recordOf(o.id(), delivery)
 	if !lock.ValidName(record) || delivery == missedRecord { // which is the name of a record, and of no delivery
-		return false, nil
+		return errUnknown
 	}
-	key := store.RecordKey{Kind: owedKind(shardOfTarget(tenant, id)), Tenant: tenant, ID: record}
-	if owed, err := d.records.Get(ctx, key); !errors.Is(err, lock.NotFound) {
-		return err == nil && tellsOf(&owed, delivery), err
+	key := store.RecordKey{Kind: owedKind(shardOfTarget(o.Tenant, o.id())), Tenant: o.Tenant, ID: record}
+	owed, err := d.records.Get(ctx, key)
+	switch {
+	case err == nil && tellsOf(&owed, delivery):
+		return nil
+	case err == nil:
+		return errUnknown
+	case !errors.Is(err, lock.NotFound):
+		return err
 	}
-	event, bad := lock.ParseEventID(delivery)
-	if bad != nil || event.Index == 0 {
-		return false, nil
+	id, bad := lock.ParseEventID(delivery)
+	switch {
+	case bad != nil:
+		return errUnknown
+	case o.Of == nil && id.Index == 0:
+		return d.grants(ctx, o.Tenant, id)
 	}
-	after := justBefore(event)
+	e, err := d.event(ctx, o.Tenant, id)
+	if err == nil && (e == nil || !tells(o.Of, e)) {
+		return errUnknown
+	}
+	return err
+}
+
+// tells reports whether a subscription, or a caller if there is none, is told of an event by its id.
+func tells(s *subscription.Subscription, e *lock.Event) bool {
+	if s == nil {
+		return e.Entry.Callback != nil && concernsCaller(e) && !e.Held
+	}
+	filter := filterOf(s)
+	return e.ID.Number > s.From && len(filter.Claims(e)) > 0
+}
+
+// event returns one of a tenant, nil if it is not known.
+func (d *Deliveries) event(ctx context.Context, tenant string, id lock.EventID) (*lock.Event, error) {
+	if id.Index == 0 {
+		return nil, nil //nolint:nilnil // it is the place before one
+	}
+	after := justBefore(id)
 	stream, err := d.locks.Events(ctx, service.EventsRequest{Of: tenant, Tenant: tenant, After: &after})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer stream.Close()
 	given, _, _ := stream.Next(make([]*events.Record, 1))
-	return len(given) == 1 && given[0].ID == event, nil
+	if len(given) == 0 || given[0].ID != id {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	return &given[0].Event, nil
+}
+
+// grants returns nil if the entry of a grant that has the id holds.
+func (d *Deliveries) grants(ctx context.Context, tenant string, id lock.EventID) error {
+	if heldCaller(d.locks, tenant, id) != nil {
+		return nil
+	}
+	s, err := d.state(ctx, tenant, Callbacks)
+	if err == nil && slices.ContainsFunc(s.Recent, func(r *recent) bool { return r.ID == id.String() }) {
+		return lock.Errorf(lock.Lost, "the lease of that grant is over, so its notice is of no use and not sent again")
+	}
+	return cmp.Or(err, error(errUnknown))
+}
+
+// heldCaller is the entry that holds of whose grant the notice has an id, nil if none does.
+func heldCaller(locks Locks, tenant string, id lock.EventID) *lock.Entry {
+	held, _ := locks.HeldCallbacks()
+	for _, e := range held {
+		if e.Tenant == tenant && lock.Before(e.Number) == id {
+			return e
+		}
+	}
+	return nil
 }
 
 // tellsOf reports whether what is owed is the delivery with an id: of what is missed, all of that gap.

@@ -65,15 +65,14 @@ func (w *owner) missed(m *events.Missed) {
 	w.cursor.passed = true
 }
 
-// lack takes note that there is no room for a delivery. Who asked for an event once more can
-// ask again; a caller without a receiver that is told what is missing sees it in the list.
+// lack takes note that there is no room for a delivery. A caller without a receiver that is told what is
+// missing sees it in the list, and so does who asks for a test.
 func (w *owner) lack(d *delivery, it *item) {
 	switch {
-	case it.again:
-	case d.grant != nil:
+	case d.grant != nil, d.event() == lock.EventID{}:
 		d.progress.State = webhook.StateFailed
 		d.target.remember(d)
-		w.Logger.Warn("a callback is not sent: the tenant has too many", "tenant", d.target.tenant, "id", d.id)
+		w.Logger.Warn("a callback or a test is not sent: the tenant has too many deliveries", "tenant", d.target.tenant, "id", d.id)
 	default:
 		w.note(d.target, gapAt(d.event()), api.MissedForRoom, it)
 	}

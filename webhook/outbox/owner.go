@@ -26,6 +26,7 @@ type owner struct {
 	gone    chan struct{} // closed when nobody takes it any more
 
 	stream  *service.EventStream
+	from    lock.EventID     // where it began
 	room    []*events.Record // for what is read of it
 	atOnce  chan struct{}    // closed: there may be more now
 	cursor  cursor
@@ -104,7 +105,7 @@ func (w *owner) begin() bool {
 	if !w.cursor.known {
 		w.beginFirst()
 	}
-	w.window.last = stream.At()
+	w.window.last, w.from = stream.At(), stream.At()
 	w.startLate(w.window.last)
 	w.take(all, changed)
 	return true

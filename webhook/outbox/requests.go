@@ -74,7 +74,7 @@ func (w *owner) lookAtRequests(now time.Time) {
 // early reports whether a request is about what the owner may still learn of.
 func (w *owner) early(k store.RecordKey, webhook string) bool {
 	r := &w.asked
-	if t := w.targets.all[targetName(k.Tenant, webhook)]; t != nil && (t.sub != nil || webhook == Callbacks) {
+	if t := w.targets.all[targetName(k.Tenant, webhook)]; webhook == Callbacks || t != nil && t.sub != nil {
 		delete(r.strange, k)
 		return false
 	}
@@ -105,6 +105,9 @@ func (w *owner) execute(record store.Record) {
 		err := w.Records.Delete(ctx, record.RecordKey, record.Version)
 		return func() {
 			t := w.targets.all[targetName(record.Tenant, r.Webhook)]
+			if r.Webhook == Callbacks {
+				t = w.target(record.Tenant, Callbacks)
+			}
 			if err != nil || bad != nil || t == nil {
 				return // another owner does it, or there is nothing to do it for
 			}
@@ -143,8 +146,25 @@ func (w *owner) again(t *target, id string, it *item) {
 		w.hasten(d)
 		return
 	}
-	if event, err := lock.ParseEventID(id); err == nil {
-		w.replay(t, justBefore(event), it, func(e *lock.Event) (tell, more bool) { return e.ID == event, false })
+	event, err := lock.ParseEventID(id)
+	if err != nil {
+		return
+	}
+	if t.id == Callbacks && event.Index == 0 {
+		if e := heldCaller(w.Locks, t.tenant, event); e != nil {
+			told := lock.EventOfGrant(e)
+			told.ID, told.At = event, time.Now()
+			w.callBack(&told, it)
+		}
+		return
+	}
+	known := false
+	w.replay(t, justBefore(event), it, func(e *lock.Event) (tell, more bool) {
+		known = e.ID == event
+		return known, false
+	})
+	if !known && t.sub != nil { // any more, or by this one
+		w.note(t, gapAt(event), api.MissedUnknown, it)
 	}
 }
 
@@ -159,43 +179,80 @@ func (w *owner) hasten(d *delivery) {
 	w.attempt(d)
 }
 
-// allAgain sends everything again that happened since, as far as it is known and there is
-// room.
+// allAgain sends everything again that happened since. What is not known any more, and for what there
+// is no room, is told to be missed.
 func (w *owner) allAgain(t *target, since time.Time, it *item) {
 	for _, d := range t.pending {
 		if !d.made.Before(since) {
 			w.hasten(d)
 		}
 	}
-	w.replay(t, lock.EventID{}, it, func(e *lock.Event) (tell, more bool) {
-		return !e.At.Before(since), len(t.pending) < maxOfTarget/2
+	gaps := w.replay(t, lock.EventID{}, it, func(e *lock.Event) (tell, more bool) {
+		tell = !e.At.Before(since) && e.ID.Number > t.From && len(t.filter.Claims(e)) > 0
+		if tell && len(t.pending) >= maxOfTarget/2 {
+			w.note(t, events.Missed{After: justBefore(e.ID), Before: w.window.last}, api.MissedForRoom, it)
+			return false, false
+		}
+		return tell, true
 	})
+	for _, m := range gaps {
+		if m.before(since) || !since.Before(w.wall(w.began)) && m.Before.Compare(w.from) <= 0 {
+			continue // all of it happened earlier
+		}
+		m.After = m.After.Later(lock.Before(t.From + 1))
+		if m.After.Compare(m.Before) < 0 {
+			w.note(t, m.Missed, api.MissedUnknown, it)
+		}
+	}
 }
 
-// replay offers events of the past again to a target, while there are more to be.
-func (w *owner) replay(t *target, after lock.EventID, it *item, which func(*lock.Event) (tell, more bool)) {
+// gap is something of the past that is not known, and what happened next.
+type gap struct {
+	events.Missed
+	next *lock.Event // nil if nothing did
+}
+
+// before reports whether all of it happened before an instant.
+func (g *gap) before(at time.Time) bool { return g.next != nil && g.next.At.Before(at) }
+
+// replay offers events of the past again to a target, while there are more to be, and returns what of
+// them is not known.
+func (w *owner) replay(t *target, after lock.EventID, it *item, which func(*lock.Event) (tell, more bool)) (gaps []gap) {
 	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, Tenant: t.tenant, After: &after})
 	if err != nil {
-		return
+		return []gap{{Missed: events.Missed{After: after, Before: w.window.last}}}
 	}
 	defer stream.Close()
 	room := make([]*events.Record, 64)
 	for {
-		given, _, more := stream.Next(room)
+		given, missed, more := stream.Next(room)
+		if missed != nil && missed.Before.Compare(w.window.last) <= 0 {
+			gaps = append(gaps, gap{Missed: *missed})
+		}
 		for _, r := range given {
 			if r.ID.Compare(w.window.last) > 0 {
-				return // it is told anyway
+				return gaps // it is told anyway
+			}
+			if n := len(gaps); n > 0 && gaps[n-1].next == nil {
+				gaps[n-1].next = &r.Event
 			}
 			tell, goOn := which(&r.Event)
 			if tell {
-				w.offer(t, &body{event: &r.Event}, it)
+				w.give(t, urlOf(&r.Event), &r.Event, it)
 			}
 			if !goOn {
-				return
+				return gaps
 			}
 		}
 		if more != nil {
-			return
+			return gaps
 		}
 	}
+}
+
+func urlOf(e *lock.Event) string {
+	if e.Entry.Callback == nil {
+		return ""
+	}
+	return e.Entry.Callback.URL
 }

@@ -109,7 +109,7 @@ func (s *slowRecords) note(err error) {
 
 func (s *slowRecords) List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error) {
 	s.mu.Lock()
-	blind := s.blind && q.Kind == subscription.Kind
+	blind := s.blind && (q.Kind == subscription.Kind || q.Kind == subscription.CallbackKind)
 	s.mu.Unlock()
 	if blind {
 		return store.RecordPage{}, lock.Errorf(lock.StoreUnavailable, "it is blind")

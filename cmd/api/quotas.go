@@ -69,6 +69,7 @@ func newQuotas(c *config, t *telemetry.Telemetry, records store.RecordStore) (bo
 // observeUsage shows in the metrics how much of their quotas tenants use that have entries or webhooks.
 func observeUsage(t *telemetry.Telemetry, s *service.Service, limits *quotas.Book, webhooks *subscription.Subscriptions) {
 	t.Metrics().ObserveUsage(func(each func(telemetry.Usage)) {
+		each(telemetry.Usage{Tenant: telemetry.Other, Limits: *limits.Of("")}) // a 0 while there is nobody: an alert wants to see it end
 		all := map[string]bool{}
 		for _, tenant := range s.TenantNames() {
 			all[tenant] = true

@@ -22,6 +22,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // gcPercent lets the heap grow to four times what is live before it is collected,
@@ -49,11 +50,27 @@ func run(ctx context.Context, args []string, env environment, stdout, stderr io.
 		return 0
 	}
 	// One line, also of several errors that were joined.
-	fmt.Fprintf(stderr, "fencepost: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	lastWord(stderr, fmt.Sprintf("fencepost: %s\n", strings.ReplaceAll(err.Error(), "\n", "; ")))
 	if errors.As(err, &usage) {
 		return 2
 	}
 	return 1
+}
+
+// lastWordTime is for how long a reader of stderr is waited for that stands still.
+const lastWordTime = time.Second
+
+// lastWord says why the program ends. Nobody may read it, and the program ends all the same.
+func lastWord(stderr io.Writer, line string) {
+	said := make(chan struct{})
+	go func() { // ends when it is read, or with the program
+		defer close(said)
+		_, _ = io.WriteString(stderr, line) // there is nobody else to tell
+	}()
+	select {
+	case <-said:
+	case <-time.After(lastWordTime):
+	}
 }
 
 func dispatch(ctx context.Context, args []string, env environment, stdout, stderr io.Writer) error {

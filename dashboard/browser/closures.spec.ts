@@ -44,7 +44,7 @@ test("locks are closed with a reason, are seen to be, and are opened again", asy
   await server.release("stock:1", held.token, token);
 
   await to(server, page, "closures");
-  await page.getByRole("button", { name: "Open stock:* again" }).click();
+  await page.getByRole("button", { name: "Open again: stock:*" }).click();
   await expect(dialog).toContainText("<img src=x");
   expect(await violations(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Open now" }).click();
@@ -57,13 +57,13 @@ test("locks are closed with a reason, are seen to be, and are opened again", asy
 test("from a lock's page it is closed alone, and an unknown outcome is told as one", async ({ page, server }) => {
   await begin(server, page, "depot");
   await to(server, page, "locks/depot/stock%3A1");
-  await page.getByRole("button", { name: "Close…" }).click();
+  await page.getByRole("button", { name: "Close lock…" }).click();
   const dialog = page.getByRole("dialog");
   await expect(dialog.getByLabel("Locks")).toHaveValue("stock:1");
   await page.keyboard.press("Escape");
   await expect(dialog).toBeHidden();
   await expect(page.getByRole("heading", { name: "stock:1" })).toBeVisible();
-  await page.getByRole("button", { name: "Close…" }).click();
+  await page.getByRole("button", { name: "Close lock…" }).click();
   await expect(dialog.getByLabel("Locks")).toHaveValue("stock:1");
   await dialog.getByLabel("Reason").fill("its table is rewritten");
   // The server does it, and its answer is lost.

@@ -40,6 +40,7 @@ export function App() {
       <div>
         <Standing />
         {tellsNothing(route.value.path) && <Store />}
+        {paused.value && connection.value === "lost" && <Back />}
         <main id="main" class="page" tabIndex={-1}>
           <Page />
         </main>
@@ -73,6 +74,15 @@ function Store() {
   return null;
 }
 
+/**
+ * Asks whether the server is there again, while the page is paused and so asks for nothing else: until it is,
+ * time stands.
+ */
+function Back() {
+  useLive("back", 3000, (signal) => asked(api.GET("/admin/overview", { signal })));
+  return null;
+}
+
 /** A button, not a link: what follows the # is the page's address. */
 function skip(): void {
   document.getElementById("main")?.focus();
@@ -82,7 +92,7 @@ function Page(): ComponentChildren {
   const [page, tenant, name] = route.value.path;
   switch (page) {
     case "locks":
-      return tenant && name ? <Lock tenant={tenant} name={name} /> : <Locks />;
+      return tenant && name ? <Lock key={`${tenant} ${name}`} tenant={tenant} name={name} /> : <Locks />;
     case "blocking":
       return <Blocking />;
     case "contention":
@@ -99,7 +109,7 @@ function Page(): ComponentChildren {
       return <Deadlocks />;
     case "webhooks":
       if (tenant && name) return <WebhookOf key={`${tenant} ${name}`} tenant={tenant} id={name} />;
-      return tenant ? <Webhook id={tenant} /> : <Webhooks />;
+      return tenant ? <Webhook key={tenant} id={tenant} /> : <Webhooks />;
     case "audit":
       return <Audit />;
     case undefined:
@@ -130,19 +140,21 @@ function Side() {
       <Places />
       <div class="foot">
         <Pause />
-        <select
-          aria-label="Theme"
-          value={theme.value}
-          onChange={(e) => {
-            theme.value = e.currentTarget.value;
-          }}
-        >
-          {themes.map((t) => (
-            <option key={t} value={t}>
-              {t[0]?.toUpperCase() + t.slice(1)}
-            </option>
-          ))}
-        </select>
+        <label class="theme small soft">
+          Theme
+          <select
+            value={theme.value}
+            onChange={(e) => {
+              theme.value = e.currentTarget.value;
+            }}
+          >
+            {themes.map((t) => (
+              <option key={t} value={t}>
+                {t[0]?.toUpperCase() + t.slice(1)}
+              </option>
+            ))}
+          </select>
+        </label>
         <p class="who small">
           <b>{who?.subject}</b>
           <span class="soft">
@@ -192,6 +204,9 @@ function Pause() {
           : blind !== undefined
             ? `No store since ${utc(blind).slice(11, 19)}`
             : "Live"}
+      <span class="does" aria-hidden="true">
+        {still ? "▶" : "❚❚"}
+      </span>
     </button>
   );
 }

@@ -218,7 +218,7 @@ function Row({ of }: { of: Schemas["AuditRecord"] }) {
         <span class="under">
           {of.tenant}
           {object.holder !== "" &&
-            ` · ${object.held ? "held" : "waited for"} by ${object.holder}, fence ${object.fence}`}
+            ` · ${object.held ? "held" : "waited for"} by ${object.holder}, fence\u00a0${object.fence}`}
         </span>
       </td>
       <td class="text">

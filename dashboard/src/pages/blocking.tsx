@@ -3,10 +3,10 @@ import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { TenantField } from "../parts/filter";
 import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
-import { Since } from "../parts/time";
+import { Since, Until } from "../parts/time";
 import { count, many, span } from "../parts/words";
 import { useLive } from "../state/live";
-import { route, setQuery } from "../state/route";
+import { href, route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
 import { holderPage, lockPage } from "./names";
 import { type Node, nest } from "./tree";
@@ -56,7 +56,7 @@ function Trees({ of }: { of: Schemas["AdminBlocking"] }) {
   }
   return (
     <>
-      {of.trees.map((t) => (
+      {worstFirst(of.trees).map((t) => (
         <Tree key={`${t.tenant} ${t.holder} ${t.named ? "" : t.heads[0]?.id}`} of={t} />
       ))}
       {(of.truncated || of.heads > of.trees.length) && <p class="soft">There is more than is listed here.</p>}
@@ -64,19 +64,59 @@ function Trees({ of }: { of: Schemas["AdminBlocking"] }) {
   );
 }
 
-function Tree({ of }: { of: Schemas["BlockingTree"] }) {
+type TreeOf = Schemas["BlockingTree"];
+
+/** Since when somebody in a tree waits, of those who are listed. */
+export function oldestOf(of: TreeOf): string | undefined {
+  return of.waits.reduce<string | undefined>((old, w) => (old && old < w.enqueued_at ? old : w.enqueued_at), undefined);
+}
+
+/**
+ * Those first for whom most wait, as in the overview, and of these where somebody has waited for longest. For how
+ * long a holder is blamed begins anew with each hand-over, and would have the trees change places all the time.
+ */
+export function worstFirst(trees: readonly TreeOf[]): TreeOf[] {
+  const since = (of: TreeOf): number => Date.parse(oldestOf(of) ?? "") || Number.MAX_VALUE;
+  return [...trees].sort((a, b) => b.waiting - a.waiting || since(a) - since(b) || (a.holder < b.holder ? -1 : 1));
+}
+
+/** Because of whom, or of what, they wait. */
+function Cause({ of }: { of: TreeOf }) {
+  if (of.closed) {
+    return (
+      <h2>
+        <Badge kind="wait" sign="‖">
+          closed
+        </Badge>{" "}
+        <a data-row href={href(["closures"])}>
+          Closed locks
+        </a>{" "}
+        <span class="soft small">{of.tenant}</span>
+      </h2>
+    );
+  }
+  return (
+    <h2>
+      <a data-row href={holderPage(of.tenant, of.holder)}>
+        {of.holder}
+      </a>{" "}
+      <span class="soft small">{of.tenant}</span>
+    </h2>
+  );
+}
+
+const states = { held: "holds ", reserved: "keeps ", closed: "closed " } as const;
+const since = { held: ", for ", reserved: " while it waits for another lock, for ", closed: ", for " } as const;
+
+function Tree({ of }: { of: TreeOf }) {
   const all = useSignal(false);
   const shown = all.value ? of.waits : of.waits.slice(0, lines);
+  const oldest = oldestOf(of);
   return (
-    <section class="sheet" aria-label={`Because of ${of.holder}`}>
+    <section class="sheet" aria-label={of.closed ? "Because locks are closed" : `Because of ${of.holder}`}>
       <div class="pad stack">
         <div class="head">
-          <h2>
-            <a data-row href={holderPage(of.tenant, of.holder)}>
-              {of.holder}
-            </a>{" "}
-            <span class="soft small">{of.tenant}</span>
-          </h2>
+          <Cause of={of} />
           {of.cycle && (
             <Badge kind="harm" sign="↻">
               waits in a circle
@@ -85,19 +125,34 @@ function Tree({ of }: { of: Schemas["BlockingTree"] }) {
           <Badge kind="wait" sign="○">
             {many(of.waiting, "waits", "wait")}
           </Badge>
-          <span title="How long they have waited because of this holder, added up">
+          {oldest && (
+            <span>
+              longest for{" "}
+              <b>
+                <Since at={oldest} />
+              </b>
+            </span>
+          )}
+          <span title="How long they have waited because of this, added up">
             blamed for <b>{span(of.blamed_seconds * 1000)}</b>
           </span>
         </div>
+        {of.closed && (
+          <p class="note wait">
+            Nobody new gets these locks, whoever gives them back; they open <Until at={of.closed.until} end />.{" "}
+            {of.closed.reason}
+          </p>
+        )}
         <ul class="stack small">
           {of.heads.map((h) => (
             <li key={`${h.id} ${h.name}`}>
-              {h.state === "held" ? "holds " : "keeps "}
+              {states[h.state]}
               <a href={lockPage({ tenant: of.tenant, name: h.name })}>{h.name}</a>
               {h.sharing > 1 && ` with ${many(h.sharing - 1, "other")}`}
               <span class="soft">
-                {h.state === "held" ? ", for " : " while it waits for another lock, for "}
-                <Since at={h.since} />, fence {h.fence}
+                {since[h.state]}
+                <Since at={h.since} />
+                {!of.closed && `, fence ${h.fence}`}
               </span>
             </li>
           ))}

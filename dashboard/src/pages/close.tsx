@@ -9,7 +9,7 @@ import { now } from "../state/clock";
 import { useLive } from "../state/live";
 import { href } from "../state/route";
 import { seesAll, session } from "../state/session";
-import { isPattern, names, spans, untilAfter } from "./closing";
+import { isPattern, spans, untilAfter } from "./closing";
 import { isReason, Line, ReasonField } from "./sure";
 
 interface CloseOf {
@@ -144,25 +144,49 @@ function Comes() {
   );
 }
 
-/** How many locks are looked at for what is touched. */
+/** Of how many locks it is added up how many wait there: those where most do. */
 const most = 100;
+
+/** How many locks that are in use a pattern names, and how many wait there at least. */
+export interface Hit {
+  locks: number;
+  waiting: number;
+  /** There are locks of which it is not known. */
+  more: boolean;
+}
+
+async function hits(tenant: string, locks: string, signal: AbortSignal): Promise<Hit> {
+  if (!locks.includes("*")) {
+    const path = { tenant, name: locks };
+    const one = await asked(api.GET("/admin/locks/{tenant}/{name}", { signal, params: { path } }));
+    return { locks: one.holding + one.waiting > 0 ? 1 : 0, waiting: one.waiting, more: false };
+  }
+  const query = { tenant, search: locks, sort: "-waiters", limit: most } as const;
+  const page = await asked(api.GET("/admin/locks", { signal, params: { query } }));
+  const waiting = page.locks.reduce((sum, l) => sum + l.waiting, 0);
+  return {
+    locks: page.matching,
+    waiting,
+    more: page.next_cursor !== undefined && (page.locks.at(-1)?.waiting ?? 0) > 0,
+  };
+}
+
+/** The same in words. */
+export function hitsInWords({ locks, waiting, more }: Hit): string {
+  if (locks === 0) return "None of these is in use now.";
+  return `Now ${many(locks, "lock is", "locks are")} in use, and ${more ? "at least " : ""}${many(waiting, "request waits", "requests wait")}.`;
+}
 
 /** Which of the locks in use are closed by that. */
 function Touched({ tenant, locks }: { tenant: string; locks: string }) {
   const usable = tenant !== "" && isPattern(locks);
-  const query = { tenant, search: locks, sort: "-waiters", limit: most } as const;
   const { data } = useLive(`closing ${tenant} ${locks}`, 3000, async (signal) =>
-    usable ? asked(api.GET("/admin/locks", { signal, params: { query } })) : undefined,
+    usable ? hits(tenant, locks, signal) : undefined,
   );
   if (!usable || !data) return null;
-  const hit = data.locks.filter((l) => names(locks, l.name));
-  const of = data.next_cursor ? "Of those where most wait" : "Now";
-  const waiting = hit.reduce((sum, l) => sum + l.waiting, 0);
   return (
     <p class="note" role="status">
-      {hit.length === 0
-        ? "None of these is in use now."
-        : `${of} ${many(hit.length, "lock is", "locks are")} in use, and ${many(waiting, "request waits", "requests wait")}.`}
+      {hitsInWords(data)}
       {locks === "*" && <b> These are all locks of {tenant}.</b>}
     </p>
   );

@@ -17,18 +17,3 @@ export function untilAfter(now: number, minutes: number): string {
 export function isPattern(text: string): boolean {
   return text !== "" && text.length <= 200 && /^[A-Za-z0-9._:@=+-]*(\*[A-Za-z0-9._:@=+-]*){0,16}$/.test(text);
 }
-
-/** Whether a lock is one of those that a pattern names. */
-export function names(pattern: string, name: string): boolean {
-  const [first = "", ...rest] = pattern.split("*");
-  const last = rest.pop();
-  if (last === undefined) return name === pattern;
-  if (!name.startsWith(first)) return false;
-  let at = first.length;
-  for (const part of rest) {
-    const found = name.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return name.length - last.length >= at && name.endsWith(last);
-}

@@ -69,7 +69,7 @@ function Standing({ all, open }: { all: Closure[]; open: (c: Closure) => void })
             <span class="under">{c.tenant}</span>
           </td>
           <td class="whole">
-            <Until at={c.until} />
+            <Until at={c.until} end />
           </td>
           <td class="text">{c.reason}</td>
           <td class="whole">
@@ -77,8 +77,8 @@ function Standing({ all, open }: { all: Closure[]; open: (c: Closure) => void })
             <span class="under">by {c.by}</span>
           </td>
           <td class="act">
-            <button type="button" aria-label={`Open ${c.locks} again`} onClick={() => open(c)}>
-              Open…
+            <button type="button" aria-label={`Open again: ${c.locks}`} onClick={() => open(c)}>
+              Open again…
             </button>
           </td>
         </tr>

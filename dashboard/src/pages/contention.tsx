@@ -4,10 +4,11 @@ import { curl, Shell } from "../parts/curl";
 import { TenantField } from "../parts/filter";
 import { Failed, Head, Loading } from "../parts/signs";
 import { Since } from "../parts/time";
-import { count, span } from "../parts/words";
+import { count, rate, span } from "../parts/words";
 import { useLive } from "../state/live";
 import { route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
+import { useWatched } from "../state/watch";
 import { HeatMap } from "./heatmap";
 
 /** How many locks the heat map shows. */
@@ -17,9 +18,11 @@ const rows = 20;
 export function Contention() {
   const tenant = route.value.query.get("tenant") ?? "";
   const query = tenant === "" ? {} : { tenant };
-  const heat = useLive(`heatmap ${tenant}`, 5000, (signal) =>
-    asked(api.GET("/admin/heatmap", { signal, params: { query: { ...query, limit: rows } } })),
-  );
+  const heat = useWatched({
+    query: { view: "heatmap", ...query, limit: rows },
+    every: 5000,
+    load: (signal) => asked(api.GET("/admin/heatmap", { signal, params: { query: { ...query, limit: rows } } })),
+  });
   const failed = heat.failure && !heat.failure.passing;
   return (
     <>
@@ -74,6 +77,10 @@ type Point = Schemas["SeriesPoint"];
 /** A count with what is counted. */
 const of = (unit: string) => (n: number) => `${count(n)} ${unit}`;
 const seconds = (n: number) => span(n * 1000);
+const often = (n: number): string => {
+  const { value, unit } = rate(n);
+  return `${value} ${unit}`;
+};
 
 function Charts({ points }: { points: readonly Point[] }) {
   const at = points.map((p) => p.at);
@@ -96,15 +103,15 @@ function Charts({ points }: { points: readonly Point[] }) {
       />
       <Chart
         title="Grants"
-        unit="a second"
-        say={of("/s")}
+        unit="how often"
+        say={often}
         at={at}
         lines={[one("came to hold", (p) => p.grants_per_second)]}
       />
       <Chart
         title="Leases that ran out"
-        unit="a second"
-        say={of("/s")}
+        unit="how often"
+        say={often}
         at={at}
         lines={[one("expired", (p) => p.expiries_per_second)]}
       />

@@ -104,12 +104,15 @@ export function Deliveries({ of, still = false }: { of: Sent } & Still) {
         !failure && <Loading />
       )}
       <Turn first="Newest" at={cursor} next={data?.next_cursor} more={`Next ${page}`} />
-      <Shell
-        id="deliveries-curl"
-        line={[curl("GET", `${at}/deliveries`), curl("POST", `${at}/deliveries/DELIVERY/redeliver`)].join("\n")}
-      />
+      <Shell id="deliveries-curl" line={lines(at, rows[0]?.id)} />
     </section>
   );
+}
+
+/** What lists deliveries from a shell, and if there is one, has it sent again. */
+function lines(at: string, delivery: string | undefined): string {
+  const list = curl("GET", `${at}/deliveries`);
+  return delivery === undefined ? list : `${list}\n${curl("POST", `${at}/deliveries/${delivery}/redeliver`)}`;
 }
 
 type Again = (delivery: string) => Promise<void>;

@@ -1,12 +1,14 @@
+import { Fragment } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Schemas } from "../api/client";
 import { FilterField, TenantField } from "../parts/filter";
 import { Badge, Calm, Failed, Head } from "../parts/signs";
 import { many, span, utc } from "../parts/words";
-import { paused } from "../state/live";
+import { hidden, paused } from "../state/live";
 import { route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
 import { type Event, most, Tail } from "../state/tail";
+import { holderPage, lockPage } from "./names";
 
 type Kind = Schemas["Event"]["type"];
 
@@ -35,11 +37,13 @@ export function Events() {
   };
   const search = new URLSearchParams(Object.entries(filter).filter(([, v]) => v !== "")).toString();
   const tail = useMemo(() => new Tail(), [search]);
+  const unseen = hidden.value;
   useEffect(() => {
+    if (unseen) return; // a browser has few connections to a server, for all of its tabs together
     const stop = new AbortController();
     void tail.run(`/admin/events${search === "" ? "" : `?${search}`}`, stop.signal);
     return () => stop.abort();
-  }, [tail, search]);
+  }, [tail, search, unseen]);
   useEffect(() => paused.subscribe((still) => tail.hold(still)), [tail]);
   const shown = tail.shown.value;
   return (
@@ -100,11 +104,12 @@ function Filters({ filter }: { filter: { types: string; locks: string; tenant: s
 function Line({ event }: { event: Event }) {
   const sign = signs[event.type];
   const { data } = event;
+  const { tenant = "" } = data;
   const locks = data.lock !== undefined ? [data.lock] : (data.locks ?? []);
   return (
     <li data-row tabIndex={-1}>
       <time class="soft" dateTime={event.timestamp} title={utc(event.timestamp)}>
-        {event.timestamp.slice(11, 23)}
+        {event.timestamp.slice(11, 23)} UTC
       </time>
       <span>
         <Badge kind={sign?.kind ?? ""} sign={sign?.sign ?? "?"}>
@@ -112,10 +117,15 @@ function Line({ event }: { event: Event }) {
         </Badge>
       </span>
       <span>
-        <b>{locks.join(", ")}</b>
+        {locks.map((name, i) => (
+          <Fragment key={name}>
+            {i > 0 && ", "}
+            <a href={lockPage({ tenant, name })}>{name}</a>
+          </Fragment>
+        ))}
         <span class="soft">
           {" "}
-          {data.entry?.holder}
+          {data.entry?.holder && <a href={holderPage(tenant, data.entry.holder)}>{data.entry.holder}</a>}
           {details(data)}
         </span>
       </span>

@@ -96,6 +96,10 @@ function Cell({ lock, waiting, at, step }: { lock: Schemas["HeatMapRow"]; waitin
 function Legend() {
   return (
     <ul class="legend small" aria-label="Waiters on average">
+      <li>
+        <i class="swatch s0" aria-hidden="true" />
+        nobody
+      </li>
       {shades.map((from, i) => {
         const below = shades[i + 1];
         return (

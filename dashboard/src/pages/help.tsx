@@ -4,7 +4,7 @@ import { help, places, shortcuts } from "../state/keys";
 const keys = [
   ["/", "search"],
   ["j k", "next and previous row"],
-  ["Enter", "open the row"],
+  ["Enter", "open the row, where its link or the row has the focus"],
   ["p", "pause, or go on"],
   ["?", "this list"],
 ] as const;

@@ -1,7 +1,7 @@
 import { cleanup, render } from "@testing-library/preact";
 import { afterEach, expect, it } from "vitest";
 import type { Schemas } from "../api/client";
-import { during, Evidence, told } from "./history";
+import { averageAt, during, Evidence, told } from "./history";
 
 afterEach(cleanup);
 
@@ -31,4 +31,11 @@ it("says nothing of leases without evidence, and with it what it is", () => {
   rerender(<Evidence of={{ ...none, worked_after_expiry: 1, words: ["It still worked."], signs: [sign] }} />);
   expect(container.textContent).toContain("It still worked.");
   expect(container.textContent).toContain("somebody gave back after its lease had run out, fence 7");
+});
+
+it("knows how many waited in the step from which one comes, and not in others", () => {
+  const heat = { from: "2026-01-02T15:00:00.000Z", step_seconds: 30, average: [0, 1.5, 3] };
+  const then = (time: string) => averageAt(heat, `2026-01-02T${time}.000Z`);
+  expect(["15:00:00", "15:01:00", "15:01:30", "14:59:00"].map(then)).toEqual([0, 3, undefined, undefined]);
+  expect(averageAt(undefined, heat.from)).toBeUndefined();
 });

@@ -1,9 +1,10 @@
 import { useEffect, useRef } from "preact/hooks";
 import { api, asked, type Schemas } from "../api/client";
+import { Chart } from "../parts/chart";
 import { Badge, Failed } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
-import { span, utc } from "../parts/words";
+import { count, many, span, utc } from "../parts/words";
 import { useLive } from "../state/live";
 import { route, setQuery } from "../state/route";
 import { signs } from "./events";
@@ -23,7 +24,7 @@ export function History({ tenant, name }: { tenant: string; name: string }) {
           <h2 id="past-holders">Last holders</h2>
           <Holders all={data.holders} />
         </section>
-        <Timeline all={data.events} />
+        <Timeline of={data} />
       </div>
     </>
   );
@@ -94,7 +95,8 @@ export function during(all: readonly PastEvent[], at: string | null): readonly P
   return all.filter((e) => Date.parse(e.at) >= begins && Date.parse(e.at) < begins + step);
 }
 
-function Timeline({ all }: { all: readonly PastEvent[] }) {
+function Timeline({ of }: { of: Schemas["AdminHistory"] }) {
+  const all = of.events;
   const element = useRef<HTMLElement>(null);
   const at = route.value.query.get("at");
   const begins = Number.isNaN(Date.parse(at ?? "")) ? null : at;
@@ -112,8 +114,51 @@ function Timeline({ all }: { all: readonly PastEvent[] }) {
           </button>
         )}
       </div>
+      {begins && <Waited of={of.waiting} begins={begins} />}
       {shown.length > 0 ? <Past all={shown} /> : <None all={all} then={begins !== null} />}
+      {begins && shown.length > 0 && <Kept all={all} begins={begins} />}
     </section>
+  );
+}
+
+type Heat = Schemas["LockHeat"];
+
+/** How many waited on average in the step that begins at an instant; undefined if that is not known. */
+export function averageAt(of: Heat | undefined, begins: string): number | undefined {
+  if (!of) return undefined;
+  return of.average[Math.round((Date.parse(begins) - Date.parse(of.from)) / (of.step_seconds * 1000))];
+}
+
+/** What is known of a time of which no event may be kept: how many waited then, and before and after. */
+function Waited({ of, begins }: { of?: Heat | undefined; begins: string }) {
+  const then = averageAt(of, begins);
+  if (!of || then === undefined) return null;
+  const from = Date.parse(of.from);
+  const at = of.average.map((_, i) => new Date(from + i * of.step_seconds * 1000).toISOString());
+  return (
+    <>
+      <p>
+        Then <b>{many(then, "waiter")}</b> on average; in the last quarter of an hour at most{" "}
+        {count(Math.max(...of.average))}.
+      </p>
+      <Chart
+        title="Waiting for it"
+        unit={`on average in each ${of.step_seconds} s`}
+        say={(n) => `${count(n)} waiting`}
+        at={at}
+        mark={at.indexOf(new Date(Date.parse(begins)).toISOString())}
+        lines={[{ name: "on average", values: of.average }]}
+      />
+    </>
+  );
+}
+
+/** From when on events are kept, if that is within the time that is looked at. */
+function Kept({ all, begins }: { all: readonly PastEvent[]; begins: string }) {
+  const oldest = all.at(-1);
+  if (!oldest || Date.parse(oldest.at) < Date.parse(begins)) return null;
+  return (
+    <p class="soft small">Of this time the events are kept from {utc(oldest.at)} on: the last of each lock are.</p>
   );
 }
 
@@ -123,8 +168,8 @@ function None({ all, then }: { all: readonly PastEvent[]; then: boolean }) {
     <div class="sheet pad soft">
       {then && oldest ? (
         <>
-          Nothing of that time is kept: the last events of each lock are, and of this one they begin{" "}
-          <Since at={oldest.at} ago />.
+          What happened then is not kept one by one: the last events of each lock are, and of this one they begin at{" "}
+          {utc(oldest.at)}, <Since at={oldest.at} ago />.
         </>
       ) : (
         "This replica remembers nothing."

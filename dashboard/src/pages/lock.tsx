@@ -34,7 +34,7 @@ export function Lock({ tenant, name }: { tenant: string; name: string }) {
       <Head title={name}>
         {data && <State view={data} />}
         <button type="button" onClick={() => (closing.value = true)}>
-          Close…
+          Close lock…
         </button>
         <a class="button" href={href(["events"], { tenant, locks: name })}>
           Events
@@ -73,7 +73,7 @@ function Seen({ view, revoke }: { view: View; revoke: Revoking }) {
       {view.closed && (
         <p class="note wait" role="status">
           <span aria-hidden="true">‖ </span>
-          <b>Closed.</b> Nobody new gets it; it opens <Until at={view.closed.until} />. {view.closed.reason}{" "}
+          <b>Closed.</b> Nobody new gets it; it opens <Until at={view.closed.until} end />. {view.closed.reason}{" "}
           <a href={href(["closures"])}>Closures</a>
         </p>
       )}

@@ -2,11 +2,12 @@ import { api, asked, type Schemas } from "../api/client";
 import { FilterField, TenantField, whole } from "../parts/filter";
 import { Badge, Calm, Closed, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
-import { Since } from "../parts/time";
+import { Left, Since } from "../parts/time";
 import { Turn } from "../parts/turn";
 import { count, many } from "../parts/words";
 import { route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
+import { useSteady } from "../state/steady";
 import { useWatched } from "../state/watch";
 import { holderPage, lockPage } from "./names";
 
@@ -53,7 +54,11 @@ export function Locks() {
       <Head title="Locks">{data && <span class="soft">{many(data.matching, "lock")}</span>}</Head>
       <Filters filter={filter} />
       <Failed failure={failure} />
-      {data ? <Rows page={data} sort={filter.sort} filtered={isFiltered(filter)} /> : !failure && <Loading />}
+      {data ? (
+        <Rows key={JSON.stringify(filter)} page={data} sort={filter.sort} filtered={isFiltered(filter)} />
+      ) : (
+        !failure && <Loading />
+      )}
       <Turn first="First page" at={filter.cursor} next={data?.next_cursor} more={`Next ${rows}`} />
     </>
   );
@@ -79,7 +84,7 @@ function Filters({ filter }: { filter: Filter }) {
         <select value={filter.state ?? ""} onChange={(e) => set("state")(e.currentTarget.value)}>
           <option value="">In use</option>
           <option value="contended">Somebody waits</option>
-          <option value="held">Nobody waits</option>
+          <option value="held">Somebody holds</option>
         </select>
       </label>
       <FilterField label="Holder" placeholder={whole} value={filter.holder ?? ""} set={set("holder")} />
@@ -88,8 +93,11 @@ function Filters({ filter }: { filter: Filter }) {
   );
 }
 
+const keyOf = (l: Schemas["AdminLock"]): string => `${l.tenant}/${l.name}`;
+
 function Rows({ page, sort, filtered }: { page: Schemas["AdminLockPage"]; sort: Order; filtered: boolean }) {
-  if (page.locks.length === 0) {
+  const { rows: shown, fresh, show, box } = useSteady<Schemas["AdminLock"], HTMLDivElement>(page.locks, keyOf);
+  if (page.locks.length === 0 && shown.length === 0) {
     return (
       <div class="sheet">
         {filtered ? (
@@ -100,25 +108,34 @@ function Rows({ page, sort, filtered }: { page: Schemas["AdminLockPage"]; sort: 
       </div>
     );
   }
+  const there = new Set(page.locks.map(keyOf));
   return (
-    <Table
-      caption="Locks in use"
-      columns={[
-        <Column key="name" by="name" sort={sort} name="Lock" />,
-        "Held by",
-        <Column key="held_for" by="held_for" sort={sort} name="Held for" />,
-        "Queue",
-        <Column key="waiters" by="waiters" sort={sort} name="Waiting" number />,
-        <Column key="oldest_wait" by="oldest_wait" sort={sort} name="Oldest wait" />,
-        <Column key="utilization" by="utilization" sort={sort} name="In use, 5 min" number />,
-        { number: "Fence" },
-      ]}
-      class="locks"
-    >
-      {page.locks.map((l) => (
-        <Row key={`${l.tenant}/${l.name}`} lock={l} sort={sort} />
-      ))}
-    </Table>
+    <div class="steady" ref={box}>
+      {fresh > 0 && (
+        <button type="button" class="fresh" onClick={show}>
+          Show {fresh} new
+        </button>
+      )}
+      <Table
+        caption="Locks in use"
+        columns={[
+          <Column key="name" by="name" sort={sort} name="Lock" />,
+          "Held by",
+          <Column key="held_for" by="held_for" sort={sort} name="Held for" />,
+          "Lease",
+          "Queue",
+          <Column key="waiters" by="waiters" sort={sort} name="Waiting" number />,
+          <Column key="oldest_wait" by="oldest_wait" sort={sort} name="Oldest wait" />,
+          <Column key="utilization" by="utilization" sort={sort} name="In use, 5 min" number />,
+          { number: "Fence" },
+        ]}
+        class="locks"
+      >
+        {shown.map((l) => (
+          <Row key={keyOf(l)} lock={l} sort={sort} gone={!there.has(keyOf(l))} />
+        ))}
+      </Table>
+    </div>
   );
 }
 
@@ -161,16 +178,17 @@ function Brief({ lock, sort }: { lock: Schemas["AdminLock"]; sort: Order }) {
 
 const inUse = (lock: Schemas["AdminLock"]): string => `${Math.round(lock.utilization * 100)} %`;
 
-function Row({ lock, sort }: { lock: Schemas["AdminLock"]; sort: Order }) {
+/** A row; of a lock that has left the page while somebody is at the rows, as it was last. */
+export function Row({ lock, sort, gone = false }: { lock: Schemas["AdminLock"]; sort: Order; gone?: boolean }) {
   const first = lock.holders[0];
   return (
-    <tr>
+    <tr class={gone ? "gone" : ""}>
       <td class="name">
         <a data-row href={lockPage(lock)}>
           {lock.name}
         </a>
         <span class="under">
-          {lock.tenant} <Closed of={lock.closed} />
+          {lock.tenant} <Closed of={lock.closed} /> {gone && <Badge>not here any more</Badge>}
         </span>
         <Brief lock={lock} sort={sort} />
       </td>
@@ -188,12 +206,19 @@ function Row({ lock, sort }: { lock: Schemas["AdminLock"]; sort: Order }) {
           </span>
         )}
       </td>
-      <td>{first && <Since at={first.since} />}</td>
+      <td>{first && !gone && <Since at={first.since} />}</td>
+      <td class="lease">
+        {first?.expires_at && !gone ? (
+          <Left until={first.expires_at} ttlSeconds={first.ttl_seconds} />
+        ) : (
+          <span class="soft">–</span>
+        )}
+      </td>
       <td>
         {lock.waiting > 0 ? <Fence holding={lock.holding} waiting={lock.waiting} /> : <Badge>nobody waits</Badge>}
       </td>
       <td class="number">{lock.waiting > 0 ? count(lock.waiting) : "–"}</td>
-      <td>{lock.oldest_since ? <Since at={lock.oldest_since} /> : "–"}</td>
+      <td>{lock.oldest_since && !gone ? <Since at={lock.oldest_since} /> : "–"}</td>
       <td class="number">{inUse(lock)}</td>
       <td class="number">{lock.fence ?? "–"}</td>
     </tr>

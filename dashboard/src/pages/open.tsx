@@ -30,7 +30,7 @@ export function Open({ closure, done, close }: { closure: Schemas["Closure"]; do
         <dd>{reason}</dd>
         <dt>Would open</dt>
         <dd>
-          <Until at={until} />
+          <Until at={until} end />
         </dd>
       </dl>
       <p>Whoever is next in line holds at once, unless another closure names the lock, too.</p>

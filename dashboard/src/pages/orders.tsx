@@ -1,9 +1,11 @@
 import { api, asked, type Schemas } from "../api/client";
+import { Graph } from "../parts/graph";
 import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { count, many } from "../parts/words";
 import { useLive } from "../state/live";
+import { holderPage } from "./names";
 
 const every = 5000;
 
@@ -77,35 +79,46 @@ function Cycle({ steps }: { steps: Schemas["CycleStep"][] }) {
   );
 }
 
+type Contradiction = Schemas["OrderContradiction"];
+
 export function Contradictions({ report }: { report: Schemas["LockOrderReport"] }) {
   const all = report.contradictions;
   if (all.length === 0) return <Agreed report={report} />;
   return (
-    <ul class="tail">
-      {all.map((c) => (
-        <li key={`${c.tenant} ${c.found_at} ${c.sides[0]?.from}`} data-row tabIndex={-1}>
-          <span class="soft">
-            <Since at={c.found_at} ago />
-          </span>
-          <span>{c.tenant}</span>
-          <div class="stack">
+    <ul class="contradictions">
+      {all.map((c, i) => (
+        <li key={`${c.tenant} ${c.found_at} ${c.sides[0]?.from}`} class="pad stack" data-row tabIndex={-1}>
+          <p class="soft">
+            {c.tenant}, found <Since at={c.found_at} ago />
+          </p>
+          <Graph
+            label={`Contradicting orders of ${locksOf(c).join(" and ")}`}
+            describedBy={`contradiction-${i}`}
+            edges={c.sides.map((s) => ({ from: s.from, to: s.to, label: s.example.holder }))}
+          />
+          <ul class="stack" id={`contradiction-${i}`}>
             {c.sides.map((s) => (
-              <p key={`${s.from} ${s.to}`}>
+              <li key={`${s.from} ${s.to}`}>
                 <b>
                   {s.from} <span aria-hidden="true">→</span>
                   <span class="unseen">then</span> {s.to}
                 </b>
                 <span class="soft">
                   {" "}
-                  {s.example.holder} held {s.example.held} and took {s.example.taken} <Since at={s.example.at} ago />
+                  <a href={holderPage(c.tenant, s.example.holder)}>{s.example.holder}</a> held {s.example.held} and took{" "}
+                  {s.example.taken} <Since at={s.example.at} ago />
                 </span>
-              </p>
+              </li>
             ))}
-          </div>
+          </ul>
         </li>
       ))}
     </ul>
   );
+}
+
+function locksOf(c: Contradiction): string[] {
+  return [...new Set(c.sides.flatMap((s) => [s.from, s.to]))];
 }
 
 /** Orders can agree only where some were seen. */

@@ -3,8 +3,8 @@ import { api, asked, type Schemas } from "../api/client";
 import { Badge, Calm, Closed, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
-import { count, many, span } from "../parts/words";
-import { connection, useLive } from "../state/live";
+import { count, many, rate, span } from "../parts/words";
+import { connection } from "../state/live";
 import { href } from "../state/route";
 import { useWatched } from "../state/watch";
 import { holderPage, lockPage } from "./names";
@@ -75,6 +75,7 @@ function Seen({ view }: { view: View }) {
           )}
         </Figure>
       </dl>
+      {view.lately && <Lately of={view.lately} />}
       <section class="stack" aria-labelledby="blockers">
         <div class="head">
           <h2 id="blockers">Where most wait</h2>
@@ -92,30 +93,59 @@ function Seen({ view }: { view: View }) {
           <Blockers all={view.blockers} />
         )}
       </section>
-      <Lately />
+      {view.replicas && <Replicas all={view.replicas} self={view.replica} store={view.store} />}
     </>
   );
 }
 
 /** What happened in the last quarter of an hour. Who may not see it, or sees nothing yet, has no row. */
-function Lately() {
-  const { data, failure } = useLive("series", 5000, (signal) => asked(api.GET("/admin/series", { signal })));
-  const whole = data?.whole;
-  if (!whole) return failure?.status === 403 ? null : <Failed failure={failure} />;
+export function Lately({ of }: { of: Schemas["SeriesPoint"] }) {
+  const [grants, expiries] = [rate(of.grants_per_second), rate(of.expiries_per_second)];
   return (
     <section class="stack" aria-labelledby="lately">
       <h2 id="lately">
-        Lately{" "}
-        <span class="soft small">
-          {data.since ? <Since at={data.since} /> : "the last 15 minutes"}, as this replica saw it
-        </span>
+        Lately <span class="soft small">in the last quarter of an hour, as this replica saw it</span>
       </h2>
       <dl class="sheet figures">
-        <Figure name="Grants" value={count(whole.grants_per_second)} unit="a second" />
-        <Figure name="Leases that ran out" value={count(whole.expiries)} unit="in all" />
-        <Spans name="Waits" of={whole.wait_seconds} />
-        <Spans name="Holds" of={whole.hold_seconds} />
+        <Figure name="Grants" value={grants.value} unit={grants.unit} />
+        <Figure name="Leases that ran out" value={expiries.value} unit={expiries.unit}>
+          <span class="small soft">{count(of.expiries)} in all</span>
+        </Figure>
+        <Spans name="Waits" of={of.wait_seconds} />
+        <Spans name="Holds" of={of.hold_seconds} />
       </dl>
+    </section>
+  );
+}
+
+interface ReplicasOf {
+  all: readonly Schemas["AdminReplica"][];
+  /** Which one answers. */
+  self: string;
+  store: Schemas["AdminStore"];
+}
+
+/** The processes that serve the store, and whether this one sees it. */
+export function Replicas({ all, self, store }: ReplicasOf) {
+  return (
+    <section class="stack" aria-labelledby="replicas">
+      <div class="head">
+        <h2 id="replicas">Store and replicas</h2>
+        <Health store={store} />
+      </div>
+      <Table caption="Replicas that serve the store" columns={["Replica", "Version", "Runs for"]}>
+        {all.map((r) => (
+          <tr key={r.replica}>
+            <td class="name">
+              {r.replica} {r.replica === self && <Badge>answers this page</Badge>}
+            </td>
+            <td>{r.version || "not told"}</td>
+            <td>
+              <Since at={r.started} />
+            </td>
+          </tr>
+        ))}
+      </Table>
     </section>
   );
 }

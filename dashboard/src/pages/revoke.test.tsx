@@ -25,7 +25,14 @@ it("knows whether an entry is still the one that was seen", () => {
   expect(statusOf(view([{ id: "e1", fence: 7 }]), { ...target, held: false })).toBe("holds");
   const many = view([{ id: "e2", fence: 9 }]);
   many.waiting = 5000; // of whom some are not listed
+  expect(statusOf(many, target)).toBe("gone"); // all who hold are listed
+  many.holding = 200;
   expect(statusOf(many, target)).toBe("same");
+  const waits: Target = { ...target, held: false };
+  const line = view([{ id: "e2", fence: 3 }], [{ id: "e8", number: 8 }]);
+  line.waiting = 5000;
+  expect(statusOf(line, waits)).toBe("gone"); // it would stand before one that is listed
+  expect(statusOf(line, { ...waits, fence: 9 })).toBe("same");
 });
 
 it("says of a refusal what it means", () => {

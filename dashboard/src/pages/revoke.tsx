@@ -199,12 +199,19 @@ export function statusOf(view: View, target: Target): "same" | "holds" | "other"
   const holder = view.holders.find((h) => h.id === target.id);
   const waiter = view.waiters.find((w) => w.id === target.id);
   const fence = holder?.fence ?? waiter?.number;
-  if (fence === undefined) {
-    const listed = view.holders.length + view.waiters.length;
-    return listed < view.holding + view.waiting ? "same" : "gone";
-  }
+  if (fence === undefined) return isMissing(view, target) ? "gone" : "same";
   if (fence !== target.fence) return "other";
   return holder && !target.held ? "holds" : "same";
+}
+
+/**
+ * Whether what is not listed is not there: the first that wait are listed, in the order of their numbers, and
+ * so many that hold. Who waits behind those that are listed may be there.
+ */
+function isMissing(view: View, target: Target): boolean {
+  if (view.holders.length < view.holding) return false;
+  const last = view.waiters.at(-1);
+  return target.held || view.waiters.length === view.waiting || (last !== undefined && target.fence <= last.number);
 }
 
 /** Why it was not done, with what to do about it. */

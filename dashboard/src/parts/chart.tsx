@@ -19,10 +19,12 @@ interface ChartOf {
   at: readonly string[];
   /** A value in words, with its unit. */
   say: (n: number) => string;
+  /** Which step is meant, if one is. */
+  mark?: number;
 }
 
 /** How something went over the last quarter of an hour, with what it is now. */
-export function Chart({ title, unit, lines, at, say }: ChartOf) {
+export function Chart({ title, unit, lines, at, say, mark }: ChartOf) {
   const top = ceiling(Math.max(0, ...lines.flatMap((l) => l.values.map((v) => v ?? 0))));
   const said = (n: number | undefined): string => (n === undefined ? "–" : say(n));
   const words = lines
@@ -64,7 +66,7 @@ export function Chart({ title, unit, lines, at, say }: ChartOf) {
           now
         </text>
         {at.map((begins, i) => (
-          <Step key={begins} x={(i / at.length) * width} wide={width / at.length}>
+          <Step key={begins} marked={i === mark} x={(i / at.length) * width} wide={width / at.length}>
             {`${utc(begins)}\n${lines.map((l) => `${l.name}: ${said(l.values[i])}`).join("\n")}`}
           </Step>
         ))}
@@ -84,9 +86,10 @@ function Area({ of, top }: { of: Line; top: number }) {
 }
 
 /** Where the pointer rests, what was then. */
-function Step({ x, wide, children }: { x: number; wide: number; children: ComponentChildren }) {
+function Step(of: { x: number; wide: number; marked: boolean; children: ComponentChildren }) {
+  const { x, wide, marked, children } = of;
   return (
-    <rect class="when" x={x} y="0" width={wide} height={height}>
+    <rect class={marked ? "when marked" : "when"} x={x} y="0" width={wide} height={height}>
       <title>{children}</title>
     </rect>
   );

@@ -1,5 +1,5 @@
 import { now } from "../state/clock";
-import { seconds, utc } from "./words";
+import { clock, seconds, utc } from "./words";
 
 /** How long ago something was, by the second; when, on hover. */
 export function Since({ at, ago = false }: { at: string; ago?: boolean }) {
@@ -26,12 +26,13 @@ export function Left({ until, ttlSeconds }: { until: string; ttlSeconds: number 
   );
 }
 
-/** How long until something. */
-export function Until({ at }: { at: string }) {
+/** How long until something, and if it is wanted, when that is. */
+export function Until({ at, end = false }: { at: string; end?: boolean }) {
   const left = Date.parse(at) - now.value;
   return (
     <time dateTime={at} title={utc(at)}>
       {left > 0 ? `in ${seconds(left + 999)}` : "now"}
+      {end && `, ${clock(at, now.value)}`}
     </time>
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { count, many, quoted, seconds, span, utc } from "./words";
+import { count, many, quoted, rate, seconds, span, utc } from "./words";
 
 describe("span", () => {
   it.each([
@@ -29,6 +29,16 @@ it("says numbers, counts and instants", () => {
     "1 lock",
     "2 locks",
     "2026-01-02 15:04:05 UTC",
+  ]);
+});
+
+it("says of what is seldom how often it is in a minute, and not that it never is", () => {
+  expect([0, 0.002, 0.03, 2.54, 1200].map((n) => Object.values(rate(n)).join(" "))).toEqual([
+    "0 a second",
+    "0.1 a minute",
+    "1.8 a minute",
+    "2.5 a second",
+    "1,200 a second",
   ]);
 });
 

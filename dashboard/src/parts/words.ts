@@ -32,6 +32,11 @@ export function count(n: number): string {
   return plain.format(n);
 }
 
+/** How often something happens, from how often it does in a second: what is seldom, in a minute. */
+export function rate(n: number): { value: string; unit: string } {
+  return n > 0 && n < 0.1 ? { value: count(n * 60), unit: "a minute" } : { value: count(n), unit: "a second" };
+}
+
 /** A count with what is counted: 1 lock, 2 locks. */
 export function many(n: number, one: string, more = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : more}`;
@@ -42,7 +47,21 @@ export function utc(at: string | number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
+/** The same without what is clear by itself: the seconds, and today's date. */
+export function clock(at: string | number, now: number): string {
+  const text = utc(at);
+  return `${text.slice(text.slice(0, 10) === utc(now).slice(0, 10) ? 11 : 0, 16)} UTC`;
+}
+
 /** A word as the shell takes it. */
 export function quoted(text: string): string {
   return /^[A-Za-z0-9_./:@=+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A text of so many characters at most: of a longer one the beginning and the end, where names differ. */
+export function brief(text: string, most: number): string {
+  const all = [...text];
+  if (all.length <= most) return text;
+  const end = Math.floor((most - 1) / 2);
+  return `${all.slice(0, most - 1 - end).join("")}…${all.slice(-end).join("")}`;
 }

@@ -23,13 +23,14 @@ export const places = [
   { key: "a", path: "audit", name: "Audit" },
 ] as const;
 
-let leader = 0;
+/** When `g` was pressed last; what is pressed at once after it leads somewhere. */
+let leader = Number.NEGATIVE_INFINITY;
 
 /** Does what a key stands for, unless something is being written. Reports whether it did. */
 export function press(e: KeyboardEvent): boolean {
   if (shortcuts.value !== "on" || e.ctrlKey || e.metaKey || e.altKey || isWriting(e.target)) return false;
   const led = e.timeStamp - leader < 1500;
-  leader = 0;
+  leader = Number.NEGATIVE_INFINITY;
   const place = places.find((p) => p.key === e.key);
   if (led && place) {
     go(`#/${place.path}`);
@@ -47,6 +48,8 @@ export function press(e: KeyboardEvent): boolean {
     case "?":
       help.value = true;
       return true;
+    case "Enter":
+      return open(e.target);
     case "j":
       return step(1);
     case "k":
@@ -65,6 +68,14 @@ function isWriting(target: EventTarget | null): boolean {
 function focus(element: HTMLElement | null | undefined): boolean {
   element?.focus();
   return element != null;
+}
+
+/** Follows the first link of a row that has the focus itself. */
+function open(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement) || !target.matches("[data-row]:not(a)")) return false;
+  const link = target.querySelector("a");
+  link?.click();
+  return link !== null;
 }
 
 /** Goes to the next or previous row of the list on the screen. */

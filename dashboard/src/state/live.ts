@@ -9,7 +9,7 @@ import { forgetStore, noteStore } from "./store";
 export const paused = signal(false);
 
 /** Whether nobody can see the page: then it asks for nothing. */
-const hidden = signal(document.hidden);
+export const hidden = signal(document.hidden);
 document.addEventListener("visibilitychange", () => {
   hidden.value = document.hidden;
 });

@@ -15,19 +15,19 @@ export class Tail {
   readonly failure = signal<Failure | undefined>(undefined);
   readonly open = signal(false);
 
+  private lastId = "";
   private waiting: Event[] = [];
   private still = false;
   private timer = 0;
 
-  /** Follows a stream of events until the signal aborts it. */
+  /** Follows a stream of events until the signal aborts it. Run again, it goes on where that was. */
   async run(path: string, stop: AbortSignal): Promise<void> {
-    let lastId = "";
     for (let failures = 0; !stop.aborted; ) {
       try {
-        lastId =
+        this.lastId =
           (await follow(path, {
             signal: stop,
-            lastId,
+            lastId: this.lastId,
             opened: () => {
               failures = 0;
               this.open.value = true;
@@ -36,10 +36,10 @@ export class Tail {
             },
             came: alive,
             told: (m) => {
-              lastId = m.id;
+              this.lastId = m.id;
               this.take(m);
             },
-          })) || lastId;
+          })) || this.lastId;
       } catch (e) {
         if (stop.aborted) return;
         this.failure.value = outcome(e);

@@ -59,5 +59,25 @@ func configBugs() []Bug {
 			File: "cmd/api/store.go", Anchor: "		return telemetry.RefusedNewerVersion\n", Becomes: "		return telemetry.RefusedLostPast\n",
 			In: "./cmd/api", Run: "^TestReasonOf$",
 		},
+		{
+			Name: "config-dev-for-everybody", Breaks: "--dev is refused on an address that others may reach",
+			File: "cmd/api/config.go", Anchor: "if c.dev && !c.devOpen && !isLoopback(c.listen) {", Becomes: "if false {",
+			In: "./cmd/api", Run: "^TestContradictions$",
+		},
+		{
+			Name: "config-open-secrets-untold", Breaks: "a secret file of the operator's that others may read is warned about",
+			File: "cmd/api/config.go", Anchor: "\tc.checkFiles()\n", Becomes: "",
+			In: "./cmd/api", Run: "^TestWarnings$",
+		},
+		{
+			Name: "config-any-token-of-the-keys", Breaks: "--jwks without an issuer or an audience is warned about",
+			File: "cmd/api/config.go", Anchor: `if c.jwks != "" && (c.issuer == "" || c.audience == "") {`, Becomes: `if c.jwks != "" && c.issuer == "" && c.audience == "" {`,
+			In: "./cmd/api", Run: "^TestWarnings$",
+		},
+		{
+			Name: "config-own-secrets-stay-open", Breaks: "a secret that --dev made, and others could read, is closed",
+			File: "cmd/api/token.go", Anchor: "err := os.Chmod(path, was&^forNotOurs); err != nil {", Becomes: "err := os.Chmod(path, was); err != nil {",
+			In: "./cmd/api", Run: "^TestOwnFilesAreClosed$",
+		},
 	}
 }

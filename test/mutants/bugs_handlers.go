@@ -277,5 +277,51 @@ func handlersBugs() []Bug {
 			File: "handlers/prefer.go", Anchor: "case s[i] == sep && !quoted:", Becomes: "case s[i] == sep:",
 			In: "./handlers", Run: "^TestPrefer$",
 		},
+		{
+			Name: "log-without-address", Breaks: "the access log tells who called, by address",
+			File: "handlers/request.go", Anchor: `slog.String("client", textOfAddress(r.address())),`, Becomes: `slog.String("client", ""),`,
+			In: "./handlers", Run: "^TestLog$",
+		},
+		{
+			Name: "log-without-subject", Breaks: "the access log tells who called, by subject",
+			File: "handlers/request.go", Anchor: `, slog.String("subject", r.principal.Subject))`, Becomes: ")",
+			In: "./handlers", Run: "^TestLog$",
+		},
+		{
+			Name: "log-without-key", Breaks: "the access log of a refused token names its key",
+			File: "handlers/admit.go", Anchor: `r.note(slog.String("kid", refused.KeyID))`, Becomes: `r.note(slog.String("kid", ""))`,
+			In: "./handlers", Run: "^TestKeyOfAStranger$",
+		},
+		{
+			Name: "docs-unknown-page-as-text", Breaks: "an unknown page below /docs/ is answered with a problem",
+			File: "handlers/operations.go", Anchor: `if !openapi.IsDocsFile(r.Param("file")) {`, Becomes: `if !openapi.IsDocsFile(r.Param("file")) && false {`,
+			In: "./handlers", Run: "^TestDocs$",
+		},
+		{
+			Name: "number-rounded-into-its-bounds", Breaks: "a number is compared with a bound as it was sent",
+			File: "api/number.go", Anchor: "\t\treturn sign, false\n", Becomes: "\t\treturn 0, false\n",
+			In: "./api", Run: "^TestDecimals$",
+		},
+		{
+			Name: "number-overflows", Breaks: "a number that no duration can be is out of all bounds",
+			File: "api/number.go", Anchor: "return sign * math.MaxInt64, true", Becomes: "return 0, true",
+			In: "./api", Run: "^TestDecimals$",
+		},
+		{
+			Name: "number-with-a-fraction-is-whole", Breaks: "a whole number of a request has no fraction",
+			File: "api/number.go", Anchor: "func (w *Whole) UnmarshalJSON(text []byte) error {\n\tn, exact := scaled(string(text), 0)\n",
+			Becomes: "func (w *Whole) UnmarshalJSON(text []byte) error {\n\tn, exact := scaled(string(text), 0)\n\texact = true\n",
+			In:      "./handlers", Run: "^TestBadBodies$",
+		},
+		{
+			Name: "mismatch-does-not-say-with-what", Breaks: "mode_mismatch says as what the lock is in use",
+			File: "lock/errors.go", Anchor: `Detail: "the lock " + inUse.Name + " is in use " + as, `, Becomes: `Detail: "the lock is in use in another mode" + as[:0], `,
+			In: "./handlers", Run: "^TestModeMismatch$",
+		},
+		{
+			Name: "held-says-its-title", Breaks: "423 says that a request with wait_seconds would queue",
+			File: "lock/errors.go", Anchor: `Detail: "others are in front; with wait_seconds the request would queue"`, Becomes: `Detail: "the lock is held"`,
+			In: "./handlers", Run: "^TestLockSetRefused$",
+		},
 	}
 }

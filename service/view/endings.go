@@ -11,7 +11,7 @@ import (
 // Reasons are kept for at least 10 minutes and at most 11, as far as there is room.
 // They serve to explain a 410; nothing is decided by them.
 const (
-	minutesKept   = 10        // whole ones, beside the one in which the entry ended
+	minutesKept = 10        // whole ones, beside the one in which the entry ended
 	maxEnds     = 4_000_000 // in all, some 190 MB at most
 	tenantsPart = 4         // of how many one is a tenant's at most
 	chunkLength = 512       // that are forgotten together

@@ -365,8 +365,16 @@ func recordBetween(t *recordTrial) {
 		all[k] = t.put(t.records(i), store.RecordPut{RecordKey: k})
 	}
 	for _, q := range []store.RecordQuery{
-		{From: "r38"}, {Until: "r02"}, {From: "r10", Until: "r12"}, {From: "r101"}, {From: "s"}, {Until: "r"},
-		{From: "r12", Until: "r10"}, {From: "r37", Tenant: "a"}, {From: "r05", Until: "r07", Tenant: "a-b"}, {Until: "r01", Tenant: "a0"},
+		{From: "r38"},
+		{Until: "r02"},
+		{From: "r10", Until: "r12"},
+		{From: "r101"},
+		{From: "s"},
+		{Until: "r"},
+		{From: "r12", Until: "r10"},
+		{From: "r37", Tenant: "a"},
+		{From: "r05", Until: "r07", Tenant: "a-b"},
+		{Until: "r01", Tenant: "a0"},
 	} {
 		want := maps.Clone(all)
 		maps.DeleteFunc(want, func(k store.RecordKey, _ uint64) bool {

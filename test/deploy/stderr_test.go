@@ -102,7 +102,8 @@ func stderr(t *testing.T, api string) {
 		t.Fatal(err)
 	}
 	select {
-	case <-ended:
+	case err := <-ended:
+		t.Logf("it ended: %v", err)
 	case <-time.After(30 * time.Second):
 		t.Error("it does not end")
 	}

@@ -145,16 +145,12 @@ func (s *upgraded) line(lock string) (holder *drive.Hold, queue []asyncWait) {
 // allTold checks that each receiver was told of each grant and release, or that it misses it.
 func (s *upgraded) allTold(r *receivers, names []string) {
 	s.t.Helper()
-	lack := func() (n int) {
-		for _, name := range names {
-			n += r.lacks(name, s.granted, s.released)
-		}
-		return n
+	dues := duesOfClients(s.granted, s.released)
+	for end := time.Now().Add(within(30 * time.Second)); r.all(names, dues).lacking > 0 && time.Now().Before(end); pause(s.ctx, 50*time.Millisecond) {
 	}
-	for end := time.Now().Add(within(30 * time.Second)); lack() > 0 && time.Now().Before(end); pause(s.ctx, 50*time.Millisecond) {
-	}
-	s.t.Logf("%d grants and %d releases; %d never told to one of %d receivers; it was said %d times that something is missed", len(s.granted), len(s.released), lack(), len(names), r.missedBy(names))
-	if n := lack(); n > 0 || len(s.granted) == 0 {
-		s.t.Errorf("%d were never told", n)
+	n := r.all(names, dues)
+	s.t.Logf("%d grants and %d releases, to each of %d receivers: %+v; it was said %d times that something is missed", len(s.granted), len(s.released), len(names), n, r.missedBy(names))
+	if n.lacking > 0 || len(s.granted) == 0 {
+		s.t.Errorf("%d were never told", n.lacking)
 	}
 }

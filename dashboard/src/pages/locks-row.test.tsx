@@ -30,7 +30,7 @@ function lock(expires?: string): Schemas["AdminLock"] {
   } as Schemas["AdminLock"];
 }
 
-function row(of: Schemas["AdminLock"], gone = false): HTMLElement {
+function row(of: Schemas["AdminLock"], gone = false): Element {
   const { container } = render(
     <table>
       <tbody>

@@ -180,7 +180,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-reasons-for-5-minutes", Breaks: "a key answers 410 for 10 minutes after its entry ended",
-			File: "service/view/endings.go", Anchor: "minutesKept   = 10 ", Becomes: "minutesKept   = 4 ",
+			File: "service/view/endings.go", Anchor: "minutesKept = 10 ", Becomes: "minutesKept = 4 ",
 			In: "./service", Run: "^TestReasonsAreForgotten$",
 		},
 		{

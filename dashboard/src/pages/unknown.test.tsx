@@ -32,7 +32,8 @@ it("shows the figures that there are", () => {
 });
 
 it("says of orders that they agree only if some were seen", () => {
-  const report: Schemas["LockOrderReport"] = { contradictions: [], forgotten: 0, known: 0, orders: [] };
+  const asked = { replica: "r", since: "2026-01-02T15:04:05.000Z" };
+  const report: Schemas["LockOrderReport"] = { ...asked, contradictions: [], forgotten: 0, known: 0, orders: [] };
   expect(text(<Contradictions report={report} />)).toContain("No orders were seen yet");
   const seen = { tenant: "t", from: "a", to: "b", seen: 1, examples: [] } as unknown as Schemas["SeenOrder"];
   expect(text(<Contradictions report={{ ...report, known: 1, orders: [seen] }} />)).toContain("agree.");

@@ -131,6 +131,8 @@ func improveParameter(p *openapi3.Parameter) {
 		s.Pattern, s.MaxLength, p.Example = `^[A-Za-z0-9._:@=+*-]*$`, openapi3.Ptr(uint64(200)), "orders"
 	case "query holder":
 		s.Pattern, s.MaxLength, p.Example = oneLine, openapi3.Ptr(uint64(200)), "worker-7"
+	case "query reason":
+		s.Pattern, s.MinLength, s.MaxLength, p.Example = oneLine, 10, openapi3.Ptr(uint64(500)), "its node was lost in the fire"
 	case "path tenant":
 		s.Pattern, p.Example = tenantName, "acme"
 	case "query tenant":

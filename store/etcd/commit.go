@@ -210,7 +210,7 @@ func (c *committer) transaction(groups []*group) *pb.TxnRequest {
 	outer := &pb.TxnRequest{Success: make([]*pb.RequestOp, len(groups))}
 	puts := false
 	for i, g := range groups {
-		outer.Success[i] = &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: g.transaction(c.prefix)}}
+		outer.Success[i] = txnOp(g.transaction(c.prefix))
 		puts = puts || g.puts()
 	}
 	if puts {
@@ -271,6 +271,10 @@ func putOp(key, val []byte, lease int64) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
 		RequestPut: &pb.PutRequest{Key: key, Value: val, Lease: lease},
 	}}
+}
+
+func txnOp(txn *pb.TxnRequest) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: txn}}
 }
 
 func deleteOp(key []byte) *pb.RequestOp {

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -18,6 +19,7 @@ type joining struct {
 	value  []byte
 	leases []int64 // of all attempts
 	open   []int64 // of the attempts whose outcomes are not known
+	doomed []int64 // whose revocation was asked for: it may be done any time
 	since  int64   // a revision before the first attempt
 
 	withdrawn int64 // the revision of the key's mark that is to be replaced; 0 if there is none
@@ -82,12 +84,17 @@ func (j *joining) pause(ctx context.Context) error {
 	return store.Pause(ctx, 20*time.Millisecond)
 }
 
+// find reads the entry. One under a lease that may be revoked in a moment is as good as gone,
+// and told to nobody.
 func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 	ctx, cancel := context.WithDeadline(ctx, j.due)
 	defer cancel()
 	found, withdrawn, err := j.store.lookFor(ctx, j.entry)
 	if err == nil {
 		j.withdrawn = withdrawn
+	}
+	if found != nil && slices.Contains(j.doomed, found.Handle) {
+		return nil, nil //nolint:nilnil // as it says
 	}
 	return found, err
 }
@@ -223,7 +230,7 @@ func (j *joining) stands(placed *lock.Entry) {
 func (j *joining) giveUp() (ambiguous bool) {
 	ambiguous = len(j.open) > 0
 	if ambiguous {
-		j.store.orphans.Add(&orphan{entry: j.entry, leases: j.open}, j.store.leases.seconds(j.entry.TTL))
+		j.store.orphans.Add(&orphan{entry: j.entry, leases: j.open, withdrawn: j.withdrawn}, j.store.leases.seconds(j.entry.TTL))
 	}
 	return ambiguous
 }

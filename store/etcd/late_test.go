@@ -3,7 +3,9 @@ package etcd
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +26,8 @@ type lateKV struct {
 	hold int // so many
 
 	blind bool // reads are refused, or they would tell the call that its write stands
+
+	beforeRevoke atomic.Pointer[func()]
 }
 
 // let has no more writes be late, and returns those that are.
@@ -92,6 +96,28 @@ func (l *lateKV) deliver(t *testing.T) int {
 	return len(l.held)
 }
 
+// lateRevocations has beforeRevoke run before the first revocation of a lease of what is held back, whose
+// answer is lost: it comes late.
+type lateRevocations struct {
+	leaseClient
+	late *lateKV
+}
+
+func (l *lateRevocations) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
+	if do := l.late.beforeRevoke.Load(); do != nil && l.late.holds(r.ID) && l.late.beforeRevoke.CompareAndSwap(do, nil) {
+		(*do)()
+		return nil, context.DeadlineExceeded
+	}
+	return l.leaseClient.LeaseRevoke(ctx, r)
+}
+
+// holds reports whether a write that is held back is under a lease.
+func (l *lateKV) holds(lease int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.held, func(r *pb.TxnRequest) bool { return leaseOf(r) == lease })
+}
+
 func startLate(t *testing.T, hold int) (*Store, *lateKV) {
 	t.Helper()
 	conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: t.TempDir()})
@@ -99,7 +125,7 @@ func startLate(t *testing.T, hold int) (*Store, *lateKV) {
 		t.Fatal(err)
 	}
 	late := &lateKV{kvClient: conn.kv, hold: hold}
-	conn.kv = late
+	conn.kv, conn.leases = late, &lateRevocations{leaseClient: conn.leases, late: late}
 	s, err := Open(t.Context(), conn, Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 func (l *lateKV) beside(t *testing.T, s *Store) *Store {
 	t.Helper()
 	conn := *s.conn
-	conn.kv = l.kvClient
+	conn.kv, conn.leases = l.kvClient, s.conn.leases.(*lateRevocations).leaseClient
 	other, err := Open(t.Context(), &conn, Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -136,5 +136,61 @@ func (f *comings) Lost(error)                 {}
 func (f *comings) Apply(_ uint64, changes []store.Change) {
 	for _, c := range changes {
 		f.changes <- c
+	}
+}
+
+// TestNotHandedOutWhileItIsRevoked: the first write commits between the look for it and the revocation
+// of its lease, whose answer is lost: the entry that is there then can go any moment, and is nobody's.
+func TestNotHandedOutWhileItIsRevoked(t *testing.T) {
+	s, late := startLate(t, 1)
+	commit := func() {
+		if late.deliver(t) != 1 {
+			t.Error("no write is late")
+		}
+	}
+	late.beforeRevoke.Store(&commit)
+	placed, _, err := s.Enqueue(t.Context(), lateEntry())
+	var gone *lock.Error
+	if !errors.As(err, &gone) || gone.Code != lock.Lost {
+		t.Errorf("Enqueue: %+v, %v, want that it is lost", placed, err)
+	}
+	if found := s.mustFind(t, lateEntry()); found != nil {
+		t.Errorf("it stays: %+v", found)
+	}
+}
+
+// TestWithdrawnKeyIsShutOut: a call whose writes would replace the mark of a withdrawn entry is given up with
+// them still out. They find another mark by the time that their leases are revoked, as whoever comes back for
+// the entry could join it else.
+func TestWithdrawnKeyIsShutOut(t *testing.T) {
+	s, late := startLate(t, 1_000_000)
+	other := late.beside(t, s)
+	e := lateEntry()
+	e.Request = "the parameters"
+	first, _, err := other.Enqueue(t.Context(), e)
+	if err == nil {
+		err = other.Remove(t.Context(), first, lock.Withdrawn)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(chan *lock.Entry, 1)
+	commit := func() {
+		late.deliver(t)
+		there, err := other.find(t.Context(), e)
+		if err != nil {
+			t.Error(err)
+		}
+		found <- there
+	}
+	late.beforeRevoke.Store(&commit)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, _, err := s.Enqueue(ctx, e); !errors.Is(err, lock.StoreUnavailable) {
+		t.Fatalf("Enqueue: %v", err)
+	}
+	late.let()
+	if there := <-found; there != nil {
+		t.Errorf("a late write brought it back: %+v", there)
 	}
 }

@@ -17,6 +17,8 @@ import (
 type orphan struct {
 	entry  *lock.Entry // to be taken back, or kept from being written later if it is resumable; or nil
 	leases []int64     // under which the writes are
+
+	withdrawn int64 // the revision of the key's mark that the last of them would replace; 0 if there was none
 }
 
 // clean takes back the entry if it is there, which tells the feeds why it goes, and then
@@ -44,7 +46,8 @@ func (s *Store) clean(ctx context.Context, x *orphan) error {
 }
 
 // shutOut keeps the writes of an entry that is not there from writing it, by a mark as of a
-// withdrawn one: whoever comes back for it replaces that. The lease of an entry that is there
+// withdrawn one, in place of the one that they would replace: whoever comes back for the entry replaces
+// that. The lease of an entry that is there
 // is not among those to be revoked then.
 func (s *Store) shutOut(ctx context.Context, x *orphan) error {
 	memory, err := s.memory.lease(ctx, 1)
@@ -52,9 +55,10 @@ func (s *Store) shutOut(ctx context.Context, x *orphan) error {
 		return err
 	}
 	key := []byte(s.markKey(x.entry.Tenant, x.entry.ID))
-	data := store.Encode(mark{Reason: lock.Withdrawn, At: time.Now().UnixMilli()})
+	put := []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: lock.Withdrawn, At: time.Now().UnixMilli()}), memory)}
 	_, err = s.kv.Txn(ctx, &pb.TxnRequest{
-		Compare: []*pb.Compare{created(key, 0)}, Success: []*pb.RequestOp{putOp(key, data, memory)},
+		Compare: []*pb.Compare{modified(key, x.withdrawn)}, Success: put,
+		Failure: []*pb.RequestOp{txnOp(&pb.TxnRequest{Compare: []*pb.Compare{created(key, 0)}, Success: put})},
 	})
 	switch {
 	case isLeaseNotFound(err):

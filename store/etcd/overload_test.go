@@ -41,9 +41,9 @@ func (s *slowKV) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, erro
 	return &pb.TxnResponse{Succeeded: true, Header: &pb.ResponseHeader{Revision: 1}}, nil
 }
 
-// TestOverloadAfterALostAnswer: the answer to the write of an entry is lost, and there are
-// so many others before its repetition that it comes to nothing. It is said that the entry
-// may be there, and it is taken back.
+// TestOverloadAfterALostAnswer: the answer to the write of an entry with a key is lost, and there
+// are so many others before its repetition that it comes to nothing. It is said that the entry
+// may be there, and what may come later is looked after.
 func TestOverloadAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv, fake := &slowKV{loses: "lost"}, &countedLeases{}
@@ -54,6 +54,7 @@ func TestOverloadAfterALostAnswer(t *testing.T) {
 		defer s.Close()
 
 		e := testEntry("a", "lost")
+		e.Request = "the parameters"
 		var others sync.WaitGroup
 		defer others.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -75,10 +76,10 @@ func TestOverloadAfterALostAnswer(t *testing.T) {
 		select {
 		case x := <-cleaned:
 			if x.entry != e || len(x.leases) != 1 {
-				t.Errorf("taken back: %+v", x)
+				t.Errorf("looked after: %+v", x)
 			}
 		default:
-			t.Error("nothing is taken back")
+			t.Error("nothing is looked after")
 		}
 	})
 }

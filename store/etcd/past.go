@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -24,6 +25,9 @@ func (j *joining) exclude(ctx context.Context) (*lock.Entry, error) {
 		return found, err
 	}
 	for _, l := range j.open { // one that commits now is as good as removed: nobody knows of it
+		if !slices.Contains(j.doomed, l) {
+			j.doomed = append(j.doomed, l)
+		}
 		if err := j.store.leases.revoke(ctx, l); err != nil {
 			return nil, err
 		}

@@ -142,12 +142,13 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	if err != nil {
 		return nil, false, err
 	}
-	if written = slices.Contains(j.leases, placed.Handle); written {
+	placed, written, err = s.trust.HandOut(ctx, s, placed, slices.Contains(j.leases, placed.Handle), func() {
+		s.orphans.Add(&orphan{entry: placed, leases: []int64{placed.Handle}}, s.leases.seconds(placed.TTL))
+	})
+	if written && err == nil { // what is taken back has its lease ended, so that one must not be used again
 		s.leases.stands(placed)
 	}
-	return s.trust.HandOut(ctx, s, placed, written, func() {
-		s.orphans.Add(&orphan{placed, []int64{placed.Handle}}, s.leases.seconds(placed.TTL))
-	})
+	return placed, written, err
 }
 
 // Remove implements store.Store.

@@ -4,6 +4,16 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-handed-out-while-revoked", Breaks: "an entry whose lease is being revoked is handed out to nobody",
+			File: "store/etcd/join.go", Anchor: "slices.Contains(j.doomed, found.Handle)", Becomes: "slices.Contains(j.doomed[:0], found.Handle)",
+			In: "./store/etcd", Run: "^TestNotHandedOutWhileItIsRevoked$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-withdrawn-key-not-shut-out", Breaks: "what is given up with a key that was withdrawn before is shut out before its leases are revoked",
+			File: "store/etcd/orphan.go", Anchor: "modified(key, x.withdrawn)", Becomes: "created(key, 0)",
+			In: "./store/etcd", Run: "^TestWithdrawnKeyIsShutOut$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-long-elections", Breaks: "servers that keep leases for longer than promised are told",
 			File: "store/etcd/least_lease.go", Anchor: "if least > MinTTL {", Becomes: "if least > 60*MinTTL {",
 			In: "./store/etcd", Run: "^TestLongElections$", Needs: "etcd",

@@ -138,6 +138,18 @@ func (v *View) HeldCallbacks() (held, doubtful []*lock.Entry) {
 	return held, doubtful
 }
 
+// HeldCallback returns the entry of a tenant that has a number, if it holds and names a callback, and nil
+// otherwise.
+func (v *View) HeldCallback(tenant string, number uint64) *lock.Entry {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	e, holds := v.table.Entry(v.async.called[grantKey{tenant, number}])
+	if !holds {
+		return nil
+	}
+	return e
+}
+
 // HeldSince returns since when the entry holds, as this replica saw it, and whether it does.
 func (v *View) HeldSince(id lock.ID) (since time.Time, ok bool) {
 	v.mu.RLock()

@@ -367,7 +367,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 	v.reindex(a, now, append(granted, e)...)
 	v.accounts.close(a)
 	v.notify(id)
-	v.async.forget(id)
+	v.async.forget(e)
 	v.tellGrants(granted, e, now)
 	v.detect(nil, now)
 }

@@ -18,9 +18,11 @@ type crowd struct {
 	began  map[string]time.Time // by tenant: when one of its receivers was first waited for
 }
 
-// parked is from where on a target is given nothing: all of a subscription, the calls of one URL.
+// parked is from where on a target is given nothing: all of a subscription, the calls of one URL, or
+// of all of them, if together they are too many.
 type parked struct {
 	url   string
+	all   bool
 	after lock.EventID // everything up to it was given
 	item  *item        // stands for what comes after it
 }
@@ -51,17 +53,18 @@ func (c *crowd) may(tenant string, now time.Time) bool {
 // waitsFor reports whether a target is given nothing at the moment: of callbacks, with a URL.
 func (c *crowd) waitsFor(t *target, url string) bool {
 	p := c.parked[t]
-	return p != nil && p.url == url
+	return p != nil && (p.all || p.url == url)
 }
 
 // park has a target given nothing more after an event if it has too much before it.
 func (w *owner) park(t *target, url string, after lock.EventID) {
 	c, now := &w.crowd, time.Now()
-	if c.parked[t] != nil || t.before(url) < crowded || t.Health.Failures > 0 || !c.may(t.tenant, now) {
+	all := t.before(url) < crowded && len(t.pending) >= crowded
+	if c.parked[t] != nil || !all && t.before(url) < crowded || t.Health.Failures > 0 || !c.may(t.tenant, now) {
 		return
 	}
 	it := &item{id: lock.EventID{Number: after.Number, Index: after.Index + 1}, read: now, open: 1}
-	c.parked[t] = &parked{url, after, it}
+	c.parked[t] = &parked{url, all, after, it}
 	w.window.add(it)
 }
 
@@ -71,6 +74,14 @@ func (t *target) before(url string) int {
 		return t.calls[url]
 	}
 	return len(t.pending)
+}
+
+// before is how many deliveries those have before them that are given nothing.
+func (p *parked) before(t *target) int {
+	if p.all {
+		return len(t.pending)
+	}
+	return t.before(p.url)
 }
 
 // parkAll looks after an event whether some of those it was given to have too much before them.
@@ -87,7 +98,7 @@ func (w *owner) parkAll(e *lock.Event) {
 func (w *owner) ease(now time.Time) {
 	for t, p := range w.crowd.parked {
 		over := now.Sub(w.crowd.began[t.tenant]) >= crowdTime
-		if over || t.before(p.url) <= eased {
+		if over || p.before(t) <= eased {
 			w.goOn(t, over)
 		}
 	}
@@ -139,19 +150,20 @@ func (w *owner) giveSince(t *target, p *parked, stream *service.EventStream, all
 			if r.ID.Compare(w.window.last) > 0 {
 				return true
 			}
-			w.give(t, p.url, &r.Event, p.item)
-			if p.after = r.ID; !all && t.before(p.url) >= crowded {
+			w.give(t, p, &r.Event, p.item)
+			if p.after = r.ID; !all && p.before(t) >= crowded {
 				return false
 			}
 		}
 	}
 }
 
-func (w *owner) give(t *target, url string, e *lock.Event, it *item) {
+// give offers an event to a target: of callbacks, if it is one of those that were parked.
+func (w *owner) give(t *target, p *parked, e *lock.Event, it *item) {
 	switch {
 	case t.id != Callbacks:
 		w.offer(t, &body{event: e}, it)
-	case e.Entry.Callback != nil && e.Entry.Callback.URL == url:
+	case e.Entry.Callback != nil && (p.all || e.Entry.Callback.URL == p.url):
 		w.callBack(e, it)
 	}
 }

@@ -146,3 +146,27 @@ func TestOnlyItsOwnURLWaits(t *testing.T) {
 	}
 	m.takes()
 }
+
+// TestManyURLsAreACrowd: callbacks to very many URLs are waited for together, as there is room for them together.
+func TestManyURLsAreACrowd(t *testing.T) {
+	m := newMissing(t)
+	m.tells(2)
+	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
+	m.pool.Close(m.ctx)
+	callers := m.owner.target(m.target.tenant, Callbacks)
+	url := func(i int) string { return fmt.Sprint("https://example.org/?job=", i) }
+	for i := range crowded {
+		if m.park(callers, url(i), at(101)); m.crowd.parked[callers] != nil {
+			t.Fatalf("they are waited for although only %d are pending", i)
+		}
+		m.add(&delivery{target: callers, record: fmt.Sprint("earlier:", i), size: 1, grant: &callbackCall{URL: url(i)}})
+	}
+	m.park(callers, url(0), at(101))
+	if p := m.crowd.parked[callers]; p == nil || !m.crowd.waitsFor(callers, "https://another") {
+		t.Fatalf("they are not waited for: %+v", p)
+	}
+	m.eases(callers)
+	if m.ease(time.Now()); m.crowd.parked[callers] != nil {
+		t.Error("they are waited for although nothing is pending")
+	}
+}

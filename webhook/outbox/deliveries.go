@@ -287,13 +287,11 @@ func (d *Deliveries) grants(ctx context.Context, tenant string, id lock.EventID)
 
 // heldCaller is the entry that holds of whose grant the notice has an id, nil if none does.
 func heldCaller(locks Locks, tenant string, id lock.EventID) *lock.Entry {
-	held, _ := locks.HeldCallbacks()
-	for _, e := range held {
-		if e.Tenant == tenant && lock.Before(e.Number) == id {
-			return e
-		}
+	e := locks.HeldCallback(tenant, id.Number)
+	if e == nil || lock.Before(e.Number) != id {
+		return nil
 	}
-	return nil
+	return e
 }
 
 // tellsOf reports whether what is owed is the delivery with an id: of what is missed, all of that gap.

@@ -238,7 +238,7 @@ func (w *owner) replay(t *target, after lock.EventID, it *item, which func(*lock
 			}
 			tell, goOn := which(&r.Event)
 			if tell {
-				w.give(t, urlOf(&r.Event), &r.Event, it)
+				w.give(t, &parked{all: true}, &r.Event, it)
 			}
 			if !goOn {
 				return gaps
@@ -248,11 +248,4 @@ func (w *owner) replay(t *target, after lock.EventID, it *item, which func(*lock
 			return gaps
 		}
 	}
-}
-
-func urlOf(e *lock.Event) string {
-	if e.Entry.Callback == nil {
-		return ""
-	}
-	return e.Entry.Callback.URL
 }

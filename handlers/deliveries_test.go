@@ -329,6 +329,16 @@ func TestDeliveriesOnBadDays(t *testing.T) {
 	}
 }
 
+// TestDeliverTooLate: the notice of a grant whose lease is over is not sent again, whoever asks.
+func TestDeliverTooLate(t *testing.T) {
+	t.Parallel()
+	const detail = "the lease of that grant is over"
+	c := withDeliveries(t, &stubDeliveries{err: func() error { return lock.Errorf(lock.Lost, detail) }})
+	over := problem{code: "lock_lost", detail: detail}
+	c.post("/webhooks/callbacks/deliveries/1042-0/redeliver").wantProblem(over)
+	c.operator().post("/admin/webhooks/" + c.claims.Tenant + "/callbacks/deliveries/1042-0/redeliver").wantProblem(over)
+}
+
 // TestSinceInUTC: an instant that is in no year of four digits in UTC is refused.
 func TestSinceInUTC(t *testing.T) {
 	t.Parallel()

@@ -108,8 +108,8 @@ test("pictures", async ({ browser, server }) => {
   const reason = "the drivers are replaced in rack 7";
   expect((await server.post("/admin/closures", { tenant: "demo", locks: "gpu-*", until, reason })).status).toBe(201);
   for (const [theme, names] of [
-    ["light", ["overview", "locks", "events", "blocking", "closures"]],
-    ["dark", ["lock", "audit", "contention"]],
+    ["light", ["overview", "locks", "events", "blocking", "closures", "holders", "deadlocks", "tenants"]],
+    ["dark", ["lock", "audit", "contention", "webhooks"]],
   ] as const) {
     const page = await themed(browser, theme);
     await page.setViewportSize({ width: 1120, height: 640 });

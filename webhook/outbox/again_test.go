@@ -159,3 +159,32 @@ type refusesAll struct{ Records }
 func (refusesAll) Put(context.Context, store.RecordPut) (uint64, error) {
 	return 0, lock.Errorf(lock.StoreUnavailable, "it takes nothing")
 }
+
+// TestAskedForBeforeItIsRead: what was asked for once more is not kept yet when the shard reads its event: the cursor
+// waits for it then.
+func TestAskedForBeforeItIsRead(t *testing.T) {
+	m := newMissing(t)
+	m.tells(1)
+	m.target.sub.Paused = false
+	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
+	m.pool.Close(m.ctx)
+	e := &lock.Event{ID: at(101), Kind: lock.EventAcquired, Held: true, At: time.Now(), Entry: &lock.Entry{
+		ID: "a", Tenant: "acme", Number: 101, Claims: []lock.Claim{{Name: "orders:1"}},
+	}}
+	asked, read := &item{open: 1, again: true}, &item{id: at(101), open: 1}
+	m.offer(m.target, &body{event: e}, asked)
+	for range 2 { // the second time it waits already
+		m.offer(m.target, &body{event: e}, read)
+	}
+	if read.settle(); asked.open != 2 || read.open != 1 {
+		t.Fatalf("%d and %d are open", asked.open, read.open)
+	}
+	d := m.target.pending[recordName("x", at(101).String())]
+	if m.settle(d); read.open != 0 {
+		t.Error("it waits for what is made")
+	}
+	m.offer(m.target, &body{event: e}, read)
+	if read.open != 0 {
+		t.Error("it waits for what is kept")
+	}
+}

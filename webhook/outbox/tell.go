@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -96,10 +97,14 @@ func (w *owner) offer(t *target, text *body, it *item) {
 }
 
 // accept begins with a delivery that an item of the window stands for, unless there are too
-// many already, or it is pending: a target that was told before is told again.
+// many already, or it is pending: a target that was told before is told again. If that is not
+// kept yet the item waits for it too: the one that was there may not be of the window.
 func (w *owner) accept(d *delivery, it *item, names []string) {
 	t := d.target
-	if t.pending[d.record] != nil {
+	if was := t.pending[d.record]; was != nil {
+		if len(was.items) > 0 && !slices.Contains(was.items, it) {
+			w.standFor(it, was)
+		}
 		return
 	}
 	d.made = w.Now()
@@ -108,11 +113,16 @@ func (w *owner) accept(d *delivery, it *item, names []string) {
 		w.lack(d, it)
 		return
 	}
+	w.standFor(it, d)
+	t.queue(d, names)
+	w.start(d)
+}
+
+// standFor has an item not be settled before a delivery is made or kept.
+func (w *owner) standFor(it *item, d *delivery) {
 	d.items = append(d.items, it)
 	it.open++
 	it.its = append(it.its, d)
-	t.queue(d, names)
-	w.start(d)
 }
 
 // beginOf begins with the schedule. It goes by this process's clock, which is never set: the wall clock may

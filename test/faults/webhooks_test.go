@@ -33,8 +33,9 @@ func TestWebhooksOutliveTheirSenders(t *testing.T) {
 	r.rest(0)
 	pause(s.ctx, 10*time.Second)
 	k := newKiller(s, r, &newest)
-	for k.single < count(4, 100) || k.all < count(1, 20) {
-		k.round(k.single >= 5*k.all+4)
+	single := count(2, 100)
+	for k.single < single || k.all < count(1, 20) {
+		k.round(k.single >= 5*k.all+min(4, single))
 	}
 	stop()
 	stopped := time.Now()

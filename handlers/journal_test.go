@@ -14,7 +14,7 @@ import (
 // Every secret of ours can be told by its beginning: a lock token, the secret of a
 // webhook, and a JSON Web Token, whose header is the base64 of {"…
 var (
-	secretShape = regexp.MustCompile(`fp1_[A-Za-z0-9_-]{8,}|whsec_[A-Za-z0-9+/]{8,}|eyJ[A-Za-z0-9_-]{8,}`)
+	secretShape = regexp.MustCompile(`fp1_[A-Za-z0-9_-]{8,}|whsec_[A-Za-z0-9+/]{8,}|\beyJ[A-Za-z0-9_-]{8,}`)
 	ownNames    = regexp.MustCompile(`tenant-[0-9]|orders:`)
 )
 

@@ -108,7 +108,7 @@ test("pictures", async ({ browser, server }) => {
   const reason = "the drivers are replaced in rack 7";
   expect((await server.post("/admin/closures", { tenant: "demo", locks: "gpu-*", until, reason })).status).toBe(201);
   for (const [theme, names] of [
-    ["light", ["overview", "locks", "events", "blocking", "closures", "holders", "deadlocks", "tenants"]],
+    ["light", ["overview", "locks", "events", "blocking", "closures", "holders", "orders", "tenants"]],
     ["dark", ["lock", "audit", "contention", "webhooks"]],
   ] as const) {
     const page = await themed(browser, theme);

@@ -75,7 +75,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-lease-of-a-joined-entry", Breaks: "who joins an entry does not know whether its writer will end its lease",
-			File: "store/etcd/store.go", Anchor: "slices.Contains(j.leases, placed.Handle); written {", Becomes: "slices.Contains(j.leases, placed.Handle); placed != nil {",
+			File: "store/etcd/store.go", Anchor: "if written && err == nil {", Becomes: "if err == nil {",
 			In: "./store/etcd", Run: "^TestLeaseThatAnotherCallMayEnd$", Needs: "etcd",
 		},
 		{

@@ -71,10 +71,10 @@ func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int6
 // again.
 func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, lease int64) {
 	key := []byte(s.markKey(end.Tenant, end.ID))
-	txn.Success = append(txn.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: &pb.TxnRequest{
+	txn.Success = append(txn.Success, txnOp(&pb.TxnRequest{
 		Compare: []*pb.Compare{created(key, 0)},
 		Success: []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: end.Reason, At: end.At}), lease)},
-	}}})
+	}))
 }
 
 // find reads the entry with e's id, or nil if there is none. If e is resumable and its

@@ -59,8 +59,8 @@ func (c *crowd) waitsFor(t *target, url string) bool {
 // park has a target given nothing more after an event if it has too much before it.
 func (w *owner) park(t *target, url string, after lock.EventID) {
 	c, now := &w.crowd, time.Now()
-	all := t.before(url) < crowded && len(t.pending) >= crowded
-	if c.parked[t] != nil || !all && t.before(url) < crowded || t.Health.Failures > 0 || !c.may(t.tenant, now) {
+	all := t.before(url) < crowded // of one URL there are no more than in all
+	if c.parked[t] != nil || len(t.pending) < crowded || t.Health.Failures > 0 || !c.may(t.tenant, now) {
 		return
 	}
 	it := &item{id: lock.EventID{Number: after.Number, Index: after.Index + 1}, read: now, open: 1}

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,34 +64,39 @@ func TestListsTellUntilWhen(t *testing.T) {
 // for those that nobody sees any more.
 func TestRowsAskTheStoreAtAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x, lines, asked := service.NewRowExpiries(), linesOf(3000), 0
+		x, lines := service.NewRowExpiries(), linesOf(3000)
+		var asked atomic.Int64
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			x.Run(ctx, func(context.Context, *lock.Entry) (time.Duration, error) { asked++; return time.Minute, nil })
+			x.Run(ctx, func(context.Context, *lock.Entry) (time.Duration, error) {
+				asked.Add(1)
+				return time.Minute, nil
+			})
 		}()
 		for range 40 {
 			x.Mark(lines)
 			after(250 * time.Millisecond)
 		}
-		if asked < 300 || asked > 401 || x.Len() != 2000 {
-			t.Errorf("asked %d times in ten seconds, %d rows are known", asked, x.Len())
+		if n := asked.Load(); n < 300 || n > 401 || x.Len() != 2000 {
+			t.Errorf("asked %d times in ten seconds, %d rows are known", n, x.Len())
 		}
-		told := 0
+		told := int64(0)
 		x.Mark(lines)
 		for _, l := range lines {
 			if !l.ExpiresAt.IsZero() {
 				told++
 			}
 		}
-		if told != asked {
-			t.Errorf("asked of %d rows, and told of %d", asked, told)
+		if n := asked.Load(); told != n {
+			t.Errorf("asked of %d rows, and told of %d", n, told)
 		}
 		after(10 * time.Second)
-		before := asked
-		if after(time.Minute); asked != before || x.Len() != 0 {
-			t.Errorf("asked %d times of rows that nobody sees, %d are known", asked-before, x.Len())
+		before := asked.Load()
+		after(time.Minute)
+		if n := asked.Load() - before; n != 0 || x.Len() != 0 {
+			t.Errorf("asked %d times of rows that nobody sees, %d are known", n, x.Len())
 		}
 		cancel()
 		<-done

@@ -63,12 +63,12 @@ type LockOrderReport struct {
 	Learnt
 }
 
-// OrderContradiction is a ring of orders: each leads to the class of locks where
+// OrderContradiction is a cycle of orders: each leads to the class of locks where
 // the next one starts, and the last to the first.
 type OrderContradiction struct {
 	// Tenant in which it happened.
 	Tenant string `json:"tenant" example:"acme"`
-	// FoundAt is when the ring was closed.
+	// FoundAt is when the cycle was closed.
 	FoundAt Instant `json:"found_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Sides of the contradiction.
 	Sides []OrderSide `json:"sides"`

@@ -53,7 +53,7 @@ type EventData struct {
 	// StaleWrite says of `lock.stale_write` what was refused. There is no entry.
 	StaleWrite *StaleWrite `json:"stale_write,omitempty"`
 	// OrderContradiction says of `lock.order_contradiction` in which orders the locks were taken. There is no entry.
-	OrderContradiction *EventRing `json:"order_contradiction,omitempty"`
+	OrderContradiction *EventContradiction `json:"order_contradiction,omitempty"`
 	// After is the id of the last event before those that are missing.
 	After string `json:"after,omitempty" example:"1042-1"`
 	// Before is the id after which everything is told again.
@@ -70,10 +70,10 @@ type EventAsk struct {
 	WishedAt Instant `json:"wished_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
 }
 
-// EventRing is a ring of orders: each leads to the class of locks where the next one starts,
+// EventContradiction is a cycle of orders: each leads to the class of locks where the next one starts,
 // and the last to the first.
-type EventRing struct {
-	// FoundAt is when the ring was closed.
+type EventContradiction struct {
+	// FoundAt is when the cycle was closed.
 	FoundAt Instant `json:"found_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Sides of the contradiction; of a long one the first.
 	Sides []EventOrderSide `json:"sides"`

@@ -41,9 +41,9 @@ func (j *Journal) Put(ctx context.Context, r *Record) error {
 	}
 	_, err := j.records.Put(ctx, r.Put())
 	var failed *lock.Error
-	if errors.As(err, &failed) && failed.Ambiguous { // the record may be there, but what it tells of was not done
+	if errors.As(err, &failed) && failed.OutcomeUnknown { // the record may be there, but what it tells of was not done
 		failed = new(*failed)
-		failed.Ambiguous = false
+		failed.OutcomeUnknown = false
 		return failed
 	}
 	return err

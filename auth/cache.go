@@ -33,9 +33,9 @@ type verified struct {
 	place     int // in the shard's ring, guarded by the shard's mutex
 }
 
-// stands reports whether the token is still good: its time is not over and its
+// valid reports whether the token is still good: its time is not over and its
 // key is still one of ours.
-func (t *verified) stands(now time.Time) bool {
+func (t *verified) valid(now time.Time) bool {
 	return now.Before(t.until) && !t.key.retired.Load()
 }
 
@@ -73,7 +73,7 @@ func (c *cache) find(d digest, now time.Time) *Principal {
 	s.mu.RLock()
 	t := s.byDigest[d]
 	s.mu.RUnlock()
-	if t == nil || !t.stands(now) {
+	if t == nil || !t.valid(now) {
 		return nil
 	}
 	// Read first: a write would move the cache line between cores at every hit.
@@ -109,7 +109,7 @@ func (s *shard) room(d digest, now time.Time) int {
 func (s *shard) evict(now time.Time) int {
 	for range 2 * len(s.ring) {
 		t := s.ring[s.hand]
-		if !t.stands(now) || !t.used.Swap(false) {
+		if !t.valid(now) || !t.used.Swap(false) {
 			break
 		}
 		s.advance()

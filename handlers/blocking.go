@@ -144,16 +144,16 @@ func makeHoldings(r *request) (maker, error) {
 			return nil, err
 		}
 		out := &api.AdminHoldings{Seen: a.seen(h.Revision, h.Now), Tenant: s.Tenant, Holder: holder, Entries: []api.AdminEntry{}, Holding: h.Holding, Waiting: h.Waiting}
-		n := fit(len(h.Entries), &room, func(i int) int { return standingBytes(h.Entries[i]) })
+		n := fit(len(h.Entries), &room, func(i int) int { return entryPlacesBytes(h.Entries[i]) })
 		out.Truncated = h.More || n < len(h.Entries)
 		for _, one := range h.Entries[:n] {
-			out.Entries = append(out.Entries, standingOf(one))
+			out.Entries = append(out.Entries, adminEntryOf(one))
 		}
 		return out, nil
 	}, nil
 }
 
-func standingBytes(s view.Standing) int {
+func entryPlacesBytes(s view.EntryPlaces) int {
 	size := rowBytes
 	for _, at := range s.At {
 		size += len(at.Claim.Name) + 100
@@ -161,7 +161,7 @@ func standingBytes(s view.Standing) int {
 	return size
 }
 
-func standingOf(s view.Standing) api.AdminEntry {
+func adminEntryOf(s view.EntryPlaces) api.AdminEntry {
 	e := s.Entry
 	out := api.AdminEntry{
 		ID: string(e.ID), Fence: e.Number, State: heldOr(s.Holds, "waiting"), EnqueuedAt: api.InstantOf(e.EnqueuedAt),

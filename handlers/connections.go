@@ -27,7 +27,7 @@ type Connections struct {
 	all       int
 	busy      int            // requests of somebody who is known
 	byTenant  map[string]int // of these
-	strangers int            // requests over HTTP/2 of nobody who is known yet
+	anonymous int            // requests over HTTP/2 of nobody who is known yet
 	spare     *list.List     // of *connection without such requests: the one that became so first is first
 }
 
@@ -42,7 +42,7 @@ type connection struct {
 	of        *Connections
 	place     *list.Element // among the spare ones; nil while it is busy
 	busy      int           // requests of somebody who is known
-	strangers int           // requests over HTTP/2 of nobody who is known yet
+	anonymous int           // requests over HTTP/2 of nobody who is known yet
 	closed    bool
 }
 
@@ -130,11 +130,11 @@ func (c *connection) arrive() bool {
 	all := c.of
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if c.strangers > 0 && all.strangers >= all.most {
+	if c.anonymous > 0 && all.anonymous >= all.most {
 		return false
 	}
-	c.strangers++
-	all.strangers++
+	c.anonymous++
+	all.anonymous++
 	return true
 }
 
@@ -142,15 +142,15 @@ func (c *connection) arrive() bool {
 func (c *connection) crowded() bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	return 2*c.of.strangers > c.of.most
+	return 2*c.of.anonymous > c.of.most
 }
 
 // depart takes back an arrive that was true.
 func (c *connection) depart() {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.strangers--
-	c.of.strangers--
+	c.anonymous--
+	c.of.anonymous--
 }
 
 type connectionKey struct{}
@@ -195,7 +195,7 @@ func (r *request) enter() bool {
 	if r.crowded = !conn.arrive(); r.crowded {
 		return false
 	}
-	r.stranger = conn
+	r.anonymous = conn
 	return true
 }
 
@@ -210,9 +210,9 @@ func (r *request) occupy() {
 		return
 	}
 	r.connection = conn
-	if r.stranger != nil {
-		r.stranger.depart()
-		r.stranger = nil
+	if r.anonymous != nil {
+		r.anonymous.depart()
+		r.anonymous = nil
 	}
 }
 
@@ -232,8 +232,8 @@ func (r *request) leave() {
 	if r.connection != nil {
 		r.connection.end(r.tenant())
 	}
-	if r.stranger != nil {
-		r.stranger.depart()
+	if r.anonymous != nil {
+		r.anonymous.depart()
 	}
 }
 

@@ -4,5 +4,5 @@
 //
 // A request passes, in this order: request id, trace and access log, recovery,
 // bearer token, scope, lock name, name patterns, headers, body. The first
-// objection answers it.
+// check that fails answers it.
 package handlers

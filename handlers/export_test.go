@@ -192,17 +192,17 @@ func (c *Connections) Conn() net.Conn {
 	return c.enter(conn)
 }
 
-// Strangers is how many addresses are remembered of who was refused and is not known.
-func (r *Router) Strangers() int {
-	r.endpoints.strangers.mu.Lock()
-	defer r.endpoints.strangers.mu.Unlock()
-	return len(r.endpoints.strangers.byNetwork)
+// Anonymous is how many addresses are remembered of who was refused and is not known.
+func (r *Router) Anonymous() int {
+	r.endpoints.anonymous.mu.Lock()
+	defer r.endpoints.anonymous.mu.Unlock()
+	return len(r.endpoints.anonymous.byNetwork)
 }
 
-// MaxStrangers is how many such addresses are remembered at most, and StrangerRefusals how many such
+// MaxAnonymousNetworks is how many such addresses are remembered at most, and AnonymousRefusals how many such
 // refusals an address gets at once. Of one cause LinesAtOnce have a line at once.
 const (
-	MaxStrangers     = maxStrangers
-	StrangerRefusals = strangerRefusals
-	LinesAtOnce      = linesAtOnce
+	MaxAnonymousNetworks = maxAnonymousNetworks
+	AnonymousRefusals    = anonymousRefusals
+	LinesAtOnce          = linesAtOnce
 )

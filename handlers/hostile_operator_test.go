@@ -35,7 +35,7 @@ func (k *knownAs) Verify(context.Context, string) (*auth.Principal, error) {
 // TestListOfWhoGoesAway: who hangs up before his list is complete pays for what was looked at.
 func TestListOfWhoGoesAway(t *testing.T) {
 	t.Parallel()
-	q := &cashier{Quotas: quotas.New(quotas.Config{})}
+	q := &priceMeter{Quotas: quotas.New(quotas.Config{})}
 	var leave context.CancelFunc
 	s := &stub{page: view.Page{Looked: 5000}, listed: func() { leave() }, more: func() bool { return true }}
 	inBubble(t, func(c *handlers.Config) {
@@ -119,7 +119,7 @@ func TestWatchBesideTheirTenant(t *testing.T) {
 // list of deliveries what it reads, shown or not.
 func TestPriceOfOperatedWebhooks(t *testing.T) {
 	t.Parallel()
-	q := &cashier{Quotas: shared.quotas}
+	q := &priceMeter{Quotas: shared.quotas}
 	h := shared.handlers(shared.main.service)
 	h.Quotas, h.Console = q, shared.main.console
 	owed := outbox.Delivery{ID: "1-1", Type: "lock.acquired", State: webhook.StatePending, Made: time.Now()}
@@ -149,7 +149,7 @@ func TestPriceOfOperatedWebhooks(t *testing.T) {
 // TestPriceOfTheAudit: a page of the audit costs what was read for it.
 func TestPriceOfTheAudit(t *testing.T) {
 	t.Parallel()
-	q := &cashier{Quotas: quotas.New(quotas.Config{})}
+	q := &priceMeter{Quotas: quotas.New(quotas.Config{})}
 	inBubble(t, func(c *handlers.Config) {
 		c.Audit, c.Quotas = trail{page: &audit.Page{Looked: 400}}, q
 		c.Verifier = &knownAs{Tenant: "acme", Scopes: []auth.Scope{auth.TenantAdmin}}
@@ -281,7 +281,7 @@ func (s *seeing) Locks(q board.Query) (*board.Page, error) {
 // once for what is shown to several.
 func TestPriceOfNarrowLooks(t *testing.T) {
 	t.Parallel()
-	q := &cashier{Quotas: quotas.New(quotas.Config{})}
+	q := &priceMeter{Quotas: quotas.New(quotas.Config{})}
 	some := slices.Repeat([]auth.Pattern{must(auth.ParsePattern("*n*0*-*1*x*"))}, 100) // 6 texts each, 8 of which take as long as a look
 	who := &knownAs{Tenant: "acme", Scopes: []auth.Scope{auth.TenantAdmin}, Locks: some}
 	inBubble(t, func(c *handlers.Config) {
@@ -324,7 +324,7 @@ func TestRenderingsOfWhoMaySeeSome(t *testing.T) {
 // them, told or not, and nobody else pays for what he is told.
 func TestPriceOfNarrowStreams(t *testing.T) {
 	t.Parallel()
-	q := &cashier{Quotas: shared.quotas}
+	q := &priceMeter{Quotas: shared.quotas}
 	h := shared.handlers(shared.main.service)
 	h.Quotas = q
 	r := serve(nil, handlers.New(h))

@@ -25,7 +25,7 @@ func dear() string { return "*" + strings.Repeat("a", 64) + "b*" }
 // patterns, and waits for his tenant's turn before.
 func TestPriceOfLockOrder(t *testing.T) {
 	t.Parallel()
-	q := &cashier{Quotas: quotas.New(quotas.Config{})}
+	q := &priceMeter{Quotas: quotas.New(quotas.Config{})}
 	var looks atomic.Int64
 	s := &stub{order: largeReport(), listed: func() { looks.Add(1) }}
 	c, router := overRouter(t, s, func(h *handlers.Config) { h.Quotas = q })
@@ -61,7 +61,7 @@ func TestPriceOfSearches(t *testing.T) {
 		"/admin/locks?search=" + strings.Trim(dear(), "*"): 1 + 2*(1+(4+37)/8),
 	} {
 		for scope, want := range map[auth.Scope]int64{auth.TenantAdmin: want, auth.Admin: 0} {
-			q := &cashier{Quotas: quotas.New(quotas.Config{})}
+			q := &priceMeter{Quotas: quotas.New(quotas.Config{})}
 			inBubble(t, func(c *handlers.Config) {
 				c.Console, c.Quotas = &searched{locks: 2000}, q
 				c.Verifier = &knownAs{Tenant: "acme", Scopes: []auth.Scope{scope}}
@@ -99,7 +99,7 @@ func TestRenderingsOfTenant(t *testing.T) {
 
 // creditor says of everybody that he owes, until he is paid.
 type creditor struct {
-	cashier
+	priceMeter
 	paid  atomic.Bool
 	asked atomic.Int64
 }
@@ -113,7 +113,7 @@ func (c *creditor) Owes(string, quota.Limit) bool {
 // his patterns.
 func TestPriceOfDeadlocks(t *testing.T) {
 	t.Parallel()
-	q := &cashier{Quotas: quotas.New(quotas.Config{})}
+	q := &priceMeter{Quotas: quotas.New(quotas.Config{})}
 	refused := view.Deadlock{Tenant: "acme", Refused: &lock.Entry{Claims: []lock.Claim{{Name: "a"}, {Name: "b"}}}, Cycle: []lock.Wait{{Lock: "a"}, {Lock: "b"}}}
 	c, _ := overRouter(t, &stub{deadlocks: slices.Repeat([]view.Deadlock{refused}, 100)}, func(h *handlers.Config) { h.Quotas = q })
 	c.operator().within(slices.Repeat([]string{dear()}, 10)...).get("/admin/deadlocks").wantStatus(http.StatusOK)
@@ -139,7 +139,7 @@ func (m *made) Locks(q board.Query) (*board.Page, error) {
 // TestPriceOfWatches: what is watched costs each time as much as it takes to make it, and no more.
 func TestPriceOfWatches(t *testing.T) {
 	t.Parallel()
-	q, m := &cashier{Quotas: quotas.New(quotas.Config{})}, &made{}
+	q, m := &priceMeter{Quotas: quotas.New(quotas.Config{})}, &made{}
 	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Quotas, h.Console = q, m })
 	c.operator().within("b*").watch("view=locks", "")
 	eventually(t, "it is made again and again", func() bool { return q.price.Load() > 1+3*5 })
@@ -152,7 +152,7 @@ func TestPriceOfWatches(t *testing.T) {
 // TestWatchOfWhoOwes: what a tenant's operator watches is made anew when it is paid for.
 func TestWatchOfWhoOwes(t *testing.T) {
 	t.Parallel()
-	q, m := &creditor{cashier: cashier{Quotas: quotas.New(quotas.Config{})}}, &made{}
+	q, m := &creditor{priceMeter: priceMeter{Quotas: quotas.New(quotas.Config{})}}, &made{}
 	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Quotas, h.Console = q, m })
 	c.operator().watch("view=locks", "")
 	eventually(t, "it is asked what is owed", func() bool { return q.asked.Load() >= 2 })

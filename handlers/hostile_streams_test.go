@@ -17,7 +17,7 @@ func filtered(last string) string {
 // for those of his token, and is told nothing while his tenant owes. Who follows without is told all the while.
 func TestPriceOfFilters(t *testing.T) {
 	t.Parallel()
-	q := &creditor{cashier: cashier{Quotas: shared.quotas}}
+	q := &creditor{priceMeter: priceMeter{Quotas: shared.quotas}}
 	h := shared.handlers(shared.main.service)
 	h.Quotas = q
 	r := serve(nil, handlers.New(h))

@@ -40,7 +40,7 @@ func (r *request) fail(err error) {
 		Code: code, RequestID: r.id, Field: e.Field, Reason: string(e.Reason),
 	}
 	if status == http.StatusServiceUnavailable || e.Code == lock.Overloaded {
-		p.MayHaveTakenEffect = &e.Ambiguous
+		p.MayHaveTakenEffect = &e.OutcomeUnknown
 	}
 	if e.InUse != nil {
 		p.InUse = &api.SetLock{Name: e.InUse.Name, Mode: string(e.InUse.Mode), Limit: e.InUse.Limit}
@@ -63,7 +63,7 @@ func (r *request) fail(err error) {
 	r.note(slog.String("code", string(e.Code)))
 	r.refused.code = e.Code
 	if r.strange(status) {
-		r.pace(r.endpoints.strangers)
+		r.pace(r.endpoints.anonymous)
 	}
 	r.inVain()
 	if status >= http.StatusInternalServerError {
@@ -81,7 +81,7 @@ func typed(err error) *lock.Error {
 	case errors.As(err, &e) && api.Code(e.Code).Status() != http.StatusInternalServerError:
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
-		return &lock.Error{Code: lock.StoreUnavailable, Detail: "the request took too long", RetryAfter: time.Second, Ambiguous: true}
+		return &lock.Error{Code: lock.StoreUnavailable, Detail: "the request took too long", RetryAfter: time.Second, OutcomeUnknown: true}
 	}
 	return &lock.Error{Code: lock.Internal, Detail: "something went wrong in the server; the request id finds it in the log"}
 }

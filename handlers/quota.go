@@ -178,7 +178,7 @@ const refusalPause = 250 * time.Millisecond
 // holdBack has a refusal wait for so many pauses, unless the server has no room for one request more that
 // waits.
 func (r *request) holdBack(pauses int) {
-	if m := r.endpoints.Memory; r.crowded || m != nil && m.Full() || r.stranger != nil && r.stranger.crowded() {
+	if m := r.endpoints.Memory; r.crowded || m != nil && m.Full() || r.anonymous != nil && r.anonymous.crowded() {
 		return
 	}
 	r.pause(time.Duration(pauses) * (refusalPause/2 + rand.N(refusalPause)))

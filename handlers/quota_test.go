@@ -147,31 +147,31 @@ func TestRatesOfRequests(t *testing.T) {
 	eventually(t, "it begins anew", func() bool { return c.post("/locks/f", body(`{}`)).status != http.StatusTooManyRequests })
 }
 
-// cashier notes what requests cost.
-type cashier struct {
+// priceMeter notes what requests cost.
+type priceMeter struct {
 	handlers.Quotas
 	price atomic.Int64
 }
 
-func (c *cashier) Take(tenant string, l quota.Limit) error {
+func (c *priceMeter) Take(tenant string, l quota.Limit) error {
 	c.price.Add(1)
 	return c.Quotas.Take(tenant, l)
 }
 
-func (c *cashier) Charge(tenant string, l quota.Limit, more int) error {
+func (c *priceMeter) Charge(tenant string, l quota.Limit, more int) error {
 	c.price.Add(int64(more))
 	return c.Quotas.Charge(tenant, l, more)
 }
 
-func (c *cashier) Owe(tenant string, l quota.Limit, more int) {
+func (c *priceMeter) Owe(tenant string, l quota.Limit, more int) {
 	c.price.Add(int64(more))
 	c.Quotas.Owe(tenant, l, more)
 }
 
-// withCashier is a replica that tells what requests cost.
-func withCashier(t *testing.T) (*cashier, *replica) {
+// withPriceMeter is a replica that tells what requests cost.
+func withPriceMeter(t *testing.T) (*priceMeter, *replica) {
 	t.Helper()
-	q := &cashier{Quotas: shared.quotas}
+	q := &priceMeter{Quotas: shared.quotas}
 	h := shared.handlers(shared.main.service)
 	h.Quotas, h.Deliveries = q, &stubDeliveries{}
 	r := serve(nil, handlers.New(h))
@@ -183,7 +183,7 @@ func withCashier(t *testing.T) (*cashier, *replica) {
 // webhooks what the store is asked. Renewals and releases cost one, and operators' requests nothing, but what those of a tenant look at.
 func TestPriceOfRequests(t *testing.T) {
 	t.Parallel()
-	q, r := withCashier(t)
+	q, r := withPriceMeter(t)
 	owner := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.WebhooksWrite) })
 	owner.limits(`{"requests_per_second":1000000}`)
 	e := owner.acquire("a")
@@ -229,7 +229,7 @@ func TestPriceOfRequests(t *testing.T) {
 // TestPriceOfNarrowLists: who may see few of many locks pays for looking at all.
 func TestPriceOfNarrowLists(t *testing.T) {
 	t.Parallel()
-	q, r := withCashier(t)
+	q, r := withPriceMeter(t)
 	owner := newTenant(t)
 	for i := range 2016 / 32 {
 		var all []string
@@ -490,7 +490,7 @@ func TestDebtOfManyWhoWait(t *testing.T) {
 // TestSetsThatCannotBe: a set of more locks than there may be costs no more than the largest.
 func TestSetsThatCannotBe(t *testing.T) {
 	t.Parallel()
-	q, r := withCashier(t)
+	q, r := withPriceMeter(t)
 	a := newTenant(t).at(r).post("/locksets", body(locksOf(slices.Repeat([]string{"a"}, 1200)...)), loose)
 	if got := q.price.Load(); a.status != http.StatusBadRequest || got > 32+6 {
 		t.Errorf("a set of 1200 is answered %d, and costs %d", a.status, got)

@@ -44,7 +44,7 @@ type request struct {
 	turn       *taken         // to have a large answer made; nil if it has none
 	taken      int            // of what [answers] count
 	connection *connection    // that it occupies, or nil
-	stranger   *connection    // over which it came, while nobody knows whose it is, or nil
+	anonymous  *connection    // over which it came, while nobody knows whose it is, or nil
 	crowded    bool           // it occupies none, because there are too many
 
 	// For the log line.

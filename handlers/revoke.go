@@ -194,7 +194,7 @@ func describeOutcome(one *api.RevokeOutcome, out service.RevokeOutcome) {
 		return
 	}
 	e := typed(out.Err)
-	one.Result, one.Reason, one.MayHaveTakenEffect = string(e.Code), string(e.Reason), e.Ambiguous
+	one.Result, one.Reason, one.MayHaveTakenEffect = string(e.Code), string(e.Reason), e.OutcomeUnknown
 }
 
 func revokedOf(done *service.Revoked) *api.Revoked {

@@ -299,7 +299,7 @@ func TestRevokingOnBadDays(t *testing.T) {
 	}
 	sets := newTenant(t).tenantAdmin()
 	sets.post("/admin/locksets/"+sets.claims.Tenant+"/"+someID+"/revoke", body(`{"fence":7,"reason":"too short"}`), loose).wantStatus(http.StatusBadRequest)
-	away := &stub{outcomes: []service.RevokeOutcome{{Err: &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second, Ambiguous: true}}}}
+	away := &stub{outcomes: []service.RevokeOutcome{{Err: &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second, OutcomeUnknown: true}}}}
 	a := over(t, away).admin().post("/admin/holders/revoke", some)
 	if a.status != http.StatusOK || !strings.Contains(string(a.body), `"may_have_taken_effect":true`) || !strings.Contains(string(a.body), `"not_tried"`) {
 		t.Error(a)

@@ -176,9 +176,9 @@ type endpoints struct {
 	exports *shares
 	audits  *shares
 
-	strangers *strangers // who are refused
-	visitors  *strangers // who are answered
-	told      *lines     // of both
+	anonymous *anonymousNetworks // who are refused
+	visitors  *anonymousNetworks // who are answered
+	told      *lines             // of both
 
 	succeeded atomic.Uint64 // requests, counted if not each is logged
 }
@@ -205,8 +205,8 @@ func newEndpoints(cfg Config) *endpoints {
 		exports: newShares(maxExports, maxExportsOfTenant),
 		audits:  newShares(maxAuditPages, maxAuditPagesOfTenant),
 
-		strangers: newStrangers(),
-		visitors:  newStrangers(),
+		anonymous: newAnonymousNetworks(),
+		visitors:  newAnonymousNetworks(),
 		told:      newLines(),
 	}
 }

@@ -25,7 +25,7 @@ func TestPriceOfWhatIsShown(t *testing.T) {
 		records[i] = &audit.Record{ID: someID, Tenant: "acme", Reason: strings.Repeat("r", 500)}
 	}
 	for path, accept := range map[string]string{"/admin/locks": "application/json", "/admin/audit": "application/x-ndjson"} {
-		q := &cashier{Quotas: quotas.New(quotas.Config{})}
+		q := &priceMeter{Quotas: quotas.New(quotas.Config{})}
 		inBubble(t, func(c *handlers.Config) {
 			c.Console, c.Audit, c.Quotas = &consoleStub{page: manyRows()}, trail{page: &audit.Page{Records: records}}, q
 			c.Verifier = &knownAs{Tenant: "acme", Scopes: []auth.Scope{auth.TenantAdmin}}
@@ -138,7 +138,7 @@ func TestRoomOfAll(t *testing.T) {
 func TestErrorsAreNoRefusals(t *testing.T) {
 	t.Parallel()
 	inBubble(t, asIs, func(h *house) {
-		for range handlers.StrangerRefusals {
+		for range handlers.AnonymousRefusals {
 			if status, took := h.ask("GET /readyz"); status != http.StatusServiceUnavailable || took > 0 {
 				h.Fatalf("%d after %v", status, took)
 			}

@@ -233,7 +233,7 @@ func TestStoreUnavailable(t *testing.T) {
 	t.Parallel()
 	away := func(ambiguous bool) error {
 		return &lock.Error{
-			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second, Ambiguous: ambiguous,
+			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second, OutcomeUnknown: ambiguous,
 			Cause: errors.New("etcdserver: inside"),
 		}
 	}

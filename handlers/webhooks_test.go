@@ -380,7 +380,7 @@ func TestWebhooksOnBadDays(t *testing.T) {
 	t.Parallel()
 	c := subscriber(t)
 	away := withWebhooks(t, func() error {
-		return &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second, Ambiguous: true}
+		return &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second, OutcomeUnknown: true}
 	})
 	broken := withWebhooks(t, func() error { panic("a bug") })
 	crowded := withWebhooks(t, func() error { return &lock.Error{Code: lock.Overloaded, Detail: "crowded", RetryAfter: time.Second} })

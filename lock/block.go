@@ -21,8 +21,8 @@ type block struct {
 func (q *Queue) seat(s *Slot) {
 	switch last := q.lastBlock; {
 	case last == nil:
-		q.ownBlock = block{}
-		q.lastBlock = &q.ownBlock
+		q.firstBlock = block{}
+		q.lastBlock = &q.firstBlock
 	case last.slots == blockSize:
 		q.lastBlock = &block{prev: last}
 		last.next = q.lastBlock

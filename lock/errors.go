@@ -70,8 +70,8 @@ type Error struct {
 	// of those that can be set for a tenant.
 	Quota *Exceeded
 
-	// Ambiguous is set if the request may have taken effect all the same.
-	Ambiguous bool
+	// OutcomeUnknown is set if the request may have taken effect all the same.
+	OutcomeUnknown bool
 
 	// Cause is for the log, never for the answer.
 	Cause error

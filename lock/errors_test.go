@@ -65,7 +65,7 @@ func TestConstructorsFillTheFields(t *testing.T) {
 	if e := lock.LostBecause(lock.Expired); e.Code != lock.Lost || e.Reason != lock.Expired {
 		t.Errorf("LostBecause = %+v", e)
 	}
-	if e := lock.Errorf(lock.Deadlock, "x"); e.Code != lock.Deadlock || e.Field != "" || e.Ambiguous {
+	if e := lock.Errorf(lock.Deadlock, "x"); e.Code != lock.Deadlock || e.Field != "" || e.OutcomeUnknown {
 		t.Errorf("Errorf = %+v", e)
 	}
 }

@@ -59,8 +59,8 @@ type Event struct {
 
 	// Of [EventStaleWrite] and [EventOrderContradiction]; the Entry of such an event has tenant
 	// and locks only.
-	Stale *StaleWrite
-	Ring  *OrderRing
+	Stale         *StaleWrite
+	Contradiction *OrderContradiction
 
 	At     time.Time
 	Lasted time.Duration // how long it waited for its grant; of an end, how long it held

@@ -14,8 +14,8 @@ type Queue struct {
 	holders    int    // how many of the front hold in all their queues
 	newest     uint64 // the greatest number ever inserted
 
-	lastBlock *block
-	ownBlock  block // the first one, so that a short queue needs no other
+	lastBlock  *block
+	firstBlock block // the first one, so that a short queue needs no other
 }
 
 // Slot is one entry's place in one queue.

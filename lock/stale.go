@@ -62,6 +62,6 @@ func EventOfNotice(n *Notice) (what Event, ok bool) {
 		what.Entry.Claims = append(what.Entry.Claims, Claim{Name: name})
 	}
 	Canonical(what.Entry.Claims)
-	what.Stale, what.Ring = n.staleWrite(), n.ring()
-	return what, what.Stale != nil || what.Ring != nil
+	what.Stale, what.Contradiction = n.staleWrite(), n.contradiction()
+	return what, what.Stale != nil || what.Contradiction != nil
 }

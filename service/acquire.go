@@ -45,7 +45,7 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 	req.Trace = ownTrace(span, req.Trace)
 	g, err := s.acquire(ctx, req, began)
 	if g != nil {
-		err = stands(err)
+		err = tookEffect(err)
 	}
 	if outcome := waitOutcome(g, err); outcome != "" {
 		s.Metrics.Waited(ctx, outcome, err != nil || g.Waited > 0, time.Since(began))
@@ -57,16 +57,16 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 	return g, err
 }
 
-// stands returns the error of a request that has had its effect: an entry is left in
+// tookEffect returns the error of a request that has had its effect: an entry is left in
 // its queue, or its lease was started anew.
-func stands(err error) error {
+func tookEffect(err error) error {
 	var e *lock.Error
 	if !errors.As(err, &e) || e.Code != lock.StoreUnavailable && e.Code != lock.Draining {
 		return err
 	}
-	standing := *e
-	standing.Ambiguous = true
-	return &standing
+	marked := *e
+	marked.OutcomeUnknown = true
+	return &marked
 }
 
 func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Time) (*Grant, error) {

@@ -18,7 +18,7 @@ import (
 
 func TestFreeLockIsGrantedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		began := time.Now()
 		g := r.hold(want("orders:1", time.Minute))
@@ -50,7 +50,7 @@ func (w wakes) Done() <-chan struct{} {
 func TestHandOverWakesTheNextInLine(t *testing.T) {
 	const waiters = 100
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		holder := r.hold(want("orders:1", 0))
 		line := make([]*pending, waiters)
 		sleeps := make([]atomic.Int64, waiters)
@@ -96,7 +96,7 @@ func TestHandOverWakesTheNextInLine(t *testing.T) {
 // that is lost wakes everybody.
 func TestWakesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		r.hold(want("orders:1", 0))
 		var sleeps atomic.Int64
 		ctx := wakes{t.Context(), &sleeps}
@@ -117,7 +117,7 @@ func TestWakesAreCounted(t *testing.T) {
 // the store more than the writes themselves, while leases are fresh.
 func TestWaitersAreAskedNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		holder := r.hold(want("orders:1", 0))
 		p := r.line(want("orders:1", time.Minute))
 		after(100 * time.Millisecond)
@@ -134,7 +134,7 @@ func TestWaitersAreAskedNothing(t *testing.T) {
 func TestGrantAtTheDeadline(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShelf(t)
+			s := newSharedStore(t)
 			r := s.replica(t)
 			holder := r.hold(want("orders:1", 0))
 			p := r.line(want("orders:1", time.Second))
@@ -154,7 +154,7 @@ func TestGrantAtTheDeadline(t *testing.T) {
 
 func TestTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(want("orders:1", 0))
 		a.line(want("orders:1", time.Minute))
@@ -177,7 +177,7 @@ func TestTryAfterAReleaseElsewhere(t *testing.T) {
 	for _, lag := range []time.Duration{0, 100 * time.Millisecond, 3 * time.Second} {
 		t.Run(fmt.Sprint(lag), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				b.store.setLag(running, lag)
 				holder := a.hold(want("orders:1", 0))
@@ -193,7 +193,7 @@ func TestTryAfterAReleaseElsewhere(t *testing.T) {
 // is decided by the store.
 func TestTimeoutShorterThanTheFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.setLag(running, time.Second)
 		began := time.Now()
@@ -211,7 +211,7 @@ func TestTimeoutShorterThanTheFeed(t *testing.T) {
 // and its client comes back to the same place by its token or by its key.
 func TestHoldLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder, ahead := a.hold(lasting(want("orders:1", 0))), a.line(lasting(want("orders:1", 24*time.Hour)))
 		began, req := time.Now(), keyed("orders:1", 3*time.Minute, "k")
@@ -258,7 +258,7 @@ func TestBounds(t *testing.T) {
 		},
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		for field, spoil := range cases {
 			req := want("orders:1", time.Second)
 			spoil(&req)
@@ -281,7 +281,7 @@ func TestTryBehindALateFeed(t *testing.T) {
 	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				b.store.setFeed(f)
 				holder := a.hold(want("orders:1", 0))
@@ -302,7 +302,7 @@ func TestTryBehindALateFeed(t *testing.T) {
 
 func TestWaitTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(want("orders:1", 0))
 		p, other := r.line(want("orders:1", 3*time.Second)), r.line(want("orders:1", time.Minute))

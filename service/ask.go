@@ -78,7 +78,7 @@ func (s *Service) letAsk(e *lock.Entry) error {
 // askFailed forgets that an entry was let ask, if it is certain that this was not written.
 func (s *Service) askFailed(id lock.ID, err error) {
 	var failed *lock.Error
-	if err != nil && !(errors.As(err, &failed) && failed.Ambiguous) {
+	if err != nil && !(errors.As(err, &failed) && failed.OutcomeUnknown) {
 		s.view.DropAsk(id)
 	}
 }

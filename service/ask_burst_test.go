@@ -35,7 +35,7 @@ func TestBurstOfAsks(t *testing.T) {
 	for name, free := range map[string]bool{"held": false, "free": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				var held *service.Grant
 				if !free {
@@ -71,7 +71,7 @@ func TestBurstOfAsks(t *testing.T) {
 // not count, and what nothing was heard of does for a minute.
 func TestBurstOfLaterAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		held := r.hold(lasting(want("a", 0)))
 		var waits []*service.Grant

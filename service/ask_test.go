@@ -41,7 +41,7 @@ func (r *replica) asked(g *service.Grant) view.Asked {
 // who wait at that moment, and also from a replica that has started since.
 func TestAskWhenJoining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		held := a.hold(lasting(want("orders:1", 0)))
 		if got := a.asked(held); got != (view.Asked{}) {
@@ -79,7 +79,7 @@ func TestAskWhenJoining(t *testing.T) {
 // that starts knows is the same.
 func TestAskLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second }), s.replica(t)
 		held := a.hold(lasting(want("orders:1", 0)))
 		waits := a.line(lasting(as("w1", want("orders:1", time.Hour)))).stillWaits()
@@ -115,7 +115,7 @@ func TestAskLater(t *testing.T) {
 // request.
 func TestAskAtOneMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second }), s.replica(t)
 		held := a.hold(lasting(want("orders:1", 0)))
 		waits := a.line(lasting(want("orders:1", time.Hour))).stillWaits()
@@ -135,7 +135,7 @@ func TestAskAtOneMoment(t *testing.T) {
 // TestAskOfASet: only those are asked who hold what the set waits for.
 func TestAskOfASet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		a := r.hold(lasting(want("a", 0)))
 		shared := lasting(want("b", 0))
@@ -158,7 +158,7 @@ func TestAskOfASet(t *testing.T) {
 
 func TestBadAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		for _, c := range []struct {
 			req  service.AcquireRequest
@@ -189,7 +189,7 @@ func TestBadAsks(t *testing.T) {
 // who asks when he joins.
 func TestTooManyAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		held := r.hold(lasting(want("a", 0)))
 		quiet := r.line(lasting(keyed("a", time.Hour, "quiet")))

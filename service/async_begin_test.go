@@ -23,7 +23,7 @@ func (r *replica) begins(g *service.Grant) {
 func TestAsyncFloor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for age := range 10 * time.Second / time.Second {
-			s := newShelf(t)
+			s := newSharedStore(t)
 			r := s.replica(t)
 			holder := r.hold(lasting(want("orders:1", 0)))
 			r.post(want("orders:1", time.Hour))
@@ -53,7 +53,7 @@ func TestAsyncFloor(t *testing.T) {
 // hold before. Its lease goes on.
 func TestAsyncFloorAfterTheGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
 		g := r.post(want("orders:1", time.Hour))
@@ -74,7 +74,7 @@ func TestAsyncFloorAfterTheGrant(t *testing.T) {
 // it. Its lease begins when that sees it again, and only then.
 func TestAsyncGrantInAGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		r.hold(lasting(want("orders:2", 0)))
 		for range 2 {
@@ -101,7 +101,7 @@ func TestAsyncGrantInAGap(t *testing.T) {
 // and that it came to hold.
 func TestAsyncGrantSeenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		holder := other.hold(lasting(want("orders:1", 0)))
 		r.store.setFeed(frozen)
@@ -119,7 +119,7 @@ func TestAsyncGrantSeenAtOnce(t *testing.T) {
 // nobody does so later.
 func TestAsyncGrantOfAnAbsentKeeper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, c := newShelf(t), &crew{}
+		s, c := newSharedStore(t), &crew{}
 		c.set("a")
 		a, b := s.replica(t, c.join("a")), s.replica(t, c.join("b"))
 		holder := b.hold(lasting(want("orders:1", 0)))
@@ -144,7 +144,7 @@ func TestAsyncGrantOfAnAbsentKeeper(t *testing.T) {
 // ago.
 func TestAsyncGrantBegunBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, c := newShelf(t), &crew{}
+		s, c := newSharedStore(t), &crew{}
 		c.set("a")
 		a, b := s.replica(t, c.join("a")), s.replica(t, c.join("b"))
 		holder := b.hold(lasting(want("orders:1", 0)))
@@ -162,7 +162,7 @@ func TestAsyncGrantBegunBefore(t *testing.T) {
 // to one that has only started, which cannot know whether its lease began.
 func TestAsyncGrantAsItIsHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, c := newShelf(t), &crew{}
+		s, c := newSharedStore(t), &crew{}
 		c.set("a")
 		a := s.replica(t, c.join("a"))
 		holder := a.hold(lasting(want("orders:1", 0)))

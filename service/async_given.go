@@ -72,6 +72,6 @@ func (s *Service) keepable(e *lock.Entry) error {
 	}
 	return &lock.Error{
 		Code: lock.StoreUnavailable, Detail: "this replica does not see what happens in the store, and could not keep the entry",
-		RetryAfter: time.Second, Ambiguous: e.Resumable(), // an earlier request may have written it
+		RetryAfter: time.Second, OutcomeUnknown: e.Resumable(), // an earlier request may have written it
 	}
 }

@@ -15,7 +15,7 @@ func TestAsyncWithoutAFeed(t *testing.T) {
 	for name, f := range map[string]feed{"frozen": frozen, "lost": lost} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				r := s.replica(t)
 				holder := r.hold(lasting(want("orders:1", 0)))
 				r.store.setFeed(f)
@@ -50,7 +50,7 @@ func TestAsyncWithoutAFeed(t *testing.T) {
 // that is another's to keep, and that ended before it saw it.
 func TestAsyncGivenAndNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, keepsNothing)
 		r.hold(lasting(want("orders:1", 0)))
 		r.store.setFeed(lost)
@@ -68,17 +68,17 @@ func TestAsyncGivenAndNotKept(t *testing.T) {
 // nothing that has to be kept, and writes nothing.
 func TestAsyncRefusedWithoutAView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
 		known := r.post(keyed("orders:1", time.Hour, "known"))
 		r.store.setFeed(lost)
 		after(3*time.Second + time.Millisecond)
 		before := r.store.count(enqueue)
-		if e := r.start(async(want("orders:1", time.Hour))).fails(lock.StoreUnavailable); e.Ambiguous {
+		if e := r.start(async(want("orders:1", time.Hour))).fails(lock.StoreUnavailable); e.OutcomeUnknown {
 			t.Errorf("it may have taken effect: %v", &e)
 		}
-		if e := r.start(async(keyed("orders:1", time.Hour, "k"))).fails(lock.StoreUnavailable); !e.Ambiguous {
+		if e := r.start(async(keyed("orders:1", time.Hour, "k"))).fails(lock.StoreUnavailable); !e.OutcomeUnknown {
 			t.Errorf("an earlier request cannot have taken effect: %v", &e)
 		}
 		same(t, known, r.start(async(keyed("orders:1", time.Hour, "known"))).stillWaits())

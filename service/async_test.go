@@ -84,7 +84,7 @@ func TestAsync(t *testing.T) {
 
 // isGranted has an async entry wait that long until it is granted.
 func isGranted(t *testing.T, wait time.Duration) {
-	s := newShelf(t)
+	s := newSharedStore(t)
 	r := s.replica(t)
 	holder := r.hold(want("orders:1", 0))
 	stop := r.alive(holder)
@@ -117,7 +117,7 @@ func isGranted(t *testing.T, wait time.Duration) {
 // TestAsyncAtOnce: a lock that is free is held, and the keeper leaves the lease alone.
 func TestAsyncAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.post(want("orders:1", time.Hour))
 		if !g.Held || !g.ExpiresAt.Equal(time.Now().Add(ttl)) {
@@ -132,7 +132,7 @@ func TestAsyncAtOnce(t *testing.T) {
 // mode, end with a reason that can be asked for.
 func TestAsyncEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, keepsNothing)
 		x, y := a.hold(lasting(named("x", "one", 0))), a.hold(lasting(named("y", "two", 0)))
 		began := time.Now()
@@ -172,7 +172,7 @@ func named(name, holder string, wait time.Duration) service.AcquireRequest {
 // TestAsyncOfAnotherMode: two ask for a free lock in different modes at once.
 func TestAsyncOfAnotherMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, keepsNothing)
 		semaphore := want("orders:1", time.Hour)
 		semaphore.Claims[0].Mode, semaphore.Claims[0].Limit = lock.Semaphore, 3
@@ -194,7 +194,7 @@ func TestAsyncOfAnotherMode(t *testing.T) {
 // must be async again.
 func TestAsyncKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
 		g := a.post(keyed("orders:1", time.Hour, "k"))
@@ -214,7 +214,7 @@ func TestAsyncKey(t *testing.T) {
 // taken back; with a key it stays.
 func TestAsyncOfAGoneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
 		r.store.on(slow(time.Second), enqueue)
@@ -235,7 +235,7 @@ func TestAsyncOfAGoneClient(t *testing.T) {
 // TestAsyncBounds refuses what cannot be kept.
 func TestAsyncBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		short := want("orders:1", time.Hour)
 		short.TTL = service.MinAsyncTTL - time.Millisecond
 		if e := r.start(async(short)).fails(lock.InvalidRequest); e.Field != "ttl_seconds" {
@@ -251,7 +251,7 @@ func TestAsyncBounds(t *testing.T) {
 // that is left, and a feed that is interrupted.
 func TestAsyncStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
 		g := r.post(want("orders:1", time.Hour))
@@ -274,7 +274,7 @@ func TestAsyncStoreAway(t *testing.T) {
 // lease begins when it comes to hold at that moment.
 func TestAsyncLateFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		req := want("orders:1", time.Hour)
 		req.TTL = service.MinAsyncTTL
@@ -307,7 +307,7 @@ func TestAsyncLateFeed(t *testing.T) {
 // is left of their leases.
 func TestAsyncRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		other := s.replica(t, keepsNothing)
 		holder := other.hold(lasting(want("orders:1", 0)))
 		r := s.replica(t)
@@ -355,7 +355,7 @@ func (c *crew) set(live ...string) {
 func TestAsyncShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 240
-		s, c := newShelf(t), &crew{}
+		s, c := newSharedStore(t), &crew{}
 		c.set("a", "b", "c")
 		all := []*replica{s.replica(t, c.join("a")), s.replica(t, c.join("b")), s.replica(t, c.join("c"))}
 		var grants []*service.Grant
@@ -399,12 +399,12 @@ func TestAsyncShared(t *testing.T) {
 // stands, is told which it is.
 func TestAsyncInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		waiting := r.post(keyed("orders:1", time.Hour, "k"))
 		r.store.on(broken, remaining)
 		again := r.start(async(keyed("orders:1", time.Hour, "k")))
-		if e := again.fails(lock.StoreUnavailable); !e.Ambiguous || again.grant == nil || again.grant.Token != waiting.Token {
+		if e := again.fails(lock.StoreUnavailable); !e.OutcomeUnknown || again.grant == nil || again.grant.Token != waiting.Token {
 			t.Errorf("a retry is told %+v with %+v", e, again.grant)
 		}
 		r.store.setLag(running, time.Millisecond) // it is in doubt before the view sees it hold
@@ -416,7 +416,7 @@ func TestAsyncInDoubt(t *testing.T) {
 			return err
 		}, enqueue)
 		p := r.start(async(want("orders:2", time.Hour)))
-		if e := p.fails(lock.StoreUnavailable); !e.Ambiguous || p.grant == nil || p.grant.Token == "" {
+		if e := p.fails(lock.StoreUnavailable); !e.OutcomeUnknown || p.grant == nil || p.grant.Token == "" {
 			t.Errorf("told %+v with %+v", e, p.grant)
 		}
 	})
@@ -426,7 +426,7 @@ func TestAsyncInDoubt(t *testing.T) {
 func TestAsyncSharedWithANewOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 100
-		s, c := newShelf(t), &crew{}
+		s, c := newSharedStore(t), &crew{}
 		c.set("a")
 		a := s.replica(t, c.join("a"))
 		for i := range n {
@@ -451,7 +451,7 @@ func TestAsyncSharedWithANewOne(t *testing.T) {
 // the entry was being renewed at that moment.
 func TestAsyncGrantDuringARenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		holder := other.hold(lasting(want("orders:1", 0)))
 		g := other.post(want("orders:1", time.Hour))
@@ -469,7 +469,7 @@ func TestAsyncGrantDuringARenewal(t *testing.T) {
 // hear in time.
 func TestAsyncKeyUsedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		other.hold(lasting(want("orders:1", 0)))
 		first := other.post(keyed("orders:1", time.Hour, "k"))
@@ -492,7 +492,7 @@ func TestAsyncKeyUsedAnew(t *testing.T) {
 // as it is not told so.
 func TestAsyncWithoutTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
 		r.post(want("orders:1", time.Hour))
@@ -509,7 +509,7 @@ func TestAsyncWithoutTrust(t *testing.T) {
 func TestAsyncFailing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 50
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
 		for range n {

@@ -19,7 +19,7 @@ func of(tenant string, req service.AcquireRequest) service.AcquireRequest {
 // A third keeps what it has, and a grant of its does not wait for theirs.
 func TestAsyncTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		for i := range 3 {
 			r.hold(lasting(of(fmt.Sprint("tenant", i), want("orders:1", 0))))
@@ -47,7 +47,7 @@ func TestAsyncTurns(t *testing.T) {
 // has more entries than can be renewed.
 func TestAsyncGrantBesideManyOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		holder := other.hold(lasting(want("orders:1", 0)))
 		g := other.post(want("orders:1", time.Hour))

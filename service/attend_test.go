@@ -13,7 +13,7 @@ import (
 // refused at once, costs the store nothing, and harms nobody who waits.
 func TestManyOfOneKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		held := r.hold(lasting(want("orders:1", 0)))
 		req := keyed("orders:1", time.Hour, "k")
@@ -24,7 +24,7 @@ func TestManyOfOneKey(t *testing.T) {
 		}
 		writes := r.store.count(enqueue)
 		for _, over := range []*pending{r.start(req), r.resume(place, time.Minute)} {
-			if e := over.fails(lock.Overloaded); e.RetryAfter == 0 || e.Ambiguous {
+			if e := over.fails(lock.Overloaded); e.RetryAfter == 0 || e.OutcomeUnknown {
 				t.Errorf("%+v", e)
 			}
 		}

@@ -29,7 +29,7 @@ func TestKeyWithAnotherCallback(t *testing.T) {
 // TestKeyWithAnotherCallbackSecret: a retry after a rotation is the same entry.
 func TestKeyWithAnotherCallbackSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		req := calledAt("https://example.org/a")
 		first := r.hold(req)
 		if c := first.Entry.Callback; c == nil || *c != *req.Callback {
@@ -43,7 +43,7 @@ func TestKeyWithAnotherCallbackSecret(t *testing.T) {
 // TestBadCallbacks: only what nobody is connected for has one.
 func TestBadCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		waits := calledAt("https://example.org/a")
 		waits.Async = false
 		for name, req := range map[string]service.AcquireRequest{

@@ -21,7 +21,7 @@ func TestClockOfAReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		offset := -time.Hour
 		wall := func() time.Time { return time.Now().Round(0).Add(offset) }
-		r := newShelf(t).replica(t, func(c *service.Config) { c.Now, c.Rand = wall, fixed{} })
+		r := newSharedStore(t).replica(t, func(c *service.Config) { c.Now, c.Rand = wall, fixed{} })
 		began := time.Now()
 		g := r.hold(want("orders:1", 0))
 		if !g.Entry.EnqueuedAt.Equal(wall()) || !g.ExpiresAt.Equal(wall().Add(ttl)) {

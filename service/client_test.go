@@ -63,10 +63,10 @@ const (
 	lost         // it said that it is interrupted
 )
 
-func newClient(s *shelf) *client { return newOlderClient(s, store.Form) }
+func newClient(s *sharedStore) *client { return newOlderClient(s, store.Form) }
 
 // newOlderClient is that of a replica which understands what is stored up to a form.
-func newOlderClient(s *shelf, form int) *client {
+func newOlderClient(s *sharedStore, form int) *client {
 	c := &client{faults: map[string]fault{}, changed: make(chan struct{})}
 	inner, err := s.ConnectOlder((*wire)(c), form)
 	if err != nil {
@@ -198,7 +198,7 @@ func first(n int64, f fault) fault {
 // unavailable is the answer of a store that cannot be asked.
 func unavailable(ambiguous bool) error {
 	return &lock.Error{
-		Code: lock.StoreUnavailable, Ambiguous: ambiguous, RetryAfter: time.Second, Cause: errors.New("cut off"),
+		Code: lock.StoreUnavailable, OutcomeUnknown: ambiguous, RetryAfter: time.Second, Cause: errors.New("cut off"),
 	}
 }
 

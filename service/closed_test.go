@@ -13,7 +13,7 @@ import (
 // until they have ended.
 func TestListsSayWhatIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newShelf(t).closer(t)
+		a := newSharedStore(t).closer(t)
 		c := a.console()
 		a.hold(want("orders:1", 0))
 		a.hold(want("stock", 0))

@@ -16,7 +16,7 @@ import (
 )
 
 // closer is a replica at which operators close locks.
-func (s *shelf) closer(t *testing.T) *replica {
+func (s *sharedStore) closer(t *testing.T) *replica {
 	t.Helper()
 	c := newClient(s)
 	return s.replicaWith(t, c, func(cfg *service.Config) { cfg.Records = c.inner.Records() })
@@ -65,7 +65,7 @@ func (r *replica) standing(n int) []view.Closing {
 // replica, one that started later included.
 func TestClosure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.closer(t), s.closer(t)
 		held := a.hold(lasting(want("orders:1", 0)))
 		waiter := b.line(lasting(want("orders:1", time.Minute)))
@@ -110,7 +110,7 @@ func TestClosure(t *testing.T) {
 // TestOpenLocks: who waits is granted at once, and both are on record.
 func TestOpenLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.closer(t), s.closer(t)
 		c := a.closes(closing("x", time.Hour))
 		waiter := a.line(want("x", time.Minute))
@@ -134,7 +134,7 @@ func TestOpenLocks(t *testing.T) {
 // TestClosureIsChecked refuses what cannot be, before anything is written.
 func TestClosureIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.closer(t)
 		for field, change := range map[string]func(*service.CloseRequest){
 			"locks":  func(c *service.CloseRequest) { c.Locks = "" },
@@ -166,7 +166,7 @@ func TestClosureIsChecked(t *testing.T) {
 // TestTryAtAReplicaThatIsLate: it wrote its entry before it knew of the closure, and gives way to that.
 func TestTryAtAReplicaThatIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, late := s.closer(t), s.replica(t)
 		late.store.setFeed(frozen)
 		c := a.closes(closing("x", time.Hour))
@@ -186,7 +186,7 @@ func TestTryAtAReplicaThatIsLate(t *testing.T) {
 // TestReplicaThatDoesNotKnowTheEnd: its view still has the closure, and the store has none.
 func TestReplicaThatDoesNotKnowTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, late := s.closer(t), s.replica(t)
 		c := a.closes(closing("x", time.Hour))
 		late.store.setFeed(frozen)
@@ -202,7 +202,7 @@ func TestReplicaThatDoesNotKnowTheEnd(t *testing.T) {
 // it reads the closures the entry in front leaves, and then the closure ends: the entry never held.
 func TestReadWhileAClosureEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, late := s.closer(t), s.replica(t)
 		late.store.setFeed(frozen)
 		c := a.closes(closing("x", time.Hour))
@@ -230,7 +230,7 @@ func TestReadWhileAClosureEnds(t *testing.T) {
 // TestTimeoutsWhileClosed: a wait ends though nobody is in front.
 func TestTimeoutsWhileClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.closer(t)
 		r.closes(closing("x", time.Hour))
 		began := time.Now()
@@ -246,7 +246,7 @@ func TestTimeoutsWhileClosed(t *testing.T) {
 // does; until then, a replica that started meanwhile does not say that somebody waits who holds.
 func TestRollOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.closer(t), s.closer(t)
 		held := b.hold(lasting(want("x", 0)))
 		b.line(lasting(want("x", time.Minute)))
@@ -267,7 +267,7 @@ func TestRollOfAnother(t *testing.T) {
 // TestUnsettledClosureEnds: nobody is left who knows who held.
 func TestUnsettledClosureEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		ref := lock.ClosuresOf("acme")
 		locks, _ := lock.ParsePattern("x")
 		first := s.replica(t)
@@ -295,7 +295,7 @@ func TestUnsettledClosureEnds(t *testing.T) {
 // one has granted the entry whose wait is over there.
 func TestGivesWayWhileItStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, late := s.closer(t), s.replica(t)
 		c := a.closes(closing("x", time.Hour))
 		req := lasting(keyed("x", 5*time.Second, "k"))
@@ -314,7 +314,7 @@ func TestGivesWayWhileItStands(t *testing.T) {
 // holder, also of one that had waited and whose wait would be over by now.
 func TestRenewalWhileInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		first := s.closer(t)
 		before := first.hold(want("x", 0))
 		waiter := first.line(want("x", 5*time.Second))
@@ -336,7 +336,7 @@ func TestRenewalWhileInDoubt(t *testing.T) {
 // puts nothing of the kind on record.
 func TestLooksWhileInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.closer(t), s.closer(t)
 		g := b.hold(lasting(want("x", 0)))
 		a.unrecorded()
@@ -362,7 +362,7 @@ func TestLooksWhileInDoubt(t *testing.T) {
 // It does not end the closure.
 func TestRollThatALateReplicaDoesNotSee(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a := s.closer(t)
 		a.unrecorded()
 		a.closes(closing("x", time.Minute))
@@ -386,7 +386,7 @@ func TestRollThatALateReplicaDoesNotSee(t *testing.T) {
 // TestClosureEndsWithoutRoll: who held can never be written, and its time is over all the same.
 func TestClosureEndsWithoutRoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.closer(t)
 		r.unrecorded()
 		r.closes(closing("x", 10*time.Second))

@@ -46,7 +46,7 @@ func TestCrossingRequests(t *testing.T) {
 	for name, lastAtB := range map[string]bool{"LastAtA": false, "LastAtB": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, d := newShelf(t), &diary{}
+				s, d := newSharedStore(t), &diary{}
 				counted := func(c *service.Config) { c.Metrics = d }
 				a, b := s.replica(t, counted), s.replica(t, counted)
 				g1, g2 := a.hold(as("w1", want("x", 0))), b.hold(as("w2", want("y", 0)))
@@ -91,7 +91,7 @@ func TestCrossingRequests(t *testing.T) {
 // race detector sees to it that to look for a cycle changes nothing.
 func TestAskedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newShelf(t).replica(t)
+		a := newSharedStore(t).replica(t)
 		a.hold(as("w1", want("x", 0)))
 		a.hold(as("w2", want("y", 0)))
 		stays := a.line(as("w1", want("y", time.Minute)))
@@ -113,7 +113,7 @@ func TestAskedAtOnce(t *testing.T) {
 // learns that it closed a cycle, and is not told that it waits.
 func TestRefusedAtTheEndOfTheHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, func(c *service.Config) { c.MaxHold = 50 * time.Millisecond })
 		a.hold(as("w1", want("x", 0)))
 		b.hold(as("w2", want("y", 0)))
@@ -131,7 +131,7 @@ func TestRefusedAtTheEndOfTheHold(t *testing.T) {
 // checked when it is back.
 func TestCycleIsSeenAfterAReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.hold(as("w1", want("x", 0)))
 		b.hold(as("w2", want("y", 0)))
@@ -148,7 +148,7 @@ func TestCycleIsSeenAfterAReset(t *testing.T) {
 // answered before the view had seen it, is not kept in a queue where it cannot stay.
 func TestRenewalTellsARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		brief := func(c *service.Config) { c.MaxHold = 50 * time.Millisecond }
 		a, b := s.replica(t), s.replica(t, brief)
 		a.hold(as("w1", want("x", 0)))
@@ -174,7 +174,7 @@ func TestRenewalTellsARefusal(t *testing.T) {
 // the beginning is kept.
 func TestManyDeadlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		quiet := as("w", want("x", time.Minute))
 		quiet.Tenant = "quiet"
@@ -207,7 +207,7 @@ func TestManyDeadlocks(t *testing.T) {
 // TestRefusedCycleIsNotWritten: a cycle that can be seen costs the store a read.
 func TestRefusedCycleIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(as("w1", want("x", 0)))
 		before := r.store.count(enqueue)
@@ -222,7 +222,7 @@ func TestRefusedCycleIsNotWritten(t *testing.T) {
 // holder, are not refused.
 func TestWaitForNothingIsNoCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(as("w1", want("x", time.Minute)))
 		r.hold(as("w1", want("y", time.Minute)))
@@ -235,7 +235,7 @@ func TestWaitForNothingIsNoCycle(t *testing.T) {
 // same moment on two replicas.
 func TestModesThatMeet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setLag(running, 100*time.Millisecond)
 		b.store.setLag(running, 100*time.Millisecond)
@@ -257,7 +257,7 @@ func TestModesThatMeet(t *testing.T) {
 // feed cannot know the set, and says so instead of calling it lost.
 func TestSetAtAReplicaThatNeverSawIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, late, cut := s.replica(t), s.replica(t), s.replica(t)
 		late.store.setLag(running, 600*time.Millisecond)
 		cut.store.setFeed(lost)
@@ -278,7 +278,7 @@ func TestSetAtAReplicaThatNeverSawIt(t *testing.T) {
 // TestSetFromALostFuture: its token shows that the store lost its past.
 func TestSetFromALostFuture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(wantSet(0, "a", "b"))
 		s.restoreBackup(50)
@@ -294,7 +294,7 @@ func TestSetFromALostFuture(t *testing.T) {
 // TestOrdersAreLearnt: by every replica, also by one that only follows.
 func TestOrdersAreLearnt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		for _, habit := range [][]string{{"w1", "orders:1", "stock:1"}, {"w2", "stock:2", "orders:2"}, {"w3", "orders:3", "stock:3"}} {
 			first := a.hold(as(habit[0], want(habit[1], 0)))
@@ -321,7 +321,7 @@ func TestOrdersAreLearnt(t *testing.T) {
 // another tenant's out of it. All are counted.
 func TestContradictionsOfOneTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, j := newShelf(t), &journal{}
+		s, j := newSharedStore(t), &journal{}
 		r := s.replicaWithLog(t, j)
 		contradict := func(tenant string, i int) {
 			for _, habit := range [][]string{{"w1", "a", "b"}, {"w2", "b", "a"}} {

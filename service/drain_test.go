@@ -12,7 +12,7 @@ import (
 // a full lease to do it in. Their places are kept.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
 		byToken, byKey := a.line(want("orders:1", time.Hour)), a.line(keyed("orders:1", time.Hour, "k"))
@@ -44,7 +44,7 @@ func TestDrain(t *testing.T) {
 // are served to the end.
 func TestDrainingTakesNothingNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
 		r.Drain()
@@ -54,7 +54,7 @@ func TestDrainingTakesNothingNew(t *testing.T) {
 		}
 		for _, req := range []time.Duration{0, time.Minute} {
 			p := r.start(want("orders:2", req))
-			if e := p.fails(lock.Draining); e.Ambiguous || e.RetryAfter <= 0 || p.grant != nil {
+			if e := p.fails(lock.Draining); e.OutcomeUnknown || e.RetryAfter <= 0 || p.grant != nil {
 				t.Errorf("%+v with %+v", e, p.grant)
 			}
 		}
@@ -69,7 +69,7 @@ func TestDrainingTakesNothingNew(t *testing.T) {
 // TestDrainTellsThePlaces: each waiter is told its own place.
 func TestDrainTellsThePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
 		line := []*pending{r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour))}
@@ -86,7 +86,7 @@ func TestDrainTellsThePlaces(t *testing.T) {
 // store does not tell, is not told of a time long ago.
 func TestDrainOfAnUnknownLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
 		r.line(keyed("orders:1", time.Hour, "k")).cancel()
@@ -103,7 +103,7 @@ func TestDrainOfAnUnknownLease(t *testing.T) {
 // TestDrainTellsTheLost: an entry that is gone cannot be resumed elsewhere.
 func TestDrainTellsTheLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		s.occupy(t, "orders:1")
 		p := b.line(want("orders:1", time.Hour))
@@ -120,14 +120,14 @@ func TestDrainTellsTheLost(t *testing.T) {
 // TestDrainWithoutAStore: waiters are told all the same.
 func TestDrainWithoutAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
 		p := r.line(want("orders:1", time.Hour))
 		r.store.on(silent, allMethods...)
 		began := time.Now()
 		r.Drain()
-		if e := p.fails(lock.Draining); !e.Ambiguous {
+		if e := p.fails(lock.Draining); !e.OutcomeUnknown {
 			t.Error("it is told that its request took no effect, and is in the queue")
 		}
 		if d := p.at.Sub(began); d > 5*time.Second || p.grant == nil {

@@ -79,7 +79,7 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	}
 	s.renewedAt(e, start)
 	g, err := s.describe(ctx, e, s.wall(start.Add(e.TTL)))
-	return g, stands(err)
+	return g, tookEffect(err)
 }
 
 // expireWait ends an entry that its client keeps alive although it no longer
@@ -198,7 +198,7 @@ func (s *Service) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 		}
 		return st, nil
 	}
-	direct, err := s.standing(ctx, e, true, s.moment()) // another replica may have told of a grant until now
+	direct, err := s.placeInStore(ctx, e, true, s.moment()) // another replica may have told of a grant until now
 	switch {
 	case err != nil:
 		return st, err
@@ -383,25 +383,25 @@ func (s *Service) awaitRemoval(ctx context.Context, e *lock.Entry) {
 	}
 }
 
-// standing is where an entry stands, as read from the store's queues.
-type standing struct {
+// queuePlace is where an entry stands, as read from the store's queues.
+type queuePlace struct {
 	entry    *lock.Entry // nil if it is not in all of them
 	holds    bool
 	blockers []*lock.Entry // because of whom it waits, if it does: see [lock.BlockersIn]
 }
 
-// standing reads where an entry stands, from reads that began at the moment since or
+// placeInStore reads where an entry stands, from reads that began at the moment since or
 // later; 0 stands for any. That it holds is true from then on, that it waits is not.
-func (s *Service) standing(ctx context.Context, e *lock.Entry, nearest bool, since uint64) (standing, error) {
-	st, number := standing{holds: true}, uint64(0)
+func (s *Service) placeInStore(ctx context.Context, e *lock.Entry, nearest bool, since uint64) (queuePlace, error) {
+	st, number := queuePlace{holds: true}, uint64(0)
 	for _, c := range e.Claims {
 		read, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, since)
 		if err != nil {
-			return standing{}, err
+			return queuePlace{}, err
 		}
 		number = max(number, read.number)
 		if st.entry = read.find(e); st.entry == nil {
-			return standing{}, nil
+			return queuePlace{}, nil
 		}
 		if blockers, waits := lock.BlockersIn(read.entries, e, c.Name, nearest); waits {
 			st.holds = false
@@ -415,24 +415,24 @@ func (s *Service) standing(ctx context.Context, e *lock.Entry, nearest bool, sin
 	}
 	by, at, err := s.barred(ctx, e, number)
 	if err != nil {
-		return standing{}, err
+		return queuePlace{}, err
 	}
 	st.blockers, st.holds = by, len(by) == 0
 	if st.holds && at > number {
-		return s.stillStands(ctx, e, st, at)
+		return s.stillThere(ctx, e, st, at)
 	}
 	return st, nil
 }
 
-// stillStands looks whether an entry that is in front is still there where no closure keeps it
+// stillThere looks whether an entry that is in front is still there where no closure keeps it
 // from holding: one may have stood until then, and the entry have left meanwhile.
-func (s *Service) stillStands(ctx context.Context, e *lock.Entry, st standing, at uint64) (standing, error) {
+func (s *Service) stillThere(ctx context.Context, e *lock.Entry, st queuePlace, at uint64) (queuePlace, error) {
 	read, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: e.Name()}, at, 0)
 	if err != nil {
-		return standing{}, err
+		return queuePlace{}, err
 	}
 	if read.find(e) == nil {
-		return standing{}, nil
+		return queuePlace{}, nil
 	}
 	return st, nil
 }

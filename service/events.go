@@ -165,7 +165,7 @@ func (e *dispatcher) tellFinding(what view.Finding) {
 		e.line(of, slog.LevelInfo, "a deadlock was found; the last who came is refused", slog.String("lock", entry.Name()),
 			slog.String("holder", entry.Holder), slog.Int("cycle_length", what.Waits))
 	case view.OrdersContradict:
-		attrs := []slog.Attr{slog.String("ring", what.Ring.String())}
+		attrs := []slog.Attr{slog.String("ring", what.Contradiction.String())}
 		if what.Silenced > 0 {
 			attrs = append(attrs, slog.Uint64("silenced", what.Silenced))
 		}

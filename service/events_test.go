@@ -57,7 +57,7 @@ func (j *journal) with(text string) (lines []string) {
 
 // replicaWithLog is a replica that logs to j. If nobody has opened its gate by the
 // end of the test, the replica can still be closed.
-func (s *shelf) replicaWithLog(t *testing.T, j *journal) *replica {
+func (s *sharedStore) replicaWithLog(t *testing.T, j *journal) *replica {
 	t.Helper()
 	r := s.replica(t, func(c *service.Config) { c.Logger = slog.New(j) })
 	t.Cleanup(j.open)
@@ -78,7 +78,7 @@ func (j *journal) open() {
 // the lines; afterwards all are told.
 func TestLogThatStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, j := newShelf(t), &journal{gate: make(chan struct{})}
+		s, j := newSharedStore(t), &journal{gate: make(chan struct{})}
 		r := s.replicaWithLog(t, j)
 		r.hold(want("expires", 0))
 		next := r.line(lasting(want("expires", time.Hour)))
@@ -112,7 +112,7 @@ func TestLogThatStandsStill(t *testing.T) {
 // line, and the exact counts have all.
 func TestMoreEventsThanTheLogTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, j := newShelf(t), &journal{gate: make(chan struct{})}
+		s, j := newSharedStore(t), &journal{gate: make(chan struct{})}
 		r := s.replicaWithLog(t, j)
 		const many = 10_000
 		for i := range many {
@@ -140,7 +140,7 @@ func TestMoreEventsThanTheLogTakes(t *testing.T) {
 // TestEventsAreToldOnClose: what was not told yet is, before Close returns.
 func TestEventsAreToldOnClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, j := newShelf(t), &journal{}
+		s, j := newSharedStore(t), &journal{}
 		r := s.replicaWithLog(t, j)
 		if err := s.end(s.occupy(t, "orders:1"), lock.Expired); err != nil {
 			t.Fatal(err)

@@ -14,10 +14,10 @@ import (
 // How often the store is asked until when a lease lasts, which is for people to
 // look at.
 const (
-	askedPerLook    = 10          // times for one look at a lock, however many hold it
-	askedPerRefusal = 3           // times for one refused request, however many locks it is for
-	expiryKept      = time.Second // for which an answer is good
-	maxExpiries     = 4096        // answers that are kept
+	askedPerLook     = 10          // times for one look at a lock, however many hold it
+	askedPerRefusal  = 3           // times for one refused request, however many locks it is for
+	expiryRemembered = time.Second // for which an answer is good
+	maxExpiries      = 4096        // answers that are kept
 )
 
 // expiries remembers until when leases last, for a second, and shares the questions
@@ -68,13 +68,13 @@ func (x *expiries) recall(key expiryKey, now time.Time) (expiry, bool) {
 	if !ok {
 		known, ok = x.last[key]
 	}
-	return known, ok && now.Sub(known.asked) < expiryKept
+	return known, ok && now.Sub(known.asked) < expiryRemembered
 }
 
 func (x *expiries) remember(key expiryKey, known expiry, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.newer == nil || len(x.newer) >= maxExpiries/2 || now.Sub(x.began) >= expiryKept {
+	if x.newer == nil || len(x.newer) >= maxExpiries/2 || now.Sub(x.began) >= expiryRemembered {
 		x.newer, x.last, x.began = map[expiryKey]expiry{}, x.newer, now
 	}
 	x.newer[key] = known

@@ -18,7 +18,7 @@ const feedNotices = 2500 * time.Millisecond
 func TestLostStoreIsTold(t *testing.T) {
 	for _, f := range map[string]fault{"Silent": silent, "Broken": broken} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShelf(t)
+			s := newSharedStore(t)
 			r := s.replica(t)
 			s.occupy(t, "orders:1")
 			var line []*pending
@@ -33,7 +33,7 @@ func TestLostStoreIsTold(t *testing.T) {
 			after(feedNotices)
 			r.store.setFeed(lost)
 			for i, p := range line {
-				if e := p.fails(lock.StoreUnavailable); !e.Ambiguous {
+				if e := p.fails(lock.StoreUnavailable); !e.OutcomeUnknown {
 					t.Errorf("waiter %d is told that its request took no effect, and is in the queue", i)
 				}
 				if d := p.at.Sub(gone); d > 5*time.Second {
@@ -51,7 +51,7 @@ func TestLostStoreIsTold(t *testing.T) {
 // began before an entry was written proves nothing about it.
 func TestSharedReadOlderThanTheEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
 		r.store.setFeed(frozen)
@@ -71,7 +71,7 @@ func TestSharedReadOlderThanTheEntry(t *testing.T) {
 // TestLateFeed: who joined and is not seen in time by the view asks the store.
 func TestLateFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)
 		began := time.Now()
@@ -97,7 +97,7 @@ func TestLateFeed(t *testing.T) {
 // TestLateFeedSkipsNobody: a direct read grants in order, too.
 func TestLateFeedSkipsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.setFeed(frozen)
 		r.store.on(late(50*time.Millisecond), queue)
@@ -125,7 +125,7 @@ func TestLateFeedSkipsNobody(t *testing.T) {
 // TestLostFeed: while the feed is down and the store answers, hand-overs go on.
 func TestLostFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(want("orders:1", 0))
 		line := []*pending{r.line(want("orders:1", time.Minute)), r.line(want("orders:1", time.Minute))}
@@ -146,7 +146,7 @@ func TestLostFeed(t *testing.T) {
 // place.
 func TestShortOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
 		p := r.line(want("orders:1", time.Hour))
@@ -165,7 +165,7 @@ func TestShortOutage(t *testing.T) {
 // happened meanwhile counts.
 func TestFeedComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
 		revoked, next, last := b.line(want("orders:1", time.Minute)), b.line(want("orders:1", time.Minute)), b.line(want("orders:1", time.Minute))
@@ -189,7 +189,7 @@ func TestFeedComesBack(t *testing.T) {
 // TestReady: a replica is ready when the store answers and its view is current.
 func TestReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		ready := func() error { return r.Ready(t.Context()) }
 		if err := ready(); err != nil {
@@ -216,7 +216,7 @@ func TestReady(t *testing.T) {
 // TestNotReadyBeforeTheFirstList: and yet of use.
 func TestNotReadyBeforeTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		c := newClient(s)
 		c.setFeed(frozen)
 		r := s.replicaWith(t, c)
@@ -236,7 +236,7 @@ func TestNotReadyBeforeTheFirstList(t *testing.T) {
 // as long as for one that broke, before it tells a waiter that there is no store.
 func TestWaiterBeforeTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		c := newClient(s)
 		c.setFeed(lost)
 		s.occupy(t, "orders:1")
@@ -254,7 +254,7 @@ func TestWaiterBeforeTheFirstList(t *testing.T) {
 // alive, until that has ended. The waiter is told so, and not that there is no store.
 func TestStoppedReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.hold(lasting(want("orders:1", 0)))
 		req := want("orders:1", time.Hour)
@@ -266,5 +266,21 @@ func TestStoppedReplica(t *testing.T) {
 		line := b.line(req)
 		after(5 * minTTL)
 		line.ends(lock.Expired)
+	})
+}
+
+// TestRefusalAwaitsTheView: who is refused by what the store says is told who holds, though the feed is late.
+func TestRefusalAwaitsTheView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		a, b := s.replica(t), s.replica(t)
+		b.store.setFeed(frozen)
+		a.hold(want("orders:1", 0))
+		p := b.start(want("orders:1", 0))
+		after(400 * time.Millisecond)
+		b.store.setFeed(running)
+		if by := p.refusedBy(); len(by) != 1 {
+			t.Errorf("refused because of %+v", by)
+		}
 	})
 }

@@ -29,7 +29,7 @@ func (r *replica) use(name string, unit time.Duration) (last *service.Grant) {
 
 func TestFigures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.use("orders:1", time.Second)
 		g := r.hold(want("orders:1", 0))
@@ -58,7 +58,7 @@ func TestFigures(t *testing.T) {
 // TestFiguresForgetOldSamples: percentiles are of the latest 128.
 func TestFiguresForgetOldSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		r.use("orders:1", time.Minute)
 		for range 128 {
 			g := r.hold(want("orders:1", 0))
@@ -74,7 +74,7 @@ func TestFiguresForgetOldSamples(t *testing.T) {
 // TestFiguresOfManyLocks: they are kept for the 20 000 that were used last.
 func TestFiguresOfManyLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		once := func(name string) {
 			if err := s.end(s.occupy(t, name), lock.Released); err != nil {
@@ -101,7 +101,7 @@ func TestFiguresOfManyLocks(t *testing.T) {
 // others be forgotten, and leaves room for them when they come.
 func TestFiguresOfOtherTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		once := func(tenant, name string) {
 			e, _, err := s.insert(&lock.Entry{
@@ -158,7 +158,7 @@ func TestAdvisedTTL(t *testing.T) {
 	} {
 		t.Run(unit.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newShelf(t).replica(t)
+				r := newSharedStore(t).replica(t)
 				for range 9 {
 					g := r.hold(want("few", 0))
 					after(time.Second)
@@ -221,7 +221,7 @@ func (d *diary) Deadlocked(context.Context) { d.note("deadlocked") }
 // TestMetrics: every way in which a wait and a hold can end has its word.
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, d := newShelf(t), &diary{}
+		s, d := newSharedStore(t), &diary{}
 		r := s.replica(t, func(c *service.Config) { c.Metrics = d })
 		g := r.hold(want("orders:1", 0))
 		r.start(want("orders:1", 0)).fails(lock.Held)
@@ -265,7 +265,7 @@ func TestMetrics(t *testing.T) {
 // measured, but not of each; sets, modes and operators have their figures.
 func TestLeaseMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, d := newShelf(t), &diary{}
+		s, d := newSharedStore(t), &diary{}
 		r := s.replica(t, func(c *service.Config) { c.Metrics = d })
 		both := want("orders:2", 0)
 		both.Set, both.Claims = true, append(both.Claims, lock.Claim{Name: "orders:3", Mode: lock.Exclusive})
@@ -306,7 +306,7 @@ func TestLeaseMetrics(t *testing.T) {
 // waiter that expires is no holder.
 func TestDeepest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(*service.Config) {})
 		deepest := func(want int) {
 			t.Helper()

@@ -12,8 +12,8 @@ import (
 // told hands on what the view tells: to the log and the figures, and to those who follow.
 type told struct {
 	*dispatcher
-	history *events.Log
-	rings   *ringQueue
+	history        *events.Log
+	contradictions *contradictionQueue
 }
 
 // Begin implements [view.Events].
@@ -29,7 +29,7 @@ func (t told) Add(what lock.Event) {
 func (t told) Find(what view.Finding) {
 	t.dispatcher.Find(what)
 	if what.Kind == view.OrdersContradict {
-		t.rings.add(what.Ring)
+		t.contradictions.add(what.Contradiction)
 	}
 }
 

@@ -61,7 +61,7 @@ func (s *stream) wants(want ...string) {
 // other left off.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		atA, atB, others := a.follow(service.EventsRequest{Tenant: "acme"}), b.follow(service.EventsRequest{}), b.follow(service.EventsRequest{Tenant: "other"})
 		first := a.hold(lasting(want("orders:1", 0)))
@@ -93,7 +93,7 @@ func TestFollow(t *testing.T) {
 // TestFollowOverAGap: what happened while the feed was away is missed, and that is told.
 func TestFollowOverAGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		st := b.follow(service.EventsRequest{Tenant: "acme"})
 		a.hold(lasting(want("before", 0)))
@@ -115,7 +115,7 @@ func TestFollowOverAGap(t *testing.T) {
 // is missing.
 func TestFollowFromAnotherHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.hold(lasting(want("a", 0)))
 		strange := lock.EventID{Number: 5000, Index: 1}
@@ -137,7 +137,7 @@ func TestFollowFromAnotherHistory(t *testing.T) {
 
 func TestFollowUntilTheDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		st := r.follow(service.EventsRequest{Tenant: "acme"})
 		r.Drain()
 		select {

@@ -15,7 +15,7 @@ import (
 // because of what it takes that entry for. Who has an entry can renew and release it.
 func TestOlderReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		newer, older := s.replica(t), s.replicaWith(t, newOlderClient(s, 1))
 		holder := older.hold(lasting(want("orders:1", 0)))
 		waiter := older.line(lasting(want("orders:1", time.Hour)))
@@ -32,7 +32,7 @@ func TestOlderReplica(t *testing.T) {
 		if err := older.Ready(t.Context()); !errors.Is(err, store.ErrNewerForm) {
 			t.Errorf("ready: %v", err)
 		}
-		if told := waiter.fails(lock.StoreUnavailable); !errors.Is(&told, store.ErrNewerForm) || !told.Ambiguous {
+		if told := waiter.fails(lock.StoreUnavailable); !errors.Is(&told, store.ErrNewerForm) || !told.OutcomeUnknown {
 			t.Errorf("the waiter is told %+v", told)
 		}
 		older.start(want("orders:3", 0)).fails(lock.StoreUnavailable)

@@ -27,7 +27,7 @@ func historyOf(t *testing.T, c *service.Console, name string) *service.History {
 // the renewal before.
 func TestLateRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a := s.replica(t)
 		c := a.console()
 		g := a.hold(want("orders:1", 0))
@@ -56,7 +56,7 @@ func TestLateRenewals(t *testing.T) {
 // TestWorkedAfterExpiry: by how much it was too late, and once for each entry.
 func TestWorkedAfterExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a := s.replica(t)
 		c := a.console()
 		g := a.hold(want("orders:1", 0))
@@ -96,7 +96,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 // TestSeriesOverAGap: who waits is counted anew after a list, and tenants apart.
 func TestSeriesOverAGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		c := b.console()
 		g := a.hold(want("orders:1", 0))

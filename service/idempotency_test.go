@@ -28,7 +28,7 @@ func TestRepeatedWhileItWaits(t *testing.T) {
 	for _, lag := range []time.Duration{0, 100 * time.Millisecond, 2 * time.Second} {
 		t.Run(lag.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				b.store.setLag(running, lag)
 				holder := a.hold(lasting(want("orders:1", 0)))
@@ -55,7 +55,7 @@ func TestRepeatedWhileItWaits(t *testing.T) {
 // lease that starts anew.
 func TestRepeatedWhileItHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		for _, wait := range []time.Duration{0, time.Minute} {
 			req := keyed("orders:1", wait, fmt.Sprint(wait))
@@ -85,7 +85,7 @@ func TestRepeatedAtOnce(t *testing.T) {
 			for _, db := range delays {
 				t.Run(fmt.Sprint(wait, da, db), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						s := newShelf(t)
+						s := newSharedStore(t)
 						a, b := s.replica(t), s.replica(t)
 						a.store.on(slow(da), enqueue)
 						b.store.on(slow(db), enqueue)
@@ -148,7 +148,7 @@ func TestKeyOfASet(t *testing.T) {
 func refusesOthers(t *testing.T, req service.AcquireRequest, change map[string]func(*service.AcquireRequest)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen) // it learns of the entry by its own write only
 		g := a.hold(lasting(req))
@@ -158,7 +158,7 @@ func refusesOthers(t *testing.T, req service.AcquireRequest, change map[string]f
 			change[field](&other)
 			for _, r := range []*replica{a, b} {
 				p := r.start(other)
-				if e := p.fails(lock.IdempotencyMismatch); e.Ambiguous {
+				if e := p.fails(lock.IdempotencyMismatch); e.OutcomeUnknown {
 					t.Errorf("%s: may have had an effect", field)
 				}
 			}
@@ -173,7 +173,7 @@ func refusesOthers(t *testing.T, req service.AcquireRequest, change map[string]f
 // TestKeysAreOfOneLock: a key means nothing to another lock or tenant.
 func TestKeysAreOfOneLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		foreign := keyed("orders:1", time.Minute, "k")
 		foreign.Tenant = "globex"
@@ -195,7 +195,7 @@ func TestKeyAfterTheEnd(t *testing.T) {
 	for _, why := range []lock.Reason{lock.Released, lock.Expired, lock.Revoked, lock.WaitTimeout} {
 		t.Run(string(why), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				g := a.hold(keyed("orders:1", time.Minute, "k"))
 				if err := s.end(g.Entry, why); err != nil {
@@ -235,7 +235,7 @@ func TestKeyThatJustEnded(t *testing.T) {
 		for _, wait := range []time.Duration{0, time.Minute} {
 			t.Run(fmt.Sprint(state, wait), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := newShelf(t)
+					s := newSharedStore(t)
 					a, b := s.replica(t), s.replica(t)
 					b.store.setLag(running, 100*time.Millisecond)
 					req := keyed("orders:1", wait, "k")
@@ -262,7 +262,7 @@ func TestKeyThatJustEnded(t *testing.T) {
 // back.
 func TestKeyUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.release(b.hold(want("warm-up", 0))) // begins a generation of b's, as of a's
 		after(50 * time.Second)
@@ -289,7 +289,7 @@ func TestKeyUsedAgain(t *testing.T) {
 // The first one's turn is not the second one's.
 func TestLateViewHasTheFirstEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setLag(running, 50*time.Millisecond)
 		first := a.hold(keyed("orders:1", time.Minute, "k"))
@@ -306,7 +306,7 @@ func TestLateViewHasTheFirstEntry(t *testing.T) {
 // TestRefusedTryLeavesItsKey: nothing was written, so nothing has ended.
 func TestRefusedTryLeavesItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		holder := r.hold(want("orders:1", 0))
 		for range 2 {
 			r.start(keyed("orders:1", 0, "k")).fails(lock.Held)
@@ -322,7 +322,7 @@ func TestTryFindsItsWaitingEntry(t *testing.T) {
 	for name, f := range map[string]feed{"Seen": running, "Unseen": frozen} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				a.store.on(silent, remove)
 				a.store.setFeed(frozen)
@@ -357,7 +357,7 @@ func TestTryFindsItsWaitingEntry(t *testing.T) {
 // not look to the other like somebody who ended it.
 func TestTwoTriesOfOneKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setFeed(frozen)
 		b.store.setFeed(frozen)
@@ -377,7 +377,7 @@ func TestTwoTriesOfOneKey(t *testing.T) {
 // try, which this one does not hear of. That says nothing of the lock, which is free.
 func TestTryRejoinsWhatWasTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.on(silent, remove)
 		a.store.setFeed(frozen)
@@ -402,7 +402,7 @@ func TestTryRejoinsWhatWasTakenBack(t *testing.T) {
 // replica hears of neither. The key is used up; the lock was free all the time.
 func TestTryOfAKeyThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)
 		g := a.hold(keyed("orders:1", 0, "k"))
@@ -418,7 +418,7 @@ func TestTryOfAKeyThatEnds(t *testing.T) {
 func TestKeyBehindALateView(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newShelf(t).replica(t)
+			r := newSharedStore(t).replica(t)
 			r.store.setFeed(frozen)
 			began := time.Now()
 			r.line(keyed("orders:1", wait, "k")).holdsLater()

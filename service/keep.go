@@ -168,7 +168,7 @@ func (k *keeper) getReady(ctx context.Context) (error, bool) {
 func (k *keeper) askStore(ctx context.Context) (error, bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	st, err := k.s.standing(ctx, k.entry, true, 0)
+	st, err := k.s.placeInStore(ctx, k.entry, true, 0)
 	switch {
 	case err != nil:
 		return err, k.s.view.LostFor() > giveUp

@@ -16,7 +16,7 @@ import (
 func TestGivesWayAtLast(t *testing.T) {
 	for _, req := range []string{"", "k"} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShelf(t)
+			s := newSharedStore(t)
 			r := s.replica(t)
 			r.store.setFeed(frozen) // it does not learn who is in front
 			held := s.occupy(t, "orders:1")
@@ -41,7 +41,7 @@ func TestGivesWayAtLast(t *testing.T) {
 func TestKeyThatEndedUnseen(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShelf(t)
+			s := newSharedStore(t)
 			a, b := s.replica(t), s.replica(t)
 			req := keyed("orders:1", wait, "k")
 			g := a.hold(req)
@@ -60,7 +60,7 @@ func TestKeyThatEndedUnseen(t *testing.T) {
 // held; now that is free.
 func TestWaitThatWasOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		req := keyed("orders:1", 10*time.Second, "k")
 		holder := a.hold(lasting(want("orders:1", 0)))

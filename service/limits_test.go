@@ -17,7 +17,7 @@ import (
 func (p *pending) exceeds(t *testing.T, l quota.Limit, limit, used int) {
 	t.Helper()
 	e := p.fails(lock.QuotaExceeded)
-	if q := e.Quota; q == nil || *q != (lock.Exceeded{Name: l.String(), Limit: limit, Used: used}) || e.RetryAfter == 0 || e.Ambiguous {
+	if q := e.Quota; q == nil || *q != (lock.Exceeded{Name: l.String(), Limit: limit, Used: used}) || e.RetryAfter == 0 || e.OutcomeUnknown {
 		t.Errorf("refused with %+v, %+v; want %s with %d of %d", e, q, l, used, limit)
 	}
 }
@@ -37,7 +37,7 @@ func noted(req service.AcquireRequest, bytes int) service.AcquireRequest {
 // who waits does not, and comes to hold when it is his turn. Others have their own.
 func TestLimitOfHeldLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 4}) })
 		set := r.hold(lasting(pair("a", "b")))
 		place := lasting(want("s", 0))
@@ -62,7 +62,7 @@ func TestLimitOfHeldLocks(t *testing.T) {
 // being told that a lock is held.
 func TestLimitOfWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
 			c.Limits = limited(quota.Overrides{quota.Waiting: 3, quota.WaitingPerLock: 2})
 		})
@@ -87,7 +87,7 @@ func TestLimitOfWaiting(t *testing.T) {
 // know that yet and as many wait as may.
 func TestTriesBesideWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.Waiting: 0}) })
 		r.store.on(slow(time.Second), enqueue)
 		first, second := r.start(want("a", 0)), r.start(want("a", 0))
@@ -105,7 +105,7 @@ func TestTriesBesideWaiters(t *testing.T) {
 // list counts anew.
 func TestLimitOfSetsAndMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
 			c.Limits = limited(quota.Overrides{quota.Sets: 2, quota.MetadataBytes: 100})
 		})
@@ -136,7 +136,7 @@ func TestLimitOfSetsAndMetadata(t *testing.T) {
 // free lock only one is expected to hold.
 func TestLimitInABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
 			c.Limits = limited(quota.Overrides{quota.HeldLocks: 5, quota.Waiting: 3})
 		})
@@ -174,7 +174,7 @@ func TestLimitInABurst(t *testing.T) {
 // for it are no more than may.
 func TestLimitOnOneLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
 			c.Limits = limited(quota.Overrides{quota.HeldLocks: 1, quota.WaitingPerLock: 3})
 		})
@@ -206,7 +206,7 @@ func TestLimitOnOneLock(t *testing.T) {
 // write meanwhile.
 func TestLoweredLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		var limits atomic.Pointer[quota.Limits]
 		limits.Store(quota.Standard())
 		follows := func(c *service.Config) { c.Limits = func(string) *quota.Limits { return limits.Load() } }
@@ -238,7 +238,7 @@ func TestLoweredLimit(t *testing.T) {
 // TestOwnLocksHaveNoLimit: what replicas agree on among themselves goes on whatever the limits are.
 func TestOwnLocksHaveNoLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 0, quota.Places: 0}) })
 		r.start(want("a", 0)).exceeds(t, quota.Places, 0, 0)
 		own := want("a", 0)
@@ -250,7 +250,7 @@ func TestOwnLocksHaveNoLimit(t *testing.T) {
 // TestLimitOfAKey: a retry with an idempotency key is the same entry, and needs no room of its own.
 func TestLimitOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 1}) })
 		r.store.on(slow(time.Second), enqueue)
 		first, second := r.start(keyed("a", 0, "k")), r.start(keyed("a", 0, "k"))
@@ -270,7 +270,7 @@ func TestLimitOfAKey(t *testing.T) {
 // metadata; the holder that the bearer token names does not.
 func TestLimitOfHoldersAndCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.MetadataBytes: 100}) })
 		r.hold(lasting(want("a", 0)))
 		named := lasting(want("b", 0))
@@ -301,7 +301,7 @@ func TestKeyOfAnother(t *testing.T) {
 func keyOfAnother(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
 			c.Limits = limited(quota.Overrides{quota.HeldLocks: 1, quota.MetadataBytes: 100, quota.Places: 100})
 		})
@@ -322,7 +322,7 @@ func keyOfAnother(t *testing.T) {
 // TestKeyedRetryAtALateReplica: its entry is there, and so no limit keeps it out.
 func TestKeyedRetryAtALateReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		most := func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 1}) }
 		a, b := s.replica(t, most), s.replica(t, most)
 		old := a.hold(lasting(want("old", 0)))

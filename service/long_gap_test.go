@@ -14,7 +14,7 @@ func TestReasonAfterALongGap(t *testing.T) {
 	for name, f := range map[string]feed{"cut off": lost, "stood still": frozen} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				r, other := s.replica(t), s.replica(t)
 				for gap, why := range map[time.Duration]lock.Reason{5 * time.Minute: lock.Released, 20 * time.Minute: lock.Unknown} {
 					g := other.hold(lasting(want("orders:1", 0)))
@@ -36,7 +36,7 @@ func TestReasonAfterALongGap(t *testing.T) {
 // an entry expires in a short gap.
 func TestReasonAfterALongSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(lasting(want("orders:1", 0)))
 		after(59 * time.Minute)

@@ -14,7 +14,7 @@ import (
 func TestPageOfManyHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const locks, each = 25, 100
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		for i := range locks {
 			req := want(fmt.Sprintf("l%02d", i), 0)
 			req.Claims[0].Mode = lock.Shared
@@ -43,7 +43,7 @@ func TestPageOfManyHolders(t *testing.T) {
 // looked at in a second.
 func TestExpiriesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		for i := range service.MaxExpiries + 500 {
 			name := fmt.Sprint("l", i)
 			r.hold(want(name, 0))

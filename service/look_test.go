@@ -32,7 +32,7 @@ func (r *replica) see(name string) *service.LockView {
 
 func TestLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		if v := r.see("orders:1"); len(v.Holders) != 0 || len(v.Waiters) != 0 || v.Waiting != 0 || v.Newest != 0 || v.Revision != 100 {
 			t.Errorf("a free lock: %+v", v)
@@ -71,7 +71,7 @@ func TestLock(t *testing.T) {
 // TestPosition is the place among those that wait, wherever it is told.
 func TestPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		late := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		holder := r.hold(lasting(want("orders:1", 0)))
@@ -100,7 +100,7 @@ func TestPosition(t *testing.T) {
 // TestConsistentLook waits for what happened before it.
 func TestConsistentLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.setLag(running, time.Second)
 		s.occupy(t, "orders:1")
@@ -147,7 +147,7 @@ func TestConsistentLook(t *testing.T) {
 // anything.
 func TestListInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.setLag(running, time.Second)
 		s.occupy(t, "orders:1")
@@ -175,7 +175,7 @@ func TestListInTurn(t *testing.T) {
 // much it has looked at.
 func TestListInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		for i := range 4 {
 			r.hold(want(fmt.Sprint("orders:", i), 0))
 		}
@@ -199,7 +199,7 @@ func TestListInTurns(t *testing.T) {
 // everything is free. Once it had a view it shows that, however old it is.
 func TestLookBeforeTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		s.occupy(t, "orders:1")
 		c := newClient(s)
 		c.setFeed(lost)
@@ -207,7 +207,7 @@ func TestLookBeforeTheFirstList(t *testing.T) {
 		after(time.Minute)
 		list := view.ListRequest{Tenant: "acme", Limit: 10}
 		_, err := r.Lock(t.Context(), ref("orders:1"), false)
-		if e := coded(t, err, lock.StoreUnavailable); e.Ambiguous || e.RetryAfter != time.Second {
+		if e := coded(t, err, lock.StoreUnavailable); e.OutcomeUnknown || e.RetryAfter != time.Second {
 			t.Errorf("%+v", e)
 		}
 		_, err = r.List(t.Context(), service.ListRequest{ListRequest: list})
@@ -241,7 +241,7 @@ func pageOf(p *view.Page) (names []string) {
 
 func TestList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		for _, name := range []string{"b", "a", "B", "a-", "a:2", "a:10", "ab", "c"} {
 			s.occupy(t, name)
@@ -289,7 +289,7 @@ func TestList(t *testing.T) {
 // and locks that come and go between pages change nothing for the others.
 func TestPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		entries := map[string]*lock.Entry{}
 		for i := range 30 {
@@ -339,7 +339,7 @@ func TestPages(t *testing.T) {
 // may not see.
 func TestLongList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		for i := range 3500 {
 			s.occupy(t, fmt.Sprintf("orders:%04d", i))
@@ -364,7 +364,7 @@ func TestLongList(t *testing.T) {
 func TestListLetsTheViewGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const locks, atOnce = 1500, 1000
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		for i := range locks {
 			r.hold(lasting(want(fmt.Sprint("orders:", i), 0)))
 		}
@@ -384,7 +384,7 @@ func TestListLetsTheViewGo(t *testing.T) {
 // TestContendedList looks only at what it shows, however many locks there are.
 func TestContendedList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		for i := range 2000 {
 			s.occupy(t, fmt.Sprintf("orders:%04d", i))
@@ -433,7 +433,7 @@ func shared(name string) service.AcquireRequest {
 // top, and once in a second, however many look.
 func TestLooksAskTheStoreLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		for range 150 {
 			r.hold(shared("orders:1"))
@@ -500,7 +500,7 @@ func (p *pending) refusedBy() []view.Holder {
 // TestRefusedSetAsksLittle: the questions are counted over all its locks.
 func TestRefusedSetAsksLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		var names []string
 		for i := range 20 {
 			names = append(names, fmt.Sprintf("orders:%02d", i))
@@ -519,7 +519,7 @@ func TestRefusedSetAsksLittle(t *testing.T) {
 // itself.
 func TestLongQueueIsShownInPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		r.hold(lasting(want("orders:1", 0)))
 		for range 1005 {
 			r.line(lasting(want("orders:1", time.Hour)))
@@ -537,7 +537,7 @@ func TestLongQueueIsShownInPart(t *testing.T) {
 
 func TestCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
 		s.occupy(t, "orders:2")

@@ -13,12 +13,12 @@ import (
 // before a late write commits.
 func TestUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.on(first(1, deaf), enqueue)
 		began := time.Now()
 		p := r.start(want("orders:1", time.Minute))
-		if e := p.fails(lock.StoreUnavailable); !e.Ambiguous || p.grant != nil {
+		if e := p.fails(lock.StoreUnavailable); !e.OutcomeUnknown || p.grant != nil {
 			t.Errorf("%+v with %+v", e, p.grant)
 		}
 		took(t, began, 0)
@@ -32,7 +32,7 @@ func TestUnknownOutcome(t *testing.T) {
 // TestUnknownOutcomeOfALostStore: if the store stays away, the orphan lapses.
 func TestUnknownOutcomeOfALostStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.on(deaf, enqueue)
 		r.store.on(silent, queue, remove)
@@ -52,13 +52,13 @@ func TestUnknownOutcomeOfALostStore(t *testing.T) {
 // and is found at any replica.
 func TestUnknownOutcomeWithAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setLag(running, 100*time.Millisecond)
 		a.store.on(first(1, deaf), enqueue)
 		req := keyed("orders:1", time.Minute, "k")
 		p := a.start(req)
-		if e := p.fails(lock.StoreUnavailable); !e.Ambiguous {
+		if e := p.fails(lock.StoreUnavailable); !e.OutcomeUnknown {
 			t.Errorf("%+v", e)
 		}
 		g := b.start(req).holdsLater()
@@ -72,11 +72,11 @@ func TestUnknownOutcomeWithAKey(t *testing.T) {
 // TestKnownFailure: what surely did not happen leaves nothing to look for.
 func TestKnownFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.on(broken, enqueue)
 		p := r.start(want("orders:1", time.Minute))
-		if e := p.fails(lock.StoreUnavailable); e.Ambiguous || r.store.count(queue) != 0 {
+		if e := p.fails(lock.StoreUnavailable); e.OutcomeUnknown || r.store.count(queue) != 0 {
 			t.Errorf("%+v, and the queue was read %d times", e, r.store.count(queue))
 		}
 	})
@@ -95,7 +95,7 @@ func TestCloseTidiesUp(t *testing.T) {
 	for name, leave := range tidy {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				r := s.replica(t)
 				s.occupy(t, "orders:1")
 				synctest.Wait()
@@ -115,7 +115,7 @@ func TestCloseTidiesUp(t *testing.T) {
 // TestCloseWithoutAStore: Close ends in time although nothing can be removed.
 func TestCloseWithoutAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.on(deaf, enqueue)
 		r.store.on(silent, queue, remove)

@@ -27,7 +27,7 @@ func limited(o quota.Overrides) func(string) *quota.Limits {
 // refused more, before anything is written. What it has goes on, and so do others.
 func TestTenantWithoutPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.Places: 4}) })
 		g := r.hold(pair("a", "b"))
 		again := keyed("a", time.Minute, "k")
@@ -35,7 +35,7 @@ func TestTenantWithoutPlaces(t *testing.T) {
 		r.start(pair("c", "d")).fails(lock.QuotaExceeded)
 		held := r.hold(want("c", 0))
 		for _, wait := range []time.Duration{0, time.Minute} {
-			if e := r.start(want("d", wait)).fails(lock.QuotaExceeded); e.RetryAfter == 0 || e.Ambiguous {
+			if e := r.start(want("d", wait)).fails(lock.QuotaExceeded); e.RetryAfter == 0 || e.OutcomeUnknown {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -67,14 +67,14 @@ func TestTenantWithoutPlaces(t *testing.T) {
 // none, and others' entries do not count.
 func TestTenantWithoutRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.AsyncRenewals: 1}) })
 		holder := r.hold(lasting(want("a", 0)))
 		var waits []*service.Grant
 		for range 9 { // each of them 0.107 a second
 			waits = append(waits, r.post(want("a", time.Hour)))
 		}
-		if e := r.start(async(want("a", time.Hour))).fails(lock.QuotaExceeded); e.RetryAfter == 0 || e.Ambiguous {
+		if e := r.start(async(want("a", time.Hour))).fails(lock.QuotaExceeded); e.RetryAfter == 0 || e.OutcomeUnknown {
 			t.Errorf("%+v", e)
 		}
 		r.post(lasting(want("a", time.Hour)))

@@ -23,7 +23,7 @@ func TestReadyBeforeItsTurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newShelf(t).replica(t)
+				r := newSharedStore(t).replica(t)
 				holder := r.hold(lasting(want("orders:1", 0)))
 				line := make([]*pending, waiters)
 				for i := range line {
@@ -58,7 +58,7 @@ func TestReadyBeforeItsTurn(t *testing.T) {
 // woken by.
 func TestReadyForAnotherTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
 		line := make([]*pending, 10)
 		for i := range line {

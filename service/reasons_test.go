@@ -24,7 +24,7 @@ func TestReasonsAreWaitedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				before := s.replica(t)
 				g := before.hold(want("a", 0))
 				before.release(g)
@@ -41,7 +41,7 @@ func TestReasonsAreWaitedFor(t *testing.T) {
 // waits for the reasons too, which come after the entries.
 func TestWaiterLearnsTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, func(cfg *service.Config) { cfg.Store = lateReasons{cfg.Store, 300 * time.Millisecond} })
 		after(time.Second) // the reasons of the first list have come
 		a.hold(want("a", 0))

@@ -16,7 +16,7 @@ import (
 //
 // What comes between this and the write is noticed when the entry joins.
 func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
-	if s.view.Objection(e) == nil {
+	if s.view.RefusalOf(e) == nil {
 		return nil
 	}
 	number, err := s.Store.Newest(ctx)

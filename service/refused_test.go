@@ -12,7 +12,7 @@ import (
 // refused because of somebody who has left since, as the entry has. It is granted.
 func TestRefusedBeforeTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
 		holder := b.hold(lasting(want("orders:1", 0)))
@@ -32,7 +32,7 @@ func TestRefusedBeforeTheRequest(t *testing.T) {
 // refused, and is granted when it comes again.
 func TestRefusedBeforeAnUnansweredRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
 		holder := b.hold(lasting(want("orders:1", 0)))
@@ -44,7 +44,7 @@ func TestRefusedBeforeAnUnansweredRequest(t *testing.T) {
 		p.fails(lock.ModeMismatch)
 		b.release(holder)
 		b.store.on(silent, remove)
-		if e := b.start(req).fails(lock.StoreUnavailable); !e.Ambiguous {
+		if e := b.start(req).fails(lock.StoreUnavailable); !e.OutcomeUnknown {
 			t.Errorf("%+v", e)
 		}
 		b.store.on(nil, remove)
@@ -56,7 +56,7 @@ func TestRefusedBeforeAnUnansweredRequest(t *testing.T) {
 // taken back before the store has said anything of it: that was before the request.
 func TestRefusedBeforeTheFirstAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b, c := s.replica(t), s.replica(t), s.replica(t)
 		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
 		holder := b.hold(lasting(want("orders:1", 0)))
@@ -83,7 +83,7 @@ func TestRefusedTwice(t *testing.T) {
 	for name, lag := range map[string]time.Duration{"Together": 0, "Late": 100 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				a.hold(lasting(as("w1", want("x", 0))))
 				b.hold(lasting(as("w2", want("y", 0))))

@@ -24,7 +24,7 @@ func (r *replica) renew(g *service.Grant) *service.Grant {
 // else changes.
 func TestRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second }), s.replica(t)
 		held := a.hold(want("orders:1", 0))
 		waiting := a.line(want("orders:1", time.Hour)).stillWaits()
@@ -54,7 +54,7 @@ func TestRenewTellsWhyItIsLost(t *testing.T) {
 		for _, lag := range []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond} {
 			t.Run(string(why)+lag.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := newShelf(t)
+					s := newSharedStore(t)
 					a, b := s.replica(t), s.replica(t)
 					b.store.setLag(running, lag)
 					g := a.hold(want("orders:1", 0))
@@ -80,7 +80,7 @@ func TestRenewNeverSucceedsAfterTheEnd(t *testing.T) {
 	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				g := a.hold(want("orders:1", 0))
 				b.store.setFeed(f)
@@ -103,7 +103,7 @@ func TestRenewAtALateReplica(t *testing.T) {
 	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				first := a.hold(want("orders:1", 0))
 				line := a.line(want("orders:1", 3*time.Second))
@@ -123,7 +123,7 @@ func TestRenewAtALateReplica(t *testing.T) {
 // TestRenewDuringTheEnd: the entry goes while the store is being asked.
 func TestRenewDuringTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
 		r.store.on(func(_ context.Context, do func() error) error {
@@ -138,7 +138,7 @@ func TestRenewDuringTheEnd(t *testing.T) {
 // TestReasonsAreForgotten: after the ten minutes there is only 'unknown'.
 func TestReasonsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		for _, before := range []time.Duration{6 * time.Minute, 59 * time.Second} { // others went before
 			a.release(a.hold(want("orders:2", 0)))
@@ -164,7 +164,7 @@ func TestReasonsAreForgotten(t *testing.T) {
 // it wanted to wait is told so, and the place is given up.
 func TestRenewPastTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		r.hold(lasting(want("orders:1", 0)))
 		g := r.line(want("orders:1", 20*time.Second)).stillWaits()
@@ -183,7 +183,7 @@ func TestRenewPastTheWait(t *testing.T) {
 // how long it may hold.
 func TestRenewOfAHolderPastTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		g := r.hold(want("orders:1", time.Second))
 		after(10 * time.Second)
 		r.renew(g)
@@ -195,7 +195,7 @@ func TestRenewBeforeTheFeed(t *testing.T) {
 	for _, lag := range []time.Duration{100 * time.Millisecond, 5 * time.Second} {
 		t.Run(lag.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				b.store.setLag(running, lag)
 				g := a.hold(want("orders:1", 0))
@@ -216,7 +216,7 @@ func TestRenewBeforeTheFeed(t *testing.T) {
 // TestRelease: it frees exactly the entry, and a repetition finds it released.
 func TestRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		g := a.hold(want("orders:1", 0))
 		next := b.line(want("orders:1", time.Minute))
@@ -233,7 +233,7 @@ func TestRelease(t *testing.T) {
 // done.
 func TestReleaseOutlivesItsClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
 		r.store.on(slow(time.Second), remove)
@@ -250,14 +250,14 @@ func TestReleaseOutlivesItsClient(t *testing.T) {
 // TestStoreUnavailable: what the store cannot answer is not taken for a loss.
 func TestStoreUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(lasting(want("orders:1", 0)))
 		r.store.on(broken, refresh)
 		r.store.on(first(1, deaf), remove)
 		_, err := r.Renew(t.Context(), by(g))
 		coded(t, err, lock.StoreUnavailable)
-		if e := coded(t, r.Release(t.Context(), by(g)), lock.StoreUnavailable); !e.Ambiguous {
+		if e := coded(t, r.Release(t.Context(), by(g)), lock.StoreUnavailable); !e.OutcomeUnknown {
 			t.Errorf("%+v", e)
 		}
 		lostFor(t, r.Release(t.Context(), by(g)), lock.Released)
@@ -267,7 +267,7 @@ func TestStoreUnavailable(t *testing.T) {
 // TestEntry: a look does not touch the lease.
 func TestEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
 		after(10 * time.Second)

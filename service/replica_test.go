@@ -27,12 +27,12 @@ type replica struct {
 	store *client
 }
 
-func (s *shelf) replica(t *testing.T, change ...func(*service.Config)) *replica {
+func (s *sharedStore) replica(t *testing.T, change ...func(*service.Config)) *replica {
 	t.Helper()
 	return s.replicaWith(t, newClient(s), change...)
 }
 
-func (s *shelf) replicaWith(t *testing.T, c *client, change ...func(*service.Config)) *replica {
+func (s *sharedStore) replicaWith(t *testing.T, c *client, change ...func(*service.Config)) *replica {
 	t.Helper()
 	cfg := service.Config{Store: c, TokenKey: tokenKey(), MinTTL: minTTL}
 	for _, f := range change {

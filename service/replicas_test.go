@@ -142,7 +142,7 @@ func TestAsyncBesideALateReplica(t *testing.T) {
 	for name, how := range map[string]feed{"cut off": lost, "late": frozen} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, listA := s.listed(t, "a")
 				b, listB := s.listed(t, "b")
 				after(time.Second)
@@ -176,7 +176,7 @@ func TestAsyncBesideALateReplica(t *testing.T) {
 }
 
 // listed returns a replica that shares its work by a list of its own.
-func (s *shelf) listed(t *testing.T, id string) (*replica, *service.Replicas) {
+func (s *sharedStore) listed(t *testing.T, id string) (*replica, *service.Replicas) {
 	records := s.Connect(nil)
 	t.Cleanup(records.Close)
 	list := service.NewReplicas(records.Records(), service.Replica{ID: id}, slog.New(slog.DiscardHandler))

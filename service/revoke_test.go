@@ -53,7 +53,7 @@ func (r *replica) revokeFails(req service.RevokeRequest, code lock.Code) lock.Er
 }
 
 // onRecord returns what is on record, the newest first.
-func (s *shelf) onRecord(t *testing.T) []*audit.Record {
+func (s *sharedStore) onRecord(t *testing.T) []*audit.Record {
 	t.Helper()
 	c := s.Connect(nil)
 	defer c.Close()
@@ -83,7 +83,7 @@ func (s *stream) notes() (notes []*lock.Note) {
 // TestRevoke ends a holder's entry at another replica than its own.
 func TestRevoke(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		streams := []*stream{a.follow(service.EventsRequest{Tenant: "acme"}), b.follow(service.EventsRequest{})}
 		holder := a.hold(lasting(want("orders:1", 0)))
@@ -121,7 +121,7 @@ func TestRevoke(t *testing.T) {
 // TestRevokeWaiting ends an entry that waits: its request is answered.
 func TestRevokeWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
 		waits := a.line(keyed("orders:1", time.Minute, "k"))
@@ -142,7 +142,7 @@ func TestRevokeWaiting(t *testing.T) {
 // TestRevokeSet ends a set in all its queues at once.
 func TestRevokeSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		both := want("a", 0)
 		both.Set, both.Claims = true, append(both.Claims, lock.Claim{Name: "b", Mode: lock.Exclusive})
@@ -160,7 +160,7 @@ func TestRevokeSet(t *testing.T) {
 // nothing ends, and nothing comes to be on record.
 func TestRevokeExactly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g, other := r.hold(lasting(want("a", 0))), r.hold(lasting(want("b", 0)))
 		for what, c := range map[string]struct {
@@ -208,11 +208,11 @@ func TestRevokeExactly(t *testing.T) {
 // gone, and it is on record once.
 func TestRevokeRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		g := a.hold(lasting(want("a", 0)))
 		b.store.on(deaf, remove)
-		if e := b.revokeFails(revoking(g), lock.StoreUnavailable); !e.Ambiguous {
+		if e := b.revokeFails(revoking(g), lock.StoreUnavailable); !e.OutcomeUnknown {
 			t.Error("the error says that nothing happened")
 		}
 		b.store.on(nil, remove)
@@ -234,7 +234,7 @@ func TestRevokeAgainstOthers(t *testing.T) {
 	for seed := range 60 {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(seed), 1))
-			s := newShelf(t)
+			s := newSharedStore(t)
 			a, b := s.replica(t), s.replica(t)
 			req := want("a", 0)
 			req.TTL = 3 * time.Second
@@ -277,7 +277,7 @@ func TestRevokeAgainstOthers(t *testing.T) {
 // TestRevokeAll names several entries of a holder, some of them wrongly.
 func TestRevokeAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		var all []service.RevokeRequest
 		for i := range 5 {
@@ -311,7 +311,7 @@ func TestRevokeAll(t *testing.T) {
 // TestRevokeFlood: what an operator can do in a short time is bounded, for each tenant.
 func TestRevokeFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		for i := range 200 {
 			r.revoke(revoking(r.hold(want(fmt.Sprint("a", i), 0))))
@@ -329,7 +329,7 @@ func TestRevokeFlood(t *testing.T) {
 // TestRevokeOutlivesItsOperator: an operator who goes away leaves no revocation in doubt.
 func TestRevokeOutlivesItsOperator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -350,7 +350,7 @@ func TestRevokeOutlivesItsOperator(t *testing.T) {
 // at another replica. One whose view is late does not tell him that it is another one.
 func TestRevokeSeenElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		b := s.replica(t)
 		draft := &lock.Entry{
 			ID: "by-hand", Tenant: "acme", Holder: "somebody", TTL: time.Hour, Request: "r",
@@ -386,7 +386,7 @@ func TestRevokeSeenElsewhere(t *testing.T) {
 // for each.
 func TestRevokeAllAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		known := revoking(r.hold(lasting(want("a", 0))))
 		r.store.setFeed(frozen)

@@ -26,7 +26,7 @@ func linesOf(n int) []board.Line {
 // TestListsTellUntilWhen: a list does not wait for the store, and tells the next time; a renewal shows.
 func TestListsTellUntilWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newShelf(t).replica(t)
+		a := newSharedStore(t).replica(t)
 		c := a.console()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

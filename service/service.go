@@ -108,7 +108,7 @@ func New(cfg Config) *Service {
 	s := &Service{
 		Config:   cfg,
 		tokens:   newTokens(cfg.TokenKey),
-		events:   told{newDispatcher(cfg.Metrics, cfg.Logger, noted), events.NewLog(cfg.Events), newRingQueue()},
+		events:   told{newDispatcher(cfg.Metrics, cfg.Logger, noted), events.NewLog(cfg.Events), newContradictionQueue()},
 		draining: make(chan struct{}),
 		evidence: noted,
 		started:  cfg.Now(),
@@ -120,7 +120,7 @@ func New(cfg Config) *Service {
 	s.feed = cancel
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.tasks.Go(func() { cfg.Store.Watch(ctx, s.view) })
-	s.tasks.Go(func() { s.tellRings(s.closing) })
+	s.tasks.Go(func() { s.tellContradictions(s.closing) })
 	s.tasks.Go(func() { s.tendClosures(s.closing) })
 	s.async = newAsyncKeeper(s)
 	s.tasks.Go(func() { s.async.run(s.closing) })

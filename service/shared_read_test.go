@@ -13,7 +13,7 @@ import (
 // another replica meanwhile that it holds.
 func TestRenewalSharesNoOlderRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		holder := b.hold(lasting(want("orders:1", 0)))
 		g := b.start(lasting(want("orders:1", time.Hour))).stillWaits()

@@ -12,14 +12,14 @@ import (
 )
 
 // kept fails unless the entry of a grant is there for as long as was said.
-func (s *shelf) keeps(t *testing.T, g *service.Grant) {
+func (s *sharedStore) keeps(t *testing.T, g *service.Grant) {
 	t.Helper()
 	if !s.has(g.Entry.ID) {
 		t.Errorf("granted until %v, and gone %v before that", g.ExpiresAt, time.Until(g.ExpiresAt))
 	}
 }
 
-func (s *shelf) has(id lock.ID) bool {
+func (s *sharedStore) has(id lock.ID) bool {
 	for _, x := range s.ids() {
 		if x == id {
 			return true
@@ -37,7 +37,7 @@ func TestTimesOutLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				holder := b.hold(lasting(want("orders:1", 0)))
 				req := keyed("orders:1", 10*time.Second, "k")
@@ -57,7 +57,7 @@ func TestTimesOutLate(t *testing.T) {
 // TestTimesOutBehindAnother: who was in the way is gone, but another one is.
 func TestTimesOutBehindAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := b.hold(lasting(want("orders:1", 0)))
 		next := b.line(want("orders:1", time.Minute))
@@ -77,7 +77,7 @@ func TestTimesOutBehindAnother(t *testing.T) {
 // TestRenewalTimesOutLate: the same for an entry that nobody attends.
 func TestRenewalTimesOutLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		brief := func(c *service.Config) { c.MaxHold = time.Second }
 		a, b := s.replica(t), s.replica(t, brief)
 		holder := b.hold(lasting(want("orders:1", 0)))
@@ -101,7 +101,7 @@ func TestTryGivesWayLate(t *testing.T) {
 	for name, gone := range map[string]bool{"ClientStays": false, "ClientGone": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				a.store.setLag(running, 100*time.Millisecond)
 				a.store.on(late(120*time.Millisecond), enqueue)
@@ -129,7 +129,7 @@ func TestTryGivesWayLate(t *testing.T) {
 func TestSemaphoreGivesWay(t *testing.T) {
 	for _, limit := range []int{2, lock.MaxBlockers, lock.MaxBlockers + 1} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShelf(t)
+			s := newSharedStore(t)
 			a, b := s.replica(t), s.replica(t)
 			var holders []*service.Grant
 			for range limit {
@@ -156,7 +156,7 @@ func TestSemaphoreGivesWay(t *testing.T) {
 // entry was rejected that has left meanwhile. Both come to one decision all the same.
 func TestCycleAfterAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.hold(lasting(as("w1", want("x", 0))))
 		b.hold(lasting(as("w2", want("y", 0))))
@@ -178,7 +178,7 @@ func TestCycleAfterAList(t *testing.T) {
 // as the replica that refuses it has not heard yet. It goes on waiting.
 func TestCycleThatIsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.hold(lasting(as("w1", want("x", 0))))
 		g2 := b.hold(lasting(as("w2", want("y", 0))))
@@ -204,7 +204,7 @@ func TestCycleThatIsNoMore(t *testing.T) {
 // left, as the replica that refuses it has not heard yet.
 func TestModeThatNoLongerDisagrees(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setLag(running, 100*time.Millisecond)
 		first := a.hold(want("x", time.Minute))
@@ -224,7 +224,7 @@ func TestRenewedAtALateReplica(t *testing.T) {
 		for _, lag := range []time.Duration{100 * time.Millisecond, time.Minute} {
 			t.Run(name+lag.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := newShelf(t)
+					s := newSharedStore(t)
 					a, b := s.replica(t), s.replica(t)
 					holder := a.hold(lasting(want("orders:1", 0)))
 					if unseen {
@@ -253,7 +253,7 @@ func TestRenewedAtALateReplica(t *testing.T) {
 // may be, its client is not told to wait on for what it holds.
 func TestStillWaitingAtALateReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
 		p := b.line(lasting(want("orders:1", 10*time.Minute)))
@@ -266,7 +266,7 @@ func TestStillWaitingAtALateReplica(t *testing.T) {
 // TestWithdrawnDuringAGap: it was not used up, and is not called expired.
 func TestWithdrawnDuringAGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)
 		holder := s.occupy(t, "orders:1")
@@ -288,7 +288,7 @@ func TestWithdrawnDuringAGap(t *testing.T) {
 // TestModeRefusedTwice is the same for a mode.
 func TestModeRefusedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setLag(running, 50*time.Millisecond)
 		b.store.setLag(running, 100*time.Millisecond)
@@ -306,7 +306,7 @@ func TestModeRefusedTwice(t *testing.T) {
 func TestWaitedByItsClock(t *testing.T) {
 	for _, off := range []time.Duration{-time.Hour, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShelf(t)
+			s := newSharedStore(t)
 			a := s.replica(t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(off) } })
 			holder := s.occupy(t, "orders:1")
 			p := a.line(want("orders:1", 10*time.Second))
@@ -326,7 +326,7 @@ func TestWaitedByItsClock(t *testing.T) {
 // now cannot be read. It is not told that the lock is held, which it does not know.
 func TestTryBehindAnOldView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setFeed(frozen)
 		holder := b.hold(lasting(want("orders:1", 0)))
@@ -339,7 +339,7 @@ func TestTryBehindAnOldView(t *testing.T) {
 		b.release(holder)
 		a.store.on(nil, remove)
 		a.store.on(broken, queue)
-		if err := a.start(req).fails(lock.StoreUnavailable); !err.Ambiguous {
+		if err := a.start(req).fails(lock.StoreUnavailable); !err.OutcomeUnknown {
 			t.Errorf("it says that nothing is left: %v", err)
 		}
 		a.store.on(nil, queue)
@@ -353,7 +353,7 @@ func TestTryBehindAnOldView(t *testing.T) {
 // it, and not that the first one expired.
 func TestKeyInUseAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{memory.NewServer(memory.Config{Number: 100, ExpiryRecord: time.Minute}), t}
+		s := &sharedStore{memory.NewServer(memory.Config{Number: 100, ExpiryRecord: time.Minute}), t}
 		t.Cleanup(s.Close)
 		a := s.replica(t)
 		req := keyed("orders:1", 0, "k")
@@ -372,7 +372,7 @@ func TestKeyInUseAgain(t *testing.T) {
 // whose view is late. The lease has run since the first request, and starts anew.
 func TestLeaseOfAJoinedEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)
 		req := keyed("orders:1", 0, "k")
@@ -392,7 +392,7 @@ func TestLeaseOfAJoinedEntry(t *testing.T) {
 // late, asks the store, and does not take the second entry for the one that it wrote.
 func TestKeyTakenAgainUnseen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)
 		req := keyed("orders:1", 0, "k")

@@ -49,7 +49,7 @@ func (r *replica) report(name string, presented, known uint64, resource string) 
 // repeated within a minute.
 func TestStaleWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		first := a.hold(want("orders:1", 0))
 		a.release(first)
@@ -85,7 +85,7 @@ func TestStaleWrites(t *testing.T) {
 
 func TestBadStaleWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		now := r.hold(want("orders:1", 0)).Entry.Number
 		for _, c := range []struct {
@@ -122,7 +122,7 @@ func TestBadStaleWrites(t *testing.T) {
 // affected, and what could not be written can be reported again.
 func TestTooManyStaleWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(want("a", 0))
 		known := r.hold(want("b", 0)).Entry.Number
@@ -160,7 +160,7 @@ func TestTooManyStaleWrites(t *testing.T) {
 // they looked at the clock. That makes no room for more.
 func TestStaleWritesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		late := time.Duration(0)
 		r := s.replica(t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(-late) } })
 		known := r.hold(want("a", 0)).Entry.Number
@@ -188,7 +188,7 @@ func TestStaleWritesAtOnce(t *testing.T) {
 // it was taken up if that fails.
 func TestStaleWriteBesideOneThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(want("a", 0))
 		known := r.hold(want("b", 0)).Entry.Number

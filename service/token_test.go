@@ -37,7 +37,7 @@ func (r *replica) refused(req service.TokenRequest) {
 // a set, nor another entry of the same lock.
 func TestTokenIsForOneEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		g := r.hold(lasting(want("orders:1", 0)))
 		other := r.hold(lasting(want("orders:2", 0)))
 		set := want("orders:3", 0)
@@ -70,7 +70,7 @@ func TestTokenIsForOneEntry(t *testing.T) {
 // TestForgedTokens: no bit can be changed, nothing cut off or added.
 func TestForgedTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		g := r.hold(want("orders:1", 0))
 		var forged []string
 		for i := range 8 * len(g.Token) {
@@ -106,7 +106,7 @@ func TestForgedTokens(t *testing.T) {
 // one idempotency key, and none of it tells the name.
 func TestTokensDiffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		seen := map[string]bool{}
 		for range 3 {
@@ -131,7 +131,7 @@ func TestTokensDiffer(t *testing.T) {
 // another key does not.
 func TestTokensSurviveARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		first := s.replica(t)
 		g := first.hold(want("orders:1", 0))
 		first.Close()
@@ -147,7 +147,7 @@ func TestTokensSurviveARestart(t *testing.T) {
 // token of its first entry does not open the second one.
 func TestTokenOfAnEarlierEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r, late := s.replica(t), s.replica(t)
 		late.store.setFeed(frozen)
 		old := r.hold(keyed("orders:1", 0, "k"))
@@ -174,7 +174,7 @@ func TestTokenAheadOfTheStore(t *testing.T) {
 	for _, state := range []string{"Running", "Restarted"} {
 		t.Run(state, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				r := s.replica(t)
 				for range 10 {
 					r.release(r.hold(want("orders:1", 0)))
@@ -208,7 +208,7 @@ func TestTokenAheadOfTheStore(t *testing.T) {
 // TestDistrustThatFails: whoever presented the token is not told that all is well.
 func TestDistrustThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
 		r.Close()

@@ -23,7 +23,7 @@ func TestTraces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorder := tracetest.NewSpanRecorder()
 		provider := trace.NewTracerProvider(trace.WithSpanProcessor(recorder))
-		r := newShelf(t).replica(t, func(c *service.Config) { c.Tracer = provider.Tracer("test") })
+		r := newSharedStore(t).replica(t, func(c *service.Config) { c.Tracer = provider.Tracer("test") })
 		g := r.hold(want("orders:1", 0))
 		r.start(want("orders:1", 0)).fails(lock.Held)
 		r.renew(g)
@@ -82,7 +82,7 @@ func TestLinks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				recorder := tracetest.NewSpanRecorder()
 				provider := trace.NewTracerProvider(trace.WithSpanProcessor(recorder))
-				s := newShelf(t)
+				s := newSharedStore(t)
 				traced := func(c *service.Config) { c.Tracer = provider.Tracer("test") }
 				other, r := s.replica(t, traced), s.replica(t, traced)
 				g := other.hold(want("orders:1", 0))
@@ -120,7 +120,7 @@ func TestLinks(t *testing.T) {
 // not kept, and a retry, which is another request, is the same entry.
 func TestTraceOfTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 		traced, retry, odd := keyed("orders:1", 0, "k"), keyed("orders:1", 0, "k"), want("orders:2", 0)

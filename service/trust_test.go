@@ -28,7 +28,7 @@ func TestNoGrantWithoutTrust(t *testing.T) {
 	for name, f := range map[string]feed{"View": running, "Store": frozen, "List": lost} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				holder, other := a.hold(lasting(want("orders:1", 0))), a.hold(lasting(want("orders:2", 0)))
 				p, q := b.line(lasting(want("orders:1", time.Minute))), b.line(lasting(keyed("orders:2", time.Minute, "k")))
@@ -37,7 +37,7 @@ func TestNoGrantWithoutTrust(t *testing.T) {
 				a.release(holder)
 				a.release(other)
 				for _, p := range []*pending{p, q} {
-					if e := p.fails(lock.StoreUnavailable); !e.Ambiguous || p.grant == nil || p.grant.Held {
+					if e := p.fails(lock.StoreUnavailable); !e.OutcomeUnknown || p.grant == nil || p.grant.Held {
 						t.Errorf("%+v with %+v", e, p.grant)
 					}
 				}
@@ -55,7 +55,7 @@ func TestNoGrantWithoutTrust(t *testing.T) {
 // wantsTrust asks in each way about an entry that holds but was not granted.
 func (r *replica) wantsTrust(g *service.Grant) {
 	r.t.Helper()
-	if _, err := r.Renew(r.t.Context(), by(g)); !coded(r.t, err, lock.StoreUnavailable).Ambiguous {
+	if _, err := r.Renew(r.t.Context(), by(g)); !coded(r.t, err, lock.StoreUnavailable).OutcomeUnknown {
 		r.t.Error("the lease was renewed, which may not be told")
 	}
 	for _, wait := range []time.Duration{0, time.Second} {
@@ -70,7 +70,7 @@ func (r *replica) wantsTrust(g *service.Grant) {
 // and the feed, which went on, cannot tell.
 func TestWaitsInARestoredStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
 		p := r.line(lasting(want("orders:1", time.Minute)))
@@ -88,7 +88,7 @@ func TestWaitsInARestoredStore(t *testing.T) {
 // told when there is trust again.
 func TestHoldersWithoutTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		g, holder := a.hold(lasting(want("orders:1", 0))), a.hold(lasting(want("orders:2", 0)))
 		p := a.line(lasting(want("orders:2", time.Minute)))
@@ -160,7 +160,7 @@ func (b *belowFloor) Distrust(context.Context, uint64) error {
 // number proves no loss, and whoever holds is not told that he has lost the lock.
 func TestTokenAboveAFloorThatIsNotKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		late := &belowFloor{floor: 50}
 		a := s.replica(t)
 		b := s.replica(t, func(c *service.Config) { late.Store, c.Store = c.Store, late })

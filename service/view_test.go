@@ -25,7 +25,7 @@ func (r *replica) interrupt(d time.Duration, during func()) {
 // when the feed lists again; who came to hold meanwhile is dated to the list.
 func TestSinceSurvivesAnInterruption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		stays := r.hold(lasting(want("stays", 0)))
 		goes := r.hold(lasting(want("goes", 0)))
@@ -48,7 +48,7 @@ func TestSinceSurvivesAnInterruption(t *testing.T) {
 // TestSinceAfterAStart: a replica that has just started can only guess.
 func TestSinceAfterAStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		e := s.occupy(t, "orders:1")
 		after(time.Minute)
 		v := s.replica(t).see("orders:1")
@@ -62,7 +62,7 @@ func TestSinceAfterAStart(t *testing.T) {
 // the reason that the store remembers, or expired.
 func TestEndsDuringAnInterruption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		expired, released := r.hold(want("orders:1", 0)), r.hold(want("orders:2", 0))
 		unseen := want("orders:3", 0)
@@ -86,7 +86,7 @@ func TestEndsDuringAnInterruption(t *testing.T) {
 // that was told is not taken for an expiry later.
 func TestFirstReasonCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
 		r.release(g)
@@ -100,7 +100,7 @@ func TestFirstReasonCounts(t *testing.T) {
 // TestRememberedEnds: a replica that starts later knows why entries ended.
 func TestRememberedEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a := s.replica(t)
 		g := a.hold(keyed("orders:1", 0, "k"))
 		a.release(g)
@@ -114,7 +114,7 @@ func TestRememberedEnds(t *testing.T) {
 // TestListAgainWithoutChange: nobody who waits or holds notices.
 func TestListAgainWithoutChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(lasting(want("orders:1", 0)))
 		p := r.line(want("orders:1", time.Hour))
@@ -134,7 +134,7 @@ func TestListAgainWithoutChange(t *testing.T) {
 // its own number is there, whoever has given up meanwhile.
 func TestWaitForNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.setLag(running, time.Second)
 		var looks []*pending

@@ -158,10 +158,22 @@ func (w *wait) giveWay(ctx context.Context) stage {
 		others = by
 		w.s.unlessGone(w.entry, err)
 		if err != nil && !w.written {
-			return w.tell(nil, stands(err)) // others were in front in a view that may be older than the request
+			return w.tell(nil, tookEffect(err)) // others were in front in a view that may be older than the request
 		}
+		w.awaitOthers(ctx)
 	}
 	return w.tell(w.s.refusal(ctx, w.entry, w.s.inTheWay(others)))
+}
+
+// othersTimeout is how long a try that is refused is held up at most, so that it can be told who holds.
+const othersTimeout = 500 * time.Millisecond
+
+// awaitOthers has the view show who was in front of the entry by what the store said, unless that takes
+// too long: the refusal then does not say who holds.
+func (w *wait) awaitOthers(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, othersTimeout)
+	defer cancel()
+	_ = w.s.view.Await(ctx, w.entry.Number)
 }
 
 // grantShown is for an entry that holds, as the store showed.

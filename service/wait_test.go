@@ -18,7 +18,7 @@ func TestKeepsWaitersAlive(t *testing.T) {
 	for _, lease := range []time.Duration{minTTL, ttl} {
 		t.Run(lease.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				r := s.replica(t)
 				holder := r.hold(lasting(want("orders:1", 0)))
 				req := want("orders:1", time.Hour)
@@ -72,7 +72,7 @@ func renewedInTime(t *testing.T, times []time.Time, lease time.Duration) {
 // another replica has ended, are not started anew together again and again.
 func TestCrowdIsNotRenewedInStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
 		const crowd = 64
@@ -97,7 +97,7 @@ func TestCrowdIsNotRenewedInStep(t *testing.T) {
 // has the renewals that are asked of it to do once. The waiting requests go on.
 func TestSlowStoreIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
 		p := r.line(want("orders:1", time.Hour))
@@ -115,7 +115,7 @@ func TestSlowStoreIsWaitedFor(t *testing.T) {
 func TestToldInTimeToComeBack(t *testing.T) {
 	for _, lease := range []time.Duration{minTTL, 4 * time.Second, ttl} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShelf(t)
+			s := newSharedStore(t)
 			r := s.replica(t)
 			r.hold(lasting(want("orders:1", 0)))
 			r.store.on(silent, refresh)
@@ -134,7 +134,7 @@ func TestToldInTimeToComeBack(t *testing.T) {
 // longer than others.
 func TestWrittenLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = 20 * time.Second })
 		r.hold(lasting(want("orders:1", 0)))
 		r.store.on(slow(8*time.Second), enqueue)
@@ -149,7 +149,7 @@ func TestWrittenLate(t *testing.T) {
 // TestAbandonedWaitLapses: nobody keeps an entry alive whose request has ended.
 func TestAbandonedWaitLapses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
 		g := r.line(want("orders:1", time.Hour)).stillWaits()
@@ -173,7 +173,7 @@ func TestRemovedWaiterIsTold(t *testing.T) {
 		for _, lag := range []time.Duration{0, 600 * time.Millisecond} {
 			t.Run(string(why)+" "+lag.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := newShelf(t)
+					s := newSharedStore(t)
 					a, b := s.replica(t), s.replica(t)
 					b.store.setLag(running, lag)
 					holder := a.hold(want("orders:1", 0))
@@ -196,7 +196,7 @@ func TestRemovedWaiterIsTold(t *testing.T) {
 }
 
 // entry is the one at the index among all entries.
-func (p *pending) entry(s *shelf, i int) *lock.Entry {
+func (p *pending) entry(s *sharedStore, i int) *lock.Entry {
 	p.t.Helper()
 	all := s.Entries()
 	if len(all) <= i {
@@ -209,7 +209,7 @@ func (p *pending) entry(s *shelf, i int) *lock.Entry {
 // while the store has dropped it already. It is not granted.
 func TestExpiresAsItComesToHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setLag(running, 100*time.Millisecond)
 		holder := a.hold(want("orders:1", 0))
@@ -230,7 +230,7 @@ func TestExpiresAsItComesToHold(t *testing.T) {
 // the store was asked, as nobody knows when it did what it was asked for.
 func TestLeaseCountsFromTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShelf(t).replica(t)
+		r := newSharedStore(t).replica(t)
 		r.store.on(late(500*time.Millisecond), refresh, enqueue, remaining)
 		began := time.Now()
 		holder := r.start(want("orders:1", 0)).holdsLater()
@@ -254,15 +254,15 @@ func TestLeaseCountsFromTheQuestion(t *testing.T) {
 // TestGoneClient: whatever a client that went away wanted is taken back at once,
 // at whatever moment it went.
 func TestGoneClient(t *testing.T) {
-	moments := map[string]func(t *testing.T, s *shelf, r *replica){
-		"BeforeTheEnqueue": func(t *testing.T, _ *shelf, r *replica) {
+	moments := map[string]func(t *testing.T, s *sharedStore, r *replica){
+		"BeforeTheEnqueue": func(t *testing.T, _ *sharedStore, r *replica) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if g, err := r.Acquire(ctx, want("orders:1", time.Minute)); err == nil {
 				t.Errorf("granted %+v", g)
 			}
 		},
-		"DuringTheEnqueue": func(_ *testing.T, _ *shelf, r *replica) {
+		"DuringTheEnqueue": func(_ *testing.T, _ *sharedStore, r *replica) {
 			r.store.on(first(1, slow(time.Second)), enqueue)
 			p := r.line(want("orders:1", time.Minute))
 			after(500 * time.Millisecond)
@@ -270,7 +270,7 @@ func TestGoneClient(t *testing.T) {
 			p.waits() // what is on its way is not given up
 			<-p.done
 		},
-		"AtTheGrant": func(t *testing.T, s *shelf, r *replica) {
+		"AtTheGrant": func(t *testing.T, s *sharedStore, r *replica) {
 			holder := r.hold(want("orders:1", 0))
 			p := r.line(want("orders:1", time.Minute))
 			after(time.Second)
@@ -288,7 +288,7 @@ func TestGoneClient(t *testing.T) {
 	for name, goes := range moments {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t)
+				s := newSharedStore(t)
 				r := s.replica(t)
 				goes(t, s, r)
 				began := time.Now()
@@ -307,7 +307,7 @@ func TestGoneClient(t *testing.T) {
 // answer. Its entry is taken back as soon as the store does.
 func TestGoneWhileItLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
 		p := r.line(want("orders:1", 5*time.Second))
@@ -328,7 +328,7 @@ func TestGoneWhileItLeft(t *testing.T) {
 
 func TestGoneWaiterMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(want("orders:1", 0))
 		p, next := r.line(want("orders:1", time.Minute)), r.line(want("orders:1", time.Minute))
@@ -349,7 +349,7 @@ func TestGoneWaiterMakesRoom(t *testing.T) {
 // TestGoneClientAndStore: if the store cannot be told, the entry lapses.
 func TestGoneClientAndStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		p := r.second()
 		r.store.on(silent, remove)
@@ -376,7 +376,7 @@ func (r *replica) second() *pending {
 // finds it again, at any replica.
 func TestGoneClientWithAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
 		for _, back := range []time.Duration{0, ttl - time.Millisecond} {
@@ -398,7 +398,7 @@ func TestGoneClientWithAKey(t *testing.T) {
 // TestGoneClientWithAToken: who waits by a token can come back by it, too.
 func TestGoneClientWithAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		a, b := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second }), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
 		g := a.line(want("orders:1", time.Hour)).stillWaits()
@@ -415,7 +415,7 @@ func TestGoneClientWithAToken(t *testing.T) {
 // TestGoneClientWithAKeyLapses: if it never comes back, its place is given up.
 func TestGoneClientWithAKeyLapses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
 		p := r.line(keyed("orders:1", time.Hour, "k"))
@@ -436,7 +436,7 @@ func TestStoreTellsWhatTheFeedDoesNot(t *testing.T) {
 		for _, seems := range []string{"Waiting", "Held"} {
 			t.Run(name+seems, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := newShelf(t)
+					s := newSharedStore(t)
 					a, b := s.replica(t), s.replica(t)
 					holder := a.hold(lasting(want("orders:1", 0)))
 					p := b.line(want("orders:1", 45*time.Second))
@@ -476,7 +476,7 @@ func TestStoreTellsWhatTheFeedDoesNot(t *testing.T) {
 // nobody the place in the queue.
 func TestKeepAliveSurvivesAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
 		p := r.line(want("orders:1", time.Hour))
@@ -492,7 +492,7 @@ func TestKeepAliveSurvivesAMoment(t *testing.T) {
 // before its lease is over, and how to resume.
 func TestUnreachableStoreIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t)
+		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
 		began := time.Now()

@@ -59,7 +59,7 @@ func (s *Service) giveWayTo(ctx context.Context, e *lock.Entry, why lock.Reason)
 	blockers, known := s.view.Blockers(e)
 	for nearest := true; ; nearest = !nearest {
 		if !known {
-			st, err := s.standing(ctx, e, nearest, 0)
+			st, err := s.placeInStore(ctx, e, nearest, 0)
 			if err != nil || st.holds {
 				return nil, st.holds, err
 			}

@@ -64,16 +64,16 @@ type Write[P, O any] struct {
 
 	Payload P
 
-	// MayBeDone says of a write that is handed back that it may have been executed all the
+	// OutcomeUnknown says of a write that is handed back that it may have been executed all the
 	// same. The send function sets it.
-	MayBeDone bool
+	OutcomeUnknown bool
 
 	request   trace.SpanContext // whose write it is, if somebody traces
 	out       O
 	err       error
 	done      chan struct{}
 	abandoned atomic.Bool
-	again     bool // handed back by the send function
+	retried   bool // handed back by the send function
 	arrived   time.Time
 	taken     time.Time // into a batch
 	waited    time.Duration
@@ -298,7 +298,7 @@ func (c *Committer[P, O]) Stop() {
 // notSent settles a write that is not sent, or not sent again.
 func (w *Write[P, O]) notSent() {
 	var none O
-	if w.MayBeDone {
+	if w.OutcomeUnknown {
 		w.Settle(none, ErrUnknown)
 		return
 	}
@@ -450,7 +450,7 @@ func (c *Committer[P, O]) wanted(batch []*Write[P, O]) []*Write[P, O] {
 	c.mu.Unlock()
 	wanted := batch[:0:0]
 	for _, w := range batch {
-		if w.again = false; closed || w.Abandoned() {
+		if w.retried = false; closed || w.Abandoned() {
 			w.notSent()
 			continue
 		}
@@ -485,16 +485,16 @@ func (c *Committer[P, O]) commit(batch []*Write[P, O], running int) (again [][]*
 	took := time.Since(began)
 	for _, part := range again {
 		for _, w := range part {
-			w.again = true
+			w.retried = true
 		}
 	}
 	var none O
 	worked := false
 	for _, w := range batch {
-		if !w.again && !w.settled() {
+		if !w.retried && !w.settled() {
 			w.Settle(none, errForgotten)
 		}
-		worked = worked || !w.again && w.err == nil
+		worked = worked || !w.retried && w.err == nil
 	}
 	c.mu.Lock()
 	if worked {

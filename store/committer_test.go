@@ -265,7 +265,7 @@ func TestOverload(t *testing.T) {
 				began := time.Now()
 				_, err := committer.Do(t.Context(), c.over)
 				var e *lock.Error
-				if !errors.As(err, &e) || e.Code != lock.Overloaded || e.Ambiguous || e.RetryAfter < time.Second || time.Since(began) != 0 {
+				if !errors.As(err, &e) || e.Code != lock.Overloaded || e.OutcomeUnknown || e.RetryAfter < time.Second || time.Since(began) != 0 {
 					t.Errorf("the write over the bound: %v (%+v) after %v", err, e, time.Since(began))
 				}
 				must := join(1000, "hot")
@@ -638,7 +638,7 @@ func TestClosedBetweenAttempts(t *testing.T) {
 		bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 			f.tamper = func(batch []*write) (again [][]*write) {
 				c.Stop()
-				batch[0].MayBeDone = mayBeDone
+				batch[0].OutcomeUnknown = mayBeDone
 				return [][]*write{batch}
 			}
 			if _, err := c.Do(t.Context(), join(1, "a")); !errors.Is(err, want) {

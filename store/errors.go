@@ -12,10 +12,10 @@ const retryAfter = time.Second
 // Unavailable says that the store could not be asked to do what it is doing, and
 // why. ambiguous says that one of the attempts may have happened, whatever became
 // of the last one.
-func Unavailable(err error, doing string, ambiguous bool) *lock.Error {
+func Unavailable(err error, doing string, unknown bool) *lock.Error {
 	return &lock.Error{
 		Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: retryAfter,
-		Ambiguous: ambiguous, Cause: &operationError{doing, err},
+		OutcomeUnknown: unknown, Cause: &operationError{doing, err},
 	}
 }
 

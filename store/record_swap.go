@@ -128,11 +128,11 @@ func swap(ctx context.Context, t RecordTable, w *RecordWrite) (version uint64, e
 		if err != nil {
 			return 0, Unavailable(err, "write a record", a.unknown)
 		}
-		switch done, final := a.judge(s); {
+		switch done, final := a.decide(s); {
 		case done:
 			return s.Version, nil
 		case final != nil:
-			final.Ambiguous = a.unknown
+			final.OutcomeUnknown = a.unknown
 			return 0, final
 		case a.again:
 			continue
@@ -145,7 +145,7 @@ func swap(ctx context.Context, t RecordTable, w *RecordWrite) (version uint64, e
 		case errors.As(err, &final) && final.Code == lock.Lost && a.unknown:
 			return a.confirm(ctx, t, final)
 		case errors.As(err, &final):
-			final.Ambiguous = final.Ambiguous || a.unknown
+			final.OutcomeUnknown = final.OutcomeUnknown || a.unknown
 			return 0, final
 		}
 		a.failed(s, err)
@@ -164,9 +164,9 @@ type recordAttempts struct {
 	guard   int64 // that those were compared with, if they make a record
 }
 
-// judge decides what a state means: the write is done, can not be done, or is to be
+// decide decides what a state means: the write is done, can not be done, or is to be
 // tried.
-func (a *recordAttempts) judge(s RecordState) (done bool, final *lock.Error) {
+func (a *recordAttempts) decide(s RecordState) (done bool, final *lock.Error) {
 	w := a.write
 	a.again = false
 	if !w.Delete && s.Found && s.Mark == w.Mark {
@@ -192,11 +192,11 @@ func (a *recordAttempts) confirm(ctx context.Context, t RecordTable, gone *lock.
 	if err != nil {
 		return 0, Unavailable(err, "write a record", true)
 	}
-	done, changed := a.judge(s)
+	done, changed := a.decide(s)
 	if done {
 		return s.Version, nil
 	}
-	gone.Ambiguous = changed != nil // what came after it has taken the mark away, or it never was
+	gone.OutcomeUnknown = changed != nil // what came after it has taken the mark away, or it never was
 	return 0, gone
 }
 

@@ -53,7 +53,7 @@ var (
 func wantOutcome(t *testing.T, err error, code lock.Code, ambiguous bool) {
 	t.Helper()
 	var typed *lock.Error
-	if !errors.As(err, &typed) || typed.Code != code || typed.Ambiguous != ambiguous {
+	if !errors.As(err, &typed) || typed.Code != code || typed.OutcomeUnknown != ambiguous {
 		t.Errorf("the call ended with %v, want %s, ambiguous: %t", err, code, ambiguous)
 	}
 }

@@ -90,7 +90,7 @@ type RecordPage struct {
 // given it a fence floor. [lock.InvalidRequest] says that a key, a value, a version or
 // a page is out of its bounds.
 //
-// An error of Put and Delete is Ambiguous if the write may have happened, or may yet.
+// An error of Put and Delete has OutcomeUnknown set if the write may have happened, or may yet.
 // It then happens only to the very record that the call was about: once anything else
 // was written or deleted under the key, it never will. So it is safe to read and to
 // decide anew.

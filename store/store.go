@@ -12,7 +12,7 @@ import (
 //
 // Every method returns a *lock.Error, and every call ends within the deadline
 // that the store puts on it, whatever ctx allows. [lock.StoreUnavailable] means
-// that the store could not be asked; it is Ambiguous if the write may have
+// that the store could not be asked; it has OutcomeUnknown set if the write may have
 // happened. [lock.Overloaded] means that more writes are waiting than can be
 // written in time, and nothing was or will be written. It comes at once, unless the
 // store has become much slower since. An Enqueue that was admitted with many others may
@@ -32,15 +32,15 @@ type Store interface {
 	//
 	// The id of an entry that is not Resumable is fresh: the caller passes it to
 	// Enqueue once. If the outcome of its write is unknown when the call ends, the
-	// error is Ambiguous, and the store goes on to learn the outcome and takes the
+	// error has OutcomeUnknown set, and the store goes on to learn the outcome and takes the
 	// entry back. One that is Resumable stays, for a retry to join it, or may yet be
 	// written, as long as none with its id was there since: after a retry stands, also
 	// one by another client, and has gone, for whatever reason, no attempt from before
 	// writes anything.
 	//
 	// A call writes its entry once. If it was removed before the call has learned that
-	// it was written, and its id is fresh, the error is [lock.Lost] with the reason, or
-	// Ambiguous if that cannot be told. Whatever became of the call, no attempt of it is
+	// it was written, and its id is fresh, the error is [lock.Lost] with the reason, or has
+	// OutcomeUnknown set if that cannot be told. Whatever became of the call, no attempt of it is
 	// left that could write the entry after it was seen to be there or was taken back.
 	//
 	// An entry that lingers may be written a moment later than others.
@@ -68,7 +68,7 @@ type Store interface {
 	// the number, otherwise the error is [lock.Lost] with no reason, and it is there for as
 	// long as its entry: a feed that begins has it in its [Snapshot].
 	//
-	// An error that is Ambiguous says that it may have been written, or may yet be; what
+	// An error with OutcomeUnknown set says that it may have been written, or may yet be; what
 	// belongs to an entry that went never is. [lock.InvalidRequest] says that it is out of
 	// its bounds. A store that would refuse Enqueue refuses it too.
 	Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) error
@@ -80,7 +80,7 @@ type Store interface {
 	// Errors are those of Remove and of [RecordStore].Put: [lock.Lost] says that e is not
 	// there; [lock.Changed] or [lock.NotFound] that the record is not as p says. If neither
 	// is, it is one of them. A call whose answer is lost finds out by the record whether
-	// it happened; if it cannot, the error is Ambiguous, and the removal may yet happen, with
+	// it happened; if it cannot, the error has OutcomeUnknown set, and the removal may yet happen, with
 	// the record. It is safe to repeat, as e is removed once.
 	RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p RecordPut) error
 

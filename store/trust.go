@@ -60,8 +60,8 @@ type Records struct {
 	Keep func()
 }
 
-// Verdict is what is to be done after records were read anew.
-type Verdict struct {
+// Correction is what is to be done after records were read anew.
+type Correction struct {
 	// Lost is the number that the store must have reached, but has not, if that is
 	// not recorded yet; 0 none.
 	Lost uint64
@@ -212,8 +212,8 @@ func (t *Trust) HandOut(ctx context.Context, s Store, e *lock.Entry, written boo
 	}
 	if written {
 		err := s.Remove(ctx, e, lock.Withdrawn)
-		refusal.Ambiguous = err != nil && !errors.Is(err, lock.Lost)
-		if refusal.Ambiguous && !e.Resumable() {
+		refusal.OutcomeUnknown = err != nil && !errors.Is(err, lock.Lost)
+		if refusal.OutcomeUnknown && !e.Resumable() {
 			leave()
 		}
 	}
@@ -224,7 +224,7 @@ func (t *Trust) HandOut(ctx context.Context, s Store, e *lock.Entry, written boo
 // perhaps that to the write, proves that the store lost its past.
 func (t *Trust) Believe() error {
 	if refusal := t.Refusal(); refusal != nil {
-		refusal.Ambiguous = true
+		refusal.OutcomeUnknown = true
 		return refusal
 	}
 	return nil
@@ -250,29 +250,29 @@ const lookAgain = 100 * time.Millisecond
 // Anew reads a store's records and takes them over. read makes a linearizable call
 // and returns what the answer says, all of it at one position. told is a number that
 // is known to be handed out, as by a token, or 0.
-func (t *Trust) Anew(ctx context.Context, told uint64, read func(context.Context) (Records, error)) (Verdict, error) {
+func (t *Trust) Anew(ctx context.Context, told uint64, read func(context.Context) (Records, error)) (Correction, error) {
 	select {
 	case t.reading <- struct{}{}:
 		defer func() { <-t.reading }()
 	case <-ctx.Done():
-		return Verdict{}, ctx.Err()
+		return Correction{}, ctx.Err()
 	}
 	mark, before := max(told, t.Sent()), t.refusal.Load()
 	r, err := read(ctx)
 	if err != nil {
-		return Verdict{}, err
+		return Correction{}, err
 	}
-	v := t.judge(mark, before, r)
+	v := t.takeOver(mark, before, r)
 	if r.Keep != nil {
 		r.Keep()
 	}
 	return v, nil
 }
 
-// judge takes over records that were asked for at the mark. A refusal since then is
+// takeOver takes over records that were asked for at the mark. A refusal since then is
 // not taken back by them.
-func (t *Trust) judge(mark uint64, before *refusal, r Records) Verdict {
-	v := Verdict{Lowered: r.Floor < t.floor.Load()}
+func (t *Trust) takeOver(mark uint64, before *refusal, r Records) Correction {
+	v := Correction{Lowered: r.Floor < t.floor.Load()}
 	t.floor.Store(max(r.Floor, t.floor.Load()))
 	t.cluster.Store(r.Cluster)
 	atLeast(&t.needed, r.Form)

@@ -23,7 +23,7 @@ func records(position uint64) store.Records {
 	return store.Records{Position: position, Cluster: 7, Kept: 7, Floor: 1000}
 }
 
-func judge(t *testing.T, trust *store.Trust, r store.Records) store.Verdict {
+func judge(t *testing.T, trust *store.Trust, r store.Records) store.Correction {
 	t.Helper()
 	v, err := trust.Anew(t.Context(), 0, func(context.Context) (store.Records, error) { return r, nil })
 	if err != nil {
@@ -77,16 +77,16 @@ func TestTrustReadsAnew(t *testing.T) {
 	higher.Position = 10
 	for name, c := range map[string]struct {
 		found   store.Records
-		want    store.Verdict
+		want    store.Correction
 		refuses string
 		floor   uint64
 	}{
-		"it was a mistake":                  {records(60), store.Verdict{}, "", 1000},
-		"another replica was given a floor": {higher, store.Verdict{}, "", 2000},
-		"the past is lost":                  {records(59), store.Verdict{Lost: 1060}, "lost its past: fence 1060", 1000},
-		"that is recorded already":          {known, store.Verdict{}, "lost its past: fence 1060", 1000},
-		"the cluster is another one":        {restored, store.Verdict{}, "cluster id", 1000},
-		"the floor went down":               {store.Records{Position: 61, Cluster: 7, Kept: 7, Floor: 999}, store.Verdict{Lowered: true}, "", 1000},
+		"it was a mistake":                  {records(60), store.Correction{}, "", 1000},
+		"another replica was given a floor": {higher, store.Correction{}, "", 2000},
+		"the past is lost":                  {records(59), store.Correction{Lost: 1060}, "lost its past: fence 1060", 1000},
+		"that is recorded already":          {known, store.Correction{}, "lost its past: fence 1060", 1000},
+		"the cluster is another one":        {restored, store.Correction{}, "cluster id", 1000},
+		"the floor went down":               {store.Records{Position: 61, Cluster: 7, Kept: 7, Floor: 999}, store.Correction{Lowered: true}, "", 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trust := trustAt(t)
@@ -207,7 +207,7 @@ func TestTrustIsTold(t *testing.T) {
 	}
 	higher := records(51)
 	higher.Floor = 2000
-	if v, err := trust.Anew(t.Context(), 2051, read(higher)); err != nil || v != (store.Verdict{}) || trust.Refusal() != nil {
+	if v, err := trust.Anew(t.Context(), 2051, read(higher)); err != nil || v != (store.Correction{}) || trust.Refusal() != nil {
 		t.Errorf("a floor that this replica did not know yet: %+v, %v, refuses %v", v, err, trust.Refusal())
 	}
 	if v, err := trust.Anew(t.Context(), 2053, read(higher)); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
@@ -221,7 +221,7 @@ func TestTrustIsTold(t *testing.T) {
 // TestTrustInAForm: who understands less than the store's records say grants nothing, who
 // is about to write it has it recorded, and nobody has it lowered.
 func TestTrustInAForm(t *testing.T) {
-	anew := func(trust *store.Trust, form int) store.Verdict {
+	anew := func(trust *store.Trust, form int) store.Correction {
 		t.Helper()
 		v, err := trust.Anew(t.Context(), 0, func(context.Context) (store.Records, error) { return store.Records{Position: 7, Form: form}, nil })
 		if err != nil {

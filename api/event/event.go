@@ -38,8 +38,8 @@ func data(e *lock.Event, claims []lock.Claim) api.EventData {
 		}
 		return d
 	}
-	if e.Ring != nil {
-		d.OrderContradiction = ring(e.Ring, claims)
+	if e.Contradiction != nil {
+		d.OrderContradiction = contradiction(e.Contradiction, claims)
 		return d
 	}
 	d.Entry = entry(e, claims)
@@ -47,12 +47,12 @@ func data(e *lock.Event, claims []lock.Claim) api.EventData {
 	return d
 }
 
-// ring describes a contradiction to who may see some of its locks.
-func ring(r *lock.OrderRing, claims []lock.Claim) *api.EventRing {
+// contradiction describes a contradiction to who may see some of its locks.
+func contradiction(r *lock.OrderContradiction, claims []lock.Claim) *api.EventContradiction {
 	sees := func(name string) bool {
 		return slices.ContainsFunc(claims, func(c lock.Claim) bool { return c.Name == name })
 	}
-	out := &api.EventRing{FoundAt: api.InstantOf(r.Found), Length: r.Length}
+	out := &api.EventContradiction{FoundAt: api.InstantOf(r.Found), Length: r.Length}
 	for _, s := range r.Sides {
 		side := api.EventOrderSide{Example: api.EventOrderExample{Holder: s.Holder, At: api.InstantOf(s.At)}}
 		if sees(s.Held) {

@@ -15,19 +15,19 @@ import (
 
 // Bounds of what a [Graph] remembers.
 const (
-	maxEdges       = 10_000 // in all
-	maxTenantEdges = 1_000  // of one tenant
-	maxFound       = 1_000  // contradictions that are kept to be shown
-	maxTenantRings = 1_000  // contradictions of one tenant that are reported at all
-	maxRings       = 50_000 // reported contradictions that are recognised, of all tenants
-	maxRing        = 32     // of a contradiction
-	maxSteps       = 64     // that one grant can teach
-	maxLooks       = 20_000 // edges that are looked at because of one grant
+	maxEdges        = 10_000 // in all
+	maxTenantEdges  = 1_000  // of one tenant
+	maxFound        = 1_000  // contradictions that are kept to be shown
+	maxTenantCycles = 1_000  // contradictions of one tenant that are reported at all
+	maxCycles       = 50_000 // reported contradictions that are recognised, of all tenants
+	maxCycle        = 32     // of a contradiction
+	maxSteps        = 64     // that one grant can teach
+	maxLooks        = 20_000 // edges that are looked at because of one grant
 )
 
 // Graph learns in which order named holders take locks, and finds out when the
 // orders of different holders contradict each other: some take A and then B,
-// others B and then A, or a longer ring of such steps. Then a deadlock is possible
+// others B and then A, or a longer cycle of such steps. Then a deadlock is possible
 // although none may have happened yet.
 //
 // Locks are taken for instances of classes; see [Classes]. Two locks of one class
@@ -42,7 +42,7 @@ type Graph struct {
 	classes Classes
 	tenants map[string]*tenantEdges
 	recent  *list.List                     // of *Edge, the one seen last first
-	rings   map[string]map[uint64]struct{} // those reported, by tenant, as hashes of their keys
+	cycles  map[string]map[uint64]struct{} // those reported, by tenant, as hashes of their keys
 	known   int                            // how many these are
 	left    int                            // how many edges may still be looked at for this grant
 	found   []Contradiction                // the newest last
@@ -67,7 +67,7 @@ type Example struct {
 	At     time.Time
 }
 
-// Contradiction is a ring of orders: each leads from the class where the one
+// Contradiction is a cycle of orders: each leads from the class where the one
 // before it ends, and the last back to the first. Seen alone, each is harmless.
 type Contradiction struct {
 	Tenant string
@@ -90,7 +90,7 @@ type tenantEdges struct {
 
 // NewGraph returns an empty structure that groups locks by classes.
 func NewGraph(classes Classes) *Graph {
-	return &Graph{classes: classes, tenants: map[string]*tenantEdges{}, recent: list.New(), rings: map[string]map[uint64]struct{}{}}
+	return &Graph{classes: classes, tenants: map[string]*tenantEdges{}, recent: list.New(), cycles: map[string]map[uint64]struct{}{}}
 }
 
 // Granted learns from an entry that has just come to hold, and from what its holder holds
@@ -135,10 +135,10 @@ func (g *Graph) learn(tenant string, x Example) *Contradiction {
 		k.recent.MoveToFront(edge.inTenant)
 	}
 	edge.Seen++
-	if !edge.note(x) || len(g.rings[tenant]) >= maxTenantRings {
+	if !edge.note(x) || len(g.cycles[tenant]) >= maxTenantCycles {
 		return nil
 	}
-	return g.ring(k, edge, x)
+	return g.cycle(k, edge, x)
 }
 
 // note keeps x if it is the first of its holder, and there is room for it.
@@ -205,17 +205,17 @@ func (g *Graph) drop(edge *Edge) {
 func (g *Graph) isNew(c *Contradiction) bool {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(c.key())) // a hash takes everything
-	key, reported := hash.Sum64(), g.rings[c.Tenant]
+	key, reported := hash.Sum64(), g.cycles[c.Tenant]
 	if _, known := reported[key]; known {
 		return false
 	}
 	if reported == nil {
 		reported = map[uint64]struct{}{}
-		g.rings[c.Tenant] = reported
+		g.cycles[c.Tenant] = reported
 	}
 	reported[key] = struct{}{}
-	if g.known++; g.known > maxRings {
-		g.forgetRings()
+	if g.known++; g.known > maxCycles {
+		g.forgetCycles()
 	}
 	if len(g.found) >= maxFound {
 		i := g.dispensable()
@@ -224,17 +224,17 @@ func (g *Graph) isNew(c *Contradiction) bool {
 	return true
 }
 
-// forgetRings makes room by those of the tenant that has most. They can be reported
+// forgetCycles makes room by those of the tenant that has most. They can be reported
 // again.
-func (g *Graph) forgetRings() {
+func (g *Graph) forgetCycles() {
 	var most string
-	for tenant, reported := range g.rings {
-		if n := len(g.rings[most]); len(reported) > n || len(reported) == n && tenant < most {
+	for tenant, reported := range g.cycles {
+		if n := len(g.cycles[most]); len(reported) > n || len(reported) == n && tenant < most {
 			most = tenant
 		}
 	}
-	g.known -= len(g.rings[most])
-	delete(g.rings, most)
+	g.known -= len(g.cycles[most])
+	delete(g.cycles, most)
 }
 
 // dispensable returns the oldest contradiction of the tenant that has most, so
@@ -248,7 +248,7 @@ func (g *Graph) dispensable() int {
 	return slices.IndexFunc(g.found, func(c Contradiction) bool { return of[c.Tenant] == most })
 }
 
-// String tells the ring for a log: who held what and took what.
+// String tells the cycle for a log: who held what and took what.
 func (c *Contradiction) String() string {
 	parts := make([]string, 0, len(c.Steps))
 	for _, s := range c.Steps {
@@ -257,14 +257,14 @@ func (c *Contradiction) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// ID names the ring among those of its tenant: the same, whoever found it and wherever it
+// ID names the cycle among those of its tenant: the same, whoever found it and wherever it
 // begins.
 func (c *Contradiction) ID() string {
 	sum := sha256.Sum256([]byte(c.key()))
 	return hex.EncodeToString(sum[:16])
 }
 
-// key is the same for a ring wherever it begins. Names contain no slash.
+// key is the same for a cycle wherever it begins. Names contain no slash.
 func (c *Contradiction) key() string {
 	first := 0
 	for i, s := range c.Steps {

@@ -43,10 +43,10 @@ func newHistory(t failer, patterns ...string) *history {
 }
 
 // takes lets a holder take locks one after the other, and then give all back. It
-// returns the rings that came to light.
+// returns the cycles that came to light.
 func (s *history) takes(tenant, holder string, locks ...string) []string {
 	s.t.Helper()
-	var rings []string
+	var cycles []string
 	var ids []lock.ID
 	for _, name := range locks {
 		s.number++
@@ -57,14 +57,14 @@ func (s *history) takes(tenant, holder string, locks ...string) []string {
 			s.t.Fatalf("%s does not get %s: %v", holder, name, err)
 		}
 		for _, c := range s.orders.Granted(e, s.table.AlsoHeld(e), s.now) {
-			rings = append(rings, ringOf(c))
+			cycles = append(cycles, ringOf(c))
 		}
 		ids = append(ids, e.ID)
 	}
 	for _, id := range ids {
 		s.table.Remove(id)
 	}
-	return rings
+	return cycles
 }
 
 func names() []string { return []string{"a", "b", "c", "d", "e", "f", "g", "h"} }
@@ -106,7 +106,7 @@ func TestOrdersThatContradict(t *testing.T) {
 		"until another does it too": {
 			[][]string{{"v", "a", "b"}, {"v", "b", "a"}, {"w", "b", "a"}}, nil, []string{"b->a by w; a->b by v"},
 		},
-		"a ring of three": {
+		"a cycle of three": {
 			[][]string{{"v", "a", "b"}, {"w", "b", "c"}, {"x", "c", "a"}},
 			nil,
 			[]string{"c->a by x; a->b by v; b->c by w"},
@@ -131,15 +131,15 @@ func TestOrdersThatContradict(t *testing.T) {
 		"a set after a lock": {
 			[][]string{{"v", "a", "b+c"}, {"w", "c", "a"}}, nil, []string{"c->a by w; a->c by v"},
 		},
-		"a longer ring, where the shorter one is of one holder": {
+		"a longer cycle, where the shorter one is of one holder": {
 			[][]string{{"v", "b", "c"}, {"w", "c", "b"}, {"v", "b", "a"}, {"w", "b", "d"}, {"w", "d", "e"}, {"w", "e", "f"}, {"w", "f", "a"}, {"v", "a", "b"}},
 			nil,
 			[]string{"c->b by w; b->c by v", "a->b by v; b->d by w; d->e by w; e->f by w; f->a by w"},
 		},
-		"two rings that share the lock where they close, each of one holder": {
+		"two cycles that share the lock where they close, each of one holder": {
 			[][]string{{"x", "a", "d"}, {"v", "d", "b"}, {"v", "b", "d"}, {"x", "d", "a"}}, nil, nil,
 		},
-		"two rings that share a lock, each of one holder": {
+		"two cycles that share a lock, each of one holder": {
 			[][]string{{"v", "a", "b"}, {"v", "b", "a"}, {"w", "b", "c"}, {"w", "c", "b"}}, nil, nil,
 		},
 	} {
@@ -150,7 +150,7 @@ func TestOrdersThatContradict(t *testing.T) {
 				got = append(got, s.takes("t", h[0], h[1:]...)...)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("rings (-want +got):\n%s", diff)
+				t.Errorf("cycles (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -158,8 +158,8 @@ func TestOrdersThatContradict(t *testing.T) {
 
 func TestOrdersKeepTenantsApart(t *testing.T) {
 	s := newHistory(t)
-	if rings := append(s.takes("t", "v", "a", "b"), s.takes("u", "w", "b", "a")...); rings != nil {
-		t.Errorf("rings over two tenants: %v", rings)
+	if cycles := append(s.takes("t", "v", "a", "b"), s.takes("u", "w", "b", "a")...); cycles != nil {
+		t.Errorf("cycles over two tenants: %v", cycles)
 	}
 	if known, total, _ := s.orders.Edges("u", 10); total != 1 || len(known) != 1 || known[0].Tenant != "u" {
 		t.Errorf("Known(u) = %v of %d, want its one order", known, total)
@@ -228,14 +228,14 @@ func TestRingsAreBounded(t *testing.T) {
 	s := newHistory(t)
 	for i := range 1200 {
 		if got, want := len(s.crosses("t", i)), 1; got != want && i < 1000 || got != 0 && i >= 1000 {
-			t.Fatalf("ring %d is reported %d times", i, got)
+			t.Fatalf("cycle %d is reported %d times", i, got)
 		}
 	}
 	if n := len(s.orders.Contradictions("", 5000)); n != 1000 {
 		t.Errorf("%d contradictions are kept, want 1000", n)
 	}
 	if got := s.crosses("another", 0); len(got) != 1 {
-		t.Errorf("of another tenant: %v, want one ring", got)
+		t.Errorf("of another tenant: %v, want one cycle", got)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestRingsAreReportedOnce(t *testing.T) {
 	for _, tenant := range []string{"t", "u"} {
 		for i := range 700 {
 			if got := s.crosses(tenant, i); len(got) != 1 {
-				t.Fatalf("ring %d of %s: %v", i, tenant, got)
+				t.Fatalf("cycle %d of %s: %v", i, tenant, got)
 			}
 		}
 	}
@@ -254,12 +254,12 @@ func TestRingsAreReportedOnce(t *testing.T) {
 	}
 	for i := range 200 { // orders and contradictions of these are forgotten
 		if got := s.crosses("t", i); len(got) != 0 {
-			t.Fatalf("ring %d is reported again: %v", i, got)
+			t.Fatalf("cycle %d is reported again: %v", i, got)
 		}
 	}
 }
 
-// A ring of very many steps says nothing to anybody, and is very much to keep.
+// A cycle of very many steps says nothing to anybody, and is very much to keep.
 func TestLongRingsAreNotReported(t *testing.T) {
 	for length, want := range map[int]int{32: 1, 33: 0, 500: 0} {
 		s := newHistory(t)
@@ -268,7 +268,7 @@ func TestLongRingsAreNotReported(t *testing.T) {
 			got = append(got, s.takes("t", fmt.Sprint("v", i), fmt.Sprint("a", i), fmt.Sprint("a", (i+1)%length))...)
 		}
 		if len(got) != want {
-			t.Errorf("a ring of %d is reported %d times, want %d", length, len(got), want)
+			t.Errorf("a cycle of %d is reported %d times, want %d", length, len(got), want)
 		}
 	}
 }
@@ -321,8 +321,8 @@ func TestOrdersStaySmall(t *testing.T) {
 	}
 }
 
-// When every step is by another holder, a ring is reported exactly if a step
-// closes one, and whatever is reported is a ring.
+// When every step is by another holder, a cycle is reported exactly if a step
+// closes one, and whatever is reported is a cycle.
 func TestRingsMatchBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		orders, table := order.NewGraph(order.Classes{}), deadlock.NewTable()
@@ -348,7 +348,7 @@ func TestRingsMatchBruteForce(t *testing.T) {
 				table.Remove(id)
 			}
 			if closes && len(found) == 0 {
-				t.Fatalf("%v closes a ring and none is reported", step)
+				t.Fatalf("%v closes a cycle and none is reported", step)
 			}
 			for _, c := range found {
 				checkRing(t, known, c)
@@ -357,8 +357,8 @@ func TestRingsMatchBruteForce(t *testing.T) {
 	})
 }
 
-// When few holders take steps, each that closes rings which are not all of one
-// holder is in a ring that was reported, then or before.
+// When few holders take steps, each that closes cycles which are not all of one
+// holder is in a cycle that was reported, then or before.
 func TestRingsOfFewHoldersMatchBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newHistory(t)
@@ -377,7 +377,7 @@ func TestRingsOfFewHoldersMatchBruteForce(t *testing.T) {
 				}
 			}
 			if fresh && closes(known, []string{step[0], step[1]}, known[step]) && !reported[step] {
-				t.Fatalf("%s takes %v: that is in a ring of several holders and none is reported\n%v", holder, step, known)
+				t.Fatalf("%s takes %v: that is in a cycle of several holders and none is reported\n%v", holder, step, known)
 			}
 		}
 		for _, c := range s.orders.Contradictions("t", 1000) {
@@ -437,7 +437,7 @@ func checkRing(t *rapid.T, known map[[2]string]bool, c order.Contradiction) {
 	holders := map[string]bool{}
 	for i, side := range c.Steps {
 		if !known[[2]string{side.From, side.To}] || side.To != c.Steps[(i+1)%len(c.Steps)].From || slices.Contains(passed, side.From) {
-			t.Fatalf("%s is not a ring of what happened", ringOf(c))
+			t.Fatalf("%s is not a cycle of what happened", ringOf(c))
 		}
 		passed = append(passed, side.From)
 		holders[side.Holder] = true

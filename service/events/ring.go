@@ -30,7 +30,7 @@ func (r *Record) Text(make func(*lock.Event) []byte) []byte {
 
 func newRecord(e lock.Event) *Record {
 	size := sizeOf(e.Entry)
-	if e.Stale != nil || e.Ring != nil {
+	if e.Stale != nil || e.Contradiction != nil {
 		size += 2 * lock.MaxNoticeText // in it, and in its text
 	}
 	if e.Note != nil {

@@ -28,7 +28,7 @@ type account struct {
 	figures share
 	recent  *list.List // of *usage, the lock used last first
 
-	rings limiter // lines about contradicting orders
+	contradictions limiter // lines about contradicting orders
 }
 
 // use is how a lock is used, as a set of bits.

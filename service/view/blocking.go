@@ -100,16 +100,16 @@ func (v *View) otherHolders(q *lock.Queue) (others []blocking.Holder) {
 	return others
 }
 
-// Standing is an entry with where it stands, for people to see.
-type Standing struct {
+// EntryPlaces is an entry with where it stands, for people to see.
+type EntryPlaces struct {
 	Entry *lock.Entry
 	Holds bool
 	Since time.Time // since when it holds
-	At    []StandingAt
+	At    []PlaceAt
 }
 
-// StandingAt is where an entry stands at one of its locks.
-type StandingAt struct {
+// PlaceAt is where an entry stands at one of its locks.
+type PlaceAt struct {
 	Claim    lock.Claim
 	InFront  bool // it holds the lock, or keeps it while it waits for another of its locks
 	Position int  // otherwise, among those who stand behind others
@@ -117,7 +117,7 @@ type StandingAt struct {
 
 // OfHolder is what a holder holds and waits for.
 type OfHolder struct {
-	Entries  []Standing
+	Entries  []EntryPlaces
 	Holding  int  // of the first 2000, whether listed or not
 	Waiting  int  // and of those that do not hold
 	More     bool // there are further ones than are listed
@@ -129,7 +129,7 @@ type OfHolder struct {
 // may see, and may take its time; nil is all. Entries without any such lock are left out. At most so many are listed.
 func (v *View) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHolder) {
 	if may != nil {
-		may = v.judged(who, may)
+		may = v.askedBefore(who, may)
 	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -140,7 +140,7 @@ func (v *View) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHo
 			out.More = true
 			return out
 		}
-		switch one := (Standing{Entry: e, Holds: holds, Since: v.since[e.ID], At: v.standsAt(e, may)}); {
+		switch one := (EntryPlaces{Entry: e, Holds: holds, Since: v.since[e.ID], At: v.placesOf(e, may)}); {
 		case len(one.At) == 0:
 			continue
 		case len(out.Entries) == most:
@@ -157,14 +157,14 @@ func (v *View) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHo
 	return out
 }
 
-// judged is may for the names of a holder's entries, of each of which it was asked while the view was let go.
-func (v *View) judged(who lock.Ref, may func(string) bool) func(string) bool {
-	verdicts := map[string]bool{}
+// askedBefore is may for the names of a holder's entries, of each of which it was asked while the view was let go.
+func (v *View) askedBefore(who lock.Ref, may func(string) bool) func(string) bool {
+	allowed := map[string]bool{}
 	for _, name := range v.namesOf(who) {
-		verdicts[name] = may(name)
+		allowed[name] = may(name)
 	}
 	return func(name string) bool {
-		ok, known := verdicts[name]
+		ok, known := allowed[name]
 		return ok || !known && may(name) // it came meanwhile
 	}
 }
@@ -189,14 +189,14 @@ func (v *View) namesOf(who lock.Ref) (names []string) {
 	return names
 }
 
-func (v *View) standsAt(e *lock.Entry, may func(string) bool) (at []StandingAt) {
+func (v *View) placesOf(e *lock.Entry, may func(string) bool) (at []PlaceAt) {
 	slots := v.table.Member(e.ID).Slots()
 	for i := range slots {
 		s := &slots[i]
 		if may != nil && !may(s.Claim().Name) {
 			continue
 		}
-		one := StandingAt{Claim: s.Claim(), InFront: s.InFront()}
+		one := PlaceAt{Claim: s.Claim(), InFront: s.InFront()}
 		if !one.InFront {
 			one.Position = s.Position()
 		}

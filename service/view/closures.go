@@ -13,13 +13,13 @@ import (
 // closures are those in force, by the view. Each replica derives the same from the feed: a closure
 // begins at the number of its entry, and ends at that of the entry's removal.
 type closures struct {
-	byID    map[lock.ID]*standing
+	byID    map[lock.ID]*closure
 	rolls   map[lock.ID]*lock.Entry // entries of rolls, by their own ids
 	changed chan struct{}           // holds a value after something changed
 }
 
-// standing is a closure that stands.
-type standing struct {
+// closure is a closure that stands.
+type closure struct {
 	*lock.Closure
 	seen     time.Time // when this replica learned of it
 	recorded bool      // its roll is in the store
@@ -35,7 +35,7 @@ type Closing struct {
 }
 
 func newClosures() closures {
-	return closures{byID: map[lock.ID]*standing{}, rolls: map[lock.ID]*lock.Entry{}, changed: make(chan struct{}, 1)}
+	return closures{byID: map[lock.ID]*closure{}, rolls: map[lock.ID]*lock.Entry{}, changed: make(chan struct{}, 1)}
 }
 
 func (c *closures) wake() {
@@ -63,7 +63,7 @@ func (v *View) close(e *lock.Entry, now time.Time) {
 	if v.closures.byID[e.ID] != nil {
 		return
 	}
-	s := &standing{Closure: lock.NewClosure(e, v.table.Call(e, v.contended(e))), seen: now}
+	s := &closure{Closure: lock.NewClosure(e, v.table.Call(e, v.contended(e))), seen: now}
 	v.table.Close(s.Closure)
 	v.closures.byID[e.ID] = s
 	v.touchClosed(s)
@@ -122,7 +122,7 @@ func (v *View) lifted(id lock.ID, now time.Time) (ok bool) {
 }
 
 // countGrants keeps the tenant's account right when entries come to hold because of a closure.
-func (v *View) countGrants(s *standing, granted []*lock.Entry, now time.Time) {
+func (v *View) countGrants(s *closure, granted []*lock.Entry, now time.Time) {
 	if len(granted) == 0 {
 		return
 	}
@@ -133,7 +133,7 @@ func (v *View) countGrants(s *standing, granted []*lock.Entry, now time.Time) {
 }
 
 // touchClosed has operators' lists show locks anew that were closed or opened.
-func (v *View) touchClosed(*standing) {
+func (v *View) touchClosed(*closure) {
 	if v.touched.wanted {
 		v.touched.any()
 	}
@@ -143,14 +143,14 @@ func (v *View) touchClosed(*standing) {
 // held is so still; of the others a roll tells, or will.
 func (v *View) relistClosures(entries []*lock.Entry, now time.Time) {
 	before := v.closures.byID
-	v.closures.byID, v.closures.rolls = map[lock.ID]*standing{}, map[lock.ID]*lock.Entry{}
+	v.closures.byID, v.closures.rolls = map[lock.ID]*closure{}, map[lock.ID]*lock.Entry{}
 	for _, e := range entries {
 		if e.Roll != nil {
 			v.closures.rolls[e.ID] = e
 		}
 	}
 	for _, c := range lock.ClosuresIn(entries) {
-		s := &standing{Closure: c, seen: now, recorded: c.Settled()}
+		s := &closure{Closure: c, seen: now, recorded: c.Settled()}
 		if known := before[c.Entry.ID]; known != nil {
 			if s.seen = known.seen; !c.Settled() {
 				s.Closure = lock.NewClosure(c.Entry, known.Roll())

@@ -25,11 +25,11 @@ type Finding struct {
 	At     time.Time // when this replica saw it
 	Entry  *lock.Entry
 
-	Waits    int // in the cycle
-	Ring     *order.Contradiction
-	Silenced uint64 // how many rings of the tenant were not told since the last line
-	Quiet    bool   // it is not to be told by a line, as the tenant's last is not long ago
-	Err      error
+	Waits         int // in the cycle
+	Contradiction *order.Contradiction
+	Silenced      uint64 // how many rings of the tenant were not told since the last line
+	Quiet         bool   // it is not to be told by a line, as the tenant's last is not long ago
+	Err           error
 }
 
 // Events takes what happens. Its methods are called while the view holds its lock, for

@@ -106,7 +106,7 @@ func (h *history) notify() store.Change {
 		n := lock.NoticeOfStaleWrite(lock.Ref{Tenant: "acme", Name: e.Name()}, fmt.Sprint("n", h.all), w)
 		if h.IntN(2) == 0 {
 			sides := []lock.OrderSide{{From: "a", To: "b", Holder: "w", Held: "a", Taken: "b"}, {From: "b", To: "a", Holder: "x", Held: "b", Taken: "a"}}
-			n = lock.NoticeOfRing("acme", fmt.Sprint("r", h.all), lock.OrderRing{Found: time.Now(), Sides: sides, Length: 2})
+			n = lock.NoticeOfContradiction("acme", fmt.Sprint("r", h.all), lock.OrderContradiction{Found: time.Now(), Sides: sides, Length: 2})
 		}
 		n.Number = h.number
 		return store.Change{Number: h.number, Notice: n}

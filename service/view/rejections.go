@@ -16,9 +16,9 @@ const (
 	maxKeptWaits = 32
 )
 
-// betweenRings is the time between two lines about contradicting orders of one
+// betweenContradictions is the time between two lines about contradicting orders of one
 // tenant.
-const betweenRings = 10 * time.Second
+const betweenContradictions = 10 * time.Second
 
 // Deadlock is a cycle of waits that was found when it was closed, and who is
 // refused for it.
@@ -148,9 +148,9 @@ func (v *rejections) dispensable() int {
 	return slices.IndexFunc(v.deadlocks, func(d Deadlock) bool { return of[d.Tenant] == most })
 }
 
-// Objection returns why e, which was not written yet, cannot join: the error that
+// RefusalOf returns why e, which was not written yet, cannot join: the error that
 // it would get in the end.
-func (v *View) Objection(e *lock.Entry) error {
+func (v *View) RefusalOf(e *lock.Entry) error {
 	v.mu.RLock()
 	c, clash := v.table.Clash(e)
 	admitted := v.table.Admits(e.Tenant, e.Claims)
@@ -187,9 +187,9 @@ func (v *View) cycle(e *lock.Entry) error {
 	return nil
 }
 
-// Refuse is like objection, and makes it known.
+// Refuse is like RefusalOf, and makes a deadlock known.
 func (v *View) Refuse(e *lock.Entry) error {
-	err := v.Objection(e)
+	err := v.RefusalOf(e)
 	var refused *lock.Error
 	if errors.As(err, &refused) && refused.Code == lock.Deadlock {
 		v.mu.Lock()
@@ -203,8 +203,8 @@ func (v *View) Refuse(e *lock.Entry) error {
 func (v *View) learn(e *lock.Entry, now time.Time) {
 	for _, c := range v.orders.Granted(e, v.table.AlsoHeld(e), now) {
 		v.totals.Contradicted++
-		silenced, ok := v.accounts.of(e.Tenant).rings.pass(now, betweenRings)
-		v.found(Finding{Kind: OrdersContradict, Entry: e, Ring: &c, Silenced: silenced, Quiet: !ok}, now)
+		silenced, ok := v.accounts.of(e.Tenant).contradictions.pass(now, betweenContradictions)
+		v.found(Finding{Kind: OrdersContradict, Entry: e, Contradiction: &c, Silenced: silenced, Quiet: !ok}, now)
 	}
 }
 

@@ -114,20 +114,20 @@ func (c *committer) send(batch []*write) (again [][]*write) {
 // removals that need no room, so they are sent again without the others. Those are not:
 // etcd may have executed the batch, and who made a write knows how to look.
 func (c *committer) failed(groups []*group, err error) (again [][]*write) {
-	var bare []*write
+	var withoutRoom []*write
 	mixed := slices.ContainsFunc(groups, (*group).needsRoom)
 	for _, g := range groups {
 		for _, w := range g.writes {
 			if isNoSpace(err) && mixed && !w.Payload.needsRoom() {
 				w.Payload.again = true
-				w.MayBeDone = true
-				bare = append(bare, w)
+				w.OutcomeUnknown = true
+				withoutRoom = append(withoutRoom, w)
 				continue
 			}
 			w.Settle(outcome{again: w.Payload.again, endKey: g.endKey}, err)
 		}
 	}
-	return [][]*write{bare}
+	return [][]*write{withoutRoom}
 }
 
 // needsRoom reports whether something is put.

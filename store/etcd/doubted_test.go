@@ -33,7 +33,7 @@ func TestDoubtedEntryIsTakenBack(t *testing.T) {
 	silent.put.Store(ptr(func() { doubter.trust.Received(doubter.trust.Sent(), math.MaxInt32, 1) }))
 	_, _, err = doubter.Enqueue(t.Context(), lateEntry())
 	var doubted *lock.Error
-	if !errors.As(err, &doubted) || doubted.Code != lock.StoreUnavailable || !doubted.Ambiguous {
+	if !errors.As(err, &doubted) || doubted.Code != lock.StoreUnavailable || !doubted.OutcomeUnknown {
 		t.Fatalf("Enqueue = %v, want that nothing is granted, and that it may have taken effect", err)
 	}
 	other := late.beside(t, s)

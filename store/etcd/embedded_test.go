@@ -305,7 +305,7 @@ func fill(t *testing.T, s *etcd.Store) []*lock.Entry {
 		case err == nil:
 			entries = append(entries, placed)
 		case errors.As(err, &refused) && strings.Contains(refused.Detail, "out of space"):
-			if refused.Ambiguous || refused.RetryAfter == 0 {
+			if refused.OutcomeUnknown || refused.RetryAfter == 0 {
 				t.Errorf("refusal = %+v, want it certain and with a time to retry", refused)
 			}
 			return entries

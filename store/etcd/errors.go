@@ -18,8 +18,8 @@ var errLeaseGone = errors.New("lease not found")
 
 // unavailable translates an error of etcd's at the boundary. ambiguous says that
 // one of the attempts may have happened, whatever became of the last one.
-func unavailable(err error, doing string, ambiguous bool) *lock.Error {
-	e := store.Unavailable(err, doing, ambiguous)
+func unavailable(err error, doing string, unknown bool) *lock.Error {
+	e := store.Unavailable(err, doing, unknown)
 	if isNoSpace(err) {
 		e.Detail = "the store is out of space and accepts no new entries; renewing and releasing still work"
 		e.RetryAfter = 10 * time.Second

@@ -211,7 +211,7 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		if !left.recorded {
 			changes[left.change].Reason = s.reasonOf(left, d.marked[left.key.ID])
 		} else {
-			s.bare.Delete(left.key.ID)
+			s.unrecordedReasons.Delete(left.key.ID)
 		}
 	}
 	return changes, nil
@@ -283,7 +283,7 @@ func (s *Store) reasonOf(d *departure, marked bool) lock.Reason {
 
 // unsaid is the reason of an end of which the store has none.
 func (s *Store) unsaid(id lock.ID) lock.Reason {
-	if own, ok := s.bare.LoadAndDelete(id); ok {
+	if own, ok := s.unrecordedReasons.LoadAndDelete(id); ok {
 		return own.(lock.Reason)
 	}
 	return lock.Expired

@@ -56,7 +56,7 @@ func TestFullAtItsQuota(t *testing.T) {
 	if alarms := m.server.Alarms(); len(alarms) > 0 {
 		t.Errorf("etcd's alarm went off: %v", alarms)
 	}
-	s.bare.Range(func(id, why any) bool {
+	s.unrecordedReasons.Range(func(id, why any) bool {
 		t.Errorf("the reason of %v (%v) is in memory only", id, why)
 		return true
 	})
@@ -132,7 +132,7 @@ func (f *fullStore) join(t *testing.T, e *lock.Entry) error {
 			return err
 		case !strings.Contains(why.Detail, "out of space"):
 			// slow, as a busy machine is
-		case why.Ambiguous || why.RetryAfter == 0:
+		case why.OutcomeUnknown || why.RetryAfter == 0:
 			t.Errorf("Enqueue = %+v, want it certain and with a time to retry", why)
 			return err
 		default:

@@ -78,7 +78,7 @@ func (g *gaps) Reset(s store.Snapshot) {
 // so are not told to have gone. Of those with a key they may be asked for.
 func (g *gaps) forgetOwn(there []*lock.Entry) {
 	gone := map[lock.ID]bool{}
-	g.store.bare.Range(func(id, _ any) bool {
+	g.store.unrecordedReasons.Range(func(id, _ any) bool {
 		_, open := g.missing[id.(lock.ID)]
 		gone[id.(lock.ID)] = !open
 		return true
@@ -91,7 +91,7 @@ func (g *gaps) forgetOwn(there []*lock.Entry) {
 	}
 	for id, forget := range gone {
 		if forget {
-			g.store.bare.Delete(id)
+			g.store.unrecordedReasons.Delete(id)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (g *gaps) Recall(ends []store.Ended, complete bool) {
 	for _, e := range ends {
 		if of, gone := g.missing[e.ID]; gone && of.endedBy(e) {
 			delete(g.missing, e.ID)
-			g.store.bare.Delete(e.ID)
+			g.store.unrecordedReasons.Delete(e.ID)
 		}
 	}
 	if complete {
@@ -147,7 +147,7 @@ func (g *gaps) unexplained() (ends []store.Ended) {
 		if known {
 			ends = append(ends, g.store.missed(k))
 		}
-		g.store.bare.Delete(id)
+		g.store.unrecordedReasons.Delete(id)
 	}
 	clear(g.missing)
 	g.since = time.Time{}

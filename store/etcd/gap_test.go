@@ -99,7 +99,7 @@ func TestOwnReasonsAreForgotten(t *testing.T) {
 			entry := func(id lock.ID) *lock.Entry {
 				e := reusable(id, id == "keyed")
 				e.Number = 7
-				s.bare.Store(e.ID, lock.Released)
+				s.unrecordedReasons.Store(e.ID, lock.Released)
 				return e
 			}
 			plain, keyed, stays := entry("plain"), entry("keyed"), entry("stays")
@@ -110,7 +110,7 @@ func TestOwnReasonsAreForgotten(t *testing.T) {
 			g.Reset(store.Snapshot{Number: 20, Entries: []*lock.Entry{stays}})
 			g.Recall(test.told, true)
 			var kept []any
-			s.bare.Range(func(id, _ any) bool {
+			s.unrecordedReasons.Range(func(id, _ any) bool {
 				kept = append(kept, id)
 				return true
 			})

@@ -14,13 +14,13 @@ import (
 // a lease of its own. One whose outcome is not known may still commit, long after the
 // call; it cannot once its lease is revoked.
 type joining struct {
-	store  *Store
-	entry  *lock.Entry
-	value  []byte
-	leases []int64 // of all attempts
-	open   []int64 // of the attempts whose outcomes are not known
-	doomed []int64 // whose revocation was asked for: it may be done any time
-	since  int64   // a revision before the first attempt
+	store    *Store
+	entry    *lock.Entry
+	value    []byte
+	leases   []int64 // of all attempts
+	open     []int64 // of the attempts whose outcomes are not known
+	revoking []int64 // whose revocation was asked for: it may be done any time
+	since    int64   // a revision before the first attempt
 
 	withdrawn int64 // the revision of the key's mark that is to be replaced; 0 if there is none
 
@@ -39,23 +39,23 @@ func (s *Store) join(ctx context.Context, e *lock.Entry, value []byte) (*joining
 func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 	for {
 		if err := j.store.trust.Refusal(); err != nil {
-			err.Ambiguous = j.giveUp()
+			err.OutcomeUnknown = j.giveUp()
 			return nil, err
 		}
 		placed, err := j.attempt(ctx)
 		if err == nil {
-			j.stands(placed)
+			j.endOthers(placed)
 			return placed, nil
 		}
 		if errors.Is(err, errWithdrawn) {
 			continue
 		}
 		if used := usedUp(err); used != nil {
-			j.stands(nil)
+			j.endOthers(nil)
 			return nil, used
 		}
 		if full := (*lock.Error)(nil); errors.As(err, &full) && full.Code == lock.Overloaded {
-			full.Ambiguous = j.giveUp()
+			full.OutcomeUnknown = j.giveUp()
 			return nil, full
 		}
 		if final(err) || j.store.closing.Err() != nil || j.pause(ctx) != nil {
@@ -65,11 +65,11 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 		// one we wrote, and the comparison keeps us from writing a second while it is there.
 		found, err := j.find(ctx)
 		if used := usedUp(err); used != nil {
-			j.stands(nil)
+			j.endOthers(nil)
 			return nil, used
 		}
 		if err == nil && found != nil {
-			j.stands(found)
+			j.endOthers(found)
 			return found, nil
 		}
 	}
@@ -93,7 +93,7 @@ func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 	if err == nil {
 		j.withdrawn = withdrawn
 	}
-	if found != nil && slices.Contains(j.doomed, found.Handle) {
+	if found != nil && slices.Contains(j.revoking, found.Handle) {
 		return nil, nil //nolint:nilnil // as it says
 	}
 	return found, err
@@ -210,9 +210,9 @@ func certain(err error) bool {
 	return refused(err) || errors.Is(err, store.ErrNotSent) || errors.Is(err, lock.Overloaded)
 }
 
-// stands has the attempts ended that did not write the entry, which may be gone. One that commits after the
+// endOthers has the attempts ended that did not write the entry, which may be gone. One that commits after the
 // entry was removed would bring it back.
-func (j *joining) stands(placed *lock.Entry) {
+func (j *joining) endOthers(placed *lock.Entry) {
 	var late []int64
 	for _, l := range j.open {
 		if placed == nil || l != placed.Handle {
@@ -227,10 +227,10 @@ func (j *joining) stands(placed *lock.Entry) {
 // giveUp ends a call that does not know what stands, and reports whether something may.
 // Nobody can come back for an entry that is not resumable, so it is taken back. A retry
 // can join one that is there, or it lapses by its lease; what would write it later does not.
-func (j *joining) giveUp() (ambiguous bool) {
-	ambiguous = len(j.open) > 0
-	if ambiguous {
+func (j *joining) giveUp() (unknown bool) {
+	unknown = len(j.open) > 0
+	if unknown {
 		j.store.orphans.Add(&orphan{entry: j.entry, leases: j.open, withdrawn: j.withdrawn}, j.store.leases.seconds(j.entry.TTL))
 	}
-	return ambiguous
+	return unknown
 }

@@ -248,7 +248,7 @@ func TestGivenUp(t *testing.T) {
 			defer cancel()
 			_, _, err := s.Enqueue(ctx, e)
 			var le *lock.Error
-			if !errors.As(err, &le) || le.Code != lock.StoreUnavailable || !le.Ambiguous {
+			if !errors.As(err, &le) || le.Code != lock.StoreUnavailable || !le.OutcomeUnknown {
 				t.Fatalf("Enqueue: %v", err)
 			}
 			late.setBlind(false)

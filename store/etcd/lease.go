@@ -43,8 +43,8 @@ type lease struct {
 
 // use is what is known of a lease that carries an entry, or is about to.
 type use struct {
-	renewed time.Time // before the last renewal of ours was sent
-	stands  uint64    // the number of the entry that our own call has learned to stand under it
+	renewed   time.Time // before the last renewal of ours was sent
+	confirmed uint64    // the number of the entry that our own call has learned to stand under it
 }
 
 // leaseClass is what leases must agree on to be used for one another. Tenants do
@@ -165,13 +165,13 @@ func (p *leasePool) refreshed(id int64, at time.Time) {
 	p.inUse[id] = u
 }
 
-// stands notes that the call which wrote e knows that it stands under its lease, and so
+// confirm notes that the call which wrote e knows that it confirm under its lease, and so
 // will not end that lease.
-func (p *leasePool) stands(e *lock.Entry) {
+func (p *leasePool) confirm(e *lock.Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	u := p.inUse[e.Handle]
-	u.stands = e.Number
+	u.confirmed = e.Number
 	p.inUse[e.Handle] = u
 }
 
@@ -181,10 +181,10 @@ func (p *leasePool) stands(e *lock.Entry) {
 // ended.
 func (p *leasePool) left(e *lock.Entry, why lock.Reason) {
 	p.mu.Lock()
-	stands := p.inUse[e.Handle].stands == e.Number
+	confirmed := p.inUse[e.Handle].confirmed == e.Number
 	p.mu.Unlock()
 	// Without a key there was one call, and it was over before its client could release.
-	if stands || why == lock.Released && !e.Resumable() {
+	if confirmed || why == lock.Released && !e.Resumable() {
 		p.give(e.Tenant, e.TTL, e.Handle)
 		return
 	}

@@ -34,7 +34,7 @@ func TestLeaseOfAnEarlierEntry(t *testing.T) {
 	t.Cleanup(p.grants.Close)
 	first := &lock.Entry{Tenant: "acme", TTL: time.Minute, Number: 7, Handle: 1}
 	later := &lock.Entry{Tenant: "acme", TTL: time.Minute, Number: 8, Handle: 1}
-	p.stands(first)
+	p.confirm(first)
 	p.refreshed(later.Handle, time.Now())
 	p.left(later, lock.Revoked)
 	if p.spare != 0 || len(p.spent) != 1 {

@@ -138,7 +138,7 @@ func (s *Store) firstEntries(ctx context.Context, r *pb.RangeRequest) (entries *
 	txn := &pb.TxnRequest{Success: []*pb.RequestOp{
 		ranged(&pb.RangeRequest{Key: []byte(own), RangeEnd: prefixEnd(own)}), ranged(r),
 	}}
-	verdict, err := s.trust.Anew(ctx, 0, func(ctx context.Context) (store.Records, error) {
+	correction, err := s.trust.Anew(ctx, 0, func(ctx context.Context) (store.Records, error) {
 		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 		defer cancel()
 		resp, err := s.conn.kv.Txn(ctx, txn)
@@ -156,7 +156,7 @@ func (s *Store) firstEntries(ctx context.Context, r *pb.RangeRequest) (entries *
 	if err != nil {
 		return nil, err
 	}
-	return entries, s.meta.settle(ctx, verdict)
+	return entries, s.meta.settle(ctx, correction)
 }
 
 // pager asks for a range of keys page by page, so that a page has about pageSize

@@ -202,7 +202,7 @@ func (mk *metaKeeper) create(ctx context.Context, cluster, floor uint64) error {
 // that was handed out, or 0.
 func (mk *metaKeeper) readAnew(ctx context.Context, told uint64) error {
 	for {
-		verdict, err := mk.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) {
+		correction, err := mk.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) {
 			m, header, err := mk.readAll(ctx)
 			if err != nil && !errors.Is(err, errMetaDamaged) {
 				return store.Records{}, err
@@ -210,7 +210,7 @@ func (mk *metaKeeper) readAnew(ctx context.Context, told uint64) error {
 			return mk.takeOver(ctx, m, header)
 		})
 		if err == nil {
-			err = mk.settle(ctx, verdict)
+			err = mk.settle(ctx, correction)
 		}
 		if !errors.Is(err, errRaced) {
 			return err
@@ -240,7 +240,7 @@ func (mk *metaKeeper) takeOver(ctx context.Context, m *meta, header *pb.Response
 }
 
 // settle does what a verdict asks for, and then has the records read again.
-func (mk *metaKeeper) settle(ctx context.Context, v store.Verdict) error {
+func (mk *metaKeeper) settle(ctx context.Context, v store.Correction) error {
 	mk.trust.TellRefusal(mk.log)
 	m := mk.known.Load()
 	put := func(key string, number uint64) error {

@@ -32,9 +32,9 @@ func (s *Store) Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) erro
 	defer answered()
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	for maybe := false; ; {
+	for unknown := false; ; {
 		if refusal := s.trust.Refusal(); refusal != nil {
-			refusal.Ambiguous = maybe
+			refusal.OutcomeUnknown = unknown
 			return refusal
 		}
 		err := s.tryNotify(ctx, n, of, val)
@@ -43,14 +43,14 @@ func (s *Store) Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) erro
 		case err == nil:
 			return s.trust.Believe()
 		case errors.As(err, &final):
-			final.Ambiguous = final.Ambiguous || maybe && final.Code != lock.Lost
+			final.OutcomeUnknown = final.OutcomeUnknown || unknown && final.Code != lock.Lost
 			return final
 		case isNoSpace(err), refused(err) && !isLeaseNotFound(err):
-			return unavailable(err, "notify", maybe)
+			return unavailable(err, "notify", unknown)
 		}
-		maybe = maybe || !certain(err) && !errors.Is(err, errNotTried)
+		unknown = unknown || !certain(err) && !errors.Is(err, errNotTried)
 		if store.Pause(ctx, 20*time.Millisecond) != nil {
-			return unavailable(err, "notify", maybe)
+			return unavailable(err, "notify", unknown)
 		}
 	}
 }

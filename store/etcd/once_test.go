@@ -114,7 +114,7 @@ func TestWrittenOrNotIsForgotten(t *testing.T) {
 	}
 	_, _, err := s.Enqueue(t.Context(), lateEntry())
 	var unavailable *lock.Error
-	if !errors.As(err, &unavailable) || unavailable.Code != lock.StoreUnavailable || !unavailable.Ambiguous || !errors.Is(err, errForgotten) {
+	if !errors.As(err, &unavailable) || unavailable.Code != lock.StoreUnavailable || !unavailable.OutcomeUnknown || !errors.Is(err, errForgotten) {
 		t.Errorf("Enqueue: %v, want that it may have taken effect, as that is forgotten", err)
 	}
 	if found := s.mustFind(t, lateEntry()); found != nil {

@@ -69,7 +69,7 @@ func TestOverloadAfterALostAnswer(t *testing.T) {
 		})
 		_, _, err := s.Enqueue(t.Context(), e)
 		var why *lock.Error
-		if !errors.As(err, &why) || why.Code != lock.Overloaded || !why.Ambiguous {
+		if !errors.As(err, &why) || why.Code != lock.Overloaded || !why.OutcomeUnknown {
 			t.Errorf("Enqueue = %#v", err)
 		}
 		synctest.Wait()

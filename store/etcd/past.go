@@ -25,8 +25,8 @@ func (j *joining) exclude(ctx context.Context) (*lock.Entry, error) {
 		return found, err
 	}
 	for _, l := range j.open { // one that commits now is as good as removed: nobody knows of it
-		if !slices.Contains(j.doomed, l) {
-			j.doomed = append(j.doomed, l)
+		if !slices.Contains(j.revoking, l) {
+			j.revoking = append(j.revoking, l)
 		}
 		if err := j.store.leases.revoke(ctx, l); err != nil {
 			return nil, err

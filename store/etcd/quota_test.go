@@ -80,7 +80,7 @@ func TestUnseenBeyondTheQuota(t *testing.T) {
 	late.setBlind(true)
 	_, _, err := s.Enqueue(t.Context(), lateEntry())
 	var why *lock.Error
-	if !errors.As(err, &why) || why.Code != lock.StoreUnavailable || !why.Ambiguous {
+	if !errors.As(err, &why) || why.Code != lock.StoreUnavailable || !why.OutcomeUnknown {
 		t.Errorf("Enqueue = %#v", err)
 	}
 	late.setBlind(false)
@@ -104,7 +104,7 @@ func TestReleaseBeyondTheQuota(t *testing.T) {
 	if c := <-f.left; c.Left != e.ID || c.Reason != lock.Released {
 		t.Errorf("the feed tells of %+v", c)
 	}
-	if why, kept := s.bare.Load(e.ID); kept {
+	if why, kept := s.unrecordedReasons.Load(e.ID); kept {
 		t.Errorf("the reason is kept for an end to come: %v", why)
 	}
 	if err := s.Remove(t.Context(), e, lock.Released); !errors.Is(err, lock.Lost) {
@@ -122,17 +122,17 @@ func TestReasonBeyondTheQuotaIsNotKept(t *testing.T) {
 	if err := s.Remove(t.Context(), e, lock.Released); err != nil || !o.done.Load() {
 		t.Errorf("Remove = %v", err)
 	}
-	if why, kept := s.bare.Load(e.ID); kept {
+	if why, kept := s.unrecordedReasons.Load(e.ID); kept {
 		t.Errorf("with no feed the reason is kept: %v", why)
 	}
 	r := &run{s: s}
-	s.bare.Store(e.ID, lock.Released)
+	s.unrecordedReasons.Store(e.ID, lock.Released)
 	r.leaves(5, e)
 	r.record(5, e, lock.Released)
 	if _, err := s.changes(r.events); err != nil {
 		t.Fatal(err)
 	}
-	if why, kept := s.bare.Load(e.ID); kept {
+	if why, kept := s.unrecordedReasons.Load(e.ID); kept {
 		t.Errorf("when it is told the reason is kept: %v", why)
 	}
 }
@@ -158,7 +158,7 @@ func TestRecordBeyondTheQuota(t *testing.T) {
 	}
 	full = true
 	var why *lock.Error
-	if err := s.records.Delete(t.Context(), k, version); !errors.As(err, &why) || !why.Ambiguous {
+	if err := s.records.Delete(t.Context(), k, version); !errors.As(err, &why) || !why.OutcomeUnknown {
 		t.Errorf("Delete = %v, want it unclear whether that was done", err)
 	}
 	if _, err := s.records.Get(t.Context(), k); !errors.Is(err, lock.NotFound) {
@@ -185,7 +185,7 @@ func TestRefusedRecordBeyondTheQuota(t *testing.T) {
 	}
 	full = true
 	var why *lock.Error
-	if now, err := s.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte("2"), Version: version}); !errors.As(err, &why) || why.Ambiguous {
+	if now, err := s.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte("2"), Version: version}); !errors.As(err, &why) || why.OutcomeUnknown {
 		t.Errorf("Put = %d, %v, and the version was %d", now, err, version)
 	}
 }
@@ -287,7 +287,7 @@ func TestRefusedIsNotThere(t *testing.T) {
 				switch {
 				case err == nil:
 					placed = append(placed, now)
-				case errors.As(err, &why) && !why.Ambiguous:
+				case errors.As(err, &why) && !why.OutcomeUnknown:
 					refused = append(refused, e)
 				}
 				mu.Unlock()

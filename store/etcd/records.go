@@ -142,7 +142,7 @@ func (r *RecordStore) swapped(ctx context.Context, s store.RecordState, w *store
 		return 0, r.raced(ctx, s, resp)
 	}
 	if refusal := r.store.trust.Refusal(); refusal != nil {
-		refusal.Ambiguous = true
+		refusal.OutcomeUnknown = true
 		return 0, refusal
 	}
 	return r.store.number(resp.Header.Revision), nil

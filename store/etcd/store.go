@@ -56,12 +56,12 @@ type Store struct {
 	orphans *store.Cleaner[*orphan]
 	records *RecordStore
 
-	// bare holds the reasons of removals that a full store had no room to record.
+	// unrecordedReasons holds the reasons of removals that a full store had no room to record.
 	// This replica's feed tells them; to the others they look like expiries.
-	bare       sync.Map // lock.ID → lock.Reason
-	unrecorded unrecorded
-	pasts      store.Pasts // of this replica's ends
-	spent      spentNotices
+	unrecordedReasons sync.Map // lock.ID → lock.Reason
+	unrecorded        unrecorded
+	pasts             store.Pasts // of this replica's ends
+	spent             spentNotices
 
 	// feedAt is the revision that the feed has reached, and behind asks it for
 	// progress: revisions that are not ours pass without an event.
@@ -146,7 +146,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		s.orphans.Add(&orphan{entry: placed, leases: []int64{placed.Handle}}, s.leases.seconds(placed.TTL))
 	})
 	if written && err == nil { // what is taken back has its lease ended, so that one must not be used again
-		s.leases.stands(placed)
+		s.leases.confirm(placed)
 	}
 	return placed, written, err
 }
@@ -156,9 +156,9 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var unknown attempts
-	bare := false // without a record of the reason
+	withoutRecord := false // without a record of the reason
 	for {
-		memory, out, err := s.tryRemove(ctx, e, why, bare, while)
+		memory, out, err := s.tryRemove(ctx, e, why, withoutRecord, while)
 		if out.again {
 			unknown.add(nil, true)
 		}
@@ -169,22 +169,22 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 		case err == nil:
 			err := s.notRemoved(ctx, e, unknown, while)
 			if !unknown.bare || errors.Is(err, lock.Changed) {
-				s.bare.Delete(e.ID) // no attempt without a record did it
+				s.unrecordedReasons.Delete(e.ID) // no attempt without a record did it
 			}
 			return err
-		case isNoSpace(err) && !bare:
+		case isNoSpace(err) && !withoutRecord:
 			if out.endKey != nil {
 				unknown.add(out.endKey, false)
 			}
-			bare = true // a record needs room; the removal itself does not
-			s.bare.Store(e.ID, why)
+			withoutRecord = true // a record needs room; the removal itself does not
+			s.unrecordedReasons.Store(e.ID, why)
 		case isLeaseNotFound(err):
 			s.memory.drop(memory)
 		case errors.Is(err, store.ErrNotSent), errors.Is(err, errNotTried):
 		case refused(err):
 			return unavailable(err, "remove", unknown.any)
 		default:
-			unknown.add(out.endKey, bare)
+			unknown.add(out.endKey, withoutRecord)
 		}
 		if store.Pause(ctx, 20*time.Millisecond) != nil {
 			return unavailable(err, "remove", unknown.any)

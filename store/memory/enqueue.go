@@ -46,7 +46,7 @@ func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 		c.settle(ctx, attempts, e)
 	}
 	if err != nil {
-		return nil, false, ambiguous(err, unknown)
+		return nil, false, outcomeUnknown(err, unknown)
 	}
 	return placed, written, nil
 }
@@ -66,14 +66,14 @@ func (c *Client) settle(ctx context.Context, attempts []Attempt, e *lock.Entry) 
 	})
 }
 
-// ambiguous is a refusal of the last attempt, after others that may have been
+// outcomeUnknown is a refusal of the last attempt, after others that may have been
 // carried out. That the entry ended says all there is to say.
-func ambiguous(err error, unknown bool) error {
+func outcomeUnknown(err error, unknown bool) error {
 	var refused *lock.Error
 	if !unknown || !errors.As(err, &refused) || refused.Code == lock.Lost {
 		return err
 	}
 	both := *refused
-	both.Ambiguous = true
+	both.OutcomeUnknown = true
 	return &both
 }

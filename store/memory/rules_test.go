@@ -162,7 +162,7 @@ func TestGivenUp(t *testing.T) {
 			began := time.Now()
 			_, _, err := c.Enqueue(t.Context(), draft("id", key))
 			var given *lock.Error
-			if !errors.As(err, &given) || given.Code != lock.StoreUnavailable || !given.Ambiguous {
+			if !errors.As(err, &given) || given.Code != lock.StoreUnavailable || !given.OutcomeUnknown {
 				t.Errorf("given up: %v", err)
 			}
 			if took := time.Since(began); took != 4*time.Second {
@@ -176,7 +176,7 @@ func TestGivenUp(t *testing.T) {
 			w.Cut(memory.Deaf)
 			w.holding("")
 			_, _, err = c.Enqueue(t.Context(), draft("id-2", key))
-			if !errors.As(err, &given) || !given.Ambiguous {
+			if !errors.As(err, &given) || !given.OutcomeUnknown {
 				t.Errorf("given up: %v", err)
 			}
 			w.Cut("")

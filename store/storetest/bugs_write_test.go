@@ -244,14 +244,14 @@ func callBugs() []bug {
 		{
 			does: "a call that did nothing is ambiguous", caught: "contexts/one that has ended does nothing",
 			call: failing(func(_ context.Context, err *lock.Error) error {
-				err.Ambiguous = true
+				err.OutcomeUnknown = true
 				return err
 			}),
 		},
 		{
 			does: "a lost answer is reported as certain", caught: "cut/deaf/no outcome is misreported",
 			call: failing(func(_ context.Context, err *lock.Error) error {
-				err.Ambiguous = false
+				err.OutcomeUnknown = false
 				return err
 			}),
 		},

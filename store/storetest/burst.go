@@ -47,7 +47,7 @@ func burst(t *trial) {
 			defer mu.Unlock()
 			joined[e.ID] = e
 		case errors.As(err, &le) && le.Code == lock.Overloaded:
-			if refused.Add(1); le.Ambiguous || le.RetryAfter < time.Second {
+			if refused.Add(1); le.OutcomeUnknown || le.RetryAfter < time.Second {
 				t.Errorf("a refusal says %+v", le)
 			}
 		default:
@@ -185,7 +185,7 @@ func refusedOnArrival(t *trial) {
 		took := time.Since(began)
 		var le *lock.Error
 		if errors.As(err, &le) && le.Code == lock.Overloaded {
-			if refused.Add(1); le.Ambiguous || le.RetryAfter < time.Second {
+			if refused.Add(1); le.OutcomeUnknown || le.RetryAfter < time.Second {
 				t.Errorf("a refusal says %+v", le)
 			}
 			if took > t.CallLimit/2 {

@@ -72,7 +72,7 @@ func usedUpKey(t *trial) {
 func (t *trial) wantUsedUp(s store.Store, draft *lock.Entry, why lock.Reason) {
 	t.Helper()
 	placed, written, err := s.Enqueue(t.ctx, clone(draft))
-	if e := t.typed("Enqueue of a used-up key", err); e == nil || e.Code != lock.Lost || e.Reason != why || e.Ambiguous {
+	if e := t.typed("Enqueue of a used-up key", err); e == nil || e.Code != lock.Lost || e.Reason != why || e.OutcomeUnknown {
 		t.Errorf("a used-up key gives %v, written %t, %v; want %s, %s", placed, written, err, lock.Lost, why)
 	}
 }

@@ -329,7 +329,7 @@ func noticesCut(t *trial, how Fault) {
 	t.eventually(t.recovery(), "the client works again", func() bool { return t.B.Notify(t.ctx, first, owner) == nil })
 	for i, at := range attempts {
 		var said *lock.Error
-		if errors.As(at.err, &said) && !said.Ambiguous {
+		if errors.As(at.err, &said) && !said.OutcomeUnknown {
 			t.settleOne(a)
 			if told := a.state().noticesOf(at.notice.ID); len(told) > 0 {
 				t.Errorf("notice %d was told, though it was said to be not written: %v", i, at.err)

@@ -153,7 +153,7 @@ func (t *recordTrial) wantNone(s store.RecordStore, id string) {
 func (t *recordTrial) is(err error, code lock.Code) bool {
 	t.Helper()
 	typed := t.typed("a call", err)
-	return typed != nil && typed.Code == code && !typed.Ambiguous
+	return typed != nil && typed.Code == code && !typed.OutcomeUnknown
 }
 
 func (t *recordTrial) wantCode(doing string, err error, code lock.Code) {

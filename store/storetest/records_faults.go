@@ -236,7 +236,7 @@ func recordsLostPast(t *recordTrial) {
 				t.Fatalf("a record was written, although version %d was handed out before", version)
 			}
 			typed := t.typed("Put", err)
-			return typed != nil && typed.Code == lock.StoreUnavailable && !typed.Ambiguous
+			return typed != nil && typed.Code == lock.StoreUnavailable && !typed.OutcomeUnknown
 		})
 	}
 }

@@ -108,7 +108,7 @@ func removePutNeither(t *trial) {
 			{"with a bound record", store.RecordPut{RecordKey: recordKey("none"), Bound: true}, lock.InvalidRequest},
 		} {
 			err := s.RemoveAndPut(t.ctx, kept, lock.Revoked, noteOf(i), c.put)
-			if typed := t.typed("RemoveAndPut", err); typed == nil || typed.Code != c.code || typed.Ambiguous {
+			if typed := t.typed("RemoveAndPut", err); typed == nil || typed.Code != c.code || typed.OutcomeUnknown {
 				t.Errorf("RemoveAndPut %s = %v, want %s", c.what, err, c.code)
 			}
 		}

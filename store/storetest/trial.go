@@ -131,7 +131,7 @@ func (t *trial) wantUnavailable(doing string, err error) (ambiguous bool) {
 		t.Errorf("%s = %v, want %s", doing, err, lock.StoreUnavailable)
 		return false
 	}
-	return typed.Ambiguous
+	return typed.OutcomeUnknown
 }
 
 // typed checks that an error is of the type that crosses packages.

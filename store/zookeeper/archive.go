@@ -160,7 +160,7 @@ func (a *archive) forgetMarks(ctx context.Context, l *link, ends []end, before i
 
 // retire moves what an old log says of ends, and deletes it.
 func (a *archive) retire(ctx context.Context, l *link, epoch int32) error {
-	all := kept{}
+	all := logRecords{}
 	err := a.eachPart(ctx, l, epoch, math.MaxInt32, func(records []folded) error {
 		for i := range records {
 			records[i].at = 0 // it is not in use, so that nothing is kept

@@ -66,7 +66,7 @@ func parseRecord(data []byte) (*record, error) {
 		if c.Joined == nil {
 			continue
 		}
-		if err := c.Joined.Check(c.key().kept()); err != nil {
+		if err := c.Joined.Check(c.key().pastKey()); err != nil {
 			return nil, errors.Join(errDamaged, err)
 		}
 	}

@@ -44,10 +44,10 @@ type write = store.Write[*part, outcome]
 
 // outcome of a write.
 type outcome struct {
-	zxid  int64 // of the transaction, if err is nil
-	err   error
-	op    int  // the op that failed, if the server refused it
-	maybe bool // it may have happened, or may still
+	zxid    int64 // of the transaction, if err is nil
+	err     error
+	op      int  // the op that failed, if the server refused it
+	unknown bool // it may have happened, or may still
 }
 
 // committer turns writes into transactions. On a busy lock an entry that joins the queue
@@ -77,7 +77,7 @@ func (c *committer) do(ctx context.Context, w *write) outcome {
 func told(out outcome, err error) outcome {
 	switch {
 	case errors.Is(err, store.ErrUnknown):
-		return outcome{err: err, maybe: true}
+		return outcome{err: err, unknown: true}
 	case errors.Is(err, store.ErrNotSent):
 		return outcome{err: &notSent{err}}
 	case err != nil:
@@ -107,7 +107,7 @@ func (c *committer) send(batch []*write) [][]*write {
 	if errors.Is(out.err, errOutdated) {
 		return [][]*write{c.bringUpToDate(batch)}
 	}
-	if out.err != nil && !out.maybe && at >= 0 {
+	if out.err != nil && !out.unknown && at >= 0 {
 		batch[at].Settle(out, out.err)
 		return apart(slices.Delete(slices.Clone(batch), at, at+1), batch[at].Tenant)
 	}
@@ -209,11 +209,11 @@ func (c *committer) bringUpToDate(batch []*write) (again []*write) {
 // explain finds out whose fault it was. The first own ops are not of any write.
 func (c *committer) explain(l *link, batch []*write, results []zk.MultiResponse, own int, err error) (at int, out outcome) {
 	if !answered(err) {
-		return -1, outcome{err: err, maybe: !harmless(err)}
+		return -1, outcome{err: err, unknown: !harmless(err)}
 	}
 	failed := slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
 	if failed == 1 && errors.Is(err, zk.ErrNoNode) {
-		l.fail(errFenced) // the session is over, or somebody deleted the node
+		l.fail(errNodeGone) // the session is over, or somebody deleted the node
 	}
 	if failed == 2 && failed < own && !errors.Is(err, zk.ErrNoAuth) {
 		return -1, outcome{err: errOutdated}
@@ -240,6 +240,6 @@ type retry struct{ cause error }
 func (e *retry) Error() string { return "to be repeated: " + e.cause.Error() }
 
 var (
-	errFenced  = errors.New("the connection's node is gone")
-	errLogGone = errors.New("the log is gone or another one is in use")
+	errNodeGone = errors.New("the connection's node is gone")
+	errLogGone  = errors.New("the log is gone or another one is in use")
 )

@@ -228,7 +228,7 @@ func (o *ordeal) join(worker, i int, name string) (*zookeeper.Store, *lock.Entry
 		switch {
 		case err == nil:
 			return s, placed
-		case errors.As(err, &typed) && typed.Ambiguous:
+		case errors.As(err, &typed) && typed.OutcomeUnknown:
 			o.mu.Lock()
 			o.unclear[e.ID] = true
 			o.mu.Unlock()
@@ -253,7 +253,7 @@ func (o *ordeal) finish(s *zookeeper.Store, e *lock.Entry) {
 			}
 			return
 		case errors.As(err, &typed):
-			unknown = unknown || typed.Ambiguous
+			unknown = unknown || typed.OutcomeUnknown
 		}
 		o.errors.Add(1)
 	}

@@ -39,8 +39,8 @@ func (t *tree) report(path, what string, args ...any) {
 }
 
 // unavailable translates an error at the boundary.
-func unavailable(err error, doing string, ambiguous bool) *lock.Error {
-	e := store.Unavailable(err, doing, ambiguous)
+func unavailable(err error, doing string, unknown bool) *lock.Error {
+	e := store.Unavailable(err, doing, unknown)
 	if errors.Is(err, zk.ErrNoAuth) || errors.Is(err, errRefused) {
 		e.Detail = "the store does not let this server in"
 	}

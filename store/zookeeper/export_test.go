@@ -44,7 +44,7 @@ func (s *Store) Fold(ctx context.Context, ahead time.Duration) error {
 // FoldReadBy folds a part of the records that another replica's feed has read, however new
 // they are, and returns how many.
 func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
-	if err := s.archive.loadKept(ctx); err != nil {
+	if err := s.archive.loadRecords(ctx); err != nil {
 		return 0, err
 	}
 	part, epoch, _ := s.feed.foldable(time.Hour, s.archive.folding.limit())
@@ -201,7 +201,7 @@ func FoldSize(ends []store.End) (taken, has int) {
 func (s *Store) KeptFrom() (all []int64) {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
-	for _, r := range s.feed.kept.records {
+	for _, r := range s.feed.records.records {
 		all = append(all, r.at)
 	}
 	return all

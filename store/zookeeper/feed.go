@@ -41,7 +41,7 @@ type feed struct {
 	began     int64  // likewise, when it first followed the log
 	entries   index
 	attached  store.Attached // the notices of entries
-	kept      kept           // records that are still there
+	records   logRecords     // records that are still there
 	followers map[*follower]struct{}
 
 	spent spentNotices
@@ -287,7 +287,7 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 		for _, c := range w.record.Changes {
 			changes = f.change(changes, c, w)
 		}
-		f.kept.add(w, f.time)
+		f.records.add(w, f.time)
 	}
 	f.zxid = max(f.zxid, zxid)
 	f.reader.trust.Saw(f.zxid)

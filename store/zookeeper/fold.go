@@ -49,21 +49,21 @@ type folded struct {
 	ends []end
 }
 
-// kept is the records that the log still has, as far as they are known.
-type kept struct {
+// logRecords is the records that the log still has, as far as they are known.
+type logRecords struct {
 	from    int32 // those before it are known once they were read
 	loaded  bool
 	records []folded
 	size    int
 }
 
-func (k *kept) add(w written, at int64) {
+func (k *logRecords) add(w written, at int64) {
 	r := folded{n: w.n, at: at, zxid: w.zxid, size: w.size, ends: w.record.ends()}
 	k.records, k.size = append(k.records, r), k.size+r.size
 }
 
 // part returns the oldest records that one transaction can move, if some are due.
-func (k *kept) part(now time.Time, most int) []folded {
+func (k *logRecords) part(now time.Time, most int) []folded {
 	spread := rand.N(foldSpread)
 	if !k.exceeds(0, k.size, now.Add(-spread), int(spread/time.Millisecond)) {
 		return nil
@@ -81,7 +81,7 @@ func (k *kept) part(now time.Time, most int) []folded {
 
 // exceeds reports whether the record at n, with which size bytes are left, is not to be
 // kept any longer. more records are borne.
-func (k *kept) exceeds(n, size int, now time.Time, more int) bool {
+func (k *logRecords) exceeds(n, size int, now time.Time, more int) bool {
 	if n >= len(k.records) {
 		return false
 	}
@@ -90,7 +90,7 @@ func (k *kept) exceeds(n, size int, now time.Time, more int) bool {
 }
 
 // drop forgets records.
-func (k *kept) drop(gone func(folded) bool) {
+func (k *logRecords) drop(gone func(folded) bool) {
 	k.records = slices.DeleteFunc(k.records, func(r folded) bool {
 		if gone(r) {
 			k.size -= r.size
@@ -128,7 +128,7 @@ func endsOf(records []folded) []end {
 // fold moves the ends of records that were kept long enough. ahead is added to the
 // time that has passed.
 func (a *archive) fold(ctx context.Context, ahead time.Duration) error {
-	if err := a.loadKept(ctx); err != nil {
+	if err := a.loadRecords(ctx); err != nil {
 		return err
 	}
 	for {
@@ -144,7 +144,7 @@ func (a *archive) fold(ctx context.Context, ahead time.Duration) error {
 		case err == nil:
 			a.feed.forgetFolded(part[len(part)-1].n, nil)
 		case errors.Is(err, zk.ErrNoNode):
-			err = a.compareKept(ctx, epoch, part[len(part)-1].n)
+			err = a.compareRecords(ctx, epoch, part[len(part)-1].n)
 		case errors.Is(err, zk.ErrBadVersion):
 			return nil // the log was rotated
 		}
@@ -158,8 +158,8 @@ func (a *archive) fold(ctx context.Context, ahead time.Duration) error {
 func (f *feed) foldable(ahead time.Duration, most int) (part []folded, epoch, last int32) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.current && f.kept.loaded {
-		part = f.kept.part(time.UnixMilli(f.time).Add(ahead), most)
+	if f.current && f.records.loaded {
+		part = f.records.part(time.UnixMilli(f.time).Add(ahead), most)
 	}
 	return part, f.epoch, f.next
 }
@@ -168,12 +168,12 @@ func (f *feed) foldable(ahead time.Duration, most int) (part []folded, epoch, la
 func (f *feed) forgetFolded(upTo int32, there map[int32]bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.kept.drop(func(r folded) bool { return r.n <= upTo && !there[r.n] })
+	f.records.drop(func(r folded) bool { return r.n <= upTo && !there[r.n] })
 }
 
-// compareKept finds out which records there are still, after another replica was
+// compareRecords finds out which records there are still, after another replica was
 // faster, or somebody deleted some.
-func (a *archive) compareKept(ctx context.Context, epoch, upTo int32) error {
+func (a *archive) compareRecords(ctx context.Context, epoch, upTo int32) error {
 	l, err := a.chores.get(ctx)
 	if err != nil {
 		return err
@@ -189,11 +189,11 @@ func (a *archive) compareKept(ctx context.Context, epoch, upTo int32) error {
 	return err
 }
 
-// loadKept reads the records from before the feed has started.
-func (a *archive) loadKept(ctx context.Context) error {
+// loadRecords reads the records from before the feed has started.
+func (a *archive) loadRecords(ctx context.Context) error {
 	f := a.feed
 	f.mu.Lock()
-	current, epoch, from, loaded, began := f.current, f.epoch, f.kept.from, f.kept.loaded, f.began
+	current, epoch, from, loaded, began := f.current, f.epoch, f.records.from, f.records.loaded, f.began
 	f.mu.Unlock()
 	if loaded || !current {
 		return nil
@@ -205,7 +205,7 @@ func (a *archive) loadKept(ctx context.Context) error {
 	if _, err := a.barrierOn(ctx, l); err != nil {
 		return err
 	}
-	before := kept{from: from, loaded: true}
+	before := logRecords{from: from, loaded: true}
 	err = a.eachPart(ctx, l, epoch, from, func(records []folded) error {
 		for i := range records {
 			records[i].at = max(records[i].at, began) // others that start soon begin there too
@@ -218,14 +218,14 @@ func (a *archive) loadKept(ctx context.Context) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.epoch != epoch || f.kept.from != from || f.kept.loaded {
+	if f.epoch != epoch || f.records.from != from || f.records.loaded {
 		return nil // the feed has started over
 	}
-	before.records = append(before.records, f.kept.records...)
+	before.records = append(before.records, f.records.records...)
 	for _, r := range before.records {
 		before.size += r.size
 	}
-	f.kept = before
+	f.records = before
 	return nil
 }
 

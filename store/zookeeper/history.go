@@ -42,7 +42,7 @@ var errUntold = errors.New("the log does not say all of it any more")
 
 // went returns the entry that a change says is gone.
 func (r *reader) went(c change) (*lock.Entry, error) {
-	k := c.key().kept()
+	k := c.key().pastKey()
 	if c.Whole {
 		if e := (store.Past{Text: c.Was, Floor: r.trust.Floor()}).Entry(c.Tenant, c.ID); e != nil {
 			return e, nil

@@ -19,9 +19,9 @@ type join struct {
 	taken  int32 // the version of the key's mark that is to be replaced, or noMark
 	since  place // in the log, before the first attempt
 
-	maybe   bool     // one of the attempts may have happened
+	unknown bool     // one of the attempts may have happened
 	open    []*write // those, of a fresh id
-	unknown bool     // and nobody has looked whether it did
+	unseen  bool     // and nobody has looked whether it did
 
 	// due is when the call is over. While a write of it waits for others that are being
 	// written it is put off, but not beyond last.
@@ -48,13 +48,13 @@ func (j *join) outcome(ctx context.Context) (*lock.Entry, error) {
 // write hands in an attempt. What it waits for others is not its own time.
 func (j *join) write(ctx context.Context) outcome {
 	w := j.store.joinWrite(j.entry, j.handle, j.taken)
-	w.Must, w.Due = j.maybe, j.due // what may have happened is not refused any more
+	w.Must, w.Due = j.unknown, j.due // what may have happened is not refused any more
 	out := j.store.commits.do(ctx, w)
 	if j.due = j.due.Add(w.Waited()); j.due.After(j.last) {
 		j.due = j.last
 	}
-	j.maybe, j.unknown = j.maybe || out.maybe, out.maybe
-	if out.maybe {
+	j.unknown, j.unseen = j.unknown || out.unknown, out.unknown
+	if out.unknown {
 		j.open = append(j.open, w)
 	}
 	return out
@@ -64,7 +64,7 @@ func (j *join) write(ctx context.Context) outcome {
 // any other one the next attempt may fare better.
 func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, err error) {
 	s, e := j.store, j.entry
-	if j.unknown && !e.Resumable() {
+	if j.unseen && !e.Resumable() {
 		if found, err := j.outcome(ctx); found != nil || err != nil {
 			return found, true, err
 		}
@@ -85,7 +85,7 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 	case errors.Is(out.err, lock.Overloaded):
 		return nil, false, out.err
 	case answered(out.err):
-		return nil, false, unavailable(out.err, "enqueue", j.maybe)
+		return nil, false, unavailable(out.err, "enqueue", j.unknown)
 	}
 	return nil, false, out.err
 }
@@ -94,7 +94,7 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 // of one that was withdrawn can be taken by the next attempt, which is an entry of its
 // own: the name of a lease is used once.
 func (j *join) refused(ctx context.Context, cause error) (found *lock.Entry, written bool, err error) {
-	found, version, err := j.store.standing(ctx, j.entry)
+	found, version, err := j.store.findByKey(ctx, j.entry)
 	switch {
 	case err != nil:
 		return nil, false, err

@@ -33,11 +33,11 @@ func (s *Store) claim(e *lock.Entry, version int32) any {
 	return &zk.SetDataRequest{Path: path, Data: data, Version: version}
 }
 
-// standing finds out why a join was refused: the entry is there, or its key is used up,
+// findByKey finds out why a join was refused: the entry is there, or its key is used up,
 // which is an error with the reason. If neither is so the key may be taken by replacing
 // the version of its mark. It is called after a write of ours on the same connection,
 // or one opened later, was answered: what that write saw is what this one sees, or newer.
-func (s *Store) standing(ctx context.Context, e *lock.Entry) (found *lock.Entry, version int32, err error) {
+func (s *Store) findByKey(ctx context.Context, e *lock.Entry) (found *lock.Entry, version int32, err error) {
 	k, version := keyOf(e), int32(noMark)
 	if e.Resumable() {
 		n, err := onLink(ctx, s.calls, get(s.root.mark(e.Tenant, e.ID)))

@@ -75,7 +75,7 @@ type key struct {
 	id           lock.ID
 }
 
-func (k key) kept() store.Key { return store.Key{Tenant: k.tenant, Lock: k.lock, ID: k.id} }
+func (k key) pastKey() store.Key { return store.Key{Tenant: k.tenant, Lock: k.lock, ID: k.id} }
 
 // conflict names the entry and the mark of its key among what no two writes of one
 // transaction may share.

@@ -48,7 +48,7 @@ func (f *feed) start(ctx context.Context, l *link) error {
 	defer f.mu.Unlock()
 	f.epoch, f.born, f.next, f.zxid, f.time = epoch, stat.Czxid, created(stat), stat.Mzxid, stat.Mtime
 	f.began = cmp.Or(f.began, f.time)
-	f.entries, f.attached, f.kept = newIndex(), store.Attached{}, kept{from: created(stat)}
+	f.entries, f.attached, f.records = newIndex(), store.Attached{}, logRecords{from: created(stat)}
 	f.floor, f.listing = floor, &listing{from: stat.Mzxid, gone: map[key]int64{}}
 	return nil
 }

@@ -154,9 +154,9 @@ var errUnreadable = fmt.Errorf("it cannot be read, and without it no lock token 
 // floor that somebody lowered. told is a number that was handed out, or 0.
 func (k *metaKeeper) readAnew(ctx context.Context, c *connector, told uint64) error {
 	for {
-		verdict, err := k.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) { return k.ask(ctx, c) })
+		correction, err := k.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) { return k.ask(ctx, c) })
 		if err == nil {
-			err = k.settle(ctx, c, verdict)
+			err = k.settle(ctx, c, correction)
 		}
 		if !errors.Is(err, errRaced) || store.Pause(ctx, firstPause) != nil {
 			return err
@@ -194,7 +194,7 @@ func (k *metaKeeper) ask(ctx context.Context, c *connector) (store.Records, erro
 }
 
 // settle does what a verdict asks for, and then has meta read again.
-func (k *metaKeeper) settle(ctx context.Context, c *connector, v store.Verdict) error {
+func (k *metaKeeper) settle(ctx context.Context, c *connector, v store.Correction) error {
 	k.trust.TellRefusal(k.log)
 	m, told := *k.known.Load(), record{Meta: true}
 	switch {

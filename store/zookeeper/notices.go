@@ -25,13 +25,13 @@ func (s *Store) Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	for maybe := false; ; {
+	for unknown := false; ; {
 		if refusal := s.trust.Refusal(); refusal != nil {
-			refusal.Ambiguous = maybe
+			refusal.OutcomeUnknown = unknown
 			return refusal
 		}
 		out := s.commits.do(ctx, s.noticeWrite(n, of))
-		maybe = maybe || out.maybe
+		unknown = unknown || out.unknown
 		switch {
 		case out.err == nil:
 			return s.trust.Believe()
@@ -44,10 +44,10 @@ func (s *Store) Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) erro
 		case errors.Is(out.err, lock.Overloaded):
 			return out.err
 		case answered(out.err):
-			return unavailable(out.err, "notify", maybe)
+			return unavailable(out.err, "notify", unknown)
 		}
 		if store.Pause(ctx, firstPause) != nil {
-			return unavailable(out.err, "notify", maybe)
+			return unavailable(out.err, "notify", unknown)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (j *join) giveUp() {
 // refuse ends a call with an error, and says of it whether an attempt before may stand.
 func (j *join) refuse(why *lock.Error) *lock.Error {
 	j.giveUp()
-	why.Ambiguous = why.Ambiguous || j.maybe
+	why.OutcomeUnknown = why.OutcomeUnknown || j.unknown
 	return why
 }
 

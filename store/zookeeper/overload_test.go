@@ -21,15 +21,15 @@ func TestOverloadAfterALostAnswer(t *testing.T) {
 	e := &lock.Entry{
 		ID: "e", Tenant: "acme", TTL: time.Minute, EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 	}
-	j := &join{store: s, entry: e, maybe: true, open: []*write{s.joinWrite(e, 0, noMark)}}
-	if err := j.refuse(&lock.Error{Code: lock.Overloaded}); err.Code != lock.Overloaded || !err.Ambiguous {
+	j := &join{store: s, entry: e, unknown: true, open: []*write{s.joinWrite(e, 0, noMark)}}
+	if err := j.refuse(&lock.Error{Code: lock.Overloaded}); err.Code != lock.Overloaded || !err.OutcomeUnknown {
 		t.Errorf("it is told %#v", err)
 	}
 	if x := <-cleaned; x.entry != e {
 		t.Errorf("taken back: %+v", x)
 	}
 	j = &join{store: s, entry: e}
-	if err := j.refuse(&lock.Error{Code: lock.Overloaded}); err.Ambiguous {
+	if err := j.refuse(&lock.Error{Code: lock.Overloaded}); err.OutcomeUnknown {
 		t.Errorf("of an entry that was never sent it is told %#v", err)
 	}
 }

@@ -125,7 +125,7 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 		return 0, err
 	}
 	if refusal := r.store.trust.Refusal(); refusal != nil {
-		refusal.Ambiguous = true
+		refusal.OutcomeUnknown = true
 		return 0, refusal
 	}
 	return r.store.number(zxid), nil

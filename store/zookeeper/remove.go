@@ -153,7 +153,7 @@ func (m *remover) remove(ctx context.Context, e *lock.Entry, why lock.Reason, wh
 		case answered(out.err) && !errors.Is(out.err, zk.ErrNotEmpty):
 			return unavailable(out.err, "remove", unknown)
 		}
-		unknown = unknown || out.maybe
+		unknown = unknown || out.unknown
 		if store.Pause(ctx, firstPause) != nil {
 			return unavailable(out.err, "remove", unknown)
 		}

@@ -57,7 +57,7 @@ func (t *removing) refused(ctx context.Context, out outcome, ops []recordOp, kin
 		first++
 	}
 	switch {
-	case out.maybe:
+	case out.unknown:
 		return out.err
 	case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
 		return store.Lost("the entry is not in the queue")

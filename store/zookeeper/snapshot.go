@@ -199,9 +199,9 @@ func (r *reader) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, er
 	if err != nil {
 		return nil, err
 	}
-	v, err := store.ParseValue(k.kept(), n.data, r.trust.Understood())
+	v, err := store.ParseValue(k.pastKey(), n.data, r.trust.Understood())
 	if err == nil {
-		return v.Entry(k.kept(), r.number(n.stat.Czxid)), nil
+		return v.Entry(k.pastKey(), r.number(n.stat.Czxid)), nil
 	}
 	standIn := store.Damaged
 	if newer := (*store.NewerFormError)(nil); errors.As(err, &newer) {
@@ -220,12 +220,12 @@ func (r *reader) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, er
 			handle = h
 		}
 	}
-	return standIn(k.kept(), r.number(n.stat.Czxid), int64(handle)), nil
+	return standIn(k.pastKey(), r.number(n.stat.Czxid), int64(handle)), nil
 }
 
 // joined returns the entry that a change tells of.
 func (r *reader) joined(c change, zxid int64) *lock.Entry {
-	k, number := c.key().kept(), r.number(zxid)
+	k, number := c.key().pastKey(), r.number(zxid)
 	if c.Joined.Form > r.trust.Understood() {
 		r.meet(r.root.primary(c.key()), &store.NewerFormError{Form: c.Joined.Form, Understood: r.trust.Understood()})
 		return store.Newer(k, number, c.Joined.Handle)
@@ -246,7 +246,7 @@ func (r *reader) meet(path string, newer *store.NewerFormError) {
 // nothing below it.
 func (r *reader) closedEntry(k key) *lock.Entry {
 	r.report(r.root.primary(k), "the ACL of an entry shuts this server out; the entry keeps its lock until its lease is over and it can be deleted")
-	return store.Damaged(k.kept(), r.number(unknownZxid), 0)
+	return store.Damaged(k.pastKey(), r.number(unknownZxid), 0)
 }
 
 // unknownZxid is the transaction of a node that cannot be looked at.

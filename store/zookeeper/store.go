@@ -183,7 +183,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	for {
 		if err := s.trust.Refusal(); err != nil {
 			j.giveUp()
-			err.Ambiguous = j.maybe
+			err.OutcomeUnknown = j.unknown
 			return nil, false, err
 		}
 		found, written, err := j.attempt(ctx)
@@ -195,7 +195,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 			return nil, false, j.refuse(final)
 		case s.closing.Err() != nil || j.pause(ctx) != nil:
 			j.giveUp()
-			return nil, false, unavailable(err, "enqueue", j.maybe)
+			return nil, false, unavailable(err, "enqueue", j.unknown)
 		}
 	}
 }

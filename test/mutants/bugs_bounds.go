@@ -122,7 +122,7 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "service-contradictions-flood-the-log", Breaks: "a tenant's contradictions are one line in 10 s",
-			File: "service/view/rejections.go", Anchor: "rings.pass(now, betweenRings)", Becomes: "rings.pass(now, 0)",
+			File: "service/view/rejections.go", Anchor: "contradictions.pass(now, betweenContradictions)", Becomes: "contradictions.pass(now, 0)",
 			In: "./service", Run: "^TestContradictionsOfOneTenant$",
 		},
 		{
@@ -147,12 +147,12 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "lock-ring-reported-again", Breaks: "a contradiction is reported once",
-			File: "lock/order/graph.go", Anchor: "\t\ti := g.dispensable()\n", Becomes: "\t\ti := g.dispensable()\n\t\tdelete(g.rings, g.found[i].Tenant)\n",
+			File: "lock/order/graph.go", Anchor: "\t\ti := g.dispensable()\n", Becomes: "\t\ti := g.dispensable()\n\t\tdelete(g.cycles, g.found[i].Tenant)\n",
 			In: "./lock/order", Run: "^TestRingsAreReportedOnce$",
 		},
 		{
 			Name: "lock-endless-rings", Breaks: "what is kept of a contradiction is bounded",
-			File: "lock/order/ring.go", Anchor: "way == nil || len(way) >= maxRing", Becomes: "way == nil",
+			File: "lock/order/cycle.go", Anchor: "way == nil || len(way) >= maxCycle", Becomes: "way == nil",
 			In: "./lock/order", Run: "^TestLongRingsAreNotReported$",
 		},
 		{
@@ -222,12 +222,12 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "bounds-rings-of-one-tenant", Breaks: "one tenant's contradictions do not keep another's from being told",
-			File: "service/rings.go", Anchor: "q.size == maxRingsToTell && !q.drop(len(q.waiting[c.Tenant]))", Becomes: "q.size == maxRingsToTell",
+			File: "service/contradictions.go", Anchor: "q.size == maxContradictionsToTell && !q.drop(len(q.waiting[c.Tenant]))", Becomes: "q.size == maxContradictionsToTell",
 			In: "./service", Run: "^TestRingsTakeTurns$",
 		},
 		{
 			Name: "bounds-rings-oldest-gives-way", Breaks: "of a tenant with too many contradictions the newest give way",
-			File: "service/rings.go", Anchor: "\tlast := len(q.waiting[most]) - 1\n\tq.waiting[most][last] = nil\n\tq.waiting[most] = q.waiting[most][:last]\n", Becomes: "\tq.waiting[most] = q.waiting[most][1:]\n",
+			File: "service/contradictions.go", Anchor: "\tlast := len(q.waiting[most]) - 1\n\tq.waiting[most][last] = nil\n\tq.waiting[most] = q.waiting[most][:last]\n", Becomes: "\tq.waiting[most] = q.waiting[most][1:]\n",
 			In: "./service", Run: "^TestRingsTakeTurns$",
 		},
 		{
@@ -237,12 +237,12 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "bounds-rings-in-turns", Breaks: "tenants take turns in being told of their contradictions",
-			File: "service/rings.go", Anchor: "q.turns = append(q.turns[1:], tenant)", Becomes: "q.turns = append([]string{tenant}, q.turns[1:]...)",
+			File: "service/contradictions.go", Anchor: "q.turns = append(q.turns[1:], tenant)", Becomes: "q.turns = append([]string{tenant}, q.turns[1:]...)",
 			In: "./service", Run: "^TestRingsTakeTurns$",
 		},
 		{
 			Name: "bounds-rings-of-many-tenants", Breaks: "who comes later does not take the place of who waits",
-			File: "service/rings.go", Anchor: "len(q.waiting[most]) <= own+1", Becomes: "own < 0",
+			File: "service/contradictions.go", Anchor: "len(q.waiting[most]) <= own+1", Becomes: "own < 0",
 			In: "./service", Run: "^TestRingsAreTold$",
 		},
 	}

@@ -5,7 +5,7 @@ func etcdBugs() []Bug {
 	return []Bug{
 		{
 			Name: "etcd-handed-out-while-revoked", Breaks: "an entry whose lease is being revoked is handed out to nobody",
-			File: "store/etcd/join.go", Anchor: "slices.Contains(j.doomed, found.Handle)", Becomes: "slices.Contains(j.doomed[:0], found.Handle)",
+			File: "store/etcd/join.go", Anchor: "slices.Contains(j.revoking, found.Handle)", Becomes: "slices.Contains(j.revoking[:0], found.Handle)",
 			In: "./store/etcd", Run: "^TestNotHandedOutWhileItIsRevoked$", Needs: "etcd",
 		},
 		{
@@ -70,7 +70,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-lease-that-another-call-may-end", Breaks: "a lease is used again only if no call is left that may end it",
-			File: "store/etcd/lease.go", Anchor: "if stands || why == lock.Released && !e.Resumable() {", Becomes: "if stands || e.Handle != 0 {",
+			File: "store/etcd/lease.go", Anchor: "if confirmed || why == lock.Released && !e.Resumable() {", Becomes: "if confirmed || e.Handle != 0 {",
 			In: "./store/etcd", Run: "^TestLeaseThatAnotherCallMayEnd$", Needs: "etcd",
 		},
 		{
@@ -80,7 +80,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-lease-of-an-earlier-entry", Breaks: "what is known of an entry says nothing of the next one under its lease",
-			File: "store/etcd/lease.go", Anchor: "stands := p.inUse[e.Handle].stands == e.Number", Becomes: "stands := p.inUse[e.Handle].stands != 0",
+			File: "store/etcd/lease.go", Anchor: "confirmed := p.inUse[e.Handle].confirmed == e.Number", Becomes: "confirmed := p.inUse[e.Handle].confirmed != 0",
 			In: "./store/etcd", Run: "^TestLeaseOfAnEarlierEntry$",
 		},
 		{
@@ -138,7 +138,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-given-up-stays", Breaks: "an entry that was given up is taken back",
-			File: "store/etcd/join.go", Anchor: "\tif ambiguous {\n", Becomes: "\tif false {\n",
+			File: "store/etcd/join.go", Anchor: "\tif unknown {\n", Becomes: "\tif false {\n",
 			In: "./store/etcd", Run: "^TestGivenUp$",
 		},
 		{
@@ -168,7 +168,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-doubted-entry-stays", Breaks: "an entry that is not handed out, as the store may have lost its past, is taken back when it answers",
-			File: "store/trust.go", Anchor: "if refusal.Ambiguous && !e.Resumable() {", Becomes: "if false {",
+			File: "store/trust.go", Anchor: "if refusal.OutcomeUnknown && !e.Resumable() {", Becomes: "if false {",
 			In: "./store/etcd", Run: "^TestDoubtedEntryIsTakenBack$",
 		},
 		{
@@ -223,7 +223,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-overload-is-certain", Breaks: "a refusal after a lost answer says that the entry may be there, and takes it back",
-			File: "store/etcd/join.go", Anchor: "\t\t\tfull.Ambiguous = j.giveUp()\n", Becomes: "",
+			File: "store/etcd/join.go", Anchor: "\t\t\tfull.OutcomeUnknown = j.giveUp()\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestOverloadAfterALostAnswer$",
 		},
 		{
@@ -341,7 +341,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-full-reason-told-and-kept", Breaks: "a reason that the feed has told is not kept in memory for an end to come",
-			File: "store/etcd/feed.go", Anchor: "\t\t\ts.bare.Delete(left.key.ID)\n", Becomes: "\t\t\t_ = left\n",
+			File: "store/etcd/feed.go", Anchor: "\t\t\ts.unrecordedReasons.Delete(left.key.ID)\n", Becomes: "\t\t\t_ = left\n",
 			In: "./store/etcd", Run: "^TestReasonBeyondTheQuotaIsNotKept$",
 		},
 		{
@@ -361,7 +361,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-full-release-denied", Breaks: "a release that took etcd beyond its quota is not 410",
-			File: "store/etcd/store.go", Anchor: "unknown.add(out.endKey, false)", Becomes: "unknown.any = bare",
+			File: "store/etcd/store.go", Anchor: "unknown.add(out.endKey, false)", Becomes: "unknown.any = withoutRecord",
 			In: "./store/etcd", Run: "^TestReleaseBeyondTheQuota$",
 		},
 		{

@@ -149,7 +149,7 @@ func handlersBugs() []Bug {
 		},
 		{
 			Name: "handlers-sure-of-the-unknown", Breaks: "a 503 says whether it may have taken effect",
-			File: "handlers/problem.go", Anchor: "p.MayHaveTakenEffect = &e.Ambiguous", Becomes: "p.MayHaveTakenEffect = new(bool)",
+			File: "handlers/problem.go", Anchor: "p.MayHaveTakenEffect = &e.OutcomeUnknown", Becomes: "p.MayHaveTakenEffect = new(bool)",
 			In: "./handlers", Run: "^TestStoreUnavailable", Needs: "etcd",
 		},
 		{

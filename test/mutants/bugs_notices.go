@@ -85,7 +85,7 @@ func noticesBugs() []Bug {
 		},
 		{
 			Name: "ring-told-by-each", Breaks: "what several replicas notice is told once",
-			File: "service/rings.go", Anchor: `"ring:"+c.ID()`, Becomes: `"ring:"+string(newID(systemRand{}))`,
+			File: "service/contradictions.go", Anchor: `"ring:"+c.ID()`, Becomes: `"ring:"+string(newID(systemRand{}))`,
 			In: "./service", Run: "^TestOrdersAreLearnt$",
 		},
 		{

@@ -12,7 +12,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-many-urls-are-no-crowd", Breaks: "callbacks to very many URLs are waited for as those to one are",
-			File: "webhook/outbox/crowd.go", Anchor: "all := t.before(url) < crowded", Becomes: "all := false",
+			File: "webhook/outbox/parking.go", Anchor: "all := t.before(url) < parkAt", Becomes: "all := false",
 			In: "./webhook/outbox", Run: "^TestManyURLsAreACrowd$",
 		},
 		{
@@ -234,17 +234,17 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-crowd-stops-the-shard", Breaks: "a receiver that takes its time delays nobody else of its shard",
-			File: "webhook/outbox/owner.go", Anchor: "	if w.window.len() >= maxWindow || ", Becomes: "	if w.window.len() >= maxWindow || len(w.crowd.parked) > 0 || ",
+			File: "webhook/outbox/owner.go", Anchor: "	if w.window.len() >= maxWindow || ", Becomes: "	if w.window.len() >= maxWindow || len(w.parking.parked) > 0 || ",
 			In: in, Run: "^TestHangsForOthers$",
 		},
 		{
 			Name: "outbox-crowd-of-all-urls", Breaks: "a tenant's callbacks to a URL that hangs keep none from those to another",
-			File: "webhook/outbox/crowd.go", Anchor: "p != nil && (p.all || p.url == url)", Becomes: "p != nil",
+			File: "webhook/outbox/parking.go", Anchor: "p != nil && (p.all || p.url == url)", Becomes: "p != nil",
 			In: in, Run: "^TestOnlyItsOwnURLWaits$",
 		},
 		{
 			Name: "outbox-crowd-behind-the-cursor", Breaks: "the cursor waits for what a crowded receiver is not given yet",
-			File: "webhook/outbox/crowd.go", Anchor: "	w.window.add(it)\n", Becomes: "",
+			File: "webhook/outbox/parking.go", Anchor: "	w.window.add(it)\n", Becomes: "",
 			In: in, Run: "^TestWaitedFor$",
 		},
 		{

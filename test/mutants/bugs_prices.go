@@ -80,7 +80,7 @@ func priceBugs() []Bug {
 		},
 		{
 			Name: "looking-holders-under-the-view", Breaks: "grants do not wait until it is said which of a holder's locks may be seen",
-			File: "service/view/blocking.go", Anchor: "		may = v.judged(who, may)\n", Becomes: "",
+			File: "service/view/blocking.go", Anchor: "		may = v.askedBefore(who, may)\n", Becomes: "",
 			In: "./service/view", Run: "^TestGrantsDoNotWaitForWhatMayBeSeen$",
 		},
 		{
@@ -195,12 +195,12 @@ func priceBugs() []Bug {
 		},
 		{
 			Name: "strangers-known-without-a-line", Breaks: "an address of which the log had no line is new",
-			File: "handlers/strangers.go", Anchor: "(t.newcomers.TokensAt(now) < 1 || !isNew() ||", Becomes: "(!isNew() ||",
+			File: "handlers/anonymous.go", Anchor: "(t.newcomers.TokensAt(now) < 1 || !isNew() ||", Becomes: "(!isNew() ||",
 			In: "./handlers", Run: "^TestNewcomersAreTold$", Needs: "etcd",
 		},
 		{
 			Name: "strangers-known-for-ever", Breaks: "a minute after its line an address that asks on is told again",
-			File: "handlers/strangers.go", Anchor: "	if !one.told.IsZero() && now.Sub(one.told) < introduced {\n		return false\n	}\n	one.told = now\n	return true\n", Becomes: "	defer func() { one.told = now }()\n	return one.told.IsZero() || now.Sub(one.told) >= introduced\n",
+			File: "handlers/anonymous.go", Anchor: "	if !one.told.IsZero() && now.Sub(one.told) < introduced {\n		return false\n	}\n	one.told = now\n	return true\n", Becomes: "	defer func() { one.told = now }()\n	return one.told.IsZero() || now.Sub(one.told) >= introduced\n",
 			In: "./handlers", Run: "^TestNewcomersAreTold$", Needs: "etcd",
 		},
 		{
@@ -230,7 +230,7 @@ func priceBugs() []Bug {
 		},
 		{
 			Name: "strangers-pay-for-errors", Breaks: "what fails counts as no refusal",
-			File: "handlers/strangers.go", Anchor: "return r.principal == nil && status >= http.StatusBadRequest && status < http.StatusInternalServerError", Becomes: "return r.principal == nil && status >= http.StatusBadRequest",
+			File: "handlers/anonymous.go", Anchor: "return r.principal == nil && status >= http.StatusBadRequest && status < http.StatusInternalServerError", Becomes: "return r.principal == nil && status >= http.StatusBadRequest",
 			In: "./handlers", Run: "^TestErrorsAreNoRefusals$", Needs: "etcd",
 		},
 	}

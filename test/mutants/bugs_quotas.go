@@ -420,12 +420,12 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "strangers-unpaced", Breaks: "who asks on and on without being known is refused later",
-			File: "handlers/problem.go", Anchor: "		r.pace(r.endpoints.strangers)\n", Becomes: "",
+			File: "handlers/problem.go", Anchor: "		r.pace(r.endpoints.anonymous)\n", Becomes: "",
 			In: "./handlers", Run: "^TestStrangersArePaced$", Needs: "etcd",
 		},
 		{
 			Name: "strangers-wait-in-a-crowd", Breaks: "no refusal waits where half of the requests are under way that those may have who are not known",
-			File: "handlers/quota.go", Anchor: " || r.stranger != nil && r.stranger.crowded()", Becomes: "",
+			File: "handlers/quota.go", Anchor: " || r.anonymous != nil && r.anonymous.crowded()", Becomes: "",
 			In: "./handlers", Run: "^TestNoRefusalWaitsInACrowd$", Needs: "etcd",
 		},
 		{
@@ -435,12 +435,12 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "strangers-unbounded", Breaks: "addresses that are refused are remembered within a bound",
-			File: "handlers/strangers.go", Anchor: "		s.makeRoom(now)\n", Becomes: "",
+			File: "handlers/anonymous.go", Anchor: "		s.makeRoom(now)\n", Becomes: "",
 			In: "./handlers", Run: "^TestManyStrangers$", Needs: "etcd",
 		},
 		{
 			Name: "strangers-forgets-who-asks", Breaks: "nobody is forgotten who was just refused, while there is room",
-			File: "handlers/strangers.go", Anchor: "one.limiter.TokensAt(now) >= strangerRefusals", Becomes: "one.limiter.TokensAt(now) >= 0",
+			File: "handlers/anonymous.go", Anchor: "one.limiter.TokensAt(now) >= anonymousRefusals", Becomes: "one.limiter.TokensAt(now) >= 0",
 			In: "./handlers", Run: "^TestManyStrangers$", Needs: "etcd",
 		},
 		{
@@ -450,7 +450,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "strangers-of-one-network", Breaks: "with IPv6 a client has not as many addresses as it likes",
-			File: "handlers/strangers.go", Anchor: "bits = 64", Becomes: "bits = 128",
+			File: "handlers/anonymous.go", Anchor: "bits = 64", Becomes: "bits = 128",
 			In: "./handlers", Run: "^TestAddressesOfStrangers$", Needs: "etcd",
 		},
 		{
@@ -460,47 +460,47 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "visitors-unpaced", Breaks: "who asks on and on for what everybody gets is answered later",
-			File: "handlers/strangers.go", Anchor: "		r.pace(a.visitors)\n", Becomes: "",
+			File: "handlers/anonymous.go", Anchor: "		r.pace(a.visitors)\n", Becomes: "",
 			In: "./handlers", Run: "^TestVisitorsArePaced$", Needs: "etcd",
 		},
 		{
 			Name: "visitors-wear-out-refusals", Breaks: "what everybody gets and what is refused count by themselves",
-			File: "handlers/strangers.go", Anchor: "		r.pace(a.visitors)\n", Becomes: "		r.pace(a.strangers)\n",
+			File: "handlers/anonymous.go", Anchor: "		r.pace(a.visitors)\n", Becomes: "		r.pace(a.anonymousNetworks)\n",
 			In: "./handlers", Run: "^TestVisitorsArePaced$", Needs: "etcd",
 		},
 		{
 			Name: "visitors-fill-the-log", Breaks: "of what everybody is answered the log has one line a second",
-			File: "handlers/strangers.go", Anchor: "if r.principal != nil || status >= http.StatusInternalServerError {", Becomes: "if !r.strange(status) {",
+			File: "handlers/anonymous.go", Anchor: "if r.principal != nil || status >= http.StatusInternalServerError {", Becomes: "if !r.strange(status) {",
 			In: "./handlers", Run: "^TestVisitorsDoNotFillTheLog$", Needs: "etcd",
 		},
 		{
 			Name: "visitors-hide-routes", Breaks: "of what everybody is answered each route has lines of its own",
-			File: "handlers/strangers.go", Anchor: "r.endpoints.visitors, r.FullPath()", Becomes: "r.endpoints.visitors, \"\"",
+			File: "handlers/anonymous.go", Anchor: "r.endpoints.visitors, r.FullPath()", Becomes: "r.endpoints.visitors, \"\"",
 			In: "./handlers", Run: "^TestVisitorsDoNotFillTheLog$", Needs: "etcd",
 		},
 		{
 			Name: "strangers-hide-addresses", Breaks: "an address that is refused on and on does not keep others out of the log",
-			File: "handlers/strangers.go", Anchor: "!t.limiter.AllowN(now, 1) && (t", Becomes: "!t.limiter.AllowN(now, 1) && (true || t",
+			File: "handlers/anonymous.go", Anchor: "!t.limiter.AllowN(now, 1) && (t", Becomes: "!t.limiter.AllowN(now, 1) && (true || t",
 			In: "./handlers", Run: "^TestNoAddressHidesAnother$", Needs: "etcd",
 		},
 		{
 			Name: "strangers-always-new", Breaks: "an address that the log knows is none that it has not seen",
-			File: "handlers/strangers.go", Anchor: "	one.told = now\n", Becomes: "",
+			File: "handlers/anonymous.go", Anchor: "	one.told = now\n", Becomes: "",
 			In: "./handlers", Run: "^TestNoAddressHidesAnother$", Needs: "etcd",
 		},
 		{
 			Name: "strangers-many-fill-the-log", Breaks: "very many addresses that the log has not seen do not fill it",
-			File: "handlers/strangers.go", Anchor: " || !t.newcomers.AllowN(now, 1))", Becomes: ")",
+			File: "handlers/anonymous.go", Anchor: " || !t.newcomers.AllowN(now, 1))", Becomes: ")",
 			In: "./handlers", Run: "^TestNoAddressHidesAnother$", Needs: "etcd",
 		},
 		{
 			Name: "strangers-silence-untold", Breaks: "how many refusals had no line is told",
-			File: "handlers/strangers.go", Anchor: "slog.Int(\"silenced\", before)", Becomes: "slog.Int(\"silenced\", 0)",
+			File: "handlers/anonymous.go", Anchor: "slog.Int(\"silenced\", before)", Becomes: "slog.Int(\"silenced\", 0)",
 			In: "./handlers", Run: "^TestStrangersDoNotFillTheLog$", Needs: "etcd",
 		},
 		{
 			Name: "strangers-silence-errors", Breaks: "each error has a line in the log",
-			File: "handlers/strangers.go", Anchor: "if r.principal != nil || status >= http.StatusInternalServerError {", Becomes: "if r.principal != nil {",
+			File: "handlers/anonymous.go", Anchor: "if r.principal != nil || status >= http.StatusInternalServerError {", Becomes: "if r.principal != nil {",
 			In: "./handlers", Run: "^TestStrangersDoNotFillTheLog$", Needs: "etcd",
 		},
 		{

@@ -25,7 +25,7 @@ func recordsBugs() []Bug {
 		},
 		{
 			Name: "records-certain-too-soon", Breaks: "a refusal after a lost answer says that it may have happened",
-			File: "store/record_swap.go", Anchor: "\t\t\tfinal.Ambiguous = a.unknown\n", Becomes: "",
+			File: "store/record_swap.go", Anchor: "\t\t\tfinal.OutcomeUnknown = a.unknown\n", Becomes: "",
 			In: "./store", Run: "^TestRecordReplacedMeanwhile$",
 		},
 		{

@@ -48,7 +48,7 @@ func storeBugs() []Bug {
 		},
 		{
 			Name: "store-abandoned-is-sent-again", Breaks: "nothing is sent again that its caller has given up",
-			File: "store/committer.go", Anchor: "if w.again = false; closed || w.Abandoned() {", Becomes: "if w.again = false; closed {",
+			File: "store/committer.go", Anchor: "if w.retried = false; closed || w.Abandoned() {", Becomes: "if w.retried = false; closed {",
 			In: "./store", Run: "^TestGivenUp$", Hangs: true,
 		},
 		{
@@ -113,7 +113,7 @@ func storeBugs() []Bug {
 		},
 		{
 			Name: "store-denies-what-may-be-done", Breaks: "of a write that was handed back and may have been executed nobody says that it was not",
-			File: "store/committer.go", Anchor: "\tif w.MayBeDone {\n", Becomes: "\tif false {\n",
+			File: "store/committer.go", Anchor: "\tif w.OutcomeUnknown {\n", Becomes: "\tif false {\n",
 			In: "./store", Run: "^TestClosedBetweenAttempts$",
 		},
 		{

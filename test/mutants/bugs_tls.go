@@ -70,7 +70,7 @@ func tlsBugs() []Bug {
 		},
 		{
 			Name: "tls-strangers-without-bound", Breaks: "requests of nobody who is known are bounded over HTTP/2 as they are over HTTP/1.1",
-			File: "handlers/connections.go", Anchor: "if c.strangers > 0 && all.strangers >= all.most {", Becomes: "if c.strangers > 0 && all.strangers < 0 {",
+			File: "handlers/connections.go", Anchor: "if c.anonymous > 0 && all.anonymous >= all.most {", Becomes: "if c.anonymous > 0 && all.anonymous < 0 {",
 			In: "./handlers", Run: "^TestStrangersOfOneConnection$",
 		},
 		{

@@ -36,8 +36,8 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "trust-compared-before-taken-over", Breaks: "a floor is added before writes are compared with it",
-			File: "store/trust.go", Anchor: "v := t.judge(mark, before, r)\n\tif r.Keep != nil {\n\t\tr.Keep()\n\t}",
-			Becomes: "if r.Keep != nil {\n\t\tr.Keep()\n\t}\n\tv := t.judge(mark, before, r)",
+			File: "store/trust.go", Anchor: "v := t.takeOver(mark, before, r)\n\tif r.Keep != nil {\n\t\tr.Keep()\n\t}",
+			Becomes: "if r.Keep != nil {\n\t\tr.Keep()\n\t}\n\tv := t.takeOver(mark, before, r)",
 			In:      "./store", Run: "^TestTrustTakesOverFirst$",
 		},
 		{

@@ -70,7 +70,7 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-fresh-entry-written-twice", Breaks: "one call writes one entry, once",
-			File: "store/zookeeper/join.go", Anchor: "if j.unknown && !e.Resumable() {", Becomes: "if j.unknown && e.Resumable() {",
+			File: "store/zookeeper/join.go", Anchor: "if j.unseen && !e.Resumable() {", Becomes: "if j.unseen && e.Resumable() {",
 			In: "./store/zookeeper", Run: "^TestWrittenOnce$", Needs: "zookeeper",
 		},
 		{
@@ -105,7 +105,7 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-overload-is-certain", Breaks: "a refusal after a lost answer says that the entry may be there",
-			File: "store/zookeeper/orphan.go", Anchor: "why.Ambiguous = why.Ambiguous || j.maybe", Becomes: "why.Ambiguous = why.Ambiguous && j.maybe",
+			File: "store/zookeeper/orphan.go", Anchor: "why.OutcomeUnknown = why.OutcomeUnknown || j.unknown", Becomes: "why.OutcomeUnknown = why.OutcomeUnknown && j.unknown",
 			In: "./store/zookeeper", Run: "^TestOverloadAfterALostAnswer$",
 		},
 		{

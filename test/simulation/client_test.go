@@ -286,7 +286,7 @@ func outcome(k *call) string {
 	var e *lock.Error
 	switch {
 	case errors.As(k.err, &e):
-		return fmt.Sprint(e.Code, " ", e.Reason, e.Ambiguous)
+		return fmt.Sprint(e.Code, " ", e.Reason, e.OutcomeUnknown)
 	case k.err != nil:
 		return k.err.Error()
 	case k.grant == nil:

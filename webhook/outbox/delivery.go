@@ -177,7 +177,7 @@ func (w *owner) attempted(d *delivery, r tried) {
 	w.pass(d)
 	d.note(r.Result, r.at)
 	w.proceed(d, r)
-	w.judge(d.target, r)
+	w.noteHealth(d.target, r)
 	d.target.remember(d)
 	w.cursor.behind = true
 	if r.Outcome == webhook.Delivered && !d.tellsMissed() {

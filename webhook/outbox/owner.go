@@ -35,7 +35,7 @@ type owner struct {
 	due     dueQueue // deliveries that wait for their next attempt
 	writes  writes
 	asked   requests
-	crowd   crowd
+	parking parking
 	doubts  map[lock.ID]doubt
 	late    []*delivery     // taken over without an attempt yet
 	tidied  bool            // of what is known of subscriptions that are gone

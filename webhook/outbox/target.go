@@ -165,7 +165,7 @@ func (w *owner) dropIfGone(t *target, present []*target) {
 // forget drops a target, with all that it is owed.
 func (w *owner) forget(t *target) {
 	t.now.Store(nil)
-	w.crowd.leave(t)
+	w.parking.leave(t)
 	for _, d := range t.pending {
 		w.end(d)
 	}
@@ -252,7 +252,7 @@ func (w *owner) sweep() {
 		w.sweepOrphans()
 	}
 	for tenant, t := range w.targets.callbacks {
-		if len(t.pending) == 0 && len(t.leaving) == 0 && t.lost == nil && !t.dirty && !t.writing && w.crowd.parked[t] == nil {
+		if len(t.pending) == 0 && len(t.leaving) == 0 && t.lost == nil && !t.dirty && !t.writing && w.parking.parked[t] == nil {
 			delete(w.targets.callbacks, tenant)
 			delete(w.targets.all, targetName(tenant, Callbacks))
 			w.targets.states[targetName(tenant, Callbacks)] = t.state
@@ -278,9 +278,9 @@ func (w *owner) sweepOrphans() {
 	}
 }
 
-// judge takes note of how a receiver does, and disables one that wants nothing any more or
+// noteHealth takes note of how a receiver does, and disables one that wants nothing any more or
 // fails for long.
-func (w *owner) judge(t *target, r tried) {
+func (w *owner) noteHealth(t *target, r tried) {
 	if r.sub == nil || t.sub == nil {
 		return // each callback is one entry's
 	}

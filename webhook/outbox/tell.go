@@ -27,11 +27,11 @@ func (w *owner) tellAll(e *lock.Event) {
 	it := &item{id: e.ID, read: time.Now()}
 	text := &body{event: e}
 	for _, t := range w.targets.byTenant[e.Entry.Tenant] {
-		if !w.crowd.waitsFor(t, "") {
+		if !w.parking.waitsFor(t, "") {
 			w.offer(t, text, it)
 		}
 	}
-	if c := e.Entry.Callback; c != nil && !w.crowd.waitsFor(w.targets.callbacks[e.Entry.Tenant], c.URL) {
+	if c := e.Entry.Callback; c != nil && !w.parking.waitsFor(w.targets.callbacks[e.Entry.Tenant], c.URL) {
 		w.callBack(e, it)
 	}
 	if it.open > 0 {

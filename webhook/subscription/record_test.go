@@ -137,7 +137,7 @@ func TestNothingWithoutRecord(t *testing.T) {
 		"delete":   func(ctx context.Context) error { return w.Delete(ctx, by(who("acme")), made.ID) },
 	} {
 		var e *lock.Error
-		if err := do(t.Context()); !errors.As(err, &e) || e.Code != lock.StoreUnavailable || e.Ambiguous {
+		if err := do(t.Context()); !errors.As(err, &e) || e.Code != lock.StoreUnavailable || e.OutcomeUnknown {
 			t.Errorf("%s: %v, want that nothing was done", name, err)
 		}
 	}

@@ -365,7 +365,7 @@ func TestDeleteOfWhatChanges(t *testing.T) {
 type away struct{ subscription.Records }
 
 func (away) Put(context.Context, store.RecordPut) (uint64, error) {
-	return 0, &lock.Error{Code: lock.StoreUnavailable, Ambiguous: true}
+	return 0, &lock.Error{Code: lock.StoreUnavailable, OutcomeUnknown: true}
 }
 
 func (away) Get(context.Context, store.RecordKey) (store.Record, error) {
@@ -378,7 +378,7 @@ func TestStoreAway(t *testing.T) {
 	s := w.over(away{w.records})
 	_, _, err := s.Create(t.Context(), by(who("acme")), said(receiver))
 	var e *lock.Error
-	if !errors.As(err, &e) || e.Code != lock.StoreUnavailable || !e.Ambiguous {
+	if !errors.As(err, &e) || e.Code != lock.StoreUnavailable || !e.OutcomeUnknown {
 		t.Errorf("create: %v", err)
 	}
 	_, err = s.Get(t.Context(), who("acme"), "a")

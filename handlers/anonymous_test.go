@@ -110,7 +110,7 @@ func (h *house) hold(asked string, more ...visit) {
 // wearOut has as many requests refused as are at once.
 func (h *house) wearOut(asked string, more ...visit) {
 	h.Helper()
-	for range handlers.StrangerRefusals {
+	for range handlers.AnonymousRefusals {
 		h.refuse(0, asked, more...)
 	}
 }
@@ -145,7 +145,7 @@ func TestStrangersArePaced(t *testing.T) {
 			inBubble(t, asIs, func(h *house) {
 				h.wearOut(tc.asked, tc.how, from("198.51.100.1:1"))
 				h.refuse(heldBack, tc.asked, tc.how, from("198.51.100.1:2"))
-				for range handlers.StrangerRefusals {
+				for range handlers.AnonymousRefusals {
 					if status, took := h.ask("GET /openapi.json", from("198.51.100.1:1")); status != http.StatusOK || took > 0 {
 						h.Fatalf("what is right is answered %d after %v", status, took)
 					}
@@ -175,7 +175,7 @@ func TestVisitorsArePaced(t *testing.T) {
 					}
 				}
 				h.wearOut("GET /nowhere", from("198.51.100.1:1"))
-				for range handlers.StrangerRefusals {
+				for range handlers.AnonymousRefusals {
 					visit(0, "198.51.100.1:1")
 				}
 				visit(heldBack, "198.51.100.1:2")
@@ -214,16 +214,16 @@ func TestManyStrangers(t *testing.T) {
 			for i := range n {
 				h.refuse(0, asked, from(fmt.Sprintf("10.%d.%d.%d:1", block, i>>8, i&255)))
 			}
-			if n := h.Strangers(); n > handlers.MaxStrangers {
+			if n := h.Anonymous(); n > handlers.MaxAnonymousNetworks {
 				h.Errorf("%d addresses are remembered", n)
 			}
 		}
-		come(1, handlers.MaxStrangers-1)
+		come(1, handlers.MaxAnonymousNetworks-1)
 		<-time.After(time.Second)
 		h.wearOut(asked, from(keen))
-		come(2, handlers.MaxStrangers/2)
+		come(2, handlers.MaxAnonymousNetworks/2)
 		h.refuse(heldBack, asked, from(keen))
-		come(3, handlers.MaxStrangers+100)
+		come(3, handlers.MaxAnonymousNetworks+100)
 	})
 }
 

@@ -9,22 +9,22 @@ import (
 	"github.com/fencepost/fencepost/store/memory"
 )
 
-// shelf is a store in memory, shared by any number of replicas, each with a
+// sharedStore is a store in memory, shared by any number of replicas, each with a
 // client of its own. Leases end by timers: in a bubble of testing/synctest
 // everything happens at its exact time.
-type shelf struct {
+type sharedStore struct {
 	*memory.Server
 	t *testing.T
 }
 
-func newShelf(t *testing.T) *shelf {
-	s := &shelf{memory.NewServer(memory.Config{Number: 100}), t}
+func newSharedStore(t *testing.T) *sharedStore {
+	s := &sharedStore{memory.NewServer(memory.Config{Number: 100}), t}
 	t.Cleanup(s.Close)
 	return s
 }
 
 // end takes the entry away, if it is there.
-func (s *shelf) end(e *lock.Entry, why lock.Reason) error {
+func (s *sharedStore) end(e *lock.Entry, why lock.Reason) error {
 	if !s.End(e, why) {
 		return &lock.Error{Code: lock.Lost}
 	}
@@ -32,10 +32,10 @@ func (s *shelf) end(e *lock.Entry, why lock.Reason) error {
 }
 
 // restoreBackup drops all entries and goes back to an earlier number.
-func (s *shelf) restoreBackup(number uint64) { s.Restore(memory.Checkpoint{Number: number}) }
+func (s *sharedStore) restoreBackup(number uint64) { s.Restore(memory.Checkpoint{Number: number}) }
 
 // ids are those of all entries, in order.
-func (s *shelf) ids() []lock.ID {
+func (s *sharedStore) ids() []lock.ID {
 	entries := s.Entries()
 	ids := make([]lock.ID, 0, len(entries))
 	for _, e := range entries {
@@ -45,7 +45,7 @@ func (s *shelf) ids() []lock.ID {
 }
 
 // reasonOf returns the recorded reason for an entry's end, or "".
-func (s *shelf) reasonOf(id lock.ID) lock.Reason {
+func (s *sharedStore) reasonOf(id lock.ID) lock.Reason {
 	for _, e := range s.Ends() {
 		if e.ID == id && e.Reason != lock.Withdrawn {
 			return e.Reason
@@ -55,7 +55,7 @@ func (s *shelf) reasonOf(id lock.ID) lock.Reason {
 }
 
 // occupy writes an entry that stays, as another replica would have.
-func (s *shelf) occupy(t *testing.T, name string) *lock.Entry {
+func (s *sharedStore) occupy(t *testing.T, name string) *lock.Entry {
 	t.Helper()
 	e, _, err := s.insert(&lock.Entry{
 		ID: lock.ID("by-hand-on-" + name), Tenant: "acme", Holder: "somebody", TTL: time.Hour,
@@ -67,7 +67,7 @@ func (s *shelf) occupy(t *testing.T, name string) *lock.Entry {
 	return e
 }
 
-func (s *shelf) insert(e *lock.Entry) (placed *lock.Entry, written bool, err error) {
+func (s *sharedStore) insert(e *lock.Entry) (placed *lock.Entry, written bool, err error) {
 	c := s.Connect(nil)
 	defer c.Close()
 	return c.Enqueue(context.Background(), e)

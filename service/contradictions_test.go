@@ -9,10 +9,10 @@ import (
 // TestRingsTakeTurns: contradictions of one tenant do not keep those of another from being
 // told, however many there are.
 func TestRingsTakeTurns(t *testing.T) {
-	q := newRingQueue()
+	q := newContradictionQueue()
 	oldest := &order.Contradiction{Tenant: "busy"}
 	q.add(oldest)
-	for range 2 * maxRingsToTell {
+	for range 2 * maxContradictionsToTell {
 		q.add(&order.Contradiction{Tenant: "busy"})
 	}
 	first, second := &order.Contradiction{Tenant: "calm"}, &order.Contradiction{Tenant: "calm"}
@@ -30,8 +30,8 @@ func TestRingsTakeTurns(t *testing.T) {
 			t.Error("the older one of a tenant is not told first")
 		}
 	}
-	if len(order) != maxRingsToTell {
-		t.Errorf("%d are told, want %d", len(order), maxRingsToTell)
+	if len(order) != maxContradictionsToTell {
+		t.Errorf("%d are told, want %d", len(order), maxContradictionsToTell)
 	}
 	if len(order) < 4 || order[1] != "calm" || order[3] != "calm" {
 		t.Errorf("the tenants do not take turns: %v", order[:min(len(order), 6)])
@@ -43,29 +43,29 @@ func TestRingsTakeTurns(t *testing.T) {
 
 // TestRingsOfManyTenants: where each has one, there is room for as many as there may be.
 func TestRingsOfManyTenants(t *testing.T) {
-	q := newRingQueue()
-	for i := range 2 * maxRingsToTell {
+	q := newContradictionQueue()
+	for i := range 2 * maxContradictionsToTell {
 		q.add(&order.Contradiction{Tenant: string(rune('a' + i))})
 	}
-	if q.size != maxRingsToTell || len(q.waiting) != maxRingsToTell || len(q.turns) != maxRingsToTell {
-		t.Errorf("it has %d of %d tenants in %d turns, want %d each", q.size, len(q.waiting), len(q.turns), maxRingsToTell)
+	if q.size != maxContradictionsToTell || len(q.waiting) != maxContradictionsToTell || len(q.turns) != maxContradictionsToTell {
+		t.Errorf("it has %d of %d tenants in %d turns, want %d each", q.size, len(q.waiting), len(q.turns), maxContradictionsToTell)
 	}
 }
 
 // TestRingsAreTold: whoever waits is told in the end, though others of as many tenants as there is
 // room for come all the time.
 func TestRingsAreTold(t *testing.T) {
-	q := newRingQueue()
+	q := newContradictionQueue()
 	add := func(tenant int) { q.add(&order.Contradiction{Tenant: string(rune('a' + tenant))}) }
-	for i := range maxRingsToTell {
+	for i := range maxContradictionsToTell {
 		add(i)
 	}
-	for i := range maxRingsToTell {
+	for i := range maxContradictionsToTell {
 		if told := q.next().Tenant; told != string(rune('a'+i)) {
 			t.Fatalf("%q is told, and tenant %d waits", told, i)
 		}
 		for j := range 10 {
-			add(1000 + maxRingsToTell + 10*i + j)
+			add(1000 + maxContradictionsToTell + 10*i + j)
 		}
 	}
 }

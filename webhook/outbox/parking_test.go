@@ -16,14 +16,14 @@ func (m *missing) crowds(t *target, url string, after uint64) *item {
 	m.t.Helper()
 	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
 	m.pool.Close(m.ctx)
-	for i := range crowded {
+	for i := range parkAt {
 		d := &delivery{target: t, record: fmt.Sprint("earlier:", i), size: 1}
 		if t.id == Callbacks {
 			d.grant = &callbackCall{URL: url}
 		}
 		m.add(d)
 	}
-	if m.park(t, url, at(after)); m.crowd.parked[t] == nil {
+	if m.park(t, url, at(after)); m.parking.parked[t] == nil {
 		m.t.Fatal("it is not waited for")
 	}
 	return m.window.items[m.window.head]
@@ -42,9 +42,9 @@ func (m *missing) eases(t *target) {
 func TestWaitedFor(t *testing.T) {
 	for name, ends := range map[string]func(m *missing){
 		"it has less before it": func(m *missing) { m.eases(m.target); m.ease(time.Now()) },
-		"time is over":          func(m *missing) { m.ease(time.Now().Add(crowdTime)) },
+		"time is over":          func(m *missing) { m.ease(time.Now().Add(parkTime)) },
 		"it fails": func(m *missing) {
-			m.judge(m.target, tried{Result: webhook.Result{Outcome: webhook.Gone}, sub: m.target.sub})
+			m.noteHealth(m.target, tried{Result: webhook.Result{Outcome: webhook.Gone}, sub: m.target.sub})
 		},
 		"it is changed": func(m *missing) {
 			now := *m.target.sub
@@ -65,7 +65,7 @@ func TestWaitedFor(t *testing.T) {
 			if at := m.window.settled(); at.Number != 102 {
 				t.Errorf("the cursor is at %v", at)
 			}
-			if m.ease(time.Now()); m.crowd.parked[m.target] == nil {
+			if m.ease(time.Now()); m.parking.parked[m.target] == nil {
 				t.Fatal("it is given more at once")
 			}
 			ends(m)
@@ -74,7 +74,7 @@ func TestWaitedFor(t *testing.T) {
 					t.Errorf("it is given %d: %v", number, given)
 				}
 			}
-			if m.crowd.parked[m.target] != nil || it.open == 0 {
+			if m.parking.parked[m.target] != nil || it.open == 0 {
 				t.Errorf("it is still waited for, or the cursor passes what was given: %d", it.open)
 			}
 			m.forget(m.target)
@@ -94,27 +94,27 @@ func TestWaitedForAgain(t *testing.T) {
 	it := m.crowds(m.target, "", 101)
 	m.window.last = at(300)
 	for record := range m.target.pending {
-		if len(m.target.pending) == eased {
+		if len(m.target.pending) == resumeAt {
 			break
 		}
 		m.targets.drop(m.target.pending[record])
 	}
 	m.ease(time.Now())
-	if n := len(m.target.pending); m.crowd.parked[m.target] != nil || n != eased+199 {
+	if n := len(m.target.pending); m.parking.parked[m.target] != nil || n != resumeAt+199 {
 		t.Fatalf("%d are pending, want what there is", n)
 	}
-	if m.park(m.target, "", at(300)); m.crowd.parked[m.target] != nil {
+	if m.park(m.target, "", at(300)); m.parking.parked[m.target] != nil {
 		t.Error("it is waited for although it has little before it")
 	}
-	m.crowd.began["acme"] = time.Now().Add(-crowdTime)
-	for i := range crowded {
+	m.parking.began["acme"] = time.Now().Add(-parkTime)
+	for i := range parkAt {
 		m.add(&delivery{target: m.target, record: fmt.Sprint("more:", i)})
 	}
-	if m.park(m.target, "", at(300)); m.crowd.parked[m.target] != nil {
+	if m.park(m.target, "", at(300)); m.parking.parked[m.target] != nil {
 		t.Error("it is waited for once more so soon")
 	}
-	m.crowd.began["acme"] = time.Now().Add(-crowdPause)
-	if m.park(m.target, "", at(300)); m.crowd.parked[m.target] == nil {
+	m.parking.began["acme"] = time.Now().Add(-parkPause)
+	if m.park(m.target, "", at(300)); m.parking.parked[m.target] == nil {
 		t.Error("it is never waited for again")
 	}
 	m.forget(m.target)
@@ -155,18 +155,18 @@ func TestManyURLsAreACrowd(t *testing.T) {
 	m.pool.Close(m.ctx)
 	callers := m.owner.target(m.target.tenant, Callbacks)
 	url := func(i int) string { return fmt.Sprint("https://example.org/?job=", i) }
-	for i := range crowded {
-		if m.park(callers, url(i), at(101)); m.crowd.parked[callers] != nil {
+	for i := range parkAt {
+		if m.park(callers, url(i), at(101)); m.parking.parked[callers] != nil {
 			t.Fatalf("they are waited for although only %d are pending", i)
 		}
 		m.add(&delivery{target: callers, record: fmt.Sprint("earlier:", i), size: 1, grant: &callbackCall{URL: url(i)}})
 	}
 	m.park(callers, url(0), at(101))
-	if p := m.crowd.parked[callers]; p == nil || !m.crowd.waitsFor(callers, "https://another") {
+	if p := m.parking.parked[callers]; p == nil || !m.parking.waitsFor(callers, "https://another") {
 		t.Fatalf("they are not waited for: %+v", p)
 	}
 	m.eases(callers)
-	if m.ease(time.Now()); m.crowd.parked[callers] != nil {
+	if m.ease(time.Now()); m.parking.parked[callers] != nil {
 		t.Error("they are waited for although nothing is pending")
 	}
 }

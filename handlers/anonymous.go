@@ -16,38 +16,40 @@ import (
 )
 
 const (
-	// strangerRefusals is how many refusals a second an address gets at once while nobody knows who asks,
+	// anonymousRefusals is how many refusals a second an address gets at once while nobody knows who asks,
 	// and how many answers of those that everybody gets. All clients behind a proxy that is not trusted have
 	// one address, so it is more than many of them come to by mistake, and takes a few hundredths of a
 	// processor.
-	strangerRefusals = 300
+	anonymousRefusals = 300
 
-	// maxStrangers is how many addresses are remembered. Nobody is forgotten who was refused within the
+	// maxAnonymousNetworks is how many addresses are remembered. Nobody is forgotten who was refused within the
 	// last second while there is room.
-	maxStrangers = 10_000
+	maxAnonymousNetworks = 10_000
 
 	// introduced is for how long an address is none that the log has not seen.
 	introduced = time.Minute
 )
 
-// strangers are the addresses from which requests come that are answered or refused while nobody knows
+// anonymousNetworks are the addresses from which requests come that are answered or refused while nobody knows
 // whose they are. These count against no rate of a tenant, and nothing else bounds how fast they are asked.
-type strangers struct {
+type anonymousNetworks struct {
 	mu        sync.Mutex
-	byNetwork map[netip.Prefix]*stranger
+	byNetwork map[netip.Prefix]*anonymousNetwork
 	swept     time.Time
 }
 
-// stranger is one of them.
-type stranger struct {
+// anonymousNetwork is one of them.
+type anonymousNetwork struct {
 	limiter *rate.Limiter
 	told    time.Time // when the log had a line because nobody knew the address
 }
 
-func newStrangers() *strangers { return &strangers{byNetwork: map[netip.Prefix]*stranger{}} }
+func newAnonymousNetworks() *anonymousNetworks {
+	return &anonymousNetworks{byNetwork: map[netip.Prefix]*anonymousNetwork{}}
+}
 
 // come counts a request. It returns false if there were too many of the address within the last second.
-func (s *strangers) come(addr netip.Addr) bool {
+func (s *anonymousNetworks) come(addr netip.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -55,7 +57,7 @@ func (s *strangers) come(addr netip.Addr) bool {
 }
 
 // isNew reports whether the log has not been told of the address for a while, and notes that it is.
-func (s *strangers) isNew(addr netip.Addr) bool {
+func (s *anonymousNetworks) isNew(addr netip.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -68,12 +70,12 @@ func (s *strangers) isNew(addr netip.Addr) bool {
 }
 
 // of finds what is known of an address. The caller holds mu.
-func (s *strangers) of(addr netip.Addr, now time.Time) *stranger {
+func (s *anonymousNetworks) of(addr netip.Addr, now time.Time) *anonymousNetwork {
 	network := networkOf(addr)
 	one := s.byNetwork[network]
 	if one == nil {
 		s.makeRoom(now)
-		one = &stranger{limiter: rate.NewLimiter(strangerRefusals, strangerRefusals)}
+		one = &anonymousNetwork{limiter: rate.NewLimiter(anonymousRefusals, anonymousRefusals)}
 		s.byNetwork[network] = one
 	}
 	return one
@@ -94,9 +96,9 @@ func networkOf(addr netip.Addr) netip.Prefix {
 
 // makeRoom forgets whom forgetting gives nothing. If there is nobody of whom that is true, somebody is
 // forgotten.
-func (s *strangers) makeRoom(now time.Time) {
-	quota.MakeRoom(s.byNetwork, maxStrangers, &s.swept, now, func(one *stranger) bool {
-		return one.limiter.TokensAt(now) >= strangerRefusals
+func (s *anonymousNetworks) makeRoom(now time.Time) {
+	quota.MakeRoom(s.byNetwork, maxAnonymousNetworks, &s.swept, now, func(one *anonymousNetwork) bool {
+		return one.limiter.TokensAt(now) >= anonymousRefusals
 	})
 }
 
@@ -109,7 +111,7 @@ func (a *endpoints) open(h handler) gin.HandlerFunc {
 }
 
 // pace holds back the answer to a client that asks on and on and of whom nobody knows who it is.
-func (r *request) pace(among *strangers) {
+func (r *request) pace(among *anonymousNetworks) {
 	if !among.come(r.address()) {
 		r.holdBack(1)
 	}
@@ -126,7 +128,7 @@ func (r *request) silenced(status int) bool {
 	if r.principal != nil || status >= http.StatusInternalServerError {
 		return false
 	}
-	among := r.endpoints.strangers
+	among := r.endpoints.anonymous
 	if r.refused.status = status; !r.strange(status) {
 		among, r.refused.route = r.endpoints.visitors, r.FullPath()
 	}

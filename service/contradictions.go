@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	maxRingsToTell = 256                    // that wait to be told; more are not
-	ringPause      = 100 * time.Millisecond // between two: each is a write
-	ringTries      = 5
+	maxContradictionsToTell = 256                    // that wait to be told; more are not
+	contradictionPause      = 100 * time.Millisecond // between two: each is a write
+	contradictionTries      = 5
 )
 
-// ringQueue has the contradictions of orders that are yet to be told to all. Every replica
+// contradictionQueue has the contradictions of orders that are yet to be told to all. Every replica
 // finds them, and those give one the same id, so that the first who writes it tells it. Tenants
 // take turns; where there are too many, the one who has most gives way. It is safe for
 // concurrent use.
-type ringQueue struct {
+type contradictionQueue struct {
 	mu      sync.Mutex
 	waiting map[string][]*order.Contradiction // by tenant; none is empty
 	turns   []string                          // those tenants, the next first
@@ -31,16 +31,16 @@ type ringQueue struct {
 	ready   chan struct{} // holds a value after the queue ceased to be empty
 }
 
-func newRingQueue() *ringQueue {
-	return &ringQueue{waiting: map[string][]*order.Contradiction{}, ready: make(chan struct{}, 1)}
+func newContradictionQueue() *contradictionQueue {
+	return &contradictionQueue{waiting: map[string][]*order.Contradiction{}, ready: make(chan struct{}, 1)}
 }
 
 // add takes a contradiction, unless there is no room and nobody has two more than its tenant: it
 // is shown by LockOrder all the same. It does not block.
-func (q *ringQueue) add(c *order.Contradiction) {
+func (q *contradictionQueue) add(c *order.Contradiction) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.size == maxRingsToTell && !q.drop(len(q.waiting[c.Tenant])) {
+	if q.size == maxContradictionsToTell && !q.drop(len(q.waiting[c.Tenant])) {
 		return
 	}
 	if q.waiting[c.Tenant] == nil {
@@ -56,7 +56,7 @@ func (q *ringQueue) add(c *order.Contradiction) {
 
 // drop takes away the newest of the tenant who has most, if that is more than a tenant with own
 // would have with one more.
-func (q *ringQueue) drop(own int) bool {
+func (q *contradictionQueue) drop(own int) bool {
 	most := slices.MaxFunc(q.turns, func(a, b string) int { return cmp.Compare(len(q.waiting[a]), len(q.waiting[b])) })
 	if len(q.waiting[most]) <= own+1 {
 		return false
@@ -69,7 +69,7 @@ func (q *ringQueue) drop(own int) bool {
 }
 
 // taken notes that there is one less of a tenant.
-func (q *ringQueue) taken(tenant string) {
+func (q *contradictionQueue) taken(tenant string) {
 	if q.size--; len(q.waiting[tenant]) == 0 {
 		delete(q.waiting, tenant)
 		q.turns = slices.DeleteFunc(q.turns, func(other string) bool { return other == tenant })
@@ -77,7 +77,7 @@ func (q *ringQueue) taken(tenant string) {
 }
 
 // next returns the oldest of the tenant whose turn it is, nil if there is none.
-func (q *ringQueue) next() *order.Contradiction {
+func (q *contradictionQueue) next() *order.Contradiction {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.turns) == 0 {
@@ -91,26 +91,26 @@ func (q *ringQueue) next() *order.Contradiction {
 	return c
 }
 
-// tellRings writes what is found until ctx ends.
-func (s *Service) tellRings(ctx context.Context) {
+// tellContradictions writes what is found until ctx ends.
+func (s *Service) tellContradictions(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.events.rings.ready:
+		case <-s.events.contradictions.ready:
 		}
-		for c := s.events.rings.next(); c != nil; c = s.events.rings.next() {
-			s.tellRing(ctx, c)
-			if store.Pause(ctx, ringPause) != nil {
+		for c := s.events.contradictions.next(); c != nil; c = s.events.contradictions.next() {
+			s.tellContradiction(ctx, c)
+			if store.Pause(ctx, contradictionPause) != nil {
 				return
 			}
 		}
 	}
 }
 
-func (s *Service) tellRing(ctx context.Context, c *order.Contradiction) {
-	n := noticeOfRing(c)
-	for range ringTries {
+func (s *Service) tellContradiction(ctx context.Context, c *order.Contradiction) {
+	n := noticeOfContradiction(c)
+	for range contradictionTries {
 		err := s.Store.Notify(ctx, n, nil)
 		if err == nil || errors.Is(err, lock.InvalidRequest) || store.Pause(ctx, s.spread(time.Second)) != nil {
 			return
@@ -119,10 +119,10 @@ func (s *Service) tellRing(ctx context.Context, c *order.Contradiction) {
 	s.Logger.Info("a contradiction of orders could not be told to those who follow", "tenant", c.Tenant)
 }
 
-func noticeOfRing(c *order.Contradiction) *lock.Notice {
-	r := lock.OrderRing{Found: c.Found, Length: len(c.Steps)}
+func noticeOfContradiction(c *order.Contradiction) *lock.Notice {
+	r := lock.OrderContradiction{Found: c.Found, Length: len(c.Steps)}
 	for _, s := range c.Steps {
 		r.Sides = append(r.Sides, lock.OrderSide{From: s.From, To: s.To, Holder: s.Holder, Held: s.Held, Taken: s.Taken, At: s.At})
 	}
-	return lock.NoticeOfRing(c.Tenant, "ring:"+c.ID(), r)
+	return lock.NoticeOfContradiction(c.Tenant, "ring:"+c.ID(), r)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/fencepost/fencepost/service/events"
 )
 
-// crowd is the targets that are given nothing more for a moment: receivers that do well, and have
+// parking is the targets that are given nothing more for a moment: receivers that do well, and have
 // more before them than they should, as after the shard had no owner for a while. Otherwise what is
 // read at once is more than there is room for, and would be missed. Everybody else is told meanwhile;
 // what was not given is read again, and the cursor waits for it.
-type crowd struct {
+type parking struct {
 	parked map[*target]*parked
 	began  map[string]time.Time // by tenant: when one of its receivers was first waited for
 }
@@ -28,39 +28,39 @@ type parked struct {
 }
 
 const (
-	// crowdTime is how long one tenant's receivers are waited for, and crowdPause from when on they may be
+	// parkTime is how long one tenant's receivers are waited for, and crowdPause from when on they may be
 	// again: the cursor stays no longer because of one that is slow.
-	crowdTime  = 3 * time.Second
-	crowdPause = 10 * time.Minute
+	parkTime  = 3 * time.Second
+	parkPause = 10 * time.Minute
 
-	crowded = maxOfTarget * 3 / 4
-	eased   = maxOfTarget / 2
+	parkAt   = maxOfTarget * 3 / 4
+	resumeAt = maxOfTarget / 2
 )
 
 // may reports whether a tenant's receivers are waited for.
-func (c *crowd) may(tenant string, now time.Time) bool {
+func (c *parking) may(tenant string, now time.Time) bool {
 	began, ok := c.began[tenant]
-	if !ok || now.Sub(began) >= crowdPause {
+	if !ok || now.Sub(began) >= parkPause {
 		if c.began == nil {
 			c.began, c.parked = map[string]time.Time{}, map[*target]*parked{}
 		}
 		c.began[tenant] = now
 		return true
 	}
-	return now.Sub(began) < crowdTime
+	return now.Sub(began) < parkTime
 }
 
 // waitsFor reports whether a target is given nothing at the moment: of callbacks, with a URL.
-func (c *crowd) waitsFor(t *target, url string) bool {
+func (c *parking) waitsFor(t *target, url string) bool {
 	p := c.parked[t]
 	return p != nil && (p.all || p.url == url)
 }
 
 // park has a target given nothing more after an event if it has too much before it.
 func (w *owner) park(t *target, url string, after lock.EventID) {
-	c, now := &w.crowd, time.Now()
-	all := t.before(url) < crowded // of one URL there are no more than in all
-	if c.parked[t] != nil || len(t.pending) < crowded || t.Health.Failures > 0 || !c.may(t.tenant, now) {
+	c, now := &w.parking, time.Now()
+	all := t.before(url) < parkAt // of one URL there are no more than in all
+	if c.parked[t] != nil || len(t.pending) < parkAt || t.Health.Failures > 0 || !c.may(t.tenant, now) {
 		return
 	}
 	it := &item{id: lock.EventID{Number: after.Number, Index: after.Index + 1}, read: now, open: 1}
@@ -96,15 +96,15 @@ func (w *owner) parkAll(e *lock.Event) {
 
 // ease gives those more that have less before them now, or that are waited for no longer.
 func (w *owner) ease(now time.Time) {
-	for t, p := range w.crowd.parked {
-		over := now.Sub(w.crowd.began[t.tenant]) >= crowdTime
-		if over || p.before(t) <= eased {
+	for t, p := range w.parking.parked {
+		over := now.Sub(w.parking.began[t.tenant]) >= parkTime
+		if over || p.before(t) <= resumeAt {
 			w.goOn(t, over)
 		}
 	}
-	for tenant, began := range w.crowd.began {
-		if now.Sub(began) >= crowdPause {
-			delete(w.crowd.began, tenant)
+	for tenant, began := range w.parking.began {
+		if now.Sub(began) >= parkPause {
+			delete(w.parking.began, tenant)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (w *owner) ease(now time.Time) {
 // goOn gives a target what happened since it was parked: until it has too much before it again, or all
 // of it, as far as there is room. Without a stream it stays parked for now.
 func (w *owner) goOn(t *target, all bool) {
-	p := w.crowd.parked[t]
+	p := w.parking.parked[t]
 	if p == nil {
 		return
 	}
@@ -121,12 +121,12 @@ func (w *owner) goOn(t *target, all bool) {
 		return
 	}
 	defer stream.Close()
-	delete(w.crowd.parked, t)
+	delete(w.parking.parked, t)
 	p.item.kept = false // it has more deliveries now
 	if w.giveSince(t, p, stream, all) {
 		p.item.settle()
 	} else {
-		w.crowd.parked[t] = p
+		w.parking.parked[t] = p
 	}
 }
 
@@ -151,7 +151,7 @@ func (w *owner) giveSince(t *target, p *parked, stream *service.EventStream, all
 				return true
 			}
 			w.give(t, p, &r.Event, p.item)
-			if p.after = r.ID; !all && p.before(t) >= crowded {
+			if p.after = r.ID; !all && p.before(t) >= parkAt {
 				return false
 			}
 		}
@@ -169,7 +169,7 @@ func (w *owner) give(t *target, p *parked, e *lock.Event, it *item) {
 }
 
 // leave forgets that a target is waited for.
-func (c *crowd) leave(t *target) {
+func (c *parking) leave(t *target) {
 	if p := c.parked[t]; p != nil {
 		delete(c.parked, t)
 		p.item.settle()

@@ -15,10 +15,10 @@ type arrival struct {
 	edge *Edge // nil at the start
 }
 
-// ring looks for the shortest way from where the edge ends back to where it
+// cycle looks for the shortest way from where the edge ends back to where it
 // begins, on which not all steps are by one holder, who does one thing after
 // another and cannot wait for itself. It gives up when the grant has cost enough.
-func (g *Graph) ring(k *tenantEdges, edge *Edge, x Example) *Contradiction {
+func (g *Graph) cycle(k *tenantEdges, edge *Edge, x Example) *Contradiction {
 	if k.into[edge.From] == 0 {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (g *Graph) ring(k *tenantEdges, edge *Edge, x Example) *Contradiction {
 			_, another := next.by(x.Holder)
 			r := reached{to, todo[0].several || another}
 			if to == edge.From && !r.several {
-				continue // a ring, but of one holder
+				continue // a cycle, but of one holder
 			}
 			if _, been := came[r]; !been {
 				came[r] = arrival{todo[0], next}
@@ -53,14 +53,14 @@ func (g *Graph) ring(k *tenantEdges, edge *Edge, x Example) *Contradiction {
 	if !simple(way) {
 		way = g.detour(k, edge, x.Holder, several, len(way))
 	}
-	if way == nil || len(way) >= maxRing {
+	if way == nil || len(way) >= maxCycle {
 		return nil
 	}
 	return g.report(edge, x, way)
 }
 
 // simple reports whether the way passes every class once. One that does not is
-// two rings; the one that begins with the new edge is by one holder.
+// two cycles; the one that begins with the new edge is by one holder.
 func simple(way []*Edge) bool {
 	passed := make(map[string]bool, len(way))
 	for _, edge := range way {
@@ -91,7 +91,7 @@ func wayTo(came map[reached]arrival, goal reached) []*Edge {
 	return way
 }
 
-// report makes a contradiction of a ring, unless it was reported before.
+// report makes a contradiction of a cycle, unless it was reported before.
 func (g *Graph) report(edge *Edge, x Example, way []*Edge) *Contradiction {
 	c := Contradiction{Tenant: edge.Tenant, Found: x.At, Steps: []Step{{edge.From, edge.To, x}}}
 	alone := true

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// OrderRing is orders in which locks were taken that contradict each other: each side leads
+// OrderContradiction is orders in which locks were taken that contradict each other: each side leads
 // to the class of locks where the next one begins, and the last to the first.
-type OrderRing struct {
+type OrderContradiction struct {
 	Found  time.Time
-	Sides  []OrderSide // of a long ring, or one with long names, the first
+	Sides  []OrderSide // of a long cycle, or one with long names, the first
 	Length int         // how many there are
 }
 
-// OrderSide is one order of a ring, with an example: a holder took one lock while it held
+// OrderSide is one order of a cycle, with an example: a holder took one lock while it held
 // another. Found and At are what one replica saw.
 type OrderSide struct {
 	From, To            string // classes; "" if they do not fit
@@ -22,7 +22,7 @@ type OrderSide struct {
 	At                  time.Time
 }
 
-type ringText struct {
+type contradictionText struct {
 	Found  int64      `json:"found_ms"`
 	Length int        `json:"length"`
 	Sides  []sideText `json:"sides"`
@@ -37,10 +37,10 @@ type sideText struct {
 	At     int64  `json:"at_ms"`
 }
 
-// NoticeOfRing returns the notice of a contradiction, under an id that all replicas give it.
+// NoticeOfContradiction returns the notice of a contradiction, under an id that all replicas give it.
 // What is too long for a notice is cut.
-func NoticeOfRing(tenant, id string, r OrderRing) *Notice {
-	text := ringText{r.Found.UnixMilli(), r.Length, nil}
+func NoticeOfContradiction(tenant, id string, r OrderContradiction) *Notice {
+	text := contradictionText{r.Found.UnixMilli(), r.Length, nil}
 	for _, s := range r.Sides[:min(len(r.Sides), MaxNoticeLocks/2)] {
 		text.Sides = append(text.Sides, sideText{s.From, s.To, s.Holder, s.Held, s.Taken, s.At.UnixMilli()})
 	}
@@ -57,8 +57,8 @@ func NoticeOfRing(tenant, id string, r OrderRing) *Notice {
 	return n
 }
 
-// shorten makes the text of a ring shorter; the less is lost the earlier.
-func (t *ringText) shorten(step int) {
+// shorten makes the text of a cycle shorter; the less is lost the earlier.
+func (t *contradictionText) shorten(step int) {
 	const shortName = 40
 	switch step {
 	case 0:
@@ -78,13 +78,13 @@ func (t *ringText) shorten(step int) {
 	}
 }
 
-// ring returns what a notice of [NoticeOfRing] says; nil if it is none that can be.
-func (n *Notice) ring() *OrderRing {
-	var text ringText
+// contradiction returns what a notice of [NoticeOfContradiction] says; nil if it is none that can be.
+func (n *Notice) contradiction() *OrderContradiction {
+	var text contradictionText
 	if n.Kind != EventOrderContradiction || json.Unmarshal(n.Text, &text) != nil || len(text.Sides) == 0 {
 		return nil
 	}
-	r := &OrderRing{Found: time.UnixMilli(text.Found).UTC(), Length: text.Length}
+	r := &OrderContradiction{Found: time.UnixMilli(text.Found).UTC(), Length: text.Length}
 	for _, s := range text.Sides {
 		if !slices.Contains(n.Locks, s.Held) || !slices.Contains(n.Locks, s.Taken) {
 			return nil

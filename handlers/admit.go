@@ -110,7 +110,7 @@ func (r *request) countedBy(o operation, refused bool) (rate quota.Limit, counts
 	switch {
 	case refused:
 		return quota.Requests, true
-	case o.rate != 0 && r.genuine():
+	case o.rate != 0 && r.genuine(o):
 		return o.rate, true
 	case o.rate != 0: // or whoever makes tokens up could keep the tenant's holders from renewing
 		return quota.Requests, true
@@ -153,9 +153,9 @@ func (r *request) account() string {
 }
 
 // genuine reports whether the request has a lock token that was issued for what its path names.
-func (r *request) genuine() bool {
+func (r *request) genuine(o operation) bool {
 	req := ofSet(r)
-	if r.name != "" {
+	if o.named {
 		req = ofLock(r)
 	}
 	return readTokenHeader(r, &req) == nil && r.endpoints.Locks.Genuine(req)

@@ -27,8 +27,6 @@ import (
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "already_held"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks/{name}/entries/{id}/request-release [post]
@@ -47,12 +45,9 @@ func (a *endpoints) requestRelease(r *request) error { return a.ask(r, ofLock(r)
 // @Param       Lock-Token header string true  "The set's token"
 // @Param       body       body   api.ReleaseWish false "Within what time it is hoped for"
 // @Success     204 "They will be told"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "already_held"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locksets/{id}/request-release [post]

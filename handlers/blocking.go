@@ -23,8 +23,6 @@ const maxTrees = 100
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Trees" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.AdminBlocking
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/blocking [get]
 func (a *endpoints) blocking(r *request) error { return r.show(makeBlocking) }
@@ -115,8 +113,6 @@ func heldOr(holds bool, otherwise string) string {
 // @Param       holder query string true  "Holder, as entries show it"
 // @Param       limit  query int    false "Entries" minimum(1) maximum(200) default(200)
 // @Success     200 {object} api.AdminHoldings
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/holders [get]
 func (a *endpoints) holdings(r *request) error { return r.show(makeHoldings) }

@@ -35,9 +35,6 @@ func (a *endpoints) closures(r *gin.Engine) {
 // @Security    bearer[tenant-admin]
 // @Param       body body     api.CloseBody true "Which locks, until when, and why"
 // @Success     201  {object} api.Closure
-// @Failure     400  {object} api.Problem "invalid_request"
-// @Failure     413  {object} api.Problem "body_too_large"
-// @Failure     415  {object} api.Problem "unsupported_media_type"
 // @Failure     429  {object} api.Problem "rate_limited, quota_exceeded, overloaded"
 // @Failure     503  {object} api.Problem "store_unavailable"
 // @Router      /admin/closures [post]
@@ -78,11 +75,7 @@ func (a *endpoints) closeLocks(r *request) error {
 // @Param       id     path  string true  "Closure id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "rate_limited, overloaded"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/closures/{id} [delete]
 func (a *endpoints) openLocks(r *request) error {
@@ -121,8 +114,6 @@ func (r *request) mayRule(tenant, locks string) bool {
 // @Param       limit  query int    false "Closures on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"
 // @Success     200 {object} api.ClosurePage
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/closures [get]
 func (a *endpoints) listClosures(r *request) error {

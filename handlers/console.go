@@ -86,7 +86,6 @@ func (a *endpoints) lostSince() *api.Instant {
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Success     200 {object} api.AdminOverview
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/overview [get]
@@ -127,8 +126,6 @@ func makeOverview(r *request) (maker, error) {
 // @Param       limit  query int    false "Locks on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"
 // @Success     200 {object} api.AdminLockPage
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/locks [get]
 func (a *endpoints) adminLocks(r *request) error { return r.show(makeLocks) }
@@ -162,7 +159,6 @@ func makeLocks(r *request) (maker, error) {
 // @Param       name   path string true "Lock name"
 // @Success     200 {object} api.AdminLockView
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/locks/{tenant}/{name} [get]
 func (a *endpoints) adminLock(r *request) error {

@@ -31,9 +31,7 @@ func (r *request) operator() (subscription.Actor, error) {
 // @Param       tenant path string true "Tenant"
 // @Param       id     path string true "Webhook id"
 // @Success     200 {object} api.AdminWebhook
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     429 {object} api.Problem "rate_limited, overloaded"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks/{tenant}/{id} [get]
 func (a *endpoints) adminWebhook(r *request) error {
@@ -70,12 +68,8 @@ func (a *endpoints) respondAdminWebhook(r *request, s *subscription.Subscription
 // @Param       id     path string                 true "Webhook id"
 // @Param       body   body api.AdminWebhookChange true "Whether it sends, and why"
 // @Success     200 {object} api.AdminWebhook "The webhook as it is now"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     409 {object} api.Problem "changed"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "rate_limited, overloaded"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks/{tenant}/{id} [patch]
 func (a *endpoints) pauseWebhook(r *request) error {
@@ -112,9 +106,7 @@ func (a *endpoints) pauseWebhook(r *request) error {
 // @Param       limit   query int    false "Deliveries that are still to be made on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor  query string false "next_cursor of the page before"
 // @Success     200 {object} api.DeliveryPage "A page of deliveries, the newest first"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     429 {object} api.Problem "rate_limited, overloaded"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks/{tenant}/{id}/deliveries [get]
 func (a *endpoints) adminDeliveries(r *request) error {
@@ -139,12 +131,8 @@ func (a *endpoints) adminDeliveries(r *request) error {
 // @Param       delivery path string true "Id of the delivery"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "It will be made"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "rate_limited, overloaded"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks/{tenant}/{id}/deliveries/{delivery}/redeliver [post]
 func (a *endpoints) adminRedeliver(r *request) error {

@@ -48,8 +48,6 @@ func (a *endpoints) operatedWebhooks(r *gin.Engine) {
 // @Param       limit  query int    false "Webhooks on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"
 // @Success     200 {object} api.AdminWebhookPage
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "rate_limited, overloaded"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks [get]
 func (a *endpoints) adminWebhooks(r *request) error { return r.show(makeWebhooks) }

@@ -27,8 +27,6 @@ import (
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Entries in each list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.LockOrderReport
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Router      /admin/lock-order [get]
 func (a *endpoints) lockOrder(r *request) error {
 	tenant, limit, err := tenantAndLimit(r)
@@ -59,8 +57,6 @@ func (a *endpoints) lockOrder(r *request) error {
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Deadlocks in the list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.DeadlockPage
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Router      /admin/deadlocks [get]
 func (a *endpoints) deadlocks(r *request) error {
 	tenant, limit, err := tenantAndLimit(r)

@@ -64,9 +64,7 @@ func (a *endpoints) checkDeliveries(r *request, who *auth.Principal) (id string,
 // @Param       limit   query int    false "Deliveries that are still to be made on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor  query string false "next_cursor of the page before"
 // @Success     200 {object} api.DeliveryPage "A page of deliveries, the newest first"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/deliveries [get]
 func (a *endpoints) listDeliveries(r *request) error {
@@ -172,11 +170,7 @@ func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.
 // @Param       id      path string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     202 {object} api.TestDelivery "It will be sent"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/test [post]
 func (a *endpoints) testWebhook(r *request) error {
@@ -211,12 +205,8 @@ func (a *endpoints) testWebhook(r *request) error {
 // @Param       delivery path string true "Id of the delivery"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "It will be made"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/deliveries/{delivery}/redeliver [post]
 func (a *endpoints) redeliver(r *request) error {
@@ -250,11 +240,7 @@ func (a *endpoints) deliverAgain(r *request, who subscription.Actor) error {
 // @Param       body    body api.RedeliverBody true "Since when"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "They will be made"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/redeliver [post]
 func (a *endpoints) redeliverSince(r *request) error {

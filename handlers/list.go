@@ -30,7 +30,6 @@ const (
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
 // @Success     200 {object} api.Lock
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks/{name} [get]
 func (a *endpoints) lock(r *request) error {
@@ -59,8 +58,6 @@ func (a *endpoints) lock(r *request) error {
 // @Param       cursor     query string false "next_cursor of the page before"
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
 // @Success     200 {object} api.LockPage
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks [get]
 func (a *endpoints) list(r *request) error {

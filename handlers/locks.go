@@ -30,8 +30,6 @@ const maxIdempotencyKey = 200 // characters
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock, no_callback_secret"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
@@ -239,8 +237,6 @@ func location(e *lock.Entry) string {
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks/{name}/renew [put]
@@ -271,8 +267,6 @@ func (a *endpoints) renewEntry(r *request, req service.TokenRequest) error {
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks/{name} [delete]
@@ -312,7 +306,6 @@ func (a *endpoints) releaseEntry(r *request, req service.TokenRequest) error {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "wait_timeout"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name}/entries/{id} [get]

@@ -50,7 +50,6 @@ func (a *endpoints) quotas(r *gin.Engine) {
 // @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"
 // @Success     200 {object} api.Quota
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
@@ -76,11 +75,8 @@ func (a *endpoints) getQuota(r *request) error {
 // @Param       tenant path string        true  "Tenant"
 // @Param       body   body api.QuotaBody false "The limits that differ from the defaults"
 // @Success     200 {object} api.Quota
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     409 {object} api.Problem "changed"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "rate_limited, quota_exceeded"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/tenants/{tenant}/quota [put]
@@ -117,11 +113,8 @@ func (a *endpoints) setQuota(r *request) error {
 // @Param       tenant path string true "Tenant"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "The defaults hold"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     409 {object} api.Problem "changed"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/tenants/{tenant}/quota [delete]

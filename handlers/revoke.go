@@ -63,9 +63,6 @@ func (r *request) mayUse() func(string) bool {
 // @Failure     404    {object} api.Problem "not_found"
 // @Failure     409    {object} api.Problem "changed"
 // @Failure     410    {object} api.Problem "lock_lost"
-// @Failure     413    {object} api.Problem "body_too_large"
-// @Failure     415    {object} api.Problem "unsupported_media_type"
-// @Failure     429    {object} api.Problem "rate_limited, overloaded"
 // @Failure     503    {object} api.Problem "store_unavailable"
 // @Router      /admin/locks/{tenant}/{name}/entries/{id}/revoke [post]
 func (a *endpoints) revokeEntry(r *request) error {
@@ -86,13 +83,9 @@ func (a *endpoints) revokeEntry(r *request) error {
 // @Param       id     path     string         true "Entry id"
 // @Param       body   body     api.RevokeBody true "Which entry, and why"
 // @Success     200    {object} api.Revoked
-// @Failure     400    {object} api.Problem "invalid_request"
 // @Failure     404    {object} api.Problem "not_found"
 // @Failure     409    {object} api.Problem "changed"
 // @Failure     410    {object} api.Problem "lock_lost"
-// @Failure     413    {object} api.Problem "body_too_large"
-// @Failure     415    {object} api.Problem "unsupported_media_type"
-// @Failure     429    {object} api.Problem "rate_limited, overloaded"
 // @Failure     503    {object} api.Problem "store_unavailable"
 // @Router      /admin/locksets/{tenant}/{id}/revoke [post]
 func (a *endpoints) revokeSet(r *request) error {
@@ -131,9 +124,6 @@ func (a *endpoints) revoke(r *request, req service.RevokeRequest) error {
 // @Security    bearer[tenant-admin]
 // @Param       body body     api.RevokeHolderBody true "Which entries, and why"
 // @Success     200  {object} api.RevokedList
-// @Failure     400  {object} api.Problem "invalid_request"
-// @Failure     413  {object} api.Problem "body_too_large"
-// @Failure     415  {object} api.Problem "unsupported_media_type"
 // @Failure     429  {object} api.Problem "rate_limited"
 // @Router      /admin/holders/revoke [post]
 func (a *endpoints) revokeHolder(r *request) error {

@@ -25,8 +25,6 @@ const maxHeatRows = 200
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Success     200 {object} api.AdminSeries
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/series [get]
 func (a *endpoints) series(r *request) error { return r.show(makeSeries) }
@@ -96,7 +94,6 @@ func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 10
 // @Param       name   path string true "Lock name"
 // @Success     200 {object} api.AdminHistory
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/locks/{tenant}/{name}/history [get]
 func (a *endpoints) history(r *request) error { return r.show(makeHistory) }
@@ -215,8 +212,6 @@ func wordsOf(h *service.History) (words []string) {
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Locks, at most 200" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.AdminHeatMap
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/heatmap [get]
 func (a *endpoints) heatMap(r *request) error { return r.show(makeHeatMap) }

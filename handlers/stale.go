@@ -21,9 +21,6 @@ import (
 // @Success     204 "Reported"
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     403 {object} api.Problem "forbidden"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /locks/{name}/stale-writes [post]
 func (a *endpoints) reportStaleWrite(r *request) error {

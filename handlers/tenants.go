@@ -26,8 +26,6 @@ const maxTenants = 200
 // @Param       limit  query int    false "Tenants on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"
 // @Success     200 {object} api.AdminTenantPage
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/tenants [get]
 func (a *endpoints) tenants(r *request) error { return r.show(makeTenants) }

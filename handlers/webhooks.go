@@ -67,9 +67,6 @@ func (a *endpoints) webhooks(r *gin.Engine) {
 // @Security    bearer[webhooks:write]
 // @Param       body body api.WebhookBody true "What to tell, and where"
 // @Success     201 {object} api.NewWebhook "The webhook, with its secret"
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks [post]
@@ -95,8 +92,6 @@ func (a *endpoints) createWebhook(r *request) error {
 // @Produce     json
 // @Security    bearer[webhooks:write]
 // @Success     200 {object} api.WebhookList "All of them, without their secrets"
-// @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks [get]
 func (a *endpoints) listWebhooks(r *request) error {
@@ -130,9 +125,7 @@ func (a *endpoints) listWebhooks(r *request) error {
 // @Security    bearer[webhooks:write]
 // @Param       id  path     string true "Webhook id"
 // @Success     200 {object} api.Webhook "The webhook, without its secret"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id} [get]
 func (a *endpoints) getWebhook(r *request) error {
@@ -152,12 +145,8 @@ func (a *endpoints) getWebhook(r *request) error {
 // @Param       id   path     string            true  "Webhook id"
 // @Param       body body     api.WebhookChange false "What is to be another"
 // @Success     200  {object} api.Webhook "The webhook as it is now"
-// @Failure     400  {object} api.Problem "invalid_request"
 // @Failure     404  {object} api.Problem "not_found"
 // @Failure     409  {object} api.Problem "changed"
-// @Failure     413  {object} api.Problem "body_too_large"
-// @Failure     415  {object} api.Problem "unsupported_media_type"
-// @Failure     429  {object} api.Problem "overloaded, rate_limited"
 // @Failure     503  {object} api.Problem "store_unavailable"
 // @Router      /webhooks/{id} [patch]
 func (a *endpoints) changeWebhook(r *request) error {
@@ -180,12 +169,8 @@ func (a *endpoints) changeWebhook(r *request) error {
 // @Param       id  path     string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "Deleted"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     409 {object} api.Problem "changed"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id} [delete]
 func (a *endpoints) deleteWebhook(r *request) error {
@@ -210,12 +195,8 @@ func (a *endpoints) deleteWebhook(r *request) error {
 // @Param       id  path     string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     200 {object} api.NewWebhook "The webhook, with its new secret"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     409 {object} api.Problem "changed"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
-// @Failure     429 {object} api.Problem "overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/{id}/rotate [post]
 func (a *endpoints) rotateWebhook(r *request) error {
@@ -243,10 +224,7 @@ func (a *endpoints) rotateWebhook(r *request) error {
 // @Security    bearer[webhooks:write]
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     200 {object} api.CallbackSecret "The new secret"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     409 {object} api.Problem "changed"
-// @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /webhooks/callback-secret/rotate [post]

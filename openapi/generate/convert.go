@@ -24,8 +24,8 @@ func convert(old *openapi2.T) (*openapi3.T, error) {
 		improveSchema(name, schema.Value)
 	}
 	for _, path := range doc.Paths.Map() {
-		for _, op := range path.Operations() {
-			if err := improveOperation(doc, op); err != nil {
+		for method, op := range path.Operations() {
+			if err := improveOperation(doc, method, op); err != nil {
 				return nil, fmt.Errorf("%s: %w", op.OperationID, err)
 			}
 		}
@@ -41,7 +41,7 @@ func securitySchemes() openapi3.SecuritySchemes {
 	return openapi3.SecuritySchemes{securityScheme: {Value: scheme}}
 }
 
-func improveOperation(doc *openapi3.T, op *openapi3.Operation) error {
+func improveOperation(doc *openapi3.T, method string, op *openapi3.Operation) error {
 	describeScopes(op)
 	for _, p := range op.Parameters {
 		improveParameter(p.Value)
@@ -52,7 +52,7 @@ func improveOperation(doc *openapi3.T, op *openapi3.Operation) error {
 			return err
 		}
 	}
-	addCommon(op)
+	addCommon(method, op)
 	addCallbacks(op)
 	return improveResponses(doc, op)
 }

@@ -53,20 +53,36 @@ func headersOf(status int) map[string]string {
 }
 
 // common are the answers that every operation with a bearer token can give, whose
-// annotations need not repeat them. An annotation of its own goes first.
+// annotations need not repeat them. An annotation of its own for a status goes first.
 func common() map[int]string {
 	return map[int]string{
-		http.StatusUnauthorized: "unauthenticated", http.StatusForbidden: "forbidden", http.StatusInternalServerError: "internal",
+		http.StatusBadRequest: "invalid_request", http.StatusUnauthorized: "unauthenticated", http.StatusForbidden: "forbidden",
+		http.StatusTooManyRequests: "overloaded, rate_limited", http.StatusInternalServerError: "internal",
 	}
 }
 
-func addCommon(op *openapi3.Operation) {
+// commonWithBody are those which an operation can give beside to which a body can be sent, whether it
+// says anything or not.
+func commonWithBody() map[int]string {
+	return map[int]string{
+		http.StatusRequestEntityTooLarge: "body_too_large", http.StatusUnsupportedMediaType: "unsupported_media_type",
+	}
+}
+
+func addCommon(method string, op *openapi3.Operation) {
 	if op.Security == nil {
 		return
 	}
-	for status, code := range common() {
+	addMissing(op, common())
+	if method != http.MethodGet {
+		addMissing(op, commonWithBody())
+	}
+}
+
+func addMissing(op *openapi3.Operation, answers map[int]string) {
+	for status, codes := range answers {
 		if op.Responses.Status(status) == nil {
-			op.AddResponse(status, openapi3.NewResponse().WithDescription(code).WithJSONSchemaRef(openapi3.NewSchemaRef(problemRef, nil)))
+			op.AddResponse(status, openapi3.NewResponse().WithDescription(codes).WithJSONSchemaRef(openapi3.NewSchemaRef(problemRef, nil)))
 		}
 	}
 }

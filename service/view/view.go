@@ -202,7 +202,7 @@ func (v *View) Recall(ends []store.Ended, complete bool) {
 		return
 	}
 	why := lock.Expired
-	if !v.gap.IsZero() && age(v.gap) > longestGap {
+	if !v.gap.IsZero() && store.Age(v.gap) > store.LongestGap {
 		why = lock.Unknown
 	}
 	for id, tenant := range v.unexplained {
@@ -225,13 +225,6 @@ func (v *View) HadAll(at time.Time) {
 		v.whole = at
 	}
 }
-
-// longestGap is for how long stores remember why entries ended.
-const longestGap = 10 * time.Minute
-
-// age is how long ago t was. A machine that sleeps stops one clock, and one that is set
-// changes the other.
-func age(t time.Time) time.Duration { return max(time.Since(t), time.Since(t.Round(0))) }
 
 func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 	since, waited := v.since, v.waited

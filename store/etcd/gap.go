@@ -7,10 +7,6 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// longestGap is for how long a feed may have been interrupted at most for its reader to
-// say why entries went meanwhile: the store may have forgotten the reasons after that.
-const longestGap = 10 * time.Minute
-
 // gaps is a follower that puts down the expiries which fell into a gap of its feed. etcd
 // removes the entries of a dead lease without a word, and the mark of a key with its entry.
 // A change of leader interrupts the feeds of all replicas at once, so that none of them
@@ -142,7 +138,7 @@ func (k keyed) endedBy(e store.Ended) bool {
 }
 
 func (g *gaps) unexplained() (ends []store.Ended) {
-	known := age(g.since) <= longestGap
+	known := store.Age(g.since) <= store.LongestGap
 	for id, k := range g.missing {
 		if known {
 			ends = append(ends, g.store.missed(k))
@@ -163,7 +159,3 @@ func (s *Store) missed(k keyed) store.Ended {
 	s.unrecorded.add(unrecordedEnd{End: end, marked: true})
 	return end.Ended(s.trust.Floor())
 }
-
-// age is how long ago t was. A machine that sleeps stops one clock, and one that is set
-// changes the other.
-func age(t time.Time) time.Duration { return max(time.Since(t), time.Since(t.Round(0))) }

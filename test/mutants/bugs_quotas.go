@@ -80,7 +80,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "quota-made-up-tokens-renew", Breaks: "who makes tokens up does not use up the tenant's renewals and releases",
-			File: "handlers/admit.go", Anchor: "case o.rate != 0 && r.genuine():", Becomes: "case o.rate != 0 && (r.genuine() || true):",
+			File: "handlers/admit.go", Anchor: "case o.rate != 0 && r.genuine(o):", Becomes: "case o.rate != 0 && (r.genuine(o) || true):",
 			In: "./handlers", Run: "^TestMadeUpTokens$", Needs: "etcd",
 		},
 		{

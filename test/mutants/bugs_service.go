@@ -305,7 +305,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-forgotten-is-expired", Breaks: "what ended in a gap longer than reasons are remembered is not said to have expired",
-			File: "service/view/view.go", Anchor: "age(v.gap) > longestGap", Becomes: "age(v.gap) > 1000*longestGap",
+			File: "service/view/view.go", Anchor: "store.Age(v.gap) > store.LongestGap", Becomes: "store.Age(v.gap) > 1000*store.LongestGap",
 			In: "./service", Run: "^TestReasonAfterALongGap$",
 		},
 		{

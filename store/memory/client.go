@@ -186,7 +186,7 @@ func (r *removing) Swap(ctx context.Context, s store.RecordState, w *store.Recor
 // Renew implements [store.Store].
 func (c *Client) Renew(ctx context.Context, e *lock.Entry) error {
 	_, err := ask(ctx, c, Renew, e.ID, func() (none, uint64, error) {
-		number, err := c.server.refresh(e)
+		number, err := c.server.renew(e)
 		return none{}, number, err
 	})
 	return err

@@ -196,7 +196,7 @@ func (s *Server) forgetting(k key, number uint64, ended store.Ended) *record {
 	return r
 }
 
-func (s *Server) refresh(e *lock.Entry) (uint64, error) {
+func (s *Server) renew(e *lock.Entry) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.find(e)

@@ -211,17 +211,17 @@ func cutSets(t *trial, how Fault) {
 		return err == nil
 	})
 	t.wantWhole(names)
-	for i, e := range enqueues.ambiguous {
+	for i, e := range enqueues.unknown {
 		t.enqueue(t.client(i), e)
 	}
 	t.wantWhole(names)
-	for i, e := range removals.ambiguous {
+	for i, e := range removals.unknown {
 		if err := t.client(i).Remove(t.ctx, e, lock.Released); err != nil {
 			t.wantLost("Remove repeated", err)
 		}
 	}
 	t.wantWhole(names)
-	t.wantIn(names, append(enqueues.done, enqueues.ambiguous...), removals.certain)
+	t.wantIn(names, append(enqueues.done, enqueues.unknown...), removals.certain)
 	t.wantSame(feed)
 }
 

@@ -65,10 +65,10 @@ func (t *trial) wantCertain(doing string, err error) {
 
 // outcomes are the entries of interrupted calls.
 type outcomes struct {
-	mu        sync.Mutex
-	done      []*lock.Entry // the call returned no error
-	certain   []*lock.Entry // the call says that it did nothing
-	ambiguous []*lock.Entry
+	mu      sync.Mutex
+	done    []*lock.Entry // the call returned no error
+	certain []*lock.Entry // the call says that it did nothing
+	unknown []*lock.Entry
 }
 
 func (o *outcomes) add(t *trial, doing string, e *lock.Entry, err error) {
@@ -78,7 +78,7 @@ func (o *outcomes) add(t *trial, doing string, e *lock.Entry, err error) {
 	case err == nil:
 		o.done = append(o.done, e)
 	case t.wantUnavailable(doing, err):
-		o.ambiguous = append(o.ambiguous, e)
+		o.unknown = append(o.unknown, e)
 	default:
 		o.certain = append(o.certain, e)
 	}
@@ -127,13 +127,13 @@ func (t *trial) brief(worker int, moment time.Duration) (context.Context, contex
 // should be there is there once, and none that should not.
 func (t *trial) checkEnqueues(f *feed, out *outcomes) {
 	t.Helper()
-	for i, e := range out.ambiguous {
+	for i, e := range out.unknown {
 		t.enqueue(t.client(i), e)
 		t.enqueue(t.client(i+1), e)
 	}
 	t.wantSame(f)
 	v := f.state()
-	for _, e := range append(out.done, out.ambiguous...) {
+	for _, e := range append(out.done, out.unknown...) {
 		if n := v.joined[e.ID]; v.resets == 1 && n != 1 {
 			t.Errorf("an entry joined %d times, want 1", n)
 		}
@@ -144,7 +144,7 @@ func (t *trial) checkEnqueues(f *feed, out *outcomes) {
 			queued[p.Entry.ID]++
 		}
 	}
-	for _, e := range append(out.done, out.ambiguous...) {
+	for _, e := range append(out.done, out.unknown...) {
 		if queued[e.ID] != 1 {
 			t.Errorf("an entry is in the queue %d times, want once", queued[e.ID])
 		}
@@ -154,7 +154,7 @@ func (t *trial) checkEnqueues(f *feed, out *outcomes) {
 			t.Error("an entry is in the queue, though its Enqueue said that it cannot be")
 		}
 	}
-	t.Logf("%d done, %d refused, %d ambiguous", len(out.done), len(out.certain), len(out.ambiguous))
+	t.Logf("%d done, %d refused, %d ambiguous", len(out.done), len(out.certain), len(out.unknown))
 }
 
 // contextsRemoval removes entries with contexts that end at any moment.
@@ -196,7 +196,7 @@ func (t *trial) checkRemovals(f *feed, out *outcomes) {
 			t.Error("an entry is gone, though its Remove said that it cannot be")
 		}
 	}
-	for i, e := range append(out.ambiguous, out.certain...) {
+	for i, e := range append(out.unknown, out.certain...) {
 		if err := t.client(i).Remove(t.ctx, e, lock.Released); err != nil {
 			t.wantLost("Remove repeated", err)
 		}
@@ -204,10 +204,10 @@ func (t *trial) checkRemovals(f *feed, out *outcomes) {
 	t.wantQueue(t.B, t.ref("a"))
 	t.wantSame(f)
 	v := f.state()
-	for _, e := range append(append(out.done, out.ambiguous...), out.certain...) {
+	for _, e := range append(append(out.done, out.unknown...), out.certain...) {
 		if n, d := v.departures(e.ID); v.resets == 1 && (n != 1 || d.Reason != lock.Released) {
 			t.Errorf("left %d times, with reason %q, want once, %q", n, d.Reason, lock.Released)
 		}
 	}
-	t.Logf("%d done, %d refused, %d ambiguous", len(out.done), len(out.certain), len(out.ambiguous))
+	t.Logf("%d done, %d refused, %d ambiguous", len(out.done), len(out.certain), len(out.unknown))
 }

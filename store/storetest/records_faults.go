@@ -45,7 +45,7 @@ func recordCutCalls(t *recordTrial, how Fault) {
 type attempted struct {
 	id      string
 	sum     int    // what was added for certain
-	maybe   int    // what may have been added besides
+	unknown int    // what may have been added besides
 	version uint64 // that was told last
 }
 
@@ -95,7 +95,7 @@ func (t *recordTrial) addTo(a *attempted) bool {
 		return true
 	}
 	if t.wantUnavailable("Put", err) {
-		a.maybe = 1
+		a.unknown = 1
 	}
 	return false
 }
@@ -111,8 +111,8 @@ func (t *recordTrial) checkSum(a *attempted) {
 	} else if !t.is(err, lock.NotFound) {
 		t.Fatal(err)
 	}
-	if sum < a.sum || sum > a.sum+a.maybe {
-		t.Errorf("%s is %d, but %d was said, and perhaps %d more", a.id, sum, a.sum, a.maybe)
+	if sum < a.sum || sum > a.sum+a.unknown {
+		t.Errorf("%s is %d, but %d was said, and perhaps %d more", a.id, sum, a.sum, a.unknown)
 	}
 	if sum == a.sum && version != a.version {
 		t.Errorf("%s has version %d, but %d was said", a.id, version, a.version)
@@ -121,7 +121,7 @@ func (t *recordTrial) checkSum(a *attempted) {
 	next, err := t.records(0).Put(t.ctx, recordPut(a.id, "done", version))
 	if err == nil {
 		t.wantRecord(t.records(1), a.id, "done", next)
-	} else if a.maybe == 0 || sum != a.sum {
+	} else if a.unknown == 0 || sum != a.sum {
 		t.Errorf("Put over what is there = %v", err)
 	}
 }

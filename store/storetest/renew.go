@@ -12,7 +12,7 @@ func renewCases() []testCase {
 		{name: "renew/a gone entry's keeps no other tenant's alive", run: renewForeignLease},
 		{name: "renew/tells how much remains", run: renewRemaining},
 		{name: "renew/is lost after a removal", run: renewRemoved},
-		{name: "renew/is lost for what is not the entry", run: refreshForged},
+		{name: "renew/is lost for what is not the entry", run: renewForged},
 	}
 }
 
@@ -102,8 +102,8 @@ func renewRemoved(t *trial) {
 	}
 }
 
-// refreshForged asks for entries that differ from a living one in one thing.
-func refreshForged(t *trial) {
+// renewForged asks for entries that differ from a living one in one thing.
+func renewForged(t *trial) {
 	fresh, repeatable := t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.repeatable("a"))
 	for _, e := range []*lock.Entry{fresh, repeatable} {
 		for what, forged := range forgeries(e) {

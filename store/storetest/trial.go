@@ -124,7 +124,7 @@ func (t *trial) wantLost(doing string, err error) {
 
 // wantUnavailable checks that a call says that the store could not be asked, and
 // returns whether it may have taken effect all the same.
-func (t *trial) wantUnavailable(doing string, err error) (ambiguous bool) {
+func (t *trial) wantUnavailable(doing string, err error) (unknown bool) {
 	t.Helper()
 	typed := t.typed(doing, err)
 	if typed == nil || typed.Code != lock.StoreUnavailable {

@@ -152,7 +152,8 @@ func (r *request) log(status int, took time.Duration) {
 	if !to.Enabled(ctx, level) || r.quiet || !r.sampled(status) || r.silenced(status) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 12+len(r.attrs)),
+	var room [24]slog.Attr // on the stack
+	attrs := append(room[:0],
 		slog.String("request_id", r.id),
 		slog.String("client", textOfAddress(r.address())),
 		slog.String("method", r.Request.Method),

@@ -30,10 +30,17 @@ const (
 // MinTokenKey is the length of the key behind the lock tokens, in bytes.
 const MinTokenKey = 32
 
-type tokens struct{ macs *sync.Pool } // of hash.Hash, keyed
+type tokens struct{ signers *sync.Pool } // of *signer
+
+// signer makes one MAC after the other, without allocating for each.
+type signer struct {
+	mac  hash.Hash
+	text []byte
+	sum  [sha256.Size]byte
+}
 
 func newTokens(key []byte) tokens {
-	return tokens{&sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
+	return tokens{&sync.Pool{New: func() any { return &signer{mac: hmac.New(sha256.New, key)} }}}
 }
 
 // setSubject is what the tokens of sets are bound to, and what their idempotency keys
@@ -54,7 +61,8 @@ func (t tokens) issue(e *lock.Entry) string {
 	raw := make([]byte, 0, rawTokenSize)
 	raw = append(raw, e.ID.Bytes()...)
 	raw = binary.BigEndian.AppendUint64(raw, e.Number)
-	raw = append(raw, t.mac(e.Tenant, subjectOf(e), raw)...)
+	mac := t.mac(e.Tenant, subjectOf(e), raw)
+	raw = append(raw, mac[:]...)
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
 }
 
@@ -75,7 +83,7 @@ func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {
 		return "", 0, errTokenMismatch()
 	}
 	signed, mac := raw[:lock.IDSize+8], raw[lock.IDSize+8:]
-	if !hmac.Equal(mac, t.mac(tenant, subject, signed)) {
+	if want := t.mac(tenant, subject, signed); !hmac.Equal(mac, want[:]) {
 		return "", 0, errTokenMismatch()
 	}
 	return lock.IDOf(signed[:lock.IDSize]), binary.BigEndian.Uint64(signed[lock.IDSize:]), nil
@@ -88,13 +96,13 @@ func (s *Service) Genuine(req TokenRequest) bool {
 	return err == nil
 }
 
-func (t tokens) mac(tenant, subject string, signed []byte) []byte {
-	h := t.macs.Get().(hash.Hash)
-	defer t.macs.Put(h)
-	h.Reset()
-	text := make([]byte, 0, 512)
-	h.Write(append(appendParts(text, tenant, subject), signed...))
-	return h.Sum(nil)[:macSize]
+func (t tokens) mac(tenant, subject string, signed []byte) (mac [macSize]byte) {
+	s := t.signers.Get().(*signer)
+	defer t.signers.Put(s)
+	s.text = append(appendParts(s.text[:0], tenant, subject), signed...)
+	s.mac.Reset()
+	s.mac.Write(s.text)
+	return [macSize]byte(s.mac.Sum(s.sum[:0]))
 }
 
 func errTokenMismatch() error {

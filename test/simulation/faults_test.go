@@ -39,9 +39,13 @@ func (w *world) lag(r *replica) {
 	r.lagUntil = w.now() + w.between(300*time.Millisecond, 10*time.Second)
 }
 
-// jump changes the replica's wall clock.
+// jump changes the replica's wall clock: by an hour at most, one time in four.
 func (w *world) jump(r *replica) {
-	r.offset.Add(int64(w.between(-time.Minute, time.Minute)))
+	most := time.Minute
+	if w.pick(4) == 0 {
+		most = time.Hour
+	}
+	r.offset.Add(int64(w.between(-most, most)))
 	for _, k := range w.open {
 		if k.replica == r {
 			k.jumped = true

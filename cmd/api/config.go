@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,16 +12,13 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/fencepost/fencepost/certificate"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/lock/quota"
-	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook"
@@ -197,195 +192,6 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	c.limitFlags(f)
 	f.StringVar(&c.debugListen, "debug-listen", "", "`address` to serve Go's profiler on, under /debug/pprof/; empty is off")
 	return f
-}
-
-// resolveStore turns --store and its companions into endpoints and TLS.
-func (c *config) resolveStore(set origins) error {
-	var wrong []error
-	if c.dataDir == "" && (c.dev || c.store == storeEmbedded) {
-		wrong = append(wrong, usagef("--data-dir is empty: name the folder for the embedded store and the development secret"))
-	}
-	if c.store == storeEmbedded {
-		c.backend = storeEmbedded
-		for _, name := range []string{"store-tls", "store-ca", "store-cert", "store-key", "store-username", "store-password-file"} {
-			if set.of(name) != byDefault {
-				wrong = append(wrong, usagef("--%s contradicts --store embedded, which listens nowhere", name))
-			}
-		}
-		return errors.Join(wrong...)
-	}
-	// Only on the command line: an image sets them for whatever store it will be.
-	for _, name := range []string{"data-dir", "data-quota-mb"} {
-		if set.of(name) == byFlag && !(c.dev && name == "data-dir") {
-			wrong = append(wrong, usagef("--%s contradicts --store %s: only the embedded store has one", name, c.store))
-		}
-	}
-	return errors.Join(append(wrong, c.resolveEndpoints(), c.resolveStoreAccess())...)
-}
-
-// resolveEndpoints takes the address of an external store apart. Only ZooKeeper's
-// has a path.
-func (c *config) resolveEndpoints() error {
-	scheme, rest, hasHosts := strings.Cut(c.store, "://")
-	hosts, path, _ := strings.Cut(rest, "/")
-	switch {
-	case strings.Contains(hosts, "@"):
-		return usagef("--store: credentials do not belong into an address: there are --store-username and --store-password-file")
-	case hasHosts && scheme == storeEtcd && path == "":
-	case hasHosts && scheme == storeZooKeeper:
-		if path != "" {
-			c.chroot = "/" + path
-		}
-	default:
-		return usagef("--store: %q is neither embedded nor etcd://host:port,host:port nor zookeeper://host:port,host:port/chroot", c.store)
-	}
-	c.backend = scheme
-	for h := range strings.SplitSeq(hosts, ",") {
-		if !isEndpoint(h) {
-			return usagef("--store: %q is not host:port, with a port from 1 to 65535", h)
-		}
-		c.endpoints = append(c.endpoints, h)
-	}
-	return c.checkChroot()
-}
-
-func isEndpoint(text string) bool {
-	host, port, err := net.SplitHostPort(text)
-	if err != nil || host == "" {
-		return false
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0
-}
-
-// checkChroot refuses paths that ZooKeeper cannot have, and those that it could but
-// that say that somebody meant something else: they are taken as they stand.
-func (c *config) checkChroot() error {
-	if c.chroot == "" {
-		return nil
-	}
-	for part := range strings.SplitSeq(c.chroot[1:], "/") {
-		if part == "" || part == "." || part == ".." {
-			return usagef("--store: %q is not a path in ZooKeeper: it has an empty part, as before a slash at its end, or . or ..", c.chroot)
-		}
-	}
-	for _, r := range c.chroot {
-		if strings.ContainsRune(`?#%,\`, r) || r == ' ' || !unicode.IsPrint(r) {
-			return usagef("--store: %q is not a path in ZooKeeper that we take: it has %q in it, and nothing in it is read as a query, an escape or another host", c.chroot, string(r))
-		}
-	}
-	return nil
-}
-
-// resolveStoreAccess finds what the store is shown, and what it has to show.
-func (c *config) resolveStoreAccess() error {
-	var wrong []error
-	if (c.storeUsername == "") != (c.storePasswordSrc == "") {
-		wrong = append(wrong, usagef("--store-username and --store-password-file need each other"))
-	}
-	if c.backend == storeZooKeeper && strings.Contains(c.storeUsername, ":") {
-		wrong = append(wrong, usagef("--store-username: %q has a colon, with which ZooKeeper begins the password", c.storeUsername))
-	}
-	if c.storePasswordSrc != "" {
-		pass, err := readSecret("--store-password-file", c.storePasswordSrc, 1)
-		c.storePass, wrong = string(pass), append(wrong, err)
-	}
-	return errors.Join(append(wrong, c.resolveStoreTLS())...)
-}
-
-func (c *config) resolveStoreTLS() error {
-	if !c.storeTLS && c.storeCA == "" && c.storeCert == "" && c.storeKey == "" {
-		return nil
-	}
-	c.tls = &tls.Config{MinVersion: tls.VersionTLS12}
-	var wrong []error
-	if c.storeCA != "" {
-		pool, err := readAuthorities("--store-ca", c.storeCA)
-		c.tls.RootCAs, wrong = pool, append(wrong, err)
-	}
-	switch {
-	case (c.storeCert == "") != (c.storeKey == ""):
-		wrong = append(wrong, usagef("--store-cert and --store-key need each other"))
-	case c.storeCert != "":
-		pair, err := tls.LoadX509KeyPair(c.storeCert, c.storeKey)
-		if err != nil {
-			wrong = append(wrong, fmt.Errorf("--store-cert and --store-key: %w", err))
-		}
-		c.tls.Certificates = []tls.Certificate{pair}
-	}
-	return errors.Join(wrong...)
-}
-
-// readAuthorities reads the certificates of those who may sign others.
-func readAuthorities(flagName, path string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flagName, err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: %s has no certificate in it", flagName, path)
-	}
-	return pool, nil
-}
-
-// resolveKeys finds the keys for bearer and lock tokens. Without --dev there is
-// no default: a server with a known secret would be worse than none.
-func (c *config) resolveKeys(env environment) error {
-	err := c.resolveSecret(env)
-	if c.jwks != "" && (c.issuer == "" || c.audience == "") {
-		c.warn("--jwks without --jwt-issuer and --jwt-audience: a token that was made for another service with one of these keys is taken too")
-	}
-	if c.tokenKeyFile != "" {
-		var failed error
-		c.tokenKey, failed = readSecret("--token-key-file", c.tokenKeyFile, service.MinTokenKey)
-		err = errors.Join(err, failed)
-	}
-	return err
-}
-
-func (c *config) resolveSecret(env environment) (err error) {
-	inline, err := inlineSecret(env)
-	switch {
-	case err != nil:
-		return err
-	case inline != nil && c.secretFile != "":
-		return usagef("%s and --jwt-secret-file contradict each other", envSecret)
-	case c.dev && (inline != nil || c.secretFile != "" || c.jwks != ""):
-		return usagef("--dev makes a secret of its own and contradicts --jwt-secret-file, --jwks and %s", envSecret)
-	case !c.dev && inline == nil && c.secretFile == "" && c.jwks == "":
-		return usagef("no key for bearer tokens: set --jwt-secret-file or --jwks, or --dev to try things out")
-	case inline != nil:
-		c.secret = inline
-	case c.secretFile != "":
-		c.secret, err = readSecret("--jwt-secret-file", c.secretFile, minSecret)
-	}
-	return err
-}
-
-// inlineSecret returns the secret that the environment itself holds, nil if none.
-func inlineSecret(env environment) ([]byte, error) {
-	text := env[envSecret]
-	if text == "" {
-		return nil, nil
-	}
-	if len(text) < minSecret {
-		return nil, fmt.Errorf("%s holds %d bytes, at least %d are needed", envSecret, len(text), minSecret)
-	}
-	return []byte(text), nil
-}
-
-// readSecret reads a secret from a file, without the line break that editors add.
-func readSecret(flagName, path string, atLeast int) ([]byte, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flagName, err)
-	}
-	text = bytes.TrimRight(text, "\r\n")
-	if len(text) < atLeast {
-		return nil, fmt.Errorf("%s: %s holds %d bytes, at least %d are needed", flagName, path, len(text), atLeast)
-	}
-	return text, nil
 }
 
 func (c *config) resolveClasses() (err error) {

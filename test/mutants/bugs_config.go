@@ -71,7 +71,7 @@ func configBugs() []Bug {
 		},
 		{
 			Name: "config-any-token-of-the-keys", Breaks: "--jwks without an issuer or an audience is warned about",
-			File: "cmd/api/config.go", Anchor: `if c.jwks != "" && (c.issuer == "" || c.audience == "") {`, Becomes: `if c.jwks != "" && c.issuer == "" && c.audience == "" {`,
+			File: "cmd/api/config_keys.go", Anchor: `if c.jwks != "" && (c.issuer == "" || c.audience == "") {`, Becomes: `if c.jwks != "" && c.issuer == "" && c.audience == "" {`,
 			In: "./cmd/api", Run: "^TestWarnings$",
 		},
 		{

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/fencepost/fencepost/service"
+)
+
+// resolveKeys finds the keys for bearer and lock tokens. Without --dev there is
+// no default: a server with a known secret would be worse than none.
+func (c *config) resolveKeys(env environment) error {
+	err := c.resolveSecret(env)
+	if c.jwks != "" && (c.issuer == "" || c.audience == "") {
+		c.warn("--jwks without --jwt-issuer and --jwt-audience: a token that was made for another service with one of these keys is taken too")
+	}
+	if c.tokenKeyFile != "" {
+		var failed error
+		c.tokenKey, failed = readSecret("--token-key-file", c.tokenKeyFile, service.MinTokenKey)
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+func (c *config) resolveSecret(env environment) (err error) {
+	inline, err := inlineSecret(env)
+	switch {
+	case err != nil:
+		return err
+	case inline != nil && c.secretFile != "":
+		return usagef("%s and --jwt-secret-file contradict each other", envSecret)
+	case c.dev && (inline != nil || c.secretFile != "" || c.jwks != ""):
+		return usagef("--dev makes a secret of its own and contradicts --jwt-secret-file, --jwks and %s", envSecret)
+	case !c.dev && inline == nil && c.secretFile == "" && c.jwks == "":
+		return usagef("no key for bearer tokens: set --jwt-secret-file or --jwks, or --dev to try things out")
+	case inline != nil:
+		c.secret = inline
+	case c.secretFile != "":
+		c.secret, err = readSecret("--jwt-secret-file", c.secretFile, minSecret)
+	}
+	return err
+}
+
+// inlineSecret returns the secret that the environment itself holds, nil if none.
+func inlineSecret(env environment) ([]byte, error) {
+	text := env[envSecret]
+	if text == "" {
+		return nil, nil
+	}
+	if len(text) < minSecret {
+		return nil, fmt.Errorf("%s holds %d bytes, at least %d are needed", envSecret, len(text), minSecret)
+	}
+	return []byte(text), nil
+}
+
+// readSecret reads a secret from a file, without the line break that editors add.
+func readSecret(flagName, path string, atLeast int) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flagName, err)
+	}
+	text = bytes.TrimRight(text, "\r\n")
+	if len(text) < atLeast {
+		return nil, fmt.Errorf("%s: %s holds %d bytes, at least %d are needed", flagName, path, len(text), atLeast)
+	}
+	return text, nil
+}

@@ -50,11 +50,14 @@ func (x *unrecorded) add(e unrecordedEnd) {
 	x.open[e.ID] = e
 }
 
-// recorded forgets an end that is in the store.
-func (x *unrecorded) recorded(id lock.ID) {
+// recorded forgets an end that is in the store. That an entry was withdrawn is not the end
+// of one that expired before it, whose key was in use again.
+func (x *unrecorded) recorded(e store.End) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.open, id)
+	if e.Reason != lock.Withdrawn || x.open[e.ID].Reason == lock.Withdrawn {
+		delete(x.open, e.ID)
+	}
 }
 
 // written forgets an end that this replica has recorded. Another one of the same key may

@@ -195,7 +195,7 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		case hasPrefix(rest, endedDir) && put:
 			for _, e := range s.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
 				d.ended(e, ev.Kv.ModRevision, changes)
-				s.unrecorded.recorded(e.ID)
+				s.unrecorded.recorded(e)
 			}
 		case put && (hasPrefix(rest, noticesDir) || hasPrefix(rest, attachedDir)):
 			if n := s.noticeAt(ev.Kv, s.trust.Floor()); n != nil {

@@ -68,13 +68,27 @@ func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int6
 }
 
 // markExpired has txn put the mark of an entry that expired, unless its key is in use
-// again.
+// again. A mark that says withdrawn was put since, and gives way: an end that counts is not
+// to be hidden by one that does not.
 func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, lease int64) {
 	key := []byte(s.markKey(end.Tenant, end.ID))
+	put := []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: end.Reason, At: end.At}), lease)}
 	txn.Success = append(txn.Success, txnOp(&pb.TxnRequest{
-		Compare: []*pb.Compare{created(key, 0)},
-		Success: []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: end.Reason, At: end.At}), lease)},
+		Compare: []*pb.Compare{created(key, 0)}, Success: put,
+		Failure: []*pb.RequestOp{txnOp(&pb.TxnRequest{Compare: saysWithdrawn(key), Success: put})},
 	}))
+}
+
+// saysWithdrawn compares whether there is a mark at key, and says withdrawn, by how it is
+// encoded: etcd compares whole values only.
+func saysWithdrawn(key []byte) []*pb.Compare {
+	const begins = `{"reason":"` + string(lock.Withdrawn) + `"`
+	is := func(how pb.Compare_CompareResult, value string) *pb.Compare {
+		return &pb.Compare{
+			Key: key, Target: pb.Compare_VALUE, Result: how, TargetUnion: &pb.Compare_Value{Value: []byte(value)},
+		}
+	}
+	return []*pb.Compare{is(pb.Compare_GREATER, begins+","), is(pb.Compare_LESS, begins+"-")}
 }
 
 // find reads the entry with e's id, or nil if there is none. If e is resumable and its

@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 }
 
 func open(t *testing.T) storetest.Store {
-	s := memory.NewServer(memory.Config{})
+	s := memory.NewServer(memory.Config{ExpiryRecord: time.Second})
 	t.Cleanup(s.Close)
 	connect := func(t *testing.T, w memory.Wire) store.Store {
 		c := s.Connect(w)

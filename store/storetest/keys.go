@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/fencepost/fencepost/lock"
@@ -14,6 +15,7 @@ func keyCases() []testCase {
 		{name: "enqueue/a used-up key is refused with its reason", run: usedUpKey},
 		{name: "enqueue/the key of an entry that expired is used up", run: expiredKey},
 		{name: "enqueue/the key of a withdrawn entry is free", run: withdrawnKey},
+		{name: "enqueue/a withdrawal does not hide that an entry of the key expired", run: withdrawnAfterExpiry},
 		{name: "enqueue/a key is one entry whatever its locks are", run: keyOfOtherLocks},
 		{name: "enqueue/late duplicates of a key find it used up", run: lateDuplicates},
 	}
@@ -96,15 +98,41 @@ func expiredKey(t *trial) {
 	}
 }
 
+// recalls reports whether the feed was told, as it began, that the entry expired.
 func (f *feed) recalls(gone *lock.Entry) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range f.ended {
-		if e.ID == gone.ID && e.Tenant == gone.Tenant {
+		if e.ID == gone.ID && e.Tenant == gone.Tenant && e.Reason == lock.Expired {
 			return true
 		}
 	}
 	return false
+}
+
+// withdrawnAfterExpiry repeats an entry as soon as it has expired, when its key may count as
+// new, and takes it back. From the record of the expiry on the key is used up all the same.
+func withdrawnAfterExpiry(t *trial) {
+	a := t.follow(t.A)
+	drafts := make([]leased, 8)
+	for i := range drafts {
+		drafts[i] = t.lease(t.repeatable("a"), t.MinTTL)
+	}
+	for _, l := range drafts {
+		t.wantExpiry(a, l)
+		if again, written, err := t.B.Enqueue(t.ctx, clone(l.Entry)); err == nil && written {
+			t.remove(t.B, again, lock.Withdrawn)
+		}
+	}
+	t.eventually(t.Late+t.CallLimit, "the record of the expiries", func() bool {
+		late, stop := t.followUntil(t.B)
+		defer stop()
+		return !slices.ContainsFunc(drafts, func(l leased) bool { return !late.recalls(l.Entry) })
+	})
+	for _, l := range drafts {
+		t.wantUsedUp(t.A, l.Entry, lock.Expired)
+		t.wantUsedUp(t.B, l.Entry, lock.Expired)
+	}
 }
 
 // withdrawnKey repeats an entry that was taken back. Nobody was told of it, so its key

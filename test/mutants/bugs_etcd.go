@@ -157,6 +157,16 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestLateAttemptOfAKey$",
 		},
 		{
+			Name: "etcd-withdrawal-hides-an-expiry", Breaks: "a key whose entry expired is used up, also if one that was written before the record of it is withdrawn",
+			File: "store/etcd/keys.go", Anchor: "Compare: saysWithdrawn(key), Success: put", Becomes: "Compare: saysWithdrawn(key)",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^a_withdrawal_does_not_hide", Needs: "etcd",
+		},
+		{
+			Name: "etcd-withdrawal-is-the-record-of-an-expiry", Breaks: "that an entry expired is recorded, also if a later one of its key was withdrawn meanwhile",
+			File: "store/etcd/ended.go", Anchor: "if e.Reason != lock.Withdrawn || x.open[e.ID].Reason == lock.Withdrawn {", Becomes: "if true {",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^a_withdrawal_does_not_hide", Needs: "etcd",
+		},
+		{
 			Name: "etcd-written-twice", Breaks: "one call writes a fresh id once, also if its entry was removed before it learned of it",
 			File: "store/etcd/join.go", Anchor: "if len(j.open) > 0 && !j.entry.Resumable() {", Becomes: "if false {",
 			In: "./store/etcd", Run: "^TestWrittenOnce$",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/store"
 )
 
 // Grant is what the service knows of an entry when it answers about it.
@@ -43,7 +44,7 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 	ctx, span := s.Tracer.Start(ctx, "service.Acquire")
 	defer span.End()
 	req.Trace = ownTrace(span, req.Trace)
-	g, err := s.acquire(ctx, req, began)
+	g, err := s.acquireInTime(ctx, req, began)
 	if g != nil {
 		err = tookEffect(err)
 	}
@@ -69,8 +70,27 @@ func tookEffect(err error) error {
 	return &marked
 }
 
-func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Time) (*Grant, error) {
-	e, err := s.newEntry(req, s.Now())
+// A request whose entry was taken back by the store itself is made again if it is not older than
+// anewWithin, and written by anewUntil: its client has to be answered in time.
+const (
+	anewWithin = 3 * time.Second
+	anewUntil  = 4500 * time.Millisecond
+)
+
+// acquireInTime makes the request again, as another entry, if the store says that nothing is left
+// of the one before nor ever will be.
+func (s *Service) acquireInTime(ctx context.Context, req AcquireRequest, began time.Time) (*Grant, error) {
+	now := s.Now()
+	g, err := s.acquire(ctx, req, now, began)
+	for errors.Is(err, store.ErrTakenBack) && ctx.Err() == nil && time.Since(began) < anewWithin {
+		req.due = began.Add(anewUntil)
+		g, err = s.acquire(ctx, req, now, began)
+	}
+	return g, err
+}
+
+func (s *Service) acquire(ctx context.Context, req AcquireRequest, now, began time.Time) (*Grant, error) {
+	e, err := s.newEntry(req, now)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +119,7 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, began time.Ti
 		return s.refuseOrRejoin(ctx, e, err)
 	}
 	e.Lingers = !e.Tries() && !s.view.Admits(e)
-	return s.enqueue(ctx, e, req.Wait == 0, began)
+	return s.enqueue(ctx, e, req, began)
 }
 
 // maxTries is how often a try with an idempotency key is begun anew, because another
@@ -110,10 +130,10 @@ const maxTries = 5
 // may be taken back by another request with the key. That says nothing of the lock, and
 // a view that is late does not know whether the entry ended otherwise: the store is
 // asked again.
-func (s *Service) enqueue(ctx context.Context, e *lock.Entry, try bool, began time.Time) (g *Grant, err error) {
+func (s *Service) enqueue(ctx context.Context, e *lock.Entry, req AcquireRequest, began time.Time) (g *Grant, err error) {
 	for range maxTries {
-		g, err = s.join(ctx, e, try, began)
-		if !try || !e.Resumable() || !vanished(err) || ctx.Err() != nil {
+		g, err = s.join(ctx, e, req, began)
+		if req.Wait > 0 || !e.Resumable() || !vanished(err) || ctx.Err() != nil {
 			return g, err
 		}
 		began = time.Now()
@@ -128,16 +148,15 @@ func vanished(err error) bool {
 }
 
 // join writes the entry, or finds that of an earlier request, and waits on it.
-func (s *Service) join(ctx context.Context, e *lock.Entry, try bool, began time.Time) (*Grant, error) {
+func (s *Service) join(ctx context.Context, e *lock.Entry, req AcquireRequest, began time.Time) (*Grant, error) {
 	changed, unwatch, err := s.view.Attend(e.ID)
 	if err != nil {
 		s.askFailed(e.ID, err)
 		return nil, err
 	}
 	defer unwatch()
-	// The write is not given up with the client: its outcome would only be harder to
-	// learn. The store takes back what it gives up itself.
-	placed, written, err := s.Store.Enqueue(context.WithoutCancel(ctx), e)
+	asked := time.Now()
+	placed, written, err := s.write(ctx, e, req.due)
 	if s.askFailed(e.ID, err); err != nil {
 		return nil, err
 	}
@@ -149,12 +168,25 @@ func (s *Service) join(ctx context.Context, e *lock.Entry, try bool, began time.
 	}
 	w := &wait{
 		keeper:  keeper{s: s, entry: placed, shown: true, began: began},
-		changed: changed, try: try, client: e.Resumable(), written: written,
+		changed: changed, try: req.Wait == 0, client: e.Resumable(), written: written,
 	}
 	if written {
-		w.refreshed = began
+		w.refreshed = asked
 	}
 	return w.run(ctx)
+}
+
+// write has the store write the entry. That is not given up with the client: its outcome would
+// only be harder to learn. The store takes back what it gives up itself, as what is not written
+// when it is due; zero leaves that to the store.
+func (s *Service) write(ctx context.Context, e *lock.Entry, due time.Time) (placed *lock.Entry, written bool, err error) {
+	ctx = context.WithoutCancel(ctx)
+	if !due.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, due)
+		defer cancel()
+	}
+	return s.Store.Enqueue(ctx, e)
 }
 
 // rejoin finds the entry of an earlier request with the same idempotency key. It

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 func TestFreeLockIsGrantedAtOnce(t *testing.T) {
@@ -30,6 +32,74 @@ func TestFreeLockIsGrantedAtOnce(t *testing.T) {
 			t.Errorf("an uncontended acquire is not one write (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// takenBack is the answer of a store that wrote the entry late, and took it back itself.
+func takenBack(context.Context, func() error) error {
+	return &lock.Error{Code: lock.StoreUnavailable, RetryAfter: time.Second, Cause: store.ErrTakenBack}
+}
+
+// TestTakenBackIsAskedForAgain: of a request whose entry the store has taken back itself nothing
+// is left. It is made again, as another entry, as long as its client can be told in time.
+func TestTakenBackIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		r := s.replica(t)
+		var took []lock.ID
+		r.store.on(first(2, func(ctx context.Context, do func() error) error {
+			after(time.Second)
+			return takenBack(ctx, do)
+		}), enqueue)
+		began := time.Now()
+		g, err := r.Acquire(t.Context(), want("orders:1", time.Minute))
+		if err != nil || !g.Held {
+			t.Fatalf("Acquire: %+v, %v", g, err)
+		}
+		for _, c := range r.store.calls {
+			if c.method == enqueue {
+				took = append(took, c.id)
+			}
+		}
+		if len(took) != 3 || took[0] == took[1] || took[1] == took[2] || took[2] != g.Entry.ID {
+			t.Errorf("the request was written as %v, and is %s", took, g.Entry.ID)
+		}
+		if !g.Entry.EnqueuedAt.Equal(began) || !g.Entry.WaitUntil.Equal(began.Add(time.Minute)) || !g.ExpiresAt.After(began.Add(ttl)) {
+			t.Errorf("it is %+v, for a request of %v, till %v", g.Entry, began, g.ExpiresAt)
+		}
+	})
+}
+
+// TestTakenBackTooLate: a store that goes on taking back is not asked for longer than a client is
+// to wait for an answer, and the answer says that nothing of the request is left.
+func TestTakenBackTooLate(t *testing.T) {
+	for name, then := range map[string]fault{"Again": takenBack, "AndSilent": silent} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newSharedStore(t).replica(t)
+				slowly := func(ctx context.Context, do func() error) error {
+					pause(ctx, 1500*time.Millisecond)
+					return takenBack(ctx, do)
+				}
+				var calls atomic.Int64
+				r.store.on(func(ctx context.Context, do func() error) error {
+					if calls.Add(1) == 1 {
+						return slowly(ctx, do)
+					}
+					pause(ctx, time.Second)
+					return then(ctx, do)
+				}, enqueue)
+				began := time.Now()
+				_, err := r.Acquire(t.Context(), want("orders:1", 0))
+				var e *lock.Error
+				if !errors.As(err, &e) || e.Code != lock.StoreUnavailable || e.OutcomeUnknown {
+					t.Errorf("Acquire: %v", err)
+				}
+				if d := time.Since(began); d > 5*time.Second {
+					t.Errorf("the answer came after %v", d)
+				}
+			})
+		})
+	}
 }
 
 // wakes counts how often a waiting request went to sleep: it asks for Done each

@@ -33,6 +33,8 @@ type AcquireRequest struct {
 	// IdempotencyKey makes repeated requests the same entry; "" makes each a new
 	// one.
 	IdempotencyKey string
+
+	due time.Time // when its entry is to be written; zero is as the store says
 }
 
 // newEntry checks a request against the configured bounds and makes an entry of

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -8,6 +9,10 @@ import (
 )
 
 const retryAfter = time.Second
+
+// ErrTakenBack says that a call of [Store].Enqueue wrote its entry late, and took it back before
+// anybody was told of it: nothing of the call is in the store, nor ever will be.
+var ErrTakenBack = errors.New("the entry was written late and taken back")
 
 // Unavailable says that the store could not be asked to do what it is doing, and
 // why. ambiguous says that one of the attempts may have happened, whatever became

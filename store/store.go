@@ -40,7 +40,8 @@ type Store interface {
 	//
 	// A call writes its entry once. If it was removed before the call has learned that
 	// it was written, and its id is fresh, the error is [lock.Lost] with the reason, or has
-	// OutcomeUnknown set if that cannot be told. Whatever became of the call, no attempt of it is
+	// OutcomeUnknown set if that cannot be told. If it was the call itself that took it back, the
+	// error is [ErrTakenBack]: who still wants the lock passes an entry with another id. Whatever became of the call, no attempt of it is
 	// left that could write the entry after it was seen to be there or was taken back.
 	//
 	// An entry that lingers may be written a moment later than others.

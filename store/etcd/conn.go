@@ -23,6 +23,8 @@ type Conn struct {
 	leases  leaseClient
 	renewer renewer
 	watch   watchFunc
+	// watchPast is for who reads what was written for a moment, and not over the stream of the feed.
+	watchPast watchFunc
 	// hold keeps the history that there is now from compaction for a while, until
 	// release is called; nil where others compact.
 	hold func() (release func())

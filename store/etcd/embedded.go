@@ -70,7 +70,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 	m.backups.longest, m.backups.stall = longestBackup, stalledBackup
 	m.backups.serve(m, cfg.Dir, log)
 	return &Conn{
-		kv: counted{m.kv, &m.written}, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, hold: m.holds.begin, admit: m.admit, size: m.size, local: true,
+		kv: counted{m.kv, &m.written}, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, watchPast: m.watch, hold: m.holds.begin, admit: m.admit, size: m.size, local: true,
 		close: func() error { return errors.Join(m.close(), release()) },
 	}, nil
 }

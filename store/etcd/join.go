@@ -21,6 +21,8 @@ type joining struct {
 	open     []int64 // of the attempts whose outcomes are not known
 	revoking []int64 // whose revocation was asked for: it may be done any time
 	since    int64   // a revision before the first attempt
+	looked   int64   // at which a fresh entry was looked for last
+	absent   int64   // at which it was not there, before any lease of an open attempt was revoked
 
 	withdrawn int64 // the revision of the key's mark that is to be replaced; 0 if there is none
 
@@ -89,19 +91,19 @@ func (j *joining) pause(ctx context.Context) error {
 func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 	ctx, cancel := context.WithDeadline(ctx, j.due)
 	defer cancel()
-	found, withdrawn, err := j.store.lookFor(ctx, j.entry)
+	l, err := urgent(ctx, j.store.conn, func(ctx context.Context) (look, error) { return j.store.lookFor(ctx, j.entry) })
 	if err == nil {
-		j.withdrawn = withdrawn
+		j.withdrawn, j.looked = l.withdrawn, l.at
 	}
-	if found != nil && slices.Contains(j.revoking, found.Handle) {
+	if l.found != nil && slices.Contains(j.revoking, l.found.Handle) {
 		return nil, nil //nolint:nilnil // as it says
 	}
-	return found, err
+	return l.found, err
 }
 
 // final reports whether no further attempt can fare better.
 func final(err error) bool {
-	return isNoSpace(err) || refused(err) && !isLeaseNotFound(err) || errors.Is(err, errForgotten)
+	return isNoSpace(err) || refused(err) && !isLeaseNotFound(err) || errors.Is(err, errForgotten) || errors.Is(err, store.ErrTakenBack)
 }
 
 // attempt writes the entry. Under a fresh id that is done only if no attempt before has

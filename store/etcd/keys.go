@@ -94,28 +94,34 @@ func saysWithdrawn(key []byte) []*pb.Compare {
 // find reads the entry with e's id, or nil if there is none. If e is resumable and its
 // key is used up, the error is [lock.Lost] with the reason.
 func (ks *keyspace) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
-	found, _, err := ks.lookFor(ctx, e)
-	return found, err
+	l, err := ks.lookFor(ctx, e)
+	return l.found, err
 }
 
-// lookFor is find, and returns the revision of the mark that is to be replaced if there is
-// none: that of a withdrawn entry, or 0.
-func (ks *keyspace) lookFor(ctx context.Context, e *lock.Entry) (found *lock.Entry, withdrawn int64, err error) {
-	if !e.Resumable() {
-		found, err = ks.findAt(ctx, ks.primaryKey(e))
-		return found, 0, err
+// look is what came of looking for an entry.
+type look struct {
+	found     *lock.Entry // nil if there is none
+	withdrawn int64       // the revision of the mark that is to be replaced if there is none: that of a withdrawn entry, or 0
+	at        int64       // the revision at which it was looked for under its key; 0 if it was not
+}
+
+// lookFor is find, and tells more.
+func (ks *keyspace) lookFor(ctx context.Context, e *lock.Entry) (l look, err error) {
+	key := ks.primaryKey(e)
+	if e.Resumable() {
+		m, err := ks.readMark(ctx, e)
+		switch {
+		case err != nil || m == nil:
+			return look{}, err
+		case m.Reason == lock.Withdrawn:
+			return look{withdrawn: m.revision}, nil
+		case m.Reason != "":
+			return look{}, lock.LostBecause(m.Reason)
+		}
+		key = []byte(ks.entryKey(e.Tenant, m.Lock, e.ID))
 	}
-	m, err := ks.readMark(ctx, e)
-	switch {
-	case err != nil || m == nil:
-		return nil, 0, err
-	case m.Reason == lock.Withdrawn:
-		return nil, m.revision, nil
-	case m.Reason != "":
-		return nil, 0, lock.LostBecause(m.Reason)
-	}
-	found, err = ks.findAt(ctx, []byte(ks.entryKey(e.Tenant, m.Lock, e.ID)))
-	return found, 0, err
+	l.found, l.at, err = ks.findAt(ctx, key)
+	return l, err
 }
 
 func (ks *keyspace) readMark(ctx context.Context, e *lock.Entry) (*mark, error) {
@@ -136,12 +142,15 @@ func (ks *keyspace) readMark(ctx context.Context, e *lock.Entry) (*mark, error) 
 	return &m, nil
 }
 
-func (ks *keyspace) findAt(ctx context.Context, key []byte) (*lock.Entry, error) {
+func (ks *keyspace) findAt(ctx context.Context, key []byte) (found *lock.Entry, at int64, err error) {
 	resp, err := ks.read(ctx, "find", &pb.RangeRequest{Key: key})
-	if err != nil || len(resp.Kvs) == 0 {
-		return nil, err
+	if err != nil {
+		return nil, 0, err
 	}
-	return ks.decode(resp.Kvs[0])
+	if len(resp.Kvs) > 0 {
+		found, err = ks.decode(resp.Kvs[0])
+	}
+	return found, resp.Header.Revision, err
 }
 
 // usedUp returns the error of an id that cannot be used again, if err is one.

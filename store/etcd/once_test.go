@@ -140,7 +140,8 @@ func (f *comings) Apply(_ uint64, changes []store.Change) {
 }
 
 // TestNotHandedOutWhileItIsRevoked: the first write commits between the look for it and the revocation
-// of its lease, whose answer is lost: the entry that is there then can go any moment, and is nobody's.
+// of its lease, whose answer is lost: the entry that is there then can go any moment, and is nobody's. That it
+// was taken back is no news for its client but that nothing of the request is left.
 func TestNotHandedOutWhileItIsRevoked(t *testing.T) {
 	s, late := startLate(t, 1)
 	commit := func() {
@@ -150,9 +151,9 @@ func TestNotHandedOutWhileItIsRevoked(t *testing.T) {
 	}
 	late.beforeRevoke.Store(&commit)
 	placed, _, err := s.Enqueue(t.Context(), lateEntry())
-	var gone *lock.Error
-	if !errors.As(err, &gone) || gone.Code != lock.Lost {
-		t.Errorf("Enqueue: %+v, %v, want that it is lost", placed, err)
+	var taken *lock.Error
+	if !errors.As(err, &taken) || taken.Code != lock.StoreUnavailable || taken.OutcomeUnknown || !errors.Is(err, store.ErrTakenBack) {
+		t.Errorf("Enqueue: %+v, %v, want that the call itself took it back", placed, err)
 	}
 	if found := s.mustFind(t, lateEntry()); found != nil {
 		t.Errorf("it stays: %+v", found)

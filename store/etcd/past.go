@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // errForgotten says that etcd has forgotten what was written since a call began.
@@ -16,7 +17,8 @@ var errForgotten = errors.New("whether the entry was written is forgotten")
 
 // exclude makes sure that no attempt of the call has written the entry, which has a fresh
 // id, and that none will any more. It returns the entry if it is there. If it was written
-// and has gone since, the error is [lock.Lost] with the reason.
+// and has gone since, the error is [lock.Lost] with the reason, or [store.ErrTakenBack] if it
+// was written too late to be found before its lease was revoked.
 func (j *joining) exclude(ctx context.Context) (*lock.Entry, error) {
 	ctx, cancel := context.WithDeadline(ctx, j.due)
 	defer cancel()
@@ -24,47 +26,69 @@ func (j *joining) exclude(ctx context.Context) (*lock.Entry, error) {
 	if found != nil || err != nil {
 		return found, err
 	}
-	for _, l := range j.open { // one that commits now is as good as removed: nobody knows of it
-		if !slices.Contains(j.revoking, l) {
-			j.revoking = append(j.revoking, l)
-		}
-		if err := j.store.leases.revoke(ctx, l); err != nil {
-			return nil, err
-		}
+	if err := j.revokeOpen(ctx); err != nil {
+		return nil, err
 	}
-	now, err := j.store.newest(ctx)
+	now, err := urgent(ctx, j.store.conn, j.store.newest)
 	if err != nil {
 		return nil, err
 	}
-	gone, err := j.store.written(ctx, j.entry, j.since, now)
-	if gone != nil {
+	joined, gone, err := j.store.written(ctx, j.entry, j.since, now)
+	switch {
+	case err != nil:
+		return nil, err
+	case gone != nil && joined > j.absent && gone.Reason == lock.Expired:
+		j.open = nil
+		return nil, store.ErrTakenBack
+	case gone != nil:
 		return nil, gone
 	}
-	if err == nil {
-		j.open = nil
-	}
-	return nil, err
+	j.open = nil
+	return nil, nil
 }
 
-// written tells whether e, which is not there, was, between two revisions, and if so why it
-// has gone.
-func (s *Store) written(ctx context.Context, e *lock.Entry, since, upTo int64) (gone *lock.Error, err error) {
-	key, joined, left := string(s.primaryKey(e)), false, int64(0)
+// revokeOpen revokes the leases of the attempts whose outcomes are not known, after the entry
+// was not found. One that commits now is as good as removed: nobody knows of it.
+func (j *joining) revokeOpen(ctx context.Context) error {
+	if !slices.ContainsFunc(j.open, func(l int64) bool { return slices.Contains(j.revoking, l) }) {
+		j.absent = j.looked
+	}
+	for _, l := range j.open {
+		if !slices.Contains(j.revoking, l) {
+			j.revoking = append(j.revoking, l)
+		}
+		_, err := urgent(ctx, j.store.conn, func(ctx context.Context) (int64, error) { return l, j.store.leases.revoke(ctx, l) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// written tells whether e, which is not there, was, between two revisions, and if so since which
+// and why it has gone.
+func (s *Store) written(ctx context.Context, e *lock.Entry, since, upTo int64) (joined int64, gone *lock.Error, err error) {
+	key, left := string(s.primaryKey(e)), int64(0)
 	err = s.past(ctx, key, since+1, upTo, func(ev *mvccpb.Event) {
 		switch {
 		case string(ev.Kv.Key) != key:
 		case ev.Type == mvccpb.PUT:
-			joined = true
+			joined = ev.Kv.ModRevision
 		default:
 			left = ev.Kv.ModRevision
 		}
 	})
-	if !joined || err != nil {
-		return nil, err
+	if joined == 0 || err != nil {
+		return 0, nil, err
 	}
-	gone = lock.LostBecause(lock.Expired)
+	return joined, s.whyGone(ctx, e, left), nil
+}
+
+// whyGone tells why e, which was removed at a revision before its call was answered, has gone.
+func (s *Store) whyGone(ctx context.Context, e *lock.Entry, left int64) *lock.Error {
+	gone := lock.LostBecause(lock.Expired)
 	gone.Detail = "the entry was removed before its request was answered"
-	err = s.past(ctx, s.prefix+endedDir, left, left, func(ev *mvccpb.Event) {
+	err := s.past(ctx, s.prefix+endedDir, left, left, func(ev *mvccpb.Event) {
 		if ev.Type != mvccpb.PUT || ev.Kv.ModRevision != left {
 			return
 		}
@@ -77,8 +101,12 @@ func (s *Store) written(ctx context.Context, e *lock.Entry, since, upTo int64) (
 	if err != nil {
 		gone.Reason = lock.Unknown
 	}
-	return gone, nil
+	return gone
 }
+
+// maxPasts is how many read the past at once: calls whose first attempts had no answer, which
+// can be all calls of a replica.
+const maxPasts = 16
 
 // past tells what was written below a prefix from one revision up to another, which are
 // those of the store, and perhaps some of what came then.
@@ -86,9 +114,15 @@ func (s *Store) past(ctx context.Context, prefix string, from, upTo int64, tell 
 	if from > upTo {
 		return nil // no watch could say so
 	}
+	select {
+	case s.readingPast <- struct{}{}:
+		defer func() { <-s.readingPast }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	w := s.conn.watch(ctx, prefix, from)
+	w := s.conn.watchPast(ctx, prefix, from)
 	ask := time.NewTicker(askAgain)
 	defer ask.Stop()
 	for {

@@ -53,6 +53,9 @@ func Dial(cfg RemoteConfig) (*Conn, error) {
 		watch: func(ctx context.Context, prefix string, from int64) watch {
 			return watchRemote(ctx, feed, prefix, from)
 		},
+		watchPast: func(ctx context.Context, prefix string, from int64) watch {
+			return watchRemote(ctx, calls, prefix, from)
+		},
 		endpoints: cfg.Endpoints,
 		version: func(ctx context.Context, endpoint string) (string, error) {
 			status, err := calls.Status(ctx, endpoint)

@@ -157,6 +157,36 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestLateAttemptOfAKey$",
 		},
 		{
+			Name: "etcd-taken-back-is-lost", Breaks: "who is told that an entry is lost had one that somebody else ended",
+			File: "store/etcd/past.go", Anchor: "case gone != nil && joined > j.absent && gone.Reason == lock.Expired:", Becomes: "case false:",
+			In: "./store/etcd", Run: "^TestNotHandedOutWhileItIsRevoked$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-lost-is-taken-back", Breaks: "who lost an entry that somebody else ended is told so, and why",
+			File: "store/etcd/past.go", Anchor: "case gone != nil && joined > j.absent && gone.Reason == lock.Expired:", Becomes: "case gone != nil:",
+			In: "./store/etcd", Run: "^TestWrittenOnce$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-past-without-bound", Breaks: "who reads what was written before does so beside few others",
+			File: "store/etcd/past.go", Anchor: "case s.readingPast <- struct{}{}:\n\t\tdefer func() { <-s.readingPast }()", Becomes: "default:",
+			In: "./store/etcd", Run: "^TestPastIsReadBySomeAtOnce$",
+		},
+		{
+			Name: "etcd-past-over-the-feed", Breaks: "who reads what was written before does not hold up the feed",
+			File: "store/etcd/past.go", Anchor: "s.conn.watchPast(ctx, prefix, from)", Becomes: "s.conn.watch(ctx, prefix, from)",
+			In: "./store/etcd", Run: "^TestPastIsReadBySomeAtOnce$",
+		},
+		{
+			Name: "etcd-past-outlives-its-call", Breaks: "who waits for others that read what was written before keeps his deadline",
+			File: "store/etcd/past.go", Anchor: "\t\tdefer func() { <-s.readingPast }()\n\tcase <-ctx.Done():", Becomes: "\t\tdefer func() { <-s.readingPast }()\n\tcase <-s.closing.Done():",
+			In: "./store/etcd", Run: "^TestPastIsReadBySomeAtOnce$",
+		},
+		{
+			Name: "etcd-asks-one-member", Breaks: "one member that is late does not use up the time of a call",
+			File: "store/etcd/hedge.go", Anchor: "if asked < mostHedges {", Becomes: "if false {",
+			In: "./store/etcd", Run: "^TestHedged$",
+		},
+		{
 			Name: "etcd-withdrawal-hides-an-expiry", Breaks: "a key whose entry expired is used up, also if one that was written before the record of it is withdrawn",
 			File: "store/etcd/keys.go", Anchor: "Compare: saysWithdrawn(key), Success: put", Becomes: "Compare: saysWithdrawn(key)",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^a_withdrawal_does_not_hide", Needs: "etcd",

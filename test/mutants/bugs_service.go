@@ -4,6 +4,16 @@ package main
 func serviceBugs() []Bug {
 	return []Bug{
 		{
+			Name: "service-taken-back-is-final", Breaks: "a request whose entry the store took back itself is made again",
+			File: "service/acquire.go", Anchor: "for errors.Is(err, store.ErrTakenBack) && ", Becomes: "for false && ",
+			In: "./service", Run: "^TestTakenBackIsAskedForAgain$",
+		},
+		{
+			Name: "service-taken-back-without-end", Breaks: "a request whose entry the store took back is answered in time",
+			File: "service/acquire.go", Anchor: "req.due = began.Add(anewUntil)", Becomes: "req.due = began.Add(time.Minute)",
+			In: "./service", Run: "^TestTakenBackTooLate$",
+		},
+		{
 			Name: "service-event-index-goes-on", Breaks: "an event is named by its write and an index among that write's events",
 			File: "service/view/events.go", Anchor: "*w = writing{number: number}", Becomes: "w.number = number",
 			In: "./service/view", Run: "^TestReplicasTellTheSameEvents$",

@@ -1,0 +1,60 @@
+package etcd
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// What must be known before an entry is written again is asked again, as a rule of another member,
+// if there is no answer within hedgeAfter, and mostHedges times at most: one member that is late would
+// use up the call's time.
+const (
+	hedgeAfter = 300 * time.Millisecond
+	mostHedges = 4
+)
+
+// urgent asks by way of the connection, and again soon if there is no answer. A store in this
+// process would have no other one.
+func urgent[T any](ctx context.Context, by *Conn, ask func(context.Context) (T, error)) (T, error) {
+	if by.local {
+		return ask(ctx)
+	}
+	return hedged(ctx, ask)
+}
+
+// hedged returns the first answer, which can be that a key is used up, or the last error if none works. What it asks can be asked any
+// number of times at once, and ends with its context.
+func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	answers, asked, failed := make(chan answer, mostHedges), 0, 0
+	begin := func() {
+		asked++
+		asking.Go(func() {
+			value, err := ask(ctx)
+			answers <- answer{value, err}
+		})
+	}
+	begin()
+	again := time.NewTicker(hedgeAfter)
+	defer again.Stop()
+	for {
+		select {
+		case a := <-answers:
+			if failed++; a.err == nil || usedUp(a.err) != nil || failed == asked {
+				return a.value, a.err
+			}
+		case <-again.C:
+			if asked < mostHedges {
+				begin()
+			}
+		}
+	}
+}

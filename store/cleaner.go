@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -22,7 +23,8 @@ const (
 )
 
 // Cleaner takes back the writes that were given up while their outcomes were unknown,
-// in the background, each until it has worked.
+// in the background, each until it has worked. Tenants take turns: one that has many waits for
+// itself.
 type Cleaner[T any] struct {
 	clean func(context.Context, T) error
 	log   *slog.Logger
@@ -31,19 +33,22 @@ type Cleaner[T any] struct {
 	wake  chan struct{}
 
 	mu      sync.Mutex
-	queue   []cleaning[T]
+	waiting map[string][]cleaning[T] // by tenant, the first first
+	turns   []string                 // of those that have something waiting
+	all     int                      // that wait
 	workers sync.WaitGroup
 }
 
 type cleaning[T any] struct {
-	what  T
-	until time.Time
+	tenant string
+	what   T
+	until  time.Time
 }
 
 // NewCleaner returns a cleaner that runs until it is closed. clean is repeated until
 // there is no error.
 func NewCleaner[T any](log *slog.Logger, clean func(context.Context, T) error) *Cleaner[T] {
-	c := &Cleaner[T]{clean: clean, log: log, wake: make(chan struct{}, 1)}
+	c := &Cleaner[T]{clean: clean, log: log, wake: make(chan struct{}, 1), waiting: map[string][]cleaning[T]{}}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	for range cleanWorkers {
 		c.workers.Go(c.run)
@@ -51,19 +56,46 @@ func NewCleaner[T any](log *slog.Logger, clean func(context.Context, T) error) *
 	return c
 }
 
-// Add hands over a write whose lease is ttl. If too many wait it is left to its lease.
-func (c *Cleaner[T]) Add(what T, ttl time.Duration) {
-	c.mu.Lock()
-	full := len(c.queue) >= maxToClean
-	if !full {
-		c.queue = append(c.queue, cleaning[T]{what, time.Now().Add(ttl + cleanGrace)})
-	}
-	c.mu.Unlock()
-	if full {
+// Add hands over a tenant's write whose lease is ttl. If too many wait, one of the tenant that
+// has most is left to its lease.
+func (c *Cleaner[T]) Add(tenant string, what T, ttl time.Duration) {
+	if !c.enter(cleaning[T]{tenant, what, time.Now().Add(ttl + cleanGrace)}) {
 		c.log.Warn("too many writes of unknown outcome are to be taken back; one lapses by its lease", "waiting", maxToClean)
-		return
 	}
 	c.nudge()
+}
+
+// enter puts a write at the end of its tenant's, and reports whether that took no other's place.
+func (c *Cleaner[T]) enter(x cleaning[T]) (room bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting[x.tenant]) == 0 {
+		c.turns = append(c.turns, x.tenant)
+	}
+	c.waiting[x.tenant] = append(c.waiting[x.tenant], x)
+	c.all++
+	if room = c.all <= maxToClean; !room {
+		c.leaveOne()
+	}
+	return room
+}
+
+// leaveOne forgets the newest of the tenant that has most. The caller holds mu.
+func (c *Cleaner[T]) leaveOne() {
+	most := c.turns[0]
+	for _, tenant := range c.turns {
+		if len(c.waiting[tenant]) > len(c.waiting[most]) {
+			most = tenant
+		}
+	}
+	last := len(c.waiting[most]) - 1
+	clear(c.waiting[most][last:])
+	c.waiting[most] = c.waiting[most][:last]
+	c.all--
+	if last == 0 {
+		delete(c.waiting, most)
+		c.turns = slices.DeleteFunc(c.turns, func(tenant string) bool { return tenant == most })
+	}
 }
 
 // Close ends the workers and waits for them. What is left lapses by its lease.
@@ -96,36 +128,37 @@ func (c *Cleaner[T]) run() {
 	}
 }
 
+// next takes the first of the tenant whose turn it is.
 func (c *Cleaner[T]) next() (x cleaning[T], ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.queue) == 0 || c.ctx.Err() != nil {
+	if len(c.turns) == 0 || c.ctx.Err() != nil {
 		return x, false
 	}
-	x, c.queue = c.queue[0], c.queue[1:]
-	if len(c.queue) > 0 {
-		c.nudge() // another worker
+	tenant := c.turns[0]
+	c.turns = c.turns[1:]
+	x = c.waiting[tenant][0]
+	if rest := c.waiting[tenant][1:]; len(rest) > 0 {
+		c.waiting[tenant], c.turns = rest, append(c.turns, tenant)
 	} else {
-		c.queue = nil
+		delete(c.waiting, tenant)
+	}
+	if c.all--; c.all > 0 {
+		c.nudge() // another worker
 	}
 	return x, true
 }
 
-// work repeats an attempt until it succeeds.
+// work makes one attempt. If it fails there is another when the tenant has its turn again.
 func (c *Cleaner[T]) work(x cleaning[T]) {
-	for {
-		ctx, cancel := context.WithTimeout(c.ctx, cleanTimeout)
-		err := c.clean(ctx, x.what)
-		cancel()
-		switch {
-		case err == nil || c.ctx.Err() != nil:
-			return
-		case time.Now().After(x.until):
-			c.log.Warn("a write of unknown outcome could not be taken back; its lease is over", "error", err)
-			return
-		}
-		if Pause(c.ctx, cleanPause) != nil {
-			return
-		}
+	ctx, cancel := context.WithTimeout(c.ctx, cleanTimeout)
+	err := c.clean(ctx, x.what)
+	cancel()
+	switch {
+	case err == nil || c.ctx.Err() != nil:
+	case time.Now().After(x.until):
+		c.log.Warn("a write of unknown outcome could not be taken back; its lease is over", "error", err)
+	case Pause(c.ctx, cleanPause) == nil:
+		c.enter(x)
 	}
 }

@@ -46,6 +46,13 @@ func TestPastIsReadBySomeAtOnce(t *testing.T) {
 				}
 			})
 		}
+		synctest.Wait() // until no more can begin
+		hurried, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_ = s.past(hurried, "prefix/", 1, 2, func(*mvccpb.Event) {}) // as all others
+		if d := time.Since(began); d != 100*time.Millisecond {
+			t.Errorf("who has 100 ms waits for %v", d)
+		}
 		callers.Wait()
 		if most != maxPasts {
 			t.Errorf("%d at once, want %d", most, maxPasts)

@@ -144,7 +144,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		return nil, false, err
 	}
 	placed, written, err = s.trust.HandOut(ctx, s, placed, slices.Contains(j.leases, placed.Handle), func() {
-		s.orphans.Add(&orphan{entry: placed, leases: []int64{placed.Handle}}, s.leases.seconds(placed.TTL))
+		s.orphans.Add(placed.Tenant, &orphan{entry: placed, leases: []int64{placed.Handle}}, s.leases.seconds(placed.TTL))
 	})
 	if written && err == nil { // what is taken back has its lease ended, so that one must not be used again
 		s.leases.confirm(placed)

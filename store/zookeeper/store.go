@@ -190,7 +190,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		var final *lock.Error
 		switch {
 		case found != nil:
-			return s.trust.HandOut(ctx, s, found, written, func() { s.orphans.Add(&orphan{entry: found}, found.TTL) })
+			return s.trust.HandOut(ctx, s, found, written, func() { s.orphans.Add(found.Tenant, &orphan{entry: found}, found.TTL) })
 		case errors.As(err, &final):
 			return nil, false, j.refuse(final)
 		case s.closing.Err() != nil || j.pause(ctx) != nil:

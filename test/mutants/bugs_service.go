@@ -5,7 +5,7 @@ func serviceBugs() []Bug {
 	return []Bug{
 		{
 			Name: "service-taken-back-is-final", Breaks: "a request whose entry the store took back itself is made again",
-			File: "service/acquire.go", Anchor: "for errors.Is(err, store.ErrTakenBack) && ", Becomes: "for false && ",
+			File: "service/acquire.go", Anchor: "store.ErrTakenBack) && ctx.Err() == nil", Becomes: "store.ErrTakenBack) && ctx.Err() != nil",
 			In: "./service", Run: "^TestTakenBackIsAskedForAgain$",
 		},
 		{

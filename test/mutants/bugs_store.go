@@ -4,6 +4,16 @@ package main
 func storeBugs() []Bug {
 	return []Bug{
 		{
+			Name: "store-cleans-in-order", Breaks: "a tenant's many abandoned writes do not delay another's",
+			File: "store/cleaner.go", Anchor: "rest, append(c.turns, tenant)", Becomes: "rest, append([]string{tenant}, c.turns...)",
+			In: "./store", Run: "^TestCleanerTakesTurns$",
+		},
+		{
+			Name: "store-cleaner-refuses-the-last", Breaks: "while too many abandoned writes wait, the tenant with most gives way",
+			File: "store/cleaner.go", Anchor: "if len(c.waiting[tenant]) > len(c.waiting[most]) {", Becomes: "if tenant == c.turns[len(c.turns)-1] {",
+			In: "./store", Run: "^TestCleanerTakesTurns$",
+		},
+		{
 			Name: "store-entry-for-centuries", Breaks: "what no replica can have written is not believed",
 			File: "store/value.go", Anchor: "if v.TTL <= 0 || v.TTL > lock.MaxTTL.Milliseconds() {", Becomes: "if v.TTL <= 0 {",
 			In: "./store", Run: "^TestDamage$",

@@ -207,6 +207,7 @@ type message struct {
 	answer chan<- error
 
 	arrived  bool
+	sent     time.Duration
 	numbered int         // the world's when it was sent
 	heard    uint64      // the sender's when it was sent
 	unheard  atomic.Bool // nobody waits for the answer any more
@@ -228,7 +229,7 @@ func (w *world) send(m *message) {
 		w.truth.wroteFor(m.id, m.caller)
 	}
 	w.note("send", m.wire.r.n, string(m.op), m.id)
-	m.numbered, m.heard = w.numbered, m.wire.heard
+	m.sent, m.numbered, m.heard = w.now(), w.numbered, m.wire.heard
 	m.wire.spoke = m.wire.spoke || m.op == memory.Distrust
 	write := m.op == memory.Put || m.op == memory.Remove || m.op == memory.Revoke
 	switch {
@@ -260,7 +261,7 @@ func (w *world) carryOut(m *message, heard bool) {
 	}
 	m.arrived = true
 	w.truth.catchUp()
-	w.truth.writing = &writing{m.wire.r.n, m.heard, w.server.Number(), w.server.Trusted()}
+	w.truth.writing = &writing{m.wire.r.n, m.sent, m.heard, w.server.Number(), w.server.Trusted()}
 	err := m.do()
 	w.truth.catchUp()
 	w.truth.writing = nil

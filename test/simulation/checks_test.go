@@ -135,6 +135,23 @@ func (t *truth) checkOneOfKey(id lock.ID) {
 	}
 }
 
+// checkLate: when an entry of a key has been there and has gone, no attempt from before writes
+// another one, which nobody would attend.
+func (t *truth) checkLate(l *life) {
+	by := t.writing
+	if by == nil || !l.entry.Resumable() {
+		return
+	}
+	for _, before := range t.lives[l.entry.ID] {
+		since := before != l && before.joined > by.sent && !before.ghost && !before.undone
+		if since && !t.countsAsNew(before, l) {
+			t.w.problem("%s was written at %d as replica %d asked at %v, after it was there at %d and went as %s",
+				l.entry.ID, l.entry.Number, by.replica, by.sent, before.entry.Number, before.reason)
+			return
+		}
+	}
+}
+
 // recorded returns when the end of l is in the store, which may be a while after an expiry.
 func (t *truth) recorded(l *life) time.Duration {
 	if l.reason == lock.Expired {

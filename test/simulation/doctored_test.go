@@ -125,6 +125,7 @@ func doctors() map[string]func(*doctored) {
 		"used up by nobody":   func(d *doctored) { d.lost("a", acquire, lock.Released) },
 		"written twice":       func(d *doctored) { d.joined("a"); d.joined("a") },
 		"a number again":      func(d *doctored) { d.left(d.joined("a"), lock.Released); d.number--; d.joined("b") },
+		"written, too late":   func(d *doctored) { d.writtenTooLate() },
 		"written, untrusted":  func(d *doctored) { d.truth.writing = &writing{}; d.joined("a") },
 		"known to be missing": func(d *doctored) { d.knownToBeMissing() },
 		"two hold":            func(d *doctored) { d.held("a"); d.held("b") },
@@ -219,6 +220,23 @@ func (d *doctored) stored(id lock.ID) *lock.Entry {
 		d.t.Fatal(err)
 	}
 	return e
+}
+
+// writtenTooLate has an attempt be carried out after another one's entry was withdrawn.
+func (d *doctored) writtenTooLate() {
+	sent := d.now()
+	e := d.entry("a")
+	e.Request = "a key"
+	d.number++
+	e.Number = d.number
+	d.pass(time.Second)
+	d.truth.join(e, d.now())
+	d.left(e, lock.Withdrawn)
+	d.truth.writing = &writing{sent: sent, trusted: true}
+	again := *e
+	d.number++
+	again.Number = d.number
+	d.truth.join(&again, d.now())
 }
 
 // knownToBeMissing has a replica write below what it has heard of.

@@ -31,6 +31,7 @@ type truth struct {
 // writing is a request that the store carries out.
 type writing struct {
 	replica int
+	sent    time.Duration
 	heard   uint64 // what the replica knew when it asked
 	before  uint64 // the store's number
 	trusted bool
@@ -118,7 +119,9 @@ func (t *truth) join(e *lock.Entry, now time.Duration) {
 		t.rules(e, now)
 		return
 	}
-	t.lives[e.ID] = append(t.lives[e.ID], &life{entry: e, joined: now, held: never, ended: never})
+	l := &life{entry: e, joined: now, held: never, ended: never}
+	t.lives[e.ID] = append(t.lives[e.ID], l)
+	t.checkLate(l)
 	t.enqueue(e, now)
 	t.promote(e.Claims, now)
 }

@@ -29,6 +29,9 @@ func (s *Store) Watch(ctx context.Context, f store.Watcher) {
 	g := newGaps(s, f)
 	follow := func(ctx context.Context) error { return s.followOnce(ctx, g) }
 	store.Restart(ctx, follow, func(err error) {
+		if errors.Is(err, errMetaChanged) {
+			g.beginNow()
+		}
 		g.Lost(unavailable(err, "follow the store", false))
 		s.observe.Restarted()
 		s.log.Warn("the feed is interrupted and starts over", "error", err)

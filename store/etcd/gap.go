@@ -17,6 +17,8 @@ type gaps struct {
 	floor   uint64            // by which all that the feed tells has its numbers
 	there   map[lock.ID]keyed // the entries with a key
 	missing map[lock.ID]keyed // of those that went, nobody knows yet why
+	told    uint64            // the number up to which the feed was handed on; 0 if it has not begun
+	behind  time.Time         // since when it begins, or tries to begin, in the past; zero if it has caught up
 	whole   time.Time         // when the feed is known to have had everything
 	since   time.Time         // of the gap; zero if there is none
 
@@ -45,13 +47,16 @@ func (g *gaps) Lost(err error) {
 // reached says that the feed has had everything that there was at the time.
 func (g *gaps) reached(at time.Time) {
 	if at.After(g.whole) {
-		g.whole = at
+		g.whole, g.behind = at, time.Time{}
 	}
 }
 
 // Reset implements store.Watcher.
 func (g *gaps) Reset(s store.Snapshot) {
-	g.reached(time.Now())
+	g.told = s.Number
+	if g.behind.IsZero() {
+		g.reached(time.Now())
+	}
 	before := g.there
 	g.there = map[lock.ID]keyed{}
 	for _, e := range s.Entries {
@@ -105,6 +110,7 @@ func (g *gaps) Apply(upTo uint64, changes []store.Change) {
 			g.store.spent.add(g.store.noticeKeys(g.attached.Leave(c.Left)))
 		}
 	}
+	g.told = max(g.told, upTo)
 	g.Watcher.Apply(upTo, changes)
 }
 

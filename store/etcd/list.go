@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -23,16 +24,23 @@ const (
 	firstPage = 100
 )
 
-// list reads all entries, at one revision, and resets g with them. The store's own
-// records are read as they are now.
+// list reads all entries, at one revision, and resets g with them: at the one where g was interrupted
+// or is to begin, if that can be, so that what happened since is told. The store's own records are read
+// as they are now.
 func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
 	var read picture
 	at, err := s.listEntries(ctx, func(kv *mvccpb.KeyValue) { read.add(kv, s.primaryAt(kv)) })
 	if err != nil {
 		return 0, err
 	}
-	if earlier, was, ok := s.listEarlier(ctx, at); ok {
+	earlier, was, err := s.listEarlier(ctx, g, at)
+	switch {
+	case err != nil:
+		return 0, err
+	case earlier > 0:
 		at, read = earlier, was
+	default:
+		g.behind = time.Time{}
 	}
 	notices, err := s.listNotices(ctx, at)
 	if err != nil {
@@ -43,32 +51,6 @@ func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
 	g.floor = floor
 	g.Reset(store.Snapshot{Number: number, Entries: entries, Notices: s.attachedTo(entries, notices, floor)})
 	return at, nil
-}
-
-// maxResumed is how many revisions a feed may begin in the past: a minute of a busy store. With
-// more to come the feed would be late for long.
-const maxResumed = 500_000
-
-// Resume has the feed begin at an earlier number, if the store still knows all that happened
-// since and that is not too much: so it is told again. It has to be called before
-// [Store.Watch].
-func (s *Store) Resume(number uint64) { s.resume.Store(number) }
-
-// listEarlier reads the entries as they were where the feed is to begin, once. If that cannot
-// be done it begins now, and what happened until then is a gap.
-func (s *Store) listEarlier(ctx context.Context, at int64) (revision int64, read picture, ok bool) {
-	number, floor := s.resume.Swap(0), s.trust.Floor()
-	if number <= floor || number >= uint64(at)+floor || uint64(at)+floor-number > maxResumed {
-		return 0, read, false
-	}
-	revision = int64(number - floor)
-	page := newPager(s.prefix + entriesDir)
-	page.request.Revision = revision
-	if err := s.eachKey(ctx, page, func(kv *mvccpb.KeyValue) { read.add(kv, s.primaryAt(kv)) }); err != nil {
-		s.log.Info("what happened before this server was started cannot be told", "since", number, "error", err)
-		return 0, picture{}, false
-	}
-	return revision, read, true
 }
 
 // picture is entries that are read at one revision. The floor may rise meanwhile, so all

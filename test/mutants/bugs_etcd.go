@@ -519,5 +519,20 @@ func etcdBugs() []Bug {
 			File: "store/etcd/history.go", Anchor: "if c.seen && !c.asked.IsZero() {", Becomes: "if !c.asked.IsZero() && now.Sub(c.asked) > compactInterval {",
 			In: "./store/etcd", Run: "^TestCompactionsNeedNoRest$",
 		},
+		{
+			Name: "etcd-interrupted-begins-now", Breaks: "a feed that was interrupted tells what happened meanwhile",
+			File: "store/etcd/earlier.go", Anchor: "} else if g.floor != floor {", Becomes: "} else {",
+			In: "./store/etcd", Run: "^TestInterruptedGoesOn$",
+		},
+		{
+			Name: "etcd-earlier-tried-once", Breaks: "a store that does not answer once has not forgotten its history",
+			File: "store/etcd/earlier.go", Anchor: "return 0, picture{}, err", Becomes: "return 0, picture{}, nil",
+			In: "./store/etcd", Run: "^TestInterruptedGoesOn$",
+		},
+		{
+			Name: "etcd-behind-for-ever", Breaks: "a feed that does not catch up begins with what there is",
+			File: "store/etcd/earlier.go", Anchor: "now.Sub(g.behind) > resumeTime", Becomes: "false",
+			In: "./store/etcd", Run: "^TestNotForEver$",
+		},
 	}
 }

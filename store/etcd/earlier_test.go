@@ -1,0 +1,185 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// retold keeps what a feed tells.
+type retold struct {
+	mu   sync.Mutex
+	text []string
+	upTo uint64
+	lost int
+}
+
+func (f *retold) Reset(s store.Snapshot) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.text, f.upTo = append(f.text, fmt.Sprint("begins with ", len(s.Entries))), s.Number
+}
+
+func (f *retold) Apply(upTo uint64, changes []store.Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.upTo = upTo
+	for _, c := range changes {
+		if c.Joined != nil {
+			f.text = append(f.text, fmt.Sprint("joined ", c.Joined.ID))
+		} else {
+			f.text = append(f.text, fmt.Sprint("left ", c.Left, " ", c.Reason))
+		}
+	}
+}
+
+func (f *retold) Recall([]store.Ended, bool) {}
+
+func (f *retold) Lost(error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost++
+}
+
+func (f *retold) isLost() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lost > 0
+}
+
+func (f *retold) reached(number uint64) func() bool {
+	return func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.upTo >= number
+	}
+}
+
+func (f *retold) all() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.text)
+}
+
+// refusesEarlier does not answer a few times to who reads which entries there were.
+type refusesEarlier struct {
+	kvClient
+	times *atomic.Int64
+}
+
+func (r refusesEarlier) Range(ctx context.Context, q *pb.RangeRequest) (*pb.RangeResponse, error) {
+	if q.Revision > 0 && strings.Contains(string(q.Key), entriesDir) && r.times.Add(-1) >= 0 {
+		return nil, context.DeadlineExceeded
+	}
+	return r.kvClient.Range(ctx, q)
+}
+
+func (s *Store) newestNumber(t *testing.T) uint64 {
+	t.Helper()
+	number, err := s.Newest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
+
+// TestInterruptedGoesOn: a feed that is interrupted goes on where it was, also when the store does not answer
+// at first: what happened meanwhile is told. So it is where one begins at an earlier number. Where the
+// store has forgotten it, the feed begins with what there is.
+func TestInterruptedGoesOn(t *testing.T) {
+	var cut atomic.Bool
+	var refused atomic.Int64
+	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
+		begin := c.watch
+		c.watch = func(ctx context.Context, prefix string, from int64) watch {
+			return cuttable(ctx, begin, prefix, from, &cut)
+		}
+		c.kv = refusesEarlier{c.kv, &refused}
+	})
+	follow := func(f *retold) { s.tasks.Go(func() { s.Watch(s.closing, f) }) }
+	f := &retold{}
+	follow(f)
+	soon(t, "the feed has begun", f.reached(s.newestNumber(t)))
+	first := s.mustEnqueue(t, reusable("first", false))
+	soon(t, "the feed has it", f.reached(first.Number))
+	cut.Store(true)
+	soon(t, "the feed is interrupted", f.isLost)
+	refused.Store(1)
+	s.mustEnqueue(t, reusable("second", false))
+	if err := s.Remove(t.Context(), first, lock.Released); err != nil {
+		t.Fatal(err)
+	}
+	cut.Store(false)
+	soon(t, "the feed goes on", f.reached(s.newestNumber(t)))
+	want := []string{"begins with 0", "joined first", "begins with 1", "joined second", "left first released"}
+	if got := slices.Compact(f.all()); !slices.Equal(got, want) { // it has begun again and again
+		t.Errorf("told %q, want %q", got, want)
+	}
+	refused.Store(1)
+	s.Resume(first.Number)
+	again := &retold{}
+	follow(again)
+	soon(t, "another feed has all", again.reached(s.newestNumber(t)))
+	if got := again.all(); !slices.Equal(got, want[2:]) {
+		t.Errorf("told %q, want %q", got, want[2:])
+	}
+}
+
+// TestNotForEver: a feed that goes on where it was begins with what there is when it does not catch up, when too
+// much has happened, or by another fence floor.
+func TestNotForEver(t *testing.T) {
+	s := newStore(&Conn{}, Config{})
+	defer s.leases.grants.Close()
+	defer s.commits.Close()
+	now := time.Now()
+	for name, c := range map[string]struct {
+		told   uint64
+		resume uint64
+		floor  uint64
+		behind time.Duration
+		at     int64
+		want   int64
+	}{
+		"interrupted":               {told: 10, at: 20, want: 10},
+		"nothing happened":          {told: 20, at: 20},
+		"numbers went back":         {told: 30, at: 20},
+		"by another floor":          {told: 10, at: 20, floor: 5},
+		"too much happened":         {told: 10, at: 11 + maxInterrupted},
+		"it has tried a while":      {told: 10, at: 20, behind: resumeTime, want: 10},
+		"it does not catch up":      {told: 10, at: 20, behind: resumeTime + 1},
+		"to be resumed":             {resume: 10, at: 10 + maxResumed, want: 10},
+		"resumed from far too long": {resume: 10, at: 11 + maxResumed},
+		"was resumed, interrupted":  {told: 15, resume: 10, at: 20, want: 15},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGaps(s, &ends{})
+			g.told, g.floor = c.told, c.floor
+			if s.Resume(c.resume); c.behind > 0 {
+				g.behind = now.Add(-c.behind)
+			}
+			if got := g.earlier(c.at, now); got != c.want {
+				t.Errorf("it begins at %d, want %d", got, c.want)
+			}
+		})
+	}
+	g := newGaps(s, &ends{})
+	s.Resume(5)
+	g.told = 10
+	if g.beginNow(); g.earlier(20, now) != 0 {
+		t.Error("who meets again what made him start over does not begin with what there is")
+	}
+	g.told, g.behind = 10, now
+	if g.reached(now.Add(time.Second)); !g.behind.IsZero() {
+		t.Error("who has caught up counts as behind")
+	}
+}

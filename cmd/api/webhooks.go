@@ -68,10 +68,15 @@ func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replica
 	}
 }
 
+// resumeTime is for how long a start waits to learn where webhooks were told last.
+const resumeTime = 10 * time.Second
+
 // resume has the store's feed begin where webhooks were told last, so that nothing of what
 // happened while no server ran is missed. If the store's history does not reach back to there it is
 // told that something is missing.
 func resume(ctx context.Context, t *telemetry.Telemetry, opened openedStore) {
+	ctx, cancel := context.WithTimeout(ctx, resumeTime)
+	defer cancel()
 	since, err := outbox.Since(ctx, opened.smallRecords())
 	if err != nil {
 		t.Logger().Warn("where webhooks were told last could not be read", "error", err)

@@ -142,11 +142,25 @@ func (w *owner) writeLast() {
 }
 
 // Since returns the number up to which all shards have told everything; 0 if nothing is known
-// of that. A replica whose events begin there misses nothing that there is to tell.
+// of that. A replica whose events begin there misses nothing that there is to tell. A store that does not
+// answer is asked again until ctx ends; then the error says why.
 func Since(ctx context.Context, records Records) (number uint64, err error) {
-	q := store.RecordQuery{Kind: cursorKind, Tenant: store.NoTenant}
-	page, err := records.List(ctx, q) // of a few
-	for _, r := range page.Records {
+	for {
+		soon, cancel := context.WithTimeout(ctx, callTimeout)
+		page, err := records.List(soon, store.RecordQuery{Kind: cursorKind, Tenant: store.NoTenant}) // of a few
+		cancel()
+		if err == nil {
+			return earliest(page.Records), nil
+		}
+		if !pause(ctx, retryPause) {
+			return 0, err
+		}
+	}
+}
+
+// earliest is the number behind which nothing was told yet by some shard, 0 if none says so.
+func earliest(cursors []store.Record) (number uint64) {
+	for _, r := range cursors {
 		var f cursorForm
 		if json.Unmarshal(r.Value, &f) != nil {
 			continue
@@ -155,5 +169,5 @@ func Since(ctx context.Context, records Records) (number uint64, err error) {
 			number = at.Number - 1
 		}
 	}
-	return number, err
+	return number
 }

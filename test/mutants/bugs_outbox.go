@@ -607,5 +607,20 @@ func outboxBugs() []Bug {
 			File: "webhook/outbox/cursor.go", Anchor: "if !pause(ctx, retryPause) {", Becomes: "if ctx != nil {",
 			In: in, Run: "^TestSinceOfABusyStore$",
 		},
+		{
+			Name: "outbox-gone-elsewhere", Breaks: "a 410 of the URL that a subscription had does not disable it",
+			File: "webhook/outbox/target.go", Anchor: "then.URL != t.sub.URL || ", Becomes: "",
+			In: in, Run: "^TestGoneElsewhere$",
+		},
+		{
+			Name: "outbox-gone-in-silence", Breaks: "what was answered with 410 is told as missed",
+			File: "webhook/outbox/delivery.go", Anchor: "case webhook.StateFailed, webhook.StateGone:", Becomes: "case webhook.StateGone:\n\t\tw.end(d)\n\t\treturn\n\tcase webhook.StateFailed:",
+			In: in, Run: "^TestGoneIsMissed$",
+		},
+		{
+			Name: "outbox-gone-with-what-is-missed", Breaks: "what tells of a gap outlives a 410",
+			File: "webhook/outbox/delivery.go", Anchor: "d.progress.State == webhook.StateGone && d.tellsMissed()", Becomes: "false",
+			In: in, Run: "^TestGoneIsMissed$",
+		},
 	}
 }

@@ -174,6 +174,12 @@ func (w *owner) attempted(d *delivery, r tried) {
 		w.schedule(d, time.Now().Add(retryPause))
 		return
 	}
+	if r.Outcome == webhook.Gone && d.target.isOther(r.sub) {
+		d.note(r.Result, r.at)
+		d.beside++ // who has that URL wants nothing, and is asked no more
+		w.schedule(d, time.Now())
+		return
+	}
 	w.pass(d)
 	d.note(r.Result, r.at)
 	w.proceed(d, r)
@@ -185,10 +191,10 @@ func (w *owner) attempted(d *delivery, r tried) {
 	}
 	switch d.progress.State {
 	case webhook.StatePending:
-	case webhook.StateFailed:
+	case webhook.StateFailed, webhook.StateGone:
 		w.giveUp(d)
 		return
-	case webhook.StateDelivered, webhook.StateGone, webhook.StateExpired:
+	case webhook.StateDelivered, webhook.StateExpired:
 		w.end(d)
 		return
 	}
@@ -207,7 +213,10 @@ func (w *owner) proceed(d *delivery, r tried) {
 		d.progress = w.after(d, r.Result, now)
 	}
 	d.asked = false
-	if r.Outcome == webhook.Delivered && d.id != r.id { // more is missed than was told
+	switch {
+	case r.Outcome == webhook.Delivered && d.id != r.id: // more is missed than was told
+		w.renew(d)
+	case d.progress.State == webhook.StateGone && d.tellsMissed(): // it waits for whoever sets the receiver going
 		w.renew(d)
 	}
 }

@@ -284,8 +284,8 @@ func (w *owner) noteHealth(t *target, r tried) {
 	if r.sub == nil || t.sub == nil {
 		return // each callback is one entry's
 	}
-	if r.sub.Enabled != t.sub.Enabled {
-		return // it was set going since
+	if t.isOther(r.sub) {
+		return // it says nothing of whoever is told now
 	}
 	if r.Outcome != webhook.Delivered {
 		w.goOn(t, true) // as long as it is told what happens
@@ -300,6 +300,12 @@ func (w *owner) noteHealth(t *target, r tried) {
 	if t.Health.Disabled != webhook.NotDisabled && was.Disabled == webhook.NotDisabled {
 		w.Logger.Warn("a webhook is disabled", "tenant", t.tenant, "webhook", t.id, "because", string(t.Health.Disabled))
 	}
+}
+
+// isOther reports whether the receiver that an attempt was made to is not the one of now: the subscription
+// has another URL, or was set going since.
+func (t *target) isOther(then *subscription.Subscription) bool {
+	return then != nil && t.sub != nil && (then.URL != t.sub.URL || then.Enabled != t.sub.Enabled)
 }
 
 // disabled reports whether the receiver was found not to want or take anything, and nobody

@@ -34,7 +34,13 @@ func (l told) Events(_ context.Context, req service.EventsRequest) (*service.Eve
 // tells has the owner know of so many events from 101 on, and the target be told of all when it is set going.
 func (m *missing) tells(n uint64) {
 	m.t.Helper()
-	log := events.NewLog(events.Config{})
+	m.tellsFrom(n, events.Config{})
+}
+
+// tellsFrom is tells with a memory of another size.
+func (m *missing) tellsFrom(n uint64, c events.Config) {
+	m.t.Helper()
+	log := events.NewLog(c)
 	m.t.Cleanup(log.Close)
 	log.Begin(100)
 	for i := range n {

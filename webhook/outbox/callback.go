@@ -70,17 +70,23 @@ func idOfCall(e *lock.Event) string {
 	return e.ID.String()
 }
 
-// callBackHeld tells those who hold now, and whose grants may be among what was missed before
+// callBackHeld tells those of some entries that hold now, and whose grants may be among what was missed before
 // an event. What an entry's own write caused, and comes after that, is yet to be told.
-func (w *owner) callBackHeld(before lock.EventID, it *item) {
+func (w *owner) callBackHeld(before lock.EventID, it *item, of func(*lock.Entry) bool) {
 	held, doubtful := w.Locks.HeldCallbacks()
 	for _, e := range held {
-		w.callBackFor(e, before, it)
+		if of(e) {
+			w.callBackFor(e, before, it)
+		}
 	}
 	for _, e := range doubtful {
-		w.doubtCall(e, before, it)
+		if of(e) {
+			w.doubtCall(e, before, it)
+		}
 	}
 }
+
+func anyEntry(*lock.Entry) bool { return true }
 
 // callBackFor tells who waited for an entry that holds, if it was written before an event.
 func (w *owner) callBackFor(e *lock.Entry, before lock.EventID, it *item) {

@@ -253,17 +253,38 @@ func byEvent(a, b *delivery) int { return a.event().Compare(b.event()) }
 
 // startLate has first attempts made that the owner before has left, in the order of their events, of what
 // happened up to an event. What happened later is to be read again, and comes behind what was not kept of
-// that: several are written at once, and the one before may have been stopped in between.
+// that: several are written at once, and the one before may have been stopped in between. So it is of a
+// target that is given nothing for now, of what it was not given.
 func (w *owner) startLate(upTo lock.EventID) {
-	for len(w.late) > 0 && w.late[0].event().Compare(upTo) <= 0 {
-		d := w.late[0]
-		if w.late = w.late[1:]; d.over {
-			continue
+	w.startSome(upTo, func(d *delivery) bool { return !w.parking.holds(d) })
+}
+
+// startLateOf does so of one target, that is given what happens up to an event.
+func (w *owner) startLateOf(t *target, upTo lock.EventID) {
+	w.startSome(upTo, func(d *delivery) bool { return d.target == t })
+}
+
+func (w *owner) startSome(upTo lock.EventID, which func(*delivery) bool) {
+	var stay []*delivery
+	end := 0
+	for ; end < len(w.late) && w.late[end].event().Compare(upTo) <= 0; end++ {
+		switch d := w.late[end]; {
+		case d.over:
+		case which(d):
+			w.startOne(d)
+		default:
+			stay = append(stay, d)
 		}
-		names := d.names
-		if d.target.queue(d, names); d.waitsFor == 0 {
-			w.schedule(d, time.Now())
-		}
+	}
+	w.late = w.late[end-len(stay):]
+	copy(w.late, stay)
+}
+
+// startOne has a first attempt made that the owner before has left, behind those about the same locks.
+func (w *owner) startOne(d *delivery) {
+	names := d.names
+	if d.target.queue(d, names); d.waitsFor == 0 {
+		w.schedule(d, time.Now())
 	}
 }
 

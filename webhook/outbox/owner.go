@@ -116,7 +116,7 @@ func (w *owner) begin() bool {
 func (w *owner) beginFirst() {
 	_, _, _ = w.stream.Next(nil)
 	it := &item{id: w.stream.At(), read: time.Now()}
-	if w.callBackHeld(it.id, it); it.open > 0 {
+	if w.callBackHeld(it.id, it, anyEntry); it.open > 0 {
 		w.window.add(it)
 	}
 }

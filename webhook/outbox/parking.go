@@ -24,6 +24,7 @@ type parked struct {
 	url   string
 	all   bool
 	after lock.EventID // everything up to it was given
+	lacks lock.EventID // everything that the feed did not tell up to it was told as missed
 	item  *item        // stands for what comes after it
 }
 
@@ -32,6 +33,10 @@ const (
 	// again: the cursor stays no longer because of one that is slow.
 	parkTime  = 3 * time.Second
 	parkPause = 10 * time.Minute
+
+	// parkMost is how long what one was not given waits for this replica to be able to read it again:
+	// it is missed then.
+	parkMost = 15 * time.Second
 
 	parkAt   = maxOfTarget * 3 / 4
 	resumeAt = maxOfTarget / 2
@@ -56,6 +61,12 @@ func (c *parking) waitsFor(t *target, url string) bool {
 	return p != nil && (p.all || p.url == url)
 }
 
+// holds reports whether what a delivery tells is part of what its target is not given at the moment.
+func (c *parking) holds(d *delivery) bool {
+	p := c.parked[d.target]
+	return p != nil && d.event().Compare(p.after) > 0 && (p.all || d.grant == nil || d.grant.URL == p.url)
+}
+
 // park has a target given nothing more after an event if it has too much before it.
 func (w *owner) park(t *target, url string, after lock.EventID) {
 	c, now := &w.parking, time.Now()
@@ -64,7 +75,7 @@ func (w *owner) park(t *target, url string, after lock.EventID) {
 		return
 	}
 	it := &item{id: lock.EventID{Number: after.Number, Index: after.Index + 1}, read: now, open: 1}
-	c.parked[t] = &parked{url, all, after, it}
+	c.parked[t] = &parked{url: url, all: all, after: after, item: it}
 	w.window.add(it)
 }
 
@@ -110,14 +121,18 @@ func (w *owner) ease(now time.Time) {
 }
 
 // goOn gives a target what happened since it was parked: until it has too much before it again, or all
-// of it, as far as there is room. Without a stream it stays parked for now.
+// of it, as far as there is room. Without a stream it stays parked for a while. It is read where the shard
+// reads: of one tenant less is kept, where its events are large.
 func (w *owner) goOn(t *target, all bool) {
 	p := w.parking.parked[t]
 	if p == nil {
 		return
 	}
-	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, Tenant: t.tenant, After: &p.after})
+	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, After: &p.after})
 	if err != nil {
+		if all && time.Since(p.item.read) >= parkMost {
+			w.giveNothing(t, p)
+		}
 		return
 	}
 	defer stream.Close()
@@ -128,6 +143,35 @@ func (w *owner) goOn(t *target, all bool) {
 	} else {
 		w.parking.parked[t] = p
 	}
+	w.startLate(w.window.last)
+}
+
+// giveNothing has a target miss what it was not given.
+func (w *owner) giveNothing(t *target, p *parked) {
+	delete(w.parking.parked, t)
+	p.item.kept = false
+	w.misses(t, p, events.Missed{After: p.after, Before: w.window.last})
+	p.item.settle()
+	w.startLate(w.window.last)
+}
+
+// misses has a target told that it is not given something, up to where the shard is: what comes then is yet
+// to be read. What the shard has told already is not told again.
+func (w *owner) misses(t *target, p *parked, m events.Missed) {
+	m.Before = earlier(m.Before, w.window.last)
+	if m.Before.Compare(m.After) <= 0 || m.Before.Compare(p.lacks) <= 0 {
+		return
+	}
+	if t.id != Callbacks {
+		w.note(t, m, api.MissedUnknown, p.item)
+		return
+	}
+	w.callBackHeld(m.Before, p.item, func(e *lock.Entry) bool { return e.Tenant == t.tenant && p.has(e) })
+}
+
+// has reports whether an entry's callback is one of those that are given nothing.
+func (p *parked) has(e *lock.Entry) bool {
+	return e.Callback != nil && (p.all || e.Callback.URL == p.url)
 }
 
 // giveSince reports whether all was given.
@@ -139,10 +183,9 @@ func (w *owner) giveSince(t *target, p *parked, stream *service.EventStream, all
 		case missed != nil && missed.Backwards():
 			w.lostPast()
 			return true
-		case missed != nil && t.id == Callbacks:
-			w.callBackHeld(missed.Before, p.item)
 		case missed != nil:
-			w.note(t, *missed, api.MissedUnknown, p.item)
+			w.misses(t, p, *missed)
+			p.after = p.after.Later(missed.Before)
 		case len(given) == 0 || more != nil:
 			return true
 		}
@@ -150,6 +193,7 @@ func (w *owner) giveSince(t *target, p *parked, stream *service.EventStream, all
 			if r.ID.Compare(w.window.last) > 0 {
 				return true
 			}
+			w.startLateOf(t, r.ID)
 			w.give(t, p, &r.Event, p.item)
 			if p.after = r.ID; !all && p.before(t) >= parkAt {
 				return false
@@ -161,9 +205,10 @@ func (w *owner) giveSince(t *target, p *parked, stream *service.EventStream, all
 // give offers an event to a target: of callbacks, if it is one of those that were parked.
 func (w *owner) give(t *target, p *parked, e *lock.Event, it *item) {
 	switch {
+	case e.Entry.Tenant != t.tenant:
 	case t.id != Callbacks:
 		w.offer(t, &body{event: e}, it)
-	case e.Entry.Callback != nil && (p.all || e.Entry.Callback.URL == p.url):
+	case p.has(e.Entry):
 		w.callBack(e, it)
 	}
 }

@@ -59,12 +59,19 @@ func (m *missing) tellsFrom(n uint64, c events.Config) {
 	m.target.filter = filterOf(m.target.sub)
 }
 
+// asks has the owner carry out what somebody asks of the target.
+func (m *missing) asks(r *request) {
+	r.Webhook = m.target.id
+	m.asked.begin(store.RecordKey{})
+	m.serve(m.target.tenant, r, func() {})
+}
+
 // TestAgainUpToWhereItIs: who asks for everything again is not told twice of what is yet to be read.
 func TestAgainUpToWhereItIs(t *testing.T) {
 	m := newMissing(t)
 	m.tells(5)
 	m.window.last = at(103)
-	m.serve(m.target, &request{Since: 1})
+	m.asks(&request{Since: 1})
 	if m.takes(); len(m.target.pending) != 3 || m.target.pending["x:103-1"] == nil {
 		t.Errorf("pending are %d", len(m.target.pending))
 	}
@@ -75,11 +82,12 @@ func TestAgainLeavesRoom(t *testing.T) {
 	m := newMissing(t)
 	m.tells(maxOfTarget)
 	m.window.last, m.target.From = at(100+maxOfTarget), 100
-	m.serve(m.target, &request{Since: 1})
+	m.asks(&request{Since: 1})
+	m.takes()
 	if n := len(m.target.pending); n < maxOfTarget/2 || n > maxOfTarget/2+1 {
 		t.Errorf("%d are pending, want %d", n, maxOfTarget/2)
 	}
-	if m.takes(); m.target.lost == nil || m.target.lost.because != api.MissedForRoom || m.target.lost.Before != at(100+maxOfTarget) {
+	if m.target.lost == nil || m.target.lost.because != api.MissedForRoom || m.target.lost.Before != at(100+maxOfTarget) {
 		t.Errorf("of the rest it is told %+v", m.target.lost)
 	}
 	for number := uint64(101); number <= 100+maxOfTarget; number++ {
@@ -102,7 +110,7 @@ func TestAgainOfWhatIsNotKnown(t *testing.T) {
 			m.tells(5)
 			m.target.From = 50
 			m.window.last, m.from = at(105), at(c.from)
-			m.serve(m.target, &request{Since: time.Now().Add(c.since).UnixMilli()})
+			m.asks(&request{Since: time.Now().Add(c.since).UnixMilli()})
 			m.takes()
 			if got := m.target.lost; (got != nil) != c.want || c.want && (got.After != lock.Before(51) || got.Before != lock.Before(101) || got.because != api.MissedUnknown) {
 				t.Errorf("it is told to miss %+v", got)

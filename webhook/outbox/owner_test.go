@@ -146,7 +146,7 @@ func TestNoTokenIsKept(t *testing.T) {
 func TestAskedOnce(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, s := warm(t, w)
-		one.own.slow("webhook-request-", 0, 2*time.Second)
+		one.own.slow("webhook-request-", 2*time.Second, 0)
 		id, err := w.asks.Test(t.Context(), order(s))
 		if err != nil {
 			t.Fatal(err)

@@ -3,12 +3,11 @@ package outbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -18,6 +17,7 @@ type request struct {
 	Test     string `json:"test,omitempty"`     // the id of a test to send
 	Delivery string `json:"delivery,omitempty"` // to send again: the id of its event
 	Since    int64  `json:"since_ms,omitempty"` // to send all again from then on
+	stamp           // of who carries it out
 }
 
 // requests is what an owner knows of those that are asked of it.
@@ -27,6 +27,8 @@ type requests struct {
 	looked  time.Time
 	after   string                        // of the next page
 	strange map[store.RecordKey]time.Time // when those were first seen that are about nothing that is known
+	busy    map[store.RecordKey]bool      // those that are being carried out
+	replays map[*target]bool              // whom everything is told again
 }
 
 // watch follows the records until stop is called, which waits for that.
@@ -93,32 +95,64 @@ func (w *owner) early(k store.RecordKey, webhook string) bool {
 	return false
 }
 
-// execute does what is asked for, once: the record goes first. A request that comes to
-// nothing because the owner ends right then can be made again.
+// execute does what is asked for. The record is written first, so that one owner does it, and goes when all
+// that is to be sent is kept: whoever takes over before that does it again.
 func (w *owner) execute(record store.Record) {
 	var r request
-	bad := json.Unmarshal(record.Value, &r)
-	if bad == nil && w.early(record.RecordKey, r.Webhook) {
+	bad, key := json.Unmarshal(record.Value, &r), record.RecordKey
+	if w.asked.busy[key] || bad == nil && (w.early(key, r.Webhook) || !w.mayReplay(key.Tenant, &r)) {
 		return
 	}
+	w.asked.begin(key)
+	if bad != nil {
+		w.executed(key, record.Version)
+		return
+	}
+	r.stamp = w.stamp()
 	w.writes.do(func(ctx context.Context) func() {
-		err := w.Records.Delete(ctx, record.RecordKey, record.Version)
+		version, err := w.Records.Put(ctx, store.RecordPut{RecordKey: key, Value: store.Encode(&r), Version: record.Version})
 		return func() {
-			t := w.targets.all[targetName(record.Tenant, r.Webhook)]
-			if r.Webhook == Callbacks {
-				t = w.target(record.Tenant, Callbacks)
+			if err != nil {
+				delete(w.asked.busy, key) // another owner does it, or it is tried again
+				return
 			}
-			if err != nil || bad != nil || t == nil {
-				return // another owner does it, or there is nothing to do it for
-			}
-			w.serve(t, &r)
+			w.serve(key.Tenant, &r, func() { w.executed(key, version) })
 		}
 	})
 }
 
-func (w *owner) serve(t *target, r *request) {
-	it := &item{read: time.Now(), again: true}
+func (q *requests) begin(k store.RecordKey) {
+	if q.busy == nil {
+		q.busy, q.replays = map[store.RecordKey]bool{}, map[*target]bool{}
+	}
+	q.busy[k] = true
+}
+
+// executed takes away a request that was carried out.
+func (w *owner) executed(k store.RecordKey, version uint64) {
+	w.writes.do(func(ctx context.Context) func() {
+		err := w.Records.Delete(ctx, k, version)
+		return func() {
+			if err == nil || errors.Is(err, lock.NotFound) || errors.Is(err, lock.Changed) {
+				delete(w.asked.busy, k)
+				return
+			}
+			time.AfterFunc(retryPause, func() { w.bring(func() { w.executed(k, version) }) })
+		}
+	})
+}
+
+// serve carries out what is asked for; done is called when all of it is kept that is to be sent.
+func (w *owner) serve(tenant string, r *request, done func()) {
+	t := w.targets.all[targetName(tenant, r.Webhook)]
+	if r.Webhook == Callbacks {
+		t = w.target(tenant, Callbacks)
+	}
+	it := &item{read: time.Now(), again: true, open: 1, done: done}
+	defer it.settle()
 	switch {
+	case t == nil: // there is nothing to do it for
+		return
 	case r.Test != "":
 		w.test(t, r.Test, it)
 	case r.Delivery != "":
@@ -158,11 +192,7 @@ func (w *owner) again(t *target, id string, it *item) {
 		}
 		return
 	}
-	known := false
-	w.replay(t, justBefore(event), it, func(e *lock.Event) (tell, more bool) {
-		known = e.ID == event
-		return known, false
-	})
+	known := w.replayOne(t, event, it)
 	if !known && t.sub != nil { // any more, or by this one
 		w.note(t, gapAt(event), api.MissedUnknown, it)
 	}
@@ -177,75 +207,4 @@ func (w *owner) hasten(d *delivery) {
 	w.due.remove(d)
 	d.asked = true
 	w.attempt(d)
-}
-
-// allAgain sends everything again that happened since. What is not known any more, and for what there
-// is no room, is told to be missed.
-func (w *owner) allAgain(t *target, since time.Time, it *item) {
-	for _, d := range t.pending {
-		if !d.made.Before(since) {
-			w.hasten(d)
-		}
-	}
-	gaps := w.replay(t, lock.EventID{}, it, func(e *lock.Event) (tell, more bool) {
-		tell = !e.At.Before(since) && e.ID.Number > t.From && len(t.filter.Claims(e)) > 0
-		if tell && len(t.pending) >= maxOfTarget/2 {
-			w.note(t, events.Missed{After: justBefore(e.ID), Before: w.window.last}, api.MissedForRoom, it)
-			return false, false
-		}
-		return tell, true
-	})
-	for _, m := range gaps {
-		if m.before(since) || !since.Before(w.wall(w.began)) && m.Before.Compare(w.from) <= 0 {
-			continue // all of it happened earlier
-		}
-		m.After = m.After.Later(lock.Before(t.From + 1))
-		if m.After.Compare(m.Before) < 0 {
-			w.note(t, m.Missed, api.MissedUnknown, it)
-		}
-	}
-}
-
-// gap is something of the past that is not known, and what happened next.
-type gap struct {
-	events.Missed
-	next *lock.Event // nil if nothing did
-}
-
-// before reports whether all of it happened before an instant.
-func (g *gap) before(at time.Time) bool { return g.next != nil && g.next.At.Before(at) }
-
-// replay offers events of the past again to a target, while there are more to be, and returns what of
-// them is not known.
-func (w *owner) replay(t *target, after lock.EventID, it *item, which func(*lock.Event) (tell, more bool)) (gaps []gap) {
-	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, Tenant: t.tenant, After: &after})
-	if err != nil {
-		return []gap{{Missed: events.Missed{After: after, Before: w.window.last}}}
-	}
-	defer stream.Close()
-	room := make([]*events.Record, 64)
-	for {
-		given, missed, more := stream.Next(room)
-		if missed != nil && missed.Before.Compare(w.window.last) <= 0 {
-			gaps = append(gaps, gap{Missed: *missed})
-		}
-		for _, r := range given {
-			if r.ID.Compare(w.window.last) > 0 {
-				return gaps // it is told anyway
-			}
-			if n := len(gaps); n > 0 && gaps[n-1].next == nil {
-				gaps[n-1].next = &r.Event
-			}
-			tell, goOn := which(&r.Event)
-			if tell {
-				w.give(t, &parked{all: true}, &r.Event, it)
-			}
-			if !goOn {
-				return gaps
-			}
-		}
-		if more != nil {
-			return gaps
-		}
-	}
 }

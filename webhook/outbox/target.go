@@ -252,7 +252,7 @@ func (w *owner) sweep() {
 		w.sweepOrphans()
 	}
 	for tenant, t := range w.targets.callbacks {
-		if len(t.pending) == 0 && len(t.leaving) == 0 && t.lost == nil && !t.dirty && !t.writing && w.parking.parked[t] == nil {
+		if len(t.pending) == 0 && len(t.leaving) == 0 && t.lost == nil && !t.dirty && !t.writing && w.parking.parked[t] == nil && !w.asked.replays[t] {
 			delete(w.targets.callbacks, tenant)
 			delete(w.targets.all, targetName(tenant, Callbacks))
 			w.targets.states[targetName(tenant, Callbacks)] = t.state

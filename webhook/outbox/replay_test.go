@@ -1,0 +1,142 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/store"
+)
+
+// refusesOwed takes no deliveries that are to be kept.
+type refusesOwed struct{ Records }
+
+func (r refusesOwed) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
+	if strings.HasPrefix(p.Kind, "webhook-owed-") {
+		return 0, lock.Errorf(lock.StoreUnavailable, "it takes none")
+	}
+	return r.Records.Put(ctx, p)
+}
+
+// asksInStore leaves a request for the owner as tenants do, and returns it.
+func (m *missing) asksInStore(r *request) store.Record {
+	m.t.Helper()
+	r.Webhook = m.target.id
+	key, value := store.RecordKey{Kind: requestKind(m.name), Tenant: m.target.tenant, ID: "r"}, store.Encode(r)
+	version, err := m.Records.Put(m.t.Context(), store.RecordPut{RecordKey: key, Value: value})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return store.Record{RecordKey: key, Value: value, Version: version}
+}
+
+func (m *missing) isAsked(k store.RecordKey) bool {
+	m.t.Helper()
+	_, err := m.Records.Get(m.t.Context(), k)
+	if err != nil && !errors.Is(err, lock.NotFound) {
+		m.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// TestAskedForUntilItIsKept: a request stays in the store until what it asks for is kept, and is not carried out twice
+// meanwhile; whoever takes over before does it again.
+func TestAskedForUntilItIsKept(t *testing.T) {
+	for name, r := range map[string]request{"all since": {Since: 1}, "one": {Delivery: at(101).String()}, "a test": {Test: "test-1"}} {
+		t.Run(name, func(t *testing.T) {
+			m := newMissing(t)
+			m.tells(1)
+			m.window.last = at(101)
+			record := m.asksInStore(&r)
+			records := m.Records
+			m.Records = refusesOwed{records}
+			m.execute(record)
+			m.execute(record)
+			m.takes()
+			if len(m.target.pending) != 1 || !m.isAsked(record.RecordKey) {
+				t.Fatalf("%d are pending, and it is still asked for: %v", len(m.target.pending), m.isAsked(record.RecordKey))
+			}
+			heir := newMissing(t)
+			heir.Records, heir.Locks, heir.fence = records, m.Locks, 2
+			heir.target.sub, heir.target.filter, heir.window.last = m.target.sub, m.target.filter, at(101)
+			is, err := records.Get(t.Context(), record.RecordKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			heir.execute(is)
+			heir.takes()
+			heir.flushMissed()
+			if heir.takes(); heir.target.pending[recordName("x", cmp.Or(r.Test, at(101).String()))] == nil || heir.isAsked(record.RecordKey) || len(heir.asked.busy) != 0 {
+				t.Errorf("the next owner has %d pending, and is asked still: %v", len(heir.target.pending), heir.isAsked(record.RecordKey))
+			}
+		})
+	}
+}
+
+// TestAllAgainInParts: everything since an instant is sent again in parts, each when the one before is kept, and to one
+// target once at a time.
+func TestAllAgainInParts(t *testing.T) {
+	const n = 3*replayPart + 10
+	m := newMissing(t)
+	m.tells(n)
+	m.window.last = at(100 + n)
+	m.asks(&request{Since: 1})
+	if again := (&request{Webhook: "x", Since: 1}); m.mayReplay("acme", again) || !m.mayReplay("acme", &request{Webhook: "y", Since: 1}) {
+		t.Error("it is told everything twice at a time, or others are kept waiting")
+	}
+	for most := 0; m.writes.running > 0; {
+		(<-m.brought)()
+		unkept := 0
+		for _, d := range m.target.pending {
+			if d.version == 0 {
+				unkept++
+			}
+		}
+		if most = max(most, unkept); most > replayPart {
+			t.Fatalf("%d are to be kept at once", most)
+		}
+	}
+	if len(m.target.pending) != n || m.target.lost != nil && m.target.lost.After.Number > 101 {
+		t.Errorf("%d are pending, want %d; missed is %+v", len(m.target.pending), n, m.target.lost)
+	}
+	if !m.mayReplay("acme", &request{Webhook: "x", Since: 1}) {
+		t.Error("it cannot be asked for again")
+	}
+}
+
+// TestFewReplaysAtOnce: everything is told again to few targets of a shard at a time.
+func TestFewReplaysAtOnce(t *testing.T) {
+	m := newMissing(t)
+	m.asked.begin(store.RecordKey{})
+	for i := range replaysAtOnce {
+		if !m.mayReplay("acme", &request{Webhook: "x", Since: 1}) {
+			t.Fatalf("not more than %d at a time", i)
+		}
+		m.asked.replays[m.owner.target("acme", fmt.Sprint("other-", i))] = true
+	}
+	if m.mayReplay("acme", &request{Webhook: "x", Since: 1}) || !m.mayReplay("acme", &request{Webhook: "x", Test: "t"}) {
+		t.Error("to any number at a time, or tests wait for them")
+	}
+}
+
+// TestAgainOfWhatTheShardHasNotRead: a gap of what is known, that ends after where the shard is, is told as far as the shard
+// is.
+func TestAgainOfWhatTheShardHasNotRead(t *testing.T) {
+	m := newMissing(t)
+	m.tellsFrom(6, events.Config{TenantEvents: 2}) // of which 105 and 106 are kept
+	m.window.last, m.target.From = at(103), 50
+	m.asks(&request{Since: 1})
+	m.takes()
+	if got := m.target.lost; got == nil || got.After != lock.Before(51) || got.Before != at(103) || got.because != api.MissedUnknown {
+		t.Errorf("it is told to miss %+v", got)
+	}
+	if len(m.target.pending) != 0 {
+		t.Errorf("%d are pending that it is told anyway", len(m.target.pending))
+	}
+}

@@ -26,6 +26,7 @@ type Deliveries interface {
 	Test(context.Context, outbox.Order) (delivery string, err error)
 	Redeliver(ctx context.Context, o outbox.Order, delivery string) error
 	RedeliverSince(ctx context.Context, o outbox.Order, since time.Time) error
+	Since(ctx context.Context, s *subscription.Subscription, since time.Time) (told, looked int)
 }
 
 func (a *endpoints) deliveries(r *gin.Engine) {
@@ -231,7 +232,7 @@ func (a *endpoints) deliverAgain(r *request, who subscription.Actor) error {
 //
 // @Summary     Make deliveries again
 // @ID          redeliverSince
-// @Description Tells everything once more that happened since, as far as it is known, with the same ids. What is not known any more is told by `events.missed`. While the webhook is paused or disabled it waits until that goes on.
+// @Description Tells everything once more that happened since, as far as it is known, with the same ids. What is not known any more is told by `events.missed`. It costs as much as a request for each event that is told again. While the webhook is paused or disabled it waits until that goes on.
 // @Tags        webhooks
 // @Accept      json
 // @Produce     json
@@ -263,7 +264,20 @@ func (a *endpoints) redeliverSince(r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.chargeSince(found, since); err != nil {
+		return err
+	}
 	return r.done(a.Deliveries.RedeliverSince(r.context(), outbox.Order{Actor: who, Of: found}, since))
+}
+
+// chargeSince counts what it costs to tell everything again that happened since: each event is written and
+// sent. To find out how many these are is not begun while the tenant owes.
+func (r *request) chargeSince(s *subscription.Subscription, since time.Time) error {
+	if err := r.charge(0); err != nil {
+		return err
+	}
+	told, looked := r.endpoints.Deliveries.Since(r.context(), s, since)
+	return r.charge(told + quota.PriceOfNames(looked))
 }
 
 // done answers that nothing is left to be said.

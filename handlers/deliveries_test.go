@@ -17,12 +17,14 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // stubDeliveries stand in for the use cases: they answer what they are told to, and
 // remember what they were asked.
 type stubDeliveries struct {
 	page  outbox.Page
+	again int // events that would be told again
 	err   func() error
 	asked []string
 }
@@ -67,6 +69,11 @@ func (s *stubDeliveries) Redeliver(_ context.Context, o outbox.Order, delivery s
 
 func (s *stubDeliveries) RedeliverSince(_ context.Context, o outbox.Order, since time.Time) error {
 	return s.note("since", o.Tenant, idOf(o), since.UTC().Format(time.RFC3339Nano))
+}
+
+// Since is not noted: it is asked for the price.
+func (s *stubDeliveries) Since(context.Context, *subscription.Subscription, time.Time) (told, looked int) {
+	return s.again, s.page.Looked
 }
 
 // withDeliveries returns a subscriber of a replica with these deliveries.

@@ -146,6 +146,29 @@ func TestPriceOfOperatedWebhooks(t *testing.T) {
 	}
 }
 
+// TestPriceOfAllAgain: to have everything told again costs what is told, and looked at to find that; and it is refused
+// while the tenant owes.
+func TestPriceOfAllAgain(t *testing.T) {
+	t.Parallel()
+	q, stub := &priceMeter{Quotas: shared.quotas}, &stubDeliveries{again: 700, page: outbox.Page{Looked: 5000}}
+	h := shared.handlers(shared.main.service)
+	h.Quotas, h.Deliveries = q, stub
+	r := serve(nil, handlers.New(h))
+	t.Cleanup(r.close)
+	c := subscriber(t).at(r)
+	path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID + "/redeliver"
+	c.limits(`{"requests_per_second":100}`)
+	q.price.Store(0)
+	again := body(`{"since":"2026-01-02T15:04:05Z"}`)
+	c.post(path, again).wantNoContent()
+	if cost := q.price.Load(); cost != 1+700+5 {
+		t.Errorf("700 events of 5 000 cost %d", cost)
+	}
+	if c.post(path, again, loose).wantStatus(http.StatusTooManyRequests); len(stub.asked) != 1 {
+		t.Errorf("it is asked for although the tenant owes: %q", stub.asked)
+	}
+}
+
 // TestPriceOfTheAudit: a page of the audit costs what was read for it.
 func TestPriceOfTheAudit(t *testing.T) {
 	t.Parallel()

@@ -569,7 +569,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-again-takes-all-room", Breaks: "who asks for everything again leaves room for what comes",
-			File: "webhook/outbox/replay.go", Anchor: "if len(t.pending) >= maxOfTarget/2 &&", Becomes: "if len(t.pending) < 0 &&",
+			File: "webhook/outbox/replay.go", Anchor: "if len(t.pending) >= maxAgain &&", Becomes: "if len(t.pending) < 0 &&",
 			In: in, Run: "^TestAgainLeavesRoom$",
 		},
 		{

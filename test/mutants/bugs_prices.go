@@ -233,5 +233,10 @@ func priceBugs() []Bug {
 			File: "handlers/anonymous.go", Anchor: "return r.principal == nil && status >= http.StatusBadRequest && status < http.StatusInternalServerError", Becomes: "return r.principal == nil && status >= http.StatusBadRequest",
 			In: "./handlers", Run: "^TestErrorsAreNoRefusals$", Needs: "etcd",
 		},
+		{
+			Name: "price-all-again-for-one", Breaks: "who has everything told again pays for each event",
+			File: "handlers/deliveries.go", Anchor: "r.charge(told + quota.PriceOfNames(looked))", Becomes: "r.charge(0 * (told + looked))",
+			In: "./handlers", Run: "^TestPriceOfAllAgain$", Needs: "etcd",
+		},
 	}
 }

@@ -214,6 +214,31 @@ func (d *Deliveries) RedeliverSince(ctx context.Context, o Order, since time.Tim
 	return d.request(ctx, &o, audit.Redeliver, audit.Webhook{Since: new(since.UTC())}, &request{Since: max(1, since.UnixMilli())})
 }
 
+// Since returns how many events a subscription would be told again that happened since an instant, and at
+// how many it looked to find that out, as this replica knows them: what [Deliveries.RedeliverSince] costs.
+// Where they cannot be read it is as many as there may be.
+func (d *Deliveries) Since(ctx context.Context, s *subscription.Subscription, since time.Time) (told, looked int) {
+	stream, err := d.locks.Events(ctx, service.EventsRequest{Of: s.Tenant, Tenant: s.Tenant, After: &lock.EventID{}})
+	if err != nil {
+		return maxAgain, 0
+	}
+	defer stream.Close()
+	filter, room := filterOf(s), make([]*events.Record, replayPart)
+	for told < maxAgain {
+		given, missed, _ := stream.Next(room)
+		if len(given) == 0 && missed == nil {
+			break
+		}
+		looked += len(given)
+		for _, e := range given {
+			if !e.At.Before(since) && e.ID.Number > s.From && len(filter.Claims(&e.Event)) > 0 {
+				told++
+			}
+		}
+	}
+	return min(told, maxAgain), looked
+}
+
 var errUnknown = lock.Errorf(lock.NotFound, "there is no such delivery, or what happened is not known any more")
 
 // known returns nil if a delivery is owed, or what it tells is known and of those that the target is told.

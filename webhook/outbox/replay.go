@@ -30,6 +30,10 @@ const (
 	replayPart = 64
 	replayLook = 4096
 
+	// maxAgain is how many deliveries of a target may be pending for it to be told more again: the rest of
+	// the room is for what is to come.
+	maxAgain = maxOfTarget / 2
+
 	// replaysAtOnce is to how many targets of a shard everything is told again at the same time. Others wait.
 	replaysAtOnce = 4
 )
@@ -138,7 +142,7 @@ func (w *owner) sendPart(r *replay, p *part) {
 	}
 	defer it.settle()
 	for _, e := range p.events {
-		if len(t.pending) >= maxOfTarget/2 && e.ID.Number > t.From {
+		if len(t.pending) >= maxAgain && e.ID.Number > t.From {
 			w.note(t, events.Missed{After: justBefore(e.ID), Before: r.upTo}, api.MissedForRoom, r.item)
 			over = true
 			break

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
@@ -138,5 +139,35 @@ func TestAgainOfWhatTheShardHasNotRead(t *testing.T) {
 	}
 	if len(m.target.pending) != 0 {
 		t.Errorf("%d are pending that it is told anyway", len(m.target.pending))
+	}
+}
+
+// TestSinceCounts: what it costs to tell everything again is known where it is asked for: how many events are told, of those
+// that are looked at.
+func TestSinceCounts(t *testing.T) {
+	m := newMissing(t)
+	m.tells(maxAgain + 20)
+	d := NewDeliveries(m.Records, m.Locks, nil)
+	sub := *m.target.sub
+	sub.Locks = "orders:1*"
+	count := func(since time.Time) [2]int {
+		told, looked := d.Since(t.Context(), &sub, since)
+		return [2]int{told, looked}
+	}
+	if got, want := count(time.Unix(0, 0)), [2]int{1 + 10 + 100 + 520, maxAgain + 20}; got != want {
+		t.Errorf("told and looked at are %v, want %v", got, want)
+	}
+	if got := count(time.Now().Add(time.Hour)); got[0] != 0 {
+		t.Errorf("told of what is to come are %d", got[0])
+	}
+	if sub.From = 105; count(time.Unix(0, 0))[0] != 1+10+100+520-1 {
+		t.Error("it counts what happened before the subscription")
+	}
+	if sub.Locks = "*"; count(time.Unix(0, 0))[0] != maxAgain {
+		t.Error("it counts more than are sent")
+	}
+	d.locks = deaf{}
+	if got := count(time.Unix(0, 0)); got[0] != maxAgain {
+		t.Errorf("what cannot be counted is %d", got[0])
 	}
 }

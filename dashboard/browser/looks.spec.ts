@@ -44,6 +44,16 @@ test("it fits a screen of 320 pixels", async ({ page, server }) => {
   }
 });
 
+test("all of the table of Locks is in sight on 1120 pixels", async ({ page, server }) => {
+  await page.setViewportSize({ width: 1120, height: 640 });
+  await enter(server, page);
+  await to(server, page, "locks");
+  const sheet = page.locator(".scroll").first();
+  await expect(sheet.getByRole("row", { name: "gpu-pool" })).toContainText(/semaphore of 3/);
+  expect(await sheet.evaluate((s) => s.scrollWidth - s.clientWidth)).toBe(0);
+  await expect(page.getByRole("button", { name: "In use, 5 min" })).toBeInViewport({ ratio: 1 });
+});
+
 test("a dialog's × stays beside its title on 320 pixels", async ({ page, server }) => {
   await page.setViewportSize({ width: 320, height: 640 });
   const held = await server.acquire("narrow:1", { holder: "reports-nightly-7", ttl_seconds: 60 });

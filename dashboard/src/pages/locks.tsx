@@ -123,11 +123,9 @@ function Rows({ page, sort, filtered }: { page: Schemas["AdminLockPage"]; sort: 
           "Held by",
           <Column key="held_for" by="held_for" sort={sort} name="Held for" />,
           "Lease",
-          "Queue",
-          <Column key="waiters" by="waiters" sort={sort} name="Waiting" number />,
+          <Column key="waiters" by="waiters" sort={sort} name="Waiting" />,
           <Column key="oldest_wait" by="oldest_wait" sort={sort} name="Oldest wait" />,
           <Column key="utilization" by="utilization" sort={sort} name="In use, 5 min" number />,
-          { number: "Fence" },
         ]}
         class="locks"
       >
@@ -192,19 +190,13 @@ export function Row({ lock, sort, gone = false }: { lock: Schemas["AdminLock"]; 
         </span>
         <Brief lock={lock} sort={sort} />
       </td>
-      <td>
+      <td class="text">
         {first ? (
           <a href={holderPage(lock.tenant, first.holder)}>{first.holder}</a>
         ) : (
           <span class="soft">nobody at the moment</span>
         )}
-        {first && (
-          <span class="under">
-            {first.mode === "exclusive" ? "" : first.mode}
-            {first.limit ? ` of ${first.limit}` : ""}
-            {lock.holding > 1 ? ` and ${count(lock.holding - 1)} more` : ""}
-          </span>
-        )}
+        <Terms lock={lock} />
       </td>
       <td>{first && !gone && <Since at={first.since} />}</td>
       <td class="lease">
@@ -215,12 +207,29 @@ export function Row({ lock, sort, gone = false }: { lock: Schemas["AdminLock"]; 
         )}
       </td>
       <td>
-        {lock.waiting > 0 ? <Fence holding={lock.holding} waiting={lock.waiting} /> : <Badge>nobody waits</Badge>}
+        {lock.waiting > 0 ? count(lock.waiting) : <span class="soft">nobody</span>}
+        {lock.waiting > 0 && (
+          <span class="under">
+            <Fence holding={lock.holding} waiting={lock.waiting} most={10} />
+          </span>
+        )}
       </td>
-      <td class="number">{lock.waiting > 0 ? count(lock.waiting) : "–"}</td>
       <td>{lock.oldest_since && !gone ? <Since at={lock.oldest_since} /> : "–"}</td>
       <td class="number">{inUse(lock)}</td>
-      <td class="number">{lock.fence ?? "–"}</td>
     </tr>
+  );
+}
+
+/** With which fence, in which mode and with how many others the first one holds a lock; the last fence of a free one. */
+function Terms({ lock }: { lock: Schemas["AdminLock"] }) {
+  const first = lock.holders[0];
+  if (!first) return lock.fence ? <span class="under">last fence {lock.fence}</span> : null;
+  return (
+    <span class="under">
+      fence {first.fence}
+      {first.mode === "exclusive" ? "" : `, ${first.mode}`}
+      {first.limit ? ` of ${first.limit}` : ""}
+      {lock.holding > 1 ? `, and ${count(lock.holding - 1)} more` : ""}
+    </span>
   );
 }

@@ -18,6 +18,8 @@ it("draws both ways apart, each with who took it, and says what it is described 
   expect(curve(a, b).y).toBeLessThan(a.y);
   expect(curve(b, a).y).toBeGreaterThan(a.y);
   expect(container.textContent).toContain("a first");
+  const drawn = [...(container.querySelector("svg")?.children ?? [])].map((c) => c.classList[0] ?? c.tagName);
+  expect(drawn.lastIndexOf("edge")).toBeLessThan(drawn.indexOf("text")); // no edge is drawn over a word
   expect(container.querySelector("[style]")).toBeNull();
 });
 

@@ -71,6 +71,11 @@ export function Graph({ label, describedBy, edges }: { label: string; describedB
   if (names.length > mostNodes) return null;
   const { at, height } = placed(names);
   const place = (name: string): Place => at.get(name) ?? { x: middle, y: 0 };
+  const curves = edges.map((e) => ({
+    key: `${e.from} ${e.to} ${e.label}`,
+    label: e.label,
+    ...curve(place(e.from), place(e.to)),
+  }));
   return (
     <svg class="graph" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label} aria-describedby={describedBy}>
       <defs>
@@ -86,18 +91,15 @@ export function Graph({ label, describedBy, edges }: { label: string; describedB
           <path class="tip" d="M0 0L8 4L0 8z" />
         </marker>
       </defs>
-      {edges.map((e) => {
-        const c = curve(place(e.from), place(e.to));
-        return (
-          <g key={`${e.from} ${e.to} ${e.label}`}>
-            <path class="edge" d={c.d} marker-end={`url(#${describedBy}-tip)`} />
-            <text x={c.x} y={c.y + 4} text-anchor="middle">
-              <title>{e.label}</title>
-              {brief(e.label, 28)}
-            </text>
-          </g>
-        );
-      })}
+      {curves.map(({ key, d }) => (
+        <path key={key} class="edge" d={d} marker-end={`url(#${describedBy}-tip)`} />
+      ))}
+      {curves.map(({ key, label, x, y }) => (
+        <text key={key} x={x} y={y + 4} text-anchor="middle">
+          <title>{label}</title>
+          {brief(label, 28)}
+        </text>
+      ))}
       {names.map((name) => {
         const { x, y } = place(name);
         return (

@@ -2,13 +2,17 @@ import type { ComponentChildren } from "preact";
 import type { Failure, Schemas } from "../api/client";
 import { many, utc } from "./words";
 
-/** The most posts that are drawn; the rest is a number. */
-const posts = 24;
+interface FenceOf {
+  holding: number;
+  waiting: number;
+  /** The most posts that are drawn; the rest is a number. */
+  most?: number;
+}
 
 /** Who holds and who waits, as a fence: full posts, then hollow ones. */
-export function Fence({ holding, waiting }: { holding: number; waiting: number }) {
-  const full = Math.min(holding, 6);
-  const hollow = Math.min(waiting, posts - full);
+export function Fence({ holding, waiting, most = 24 }: FenceOf) {
+  const full = Math.min(holding, Math.floor(most / 4));
+  const hollow = Math.min(waiting, most - full);
   const words = holding > 0 ? `${many(holding, "holder")}, ${many(waiting, "waiter")}` : many(waiting, "waiter");
   return (
     <span class="fence" role="img" aria-label={words} title={words}>

@@ -20,7 +20,7 @@ say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build sbom dashboard web seed deploy-test test unit histories system lint format generate verify faults mutants bench clients schemathesis demo simulate fuzz clean
+.PHONY: help run build sbom dashboard web crowd seed deploy-test test unit histories system lint format generate verify faults mutants bench clients schemathesis demo simulate fuzz clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,7 +59,7 @@ dashboard: ## Build the dashboard, which the server embeds (needs node, npm)
 	  $(MAKE) --no-print-directory $(WEB) && cd dashboard && npm run --silent build
 
 # Playwright drives the system's Chromium: a browser of its own would be another download.
-web: export FENCEPOST_CHROMIUM ?= /usr/bin/chromium
+web crowd: export FENCEPOST_CHROMIUM ?= /usr/bin/chromium
 
 web: dashboard ## Check the dashboard: its rules, what it computes, and in a browser (needs node, npm, chromium)
 	$(call say,the dashboard)
@@ -68,6 +68,11 @@ web: dashboard ## Check the dashboard: its rules, what it computes, and in a bro
 	@test -x $(FENCEPOST_CHROMIUM) || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq chromium; } || \
 	  { echo 'there is no Chromium: install it, or name one in FENCEPOST_CHROMIUM'; exit 1; }
 	cd dashboard && npm run --silent browser
+
+# With 5 000 locks, and nothing said of time, this is part of web.
+crowd: dashboard ## Look at 100 000 locks and 10 000 waiters in a browser, and hold the times against their bars (the machine to itself)
+	@$(MAKE) --no-print-directory $(WEB)
+	cd dashboard && CROWD=alone LOCKS=100000 WAITERS=10000 npm run --silent browser -- crowd
 
 seed: ## Fill the server of make run with lively traffic until Ctrl-C (SEEDFLAGS="-crowd 40")
 	$(GO) run ./test/seed $(SEEDFLAGS)

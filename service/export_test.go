@@ -74,6 +74,9 @@ func (x RowExpiries) Run(ctx context.Context, remaining func(context.Context, *l
 	x.run(ctx, remaining)
 }
 
+// Due looks for the one to ask of.
+func (x RowExpiries) Due() { x.due(time.Now()) }
+
 // Len returns of how many rows something is known, or asked.
 func (x RowExpiries) Len() int {
 	x.mu.Lock()

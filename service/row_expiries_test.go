@@ -126,3 +126,22 @@ func TestAnEndThatIsOverIsNotTold(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkRowExpiries is what the leases of rows cost where as many are known as may be, whatever the number of
+// locks: for each page of a hundred rows that is made, and for each of the forty questions a second.
+func BenchmarkRowExpiries(b *testing.B) {
+	x, lines := service.NewRowExpiries(), linesOf(2000)
+	x.Mark(lines)
+	b.Run("page", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			x.Mark(lines[:100])
+		}
+	})
+	b.Run("question", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			x.Due()
+		}
+	})
+}

@@ -5,7 +5,7 @@ func etcdBugs() []Bug {
 	return []Bug{
 		{
 			Name: "etcd-handed-out-while-revoked", Breaks: "an entry whose lease is being revoked is handed out to nobody",
-			File: "store/etcd/join.go", Anchor: "slices.Contains(j.revoking, found.Handle)", Becomes: "slices.Contains(j.revoking[:0], found.Handle)",
+			File: "store/etcd/join.go", Anchor: "slices.Contains(j.revoking, l.found.Handle)", Becomes: "slices.Contains(j.revoking[:0], l.found.Handle)",
 			In: "./store/etcd", Run: "^TestNotHandedOutWhileItIsRevoked$", Needs: "etcd",
 		},
 		{

@@ -92,7 +92,7 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "etcd-late-expiry-over-a-key-in-use", Breaks: "an expiry that is recorded late leaves a key that is in use again",
-			File: "store/etcd/keys.go", Anchor: "\t\tCompare: []*pb.Compare{created(key, 0)},\n", Becomes: "",
+			File: "store/etcd/keys.go", Anchor: "Compare: []*pb.Compare{created(key, 0)}, Success: put,", Becomes: "Success: put,",
 			In: "./store/etcd", Run: "^TestExpiryIsRecordedLate$", Needs: "etcd",
 		},
 		{

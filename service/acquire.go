@@ -108,6 +108,9 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, now, began ti
 	if err := s.refuse(ctx, e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
+	if err := s.keys.room(e); err != nil {
+		return s.refuseOrRejoin(ctx, e, err)
+	}
 	if err := s.view.Room(e); err != nil {
 		if e.Resumable() { // its entry may be there, and not be seen yet
 			s.settled(ctx)
@@ -157,6 +160,7 @@ func (s *Service) join(ctx context.Context, e *lock.Entry, req AcquireRequest, b
 	defer unwatch()
 	asked := time.Now()
 	placed, written, err := s.write(ctx, e, req.due)
+	s.keys.use(e, written, err)
 	if s.askFailed(e.ID, err); err != nil {
 		return nil, err
 	}

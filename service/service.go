@@ -51,6 +51,9 @@ type Config struct {
 	Events events.Config // how much of what happened is kept, and for how many
 	Kept   view.Bounds   // how much is kept of what is over
 
+	// MaxKeys is how many idempotency keys a tenant may use here while they are remembered: 1,000,000.
+	MaxKeys int
+
 	// Limits says how much a tenant may use; nil is [quota.Standard] for each. It does not block.
 	Limits func(tenant string) *quota.Limits
 
@@ -76,6 +79,7 @@ type Service struct {
 	Config
 	tokens  tokens
 	view    *view.View
+	keys    *usedKeys
 	events  told
 	direct  singleflight.Group // reads of a queue, shared by its waiters
 	moments atomic.Uint64      // counts reads and questions in their order
@@ -108,6 +112,7 @@ func New(cfg Config) *Service {
 	s := &Service{
 		Config:   cfg,
 		tokens:   newTokens(cfg.TokenKey),
+		keys:     newUsedKeys(cfg.MaxKeys),
 		events:   told{newDispatcher(cfg.Metrics, cfg.Logger, noted), events.NewLog(cfg.Events), newContradictionQueue()},
 		draining: make(chan struct{}),
 		evidence: noted,

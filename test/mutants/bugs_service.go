@@ -4,6 +4,21 @@ package main
 func serviceBugs() []Bug {
 	return []Bug{
 		{
+			Name: "service-keys-without-bound", Breaks: "what a tenant's idempotency keys take of the store is bounded",
+			File: "service/keys.go", Anchor: "if k.all[e.Tenant] < k.most {", Becomes: "if k.most > 0 {",
+			In: "./service", Run: "^TestKeysAreBounded$",
+		},
+		{
+			Name: "service-keys-counted-for-ever", Breaks: "idempotency keys that are forgotten do not count",
+			File: "service/keys.go", Anchor: "if k.all[tenant] -= n; k.all", Becomes: "if k.all[tenant] -= 0 * n; k.all",
+			In: "./service", Run: "^TestKeysAreBounded$",
+		},
+		{
+			Name: "service-keys-of-unknown-outcomes", Breaks: "idempotency keys that may have been used count",
+			File: "service/keys.go", Anchor: "errors.As(err, &failed) && failed.OutcomeUnknown;", Becomes: "errors.As(err, &failed) && false;",
+			In: "./service", Run: "^TestKeysAreBounded$",
+		},
+		{
 			Name: "service-taken-back-is-final", Breaks: "a request whose entry the store took back itself is made again",
 			File: "service/acquire.go", Anchor: "store.ErrTakenBack) && ctx.Err() == nil", Becomes: "store.ErrTakenBack) && ctx.Err() != nil",
 			In: "./service", Run: "^TestTakenBackIsAskedForAgain$",

@@ -1,0 +1,85 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	// maxKeys is how many idempotency keys a tenant may use at a replica within the minutes for
+	// which the store remembers them: each takes it some 600 bytes for that long, and memory beside.
+	maxKeys     = 1_000_000
+	keysKept    = 12 // minutes
+	keysCounted = time.Minute
+)
+
+// usedKeys counts the idempotency keys that tenants have used, by minutes.
+type usedKeys struct {
+	most int
+
+	mu      sync.Mutex
+	since   time.Time                // of the last minute
+	minutes [keysKept]map[string]int // by tenant, the last one first
+	all     map[string]int
+}
+
+func newUsedKeys(most int) *usedKeys {
+	if most == 0 {
+		most = maxKeys
+	}
+	return &usedKeys{most: most, since: time.Now(), all: map[string]int{}}
+}
+
+// room returns why an entry with a key must not be written, or nil: its tenant has used too many
+// for now. One without a key needs none.
+func (k *usedKeys) room(e *lock.Entry) error {
+	if !e.Resumable() {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.turn(time.Now())
+	if k.all[e.Tenant] < k.most {
+		return nil
+	}
+	return &lock.Error{
+		Code: lock.RateLimited, RetryAfter: keysCounted,
+		Detail: fmt.Sprintf("the tenant has used %d idempotency keys within %d minutes, for which each is remembered; the same request without one is not refused for that",
+			k.most, keysKept),
+	}
+}
+
+// use counts the key of an entry, if that was written or may have been.
+func (k *usedKeys) use(e *lock.Entry, written bool, err error) {
+	var failed *lock.Error
+	if written = written || errors.As(err, &failed) && failed.OutcomeUnknown; !written || !e.Resumable() {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.turn(time.Now())
+	if k.minutes[0] == nil {
+		k.minutes[0] = map[string]int{}
+	}
+	k.minutes[0][e.Tenant]++
+	k.all[e.Tenant]++
+}
+
+// turn begins a new minute as often as one has passed. The caller holds mu.
+func (k *usedKeys) turn(now time.Time) {
+	passed := int(now.Sub(k.since) / keysCounted)
+	k.since = k.since.Add(time.Duration(passed) * keysCounted)
+	for range min(passed, keysKept) {
+		for tenant, n := range k.minutes[keysKept-1] {
+			if k.all[tenant] -= n; k.all[tenant] == 0 {
+				delete(k.all, tenant)
+			}
+		}
+		copy(k.minutes[1:], k.minutes[:])
+		k.minutes[0] = nil
+	}
+}

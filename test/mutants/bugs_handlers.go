@@ -4,6 +4,17 @@ package main
 func handlersBugs() []Bug {
 	return []Bug{
 		{
+			Name: "openapi-example-is-refused", Breaks: "what stands as an example of a body is what the server takes",
+			File: "openapi/openapi.json", Anchor: `"mode": "semaphore",`, Becomes: `"mode": "exclusive",`,
+			In: "./openapi", Run: "^TestExamplesOfBodies$",
+		},
+		{
+			Name: "openapi-null-of-some", Breaks: "null is the same as leaving an optional field out, whichever it is",
+			File: "openapi/openapi.json", Anchor: "\"nullable\": true,\n            \"type\": \"number\"\n          }\n        },\n        \"type\": \"object\"\n      },\n      \"AdminBlocker\"",
+			Becomes: "\"type\": \"number\"\n          }\n        },\n        \"type\": \"object\"\n      },\n      \"AdminBlocker\"",
+			In:      "./openapi", Run: "^TestNullIsLeavingOut$",
+		},
+		{
 			Name: "log-samples-refusals", Breaks: "what is refused or fails has a line in the log, also if not each request has",
 			File: "handlers/request.go", Anchor: "every <= 1 || status >= http.StatusBadRequest || ", Becomes: "every <= 1 || ",
 			In: "./handlers", Run: "^TestLogEvery$",

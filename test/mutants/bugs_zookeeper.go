@@ -4,6 +4,22 @@ package main
 func zookeeperBugs() []Bug {
 	return []Bug{
 		{
+			Name: "zookeeper-queue-among-all", Breaks: "a queue is found without looking at all entries, under the feed's lock",
+			File: "store/zookeeper/index.go", Anchor: "{ return slices.Clone(x.queues[ref]) }",
+			Becomes: "{\n\tvar all []*lock.Entry\n\tfor _, e := range x.byKey {\n\t\tif e.Tenant == ref.Tenant && slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return c.Name == ref.Name }) {\n\t\t\tall = append(all, e)\n\t\t}\n\t}\n\tslices.SortFunc(all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })\n\treturn all\n}",
+			In:      "./store/zookeeper", Run: "^TestIndexLooksAtOneQueue$",
+		},
+		{
+			Name: "zookeeper-empty-queues-stay", Breaks: "nothing is kept of a lock that nobody uses",
+			File: "store/zookeeper/index.go", Anchor: "case len(queue) == 1:", Becomes: "case len(queue) == 0:",
+			In: "./store/zookeeper", Run: "^TestIndex$",
+		},
+		{
+			Name: "zookeeper-queue-in-order-of-coming", Breaks: "a queue is in order whatever a list brings first",
+			File: "store/zookeeper/index.go", Anchor: "for at > 0 && queue[at-1].Number > e.Number {", Becomes: "for at < 0 {",
+			In: "./store/zookeeper", Run: "^TestIndex$",
+		},
+		{
 			Name: "zookeeper-close-waits-for-ever", Breaks: "a request that the library never ends does not keep a replica from another connection",
 			File: "store/zookeeper/link.go", Anchor: "\t\tcase <-late.C:\n\t\t\treturn taken\n", Becomes: "",
 			In: "./store/zookeeper", Run: "^TestCloseDoesNotWaitForEver$",

@@ -667,5 +667,15 @@ func outboxBugs() []Bug {
 			File: "webhook/outbox/replay.go", Anchor: "earlier(missed.Before, r.upTo)", Becomes: "missed.Before",
 			In: in, Run: "^TestAgainOfWhatTheShardHasNotRead$",
 		},
+		{
+			Name: "outbox-quiet-for-one", Breaks: "who asks for time by Retry-After is left alone by all that goes to it",
+			File: "webhook/outbox/delivery.go", Anchor: "!until.IsZero() && !asked {", Becomes: "!until.IsZero() && !asked && d.progress.Attempts > 0 {",
+			In: in, Run: "^TestRetryAfterOf",
+		},
+		{
+			Name: "outbox-quiet-without-bound", Breaks: "one answer has a receiver be told nothing for an hour at most",
+			File: "webhook/outbox/receiver.go", Anchor: "min(r.RetryAfter, maxQuiet)", Becomes: "r.RetryAfter",
+			In: in, Run: "^TestRetryAfterOfAReceiver$",
+		},
 	}
 }

@@ -101,15 +101,20 @@ func (w *owner) attempt(d *delivery) {
 		w.schedule(d, time.Now().Add(pausedLook))
 		return
 	}
+	to, asked := t.receiverOf(d), d.asked
+	if until := to.until(time.Now()); !until.IsZero() && !asked {
+		w.schedule(d, until)
+		return
+	}
 	d.running = true
 	message := webhook.Message{ID: d.id, Payload: d.payload, NotAfter: d.progress.NotAfter}
 	err := w.pool.Submit(webhook.Job{
 		Tenant: t.tenant, Target: t.poolName(d), Order: d.record, Bytes: d.size + 512,
 		Run: func(ctx context.Context) {
 			made := tried{at: w.Now(), id: message.ID}
-			to, ok := t.address(d)
-			if made.sub = to.sub; ok && !w.isGone() {
-				made.Result = w.send(ctx, d, to, message)
+			where, ok := t.address(d)
+			if made.sub = where.sub; ok && !w.isGone() && (asked || to.until(time.Now()).IsZero()) {
+				made.Result = w.send(ctx, d, where, message)
 			} else {
 				made.Outcome = webhook.Interrupted // it has waited for its turn, and is not to be made now
 			}
@@ -182,6 +187,9 @@ func (w *owner) attempted(d *delivery, r tried) {
 	}
 	w.pass(d)
 	d.note(r.Result, r.at)
+	if !d.target.isOther(r.sub) {
+		d.target.noteReceiver(d, &r.Result)
+	}
 	w.proceed(d, r)
 	w.noteHealth(d.target, r)
 	d.target.remember(d)

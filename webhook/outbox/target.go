@@ -26,13 +26,14 @@ type target struct {
 
 	now atomic.Pointer[subscription.Subscription] // sub while something may be sent to it, for attempts that have waited
 
-	pending map[string]*delivery // by the ids of their records
-	leaving map[string]*delivery // those whose records are being deleted
-	tails   map[string]*delivery // the last that is to have its first attempt, by lock
-	calls   map[string]int       // how many are pending of callbacks, by URL
-	bytes   int
-	lost    *lost
-	gone    bool
+	pending   map[string]*delivery // by the ids of their records
+	leaving   map[string]*delivery // those whose records are being deleted
+	tails     map[string]*delivery // the last that is to have its first attempt, by lock
+	calls     map[string]int       // how many are pending of callbacks, by URL
+	receivers map[string]*receiver // by what the pool calls them
+	bytes     int
+	lost      *lost
+	gone      bool
 
 	state
 }
@@ -110,7 +111,7 @@ func (w *owner) target(tenant, id string) *target {
 	if t == nil {
 		t = &target{
 			tenant: tenant, id: id, secret: w.Subscriptions,
-			pending: map[string]*delivery{}, leaving: map[string]*delivery{}, tails: map[string]*delivery{}, calls: map[string]int{}, state: w.targets.states[name],
+			pending: map[string]*delivery{}, leaving: map[string]*delivery{}, tails: map[string]*delivery{}, calls: map[string]int{}, receivers: map[string]*receiver{}, state: w.targets.states[name],
 		}
 		delete(w.targets.states, name)
 		w.targets.all[name] = t
@@ -136,6 +137,9 @@ func (w *owner) take(all []*subscription.Subscription, changed <-chan struct{}) 
 		}
 		w.goOn(t, true) // by what it was until now
 		was := t.wish()
+		if t.isOther(sub) {
+			clear(t.receivers)
+		}
 		t.sub, t.filter = sub, filterOf(sub)
 		t.From = cmp.Or(t.From, sub.From)
 		t.allow()
@@ -241,6 +245,7 @@ func (s *targets) drop(d *delivery) {
 		if t.calls[d.grant.URL]--; t.calls[d.grant.URL] == 0 {
 			delete(t.calls, d.grant.URL)
 		}
+		t.forgetReceiver(d)
 	}
 	s.count(t.tenant, -1, -d.size)
 }

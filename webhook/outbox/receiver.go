@@ -1,0 +1,64 @@
+package outbox
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// receiver is what is known of one that is told: a subscription's, or one URL of callbacks.
+type receiver struct {
+	quiet atomic.Pointer[time.Time] // until when it wants no attempts; for any goroutine
+	fails bool                      // its last attempt did
+}
+
+// maxQuiet is for how long a receiver is left alone at most because one answer asked for it. The delivery that was
+// answered so waits for as long as was asked.
+const maxQuiet = time.Hour
+
+// until is when the next attempt may be made; zero is now.
+func (r *receiver) until(now time.Time) time.Time {
+	if until := r.quiet.Load(); until != nil && until.After(now) {
+		return *until
+	}
+	return time.Time{}
+}
+
+// receiverOf returns who a delivery goes to.
+func (t *target) receiverOf(d *delivery) *receiver {
+	name := t.poolName(d)
+	r := t.receivers[name]
+	if r == nil {
+		r = &receiver{}
+		t.receivers[name] = r
+	}
+	return r
+}
+
+// forgetReceiver forgets what is known of whom a delivery went to, if that was the last one to a URL.
+func (t *target) forgetReceiver(d *delivery) {
+	if d.grant != nil && t.calls[d.grant.URL] == 0 {
+		delete(t.receivers, t.poolName(d))
+	}
+}
+
+// noteReceiver takes note of what an attempt says of a receiver. One that has too much to do is left alone for as
+// long as it asks, with all that goes to it.
+func (t *target) noteReceiver(d *delivery, r *webhook.Result) {
+	to := t.receiverOf(d)
+	switch r.Outcome {
+	case webhook.Interrupted, webhook.Expired:
+		return
+	case webhook.Delivered:
+		to.fails = false
+		return
+	case webhook.Throttled:
+		now := time.Now()
+		if until := now.Add(min(r.RetryAfter, maxQuiet)); until.After(now) && until.After(to.until(now)) {
+			to.quiet.Store(&until)
+		}
+	case webhook.Failed, webhook.Rejected, webhook.Gone:
+	}
+	to.fails = true
+}

@@ -1,0 +1,90 @@
+package outbox_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// TestRetryAfterOfAReceiver: a receiver that has too much to do and says for how long is left alone for that long, by all
+// that is to go to it, an hour at most; nobody else is. Then it is told in order.
+func TestRetryAfterOfAReceiver(t *testing.T) {
+	for asks, want := range map[time.Duration]time.Duration{10 * time.Minute: 10 * time.Minute, 24 * time.Hour: time.Hour} {
+		run(t, func(t *testing.T, w *world) {
+			r := w.replica("a")
+			<-time.After(time.Second)
+			w.subscribe("acme", here, "*", lock.EventAcquired)
+			w.subscribe("acme", there, "*", lock.EventAcquired)
+			<-time.After(2 * time.Second)
+			refused, late := 0, 0
+			var since time.Time
+			w.setBehave(func(url string, _ webhook.Message) webhook.Result {
+				switch {
+				case url == there:
+				case since.IsZero():
+					since = time.Now()
+					refused++
+					return webhook.Result{Outcome: webhook.Throttled, Status: 503, RetryAfter: asks}
+				case time.Since(since) < want:
+					late++
+				}
+				return webhook.Result{Outcome: webhook.Delivered, Status: 204}
+			})
+			for range 20 {
+				r.cycle("acme", "orders:1")
+				<-time.After(want / 40)
+			}
+			if n := len(w.received(there)); n != 20 {
+				t.Errorf("who asked for nothing was told of %d", n)
+			}
+			until(t, want, "it is told of the others", func() bool { return len(w.received(here)) >= 19 })
+			if asks == want {
+				until(t, time.Minute, "it is told of what it refused", func() bool { return len(w.received(here)) == 20 })
+			}
+			if refused != 1 || late > 0 {
+				t.Errorf("%d attempts were made in the time that it asked for, and %d refused", late, refused)
+			}
+			ids := make([]lock.EventID, 0, 19)
+			for _, one := range w.received(here)[:19] {
+				ids = append(ids, parse(t, one.id))
+			}
+			if asks > want && !slices.IsSortedFunc(ids, lock.EventID.Compare) {
+				t.Errorf("it is told in the order %v", ids)
+			}
+		})
+	}
+}
+
+// TestRetryAfterOfWhatWaits: what waits for its turn at such a receiver is not sent either, and one that is asked for is.
+func TestRetryAfterOfWhatWaits(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r := w.replica("a")
+		<-time.After(time.Second)
+		s := w.subscribe("acme", here, "*", lock.EventAcquired)
+		<-time.After(2 * time.Second)
+		w.attemptsTake(time.Second)
+		w.setBehave(func(string, webhook.Message) webhook.Result {
+			return webhook.Result{Outcome: webhook.Throttled, Status: 429, RetryAfter: 10 * time.Minute}
+		})
+		for i := range 20 {
+			r.cycle("acme", string(rune('a'+i)))
+		}
+		<-time.After(5 * time.Minute)
+		if n := w.attempts(); n > 8 { // that had begun, or began before it was known
+			t.Errorf("%d attempts were made", n)
+		}
+		page, err := w.asks.List(t.Context(), "acme", s.ID, "", 100)
+		if err != nil || len(page.Deliveries) == 0 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		w.setBehave(nil)
+		if err := w.asks.Redeliver(t.Context(), order(s), page.Deliveries[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		until(t, 10*time.Second, "what is asked for is sent", func() bool { return len(w.received(here)) == 1 })
+		until(t, 6*time.Minute, "all are sent", func() bool { return len(w.received(here)) == 20 })
+	})
+}

@@ -669,7 +669,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-quiet-for-one", Breaks: "who asks for time by Retry-After is left alone by all that goes to it",
-			File: "webhook/outbox/delivery.go", Anchor: "!until.IsZero() && !asked {", Becomes: "!until.IsZero() && !asked && d.progress.Attempts > 0 {",
+			File: "webhook/outbox/receiver.go", Anchor: "to.quiet.Store(&until)", Becomes: "_ = until",
 			In: in, Run: "^TestRetryAfterOf",
 		},
 		{

@@ -206,3 +206,6 @@ const (
 	AnonymousRefusals    = anonymousRefusals
 	LinesAtOnce          = linesAtOnce
 )
+
+// NextTold is when a watcher is told next.
+func NextTold(now time.Time, slow bool) time.Time { return nextTold(now, slow) }

@@ -14,18 +14,20 @@ type maker func(room int) (any, error)
 type viewed struct {
 	query []string // the parameters that it knows
 	make  func(*request) (maker, error)
+	slow  bool // it is dear for what it tells: who watches is told once a second at most
 }
 
 // views are what can be watched, by name.
 func views() map[string]viewed {
 	return map[string]viewed{
-		"overview": {[]string{"tenant"}, makeOverview},
-		"locks":    {[]string{"tenant", "search", "state", "holder", "sort", "limit", "cursor"}, makeLocks},
-		"lock":     {[]string{"tenant", "name"}, makeWatchedLock},
-		"series":   {[]string{"tenant"}, makeSeries},
-		"tenants":  {[]string{"tenant", "limit", "cursor"}, makeTenants},
-		"heatmap":  {[]string{"tenant", "limit"}, makeHeatMap},
-		"holders":  {[]string{"tenant", "holder", "limit"}, makeHoldings},
+		"overview": {[]string{"tenant"}, makeOverview, false},
+		"locks":    {[]string{"tenant", "search", "state", "holder", "sort", "limit", "cursor"}, makeLocks, false},
+		"lock":     {[]string{"tenant", "name"}, makeWatchedLock, false},
+		"series":   {[]string{"tenant"}, makeSeries, false},
+		"tenants":  {[]string{"tenant", "limit", "cursor"}, makeTenants, true},
+		"heatmap":  {[]string{"tenant", "limit"}, makeHeatMap, false},
+		"holders":  {[]string{"tenant", "holder", "limit"}, makeHoldings, false},
+		"blocking": {[]string{"tenant", "limit"}, makeBlocking, true},
 	}
 }
 
@@ -49,16 +51,17 @@ func watchQuery() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// watchedView reads what is to be watched.
-func (r *request) watchedView() (maker, error) {
+// watchedView reads what is to be watched, and whether that is told seldom.
+func (r *request) watchedView() (_ maker, slow bool, _ error) {
 	v, known := views()[r.Query("view")]
 	if !known {
-		return nil, lock.Invalid("view", "must be one of the views that the description names")
+		return nil, false, lock.Invalid("view", "must be one of the views that the description names")
 	}
 	if err := checkQuery(r.Request.URL.RawQuery, append(slices.Clone(v.query), "view")); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return v.make(r)
+	make, err := v.make(r)
+	return make, v.slow, err
 }
 
 // makeWatchedLock shows a lock with the first of those that wait.

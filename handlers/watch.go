@@ -117,12 +117,12 @@ func (w *watches) done(whose string, took time.Duration) {
 //
 // @Summary     Watch something change
 // @ID          watch
-// @Description A stream of server-sent events: first a `snapshot` with the answer that a GET of the view would have, and the keys of its rows in `order`; then, four times a second at most and only when something has changed, a `delta`. In a delta, `rows` has those rows that are new or other, by key; `order` is all keys again, if they are not the same in the same order, and rows that are not in it are gone; `page` is the rest of the answer, if it has changed. That `store_lost_since` comes or goes is told, too, even by a delta of nothing else. Keys are `<tenant>/<name>` of a lock, the name of a tenant, and the id of an entry that waits. What else can be watched is all in `page`. Lists take about 256 KiB at most, and of one lock the first 100 that wait are shown. Comments come every 15 seconds. It goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, but for a client that takes nothing: its connection is cut. It cannot be resumed: a new one begins with a snapshot. An operator may watch 20 times at a server, those of a tenant 50 times, and all 100 times. If much is watched on a large server, deltas come less often.
+// @Description A stream of server-sent events: first a `snapshot` with the answer that a GET of the view would have, and the keys of its rows in `order`; then, four times a second at most (of `tenants` and `blocking` once) and only when something has changed, a `delta`. In a delta, `rows` has those rows that are new or other, by key; `order` is all keys again, if they are not the same in the same order, and rows that are not in it are gone; `page` is the rest of the answer, if it has changed. That `store_lost_since` comes or goes is told, too, even by a delta of nothing else. Keys are `<tenant>/<name>` of a lock, the name of a tenant, and the id of an entry that waits. What else can be watched is all in `page`. Lists take about 256 KiB at most, and of one lock the first 100 that wait are shown. Comments come every 15 seconds. It goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, but for a client that takes nothing: its connection is cut. It cannot be resumed: a new one begins with a snapshot. An operator may watch 20 times at a server, those of a tenant 50 times, and all 100 times. If much is watched on a large server, deltas come less often.
 // @Tags        admin
 // @Produce     text/event-stream
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
-// @Param       view   query string true  "What" Enums(overview, locks, lock, holders, series, heatmap, tenants)
+// @Param       view   query string true  "What" Enums(overview, locks, lock, holders, series, heatmap, tenants, blocking)
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`. Of a lock it must be there"
 // @Param       name   query string false "Of a lock, its name"
 // @Param       search query string false "As the list has it"
@@ -136,7 +136,7 @@ func (w *watches) done(whose string, took time.Duration) {
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Router      /admin/watch [get]
 func (a *endpoints) watch(r *request) error {
-	make, err := r.watchedView()
+	make, slow, err := r.watchedView()
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (a *endpoints) watch(r *request) error {
 		return err
 	}
 	defer a.watches.give(r.tenant(), operator)
-	w := &watcher{sender: newSender(r, telemetry.StreamView), key: r.sharedKey(), body: func() (any, error) { return make(watchedBytes) }}
+	w := &watcher{sender: newSender(r, telemetry.StreamView), key: r.sharedKey(), slow: slow, body: func() (any, error) { return make(watchedBytes) }}
 	first, err := r.rendered(w.key, w.body)
 	if err != nil {
 		return err
@@ -167,6 +167,7 @@ func (a *endpoints) watch(r *request) error {
 type watcher struct {
 	sender
 	key  string
+	slow bool // told once a second at most
 	body func() (any, error)
 	told *parts
 
@@ -186,7 +187,7 @@ func (w *watcher) run(first *rendering) {
 	first = nil
 	why := ""
 	for why == "" && w.err == nil {
-		if why = w.pause(time.Until(board.NextDrawing(time.Now()))); why == "" {
+		if why = w.pause(time.Until(nextTold(time.Now(), w.slow))); why == "" {
 			why = w.tell()
 		}
 	}
@@ -194,6 +195,15 @@ func (w *watcher) run(first *rendering) {
 		w.request.note(slog.Int("missed", w.missed), slog.Any("because", w.because))
 	}
 	w.end(why)
+}
+
+// nextTold is when a watcher is told next what has changed: at the next drawing, or at the next of a new second.
+func nextTold(now time.Time, slow bool) time.Time {
+	next := board.NextDrawing(now)
+	for slow && next.Sub(next.Truncate(time.Second)) >= board.Pace {
+		next = board.NextDrawing(next)
+	}
+	return next
 }
 
 // tell sends what has changed. What cannot be made at the moment is made the next time.

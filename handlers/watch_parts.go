@@ -53,6 +53,8 @@ func rowsOf(answer any) (seen api.Seen, rows []row, rest map[string]json.RawMess
 		seen = v.Seen
 	case *api.AdminHoldings:
 		seen = v.Seen
+	case *api.AdminBlocking:
+		seen = v.Seen
 	case *api.AdminSeries:
 		seen = v.Seen
 	case *api.AdminTenantPage:

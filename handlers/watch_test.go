@@ -245,6 +245,46 @@ func TestWatchOfFigures(t *testing.T) {
 	check("after a grant and a wait", 1)
 }
 
+// TestWatchOfBlocking: who comes to stand in line is told, and how it is blamed.
+func TestWatchOfBlocking(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	op := c.operator()
+	c.acquire("a", body(`{"holder":"w0","ttl_seconds":600}`))
+	w := op.watch("view=blocking&limit=10&tenant="+c.claims.Tenant, "")
+	waiting := func(want float64) func() bool {
+		return func() bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.page["waiting"] == want
+		}
+	}
+	eventually(t, "nobody waits", waiting(0))
+	c.join("a", body(`{"holder":"w1","wait_seconds":60,"ttl_seconds":600}`))
+	c.join("a", body(`{"holder":"w2","wait_seconds":60,"ttl_seconds":600}`))
+	eventually(t, "two wait", waiting(2))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	tree := w.page["trees"].([]any)[0].(map[string]any)
+	if waits := tree["waits"].([]any); tree["holder"] != "w0" || len(waits) != 2 {
+		t.Errorf("told %v", tree)
+	}
+}
+
+// TestSlowViews: what is dear is told once a second, to all at the same time; all else at each drawing.
+func TestSlowViews(t *testing.T) {
+	t.Parallel()
+	second := time.Unix(1_700_000_000, 0)
+	for at := time.Duration(0); at < time.Second; at += 10 * time.Millisecond {
+		if next := handlers.NextTold(second.Add(at), true); !next.Equal(second.Add(time.Second)) {
+			t.Errorf("at %v the next is %v", at, next.Sub(second))
+		}
+		if next := handlers.NextTold(second.Add(at), false); !next.Equal(board.NextDrawing(second.Add(at))) {
+			t.Errorf("at %v the next of what is cheap is %v", at, next.Sub(second))
+		}
+	}
+}
+
 // TestSince: of a list a row that is other, one that is gone, or another order is each told by
 // itself.
 func TestSince(t *testing.T) {

@@ -12,7 +12,7 @@ export interface Watched<T> {
   /** What is watched, as the query of `/admin/watch`. */
   query: Record<string, string | number | undefined>;
   /** The name under which the answer has its rows, if it has any. */
-  list?: "locks" | "waiters";
+  list?: "locks" | "waiters" | "tenants";
   /** How often it is asked for where it cannot be watched, in milliseconds. */
   every: number;
   load: (signal: AbortSignal) => Promise<T>;

@@ -93,7 +93,7 @@ func (c *Console) Locks(q board.Query) (*board.Page, error) {
 	}
 	page := c.board.Page(q)
 	c.markClosed(page.Rows)
-	c.expiries.mark(page.Rows, time.Now())
+	c.expiries.mark(page.Rows, time.Now(), c.Service.wall)
 	return page, nil
 }
 

@@ -67,7 +67,9 @@ type RowExpiries struct{ *rowExpiries }
 func NewRowExpiries() RowExpiries { return RowExpiries{newRowExpiries()} }
 
 // Mark is told that lines are shown.
-func (x RowExpiries) Mark(lines []board.Line) { x.mark(lines, time.Now()) }
+func (x RowExpiries) Mark(lines []board.Line) {
+	x.mark(lines, time.Now(), func(at time.Time) time.Time { return at })
+}
 
 // Run asks until ctx ends.
 func (x RowExpiries) Run(ctx context.Context, remaining func(context.Context, *lock.Entry) (time.Duration, error)) {
@@ -83,3 +85,12 @@ func (x RowExpiries) Len() int {
 	defer x.mu.Unlock()
 	return len(x.known)
 }
+
+// SlackSamples gives tests which renewals are measured.
+type SlackSamples struct{ slackSamples }
+
+// Take reports whether one is measured now.
+func (x *SlackSamples) Take(now time.Time) bool { return x.take(now) }
+
+// Rest has none be measured for a while.
+func (x *SlackSamples) Rest(now time.Time) { x.rest(now) }

@@ -30,6 +30,7 @@ type rowExpiries struct {
 type rowExpiry struct {
 	entry  *lock.Entry
 	wanted time.Time
+	told   time.Time // until when, by the wall clock, as it was told last
 	expiry
 }
 
@@ -37,13 +38,14 @@ func newRowExpiries() *rowExpiries {
 	return &rowExpiries{known: map[expiryKey]*rowExpiry{}, wake: make(chan struct{}, 1)}
 }
 
-// mark adds to lines until when the lease of the first holder lasts.
-func (x *rowExpiries) mark(lines []board.Line, now time.Time) {
+// mark adds to lines until when the lease of the first holder lasts. wall says what the wall clock
+// shows at an instant.
+func (x *rowExpiries) mark(lines []board.Line, now time.Time, wall func(time.Time) time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for i := range lines {
 		if l := &lines[i]; len(l.Holders) > 0 {
-			l.ExpiresAt = x.of(l.Holders[0].Entry, now)
+			l.ExpiresAt = x.of(l.Holders[0].Entry, now, wall)
 		}
 	}
 	select {
@@ -53,7 +55,7 @@ func (x *rowExpiries) mark(lines []board.Line, now time.Time) {
 }
 
 // of returns until when a lease lasts, zero if that is not known, or may have become longer.
-func (x *rowExpiries) of(e *lock.Entry, now time.Time) time.Time {
+func (x *rowExpiries) of(e *lock.Entry, now time.Time, wall func(time.Time) time.Time) time.Time {
 	key := expiryKey{e.ID, e.Number}
 	one := x.known[key]
 	if one == nil {
@@ -66,7 +68,16 @@ func (x *rowExpiries) of(e *lock.Entry, now time.Time) time.Time {
 	if one.wanted = now; one.until.Before(now) {
 		return time.Time{}
 	}
-	return one.until
+	return one.tell(wall)
+}
+
+// tell returns until when by the wall clock, which may have been set meanwhile. A row is told anew if it
+// has changed: it has not if the store has counted its seconds otherwise, or a clock is read a moment later.
+func (one *rowExpiry) tell(wall func(time.Time) time.Time) time.Time {
+	if at := wall(one.until).Round(0); at.Sub(one.told).Abs() > endsDiffer {
+		one.told = at
+	}
+	return one.told
 }
 
 // run asks the store, until ctx ends.
@@ -117,8 +128,7 @@ func (x *rowExpiries) ask(ctx context.Context, one *rowExpiry, remaining func(co
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	one.asked = asked
-	// A row is told anew if it has changed: it has not if the store has counted its seconds otherwise.
-	if until := asked.Add(left); err == nil && until.Sub(one.until).Abs() > endsDiffer {
-		one.until = until
+	if err == nil {
+		one.until = asked.Add(left)
 	}
 }

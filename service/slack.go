@@ -21,10 +21,12 @@ const (
 // slackSamples says which renewals are measured.
 type slackSamples struct{ next atomic.Int64 } // in ns since 1970
 
-// take reports whether one is to be measured now, and keeps others from that for a while.
+// take reports whether one is to be measured now, and keeps others from that for a while. The next is
+// never far off, unless the clock was set back: then it is now.
 func (x *slackSamples) take(now time.Time) bool {
 	next := x.next.Load()
-	return now.UnixNano() >= next && x.next.CompareAndSwap(next, now.Add(slackEvery).UnixNano())
+	left := time.Duration(next - now.UnixNano())
+	return (left <= 0 || left > slackPause) && x.next.CompareAndSwap(next, now.Add(slackEvery).UnixNano())
 }
 
 func (x *slackSamples) rest(now time.Time) { x.next.Store(now.Add(slackPause).UnixNano()) }

@@ -181,10 +181,10 @@ func (v *View) Totals() Totals {
 }
 
 // Gone reports whether an entry of that number is known to have ended: everything up to its number is in
-// the view, and it is not.
+// the view, and it is not. A later one may have its id.
 func (v *View) Gone(id lock.ID, number uint64) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	e, _ := v.table.Entry(id)
-	return v.current && v.number >= number && e == nil
+	return v.current && v.number >= number && (e == nil || e.Number != number)
 }

@@ -236,12 +236,10 @@ func (w *wait) grant(waited time.Duration) stage {
 }
 
 // handedOver measures how long ago the view saw that the turn had come, if that was while this
-// request waited. A view that begins with an entry which holds says instead when that was asked for, by
-// a clock that may be ahead.
+// request waited.
 func (w *wait) handedOver(ctx context.Context) {
-	seen, holds := w.s.view.HeldSince(w.entry.ID)
-	if ago := time.Since(seen); holds && seen.After(w.began) && ago >= 0 {
-		w.s.Metrics.HandedOver(ctx, ago)
+	if seen, holds := w.s.view.HeldSince(w.entry.ID); holds && seen.After(w.began) {
+		w.s.Metrics.HandedOver(ctx, time.Since(seen))
 	}
 }
 

@@ -256,7 +256,10 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 				v.waited[e.ID] = w
 			}
 		} else if !v.begun {
-			v.since[e.ID] = e.EnqueuedAt // a replica that just started: the best guess
+			v.since[e.ID] = e.EnqueuedAt // a replica that just started: the best guess, unless that clock was ahead
+			if e.EnqueuedAt.After(now) {
+				v.since[e.ID] = now
+			}
 		} else {
 			v.since[e.ID], v.waited[e.ID] = now, v.waitedFor(e)
 		}

@@ -166,7 +166,7 @@ func (w *wait) giveWay(ctx context.Context) stage {
 }
 
 // othersTimeout is how long a try that is refused is held up at most, so that it can be told who holds.
-const othersTimeout = 500 * time.Millisecond
+const othersTimeout = 250 * time.Millisecond
 
 // awaitOthers has the view show who was in front of the entry by what the store said, unless that takes
 // too long: the refusal then does not say who holds.

@@ -169,8 +169,11 @@ func (w *wait) giveWay(ctx context.Context) stage {
 const othersTimeout = 250 * time.Millisecond
 
 // awaitOthers has the view show who was in front of the entry by what the store said, unless that takes
-// too long: the refusal then does not say who holds.
+// too long, or the feed is known to be away: the refusal then does not say who holds.
 func (w *wait) awaitOthers(ctx context.Context) {
+	if w.s.view.LostFor() > 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, othersTimeout)
 	defer cancel()
 	_ = w.s.view.Await(ctx, w.entry.Number)

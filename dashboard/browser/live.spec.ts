@@ -18,8 +18,7 @@ function asked(page: Page) {
     if (pathname === "/admin/watch") {
       seen.streams.push(search);
       seen.open++;
-    } else if (/^\/admin\/(overview$|blocking$|tenants$|locks$|locks\/[^/]*\/[^/]*$)/.test(pathname))
-      seen.else.push(pathname);
+    } else if (/^\/admin\/(overview$|tenants$|locks$|locks\/[^/]*\/[^/]*$)/.test(pathname)) seen.else.push(pathname);
   });
   const ended = (r: { url: () => string }) => {
     if (new URL(r.url()).pathname === "/admin/watch") seen.open--;
@@ -49,14 +48,8 @@ test("a page has one stream of what is on the screen, and asks for nothing of th
   await expect(page.getByText("No tenant uses a lock")).toBeVisible();
   const again = await server.acquire("seen:1", { holder: "one", ttl_seconds: 60 });
   await expect(page.getByRole("row", { name: "demo" })).toBeVisible();
-  await to(server, page, "blocking");
-  await expect(page.getByText("Nobody is in anybody's way")).toBeVisible();
-  const third = server.acquire("seen:1", { holder: "three", ttl_seconds: 60, wait_seconds: 45 });
-  await expect(page.getByRole("region", { name: "Because of one" })).toContainText("three");
   await server.release("seen:1", again.token);
-  await expect(page.getByText("Nobody is in anybody's way")).toBeVisible();
-  await server.release("seen:1", (await third).token);
-  const views = ["overview", "locks", "lock", "tenants", "blocking"];
+  const views = ["overview", "locks", "lock", "tenants"];
   expect(seen.streams.map((s) => new URLSearchParams(s).get("view"))).toEqual(views);
   expect(seen.else).toEqual([]);
   await until("the streams of before have ended", async () => seen.open === 1);

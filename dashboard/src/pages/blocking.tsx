@@ -5,9 +5,9 @@ import { TenantField } from "../parts/filter";
 import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
 import { Since, Until } from "../parts/time";
 import { count, many, span } from "../parts/words";
+import { useLive } from "../state/live";
 import { href, route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
-import { useWatched } from "../state/watch";
 import { holderPage, lockPage } from "./names";
 import { type Node, nest } from "./tree";
 
@@ -19,11 +19,9 @@ const lines = 8;
 export function Blocking() {
   const tenant = route.value.query.get("tenant") ?? "";
   const query = { limit: trees, ...(tenant ? { tenant } : {}) };
-  const { data, failure } = useWatched({
-    query: { view: "blocking", ...query },
-    every: 2000,
-    load: (signal) => asked(api.GET("/admin/blocking", { signal, params: { query } })),
-  });
+  const { data, failure } = useLive(`blocking ${tenant}`, 2000, (signal) =>
+    asked(api.GET("/admin/blocking", { signal, params: { query } })),
+  );
   return (
     <>
       <Head title="Blocking">

@@ -123,7 +123,7 @@ func storeBugs() []Bug {
 		},
 		{
 			Name: "store-denies-what-may-be-done", Breaks: "of a write that was handed back and may have been executed nobody says that it was not",
-			File: "store/committer.go", Anchor: "\tif w.OutcomeUnknown {\n", Becomes: "\tif false {\n",
+			File: "store/write.go", Anchor: "\tif w.OutcomeUnknown {\n", Becomes: "\tif false {\n",
 			In: "./store", Run: "^TestClosedBetweenAttempts$",
 		},
 		{

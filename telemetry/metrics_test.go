@@ -60,7 +60,9 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 	m.ObserveMemory(func() bool { return false })
 	m.ObserveRefusal(func() string { return "" })
 	m.ObserveTLS(func() telemetry.Secured { return telemetry.Secured{Expires: time.Now()} })
-	m.ObserveWebhooks(func() telemetry.Webhooks { return telemetry.Webhooks{Backlog: 6, Oldest: 90 * time.Second} })
+	m.ObserveWebhooks(func() telemetry.Webhooks {
+		return telemetry.Webhooks{Backlog: 6, Oldest: 90 * time.Second, Lag: 7 * time.Second}
+	})
 	m.WebhookAttempted(ctx, "failed", time.Second)
 	m.StreamOpened(ctx, telemetry.StreamEvents, time.Millisecond)
 	m.StreamOpened(ctx, telemetry.StreamView, time.Millisecond)
@@ -171,6 +173,7 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 		`fencepost_replicas 3`,
 		`fencepost_webhook_backlog 6`,
 		`fencepost_webhook_oldest_age_seconds 90`,
+		`fencepost_webhook_lag_seconds 7`,
 		`fencepost_webhook_attempts_total{outcome="failed"} 1`,
 		`fencepost_webhook_attempts_total{outcome="delivered"} 0`,
 		`fencepost_webhook_duration_seconds_count{outcome="failed"} 1`,

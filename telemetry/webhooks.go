@@ -12,7 +12,8 @@ import (
 // Webhooks is what this replica has to deliver.
 type Webhooks struct {
 	Backlog int           // deliveries that are not made yet, to receivers that are sent something now
-	Oldest  time.Duration // how long ago the oldest of them was first to be sent
+	Oldest  time.Duration // for how long the oldest of them is due that does not wait because of its receiver
+	Lag     time.Duration // how long ago the first event happened that is neither delivered nor kept
 }
 
 // webhooks are the figures of deliveries.
@@ -42,7 +43,7 @@ func webhookBuckets() []float64 {
 }
 
 func (m *Metrics) makeWebhooks(meter metric.Meter) error {
-	var errs [5]error
+	var errs [6]error
 	w := &m.webhooks
 	w.outcomes = newClosedSets(word("outcome"), Other, webhookOutcomes()...)
 	w.attempts, errs[0] = meter.Int64Counter("fencepost.webhook.attempts", metric.WithUnit("{attempt}"),
@@ -53,15 +54,19 @@ func (m *Metrics) makeWebhooks(meter metric.Meter) error {
 		metric.WithDescription("Deliveries of this replica's share that are not made yet, but of receivers that are paused or disabled."))
 	errs[2] = err
 	oldest, err := meter.Float64ObservableGauge("fencepost.webhook.oldest.age", metric.WithUnit("s"),
-		metric.WithDescription("How long ago the oldest of them was first to be sent."))
+		metric.WithDescription("For how long the oldest of them is due that does not wait because of its receiver."))
 	errs[3] = err
-	_, errs[4] = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	lag, err := meter.Float64ObservableGauge("fencepost.webhook.lag", metric.WithUnit("s"),
+		metric.WithDescription("How long ago the first event happened that is neither delivered nor kept to be tried again."))
+	errs[4] = err
+	_, errs[5] = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		if read := w.read.Load(); read != nil {
 			now := (*read)()
 			o.ObserveInt64(backlog, int64(now.Backlog))
 			o.ObserveFloat64(oldest, now.Oldest.Seconds())
+			o.ObserveFloat64(lag, now.Lag.Seconds())
 		}
 		return nil
-	}, backlog, oldest)
+	}, backlog, oldest, lag)
 	return errors.Join(errs[:]...)
 }

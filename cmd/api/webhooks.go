@@ -53,11 +53,7 @@ func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replica
 	})
 	t.Metrics().ObserveWebhooks(func() telemetry.Webhooks {
 		now := box.Backlog()
-		owed := telemetry.Webhooks{Backlog: now.Deliveries}
-		if !now.Oldest.IsZero() {
-			owed.Oldest = max(0, time.Since(now.Oldest))
-		}
-		return owed
+		return telemetry.Webhooks{Backlog: now.Deliveries, Oldest: age(now.Oldest), Lag: age(now.Behind)}
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -66,6 +62,14 @@ func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replica
 		cancel()
 		running.Wait()
 	}
+}
+
+// age is how long ago an instant was; 0 of the zero one, which is none.
+func age(since time.Time) time.Duration {
+	if since.IsZero() {
+		return 0
+	}
+	return max(0, time.Since(since))
 }
 
 // resumeTime is for how long a start waits to learn where webhooks were told last.

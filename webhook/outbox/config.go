@@ -64,6 +64,13 @@ const (
 
 	backlogPause = 2 * time.Second // between two looks at what is pending
 
+	// busyTime is how long after an answer a receiver still counts as one that has an attempt before it:
+	// the next one begins in a moment.
+	busyTime = 2 * time.Second
+
+	// silentTime is how long after its last look at what is pending an owner counts as stuck.
+	silentTime = 10 * time.Second
+
 	retryPause = time.Second // after a write that failed, or a pool that is full
 
 	// callTimeout is for a call of the store.

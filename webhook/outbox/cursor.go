@@ -24,6 +24,20 @@ type cursor struct {
 	lost    bool // another one writes it now
 	behind  bool // something was delivered or kept since
 	passed  bool // something happened since, of whatever concern
+
+	since time.Time // when the first event happened that the store's cursor is not behind; zero is none
+	next  time.Time // the same, once what is being written is
+}
+
+// passes takes note of an event that was read, and of when it happened.
+func (c *cursor) passes(at time.Time) {
+	c.passed = true
+	if c.since.IsZero() {
+		c.since = at
+	}
+	if c.next.IsZero() {
+		c.next = at
+	}
 }
 
 type cursorForm struct {
@@ -83,7 +97,7 @@ func (w *owner) writeCursor(now time.Time) {
 	if c.writing || c.known && (at == c.at || !c.behind && !c.passed) || now.Sub(c.written) < wait {
 		return
 	}
-	c.writing, c.behind, c.passed = true, false, false
+	c.writing, c.behind, c.passed, c.next = true, false, false, w.window.oldest()
 	by := w.stamp()
 	w.writes.do(func(ctx context.Context) func() {
 		is, err := w.putCursor(ctx, at, by)
@@ -96,7 +110,7 @@ func (w *owner) cursorWritten(at lock.EventID, is stored, err error) {
 	c.writing, c.written = false, time.Now()
 	switch {
 	case err == nil:
-		c.at, c.known, c.stored = at, true, is
+		c.at, c.known, c.stored, c.since = at, true, is, c.next
 	case errors.Is(err, lock.Changed), errors.Is(err, lock.NotFound):
 		w.lostShard()
 	default:

@@ -114,7 +114,7 @@ func (w *owner) attempt(d *delivery) {
 			made := tried{at: w.Now(), id: message.ID}
 			where, ok := t.address(d)
 			if made.sub = where.sub; ok && !w.isGone() && (asked || to.until(time.Now()).IsZero()) {
-				made.Result = w.send(ctx, d, where, message)
+				made.Result = w.send(ctx, d, to, where, message)
 			} else {
 				made.Outcome = webhook.Interrupted // it has waited for its turn, and is not to be made now
 			}
@@ -128,7 +128,7 @@ func (w *owner) attempt(d *delivery) {
 }
 
 // send makes an attempt. It runs in the pool, and uses of the delivery what never changes.
-func (w *owner) send(ctx context.Context, d *delivery, to address, m webhook.Message) webhook.Result {
+func (w *owner) send(ctx context.Context, d *delivery, r *receiver, to address, m webhook.Message) webhook.Result {
 	if c := d.grant; c != nil && c.Held && w.Locks.Gone(c.Entry, c.Number) {
 		return webhook.Result{Outcome: webhook.Expired, Err: "not sent: the entry has ended"}
 	}
@@ -145,7 +145,7 @@ func (w *owner) send(ctx context.Context, d *delivery, to address, m webhook.Mes
 	if len(target.Secrets) == 0 {
 		return webhook.Result{Outcome: webhook.Rejected, Err: "there is no secret to sign it with", Cause: errNoSecret}
 	}
-	return w.Sender.Send(ctx, target, m)
+	return r.ask(func() webhook.Result { return w.Sender.Send(ctx, target, m) })
 }
 
 // errNoSecret: this replica knows of no secret that signs.

@@ -63,6 +63,7 @@ func (w *owner) run(ctx context.Context) {
 	defer w.writes.all.Wait()
 	defer close(w.gone)
 	defer w.lose()
+	w.owes.Store(&Backlog{looked: w.began}) // who cannot begin is stuck since then
 	defer w.owes.Store(nil)
 	for !w.begin() {
 		if !pause(w.ctx, retryPause) {

@@ -11,6 +11,23 @@ import (
 type receiver struct {
 	quiet atomic.Pointer[time.Time] // until when it wants no attempts; for any goroutine
 	fails bool                      // its last attempt did
+
+	asked    atomic.Int32 // attempts that it has not answered yet
+	answered atomic.Int64 // when the last one ended, in ns since 1970; 0 is never
+}
+
+// ask makes an attempt, for any goroutine.
+func (r *receiver) ask(send func() webhook.Result) webhook.Result {
+	r.asked.Add(1)
+	defer r.asked.Add(-1)
+	defer func() { r.answered.Store(time.Now().UnixNano()) }()
+	return send()
+}
+
+// holdsUp reports whether what is due for a receiver waits because of it: it fails, wants no attempts, or has
+// one before it.
+func (r *receiver) holdsUp(now time.Time) bool {
+	return r.fails || !r.until(now).IsZero() || r.asked.Load() > 0 || now.Sub(time.Unix(0, r.answered.Load())) < busyTime
 }
 
 // maxQuiet is for how long a receiver is left alone at most because one answer asked for it. The delivery that was

@@ -20,11 +20,11 @@ func (w *owner) tell(e *lock.Event) {
 		w.tellAll(e)
 	}
 	w.window.reached(e.ID)
-	w.cursor.passed = true
+	w.cursor.passes(e.At)
 }
 
 func (w *owner) tellAll(e *lock.Event) {
-	it := &item{id: e.ID, read: time.Now()}
+	it := &item{id: e.ID, read: time.Now(), at: e.At}
 	text := &body{event: e}
 	for _, t := range w.targets.byTenant[e.Entry.Tenant] {
 		if !w.parking.waitsFor(t, "") {

@@ -20,6 +20,7 @@ type window struct {
 type item struct {
 	id    lock.EventID
 	read  time.Time
+	at    time.Time   // when the event happened; zero is when it was read
 	open  int         // deliveries that are not settled
 	its   []*delivery // all of them
 	kept  bool        // it was seen to that those are kept
@@ -53,6 +54,18 @@ func (w *window) settled() lock.EventID {
 		return w.last
 	}
 	return justBefore(w.items[w.head].id)
+}
+
+// oldest returns when the first event happened that is not settled; zero without any.
+func (w *window) oldest() time.Time {
+	if w.len() == 0 {
+		return time.Time{}
+	}
+	it := w.items[w.head]
+	if it.at.IsZero() || it.at.After(it.read) {
+		return it.read
+	}
+	return it.at
 }
 
 // justBefore is the place before an event, as an id.

@@ -37,3 +37,30 @@ func TestListsSayWhatIsClosed(t *testing.T) {
 		closed(nil)
 	})
 }
+
+// TestLongestClosureIsToBlame: who waits at a lock that several closures close waits for the one that lasts longest.
+func TestLongestClosureIsToBlame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newSharedStore(t).closer(t)
+		c := a.console()
+		a.hold(lasting(want("orders:1", 0)))
+		a.line(lasting(want("orders:1", time.Hour)))
+		first, long, last := a.closes(closing("orders:*", time.Minute)), a.closes(closing("*:1", time.Hour)), a.closes(closing("*", 2*time.Minute))
+		blamed := func(want lock.ID) {
+			t.Helper()
+			after(board.Pace)
+			b, err := c.Blocking(board.Sight{}, 10)
+			if err != nil || len(b.Trees) != 1 || b.Trees[0].Closed == nil {
+				t.Fatalf("%+v, %v", b, err)
+			}
+			if got := b.Trees[0].Closed; got.ID != want {
+				t.Errorf("%s until %v is to blame, want %s", got.ID, got.Closing.Until, want)
+			}
+		}
+		blamed(long.Entry.ID)
+		a.opens(long.Entry.ID)
+		blamed(last.Entry.ID)
+		a.opens(last.Entry.ID)
+		blamed(first.Entry.ID)
+	})
+}

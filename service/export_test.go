@@ -54,6 +54,21 @@ func (x *Evidence) Renewal(n uint64) { x.renewal(NumberedID(n), time.Now()) }
 // Renewals returns of how many entries one is known.
 func (x *Evidence) Renewals() int { return len(x.renewed) + len(x.before) }
 
+// ExpiredSet notes that the set of an id and a number expired.
+func (x *Evidence) ExpiredSet(id, number uint64, names ...string) {
+	e := &lock.Entry{ID: NumberedID(id), Tenant: "acme", Number: number, Set: true}
+	for _, name := range names {
+		e.Claims = append(e.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
+	}
+	x.expired(e)
+}
+
+// LocksOf returns the locks of such a set.
+func (x *Evidence) LocksOf(id, number uint64) []string { return x.locksOf(NumberedID(id), number) }
+
+// Sets returns of how many sets the locks are known, and how many are in the order in which they go.
+func (x *Evidence) Sets() (sets, order int) { return len(x.sets), len(x.ended) }
+
 // Len returns how many locks there is evidence of, and how much of one.
 func (x *Evidence) Len(r lock.Ref) (locks, signs int, counted uint64) {
 	all, counted, _ := x.read(r)

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/series"
 )
 
 func (r *replica) console() *service.Console {
@@ -91,6 +93,52 @@ func TestEvidenceIsBounded(t *testing.T) {
 	if n := x.Renewals(); n > 100_000 {
 		t.Errorf("the renewals of %d entries are remembered", n)
 	}
+}
+
+// TestExpiredSets: the locks of a set that expired are known by its id and number, of the last sets that did.
+func TestExpiredSets(t *testing.T) {
+	x := service.NewEvidence()
+	x.ExpiredSet(1, 7, "a", "b")
+	if got := x.LocksOf(1, 7); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("the set had %q", got)
+	}
+	x.ExpiredSet(1, 8, "c") // of the same idempotency key
+	if got := x.LocksOf(1, 7); len(got) != 0 {
+		t.Errorf("an earlier set of the same id had %q", got)
+	}
+	if got := x.LocksOf(1, 8); !slices.Equal(got, []string{"c"}) {
+		t.Errorf("the later set of the same id had %q", got)
+	}
+	for n := range uint64(3000) {
+		x.ExpiredSet(n+2, n+9, "d")
+	}
+	if sets, order := x.Sets(); sets != 1000 || order != 1000 {
+		t.Errorf("%d sets are known, %d in the order in which they go, want 1000", sets, order)
+	}
+	if old, last := x.LocksOf(1, 8), x.LocksOf(3001, 3008); len(old) != 0 || len(last) != 1 {
+		t.Errorf("the oldest had %q, the latest %q", old, last)
+	}
+}
+
+// TestHeatOfIdleLocks: how many waited lately is told, until nobody has for as long as that is kept.
+func TestHeatOfIdleLocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newSharedStore(t).replica(t)
+		c := a.console()
+		a.hold(lasting(want("orders:1", 0)))
+		waits := a.line(want("orders:1", time.Hour))
+		after(time.Minute)
+		waits.cancel()
+		<-waits.done
+		after((series.HeatSteps - 2) * series.HeatStep)
+		if h := historyOf(t, c, "orders:1"); len(h.Heat) != series.HeatSteps || h.HeatFrom.IsZero() {
+			t.Errorf("from %v on %v waited", h.HeatFrom, h.Heat)
+		}
+		after(2 * series.HeatStep)
+		if h := historyOf(t, c, "orders:1"); h.Heat != nil || !h.HeatFrom.IsZero() {
+			t.Errorf("nobody has waited lately, and from %v on %v did", h.HeatFrom, h.Heat)
+		}
+	})
 }
 
 // TestSeriesOverAGap: who waits is counted anew after a list, and tenants apart.

@@ -1,10 +1,12 @@
 package view_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/locktest"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
 )
@@ -156,5 +158,42 @@ func TestRefusalIsOfOneEntry(t *testing.T) {
 	v.Apply(6, []store.Change{out(other, 4, lock.Released), in(id, 5, 3), out(id, 6, lock.Released)})
 	if st := v.Status(id, 5); st.State != view.Gone || st.Refused != nil || st.Reason != lock.Released {
 		t.Errorf("the second entry is %+v, want released", st)
+	}
+}
+
+// TestOwnTenantIsNobody: the replicas' own entries are no tenant's, and no queue of theirs is the longest.
+func TestOwnTenantIsNobody(t *testing.T) {
+	v := empty()
+	v.Reset(store.Snapshot{})
+	for n := range uint64(5) {
+		e := locktest.Entry(view.NumberedID(n), n+1, "lock")
+		if n < 3 {
+			e.Tenant = lock.OwnTenant
+		}
+		v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
+	}
+	if names := v.TenantNames(); !slices.Equal(names, []string{"t"}) {
+		t.Errorf("the tenants are %q", names)
+	}
+	if n := v.Deepest(); n != 1 {
+		t.Errorf("%d wait for the lock for which most do, want 1", n)
+	}
+}
+
+// TestCallbacksThatAreOver: who is to be called is known while the entry is there, and no longer.
+func TestCallbacksThatAreOver(t *testing.T) {
+	v := empty()
+	v.Reset(store.Snapshot{})
+	for n := uint64(1); n < 100; n += 2 {
+		e := locktest.Entry(view.NumberedID(n), n, "lock")
+		e.Async, e.Callback = true, &lock.Callback{URL: "https://example.org/a", Secret: "current"}
+		v.Apply(n, []store.Change{{Number: n, Joined: e}})
+		if v.HeldCallback("t", n) != e || v.Called() != 1 {
+			t.Fatalf("of entry %d the callback is not known, or of %d others", n, v.Called()-1)
+		}
+		v.Apply(n+1, []store.Change{{Number: n + 1, Left: e.ID, Reason: lock.Released}})
+	}
+	if n := v.Called(); n != 0 {
+		t.Errorf("of %d entries that are gone the callbacks are known", n)
 	}
 }

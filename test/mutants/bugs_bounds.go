@@ -245,5 +245,15 @@ func boundsBugs() []Bug {
 			File: "service/contradictions.go", Anchor: "len(q.waiting[most]) <= own+1", Becomes: "own < 0",
 			In: "./service", Run: "^TestRingsAreTold$",
 		},
+		{
+			Name: "bounds-expired-sets", Breaks: "of so many sets that expired the locks are known, and no more",
+			File: "service/evidence.go", Anchor: "\t\t\tdelete(x.sets, x.ended[0])\n\t\t\tx.ended = append(x.ended[:0], x.ended[1:]...)\n", Becomes: "",
+			In: "./service", Run: "^TestExpiredSets$",
+		},
+		{
+			Name: "bounds-callbacks-that-are-over", Breaks: "whom to call is not known of entries that are gone",
+			File: "service/view/async.go", Anchor: "\t\tdelete(a.called, key)\n", Becomes: "\t\t_ = key\n",
+			In: "./service/view", Run: "^TestCallbacksThatAreOver$",
+		},
 	}
 }

@@ -104,5 +104,10 @@ func closureBugs() []Bug {
 			File: "service/entry.go", Anchor: "if st.holds && at > number {", Becomes: "if st.holds && at == 0 {",
 			In: "./service", Run: "^TestReadWhileAClosureEnds$",
 		},
+		{
+			Name: "closures-blamed-that-end-first", Breaks: "who waits at a lock that several closures close waits for the last to end",
+			File: "service/closed.go", Anchor: "one.Entry.Closing.Until.After(by.Closing.Until)", Becomes: "one.Entry.Closing.Until.Before(by.Closing.Until)",
+			In: "./service", Run: "^TestLongestClosureIsToBlame$",
+		},
 	}
 }

@@ -269,5 +269,25 @@ func lookingBugs() []Bug {
 			File: "audit/back.go", Anchor: "\t\ts.looked++\n", Becomes: "\t\tif s.q.Before == \"\" {\n\t\t\ts.looked++\n\t\t}\n",
 			In: "./audit", Run: "^TestLooked$",
 		},
+		{
+			Name: "looking-sets-of-an-id-used-again", Breaks: "the locks of a set are not taken for those of a later one with its id",
+			File: "service/evidence.go", Anchor: " && e.Number == number {", Becomes: " && number > 0 {",
+			In: "./service", Run: "^TestExpiredSets$",
+		},
+		{
+			Name: "looking-heat-of-idle-locks", Breaks: "of a lock for which nobody has waited lately no history of waiting is told",
+			File: "service/history.go", Anchor: "kept && !h.Idle(now) {", Becomes: "kept {",
+			In: "./service", Run: "^TestHeatOfIdleLocks$",
+		},
+		{
+			Name: "looking-depths-of-replicas", Breaks: "the longest queue is none of the replicas' own",
+			File: "service/view/depths.go", Anchor: "was == waiting || r.Tenant == lock.OwnTenant", Becomes: "was == waiting",
+			In: "./service/view", Run: "^TestOwnTenantIsNobody$",
+		},
+		{
+			Name: "looking-replicas-are-a-tenant", Breaks: "the replicas' own entries are no tenant's",
+			File: "service/view/names.go", Anchor: " && tenant != lock.OwnTenant {", Becomes: " {",
+			In: "./service/view", Run: "^TestOwnTenantIsNobody$",
+		},
 	}
 }

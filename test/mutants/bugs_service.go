@@ -358,5 +358,10 @@ func serviceBugs() []Bug {
 			File: "service/view/status.go", Anchor: "(e == nil || e.Number != number)", Becomes: "e == nil",
 			In: "./service", Run: "^TestGoneThoughItsKeyIsInUseAgain$",
 		},
+		{
+			Name: "service-resumes-what-has-ended", Breaks: "a key does not resume an entry that has ended",
+			File: "service/acquire.go", Anchor: "return state != view.Unseen && state != view.Gone", Becomes: "return state != view.Unseen",
+			In: "./service", Run: "^TestResumes$",
+		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -298,6 +299,37 @@ func TestLeaseMetrics(t *testing.T) {
 		slices.Sort(d.notes)
 		if diff := cmp.Diff(expected, d.notes); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestSlackThoughAClientGoesAway: that a client goes away while a lease is measured says nothing of the store, and
+// others are measured.
+func TestSlackThoughAClientGoesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := newSharedStore(t), &diary{}
+		r := s.replica(t, func(c *service.Config) { c.Metrics = d })
+		g := r.hold(want("orders:1", 0))
+		ctx, goesAway := context.WithCancel(t.Context())
+		r.store.on(func(ctx context.Context, _ func() error) error {
+			goesAway()
+			<-ctx.Done()
+			return ctx.Err()
+		}, remaining)
+		_, _ = r.Renew(ctx, by(g))
+		r.store.on(nil, remaining)
+		after(time.Second)
+		r.renew(g)
+		r.store.on(broken, remaining)
+		after(time.Second)
+		r.renew(g) // the store could not tell: the next is not measured
+		r.store.on(nil, remaining)
+		after(time.Second)
+		r.renew(g)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if n := strings.Count(strings.Join(d.notes, "\n"), "slack"); n != 1 {
+			t.Errorf("%d renewals are measured, want the second alone: %q", n, d.notes)
 		}
 	})
 }

@@ -36,13 +36,13 @@ func (s *Service) measureSlack(ctx context.Context, e *lock.Entry) {
 	if _, off := s.Metrics.(silent); off || e.Tenant == lock.OwnTenant || s.view.LostFor() > 0 || !s.slack.take(time.Now()) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, slackTimeout)
+	soon, cancel := context.WithTimeout(ctx, slackTimeout)
 	defer cancel()
-	left, err := s.Store.Remaining(ctx, e)
+	left, err := s.Store.Remaining(soon, e)
 	switch {
 	case err == nil:
 		s.Metrics.RenewedWith(ctx, min(1, max(0, left.Seconds()/e.TTL.Seconds())))
-	case !errors.Is(err, lock.Lost):
+	case ctx.Err() == nil && !errors.Is(err, lock.Lost): // who has gone away has not waited for the store
 		s.slack.rest(time.Now())
 	}
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"container/list"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,8 +45,8 @@ type evidence struct {
 	locks  map[lock.Ref]*list.Element // of *lockSigns
 	recent *list.List                 // of *lockSigns, the latest first
 
-	sets  map[lock.ID]*lock.Entry // that expired
-	ended []lock.ID               // of these, the first to go first
+	sets  map[lock.ID]expiredSet // some 7 MB at most
+	ended []lock.ID              // of these, the first to go first
 
 	renewed, before map[lock.ID]time.Time // the last renewals: the newer ones, and those from before these
 }
@@ -58,8 +59,14 @@ type lockSigns struct {
 	signs   []Sign // the last
 }
 
+// expiredSet is what is known of a set that expired.
+type expiredSet struct {
+	number uint64
+	names  []string // of its locks
+}
+
 func newEvidence() *evidence {
-	return &evidence{locks: map[lock.Ref]*list.Element{}, recent: list.New(), sets: map[lock.ID]*lock.Entry{}, renewed: map[lock.ID]time.Time{}}
+	return &evidence{locks: map[lock.Ref]*list.Element{}, recent: list.New(), sets: map[lock.ID]expiredSet{}, renewed: map[lock.ID]time.Time{}}
 }
 
 // add keeps a sign. What an entry repeats counts once.
@@ -129,26 +136,29 @@ func (x *evidence) renewal(id lock.ID, at time.Time) (last time.Time) {
 func (x *evidence) expired(e *lock.Entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.sets[e.ID] == nil {
+	id := lock.ID(strings.Clone(string(e.ID))) // as with the names: without what it was read from
+	if _, known := x.sets[id]; !known {
 		if len(x.ended) >= maxSets {
 			delete(x.sets, x.ended[0])
 			x.ended = append(x.ended[:0], x.ended[1:]...)
 		}
-		x.ended = append(x.ended, e.ID)
+		x.ended = append(x.ended, id)
 	}
-	x.sets[e.ID] = e
+	set := expiredSet{number: e.Number, names: make([]string, 0, len(e.Claims))}
+	for _, c := range e.Claims {
+		set.names = append(set.names, strings.Clone(c.Name))
+	}
+	x.sets[id] = set
 }
 
 // locksOf returns the locks of a set that expired; none if that is not known any more.
 func (x *evidence) locksOf(id lock.ID, number uint64) (names []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if e := x.sets[id]; e != nil && e.Number == number {
-		for _, c := range e.Claims {
-			names = append(names, c.Name)
-		}
+	if set := x.sets[id]; set.number == number {
+		return set.names
 	}
-	return names
+	return nil
 }
 
 // lostTo notes a genuine token whose entry had expired: its holder still worked.

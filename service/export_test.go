@@ -63,6 +63,9 @@ func (x *Evidence) ExpiredSet(id, number uint64, names ...string) {
 	x.expired(e)
 }
 
+// ExpiredEntry notes that a set expired.
+func (x *Evidence) ExpiredEntry(e *lock.Entry) { x.expired(e) }
+
 // LocksOf returns the locks of such a set.
 func (x *Evidence) LocksOf(id, number uint64) []string { return x.locksOf(NumberedID(id), number) }
 
@@ -99,6 +102,25 @@ func (x RowExpiries) Len() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.known)
+}
+
+// Of returns of how many of a tenant's rows.
+func (x RowExpiries) Of(tenant string) (n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, one := range x.known {
+		if one.entry.Tenant == tenant {
+			n++
+		}
+	}
+	return n
+}
+
+// Knows reports whether something is known, or asked, of the entry's row.
+func (x RowExpiries) Knows(e *lock.Entry) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.known[expiryKey{e.ID, e.Number}] != nil
 }
 
 // SlackSamples gives tests which renewals are measured.

@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,6 +120,32 @@ func TestExpiredSets(t *testing.T) {
 	if old, last := x.LocksOf(1, 8), x.LocksOf(3001, 3008); len(old) != 0 || len(last) != 1 {
 		t.Errorf("the oldest had %q, the latest %q", old, last)
 	}
+}
+
+// TestExpiredSetsAreSmall: of a set that expired the names of its locks are kept, and nothing that they came in.
+func TestExpiredSetsAreSmall(t *testing.T) {
+	x, before := service.NewEvidence(), heapInUse()
+	for n := range uint64(1000) {
+		read := strings.Repeat("m", 64<<10)
+		x.ExpiredEntry(&lock.Entry{
+			ID: service.NumberedID(n), Tenant: "acme", Number: n + 1, Set: true, Metadata: map[string]string{"job": read},
+			Claims: []lock.Claim{{Name: read[:10], Mode: lock.Exclusive}},
+		})
+	}
+	if kept := heapInUse() - before; kept > 8<<20 {
+		t.Errorf("%d bytes are kept of 1000 sets", kept)
+	}
+	if names := x.LocksOf(0, 1); len(names) != 1 {
+		t.Errorf("the first had %q", names)
+	}
+}
+
+// heapInUse is how many bytes are in use, after what is not has gone.
+func heapInUse() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // TestHeatOfIdleLocks: how many waited lately is told, until nobody has for as long as that is kept.

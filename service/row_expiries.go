@@ -1,11 +1,13 @@
 package service
 
 import (
+	"container/list"
 	"context"
 	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/service/board"
 )
 
@@ -15,27 +17,32 @@ const (
 	endsPause   = 25 * time.Millisecond // between two questions
 	endAskedFor = 2 * time.Second       // an answer is good for so long, and then asked for again
 	endWanted   = 5 * time.Second       // since a row was shown last; then it is forgotten
-	maxEnds     = 2000                  // rows whose leases are known; of others nothing is told
+	maxEnds     = 2000                  // rows whose leases are known, of all tenants; of others nothing is told
 	endsDiffer  = time.Second           // by as much as a store that counts seconds is wrong
 )
 
 // rowExpiries are until when the leases last of those who hold the locks of lists. No list waits
-// for the store: what is not known yet is told the next time.
+// for the store: what is not known yet is told the next time. Where there are too many rows, the
+// tenant who has most gives way.
 type rowExpiries struct {
-	mu    sync.Mutex
-	known map[expiryKey]*rowExpiry
-	wake  chan struct{} // holds a value after the first row was shown
+	mu      sync.Mutex
+	known   map[expiryKey]*rowExpiry
+	tenants map[string]*tenantRows // of these; none is empty
+	most    heap.Heap[*tenantRows] // those with most first
+	wake    chan struct{}          // holds a value after the first row was shown
 }
 
 type rowExpiry struct {
 	entry  *lock.Entry
+	of     *tenantRows
+	shown  *list.Element // in the rows of its tenant
 	wanted time.Time
 	told   time.Time // until when, by the wall clock, as it was told last
 	expiry
 }
 
 func newRowExpiries() *rowExpiries {
-	return &rowExpiries{known: map[expiryKey]*rowExpiry{}, wake: make(chan struct{}, 1)}
+	return &rowExpiries{known: map[expiryKey]*rowExpiry{}, tenants: map[string]*tenantRows{}, wake: make(chan struct{}, 1)}
 }
 
 // mark adds to lines until when the lease of the first holder lasts. wall says what the wall clock
@@ -56,15 +63,14 @@ func (x *rowExpiries) mark(lines []board.Line, now time.Time, wall func(time.Tim
 
 // of returns until when a lease lasts, zero if that is not known, or may have become longer.
 func (x *rowExpiries) of(e *lock.Entry, now time.Time, wall func(time.Time) time.Time) time.Time {
-	key := expiryKey{e.ID, e.Number}
-	one := x.known[key]
+	one := x.known[expiryKey{e.ID, e.Number}]
 	if one == nil {
-		if len(x.known) >= maxEnds {
+		if len(x.known) >= maxEnds && !x.drop(e.Tenant) {
 			return time.Time{}
 		}
-		one = &rowExpiry{entry: e}
-		x.known[key] = one
+		one = x.add(e)
 	}
+	one.of.rows.MoveToFront(one.shown)
 	if one.wanted = now; one.until.Before(now) {
 		return time.Time{}
 	}
@@ -109,10 +115,10 @@ func (x *rowExpiries) run(ctx context.Context, remaining func(context.Context, *
 func (x *rowExpiries) due(now time.Time) (next *rowExpiry, more bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for key, one := range x.known {
+	for _, one := range x.known {
 		switch {
 		case now.Sub(one.wanted) >= endWanted:
-			delete(x.known, key)
+			x.remove(one)
 		case now.Sub(one.asked) >= endAskedFor && (next == nil || one.asked.Before(next.asked)):
 			next = one
 		}

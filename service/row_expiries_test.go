@@ -103,6 +103,44 @@ func TestRowsAskTheStoreAtAPace(t *testing.T) {
 	})
 }
 
+// TestRowsOfOneTenant: where there are too many rows, those of the tenant who has most give way, and of these the ones
+// that were shown longest ago; nobody's who has no more than others.
+func TestRowsOfOneTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, busy, calm := service.NewRowExpiries(), linesOf(2400), linesOf(3400)[2400:]
+		for i := range busy {
+			busy[i].Holders[0].Entry.Tenant = "busy"
+		}
+		for i := range calm {
+			calm[i].Holders[0].Entry.Tenant = "calm"
+		}
+		known := func(busy, calm int) {
+			t.Helper()
+			if b, c := x.Of("busy"), x.Of("calm"); b != busy || c != calm || x.Len() != busy+calm {
+				t.Errorf("%d and %d rows of %d are known, want %d and %d", b, c, x.Len(), busy, calm)
+			}
+		}
+		x.Mark(busy[:2000])
+		x.Mark(busy[:100])
+		x.Mark(calm[:200])
+		known(1800, 200)
+		if !x.Knows(busy[0].Holders[0].Entry) || x.Knows(busy[100].Holders[0].Entry) {
+			t.Error("it is not the rows that were shown longest ago that gave way")
+		}
+		x.Mark(busy)
+		known(1800, 200)
+		x.Mark(calm)
+		known(1000, 1000)
+		x.Mark(busy)
+		known(1000, 1000)
+		after(10 * time.Second)
+		x.Due()
+		known(0, 0)
+		x.Mark(calm[:1])
+		known(0, 1)
+	})
+}
+
 // TestAnEndThatIsOverIsNotTold: the lease may have become longer.
 func TestAnEndThatIsOverIsNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

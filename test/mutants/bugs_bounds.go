@@ -256,6 +256,21 @@ func boundsBugs() []Bug {
 			In: "./service/view", Run: "^TestCallbacksThatAreOver$",
 		},
 		{
+			Name: "bounds-rows-of-one-tenant", Breaks: "the rows of one tenant leave room for those of others",
+			File: "service/row_expiries.go", Anchor: "len(x.known) >= maxEnds && !x.drop(e.Tenant)", Becomes: "len(x.known) >= maxEnds",
+			In: "./service", Run: "^TestRowsOfOneTenant$",
+		},
+		{
+			Name: "bounds-rows-of-who-has-no-more", Breaks: "of who has no more rows than others none gives way",
+			File: "service/row_tenants.go", Anchor: "most.rows.Len() <= own+1", Becomes: "own < 0",
+			In: "./service", Run: "^TestRowsOfOneTenant$",
+		},
+		{
+			Name: "bounds-rows-shown-last-give-way", Breaks: "of a tenant's rows those give way that were shown longest ago",
+			File: "service/row_expiries.go", Anchor: "\tone.of.rows.MoveToFront(one.shown)\n", Becomes: "",
+			In: "./service", Run: "^TestRowsOfOneTenant$",
+		},
+		{
 			Name: "bounds-expired-sets-whole", Breaks: "of a set that expired only names are kept",
 			File: "service/evidence.go", Anchor: "strings.Clone(c.Name)", Becomes: "c.Name",
 			In: "./service", Run: "^TestExpiredSetsAreSmall$",

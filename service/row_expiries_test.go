@@ -129,6 +129,9 @@ func TestRowsOfOneTenant(t *testing.T) {
 		}
 		x.Mark(busy)
 		known(1800, 200)
+		if x.Knows(busy[2399].Holders[0].Entry) {
+			t.Error("of the tenant who has most a row gives way to another one of its own")
+		}
 		x.Mark(calm)
 		known(1000, 1000)
 		x.Mark(busy)

@@ -35,7 +35,7 @@ func telemetryBugs() []Bug {
 		},
 		{
 			Name: "figures-slack-asks-on", Breaks: "a store in trouble is not asked what is left of leases",
-			File: "service/slack.go", Anchor: "case !errors.Is(err, lock.Lost):", Becomes: "case errors.Is(err, lock.Lost):",
+			File: "service/slack.go", Anchor: "case ctx.Err() == nil && !errors.Is(err, lock.Lost):", Becomes: "case ctx.Err() == nil && errors.Is(err, lock.Lost):",
 			In: "./service", Run: "^TestLeaseMetrics$",
 		},
 		{

@@ -121,11 +121,11 @@ func (w *owner) execute(record store.Record) {
 	})
 }
 
-func (q *requests) begin(k store.RecordKey) {
-	if q.busy == nil {
-		q.busy, q.replays = map[store.RecordKey]bool{}, map[*target]bool{}
+func (r *requests) begin(k store.RecordKey) {
+	if r.busy == nil {
+		r.busy, r.replays = map[store.RecordKey]bool{}, map[*target]bool{}
 	}
-	q.busy[k] = true
+	r.busy[k] = true
 }
 
 // executed takes away a request that was carried out.

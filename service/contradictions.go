@@ -1,10 +1,8 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,14 +23,12 @@ const (
 // concurrent use.
 type contradictionQueue struct {
 	mu      sync.Mutex
-	waiting map[string][]*order.Contradiction // by tenant; none is empty
-	turns   []string                          // those tenants, the next first
-	size    int
+	waiting store.Turns[*order.Contradiction]
 	ready   chan struct{} // holds a value after the queue ceased to be empty
 }
 
 func newContradictionQueue() *contradictionQueue {
-	return &contradictionQueue{waiting: map[string][]*order.Contradiction{}, ready: make(chan struct{}, 1)}
+	return &contradictionQueue{ready: make(chan struct{}, 1)}
 }
 
 // add takes a contradiction, unless there is no room and nobody has two more than its tenant: it
@@ -40,39 +36,13 @@ func newContradictionQueue() *contradictionQueue {
 func (q *contradictionQueue) add(c *order.Contradiction) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.size == maxContradictionsToTell && !q.drop(len(q.waiting[c.Tenant])) {
+	if q.waiting.Len() == maxContradictionsToTell && !q.waiting.Drop(q.waiting.Of(c.Tenant)+1) {
 		return
 	}
-	if q.waiting[c.Tenant] == nil {
-		q.turns = append(q.turns, c.Tenant)
-	}
-	q.waiting[c.Tenant] = append(q.waiting[c.Tenant], c)
-	q.size++
+	q.waiting.Add(c.Tenant, c)
 	select {
 	case q.ready <- struct{}{}:
 	default:
-	}
-}
-
-// drop takes away the newest of the tenant who has most, if that is more than a tenant with own
-// would have with one more.
-func (q *contradictionQueue) drop(own int) bool {
-	most := slices.MaxFunc(q.turns, func(a, b string) int { return cmp.Compare(len(q.waiting[a]), len(q.waiting[b])) })
-	if len(q.waiting[most]) <= own+1 {
-		return false
-	}
-	last := len(q.waiting[most]) - 1
-	q.waiting[most][last] = nil
-	q.waiting[most] = q.waiting[most][:last]
-	q.taken(most)
-	return true
-}
-
-// taken notes that there is one less of a tenant.
-func (q *contradictionQueue) taken(tenant string) {
-	if q.size--; len(q.waiting[tenant]) == 0 {
-		delete(q.waiting, tenant)
-		q.turns = slices.DeleteFunc(q.turns, func(other string) bool { return other == tenant })
 	}
 }
 
@@ -80,14 +50,7 @@ func (q *contradictionQueue) taken(tenant string) {
 func (q *contradictionQueue) next() *order.Contradiction {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.turns) == 0 {
-		return nil
-	}
-	tenant := q.turns[0]
-	c := q.waiting[tenant][0]
-	q.turns = append(q.turns[1:], tenant)
-	q.waiting[tenant] = q.waiting[tenant][1:]
-	q.taken(tenant)
+	c, _ := q.waiting.Next()
 	return c
 }
 

@@ -36,7 +36,7 @@ func TestRingsTakeTurns(t *testing.T) {
 	if len(order) < 4 || order[1] != "calm" || order[3] != "calm" {
 		t.Errorf("the tenants do not take turns: %v", order[:min(len(order), 6)])
 	}
-	if len(q.waiting) != 0 || len(q.turns) != 0 || q.size != 0 {
+	if q.waiting.Len() != 0 || q.waiting.Of("busy") != 0 || q.waiting.Of("calm") != 0 {
 		t.Errorf("something is left of an empty queue: %+v", q.waiting)
 	}
 }
@@ -47,8 +47,12 @@ func TestRingsOfManyTenants(t *testing.T) {
 	for i := range 2 * maxContradictionsToTell {
 		q.add(&order.Contradiction{Tenant: string(rune('a' + i))})
 	}
-	if q.size != maxContradictionsToTell || len(q.waiting) != maxContradictionsToTell || len(q.turns) != maxContradictionsToTell {
-		t.Errorf("it has %d of %d tenants in %d turns, want %d each", q.size, len(q.waiting), len(q.turns), maxContradictionsToTell)
+	tenants := 0
+	for i := range 2 * maxContradictionsToTell {
+		tenants += q.waiting.Of(string(rune('a' + i)))
+	}
+	if q.waiting.Len() != maxContradictionsToTell || tenants != maxContradictionsToTell {
+		t.Errorf("it has %d, and %d of all tenants, want %d each", q.waiting.Len(), tenants, maxContradictionsToTell)
 	}
 }
 

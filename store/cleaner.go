@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 )
@@ -33,9 +32,7 @@ type Cleaner[T any] struct {
 	wake  chan struct{}
 
 	mu      sync.Mutex
-	waiting map[string][]cleaning[T] // by tenant, the first first
-	turns   []string                 // of those that have something waiting
-	all     int                      // that wait
+	waiting Turns[cleaning[T]]
 	workers sync.WaitGroup
 }
 
@@ -48,7 +45,7 @@ type cleaning[T any] struct {
 // NewCleaner returns a cleaner that runs until it is closed. clean is repeated until
 // there is no error.
 func NewCleaner[T any](log *slog.Logger, clean func(context.Context, T) error) *Cleaner[T] {
-	c := &Cleaner[T]{clean: clean, log: log, wake: make(chan struct{}, 1), waiting: map[string][]cleaning[T]{}}
+	c := &Cleaner[T]{clean: clean, log: log, wake: make(chan struct{}, 1)}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	for range cleanWorkers {
 		c.workers.Go(c.run)
@@ -69,33 +66,11 @@ func (c *Cleaner[T]) Add(tenant string, what T, ttl time.Duration) {
 func (c *Cleaner[T]) enter(x cleaning[T]) (room bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.waiting[x.tenant]) == 0 {
-		c.turns = append(c.turns, x.tenant)
-	}
-	c.waiting[x.tenant] = append(c.waiting[x.tenant], x)
-	c.all++
-	if room = c.all <= maxToClean; !room {
-		c.leaveOne()
+	c.waiting.Add(x.tenant, x)
+	if room = c.waiting.Len() <= maxToClean; !room {
+		c.waiting.Drop(0)
 	}
 	return room
-}
-
-// leaveOne forgets the newest of the tenant that has most. The caller holds mu.
-func (c *Cleaner[T]) leaveOne() {
-	most := c.turns[0]
-	for _, tenant := range c.turns {
-		if len(c.waiting[tenant]) > len(c.waiting[most]) {
-			most = tenant
-		}
-	}
-	last := len(c.waiting[most]) - 1
-	clear(c.waiting[most][last:])
-	c.waiting[most] = c.waiting[most][:last]
-	c.all--
-	if last == 0 {
-		delete(c.waiting, most)
-		c.turns = slices.DeleteFunc(c.turns, func(tenant string) bool { return tenant == most })
-	}
 }
 
 // Close ends the workers and waits for them. What is left lapses by its lease.
@@ -132,21 +107,14 @@ func (c *Cleaner[T]) run() {
 func (c *Cleaner[T]) next() (x cleaning[T], ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.turns) == 0 || c.ctx.Err() != nil {
+	if c.ctx.Err() != nil {
 		return x, false
 	}
-	tenant := c.turns[0]
-	c.turns = c.turns[1:]
-	x = c.waiting[tenant][0]
-	if rest := c.waiting[tenant][1:]; len(rest) > 0 {
-		c.waiting[tenant], c.turns = rest, append(c.turns, tenant)
-	} else {
-		delete(c.waiting, tenant)
-	}
-	if c.all--; c.all > 0 {
+	x, ok = c.waiting.Next()
+	if c.waiting.Len() > 0 {
 		c.nudge() // another worker
 	}
-	return x, true
+	return x, ok
 }
 
 // work makes one attempt. If it fails there is another when the tenant has its turn again.

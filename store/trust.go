@@ -89,7 +89,7 @@ func (t *Trust) Understands(form int) error {
 	return nil
 }
 
-// Need says that something of the form is going to be written. The next verdict has it
+// Need says that something of the form is going to be written. The next correction has it
 // recorded first, unless it is: whoever does not understand it learns so before he could
 // read it.
 func (t *Trust) Need(form int) { atLeast(&t.needed, form) }

@@ -23,8 +23,8 @@ func urgent[T any](ctx context.Context, by *Conn, ask func(context.Context) (T, 
 	return hedged(ctx, ask)
 }
 
-// hedged returns the first answer, which can be that a key is used up, or the last error if none works. What it asks can be asked any
-// number of times at once, and ends with its context.
+// hedged returns the first answer, which can be that a key is used up, or the last error if none
+// works. What it asks can be asked any number of times at once, and ends with its context.
 func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -34,7 +34,7 @@ func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (T
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer cancel()
-	answers, asked, failed := make(chan answer, mostHedges), 0, 0
+	answers, asked, answered := make(chan answer, mostHedges), 0, 0
 	begin := func() {
 		asked++
 		asking.Go(func() {
@@ -48,7 +48,7 @@ func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (T
 	for {
 		select {
 		case a := <-answers:
-			if failed++; a.err == nil || usedUp(a.err) != nil || failed == asked {
+			if answered++; a.err == nil || usedUp(a.err) != nil || answered == asked {
 				return a.value, a.err
 			}
 		case <-again.C:

@@ -239,7 +239,7 @@ func (mk *metaKeeper) takeOver(ctx context.Context, m *meta, header *pb.Response
 	return r, nil
 }
 
-// settle does what a verdict asks for, and then has the records read again.
+// settle does what a correction asks for, and then has the records read again.
 func (mk *metaKeeper) settle(ctx context.Context, v store.Correction) error {
 	mk.trust.TellRefusal(mk.log)
 	m := mk.known.Load()

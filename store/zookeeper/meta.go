@@ -193,7 +193,7 @@ func (k *metaKeeper) ask(ctx context.Context, c *connector) (store.Records, erro
 	return r, nil
 }
 
-// settle does what a verdict asks for, and then has meta read again.
+// settle does what a correction asks for, and then has meta read again.
 func (k *metaKeeper) settle(ctx context.Context, c *connector, v store.Correction) error {
 	k.trust.TellRefusal(k.log)
 	m, told := *k.known.Load(), record{Meta: true}

@@ -222,12 +222,12 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "bounds-rings-of-one-tenant", Breaks: "one tenant's contradictions do not keep another's from being told",
-			File: "service/contradictions.go", Anchor: "q.size == maxContradictionsToTell && !q.drop(len(q.waiting[c.Tenant]))", Becomes: "q.size == maxContradictionsToTell",
+			File: "service/contradictions.go", Anchor: "q.waiting.Len() == maxContradictionsToTell && !q.waiting.Drop(q.waiting.Of(c.Tenant)+1)", Becomes: "q.waiting.Len() == maxContradictionsToTell",
 			In: "./service", Run: "^TestRingsTakeTurns$",
 		},
 		{
 			Name: "bounds-rings-oldest-gives-way", Breaks: "of a tenant with too many contradictions the newest give way",
-			File: "service/contradictions.go", Anchor: "\tlast := len(q.waiting[most]) - 1\n\tq.waiting[most][last] = nil\n\tq.waiting[most] = q.waiting[most][:last]\n", Becomes: "\tq.waiting[most] = q.waiting[most][1:]\n",
+			File: "store/turns.go", Anchor: "t.leave(most, all[:last])", Becomes: "t.leave(most, all[1:])",
 			In: "./service", Run: "^TestRingsTakeTurns$",
 		},
 		{
@@ -237,12 +237,12 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "bounds-rings-in-turns", Breaks: "tenants take turns in being told of their contradictions",
-			File: "service/contradictions.go", Anchor: "q.turns = append(q.turns[1:], tenant)", Becomes: "q.turns = append([]string{tenant}, q.turns[1:]...)",
+			File: "store/turns.go", Anchor: "t.turns = append(t.turns, tenant)\n\t}\n\treturn x, true", Becomes: "t.turns = append([]string{tenant}, t.turns...)\n\t}\n\treturn x, true",
 			In: "./service", Run: "^TestRingsTakeTurns$",
 		},
 		{
 			Name: "bounds-rings-of-many-tenants", Breaks: "who comes later does not take the place of who waits",
-			File: "service/contradictions.go", Anchor: "len(q.waiting[most]) <= own+1", Becomes: "own < 0",
+			File: "service/contradictions.go", Anchor: "q.waiting.Of(c.Tenant)+1)", Becomes: "0*q.waiting.Of(c.Tenant))",
 			In: "./service", Run: "^TestRingsAreTold$",
 		},
 		{

@@ -5,12 +5,12 @@ func storeBugs() []Bug {
 	return []Bug{
 		{
 			Name: "store-cleans-in-order", Breaks: "a tenant's many abandoned writes do not delay another's",
-			File: "store/cleaner.go", Anchor: "rest, append(c.turns, tenant)", Becomes: "rest, append([]string{tenant}, c.turns...)",
+			File: "store/turns.go", Anchor: "t.turns = append(t.turns, tenant)\n\t}\n\treturn x, true", Becomes: "t.turns = append([]string{tenant}, t.turns...)\n\t}\n\treturn x, true",
 			In: "./store", Run: "^TestCleanerTakesTurns$",
 		},
 		{
 			Name: "store-cleaner-refuses-the-last", Breaks: "while too many abandoned writes wait, the tenant with most gives way",
-			File: "store/cleaner.go", Anchor: "if len(c.waiting[tenant]) > len(c.waiting[most]) {", Becomes: "if tenant == c.turns[len(c.turns)-1] {",
+			File: "store/turns.go", Anchor: "most := slices.MaxFunc(t.turns", Becomes: "most := slices.MinFunc(t.turns",
 			In: "./store", Run: "^TestCleanerTakesTurns$",
 		},
 		{

@@ -29,7 +29,7 @@ type parked struct {
 }
 
 const (
-	// parkTime is how long one tenant's receivers are waited for, and crowdPause from when on they may be
+	// parkTime is how long one tenant's receivers are waited for, and parkPause from when on they may be
 	// again: the cursor stays no longer because of one that is slow.
 	parkTime  = 3 * time.Second
 	parkPause = 10 * time.Minute

@@ -45,7 +45,9 @@ func (w *world) jump(r *replica) {
 	if w.pick(4) == 0 {
 		most = time.Hour
 	}
-	r.offset.Add(int64(w.between(-most, most)))
+	by := w.between(-most, most)
+	r.offset.Add(int64(by))
+	w.turned += max(0, by.Abs()-time.Minute)
 	for _, k := range w.open {
 		if k.replica == r {
 			k.jumped = true

@@ -29,6 +29,7 @@ type world struct {
 	stuck  []*message // writes that arrive late
 	healed bool
 	since  time.Duration // when it healed
+	turned time.Duration // by how much more than a minute each clocks were changed, in all
 	over   bool
 
 	numbered int  // how often the store's numbers came to mean something else

@@ -62,6 +62,41 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestBacklog$/slow",
 		},
 		{
+			Name: "outbox-late-because-of-a-receiver", Breaks: "a receiver that fails raises no age of what is due",
+			File: "webhook/outbox/backlog.go", Anchor: "if due := d.progress.Due; !due.After(now) && !t.receiverOf(d).holdsUp(now) {", Becomes: "if due := d.made; true {",
+			In: in, Run: "^TestDeadReceiverIsNoDelay$",
+		},
+		{
+			Name: "outbox-late-because-of-an-answer", Breaks: "a receiver that is slow to answer raises no age of what is due",
+			File: "webhook/outbox/receiver.go", Anchor: " || r.asked.Load() > 0", Becomes: "",
+			In: in, Run: "^TestDeadReceiverIsNoDelay$",
+		},
+		{
+			Name: "outbox-no-lag-of-the-cursor", Breaks: "a cursor that cannot be written is seen to lag",
+			File: "webhook/outbox/backlog.go", Anchor: "return first(c.since, w.window.oldest())", Becomes: "return w.window.oldest()",
+			In: in, Run: "^TestStuckOwnerLags$",
+		},
+		{
+			Name: "outbox-stuck-before-it-begins", Breaks: "an owner that cannot begin is seen to lag",
+			File: "webhook/outbox/backlog.go", Anchor: "now.Sub(b.looked) < silentTime", Becomes: "now.Before(b.looked)==false",
+			In: in, Run: "^TestCannotBegin$",
+		},
+		{
+			Name: "outbox-revoked-waiter-not-told", Breaks: "who waits is told of an end of its wait that is not its own doing",
+			File: "webhook/outbox/callback.go", Anchor: "case lock.EventExpired, lock.EventRevoked, lock.EventWaitTimeout, lock.EventDeadlockRefused:", Becomes: "case lock.EventExpired, lock.EventWaitTimeout, lock.EventDeadlockRefused:",
+			In: in, Run: "^TestCallbackOfEachEnd$",
+		},
+		{
+			Name: "outbox-token-of-a-wait-that-ended", Breaks: "a token is told with a grant alone",
+			File: "webhook/outbox/callback.go", Anchor: " || e.Data.Entry == nil || !c.Held {", Becomes: " || e.Data.Entry == nil {",
+			In: in, Run: "^TestCallbackOfEachEnd$",
+		},
+		{
+			Name: "outbox-token-of-one-lock-of-a-set", Breaks: "the token of a set's callback releases the set",
+			File: "webhook/outbox/callback.go", Anchor: "Number: c.Number, Set: c.Set, Claims", Becomes: "Number: c.Number, Claims",
+			In: in, Run: "^TestCallbackOfASet$",
+		},
+		{
 			Name: "outbox-doubt-forgotten", Breaks: "who held in a gap when the lock was closed is called back",
 			File: "webhook/outbox/owner.go", Anchor: "	w.lookAtDoubts()\n", Becomes: "",
 			In: in, Run: "^TestCallbackInDoubt$",

@@ -86,6 +86,7 @@ type replica struct {
 	cable *memory.Cable
 	own   *slowRecords
 	dead  bool // guarded by the world's mutex: it sends nothing any more
+	sent  int  // so too: attempts
 	stop  func()
 	once  sync.Once
 }
@@ -213,6 +214,7 @@ func (r *replica) Send(ctx context.Context, t webhook.Target, m webhook.Message)
 		return webhook.Result{Outcome: webhook.Expired}
 	}
 	w.attempted++
+	r.sent++
 	result := webhook.Result{Outcome: webhook.Delivered, Status: 204}
 	if behave != nil {
 		result = behave(t.URL, m)

@@ -1,0 +1,145 @@
+package outbox_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// firsts checks that first attempts are made in the order of their events, for each receiver and lock.
+type firsts struct {
+	t    *testing.T
+	seen map[string]bool
+	last map[string]string // the id, by receiver and lock
+	next func(url string, m webhook.Message) webhook.Result
+}
+
+func (f *firsts) attempt(url string, m webhook.Message) webhook.Result {
+	var e api.Event
+	if err := json.Unmarshal(m.Payload, &e); err != nil {
+		f.t.Error(err)
+	}
+	of := url + " " + e.Data.Lock
+	if !f.seen[url+m.ID] && e.Data.Lock != "" {
+		if was := f.last[of]; was != "" && parse(f.t, m.ID).Compare(parse(f.t, was)) < 0 {
+			f.t.Errorf("%s: %s is tried after %s", of, m.ID, was)
+		}
+		f.last[of] = m.ID
+	}
+	f.seen[url+m.ID] = true
+	return f.next(url, m)
+}
+
+// TestTwoSend: two replicas send at once, each to its part of the receivers, what happens at both: each event
+// comes, once if nothing fails, and first attempts are in order for each lock.
+func TestTwoSend(t *testing.T) {
+	for name, fails := range map[string]int{"all is well": 0, "one in three fails": 3} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(t *testing.T, w *world) {
+				one, two := w.replica("one"), w.replica("two")
+				<-time.After(time.Minute)
+				urls, from := []string{}, []uint64{}
+				for i := range 32 { // each replica has some of them
+					urls = append(urls, fmt.Sprint("https://receiver.example/", i))
+					from = append(from, w.subscribe("acme", urls[i], "*").From)
+				}
+				<-time.After(10 * time.Second)
+				tries := 0
+				order := &firsts{t: t, seen: map[string]bool{}, last: map[string]string{}, next: func(string, webhook.Message) webhook.Result {
+					if tries++; fails > 0 && tries%fails == 0 {
+						return failed("", webhook.Message{})
+					}
+					return webhook.Result{Outcome: webhook.Delivered}
+				}}
+				w.setBehave(order.attempt)
+				var real follower
+				stop := real.follow(t, one)
+				for i := range 60 {
+					one.cycle("acme", fmt.Sprint("orders:", i%5))
+					two.cycle("acme", fmt.Sprint("orders:", i%3))
+				}
+				<-time.After(5 * time.Second)
+				stop()
+				w.setBehave(nil)
+				<-time.After(40 * time.Minute)
+				for i, url := range urls {
+					missed, twice := w.wantTold(url, from[i], real.seen)
+					if missed > 0 || twice > 0 {
+						t.Errorf("%s is told of %d gaps, and of %d events more than once", url, missed, twice)
+					}
+				}
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if len(real.seen) < 240 || one.sent == 0 || two.sent == 0 {
+					t.Errorf("of %d events the replicas made %d and %d attempts", len(real.seen), one.sent, two.sent)
+				}
+			})
+		})
+	}
+}
+
+// TestRestoredTellsNothingElse: when the store was restored, nothing is sent of locks that did not happen, in the
+// past that was lost or since: each message of them has the id of an event that a stream told, and says the same.
+func TestRestoredTellsNothingElse(t *testing.T) {
+	for name, lasts := range map[string]time.Duration{"soon": 3 * time.Second, "late": 20 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(t *testing.T, w *world) {
+				r, _ := warm(t, w)
+				w.setBehave(failed)
+				<-time.After(5 * time.Second)
+				var real follower
+				stop := real.follow(t, r)
+				copied := w.Checkpoint()
+				for i := range 20 {
+					r.cycle("acme", fmt.Sprint("orders:", i))
+				}
+				<-time.After(lasts)
+				stop()
+				w.Restore(copied)
+				<-time.After(20 * time.Second)
+				if err := w.Raise(w.Distrusted()); err != nil {
+					t.Fatal(err)
+				}
+				w.setBehave(nil)
+				until(t, time.Minute, "it is told on", func() bool {
+					_, err := r.Acquire(t.Context(), acquire("acme", "after", time.Second))
+					return err == nil && len(kindsOf(w.received(here), "after")) > 0
+				})
+				stop = real.follow(t, r)
+				for i := range 20 {
+					r.cycle("acme", fmt.Sprint("orders:", i))
+				}
+				<-time.After(time.Hour)
+				stop()
+				w.wantOnly("orders:", real.seen)
+			})
+		})
+	}
+}
+
+// wantOnly checks that what was told of some locks is among what happened.
+func (w *world) wantOnly(locks string, all []lock.Event) {
+	w.t.Helper()
+	happened := map[string]string{}
+	for _, e := range all {
+		happened[e.ID.String()] = fmt.Sprint(e.Kind, " ", e.Entry.Name())
+	}
+	told := 0
+	for _, one := range w.received(here) {
+		if what := fmt.Sprint(one.event.Type, " ", one.event.Data.Lock); strings.HasPrefix(one.event.Data.Lock, locks) {
+			told++
+			if happened[one.id] != what {
+				w.t.Errorf("told %s as %s, which was %q", what, one.id, happened[one.id])
+			}
+		}
+	}
+	if told < 40 {
+		w.t.Errorf("only %d of %d are told", told, len(all))
+	}
+}

@@ -23,8 +23,9 @@ type Conn struct {
 	leases  leaseClient
 	renewer renewer
 	watch   watchFunc
-	// watchPast is for who reads what was written for a moment, and not over the stream of the feed.
-	watchPast watchFunc
+	// watchPast is for who reads what was written for a moment, and not over the stream of the feed: to
+	// the keys from the first one up to another, without that.
+	watchPast func(ctx context.Context, first, end string, from int64) watch
 	// hold keeps the history that there is now from compaction for a while, until
 	// release is called; nil where others compact.
 	hold func() (release func())

@@ -11,7 +11,7 @@ import (
 const (
 	// maxResumed is how many revisions a feed may begin in the past: a minute of a busy store. With
 	// more to come the feed would be late for long.
-	maxResumed = 500_000
+	maxResumed = 200_000
 
 	// maxInterrupted is the same for one that was interrupted while requests rely on it.
 	maxInterrupted = 100_000
@@ -43,6 +43,7 @@ func (s *Store) listEarlier(ctx context.Context, g *gaps, at int64) (revision in
 	case err != nil:
 		return 0, picture{}, err
 	}
+	s.log.Info("the feed begins in the past, to tell what happened since", "revision", revision, "behind", at-revision)
 	return revision, read, nil
 }
 

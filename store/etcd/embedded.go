@@ -70,7 +70,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 	m.backups.longest, m.backups.stall = longestBackup, stalledBackup
 	m.backups.serve(m, cfg.Dir, log)
 	return &Conn{
-		kv: counted{m.kv, &m.written}, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, watchPast: m.watch, hold: m.holds.begin, admit: m.admit, size: m.size, local: true,
+		kv: counted{m.kv, &m.written}, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, watchPast: m.watchRange, hold: m.holds.begin, admit: m.admit, size: m.size, local: true,
 		close: func() error { return errors.Join(m.close(), release()) },
 	}, nil
 }
@@ -257,9 +257,13 @@ func (m *member) leaseRenew(ctx context.Context, id int64) error {
 
 // watch implements watchFunc on the member's own watch stream.
 func (m *member) watch(ctx context.Context, prefix string, from int64) watch {
+	return m.watchRange(ctx, prefix, string(prefixEnd(prefix)), from)
+}
+
+func (m *member) watchRange(ctx context.Context, first, end string, from int64) watch {
 	stream := m.server.Watchable().NewWatchStream()
 	out := make(chan watchMessage)
-	id, err := stream.Watch(ctx, 0, []byte(prefix), prefixEnd(prefix), from)
+	id, err := stream.Watch(ctx, 0, []byte(first), []byte(end), from)
 	m.tasks.Go(func() {
 		defer close(out)
 		defer stream.Close()

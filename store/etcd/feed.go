@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -29,7 +30,7 @@ func (s *Store) Watch(ctx context.Context, f store.Watcher) {
 	g := newGaps(s, f)
 	follow := func(ctx context.Context) error { return s.followOnce(ctx, g) }
 	store.Restart(ctx, follow, func(err error) {
-		if errors.Is(err, errMetaChanged) {
+		if errors.Is(err, errMetaChanged) || errors.Is(err, errMuchInPast) {
 			g.beginNow()
 		}
 		g.Lost(unavailable(err, "follow the store", false))
@@ -44,12 +45,16 @@ func (s *Store) followOnce(ctx context.Context, f *gaps) error {
 	defer cancel()
 	release := sync.OnceFunc(s.conn.holdHistory())
 	defer release()
-	at, err := s.list(ctx, f)
+	listed, err := s.list(ctx, f)
+	if err != nil {
+		return err
+	}
+	at, err := s.retell(ctx, f, listed)
 	if err != nil {
 		return err
 	}
 	w := s.conn.watch(ctx, s.prefix, at+1)
-	reasons := s.readReasons(ctx, at)
+	reasons := s.readReasons(ctx, listed)
 	defer func() { cancel(); reasons.task.Wait() }()
 	check := time.NewTicker(feedCheck)
 	defer check.Stop()
@@ -108,7 +113,7 @@ func (g *feedGuard) check(ctx context.Context) error {
 		late := time.Since(g.goalSet)
 		g.store.observe.FeedLag(late)
 		if late > feedTimeout {
-			return errFeedBehind
+			return fmt.Errorf("%w, at revision %d of %d", errFeedBehind, g.at, g.goal)
 		}
 		g.ask()
 		return nil

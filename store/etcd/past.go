@@ -111,9 +111,6 @@ const maxPasts = 16
 // past tells what was written below a prefix from one revision up to another, which are
 // those of the store, and perhaps some of what came then.
 func (s *Store) past(ctx context.Context, prefix string, from, upTo int64, tell func(*mvccpb.Event)) error {
-	if from > upTo {
-		return nil // no watch could say so
-	}
 	select {
 	case s.readingPast <- struct{}{}:
 		defer func() { <-s.readingPast }()
@@ -122,7 +119,17 @@ func (s *Store) past(ctx context.Context, prefix string, from, upTo int64, tell 
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	w := s.conn.watchPast(ctx, prefix, from)
+	return s.readPast(ctx, prefix, string(prefixEnd(prefix)), from, upTo, tell)
+}
+
+// readPast tells what was written to a range of keys, as past does, until ctx ends.
+func (s *Store) readPast(ctx context.Context, first, end string, from, upTo int64, tell func(*mvccpb.Event)) error {
+	if from > upTo {
+		return nil // no watch could say so
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w := s.conn.watchPast(ctx, first, end, from)
 	ask := time.NewTicker(askAgain)
 	defer ask.Stop()
 	for {

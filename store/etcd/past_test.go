@@ -26,7 +26,7 @@ func TestPastIsReadBySomeAtOnce(t *testing.T) {
 				t.Error("the past is read over the stream of the feed")
 				return watch{}
 			},
-			watchPast: func(ctx context.Context, _ string, _ int64) watch {
+			watchPast: func(ctx context.Context, _, _ string, _ int64) watch {
 				mu.Lock()
 				defer mu.Unlock()
 				open = append(slices.DeleteFunc(open, func(ctx context.Context) bool { return ctx.Err() != nil }), ctx)

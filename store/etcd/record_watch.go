@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/fencepost/fencepost/store"
@@ -67,7 +68,7 @@ type recordsGuard struct {
 func (g *recordsGuard) check(ctx context.Context) error {
 	if g.at < g.goal {
 		if time.Since(g.since) > feedTimeout {
-			return errFeedBehind
+			return fmt.Errorf("%w, at revision %d of %d", errFeedBehind, g.at, g.goal)
 		}
 		g.ask()
 		return nil

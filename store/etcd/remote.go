@@ -51,10 +51,10 @@ func Dial(cfg RemoteConfig) (*Conn, error) {
 		leases:  remoteLeases{leases},
 		renewer: renewer,
 		watch: func(ctx context.Context, prefix string, from int64) watch {
-			return watchRemote(ctx, feed, prefix, from)
+			return watchRemote(ctx, feed, prefix, string(prefixEnd(prefix)), from)
 		},
-		watchPast: func(ctx context.Context, prefix string, from int64) watch {
-			return watchRemote(ctx, calls, prefix, from)
+		watchPast: func(ctx context.Context, first, end string, from int64) watch {
+			return watchRemote(ctx, calls, first, end, from)
 		},
 		endpoints: cfg.Endpoints,
 		version: func(ctx context.Context, endpoint string) (string, error) {
@@ -119,16 +119,16 @@ func (r remoteLeases) LeaseTimeToLive(ctx context.Context, in *pb.LeaseTimeToLiv
 	return r.c.LeaseTimeToLive(ctx, in)
 }
 
-// watchRemote follows a prefix. The member must have a leader, or it would
+// watchRemote follows a range of keys. The member must have a leader, or it would
 // report nothing for as long as it is cut off. It does not wait for the member to
 // say that the watch has begun, as the client does: over a connection that is silent
 // nobody would find out meanwhile that the feed is late.
-func watchRemote(ctx context.Context, c *clientv3.Client, prefix string, from int64) watch {
+func watchRemote(ctx context.Context, c *clientv3.Client, first, end string, from int64) watch {
 	ctx = clientv3.WithRequireLeader(ctx)
 	out := make(chan watchMessage)
 	go func() { // ends with the responses, which end with ctx
 		defer close(out)
-		for r := range c.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithProgressNotify()) {
+		for r := range c.Watch(ctx, first, clientv3.WithRange(end), clientv3.WithRev(from), clientv3.WithProgressNotify()) {
 			m := watchMessage{events: r.Events, revision: r.Header.Revision, err: r.Err()}
 			if len(r.Events) > 0 {
 				m.revision = r.Events[len(r.Events)-1].Kv.ModRevision

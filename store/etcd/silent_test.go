@@ -23,7 +23,7 @@ func TestWatchOverASilentConnection(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	begun := make(chan watch, 1)
-	go func() { begun <- watchRemote(ctx, client, "prefix/", 1) }()
+	go func() { begun <- watchRemote(ctx, client, "prefix/", "prefix0", 1) }()
 	var w watch
 	select {
 	case w = <-begun:

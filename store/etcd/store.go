@@ -63,6 +63,7 @@ type Store struct {
 	pasts             store.Pasts // of this replica's ends
 	spent             spentNotices
 	readingPast       chan struct{} // one for each call that reads the past
+	sliceBytes        int64         // maxSliceBytes, but in tests
 
 	// feedAt is the revision that the feed has reached, and behind asks it for
 	// progress: revisions that are not ours pass without an event.
@@ -100,7 +101,7 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 
 func newStore(conn *Conn, cfg Config) *Store {
 	keys := newKeyspace(conn, cfg)
-	s := &Store{keyspace: keys, meta: &metaKeeper{keyspace: keys}, behind: make(chan struct{}, 1), readingPast: make(chan struct{}, maxPasts)}
+	s := &Store{keyspace: keys, meta: &metaKeeper{keyspace: keys}, behind: make(chan struct{}, 1), readingPast: make(chan struct{}, maxPasts), sliceBytes: maxSliceBytes}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
 	s.memory = newMemory(s.leases.tryGrant)

@@ -173,7 +173,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-past-over-the-feed", Breaks: "who reads what was written before does not hold up the feed",
-			File: "store/etcd/past.go", Anchor: "s.conn.watchPast(ctx, prefix, from)", Becomes: "s.conn.watch(ctx, prefix, from)",
+			File: "store/etcd/past.go", Anchor: "s.conn.watchPast(ctx, first, end, from)", Becomes: "s.conn.watch(ctx, first, from)",
 			In: "./store/etcd", Run: "^TestPastIsReadBySomeAtOnce$",
 		},
 		{
@@ -528,6 +528,26 @@ func etcdBugs() []Bug {
 			Name: "etcd-earlier-tried-once", Breaks: "a store that does not answer once has not forgotten its history",
 			File: "store/etcd/earlier.go", Anchor: "return 0, picture{}, err", Becomes: "return 0, picture{}, nil",
 			In: "./store/etcd", Run: "^TestInterruptedGoesOn$",
+		},
+		{
+			Name: "etcd-slice-beyond-its-end", Breaks: "what happened is told once, by whichever watch it is read",
+			File: "store/etcd/retell.go", Anchor: "if ev.Kv.ModRevision <= last && ", Becomes: "if ",
+			In: "./store/etcd", Run: "^TestManyRevisionsRetold$",
+		},
+		{
+			Name: "etcd-past-by-one-watch", Breaks: "much of the past is read by watches that etcd answers at once, not by one",
+			File: "store/etcd/retell.go", Anchor: "newest-at <= slice {", Becomes: "newest-at <= 1000*slice {",
+			In: "./store/etcd", Run: "^TestManyRevisionsRetold$",
+		},
+		{
+			Name: "etcd-past-without-bound-in-bytes", Breaks: "what is read of the past has a bound in bytes",
+			File: "store/etcd/retell.go", Anchor: "if err == nil && bytes.Load() > s.sliceBytes {", Becomes: "if false {",
+			In: "./store/etcd", Run: "^TestTooMuchToRetell$",
+		},
+		{
+			Name: "etcd-too-much-again", Breaks: "a feed that cannot tell of the past begins with what there is",
+			File: "store/etcd/feed.go", Anchor: " || errors.Is(err, errMuchInPast)", Becomes: "",
+			In: "./store/etcd", Run: "^TestTooMuchToRetell$",
 		},
 		{
 			Name: "etcd-behind-for-ever", Breaks: "a feed that does not catch up begins with what there is",

@@ -1,0 +1,127 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// pastWatches counts the watches by which a store reads the past, and knows where its feed's watch began last.
+type pastWatches struct {
+	count, began atomic.Int64
+}
+
+func (p *pastWatches) of(c *Conn) {
+	past, feed := c.watchPast, c.watch
+	c.watchPast = func(ctx context.Context, first, end string, from int64) watch {
+		p.count.Add(1)
+		return past(ctx, first, end, from)
+	}
+	c.watch = func(ctx context.Context, prefix string, from int64) watch {
+		p.began.Store(from)
+		return feed(ctx, prefix, from)
+	}
+}
+
+// muchHappens has entries of one lock come and go, each by a write of its own, and small records beside.
+func muchHappens(t *testing.T, s *Store, entries int) {
+	t.Helper()
+	var all sync.WaitGroup
+	for worker := range 32 {
+		all.Go(func() {
+			for i := range entries / 32 {
+				e := reusable(lock.ID(fmt.Sprint(worker, "-", i)), i%8 == 0)
+				e.Claims[0].Name = "one"
+				placed, _, err := s.Enqueue(t.Context(), e)
+				if err == nil {
+					err = s.Remove(t.Context(), placed, lock.Released)
+				}
+				if err == nil && i%20 == 0 {
+					_, err = s.Records().Put(t.Context(), store.RecordPut{RecordKey: store.RecordKey{Kind: "test", Tenant: "acme", ID: string(e.ID)}, Value: []byte("{}")})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestManyRevisionsRetold: what happened over many revisions is told as a feed told it that was there, each change
+// once and in order, and is read by watches each of which etcd answers at once.
+func TestManyRevisionsRetold(t *testing.T) {
+	t.Parallel()
+	var watches pastWatches
+	s, _ := testStore(t, EmbeddedConfig{}, watches.of)
+	follow := func(f *retold) { s.tasks.Go(func() { s.Watch(s.closing, f) }) }
+	live := &retold{}
+	follow(live)
+	from := s.newestNumber(t)
+	soon(t, "the feed has begun", live.reached(from))
+	muchHappens(t, s, 2300)
+	upTo := s.newestNumber(t)
+	soon(t, "the feed has all", live.reached(upTo))
+	before := watches.count.Load()
+	s.Resume(from)
+	again := &retold{}
+	follow(again)
+	soon(t, "another feed has all", again.reached(upTo))
+	if got, want := again.all(), live.all(); !slices.Equal(got, want) {
+		t.Errorf("%d changes are told, and %d were; or they are others", len(got), len(want))
+	}
+	revisions := int64(upTo - from)
+	if revisions < 2*slice {
+		t.Fatalf("only %d revisions were written", revisions)
+	}
+	if got := watches.count.Load() - before; got < revisions/slice {
+		t.Errorf("%d revisions are read by %d watches", revisions, got)
+	}
+	soon(t, "its watch begins where all of that was read", func() bool { return watches.began.Load() >= int64(upTo)-slice })
+}
+
+// TestTooMuchToRetell: where what happened does not fit into memory the feed begins with what there is.
+func TestTooMuchToRetell(t *testing.T) {
+	t.Parallel()
+	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	from := s.newestNumber(t)
+	muchHappens(t, s, 1200)
+	s.sliceBytes = 10 << 10
+	s.Resume(from)
+	f := &retold{}
+	s.tasks.Go(func() { s.Watch(s.closing, f) })
+	soon(t, "the feed has begun", f.reached(s.newestNumber(t)))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.text) < 2 || f.text[len(f.text)-1] != "begins with 0" || f.lost != 1 {
+		t.Errorf("after %d interruptions it told %.5q", f.lost, f.text)
+	}
+}
+
+// TestRetellEnds: who reads the past stops when the feed does, and what is forgotten meanwhile is an error after which
+// the feed begins again.
+func TestRetellEnds(t *testing.T) {
+	t.Parallel()
+	s, m := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	from := s.newestNumber(t)
+	muchHappens(t, s, 64)
+	at := s.newestNumber(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.readSlices(ctx, int64(from), int64(at)); !errors.Is(err, context.Canceled) {
+		t.Errorf("who is told to stop says %v", err)
+	}
+	if err := m.compact(int64(at)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.readSlices(t.Context(), int64(from), int64(at)); !errors.Is(err, errForgotten) {
+		t.Errorf("what is forgotten gives %v", err)
+	}
+}

@@ -53,6 +53,7 @@ type event struct {
 		Number        uint64
 		Lock          string
 		After, Before string
+		Reason        string
 		Entry         struct {
 			ID    string
 			Fence uint64
@@ -142,6 +143,7 @@ func read(id string, body []byte) (e event, at lock.EventID, missed gap, err err
 	}
 	if e.Type == "events.missed" {
 		missed, err = gapOf(e.Data.After, e.Data.Before)
+		missed.because = e.Data.Reason
 		return e, at, missed, err
 	}
 	if at, err = lock.ParseEventID(id); err == nil && at.Number != e.Data.Number {

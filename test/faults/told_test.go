@@ -11,7 +11,10 @@ import (
 )
 
 // gap is what is missed: what comes after the one id, up to the other and with it.
-type gap struct{ after, before lock.EventID }
+type gap struct {
+	after, before lock.EventID
+	because       string
+}
 
 func gapOf(after, before string) (g gap, err error) {
 	if g.after, err = lock.ParseEventID(after); err != nil {
@@ -191,13 +194,13 @@ func TestWhatReceiversLack(t *testing.T) {
 		want   int
 	}{
 		"nothing said":             {nil, false, 2},
-		"both":                     {[]gap{{id(9), id(20)}}, false, 0},
-		"what comes later":         {[]gap{{id(20), id(30)}}, true, 2},
-		"what came before":         {[]gap{{id(1), id(9)}}, true, 2},
-		"the grant":                {[]gap{{id(9), id(10)}}, true, 1},
-		"the end":                  {[]gap{{id(19), id(20)}}, true, 1},
-		"between them":             {[]gap{{id(11), id(19)}}, true, 2},
-		"between them, none knows": {[]gap{{id(11), id(19)}}, false, 1}, // the grant may be there
+		"both":                     {[]gap{{after: id(9), before: id(20)}}, false, 0},
+		"what comes later":         {[]gap{{after: id(20), before: id(30)}}, true, 2},
+		"what came before":         {[]gap{{after: id(1), before: id(9)}}, true, 2},
+		"the grant":                {[]gap{{after: id(9), before: id(10)}}, true, 1},
+		"the end":                  {[]gap{{after: id(19), before: id(20)}}, true, 1},
+		"between them":             {[]gap{{after: id(11), before: id(19)}}, true, 2},
+		"between them, none knows": {[]gap{{after: id(11), before: id(19)}}, false, 1}, // the grant may be there
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReceivers("it", "other")

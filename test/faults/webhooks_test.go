@@ -54,8 +54,11 @@ func TestWebhooksOutliveTheirSenders(t *testing.T) {
 	s.judge()
 }
 
-// takeInTurn has clients take locks and release them, until stop, and keeps the newest fence.
+// takeInTurn has clients take locks and release them, until stop, and keeps the newest fence. What happens
+// while a shard has no owner has to find room when it is taken over: in a full run, with the server under the
+// race detector and a kill every ten seconds, four clients without a pause make more than that, and most is missed.
 func (s *stand) takeInTurn(newest *atomic.Uint64) (locks []string, stop func()) {
+	longest := count(40, 1200) // pauses, in milliseconds
 	load, end := context.WithCancel(s.ctx)
 	var loading sync.WaitGroup
 	for _, c := range s.clients[:4] {
@@ -64,7 +67,7 @@ func (s *stand) takeInTurn(newest *atomic.Uint64) (locks []string, stop func()) 
 		}
 		loading.Go(func() {
 			for n := 0; load.Err() == nil; n++ {
-				pause(load, time.Duration(rand.N(40))*time.Millisecond)
+				pause(load, time.Duration(rand.N(longest))*time.Millisecond)
 				h, _ := c.Acquire(s.ctx, drive.Request{Lock: fmt.Sprintf("told:%d:%d", c.Number, n%5), TTL: 10 * time.Second, Replica: n % 2})
 				if h == nil {
 					continue
@@ -97,17 +100,19 @@ func (s *stand) report(r *receivers, names []string, dues []due) {
 	s.tell("first attempts that were not in order", wrong)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	missed, twice := 0, 0
+	because, twice := map[string]int{}, 0
 	for _, name := range names {
-		missed += len(r.told[name].missed)
+		for _, g := range r.told[name].missed {
+			because[g.because]++
+		}
 		for _, times := range r.told[name].ids {
 			if times > 1 {
 				twice++
 			}
 		}
 	}
-	s.t.Logf("%d grants and as many ends for each of %d receivers: %d told, %d of them more than once; %d missed, as was said %d times; %d first attempts in order",
-		len(dues), len(names), sum.told, twice, sum.missed, missed, judged)
+	s.t.Logf("%d grants and as many ends for each of %d receivers: %d told, %d of them more than once; %d missed, as was said for these reasons: %v; %d first attempts in order",
+		len(dues), len(names), sum.told, twice, sum.missed, because, judged)
 	if sum.lacking > 0 {
 		s.t.Errorf("%d were never told, nor that they are missed", sum.lacking)
 	}

@@ -170,12 +170,9 @@ func (s *Service) join(ctx context.Context, e *lock.Entry, req AcquireRequest, b
 	if placed.Async {
 		return s.answerAsync(ctx, placed, written, began)
 	}
-	w := &wait{
-		keeper:  keeper{s: s, entry: placed, shown: true, began: began},
-		changed: changed, try: req.Wait == 0, client: e.Resumable(), written: written,
-	}
+	w := &wait{keeper: keeper{s: s, entry: placed, shown: true, began: began}, origin: joined, changed: changed}
 	if written {
-		w.refreshed = asked
+		w.origin, w.refreshed = wrote, asked
 	}
 	return w.run(ctx)
 }
@@ -233,7 +230,7 @@ func (s *Service) takeUp(ctx context.Context, e *lock.Entry, changed <-chan stru
 	if e.Async {
 		return s.answerAsync(ctx, e, false, time.Now())
 	}
-	w := &wait{keeper: keeper{s: s, entry: e}, changed: changed, try: e.Tries(), client: true}
+	w := &wait{keeper: keeper{s: s, entry: e}, origin: resumed, changed: changed}
 	return w.run(ctx)
 }
 

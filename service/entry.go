@@ -161,7 +161,7 @@ func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duratio
 		return nil, err
 	}
 	defer unwatch()
-	w := &wait{keeper: keeper{s: s, entry: e}, changed: changed, client: true, limit: min(hold, s.MaxHold)}
+	w := &wait{keeper: keeper{s: s, entry: e}, origin: byToken, changed: changed, limit: min(hold, s.MaxHold)}
 	return w.run(ctx)
 }
 

@@ -36,13 +36,14 @@ type keeper struct {
 	began     time.Time // the request, or its wait if that is not known
 	refreshed time.Time // before the last proof of a full lease; zero if unknown
 	again     time.Time // not before then is a failed keepalive repeated
-	shown     bool      // the store has shown the entry since the request began
+	doubted   uint64    // no rejection counts before the view has reached it
+	seen      seen
+	turn      turn
 
-	doubted uint64 // no rejection counts before the view has reached it
-	waited  bool   // the entry was seen not to hold
-	proven  bool   // the store itself showed that the entry holds
-	soon    bool   // the view announced its turn
-	ahead   bool   // its lease was started anew for that
+	// shown is that the store has shown the entry since the request began. It stands beside what was
+	// seen: a renewal shows the entry and not whether it holds, and a view that shows it waiting may
+	// be older than the request.
+	shown bool
 }
 
 // doubt does not believe in a rejection before the view is newer than now.
@@ -79,7 +80,7 @@ func (k *keeper) refresh(ctx context.Context) error {
 // reason for which the entry cannot be kept any longer.
 func (k *keeper) nextChore() (at time.Time, chore func(context.Context) (err error, over bool)) {
 	at, chore = later(k.nextRenewal(), k.again), k.keepAlive
-	if k.soon && !k.ahead && time.Since(k.refreshed) > freshEnough/2 && time.Now().Before(at) {
+	if k.turn == soon && time.Since(k.refreshed) > freshEnough/2 && time.Now().Before(at) {
 		at, chore = time.Now(), k.getReady
 	}
 	if lost := k.s.view.LostFor() > 0; lost || !k.s.view.Reached(k.entry.Number) {
@@ -158,7 +159,7 @@ func (k *keeper) attempt(until time.Time) time.Duration {
 
 // getReady renews the lease once before the grant, instead of at it.
 func (k *keeper) getReady(ctx context.Context) (error, bool) {
-	k.ahead = true
+	k.turn = ready
 	return k.keepAlive(ctx)
 }
 
@@ -174,11 +175,7 @@ func (k *keeper) askStore(ctx context.Context) (error, bool) {
 		return err, k.s.view.LostFor() > giveUp
 	case st.entry == nil:
 		return k.s.whyLost(ctx, k.entry, lock.LostBecause(lock.Unknown)), true
-	case st.holds:
-		k.proven = true
-	default:
-		k.waited = true
 	}
-	k.shown = true
+	k.seen, k.shown = k.seen.inStore(st.holds), true
 	return nil, false
 }

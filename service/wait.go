@@ -23,12 +23,11 @@ import (
 //	stillWaits the request was held open for as long as it may be
 type wait struct {
 	keeper
+	origin  origin
 	changed <-chan struct{} // the view saw something happen to the entry
-	written bool            // by this request
-	try     bool            // leave the queue at once if the entry does not hold
-	client  bool            // the client can come back to the entry
 	limit   time.Duration   // for how long to hold the request open; 0 is MaxHold
-	over    bool            // the wait has lasted as long as it was to
+
+	undecided stage // what follows a look that decides nothing: pause, or takeBack when the wait is over
 
 	blocker lock.ID // to whose request the span points
 	links   int
@@ -48,6 +47,7 @@ func (w *wait) run(ctx context.Context) (*Grant, error) {
 	if w.began.IsZero() {
 		w.began = time.Now()
 	}
+	w.undecided = w.pause
 	for next := stage(w.watch); next != nil; {
 		next = next(ctx)
 	}
@@ -73,8 +73,8 @@ func (w *wait) watch(ctx context.Context) stage {
 // look decides by what the view shows, and by what the store itself has shown.
 func (w *wait) look(ctx context.Context) stage {
 	st := w.s.view.Status(w.entry.ID, w.entry.Number)
-	if w.proven && (st.State == view.Waiting || st.State == view.Unseen) {
-		if st.State = view.Held; w.waited {
+	if w.seen.proven() && (st.State == view.Waiting || st.State == view.Unseen) {
+		if st.State = view.Held; w.seen.waited() {
 			st.Waited = w.s.Now().Sub(w.entry.EnqueuedAt)
 		}
 	}
@@ -83,26 +83,18 @@ func (w *wait) look(ctx context.Context) stage {
 		return w.tell(nil, st.Refused) // another request with the same key has taken it back, and not before this one
 	case st.State == view.Gone:
 		return w.gone
-	case st.Refused != nil && !w.proven && w.s.view.Reached(w.doubted):
+	case st.Refused != nil && !w.seen.proven() && w.s.view.Reached(w.doubted):
 		return w.reject(st.Refused)
 	case st.State == view.Held:
 		return w.grant(st.Waited)
-	case st.State == view.Waiting || w.waited: // as the view sees it, or the store itself
-		if w.waited = true; w.try {
+	case st.State == view.Waiting || w.seen == waits: // as the view sees it, or the store itself
+		if w.seen = waits; w.tries() {
 			return w.giveWay
 		}
 		w.linkBlocker(ctx)
-		w.soon = st.Soon
+		w.turn = w.turn.announced(st.Soon)
 	}
-	return w.goOn()
-}
-
-// goOn is the stage of an entry of which nothing is decided yet.
-func (w *wait) goOn() stage {
-	if w.over {
-		return w.takeBack
-	}
-	return w.pause
+	return w.undecided
 }
 
 // reject takes back an entry that cannot stay in its queues. If what this was decided
@@ -111,7 +103,7 @@ func (w *wait) reject(why error) stage {
 	return func(ctx context.Context) stage {
 		while, ok := w.s.view.Grounds(w.entry.ID)
 		if !ok {
-			return w.goOn() // it can stay now, of which it has been notified
+			return w.undecided // it can stay now, of which it has been notified
 		}
 		if w.goneForGood(ctx) {
 			return w.tell(nil, why)
@@ -122,10 +114,10 @@ func (w *wait) reject(why error) stage {
 			if err = w.doubt(ctx); err != nil {
 				return w.leave(err)
 			}
-			return w.goOn()
+			return w.undecided
 		case errors.Is(err, lock.Lost) && !w.shown: // perhaps since before the request, and for no reason that still is
 			return w.lost(lock.Unknown)
-		case err != nil && !errors.Is(err, lock.Lost) && !w.written: // the view may be older than the request
+		case err != nil && !errors.Is(err, lock.Lost) && w.origin != wrote: // the view may be older than the request
 			return w.leave(err)
 		}
 		w.s.unlessGone(w.entry, err)
@@ -157,7 +149,7 @@ func (w *wait) giveWay(ctx context.Context) stage {
 		}
 		others = by
 		w.s.unlessGone(w.entry, err)
-		if err != nil && !w.written {
+		if err != nil && w.origin != wrote {
 			return w.tell(nil, tookEffect(err)) // others were in front in a view that may be older than the request
 		}
 		w.awaitOthers(ctx)
@@ -181,14 +173,14 @@ func (w *wait) awaitOthers(ctx context.Context) {
 
 // grantShown is for an entry that holds, as the store showed.
 func (w *wait) grantShown() stage {
-	w.proven, w.waited = true, true
+	w.seen = cameToHold
 	return w.grant(max(0, w.s.Now().Sub(w.entry.EnqueuedAt)))
 }
 
 // goneForGood takes the entry back, whether it holds or not, if the client is gone
 // and cannot come back to it.
 func (w *wait) goneForGood(ctx context.Context) bool {
-	if ctx.Err() == nil || w.client {
+	if ctx.Err() == nil || w.comesBack() {
 		return false
 	}
 	w.s.inBackground(func(ctx context.Context) { w.s.leaveQueue(ctx, w.entry) })
@@ -205,7 +197,7 @@ func (w *wait) gone(ctx context.Context) stage {
 // request can have taken back, was in somebody's way when it was seen.
 func (w *wait) lost(why lock.Reason) stage {
 	return func(ctx context.Context) stage {
-		if w.try && !w.client && why == lock.Unknown {
+		if w.tries() && !w.comesBack() && why == lock.Unknown {
 			return w.tell(w.s.refusal(ctx, w.entry, lock.ErrHeld()))
 		}
 		return w.tell(nil, lock.LostBecause(why))
@@ -217,7 +209,7 @@ func (w *wait) lost(why lock.Reason) stage {
 // proves that it is still there.
 func (w *wait) grant(waited time.Duration) stage {
 	return func(ctx context.Context) stage {
-		if time.Since(w.refreshed) > freshEnough && (w.waited || w.refreshed.IsZero()) {
+		if time.Since(w.refreshed) > freshEnough && (w.seen.waited() || w.refreshed.IsZero()) {
 			if err := w.refresh(context.WithoutCancel(ctx)); err != nil {
 				return w.leave(w.s.whyLost(ctx, w.entry, err))
 			}
@@ -230,7 +222,7 @@ func (w *wait) grant(waited time.Duration) stage {
 		}
 		g := w.resumable()
 		g.Held, g.Waited, g.Asked = true, waited, w.s.view.AskedOf(w.entry)
-		if w.waited {
+		if w.seen.waited() {
 			w.linkFreed(ctx)
 			w.handedOver(ctx)
 		}
@@ -353,7 +345,7 @@ func (w *wait) stillWaits(ctx context.Context) stage {
 
 // timeOut looks a last time, unless the entry came to hold at the last moment.
 func (w *wait) timeOut(ctx context.Context) stage {
-	if w.over = true; !w.s.view.Reached(w.entry.Number) {
+	if w.undecided = w.takeBack; !w.s.view.Reached(w.entry.Number) {
 		_, _ = w.askStore(ctx) // if it cannot tell, the wait is over all the same
 	}
 	return w.look

@@ -45,7 +45,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-renews-at-the-grant-alone", Breaks: "on a busy lock the lease starts anew before the turn comes, not between two hand-overs",
-			File: "service/keep.go", Anchor: "if k.soon && !k.ahead && ", Becomes: "if false && ",
+			File: "service/keep.go", Anchor: "if k.turn == soon && ", Becomes: "if false && ",
 			In: "./service", Run: "^TestReadyBeforeItsTurn$",
 		},
 		{
@@ -60,7 +60,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-ready-again-and-again", Breaks: "a request near its turn renews its lease once for that",
-			File: "service/keep.go", Anchor: "	k.ahead = true\n", Becomes: "",
+			File: "service/keep.go", Anchor: "	k.turn = ready\n", Becomes: "	k.turn = far\n",
 			In: "./service", Run: "^TestReadyForAnotherTurn$",
 		},
 		{
@@ -75,12 +75,12 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-old-view-says-held", Breaks: "a view that may be older than the request does not say that a lock is held",
-			File: "service/wait.go", Anchor: "if err != nil && !w.written {", Becomes: "if false {",
+			File: "service/wait.go", Anchor: "if err != nil && w.origin != wrote {", Becomes: "if false {",
 			In: "./service", Run: "^TestTryBehindAnOldView$",
 		},
 		{
 			Name: "service-lease-of-a-joined-entry", Breaks: "who joins an entry is told how long its lease lasts, and starts it anew",
-			File: "service/acquire.go", Anchor: "if written {\n\t\tw.refreshed", Becomes: "if placed != nil {\n\t\tw.refreshed",
+			File: "service/acquire.go", Anchor: "if written {\n\t\tw.origin, w.refreshed", Becomes: "if placed != nil {\n\t\tw.origin, w.refreshed",
 			In: "./service", Run: "^TestLeaseOfAJoinedEntry$",
 		},
 		{
@@ -146,7 +146,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-gone-client-with-key-loses", Breaks: "with an `Idempotency-Key` a place is kept for one TTL",
-			File: "service/wait.go", Anchor: "if ctx.Err() == nil || w.client {", Becomes: "if ctx.Err() == nil {",
+			File: "service/wait.go", Anchor: "if ctx.Err() == nil || w.comesBack() {", Becomes: "if ctx.Err() == nil {",
 			In: "./service", Run: "^TestGoneClientWithAKey$",
 		},
 		{
@@ -275,7 +275,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-refused-by-a-late-view", Breaks: "nobody is refused by a view alone that may be older than the request",
-			File: "service/wait.go", Anchor: "case err != nil && !errors.Is(err, lock.Lost) && !w.written:", Becomes: "case false:",
+			File: "service/wait.go", Anchor: "case err != nil && !errors.Is(err, lock.Lost) && w.origin != wrote:", Becomes: "case false:",
 			In: "./service", Run: "^TestRefusedBeforeAnUnansweredRequest$",
 		},
 		{
@@ -300,7 +300,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-try-taken-back-is-held", Breaks: "a try whose entry another request took back is not told that a free lock is held",
-			File: "service/wait.go", Anchor: "if w.try && !w.client && why == lock.Unknown {", Becomes: "if w.try && why == lock.Unknown {",
+			File: "service/wait.go", Anchor: "if w.tries() && !w.comesBack() && why == lock.Unknown {", Becomes: "if w.tries() && why == lock.Unknown {",
 			In: "./service", Run: "^TestTryRejoinsWhatWasTakenBack$|^TestTryOfAKeyThatEnds$",
 		},
 		{
@@ -310,7 +310,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-key-waits-for-the-view", Breaks: "the store alone decides whether a key is used up",
-			File: "service/wait.go", Anchor: "if w.proven && (st.State", Becomes: "if w.proven && w.s.view.Reached(w.entry.Number) && (st.State",
+			File: "service/wait.go", Anchor: "if w.seen.proven() && (st.State", Becomes: "if w.seen.proven() && w.s.view.Reached(w.entry.Number) && (st.State",
 			In: "./service", Run: "^TestKeyBehindALateView$",
 		},
 		{

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -109,44 +108,13 @@ func (w *answer) deadline(t time.Time) {
 	}
 }
 
-// answers are those on their way to their clients, in bytes.
-type answers struct {
-	most int
-
-	mu       sync.Mutex
-	all      int
-	byTenant map[string]int
-}
-
-// take counts an answer of the size. It reports false, and counts nothing, if there
-// are too many already, unless the answer has to be given all the same.
-func (a *answers) take(tenant string, size int, anyway bool) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !anyway && (a.all+size > a.most || a.byTenant[tenant]+size > a.most/answerShares) {
-		return false
-	}
-	a.all += size
-	a.byTenant[tenant] += size
-	return true
-}
-
-func (a *answers) give(tenant string, size int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.all -= size
-	if a.byTenant[tenant] -= size; a.byTenant[tenant] == 0 {
-		delete(a.byTenant, tenant)
-	}
-}
-
 // respondLarge answers with a body of about size bytes, if there is room for it until it
 // is sent. It is made only then, and when it is its turn.
 func (r *request) respondLarge(size int, body func() any) error {
 	if size <= smallAnswer {
 		return r.respond(http.StatusOK, body())
 	}
-	if !r.take(size, false) {
+	if !r.take(size) {
 		return errLargeAnswers()
 	}
 	if err := r.takeTurn(); err != nil {
@@ -219,13 +187,20 @@ func errLargeAnswers() error {
 	}
 }
 
-// take counts what the request's answer holds until the request ends.
-func (r *request) take(size int, anyway bool) bool {
-	ok := r.endpoints.answers.take(r.account(), size, anyway)
+// take counts what the request's answer holds until the request ends. It reports false, and
+// counts nothing, if there is too much already.
+func (r *request) take(size int) bool {
+	ok := r.endpoints.answers.take(r.account(), size)
 	if ok {
 		r.taken += size
 	}
 	return ok
+}
+
+// takeAnyway counts what the answer holds of a request that has to be given it all the same.
+func (r *request) takeAnyway(size int) {
+	r.endpoints.answers.takeAnyway(r.account(), size)
+	r.taken += size
 }
 
 // giveRoom ends what take counted.
@@ -262,7 +237,7 @@ func (r *request) write(status int, contentType string, body any) {
 	r.owe(quota.PriceOfBytes(r.received + text.Len()))
 	r.endTurn() // a client that takes the answer slowly keeps nobody waiting
 	if text.Len() > smallAnswer && r.taken == 0 {
-		r.take(text.Len(), true)
+		r.takeAnyway(text.Len())
 	}
 	h := r.Writer.Header()
 	h["Content-Type"] = []string{contentType}

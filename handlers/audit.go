@@ -162,10 +162,10 @@ func auditWebhookOf(w *audit.Webhook) *api.AuditWebhook {
 
 // auditRecords reads a page, unless too many do.
 func (a *endpoints) auditRecords(r *request, q audit.Query) (*audit.Page, error) {
-	if !a.audits.take(r.tenant()) {
+	if !a.audits.take(r.tenant(), 1) {
 		return nil, &lock.Error{Code: lock.Overloaded, Detail: "the audit is read too often at the moment, by others or by the tenant", RetryAfter: time.Second}
 	}
-	defer a.audits.give(r.tenant())
+	defer a.audits.give(r.tenant(), 1)
 	return a.Audit.Page(r.context(), q)
 }
 
@@ -175,10 +175,10 @@ func (a *endpoints) export(r *request, q audit.Query) error {
 	if err := r.skipBody(); err != nil {
 		return err
 	}
-	if !a.exports.take(r.tenant()) {
+	if !a.exports.take(r.tenant(), 1) {
 		return &lock.Error{Code: lock.Overloaded, Detail: "the audit is exported at the moment, by others or by the tenant", RetryAfter: time.Second}
 	}
-	defer a.exports.give(r.tenant())
+	defer a.exports.give(r.tenant(), 1)
 	q.Limit = exportPage
 	page, err := a.Audit.Page(r.context(), q)
 	if err != nil {

@@ -31,7 +31,7 @@ func Since(told, now any) (changed []string, order, page bool) {
 }
 
 // Fill counts as many bytes as a tenant may have on their way, and more.
-func (r *Router) Fill(tenant string) { r.endpoints.answers.take(tenant, MaxAnswersOfTenant, true) }
+func (r *Router) Fill(tenant string) { r.endpoints.answers.takeAnyway(tenant, MaxAnswersOfTenant) }
 
 // RefusalPause is for how long a refusal is held back, in the middle.
 const RefusalPause = refusalPause

@@ -180,7 +180,7 @@ func (r *request) explainWait(g *service.Grant, err error) error {
 	}
 	// A refusal that is too large for now, or of a tenant that owes for others, does without the
 	// holders: that it is refused has to be said, and once.
-	if size := fitRefusal(g); size > smallAnswer && (!r.take(size, false) || !r.takeTurnUnlessOwing()) {
+	if size := fitRefusal(g); size > smallAnswer && (!r.take(size) || !r.takeTurnUnlessOwing()) {
 		hideHolders(g)
 	}
 	busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut) || errors.Is(err, lock.Closed)

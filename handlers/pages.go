@@ -97,12 +97,12 @@ func ofAnother(err error) bool {
 
 // inTurn makes what is asked for when it is its turn.
 func (p *pages) inTurn(ctx context.Context, by asker, key string, body func() (any, error)) (*rendering, error) {
-	if !p.line.take(by.tenant) {
+	if !p.line.take(by.tenant, 1) {
 		return nil, &lock.Error{
 			Code: lock.Overloaded, RetryAfter: time.Second, Detail: "the tenant asks for too much at once that has to be put together",
 		}
 	}
-	defer p.line.give(by.tenant)
+	defer p.line.give(by.tenant, 1)
 	whose := key
 	if by.alone {
 		whose = by.tenant
@@ -161,7 +161,7 @@ func (r *request) respondShared(body func() (any, error)) error {
 		return err
 	}
 	text := made.text
-	if len(text) > smallAnswer && !r.take(len(text), false) {
+	if len(text) > smallAnswer && !r.take(len(text)) {
 		return errLargeAnswers()
 	}
 	r.owe(quota.PriceOfBytes(len(text)))

@@ -167,7 +167,7 @@ func New(cfg Config) *Router {
 type endpoints struct {
 	Config
 	buffers sync.Pool // of *bytes.Buffer, for answers
-	answers answers
+	answers *shares   // bytes of large ones that are on their way
 	turns   *turns
 	tellers *turns // of streams that are told what is dear to find
 	pages   *pages
@@ -196,7 +196,7 @@ func newEndpoints(cfg Config) *endpoints {
 	return &endpoints{
 		Config:  cfg,
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
-		answers: answers{most: cfg.MaxAnswers, byTenant: map[string]int{}},
+		answers: newShares(cfg.MaxAnswers, cfg.MaxAnswers/answerShares),
 		turns:   newTurns(int64(max(1, runtime.GOMAXPROCS(0)/2))),
 		tellers: newTurns(math.MaxInt64),
 		pages:   newPages(),

@@ -200,7 +200,7 @@ func handlersBugs() []Bug {
 		},
 		{
 			Name: "handlers-answers-unbounded", Breaks: "a tenant's unread answers are bounded",
-			File: "handlers/answer.go", Anchor: "a.byTenant[tenant]+size > a.most/answerShares", Becomes: "a.byTenant[tenant] < 0",
+			File: "handlers/shares.go", Anchor: "s.byTenant[tenant]+size > s.mostOfTenant", Becomes: "s.byTenant[tenant] < 0",
 			In: "./handlers", Run: "^TestNoRoom$", Needs: "etcd",
 		},
 		{

@@ -225,7 +225,7 @@ func priceBugs() []Bug {
 		},
 		{
 			Name: "answers-unbounded-in-all", Breaks: "large answers of all tenants together are bounded",
-			File: "handlers/answer.go", Anchor: "(a.all+size > a.most || a.byTenant[tenant]+size > a.most/answerShares)", Becomes: "(a.byTenant[tenant]+size > a.most/answerShares)",
+			File: "handlers/shares.go", Anchor: "s.all+size > s.most || ", Becomes: "",
 			In: "./handlers", Run: "^TestRoomOfAll$", Needs: "etcd",
 		},
 		{

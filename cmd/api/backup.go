@@ -77,7 +77,7 @@ func writeWhole(path string, force bool, write func(io.Writer) (int64, error)) (
 	if err := putInPlace(f.Name(), path, force); err != nil {
 		return 0, err
 	}
-	return size, syncFolder(filepath.Dir(path))
+	return size, etcd.SyncDir(filepath.Dir(path))
 }
 
 // putInPlace gives a file its name. Only a link is sure not to replace another one that
@@ -95,12 +95,4 @@ func putInPlace(from, to string, force bool) error {
 
 func errThere(path string) error {
 	return fmt.Errorf("%s is there already; --force replaces it", path)
-}
-
-func syncFolder(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -64,7 +64,7 @@ func Restore(ctx context.Context, file, dir string) (r Restored, err error) {
 	if err := os.Remove(own); err != nil { // the empty one
 		return r, err
 	}
-	return r, errors.Join(os.Rename(filepath.Join(aside, dataDir), own), syncDir(dir))
+	return r, errors.Join(os.Rename(filepath.Join(aside, dataDir), own), SyncDir(dir))
 }
 
 // asidePrefix begins the name of the folder in which a backup is unpacked.
@@ -192,7 +192,9 @@ func inspect(ctx context.Context, dir string) (r Restored, err error) {
 	return r, nil
 }
 
-func syncDir(path string) error {
+// SyncDir has what a folder lists on the disk: a file that was made in it, or was given another name,
+// is there after a crash.
+func SyncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

@@ -36,8 +36,7 @@ type keySet struct {
 	now      func() time.Time
 	log      *slog.Logger
 
-	index  atomic.Pointer[map[keyID]*key]
-	readAt atomic.Pointer[time.Time] // of the last successful read
+	index atomic.Pointer[map[keyID]*key]
 
 	// Only the reader (the start, then the goroutine) touches these.
 	keys     []*key
@@ -156,8 +155,6 @@ func (s *keySet) read(ctx context.Context) error {
 		s.log.InfoContext(ctx, "key set changed", slog.Int("keys", len(keys)),
 			slog.Int("skipped", len(skipped)), slog.String("why_skipped", firstFew(skipped)))
 	}
-	at := s.now()
-	s.readAt.Store(&at)
 	return nil
 }
 

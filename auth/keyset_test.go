@@ -326,8 +326,8 @@ func TestFailedReadKeepsTheKeys(t *testing.T) {
 			}
 			server.serve(publicSet())
 			reject(t, v, ec("elsewhere").token(nil), auth.UnknownKey)
-			if !v.KeysReadAt().Equal(clock.Now()) || log.count("can be read again") != 1 {
-				t.Errorf("KeysReadAt() = %v, want %v, and a line in the log:\n%s", v.KeysReadAt(), clock.Now(), log.text.String())
+			if log.count("can be read again") != 1 {
+				t.Errorf("the log does not say once that it can be read again:\n%s", log.text.String())
 			}
 		})
 	}

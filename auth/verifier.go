@@ -153,15 +153,6 @@ func (v *Verifier) Close() {
 	}
 }
 
-// KeysReadAt returns when the JWK Set was last read successfully: the zero time
-// without one. Its age shows that an issuer can no longer be reached.
-func (v *Verifier) KeysReadAt() time.Time {
-	if v.keys == nil {
-		return time.Time{}
-	}
-	return *v.keys.readAt.Load()
-}
-
 // Verify returns who the token speaks for. raw is the token alone, without
 // "Bearer". Every error is an [*Error]. A token with an unknown kid may wait up
 // to 5 seconds for the key set to be read again; otherwise nothing is waited for.

@@ -59,7 +59,7 @@ func BenchmarkLogLine(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			logger.LogAttrs(b.Context(), slog.LevelInfo, "request",
-				telemetry.RequestID("01JD3K5Y7Z"), telemetry.Tenant("acme"), telemetry.Lock("orders:42"),
+				slog.String("request_id", "01JD3K5Y7Z"), slog.String("tenant", "acme"), slog.String("lock", "orders:42"),
 				slog.String("method", "POST"), slog.Int("status", 201), slog.Duration("took", time.Millisecond))
 		}
 	})

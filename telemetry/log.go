@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-
-	"go.opentelemetry.io/otel/trace"
 )
 
 // The formats of the log.
@@ -73,23 +71,4 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h handler) WithGroup(name string) slog.Handler {
 	return handler{inner: h.inner.WithGroup(name), flush: h.flush}
-}
-
-// RequestID is the attribute for the id of an HTTP request.
-func RequestID(id string) slog.Attr { return slog.String("request_id", id) }
-
-// Tenant is the attribute for the tenant that a line concerns.
-func Tenant(name string) slog.Attr { return slog.String("tenant", name) }
-
-// Lock is the attribute for the name of the lock that a line concerns.
-func Lock(name string) slog.Attr { return slog.String("lock", name) }
-
-// TraceID is the attribute for the trace that ctx belongs to, so that a line
-// leads to its trace. Without a trace it is empty and log/slog leaves it out.
-func TraceID(ctx context.Context) slog.Attr {
-	span := trace.SpanContextFromContext(ctx)
-	if !span.HasTraceID() {
-		return slog.Attr{}
-	}
-	return slog.String("trace_id", span.TraceID().String())
 }

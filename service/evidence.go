@@ -3,7 +3,6 @@ package service
 import (
 	"container/list"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 const (
 	maxTraced  = 5000   // locks of which evidence is kept: those that had some last
 	maxSigns   = 10     // of one lock, the last
-	maxSets    = 1000   // sets that expired last, of which their locks are known
 	maxRenewed = 50_000 // entries of which the last renewal is known, twice: some 10 MB
 )
 
@@ -45,8 +43,7 @@ type evidence struct {
 	locks  map[lock.Ref]*list.Element // of *lockSigns
 	recent *list.List                 // of *lockSigns, the latest first
 
-	sets  map[lock.ID]expiredSet // some 7 MB at most
-	ended []lock.ID              // of these, the first to go first
+	sets expiredSets
 
 	renewed, before map[lock.ID]time.Time // the last renewals: the newer ones, and those from before these
 }
@@ -59,14 +56,8 @@ type lockSigns struct {
 	signs   []Sign // the last
 }
 
-// expiredSet is what is known of a set that expired.
-type expiredSet struct {
-	number uint64
-	names  []string // of its locks
-}
-
 func newEvidence() *evidence {
-	return &evidence{locks: map[lock.Ref]*list.Element{}, recent: list.New(), sets: map[lock.ID]expiredSet{}, renewed: map[lock.ID]time.Time{}}
+	return &evidence{locks: map[lock.Ref]*list.Element{}, recent: list.New(), sets: newExpiredSets(), renewed: map[lock.ID]time.Time{}}
 }
 
 // add keeps a sign. What an entry repeats counts once.
@@ -132,33 +123,18 @@ func (x *evidence) renewal(id lock.ID, at time.Time) (last time.Time) {
 	return last
 }
 
-// expired keeps what locks a set had that has just ended: its token does not say.
+// expired keeps what locks a set had that has just ended.
 func (x *evidence) expired(e *lock.Entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	id := lock.ID(strings.Clone(string(e.ID))) // as with the names: without what it was read from
-	if _, known := x.sets[id]; !known {
-		if len(x.ended) >= maxSets {
-			delete(x.sets, x.ended[0])
-			x.ended = append(x.ended[:0], x.ended[1:]...)
-		}
-		x.ended = append(x.ended, id)
-	}
-	set := expiredSet{number: e.Number, names: make([]string, 0, len(e.Claims))}
-	for _, c := range e.Claims {
-		set.names = append(set.names, strings.Clone(c.Name))
-	}
-	x.sets[id] = set
+	x.sets.add(e)
 }
 
 // locksOf returns the locks of a set that expired; none if that is not known any more.
 func (x *evidence) locksOf(id lock.ID, number uint64) (names []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if set := x.sets[id]; set.number == number {
-		return set.names
-	}
-	return nil
+	return x.sets.locksOf(id, number)
 }
 
 // lostTo notes a genuine token whose entry had expired: its holder still worked.

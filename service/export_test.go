@@ -56,7 +56,12 @@ func (x *Evidence) Renewals() int { return len(x.renewed) + len(x.before) }
 
 // ExpiredSet notes that the set of an id and a number expired.
 func (x *Evidence) ExpiredSet(id, number uint64, names ...string) {
-	e := &lock.Entry{ID: NumberedID(id), Tenant: "acme", Number: number, Set: true}
+	x.ExpiredSetOf("acme", id, number, names...)
+}
+
+// ExpiredSetOf notes that a tenant's expired.
+func (x *Evidence) ExpiredSetOf(tenant string, id, number uint64, names ...string) {
+	e := &lock.Entry{ID: NumberedID(id), Tenant: tenant, Number: number, Set: true}
 	for _, name := range names {
 		e.Claims = append(e.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
 	}
@@ -69,8 +74,13 @@ func (x *Evidence) ExpiredEntry(e *lock.Entry) { x.expired(e) }
 // LocksOf returns the locks of such a set.
 func (x *Evidence) LocksOf(id, number uint64) []string { return x.locksOf(NumberedID(id), number) }
 
-// Sets returns of how many sets the locks are known, and how many are in the order in which they go.
-func (x *Evidence) Sets() (sets, order int) { return len(x.sets), len(x.ended) }
+// Sets returns of how many sets the locks are known, and how many are in the lists of their tenants.
+func (x *Evidence) Sets() (sets, listed int) {
+	for tenant := range x.sets.share.lists {
+		listed += x.sets.share.len(tenant)
+	}
+	return len(x.sets.byID), listed
+}
 
 // Len returns how many locks there is evidence of, and how much of one.
 func (x *Evidence) Len(r lock.Ref) (locks, signs int, counted uint64) {

@@ -114,11 +114,41 @@ func TestExpiredSets(t *testing.T) {
 	for n := range uint64(3000) {
 		x.ExpiredSet(n+2, n+9, "d")
 	}
-	if sets, order := x.Sets(); sets != 1000 || order != 1000 {
-		t.Errorf("%d sets are known, %d in the order in which they go, want 1000", sets, order)
+	if sets, listed := x.Sets(); sets != 1000 || listed != 1000 {
+		t.Errorf("%d sets are known, %d are listed, want 1000", sets, listed)
 	}
 	if old, last := x.LocksOf(1, 8), x.LocksOf(3001, 3008); len(old) != 0 || len(last) != 1 {
 		t.Errorf("the oldest had %q, the latest %q", old, last)
+	}
+}
+
+// TestExpiredSetsOfTenants: a tenant of whose sets very many expire has its own forgotten, and not those of others.
+func TestExpiredSetsOfTenants(t *testing.T) {
+	x := service.NewEvidence()
+	known := func(from, to uint64) (n int) {
+		for id := from; id < to; id++ {
+			n += len(x.LocksOf(id, id+1))
+		}
+		return n
+	}
+	expire := func(tenant string, from, to uint64) {
+		for id := from; id < to; id++ {
+			x.ExpiredSetOf(tenant, id, id+1, "d")
+		}
+	}
+	expire("quiet", 0, 10)
+	expire("busy", 10, 3010)
+	if quiet, busy := known(0, 10), known(2020, 3010); quiet != 10 || busy != 990 {
+		t.Errorf("%d of the quiet tenant's sets are known, and %d of the busy one's last, want 10 and 990", quiet, busy)
+	}
+	expire("late", 3010, 4010)
+	if quiet, busy, late := known(0, 10), known(10, 3010), known(3010, 4010); quiet != 10 || busy != 495 || late != 495 {
+		t.Errorf("%d, %d and %d are known, want 10 and the rest by halves", quiet, busy, late)
+	}
+	expire("late", 3515, 3516) // of an id that is used again: it is the one that expired last
+	expire("late", 4010, 4010+494)
+	if known(3515, 3516) != 1 || known(4009, 4010) != 0 {
+		t.Error("a set of a known id is not kept as the one that expired last")
 	}
 }
 

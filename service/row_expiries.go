@@ -1,13 +1,11 @@
 package service
 
 import (
-	"container/list"
 	"context"
 	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/service/board"
 )
 
@@ -25,24 +23,22 @@ const (
 // for the store: what is not known yet is told the next time. Where there are too many rows, the
 // tenant who has most gives way.
 type rowExpiries struct {
-	mu      sync.Mutex
-	known   map[expiryKey]*rowExpiry
-	tenants map[string]*tenantRows // of these; none is empty
-	most    heap.Heap[*tenantRows] // those with most first
-	wake    chan struct{}          // holds a value after the first row was shown
+	mu    sync.Mutex
+	known map[expiryKey]*rowExpiry
+	share tenantLists[*rowExpiry] // of these, the one that was shown last first
+	wake  chan struct{}           // holds a value after the first row was shown
 }
 
 type rowExpiry struct {
 	entry  *lock.Entry
-	of     *tenantRows
-	shown  *list.Element // in the rows of its tenant
+	listed listed[*rowExpiry]
 	wanted time.Time
 	told   time.Time // until when, by the wall clock, as it was told last
 	expiry
 }
 
 func newRowExpiries() *rowExpiries {
-	return &rowExpiries{known: map[expiryKey]*rowExpiry{}, tenants: map[string]*tenantRows{}, wake: make(chan struct{}, 1)}
+	return &rowExpiries{known: map[expiryKey]*rowExpiry{}, share: newTenantLists[*rowExpiry](), wake: make(chan struct{}, 1)}
 }
 
 // mark adds to lines until when the lease of the first holder lasts. wall says what the wall clock
@@ -70,11 +66,35 @@ func (x *rowExpiries) of(e *lock.Entry, now time.Time, wall func(time.Time) time
 		}
 		one = x.add(e)
 	}
-	one.of.rows.MoveToFront(one.shown)
+	x.share.touch(one.listed)
 	if one.wanted = now; one.until.Before(now) {
 		return time.Time{}
 	}
 	return one.tell(wall)
+}
+
+// add takes up an entry that is not known.
+func (x *rowExpiries) add(e *lock.Entry) *rowExpiry {
+	one := &rowExpiry{entry: e}
+	one.listed = x.share.add(e.Tenant, one)
+	x.known[expiryKey{e.ID, e.Number}] = one
+	return one
+}
+
+// drop forgets the row of the tenant with most that was shown longest ago, if these are more than
+// the tenant for whom there is to be room would have with one more.
+func (x *rowExpiries) drop(tenant string) bool {
+	oldest, most := x.share.last()
+	if most <= x.share.len(tenant)+1 {
+		return false
+	}
+	x.remove(oldest)
+	return true
+}
+
+func (x *rowExpiries) remove(one *rowExpiry) {
+	delete(x.known, expiryKey{one.entry.ID, one.entry.Number})
+	x.share.remove(one.listed)
 }
 
 // tell returns until when by the wall clock, which may have been set meanwhile. A row is told anew if it

@@ -247,8 +247,13 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "bounds-expired-sets", Breaks: "of so many sets that expired the locks are known, and no more",
-			File: "service/evidence.go", Anchor: "\t\t\tdelete(x.sets, x.ended[0])\n\t\t\tx.ended = append(x.ended[:0], x.ended[1:]...)\n", Becomes: "",
+			File: "service/expired_sets.go", Anchor: "len(x.byID) > maxSets", Becomes: "false",
 			In: "./service", Run: "^TestExpiredSets$",
+		},
+		{
+			Name: "bounds-expired-sets-of-one-tenant", Breaks: "one tenant's sets that expired do not have those of others forgotten",
+			File: "service/expired_sets.go", Anchor: "x.share.add(strings.Clone(e.Tenant), set)", Becomes: `x.share.add("", set)`,
+			In: "./service", Run: "^TestExpiredSetsOfTenants$",
 		},
 		{
 			Name: "bounds-callbacks-that-are-over", Breaks: "whom to call is not known of entries that are gone",
@@ -262,17 +267,17 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "bounds-rows-of-who-has-no-more", Breaks: "of who has no more rows than others none gives way",
-			File: "service/row_tenants.go", Anchor: "most.rows.Len() <= own+1", Becomes: "own < 0",
+			File: "service/row_expiries.go", Anchor: "most <= x.share.len(tenant)+1", Becomes: "most < 0",
 			In: "./service", Run: "^TestRowsOfOneTenant$",
 		},
 		{
 			Name: "bounds-rows-shown-last-give-way", Breaks: "of a tenant's rows those give way that were shown longest ago",
-			File: "service/row_expiries.go", Anchor: "\tone.of.rows.MoveToFront(one.shown)\n", Becomes: "",
+			File: "service/row_expiries.go", Anchor: "\tx.share.touch(one.listed)\n", Becomes: "",
 			In: "./service", Run: "^TestRowsOfOneTenant$",
 		},
 		{
 			Name: "bounds-expired-sets-whole", Breaks: "of a set that expired only names are kept",
-			File: "service/evidence.go", Anchor: "strings.Clone(c.Name)", Becomes: "c.Name",
+			File: "service/expired_sets.go", Anchor: "strings.Clone(c.Name)", Becomes: "c.Name",
 			In: "./service", Run: "^TestExpiredSetsAreSmall$",
 		},
 	}

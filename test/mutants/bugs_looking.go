@@ -271,7 +271,7 @@ func lookingBugs() []Bug {
 		},
 		{
 			Name: "looking-sets-of-an-id-used-again", Breaks: "the locks of a set are not taken for those of a later one with its id",
-			File: "service/evidence.go", Anchor: "set.number == number {", Becomes: "number > 0 {",
+			File: "service/expired_sets.go", Anchor: "set.number == number {", Becomes: "number > 0 {",
 			In: "./service", Run: "^TestExpiredSets$",
 		},
 		{

@@ -391,7 +391,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-expiry-beside-a-record", Breaks: "an expiry is put down also if the one before it of its key is being so",
-			File: "store/etcd/ended.go", Anchor: "s.unrecorded.written(e)", Becomes: "s.unrecorded.recorded(e.ID)",
+			File: "store/etcd/ended.go", Anchor: "s.unrecorded.written(e)", Becomes: "s.unrecorded.recorded(e.End)",
 			In: "./store/etcd", Run: "^TestExpiryBesideARecord$",
 		},
 		{

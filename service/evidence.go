@@ -1,7 +1,6 @@
 package service
 
 import (
-	"container/list"
 	"errors"
 	"sync"
 	"time"
@@ -37,11 +36,11 @@ type Sign struct {
 }
 
 // evidence is what requests to this replica show of leases that were too short. It is bounded:
-// of locks beyond the bound, those go whose evidence is oldest.
+// of locks beyond the bound, those go whose evidence is oldest, of the tenant that has most.
 type evidence struct {
-	mu     sync.Mutex
-	locks  map[lock.Ref]*list.Element // of *lockSigns
-	recent *list.List                 // of *lockSigns, the latest first
+	mu    sync.Mutex
+	locks map[lock.Ref]*lockSigns
+	share tenantLists[*lockSigns]
 
 	sets expiredSets
 
@@ -54,10 +53,11 @@ type lockSigns struct {
 	expired uint64 // entries that were renewed or released after they had expired
 	late    uint64
 	signs   []Sign // the last
+	listed  *listed[*lockSigns]
 }
 
 func newEvidence() *evidence {
-	return &evidence{locks: map[lock.Ref]*list.Element{}, recent: list.New(), sets: newExpiredSets(), renewed: map[lock.ID]time.Time{}}
+	return &evidence{locks: map[lock.Ref]*lockSigns{}, share: newTenantLists[*lockSigns](), sets: newExpiredSets(), renewed: map[lock.ID]time.Time{}}
 }
 
 // add keeps a sign. What an entry repeats counts once.
@@ -82,15 +82,18 @@ func (x *evidence) add(r lock.Ref, s Sign) {
 }
 
 func (x *evidence) of(r lock.Ref) *lockSigns {
-	if el := x.locks[r]; el != nil {
-		x.recent.MoveToFront(el)
-		return el.Value.(*lockSigns)
-	}
-	if len(x.locks) >= maxTraced {
-		delete(x.locks, x.recent.Remove(x.recent.Back()).(*lockSigns).ref)
+	if t := x.locks[r]; t != nil {
+		x.share.touch(t.listed)
+		return t
 	}
 	t := &lockSigns{ref: r}
-	x.locks[r] = x.recent.PushFront(t)
+	t.listed = x.share.add(r.Tenant, t)
+	x.locks[r] = t
+	if len(x.locks) > maxTraced {
+		oldest, _ := x.share.last()
+		x.share.remove(oldest.listed)
+		delete(x.locks, oldest.ref)
+	}
 	return t
 }
 
@@ -98,11 +101,10 @@ func (x *evidence) of(r lock.Ref) *lockSigns {
 func (x *evidence) read(r lock.Ref) (signs []Sign, expired, late uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	el := x.locks[r]
-	if el == nil {
+	t := x.locks[r]
+	if t == nil {
 		return nil, 0, 0
 	}
-	t := el.Value.(*lockSigns)
 	for i := range t.signs {
 		signs = append(signs, t.signs[len(t.signs)-1-i])
 	}

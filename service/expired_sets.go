@@ -22,7 +22,7 @@ type expiredSet struct {
 	id     lock.ID
 	number uint64
 	names  []string // of its locks
-	listed listed[*expiredSet]
+	listed *listed[*expiredSet]
 }
 
 func newExpiredSets() expiredSets {

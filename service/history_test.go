@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -97,6 +98,23 @@ func TestEvidenceIsBounded(t *testing.T) {
 	}
 }
 
+// TestEvidenceOfTenants: a tenant with evidence of very many locks has that of its own forgotten, and not that of others.
+func TestEvidenceOfTenants(t *testing.T) {
+	x := service.NewEvidence()
+	quiet := lock.Ref{Tenant: "quiet", Name: "a"}
+	x.Sign(quiet, 1)
+	for i := range uint64(6000) {
+		x.Sign(lock.Ref{Tenant: "busy", Name: "l" + string(service.NumberedID(i))}, i)
+	}
+	locks, signs, _ := x.Len(quiet)
+	if locks != 5000 || signs != 1 {
+		t.Errorf("%d signs are known of the quiet tenant's lock, and evidence of %d locks, want 1 and 5000", signs, locks)
+	}
+	if _, signs, _ := x.Len(lock.Ref{Tenant: "busy", Name: "l" + string(service.NumberedID(0))}); signs != 0 {
+		t.Error("the first lock of the busy tenant has not made room")
+	}
+}
+
 // TestExpiredSets: the locks of a set that expired are known by its id and number, of the last sets that did.
 func TestExpiredSets(t *testing.T) {
 	x := service.NewEvidence()
@@ -149,6 +167,19 @@ func TestExpiredSetsOfTenants(t *testing.T) {
 	expire("late", 4010, 4010+494)
 	if known(3515, 3516) != 1 || known(4009, 4010) != 0 {
 		t.Error("a set of a known id is not kept as the one that expired last")
+	}
+}
+
+// TestExpiredSetsOfManyTenants: where no tenant has more than others, the set that expired first is forgotten.
+func TestExpiredSetsOfManyTenants(t *testing.T) {
+	x := service.NewEvidence()
+	for id := range uint64(1500) {
+		x.ExpiredSetOf(fmt.Sprintf("t%04d", 1500-id), id, id+1, "d")
+	}
+	for id := range uint64(1500) {
+		if known := len(x.LocksOf(id, id+1)) > 0; known != (id >= 500) {
+			t.Fatalf("the set %d of 1500 is known: %t", id, known)
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ type rowExpiries struct {
 
 type rowExpiry struct {
 	entry  *lock.Entry
-	listed listed[*rowExpiry]
+	listed *listed[*rowExpiry]
 	wanted time.Time
 	told   time.Time // until when, by the wall clock, as it was told last
 	expiry

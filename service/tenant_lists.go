@@ -7,23 +7,26 @@ import (
 )
 
 // tenantLists are what several tenants have of something that has a bound for all of them together. Where
-// there is no room, the tenant with most gives way. The zero value is not usable.
+// there is no room, the tenant with most gives way; of several, the one who has what is oldest.
 type tenantLists[V any] struct {
 	lists map[string]*tenantList[V] // none is empty
 	most  heap.Heap[*tenantList[V]] // those with most first
+	count uint64                    // of what was added or touched
 }
 
 // tenantList is what one tenant has.
 type tenantList[V any] struct {
 	heap.Place
 	tenant string
-	all    *list.List // of V, the one that was added or touched last first
+	all    *list.List // of *listed[V], the one that was added or touched last first
 }
 
-// listed is where something is in the list of its tenant.
+// listed is something in the list of its tenant.
 type listed[V any] struct {
-	of *tenantList[V]
-	at *list.Element
+	one   V
+	of    *tenantList[V]
+	at    *list.Element
+	since uint64 // by the count
 }
 
 func newTenantLists[V any]() tenantLists[V] {
@@ -35,8 +38,11 @@ func (t *tenantList[V]) Before(other *tenantList[V]) bool {
 	if n, m := t.all.Len(), other.all.Len(); n != m {
 		return n > m
 	}
-	return t.tenant < other.tenant
+	return t.last().since < other.last().since
 }
+
+// last is what was added or touched longest ago.
+func (t *tenantList[V]) last() *listed[V] { return t.all.Back().Value.(*listed[V]) }
 
 // len is how many a tenant has.
 func (x *tenantLists[V]) len(tenant string) int {
@@ -47,31 +53,40 @@ func (x *tenantLists[V]) len(tenant string) int {
 }
 
 // add puts one in front of what a tenant has.
-func (x *tenantLists[V]) add(tenant string, one V) listed[V] {
+func (x *tenantLists[V]) add(tenant string, one V) *listed[V] {
+	x.count++
 	t := x.lists[tenant]
 	if t == nil {
 		t = &tenantList[V]{tenant: tenant, all: list.New()}
 		x.lists[tenant] = t
+	}
+	in := &listed[V]{one: one, of: t, since: x.count}
+	if in.at = t.all.PushFront(in); t.Queued() {
+		x.most.Fix(t)
+	} else {
 		x.most.Push(t)
 	}
-	at := t.all.PushFront(one)
-	x.most.Fix(t)
-	return listed[V]{t, at}
+	return in
 }
 
-// touch puts one in front of what its tenant has.
-func (x *tenantLists[V]) touch(one listed[V]) { one.of.all.MoveToFront(one.at) }
+// touch puts what is listed in front of what its tenant has.
+func (x *tenantLists[V]) touch(in *listed[V]) {
+	x.count++
+	in.since = x.count
+	in.of.all.MoveToFront(in.at)
+	x.most.Fix(in.of)
+}
 
 // last is what was added or touched longest ago of what the tenant with most has, and how many that has.
 // There must be something.
 func (x *tenantLists[V]) last() (one V, of int) {
-	most := x.most.First().all
-	return most.Back().Value.(V), most.Len()
+	most := x.most.First()
+	return most.last().one, most.all.Len()
 }
 
-func (x *tenantLists[V]) remove(one listed[V]) {
-	t := one.of
-	if t.all.Remove(one.at); t.all.Len() > 0 {
+func (x *tenantLists[V]) remove(in *listed[V]) {
+	t := in.of
+	if t.all.Remove(in.at); t.all.Len() > 0 {
 		x.most.Fix(t)
 		return
 	}

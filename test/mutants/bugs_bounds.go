@@ -251,6 +251,16 @@ func boundsBugs() []Bug {
 			In: "./service", Run: "^TestExpiredSets$",
 		},
 		{
+			Name: "bounds-evidence-of-one-tenant", Breaks: "evidence of one tenant's locks does not have that of others' forgotten",
+			File: "service/evidence.go", Anchor: "x.share.add(r.Tenant, t)", Becomes: `x.share.add("", t)`,
+			In: "./service", Run: "^TestEvidenceOfTenants$",
+		},
+		{
+			Name: "bounds-expired-sets-by-name", Breaks: "of tenants who have as much as each other the one gives way who has what is oldest",
+			File: "service/tenant_lists.go", Anchor: "return t.last().since < other.last().since", Becomes: "return t.tenant < other.tenant",
+			In: "./service", Run: "^TestExpiredSetsOfManyTenants$",
+		},
+		{
 			Name: "bounds-expired-sets-of-one-tenant", Breaks: "one tenant's sets that expired do not have those of others forgotten",
 			File: "service/expired_sets.go", Anchor: "x.share.add(strings.Clone(e.Tenant), set)", Becomes: `x.share.add("", set)`,
 			In: "./service", Run: "^TestExpiredSetsOfTenants$",

@@ -17,6 +17,41 @@ func resumeCases() []testCase {
 		{name: "resume/a feed that begins earlier tells what happened since", run: resumed, needs: history, alone: true},
 		{name: "resume/while entries come and go", run: resumedUnderLoad, needs: history, alone: true},
 		{name: "resume/where nothing can be told it begins now", run: resumedNowhere, needs: history, alone: true},
+		{name: "resume/a feed that was cut off tells what happened meanwhile", run: func(t *trial) { interruptedFeed(t, Broken) }, needs: cutHistory, alone: true},
+		{name: "resume/a feed that heard nothing tells what happened meanwhile", run: func(t *trial) { interruptedFeed(t, Silent) }, needs: cutHistory, alone: true},
+	}
+}
+
+// interruptedFeed has entries come and go while a feed is cut off, twice: it tells each change once, and in
+// order.
+func interruptedFeed(t *trial, how Fault) {
+	t.remove(t.A, t.enqueue(t.A, t.draft("a")), lock.Released)
+	a, b := t.follow(t.A), t.follow(t.B)
+	there := []*lock.Entry{t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.kept("b")), t.enqueue(t.A, t.draft("c"))}
+	t.settle(a, b)
+	for round := range 2 {
+		restore := t.CutB(t.T, how)
+		t.remove(t.A, there[round], lock.Revoked)
+		t.notify(t.A, t.noticeOf(there[2]), there[2])
+		brief := t.enqueue(t.A, t.kept("d"))
+		t.notify(t.A, t.notice("a"), nil)
+		t.remove(t.A, brief, lock.WaitTimeout)
+		t.workload(func(int) store.Store { return t.A }, 2, 20)
+		if !b.await(2*t.CallLimit, func() bool { return b.losses > round }) {
+			t.Fatalf("the feed has not said that it is interrupted within %v", 2*t.CallLimit)
+		}
+		restore()
+		if !b.await(t.recovery(), func() bool { return b.current && b.recalled }) {
+			t.Fatalf("the feed has not gone on within %v", t.recovery())
+		}
+		t.wantSame(a, b)
+	}
+	va, vb := a.state(), b.state()
+	if va.gaps > 0 || vb.gaps > 0 {
+		t.Errorf("the feed of who was not cut off has %d gaps, that of who was has %d", va.gaps, vb.gaps)
+	}
+	if diff := diff(va.all, vb.all); diff != "" {
+		t.Errorf("two feeds tell different changes (-first +other):\n%s", diff)
 	}
 }
 

@@ -12,6 +12,7 @@
 package storetest
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -109,6 +110,7 @@ const (
 	floors
 	backup
 	history
+	cutHistory
 )
 
 // Run checks everything that store.Store promises.
@@ -145,6 +147,8 @@ func (h Harness) absent(n need) string {
 		return h.NoBackup
 	case history:
 		return h.NoHistory
+	case cutHistory:
+		return cmp.Or(h.NoCut, h.NoHistory)
 	}
 	return ""
 }

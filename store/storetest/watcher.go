@@ -31,6 +31,8 @@ type feed struct {
 	losses   int
 	joined   map[lock.ID]int // how often
 	left     []departure
+	all      []change // since the first Reset
+	gaps     int      // Resets at which it was not before
 	changes  []change // since the last Reset, which was at
 	since    uint64
 	first    []*lock.Entry  // of the last Reset
@@ -138,6 +140,9 @@ func (f *feed) Reset(s store.Snapshot) {
 	if s.Number < f.upTo && !f.goesBack {
 		f.errorf("Reset at %d, the feed was at %d already", s.Number, f.upTo)
 	}
+	if f.resets > 0 && s.Number != f.upTo {
+		f.gaps++
+	}
 	f.table, f.upTo, f.current, f.recalled = lock.NewTable(), s.Number, true, false
 	f.ended, f.endedIDs = nil, map[lock.ID]bool{}
 	f.changes, f.since, f.first = nil, s.Number, slices.Clone(s.Entries)
@@ -201,16 +206,20 @@ func (f *feed) note(c store.Change, now time.Time) {
 		return
 	}
 	if c.Joined == nil {
-		f.changes = append(f.changes, change{c.Number, false, c.Left, c.Reason})
+		f.add(change{c.Number, false, c.Left, c.Reason})
 		f.remove(c, now)
 		return
 	}
 	if c.Joined.Number != c.Number {
 		f.errorf("%s joined at %d, its number is %d", c.Joined.ID, c.Number, c.Joined.Number)
 	}
-	f.changes = append(f.changes, change{c.Number, true, c.Joined.ID, ""})
+	f.add(change{c.Number, true, c.Joined.ID, ""})
 	f.joined[c.Joined.ID]++
 	f.insert(c.Joined)
+}
+
+func (f *feed) add(c change) {
+	f.changes, f.all = append(f.changes, c), append(f.all, c)
 }
 
 func (f *feed) noticed(c store.Change) {
@@ -221,7 +230,7 @@ func (f *feed) noticed(c store.Change) {
 	if e, _ := f.table.Entry(n.Of); n.Of != "" && (e == nil || e.Number >= n.Number) {
 		f.errorf("the notice %s is told at %d, when its entry is not there", n.ID, n.Number)
 	}
-	f.changes = append(f.changes, change{c.Number, false, lock.ID(n.ID), store.Noticed})
+	f.add(change{c.Number, false, lock.ID(n.ID), store.Noticed})
 	f.notices = append(f.notices, n)
 }
 
@@ -259,6 +268,8 @@ type view struct {
 	losses  int
 	joined  map[lock.ID]int
 	left    []departure
+	all     []change // of all its life
+	gaps    int
 	changes []change // after the number since
 	since   uint64
 	notices []*lock.Notice
@@ -277,7 +288,7 @@ func (f *feed) state() view {
 	defer f.mu.Unlock()
 	v := view{
 		upTo: f.upTo, current: f.current, resets: f.resets, losses: f.losses, joined: maps.Clone(f.joined),
-		left: slices.Clone(f.left), changes: slices.Clone(f.changes), since: f.since, notices: slices.Clone(f.notices), ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
+		left: slices.Clone(f.left), all: slices.Clone(f.all), gaps: f.gaps, changes: slices.Clone(f.changes), since: f.since, notices: slices.Clone(f.notices), ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
 	}
 	for r, q := range f.table.Queues() {
 		for e, holds := range q.Entries() {

@@ -168,7 +168,7 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 	}
 	stat := results[len(results)-1].Stat
 	s.trust.Received(mark, stat.Mzxid, 0)
-	s.feed.wrote(written{epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true})
+	s.feed.wrote(written{epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true, size: len(data)})
 	runtime.Gosched() // whoever came to hold is answered first: it is woken, and runs next on this processor
 	return -1, outcome{zxid: stat.Mzxid}
 }

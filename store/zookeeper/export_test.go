@@ -64,7 +64,7 @@ func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
 func RecallAfterLoss(to store.Watcher) error {
 	f := &follower{f: to, view: view{count: 1}}
 	f.lose(errEnded)
-	return f.recall(f.now(), nil, 0, true)
+	return f.recall(f.view, nil, 0, true)
 }
 
 // Ahead returns how many records this replica's feed has that the other's has not.

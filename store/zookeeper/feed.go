@@ -32,13 +32,14 @@ type feed struct {
 	current   bool
 	listing   *listing // under way; nil otherwise
 	epoch     int32
-	born      int64  // czxid of the log's node
-	next      int32  // the record that is expected
-	zxid      int64  // everything up to it was told
-	number    uint64 // the greatest that followers were told
-	floor     uint64 // with which entries have their numbers
-	time      int64  // of the server, in ms, some time ago
-	began     int64  // likewise, when it first followed the log
+	born      int64    // czxid of the log's node
+	next      int32    // the record that is expected
+	last      *written // the one before it; nil if it was not read
+	zxid      int64    // everything up to it was told
+	number    uint64   // the greatest that followers were told
+	floor     uint64   // with which entries have their numbers
+	time      int64    // of the server, in ms, some time ago
+	began     int64    // likewise, when it first followed the log
 	entries   index
 	attached  store.Attached // the notices of entries
 	records   logRecords     // records that are still there
@@ -276,6 +277,7 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 		return errMeta
 	}
 	var changes []store.Change
+	bytes := 0
 	for _, w := range records {
 		if w.zxid <= f.zxid || w.n != f.next {
 			return errGap
@@ -283,7 +285,8 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 		if w.record.Meta && (w.record.Form == 0 || !f.reader.trust.Raised(w.record.Form)) {
 			return errMeta
 		}
-		f.next, f.zxid = w.n+1, w.zxid
+		f.next, f.zxid, f.last = w.n+1, w.zxid, &w
+		bytes += w.size
 		for _, c := range w.record.Changes {
 			changes = f.change(changes, c, w)
 		}
@@ -297,7 +300,7 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 	}
 	f.number = number
 	for to := range f.followers {
-		to.call(func(l store.Watcher) { l.Apply(number, changes) })
+		to.apply(f, retold{f.told(), changes, bytes})
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -13,11 +14,15 @@ import (
 
 // follower is one Watch.
 type follower struct {
-	mu    sync.Mutex
-	f     store.Watcher
-	over  bool
-	view  view
-	begun chan struct{} // there is another view
+	mu     sync.Mutex
+	f      store.Watcher
+	over   bool
+	view   view
+	told   lastTold           // where it is; no number if it is to begin with what there is
+	held   *held              // what it is not told yet; nil if it is told everything as it comes
+	behind time.Time          // since when it is to be told of the past, over all views; zero if it has caught up
+	stop   context.CancelFunc // ends what is read for its view; nil if nothing is
+	begun  chan struct{}      // there is another view
 }
 
 // view is one that a follower was given; ends from before it are told later.
@@ -28,39 +33,91 @@ type view struct {
 	next  int32 // the first record that is not in it
 }
 
-func (f *follower) call(what func(store.Watcher)) {
+// begin gives the follower a view, once it was told what happened before. The caller holds
+// the feed's mu.
+func (f *follower) begin(from *feed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.over {
-		what(f.f)
+	if f.over {
+		return
+	}
+	first, at := f.another(from)
+	if f.told.number == 0 {
+		f.reset(first, at)
+		return
+	}
+	f.held = &held{first: first, at: at}
+	if f.behind.IsZero() {
+		f.behind = time.Now()
 	}
 }
 
-// begin gives the follower a view. The caller holds the feed's mu.
-func (f *follower) begin(from *feed) {
-	f.call(func(to store.Watcher) {
-		entries := (&snapshot{entries: from.entries.byKey}).sorted()
-		to.Reset(store.Snapshot{Number: from.number, Entries: entries, Notices: from.attachedTo(entries)})
-		f.view = view{count: f.view.count + 1, epoch: from.epoch, next: from.next}
-	})
+// another notes that there is another view, which it returns. The caller holds mu, and the
+// feed's.
+func (f *follower) another(from *feed) (store.Snapshot, lastTold) {
+	f.end()
+	f.view = view{count: f.view.count + 1, epoch: from.epoch, next: from.next}
 	select {
 	case f.begun <- struct{}{}:
 	default: // it will look anyway
 	}
+	entries := (&snapshot{entries: from.entries.byKey}).sorted()
+	return store.Snapshot{Number: from.number, Entries: entries, Notices: from.attachedTo(entries)}, from.told()
+}
+
+// end ends what is done for the view. The caller holds mu.
+func (f *follower) end() {
+	if f.held = nil; f.stop != nil {
+		f.stop()
+	}
 }
 
 func (f *follower) lose(err error) {
-	f.call(func(to store.Watcher) {
-		to.Lost(err)
-		f.view.count++
-		f.view.lost = true
-	})
-}
-
-func (f *follower) now() view {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.view
+	if f.over {
+		return
+	}
+	f.end()
+	f.view.count++
+	f.view.lost = true
+	f.f.Lost(err)
+}
+
+// apply tells what happened, or holds it back. If that comes to be too much the follower
+// begins with what there is. The caller holds the feed's mu.
+func (f *follower) apply(from *feed, one retold) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.over:
+	case f.held == nil:
+		f.tell(one)
+	case !f.held.add(one):
+		from.reader.log.Info("too much happens while what happened before is read, which is so not told", "since", f.told.number)
+		f.behind = time.Time{}
+		f.reset(f.another(from))
+	}
+}
+
+// attend returns the view that there is and what is held back for it, and a context that
+// ends with the view.
+func (f *follower) attend(ctx context.Context) (context.Context, view, *held) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stop != nil {
+		f.stop()
+	}
+	ctx, f.stop = context.WithCancel(ctx)
+	return ctx, f.view, f.held
+}
+
+// close ends the follower.
+func (f *follower) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = true
+	f.end()
 }
 
 // errAnotherView says that the ends before an older view need not be told any more.
@@ -74,21 +131,18 @@ func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error
 			told = append(told, e.Ended(floor))
 		}
 	}
-	err := errAnotherView
-	f.call(func(to store.Watcher) {
-		if f.view == v && !v.lost {
-			to.Recall(told, complete)
-			err = nil
-		}
-	})
-	return err
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over || f.view != v || v.lost || f.held != nil {
+		return errAnotherView
+	}
+	f.f.Recall(told, complete)
+	return nil
 }
 
 // Watch implements store.Store. The first view is no older than the call.
 func (s *Store) Watch(ctx context.Context, to store.Watcher) {
-	since := s.resume.Swap(0)
-	h := &held{Watcher: to, over: since == 0}
-	f := &follower{f: h, begun: make(chan struct{}, 1)}
+	f := &follower{f: to, told: lastTold{number: s.resume.Swap(0)}, begun: make(chan struct{}, 1)}
 	for s.catchUp(ctx) != nil {
 		if store.Pause(ctx, guardInterval/4) != nil {
 			return
@@ -98,17 +152,15 @@ func (s *Store) Watch(ctx context.Context, to store.Watcher) {
 	for ctx.Err() == nil {
 		select {
 		case <-f.begun:
-			if since != 0 {
-				s.tellEarlier(ctx, f, h, since)
-				since = 0
+			viewed, v, h := f.attend(ctx)
+			if h != nil {
+				s.tellEarlier(viewed, f, h)
 			}
-			s.recall(ctx, f)
+			s.recall(viewed, f, v)
 		case <-ctx.Done():
 		}
 	}
-	f.mu.Lock()
-	f.over = true
-	f.mu.Unlock()
+	f.close()
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
 	delete(s.feed.followers, f)
@@ -125,8 +177,8 @@ func (f *feed) add(to *follower) {
 }
 
 // recall tells the ends from before the follower's view, unless it gets another one.
-func (s *Store) recall(ctx context.Context, f *follower) {
-	for v := f.now(); ; {
+func (s *Store) recall(ctx context.Context, f *follower, v view) {
+	for {
 		err := s.recallOn(ctx, f, v)
 		switch {
 		case err == nil, errors.Is(err, errAnotherView), ctx.Err() != nil, s.closing.Err() != nil:

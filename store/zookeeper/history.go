@@ -101,17 +101,12 @@ func (r *reader) rewind(now []*lock.Entry, records []written, since int64) (*ind
 	return &was, nil
 }
 
-// retold is what a feed tells of one record.
-type retold struct {
-	number  uint64
-	changes []store.Change
-}
-
-// retell returns what the records tell who has the entries.
-func (r *reader) retell(entries *index, records []written) []retold {
+// retell returns what the records tell who has the entries and was told everything up to at.
+func (r *reader) retell(entries *index, records []written, at lastTold) []retold {
 	all := make([]retold, 0, len(records))
-	for _, w := range records {
-		one := retold{number: r.number(w.zxid)}
+	for i, w := range records {
+		at.number, at.next, at.last = r.number(w.zxid), w.n+1, &records[i]
+		one := retold{to: at}
 		for _, c := range w.record.Changes {
 			if told, ok := r.tellAgain(entries, c, w); ok {
 				one.changes = append(one.changes, told)
@@ -149,19 +144,19 @@ type foldMark struct {
 }
 
 // history reads the records of a log that were written after a transaction, before the one at
-// end. It fails if it cannot tell that these are all of them.
-func (j *journal) history(ctx context.Context, l *link, epoch, end int32, since int64) ([]written, error) {
+// end, and the last one before these: without what it says if it was folded, and -1 if there is
+// none. It fails if it cannot tell that these are all of them.
+func (j *journal) history(ctx context.Context, l *link, epoch, end int32, since int64) (all []written, before written, err error) {
 	if _, err := j.barrierOn(ctx, l); err != nil {
-		return nil, err
+		return nil, before, err
 	}
 	log, err := do(ctx, l, func(c *zk.Conn) (*zk.Stat, error) {
 		_, stat, err := c.Get(j.root.log(epoch))
 		return stat, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, before, err
 	}
-	var all []written
 	for from, size := end, 0; from > 0; {
 		to := from
 		from = max(0, from-foldRecords)
@@ -170,7 +165,7 @@ func (j *journal) history(ctx context.Context, l *link, epoch, end int32, since 
 			part, err = j.presentRecords(ctx, l, epoch, from, to)
 		}
 		if err != nil {
-			return nil, err
+			return nil, before, err
 		}
 		for _, w := range part {
 			size += w.size
@@ -179,17 +174,18 @@ func (j *journal) history(ctx context.Context, l *link, epoch, end int32, since 
 		all = append(part[first:], all...)
 		switch {
 		case first > 0:
-			return all, nil
+			return all, part[first-1], nil
 		case size > maxHistory:
-			return nil, fmt.Errorf("%w: it is more than %d bytes", errUntold, maxHistory)
+			return nil, before, fmt.Errorf("%w: it is more than %d bytes", errUntold, maxHistory)
 		case len(part) < int(to-from):
-			return all, j.wasFolded(ctx, l, epoch, to-int32(len(part)), since)
+			before, err = j.lastFolded(ctx, l, epoch, to-int32(len(part)), since)
+			return all, before, err
 		}
 	}
 	if log.Czxid <= since {
-		return all, nil
+		return all, written{n: -1}, nil
 	}
-	return nil, errUntold
+	return nil, before, errUntold
 }
 
 // presentRecords reads those of some records that are there still: the last ones, without a
@@ -212,16 +208,16 @@ func (j *journal) presentRecords(ctx context.Context, l *link, epoch, from, to i
 	return part, err
 }
 
-// wasFolded returns an error unless all records before the one at first were folded, and the
-// last of them is not after the transaction.
-func (j *journal) wasFolded(ctx context.Context, l *link, epoch, first int32, since int64) error {
+// lastFolded returns which record was folded last. It fails unless all before the one at first
+// were, and the last of them is not after the transaction.
+func (j *journal) lastFolded(ctx context.Context, l *link, epoch, first int32, since int64) (last written, err error) {
 	n, err := do(ctx, l, get(j.root.logs()))
 	if err != nil {
-		return err
+		return last, err
 	}
 	var mark foldMark
 	if json.Unmarshal(n.data, &mark) != nil || mark.Epoch != epoch || mark.N != first-1 || mark.Zxid > since {
-		return errUntold
+		return last, errUntold
 	}
-	return nil
+	return written{n: mark.N, zxid: mark.Zxid}, nil
 }

@@ -46,7 +46,7 @@ func (f *feed) start(ctx context.Context, l *link) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.epoch, f.born, f.next, f.zxid, f.time = epoch, stat.Czxid, created(stat), stat.Mzxid, stat.Mtime
+	f.epoch, f.born, f.next, f.last, f.zxid, f.time = epoch, stat.Czxid, created(stat), nil, stat.Mzxid, stat.Mtime
 	f.began = cmp.Or(f.began, f.time)
 	f.entries, f.attached, f.records = newIndex(), store.Attached{}, logRecords{from: created(stat)}
 	f.floor, f.listing = floor, &listing{from: stat.Mzxid, gone: map[key]int64{}}

@@ -2,6 +2,7 @@ package zookeeper
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,8 +11,19 @@ import (
 )
 
 const (
-	// historyTimeout is how long reading what happened before may keep a view back.
+	// historyTimeout is how long reading what happened before may keep back the view with which
+	// a replica starts.
 	historyTimeout = 10 * time.Second
+
+	// interruptedTimeout is the same for a feed that was interrupted while requests rely on it,
+	// and maxInterrupted how many changes it goes on with.
+	interruptedTimeout = 5 * time.Second
+	maxInterrupted     = 100_000
+
+	// resumeTime is for how long a feed may try to go on where it was, over further interruptions.
+	// Then it begins with what there is: that requests are answered matters more than what is told
+	// of the past.
+	resumeTime = 30 * time.Second
 
 	// After retoldChanges that happened before, a feed makes a pause of retoldPause: whoever
 	// files them must not be told faster than that can be done.
@@ -24,98 +36,102 @@ const (
 // there is.
 func (s *Store) Resume(number uint64) { s.resume.Store(number) }
 
-// held is a watcher that is told nothing until what happened before its first view was.
-type held struct {
-	store.Watcher
-	first store.Snapshot
-	calls []func(store.Watcher) // all since, and the view
-	over  bool                  // it is told everything as it comes
-}
-
-func (h *held) call(what func(store.Watcher)) {
-	if h.over {
-		what(h.Watcher)
-	} else {
-		h.calls = append(h.calls, what)
+// tellEarlier tells a follower what happened since what it was told last, and then all that was
+// held back. If that cannot be done it begins with its view, and what happened until then is a
+// gap.
+func (s *Store) tellEarlier(ctx context.Context, f *follower, h *held) {
+	since, behind := f.place()
+	past, err := s.earlier(ctx, h, since, behind)
+	switch {
+	case err == nil:
+		s.tellAll(ctx, f, h, past)
+	case ctx.Err() != nil: // the follower, or its view, is over
+		return
+	default:
+		s.log.Info("what happened before cannot be told; it begins with what there is", "since", since.number, "error", err)
+		f.during(h, func() { f.reset(h.first, h.at) })
 	}
+	f.release(h)
 }
 
-// Reset implements store.Watcher.
-func (h *held) Reset(s store.Snapshot) {
-	if h.first.Number == 0 {
-		h.first = s
-	}
-	h.call(func(to store.Watcher) { to.Reset(s) })
-}
-
-// Apply implements store.Watcher.
-func (h *held) Apply(upTo uint64, changes []store.Change) {
-	h.call(func(to store.Watcher) { to.Apply(upTo, changes) })
-}
-
-// Lost implements store.Watcher.
-func (h *held) Lost(err error) { h.call(func(to store.Watcher) { to.Lost(err) }) }
-
-// tellEarlier tells the follower what happened since a number, and then all that was held back.
-// If that cannot be done it begins with its first view, and what happened until then is a gap.
-func (s *Store) tellEarlier(ctx context.Context, f *follower, h *held, since uint64) {
-	f.mu.Lock()
-	first, v := h.first, f.view
-	f.mu.Unlock()
-	was, all, err := s.earlier(ctx, first, v, since)
-	if err == nil {
-		s.tellAll(ctx, h, was, all)
-	} else {
-		s.log.Info("what happened before this server was started cannot be told", "since", since, "error", err)
-	}
+// place returns where the follower is, and since when it is to be told of the past.
+func (f *follower) place() (lastTold, time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err == nil { // it has had the first view in parts
-		h.calls = h.calls[1:]
-	}
-	for _, what := range h.calls {
-		what(h.Watcher)
-	}
-	h.calls, h.over = nil, true
+	return f.told, f.behind
 }
 
-// earlier returns a view as of an earlier number, and what happened from there to the first one.
-func (s *Store) earlier(ctx context.Context, first store.Snapshot, v view, since uint64) (was store.Snapshot, all []retold, err error) {
-	floor := s.trust.Floor()
-	if since <= floor || since > first.Number || v.count != 1 {
-		return was, nil, errUntold
+// past is a view as of an earlier number, and what happened from there on.
+type past struct {
+	was store.Snapshot
+	at  lastTold
+	all []retold
+}
+
+// earlier returns what happened from where a follower is to its view.
+func (s *Store) earlier(ctx context.Context, h *held, since lastTold, behind time.Time) (*past, error) {
+	if err := since.leads(h.at); err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, historyTimeout)
+	limit := historyTimeout
+	if since.placed {
+		limit = interruptedTimeout
+	}
+	if time.Since(behind) > resumeTime {
+		return nil, fmt.Errorf("%w: the feed has tried it for %v", errUntold, resumeTime)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	l, err := s.chores.get(ctx)
 	if err != nil {
-		return was, nil, err
+		return nil, err
 	}
-	records, err := s.history(ctx, l, v.epoch, v.next, s.zxid(since))
+	records, last, err := s.history(ctx, l, h.at.epoch, h.at.next, s.zxid(since.number))
 	if err != nil {
-		return was, nil, err
+		return nil, err
 	}
-	entries, err := s.rewind(first.Entries, records, s.zxid(since))
+	if err := since.follows(last); err != nil {
+		return nil, err
+	}
+	return s.pastOf(h, since, records, last)
+}
+
+// pastOf returns what the records say happened before a view, after the last one that was told.
+func (s *Store) pastOf(h *held, since lastTold, records []written, last written) (*past, error) {
+	entries, err := s.rewind(h.first.Entries, records, s.zxid(since.number))
 	if err != nil {
-		return was, nil, err
+		return nil, err
 	}
-	was = store.Snapshot{Number: since, Entries: (&snapshot{entries: entries.byKey}).sorted()}
-	was.Notices = slices.DeleteFunc(slices.Clone(first.Notices), func(n *lock.Notice) bool { return n.Number > since })
-	all = append(s.retell(entries, records), retold{number: first.Number})
-	if s.trust.Floor() != floor {
-		return was, nil, errMeta
+	p := &past{at: h.at, was: store.Snapshot{Number: since.number, Entries: (&snapshot{entries: entries.byKey}).sorted()}}
+	p.was.Notices = slices.DeleteFunc(slices.Clone(h.first.Notices), func(n *lock.Notice) bool { return n.Number > since.number })
+	p.at.number, p.at.next, p.at.last = since.number, last.n+1, &last
+	p.all = append(s.retell(entries, records, p.at), retold{to: h.at})
+	switch {
+	case since.placed && p.changes() > maxInterrupted:
+		return nil, fmt.Errorf("%w: it is more than %d changes", errUntold, maxInterrupted)
+	case s.trust.Floor() != h.at.floor:
+		return nil, errMeta
+	case since.placed && s.trust.Refusal() != nil:
+		return nil, fmt.Errorf("%w: the store may have lost its past", errUntold)
 	}
-	return was, all, nil
+	return p, nil
+}
+
+func (p *past) changes() (n int) {
+	for _, one := range p.all {
+		n += len(one.changes)
+	}
+	return n
 }
 
 // tellAll tells an earlier view and what happened since, without haste.
-func (s *Store) tellAll(ctx context.Context, h *held, was store.Snapshot, all []retold) {
-	h.Watcher.Reset(was)
-	told := 0
-	for _, one := range all {
-		h.Watcher.Apply(one.number, one.changes)
-		if told += len(one.changes); told >= retoldChanges {
-			told = 0
+func (s *Store) tellAll(ctx context.Context, f *follower, h *held, p *past) {
+	f.during(h, func() { f.reset(p.was, p.at) })
+	n := 0
+	for _, one := range p.all {
+		f.during(h, func() { f.tell(one) })
+		if n += len(one.changes); n >= retoldChanges {
+			n = 0
 			_ = store.Pause(ctx, retoldPause)
 		}
 	}

@@ -2,6 +2,7 @@ package zookeeper
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -79,6 +80,13 @@ func (s *Store) HoldFeed() (release func()) {
 		c.current.fail(errEnded)
 	}
 	return c.mu.Unlock
+}
+
+// HoldChores has nobody get the connection of the upkeep until release is called.
+func (s *Store) HoldChores(ctx context.Context) (release func()) {
+	l, err := s.chores.get(ctx)
+	s.chores.set(nil, errors.Join(errEnded, err))
+	return func() { s.chores.set(l, nil) }
 }
 
 // HoldCalls lets nothing be written until release is called.

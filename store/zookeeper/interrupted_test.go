@@ -1,0 +1,206 @@
+package zookeeper_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/zookeeper"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+// story keeps what a feed tells.
+type story struct {
+	mu   sync.Mutex
+	text []string
+	upTo uint64
+	gaps int
+	lost int
+}
+
+func (f *story) Reset(s store.Snapshot) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.upTo != 0 && s.Number != f.upTo {
+		f.gaps++
+	}
+	f.text, f.upTo = append(f.text, fmt.Sprint("begins with ", len(s.Entries))), s.Number
+}
+
+func (f *story) Apply(upTo uint64, changes []store.Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.upTo = upTo
+	for _, c := range changes {
+		if c.Joined != nil {
+			f.text = append(f.text, "joined "+c.Joined.Name())
+		} else {
+			f.text = append(f.text, "left "+string(c.Reason))
+		}
+	}
+}
+
+func (f *story) Recall([]store.Ended, bool) {}
+
+func (f *story) Lost(error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost++
+}
+
+func (f *story) state() (text []string, upTo uint64, gaps, lost int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.text), f.upTo, f.gaps, f.lost
+}
+
+// interrupted is a store whose feed is interrupted, and another replica, which writes.
+type interrupted struct {
+	*testing.T
+	z        *rig.ZooKeeper
+	s, other *zookeeper.Store
+	told     *story
+	client   *zk.Conn
+}
+
+// interrupt begins with a feed that has seen an entry come.
+func interrupt(t *testing.T) *interrupted {
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	i := &interrupted{
+		T: t, z: z, told: &story{}, client: hand(t, z),
+		s: open(t, zookeeper.Config{Servers: z.Endpoints()}), other: open(t, zookeeper.Config{Servers: z.Endpoints()}),
+	}
+	follow(t, i.other)
+	ctx, cancel := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { i.s.Watch(ctx, i.told) })
+	t.Cleanup(func() { cancel(); following.Wait() })
+	within(t, time.Minute, "the feed begins", func() bool { text, _, _, _ := i.told.state(); return len(text) > 0 })
+	i.enqueue("first")
+	i.catchUp()
+	return i
+}
+
+func (i *interrupted) enqueue(name string) *lock.Entry {
+	i.Helper()
+	return take(i.T, i.other, draft(name))
+}
+
+// catchUp waits for the feed to tell all that there is.
+func (i *interrupted) catchUp() {
+	i.Helper()
+	newest, err := i.other.Newest(i.Context())
+	if err != nil {
+		i.Fatal(err)
+	}
+	within(i.T, 20*time.Second, "the feed has everything", func() bool { _, upTo, _, _ := i.told.state(); return upTo >= newest })
+}
+
+// hold interrupts the feed until release is called.
+func (i *interrupted) hold() (release func()) {
+	i.Helper()
+	_, _, _, before := i.told.state()
+	release = i.s.HoldFeed()
+	within(i.T, 20*time.Second, "the feed is interrupted", func() bool { _, _, _, lost := i.told.state(); return lost > before })
+	return release
+}
+
+func (i *interrupted) wantGaps(want int) {
+	i.Helper()
+	i.catchUp()
+	if text, _, gaps, _ := i.told.state(); gaps != want {
+		i.Fatalf("there are %d gaps, want %d: %q", gaps, want, text)
+	}
+}
+
+// TestInterruptedAgain: a feed that is interrupted while it is read what happened meanwhile tells all
+// of it when it is back.
+func TestInterruptedAgain(t *testing.T) {
+	t.Parallel()
+	i := interrupt(t)
+	read := i.s.HoldChores(t.Context())
+	release := i.hold()
+	second := i.enqueue("second")
+	release()
+	within(t, 20*time.Second, "there is a view again", func() bool { return i.s.Follows(0) })
+	release = i.hold()
+	if err := i.other.Remove(t.Context(), second, lock.Released); err != nil {
+		t.Fatal(err)
+	}
+	read()
+	release()
+	i.wantGaps(0)
+	want := []string{"begins with 0", "joined first", "begins with 1", "joined second", "left released"}
+	if text, _, _, _ := i.told.state(); !slices.Equal(text, want) {
+		t.Errorf("told %q, want %q", text, want)
+	}
+}
+
+// TestInterruptedIsNotHeldUp: where what happened meanwhile cannot be read, the feed begins with what
+// there is.
+func TestInterruptedIsNotHeldUp(t *testing.T) {
+	t.Parallel()
+	i := interrupt(t)
+	read := i.s.HoldChores(t.Context())
+	release := i.hold()
+	i.enqueue("second")
+	release()
+	i.wantGaps(1)
+	read()
+	i.hold()()
+	i.enqueue("third")
+	i.wantGaps(1)
+}
+
+// TestInterruptedAndFolded: a feed goes on behind what was folded, but not where it was told less.
+func TestInterruptedAndFolded(t *testing.T) {
+	t.Parallel()
+	i := interrupt(t)
+	folded(t, i.other, i.client)
+	i.catchUp()
+	release := i.hold()
+	i.enqueue("second")
+	release()
+	i.wantGaps(0)
+	release = i.hold()
+	i.enqueue("third")
+	folded(t, i.other, i.client)
+	release()
+	i.wantGaps(1)
+}
+
+// TestInterruptedInAnotherPast: a feed begins with what there is where the log has something else in
+// the place of what was told last, as when the store was restored meanwhile, and by another floor.
+func TestInterruptedInAnotherPast(t *testing.T) {
+	t.Parallel()
+	i := interrupt(t)
+	release := i.hold()
+	const record = "/fencepost/v1/logs/0000000000/0000000000"
+	data, _, err := i.client.Get(record)
+	if err == nil {
+		_, err = i.client.Set(record, []byte(strings.Replace(string(data), `"id":"ID`, `"id":"IX`, 1)), -1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.enqueue("second")
+	release()
+	i.wantGaps(1)
+	release = i.hold()
+	const floor = 1 << 40
+	i.other = open(t, zookeeper.Config{Servers: i.z.Endpoints(), FenceFloor: floor})
+	i.enqueue("third")
+	release()
+	i.wantGaps(2)
+	i.hold()()
+	i.enqueue("fourth")
+	i.wantGaps(2)
+}

@@ -120,6 +120,33 @@ func TestWhatLeadsOn(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotTold: a feed does not go on over too much, nor in a store that may have lost its past. One
+// that is resumed may have more to tell.
+func TestWhatIsNotTold(t *testing.T) {
+	feed, f, _ := heldBack(t, lastTold{number: 50})
+	s := &Store{reader: feed.reader}
+	_, _, h := f.attend(t.Context())
+	changes := make([]change, maxInterrupted+1)
+	for i := range changes {
+		changes[i].Notice = &store.NoticeValue{}
+	}
+	records := func(n int) []written {
+		return []written{{n: 5, zxid: 60, record: &record{Changes: changes[:n]}}}
+	}
+	tell := func(placed bool, n int) bool {
+		_, err := s.pastOf(h, lastTold{number: 50, placed: placed}, records(n), written{n: 4})
+		return err == nil
+	}
+	if !tell(true, maxInterrupted) || tell(true, maxInterrupted+1) || !tell(false, maxInterrupted+1) {
+		t.Errorf("over %d changes an interrupted feed goes on: %t, over one more: %t, and a resumed one: %t",
+			maxInterrupted, tell(true, maxInterrupted), tell(true, maxInterrupted+1), tell(false, maxInterrupted+1))
+	}
+	s.trust.Meet(&store.NewerFormError{Form: store.Form + 1})
+	if tell(true, 1) {
+		t.Error("it goes on where nothing may be granted")
+	}
+}
+
 // TestNotForEver: a feed that does not catch up begins with what there is.
 func TestNotForEver(t *testing.T) {
 	feed, f, _ := heldBack(t, lastTold{number: 50})

@@ -98,6 +98,9 @@ func (s *Store) earlier(ctx context.Context, h *held, since lastTold, behind tim
 
 // pastOf returns what the records say happened before a view, after the last one that was told.
 func (s *Store) pastOf(h *held, since lastTold, records []written, last written) (*past, error) {
+	if since.placed && changesIn(records) > maxInterrupted {
+		return nil, fmt.Errorf("%w: it is more than %d changes", errUntold, maxInterrupted)
+	}
 	entries, err := s.rewind(h.first.Entries, records, s.zxid(since.number))
 	if err != nil {
 		return nil, err
@@ -107,8 +110,6 @@ func (s *Store) pastOf(h *held, since lastTold, records []written, last written)
 	p.at.number, p.at.next, p.at.last = since.number, last.n+1, &last
 	p.all = append(s.retell(entries, records, p.at), retold{to: h.at})
 	switch {
-	case since.placed && p.changes() > maxInterrupted:
-		return nil, fmt.Errorf("%w: it is more than %d changes", errUntold, maxInterrupted)
 	case s.trust.Floor() != h.at.floor:
 		return nil, errMeta
 	case since.placed && s.trust.Refusal() != nil:
@@ -117,9 +118,9 @@ func (s *Store) pastOf(h *held, since lastTold, records []written, last written)
 	return p, nil
 }
 
-func (p *past) changes() (n int) {
-	for _, one := range p.all {
-		n += len(one.changes)
+func changesIn(records []written) (n int) {
+	for _, w := range records {
+		n += len(w.record.Changes)
 	}
 	return n
 }

@@ -186,8 +186,68 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-resume-loses-what-came-meanwhile", Breaks: "nothing is lost between what happened before and what follows",
-			File: "store/zookeeper/resume.go", Anchor: "for _, what := range h.calls {", Becomes: "for _, what := range h.calls[:0] {",
-			In: "./store/zookeeper", Run: "^TestConformance/resume$", Needs: "zookeeper",
+			File: "store/zookeeper/held.go", Anchor: "if len(h.calls) == 0 {", Becomes: "if len(h.calls) >= 0 {",
+			In: "./store/zookeeper", Run: "^TestHeldBackUntilTold$",
+		},
+		{
+			Name: "zookeeper-interrupted-begins-now", Breaks: "a feed that was interrupted tells what happened meanwhile",
+			File: "store/zookeeper/follow.go", Anchor: "if f.told.number == 0 {", Becomes: "if f.told.number == 0 || f.told.placed {",
+			In: "./store/zookeeper", Run: "^TestInterruptedAgain$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-interrupted-once-only", Breaks: "a feed that is interrupted while it is told of the past goes on, too",
+			File: "store/zookeeper/follow.go", Anchor: "\tif f.held = nil; f.stop != nil {", Becomes: "\tif f.held != nil {\n\t\tf.told = lastTold{}\n\t}\n\tif f.held = nil; f.stop != nil {",
+			In: "./store/zookeeper", Run: "^TestInterruptedAgain$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-interrupted-is-held-up", Breaks: "requests do not wait for ever for what happened in an interruption to be read",
+			File: "store/zookeeper/resume.go", Anchor: "ctx, cancel := context.WithTimeout(ctx, limit)", Becomes: "ctx, cancel := context.WithTimeout(ctx, 10*limit)",
+			In: "./store/zookeeper", Run: "^TestInterruptedIsNotHeldUp$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-interrupted-in-another-past", Breaks: "a store that lost its past is not told as if nothing had been lost",
+			File: "store/zookeeper/resume.go", Anchor: "if err := since.follows(last); err != nil {", Becomes: "if err := since.follows(last); err != nil && last.n < 0 {",
+			In: "./store/zookeeper", Run: "^TestInterruptedInAnotherPast$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-interrupted-by-another-floor", Breaks: "a feed does not go on by numbers of another fence floor",
+			File: "store/zookeeper/held.go", Anchor: "t.floor != to.floor || ", Becomes: "",
+			In: "./store/zookeeper", Run: "^TestWhatLeadsOn$",
+		},
+		{
+			Name: "zookeeper-interrupted-in-another-record", Breaks: "what the log has in the place of what was told last is that",
+			File: "store/zookeeper/held.go", Anchor: "t.last.zxid == last.zxid && ", Becomes: "",
+			In: "./store/zookeeper", Run: "^TestWhatLeadsOn$",
+		},
+		{
+			Name: "zookeeper-behind-for-ever", Breaks: "a feed that does not catch up begins with what there is",
+			File: "store/zookeeper/resume.go", Anchor: "time.Since(behind) > resumeTime", Becomes: "behind.IsZero()",
+			In: "./store/zookeeper", Run: "^TestNotForEver$",
+		},
+		{
+			Name: "zookeeper-held-back-without-bound", Breaks: "what is held back while the past is read has a bound",
+			File: "store/zookeeper/held.go", Anchor: "return h.cost <= maxHeld", Becomes: "return true",
+			In: "./store/zookeeper", Run: "^TestHeldBackHasABound$",
+		},
+		{
+			Name: "zookeeper-held-back-of-nothing", Breaks: "what does not happen is not held back",
+			File: "store/zookeeper/held.go", Anchor: "last >= 0 && len(one.changes) == 0", Becomes: "last < 0 && len(one.changes) == 0 && last > 0",
+			In: "./store/zookeeper", Run: "^TestHeldBackHasABound$",
+		},
+		{
+			Name: "zookeeper-interrupted-for-too-much", Breaks: "a feed that has too much to tell begins with what there is",
+			File: "store/zookeeper/resume.go", Anchor: "since.placed && changesIn(records) > maxInterrupted", Becomes: "changesIn(records) < 0",
+			In: "./store/zookeeper", Run: "^TestWhatIsNotTold$",
+		},
+		{
+			Name: "zookeeper-interrupted-without-trust", Breaks: "a feed does not go on in a store that may have lost its past",
+			File: "store/zookeeper/resume.go", Anchor: "since.placed && s.trust.Refusal() != nil", Becomes: "since.number == 0",
+			In: "./store/zookeeper", Run: "^TestWhatIsNotTold$",
+		},
+		{
+			Name: "zookeeper-recalls-before-a-view", Breaks: "a follower is told of ends once it has a view",
+			File: "store/zookeeper/follow.go", Anchor: " || f.held != nil {", Becomes: " {",
+			In: "./store/zookeeper", Run: "^TestHeldBackUntilTold$",
 		},
 		{
 			Name: "zookeeper-fold-at-once", Breaks: "replicas that are started together can all begin where the last ones ended",

@@ -56,14 +56,20 @@ type outcome struct {
 // at fault is answered, and the others try again without it.
 type committer struct {
 	*store.Committer[*part, outcome]
-	store *Store
+	*journal
+	calls   *connector
+	meta    *metaKeeper
+	feed    *feed // is told what was written
+	observe store.Observer
+	closing context.Context
 }
 
 func newCommitter(s *Store, pending store.Backlog) *committer {
-	c := &committer{store: s}
+	c := &committer{journal: s.journal, calls: s.calls, meta: s.meta, feed: s.feed, observe: s.observe, closing: s.closing}
 	c.Committer = store.NewCommitter(store.Limits{
 		Ops: maxBatch, Bytes: maxBatchSize, InFlight: parallelCommits, Most: mostCommits, Linger: gather, Pending: pending,
 	}, c.send, c.connected)
+	c.Sending = s.observe.Sending
 	return c
 }
 
@@ -89,17 +95,17 @@ func told(out outcome, err error) outcome {
 // connected waits for a connection, so that writes can be withdrawn as long as there is
 // none.
 func (c *committer) connected() bool {
-	ctx, cancel := context.WithTimeout(c.store.closing, attemptTimeout)
+	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
-	l, _ := c.store.calls.get(ctx)
+	l, _ := c.calls.get(ctx)
 	return l != nil
 }
 
 // send writes the batch, and hands back what the server did not refuse.
 func (c *committer) send(batch []*write) [][]*write {
-	ctx, cancel := context.WithTimeout(c.store.closing, attemptTimeout)
+	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
-	l, err := c.store.calls.get(ctx)
+	l, err := c.calls.get(ctx)
 	at, out := -1, outcome{err: err}
 	if err == nil {
 		at, out = c.try(l, batch)
@@ -134,15 +140,14 @@ func apart(batch []*write, tenant string) [][]*write {
 // try makes one transaction. If the server refuses one of the writes it returns
 // which one; -1 stands for all of them.
 func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
-	s := c.store
-	epoch := s.epoch.Load()
-	log := s.root.log(epoch)
+	epoch := c.epoch.Load()
+	log := c.root.log(epoch)
 	ops := []any{
-		&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
+		&zk.CheckVersionRequest{Path: c.root.epoch(), Version: epoch},
 		&zk.CheckVersionRequest{Path: l.node, Version: -1},
 	}
 	if joining(batch) {
-		ops = append(ops, &zk.CheckVersionRequest{Path: s.root.meta(), Version: s.meta.known.Load().version})
+		ops = append(ops, &zk.CheckVersionRequest{Path: c.root.meta(), Version: c.meta.known.Load().version})
 	}
 	own := len(ops)
 	var r record
@@ -156,19 +161,19 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 		inline = nil
 	}
 	ops = append(ops,
-		&zk.CreateRequest{Path: log + "/", Data: data, Acl: s.acl, Flags: zk.FlagSequence},
+		&zk.CreateRequest{Path: log + "/", Data: data, Acl: c.acl, Flags: zk.FlagSequence},
 		&zk.SetDataRequest{Path: log, Data: inline, Version: -1},
 	)
-	start, mark := time.Now(), s.trust.Sent()
-	results, err := doHere(s.closing, l, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(ops...) })
-	s.observe.Operation("commit", time.Since(start), err)
-	s.observe.Batch(len(batch))
+	start, mark := time.Now(), c.trust.Sent()
+	results, err := doHere(c.closing, l, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(ops...) })
+	c.observe.Operation("commit", time.Since(start), err)
+	c.observe.Batch(len(batch))
 	if err != nil {
 		return c.explain(l, batch, results, own, err)
 	}
 	stat := results[len(results)-1].Stat
-	s.trust.Received(mark, stat.Mzxid, 0)
-	s.feed.wrote(written{epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true, size: len(data)})
+	c.trust.Received(mark, stat.Mzxid, 0)
+	c.feed.wrote(written{epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true, size: len(data)})
 	runtime.Gosched() // whoever came to hold is answered first: it is woken, and runs next on this processor
 	return -1, outcome{zxid: stat.Mzxid}
 }
@@ -192,11 +197,11 @@ var errOutdated = errors.New("the fence floor or the trust in the store has chan
 // bringUpToDate reads meta anew and returns what is to be sent again. An entry is not
 // put into a store that is found to have lost its past: its caller sees that.
 func (c *committer) bringUpToDate(batch []*write) (again []*write) {
-	ctx, cancel := context.WithTimeout(c.store.closing, attemptTimeout)
+	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
-	err := c.store.meta.readAnew(ctx, c.store.calls, 0)
+	err := c.meta.readAnew(ctx, c.calls, 0)
 	for _, w := range batch {
-		if joins(w) && (err != nil || c.store.trust.Refusal() != nil) {
+		if joins(w) && (err != nil || c.trust.Refusal() != nil) {
 			refused := &retry{errOutdated}
 			w.Settle(outcome{err: refused}, refused)
 			continue
@@ -229,7 +234,7 @@ func (c *committer) explain(l *link, batch []*write, results []zk.MultiResponse,
 	}
 	// One of our own ops: the log was rotated, or damaged by hand.
 	if !errors.Is(err, zk.ErrNoAuth) && failed != 1 {
-		c.store.mend(errors.Join(errLogGone, err))
+		c.mend(errors.Join(errLogGone, err))
 	}
 	return -1, outcome{err: &retry{err}}
 }

@@ -64,19 +64,20 @@
 //
 // # Who does what
 //
-// Each of these is built on those before it. Leases and the committer are given the Store
-// besides, by which they reach its connections, and leases the remover of what is over:
+// Each of these is built on those before it, and has no more of them than it uses:
 //
 //	link, connector   one connection, and the one that is in use
 //	tree              the store's own nodes: where they are, and who may see them
 //	journal           the log: which one is in use, the newest number, what records say
 //	reader            entries, from their nodes and the log
 //	metaKeeper        what the store remembers about itself, and whether it is trusted
-//	leases            which leases this replica looks at, and when they are over
+//	leases            what this replica has seen of leases, and when to look again
 //	feed              follows the log, and tells the followers
 //	committer         lets independent writes share a transaction
 //	archive           reasons of ends that the log says no longer
 //	remover           takes entries out of their queues
+//	expirer           looks at leases, and has what is over removed
+//	joiner            puts entries into their queues
 //	Store             the contract, and the goroutines of all of these
 //
 // # The library

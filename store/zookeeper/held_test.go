@@ -22,7 +22,7 @@ func (c *tally) Lost(error)                       { c.losses++ }
 func heldBack(t *testing.T, told lastTold) (*feed, *follower, *tally) {
 	t.Helper()
 	s := newStore(Config{})
-	t.Cleanup(func() { s.stop(); s.small.life.Close(); s.commits.Stop(); s.commits.Close() })
+	t.Cleanup(s.stop)
 	c := &tally{}
 	f := &follower{f: c, told: told, begun: make(chan struct{}, 1)}
 	s.feed.number, s.feed.current = 100, true

@@ -11,9 +11,17 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
+// joiner puts entries into their queues.
+type joiner struct {
+	*reader
+	calls   *connector
+	commits *committer
+	orphans *store.Cleaner[*orphan]
+}
+
 // join is one call of Enqueue, with all its attempts.
 type join struct {
-	store  *Store
+	*joiner
 	entry  *lock.Entry
 	handle int64
 	taken  int32 // the version of the key's mark that is to be replaced, or noMark
@@ -42,14 +50,14 @@ func (j *join) pause(ctx context.Context) error {
 func (j *join) outcome(ctx context.Context) (*lock.Entry, error) {
 	ctx, cancel := j.hurried(ctx)
 	defer cancel()
-	return j.store.outcomeOf(ctx, j.entry, j.since)
+	return j.outcomeOf(ctx, j.entry, j.since)
 }
 
 // write hands in an attempt. What it waits for others is not its own time.
 func (j *join) write(ctx context.Context) outcome {
-	w := j.store.joinWrite(j.entry, j.handle, j.taken)
+	w := j.joinWrite(j.entry, j.handle, j.taken)
 	w.Must, w.Due = j.unknown, j.due // what may have happened is not refused any more
-	out := j.store.commits.do(ctx, w)
+	out := j.commits.do(ctx, w)
 	if j.due = j.due.Add(w.Waited()); j.due.After(j.last) {
 		j.due = j.last
 	}
@@ -63,7 +71,7 @@ func (j *join) write(ctx context.Context) outcome {
 // attempt writes the entry, or finds that it is there. A *lock.Error is final; after
 // any other one the next attempt may fare better.
 func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, err error) {
-	s, e := j.store, j.entry
+	e := j.entry
 	if j.unseen && !e.Resumable() {
 		if found, err := j.outcome(ctx); found != nil || err != nil {
 			return found, true, err
@@ -75,13 +83,13 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 	switch {
 	case out.err == nil:
 		placed := *e
-		placed.Number, placed.Handle, placed.Lingers = s.number(out.zxid), j.handle, false
+		placed.Number, placed.Handle, placed.Lingers = j.number(out.zxid), j.handle, false
 		return &placed, true, nil
 	case errors.Is(out.err, zk.ErrNodeExists), errors.Is(out.err, zk.ErrBadVersion):
 		return j.refused(hurried, out.err)
 	case errors.Is(out.err, zk.ErrNoNode):
 		j.taken = noMark
-		_ = s.makeShards(hurried, e) // the next attempt tells whether it worked
+		_ = j.makeShards(hurried, e) // the next attempt tells whether it worked
 	case errors.Is(out.err, lock.Overloaded):
 		return nil, false, out.err
 	case answered(out.err):
@@ -94,7 +102,7 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 // of one that was withdrawn can be taken by the next attempt, which is an entry of its
 // own: the name of a lease is used once.
 func (j *join) refused(ctx context.Context, cause error) (found *lock.Entry, written bool, err error) {
-	found, version, err := j.store.findByKey(ctx, j.entry)
+	found, version, err := j.findByKey(ctx, j.entry)
 	switch {
 	case err != nil:
 		return nil, false, err
@@ -118,21 +126,49 @@ func newHandle(e *lock.Entry) int64 {
 // joinWrite makes the nodes of an entry: the primary, its lease and the mark of its key
 // if its id may come again, and one in each other lock of a set. A handle of 0 stands for
 // a [fresh] id.
-func (s *Store) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
+func (j *joiner) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 	k, v := keyOf(e), valueOf(e, handle)
 	data := store.Encode(v)
 	p := &part{change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
 	w := &write{Tenant: e.Tenant, Keys: []string{k.conflict()}, Lingers: e.Lingers, Within: store.WithinOf(e), Payload: p}
-	p.ops = append(p.ops, s.create(s.root.primary(k), data))
+	p.ops = append(p.ops, j.create(j.root.primary(k), data))
 	if e.Resumable() {
-		p.ops = append(p.ops, s.claim(e, taken), s.create(s.root.lease(k, handle), nil))
+		p.ops = append(p.ops, j.claim(e, taken), j.create(j.root.lease(k, handle), nil))
 	}
 	for i, c := range e.Claims {
 		w.Keys = append(w.Keys, "lock,"+e.Tenant+","+c.Name)
 		if i > 0 {
-			p.ops = append(p.ops, s.create(s.root.secondary(k, c.Name), nil))
+			p.ops = append(p.ops, j.create(j.root.secondary(k, c.Name), nil))
 		}
 	}
 	w.Ops, w.Bytes = len(p.ops), 3*len(data)+opSize*(len(p.ops)+1) // the data is in the record too, and in the log
 	return w
+}
+
+// makeShards makes the shards that e's nodes go into.
+func (j *joiner) makeShards(ctx context.Context, e *lock.Entry) error {
+	for _, c := range e.Claims {
+		if err := j.ensure(ctx, j.calls, j.root.shardOf(e.Tenant, c.Name, e.ID), nil); err != nil {
+			return err
+		}
+	}
+	if e.Resumable() {
+		return j.ensure(ctx, j.calls, j.root.keyShard(e.Tenant, e.ID), nil)
+	}
+	return nil
+}
+
+// find reads the entry, or nil if there is none. It is called after a write of
+// ours on the same connection, or one opened later, was answered: what that write
+// saw is what this one sees, or newer.
+func (j *joiner) find(ctx context.Context, k key) (*lock.Entry, error) {
+	l, err := j.calls.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := j.readEntry(ctx, l, k)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	return e, err
 }

@@ -25,10 +25,10 @@ const noMark = -1
 
 // claim is the operation by which an entry takes its key: by a new node, or by one of
 // that version which an entry left that was withdrawn.
-func (s *Store) claim(e *lock.Entry, version int32) any {
-	path, data := s.root.mark(e.Tenant, e.ID), store.Encode(mark{Lock: e.Name()})
+func (j *joiner) claim(e *lock.Entry, version int32) any {
+	path, data := j.root.mark(e.Tenant, e.ID), store.Encode(mark{Lock: e.Name()})
 	if version == noMark {
-		return s.create(path, data)
+		return j.create(path, data)
 	}
 	return &zk.SetDataRequest{Path: path, Data: data, Version: version}
 }
@@ -37,10 +37,10 @@ func (s *Store) claim(e *lock.Entry, version int32) any {
 // which is an error with the reason. If neither is so the key may be taken by replacing
 // the version of its mark. It is called after a write of ours on the same connection,
 // or one opened later, was answered: what that write saw is what this one sees, or newer.
-func (s *Store) findByKey(ctx context.Context, e *lock.Entry) (found *lock.Entry, version int32, err error) {
+func (j *joiner) findByKey(ctx context.Context, e *lock.Entry) (found *lock.Entry, version int32, err error) {
 	k, version := keyOf(e), int32(noMark)
 	if e.Resumable() {
-		n, err := onLink(ctx, s.calls, get(s.root.mark(e.Tenant, e.ID)))
+		n, err := onLink(ctx, j.calls, get(j.root.mark(e.Tenant, e.ID)))
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return nil, noMark, err
 		}
@@ -48,7 +48,7 @@ func (s *Store) findByKey(ctx context.Context, e *lock.Entry) (found *lock.Entry
 		if err == nil {
 			version = n.stat.Version
 			if bad := json.Unmarshal(n.data, &m); bad != nil {
-				s.report(s.root.mark(e.Tenant, e.ID), "what is known of a key cannot be read", "error", bad)
+				j.report(j.root.mark(e.Tenant, e.ID), "what is known of a key cannot be read", "error", bad)
 			}
 		}
 		switch {
@@ -60,7 +60,7 @@ func (s *Store) findByKey(ctx context.Context, e *lock.Entry) (found *lock.Entry
 			k.lock = m.Lock
 		}
 	}
-	found, err = s.find(ctx, k)
+	found, err = j.find(ctx, k)
 	return found, version, err
 }
 
@@ -71,23 +71,23 @@ type place struct{ epoch, n int32 }
 // a place in the log, none of which is under way any more, as another connection is in
 // use. It returns the entry if it is there. If it was written and has gone since, the
 // error is [lock.Lost] with the reason: a repetition would write it a second time.
-func (s *Store) outcomeOf(ctx context.Context, e *lock.Entry, since place) (*lock.Entry, error) {
-	l, err := s.calls.get(ctx)
+func (j *joiner) outcomeOf(ctx context.Context, e *lock.Entry, since place) (*lock.Entry, error) {
+	l, err := j.calls.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stat, err := s.barrierOn(ctx, l)
+	stat, err := j.barrierOn(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.readEntry(ctx, l, keyOf(e))
+	found, err := j.readEntry(ctx, l, keyOf(e))
 	if !errors.Is(err, zk.ErrNoNode) {
 		return found, err
 	}
-	if s.epoch.Load() != since.epoch {
+	if j.epoch.Load() != since.epoch {
 		return nil, errRotated
 	}
-	written, err := s.records(ctx, l, since.epoch, since.n, created(stat))
+	written, err := j.records(ctx, l, since.epoch, since.n, created(stat))
 	if err != nil {
 		return nil, err
 	}

@@ -2,21 +2,15 @@ package zookeeper
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
 const (
-	// parallelChecks bounds the reads and removals of leases that are under way.
-	parallelChecks = 32
-
 	// The replica that wrote or renewed an entry last knows when its lease ends, and
 	// looks at it only then. Two others look every third of the TTL, so that the end
 	// comes no later than that if the first has died; see [leases.watches]. All others
@@ -83,8 +77,8 @@ func (l *lease) Before(other *lease) bool { return l.due < other.due }
 
 // leases watches over the leases of all entries.
 type leases struct {
-	store *Store
-	clock aliveClock
+	reader *reader
+	clock  aliveClock
 
 	mu   sync.Mutex
 	all  map[key]*lease
@@ -94,8 +88,8 @@ type leases struct {
 	wake chan struct{}
 }
 
-func newLeases(s *Store) *leases {
-	return &leases{store: s, all: map[key]*lease{}, wake: make(chan struct{}, 1)}
+func newLeases(r *reader) *leases {
+	return &leases{reader: r, all: map[key]*lease{}, wake: make(chan struct{}, 1)}
 }
 
 // reset takes over the entries that there are. The leases of those that are known
@@ -143,7 +137,7 @@ func (ls *leases) joined(e *lock.Entry, here bool) {
 func (ls *leases) left(c change) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if l := ls.all[c.key()]; l != nil && ls.store.ends(c, l.entry) {
+	if l := ls.all[c.key()]; l != nil && ls.reader.ends(c, l.entry) {
 		ls.drop(c.key())
 	}
 }
@@ -208,26 +202,7 @@ func (ls *leases) nudge() {
 	}
 }
 
-// run looks at the leases that are due.
-func (ls *leases) run() {
-	var checks sync.WaitGroup
-	defer checks.Wait()
-	slots := make(chan struct{}, parallelChecks)
-	ctx := ls.store.closing
-	for ctx.Err() == nil {
-		l, wait := ls.next()
-		if l == nil {
-			ls.sleep(ctx, wait)
-			continue
-		}
-		slots <- struct{}{}
-		checks.Go(func() {
-			defer func() { <-slots }()
-			ls.check(ctx, l)
-		})
-	}
-}
-
+// sleep waits until a lease can be due.
 func (ls *leases) sleep(ctx context.Context, wait time.Duration) {
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -249,86 +224,4 @@ func (ls *leases) next() (*lease, time.Duration) {
 		return nil, min(max(wait, time.Millisecond), guardInterval)
 	}
 	return ls.heap.Pop(), 0
-}
-
-// check reads a lease, and removes its entry if the lease is over.
-func (ls *leases) check(ctx context.Context, l *lease) {
-	again := ls.look(ctx, l)
-	ls.mu.Lock()
-	version, missing, over := l.version, l.missing, ls.clock.now() >= l.since+l.entry.TTL
-	known := ls.all[keyOf(l.entry)] == l
-	ls.mu.Unlock()
-	switch {
-	case !known: // it left meanwhile
-		return
-	case over && missing:
-		ls.store.remover.sweep(ctx, l.entry)
-		again = checkInterval
-	case over && again == asPlanned && version != unknownVersion:
-		ls.expire(ctx, l, version)
-		again = checkInterval
-	}
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if ls.all[keyOf(l.entry)] != l {
-		return
-	}
-	if again > 0 {
-		l.due = ls.clock.now() + again
-	}
-	ls.heap.Push(l)
-	ls.nudge()
-}
-
-// asPlanned is how soon to look again after one that told something.
-const asPlanned = 0
-
-// look reads the version. It returns after how long to look again, or [asPlanned].
-func (ls *leases) look(ctx context.Context, l *lease) time.Duration {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	path := ls.store.root.lease(keyOf(l.entry), l.entry.Handle)
-	ls.mu.Lock()
-	before := l.version
-	ls.mu.Unlock()
-	n, err := onLink(ctx, ls.store.calls, get(path))
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	now := ls.clock.now()
-	switch {
-	case l.version != before:
-		ls.plan(l, now) // it was renewed here meanwhile, and what was read may be older
-	case errors.Is(err, zk.ErrNoNode) && fresh(l.entry) && l.version < 0 && !l.missing:
-		l.version = noLease
-		ls.plan(l, now)
-	case errors.Is(err, zk.ErrNoNode):
-		if !l.missing {
-			l.missing, l.since = true, now
-		}
-		return checkInterval
-	case err != nil:
-		return checkInterval
-	case n.stat.Version != l.version || l.missing: // a lower one is of a lease made again
-		l.mine = false
-		ls.seen(l, n.stat.Version, now)
-	default:
-		ls.plan(l, now)
-	}
-	return asPlanned
-}
-
-// expire removes the entry, unless its lease was renewed. The feed tells that it
-// left.
-func (ls *leases) expire(ctx context.Context, l *lease, version int32) {
-	ctx, cancel := context.WithTimeout(ctx, ls.store.timeout)
-	defer cancel()
-	out := ls.store.remover.attempt(ctx, ls.store.remover.newRemoval(l.entry, version != noLease, version, lock.Expired))
-	switch {
-	case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
-		ls.mu.Lock()
-		defer ls.mu.Unlock()
-		l.missing, l.since = true, ls.clock.now()
-	case out.err != nil && answered(out.err):
-		ls.look(ctx, l) // it was renewed
-	}
 }

@@ -22,7 +22,7 @@ type orphan struct {
 // by its lease.
 func (j *join) giveUp() {
 	if len(j.open) > 0 && !j.entry.Resumable() {
-		j.store.orphans.Add(j.entry.Tenant, &orphan{j.entry, j.open}, j.entry.TTL)
+		j.orphans.Add(j.entry.Tenant, &orphan{j.entry, j.open}, j.entry.TTL)
 	}
 }
 

@@ -73,6 +73,7 @@ type Store struct {
 	meta    *metaKeeper
 	archive *archive
 	remover *remover
+	joiner  *joiner
 	resume  atomic.Uint64 // where the next feed begins; 0 is now
 
 	closing context.Context
@@ -100,11 +101,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s.calls = newConnector("calls", cfg.Servers, a, s.log, s.fence)
 	s.chores = newConnector("upkeep", cfg.Servers, a, s.log, nil)
+	s.commits = newCommitter(s, cfg.Pending)
 	s.archive = &archive{journal: s.journal, chores: s.chores, feed: s.feed}
 	s.remover = &remover{reader: s.reader, calls: s.calls, commits: s.commits, feed: s.feed, leases: s.leases}
 	s.orphans = store.NewCleaner(s.log, s.clean)
+	s.joiner = &joiner{reader: s.reader, calls: s.calls, commits: s.commits, orphans: s.orphans}
 	s.tasks.Go(func() { s.feed.run(s.closing) })
-	s.tasks.Go(s.leases.run)
+	s.tasks.Go(func() { (&expirer{leases: s.leases, calls: s.calls, remover: s.remover}).run(s.closing) })
 	s.tasks.Go(s.upkeep)
 	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
 	s.tasks.Go(s.tidy)
@@ -115,9 +118,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 func newStore(cfg Config) *Store {
 	s := &Store{reader: &reader{newJournal(newTree(cfg), store.NewTrust(cfg.Form))}, observe: cfg.Observer.OrSilent()}
 	s.closing, s.stop = context.WithCancel(context.Background())
-	s.commits = newCommitter(s, cfg.Pending)
-	s.commits.Sending = s.observe.Sending
-	s.leases = newLeases(s)
+	s.leases = newLeases(s.reader)
 	s.small = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.meta = &metaKeeper{journal: s.journal}
 	s.feed = newFeed(s)
@@ -179,7 +180,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		return nil, false, err
 	}
 	due := time.Now().Add(s.timeout)
-	j := &join{store: s, entry: e, handle: newHandle(e), since: s.feed.here(), taken: noMark, due: due, last: due.Add(store.MostPending)}
+	j := &join{joiner: s.joiner, entry: e, handle: newHandle(e), since: s.feed.here(), taken: noMark, due: due, last: due.Add(store.MostPending)}
 	for {
 		if err := s.trust.Refusal(); err != nil {
 			j.giveUp()
@@ -204,34 +205,6 @@ func randomHandle() int64 {
 	var raw [8]byte
 	_, _ = rand.Read(raw[:]) // never fails: crypto/rand ends the program instead
 	return int64(binary.BigEndian.Uint64(raw[:])>>1 | 1)
-}
-
-// makeShards makes the shards that e's nodes go into.
-func (s *Store) makeShards(ctx context.Context, e *lock.Entry) error {
-	for _, c := range e.Claims {
-		if err := s.ensure(ctx, s.calls, s.root.shardOf(e.Tenant, c.Name, e.ID), nil); err != nil {
-			return err
-		}
-	}
-	if e.Resumable() {
-		return s.ensure(ctx, s.calls, s.root.keyShard(e.Tenant, e.ID), nil)
-	}
-	return nil
-}
-
-// find reads the entry, or nil if there is none. It is called after a write of
-// ours on the same connection, or one opened later, was answered: what that write
-// saw is what this one sees, or newer.
-func (s *Store) find(ctx context.Context, k key) (*lock.Entry, error) {
-	l, err := s.calls.get(ctx)
-	if err != nil {
-		return nil, err
-	}
-	e, err := s.readEntry(ctx, l, k)
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
-	}
-	return e, err
 }
 
 // Newest implements store.Store.

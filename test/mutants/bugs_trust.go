@@ -182,7 +182,7 @@ func trustBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-lower-zxid-believed", Breaks: "a write's number below what was received before is a lost past",
-			File: "store/zookeeper/commit.go", Anchor: "s.trust.Received(mark, stat.Mzxid, 0)", Becomes: "s.trust.Received(mark*0, stat.Mzxid, 0)",
+			File: "store/zookeeper/commit.go", Anchor: "c.trust.Received(mark, stat.Mzxid, 0)", Becomes: "c.trust.Received(mark*0, stat.Mzxid, 0)",
 			In: "./store/zookeeper", Run: "^TestWriteShowsALostPast$", Needs: "zookeeper",
 		},
 		{

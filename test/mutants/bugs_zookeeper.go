@@ -76,7 +76,7 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-key-without-mark", Breaks: "a late write cannot use a key again that is used up",
-			File: "store/zookeeper/join.go", Anchor: "s.claim(e, taken), ", Becomes: "",
+			File: "store/zookeeper/join.go", Anchor: "j.claim(e, taken), ", Becomes: "",
 			In: "./store/zookeeper", Run: "^TestLateCreate$", Needs: "zookeeper",
 		},
 		{

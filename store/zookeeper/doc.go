@@ -78,6 +78,8 @@
 //	remover           takes entries out of their queues
 //	expirer           looks at leases, and has what is over removed
 //	joiner            puts entries into their queues
+//	teller            tells followers of what was before their views
+//	upkeep            mends what was deleted, folds the log and forgets
 //	Store             the contract, and the goroutines of all of these
 //
 // # The library

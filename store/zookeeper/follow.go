@@ -154,9 +154,9 @@ func (s *Store) Watch(ctx context.Context, to store.Watcher) {
 		case <-f.begun:
 			viewed, v, h := f.attend(ctx)
 			if h != nil {
-				s.tellEarlier(viewed, f, h)
+				s.teller.tellEarlier(viewed, f, h)
 			}
-			s.recall(viewed, f, v)
+			s.teller.recall(viewed, f, v)
 		case <-ctx.Done():
 		}
 	}
@@ -177,14 +177,14 @@ func (f *feed) add(to *follower) {
 }
 
 // recall tells the ends from before the follower's view, unless it gets another one.
-func (s *Store) recall(ctx context.Context, f *follower, v view) {
+func (t *teller) recall(ctx context.Context, f *follower, v view) {
 	for {
-		err := s.recallOn(ctx, f, v)
+		err := t.recallOn(ctx, f, v)
 		switch {
-		case err == nil, errors.Is(err, errAnotherView), ctx.Err() != nil, s.closing.Err() != nil:
+		case err == nil, errors.Is(err, errAnotherView), ctx.Err() != nil, errors.Is(err, errClosed):
 			return
 		case answered(err):
-			s.log.Warn("the reasons of ends cannot be read; it is tried again", "error", err)
+			t.log.Warn("the reasons of ends cannot be read; it is tried again", "error", err)
 		}
 		if store.Pause(ctx, longestPause) != nil {
 			return
@@ -195,15 +195,15 @@ func (s *Store) recall(ctx context.Context, f *follower, v view) {
 // recallOn reads what is remembered of ends, a part at a time: in the records that
 // the logs still have, and then in the nodes to which those of older ones were moved.
 // Ends that are moved meanwhile are told twice.
-func (s *Store) recallOn(ctx context.Context, f *follower, v view) error {
-	l, err := s.chores.get(ctx)
+func (t *teller) recallOn(ctx context.Context, f *follower, v view) error {
+	l, err := t.chores.get(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := s.barrierOn(ctx, l); err != nil {
+	if _, err := t.barrierOn(ctx, l); err != nil {
 		return err
 	}
-	old, err := s.oldLogs(ctx, l, v.epoch)
+	old, err := t.oldLogs(ctx, l, v.epoch)
 	if err != nil {
 		return err
 	}
@@ -212,12 +212,12 @@ func (s *Store) recallOn(ctx context.Context, f *follower, v view) error {
 		if epoch == v.epoch {
 			end = v.next
 		}
-		err := s.eachPart(ctx, l, epoch, end, func(records []folded) error { return f.recall(v, endsOf(records), s.trust.Floor(), false) })
+		err := t.eachPart(ctx, l, epoch, end, func(records []folded) error { return f.recall(v, endsOf(records), t.trust.Floor(), false) })
 		if err != nil && !errors.Is(err, zk.ErrNoNode) { // a log may be retired meanwhile
 			return err
 		}
 	}
-	if err := s.archive.recallMoved(ctx, l, f, v); err != nil {
+	if err := t.archive.recallMoved(ctx, l, f, v); err != nil {
 		return err
 	}
 	return f.recall(v, nil, 0, true)

@@ -124,7 +124,7 @@ func TestWhatLeadsOn(t *testing.T) {
 // that is resumed may have more to tell.
 func TestWhatIsNotTold(t *testing.T) {
 	feed, f, _ := heldBack(t, lastTold{number: 50})
-	s := &Store{reader: feed.reader}
+	by := &teller{reader: feed.reader}
 	_, _, h := f.attend(t.Context())
 	changes := make([]change, maxInterrupted+1)
 	for i := range changes {
@@ -134,14 +134,14 @@ func TestWhatIsNotTold(t *testing.T) {
 		return []written{{n: 5, zxid: 60, record: &record{Changes: changes[:n]}}}
 	}
 	tell := func(placed bool, n int) bool {
-		_, err := s.pastOf(h, lastTold{number: 50, placed: placed}, records(n), written{n: 4})
+		_, err := by.pastOf(h, lastTold{number: 50, placed: placed}, records(n), written{n: 4})
 		return err == nil
 	}
 	if !tell(true, maxInterrupted) || tell(true, maxInterrupted+1) || !tell(false, maxInterrupted+1) {
 		t.Errorf("over %d changes an interrupted feed goes on: %t, over one more: %t, and a resumed one: %t",
 			maxInterrupted, tell(true, maxInterrupted), tell(true, maxInterrupted+1), tell(false, maxInterrupted+1))
 	}
-	s.trust.Meet(&store.NewerFormError{Form: store.Form + 1})
+	by.trust.Meet(&store.NewerFormError{Form: store.Form + 1})
 	if tell(true, 1) {
 		t.Error("it goes on where nothing may be granted")
 	}
@@ -150,12 +150,12 @@ func TestWhatIsNotTold(t *testing.T) {
 // TestNotForEver: a feed that does not catch up begins with what there is.
 func TestNotForEver(t *testing.T) {
 	feed, f, _ := heldBack(t, lastTold{number: 50})
-	s := &Store{reader: feed.reader, chores: &connector{ctx: t.Context(), changed: make(chan struct{})}}
+	by := &teller{reader: feed.reader, chores: &connector{ctx: t.Context(), changed: make(chan struct{})}}
 	_, _, h := f.attend(t.Context())
 	over, end := context.WithCancel(t.Context())
 	end()
 	for behind, want := range map[time.Duration]bool{0: false, resumeTime + time.Second: true} {
-		_, err := s.earlier(over, h, f.told, time.Now().Add(-behind))
+		_, err := by.earlier(over, h, f.told, time.Now().Add(-behind))
 		if errors.Is(err, errUntold) != want {
 			t.Errorf("behind for %v: %v", behind, err)
 		}

@@ -86,23 +86,23 @@ var errNoChroot = errors.New("create it, or correct the path in the store's addr
 
 // keepNodes makes again what somebody deleted of the nodes that everything else is
 // below.
-func (s *Store) keepNodes(ctx context.Context) error {
-	l, err := s.chores.get(ctx)
+func (u *upkeep) keepNodes(ctx context.Context) error {
+	l, err := u.chores.get(ctx)
 	if err != nil {
 		return err
 	}
-	names, err := children(ctx, l, string(s.root))
+	names, err := children(ctx, l, string(u.root))
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
 	}
-	for _, path := range s.root.parts() {
-		if !slices.Contains(names, strings.TrimPrefix(path, string(s.root)+"/")) {
-			s.log.Error("a node was deleted, which nobody but us should do; it is made again", "path", path)
-			err = s.makeNodes(ctx)
+	for _, path := range u.root.parts() {
+		if !slices.Contains(names, strings.TrimPrefix(path, string(u.root)+"/")) {
+			u.log.Error("a node was deleted, which nobody but us should do; it is made again", "path", path)
+			err = u.makeNodes(ctx)
 			break
 		}
 	}
-	return errors.Join(err, s.meta.putBack(ctx))
+	return errors.Join(err, u.meta.putBack(ctx))
 }
 
 // staleNodes are the nodes of broken connections that are yet to be deleted.

@@ -207,19 +207,19 @@ func (x *spentNotices) take() []*lock.Notice {
 
 // deleteSpent deletes the notices whose entries went. What fails is tried again with the
 // next upkeep.
-func (s *Store) deleteSpent(ctx context.Context) error {
-	spent := s.feed.spent.take()
+func (u *upkeep) deleteSpent(ctx context.Context) error {
+	spent := u.feed.spent.take()
 	if len(spent) == 0 {
 		return nil
 	}
-	l, err := s.chores.get(ctx)
+	l, err := u.chores.get(ctx)
 	if err == nil {
 		err = inParallel(len(spent), func(i int) error {
-			return s.archive.deleteAll(ctx, l, []string{s.root.notice(spent[i].Tenant, spent[i].ID)})
+			return u.archive.deleteAll(ctx, l, []string{u.root.notice(spent[i].Tenant, spent[i].ID)})
 		})
 	}
 	if err != nil {
-		s.feed.spent.add(spent)
+		u.feed.spent.add(spent)
 	}
 	return err
 }

@@ -55,7 +55,7 @@ type seenLife struct {
 func (w *sweeper) run() {
 	s := w.records.store
 	for store.Pause(s.closing, sweepInterval) == nil {
-		s.attend("look after the records of other replicas", operationTimeout, func(ctx context.Context) error {
+		s.attend(s.closing, "look after the records of other replicas", operationTimeout, func(ctx context.Context) error {
 			err := w.sweep(ctx)
 			if err != nil {
 				w.seen = nil // who could not be heard begins anew

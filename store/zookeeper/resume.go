@@ -36,19 +36,26 @@ const (
 // there is.
 func (s *Store) Resume(number uint64) { s.resume.Store(number) }
 
+// teller tells followers of what happened before their views.
+type teller struct {
+	*reader
+	chores  *connector // so that what is told at once does not wait for it
+	archive *archive
+}
+
 // tellEarlier tells a follower what happened since what it was told last, and then all that was
 // held back. If that cannot be done it begins with its view, and what happened until then is a
 // gap.
-func (s *Store) tellEarlier(ctx context.Context, f *follower, h *held) {
+func (t *teller) tellEarlier(ctx context.Context, f *follower, h *held) {
 	since, behind := f.place()
-	past, err := s.earlier(ctx, h, since, behind)
+	past, err := t.earlier(ctx, h, since, behind)
 	switch {
 	case err == nil:
-		s.tellAll(ctx, f, h, past)
+		t.tellAll(ctx, f, h, past)
 	case ctx.Err() != nil: // the follower, or its view, is over
 		return
 	default:
-		s.log.Info("what happened before cannot be told; it begins with what there is", "since", since.number, "error", err)
+		t.log.Info("what happened before cannot be told; it begins with what there is", "since", since.number, "error", err)
 		f.during(h, func() { f.reset(h.first, h.at) })
 	}
 	f.release(h)
@@ -69,7 +76,7 @@ type past struct {
 }
 
 // earlier returns what happened from where a follower is to its view.
-func (s *Store) earlier(ctx context.Context, h *held, since lastTold, behind time.Time) (*past, error) {
+func (t *teller) earlier(ctx context.Context, h *held, since lastTold, behind time.Time) (*past, error) {
 	if err := since.leads(h.at); err != nil {
 		return nil, err
 	}
@@ -82,37 +89,37 @@ func (s *Store) earlier(ctx context.Context, h *held, since lastTold, behind tim
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	l, err := s.chores.get(ctx)
+	l, err := t.chores.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	records, last, err := s.history(ctx, l, h.at.epoch, h.at.next, s.zxid(since.number))
+	records, last, err := t.history(ctx, l, h.at.epoch, h.at.next, t.zxid(since.number))
 	if err != nil {
 		return nil, err
 	}
 	if err := since.follows(last); err != nil {
 		return nil, err
 	}
-	return s.pastOf(h, since, records, last)
+	return t.pastOf(h, since, records, last)
 }
 
 // pastOf returns what the records say happened before a view, after the last one that was told.
-func (s *Store) pastOf(h *held, since lastTold, records []written, last written) (*past, error) {
+func (t *teller) pastOf(h *held, since lastTold, records []written, last written) (*past, error) {
 	if since.placed && changesIn(records) > maxInterrupted {
 		return nil, fmt.Errorf("%w: it is more than %d changes", errUntold, maxInterrupted)
 	}
-	entries, err := s.rewind(h.first.Entries, records, s.zxid(since.number))
+	entries, err := t.rewind(h.first.Entries, records, t.zxid(since.number))
 	if err != nil {
 		return nil, err
 	}
 	p := &past{at: h.at, was: store.Snapshot{Number: since.number, Entries: (&snapshot{entries: entries.byKey}).sorted()}}
 	p.was.Notices = slices.DeleteFunc(slices.Clone(h.first.Notices), func(n *lock.Notice) bool { return n.Number > since.number })
 	p.at.number, p.at.next, p.at.last = since.number, last.n+1, &last
-	p.all = append(s.retell(entries, records, p.at), retold{to: h.at})
+	p.all = append(t.retell(entries, records, p.at), retold{to: h.at})
 	switch {
-	case s.trust.Floor() != h.at.floor:
+	case t.trust.Floor() != h.at.floor:
 		return nil, errMeta
-	case since.placed && s.trust.Refusal() != nil:
+	case since.placed && t.trust.Refusal() != nil:
 		return nil, fmt.Errorf("%w: the store may have lost its past", errUntold)
 	}
 	return p, nil
@@ -126,7 +133,7 @@ func changesIn(records []written) (n int) {
 }
 
 // tellAll tells an earlier view and what happened since, without haste.
-func (s *Store) tellAll(ctx context.Context, f *follower, h *held, p *past) {
+func (t *teller) tellAll(ctx context.Context, f *follower, h *held, p *past) {
 	f.during(h, func() { f.reset(p.was, p.at) })
 	n := 0
 	for _, one := range p.all {

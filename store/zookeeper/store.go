@@ -74,6 +74,7 @@ type Store struct {
 	archive *archive
 	remover *remover
 	joiner  *joiner
+	teller  *teller
 	resume  atomic.Uint64 // where the next feed begins; 0 is now
 
 	closing context.Context
@@ -103,14 +104,16 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.chores = newConnector("upkeep", cfg.Servers, a, s.log, nil)
 	s.commits = newCommitter(s, cfg.Pending)
 	s.archive = &archive{journal: s.journal, chores: s.chores, feed: s.feed}
+	s.teller = &teller{reader: s.reader, chores: s.chores, archive: s.archive}
 	s.remover = &remover{reader: s.reader, calls: s.calls, commits: s.commits, feed: s.feed, leases: s.leases}
 	s.orphans = store.NewCleaner(s.log, s.clean)
 	s.joiner = &joiner{reader: s.reader, calls: s.calls, commits: s.commits, orphans: s.orphans}
 	s.tasks.Go(func() { s.feed.run(s.closing) })
 	s.tasks.Go(func() { (&expirer{leases: s.leases, calls: s.calls, remover: s.remover}).run(s.closing) })
-	s.tasks.Go(s.upkeep)
+	u := &upkeep{journal: s.journal, calls: s.calls, chores: s.chores, meta: s.meta, feed: s.feed, leases: s.leases, archive: s.archive}
+	s.tasks.Go(func() { u.mendAll(s.closing) })
 	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
-	s.tasks.Go(s.tidy)
+	s.tasks.Go(func() { u.tidy(s.closing) })
 	s.tasks.Go((&sweeper{records: s.small, now: s.leases.clock.now}).run)
 	return s, nil
 }

@@ -241,7 +241,7 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-interrupted-without-trust", Breaks: "a feed does not go on in a store that may have lost its past",
-			File: "store/zookeeper/resume.go", Anchor: "since.placed && s.trust.Refusal() != nil", Becomes: "since.number == 0",
+			File: "store/zookeeper/resume.go", Anchor: "since.placed && t.trust.Refusal() != nil", Becomes: "since.number == 0",
 			In: "./store/zookeeper", Run: "^TestWhatIsNotTold$",
 		},
 		{

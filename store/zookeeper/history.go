@@ -104,8 +104,8 @@ func (r *reader) rewind(now []*lock.Entry, records []written, since int64) (*ind
 // retell returns what the records tell who has the entries and was told everything up to at.
 func (r *reader) retell(entries *index, records []written, at lastTold) []retold {
 	all := make([]retold, 0, len(records))
-	for i, w := range records {
-		at.number, at.next, at.last = r.number(w.zxid), w.n+1, &records[i]
+	for _, w := range records {
+		at.number, at.next, at.last = r.number(w.zxid), w.n+1, &w // a copy, which does not keep all others in memory
 		one := retold{to: at}
 		for _, c := range w.record.Changes {
 			if told, ok := r.tellAgain(entries, c, w); ok {

@@ -63,6 +63,9 @@ func (m *missing) tellsFrom(n uint64, c events.Config) {
 func (m *missing) asks(r *request) {
 	r.Webhook = m.target.id
 	m.asked.begin(store.RecordKey{})
+	if r.replays() {
+		m.asked.replays[targetName(m.target.tenant, m.target.id)] = true
+	}
 	m.serve(m.target.tenant, r, func() {})
 }
 

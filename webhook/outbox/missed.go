@@ -58,7 +58,7 @@ func (w *owner) missed(m *events.Missed) {
 	}
 	w.callBackHeld(m.Before, it, anyEntry)
 	for _, p := range w.parking.parked {
-		p.lacks = p.lacks.Later(m.Before)
+		p.lacks = *m
 	}
 	if it.open > 0 {
 		w.window.add(it)

@@ -23,9 +23,9 @@ type parking struct {
 type parked struct {
 	url   string
 	all   bool
-	after lock.EventID // everything up to it was given
-	lacks lock.EventID // everything that the feed did not tell up to it was told as missed
-	item  *item        // stands for what comes after it
+	after lock.EventID  // everything up to it was given
+	lacks events.Missed // what the feed did not tell last, of which it was told
+	item  *item         // stands for what comes after it
 }
 
 const (
@@ -159,7 +159,7 @@ func (w *owner) giveNothing(t *target, p *parked) {
 // to be read. What the shard has told already is not told again.
 func (w *owner) misses(t *target, p *parked, m events.Missed) {
 	m.Before = earlier(m.Before, w.window.last)
-	if m.Before.Compare(m.After) <= 0 || m.Before.Compare(p.lacks) <= 0 {
+	if m.Before.Compare(m.After) <= 0 || m.Before.Compare(p.lacks.Before) <= 0 && m.After.Compare(p.lacks.After) >= 0 {
 		return
 	}
 	if t.id != Callbacks {

@@ -49,7 +49,7 @@ type part struct {
 // mayReplay reports whether a request can be carried out now: not if it has everything told again to somebody
 // to whom it is being told, or there are many such.
 func (w *owner) mayReplay(tenant string, r *request) bool {
-	return r.Since == 0 || len(w.asked.replays) < replaysAtOnce && !w.asked.replays[w.targets.all[targetName(tenant, r.Webhook)]]
+	return !r.replays() || len(w.asked.replays) < replaysAtOnce && !w.asked.replays[targetName(tenant, r.Webhook)]
 }
 
 // allAgain sends everything again that happened since. What is not known any more, and for what there
@@ -61,7 +61,6 @@ func (w *owner) allAgain(t *target, since time.Time, it *item) {
 		}
 	}
 	it.open++
-	w.asked.replays[t] = true
 	w.goOnReplaying(&replay{target: t, filter: t.filter, since: since, item: it, upTo: w.window.last})
 }
 
@@ -127,11 +126,15 @@ func (r *replay) tells(e *lock.Event) bool {
 // sendPart has a part sent, and the next one read when that is kept.
 func (w *owner) sendPart(r *replay, p *part) {
 	t := r.target
+	if w.targets.all[targetName(t.tenant, t.id)] != t { // it was deleted: what is given to it now would never end
+		w.endReplay(r)
+		return
+	}
 	if p.err != nil {
 		p.gaps = append(p.gaps, gap{Missed: events.Missed{After: r.at, Before: r.upTo}})
 	}
 	r.gaps = append(r.gaps, p.gaps...)
-	over := p.over || r.at.Compare(r.upTo) >= 0 || w.targets.all[targetName(t.tenant, t.id)] != t
+	over := p.over || r.at.Compare(r.upTo) >= 0
 	it := &item{read: time.Now(), again: true, open: 1}
 	it.done = func() {
 		if over {
@@ -155,7 +158,7 @@ func (w *owner) sendPart(r *replay, p *part) {
 // endReplay has the target told what was not known of what it was to be told again.
 func (w *owner) endReplay(r *replay) {
 	t := r.target
-	delete(w.asked.replays, t)
+	delete(w.asked.replays, targetName(t.tenant, t.id))
 	w.asked.looked = time.Time{} // another one may wait for this
 	for _, m := range r.gaps {
 		if m.before(r.since) || !r.since.Before(w.wall(w.began)) && m.Before.Compare(w.from) <= 0 {

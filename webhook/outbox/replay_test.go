@@ -119,7 +119,7 @@ func TestFewReplaysAtOnce(t *testing.T) {
 		if !m.mayReplay("acme", &request{Webhook: "x", Since: 1}) {
 			t.Fatalf("not more than %d at a time", i)
 		}
-		m.asked.replays[m.owner.target("acme", fmt.Sprint("other-", i))] = true
+		m.asked.replays[targetName("acme", fmt.Sprint("other-", i))] = true
 	}
 	if m.mayReplay("acme", &request{Webhook: "x", Since: 1}) || !m.mayReplay("acme", &request{Webhook: "x", Test: "t"}) {
 		t.Error("to any number at a time, or tests wait for them")

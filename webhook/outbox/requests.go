@@ -28,7 +28,7 @@ type requests struct {
 	after   string                        // of the next page
 	strange map[store.RecordKey]time.Time // when those were first seen that are about nothing that is known
 	busy    map[store.RecordKey]bool      // those that are being carried out
-	replays map[*target]bool              // whom everything is told again
+	replays map[string]bool               // the names of targets to which everything is told again, or is to be in a moment
 }
 
 // watch follows the records until stop is called, which waits for that.
@@ -108,12 +108,16 @@ func (w *owner) execute(record store.Record) {
 		w.executed(key, record.Version)
 		return
 	}
+	if r.replays() {
+		w.asked.replays[targetName(key.Tenant, r.Webhook)] = true // others that were found with it wait
+	}
 	r.stamp = w.stamp()
 	w.writes.do(func(ctx context.Context) func() {
 		version, err := w.Records.Put(ctx, store.RecordPut{RecordKey: key, Value: store.Encode(&r), Version: record.Version})
 		return func() {
 			if err != nil {
 				delete(w.asked.busy, key) // another owner does it, or it is tried again
+				w.asked.replayed(key.Tenant, &r)
 				return
 			}
 			w.serve(key.Tenant, &r, func() { w.executed(key, version) })
@@ -123,9 +127,19 @@ func (w *owner) execute(record store.Record) {
 
 func (r *requests) begin(k store.RecordKey) {
 	if r.busy == nil {
-		r.busy, r.replays = map[store.RecordKey]bool{}, map[*target]bool{}
+		r.busy, r.replays = map[store.RecordKey]bool{}, map[string]bool{}
 	}
 	r.busy[k] = true
+}
+
+// replays reports whether everything is to be told again.
+func (r *request) replays() bool { return r.Since > 0 && r.Test == "" && r.Delivery == "" }
+
+// replayed has others wait no longer for what a request would have told again.
+func (r *requests) replayed(tenant string, what *request) {
+	if what.replays() {
+		delete(r.replays, targetName(tenant, what.Webhook))
+	}
 }
 
 // executed takes away a request that was carried out.
@@ -152,6 +166,7 @@ func (w *owner) serve(tenant string, r *request, done func()) {
 	defer it.settle()
 	switch {
 	case t == nil: // there is nothing to do it for
+		w.asked.replayed(tenant, r)
 		return
 	case r.Test != "":
 		w.test(t, r.Test, it)

@@ -257,7 +257,7 @@ func (w *owner) sweep() {
 		w.sweepOrphans()
 	}
 	for tenant, t := range w.targets.callbacks {
-		if len(t.pending) == 0 && len(t.leaving) == 0 && t.lost == nil && !t.dirty && !t.writing && w.parking.parked[t] == nil && !w.asked.replays[t] {
+		if len(t.pending) == 0 && len(t.leaving) == 0 && t.lost == nil && !t.dirty && !t.writing && w.parking.parked[t] == nil && !w.asked.replays[targetName(tenant, Callbacks)] {
 			delete(w.targets.callbacks, tenant)
 			delete(w.targets.all, targetName(tenant, Callbacks))
 			w.targets.states[targetName(tenant, Callbacks)] = t.state

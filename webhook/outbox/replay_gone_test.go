@@ -1,0 +1,127 @@
+package outbox
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/store"
+)
+
+// TestDeletedWhileToldAgain: a subscription that is deleted while everything is told to it again is told no more of it:
+// nothing is pending for nobody, or kept, and the request is carried out.
+func TestDeletedWhileToldAgain(t *testing.T) {
+	m := newMissing(t)
+	m.tells(3 * replayPart)
+	m.window.last = at(100 + 3*replayPart)
+	record := m.asksInStore(&request{Since: 1})
+	m.execute(record)
+	for len(m.target.pending) < replayPart {
+		(<-m.brought)() // until the first part is sent
+	}
+	m.forget(m.target)
+	m.takes()
+	if n, all := len(m.target.pending), m.targets.load["acme"]; n > 0 || all != (load{}) {
+		t.Errorf("%d are pending for nobody, and count for their tenant as %+v", n, all)
+	}
+	page, err := m.Records.List(t.Context(), store.RecordQuery{Kind: owedKind(m.name)})
+	if err != nil || len(page.Records) > 0 {
+		t.Errorf("%d are kept for nobody: %v", len(page.Records), err)
+	}
+	if m.isAsked(record.RecordKey) || len(m.asked.busy) > 0 || !m.mayReplay("acme", &request{Webhook: "x", Since: 1}) {
+		t.Error("it is carried out for ever")
+	}
+}
+
+// TestReplaysAskedForAtOnce: of requests that are found together those wait that would have everything told to the same
+// target, or to too many.
+func TestReplaysAskedForAtOnce(t *testing.T) {
+	for name, same := range map[string]bool{"of one": true, "of many": false} {
+		t.Run(name, func(t *testing.T) {
+			m := newMissing(t)
+			m.tells(3 * replayPart)
+			m.window.last = at(100 + 3*replayPart)
+			for i := range 3 * replaysAtOnce {
+				r, tenant := request{Since: 1, Webhook: "x"}, fmt.Sprint("tenant-", i)
+				if same {
+					tenant = "acme"
+				}
+				m.owner.target(tenant, "x").sub = m.target.sub
+				m.execute(m.putRequest(tenant, fmt.Sprint("r", i), &r))
+			}
+			want := replaysAtOnce
+			if same {
+				want = 1
+			}
+			if n := len(m.asked.busy); n != want {
+				t.Errorf("%d are carried out at once, want %d", n, want)
+			}
+			m.takes()
+			m.flushMissed() // which a request waits for
+			if m.takes(); len(m.asked.busy) > 0 {
+				t.Fatal("they are not carried out")
+			}
+			if !m.mayReplay("acme", &request{Webhook: "x", Since: 1}) {
+				t.Error("it cannot be asked for again")
+			}
+		})
+	}
+}
+
+// putRequest leaves a request in the store.
+func (m *missing) putRequest(tenant, id string, r *request) store.Record {
+	m.t.Helper()
+	key, value := store.RecordKey{Kind: requestKind(m.name), Tenant: tenant, ID: id}, store.Encode(r)
+	version, err := m.Records.Put(m.t.Context(), store.RecordPut{RecordKey: key, Value: value})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return store.Record{RecordKey: key, Value: value, Version: version}
+}
+
+// TestParkedBehindAGapLosesNothing: what a receiver was not given before a gap that the shard has met, and that is not
+// known any more when it is to be given it, is missed, and told so.
+func TestParkedBehindAGapLosesNothing(t *testing.T) {
+	gap := events.Missed{After: lock.Before(106), Before: lock.Before(111)}
+	for name, forget := range map[string]func(m *missing){
+		"nothing can be read": func(m *missing) {
+			m.Locks = deaf{}
+			m.parking.parked[m.target].item.read = time.Now().Add(-parkMost)
+		},
+		"some is forgotten": func(m *missing) {
+			log := events.NewLog(events.Config{Events: 2})
+			t.Cleanup(log.Close)
+			log.Begin(100)
+			for number := uint64(101); number <= 105; number++ {
+				e := &lock.Entry{ID: lock.ID(fmt.Sprint(number)), Tenant: "acme", Number: number, Claims: []lock.Claim{{Name: "a"}}}
+				log.Add(lock.Event{ID: at(number), Kind: lock.EventAcquired, Entry: e, Held: true, At: time.Now()})
+				log.Reached(number)
+			}
+			log.Begin(110)
+			for end := time.Now().Add(time.Minute); log.Told() < 110 && time.Now().Before(end); <-time.After(time.Millisecond) {
+			}
+			m.Locks = holders{told: told{log: log}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMissing(t)
+			m.tells(5)
+			m.target.sub.Paused = false
+			m.crowds(m.target, "", 101)
+			m.window.last, m.targets.byTenant["acme"] = lock.Before(106), []*target{m.target}
+			m.Locks = holders{told: m.Locks.(told)}
+			m.missed(&gap)
+			m.flushMissed()
+			forget(m)
+			m.eases(m.target)
+			m.ease(time.Now().Add(parkTime))
+			lost := m.target.lost
+			if lost == nil || lost.After.Compare(at(101)) > 0 || lost.Before.Compare(at(103)) < 0 {
+				t.Errorf("it is told to miss %+v, of what was not given to it from 102 to 103", lost)
+			}
+			m.takes()
+		})
+	}
+}

@@ -6,6 +6,21 @@ func outboxBugs() []Bug {
 	const in = "./webhook/outbox"
 	return []Bug{
 		{
+			Name: "outbox-asked-for-lost-by-a-kill", Breaks: "an attempt that somebody asked for is made by whoever takes over before it is",
+			File: "webhook/outbox/owed.go", Anchor: "Attempts: d.attempts, Asked: d.asked,", Becomes: "Attempts: d.attempts,",
+			In: in, Run: "^TestAskedForBeforeTheKill$",
+		},
+		{
+			Name: "outbox-asked-for-and-not-kept", Breaks: "a request for an attempt is carried out once it is kept that it is asked for",
+			File: "webhook/outbox/requests.go", Anchor: "	w.standFor(it, d)\n	w.hasten(d)", Becomes: "	w.hasten(d)",
+			In: in, Run: "^TestAskedForBeforeTheKill$",
+		},
+		{
+			Name: "outbox-asked-for-made-when-due", Breaks: "who takes over makes an attempt now that somebody asked for",
+			File: "webhook/outbox/owed.go", Anchor: "		due = time.Now()\n	}\n	w.schedule(d, due)", Becomes: "	}\n	w.schedule(d, due)",
+			In: in, Run: "^TestAskedForBeforeTheKill$",
+		},
+		{
 			Name: "outbox-told-again-though-deleted", Breaks: "a subscription that is deleted while everything is told to it again is told no more, and nothing is kept for nobody",
 			File: "webhook/outbox/replay.go", Anchor: "if w.targets.all[targetName(t.tenant, t.id)] != t { // it was deleted", Becomes: "if false { // it was deleted",
 			In: in, Run: "^TestDeletedWhileToldAgain$",

@@ -32,6 +32,7 @@ type owedForm struct {
 	Tried       int             `json:"attempts_made"` // steps of the schedule
 	Beside      int             `json:"attempts_beside,omitempty"`
 	Attempts    []attempt       `json:"attempts,omitempty"`
+	Asked       bool            `json:"asked,omitempty"` // somebody asked for the next one now
 	stamp
 }
 
@@ -45,7 +46,7 @@ func (w *owner) encode(d *delivery, by stamp) []byte {
 	f := owedForm{
 		stamp: by,
 		ID:    d.id, Kind: d.kind, Lock: d.lock, Payload: d.payload, Call: d.grant,
-		Made: d.made.UnixMilli(), Due: w.wall(d.progress.Due).UnixMilli(), Tried: d.progress.Attempts, Beside: d.beside, Attempts: d.attempts,
+		Made: d.made.UnixMilli(), Due: w.wall(d.progress.Due).UnixMilli(), Tried: d.progress.Attempts, Beside: d.beside, Attempts: d.attempts, Asked: d.asked,
 	}
 	if !d.progress.NotAfter.IsZero() {
 		f.NotAfter = w.wall(d.progress.NotAfter).UnixMilli()
@@ -348,7 +349,11 @@ func (w *owner) adopt(t *target, r store.Record, f *owedForm) {
 		w.late = append(w.late, d)
 		return
 	}
-	w.schedule(d, d.progress.Due)
+	due := d.progress.Due
+	if d.asked = f.Asked; d.asked {
+		due = time.Now()
+	}
+	w.schedule(d, due)
 }
 
 // all reads all records of a kind.

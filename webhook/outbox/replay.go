@@ -57,7 +57,7 @@ func (w *owner) mayReplay(tenant string, r *request) bool {
 func (w *owner) allAgain(t *target, since time.Time, it *item) {
 	for _, d := range t.pending {
 		if !d.made.Before(since) {
-			w.hasten(d)
+			w.hastenFor(it, d)
 		}
 	}
 	it.open++

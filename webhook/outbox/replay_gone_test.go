@@ -8,6 +8,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
 )
 
 // TestDeletedWhileToldAgain: a subscription that is deleted while everything is told to it again is told no more of it:
@@ -124,4 +125,50 @@ func TestParkedBehindAGapLosesNothing(t *testing.T) {
 			m.takes()
 		})
 	}
+}
+
+// TestAskedForBeforeTheKill: an attempt that somebody asked for, of what was to be tried again later, is made by whoever
+// takes over from an owner that was killed before it made it, and once.
+func TestAskedForBeforeTheKill(t *testing.T) {
+	for name, ask := range map[string]request{"one": {Delivery: at(101).String()}, "all": {Since: 1}} {
+		t.Run(name, func(t *testing.T) {
+			m := newMissing(t)
+			m.tells(0)
+			m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
+			m.pool.Close(m.ctx)
+			m.target.sub.Paused = false
+			d := m.owes(101)
+			d.progress.Due = time.Now().Add(time.Hour)
+			m.fails(d)
+			record := m.asksInStore(&ask)
+			m.execute(record)
+			m.takes()
+			m.flushMissed()
+			if m.takes(); m.isAsked(record.RecordKey) {
+				t.Fatal("it is not carried out")
+			}
+			if heir := m.heir(); !heir.asked || time.Until(heir.due) > time.Minute {
+				t.Errorf("who takes over makes the attempt in %v", time.Until(heir.due))
+			}
+			m.fails(d)
+			if heir := m.heir(); heir.asked || time.Until(heir.due) < time.Minute {
+				t.Errorf("who takes over makes it once more in %v", time.Until(heir.due))
+			}
+		})
+	}
+}
+
+// heir is what is owed of 101 at an owner that takes over.
+func (m *missing) heir() *delivery {
+	m.t.Helper()
+	heir := newMissing(m.t)
+	heir.Records, heir.Locks, heir.pool, heir.fence, heir.target.sub = m.Records, m.Locks, m.pool, m.fence+1, m.target.sub
+	if err := heir.loadOwed(); err != nil {
+		m.t.Fatal(err)
+	}
+	d := heir.target.pending[recordName("x", at(101).String())]
+	if d == nil {
+		m.t.Fatal("it is not owed any more")
+	}
+	return d
 }

@@ -192,7 +192,7 @@ func (w *owner) test(t *target, id string, it *item) {
 // again sends an event once more: now, if it is owed anyway.
 func (w *owner) again(t *target, id string, it *item) {
 	if d := t.pending[recordOf(t.id, id)]; d != nil {
-		w.hasten(d)
+		w.hastenFor(it, d)
 		return
 	}
 	event, err := lock.ParseEventID(id)
@@ -222,4 +222,14 @@ func (w *owner) hasten(d *delivery) {
 	w.due.remove(d)
 	d.asked = true
 	w.attempt(d)
+}
+
+// hastenFor does so for a request, which is carried out once that is kept: whoever takes over before the
+// attempt makes it.
+func (w *owner) hastenFor(it *item, d *delivery) {
+	if d.first || d.running {
+		return
+	}
+	w.standFor(it, d)
+	w.hasten(d)
 }

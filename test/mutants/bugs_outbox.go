@@ -6,6 +6,16 @@ func outboxBugs() []Bug {
 	const in = "./webhook/outbox"
 	return []Bug{
 		{
+			Name: "outbox-lag-of-what-is-settled", Breaks: "what is settled and needs no cursor is no lag",
+			File: "webhook/outbox/backlog.go", Anchor: "		c.since = w.window.oldest()\n", Becomes: "",
+			In: in, Run: "^TestSettledWithoutAWriteIsNoLag$",
+		},
+		{
+			Name: "outbox-who-fails-is-our-delay", Breaks: "what is due for a receiver that fails is no delay of the server",
+			File: "webhook/outbox/receiver.go", Anchor: "return r.fails || !r.until", Becomes: "return !r.until",
+			In: in, Run: "^TestDueAtWhoFails$",
+		},
+		{
 			Name: "outbox-asked-for-lost-by-a-kill", Breaks: "an attempt that somebody asked for is made by whoever takes over before it is",
 			File: "webhook/outbox/owed.go", Anchor: "Attempts: d.attempts, Asked: d.asked,", Becomes: "Attempts: d.attempts,",
 			In: in, Run: "^TestAskedForBeforeTheKill$",

@@ -19,7 +19,7 @@ type Config struct {
 	Events, Bytes             int
 	TenantEvents, TenantBytes int
 
-	// Subscriptions is how many there may be at once: 2 000.
+	// Subscriptions is how many there may be at once: 2 000. The server's own are bounded by what its tenant may have alone.
 	Subscriptions int
 
 	// Limits says how many a tenant may have; nil is [quota.Standard] for each. It does not block.

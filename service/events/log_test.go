@@ -370,6 +370,25 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
+// TestPlacesAreNotTheServersOwn: however many follow for tenants, the server follows for itself, as who sends webhooks does.
+func TestPlacesAreNotTheServersOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(t, events.Config{Subscriptions: 2, Limits: streams(3)})
+		f.subscribe(events.Request{Of: "a"})
+		f.subscribe(events.Request{Of: "b"})
+		for range 3 {
+			if s, err := f.Subscribe(events.Request{Of: lock.OwnTenant}); err != nil {
+				t.Errorf("the server cannot follow: %v", err)
+			} else {
+				defer s.Close()
+			}
+		}
+		if _, err := f.Subscribe(events.Request{Of: lock.OwnTenant}); !errors.Is(err, lock.QuotaExceeded) {
+			t.Errorf("its own are not bounded: %v", err)
+		}
+	})
+}
+
 // TestSpacing: the more there are who follow, the more each is told at once; few need not wait.
 func TestSpacing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

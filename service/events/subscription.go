@@ -183,7 +183,7 @@ func (p *places) take(tenant string, limits *quota.Limits, inAll int) error {
 		err := limits.Exceeded(quota.EventStreams, n)
 		err.RetryAfter = retryAfter
 		return err
-	case p.all >= inAll:
+	case p.all >= inAll && tenant != lock.OwnTenant: // webhooks do not stop because many follow
 		return &lock.Error{
 			Code: lock.Overloaded, RetryAfter: retryAfter,
 			Detail: fmt.Sprintf("%d follow events at this replica; try another", inAll),

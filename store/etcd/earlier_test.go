@@ -178,6 +178,13 @@ func TestNotForEver(t *testing.T) {
 	if g.beginNow(); g.earlier(20, now) != 0 {
 		t.Error("who meets again what made him start over does not begin with what there is")
 	}
+	if g.told = 10; g.earlier(20, now) != 10 {
+		t.Error("it does not go on where it was")
+	}
+	s.trust.Saw(50)
+	if s.trust.Received(s.trust.Sent(), 20, 0); g.earlier(20, now) != 0 {
+		t.Error("it goes on where it was in a store that has lost its past, which was another one")
+	}
 	g.told, g.behind = 10, now
 	if g.reached(now.Add(time.Second)); !g.behind.IsZero() {
 		t.Error("who has caught up counts as behind")

@@ -4,6 +4,11 @@ package main
 func pastBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-feed-goes-on-in-another-past", Breaks: "a feed does not go on where it was in a store that has lost its past",
+			File: "store/etcd/earlier.go", Anchor: "g.store.trust.Refusal() != nil || number", Becomes: "number",
+			In: "./store/etcd", Run: "^TestNotForEver$", Needs: "etcd",
+		},
+		{
 			Name: "past-without-bound", Breaks: "what is remembered of an entry is bounded in bytes",
 			File: "store/past.go", Anchor: "len(text) <= MaxPast {", Becomes: "len(text) <= 64*MaxPast {",
 			In: "./store/memory", Run: "^TestConformance$/^past$/^a_set_that_is_too_large_is_remembered_by_its_id$",

@@ -6,6 +6,11 @@ func outboxBugs() []Bug {
 	const in = "./webhook/outbox"
 	return []Bug{
 		{
+			Name: "outbox-parked-is-not-kept", Breaks: "what a receiver is given that was waited for is kept when its attempt takes long",
+			File: "webhook/outbox/parking.go", Anchor: "	p.item.kept = false // it has more deliveries now\n", Becomes: "",
+			In: in, Run: "^TestParkedIsKept$",
+		},
+		{
 			Name: "outbox-lag-of-what-is-settled", Breaks: "what is settled and needs no cursor is no lag",
 			File: "webhook/outbox/backlog.go", Anchor: "		c.since = w.window.oldest()\n", Becomes: "",
 			In: in, Run: "^TestSettledWithoutAWriteIsNoLag$",

@@ -172,3 +172,27 @@ func (m *missing) heir() *delivery {
 	}
 	return d
 }
+
+// TestParkedIsKept: what a receiver is given that was waited for is kept in the store when its first attempt takes long, so
+// that the cursor goes on, also if what it was given before was.
+func TestParkedIsKept(t *testing.T) {
+	m := newMissing(t)
+	m.tells(3)
+	m.target.sub.Paused = false
+	it := m.crowds(m.target, "", 101)
+	it.read = time.Now().Add(-keepAfter)
+	m.window.last = at(103)
+	m.keepLate(time.Now())
+	m.eases(m.target)
+	m.ease(time.Now())
+	m.keepLate(time.Now())
+	m.takes()
+	for _, number := range []uint64{102, 103} {
+		if d := m.target.pending[recordName("x", at(number).String())]; d == nil || d.version == 0 {
+			t.Errorf("%d is not kept: %+v", number, d)
+		}
+	}
+	if it.open != 0 || m.window.settled() != at(103) {
+		t.Errorf("the cursor stays at %v", m.window.settled())
+	}
+}

@@ -370,8 +370,19 @@ func (p *part) sized(w *write) *write {
 		w.Bytes += len(c.Key)
 	}
 	for _, op := range p.ops {
-		put, del := op.GetRequestPut(), op.GetRequestDeleteRange()
-		w.Bytes += len(put.GetKey()) + len(put.GetValue()) + len(del.GetKey())
+		w.Bytes += bytesOf(op)
 	}
 	return w
+}
+
+// bytesOf is about how long an operation is, besides what each is.
+func bytesOf(op *pb.RequestOp) (bytes int) {
+	put, del, txn := op.GetRequestPut(), op.GetRequestDeleteRange(), op.GetRequestTxn()
+	for _, inner := range slices.Concat(txn.GetSuccess(), txn.GetFailure()) {
+		bytes += opOverhead + bytesOf(inner)
+	}
+	for _, c := range txn.GetCompare() {
+		bytes += opOverhead + len(c.Key) + len(c.GetValue())
+	}
+	return bytes + len(put.GetKey()) + len(put.GetValue()) + len(del.GetKey())
 }

@@ -28,6 +28,9 @@ func (f *retold) Reset(s store.Snapshot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.text, f.upTo = append(f.text, fmt.Sprint("begins with ", len(s.Entries))), s.Number
+	for _, n := range s.Notices {
+		f.text = append(f.text, fmt.Sprint("there is ", n.ID))
+	}
 }
 
 func (f *retold) Apply(upTo uint64, changes []store.Change) {
@@ -35,9 +38,12 @@ func (f *retold) Apply(upTo uint64, changes []store.Change) {
 	defer f.mu.Unlock()
 	f.upTo = upTo
 	for _, c := range changes {
-		if c.Joined != nil {
+		switch {
+		case c.Joined != nil:
 			f.text = append(f.text, fmt.Sprint("joined ", c.Joined.ID))
-		} else {
+		case c.Notice != nil:
+			f.text = append(f.text, fmt.Sprint("noticed ", c.Notice.ID))
+		default:
 			f.text = append(f.text, fmt.Sprint("left ", c.Left, " ", c.Reason))
 		}
 	}
@@ -188,5 +194,66 @@ func TestNotForEver(t *testing.T) {
 	g.told, g.behind = 10, now
 	if g.reached(now.Add(time.Second)); !g.behind.IsZero() {
 		t.Error("who has caught up counts as behind")
+	}
+}
+
+// TestBehindUntilItHasCaughtUp: a feed that goes on where it was is behind until it has caught up, however often it begins.
+func TestBehindUntilItHasCaughtUp(t *testing.T) {
+	s := newStore(&Conn{}, Config{})
+	defer s.leases.grants.Close()
+	defer s.commits.Close()
+	g, now := newGaps(s, &ends{}), time.Now()
+	g.Reset(store.Snapshot{Number: 10})
+	if g.whole.Before(now) {
+		t.Error("a feed that begins with what there is has not had everything")
+	}
+	whole := g.whole
+	if g.earlier(20, now) != 10 {
+		t.Fatal("it does not go on where it was")
+	}
+	g.Reset(store.Snapshot{Number: 10})
+	if g.earlier(20, now.Add(resumeTime+1)) != 0 || g.whole != whole {
+		t.Error("it counts as caught up when it begins in the past")
+	}
+}
+
+// TestMeetsAChangeOnce: a feed that starts over because the store's own records have changed begins behind that, and does
+// not meet it again and again.
+func TestMeetsAChangeOnce(t *testing.T) {
+	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	f := &retold{}
+	s.tasks.Go(func() { s.Watch(s.closing, f) })
+	soon(t, "the feed has begun", f.reached(s.newestNumber(t)))
+	key := []byte(s.prefix + metaDir + "other")
+	if _, err := s.kv.Txn(t.Context(), &pb.TxnRequest{Success: []*pb.RequestOp{putOp(key, []byte("1"), 0)}}); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the feed goes on", f.reached(s.mustEnqueue(t, reusable("after", false)).Number))
+	if f.mu.Lock(); f.lost != 1 {
+		t.Errorf("it was interrupted %d times", f.lost)
+	}
+	f.mu.Unlock()
+}
+
+// TestNoticesOfThen: a feed that begins in the past has the notices that there were then: what was said since is told once,
+// as it was.
+func TestNoticesOfThen(t *testing.T) {
+	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	e := s.mustEnqueue(t, reusable("a", false))
+	say := func(id string) {
+		n := &lock.Notice{ID: id, Tenant: e.Tenant, Kind: "lock.something", Locks: []string{e.Name()}, Of: e.ID}
+		if err := s.Notify(t.Context(), n, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("before")
+	then := s.newestNumber(t)
+	say("since")
+	s.Resume(then)
+	f := &retold{}
+	s.tasks.Go(func() { s.Watch(s.closing, f) })
+	soon(t, "the feed has all", f.reached(s.newestNumber(t)))
+	if got, want := f.all(), []string{"begins with 1", "there is before", "noticed since"}; !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
 	}
 }

@@ -104,7 +104,7 @@ func (s *Store) recordSome(batch []unrecordedEnd) error {
 	ends := make([]store.End, 0, len(batch))
 	for _, e := range batch {
 		if ends = append(ends, e.End); e.marked {
-			s.markExpired(txn, e.End, memory)
+			s.markExpired(txn, e.End, e.key.Lock, memory)
 		}
 	}
 	txn.Success = append(txn.Success, putOp(endedKey(s.prefix, time.Now()), store.Encode(ends), memory))

@@ -162,6 +162,6 @@ func (s *Store) missed(k keyed) store.Ended {
 	end := store.End{
 		ID: e.ID, Tenant: e.Tenant, Reason: s.unsaid(e.ID), At: time.Now().UnixMilli(), Was: s.pasts.Of(e, k.position),
 	}
-	s.unrecorded.add(unrecordedEnd{End: end, marked: true})
+	s.unrecorded.add(unrecordedEnd{End: end, marked: true, key: store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}})
 	return end.Ended(s.trust.Floor())
 }

@@ -21,11 +21,12 @@ import (
 // not used: the next entry replaces the very version of the mark that its call has read.
 // So an attempt from before, which comes late, finds that it was not the last. An expired
 // entry takes its mark along, since they share a lease; the record of its end puts the
-// mark again.
+// mark again, or where the key is in use again by then adds to that mark that it is used up.
 type mark struct {
 	Lock   string      `json:"lock,omitempty"`   // while the entry is there: its first lock
 	Reason lock.Reason `json:"reason,omitempty"` // after that: why it ended
 	At     int64       `json:"at_ms,omitempty"`
+	Before lock.Reason `json:"before,omitempty"` // while the entry is there: why one before it ended, as was known later
 
 	revision int64 // of the last put of it
 }
@@ -64,31 +65,51 @@ func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int6
 	if lease != 0 {
 		op = putOp([]byte(key), store.Encode(mark{Reason: why, At: at}), lease)
 	}
+	if lease != 0 && why == lock.Withdrawn {
+		op = txnOp(&pb.TxnRequest{
+			Compare: goesOn([]byte(key), mark{Lock: e.Name()}),
+			Success: []*pb.RequestOp{putOp([]byte(key), store.Encode(mark{Reason: lock.Expired, At: at}), lease)},
+			Failure: []*pb.RequestOp{op},
+		})
+	}
 	w.Payload.ops = append(w.Payload.ops, op)
 }
 
-// markExpired has txn put the mark of an entry that expired, unless its key is in use
-// again. A mark that says withdrawn was put since, and gives way: an end that counts is not
-// to be hidden by one that does not.
-func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, lease int64) {
-	key := []byte(s.markKey(end.Tenant, end.ID))
+// markExpired has txn put the mark of an entry that expired. A mark that says withdrawn was put
+// since, and gives way: an end that counts is not to be hidden by one that does not. That of an entry
+// which has the key by now stays, and says from now on that the key is used up when the entry is withdrawn.
+func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, name string, lease int64) {
+	key, living := []byte(s.markKey(end.Tenant, end.ID)), mark{Lock: name}
 	put := []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: end.Reason, At: end.At}), lease)}
+	add := putOp(key, store.Encode(mark{Lock: name, Before: lock.Expired}), 0)
+	add.GetRequestPut().IgnoreLease = true // it keeps the entry's
 	txn.Success = append(txn.Success, txnOp(&pb.TxnRequest{
 		Compare: []*pb.Compare{created(key, 0)}, Success: put,
-		Failure: []*pb.RequestOp{txnOp(&pb.TxnRequest{Compare: saysWithdrawn(key), Success: put})},
+		Failure: []*pb.RequestOp{txnOp(&pb.TxnRequest{
+			Compare: goesOn(key, mark{Reason: lock.Withdrawn}), Success: put,
+			Failure: []*pb.RequestOp{txnOp(&pb.TxnRequest{
+				Compare: []*pb.Compare{valued(key, store.Encode(living))}, Success: []*pb.RequestOp{add},
+			})},
+		})},
 	}))
 }
 
-// saysWithdrawn compares whether there is a mark at key, and says withdrawn, by how it is
-// encoded: etcd compares whole values only.
-func saysWithdrawn(key []byte) []*pb.Compare {
-	const begins = `{"reason":"` + string(lock.Withdrawn) + `"`
+// goesOn compares whether there is a mark at key that says this, and more, by how it is encoded: etcd
+// compares whole values only.
+func goesOn(key []byte, m mark) []*pb.Compare {
+	from, to := valuesOf(m)
 	is := func(how pb.Compare_CompareResult, value string) *pb.Compare {
 		return &pb.Compare{
 			Key: key, Target: pb.Compare_VALUE, Result: how, TargetUnion: &pb.Compare_Value{Value: []byte(value)},
 		}
 	}
-	return []*pb.Compare{is(pb.Compare_GREATER, begins+","), is(pb.Compare_LESS, begins+"-")}
+	return []*pb.Compare{is(pb.Compare_GREATER, from), is(pb.Compare_LESS, to)}
+}
+
+// valuesOf returns between which values those are that say what a mark says, and more.
+func valuesOf(m mark) (from, to string) {
+	begin := strings.TrimSuffix(string(store.Encode(m)), "}")
+	return begin + ",", begin + "-"
 }
 
 // find reads the entry with e's id, or nil if there is none. If e is resumable and its

@@ -4,6 +4,21 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-key-freed-after-the-record", Breaks: "a key that an expired entry has used up is not freed when a second entry of it is withdrawn later",
+			File: "store/etcd/keys.go", Anchor: "valued(key, store.Encode(living))}, Success: []*pb.RequestOp{add}", Becomes: "valued(key, store.Encode(living))}",
+			In: "./store/etcd", Run: "^TestWithdrawnAfterTheRecord$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-withdrawal-frees-any-key", Breaks: "what withdraws an entry leaves its key used up if one before it expired",
+			File: "store/etcd/keys.go", Anchor: "	if lease != 0 && why == lock.Withdrawn {", Becomes: "	if false {",
+			In: "./store/etcd", Run: "^TestWithdrawnAfterTheRecord$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-mark-without-its-lease", Breaks: "what is added to the mark of an entry leaves it the entry's lease",
+			File: "store/etcd/keys.go", Anchor: "	add.GetRequestPut().IgnoreLease = true // it keeps the entry's\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestWithdrawnAfterTheRecord$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-handed-out-while-revoked", Breaks: "an entry whose lease is being revoked is handed out to nobody",
 			File: "store/etcd/join.go", Anchor: "slices.Contains(j.revoking, l.found.Handle)", Becomes: "slices.Contains(j.revoking[:0], l.found.Handle)",
 			In: "./store/etcd", Run: "^TestNotHandedOutWhileItIsRevoked$", Needs: "etcd",
@@ -188,7 +203,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-withdrawal-hides-an-expiry", Breaks: "a key whose entry expired is used up, also if one that was written before the record of it is withdrawn",
-			File: "store/etcd/keys.go", Anchor: "Compare: saysWithdrawn(key), Success: put", Becomes: "Compare: saysWithdrawn(key)",
+			File: "store/etcd/keys.go", Anchor: "Compare: goesOn(key, mark{Reason: lock.Withdrawn}), Success: put", Becomes: "Compare: goesOn(key, mark{Reason: lock.Withdrawn})",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^a_withdrawal_does_not_hide", Needs: "etcd",
 		},
 		{

@@ -4,6 +4,21 @@ package main
 func pastBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-notices-of-now", Breaks: "a feed that begins in the past has the notices that there were then",
+			File: "store/etcd/notices.go", Anchor: "	page.request.Revision = revision\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestNoticesOfThen$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-feed-meets-a-change-again", Breaks: "a feed that starts over because of the store's own records begins behind that",
+			File: "store/etcd/feed.go", Anchor: "			g.beginNow()\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestMeetsAChangeOnce$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-feed-never-behind", Breaks: "a feed that goes on where it was is behind until it has caught up",
+			File: "store/etcd/gap.go", Anchor: "	if g.behind.IsZero() {\n		g.reached(time.Now())\n	}\n", Becomes: "	g.reached(time.Now())\n",
+			In: "./store/etcd", Run: "^TestBehindUntilItHasCaughtUp$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-feed-goes-on-in-another-past", Breaks: "a feed does not go on where it was in a store that has lost its past",
 			File: "store/etcd/earlier.go", Anchor: "g.store.trust.Refusal() != nil || number", Becomes: "number",
 			In: "./store/etcd", Run: "^TestNotForEver$", Needs: "etcd",

@@ -30,20 +30,7 @@ func interruptedFeed(t *trial, how Fault) {
 	there := []*lock.Entry{t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.kept("b")), t.enqueue(t.A, t.draft("c"))}
 	t.settle(a, b)
 	for round := range 2 {
-		restore := t.CutB(t.T, how)
-		t.remove(t.A, there[round], lock.Revoked)
-		t.notify(t.A, t.noticeOf(there[2]), there[2])
-		brief := t.enqueue(t.A, t.kept("d"))
-		t.notify(t.A, t.notice("a"), nil)
-		t.remove(t.A, brief, lock.WaitTimeout)
-		t.workload(func(int) store.Store { return t.A }, 2, 20)
-		if !b.await(2*t.CallLimit, func() bool { return b.losses > round }) {
-			t.Fatalf("the feed has not said that it is interrupted within %v", 2*t.CallLimit)
-		}
-		restore()
-		if !b.await(t.recovery(), func() bool { return b.current && b.recalled }) {
-			t.Fatalf("the feed has not gone on within %v", t.recovery())
-		}
+		t.interrupt(b, how, func() { t.happens(there[round], there[2]) })
 		t.wantSame(a, b)
 	}
 	va, vb := a.state(), b.state()
@@ -52,6 +39,31 @@ func interruptedFeed(t *trial, how Fault) {
 	}
 	if diff := diff(va.all, vb.all); diff != "" {
 		t.Errorf("two feeds tell different changes (-first +other):\n%s", diff)
+	}
+}
+
+// happens has an entry go, others come and go, and notices of one that stays.
+func (t *trial) happens(goes, stays *lock.Entry) {
+	t.remove(t.A, goes, lock.Revoked)
+	t.notify(t.A, t.noticeOf(stays), stays)
+	brief := t.enqueue(t.A, t.kept("d"))
+	t.notify(t.A, t.notice("a"), nil)
+	t.remove(t.A, brief, lock.WaitTimeout)
+	t.workload(func(int) store.Store { return t.A }, 2, 20)
+}
+
+// interrupt has something happen while client B is cut off, until its feed is back.
+func (t *trial) interrupt(b *feed, how Fault, happens func()) {
+	t.Helper()
+	before := b.state().losses
+	restore := t.CutB(t.T, how)
+	happens()
+	if !b.await(2*t.CallLimit, func() bool { return b.losses > before }) {
+		t.Fatalf("the feed has not said that it is interrupted within %v", 2*t.CallLimit)
+	}
+	restore()
+	if !b.await(t.recovery(), func() bool { return b.current && b.recalled }) {
+		t.Fatalf("the feed has not gone on within %v", t.recovery())
 	}
 }
 

@@ -27,7 +27,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-asked-for-and-not-kept", Breaks: "a request for an attempt is carried out once it is kept that it is asked for",
-			File: "webhook/outbox/requests.go", Anchor: "	w.standFor(it, d)\n	w.hasten(d)", Becomes: "	w.hasten(d)",
+			File: "webhook/outbox/requests.go", Anchor: "if w.hasten(d); d.asked && !d.over {", Becomes: "if w.hasten(d); false {",
 			In: in, Run: "^TestAskedForBeforeTheKill$",
 		},
 		{
@@ -724,7 +724,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-parked-calls-again", Breaks: "callers are called once of a gap that the shard has met",
-			File: "webhook/outbox/parking.go", Anchor: " || m.Before.Compare(p.lacks) <= 0", Becomes: "",
+			File: "webhook/outbox/parking.go", Anchor: " || m.Before.Compare(p.lacks.Before) <= 0 && m.After.Compare(p.lacks.After) >= 0", Becomes: "",
 			In: in, Run: "^TestParkedCallsNobodyElse$",
 		},
 		{
@@ -744,7 +744,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-replay-twice-at-once", Breaks: "everything is told again to one target once at a time",
-			File: "webhook/outbox/replay.go", Anchor: "	w.asked.replays[t] = true\n", Becomes: "",
+			File: "webhook/outbox/replay.go", Anchor: " && !w.asked.replays[targetName(tenant, r.Webhook)]", Becomes: "",
 			In: in, Run: "^TestAllAgainInParts$",
 		},
 		{

@@ -227,9 +227,7 @@ func (w *owner) hasten(d *delivery) {
 // hastenFor does so for a request, which is carried out once that is kept: whoever takes over before the
 // attempt makes it.
 func (w *owner) hastenFor(it *item, d *delivery) {
-	if d.first || d.running {
-		return
+	if w.hasten(d); d.asked && !d.over {
+		w.standFor(it, d)
 	}
-	w.standFor(it, d)
-	w.hasten(d)
 }

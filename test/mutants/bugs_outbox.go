@@ -6,6 +6,11 @@ func outboxBugs() []Bug {
 	const in = "./webhook/outbox"
 	return []Bug{
 		{
+			Name: "outbox-cursor-of-a-lost-past", Breaks: "who finds that the store has lost its past writes no cursor any more",
+			File: "webhook/outbox/cursor.go", Anchor: "	if c.lost || c.writing ||", Becomes: "	if c.writing ||",
+			In: in, Run: "^TestNoCursorOfALostPast$",
+		},
+		{
 			Name: "outbox-parked-is-not-kept", Breaks: "what a receiver is given that was waited for is kept when its attempt takes long",
 			File: "webhook/outbox/parking.go", Anchor: "	p.item.kept = false // it has more deliveries now\n", Becomes: "",
 			In: in, Run: "^TestParkedIsKept$",

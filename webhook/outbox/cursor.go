@@ -94,7 +94,7 @@ func (w *owner) writeCursor(now time.Time) {
 		wait = cursorPause
 	}
 	// Numbers grow with each write of the store, this one's own too: only what happened counts.
-	if c.writing || c.known && (at == c.at || !c.behind && !c.passed) || now.Sub(c.written) < wait {
+	if c.lost || c.writing || c.known && (at == c.at || !c.behind && !c.passed) || now.Sub(c.written) < wait {
 		return
 	}
 	c.writing, c.behind, c.passed, c.next = true, false, false, w.window.oldest()

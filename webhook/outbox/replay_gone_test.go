@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -194,5 +195,23 @@ func TestParkedIsKept(t *testing.T) {
 	}
 	if it.open != 0 || m.window.settled() != at(103) {
 		t.Errorf("the cursor stays at %v", m.window.settled())
+	}
+}
+
+// TestNoCursorOfALostPast: an owner that finds, as it gives a receiver what that was not given, that numbers went back
+// writes no cursor any more: it would pass what the receiver was not given.
+func TestNoCursorOfALostPast(t *testing.T) {
+	m := newMissing(t)
+	m.tells(3)
+	m.target.sub.Paused, m.lose = false, func() {}
+	m.crowds(m.target, "", 101)
+	m.window.last = at(103)
+	m.cursor.passes(time.Now())
+	m.lostPast()
+	m.parking.leave(m.target)
+	m.writeCursor(time.Now())
+	m.takes()
+	if _, err := m.Records.Get(t.Context(), m.cursorKey()); !errors.Is(err, lock.NotFound) {
+		t.Errorf("it writes a cursor: %v", err)
 	}
 }

@@ -31,6 +31,12 @@ type replica struct {
 // run has a test in virtual time, with a world and a replica that follows it.
 func run(t *testing.T, test func(t *testing.T, w *world, r *replica)) {
 	t.Helper()
+	runCut(t, "", test)
+}
+
+// runCut is run with a directory that begins cut off.
+func runCut(t *testing.T, how memory.Cut, test func(t *testing.T, w *world, r *replica)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := memory.NewServer(memory.Config{})
 		defer server.Close()
@@ -38,12 +44,13 @@ func run(t *testing.T, test func(t *testing.T, w *world, r *replica)) {
 		defer client.Close()
 		w := &world{records: client.Records(), now: time.Now()}
 		w.Subscriptions = w.over(w.records)
-		test(t, w, follow(t, server))
+		test(t, w, follow(t, server, how))
 	})
 }
 
-func follow(t *testing.T, server *memory.Server) *replica {
+func follow(t *testing.T, server *memory.Server, how memory.Cut) *replica {
 	r := &replica{cable: memory.NewCable(), log: new(bytes.Buffer)}
+	r.cable.Cut(how)
 	client := server.Connect(r.cable)
 	r.Directory = subscription.NewDirectory(client.Records(), subscription.NewKeys([]byte(tokenKey)), slog.New(slog.NewTextHandler(r.log, nil)))
 	if all, ok, _ := r.Current(); ok || all != nil {
@@ -153,8 +160,7 @@ func TestDirectoryCutOff(t *testing.T) {
 
 // TestDirectoryIsNotSureAtFirst: it says nothing before everything was read.
 func TestDirectoryIsNotSureAtFirst(t *testing.T) {
-	run(t, func(t *testing.T, _ *world, r *replica) {
-		r.cable.Cut(memory.Broken)
+	runCut(t, memory.Broken, func(t *testing.T, _ *world, r *replica) {
 		<-time.After(time.Minute)
 		if all, ok, _ := r.Current(); ok {
 			t.Errorf("it is sure of %v", all)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"golang.org/x/sync/errgroup"
@@ -23,11 +22,6 @@ const (
 
 	// maxSliceBytes is how much is kept of what the watches read at a time. With more, nothing is told of it.
 	maxSliceBytes = 64 << 20
-
-	// After retoldChanges a feed makes a pause of retoldPause: whoever files what happened must not be
-	// told of the past faster than that can be done.
-	retoldChanges = 4000
-	retoldPause   = 50 * time.Millisecond
 )
 
 // errMuchInPast says that what happened takes more memory than there is for it.
@@ -59,20 +53,17 @@ func (s *Store) retellPart(ctx context.Context, g *gaps, from, upTo int64) error
 	if err != nil {
 		return err
 	}
-	told := 0
+	var pace store.Retelling
 	for i, events := range parts {
-		if told += len(events); told > retoldChanges {
-			told = len(events)
-			if err := store.Pause(ctx, retoldPause); err != nil {
-				return err
-			}
-		}
 		m := watchMessage{events: events, revision: min(upTo, from+int64(i+1)*slice-1)}
 		s.trust.Saw(m.revision)
 		if err := s.hand(g, m); err != nil {
 			return err
 		}
 		s.feedAt.Store(m.revision)
+		if err := pace.Pace(ctx, len(events)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -24,11 +24,6 @@ const (
 	// Then it begins with what there is: that requests are answered matters more than what is told
 	// of the past.
 	resumeTime = 30 * time.Second
-
-	// After retoldChanges that happened before, a feed makes a pause of retoldPause: whoever
-	// files them must not be told faster than that can be done.
-	retoldChanges = 4000
-	retoldPause   = 50 * time.Millisecond
 )
 
 // Resume has the next [Store.Watch] begin at an earlier number, if the log still has all that
@@ -135,12 +130,9 @@ func changesIn(records []written) (n int) {
 // tellAll tells an earlier view and what happened since, without haste.
 func (t *teller) tellAll(ctx context.Context, f *follower, h *held, p *past) {
 	f.during(h, func() { f.reset(p.was, p.at) })
-	n := 0
+	var pace store.Retelling
 	for _, one := range p.all {
 		f.during(h, func() { f.tell(one) })
-		if n += len(one.changes); n >= retoldChanges {
-			n = 0
-			_ = store.Pause(ctx, retoldPause)
-		}
+		_ = pace.Pace(ctx, len(one.changes)) // what was read is told, also at the end
 	}
 }

@@ -20,6 +20,8 @@ const (
 	slowerBy = 3
 	// togetherIn is within which time leases end that end together.
 	togetherIn = 2 * time.Second
+	// seenBefore is for how long other acquires are seen before that, at least.
+	seenBefore = 2 * time.Second
 	// probes acquire other locks, half of them at each replica.
 	probes = 4
 )
@@ -53,7 +55,8 @@ func TestF9ExpireTogether(t *testing.T) {
 	var last time.Duration
 	for plan := time.Duration(count(8, 60)) * time.Second; ; plan *= 2 {
 		p.phase.Store(phaseFilling)
-		if entries, last = s.fill(size, plan); together(entries) || plan > seenWithin {
+		entries, last = s.fill(size, plan)
+		if left := last - togetherIn - s.history.Now(); together(entries) && left >= seenBefore || plan > seenWithin {
 			break
 		}
 	}

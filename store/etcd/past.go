@@ -111,6 +111,9 @@ const maxPasts = 16
 // past tells what was written below a prefix from one revision up to another, which are
 // those of the store, and perhaps some of what came then.
 func (s *Store) past(ctx context.Context, prefix string, from, upTo int64, tell func(*mvccpb.Event)) error {
+	if from > upTo {
+		return nil // no watch could say so
+	}
 	select {
 	case s.readingPast <- struct{}{}:
 		defer func() { <-s.readingPast }()
@@ -122,11 +125,8 @@ func (s *Store) past(ctx context.Context, prefix string, from, upTo int64, tell 
 	return s.readPast(ctx, prefix, string(prefixEnd(prefix)), from, upTo, tell)
 }
 
-// readPast tells what was written to a range of keys, as past does, until ctx ends.
+// readPast tells what was written to a range of keys, as past does, until ctx ends. There must be such revisions.
 func (s *Store) readPast(ctx context.Context, first, end string, from, upTo int64, tell func(*mvccpb.Event)) error {
-	if from > upTo {
-		return nil // no watch could say so
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := s.conn.watchPast(ctx, first, end, from)

@@ -3,6 +3,7 @@ package etcd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -59,8 +60,13 @@ func (ks *keyspace) read(ctx context.Context, name string, r *pb.RangeRequest) (
 }
 
 func (ks *keyspace) readFrom(ctx context.Context, kv kvClient, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	return repeated(ctx, func() (*pb.RangeResponse, error) { return ks.tryRead(ctx, kv, name, r) })
+}
+
+// repeated reads until there is an answer, or ctx ends.
+func repeated[T any](ctx context.Context, try func() (T, error)) (T, error) {
 	for {
-		resp, err := ks.tryRead(ctx, kv, name, r)
+		resp, err := try()
 		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || store.Pause(ctx, 20*time.Millisecond) != nil {
 			return resp, err
 		}
@@ -75,6 +81,19 @@ func (ks *keyspace) tryRead(ctx context.Context, kv kvClient, name string, r *pb
 	defer cancel()
 	start := time.Now()
 	resp, err := kv.Range(ctx, r)
+	ks.observe.Operation(name, time.Since(start), err)
+	return resp, err
+}
+
+// tryTxn makes one attempt at a transaction.
+func (ks *keyspace) tryTxn(ctx context.Context, name string, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+	if ctx.Err() != nil {
+		return nil, errors.Join(store.ErrNotSent, ctx.Err()) // the embedded member would not notice
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	start := time.Now()
+	resp, err := ks.kv.Txn(ctx, txn)
 	ks.observe.Operation(name, time.Since(start), err)
 	return resp, err
 }

@@ -62,12 +62,9 @@ func (s *Store) readQueue(ctx context.Context, r lock.Ref) (read picture, at int
 	return read, at, nil
 }
 
+// readPrimaries reads some of the entries, as read does.
 func (s *Store) readPrimaries(ctx context.Context, ranges []*pb.RequestOp) ([]*mvccpb.KeyValue, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	start := time.Now()
-	resp, err := s.kv.Txn(ctx, &pb.TxnRequest{Success: ranges})
-	s.observe.Operation("queue", time.Since(start), err)
+	resp, err := repeated(ctx, func() (*pb.TxnResponse, error) { return s.tryTxn(ctx, "queue", &pb.TxnRequest{Success: ranges}) })
 	if err != nil {
 		return nil, err
 	}

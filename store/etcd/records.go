@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -84,7 +83,7 @@ func keyOf(kind, rest string) (k store.RecordKey, ok bool) {
 // one revision, which is no older than the call.
 func (r *RecordStore) Look(ctx context.Context, k store.RecordKey, _ bool) (store.RecordState, error) {
 	read := lookOps(r.key(k), r.guardKey(k))
-	resp, err := r.txn(ctx, "look at a record", &pb.TxnRequest{Success: read})
+	resp, err := r.store.tryTxn(ctx, "look at a record", &pb.TxnRequest{Success: read})
 	if err != nil {
 		return store.RecordState{}, err
 	}
@@ -121,7 +120,7 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 			return 0, errors.Join(store.ErrNotSent, err)
 		}
 	}
-	resp, err := r.txn(ctx, "write a record", r.swapTxn(s, w, lease))
+	resp, err := r.store.tryTxn(ctx, "write a record", r.swapTxn(s, w, lease))
 	if isLeaseNotFound(err) {
 		r.life.Over(lease)
 		return 0, errors.Join(store.ErrNotSent, err)
@@ -188,19 +187,6 @@ func (r *RecordStore) raced(ctx context.Context, s store.RecordState, resp *pb.T
 		}
 	}
 	return store.ErrRecordRaced
-}
-
-// txn makes one attempt at a transaction.
-func (r *RecordStore) txn(ctx context.Context, name string, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
-	if ctx.Err() != nil {
-		return nil, errors.Join(store.ErrNotSent, ctx.Err()) // the embedded member would not notice
-	}
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	start := time.Now()
-	resp, err := r.store.kv.Txn(ctx, txn)
-	r.store.observe.Operation(name, time.Since(start), err)
-	return resp, err
 }
 
 // List implements store.RecordStore. Each part of a page is as it is then.

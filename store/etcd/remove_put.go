@@ -41,7 +41,7 @@ func (r *removing) Swap(ctx context.Context, s store.RecordState, w *store.Recor
 	if err != nil {
 		return 0, errors.Join(store.ErrNotSent, err)
 	}
-	resp, err := r.txn(ctx, "remove and put", r.removalTxn(s, w, memory))
+	resp, err := r.store.tryTxn(ctx, "remove and put", r.removalTxn(s, w, memory))
 	switch {
 	case isLeaseNotFound(err):
 		r.store.memory.drop(memory)

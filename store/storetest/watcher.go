@@ -369,8 +369,8 @@ func (t *trial) settle(feeds ...*feed) {
 	t.Helper()
 	last := t.enqueue(t.A, draft("settle", "last"))
 	for _, f := range feeds {
-		if !f.await(t.CallLimit, func() bool { return f.current && f.upTo >= last.Number }) {
-			t.Fatalf("the feed has not reached the last write within %v", t.CallLimit)
+		if !f.await(t.Late, func() bool { return f.current && f.upTo >= last.Number }) {
+			t.Fatalf("the feed has not reached the last write within %v", t.Late)
 		}
 	}
 }

@@ -59,7 +59,8 @@ func TestWebhooksOutliveTheirSenders(t *testing.T) {
 // race detector and a kill every ten seconds, four clients without a pause make more than that, and most is missed.
 func (s *stand) takeInTurn(newest *atomic.Uint64) (locks []string, stop func()) {
 	longest := count(40, 1200) // pauses, in milliseconds
-	load, end := context.WithCancel(s.ctx)
+	acting, cut := context.WithCancel(s.ctx)
+	load, end := context.WithCancel(acting)
 	var loading sync.WaitGroup
 	for _, c := range s.clients[:4] {
 		for n := range 5 {
@@ -68,16 +69,20 @@ func (s *stand) takeInTurn(newest *atomic.Uint64) (locks []string, stop func()) 
 		loading.Go(func() {
 			for n := 0; load.Err() == nil; n++ {
 				pause(load, time.Duration(rand.N(longest))*time.Millisecond)
-				h, _ := c.Acquire(s.ctx, drive.Request{Lock: fmt.Sprintf("told:%d:%d", c.Number, n%5), TTL: 10 * time.Second, Replica: n % 2})
+				h, _ := c.Acquire(acting, drive.Request{Lock: fmt.Sprintf("told:%d:%d", c.Number, n%5), TTL: 10 * time.Second, Replica: n % 2})
 				if h == nil {
 					continue
 				}
 				for known := newest.Load(); uint64(h.Fence) > known && !newest.CompareAndSwap(known, uint64(h.Fence)); known = newest.Load() {
 				}
-				c.Release(s.ctx, n%2, 2, h)
+				c.Release(acting, n%2, 2, h)
 			}
 		})
 	}
+	s.t.Cleanup(func() { // of a test that ends where it is
+		cut()
+		loading.Wait()
+	})
 	return locks, func() {
 		end()
 		loading.Wait()

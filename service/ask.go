@@ -28,7 +28,7 @@ func (s *Service) RequestRelease(ctx context.Context, req TokenRequest, within t
 	case err != nil:
 		return err
 	case st.State == view.Held:
-		return lock.Errorf(lock.AlreadyHeld, "the entry holds: nobody is in its way")
+		return s.holdsAlready(ctx, e)
 	case st.State == view.Gone:
 		return s.lostBecause(ctx, e.ID, e.Number)
 	case s.view.Asks(e.ID):
@@ -44,6 +44,18 @@ func (s *Service) RequestRelease(ctx context.Context, req TokenRequest, within t
 		return s.whyLost(ctx, e, err)
 	}
 	return err
+}
+
+// holdsAlready returns that an entry holds, as the view has it, and why that cannot be told if the entry
+// has ended, or if the store has lost its past, and what was granted with it.
+func (s *Service) holdsAlready(ctx context.Context, e *lock.Entry) error {
+	if _, err := s.Store.Remaining(ctx, e); err != nil {
+		return s.whyLost(ctx, e, err)
+	}
+	if err := s.Store.Refusal(); err != nil {
+		return err
+	}
+	return lock.Errorf(lock.AlreadyHeld, "the entry holds: nobody is in its way")
 }
 
 func checkAsk(within time.Duration) error {

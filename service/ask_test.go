@@ -132,6 +132,23 @@ func TestAskAtOneMoment(t *testing.T) {
 	})
 }
 
+// TestAskOfWhoHeld: that an entry holds is not told by what a replica remembers alone, whose feed
+// is interrupted, nor by a store that lost its past.
+func TestAskOfWhoHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		a, b := s.replica(t), s.replica(t)
+		gone, there := a.hold(lasting(want("orders:1", 0))), a.hold(lasting(want("orders:2", 0)))
+		b.store.setFeed(frozen)
+		a.release(gone)
+		lostFor(t, b.ask(gone, 0), lock.Unknown)
+		coded(t, b.ask(there, 0), lock.AlreadyHeld)
+		a.lostFuture()
+		coded(t, b.ask(there, 0), lock.StoreUnavailable)
+		b.store.setFeed(running)
+	})
+}
+
 // TestAskOfASet: only those are asked who hold what the set waits for.
 func TestAskOfASet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

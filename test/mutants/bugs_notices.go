@@ -4,6 +4,16 @@ package main
 func noticesBugs() []Bug {
 	return []Bug{
 		{
+			Name: "notices-held-by-memory", Breaks: "who asks for a release is not told to hold by a view of what the store has lost",
+			File: "service/ask.go", Anchor: "return s.holdsAlready(ctx, e)", Becomes: "return lock.Errorf(lock.AlreadyHeld, \"the entry holds: nobody is in its way\")",
+			In: "./service", Run: "^TestAskOfWhoHeld$",
+		},
+		{
+			Name: "notices-held-in-what-is-lost", Breaks: "who asks for a release is not told to hold by a store that has lost its past",
+			File: "service/ask.go", Anchor: "	if err := s.Store.Refusal(); err != nil {\n		return err\n	}\n	return lock.Errorf(lock.AlreadyHeld", Becomes: "	return lock.Errorf(lock.AlreadyHeld",
+			In: "./service", Run: "^TestAskOfWhoHeld$",
+		},
+		{
 			Name: "etcd-notice-twice", Breaks: "a notice is written once",
 			File: "store/etcd/notices.go", Anchor: "compares: []*pb.Compare{created(key, 0)}", Becomes: "compares: []*pb.Compare{}",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^notices$/^one_that_is_repeated_is_written_once$", Needs: "etcd",

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -247,7 +246,7 @@ func (t *trial) interruptedSet(names []string, enqueues, removals *outcomes) err
 // be on its way for a moment.
 func (t *trial) wantWhole(names []string) {
 	t.Helper()
-	if !poll(5*time.Second, func() bool {
+	if !poll(t.Late, func() bool {
 		first := t.queue(t.A, t.ref(names[0]))
 		return !slices.ContainsFunc(names[1:], func(name string) bool { return diff(first, t.queue(t.A, t.ref(name))) != "" })
 	}) {

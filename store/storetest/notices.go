@@ -148,7 +148,7 @@ func (t *trial) settleOne(f *feed) {
 	if err != nil {
 		t.Fatalf("Newest: %v", err)
 	}
-	if !f.await(t.CallLimit, func() bool { return f.current && f.upTo >= number }) {
+	if !f.await(t.Late, func() bool { return f.current && f.upTo >= number }) {
 		t.Fatalf("the feed has not reached %d", number)
 	}
 }

@@ -11,14 +11,25 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// parallelChecks bounds the reads and removals of leases that are under way.
-const parallelChecks = 32
+const (
+	// parallelChecks bounds the reads of leases that are under way.
+	parallelChecks = 32
+
+	// parallelEnds bounds the removals. What many leases that end at once leave behind is no more urgent than
+	// what clients ask for, which waits behind it at the store.
+	parallelEnds = 8
+)
 
 // expirer looks at the leases that are due, and has the entries removed whose leases are over.
 type expirer struct {
 	*leases
 	calls   *connector
 	remover *remover
+	ending  chan struct{} // a place for each removal under way
+}
+
+func newExpirer(l *leases, calls *connector, r *remover) *expirer {
+	return &expirer{leases: l, calls: calls, remover: r, ending: make(chan struct{}, parallelEnds)}
 }
 
 // run looks at the leases that are due, until ctx ends.
@@ -109,6 +120,12 @@ func (x *expirer) look(ctx context.Context, l *lease) time.Duration {
 // expire removes the entry, unless its lease was renewed. The feed tells that it
 // left.
 func (x *expirer) expire(ctx context.Context, l *lease, version int32) {
+	select {
+	case x.ending <- struct{}{}:
+		defer func() { <-x.ending }()
+	case <-ctx.Done():
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, x.reader.timeout)
 	defer cancel()
 	out := x.remover.attempt(ctx, x.remover.newRemoval(l.entry, version != noLease, version, lock.Expired))

@@ -109,7 +109,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.orphans = store.NewCleaner(s.log, s.clean)
 	s.joiner = &joiner{reader: s.reader, calls: s.calls, commits: s.commits, orphans: s.orphans}
 	s.tasks.Go(func() { s.feed.run(s.closing) })
-	s.tasks.Go(func() { (&expirer{leases: s.leases, calls: s.calls, remover: s.remover}).run(s.closing) })
+	s.tasks.Go(func() { newExpirer(s.leases, s.calls, s.remover).run(s.closing) })
 	u := &upkeep{journal: s.journal, calls: s.calls, chores: s.chores, meta: s.meta, feed: s.feed, leases: s.leases, archive: s.archive}
 	s.tasks.Go(func() { u.mendAll(s.closing) })
 	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })

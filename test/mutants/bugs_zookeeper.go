@@ -4,6 +4,11 @@ package main
 func zookeeperBugs() []Bug {
 	return []Bug{
 		{
+			Name: "zookeeper-all-end-at-once", Breaks: "of many leases that end together few entries are removed at a time",
+			File: "store/zookeeper/expire.go", Anchor: "ending: make(chan struct{}, parallelEnds)", Becomes: "ending: make(chan struct{}, 1000*parallelEnds)",
+			In: "./store/zookeeper", Run: "^TestFewEndAtOnce$",
+		},
+		{
 			Name: "zookeeper-queue-among-all", Breaks: "a queue is found without looking at all entries, under the feed's lock",
 			File: "store/zookeeper/index.go", Anchor: "{ return slices.Clone(x.queues[ref]) }",
 			Becomes: "{\n\tvar all []*lock.Entry\n\tfor _, e := range x.byKey {\n\t\tif e.Tenant == ref.Tenant && slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return c.Name == ref.Name }) {\n\t\t\tall = append(all, e)\n\t\t}\n\t}\n\tslices.SortFunc(all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })\n\treturn all\n}",

@@ -22,6 +22,10 @@ const (
 	// renewal is a function call: to keep them then costs the same for all TTLs.
 	idlePerSecond = 512
 
+	// renewalTimeout is how long the renewal of an idle lease is waited for, until one is granted instead:
+	// while etcd ends leases by the thousand it answers renewals after a second or more, and writes sooner.
+	renewalTimeout = 300 * time.Millisecond
+
 	// maxGrants bounds the leases that are granted at once. Each is a write to etcd,
 	// which refuses all writes when too many are under way.
 	maxGrants = 64
@@ -119,24 +123,39 @@ func (p *leasePool) fresh(ctx context.Context, e *lock.Entry, due time.Time) (_ 
 	for {
 		l, ok := p.pop(class)
 		if !ok {
-			w := p.grantFor(ctx, e, due)
-			l, err := p.grants.Do(ctx, w)
-			return l, w.Waited(), err
+			break
 		}
 		if l.renewed.Add(class.ttl - e.TTL).After(now) {
 			return l, 0, nil
 		}
-		if !l.renewed.IsZero() && class.lapsed(now.Sub(l.renewed)) {
+		lives := !l.renewed.IsZero()
+		if lives && class.lapsed(now.Sub(l.renewed)) {
 			continue
 		}
-		lives := !l.renewed.IsZero()
-		l.renewed = now
-		if err := p.renew(ctx, l.id, lives, due); err == nil {
+		err := p.renew(ctx, l.id, lives, earlier(due, now.Add(renewalTimeout)))
+		switch {
+		case err == nil:
+			l.renewed = now
 			return l, 0, nil
-		} else if !isLeaseNotFound(err) {
+		case isLeaseNotFound(err):
+			continue
+		case ctx.Err() != nil || time.Since(now) < renewalTimeout || !time.Now().Before(due):
 			return lease{}, 0, err
+		case lives:
+			p.put(class, []lease{l})
 		}
+		break
 	}
+	w := p.grantFor(ctx, e, due)
+	l, err := p.grants.Do(ctx, w)
+	return l, w.Waited(), err
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func (p *leasePool) renew(ctx context.Context, id int64, lives bool, due time.Time) error {

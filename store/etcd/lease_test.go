@@ -166,3 +166,27 @@ func TestEndsDoNotWaitForIdleLeases(t *testing.T) {
 		return err == nil && m != nil && m.Reason == lock.Expired
 	})
 }
+
+// TestSlowRenewalOfAnIdleLease: where etcd does not answer a renewal soon, an entry is given a new lease,
+// and the idle one stays for others.
+func TestSlowRenewalOfAnIdleLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := &slow{}
+		p := newLeasePool(&Conn{leases: fake, renewer: fake, slack: time.Second})
+		defer p.grants.Close()
+		e := &lock.Entry{Tenant: "acme", TTL: 30 * time.Second, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+		p.refreshed(1, time.Now())
+		p.give(e.Tenant, e.TTL, 1)
+		time.Sleep(10 * time.Second)
+		began := time.Now()
+		l, _, err := p.take(t.Context(), e, began.Add(4*time.Second))
+		if took := time.Since(began); err != nil || l.id == 1 || fake.granted != 1 || took > renewalTimeout || p.spare != 1 {
+			t.Errorf("lease %d after %v, %v; %d granted, %d idle", l.id, took, err, fake.granted, p.spare)
+		}
+		soon, cancel := context.WithTimeout(t.Context(), renewalTimeout/2)
+		defer cancel()
+		if _, _, err := p.take(soon, e, began.Add(4*time.Second)); err == nil || fake.granted != 1 {
+			t.Errorf("for who does not wait so long: %v, %d granted", err, fake.granted)
+		}
+	})
+}

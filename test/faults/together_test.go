@@ -16,7 +16,8 @@ import (
 const (
 	// goneBeyond is how long beyond its TTL an entry may last, where 10 000 expire together.
 	goneBeyond = 25 * time.Second
-	// slowerBy is how much slower acquires of other locks may become meanwhile, by their p99.
+	// slowerBy is how much slower acquires of other locks may become meanwhile, by their p99: on etcd, how many
+	// times as much slower as writes to etcd itself, which misses that by far.
 	slowerBy = 3
 	// togetherIn is within which time leases end that end together.
 	togetherIn = 2 * time.Second
@@ -37,6 +38,10 @@ type expiring struct {
 func TestF9ExpireTogether(t *testing.T) {
 	size := count(500, 10_000)
 	s := newStand(t, 10*time.Minute, "--log-requests-every", "1000")
+	alone := 1.0
+	if full() {
+		alone = s.alone(size)
+	}
 	load, cancel := context.WithCancel(s.ctx)
 	p := &probe{}
 	var probing sync.WaitGroup
@@ -68,7 +73,7 @@ func TestF9ExpireTogether(t *testing.T) {
 	p.phase.Store(phaseExpiring)
 	s.gone(entries)
 	stop()
-	s.slower(p)
+	s.slower(p, alone)
 	s.judge()
 }
 
@@ -177,8 +182,8 @@ func (p *probe) p99(phase int32) (took time.Duration, of int) {
 	return all[len(all)*99/100], len(all)
 }
 
-// slower compares the acquires while leases ended with those before.
-func (s *stand) slower(p *probe) {
+// slower compares the acquires while leases ended with those before, and with what the store alone makes of that.
+func (s *stand) slower(p *probe, alone float64) {
 	s.t.Helper()
 	before, n := p.p99(phaseBefore)
 	during, m := p.p99(phaseExpiring)
@@ -186,7 +191,7 @@ func (s *stand) slower(p *probe) {
 	if least := count(20, 200); n < least || m < least {
 		s.t.Errorf("want at least %d of each for the run to count", least)
 	}
-	if full() && during > slowerBy*before {
-		s.t.Errorf("want at most %d times as long", slowerBy)
+	if limit := slowerBy * alone; full() && float64(during) > limit*float64(before) {
+		s.t.Errorf("want at most %.1f times as long", limit)
 	}
 }

@@ -14,6 +14,16 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestQueueOfASetIsReadAgain$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-waits-for-an-idle-lease", Breaks: "an entry is given a new lease where etcd does not renew an idle one soon",
+			File: "store/etcd/lease.go", Anchor: "earlier(due, now.Add(renewalTimeout))", Becomes: "due",
+			In: "./store/etcd", Run: "^TestSlowRenewalOfAnIdleLease$",
+		},
+		{
+			Name: "etcd-idle-lease-lapses", Breaks: "an idle lease that is not renewed soon stays for others",
+			File: "store/etcd/lease.go", Anchor: "		case lives:\n			p.put(class, []lease{l})\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestSlowRenewalOfAnIdleLease$",
+		},
+		{
 			Name: "etcd-withdrawal-frees-any-key", Breaks: "what withdraws an entry leaves its key used up if one before it expired",
 			File: "store/etcd/keys.go", Anchor: "	if lease != 0 && why == lock.Withdrawn {", Becomes: "	if false {",
 			In: "./store/etcd", Run: "^TestWithdrawnAfterTheRecord$", Needs: "etcd",

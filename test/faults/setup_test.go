@@ -122,16 +122,28 @@ type stand struct {
 func newStand(t *testing.T, limit time.Duration, args ...string) *stand {
 	t.Helper()
 	s := newCluster(t, limit)
+	s.serve(args...)
+	return s
+}
+
+// serve starts two replicas, and has clients and observers.
+func (s *stand) serve(args ...string) {
+	s.t.Helper()
 	for range 2 {
 		s.replica(s.cluster.Store(), args...)
 	}
 	s.observe()
 	s.connect()
-	return s
 }
 
 // newCluster is a stand that lacks everything but the store.
 func newCluster(t *testing.T, limit time.Duration) *stand {
+	t.Helper()
+	return newClusterOf(t, limit, startCluster)
+}
+
+// newClusterOf is newCluster with a store that is started so, in a folder and with the server of the run's store.
+func newClusterOf(t *testing.T, limit time.Duration, start func(ctx context.Context, dir, store string) (drive.Cluster, error)) *stand {
 	t.Helper()
 	if !full() { // the full runs measure time
 		t.Parallel()
@@ -143,7 +155,7 @@ func newCluster(t *testing.T, limit time.Duration) *stand {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	s := &stand{t: t, ctx: ctx, dir: t.TempDir(), history: history.NewRecorder(), odd: &drive.Oddities{}}
-	if s.cluster, err = startCluster(ctx, s.dir, built.store); err != nil {
+	if s.cluster, err = start(ctx, s.dir, built.store); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.must(s.cluster.Close()) })

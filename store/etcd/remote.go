@@ -123,12 +123,17 @@ func (r remoteLeases) LeaseTimeToLive(ctx context.Context, in *pb.LeaseTimeToLiv
 // report nothing for as long as it is cut off. It does not wait for the member to
 // say that the watch has begun, as the client does: over a connection that is silent
 // nobody would find out meanwhile that the feed is late.
+//
+// It has a stream of its own: etcd tells all watches of a stream together that they have had everything, and
+// perhaps after it has said that another one has begun, which has had nothing yet. That one would miss what
+// happened until then.
 func watchRemote(ctx context.Context, c *clientv3.Client, first, end string, from int64) watch {
 	ctx = clientv3.WithRequireLeader(ctx)
-	out := make(chan watchMessage)
+	out, own := make(chan watchMessage), clientv3.NewWatcher(c)
 	go func() { // ends with the responses, which end with ctx
+		defer func() { _ = own.Close() }()
 		defer close(out)
-		for r := range c.Watch(ctx, first, clientv3.WithRange(end), clientv3.WithRev(from), clientv3.WithProgressNotify()) {
+		for r := range own.Watch(ctx, first, clientv3.WithRange(end), clientv3.WithRev(from), clientv3.WithProgressNotify()) {
 			m := watchMessage{events: r.Events, revision: r.Header.Revision, err: r.Err()}
 			if len(r.Events) > 0 {
 				m.revision = r.Events[len(r.Events)-1].Kv.ModRevision
@@ -145,7 +150,7 @@ func watchRemote(ctx context.Context, c *clientv3.Client, first, end string, fro
 		// come is the feed's concern, not this call's.
 		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
-		_ = c.RequestProgress(ctx)
+		_ = own.RequestProgress(ctx)
 	}
 	return watch{messages: out, ask: ask}
 }

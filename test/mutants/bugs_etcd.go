@@ -580,6 +580,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestTooMuchToRetell$",
 		},
 		{
+			Name: "etcd-watches-share-a-stream", Breaks: "a watch is not taken to have had what it was never told",
+			File: "store/etcd/remote.go", Anchor: "clientv3.NewWatcher(c)", Becomes: "c.Watcher",
+			In: "./store/etcd", Run: "^TestWatchIsNotToldOfAnothersProgress$",
+		},
+		{
 			Name: "etcd-behind-for-ever", Breaks: "a feed that does not catch up begins with what there is",
 			File: "store/etcd/earlier.go", Anchor: "now.Sub(g.behind) > resumeTime", Becomes: "false",
 			In: "./store/etcd", Run: "^TestNotForEver$",

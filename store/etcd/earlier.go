@@ -48,8 +48,8 @@ func (s *Store) listEarlier(ctx context.Context, g *gaps, at int64) (revision in
 }
 
 // earlier returns the revision at which the feed is to begin, 0 for now: where it was interrupted, or is
-// to be resumed. By another fence floor what was told has other numbers, and may be another past; in a store
-// that has lost its own it is.
+// to be resumed. By another fence floor, as before this one was given, what was told has other numbers, and may be
+// another past; in a store that has lost its own it is.
 func (g *gaps) earlier(at int64, now time.Time) int64 {
 	floor, number, most := g.store.trust.Floor(), g.told, uint64(maxInterrupted)
 	if number == 0 {
@@ -58,6 +58,9 @@ func (g *gaps) earlier(at int64, now time.Time) int64 {
 		return 0
 	}
 	if g.store.trust.Refusal() != nil || number <= floor || number >= uint64(at)+floor || uint64(at)+floor-number > most {
+		return 0
+	}
+	if int64(number-floor) < g.store.meta.floorGiven() {
 		return 0
 	}
 	if g.behind.IsZero() {

@@ -257,3 +257,27 @@ func TestNoticesOfThen(t *testing.T) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 }
+
+// TestResumedBehindAFloor: by a fence floor nothing has the number that it was told by before the floor was given, also where
+// that is above the floor. A feed that is to begin there begins with what there is.
+func TestResumedBehindAFloor(t *testing.T) {
+	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	for _, id := range []lock.ID{"a", "b", "c"} {
+		if err := s.Remove(t.Context(), s.mustEnqueue(t, reusable(id, false)), lock.Released); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := s.newestNumber(t)
+	given, err := Open(t.Context(), s.conn, Config{FenceFloor: at - 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer given.Close()
+	given.Resume(at)
+	f := &retold{}
+	given.tasks.Go(func() { given.Watch(given.closing, f) })
+	soon(t, "the feed has all", f.reached(given.newestNumber(t)))
+	if got := f.all(); !slices.Equal(got, []string{"begins with 0"}) {
+		t.Errorf("told %q", got)
+	}
+}

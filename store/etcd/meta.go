@@ -63,6 +63,14 @@ func (m *meta) records(header *pb.ResponseHeader) store.Records {
 	}
 }
 
+// floorGiven returns at which revision the fence floor was given, as far as that is known.
+func (mk *metaKeeper) floorGiven() int64 {
+	if m := mk.known.Load(); m != nil {
+		return m.keys[metaFloor].revision
+	}
+	return 0
+}
+
 // metaKeeper keeps the store's own records as they were read last, and decides by them
 // whether the store's numbers can be trusted.
 type metaKeeper struct {

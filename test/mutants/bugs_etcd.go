@@ -585,6 +585,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestWatchIsNotToldOfAnothersProgress$",
 		},
 		{
+			Name: "etcd-resumed-by-an-earlier-floor", Breaks: "a feed does not begin at a number from before the fence floor was given",
+			File: "store/etcd/earlier.go", Anchor: "int64(number-floor) < g.store.meta.floorGiven()", Becomes: "g.store.meta.floorGiven() < 0",
+			In: "./store/etcd", Run: "^TestResumedBehindAFloor$",
+		},
+		{
 			Name: "etcd-behind-for-ever", Breaks: "a feed that does not catch up begins with what there is",
 			File: "store/etcd/earlier.go", Anchor: "now.Sub(g.behind) > resumeTime", Becomes: "false",
 			In: "./store/etcd", Run: "^TestNotForEver$",

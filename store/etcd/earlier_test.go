@@ -281,3 +281,21 @@ func TestResumedBehindAFloor(t *testing.T) {
 		t.Errorf("told %q", got)
 	}
 }
+
+// TestOwnReasonsAreToldYet: etcd was full, so that the reason of a removal is in this replica's memory only. A feed that goes
+// on where it was is yet to tell it.
+func TestOwnReasonsAreToldYet(t *testing.T) {
+	s := newStore(&Conn{}, Config{})
+	defer s.leases.grants.Close()
+	defer s.commits.Close()
+	g := newGaps(s, &ends{})
+	g.Reset(store.Snapshot{Number: 10})
+	s.unrecordedReasons.Store(lock.ID("since"), lock.Released)
+	if g.earlier(20, time.Now()) != 10 {
+		t.Fatal("it does not go on where it was")
+	}
+	g.Reset(store.Snapshot{Number: 10})
+	if why := s.unsaid("since"); why != lock.Released {
+		t.Errorf("what was released is told to have ended because of %q", why)
+	}
+}

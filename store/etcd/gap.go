@@ -76,8 +76,12 @@ func (g *gaps) Reset(s store.Snapshot) {
 }
 
 // forgetOwn forgets the reasons in this replica's memory of entries that went in a gap, and
-// so are not told to have gone. Of those with a key they may be asked for.
+// so are not told to have gone. Of those with a key they may be asked for. A feed that begins
+// in the past is yet to tell what went since.
 func (g *gaps) forgetOwn(there []*lock.Entry) {
+	if !g.behind.IsZero() {
+		return
+	}
 	gone := map[lock.ID]bool{}
 	g.store.unrecordedReasons.Range(func(id, _ any) bool {
 		_, open := g.missing[id.(lock.ID)]

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -297,5 +298,20 @@ func TestOwnReasonsAreToldYet(t *testing.T) {
 	g.Reset(store.Snapshot{Number: 10})
 	if why := s.unsaid("since"); why != lock.Released {
 		t.Errorf("what was released is told to have ended because of %q", why)
+	}
+}
+
+// TestStoreThatWentBack: nothing would come from a store that was put back to before what it has told until it is there
+// again.
+func TestStoreThatWentBack(t *testing.T) {
+	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	beyond := s.revision(s.newestNumber(t)) + 1000
+	feed := feedGuard{store: s, gaps: newGaps(s, &ends{}), at: beyond, ask: func() {}}
+	records := recordsGuard{store: s, at: beyond, ask: func() {}}
+	if err := feed.check(t.Context()); !errors.Is(err, errWentBack) {
+		t.Errorf("a feed goes on: %v", err)
+	}
+	if err := records.check(t.Context()); !errors.Is(err, errWentBack) {
+		t.Errorf("a watch of records goes on: %v", err)
 	}
 }

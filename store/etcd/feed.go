@@ -94,6 +94,7 @@ func (s *Store) followOnce(ctx context.Context, f *gaps) error {
 var (
 	errFeedEnded   = errors.New("the watch ended")
 	errFeedBehind  = errors.New("the watch stays behind the store")
+	errWentBack    = errors.New("the store is behind what it has told")
 	errMetaChanged = errors.New("the fence floor or the trust in the store has changed")
 )
 
@@ -123,6 +124,9 @@ func (g *feedGuard) check(ctx context.Context) error {
 	goal, err := g.store.newestOnce(ctx)
 	if err != nil {
 		return err
+	}
+	if goal < g.at {
+		return errWentBack
 	}
 	g.goal, g.goalSet = goal, time.Now()
 	if g.at < goal {

@@ -80,5 +80,8 @@ func (g *recordsGuard) check(ctx context.Context) error {
 	if g.goal, g.since = goal, time.Now(); g.at < goal {
 		g.ask()
 	}
+	if goal < g.at {
+		return errWentBack // nothing would come until it is there again
+	}
 	return nil
 }

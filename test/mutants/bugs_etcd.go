@@ -595,6 +595,16 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestOwnReasonsAreToldYet$",
 		},
 		{
+			Name: "etcd-feed-of-a-future", Breaks: "a feed begins anew in a store that is behind what it has told",
+			File: "store/etcd/feed.go", Anchor: "	if goal < g.at {", Becomes: "	if goal < 0 {",
+			In: "./store/etcd", Run: "^TestStoreThatWentBack$",
+		},
+		{
+			Name: "etcd-records-of-a-future", Breaks: "a watch of records begins anew in a store that is behind what it has told",
+			File: "store/etcd/record_watch.go", Anchor: "	if goal < g.at {", Becomes: "	if goal < 0 {",
+			In: "./store/etcd", Run: "^TestStoreThatWentBack$",
+		},
+		{
 			Name: "etcd-behind-for-ever", Breaks: "a feed that does not catch up begins with what there is",
 			File: "store/etcd/earlier.go", Anchor: "now.Sub(g.behind) > resumeTime", Becomes: "false",
 			In: "./store/etcd", Run: "^TestNotForEver$",

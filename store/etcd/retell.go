@@ -20,7 +20,8 @@ const (
 	slice        = 1000
 	slicesAtOnce = 20
 
-	// maxSliceBytes is how much is kept of what the watches read at a time. With more, nothing is told of it.
+	// maxSliceBytes is how much is kept of what the watches read at a time. With more, fewer of them read; with more in
+	// one slice nothing is told of it.
 	maxSliceBytes = 64 << 20
 )
 
@@ -32,14 +33,19 @@ var errMuchInPast = errors.New("what happened since is too large to be told")
 func (s *Store) retell(ctx context.Context, g *gaps, at int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, resumeTime)
 	defer cancel()
-	for {
+	for atOnce := int64(slicesAtOnce); ; {
 		newest, err := s.newestOnce(ctx)
 		if err != nil || newest-at <= slice {
 			return at, err
 		}
 		for at < newest {
-			upTo := min(newest, at+slice*slicesAtOnce)
-			if err := s.retellPart(ctx, g, at+1, upTo); err != nil {
+			upTo := min(newest, at+slice*atOnce)
+			err := s.retellPart(ctx, g, at+1, upTo)
+			switch {
+			case errors.Is(err, errMuchInPast) && atOnce > 1: // so that a list which takes long comes to an end
+				atOnce /= 2
+				continue
+			case err != nil:
 				return at, err
 			}
 			at = upTo

@@ -8,6 +8,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -124,4 +129,94 @@ func TestRetellEnds(t *testing.T) {
 	if _, err := s.readSlices(t.Context(), int64(from), int64(at)); !errors.Is(err, errForgotten) {
 		t.Errorf("what is forgotten gives %v", err)
 	}
+}
+
+// readablePast is a store at a revision, of which all that was written is there to be read: an entry at each.
+type readablePast struct {
+	kvClient
+	s      *Store
+	newest int64
+}
+
+// Range implements kvClient.
+func (r *readablePast) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
+	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: r.newest}}, nil
+}
+
+// watch gives a part of it, as etcd does.
+func (r *readablePast) watch(_ context.Context, _, _ string, from int64) watch {
+	last := min(r.newest, from+slice+9)
+	m, out := watchMessage{revision: last}, make(chan watchMessage, 1)
+	for at := from; at <= last; at++ {
+		e := reusable(lock.ID(fmt.Sprint(at)), false)
+		m.events = append(m.events, &mvccpb.Event{Kv: &mvccpb.KeyValue{
+			Key: r.s.primaryKey(e), Value: store.Encode(store.ValueOf(e)), Lease: 7, CreateRevision: at, ModRevision: at,
+		}})
+	}
+	out <- m
+	return watch{messages: out, ask: func() {}}
+}
+
+// past returns a store with such a past, which does not follow it.
+func past(t *testing.T, newest int64) *Store {
+	r := &readablePast{newest: newest}
+	r.s = newStore(&Conn{kv: r, watchPast: r.watch}, Config{})
+	t.Cleanup(func() {
+		r.s.stop()
+		r.s.leases.grants.Close()
+		r.s.commits.Close()
+	})
+	return r.s
+}
+
+// TestPartsRetold: what is read a part at a time is told without a gap and in order, and not faster than it can be filed.
+func TestPartsRetold(t *testing.T) {
+	const newest = slice*slicesAtOnce + slice/2
+	synctest.Test(t, func(t *testing.T) {
+		s := past(t, newest)
+		f, start := &retold{}, time.Now()
+		at, err := s.retell(t.Context(), newGaps(s, f), 0)
+		if at != newest || err != nil {
+			t.Fatalf("told up to %d of %d: %v", at, newest, err)
+		}
+		if took := time.Since(start); took < 250*time.Millisecond {
+			t.Errorf("%d changes are told within %v", newest, took)
+		}
+		all := f.all()
+		for i, text := range all {
+			if want := fmt.Sprint("joined ", i+1); text != want {
+				t.Fatalf("%q is told where %q is to be", text, want)
+			}
+		}
+		if len(all) != newest {
+			t.Errorf("%d of %d are told", len(all), newest)
+		}
+	})
+}
+
+// TestRetellIsGivenUp: a feed does not try for ever to read what happened.
+func TestRetellIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := past(t, 2*slice)
+		s.conn.watchPast = func(context.Context, string, string, int64) watch { return watch{ask: func() {}} }
+		start := time.Now()
+		_, err := s.retell(t.Context(), newGaps(s, &retold{}), 0)
+		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != resumeTime {
+			t.Errorf("it is given up after %v: %v", took, err)
+		}
+	})
+}
+
+// TestLargePartsRetold: what happened in many slices may be too large to be read at once, and is told all the same.
+func TestLargePartsRetold(t *testing.T) {
+	const newest = 5 * slice
+	synctest.Test(t, func(t *testing.T) {
+		s := past(t, newest)
+		e := reusable(lock.ID(fmt.Sprint(newest)), false)
+		s.sliceBytes = slice * int64(len(s.primaryKey(e))+len(store.Encode(store.ValueOf(e))))
+		f := &retold{}
+		if at, err := s.retell(t.Context(), newGaps(s, f), 0); at != newest || err != nil || len(f.all()) != newest {
+			t.Errorf("told up to %d, %d of %d changes: %v", at, len(f.all()), newest, err)
+		}
+	})
 }

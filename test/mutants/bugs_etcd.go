@@ -605,6 +605,26 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestStoreThatWentBack$",
 		},
 		{
+			Name: "etcd-past-too-large-at-once", Breaks: "what is too large to be read at once is read a part at a time",
+			File: "store/etcd/retell.go", Anchor: "errors.Is(err, errMuchInPast) && atOnce > 1", Becomes: "false",
+			In: "./store/etcd", Run: "^TestLargePartsRetold$",
+		},
+		{
+			Name: "etcd-parts-with-a-gap", Breaks: "what is read of the past a part at a time is told without a gap",
+			File: "store/etcd/retell.go", Anchor: "			at = upTo\n", Becomes: "			at = upTo + 1\n",
+			In: "./store/etcd", Run: "^TestPartsRetold$",
+		},
+		{
+			Name: "etcd-past-told-at-once", Breaks: "etcd's past is not told faster than it can be filed",
+			File: "store/etcd/retell.go", Anchor: "pace.Pace(ctx, len(events))", Becomes: "pace.Pace(ctx, 0)",
+			In: "./store/etcd", Run: "^TestPartsRetold$",
+		},
+		{
+			Name: "etcd-past-tried-for-ever", Breaks: "a feed does not try for ever to read what happened",
+			File: "store/etcd/retell.go", Anchor: "context.WithTimeout(ctx, resumeTime)", Becomes: "context.WithTimeout(ctx, 100*resumeTime)",
+			In: "./store/etcd", Run: "^TestRetellIsGivenUp$",
+		},
+		{
 			Name: "etcd-behind-for-ever", Breaks: "a feed that does not catch up begins with what there is",
 			File: "store/etcd/earlier.go", Anchor: "now.Sub(g.behind) > resumeTime", Becomes: "false",
 			In: "./store/etcd", Run: "^TestNotForEver$",

@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"time"
 
@@ -87,6 +88,33 @@ func (s *Store) HoldChores(ctx context.Context) (release func()) {
 	l, err := s.chores.get(ctx)
 	s.chores.set(nil, errors.Join(errEnded, err))
 	return func() { s.chores.set(l, nil) }
+}
+
+// SilenceChores has the connection of the upkeep be one to a server that does not answer, until that is found out.
+func (s *Store) SilenceChores(ctx context.Context) error {
+	l, err := s.chores.get(ctx)
+	if err != nil {
+		return err
+	}
+	ours, theirs := net.Pipe() // from which nobody reads
+	conn, _, err := zk.Connect([]string{l.server}, sessionTimeout,
+		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return ours, nil }),
+		zk.WithHostProvider(&oneHost{}), zk.WithLogger(silence{}), zk.WithLogInfo(false))
+	if err != nil {
+		return errors.Join(err, ours.Close(), theirs.Close())
+	}
+	silent := &link{conn: conn, raw: ours, server: l.server, slots: make(chan struct{}, inFlight), broken: make(chan struct{})}
+	s.chores.set(silent, nil)
+	s.tasks.Go(func() {
+		select {
+		case <-silent.broken:
+		case <-s.closing.Done():
+		}
+		s.chores.set(l, nil)
+		silent.close()
+		_ = theirs.Close()
+	})
+	return nil
 }
 
 // HoldCalls lets nothing be written until release is called.

@@ -160,6 +160,20 @@ func TestInterruptedIsNotHeldUp(t *testing.T) {
 	i.wantGaps(1)
 }
 
+// TestInterruptedOverASilentServer: that the connection over which the past is read is to a server which does not answer, as
+// the feed's was, is found out only then. It is read over the next one.
+func TestInterruptedOverASilentServer(t *testing.T) {
+	t.Parallel()
+	i := interrupt(t)
+	release := i.hold()
+	i.enqueue("second")
+	if err := i.s.SilenceChores(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	i.wantGaps(0)
+}
+
 // TestInterruptedAndFolded: a feed goes on behind what was folded, but not where it was told less.
 func TestInterruptedAndFolded(t *testing.T) {
 	t.Parallel()

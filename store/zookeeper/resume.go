@@ -84,11 +84,7 @@ func (t *teller) earlier(ctx context.Context, h *held, since lastTold, behind ti
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	l, err := t.chores.get(ctx)
-	if err != nil {
-		return nil, err
-	}
-	records, last, err := t.history(ctx, l, h.at.epoch, h.at.next, t.zxid(since.number))
+	records, last, err := t.since(ctx, h.at, since.number)
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +92,21 @@ func (t *teller) earlier(ctx context.Context, h *held, since lastTold, behind ti
 		return nil, err
 	}
 	return t.pastOf(h, since, records, last)
+}
+
+// since returns the records of what happened after a number, and the last one before. What interrupts a feed can break
+// this connection too, and be found out later: then they are read over the next one.
+func (t *teller) since(ctx context.Context, at lastTold, number uint64) (records []written, last written, err error) {
+	for {
+		l, err := t.chores.get(ctx)
+		if err != nil {
+			return nil, last, err
+		}
+		records, last, err = t.history(ctx, l, at.epoch, at.next, t.zxid(number))
+		if !broke(err) || store.Pause(ctx, firstPause) != nil {
+			return records, last, err
+		}
+	}
 }
 
 // pastOf returns what the records say happened before a view, after the last one that was told.

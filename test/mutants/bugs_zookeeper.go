@@ -210,6 +210,11 @@ func zookeeperBugs() []Bug {
 			In: "./store/zookeeper", Run: "^TestInterruptedIsNotHeldUp$", Needs: "zookeeper",
 		},
 		{
+			Name: "zookeeper-past-over-one-connection", Breaks: "a connection that breaks does not keep a feed from going on",
+			File: "store/zookeeper/resume.go", Anchor: "if !broke(err) || store.Pause(ctx, firstPause) != nil {", Becomes: "if l != nil {",
+			In: "./store/zookeeper", Run: "^TestInterruptedOverASilentServer$", Needs: "zookeeper",
+		},
+		{
 			Name: "zookeeper-interrupted-in-another-past", Breaks: "a store that lost its past is not told as if nothing had been lost",
 			File: "store/zookeeper/resume.go", Anchor: "if err := since.follows(last); err != nil {", Becomes: "if err := since.follows(last); err != nil && last.n < 0 {",
 			In: "./store/zookeeper", Run: "^TestInterruptedInAnotherPast$", Needs: "zookeeper",

@@ -3,7 +3,9 @@ package zookeeper
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -52,8 +54,8 @@ func TestHeldBackHasABound(t *testing.T) {
 		t.Fatal("it begins before there is too much")
 	}
 	f.apply(feed, one)
-	if c.resets != 1 || c.changes != 0 || ctx.Err() == nil {
-		t.Errorf("with too much it has begun %d times, was told %d changes, and the past is read: %t", c.resets, c.changes, ctx.Err() == nil)
+	if c.resets != 1 || c.changes != 0 || ctx.Err() == nil || !f.behind.IsZero() {
+		t.Errorf("with too much it has begun %d times, was told %d changes, and the past is read: %t, since %v", c.resets, c.changes, ctx.Err() == nil, f.behind)
 	}
 	f.apply(feed, one)
 	if c.changes != 1 || f.during(h, func() { t.Error("it is told what was held back") }) {
@@ -160,4 +162,66 @@ func TestNotForEver(t *testing.T) {
 			t.Errorf("behind for %v: %v", behind, err)
 		}
 	}
+}
+
+// TestBehindOverAllViews: a follower is behind from its first view on that it is to be told the past of, however often it gets
+// another one.
+func TestBehindOverAllViews(t *testing.T) {
+	feed, f, _ := heldBack(t, lastTold{number: 50})
+	since := time.Now().Add(-time.Minute)
+	f.behind = since
+	f.lose(errEnded)
+	if f.begin(feed); !f.behind.Equal(since) {
+		t.Errorf("it is behind since %v, and not since %v", f.behind, since)
+	}
+}
+
+// TestLastToldIsKept: where nothing happens what was told last stays that, also for a feed that has not read it.
+func TestLastToldIsKept(t *testing.T) {
+	last := &written{n: 4}
+	_, f, _ := heldBack(t, lastTold{number: 50, next: 5, last: last})
+	if f.tell(retold{to: lastTold{number: 60, next: 5}}); f.told.last != last || f.told.number != 60 {
+		t.Errorf("it was told %+v last", f.told)
+	}
+	if f.tell(retold{to: lastTold{number: 70, next: 6}}); f.told.last != nil {
+		t.Errorf("after a record that it does not know it was told %+v last", f.told)
+	}
+}
+
+// TestPastLeadsToTheView: what happened before a view is told up to that, and once. The view is of no other floor than when
+// it was made.
+func TestPastLeadsToTheView(t *testing.T) {
+	feed, f, _ := heldBack(t, lastTold{number: 50})
+	by := &teller{reader: feed.reader}
+	_, _, h := f.attend(t.Context())
+	h.first.Notices = []*lock.Notice{{Number: 50}, {Number: 51}}
+	records := []written{{n: 5, zxid: 60, record: &record{Changes: []change{{Notice: &store.NoticeValue{}}}}}}
+	p, err := by.pastOf(h, f.told, records, written{n: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := p.all[len(p.all)-1]; last.to != h.at {
+		t.Errorf("it is told up to %+v, and its view is at %+v", last.to, h.at)
+	}
+	if n := p.was.Notices; len(n) != 1 || n[0].Number != 50 {
+		t.Errorf("%d notices were there before, of which one was told since", len(n))
+	}
+	h.at.floor++
+	if _, err := by.pastOf(h, f.told, records, written{n: 4}); !errors.Is(err, errMeta) {
+		t.Errorf("of a view by another floor it is told: %v", err)
+	}
+}
+
+// TestPastIsToldAtAPace: the past is not told faster than it can be filed.
+func TestPastIsToldAtAPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		feed, f, c := heldBack(t, lastTold{number: 50})
+		by := &teller{reader: feed.reader}
+		_, _, h := f.attend(t.Context())
+		p, start := &past{all: slices.Repeat([]retold{{changes: make([]store.Change, 100)}}, 100)}, time.Now()
+		by.tellAll(t.Context(), f, h, p)
+		if took := time.Since(start); c.changes != 10_000 || took < 100*time.Millisecond {
+			t.Errorf("%d changes are told in %v", c.changes, took)
+		}
+	})
 }

@@ -255,6 +255,41 @@ func zookeeperBugs() []Bug {
 			In: "./store/zookeeper", Run: "^TestWhatIsNotTold$",
 		},
 		{
+			Name: "zookeeper-forgets-what-was-told-last", Breaks: "what was told last is known for as long as nothing else is told",
+			File: "store/zookeeper/held.go", Anchor: "one.to.last == nil && one.to.epoch", Becomes: "false && one.to.epoch",
+			In: "./store/zookeeper", Run: "^TestLastToldIsKept$",
+		},
+		{
+			Name: "zookeeper-past-short-of-the-view", Breaks: "what happened before a view is told up to that",
+			File: "store/zookeeper/resume.go", Anchor: "append(t.retell(entries, records, p.at), retold{to: h.at})", Becomes: "t.retell(entries, records, p.at)",
+			In: "./store/zookeeper", Run: "^TestPastLeadsToTheView$",
+		},
+		{
+			Name: "zookeeper-past-by-another-floor", Breaks: "the past is not told by a floor that has risen meanwhile",
+			File: "store/zookeeper/resume.go", Anchor: "case t.trust.Floor() != h.at.floor:", Becomes: "case false:",
+			In: "./store/zookeeper", Run: "^TestPastLeadsToTheView$",
+		},
+		{
+			Name: "zookeeper-notices-told-twice", Breaks: "what was noticed since is told once",
+			File: "store/zookeeper/resume.go", Anchor: "return n.Number > since.number", Becomes: "return n.Number == 0",
+			In: "./store/zookeeper", Run: "^TestPastLeadsToTheView$",
+		},
+		{
+			Name: "zookeeper-behind-since-now", Breaks: "a follower that is given view after view is behind since the first",
+			File: "store/zookeeper/follow.go", Anchor: "	if f.behind.IsZero() {\n		f.behind = time.Now()\n	}\n", Becomes: "	f.behind = time.Now()\n",
+			In: "./store/zookeeper", Run: "^TestBehindOverAllViews$",
+		},
+		{
+			Name: "zookeeper-behind-though-it-has-begun", Breaks: "a follower that begins with what there is is not behind",
+			File: "store/zookeeper/follow.go", Anchor: "		f.behind = time.Time{}\n		f.reset(", Becomes: "		f.reset(",
+			In: "./store/zookeeper", Run: "^TestHeldBackHasABound$",
+		},
+		{
+			Name: "zookeeper-past-told-at-once", Breaks: "ZooKeeper's past is not told faster than it can be filed",
+			File: "store/zookeeper/resume.go", Anchor: "pace.Pace(ctx, len(one.changes))", Becomes: "pace.Pace(ctx, 0)",
+			In: "./store/zookeeper", Run: "^TestPastIsToldAtAPace$",
+		},
+		{
 			Name: "zookeeper-recalls-before-a-view", Breaks: "a follower is told of ends once it has a view",
 			File: "store/zookeeper/follow.go", Anchor: " || f.held != nil {", Becomes: " {",
 			In: "./store/zookeeper", Run: "^TestHeldBackUntilTold$",

@@ -115,6 +115,23 @@ func TestEvidenceOfTenants(t *testing.T) {
 	}
 }
 
+// TestEvidenceOfManyTenants: where no tenant has more than others, the lock goes that had evidence longest ago.
+func TestEvidenceOfManyTenants(t *testing.T) {
+	x := service.NewEvidence()
+	of := func(tenant int) lock.Ref { return lock.Ref{Tenant: fmt.Sprintf("t%04d", tenant), Name: "a"} }
+	for tenant := range 5000 {
+		x.Sign(of(tenant), 1)
+	}
+	x.Sign(of(0), 2)
+	x.Sign(of(5000), 1)
+	if _, signs, _ := x.Len(of(0)); signs != 2 {
+		t.Errorf("%d signs are known of a lock that had one just now, want 2", signs)
+	}
+	if _, signs, _ := x.Len(of(1)); signs != 0 {
+		t.Error("the lock that had a sign longest ago has not made room")
+	}
+}
+
 // TestExpiredSets: the locks of a set that expired are known by its id and number, of the last sets that did.
 func TestExpiredSets(t *testing.T) {
 	x := service.NewEvidence()

@@ -256,6 +256,11 @@ func boundsBugs() []Bug {
 			In: "./service", Run: "^TestEvidenceOfTenants$",
 		},
 		{
+			Name: "bounds-evidence-by-when-it-began", Breaks: "of tenants who have as much as each other the one gives way who has what was touched longest ago",
+			File: "service/tenant_lists.go", Anchor: "	in.since = x.count\n", Becomes: "",
+			In: "./service", Run: "^TestEvidenceOfManyTenants$",
+		},
+		{
 			Name: "bounds-expired-sets-by-name", Breaks: "of tenants who have as much as each other the one gives way who has what is oldest",
 			File: "service/tenant_lists.go", Anchor: "return t.last().since < other.last().since", Becomes: "return t.tenant < other.tenant",
 			In: "./service", Run: "^TestExpiredSetsOfManyTenants$",

@@ -121,7 +121,7 @@ func (s *stand) waitEach(name string) (outcomes func() []*drive.Hold) {
 // noRoom checks that an acquire is refused, that nothing was written, and that this is said in time.
 func (s *stand) noRoom(c *drive.Client, slowest *longest) {
 	s.t.Helper()
-	r := drive.Request{Lock: fmt.Sprint("new:", c.Number), TTL: 10 * time.Second, Replica: c.Number}
+	r := drive.Request{Lock: fmt.Sprint("new:", c.Number, ":", s.history.Now().Milliseconds()), TTL: 10 * time.Second, Replica: c.Number}
 	a := c.Post(s.ctx, c.Number, r)
 	c.Record(history.Acquire, drive.HoldOf(r, a), a)
 	slowest.add(a.Return - a.Call)

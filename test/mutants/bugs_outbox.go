@@ -744,13 +744,28 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-replays-without-bound", Breaks: "everything is told again to few targets at a time",
-			File: "webhook/outbox/replay.go", Anchor: "len(w.asked.replays) < replaysAtOnce && ", Becomes: "",
+			File: "webhook/outbox/replay.go", Anchor: "if len(r.replays)+turn >= replaysAtOnce {", Becomes: "if len(r.replays)+turn < 0 {",
 			In: in, Run: "^TestFewReplaysAtOnce$",
 		},
 		{
 			Name: "outbox-replay-twice-at-once", Breaks: "everything is told again to one target once at a time",
-			File: "webhook/outbox/replay.go", Anchor: " && !w.asked.replays[targetName(tenant, r.Webhook)]", Becomes: "",
+			File: "webhook/outbox/replay.go", Anchor: "r.replays[targetName(tenant, webhook)] || ", Becomes: "",
 			In: in, Run: "^TestAllAgainInParts$",
+		},
+		{
+			Name: "outbox-replays-of-one-tenant", Breaks: "a tenant that has everything told again to many leaves places for others",
+			File: "webhook/outbox/replay.go", Anchor: " || r.replaysOf(tenant) >= replaysOfTenant {", Becomes: " {",
+			In: in, Run: "^TestReplaysOfOneTenant$",
+		},
+		{
+			Name: "outbox-replays-without-turns", Breaks: "who waits to have everything told again has his turn before who had one",
+			File: "webhook/outbox/replay.go", Anchor: "len(r.replays)+turn >= replaysAtOnce", Becomes: "len(r.replays) >= replaysAtOnce",
+			In: in, Run: "^TestReplaysOfOneTenant$",
+		},
+		{
+			Name: "outbox-turn-of-nobody", Breaks: "no place is kept free for a tenant that asks for nothing any more",
+			File: "webhook/outbox/requests.go", Anchor: " || r.listed() {", Becomes: " {",
+			In: in, Run: "^TestTurnOfNobody$",
 		},
 		{
 			Name: "outbox-replay-misses-what-is-to-come", Breaks: "who asks for everything again is not told to miss what is yet to be read",

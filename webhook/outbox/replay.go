@@ -2,6 +2,8 @@ package outbox
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -35,7 +37,9 @@ const (
 	maxAgain = maxOfTarget / 2
 
 	// replaysAtOnce is to how many targets of a shard everything is told again at the same time. Others wait.
-	replaysAtOnce = 4
+	// One tenant has some of these places at most: it may ask for more all the time.
+	replaysAtOnce   = 4
+	replaysOfTenant = 2
 )
 
 // part is what is sent at once.
@@ -47,9 +51,49 @@ type part struct {
 }
 
 // mayReplay reports whether a request can be carried out now: not if it has everything told again to somebody
-// to whom it is being told, or there are many such.
+// to whom it is being told, or there are many such, of all or of its tenant. A tenant that waits for a place
+// has its turn before those that come to wait later, or have had one since.
 func (w *owner) mayReplay(tenant string, r *request) bool {
-	return !r.replays() || len(w.asked.replays) < replaysAtOnce && !w.asked.replays[targetName(tenant, r.Webhook)]
+	return !r.replays() || w.asked.mayReplay(tenant, r.Webhook)
+}
+
+func (r *requests) mayReplay(tenant, webhook string) bool {
+	if r.replays[targetName(tenant, webhook)] || r.replaysOf(tenant) >= replaysOfTenant {
+		return false
+	}
+	turn := slices.Index(r.turns, tenant)
+	if turn < 0 {
+		turn = len(r.turns)
+		r.turns = append(r.turns, tenant)
+	}
+	if r.waits == nil {
+		r.waits = map[string]bool{}
+	}
+	r.waits[tenant] = true
+	if len(r.replays)+turn >= replaysAtOnce { // or the free places are for those before
+		return false
+	}
+	r.turns = slices.Delete(r.turns, turn, turn+1)
+	return true
+}
+
+// replaysOf is to how many targets of a tenant everything is told again.
+func (r *requests) replaysOf(tenant string) (n int) {
+	for name := range r.replays {
+		if strings.HasPrefix(name, targetName(tenant, "")) {
+			n++
+		}
+	}
+	return n
+}
+
+// listed has tenants wait no more of which nothing that waits was in the list, and reports whether there were
+// any: what they left free may be for others.
+func (r *requests) listed() (left bool) {
+	n := len(r.turns)
+	r.turns = slices.DeleteFunc(r.turns, func(tenant string) bool { return !r.waits[tenant] })
+	clear(r.waits)
+	return len(r.turns) < n
 }
 
 // allAgain sends everything again that happened since. What is not known any more, and for what there

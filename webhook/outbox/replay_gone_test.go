@@ -53,9 +53,9 @@ func TestReplaysAskedForAtOnce(t *testing.T) {
 				m.owner.target(tenant, "x").sub = m.target.sub
 				m.execute(m.putRequest(tenant, fmt.Sprint("r", i), &r))
 			}
-			want := replaysAtOnce
+			want, next := replaysAtOnce, fmt.Sprint("tenant-", replaysAtOnce)
 			if same {
-				want = 1
+				want, next = 1, "acme"
 			}
 			if n := len(m.asked.busy); n != want {
 				t.Errorf("%d are carried out at once, want %d", n, want)
@@ -65,7 +65,7 @@ func TestReplaysAskedForAtOnce(t *testing.T) {
 			if m.takes(); len(m.asked.busy) > 0 {
 				t.Fatal("they are not carried out")
 			}
-			if !m.mayReplay("acme", &request{Webhook: "x", Since: 1}) {
+			if !m.mayReplay(next, &request{Webhook: "x", Since: 1}) {
 				t.Error("it cannot be asked for again")
 			}
 		})

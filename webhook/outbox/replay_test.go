@@ -119,10 +119,71 @@ func TestFewReplaysAtOnce(t *testing.T) {
 		if !m.mayReplay("acme", &request{Webhook: "x", Since: 1}) {
 			t.Fatalf("not more than %d at a time", i)
 		}
-		m.asked.replays[targetName("acme", fmt.Sprint("other-", i))] = true
+		m.asked.replays[targetName(fmt.Sprint("other-", i), "x")] = true
 	}
 	if m.mayReplay("acme", &request{Webhook: "x", Since: 1}) || !m.mayReplay("acme", &request{Webhook: "x", Test: "t"}) {
 		t.Error("to any number at a time, or tests wait for them")
+	}
+}
+
+// TestReplaysOfOneTenant: a tenant that asks for everything again for many of its webhooks leaves places for others, and
+// one that waits for a place has its turn before those that came later or had one, whatever is found first.
+func TestReplaysOfOneTenant(t *testing.T) {
+	m := newMissing(t)
+	m.asked.begin(store.RecordKey{})
+	begins := func(tenant, webhook string) bool {
+		may := m.mayReplay(tenant, &request{Webhook: webhook, Since: 1})
+		if may {
+			m.asked.replays[targetName(tenant, webhook)] = true
+		}
+		return may
+	}
+	ends := func(tenant, webhook string) { delete(m.asked.replays, targetName(tenant, webhook)) }
+	for _, step := range []struct {
+		tenant, webhook string
+		want            bool
+		then            func()
+	}{
+		{"a", "1", true, nil},
+		{"a", "2", true, nil},
+		{"a", "3", false, nil}, // it has what it may have
+		{"aa", "1", true, nil}, // which is another tenant
+		{"b", "1", true, nil},
+		{"c", "1", false, nil}, // nothing is free
+		{"d", "1", false, func() { ends("a", "1") }},
+		{"a", "3", false, nil}, // which is for who waited before
+		{"d", "1", false, nil},
+		{"c", "1", true, func() { ends("b", "1"); ends("a", "2") }},
+		{"a", "3", true, nil}, // and there is another one for who waited before
+		{"a", "4", false, nil},
+		{"d", "1", true, nil},
+	} {
+		if got := begins(step.tenant, step.webhook); got != step.want {
+			t.Fatalf("%s/%s begins: %v, of %v, while %v wait", step.tenant, step.webhook, got, m.asked.replays, m.asked.turns)
+		}
+		if step.then != nil {
+			step.then()
+		}
+	}
+}
+
+// TestTurnOfNobody: a tenant whose request is not in the list any more keeps no place free.
+func TestTurnOfNobody(t *testing.T) {
+	m := newMissing(t)
+	m.tells(1)
+	m.window.last = at(101)
+	m.owner.target("late", "x").sub = m.target.sub
+	m.asked.turns = []string{"a", "b", "c", "d"} // of whom nothing is there
+	record := m.putRequest("late", "r", &request{Webhook: "x", Since: 1})
+	for range 2 { // the list is read once to see that
+		m.asked.looked = time.Time{}
+		m.lookAtRequests(time.Now())
+		m.takes()
+		m.flushMissed()
+		m.takes()
+	}
+	if m.isAsked(record.RecordKey) || len(m.asked.turns) > 0 {
+		t.Errorf("it waits for nobody: %v", m.asked.turns)
 	}
 }
 

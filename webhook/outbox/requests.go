@@ -29,6 +29,8 @@ type requests struct {
 	strange map[store.RecordKey]time.Time // when those were first seen that are about nothing that is known
 	busy    map[store.RecordKey]bool      // those that are being carried out
 	replays map[string]bool               // the names of targets to which everything is told again, or is to be in a moment
+	turns   []string                      // the tenants that wait for a place to have that done, the next first
+	waits   map[string]bool               // those of which a request was in the list that asks for one, as far as it was read
 }
 
 // watch follows the records until stop is called, which waits for that.
@@ -66,7 +68,7 @@ func (w *owner) lookAtRequests(now time.Time) {
 			for _, record := range page.Records {
 				w.execute(record)
 			}
-			if err != nil || page.Next != "" {
+			if err != nil || page.Next != "" || r.listed() {
 				r.looked = time.Time{}
 			}
 		}

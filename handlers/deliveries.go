@@ -271,11 +271,13 @@ func (a *endpoints) redeliverSince(r *request) error {
 }
 
 // chargeSince counts what it costs to tell everything again that happened since: each event is written and
-// sent. To find out how many these are is not begun while the tenant owes.
+// sent. To find out how many these are takes its turn, as large answers do, and is not begun while the tenant
+// owes: nothing else bounds how often it is asked for.
 func (r *request) chargeSince(s *subscription.Subscription, since time.Time) error {
-	if err := r.charge(0); err != nil {
+	if err := r.takeTurn(); err != nil {
 		return err
 	}
+	defer r.leaveTurn()
 	told, looked := r.endpoints.Deliveries.Since(r.context(), s, since)
 	return r.charge(told + quota.PriceOfNames(looked))
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // knownAs takes every bearer token for that of somebody.
@@ -166,6 +168,37 @@ func TestPriceOfAllAgain(t *testing.T) {
 	}
 	if c.post(path, again, loose).wantStatus(http.StatusTooManyRequests); len(stub.asked) != 1 {
 		t.Errorf("it is asked for although the tenant owes: %q", stub.asked)
+	}
+}
+
+// looksBack counts how often it is looked for what would be told again.
+type looksBack struct {
+	stubDeliveries
+	looks atomic.Int64
+}
+
+func (l *looksBack) Since(context.Context, *subscription.Subscription, time.Time) (told, looked int) {
+	l.looks.Add(1)
+	return 0, 0
+}
+
+// TestTurnOfAllAgain: what there is to be told again is looked for once at a time for a tenant, however often that is asked for.
+func TestTurnOfAllAgain(t *testing.T) {
+	t.Parallel()
+	l := &looksBack{}
+	c, router := overRouter(t, &stub{}, func(h *handlers.Config) { h.Deliveries = l })
+	c = c.as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.WebhooksWrite) })
+	path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID + "/redeliver"
+	done := router.TakeTurn(c.claims.Tenant)
+	p := c.start("POST", path, body(`{"since":"2026-01-02T15:04:05Z"}`))
+	eventually(t, "it waits", func() bool { return router.Turns(c.claims.Tenant) == 2 })
+	if n := l.looks.Load(); n != 0 {
+		t.Errorf("it is looked for %d times before the turn", n)
+	}
+	done()
+	p.wait().wantNoContent()
+	if n := l.looks.Load(); n != 1 || router.Turns(c.claims.Tenant) != 0 {
+		t.Errorf("it is looked for %d times, and %d have the turn", n, router.Turns(c.claims.Tenant))
 	}
 }
 

@@ -238,5 +238,20 @@ func priceBugs() []Bug {
 			File: "handlers/deliveries.go", Anchor: "r.charge(told + quota.PriceOfNames(looked))", Becomes: "r.charge(0 * (told + looked))",
 			In: "./handlers", Run: "^TestPriceOfAllAgain$", Needs: "etcd",
 		},
+		{
+			Name: "price-all-again-of-sets", Breaks: "who has everything told again pays for each name that is looked at",
+			File: "webhook/outbox/deliveries.go", Anchor: "looked += len(e.Entry.Claims)", Becomes: "looked++",
+			In: "./webhook/outbox", Run: "^TestSinceCountsNames$",
+		},
+		{
+			Name: "price-all-again-of-dear-patterns", Breaks: "who has everything told again pays for patterns that take long",
+			File: "webhook/outbox/deliveries.go", Anchor: "looked * filter.Effort()", Becomes: "looked",
+			In: "./webhook/outbox", Run: "^TestSinceCountsNames$",
+		},
+		{
+			Name: "all-again-without-turn", Breaks: "what a tenant is to be told again is looked for once at a time",
+			File: "handlers/deliveries.go", Anchor: "	if err := r.takeTurn(); err != nil {\n		return err\n	}\n	defer r.leaveTurn()\n", Becomes: "	if err := r.charge(0); err != nil {\n		return err\n	}\n",
+			In: "./handlers", Run: "^TestTurnOfAllAgain$", Needs: "etcd",
+		},
 	}
 }

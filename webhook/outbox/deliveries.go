@@ -215,8 +215,9 @@ func (d *Deliveries) RedeliverSince(ctx context.Context, o Order, since time.Tim
 }
 
 // Since returns how many events a subscription would be told again that happened since an instant, and at
-// how many it looked to find that out, as this replica knows them: what [Deliveries.RedeliverSince] costs.
-// Where they cannot be read it is as many as there may be.
+// how many names it looked to find that out, each as often as it takes longer to hold it against the
+// subscription's patterns, as this replica knows them: what [Deliveries.RedeliverSince] costs. Where they cannot
+// be read it is as many as there may be.
 func (d *Deliveries) Since(ctx context.Context, s *subscription.Subscription, since time.Time) (told, looked int) {
 	stream, err := d.locks.Events(ctx, service.EventsRequest{Of: s.Tenant, Tenant: s.Tenant, After: &lock.EventID{}})
 	if err != nil {
@@ -229,14 +230,14 @@ func (d *Deliveries) Since(ctx context.Context, s *subscription.Subscription, si
 		if len(given) == 0 && missed == nil {
 			break
 		}
-		looked += len(given)
 		for _, e := range given {
+			looked += len(e.Entry.Claims)
 			if !e.At.Before(since) && e.ID.Number > s.From && len(filter.Claims(&e.Event)) > 0 {
 				told++
 			}
 		}
 	}
-	return min(told, maxAgain), looked
+	return min(told, maxAgain), looked * filter.Effort()
 }
 
 var errUnknown = lock.Errorf(lock.NotFound, "there is no such delivery, or what happened is not known any more")

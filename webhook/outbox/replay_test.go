@@ -203,6 +203,25 @@ func TestAgainOfWhatTheShardHasNotRead(t *testing.T) {
 	}
 }
 
+// TestSinceCountsNames: of a set each name is looked at, and a pattern that takes long to hold against one counts for more.
+func TestSinceCountsNames(t *testing.T) {
+	m := newMissing(t)
+	m.tells(0)
+	log, sub := m.Locks.(told).log, *m.target.sub
+	set := &lock.Entry{ID: "set", Tenant: "acme", Number: 101, Set: true, Claims: []lock.Claim{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
+	log.Add(lock.Event{ID: at(101), Kind: lock.EventAcquired, Entry: set, Held: true, At: time.Now()})
+	log.Reached(101)
+	for end := time.Now().Add(time.Minute); log.Told() < 101 && time.Now().Before(end); <-time.After(time.Millisecond) {
+	}
+	d := NewDeliveries(m.Records, m.Locks, nil)
+	for pattern, want := range map[string][2]int{"*": {1, 3}, "*" + strings.Repeat("a", 64) + "*": {0, 3 * (1 + (4+37)/8)}} {
+		sub.Locks = pattern
+		if told, looked := d.Since(t.Context(), &sub, time.Unix(0, 0)); told != want[0] || looked != want[1] {
+			t.Errorf("%s: %d told, and %d looked at, want %v", pattern, told, looked, want)
+		}
+	}
+}
+
 // TestSinceCounts: what it costs to tell everything again is known where it is asked for: how many events are told, of those
 // that are looked at.
 func TestSinceCounts(t *testing.T) {

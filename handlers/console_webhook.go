@@ -47,7 +47,7 @@ func (a *endpoints) respondAdminWebhook(r *request, s *subscription.Subscription
 	if err != nil {
 		return err
 	}
-	out, err := a.adminWebhookOf(r.context(), s)
+	out, err := r.adminWebhookOf(r.context(), s)
 	if err != nil {
 		return err
 	}

@@ -77,10 +77,7 @@ func makeWebhooks(r *request) (maker, error) {
 		if err := r.charge(asksPerWebhook * len(page)); err != nil {
 			return nil, err
 		}
-		out.Webhooks, err = a.webhooksOf(ctx, page)
-		for i := range out.Webhooks { // each was read, to be counted
-			r.owe(quota.PriceOfRecords(out.Webhooks[i].Owed))
-		}
+		out.Webhooks, err = r.webhooksOf(ctx, page)
 		return out, err
 	}, nil
 }
@@ -121,12 +118,12 @@ func (r *request) webhookCursor() (string, error) {
 }
 
 // webhooksOf asks the store how webhooks do.
-func (a *endpoints) webhooksOf(ctx context.Context, page []*subscription.Subscription) ([]api.AdminWebhook, error) {
+func (r *request) webhooksOf(ctx context.Context, page []*subscription.Subscription) ([]api.AdminWebhook, error) {
 	ctx, cancel := context.WithTimeout(ctx, webhooksTimeout)
 	defer cancel()
 	out := make([]api.AdminWebhook, 0, len(page))
 	for _, s := range page {
-		one, err := a.adminWebhookOf(ctx, s)
+		one, err := r.adminWebhookOf(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -135,18 +132,20 @@ func (a *endpoints) webhooksOf(ctx context.Context, page []*subscription.Subscri
 	return out, nil
 }
 
-func (a *endpoints) adminWebhookOf(ctx context.Context, s *subscription.Subscription) (out api.AdminWebhook, err error) {
-	health, err := a.Deliveries.Health(ctx, s.Tenant, s.ID)
+// adminWebhookOf asks how one does. What is read to count what it is owed is paid for, that of others too.
+func (r *request) adminWebhookOf(ctx context.Context, s *subscription.Subscription) (out api.AdminWebhook, err error) {
+	health, err := r.endpoints.Deliveries.Health(ctx, s.Tenant, s.ID)
 	if err != nil {
 		return out, err
 	}
-	owed, more, err := a.Deliveries.Owed(ctx, s.Tenant, s.ID)
+	owed, err := r.endpoints.Deliveries.Owed(ctx, s.Tenant, s.ID)
+	r.owe(quota.PriceOfRecords(owed.Looked))
 	if err != nil {
 		return out, err
 	}
 	out = api.AdminWebhook{
 		Tenant: s.Tenant, ID: s.ID, Receiver: s.Receiver(), Events: eventNames(s.Events), Locks: s.Locks, Paused: s.Paused,
-		CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By, Owed: owed, OwedMore: more,
+		CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By, Owed: owed.Deliveries, OwedMore: owed.More,
 	}
 	health = health.Of(s.Enabled)
 	out.Disabled, out.Failures = string(health.Disabled), health.Failures

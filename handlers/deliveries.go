@@ -22,7 +22,7 @@ import (
 type Deliveries interface {
 	List(ctx context.Context, tenant, id, cursor string, limit int) (*outbox.Page, error)
 	Health(ctx context.Context, tenant, id string) (outbox.Health, error)
-	Owed(ctx context.Context, tenant, id string) (n int, more bool, err error)
+	Owed(ctx context.Context, tenant, id string) (outbox.Owed, error)
 	Test(context.Context, outbox.Order) (delivery string, err error)
 	Redeliver(ctx context.Context, o outbox.Order, delivery string) error
 	RedeliverSince(ctx context.Context, o outbox.Order, since time.Time) error

@@ -48,8 +48,8 @@ func (s *stubDeliveries) Health(context.Context, string, string) (outbox.Health,
 	return s.page.Health, nil
 }
 
-func (s *stubDeliveries) Owed(_ context.Context, tenant, id string) (int, bool, error) {
-	return len(s.page.Deliveries), s.page.Next != "", s.note("owed", tenant, id)
+func (s *stubDeliveries) Owed(_ context.Context, tenant, id string) (outbox.Owed, error) {
+	return outbox.Owed{Deliveries: len(s.page.Deliveries), More: s.page.Next != "", Looked: s.page.Looked}, s.note("owed", tenant, id)
 }
 
 func idOf(o outbox.Order) string {

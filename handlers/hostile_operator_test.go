@@ -137,9 +137,14 @@ func TestPriceOfOperatedWebhooks(t *testing.T) {
 		who.get("/admin/webhooks"+query).want(http.StatusOK, &page)
 		return q.price.Load()
 	}
-	eventually(t, "both are listed, for what that costs", func() bool { return list(c.operator(), "") == 1+2*2+2*(8/4) && len(page.Webhooks) == 2 })
+	eventually(t, "both are listed, for what that costs", func() bool { return list(c.operator(), "") == 1+2*2+2*(400/4) && len(page.Webhooks) == 2 })
 	if cost := list(c.admin(), "?tenant="+c.claims.Tenant); cost != 0 {
 		t.Errorf("it costs an operator of all tenants %d", cost)
+	}
+	q.price.Store(0)
+	c.operator().get("/admin/webhooks/" + c.claims.Tenant + "/" + made.ID).wantStatus(http.StatusOK)
+	if cost := q.price.Load(); cost != 1+400/4 {
+		t.Errorf("one for which 400 deliveries are read costs %d", cost)
 	}
 	q.price.Store(0)
 	c.get("/webhooks/" + made.ID + "/deliveries").wantStatus(http.StatusOK)

@@ -20,7 +20,12 @@ func priceBugs() []Bug {
 		},
 		{
 			Name: "price-owed-read-for-nothing", Breaks: "deliveries that are read to be counted cost their price",
-			File: "handlers/console_webhooks.go", Anchor: "			r.owe(quota.PriceOfRecords(out.Webhooks[i].Owed))\n", Becomes: "			_ = quota.PriceOfRecords(i)\n",
+			File: "handlers/console_webhooks.go", Anchor: "quota.PriceOfRecords(owed.Looked)", Becomes: "0 * quota.PriceOfRecords(owed.Looked)",
+			In: "./handlers", Run: "^TestPriceOfOperatedWebhooks$", Needs: "etcd",
+		},
+		{
+			Name: "price-owed-to-others", Breaks: "deliveries of other webhooks that are read to count those of one cost their price",
+			File: "handlers/console_webhooks.go", Anchor: "quota.PriceOfRecords(owed.Looked)", Becomes: "quota.PriceOfRecords(owed.Deliveries)",
 			In: "./handlers", Run: "^TestPriceOfOperatedWebhooks$", Needs: "etcd",
 		},
 		{

@@ -110,17 +110,24 @@ func (d *Deliveries) List(ctx context.Context, tenant, id, cursor string, limit 
 // maxOwed is how many deliveries of a tenant are gone through to count those of one webhook.
 const maxOwed = 200
 
-// Owed returns how many deliveries are kept to be tried again for a subscription; more says that
-// there may be further ones.
-func (d *Deliveries) Owed(ctx context.Context, tenant, id string) (n int, more bool, err error) {
+// Owed is how many deliveries are kept to be tried again for a subscription.
+type Owed struct {
+	Deliveries int
+	More       bool // there may be further ones
+	Looked     int  // at so many to find that out, those of other subscriptions of the tenant included
+}
+
+// Owed returns how many they are.
+func (d *Deliveries) Owed(ctx context.Context, tenant, id string) (o Owed, err error) {
 	q := store.RecordQuery{Kind: owedKind(shardOfTarget(tenant, id)), Tenant: tenant, Limit: maxOwed}
 	page, err := d.records.List(ctx, q)
 	for _, r := range page.Records {
 		if target, _, _ := strings.Cut(r.ID, ":"); target == id {
-			n++
+			o.Deliveries++
 		}
 	}
-	return n, page.Next != "", err
+	o.More, o.Looked = page.Next != "", len(page.Records)
+	return o, err
 }
 
 // Health returns how a subscription does, as its sender last wrote it.

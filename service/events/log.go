@@ -32,8 +32,12 @@ type Config struct {
 
 const (
 	// maxPending is how much may be added before it is filed. What comes on top of it is
-	// missed, and followers are told so.
-	maxPending = 16_384
+	// missed, and followers of all tenants are told so. One write can grant as many entries as a tenant may have
+	// wait for a lock, 100 000 unless more is set: that others miss nothing then, there is room for those.
+	maxPending = 1 << 17
+
+	// maxSpare is for how many the room is kept when they are filed.
+	maxSpare = 16_384
 
 	// pace is the time between two rounds of filing, and so of waking followers.
 	pace = 20 * time.Millisecond
@@ -202,7 +206,9 @@ func (l *Log) run() {
 		steps := l.take(spare[:0])
 		l.file(steps)
 		clear(steps) // of entries that are gone
-		spare = steps
+		if spare = steps; cap(spare) > maxSpare {
+			spare = nil
+		}
 		pause.Reset(pace)
 		select {
 		case <-pause.C:

@@ -215,9 +215,13 @@ func TestManyGaps(t *testing.T) {
 // covers fails if a reader was not told of each of the writes of TestManyGaps, either way.
 func covers(t *testing.T, r *reader, from lock.EventID, to uint64) {
 	t.Helper()
+	told := map[lock.EventID]bool{}
+	for _, id := range r.ids {
+		told[id] = true
+	}
 	for n := from.Number; n <= to; n++ {
 		id := lock.EventID{Number: n, Index: 1}
-		if !slices.Contains(r.ids, id) && !slices.ContainsFunc(r.missed, func(m events.Missed) bool {
+		if !told[id] && !slices.ContainsFunc(r.missed, func(m events.Missed) bool {
 			return m.After.Compare(id) < 0 && id.Compare(m.Before) < 0
 		}) {
 			t.Fatalf("%v was neither told nor said to be missed", id)
@@ -320,10 +324,11 @@ func TestBytes(t *testing.T) {
 // TestMoreThanIsFiled: what comes faster than it is filed is missed, and that is said.
 func TestMoreThanIsFiled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFeed(t, events.Config{TenantEvents: 100_000, TenantBytes: 1 << 30, Bytes: 1 << 30})
+		const most = 2 * events.MaxPending
+		f := newFeed(t, events.Config{Events: most, TenantEvents: most, TenantBytes: 1 << 30, Bytes: 1 << 30})
 		r := f.subscribe(events.Request{Tenant: "a"})
 		release := f.Hold()
-		for range 3 * events.MaxPending {
+		for range events.MaxPending + events.MaxPending/4 {
 			f.write("a")
 		}
 		release()
@@ -335,6 +340,27 @@ func TestMoreThanIsFiled(t *testing.T) {
 			t.Errorf("%d told and %v missed", len(r.ids), r.missed)
 		}
 		covers(t, r, lock.Before(101), f.number)
+	})
+}
+
+// TestManyOfOneWrite: as many entries as may wait for a lock can be granted by one write, and other tenants miss nothing.
+func TestManyOfOneWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(t, events.Config{})
+		r := f.subscribe(events.Request{Tenant: "victim"})
+		release := f.Hold()
+		f.number++
+		for i := range uint32(quota.Standard()[quota.WaitingPerLock]) {
+			e := &lock.Entry{ID: "x", Tenant: "flood", Number: f.number, Claims: []lock.Claim{{Name: "a"}}}
+			f.Add(lock.Event{ID: lock.EventID{Number: f.number, Index: i + 1}, Kind: lock.EventAcquired, Entry: e, At: time.Now()})
+		}
+		f.Reached(f.number)
+		last := f.write("victim")
+		release()
+		f.settle()
+		if r.read(10); len(r.missed) > 0 || len(r.ids) != 1 || r.ids[0] != last[0] {
+			t.Errorf("told %v", r.told)
+		}
 	})
 }
 

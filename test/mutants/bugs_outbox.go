@@ -648,6 +648,11 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestMissesNothingFromBefore$",
 		},
 		{
+			Name: "outbox-flood-of-another", Breaks: "a tenant of which much happens at once keeps nothing from the webhooks of others",
+			File: "webhook/outbox/missed.go", Anchor: "	w.offerPast(t, m, nil, it)\n", Becomes: "	w.note(t, m, api.MissedUnknown, it)\n",
+			In: in, Run: "^TestFloodOfAnother$",
+		},
+		{
 			Name: "outbox-gap-of-nobody-again", Breaks: "the cursor passes a gap that concerns nobody",
 			File: "webhook/outbox/missed.go", Anchor: "	w.cursor.passed = true\n", Becomes: "",
 			In: in, Run: "^TestMissesNothingFromBefore$",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
@@ -147,3 +149,40 @@ func TestMissesNothingFromBefore(t *testing.T) {
 type callsNobody struct{ Locks }
 
 func (callsNobody) HeldCallbacks() (held, doubtful []*lock.Entry) { return nil, nil }
+
+func (callsNobody) Events(context.Context, service.EventsRequest) (*service.EventStream, error) {
+	return nil, lock.Errorf(lock.Overloaded, "too many follow")
+}
+
+// TestFloodOfAnother: a tenant of which more happens at once than is kept for those who follow all keeps others' webhooks
+// from nothing: what happened in their tenants is still known.
+func TestFloodOfAnother(t *testing.T) {
+	m := newMissing(t)
+	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
+	m.pool.Close(m.ctx)
+	m.tellsFrom(1, events.Config{Events: 5})
+	m.target.sub.Paused, m.targets.byTenant["acme"] = false, []*target{m.target}
+	log := m.Locks.(told).log
+	m.Locks = holders{told: m.Locks.(told)}
+	for number := uint64(102); number <= 120; number++ {
+		e := &lock.Entry{ID: lock.ID(fmt.Sprint(number)), Tenant: "flood", Number: number, Claims: []lock.Claim{{Name: "a"}}}
+		log.Add(lock.Event{ID: at(number), Kind: lock.EventAcquired, Entry: e, Held: true, At: time.Now()})
+		log.Reached(number)
+	}
+	for end := time.Now().Add(time.Minute); log.Told() < 120 && time.Now().Before(end); <-time.After(time.Millisecond) {
+	}
+	var err error
+	after := lock.Before(101)
+	if m.stream, err = m.Locks.Events(t.Context(), service.EventsRequest{Of: lock.OwnTenant, After: &after}); err != nil {
+		t.Fatal(err)
+	}
+	defer m.stream.Close()
+	m.read()
+	if m.target.lost != nil || len(m.target.pending) != 1 || m.target.pending[recordName("x", at(101).String())] == nil {
+		t.Errorf("%d are pending, and it is told to miss %+v", len(m.target.pending), m.target.lost)
+	}
+	if at := m.window.settled(); at.Compare(lock.Before(101)) > 0 {
+		t.Errorf("the cursor is at %v before that is made", at)
+	}
+	m.takes()
+}

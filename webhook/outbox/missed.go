@@ -39,7 +39,8 @@ func (l *lost) settle() {
 // missedRecord is the name of the record of what a target misses: there is one at most.
 const missedRecord = "missed"
 
-// missed takes note that the feed did not tell some events: nobody of the shard is told.
+// missed takes note that the feed did not tell some events. Where one tenant has had so many that those of all are
+// not kept for long, each tenant's own history has still what happened in it.
 func (w *owner) missed(m *events.Missed) {
 	if m.Backwards() {
 		w.lostPast()
@@ -52,7 +53,7 @@ func (w *owner) missed(m *events.Missed) {
 	for _, ts := range w.targets.byTenant {
 		for _, t := range ts {
 			if m.Before.Number > t.From && (t.sends() || t.pausedAfter(m.After)) {
-				w.note(t, *m, api.MissedUnknown, it)
+				w.lacks(t, *m, it)
 			}
 		}
 	}
@@ -66,6 +67,16 @@ func (w *owner) missed(m *events.Missed) {
 	w.window.reached(m.Before)
 	w.startLate(w.window.last)
 	w.cursor.passed = true
+}
+
+// lacks gives a target what it was not told with the others, as far as that is known. To one that is given nothing at
+// the moment that would come before what it is to be given first.
+func (w *owner) lacks(t *target, m events.Missed, it *item) {
+	if w.parking.waitsFor(t, "") {
+		w.note(t, m, api.MissedUnknown, it)
+		return
+	}
+	w.offerPast(t, m, nil, it)
 }
 
 // lack takes note that there is no room for a delivery. A caller without a receiver that is told what is

@@ -150,9 +150,15 @@ func (w *owner) catchUp(t *target, was *wish) {
 	if after.Compare(end) >= 0 {
 		return
 	}
-	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, Tenant: t.tenant, After: &after})
+	w.offerPast(t, events.Missed{After: after, Before: end}, was, it)
+}
+
+// offerPast offers a target what its tenant's history has of what happened between two events, but what it was
+// told of that; and what is not known there it is told to miss.
+func (w *owner) offerPast(t *target, m events.Missed, was *wish, it *item) {
+	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, Tenant: t.tenant, After: &m.After})
 	if err != nil {
-		w.note(t, events.Missed{After: after, Before: end}, api.MissedUnknown, it)
+		w.note(t, m, api.MissedUnknown, it)
 		return
 	}
 	defer stream.Close()
@@ -164,17 +170,18 @@ func (w *owner) catchUp(t *target, was *wish) {
 			return
 		}
 		if missed != nil {
-			w.note(t, *missed, api.MissedUnknown, it)
+			w.note(t, events.Missed{After: missed.After, Before: earlier(missed.Before, m.Before)}, api.MissedUnknown, it)
 		}
 		for _, r := range given {
-			if r.ID.Compare(end) > 0 {
+			if r.ID.Compare(m.Before) > 0 {
 				return
 			}
+			w.startLateOf(t, r.ID)
 			if !was.has(&r.Event) {
 				w.offer(t, &body{event: &r.Event}, it)
 			}
 		}
-		if more != nil || stream.At().Compare(end) >= 0 {
+		if more != nil || stream.At().Compare(m.Before) >= 0 {
 			return
 		}
 	}

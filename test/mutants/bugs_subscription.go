@@ -44,6 +44,11 @@ func subscriptionBugs() []Bug {
 			In: "./webhook/subscription", Run: "^TestLimits$",
 		},
 		{
+			Name: "webhook-limit-of-who-goes-away", Breaks: "who goes away while he makes many subscriptions has no more than he may",
+			File: "webhook/subscription/subscriptions.go", Anchor: "	ctx = context.WithoutCancel(ctx) // each call", Becomes: "	// each call",
+			In: "./webhook/subscription", Run: "^TestLimitOfWhoGoesAway$",
+		},
+		{
 			Name: "webhook-disabled-for-good", Breaks: "a disabled subscription can be set going again",
 			File: "webhook/subscription/check.go", Anchor: "			s.Enabled++ // it may have been disabled", Becomes: "			s.Enabled += 0",
 			In: "./webhook/subscription", Run: "^TestUpdate$",

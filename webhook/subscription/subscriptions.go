@@ -129,8 +129,10 @@ func (s *Subscriptions) room(ctx context.Context, tenant string) error {
 }
 
 // checkPlace takes back what came too late, when others were made at the same time: those
-// that were made first stay.
+// that were made first stay. It does so also for who has gone away meanwhile: else many who do have more than
+// they may.
 func (s *Subscriptions) checkPlace(ctx context.Context, made *Subscription) error {
+	ctx = context.WithoutCancel(ctx) // each call of the store ends by itself
 	records, err := listAll(ctx, s.Records, Kind, made.Tenant, maxListed())
 	if err != nil {
 		return nil // it is there, and nobody but this call knows its secret

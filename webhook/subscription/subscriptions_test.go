@@ -297,6 +297,32 @@ func TestLimits(t *testing.T) {
 	w.make(t, "acme")
 }
 
+// leaving is a store whose client is gone when something was written.
+type leaving struct {
+	subscription.Records
+	leave func()
+}
+
+func (l leaving) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
+	defer l.leave()
+	return l.Records.Put(ctx, p)
+}
+
+// TestLimitOfWhoGoesAway: who makes many at once and goes away before he is told has no more than he may either.
+func TestLimitOfWhoGoesAway(t *testing.T) {
+	w := newWorld(t)
+	limits := *quota.Standard()
+	limits[quota.Webhooks] = 1
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	s := w.over(leaving{&racing{w.records, func() { w.make(t, "acme") }}, leave})
+	s.Limits = func(string) *quota.Limits { return &limits }
+	_, _, err := s.Create(ctx, by(who("acme")), said(receiver))
+	if n := len(must(w.List(t.Context(), who("acme")))); n != 1 || !errors.Is(err, lock.QuotaExceeded) {
+		t.Errorf("%d are there: %v", n, err)
+	}
+}
+
 // TestChangesAtOnce: two who change different things do not undo each other's.
 func TestChangesAtOnce(t *testing.T) {
 	w := newWorld(t)

@@ -49,6 +49,11 @@ func subscriptionBugs() []Bug {
 			In: "./webhook/subscription", Run: "^TestLimitOfWhoGoesAway$",
 		},
 		{
+			Name: "webhook-pattern-dear", Breaks: "a pattern of a subscription takes no longer than it may",
+			File: "webhook/subscription/check.go", Anchor: "if p.Steps() > maxSteps {", Becomes: "if p.Steps() < 0 {",
+			In: "./webhook/subscription", Run: "^TestRefused$",
+		},
+		{
 			Name: "webhook-disabled-for-good", Breaks: "a disabled subscription can be set going again",
 			File: "webhook/subscription/check.go", Anchor: "			s.Enabled++ // it may have been disabled", Becomes: "			s.Enabled += 0",
 			In: "./webhook/subscription", Run: "^TestUpdate$",

@@ -196,7 +196,7 @@ func lookingBugs() []Bug {
 		},
 		{
 			Name: "looking-shows-webhooks-of-all-names", Breaks: "who is limited to names sees the webhooks about those",
-			File: "webhook/subscription/subscriptions.go", Anchor: `one.Tenant == tenant) && may(who, one)`, Becomes: `one.Tenant == tenant)`,
+			File: "webhook/subscription/subscriptions.go", Anchor: `one.Tenant == tenant) && may(who, one, s.Now())`, Becomes: `one.Tenant == tenant)`,
 			In: "./handlers", Run: "^TestAdminWebhooks$", Needs: "etcd",
 		},
 		{

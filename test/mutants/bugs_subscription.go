@@ -35,7 +35,7 @@ func subscriptionBugs() []Bug {
 		},
 		{
 			Name: "webhook-limited-token-diverts", Breaks: "a limited bearer token does not send elsewhere what others are told",
-			File: "webhook/subscription/subscriptions.go", Anchor: "	case !may(who, found):\n		return nil, errForbidden()", Becomes: "	case found == nil:\n		return nil, errForbidden()",
+			File: "webhook/subscription/subscriptions.go", Anchor: "	case !may(who, found, s.Now()):\n		return nil, errForbidden()", Becomes: "	case found == nil:\n		return nil, errForbidden()",
 			In: "./webhook/subscription", Run: "^TestLimitedChange$",
 		},
 		{
@@ -52,6 +52,21 @@ func subscriptionBugs() []Bug {
 			Name: "webhook-pattern-dear", Breaks: "a pattern of a subscription takes no longer than it may",
 			File: "webhook/subscription/check.go", Anchor: "if p.Steps() > maxSteps {", Becomes: "if p.Steps() < 0 {",
 			In: "./webhook/subscription", Run: "^TestRefused$",
+		},
+		{
+			Name: "webhook-narrowed-is-diverted", Breaks: "a limited bearer token does not send elsewhere what a subscription is still owed of other names",
+			File: "webhook/subscription/check.go", Anchor: "all = append(all, s.Was)", Becomes: "all = append(all, s.Locks)",
+			In: "./webhook/subscription", Run: "^TestNarrowed$",
+		},
+		{
+			Name: "webhook-narrowed-twice", Breaks: "of patterns that a subscription had one after the other none is forgotten while it may be owed something",
+			File: "webhook/subscription/check.go", Anchor: "		s.Was = allLocks\n", Becomes: "		_ = allLocks\n",
+			In: "./webhook/subscription", Run: "^TestNarrowed$",
+		},
+		{
+			Name: "webhook-narrowed-for-ever", Breaks: "what a subscription was told of long ago keeps nobody from it",
+			File: "webhook/subscription/check.go", Anchor: `s.Was != "" && now.Sub(s.Narrowed) < owedFor`, Becomes: `s.Was != ""`,
+			In: "./webhook/subscription", Run: "^TestNarrowed$",
 		},
 		{
 			Name: "webhook-disabled-for-good", Breaks: "a disabled subscription can be set going again",

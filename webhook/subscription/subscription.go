@@ -33,6 +33,11 @@ type Subscription struct {
 	// Locks may use; nil is all names. They allow all that Locks selects.
 	Within []string
 
+	// Was is a pattern of names of which it may still be owed something, although Locks selects fewer since
+	// Narrowed; "" is none.
+	Was      string
+	Narrowed time.Time
+
 	Paused  bool
 	Created time.Time
 	By      string // the sub of the bearer token that made it
@@ -62,16 +67,22 @@ type form struct {
 	Generation int              `json:"generation"`
 	Rotated    []int64          `json:"rotated_ms,omitempty"`
 	Enabled    int              `json:"enabled,omitempty"`
+	Was        string           `json:"was,omitempty"`
+	Narrowed   int64            `json:"narrowed_ms,omitempty"`
 	From       uint64           `json:"from,omitempty"` // 0: the version of the record, which its writer could not know
 }
 
 // encode returns what is stored.
 func (s *Subscription) encode() []byte {
-	return store.Encode(form{
+	f := form{
 		URL: s.URL, Events: s.Events, Locks: s.Locks, Within: s.Within, Paused: s.Paused,
 		Created: s.Created.UnixMilli(), By: s.By, Generation: s.Generation, Rotated: millis(s.Rotated),
 		Enabled: s.Enabled, From: s.From,
-	})
+	}
+	if s.Was != "" {
+		f.Was, f.Narrowed = s.Was, s.Narrowed.UnixMilli()
+	}
+	return store.Encode(f)
 }
 
 // parse reads a subscription, or says why the record is none.
@@ -84,6 +95,9 @@ func parse(r store.Record) (*Subscription, error) {
 		ID: r.ID, Tenant: r.Tenant, URL: f.URL, Events: f.Events, Locks: f.Locks, Within: f.Within, Paused: f.Paused,
 		Created: time.UnixMilli(f.Created).UTC(), By: f.By, Enabled: f.Enabled, From: f.From, Version: r.Version,
 		Rotation: rotationOf(f.Generation, f.Rotated),
+	}
+	if f.Was != "" {
+		s.Was, s.Narrowed = f.Was, time.UnixMilli(f.Narrowed).UTC()
 	}
 	if s.From == 0 {
 		s.From = r.Version

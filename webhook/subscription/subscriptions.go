@@ -103,7 +103,7 @@ func (s *Subscriptions) prepare(who *auth.Principal, c Change) (*Subscription, e
 		ID: newID(), Tenant: who.Tenant, By: who.Subject,
 		Created: s.Now().UTC().Truncate(time.Millisecond), Rotation: Rotation{Generation: 1},
 	}
-	return made, c.apply(made, s.Policy, who)
+	return made, c.apply(made, s.Policy, who, made.Created)
 }
 
 func newID() string {
@@ -177,7 +177,7 @@ func (s *Subscriptions) Get(ctx context.Context, who *auth.Principal, id string)
 	switch {
 	case bad != nil:
 		return nil, errNone()
-	case !may(who, found):
+	case !may(who, found, s.Now()):
 		return nil, errForbidden()
 	}
 	return found, nil
@@ -208,7 +208,7 @@ func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subsc
 	}
 	var all []*Subscription
 	for _, r := range records {
-		if one, bad := parse(r); bad == nil && may(who, one) {
+		if one, bad := parse(r); bad == nil && may(who, one, s.Now()) {
 			all = append(all, one)
 		}
 	}
@@ -226,7 +226,7 @@ func (s *Subscriptions) All(who *auth.Principal, tenant string) ([]*Subscription
 	}
 	var all []*Subscription
 	for _, one := range known {
-		if (tenant == "" || one.Tenant == tenant) && may(who, one) {
+		if (tenant == "" || one.Tenant == tenant) && may(who, one, s.Now()) {
 			all = append(all, one)
 		}
 	}
@@ -240,7 +240,7 @@ func (s *Subscriptions) Update(ctx context.Context, who Actor, id string, c Chan
 		return s.Get(ctx, who.Principal, id)
 	}
 	return s.revise(ctx, who.Principal, id, revision{
-		change: func(next *Subscription) error { return c.apply(next, s.Policy, who.Principal) },
+		change: func(next *Subscription) error { return c.apply(next, s.Policy, who.Principal, s.Now()) },
 		record: func(next *Subscription) error { return s.recordChange(ctx, who, &c, next) },
 	})
 }
@@ -313,7 +313,7 @@ func (s *Subscriptions) Delete(ctx context.Context, who Actor, id string) error 
 			return err
 		}
 		was, bad := parse(r)
-		if bad != nil && who.Locks != nil || bad == nil && !may(who.Principal, was) {
+		if bad != nil && who.Locks != nil || bad == nil && !may(who.Principal, was, s.Now()) {
 			return errForbidden()
 		}
 		if bad != nil {

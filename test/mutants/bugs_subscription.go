@@ -49,6 +49,21 @@ func subscriptionBugs() []Bug {
 			In: "./webhook/subscription", Run: "^TestLimitOfWhoGoesAway$",
 		},
 		{
+			Name: "webhook-damaged-takes-no-place", Breaks: "a subscription that cannot be read takes a place like another",
+			File: "webhook/subscription/subscriptions.go", Anchor: " || err != nil && r.Version < made.From {", Becomes: " {",
+			In: "./webhook/subscription", Run: "^TestDamagedCounts$",
+		},
+		{
+			Name: "webhook-any-number-in-all", Breaks: "a server takes no more subscriptions of all tenants than it has memory for",
+			File: "webhook/subscription/subscriptions.go", Anchor: "if s.Directory.count() >= MaxInAll {", Becomes: "if s.Directory.count() < 0 {",
+			In: "./webhook/subscription", Run: "^TestFullServer$",
+		},
+		{
+			Name: "webhook-any-number-of-callback-secrets", Breaks: "a server takes no more callback secrets of all tenants than it has memory for",
+			File: "webhook/subscription/callbacks.go", Anchor: "if s.Directory.callbackCount() >= MaxInAll {", Becomes: "if s.Directory.callbackCount() < 0 {",
+			In: "./webhook/subscription", Run: "^TestFullServer$",
+		},
+		{
 			Name: "webhook-pattern-dear", Breaks: "a pattern of a subscription takes no longer than it may",
 			File: "webhook/subscription/check.go", Anchor: "if p.Steps() > maxSteps {", Becomes: "if p.Steps() < 0 {",
 			In: "./webhook/subscription", Run: "^TestRefused$",

@@ -293,6 +293,30 @@ func TestDirectoryIsNotKeptBusy(t *testing.T) {
 	})
 }
 
+// TestFullServer: a server takes so many subscriptions and callback secrets of all tenants, and no more. Those that are there
+// can be rotated.
+func TestFullServer(t *testing.T) {
+	run(t, func(t *testing.T, w *world, r *replica) {
+		for i := range subscription.MaxInAll {
+			for kind, id := range map[string]string{subscription.Kind: "a", subscription.CallbackKind: "current"} {
+				k := store.RecordKey{Kind: kind, Tenant: fmt.Sprint("t", i), ID: id}
+				if _, err := w.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte(`{"url":"` + receiver + `","locks":"*","generation":1}`)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		settle()
+		s := subscription.New(subscription.Config{Records: w.records, Policy: w.Policy, Keys: w.Keys, Directory: r.Directory})
+		_, _, err := s.Create(t.Context(), by(who("acme")), said(receiver))
+		wantCode(t, "one more", err, lock.QuotaExceeded, "")
+		_, err = s.RotateCallback(t.Context(), by(who("acme")))
+		wantCode(t, "one more callback secret", err, lock.QuotaExceeded, "")
+		if _, err = s.RotateCallback(t.Context(), by(who("t1"))); err != nil {
+			t.Errorf("one that is there: %v", err)
+		}
+	})
+}
+
 // TestDirectoryIsAsked whether there is room, and whether there is a callback secret: the
 // store is not asked again about what the replica knows.
 func TestDirectoryIsAsked(t *testing.T) {

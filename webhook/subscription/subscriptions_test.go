@@ -324,6 +324,24 @@ func TestLimitOfWhoGoesAway(t *testing.T) {
 	}
 }
 
+// TestDamagedCounts: what cannot be read takes a place too, also if it came while another was made.
+func TestDamagedCounts(t *testing.T) {
+	w := newWorld(t)
+	limits := *quota.Standard()
+	limits[quota.Webhooks] = 1
+	s := w.over(&racing{w.records, func() {
+		k := store.RecordKey{Kind: subscription.Kind, Tenant: "acme", ID: "damaged"}
+		if _, err := w.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte("{}")}); err != nil {
+			t.Error(err)
+		}
+	}})
+	s.Limits = func(string) *quota.Limits { return &limits }
+	_, _, err := s.Create(t.Context(), by(who("acme")), said(receiver))
+	if n := len(must(w.List(t.Context(), who("acme")))); n != 0 || !errors.Is(err, lock.QuotaExceeded) {
+		t.Errorf("%d are there: %v", n, err)
+	}
+}
+
 // TestNarrowed: who is limited to some names has nothing to do with a subscription that may still be owed something
 // about others, although it selects none of them any more.
 func TestNarrowed(t *testing.T) {

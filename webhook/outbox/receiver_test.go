@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // TestRetryAfterOfAReceiver: a receiver that has too much to do and says for how long is left alone for that long, by all
@@ -56,6 +57,26 @@ func TestRetryAfterOfAReceiver(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRetryAfterOfAnother: what the receiver has asked for that a subscription had before is nothing to the one that it has
+// now.
+func TestRetryAfterOfAnother(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		w.setBehave(func(url string, _ webhook.Message) webhook.Result {
+			if url == here {
+				return webhook.Result{Outcome: webhook.Throttled, Status: 503, RetryAfter: 30 * time.Minute}
+			}
+			return webhook.Result{Outcome: webhook.Delivered, Status: 204}
+		})
+		r.cycle("acme", "orders:1")
+		<-time.After(time.Second)
+		w.change(s.ID, subscription.Change{URL: new(there)})
+		<-time.After(2 * time.Second)
+		r.cycle("acme", "orders:2")
+		until(t, time.Minute, "who is told now is told at once", func() bool { return len(kindsOf(w.received(there), "orders:2")) == 2 })
+	})
 }
 
 // TestRetryAfterOfWhatWaits: what waits for its turn at such a receiver is not sent either, and one that is asked for is.

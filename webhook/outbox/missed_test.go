@@ -63,6 +63,35 @@ func TestMissedMeanwhile(t *testing.T) {
 	})
 }
 
+// TestGrantsOfAnother: one release that grants very many entries of another tenant makes nobody miss anything.
+func TestGrantsOfAnother(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, _ := warm(t, w)
+		g := r.takeFor("flood", "a", time.Hour)
+		wish := acquire("flood", "a", time.Hour)
+		wish.Claims[0].Mode, wish.Wait, wish.Async = lock.Shared, time.Hour, true
+		for range 30_000 { // more than those have room for who follow all tenants
+			if _, err := r.Acquire(t.Context(), wish); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-time.After(2 * time.Second)
+		r.cycle("acme", "before")
+		r.release("flood", "a", g)
+		r.cycle("acme", "after")
+		<-time.After(30 * time.Second)
+		got := w.received(here)
+		for _, one := range got {
+			if one.event.Type == api.EventsMissed {
+				t.Errorf("it is told to miss %+v", one.event.Data)
+			}
+		}
+		if before, after := kindsOf(got, "before"), kindsOf(got, "after"); len(before) != 2 || len(after) != 2 {
+			t.Errorf("told are %v and %v", before, after)
+		}
+	})
+}
+
 // TestMissedBefore: an owner that took over may find that more is missed, from before what it
 // is just telling to be missed.
 func TestMissedBefore(t *testing.T) {

@@ -2,10 +2,12 @@ package outbox
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
 )
@@ -53,6 +55,23 @@ func TestReceiversOfCallersAreForgotten(t *testing.T) {
 	}
 	if len(callers.receivers) > 0 || len(callers.calls) > 0 {
 		t.Errorf("%d receivers are remembered, of %d URLs", len(callers.receivers), len(callers.calls))
+	}
+}
+
+// TestNamesThatAreTold: of a set a delivery keeps an order with the locks that it tells of, for which its bytes count, and
+// with no others.
+func TestNamesThatAreTold(t *testing.T) {
+	m := newMissing(t)
+	m.tells(0)
+	m.target.sub.Paused = false
+	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
+	m.pool.Close(m.ctx)
+	m.target.sub.Locks = "b"
+	m.target.filter = filterOf(m.target.sub)
+	set := &lock.Entry{ID: "set", Tenant: "acme", Number: 101, Set: true, Claims: []lock.Claim{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
+	m.offer(m.target, &body{event: &lock.Event{ID: at(101), Kind: lock.EventAcquired, Entry: set, Held: true, At: time.Now()}}, &item{})
+	if d := m.target.pending[recordName("x", at(101).String())]; d == nil || !slices.Equal(d.names, []string{"b"}) || len(m.target.tails) != 1 {
+		t.Errorf("it waits for %d locks: %+v", len(m.target.tails), d)
 	}
 }
 

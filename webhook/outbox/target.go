@@ -319,10 +319,10 @@ func (t *target) disabled() bool {
 	return t.Health.Disabled != webhook.NotDisabled && t.sub.Enabled == t.Enabled
 }
 
-// namesOf are the locks of an entry.
-func namesOf(e *lock.Entry) []string {
-	names := make([]string, 0, len(e.Claims))
-	for _, c := range e.Claims {
+// namesOf are the locks of some claims.
+func namesOf(claims []lock.Claim) []string {
+	names := make([]string, 0, len(claims))
+	for _, c := range claims {
 		names = append(names, c.Name)
 	}
 	return names

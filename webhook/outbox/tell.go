@@ -93,7 +93,7 @@ func (w *owner) offer(t *target, text *body, it *item) {
 	w.accept(&delivery{
 		target: t, id: e.ID.String(), record: recordName(t.id, e.ID.String()), kind: string(e.Kind), lock: e.Entry.Name(),
 		payload: payload, size: len(payload),
-	}, it, namesOf(e.Entry))
+	}, it, namesOf(claims))
 }
 
 // accept begins with a delivery that an item of the window stands for, unless there are too

@@ -79,6 +79,9 @@ const (
 	// writesAtOnce bounds a shard's calls of the store.
 	writesAtOnce = 16
 
+	// warnPause is the time between two lines of the log that say that a target has too much before it.
+	warnPause = time.Minute
+
 	// missedPause is how long after an attempt to tell a receiver what it misses the next one is
 	// made, if it takes other deliveries meanwhile.
 	missedPause = time.Minute

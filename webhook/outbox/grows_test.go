@@ -2,8 +2,11 @@ package outbox
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -73,6 +76,26 @@ func TestNamesThatAreTold(t *testing.T) {
 	if d := m.target.pending[recordName("x", at(101).String())]; d == nil || !slices.Equal(d.names, []string{"b"}) || len(m.target.tails) != 1 {
 		t.Errorf("it waits for %d locks: %+v", len(m.target.tails), d)
 	}
+}
+
+// TestFullIsSaidOnce: a tenant whose callbacks find no room has a line in the log now and then, however many these are.
+func TestFullIsSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, log := newMissing(t), new(strings.Builder)
+		m.Logger = slog.New(slog.NewTextHandler(log, nil))
+		callers := m.owner.target("acme", Callbacks)
+		lack := func(n int) {
+			for i := range n {
+				m.lack(&delivery{target: callers, id: at(uint64(i)).String(), grant: &callbackCall{}}, &item{})
+			}
+		}
+		lack(1000)
+		<-time.After(time.Minute)
+		lack(1000)
+		if text := log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "silenced=999") {
+			t.Errorf("the log is\n%s", text)
+		}
+	})
 }
 
 // TestShorterRetryAfter: a receiver that has asked for much time, and then for less, is left alone for as long as it asked

@@ -86,10 +86,22 @@ func (w *owner) lack(d *delivery, it *item) {
 	case d.grant != nil, d.event() == lock.EventID{}:
 		d.progress.State = webhook.StateFailed
 		d.target.remember(d)
-		w.Logger.Warn("a callback or a test is not sent: the tenant has too many deliveries", "tenant", d.target.tenant, "id", d.id)
+		w.warnOfRoom(d)
 	default:
 		w.note(d.target, gapAt(d.event()), api.MissedForRoom, it)
 	}
+}
+
+// warnOfRoom says in the log that a callback or a test is not sent, of a target once in a while: whoever asks for more all the
+// time must not fill it.
+func (w *owner) warnOfRoom(d *delivery) {
+	t := d.target
+	if !t.warned.IsZero() && time.Since(t.warned) < warnPause {
+		t.silenced++
+		return
+	}
+	w.Logger.Warn("a callback or a test is not sent: the tenant has too many deliveries", "tenant", t.tenant, "id", d.id, "silenced", t.silenced)
+	t.warned, t.silenced = time.Now(), 0
 }
 
 // gapAt is a gap of one event.

@@ -34,6 +34,8 @@ type target struct {
 	bytes     int
 	lost      *lost
 	gone      bool
+	warned    time.Time // when the log was told that there is no room
+	silenced  int       // how often it was not, since
 
 	state
 }

@@ -64,11 +64,6 @@ func subscriptionBugs() []Bug {
 			In: "./webhook/subscription", Run: "^TestFullServer$",
 		},
 		{
-			Name: "webhook-pattern-dear", Breaks: "a pattern of a subscription takes no longer than it may",
-			File: "webhook/subscription/check.go", Anchor: "if p.Steps() > maxSteps {", Becomes: "if p.Steps() < 0 {",
-			In: "./webhook/subscription", Run: "^TestRefused$",
-		},
-		{
 			Name: "webhook-narrowed-is-diverted", Breaks: "a limited bearer token does not send elsewhere what a subscription is still owed of other names",
 			File: "webhook/subscription/check.go", Anchor: "all = append(all, s.Was)", Becomes: "all = append(all, s.Locks)",
 			In: "./webhook/subscription", Run: "^TestNarrowed$",

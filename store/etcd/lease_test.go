@@ -177,7 +177,7 @@ func TestSlowRenewalOfAnIdleLease(t *testing.T) {
 		e := &lock.Entry{Tenant: "acme", TTL: 30 * time.Second, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
 		p.refreshed(1, time.Now())
 		p.give(e.Tenant, e.TTL, 1)
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		began := time.Now()
 		l, _, err := p.take(t.Context(), e, began.Add(4*time.Second))
 		if took := time.Since(began); err != nil || l.id == 1 || fake.granted != 1 || took > renewalTimeout || p.spare != 1 {

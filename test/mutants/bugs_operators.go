@@ -130,7 +130,7 @@ func operatorBugs() []Bug {
 		},
 		{
 			Name: "records-walk-to-their-bounds", Breaks: "of a list within bounds what is beyond them is passed over",
-			File: "store/etcd/records.go", Anchor: "	case k.ID < q.From:\n", Becomes: "	case k.ID < q.From && q.Limit == 0:\n",
+			File: "store/etcd/records.go", Anchor: "	case k.ID < q.From:\n", Becomes: "	case k.ID < q.From && q.Kind == \"\":\n",
 			In: "./store/etcd", Run: "^TestListWithinBounds$", Needs: "etcd",
 		},
 		{

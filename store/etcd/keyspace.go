@@ -77,12 +77,7 @@ func (ks *keyspace) tryRead(ctx context.Context, kv kvClient, name string, r *pb
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // the embedded member would not notice
 	}
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	start := time.Now()
-	resp, err := kv.Range(ctx, r)
-	ks.observe.Operation(name, time.Since(start), err)
-	return resp, err
+	return attempt(ctx, ks, name, func(ctx context.Context) (*pb.RangeResponse, error) { return kv.Range(ctx, r) })
 }
 
 // tryTxn makes one attempt at a transaction.
@@ -90,10 +85,15 @@ func (ks *keyspace) tryTxn(ctx context.Context, name string, txn *pb.TxnRequest)
 	if ctx.Err() != nil {
 		return nil, errors.Join(store.ErrNotSent, ctx.Err()) // the embedded member would not notice
 	}
+	return attempt(ctx, ks, name, func(ctx context.Context) (*pb.TxnResponse, error) { return ks.kv.Txn(ctx, txn) })
+}
+
+// attempt makes one call within its time, and has it observed.
+func attempt[T any](ctx context.Context, ks *keyspace, name string, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	start := time.Now()
-	resp, err := ks.kv.Txn(ctx, txn)
+	resp, err := call(ctx)
 	ks.observe.Operation(name, time.Since(start), err)
 	return resp, err
 }

@@ -118,49 +118,50 @@ func (p *leasePool) take(ctx context.Context, e *lock.Entry, due time.Time) (l l
 }
 
 func (p *leasePool) fresh(ctx context.Context, e *lock.Entry, due time.Time) (_ lease, pending time.Duration, err error) {
+	l, found, err := p.takeIdle(ctx, e, due)
+	if found || err != nil {
+		return l, 0, err
+	}
+	w := p.grantFor(ctx, e, due)
+	l, err = p.grants.Do(ctx, w)
+	return l, w.Waited(), err
+}
+
+// takeIdle returns an idle lease for e, unless there is none, or it takes too long to start it anew.
+func (p *leasePool) takeIdle(ctx context.Context, e *lock.Entry, due time.Time) (l lease, found bool, err error) {
 	class := leaseClass{e.Tenant, p.seconds(e.TTL)}
 	now := time.Now()
-	for {
-		l, ok := p.pop(class)
-		if !ok {
-			break
-		}
+	for l, found = p.pop(class); found; l, found = p.pop(class) {
 		if l.renewed.Add(class.ttl - e.TTL).After(now) {
-			return l, 0, nil
+			return l, true, nil
 		}
 		lives := !l.renewed.IsZero()
 		if lives && class.lapsed(now.Sub(l.renewed)) {
 			continue
 		}
-		err := p.renew(ctx, l.id, lives, earlier(due, now.Add(renewalTimeout)))
+		err := p.renew(ctx, l.id, lives, due)
 		switch {
 		case err == nil:
 			l.renewed = now
-			return l, 0, nil
+			return l, true, nil
 		case isLeaseNotFound(err):
 			continue
 		case ctx.Err() != nil || time.Since(now) < renewalTimeout || !time.Now().Before(due):
-			return lease{}, 0, err
+			return lease{}, false, err
 		case lives:
 			p.put(class, []lease{l})
 		}
-		break
+		return lease{}, false, nil
 	}
-	w := p.grantFor(ctx, e, due)
-	l, err := p.grants.Do(ctx, w)
-	return l, w.Waited(), err
+	return lease{}, false, nil
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
+// renew waits until the lease is due, and for renewalTimeout at most.
 func (p *leasePool) renew(ctx context.Context, id int64, lives bool, due time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, due)
 	defer cancel()
+	ctx, stop := context.WithTimeout(ctx, renewalTimeout)
+	defer stop()
 	return p.conn.renewer.renew(ctx, id, lives)
 }
 

@@ -15,7 +15,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-waits-for-an-idle-lease", Breaks: "an entry is given a new lease where etcd does not renew an idle one soon",
-			File: "store/etcd/lease.go", Anchor: "earlier(due, now.Add(renewalTimeout))", Becomes: "due",
+			File: "store/etcd/lease.go", Anchor: "context.WithTimeout(ctx, renewalTimeout)", Becomes: "context.WithTimeout(ctx, 100*renewalTimeout)",
 			In: "./store/etcd", Run: "^TestSlowRenewalOfAnIdleLease$",
 		},
 		{

@@ -20,16 +20,7 @@ const toldOfOutage = 5 * time.Second
 func TestQuorumLost(t *testing.T) {
 	s := newStand(t, 5*time.Minute)
 	const ttl = time.Minute // longer than the outage, however slow the machine is
-	holds := make([]*drive.Hold, clients)
-	s.each(func(c *drive.Client) {
-		holds[c.Number], _ = c.Acquire(s.ctx, drive.Request{Lock: fmt.Sprint("held:", c.Number), TTL: ttl, Replica: c.Number})
-		if holds[c.Number] == nil {
-			t.Errorf("held:%d: want a grant", c.Number)
-		}
-	})
-	if t.Failed() {
-		t.FailNow()
-	}
+	holds := s.holdEach("held", ttl)
 	s.must(s.cluster.Member(0).Kill())
 	s.must(s.cluster.Member(1).Kill())
 	var slowest longest
@@ -40,6 +31,21 @@ func TestQuorumLost(t *testing.T) {
 	s.each(func(c *drive.Client) { s.goesOn(c, holds[c.Number]) })
 	t.Logf("all locks went on %v after the majority was back", (s.history.Now() - start).Round(time.Millisecond))
 	s.judge()
+}
+
+// holdEach has each client hold a lock of its own.
+func (s *stand) holdEach(name string, ttl time.Duration) []*drive.Hold {
+	s.t.Helper()
+	holds := make([]*drive.Hold, clients)
+	s.each(func(c *drive.Client) {
+		holds[c.Number], _ = c.Acquire(s.ctx, drive.Request{Lock: fmt.Sprint(name, ":", c.Number), TTL: ttl, Replica: c.Number})
+	})
+	for i, h := range holds {
+		if h == nil {
+			s.t.Fatalf("%s:%d: want a grant", name, i)
+		}
+	}
+	return holds
 }
 
 // cannot checks that each kind of request is answered with 503 in time.

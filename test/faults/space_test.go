@@ -27,7 +27,7 @@ const smallQuota = 16 << 20
 // and cleared the alarm, locks are granted again. The embedded store never gets there: TestFullAtItsQuota.
 func TestF13OutOfSpace(t *testing.T) {
 	s := newSmallStand(t)
-	kept, left := s.holdEach("kept"), s.holdEach("left")
+	kept, left := s.holdEach("kept", 5*time.Minute), s.holdEach("left", 5*time.Minute)
 	waiting := s.waitEach("left")
 	client, err := s.cluster.(drive.Etcd).Client()
 	if err != nil {
@@ -78,21 +78,6 @@ func newSmallStand(t *testing.T) *stand {
 	})
 	s.serve()
 	return s
-}
-
-// holdEach has each client hold a lock of its own.
-func (s *stand) holdEach(name string) []*drive.Hold {
-	s.t.Helper()
-	holds := make([]*drive.Hold, clients)
-	s.each(func(c *drive.Client) {
-		holds[c.Number], _ = c.Acquire(s.ctx, drive.Request{Lock: fmt.Sprint(name, ":", c.Number), TTL: 5 * time.Minute, Replica: c.Number})
-	})
-	for i, h := range holds {
-		if h == nil {
-			s.t.Fatalf("%s:%d: want a grant", name, i)
-		}
-	}
-	return holds
 }
 
 // waitEach has each client wait for the lock of that name, and returns what waits for the outcomes.

@@ -125,8 +125,7 @@ func TestAgainOfWhatIsNotKnown(t *testing.T) {
 // TestCallTells: the notice of a grant is of use until its lease is over.
 func TestCallTells(t *testing.T) {
 	m := newMissing(t)
-	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
-	m.pool.Close(t.Context())
+	m.makesNoAttempts()
 	tenant := "acme"
 	for i := 0; shardOf(tenant) != m.name; i++ {
 		tenant = fmt.Sprint("tenant-", i)
@@ -183,8 +182,7 @@ func TestAskedForBeforeItIsRead(t *testing.T) {
 	m := newMissing(t)
 	m.tells(1)
 	m.target.sub.Paused = false
-	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
-	m.pool.Close(m.ctx)
+	m.makesNoAttempts()
 	e := &lock.Event{ID: at(101), Kind: lock.EventAcquired, Held: true, At: time.Now(), Entry: &lock.Entry{
 		ID: "a", Tenant: "acme", Number: 101, Claims: []lock.Claim{{Name: "orders:1"}},
 	}}

@@ -158,8 +158,7 @@ func (callsNobody) Events(context.Context, service.EventsRequest) (*service.Even
 // from nothing: what happened in their tenants is still known.
 func TestFloodOfAnother(t *testing.T) {
 	m := newMissing(t)
-	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
-	m.pool.Close(m.ctx)
+	m.makesNoAttempts()
 	m.tellsFrom(1, events.Config{Events: 5})
 	m.target.sub.Paused, m.targets.byTenant["acme"] = false, []*target{m.target}
 	log := m.Locks.(told).log

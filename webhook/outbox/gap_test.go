@@ -41,6 +41,11 @@ func newMissing(t *testing.T) *missing {
 	return m
 }
 
+func (m *missing) makesNoAttempts() {
+	m.pool = webhook.NewPool(webhook.PoolConfig{})
+	m.pool.Close(m.ctx)
+}
+
 func at(number uint64) lock.EventID { return lock.EventID{Number: number, Index: 1} }
 
 // misses has the target miss what is between two events, and returns what tells of it.

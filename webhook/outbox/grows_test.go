@@ -67,8 +67,7 @@ func TestNamesThatAreTold(t *testing.T) {
 	m := newMissing(t)
 	m.tells(0)
 	m.target.sub.Paused = false
-	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
-	m.pool.Close(m.ctx)
+	m.makesNoAttempts()
 	m.target.sub.Locks = "b"
 	m.target.filter = filterOf(m.target.sub)
 	set := &lock.Entry{ID: "set", Tenant: "acme", Number: 101, Set: true, Claims: []lock.Claim{{Name: "a"}, {Name: "b"}, {Name: "c"}}}

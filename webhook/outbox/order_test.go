@@ -6,7 +6,6 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
-	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
@@ -14,8 +13,7 @@ import (
 // ended when only the last one was kept.
 func TestKeptInPart(t *testing.T) {
 	m := newMissing(t)
-	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
-	m.pool.Close(t.Context())
+	m.makesNoAttempts()
 	m.target.sub = &subscription.Subscription{ID: "x", Tenant: "acme", Locks: "*"}
 	m.target.filter = filterOf(m.target.sub)
 	m.targets.byTenant["acme"] = []*target{m.target}

@@ -14,8 +14,7 @@ import (
 // window that stands for the rest.
 func (m *missing) crowds(t *target, url string, after uint64) *item {
 	m.t.Helper()
-	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
-	m.pool.Close(m.ctx)
+	m.makesNoAttempts()
 	for i := range parkAt {
 		d := &delivery{target: t, record: fmt.Sprint("earlier:", i), size: 1}
 		if t.id == Callbacks {
@@ -151,8 +150,7 @@ func TestOnlyItsOwnURLWaits(t *testing.T) {
 func TestManyURLsAreACrowd(t *testing.T) {
 	m := newMissing(t)
 	m.tells(2)
-	m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
-	m.pool.Close(m.ctx)
+	m.makesNoAttempts()
 	callers := m.owner.target(m.target.tenant, Callbacks)
 	url := func(i int) string { return fmt.Sprint("https://example.org/?job=", i) }
 	for i := range parkAt {

@@ -9,7 +9,6 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
-	"github.com/fencepost/fencepost/webhook"
 )
 
 // TestDeletedWhileToldAgain: a subscription that is deleted while everything is told to it again is told no more of it:
@@ -135,8 +134,7 @@ func TestAskedForBeforeTheKill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMissing(t)
 			m.tells(0)
-			m.pool = webhook.NewPool(webhook.PoolConfig{}) // which makes no attempts
-			m.pool.Close(m.ctx)
+			m.makesNoAttempts()
 			m.target.sub.Paused = false
 			d := m.owes(101)
 			d.progress.Due = time.Now().Add(time.Hour)

@@ -67,7 +67,7 @@ func (a *endpoints) list(r *request) error {
 	}
 	page, err := a.Locks.List(r.context(), req)
 	if page != nil { // who goes away in between has had a part of them looked at
-		r.owe(quota.PriceOfNames(page.Looked * req.Effort))
+		r.owe(quota.PriceOfNames(page.Looked*req.Effort) + quota.PriceOfHolders(page.MoreHolders()))
 	}
 	if err != nil {
 		return err

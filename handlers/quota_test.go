@@ -254,6 +254,24 @@ func TestPriceOfNarrowLists(t *testing.T) {
 	expect(slices.Repeat([]string{"*n*0*-*1*x*"}, 100), "", 1+2016*76/1000) // 6 texts each, 8 of which take as long as a look
 }
 
+// TestPriceOfCrowds: who lists locks that many hold pays for finding them, and no more where each has one holder.
+func TestPriceOfCrowds(t *testing.T) {
+	t.Parallel()
+	q, r := withPriceMeter(t)
+	owner := newTenant(t)
+	for i := range 60 {
+		owner.post("/locksets", body(locksOf(fmt.Sprintf("alone%02d-a", i), fmt.Sprintf("alone%02d-b", i)))).wantStatus(http.StatusCreated)
+		owner.post("/locks/many", body(`{"mode":"shared"}`)).wantStatus(http.StatusCreated)
+	}
+	for query, more := range map[string]int{"&prefix=alone": 0, "&prefix=many": 1} {
+		q.price.Store(0)
+		page := owner.at(r).get("/locks?limit=1000&consistent=true" + query)
+		if got, want := int(q.price.Load()), 1+len(page.body)/4096+more; got != want || page.status != http.StatusOK {
+			t.Errorf("%q costs %d, want %d: %d", query, got, want, page.status)
+		}
+	}
+}
+
 // TestOwing: who has asked for something dear is refused until that is paid for, and renews and
 // releases meanwhile. What costs more than may be used at once can be had.
 func TestOwing(t *testing.T) {

@@ -10,6 +10,10 @@ const unitNames = 1000
 // unitRecords is for how many small records that the store reads a request costs one more: most have 1 KiB at most.
 const unitRecords = 4
 
+// unitHolders is for how many holders beyond the first of each lock a list costs one more, beside its bytes: to find
+// when each came to hold takes as long as to write it.
+const unitHolders = 50
+
 // PriceOfSet is what an acquire of so many locks costs, in requests for one: the store writes each.
 func PriceOfSet(locks int) int { return max(1, locks) }
 
@@ -18,6 +22,10 @@ func PriceOfBytes(n int) int { return n / unitBytes }
 
 // PriceOfNames is what a list costs beside for the names that it looked at, shown or not, in requests.
 func PriceOfNames(n int) int { return n / unitNames }
+
+// PriceOfHolders is what a list costs beside for the holders that it looked up, but for the first of each lock, in
+// requests.
+func PriceOfHolders(n int) int { return n / unitHolders }
 
 // PriceOfRecords is what a request costs beside for the small records that the store read for it, shown or not, in requests.
 func PriceOfRecords(n int) int { return n / unitRecords }

@@ -51,6 +51,9 @@ type Page struct {
 	holders int // on the page
 }
 
+// MoreHolders is how many holders are on the page beyond the first of each lock.
+func (p *Page) MoreHolders() int { return p.holders - len(p.Locks) }
+
 // ListRequest asks for a page of the locks in use. A page has at most 2000 holders,
 // even if that is fewer locks than Limit.
 type ListRequest struct {

@@ -125,7 +125,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-of-what-is-seen", Breaks: "who may see few of many locks pays for looking at all",
-			File: "handlers/list.go", Anchor: "quota.PriceOfNames(page.Looked * req.Effort)", Becomes: "quota.PriceOfNames(len(page.Locks))",
+			File: "handlers/list.go", Anchor: "quota.PriceOfNames(page.Looked*req.Effort)", Becomes: "quota.PriceOfNames(len(page.Locks))",
 			In: "./handlers", Run: "^TestPriceOfNarrowLists$",
 		},
 		{
@@ -350,8 +350,18 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "price-patterns-free", Breaks: "a list costs more where it takes long to say which names may be seen",
-			File: "handlers/list.go", Anchor: "page.Looked * req.Effort", Becomes: "page.Looked",
+			File: "handlers/list.go", Anchor: "page.Looked*req.Effort", Becomes: "page.Looked",
 			In: "./handlers", Run: "^TestPriceOfNarrowLists$", Needs: "etcd",
+		},
+		{
+			Name: "price-crowds-free", Breaks: "a list costs more where many hold each lock",
+			File: "handlers/list.go", Anchor: " + quota.PriceOfHolders(page.MoreHolders())", Becomes: "",
+			In: "./handlers", Run: "^TestPriceOfCrowds$", Needs: "etcd",
+		},
+		{
+			Name: "price-first-holders-count", Breaks: "who lists locks with one holder each pays for names and bytes alone",
+			File: "service/view/look.go", Anchor: "return p.holders - len(p.Locks)", Becomes: "return p.holders",
+			In: "./handlers", Run: "^TestPriceOfCrowds$", Needs: "etcd",
 		},
 		{
 			Name: "price-stars-free", Breaks: "each text between the stars of a pattern counts",

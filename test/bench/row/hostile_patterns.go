@@ -42,11 +42,17 @@ func patternWays(b *bench) []hostileWay {
 		}},
 		{name: "replays by dear patterns", atOnce: 90, prepare: func(ctx context.Context, a *attack) error {
 			return a.fillLong(ctx, min(b.Entries, 20_000))
-		}, attack: func(ctx context.Context, a *attack, _, _ int) {
-			ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
-			defer cancel()
-			_, _ = a.do(ctx, http.MethodGet, followed(), "", "Last-Event-ID", "2-0")
-		}},
+		}, attack: beginsAnew(followed(), "Last-Event-ID", "2-0")},
+		{name: "streams begun anew", atOnce: 90, attack: beginsAnew("/events")}, // what the connections of replays do alone
+	}
+}
+
+// beginsAnew follows what happens for half a second, as all others do at the same time.
+func beginsAnew(path string, header ...string) func(context.Context, *attack, int, int) {
+	return func(ctx context.Context, a *attack, _, _ int) {
+		ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+		defer cancel()
+		_, _ = a.do(ctx, http.MethodGet, path, "", header...)
 	}
 }
 

@@ -108,6 +108,20 @@ func mantissa(text string) (digits string, exponent int) {
 	return kept, exponent - len(behind) + len(digits) - len(kept)
 }
 
+// Version is that of something small which is stored, in a request: a whole number, not below 0.
+type Version uint64
+
+// UnmarshalJSON takes JSON numbers without a fraction that are not below 0. One that is too large
+// for any use is the largest int64.
+func (v *Version) UnmarshalJSON(text []byte) error {
+	n, exact := scaled(string(text), 0)
+	if !beginsNumber(text) || !exact || n < 0 {
+		return &json.UnmarshalTypeError{Value: "value", Type: reflect.TypeFor[uint]()}
+	}
+	*v = Version(n)
+	return nil
+}
+
 // Fence is a fence in a request: a whole number.
 type Fence uint64
 

@@ -36,15 +36,17 @@ type Problem struct {
 	// Used is how much of it was in use. With quota.
 	Used *int `json:"used,omitempty" minimum:"0" example:"1000"`
 
-	// Holders of the lock. With lock_held, lock_closed and wait_timeout.
-	Holders []Holder `json:"holders,omitempty"`
-	// Waiting tells how many wait for the lock. With lock_held, lock_closed and wait_timeout.
+	// Holders of the lock, or of all locks of the set, each once; of many the first. With lock_held, lock_closed and
+	// wait_timeout, and empty if others only wait, or the server has no room to tell.
+	Holders []Holder `json:"holders,omitzero" validate:"optional"`
+	// Waiting tells how many wait for the lock, or for each lock of the set, added up. With lock_held, lock_closed and
+	// wait_timeout.
 	Waiting *int `json:"waiting,omitempty" minimum:"0" example:"3"`
 	// InUse says as what the lock is in use. With mode_mismatch.
 	InUse *SetLock `json:"in_use,omitempty"`
 
-	// Locks of the set that others hold or wait for. With lock_held, lock_closed and wait_timeout.
-	Locks []BusyLock `json:"locks,omitempty"`
+	// Locks of the set that others hold or wait for. With lock_held, lock_closed and wait_timeout, of a set.
+	Locks []BusyLock `json:"locks,omitzero" validate:"optional"`
 	// Cycle of waits that the request would close; of a long one the first 32. With
 	// deadlock.
 	Cycle []CycleStep `json:"cycle,omitempty"`

@@ -89,7 +89,7 @@ type QuotaBody struct {
 	Reason *string `json:"reason,omitempty" minLength:"10" maxLength:"500" example:"a migration until Friday"`
 	// Version that was seen, which is to be replaced; 0 is that nothing was set. Without it whatever is
 	// there is replaced.
-	Version *Fence `json:"version,omitempty" swaggertype:"integer" format:"int64" minimum:"0" maximum:"9007199254740991" example:"1042"`
+	Version *Version `json:"version,omitempty" swaggertype:"integer" format:"int64" minimum:"0" maximum:"9007199254740991" example:"1042"`
 }
 
 // Quota is how much a tenant may use, and what it uses.

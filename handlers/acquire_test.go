@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fencepost/fencepost/service"
 )
 
 // newEntry is what an acquire with nothing in it gives.
@@ -160,5 +162,16 @@ func checkInTheWay(t *testing.T, granted *answer, first entry, r refusal, waiter
 	}
 	if left := h.ExpiresAt.Sub(granted.sent); left < 28*time.Second || left > 32*time.Second {
 		t.Errorf("expires_at is %v after the acquire, want about the TTL of 30 s", left)
+	}
+}
+
+// TestDefaultTTLFits: where leases may not be as long as the default, that is as long as they may be.
+func TestDefaultTTLFits(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t).at(newReplica(t, func(cfg *service.Config) { cfg.MaxTTL = 5 * time.Second }))
+	var e entry
+	c.post("/locks/a").want(http.StatusCreated, &e)
+	if *e.TTLSeconds != 5 {
+		t.Errorf("the lease is %v s long", *e.TTLSeconds)
 	}
 }

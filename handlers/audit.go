@@ -45,6 +45,7 @@ const (
 // @Param       cursor query string false "next_cursor of the page before"
 // @Param       since  query string false "None from before this instant" format(date-time)
 // @Success     200 {object} api.AuditPage
+// @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full"
 // @Router      /admin/audit [get]
 func (a *endpoints) audit(r *request) error {

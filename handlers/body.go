@@ -237,6 +237,8 @@ func describeType(field string, t reflect.Type) string {
 		return "a number"
 	case "int":
 		return "a whole number"
+	case "uint":
+		return "a whole number from 0 up"
 	case "slice":
 		return "a list"
 	case "map", "struct":

@@ -32,6 +32,7 @@ const (
 // @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas, up to 8; a star matches anything, and there may be 16"
 // @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
 // @Success     200 {object} api.Event "The `data` of each message"
+// @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Router      /events [get]
@@ -51,6 +52,7 @@ func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
 // @Param       tenant        query  string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
 // @Success     200 {object} api.Event "The `data` of each message"
+// @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Router      /admin/events [get]

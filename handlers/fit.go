@@ -85,15 +85,19 @@ func fitPage(p *view.Page) int {
 }
 
 // fitRefusal shortens what a refusal tells of those in the way, and returns how
-// large it gets.
+// large it gets. Of a set each holder is told twice: with the lock, and among all.
 func fitRefusal(g *service.Grant) int {
-	left := maxRefusalBytes
-	g.Holders = fitHolders(g.Holders, &left, true)
+	if !g.Entry.Set {
+		left := maxRefusalBytes
+		g.Holders = fitHolders(g.Holders, &left, true)
+		return maxRefusalBytes - left + rowBytes
+	}
+	left := maxRefusalBytes / 2
 	for i := range g.Busy {
 		left -= rowBytes
 		g.Busy[i].Holders = fitHolders(g.Busy[i].Holders, &left, false)
 	}
-	return maxRefusalBytes - left + rowBytes
+	return 2*(maxRefusalBytes/2-left) + rowBytes
 }
 
 // hideHolders leaves the numbers of those who wait.

@@ -186,10 +186,8 @@ func (r *request) explainWait(g *service.Grant, err error) error {
 	busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut) || errors.Is(err, lock.Closed)
 	return &detailed{err, func(p *api.Problem) {
 		switch {
-		case busy && g.Entry.Set:
-			p.Locks = busyOf(g.Busy)
 		case busy:
-			p.Holders, p.Waiting = holdersOf(g.Holders, g.Entry.Name()), &g.Waiters
+			describeBusy(p, g)
 		case g.Entry.Set:
 			p.Set = setOf(g)
 			r.Header("Location", location(g.Entry))

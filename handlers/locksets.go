@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/view"
 )
 
 // lockSetBody is an [api.LockSetBody] whose claims are read strictly.
@@ -184,9 +186,27 @@ func setOf(g *service.Grant) *api.Set {
 	}}
 }
 
+// describeBusy says who is in the way of an entry. Of a set it does so lock by lock, and of all together as of one lock.
+func describeBusy(p *api.Problem, g *service.Grant) {
+	if !g.Entry.Set {
+		p.Holders, p.Waiting = holdersOf(g.Holders, g.Entry.Name()), &g.Waiters
+		return
+	}
+	p.Locks, p.Holders, p.Waiting = busyOf(g.Busy), []api.Holder{}, new(0)
+	seen := map[lock.ID]bool{}
+	for _, b := range g.Busy {
+		*p.Waiting += b.Waiters
+		others := slices.DeleteFunc(slices.Clone(b.Holders), func(h view.Holder) bool { return seen[h.Entry.ID] })
+		for _, h := range others {
+			seen[h.Entry.ID] = true
+		}
+		p.Holders = append(p.Holders, briefly(others, b.Name)...)
+	}
+}
+
 // busyOf describes the locks that somebody uses.
 func busyOf(busy []service.Busy) []api.BusyLock {
-	var out []api.BusyLock
+	out := []api.BusyLock{}
 	for _, b := range busy {
 		if len(b.Holders) > 0 || b.Waiters > 0 {
 			out = append(out, api.BusyLock{Name: b.Name, Holders: briefly(b.Holders, b.Name), Waiting: b.Waiters})

@@ -73,10 +73,10 @@ func locksOf(names ...string) string {
 func TestLockSet(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	a := c.post("/locksets", body(`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b","mode":"shared"}],"ttl_seconds":5,"holder":"w","metadata":{"k":"v"}}`))
+	a := c.post("/locksets", body(`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b","mode":"shared"}],"ttl_seconds":60,"holder":"w","metadata":{"k":"v"}}`))
 	got := a.set(http.StatusCreated, "held")
 	want := set{
-		State: "held", Holder: "w", WaitedSeconds: ptr(0.0), TTLSeconds: ptr(5.0), Metadata: map[string]string{"k": "v"},
+		State: "held", Holder: "w", WaitedSeconds: ptr(0.0), TTLSeconds: ptr(60.0), Metadata: map[string]string{"k": "v"},
 		Locks: []setLock{{Name: "a", Mode: "exclusive"}, {Name: "b", Mode: "shared"}, {Name: "c", Mode: "semaphore", Limit: 2}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(set{}, "ID", "Token", "ExpiresAt", "EnqueuedAt"), cmpopts.IgnoreFields(setLock{}, "Fence")); diff != "" {
@@ -116,7 +116,7 @@ func TestLockSetRefused(t *testing.T) {
 	first := c.acquire("b", body(`{"holder":"first"}`))
 	c.acquire("d", body(`{"holder":"other","mode":"shared"}`))
 	a := c.post("/locksets", body(locksOf("d", "a", "c", "b")))
-	a.wantProblem(problem{code: "lock_held", detail: heldDetail}, "locks")
+	a.wantProblem(problem{code: "lock_held", detail: heldDetail}, "locks", "holders", "waiting")
 	var r struct {
 		Locks []struct {
 			Name    string   `json:"name"`

@@ -64,6 +64,7 @@ func (a *endpoints) openAPI(r *request) error {
 // @Produce  text/plain,application/openmetrics-text
 // @Success  200 {string} string "In the Prometheus text format, or in OpenMetrics for those who accept it"
 // @Failure  429 {object} api.Problem "overloaded"
+// @Failure  413 {object} api.Problem "body_too_large"
 // @Router   /metrics [get]
 func (a *endpoints) metrics(r *request) error {
 	if _, err := r.readBody(); err != nil { // before it takes a place, which would be kept until the body has come

@@ -421,6 +421,17 @@ func TestQuotaFields(t *testing.T) {
 	}
 }
 
+// TestQuotaVersions: what cannot be a version is refused, and not taken for that of a tenant of which nothing is set.
+func TestQuotaVersions(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for _, version := range []string{"-1", "0.5", `"0"`} {
+		a := c.admin().put(c.quotaPath(), body(`{"held_locks":5,"version":`+version+`}`), loose)
+		a.wantProblem(invalid("version", "must be a whole number from 0 up"))
+	}
+	c.admin().put(c.quotaPath(), body(`{"held_locks":5,"version":0}`)).wantStatus(http.StatusOK)
+}
+
 // brokenQuotas answers what a test wants.
 type brokenQuotas struct {
 	handlers.Quotas

@@ -132,6 +132,7 @@ func (w *watches) done(whose string, took time.Duration) {
 // @Param       limit  query int    false "As the list has it" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "As the list has it"
 // @Success     200 {object} api.WatchMessage "The `data` of each message"
+// @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Router      /admin/watch [get]

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/fencepost/fencepost/audit"
@@ -41,7 +42,7 @@ func (s *Service) CloseLocks(ctx context.Context, req CloseRequest) (view.Closin
 	}
 	switch {
 	case len(s.view.Closures(req.Tenant)) >= lock.MaxClosures:
-		return view.Closing{}, lock.Errorf(lock.QuotaExceeded, "%d closures of the tenant stand, and more are not kept", lock.MaxClosures)
+		return view.Closing{}, s.tooManyClosures(req.Tenant)
 	case !s.view.FitsRoll(e):
 		return view.Closing{}, s.whyNoRoll(req.Tenant)
 	}
@@ -54,6 +55,24 @@ func (s *Service) CloseLocks(ctx context.Context, req CloseRequest) (view.Closin
 		return view.Closing{}, err
 	}
 	return s.enforce(ctx, e)
+}
+
+// tooManyClosures says when one of them ends by itself, at the latest: one may be lifted before.
+func (s *Service) tooManyClosures(tenant string) error {
+	var next *lock.Closing
+	for _, c := range s.view.Closures(tenant) {
+		if next == nil || c.Entry.Closing.Until.Before(next.Until) {
+			next = c.Entry.Closing
+		}
+	}
+	err := &lock.Error{
+		Code: lock.QuotaExceeded, RetryAfter: time.Second,
+		Detail: fmt.Sprintf("%d closures of the tenant stand, and more are not kept", lock.MaxClosures),
+	}
+	if next != nil {
+		err.RetryAfter = s.reopens(next)
+	}
+	return err
 }
 
 // newClosing checks a request and makes the entry of it.

@@ -153,7 +153,9 @@ func TestClosureIsChecked(t *testing.T) {
 			r.closes(closing("x", time.Hour))
 		}
 		_, err := r.CloseLocks(t.Context(), closing("x", time.Hour))
-		coded(t, err, lock.QuotaExceeded)
+		if e := coded(t, err, lock.QuotaExceeded); e.RetryAfter != 30*time.Second {
+			t.Errorf("it may be tried again after %v", e.RetryAfter)
+		}
 		if n := len(s.onRecord(t)); n != lock.MaxClosures {
 			t.Errorf("%d are on record", n)
 		}

@@ -42,7 +42,7 @@ type Config struct {
 
 	MinTTL     time.Duration // the store's shortest lease
 	MaxTTL     time.Duration // 1 h; at most [lock.MaxTTL]
-	DefaultTTL time.Duration // 30 s
+	DefaultTTL time.Duration // 30 s; never more than MaxTTL
 	MaxWait    time.Duration // 24 h
 	MaxHold    time.Duration // for which one request is held open: 50 s
 
@@ -134,7 +134,7 @@ func New(cfg Config) *Service {
 
 func (c Config) withDefaults() Config {
 	c.MaxTTL = orDuration(c.MaxTTL, time.Hour)
-	c.DefaultTTL = orDuration(c.DefaultTTL, 30*time.Second)
+	c.DefaultTTL = min(orDuration(c.DefaultTTL, 30*time.Second), c.MaxTTL)
 	c.MaxWait = orDuration(c.MaxWait, 24*time.Hour)
 	c.MaxHold = orDuration(c.MaxHold, 50*time.Second)
 	c.FeedTimeout = orDuration(c.FeedTimeout, 250*time.Millisecond)

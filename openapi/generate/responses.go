@@ -57,7 +57,7 @@ func headersOf(status int) map[string]string {
 func common() map[int]string {
 	return map[int]string{
 		http.StatusBadRequest: "invalid_request", http.StatusUnauthorized: "unauthenticated", http.StatusForbidden: "forbidden",
-		http.StatusTooManyRequests: "overloaded, rate_limited", http.StatusInternalServerError: "internal",
+		http.StatusTooManyRequests: overloaded + ", rate_limited", http.StatusInternalServerError: "internal",
 	}
 }
 
@@ -69,13 +69,19 @@ func commonWithBody() map[int]string {
 	}
 }
 
+// overloaded is answered by any operation, whoever asks, over a connection that has too many requests under way.
+const overloaded = "overloaded"
+
 func addCommon(method string, op *openapi3.Operation) {
-	if op.Security == nil {
-		return
+	if op.Security != nil {
+		addMissing(op, common())
+		if method != http.MethodGet {
+			addMissing(op, commonWithBody())
+		}
 	}
-	addMissing(op, common())
-	if method != http.MethodGet {
-		addMissing(op, commonWithBody())
+	addMissing(op, map[int]string{http.StatusTooManyRequests: overloaded})
+	if limited := op.Responses.Status(http.StatusTooManyRequests).Value; !strings.Contains(*limited.Description, overloaded) {
+		limited.WithDescription(overloaded + ", " + *limited.Description)
 	}
 }
 

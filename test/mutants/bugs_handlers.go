@@ -334,5 +334,40 @@ func handlersBugs() []Bug {
 			File: "lock/errors.go", Anchor: `Detail: "others are in front; with wait_seconds the request would queue"`, Becomes: `Detail: "the lock is held"`,
 			In: "./handlers", Run: "^TestLockSetRefused$",
 		},
+		{
+			Name: "refusal-without-holders", Breaks: "a refusal says that nobody holds",
+			File: "api/problem.go", Anchor: "`json:\"holders,omitzero\" validate:\"optional\"`", Becomes: "`json:\"holders,omitempty\"`",
+			In: "./handlers", Run: "^TestNobodyHolds$", Needs: "etcd",
+		},
+		{
+			Name: "refusal-of-a-set-without-locks", Breaks: "the refusal of a set whose locks nobody uses says so",
+			File: "handlers/locksets.go", Anchor: "	out := []api.BusyLock{}\n", Becomes: "	var out []api.BusyLock\n",
+			In: "./handlers", Run: "^TestNobodyHolds$", Needs: "etcd",
+		},
+		{
+			Name: "refusal-of-a-set-holder-twice", Breaks: "who holds several locks of a set that is refused is named once",
+			File: "handlers/locksets.go", Anchor: "			seen[h.Entry.ID] = true\n", Becomes: "			_ = h\n",
+			In: "./handlers", Run: "^TestSetIsRefusedAsOneLock$", Needs: "etcd",
+		},
+		{
+			Name: "refusal-of-a-set-counts-one-lock", Breaks: "the refusal of a set counts who waits for any of its locks",
+			File: "handlers/locksets.go", Anchor: "		*p.Waiting += b.Waiters\n", Becomes: "		*p.Waiting = b.Waiters\n",
+			In: "./handlers", Run: "^TestSetIsRefusedAsOneLock$", Needs: "etcd",
+		},
+		{
+			Name: "closures-too-many-without-when", Breaks: "who closes too often is told when to come again",
+			File: "service/closing.go", Anchor: "		err.RetryAfter = s.reopens(next)\n", Becomes: "		_ = next\n",
+			In: "./service", Run: "^TestClosureIsChecked$",
+		},
+		{
+			Name: "default-ttl-beyond-the-longest", Breaks: "the default lease is one that can be had",
+			File: "service/service.go", Anchor: "min(orDuration(c.DefaultTTL, 30*time.Second), c.MaxTTL)", Becomes: "orDuration(c.DefaultTTL, 30*time.Second)",
+			In: "./handlers", Run: "^TestDefaultTTLFits$", Needs: "etcd",
+		},
+		{
+			Name: "quota-version-below-none", Breaks: "what cannot be a version of a quota is refused",
+			File: "api/number.go", Anchor: "!exact || n < 0 {", Becomes: "!exact {",
+			In: "./handlers", Run: "^TestQuotaVersions$", Needs: "etcd",
+		},
 	}
 }

@@ -26,7 +26,7 @@ type Deliveries interface {
 	Test(context.Context, outbox.Order) (delivery string, err error)
 	Redeliver(ctx context.Context, o outbox.Order, delivery string) error
 	RedeliverSince(ctx context.Context, o outbox.Order, since time.Time) error
-	Since(ctx context.Context, s *subscription.Subscription, since time.Time) (told, looked int)
+	Since(ctx context.Context, s *subscription.Subscription, since time.Time, turn func() error) (told, looked int, err error)
 }
 
 func (a *endpoints) deliveries(r *gin.Engine) {
@@ -242,7 +242,7 @@ func (a *endpoints) deliverAgain(r *request, who subscription.Actor) error {
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "They will be made"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
 // @Router      /webhooks/{id}/redeliver [post]
 func (a *endpoints) redeliverSince(r *request) error {
 	var body api.RedeliverBody
@@ -271,14 +271,15 @@ func (a *endpoints) redeliverSince(r *request) error {
 }
 
 // chargeSince counts what it costs to tell everything again that happened since: each event is written and
-// sent. To find out how many these are takes its turn, as large answers do, and is not begun while the tenant
-// owes: nothing else bounds how often it is asked for.
+// sent. To find out how many these are takes its turns, as large answers do, and is not begun while the tenant
+// owes: nothing else bounds how often it is asked for. Who goes away before that is known pays for what was looked at.
 func (r *request) chargeSince(s *subscription.Subscription, since time.Time) error {
-	if err := r.takeTurn(); err != nil {
+	defer r.leaveTurn()
+	told, looked, err := r.endpoints.Deliveries.Since(r.context(), s, since, r.nextTurn)
+	if err != nil {
+		r.owe(quota.PriceOfNames(looked))
 		return err
 	}
-	defer r.leaveTurn()
-	told, looked := r.endpoints.Deliveries.Since(r.context(), s, since)
 	return r.charge(told + quota.PriceOfNames(looked))
 }
 

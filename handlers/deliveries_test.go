@@ -24,7 +24,8 @@ import (
 // remember what they were asked.
 type stubDeliveries struct {
 	page  outbox.Page
-	again int // events that would be told again
+	again int   // events that would be told again
+	gone  error // who asks is, before that is known
 	err   func() error
 	asked []string
 }
@@ -72,8 +73,11 @@ func (s *stubDeliveries) RedeliverSince(_ context.Context, o outbox.Order, since
 }
 
 // Since is not noted: it is asked for the price.
-func (s *stubDeliveries) Since(context.Context, *subscription.Subscription, time.Time) (told, looked int) {
-	return s.again, s.page.Looked
+func (s *stubDeliveries) Since(_ context.Context, _ *subscription.Subscription, _ time.Time, turn func() error) (told, looked int, err error) {
+	if err = turn(); err == nil {
+		err = s.gone
+	}
+	return s.again, s.page.Looked, err
 }
 
 // withDeliveries returns a subscriber of a replica with these deliveries.

@@ -153,11 +153,12 @@ func TestPriceOfOperatedWebhooks(t *testing.T) {
 	}
 }
 
-// TestPriceOfAllAgain: to have everything told again costs what is told, and looked at to find that; and it is refused
-// while the tenant owes.
+// TestPriceOfAllAgain: to have everything told again costs what is told, and looked at to find that, or only that for
+// who goes away before it is found; and it is refused while the tenant owes.
 func TestPriceOfAllAgain(t *testing.T) {
 	t.Parallel()
-	q, stub := &priceMeter{Quotas: shared.quotas}, &stubDeliveries{again: 700, page: outbox.Page{Looked: 5000}}
+	gone := &lock.Error{Code: lock.StoreUnavailable, Detail: "gone", RetryAfter: time.Second}
+	q, stub := &priceMeter{Quotas: shared.quotas}, &stubDeliveries{again: 700, page: outbox.Page{Looked: 5000}, gone: gone}
 	h := shared.handlers(shared.main.service)
 	h.Quotas, h.Deliveries = q, stub
 	r := serve(nil, handlers.New(h))
@@ -167,6 +168,11 @@ func TestPriceOfAllAgain(t *testing.T) {
 	c.limits(`{"requests_per_second":100}`)
 	q.price.Store(0)
 	again := body(`{"since":"2026-01-02T15:04:05Z"}`)
+	if c.post(path, again).wantStatus(http.StatusServiceUnavailable); q.price.Load() != 1+5 || len(stub.asked) > 0 {
+		t.Errorf("what nobody waited for is asked for: %q, or costs %d", stub.asked, q.price.Load())
+	}
+	q.price.Store(0)
+	stub.gone = nil
 	c.post(path, again).wantNoContent()
 	if cost := q.price.Load(); cost != 1+700+5 {
 		t.Errorf("700 events of 5 000 cost %d", cost)
@@ -182,9 +188,10 @@ type looksBack struct {
 	looks atomic.Int64
 }
 
-func (l *looksBack) Since(context.Context, *subscription.Subscription, time.Time) (told, looked int) {
+func (l *looksBack) Since(_ context.Context, _ *subscription.Subscription, _ time.Time, turn func() error) (told, looked int, err error) {
+	err = turn()
 	l.looks.Add(1)
-	return 0, 0
+	return 0, 0, err
 }
 
 // TestTurnOfAllAgain: what there is to be told again is looked for once at a time for a tenant, however often that is asked for.

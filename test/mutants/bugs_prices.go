@@ -245,18 +245,38 @@ func priceBugs() []Bug {
 		},
 		{
 			Name: "price-all-again-of-sets", Breaks: "who has everything told again pays for each name that is looked at",
-			File: "webhook/outbox/deliveries.go", Anchor: "looked += len(e.Entry.Claims)", Becomes: "looked++",
+			File: "webhook/outbox/deliveries.go", Anchor: "c.looked += len(e.Entry.Claims)", Becomes: "c.looked++",
 			In: "./webhook/outbox", Run: "^TestSinceCountsNames$",
 		},
 		{
 			Name: "price-all-again-of-dear-patterns", Breaks: "who has everything told again pays for patterns that take long",
-			File: "webhook/outbox/deliveries.go", Anchor: "looked * filter.Effort()", Becomes: "looked",
+			File: "webhook/outbox/deliveries.go", Anchor: "c.looked * c.filter.Effort()", Becomes: "c.looked",
 			In: "./webhook/outbox", Run: "^TestSinceCountsNames$",
 		},
 		{
 			Name: "all-again-without-turn", Breaks: "what a tenant is to be told again is looked for once at a time",
-			File: "handlers/deliveries.go", Anchor: "	if err := r.takeTurn(); err != nil {\n		return err\n	}\n	defer r.leaveTurn()\n", Becomes: "	if err := r.charge(0); err != nil {\n		return err\n	}\n",
+			File: "handlers/deliveries.go", Anchor: "r.context(), s, since, r.nextTurn)", Becomes: "r.context(), s, since, func() error { return r.charge(0) })",
 			In: "./handlers", Run: "^TestTurnOfAllAgain$", Needs: "etcd",
+		},
+		{
+			Name: "price-all-again-of-some", Breaks: "who has everything told again pays for all that is told",
+			File: "webhook/outbox/deliveries.go", Anchor: "	for more := true; more && err == nil; {\n		if err = turn()", Becomes: "	for more := true; more && err == nil && c.told < maxAgain; {\n		if err = turn()",
+			In: "./webhook/outbox", Run: "^TestSinceCountsWhatIsTold$",
+		},
+		{
+			Name: "price-all-again-at-once", Breaks: "what is to be told again is looked for in parts, between which others have their turns",
+			File: "webhook/outbox/deliveries.go", Anchor: "		if err = turn(); err == nil {\n", Becomes: "		if c.looked == 0 {\n			err = turn()\n		}\n		if err == nil {\n",
+			In: "./webhook/outbox", Run: "^TestSinceInTurns$",
+		},
+		{
+			Name: "price-all-again-without-end", Breaks: "what is to be told again is looked for up to where it was asked for",
+			File: "webhook/outbox/deliveries.go", Anchor: "		if e.At.After(c.began) {\n			return false, nil\n		}\n", Becomes: "",
+			In: "./webhook/outbox", Run: "^TestSinceEnds$",
+		},
+		{
+			Name: "price-all-again-in-vain", Breaks: "who goes away before it is known what he would be told again pays for what was looked at",
+			File: "handlers/deliveries.go", Anchor: "		r.owe(quota.PriceOfNames(looked))\n		return err\n", Becomes: "		return err\n",
+			In: "./handlers", Run: "^TestPriceOfAllAgain$", Needs: "etcd",
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fencepost/fencepost/api/event"
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
@@ -223,28 +224,53 @@ func (d *Deliveries) RedeliverSince(ctx context.Context, o Order, since time.Tim
 
 // Since returns how many events a subscription would be told again that happened since an instant, and at
 // how many names it looked to find that out, each as often as it takes longer to hold it against the
-// subscription's patterns, as this replica knows them: what [Deliveries.RedeliverSince] costs. Where they cannot
-// be read it is as many as there may be.
-func (d *Deliveries) Since(ctx context.Context, s *subscription.Subscription, since time.Time) (told, looked int) {
-	stream, err := d.locks.Events(ctx, service.EventsRequest{Of: s.Tenant, Tenant: s.Tenant, After: &lock.EventID{}})
+// subscription's patterns, as this replica knows them: what [Deliveries.RedeliverSince] costs. turn is called
+// before each part of that, and an error of it ends it.
+func (d *Deliveries) Since(ctx context.Context, s *subscription.Subscription, since time.Time, turn func() error) (told, looked int, err error) {
+	c := count{of: s, filter: filterOf(s), since: since, began: time.Now(), room: make([]*events.Record, replayPart)}
+	for more := true; more && err == nil; {
+		if err = turn(); err == nil {
+			more, err = d.countPart(ctx, &c)
+		}
+	}
+	return c.told, c.looked * c.filter.Effort(), err
+}
+
+// count is how far it is known what a subscription would be told again.
+type count struct {
+	of     *subscription.Subscription
+	filter event.Filter
+	since  time.Time
+	began  time.Time // what happens from then on is told anyway
+
+	at           lock.EventID // everything up to it was looked at
+	told, looked int
+	room         []*events.Record
+}
+
+// countPart looks at the next events, and reports whether there may be more. It follows them no longer than that: who
+// waits for his next turn meanwhile must not take up a place of those that are the server's own.
+func (d *Deliveries) countPart(ctx context.Context, c *count) (more bool, err error) {
+	stream, err := d.locks.Events(ctx, service.EventsRequest{Of: lock.OwnTenant, Tenant: c.of.Tenant, After: &c.at})
 	if err != nil {
-		return maxAgain, 0
+		return false, err
 	}
 	defer stream.Close()
-	filter, room := filterOf(s), make([]*events.Record, replayPart)
-	for told < maxAgain {
-		given, missed, _ := stream.Next(room)
-		if len(given) == 0 && missed == nil {
-			break
+	given, missed, _ := stream.Next(c.room)
+	if missed != nil {
+		c.at = missed.Before
+	}
+	for _, e := range given {
+		if e.At.After(c.began) {
+			return false, nil
 		}
-		for _, e := range given {
-			looked += len(e.Entry.Claims)
-			if !e.At.Before(since) && e.ID.Number > s.From && len(filter.Claims(&e.Event)) > 0 {
-				told++
-			}
+		c.at = e.ID
+		c.looked += len(e.Entry.Claims)
+		if !e.At.Before(c.since) && e.ID.Number > c.of.From && len(c.filter.Claims(&e.Event)) > 0 {
+			c.told++
 		}
 	}
-	return min(told, maxAgain), looked * filter.Effort()
+	return len(given) > 0 || missed != nil, nil
 }
 
 var errUnknown = lock.Errorf(lock.NotFound, "there is no such delivery, or what happened is not known any more")

@@ -13,6 +13,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
 )
 
 // refusesOwed takes no deliveries that are to be kept.
@@ -216,8 +217,8 @@ func TestSinceCountsNames(t *testing.T) {
 	d := NewDeliveries(m.Records, m.Locks, nil)
 	for pattern, want := range map[string][2]int{"*": {1, 3}, "*" + strings.Repeat("a", 64) + "*": {0, 3 * (1 + (4+37)/8)}} {
 		sub.Locks = pattern
-		if told, looked := d.Since(t.Context(), &sub, time.Unix(0, 0)); told != want[0] || looked != want[1] {
-			t.Errorf("%s: %d told, and %d looked at, want %v", pattern, told, looked, want)
+		if told, looked, err := d.Since(t.Context(), &sub, time.Unix(0, 0), atOnce); err != nil || told != want[0] || looked != want[1] {
+			t.Errorf("%s: %d told, and %d looked at, want %v: %v", pattern, told, looked, want, err)
 		}
 	}
 }
@@ -231,7 +232,10 @@ func TestSinceCounts(t *testing.T) {
 	sub := *m.target.sub
 	sub.Locks = "orders:1*"
 	count := func(since time.Time) [2]int {
-		told, looked := d.Since(t.Context(), &sub, since)
+		told, looked, err := d.Since(t.Context(), &sub, since, atOnce)
+		if err != nil {
+			t.Error(err)
+		}
 		return [2]int{told, looked}
 	}
 	if got, want := count(time.Unix(0, 0)), [2]int{1 + 10 + 100 + 520, maxAgain + 20}; got != want {
@@ -243,11 +247,78 @@ func TestSinceCounts(t *testing.T) {
 	if sub.From = 105; count(time.Unix(0, 0))[0] != 1+10+100+520-1 {
 		t.Error("it counts what happened before the subscription")
 	}
-	if sub.Locks = "*"; count(time.Unix(0, 0))[0] != maxAgain {
-		t.Error("it counts more than are sent")
-	}
 	d.locks = deaf{}
-	if got := count(time.Unix(0, 0)); got[0] != maxAgain {
-		t.Errorf("what cannot be counted is %d", got[0])
+	if _, _, err := d.Since(t.Context(), &sub, time.Unix(0, 0), atOnce); !errors.Is(err, lock.Overloaded) {
+		t.Errorf("what cannot be counted is charged for: %v", err)
+	}
+}
+
+// atOnce is for whose turn it always is.
+func atOnce() error { return nil }
+
+// TestSinceCountsWhatIsTold: a receiver that takes what it is sent at once is told everything again, and all of that is
+// counted where it is asked for, however much it is.
+func TestSinceCountsWhatIsTold(t *testing.T) {
+	const n = 2*maxAgain + 100
+	m := newMissing(t)
+	m.tells(n)
+	m.window.last = at(100 + n)
+	m.asks(&request{Since: 1})
+	took := 0
+	for m.writes.running > 0 {
+		(<-m.brought)()
+		for _, d := range m.target.pending {
+			if d.version > 0 && !d.writing {
+				took++
+				m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Delivered}, id: d.id})
+			}
+		}
+	}
+	told, _, err := NewDeliveries(m.Records, m.Locks, nil).Since(t.Context(), m.target.sub, time.UnixMilli(1), atOnce)
+	if took != n || told != took || err != nil {
+		t.Errorf("%d of %d are told, and %d counted: %v", took, n, told, err)
+	}
+}
+
+// TestSinceInTurns: what is to be told again is looked for in parts, so that others have their turns between them, and
+// no longer than somebody waits for it. Where it is waited for a turn nothing is followed: the server has few places of its own.
+func TestSinceInTurns(t *testing.T) {
+	m := newMissing(t)
+	m.tells(10 * replayPart)
+	log, gone := m.Locks.(told).log, errors.New("gone")
+	turns := 0
+	_, looked, err := NewDeliveries(m.Records, m.Locks, nil).Since(t.Context(), m.target.sub, time.UnixMilli(1), func() error {
+		if n := log.Subscriptions(lock.OwnTenant) + log.Subscriptions("acme"); n > 0 {
+			t.Errorf("before the %d. turn %d follow", turns, n)
+		}
+		if turns++; turns > 5 {
+			return gone
+		}
+		return nil
+	})
+	if !errors.Is(err, gone) || looked == 0 || looked > 5*replayPart {
+		t.Errorf("%d are looked at in 5 turns: %v", looked, err)
+	}
+}
+
+// TestSinceEnds: who asks for everything again pays for what had happened by then, however fast more does.
+func TestSinceEnds(t *testing.T) {
+	m := newMissing(t)
+	m.tells(3)
+	log := m.Locks.(told).log
+	number := uint64(103)
+	n, _, err := NewDeliveries(m.Records, m.Locks, nil).Since(t.Context(), m.target.sub, time.UnixMilli(1), func() error {
+		if number++; number > 120 {
+			return errors.New("it does not end")
+		}
+		e := &lock.Entry{ID: lock.ID(fmt.Sprint(number)), Tenant: "acme", Number: number, Claims: []lock.Claim{{Name: "more"}}}
+		log.Add(lock.Event{ID: at(number), Kind: lock.EventAcquired, Entry: e, Held: true, At: time.Now().Add(time.Minute)})
+		log.Reached(number)
+		for end := time.Now().Add(time.Minute); log.Told() < number && time.Now().Before(end); <-time.After(time.Millisecond) {
+		}
+		return nil
+	})
+	if n != 3 || err != nil {
+		t.Errorf("%d are counted: %v", n, err)
 	}
 }

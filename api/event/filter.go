@@ -17,26 +17,39 @@ type Filter struct {
 // Effort is how many times as long it takes to look at a name if it is held against all patterns, see [auth.Effort].
 func (f *Filter) Effort() int { return auth.Effort(f.Within, f.Locks) }
 
+// Steps is for how long a name is held against all patterns at most, see [lock.Pattern.Steps].
+func (f *Filter) Steps() (n int) {
+	for _, patterns := range [][]auth.Pattern{f.Within, f.Locks} {
+		for i := range patterns {
+			n += patterns[i].Steps()
+		}
+	}
+	return n
+}
+
 // Claims returns what of an event the reader is told: of a set, the locks that he asked for
 // and may see. None says that he is not told of it.
 func (f *Filter) Claims(e *lock.Event) []lock.Claim {
-	if f.Types != nil && !slices.Contains(f.Types, e.Kind) {
+	if !f.Wants(e.Kind) {
 		return nil
 	}
 	all := e.Entry.Claims
-	seen := 0
+	seen := all[:0:0]
 	for i := range all {
-		if f.sees(all[i].Name) {
-			seen++
+		switch {
+		case !f.sees(all[i].Name):
+		case len(seen) == i: // all until now
+			seen = all[: i+1 : i+1]
+		default:
+			seen = append(seen, all[i])
 		}
 	}
-	switch seen {
-	case 0:
-		return nil
-	case len(all):
-		return all
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(c lock.Claim) bool { return !f.sees(c.Name) })
+	return seen
+}
+
+// Wants reports whether the reader is told of events of a kind.
+func (f *Filter) Wants(kind lock.EventKind) bool {
+	return f.Types == nil || slices.Contains(f.Types, kind)
 }
 
 func (f *Filter) sees(name string) bool { return matches(f.Within, name) && matches(f.Locks, name) }

@@ -827,5 +827,35 @@ func outboxBugs() []Bug {
 			File: "webhook/outbox/receiver.go", Anchor: "min(r.RetryAfter, maxQuiet)", Becomes: "r.RetryAfter",
 			In: in, Run: "^TestRetryAfterOfAReceiver$",
 		},
+		{
+			Name: "outbox-patterns-without-end", Breaks: "a tenant with many dear patterns keeps a shard from others for a part of each second",
+			File: "webhook/outbox/tell.go", Anchor: "if len(all) > 0 && !w.match.may(", Becomes: "if len(all) > 1<<20 && !w.match.may(",
+			In: in, Run: "^TestDearPatterns$",
+		},
+		{
+			Name: "outbox-patterns-of-many-tenants", Breaks: "many tenants with dear patterns leave room for one more",
+			File: "webhook/outbox/matching.go", Anchor: "< stepsInAll-m.steps[\"\"]", Becomes: "< stepsInAll",
+			In: in, Run: "^TestManyDearPatterns$",
+		},
+		{
+			Name: "outbox-patterns-passed-in-silence", Breaks: "what a tenant's subscriptions were not held against is told as missed",
+			File: "webhook/outbox/matching.go", Anchor: "			if p.Before.Number > t.From && (t.sends()", Becomes: "			if p.Before.Number < t.From && (t.sends()",
+			In: in, Run: "^TestDearPatterns$",
+		},
+		{
+			Name: "outbox-patterns-passed-by-the-cursor", Breaks: "the cursor waits until it is kept what subscriptions were not held against",
+			File: "webhook/outbox/matching.go", Anchor: "		w.window.add(p.item)\n", Becomes: "",
+			In: in, Run: "^TestDearPatterns$",
+		},
+		{
+			Name: "outbox-patterns-of-a-gap", Breaks: "who has used up what it takes to hold events against its patterns has none of a gap held against them",
+			File: "webhook/outbox/missed.go", Anchor: " || !w.match.may(t.tenant, it.read) {", Becomes: " {",
+			In: in, Run: "^TestGapOfDearPatterns$",
+		},
+		{
+			Name: "outbox-patterns-of-unwanted-kinds", Breaks: "kinds of events that a subscription does not want use up nothing of what its patterns may take",
+			File: "webhook/outbox/matching.go", Anchor: "	if !t.filter.Wants(e.Kind) {\n", Becomes: "	if false {\n",
+			In: in, Run: "^TestDearPatternsOfTheUnwanted$",
+		},
 	}
 }

@@ -70,9 +70,10 @@ func (w *owner) missed(m *events.Missed) {
 }
 
 // lacks gives a target what it was not told with the others, as far as that is known. To one that is given nothing at
-// the moment that would come before what it is to be given first.
+// the moment that would come before what it is to be given first, and to one whose tenant has had more than its share
+// of what it takes to find out what it is to be given, that would take still more.
 func (w *owner) lacks(t *target, m events.Missed, it *item) {
-	if w.parking.waitsFor(t, "") {
+	if w.parking.waitsFor(t, "") || !w.match.may(t.tenant, it.read) {
 		w.note(t, m, api.MissedUnknown, it)
 		return
 	}

@@ -36,6 +36,7 @@ type owner struct {
 	writes  writes
 	asked   requests
 	parking parking
+	match   matching
 	doubts  map[lock.ID]doubt
 	late    []*delivery     // taken over without an attempt yet
 	tidied  bool            // of what is known of subscriptions that are gone
@@ -198,6 +199,7 @@ func (w *owner) isGone() bool {
 func (w *owner) beat() {
 	now := time.Now()
 	w.ease(now)
+	w.tellPassed()
 	w.flushMissed()
 	w.lookAtDoubts()
 	w.keepLate(now)

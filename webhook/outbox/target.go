@@ -22,6 +22,7 @@ type target struct {
 	id     string                     // of the subscription; [Callbacks]
 	sub    *subscription.Subscription // nil for callbacks
 	filter event.Filter
+	dear   int // for how long a name is held against its patterns at most
 	secret Subscriptions
 
 	now atomic.Pointer[subscription.Subscription] // sub while something may be sent to it, for attempts that have waited
@@ -143,6 +144,7 @@ func (w *owner) take(all []*subscription.Subscription, changed <-chan struct{}) 
 			clear(t.receivers)
 		}
 		t.sub, t.filter = sub, filterOf(sub)
+		t.dear = t.filter.Steps()
 		t.From = cmp.Or(t.From, sub.From)
 		t.allow()
 		if t.Taken < sub.Version {

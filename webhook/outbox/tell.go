@@ -25,18 +25,28 @@ func (w *owner) tell(e *lock.Event) {
 
 func (w *owner) tellAll(e *lock.Event) {
 	it := &item{id: e.ID, read: time.Now(), at: e.At}
-	text := &body{event: e}
-	for _, t := range w.targets.byTenant[e.Entry.Tenant] {
-		if !w.parking.waitsFor(t, "") {
-			w.offer(t, text, it)
-		}
-	}
+	w.offerAll(e, it)
 	if c := e.Entry.Callback; c != nil && !w.parking.waitsFor(w.targets.callbacks[e.Entry.Tenant], c.URL) {
 		w.callBack(e, it)
 	}
 	if it.open > 0 {
 		w.window.add(it)
 		w.parkAll(e)
+	}
+}
+
+// offerAll offers an event to the subscriptions of its tenant, or to none of them if that would take too long.
+func (w *owner) offerAll(e *lock.Event, it *item) {
+	all := w.targets.byTenant[e.Entry.Tenant]
+	if len(all) > 0 && !w.match.may(e.Entry.Tenant, it.read) {
+		w.passOver(e, it.read)
+		return
+	}
+	text := &body{event: e}
+	for _, t := range all {
+		if !w.parking.waitsFor(t, "") {
+			w.offer(t, text, it)
+		}
 	}
 }
 
@@ -84,6 +94,9 @@ func (w *owner) offer(t *target, text *body, it *item) {
 	e := text.event
 	if t.sub == nil || e.ID.Number <= t.From || !it.again && !t.sends() && !t.pausedAfter(e.ID) {
 		return
+	}
+	if !it.again { // which is paid for
+		w.match.took(t.tenant, t.steps(e))
 	}
 	claims := t.filter.Claims(e)
 	if len(claims) == 0 {

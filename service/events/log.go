@@ -71,9 +71,9 @@ type Log struct {
 	life    int    // counts how often what comes could not be put in order with what was before
 	lost    uint64 // what had been reached when numbers went back, until they are beyond that; 0 if they did not
 	told    uint64
-	gaps    []gap        // of the feed, in their order
-	start   lock.EventID // nothing from before is kept, or known of gaps
-	oldest  lock.EventID // what is kept of tenants without a ring, which is nothing, begins after it
+	gaps    []gap // of the feed, in their order
+	start   edge  // nothing from before is kept, or known of gaps
+	oldest  edge  // what is kept of tenants without a ring, which is nothing, begins after it
 	all     *ring
 	tenants map[string]*ring
 	kept    shares
@@ -91,13 +91,33 @@ type step struct {
 }
 
 // gap is what the feed did not tell: what happened after the one and before the other.
-type gap struct{ after, before lock.EventID }
+type gap struct {
+	after  lock.EventID
+	before edge
+}
+
+// edge is an event up to which something is not known, and when that happened at the latest, by this replica's clock.
+type edge struct {
+	lock.EventID
+	at time.Time
+}
+
+// edgeNow is one before the first event of a number, at this moment.
+func edgeNow(number uint64) edge { return edge{lock.Before(number), time.Now()} }
+
+// later returns the later one of two.
+func (e edge) later(other edge) edge {
+	if e.Compare(other.EventID) < 0 {
+		return other
+	}
+	return e
+}
 
 // NewLog returns an empty log. It must be closed.
 func NewLog(cfg Config) *Log {
 	l := &Log{
 		cfg: cfg.withDefaults(), ready: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}), begun: make(chan struct{}),
-		all: newRing(lock.EventID{}), tenants: map[string]*ring{},
+		all: newRing(edge{}), tenants: map[string]*ring{},
 	}
 	l.places.byTenant = map[string]int{}
 	go l.run()
@@ -265,7 +285,7 @@ func (l *Log) begin(number uint64) {
 	case !l.began:
 		l.began = true
 		close(l.begun)
-		l.forget(lock.Before(number + 1))
+		l.forget(edgeNow(number + 1))
 	case number < was:
 		l.lost = max(l.lost, was)
 		l.beginAnew(number)
@@ -273,10 +293,10 @@ func (l *Log) begin(number uint64) {
 		l.lost = 0
 		l.beginAnew(number)
 	case number > was:
-		l.gaps = append(l.gaps, gap{lock.Before(was + 1), lock.Before(number + 1)})
+		l.gaps = append(l.gaps, gap{lock.Before(was + 1), edgeNow(number + 1)})
 		if len(l.gaps) > maxGaps {
 			l.start = l.gaps[0].before
-			l.oldest = l.oldest.Later(l.start)
+			l.oldest = l.oldest.later(l.start)
 			l.gaps = l.gaps[1:]
 		}
 	}
@@ -290,11 +310,11 @@ func (l *Log) begin(number uint64) {
 // name other events than those that were told before, or that is over.
 func (l *Log) beginAnew(number uint64) {
 	l.life++
-	l.forget(lock.Before(number + 1))
+	l.forget(edgeNow(number + 1))
 }
 
 // forget drops everything that happened before.
-func (l *Log) forget(before lock.EventID) {
+func (l *Log) forget(before edge) {
 	l.gaps, l.start, l.oldest = nil, before, before
 	l.all.drop(l.all.len())
 	l.all.floor = before // as in the others: those have ids that mean nothing any more
@@ -357,5 +377,5 @@ func (l *Log) release(tenant string, r *ring) {
 		return
 	}
 	delete(l.tenants, tenant)
-	l.oldest = l.oldest.Later(r.floor)
+	l.oldest = l.oldest.later(r.floor)
 }

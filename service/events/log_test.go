@@ -197,6 +197,40 @@ func TestGaps(t *testing.T) {
 }
 
 // TestManyGaps: a feed that is interrupted again and again takes no more memory.
+// TestMissedUntil: who is told that something is missing knows when that happened at the latest: where the feed was cut
+// off, before it went on, and of what is kept no longer, when the last of that did.
+func TestMissedUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, began := newFeed(t, events.Config{TenantEvents: 2}), time.Now()
+		later := func(minutes int) { <-time.After(time.Until(began.Add(time.Duration(minutes) * time.Minute))) }
+		later(1)
+		f.write("a")
+		f.settle()
+		later(2)
+		f.number = 200
+		f.Begin(f.number)
+		f.settle()
+		for range 2 {
+			later(3)
+			f.write("a")
+			f.settle()
+		}
+		later(10)
+		for tenant, want := range map[string][]int{"a": {1, 2}, "b": {0, 2}} {
+			r := f.subscribe(events.Request{Tenant: tenant, After: &lock.EventID{}})
+			r.read(10)
+			if len(r.missed) != len(want) {
+				t.Fatalf("%s misses %v", tenant, r.missed)
+			}
+			for i, m := range r.missed {
+				if off := m.Until.Sub(began.Add(time.Duration(want[i]) * time.Minute)); off.Abs() > time.Second {
+					t.Errorf("%s misses what is up to %v off minute %d", tenant, off, want[i])
+				}
+			}
+		}
+	})
+}
+
 func TestManyGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})

@@ -61,14 +61,14 @@ type ring struct {
 	records []*Record
 	head    int // those before are dropped
 	bytes   int
-	floor   lock.EventID // everything after it is kept
+	floor   edge // everything after it is kept
 
 	followers int
 	grown     chan struct{} // closed and replaced to wake them
 	changed   bool          // since they were woken
 }
 
-func newRing(floor lock.EventID) *ring { return &ring{floor: floor, grown: make(chan struct{})} }
+func newRing(floor edge) *ring { return &ring{floor: floor, grown: make(chan struct{})} }
 
 func (r *ring) len() int { return len(r.records) - r.head }
 
@@ -94,7 +94,7 @@ func (r *ring) drop(n int) (bytes int) {
 		rec := r.first()
 		r.records[r.head] = nil
 		r.head++
-		r.floor = rec.ID
+		r.floor = edge{rec.ID, rec.At}
 		bytes += rec.size
 	}
 	r.bytes -= bytes

@@ -32,7 +32,12 @@ type Request struct {
 
 // Missed says what a follower cannot be told: what happened after the one and before the
 // other. It goes on with what comes then.
-type Missed struct{ After, Before lock.EventID }
+type Missed struct {
+	After, Before lock.EventID
+
+	// Until is when the last of it happened, or earlier, as events say it; zero is not known.
+	Until time.Time
+}
 
 // Backwards reports whether numbers went back: then what is told next is of another past.
 func (m *Missed) Backwards() bool { return m.Before.Compare(m.After) < 0 }
@@ -109,14 +114,14 @@ func (s *Subscription) Next(room []*Record) (given []*Record, missed *Missed, mo
 		s.life = l.life
 		return nil, s.miss(s.at, s.start()), nil
 	}
-	if start := s.start(); s.at.Compare(start) < 0 {
+	if start := s.start(); s.at.Compare(start.EventID) < 0 {
 		return nil, s.miss(s.at, start), nil
 	}
 	rest, ahead := s.ring.after(s.at), l.gapAfter(s.at)
 	given = room[:0]
 	for bytes := 0; len(given) < min(len(rest), cap(room)) && bytes < batchBytes; {
 		rec := rest[len(given)]
-		if ahead != nil && rec.ID.Compare(ahead.before) > 0 {
+		if ahead != nil && rec.ID.Compare(ahead.before.EventID) > 0 {
 			break
 		}
 		given, bytes = append(given, rec), bytes+rec.size
@@ -153,13 +158,13 @@ func (s *Subscription) Spacing() time.Duration {
 // nothing.
 func (s *Subscription) At() lock.EventID { return s.at }
 
-func (s *Subscription) miss(after, before lock.EventID) *Missed {
-	s.at = before
-	return &Missed{After: after, Before: before}
+func (s *Subscription) miss(after lock.EventID, before edge) *Missed {
+	s.at = before.EventID
+	return &Missed{After: after, Before: before.EventID, Until: before.at}
 }
 
 // start is where what is kept begins.
-func (s *Subscription) start() lock.EventID { return s.ring.floor.Later(s.log.start) }
+func (s *Subscription) start() edge { return s.ring.floor.later(s.log.start) }
 
 // gapAfter returns the first gap that ends after an event, or nil.
 func (l *Log) gapAfter(id lock.EventID) *gap {

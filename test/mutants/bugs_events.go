@@ -30,7 +30,7 @@ func eventBugs() []Bug {
 		},
 		{
 			Name: "events-loss-forgotten-with-its-tenant", Breaks: "who resumes is told what is missing, also of a tenant of whom nothing is kept",
-			File: "service/events/log.go", Anchor: "\tl.oldest = l.oldest.Later(r.floor)\n", Becomes: "",
+			File: "service/events/log.go", Anchor: "\tl.oldest = l.oldest.later(r.floor)\n", Becomes: "",
 			In: "./service/events", Run: "^TestManyTenants$",
 		},
 		{
@@ -60,12 +60,12 @@ func eventBugs() []Bug {
 		},
 		{
 			Name: "events-behind-in-silence", Breaks: "who reads too slowly is told what it missed",
-			File: "service/events/subscription.go", Anchor: "s.at.Compare(start) < 0", Becomes: "s.at.Compare(start) < 0 && s.req.After != nil",
+			File: "service/events/subscription.go", Anchor: "s.at.Compare(start.EventID) < 0", Becomes: "s.at.Compare(start.EventID) < 0 && s.req.After != nil",
 			In: "./service/events", Run: "^TestSlowFollower$",
 		},
 		{
 			Name: "events-over-a-gap", Breaks: "events behind a gap come after the word of it",
-			File: "service/events/subscription.go", Anchor: "ahead != nil && rec.ID.Compare(ahead.before) > 0", Becomes: "ahead != nil && rec.ID.Compare(ahead.before) > 0 && room == nil",
+			File: "service/events/subscription.go", Anchor: "ahead != nil && rec.ID.Compare(ahead.before.EventID) > 0", Becomes: "ahead != nil && rec.ID.Compare(ahead.before.EventID) > 0 && room == nil",
 			In: "./service/events", Run: "^TestGaps$",
 		},
 		{
@@ -132,6 +132,16 @@ func eventBugs() []Bug {
 			Name: "events-number-came-again", Breaks: "every replica gives an event the same id, also when numbers went back",
 			File: "service/view/view.go", Anchor: "\tv.writing = writing{} // if numbers", Becomes: "\t// if numbers",
 			In: "./service/view", Run: "^TestEventsOfANumberThatCameAgain$",
+		},
+		{
+			Name: "events-forgotten-when-they-were-dropped", Breaks: "of what is kept no longer it is known when the last of it happened",
+			File: "service/events/ring.go", Anchor: "r.floor = edge{rec.ID, rec.At}", Becomes: "r.floor = edge{rec.ID, time.Now()}",
+			In: "./service/events", Run: "^TestMissedUntil$",
+		},
+		{
+			Name: "events-gap-without-a-time", Breaks: "of what the feed did not tell it is known when that happened at the latest",
+			File: "service/events/subscription.go", Anchor: "Before: before.EventID, Until: before.at}", Becomes: "Before: before.EventID}",
+			In: "./service/events", Run: "^TestMissedUntil$",
 		},
 	}
 }

@@ -384,7 +384,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-asked-for-and-not-known", Breaks: "who asks for everything again is told what is not known any more",
-			File: "webhook/outbox/replay.go", Anchor: "			w.note(t, m.Missed, api.MissedUnknown, r.item)\n", Becomes: "",
+			File: "webhook/outbox/replay.go", Anchor: "			w.note(t, m, api.MissedUnknown, r.item)\n", Becomes: "",
 			In: in, Run: "^TestAgainOfWhatIsNotKnown$",
 		},
 		{
@@ -856,6 +856,11 @@ func outboxBugs() []Bug {
 			Name: "outbox-patterns-of-unwanted-kinds", Breaks: "kinds of events that a subscription does not want use up nothing of what its patterns may take",
 			File: "webhook/outbox/matching.go", Anchor: "	if !t.filter.Wants(e.Kind) {\n", Becomes: "	if false {\n",
 			In: in, Run: "^TestDearPatternsOfTheUnwanted$",
+		},
+		{
+			Name: "outbox-old-gaps-told-again", Breaks: "who has everything told again since an instant is told of no gaps from before",
+			File: "webhook/outbox/replay.go", Anchor: "if !m.Until.IsZero() && m.Until.Before(r.since) || !r.since", Becomes: "if !r.since",
+			In: in, Run: "^TestOldGaps$",
 		},
 	}
 }

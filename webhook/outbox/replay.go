@@ -24,7 +24,7 @@ type replay struct {
 
 	at   lock.EventID // everything up to it was read
 	upTo lock.EventID // what comes later is told anyway
-	gaps []gap
+	gaps []events.Missed
 }
 
 const (
@@ -45,7 +45,7 @@ const (
 // part is what is sent at once.
 type part struct {
 	events []*lock.Event
-	gaps   []gap
+	gaps   []events.Missed
 	err    error
 	over   bool
 }
@@ -128,11 +128,11 @@ func (w *owner) readPart(ctx context.Context, r *replay) (p part) {
 		switch {
 		case missed != nil:
 			r.at = missed.Before
-			p.gaps = append(p.gaps, gap{Missed: events.Missed{After: missed.After, Before: earlier(missed.Before, r.upTo)}})
+			p.gaps = append(p.gaps, events.Missed{After: missed.After, Before: earlier(missed.Before, r.upTo), Until: missed.Until})
 		case more != nil:
 			p.over = true
 		}
-		looked += len(given) // of which the first is what came after a gap
+		looked += len(given)
 		if p.take(r, given); p.over || len(p.events) >= replayPart {
 			return p
 		}
@@ -145,9 +145,6 @@ func (p *part) take(r *replay, given []*events.Record) {
 	for _, one := range given {
 		if p.over = one.ID.Compare(r.upTo) > 0; p.over || len(p.events) >= replayPart {
 			return
-		}
-		if n := len(p.gaps); n > 0 && p.gaps[n-1].next == nil {
-			p.gaps[n-1].next = &one.Event
 		}
 		r.at = one.ID
 		if r.tells(&one.Event) {
@@ -175,7 +172,7 @@ func (w *owner) sendPart(r *replay, p *part) {
 		return
 	}
 	if p.err != nil {
-		p.gaps = append(p.gaps, gap{Missed: events.Missed{After: r.at, Before: r.upTo}})
+		p.gaps = append(p.gaps, events.Missed{After: r.at, Before: r.upTo})
 	}
 	r.gaps = append(r.gaps, p.gaps...)
 	over := p.over || r.at.Compare(r.upTo) >= 0
@@ -205,12 +202,12 @@ func (w *owner) endReplay(r *replay) {
 	delete(w.asked.replays, targetName(t.tenant, t.id))
 	w.asked.looked = time.Time{} // another one may wait for this
 	for _, m := range r.gaps {
-		if m.before(r.since) || !r.since.Before(w.wall(w.began)) && m.Before.Compare(w.from) <= 0 {
+		if !m.Until.IsZero() && m.Until.Before(r.since) || !r.since.Before(w.wall(w.began)) && m.Before.Compare(w.from) <= 0 {
 			continue // all of it happened earlier
 		}
 		m.After = m.After.Later(lock.Before(t.From + 1))
 		if m.After.Compare(m.Before) < 0 && w.targets.all[targetName(t.tenant, t.id)] == t {
-			w.note(t, m.Missed, api.MissedUnknown, r.item)
+			w.note(t, m, api.MissedUnknown, r.item)
 		}
 	}
 	r.item.settle()
@@ -234,12 +231,3 @@ func (w *owner) replayOne(t *target, id lock.EventID, it *item) (known bool) {
 	w.give(t, &parked{all: true}, &given[0].Event, it)
 	return true
 }
-
-// gap is something of the past that is not known, and what happened next.
-type gap struct {
-	events.Missed
-	next *lock.Event // nil if nothing did
-}
-
-// before reports whether all of it happened before an instant.
-func (g *gap) before(at time.Time) bool { return g.next != nil && g.next.At.Before(at) }

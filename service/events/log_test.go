@@ -196,7 +196,6 @@ func TestGaps(t *testing.T) {
 	})
 }
 
-// TestManyGaps: a feed that is interrupted again and again takes no more memory.
 // TestMissedUntil: who is told that something is missing knows when that happened at the latest: where the feed was cut
 // off, before it went on, and of what is kept no longer, when the last of that did.
 func TestMissedUntil(t *testing.T) {
@@ -231,6 +230,7 @@ func TestMissedUntil(t *testing.T) {
 	})
 }
 
+// TestManyGaps: a feed that is interrupted again and again takes no more memory.
 func TestManyGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})

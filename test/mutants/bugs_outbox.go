@@ -862,5 +862,25 @@ func outboxBugs() []Bug {
 			File: "webhook/outbox/replay.go", Anchor: "if !m.Until.IsZero() && m.Until.Before(r.since) || !r.since", Becomes: "if !r.since",
 			In: in, Run: "^TestOldGaps$",
 		},
+		{
+			Name: "outbox-states-of-one-tenant", Breaks: "how the webhooks of one tenant do costs the store few writes a second, however many they are",
+			File: "webhook/outbox/state.go", Anchor: "return p[tenant].Sub(now) < time.Second && ", Becomes: "return ",
+			In: in, Run: "^TestManyStates$",
+		},
+		{
+			Name: "outbox-states-of-all", Breaks: "how all webhooks do costs the store few writes a second, however many they are",
+			File: "webhook/outbox/state.go", Anchor: " && p[\"\"].Sub(now) < time.Second", Becomes: "",
+			In: in, Run: "^TestManyStates$",
+		},
+		{
+			Name: "outbox-large-states", Breaks: "how webhooks do takes few bytes of the store's writes a second",
+			File: "webhook/outbox/state.go", Anchor: "max(time.Second/statesOfTenant, time.Duration(bytes)*time.Second/stateBytesOfTenant)", Becomes: "time.Second/statesOfTenant",
+			In: in, Run: "^TestManyStates$",
+		},
+		{
+			Name: "outbox-states-by-chance", Breaks: "how each webhook does is written in its turn, however many change all the time",
+			File: "webhook/outbox/state.go", Anchor: "	slices.SortFunc(due, func(a, b *target) int { return a.written.Compare(b.written) })\n", Becomes: "	slices.SortFunc(due, func(a, b *target) int { return b.written.Compare(a.written) })\n",
+			In: in, Run: "^TestManyStates$",
+		},
 	}
 }

@@ -40,6 +40,15 @@ const (
 	maxWindow = 20_000
 )
 
+// How much of how targets do a shard's owner writes in a second: there may be 10 000 targets that all have changed,
+// each with up to 64 KiB of what it was sent last.
+const (
+	statesInAll        = 16
+	stateBytesInAll    = 256 << 10
+	statesOfTenant     = 4
+	stateBytesOfTenant = 32 << 10
+)
+
 // SettledAfter is for how long a replica should have run that sends. One that took over
 // sooner might know less than the one before had still to tell: the cursor is some seconds
 // behind, and the shard's lock free only some seconds after who had it is gone.

@@ -37,6 +37,7 @@ type owner struct {
 	asked   requests
 	parking parking
 	match   matching
+	paces   paces
 	doubts  map[lock.ID]doubt
 	late    []*delivery     // taken over without an attempt yet
 	tidied  bool            // of what is known of subscriptions that are gone
@@ -50,6 +51,7 @@ func newOwner(s *shard, fence uint64) *owner {
 	w.room, w.atOnce = make([]*events.Record, 64), make(chan struct{})
 	close(w.atOnce)
 	w.doubts = map[lock.ID]doubt{}
+	w.paces = paces{}
 	w.targets.all = map[string]*target{}
 	w.targets.byTenant = map[string][]*target{}
 	w.targets.callbacks = map[string]*target{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -124,16 +125,49 @@ func (t *target) owes(r *recent) bool {
 	return d != nil && d.id == r.ID
 }
 
-// writeStates writes what has changed, of each target now and then.
+// writeStates writes what has changed, of each target now and then, and of all no more than paces allow: those first
+// that were not written for longest.
 func (w *owner) writeStates(now time.Time) {
+	var due []*target
 	for _, t := range w.targets.all {
 		if t.dirty && !t.writing && now.Sub(t.written) >= statePause {
-			w.writeState(t)
+			due = append(due, t)
+		}
+	}
+	slices.SortFunc(due, func(a, b *target) int { return a.written.Compare(b.written) })
+	for _, t := range due {
+		if w.paces.may(t.tenant, now) {
+			w.paces.wrote(t.tenant, w.writeState(t), now)
 		}
 	}
 }
 
-func (w *owner) writeState(t *target) {
+// paces is when the states that were written are paid for, by tenant; "" is of all. What is due by then may be written
+// a second before, so that a few need not wait for each other.
+type paces map[string]time.Time
+
+// may reports whether a state of a tenant may be written now.
+func (p paces) may(tenant string, now time.Time) bool {
+	return p[tenant].Sub(now) < time.Second && p[""].Sub(now) < time.Second
+}
+
+// wrote takes note of one that is written, and forgets what is paid for.
+func (p paces) wrote(tenant string, bytes int, now time.Time) {
+	maps.DeleteFunc(p, func(_ string, at time.Time) bool { return at.Before(now) })
+	p.pays(tenant, now, max(time.Second/statesOfTenant, time.Duration(bytes)*time.Second/stateBytesOfTenant))
+	p.pays("", now, max(time.Second/statesInAll, time.Duration(bytes)*time.Second/stateBytesInAll))
+}
+
+func (p paces) pays(who string, now time.Time, cost time.Duration) {
+	from := p[who]
+	if from.Before(now) {
+		from = now
+	}
+	p[who] = from.Add(cost)
+}
+
+// writeState writes the state of a target, and returns how many bytes that are.
+func (w *owner) writeState(t *target) int {
 	t.writing, t.dirty = true, false
 	by := w.stamp()
 	value, was := t.encodeState(by), t.stored
@@ -153,6 +187,7 @@ func (w *owner) writeState(t *target) {
 			}
 		}
 	})
+	return len(value)
 }
 
 // eraseState takes away what is known of a target that is gone. What is left over if that

@@ -1,0 +1,100 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/store"
+)
+
+// countsStates counts the states that are written, and their bytes.
+type countsStates struct {
+	Records
+	mu    sync.Mutex
+	times map[string]int // by tenant and id
+	count map[string]int // by tenant; "" is all
+	bytes map[string]int
+}
+
+func (r *countsStates) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
+	if strings.HasPrefix(p.Kind, "webhook-state-") {
+		r.mu.Lock()
+		r.times[targetName(p.Tenant, p.ID)]++
+		for _, of := range []string{p.Tenant, ""} {
+			r.count[of]++
+			r.bytes[of] += len(p.Value)
+		}
+		r.mu.Unlock()
+	}
+	return r.Records.Put(ctx, p)
+}
+
+// TestManyStates: how webhooks do is written no more often than is said, by number and in bytes, however many change all
+// the time, of one tenant and of all; and each in its turn.
+func TestManyStates(t *testing.T) {
+	for name, c := range map[string]struct{ tenants, webhooks, bytes, minutes int }{
+		"one tenant":         {1, 125, 100, 1}, // an eighth of what it may have
+		"large ones":         {1, 12, 50_000, 1},
+		"many tenants":       {100, 1, 100, 1},
+		"many of many":       {10, 125, 100, 3},
+		"many large of many": {10, 12, 50_000, 3},
+		"a few":              {1, 12, 100, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { manyStates(t, c.tenants, c.webhooks, c.bytes, c.minutes) })
+		})
+	}
+}
+
+func manyStates(t *testing.T, tenants, webhooks, bytes, minutes int) {
+	t.Helper()
+	m := newMissing(t)
+	counts := &countsStates{Records: m.Records, times: map[string]int{}, count: map[string]int{}, bytes: map[string]int{}}
+	m.Records = counts
+	var all []*target
+	for tenant := range tenants {
+		for webhook := range webhooks {
+			one := m.owner.target(fmt.Sprint("tenant-", tenant), fmt.Sprint(webhook))
+			one.Recent = []*recent{{ID: "1-1", Lock: strings.Repeat("a", bytes)}}
+			all = append(all, one)
+		}
+	}
+	seconds := 60 * minutes
+	for range seconds * int(time.Second/tick) {
+		for _, one := range all {
+			one.dirty = true
+		}
+		m.writeStates(time.Now())
+		m.takes()
+		<-time.After(tick)
+	}
+	const burst, largest = 2, store.MaxRecordValue // seconds, and of one that is begun when little is left
+	if n := counts.count["tenant-0"]; n > (seconds+burst)*statesOfTenant {
+		t.Errorf("of one tenant %d are written in %d s", n, seconds)
+	}
+	if n := counts.count[""]; n > (seconds+burst)*statesInAll {
+		t.Errorf("%d are written in %d s", n, seconds)
+	}
+	if n := counts.bytes["tenant-0"]; n > (seconds+burst)*stateBytesOfTenant+largest {
+		t.Errorf("of one tenant %d bytes are written in %d s", n, seconds)
+	}
+	if n := counts.bytes[""]; n > (seconds+burst)*stateBytesInAll+largest {
+		t.Errorf("%d bytes are written in %d s", n, seconds)
+	}
+	least, most := seconds, 0
+	for _, one := range all {
+		n := counts.times[targetName(one.tenant, one.id)]
+		least, most = min(least, n), max(most, n)
+	}
+	if least == 0 || most > least+2 {
+		t.Errorf("some are written %d times, and others %d times", least, most)
+	}
+	if want := seconds / int(statePause/time.Second); len(all) <= 12 && bytes == 100 && least < want-1 {
+		t.Errorf("few are written %d times, want %d", least, want)
+	}
+}

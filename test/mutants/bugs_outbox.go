@@ -882,5 +882,10 @@ func outboxBugs() []Bug {
 			File: "webhook/outbox/state.go", Anchor: "	slices.SortFunc(due, func(a, b *target) int { return a.written.Compare(b.written) })\n", Becomes: "	slices.SortFunc(due, func(a, b *target) int { return b.written.Compare(a.written) })\n",
 			In: in, Run: "^TestManyStates$",
 		},
+		{
+			Name: "outbox-asked-for-at-once", Breaks: "of requests about webhooks that come at the same moment a tenant has no more than are put on record at once",
+			File: "webhook/outbox/deliveries.go", Anchor: "	if err := d.journal.Put(ctx, record); err != nil {\n", Becomes: "	if err := d.journal.Put(ctx, record); err != nil && !errors.Is(err, lock.RateLimited) {\n",
+			In: in, Run: "^TestManyAskedForAtOnce$",
+		},
 	}
 }

@@ -184,7 +184,9 @@ func attemptsOf(all []attempt) []Attempt {
 	return made
 }
 
-// maxRequests is how many requests of a tenant may wait to be taken up. That takes a moment.
+// maxRequests is how many requests of a tenant may wait in a shard to be taken up. That takes a moment. They are counted
+// before one is added, so those that come at the same moment can be more: by what the journal takes at once of a tenant
+// at each replica, which are 120 of those who use webhooks and 200 of operators.
 const maxRequests = 100
 
 // Order is what somebody asks for, to whom it is to be told.

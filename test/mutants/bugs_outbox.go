@@ -887,5 +887,20 @@ func outboxBugs() []Bug {
 			File: "webhook/outbox/deliveries.go", Anchor: "	if err := d.journal.Put(ctx, record); err != nil {\n", Becomes: "	if err := d.journal.Put(ctx, record); err != nil && !errors.Is(err, lock.RateLimited) {\n",
 			In: in, Run: "^TestManyAskedForAtOnce$",
 		},
+		{
+			Name: "outbox-too-late-and-pending", Breaks: "what is of no use any more ends then, and takes no room until its receiver wants something again",
+			File: "webhook/outbox/delivery.go", Anchor: "		if d.tooLate(until) {", Becomes: "		if false {",
+			In: in, Run: "^TestEndsThoughItsReceiverIsLeftAlone$",
+		},
+		{
+			Name: "outbox-too-late-and-attempted", Breaks: "what is of no use any more is not attempted",
+			File: "webhook/outbox/delivery.go", Anchor: "	case d.tooLate(time.Now()):\n", Becomes: "	case false:\n",
+			In: in, Run: "^TestEndsAtItsDeadline$",
+		},
+		{
+			Name: "outbox-expired-takes-room", Breaks: "what ends at its deadline leaves its room to others",
+			File: "webhook/outbox/delivery.go", Anchor: "	w.settle(d)\n	w.targets.drop(d)\n	if d.version > 0", Becomes: "	w.settle(d)\n	if d.version > 0",
+			In: in, Run: "^TestEndsAtItsDeadline$",
+		},
 	}
 }

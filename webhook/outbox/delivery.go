@@ -97,12 +97,21 @@ func (w *owner) attempt(d *delivery) {
 		t.remember(d)
 		w.giveUp(d)
 		return
+	case d.tooLate(time.Now()):
+		d.progress.State = webhook.StateExpired
+		w.pass(d)
+		t.remember(d)
+		w.end(d)
+		return
 	case !t.sends():
 		w.schedule(d, time.Now().Add(pausedLook))
 		return
 	}
 	to, asked := t.receiverOf(d), d.asked
 	if until := to.until(time.Now()); !until.IsZero() && !asked {
+		if d.tooLate(until) { // it ends when it is, and not when its receiver wants something again
+			until = d.progress.NotAfter
+		}
 		w.schedule(d, until)
 		return
 	}
@@ -125,6 +134,11 @@ func (w *owner) attempt(d *delivery) {
 		d.running = false
 		w.schedule(d, time.Now().Add(retryPause))
 	}
+}
+
+// tooLate reports whether a delivery is of no use any more at an instant of this process's clock.
+func (d *delivery) tooLate(at time.Time) bool {
+	return !d.progress.NotAfter.IsZero() && !at.Before(d.progress.NotAfter)
 }
 
 // send makes an attempt. It runs in the pool, and uses of the delivery what never changes.
@@ -214,8 +228,9 @@ func (w *owner) attempted(d *delivery, r tried) {
 func (w *owner) proceed(d *delivery, r tried) {
 	now := time.Now()
 	if d.asked && now.Before(d.progress.Due) {
-		if d.progress = d.progress.AfterAsked(r.Result, now); d.progress.State == webhook.StatePending {
-			d.beside++
+		was := d.progress.Attempts
+		if d.progress = d.progress.AfterAsked(r.Result, now); d.progress.Attempts == was && r.Outcome != webhook.Expired {
+			d.beside++ // it took no step
 		}
 	} else {
 		d.progress = w.after(d, r.Result, now)

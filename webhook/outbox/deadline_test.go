@@ -1,0 +1,122 @@
+package outbox
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// ofOurs is a tenant whose callbacks the owner sends.
+func (m *missing) ofOurs() string {
+	tenant := "acme"
+	for i := 0; shardOf(tenant) != m.name; i++ {
+		tenant = fmt.Sprint("tenant-", i)
+	}
+	return tenant
+}
+
+// grants has the owner tell a tenant's caller of a grant, of use for so long.
+func (m *missing) grants(tenant string, number uint64, ttl time.Duration) *delivery {
+	m.t.Helper()
+	e := &lock.Entry{ID: "e", Tenant: tenant, Number: number, TTL: ttl, Claims: []lock.Claim{{Name: "a"}}, Callback: &lock.Callback{URL: "https://there"}}
+	m.tell(&lock.Event{ID: at(number), Kind: lock.EventAcquired, Entry: e, Held: true, At: time.Now()})
+	d := m.targets.callbacks[tenant].pending[recordName(Callbacks, lock.Before(number).String())]
+	if d == nil {
+		m.t.Fatal("it is not called")
+	}
+	return d
+}
+
+// attempts has an attempt of a delivery end.
+func (m *missing) attempts(d *delivery, r webhook.Result) {
+	m.t.Helper()
+	m.due.remove(d)
+	m.attempted(d, tried{Result: r, at: m.Now(), id: d.id})
+	m.takes()
+}
+
+// wantEnded checks that nothing is left of a delivery but what people are shown of it.
+func (m *missing) wantEnded(d *delivery, state webhook.State, tried int) {
+	m.t.Helper()
+	t := d.target
+	m.takes()
+	if !d.over || len(t.pending) > 0 || len(t.leaving) > 0 || d.Queued() || m.has(d) {
+		m.t.Errorf("it is not over: %+v, of %d that are pending, and kept: %v", d.progress, len(t.pending), m.has(d))
+	}
+	if len(m.targets.load) > 0 || t.bytes != 0 || len(t.calls) > 0 || len(t.receivers) > 0 || len(t.tails) > 0 {
+		m.t.Errorf("it takes room: %+v, %d bytes, %v, and %d receivers are known", m.targets.load, t.bytes, t.calls, len(t.receivers))
+	}
+	if at := m.window.settled(); at != m.window.last {
+		m.t.Errorf("the cursor stays at %v", at)
+	}
+	m.writeStates(time.Now().Add(statePause))
+	m.takes()
+	page, err := NewDeliveries(m.Records, m.Locks, nil).List(m.t.Context(), t.tenant, t.id, "", 10)
+	if err != nil || len(page.Deliveries) != 1 {
+		m.t.Fatalf("shown are %+v: %v", page, err)
+	}
+	if is := page.Deliveries[0]; is.ID != d.id || is.State != state || is.Tried != tried || len(is.Attempts) == 0 || !is.Due.IsZero() {
+		m.t.Errorf("shown is %+v, want it %s after %d attempts", is, state, tried)
+	}
+}
+
+// TestEndsAtItsDeadline: what is of no use any more, or has no attempt left before it is, ends, and leaves its room to
+// others; what came of it is shown.
+func TestEndsAtItsDeadline(t *testing.T) {
+	failed := webhook.Result{Outcome: webhook.Failed, Status: 500, Err: "it answered 500"}
+	for name, c := range map[string]struct {
+		end   func(m *missing, d *delivery)
+		tried int
+	}{
+		"no attempt is left before it": {func(m *missing, d *delivery) { m.attempts(d, failed) }, 2},
+		"the receiver wants the next one after it": {func(m *missing, d *delivery) {
+			m.attempts(d, webhook.Result{Outcome: webhook.Throttled, Status: 503, RetryAfter: time.Hour})
+		}, 2},
+		"it was not sent before it": {func(m *missing, d *delivery) { m.attempts(d, webhook.Result{Outcome: webhook.Expired}) }, 1},
+		"one that was asked for": {func(m *missing, d *delivery) {
+			d.asked = true
+			m.attempts(d, webhook.Result{Outcome: webhook.Throttled, Status: 503, RetryAfter: time.Hour})
+		}, 2},
+		"it has passed when it is due": {func(m *missing, d *delivery) {
+			<-time.After(time.Minute)
+			m.attemptDue()
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMissing(t)
+				m.makesNoAttempts()
+				d := m.grants(m.ofOurs(), 50, time.Minute)
+				m.attempts(d, failed)
+				if d.over || !m.has(d) || len(m.targets.load) == 0 {
+					t.Fatalf("it is over before its deadline: %+v", d.progress)
+				}
+				c.end(m, d)
+				m.wantEnded(d, webhook.StateExpired, c.tried)
+			})
+		})
+	}
+}
+
+// TestEndsThoughItsReceiverIsLeftAlone: what waits for a receiver that wants nothing for an hour ends when it is of no use
+// any more, and takes no room until then.
+func TestEndsThoughItsReceiverIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		d := m.grants(m.ofOurs(), 50, time.Minute)
+		m.attempts(d, webhook.Result{Outcome: webhook.Failed, Status: 500})
+		until := time.Now().Add(time.Hour)
+		d.target.receiverOf(d).quiet.Store(&until)
+		for range 13 {
+			<-time.After(5 * time.Second)
+			m.attemptDue()
+			m.takes()
+		}
+		m.wantEnded(d, webhook.StateExpired, 1)
+	})
+}

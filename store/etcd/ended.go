@@ -30,7 +30,11 @@ type unrecorded struct {
 
 type unrecordedEnd struct {
 	store.End
-	marked bool // the entry was resumable, and had a mark
+	marked bool // the entry was resumable, and had a mark that went
+
+	// usedUp says of a withdrawn entry that its mark stayed, because one before it had used the key
+	// up, and has gone since.
+	usedUp bool
 
 	key      store.Key // with its first lock
 	revision int64     // at which it went; 0 if nobody saw that
@@ -38,7 +42,7 @@ type unrecordedEnd struct {
 
 func (x *unrecorded) saw(key store.Key, revision int64, why lock.Reason, marked bool) {
 	end := store.End{ID: key.ID, Tenant: key.Tenant, Reason: why, At: time.Now().UnixMilli()}
-	x.add(unrecordedEnd{end, marked, key, revision})
+	x.add(unrecordedEnd{End: end, marked: marked, key: key, revision: revision})
 }
 
 func (x *unrecorded) add(e unrecordedEnd) {
@@ -47,7 +51,20 @@ func (x *unrecorded) add(e unrecordedEnd) {
 	if x.open == nil {
 		x.open = map[lock.ID]unrecordedEnd{}
 	}
+	if open := x.open[e.ID].Reason; e.Reason == lock.Withdrawn && open != "" && open != lock.Withdrawn {
+		return // an entry of the key before this one has used it up
+	}
 	x.open[e.ID] = e
+}
+
+// markGone is told of a mark that went, and not with its entry.
+func (x *unrecorded) markGone(id lock.ID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e, ok := x.open[id]; ok && e.Reason == lock.Withdrawn && !e.marked {
+		e.usedUp = true
+		x.open[id] = e
+	}
 }
 
 // recorded forgets an end that is in the store. That an entry was withdrawn is not the end
@@ -103,15 +120,27 @@ func (s *Store) recordSome(batch []unrecordedEnd) error {
 	txn := &pb.TxnRequest{}
 	ends := make([]store.End, 0, len(batch))
 	for _, e := range batch {
-		if ends = append(ends, e.End); e.marked {
-			s.markExpired(txn, e.End, e.key.Lock, memory)
-		}
+		ends = append(ends, e.End)
+		s.markEnded(txn, e, memory)
 	}
 	txn.Success = append(txn.Success, putOp(endedKey(s.prefix, time.Now()), store.Encode(ends), memory))
 	if _, err = s.kv.Txn(ctx, txn); isLeaseNotFound(err) {
 		s.memory.drop(memory)
 	}
 	return err
+}
+
+// markEnded has txn put what the end leaves of a key.
+func (s *Store) markEnded(txn *pb.TxnRequest, e unrecordedEnd, memory int64) {
+	switch {
+	case e.usedUp:
+		e.Reason = lock.Expired
+		s.markExpired(txn, e.End, e.key.Lock, memory)
+	case e.marked:
+		s.markExpired(txn, e.End, e.key.Lock, memory)
+	case e.Reason == lock.Withdrawn:
+		s.markLeft(txn, e, memory)
+	}
 }
 
 // lookBack fills in what the entries were, as their keys stood before they went. If etcd

@@ -175,7 +175,14 @@ type departures struct {
 	all    []*departure
 	last   map[lock.ID]*departure // of those that have not come again
 	ends   map[lock.ID]recordedEnd
-	marked map[lock.ID]bool // their marks went
+	marked map[markGone]bool // the marks that went
+}
+
+// markGone is where the mark of a key went: with its entry, unless it is that of one that ended before, or
+// what a withdrawal from a full store has left.
+type markGone struct {
+	id       lock.ID
+	revision int64
 }
 
 type recordedEnd struct {
@@ -214,17 +221,22 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 				changes = append(changes, store.Change{Number: n.Number, Notice: n})
 			}
 		case hasPrefix(rest, keysDir) && !put:
-			d.unmarked(string(rest[len(keysDir):]))
+			d.unmarked(string(rest[len(keysDir):]), ev.Kv.ModRevision)
 		case hasPrefix(rest, metaDir) && !(put && s.onlyRaises(string(rest), ev.Kv.Value)):
 			return nil, errMetaChanged
 		}
 	}
 	for _, left := range d.all {
+		mark := markGone{left.key.ID, left.revision}
 		if !left.recorded {
-			changes[left.change].Reason = s.reasonOf(left, d.marked[left.key.ID])
+			changes[left.change].Reason = s.reasonOf(left, d.marked[mark])
 		} else {
 			s.unrecordedReasons.Delete(left.key.ID)
 		}
+		delete(d.marked, mark)
+	}
+	for mark := range d.marked {
+		s.unrecorded.markGone(mark.id)
 	}
 	return changes, nil
 }
@@ -271,15 +283,15 @@ func (d *departures) noteAt(id lock.ID, revision int64) *lock.Note {
 	return nil
 }
 
-func (d *departures) unmarked(rest string) {
+func (d *departures) unmarked(rest string, revision int64) {
 	id, ok := splitMarkKey(rest)
 	if !ok {
 		return
 	}
 	if d.marked == nil {
-		d.marked = map[lock.ID]bool{}
+		d.marked = map[markGone]bool{}
 	}
-	d.marked[id] = true
+	d.marked[markGone{id, revision}] = true
 }
 
 func hasPrefix(key []byte, prefix string) bool {

@@ -54,23 +54,21 @@ func (s *Store) putMark(w *write, e *lock.Entry, withdrawn int64) {
 }
 
 // endMark has w leave the reason in the place of the mark of e, or nothing if there is no
-// lease for it.
+// lease for it: but what says that one before e has used the key up stays as it is then, until
+// that can be written, see [Store.markLeft].
 func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int64) {
 	if !e.Resumable() {
 		return
 	}
 	key := s.markKey(e.Tenant, e.ID)
 	w.Keys = append(w.Keys, key)
-	op := deleteOp([]byte(key))
+	op, usedUp := deleteOp([]byte(key)), []*pb.RequestOp(nil)
 	if lease != 0 {
 		op = putOp([]byte(key), store.Encode(mark{Reason: why, At: at}), lease)
+		usedUp = append(usedUp, putOp([]byte(key), store.Encode(mark{Reason: lock.Expired, At: at}), lease))
 	}
-	if lease != 0 && why == lock.Withdrawn {
-		op = txnOp(&pb.TxnRequest{
-			Compare: goesOn([]byte(key), mark{Lock: e.Name()}),
-			Success: []*pb.RequestOp{putOp([]byte(key), store.Encode(mark{Reason: lock.Expired, At: at}), lease)},
-			Failure: []*pb.RequestOp{op},
-		})
+	if why == lock.Withdrawn {
+		op = txnOp(&pb.TxnRequest{Compare: goesOn([]byte(key), mark{Lock: e.Name()}), Success: usedUp, Failure: []*pb.RequestOp{op}})
 	}
 	w.Payload.ops = append(w.Payload.ops, op)
 }
@@ -91,6 +89,19 @@ func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, name string, leas
 				Compare: []*pb.Compare{valued(key, store.Encode(living))}, Success: []*pb.RequestOp{add},
 			})},
 		})},
+	}))
+}
+
+// markLeft has txn put the mark of a key in the place of the one that a withdrawal left as it was, because
+// etcd was full: it says that the key was used up before, and goes with the lease of the entry that is gone.
+func (s *Store) markLeft(txn *pb.TxnRequest, e unrecordedEnd, lease int64) {
+	key := []byte(s.markKey(e.Tenant, e.ID))
+	txn.Success = append(txn.Success, txnOp(&pb.TxnRequest{
+		Compare: []*pb.Compare{
+			valued(key, store.Encode(mark{Lock: e.key.Lock, Before: lock.Expired})),
+			created([]byte(s.entryKey(e.Tenant, e.key.Lock, e.ID)), 0),
+		},
+		Success: []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: lock.Expired, At: e.At}), lease)},
 	}))
 }
 
@@ -128,7 +139,6 @@ type look struct {
 
 // lookFor is find, and tells more.
 func (ks *keyspace) lookFor(ctx context.Context, e *lock.Entry) (l look, err error) {
-	key := ks.primaryKey(e)
 	if e.Resumable() {
 		m, err := ks.readMark(ctx, e)
 		switch {
@@ -139,9 +149,13 @@ func (ks *keyspace) lookFor(ctx context.Context, e *lock.Entry) (l look, err err
 		case m.Reason != "":
 			return look{}, lock.LostBecause(m.Reason)
 		}
-		key = []byte(ks.entryKey(e.Tenant, m.Lock, e.ID))
+		l.found, l.at, err = ks.findAt(ctx, []byte(ks.entryKey(e.Tenant, m.Lock, e.ID)))
+		if l.found == nil && err == nil && m.Before != "" {
+			return look{}, lock.LostBecause(m.Before)
+		}
+		return l, err
 	}
-	l.found, l.at, err = ks.findAt(ctx, key)
+	l.found, l.at, err = ks.findAt(ctx, ks.primaryKey(e))
 	return l, err
 }
 

@@ -1,9 +1,16 @@
 package etcd
 
 import (
+	"context"
 	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -61,6 +68,107 @@ func TestWithdrawnAfterTheRecord(t *testing.T) {
 			}
 		})
 	}
+}
+
+// noRoom answers as etcd does when it is full, or to who records an end as if it did not answer.
+type noRoom struct{ full, forEnds atomic.Bool }
+
+func (n *noRoom) txn(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+	switch text := r.String(); {
+	case n.full.Load() && strings.Contains(text, "request_put"):
+		return nil, rpctypes.ErrGRPCNoSpace
+	case n.forEnds.Load() && strings.Contains(text, endedDir):
+		return nil, context.DeadlineExceeded
+	}
+	return do()
+}
+
+// TestWithdrawnFromAFullStore: a key that an expired entry has used up stays so when a second entry of it is withdrawn and
+// there is no room for a word of that: whether the expiry is on record or not, and also once there is room again, be the
+// second entry's lease over by then. A key that nothing has used up is free.
+func TestWithdrawnFromAFullStore(t *testing.T) {
+	for name, c := range map[string]struct {
+		expired, recorded, lapsed bool
+		now, then                 lock.Reason // why the key cannot be used while there is no room, and when there is
+	}{
+		"recorded":                {expired: true, recorded: true, now: lock.Expired, then: lock.Expired},
+		"recorded, and it lapses": {expired: true, recorded: true, lapsed: true, then: lock.Expired},
+		"not recorded":            {expired: true, then: lock.Expired},
+		"nothing before":          {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			no := &noRoom{}
+			s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.Interfere(no.txn) })
+			told := &ends{left: make(chan store.Change, 10)}
+			s.tasks.Go(func() { s.Watch(s.closing, told) })
+			soon(t, "the feed is up", told.isUp)
+			draft := reusable("again", true)
+			e := s.mustEnqueue(t, draft)
+			if c.expired {
+				e = expiredBefore(t, s, e, no, c.recorded)
+				<-told.left
+			}
+			no.full.Store(true)
+			no.forEnds.Store(false)
+			if err := s.Remove(t.Context(), e, lock.Withdrawn); err != nil {
+				t.Fatal(err)
+			}
+			if left := <-told.left; left.Reason != lock.Withdrawn {
+				t.Errorf("told %+v", left)
+			}
+			if n := s.leases.idleCount(); n > 0 {
+				t.Errorf("%d leases are to be used again, under which a mark can be", n)
+			}
+			if c.lapsed {
+				if err := s.leases.revoke(t.Context(), e.Handle); err != nil {
+					t.Fatal(err)
+				}
+				soon(t, "that is known", func() bool {
+					return slices.ContainsFunc(s.unrecorded.ends(), func(e unrecordedEnd) bool { return e.usedUp })
+				})
+			}
+			if got := s.usedUpBy(t, draft); got != c.now {
+				t.Errorf("while there is no room the key is used up by %q, want %q", got, c.now)
+			}
+			no.full.Store(false)
+			soon(t, "it is recorded", func() bool { return len(s.unrecorded.ends()) == 0 })
+			if err := s.leases.revoke(t.Context(), e.Handle); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.usedUpBy(t, draft); got != c.then {
+				t.Errorf("when there is room the key is used up by %q, want %q", got, c.then)
+			}
+		})
+	}
+}
+
+// expiredBefore has e expire and returns another entry of its key, which is there before the first one's end is on
+// record, if it ever is.
+func expiredBefore(t *testing.T, s *Store, e *lock.Entry, no *noRoom, recorded bool) *lock.Entry {
+	t.Helper()
+	no.forEnds.Store(true)
+	if err := s.leases.revoke(t.Context(), e.Handle); err != nil {
+		t.Fatal(err)
+	}
+	second := s.mustEnqueue(t, reusable("again", true))
+	if recorded {
+		no.forEnds.Store(false)
+		soon(t, "it is recorded", func() bool { return s.feedAt.Load() > s.revision(second.Number) && len(s.unrecorded.ends()) == 0 })
+	}
+	return second
+}
+
+// usedUpBy returns why the key of e cannot be used, "" if it can.
+func (s *Store) usedUpBy(t *testing.T, e *lock.Entry) lock.Reason {
+	t.Helper()
+	l, err := s.lookFor(t.Context(), e)
+	if used := usedUp(err); used != nil {
+		return used.Reason
+	}
+	if err != nil || l.found != nil {
+		t.Errorf("there is %+v, %v", l.found, err)
+	}
+	return ""
 }
 
 // TestMarksAreKeptApart: what a mark says is told by how its value begins.

@@ -165,6 +165,8 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 			unknown.add(nil, true)
 		}
 		switch {
+		case out.applied && withoutRecord && why == lock.Withdrawn && e.Resumable():
+			return nil // its mark may be there still, and lapses with the lease
 		case out.applied:
 			s.leases.left(e, why)
 			return nil

@@ -25,8 +25,28 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-withdrawal-frees-any-key", Breaks: "what withdraws an entry leaves its key used up if one before it expired",
-			File: "store/etcd/keys.go", Anchor: "	if lease != 0 && why == lock.Withdrawn {", Becomes: "	if false {",
+			File: "store/etcd/keys.go", Anchor: "	if why == lock.Withdrawn {", Becomes: "	if false {",
 			In: "./store/etcd", Run: "^TestWithdrawnAfterTheRecord$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-full-store-frees-a-used-key", Breaks: "a key that an expired entry has used up is not freed when a second entry of it is withdrawn from a full store",
+			File: "store/etcd/keys.go", Anchor: "	if why == lock.Withdrawn {", Becomes: "	if why == lock.Withdrawn && lease != 0 {",
+			In: "./store/etcd", Run: "^TestWithdrawnFromAFullStore$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-mark-left-to-its-lease", Breaks: "what a withdrawal from a full store leaves of a used-up key is put down when there is room",
+			File: "store/etcd/ended.go", Anchor: "		s.markLeft(txn, e, memory)\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestWithdrawnFromAFullStore$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-mark-left-lapses", Breaks: "what a withdrawal from a full store left of a used-up key may lapse before there is room",
+			File: "store/etcd/feed.go", Anchor: "		s.unrecorded.markGone(mark.id)\n", Becomes: "		_ = mark\n",
+			In: "./store/etcd", Run: "^TestWithdrawnFromAFullStore$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-withdrawal-hides-an-open-end", Breaks: "an expiry that is yet to be recorded is not forgotten when another entry of its key is withdrawn from a full store",
+			File: "store/etcd/ended.go", Anchor: "open != \"\" && open != lock.Withdrawn {", Becomes: "open == lock.Withdrawn {",
+			In: "./store/etcd", Run: "^TestWithdrawnFromAFullStore$", Needs: "etcd",
 		},
 		{
 			Name: "etcd-mark-without-its-lease", Breaks: "what is added to the mark of an entry leaves it the entry's lease",

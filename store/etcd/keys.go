@@ -79,6 +79,10 @@ func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int6
 func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, name string, lease int64) {
 	key, living := []byte(s.markKey(end.Tenant, end.ID)), mark{Lock: name}
 	put := []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: end.Reason, At: end.At}), lease)}
+	if end.Reason == lock.Withdrawn { // from a full store: it has used nothing up
+		txn.Success = append(txn.Success, txnOp(&pb.TxnRequest{Compare: []*pb.Compare{created(key, 0)}, Success: put}))
+		return
+	}
 	add := putOp(key, store.Encode(mark{Lock: name, Before: lock.Expired}), 0)
 	add.GetRequestPut().IgnoreLease = true // it keeps the entry's
 	txn.Success = append(txn.Success, txnOp(&pb.TxnRequest{

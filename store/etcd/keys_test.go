@@ -142,6 +142,34 @@ func TestWithdrawnFromAFullStore(t *testing.T) {
 	}
 }
 
+// TestWithdrawalRecordedLate: that an entry was withdrawn from a full store is recorded when its key is in use again. That
+// uses up nothing.
+func TestWithdrawalRecordedLate(t *testing.T) {
+	no := &noRoom{}
+	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.Interfere(no.txn) })
+	told := &ends{left: make(chan store.Change, 10)}
+	s.tasks.Go(func() { s.Watch(s.closing, told) })
+	soon(t, "the feed is up", told.isUp)
+	draft := reusable("again", true)
+	first := s.mustEnqueue(t, draft)
+	no.full.Store(true)
+	if err := s.Remove(t.Context(), first, lock.Withdrawn); err != nil {
+		t.Fatal(err)
+	}
+	<-told.left
+	no.forEnds.Store(true)
+	no.full.Store(false)
+	second := s.mustEnqueue(t, draft)
+	no.forEnds.Store(false)
+	soon(t, "it is recorded", func() bool { return len(s.unrecorded.ends()) == 0 })
+	if err := s.Remove(t.Context(), second, lock.Withdrawn); err != nil {
+		t.Fatal(err)
+	}
+	if why := s.usedUpBy(t, draft); why != "" {
+		t.Errorf("the key is used up by %q", why)
+	}
+}
+
 // expiredBefore has e expire and returns another entry of its key, which is there before the first one's end is on
 // record, if it ever is.
 func expiredBefore(t *testing.T, s *Store, e *lock.Entry, no *noRoom, recorded bool) *lock.Entry {

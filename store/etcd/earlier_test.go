@@ -306,12 +306,21 @@ func TestOwnReasonsAreToldYet(t *testing.T) {
 func TestStoreThatWentBack(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	beyond := s.revision(s.newestNumber(t)) + 1000
-	feed := feedGuard{store: s, gaps: newGaps(s, &ends{}), at: beyond, ask: func() {}}
-	records := recordsGuard{store: s, at: beyond, ask: func() {}}
-	if err := feed.check(t.Context()); !errors.Is(err, errWentBack) {
-		t.Errorf("a feed goes on: %v", err)
+	if err := newGuard(s, beyond, func() {}).check(t.Context()); !errors.Is(err, errWentBack) {
+		t.Errorf("a watch goes on: %v", err)
 	}
-	if err := records.check(t.Context()); !errors.Is(err, errWentBack) {
-		t.Errorf("a watch of records goes on: %v", err)
-	}
+}
+
+// TestRecordsOfALostPast: a watch of small records has told of a revision that the store has not reached. So it has lost its
+// past, whatever else was told of it, and nothing is granted.
+func TestRecordsOfALostPast(t *testing.T) {
+	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
+		c.watch = func(context.Context, string, int64) watch {
+			told := make(chan watchMessage, 1)
+			told <- watchMessage{revision: 1 << 20}
+			return watch{messages: told, ask: func() {}}
+		}
+	})
+	s.tasks.Go(func() { s.records.Watch(s.closing, "note", func() {}) })
+	within(t, 10*time.Second, "nothing is granted", func() bool { return s.trust.Refusal() != nil })
 }

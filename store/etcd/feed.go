@@ -3,24 +3,14 @@ package etcd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
-)
-
-const (
-	// feedCheck is how often a silent feed is held against the store, and
-	// feedTimeout how long it may stay behind before it is started over. Watch
-	// delay has no bound by contract, so this is the bound.
-	feedCheck   = time.Second
-	feedTimeout = 2 * time.Second
 )
 
 // Watch implements store.Store: it lists and then watches until ctx ends, starting over after every
@@ -58,7 +48,8 @@ func (s *Store) followOnce(ctx context.Context, f *gaps) error {
 	defer func() { cancel(); reasons.task.Wait() }()
 	check := time.NewTicker(feedCheck)
 	defer check.Stop()
-	guard := feedGuard{store: s, gaps: f, at: at, ask: w.ask}
+	guard := newGuard(s, at, w.ask)
+	guard.lags, guard.reached = s.observe.FeedLag, f.reached
 	for {
 		select {
 		case m, ok := <-w.messages:
@@ -69,11 +60,10 @@ func (s *Store) followOnce(ctx context.Context, f *gaps) error {
 				return m.err
 			}
 			release()
-			s.trust.Saw(m.revision)
+			guard.saw(m.revision)
 			if err := s.hand(f, m); err != nil {
 				return err
 			}
-			guard.at = max(guard.at, m.revision)
 			s.feedAt.Store(guard.at)
 		case p := <-reasons.pages:
 			if p.err != nil {
@@ -93,56 +83,8 @@ func (s *Store) followOnce(ctx context.Context, f *gaps) error {
 
 var (
 	errFeedEnded   = errors.New("the watch ended")
-	errFeedBehind  = errors.New("the watch stays behind the store")
-	errWentBack    = errors.New("the store is behind what it has told")
 	errMetaChanged = errors.New("the fence floor or the trust in the store has changed")
 )
-
-// feedGuard finds out that a watch which looks alive is not: it holds the feed's
-// position against a linearizable read.
-type feedGuard struct {
-	store   *Store
-	gaps    *gaps
-	at      int64 // the revision that the feed has reached
-	ask     func()
-	goal    int64 // a revision of the store that the feed has yet to reach; 0 none
-	goalSet time.Time
-}
-
-func (g *feedGuard) check(ctx context.Context) error {
-	if g.goal != 0 && g.at < g.goal {
-		late := time.Since(g.goalSet)
-		g.store.observe.FeedLag(late)
-		if late > feedTimeout {
-			return fmt.Errorf("%w, at revision %d of %d", errFeedBehind, g.at, g.goal)
-		}
-		g.ask()
-		return nil
-	}
-	g.store.observe.FeedLag(0)
-	g.gaps.reached(g.goalSet)
-	goal, err := g.store.newestOnce(ctx)
-	if err != nil {
-		return err
-	}
-	if goal < g.at {
-		return errWentBack
-	}
-	g.goal, g.goalSet = goal, time.Now()
-	if g.at < goal {
-		g.ask()
-	}
-	return nil
-}
-
-// newestOnce does not retry: a feed whose store cannot be read is not current.
-func (s *Store) newestOnce(ctx context.Context) (int64, error) {
-	resp, err := s.tryRead(ctx, s.kv, "newest", &pb.RangeRequest{Key: []byte(s.prefix + metaCluster), CountOnly: true})
-	if err != nil {
-		return 0, err
-	}
-	return resp.Header.Revision, nil
-}
 
 // hand translates a run of events and applies it. All numbers are by the floor of the
 // list: one that has risen, which this replica may know before its feed, is listed anew.

@@ -47,7 +47,8 @@ func TestEndsOfALongPause(t *testing.T) {
 				e := reusable("e", true)
 				e.Number = restsAt
 				g.Reset(store.Snapshot{Number: restsAt, Entries: []*lock.Entry{e}})
-				guard := feedGuard{store: s, gaps: g, at: restsAt}
+				guard := newGuard(s, restsAt, func() {})
+				guard.reached = g.reached
 				for range c.quiet / feedCheck {
 					<-time.After(feedCheck)
 					if err := guard.check(t.Context()); err != nil {

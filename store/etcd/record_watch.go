@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/fencepost/fencepost/store"
@@ -33,7 +32,7 @@ func (r *RecordStore) watchOnce(ctx context.Context, kind string, changed func()
 	changed() // what came before the watch
 	check := time.NewTicker(feedCheck)
 	defer check.Stop()
-	guard := recordsGuard{store: r.store, at: at, ask: w.ask}
+	guard := newGuard(r.store, at, w.ask)
 	for {
 		select {
 		case m, ok := <-w.messages:
@@ -43,7 +42,7 @@ func (r *RecordStore) watchOnce(ctx context.Context, kind string, changed func()
 			if m.err != nil {
 				return m.err
 			}
-			guard.at = max(guard.at, m.revision)
+			guard.saw(m.revision)
 			if len(m.events) > 0 {
 				changed()
 			}
@@ -53,35 +52,4 @@ func (r *RecordStore) watchOnce(ctx context.Context, kind string, changed func()
 			}
 		}
 	}
-}
-
-// recordsGuard finds out that a watch which looks alive is not: it holds its position
-// against a linearizable read.
-type recordsGuard struct {
-	store *Store
-	at    int64 // the revision that the watch has reached
-	goal  int64 // one of the store's that it has yet to reach; 0 none
-	since time.Time
-	ask   func()
-}
-
-func (g *recordsGuard) check(ctx context.Context) error {
-	if g.at < g.goal {
-		if time.Since(g.since) > feedTimeout {
-			return fmt.Errorf("%w, at revision %d of %d", errFeedBehind, g.at, g.goal)
-		}
-		g.ask()
-		return nil
-	}
-	goal, err := g.store.newestOnce(ctx)
-	if err != nil {
-		return err
-	}
-	if g.goal, g.since = goal, time.Now(); g.at < goal {
-		g.ask()
-	}
-	if goal < g.at {
-		return errWentBack // nothing would come until it is there again
-	}
-	return nil
 }

@@ -268,7 +268,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-silent-watch", Breaks: "a feed that stays behind the store is begun anew",
-			File: "store/etcd/feed.go", Anchor: "feedTimeout = 2 * time.Second", Becomes: "feedTimeout = 2000 * time.Second",
+			File: "store/etcd/guard.go", Anchor: "feedTimeout = 2 * time.Second", Becomes: "feedTimeout = 2000 * time.Second",
 			In: "./store/etcd", Run: "^TestSilentWatch$", Needs: "etcd",
 		},
 		{
@@ -384,7 +384,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-quiet-feed-is-a-gap", Breaks: "a feed that has had nothing to tell for long is no gap",
-			File: "store/etcd/feed.go", Anchor: "\tg.gaps.reached(g.goalSet)\n", Becomes: "",
+			File: "store/etcd/guard.go", Anchor: "\tg.reached(g.goalSet)\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestEndsOfALongPause$",
 		},
 		{
@@ -621,13 +621,13 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-feed-of-a-future", Breaks: "a feed begins anew in a store that is behind what it has told",
-			File: "store/etcd/feed.go", Anchor: "	if goal < g.at {", Becomes: "	if goal < 0 {",
+			File: "store/etcd/guard.go", Anchor: "	if goal < g.at {", Becomes: "	if goal < 0 {",
 			In: "./store/etcd", Run: "^TestStoreThatWentBack$",
 		},
 		{
-			Name: "etcd-records-of-a-future", Breaks: "a watch of records begins anew in a store that is behind what it has told",
-			File: "store/etcd/record_watch.go", Anchor: "	if goal < g.at {", Becomes: "	if goal < 0 {",
-			In: "./store/etcd", Run: "^TestStoreThatWentBack$",
+			Name: "etcd-records-of-a-lost-past", Breaks: "a store that is behind what a watch of small records has told of has lost its past",
+			File: "store/etcd/guard.go", Anchor: "	g.store.trust.Saw(revision)\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestRecordsOfALostPast$", Needs: "etcd",
 		},
 		{
 			Name: "etcd-past-too-large-at-once", Breaks: "what is too large to be read at once is read a part at a time",

@@ -143,6 +143,35 @@ type foldMark struct {
 	Zxid  int64 `json:"zxid"`
 }
 
+// lastFolded reads which record was folded last; its log is none if none is known to be.
+func (j *journal) lastFolded(ctx context.Context, l *link) (mark foldMark, err error) {
+	n, err := do(ctx, l, get(j.root.logs()))
+	if err == nil && json.Unmarshal(n.data, &mark) != nil {
+		mark = foldMark{Epoch: -1}
+	}
+	return mark, err
+}
+
+// lastBefore reads the record before another one, without what it says if it was folded. It is nil if
+// there is none, or if it cannot be told.
+func (j *journal) lastBefore(ctx context.Context, l *link, epoch, n int32) (*written, error) {
+	if n == 0 {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	last, err := j.readRecord(ctx, l, epoch, n-1)
+	switch {
+	case err == nil:
+		return &last, nil
+	case !answered(err) && !errors.Is(err, errDamaged):
+		return nil, err
+	}
+	mark, err := j.lastFolded(ctx, l)
+	if err != nil || mark.Epoch != epoch || mark.N != n-1 {
+		return nil, err
+	}
+	return &written{n: mark.N, zxid: mark.Zxid}, nil
+}
+
 // history reads the records of a log that were written after a transaction, before the one at
 // end, and the last one before these: without what it says if it was folded, and -1 if there is
 // none. It fails if it cannot tell that these are all of them.
@@ -178,7 +207,7 @@ func (j *journal) history(ctx context.Context, l *link, epoch, end int32, since 
 		case size > maxHistory:
 			return nil, before, fmt.Errorf("%w: it is more than %d bytes", errUntold, maxHistory)
 		case len(part) < int(to-from):
-			before, err = j.lastFolded(ctx, l, epoch, to-int32(len(part)), since)
+			before, err = j.foldedBefore(ctx, l, epoch, to-int32(len(part)), since)
 			return all, before, err
 		}
 	}
@@ -208,16 +237,12 @@ func (j *journal) presentRecords(ctx context.Context, l *link, epoch, from, to i
 	return part, err
 }
 
-// lastFolded returns which record was folded last. It fails unless all before the one at first
+// foldedBefore returns which record was folded last. It fails unless all before the one at first
 // were, and the last of them is not after the transaction.
-func (j *journal) lastFolded(ctx context.Context, l *link, epoch, first int32, since int64) (last written, err error) {
-	n, err := do(ctx, l, get(j.root.logs()))
-	if err != nil {
-		return last, err
+func (j *journal) foldedBefore(ctx context.Context, l *link, epoch, first int32, since int64) (last written, err error) {
+	mark, err := j.lastFolded(ctx, l)
+	if err == nil && (mark.Epoch != epoch || mark.N != first-1 || mark.Zxid > since) {
+		err = errUntold
 	}
-	var mark foldMark
-	if json.Unmarshal(n.data, &mark) != nil || mark.Epoch != epoch || mark.N != first-1 || mark.Zxid > since {
-		return last, errUntold
-	}
-	return written{n: mark.N, zxid: mark.Zxid}, nil
+	return written{n: mark.N, zxid: mark.Zxid}, err
 }

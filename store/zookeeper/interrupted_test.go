@@ -79,14 +79,34 @@ func interrupt(t *testing.T) *interrupted {
 		s: open(t, zookeeper.Config{Servers: z.Endpoints()}), other: open(t, zookeeper.Config{Servers: z.Endpoints()}),
 	}
 	follow(t, i.other)
-	ctx, cancel := context.WithCancel(t.Context())
-	var following sync.WaitGroup
-	following.Go(func() { i.s.Watch(ctx, i.told) })
-	t.Cleanup(func() { cancel(); following.Wait() })
-	within(t, time.Minute, "the feed begins", func() bool { text, _, _, _ := i.told.state(); return len(text) > 0 })
+	i.follow()
 	i.enqueue("first")
 	i.catchUp()
 	return i
+}
+
+// follow has the feed begin.
+func (i *interrupted) follow() {
+	i.Helper()
+	ctx, cancel := context.WithCancel(i.Context())
+	var following sync.WaitGroup
+	s, told := i.s, i.told
+	following.Go(func() { s.Watch(ctx, told) })
+	i.Cleanup(func() { cancel(); following.Wait() })
+	within(i.T, time.Minute, "the feed begins", func() bool { text, _, _, _ := told.state(); return len(text) > 0 })
+}
+
+// replaceFirst puts another record into the place of the first one.
+func (i *interrupted) replaceFirst() {
+	i.Helper()
+	const record = "/fencepost/v1/logs/0000000000/0000000000"
+	data, _, err := i.client.Get(record)
+	if err == nil {
+		_, err = i.client.Set(record, []byte(strings.Replace(string(data), `"id":"ID`, `"id":"IX`, 1)), -1)
+	}
+	if err != nil {
+		i.Fatal(err)
+	}
 }
 
 func (i *interrupted) enqueue(name string) *lock.Entry {
@@ -197,14 +217,7 @@ func TestInterruptedInAnotherPast(t *testing.T) {
 	t.Parallel()
 	i := interrupt(t)
 	release := i.hold()
-	const record = "/fencepost/v1/logs/0000000000/0000000000"
-	data, _, err := i.client.Get(record)
-	if err == nil {
-		_, err = i.client.Set(record, []byte(strings.Replace(string(data), `"id":"ID`, `"id":"IX`, 1)), -1)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	i.replaceFirst()
 	i.enqueue("second")
 	release()
 	i.wantGaps(1)
@@ -217,4 +230,31 @@ func TestInterruptedInAnotherPast(t *testing.T) {
 	i.hold()()
 	i.enqueue("fourth")
 	i.wantGaps(2)
+}
+
+// TestInterruptedBeforeItWasToldAny: a feed that has begun behind all records, and was told none, knows what was written last by
+// then: it does not go on where the log has something else there, and does where it has not, be it folded by then.
+func TestInterruptedBeforeItWasToldAny(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		folded, another bool
+		gaps            int
+	}{"the same": {}, "another": {another: true, gaps: 1}, "folded": {folded: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := interrupt(t)
+			if c.folded {
+				folded(t, i.other, i.client)
+			}
+			i.s, i.told = open(t, zookeeper.Config{Servers: i.z.Endpoints()}), &story{}
+			i.follow()
+			release := i.hold()
+			if c.another {
+				i.replaceFirst()
+			}
+			i.enqueue("second")
+			release()
+			i.wantGaps(c.gaps)
+		})
+	}
 }

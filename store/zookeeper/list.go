@@ -44,9 +44,13 @@ func (f *feed) start(ctx context.Context, l *link) error {
 	if f.reader.epoch.Load() != epoch {
 		return errRotated
 	}
+	last, err := f.reader.lastBefore(ctx, l, epoch, created(stat))
+	if err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.epoch, f.born, f.next, f.last, f.zxid, f.time = epoch, stat.Czxid, created(stat), nil, stat.Mzxid, stat.Mtime
+	f.epoch, f.born, f.next, f.last, f.zxid, f.time = epoch, stat.Czxid, created(stat), last, stat.Mzxid, stat.Mtime
 	f.began = cmp.Or(f.began, f.time)
 	f.entries, f.attached, f.records = newIndex(), store.Attached{}, logRecords{from: created(stat)}
 	f.floor, f.listing = floor, &listing{from: stat.Mzxid, gone: map[key]int64{}}

@@ -220,6 +220,11 @@ func zookeeperBugs() []Bug {
 			In: "./store/zookeeper", Run: "^TestInterruptedInAnotherPast$", Needs: "zookeeper",
 		},
 		{
+			Name: "zookeeper-unknown-record-before-the-feed", Breaks: "a feed that was told no record knows which was the last one before it",
+			File: "store/zookeeper/history.go", Anchor: "	if n == 0 {", Becomes: "	if n >= 0 {",
+			In: "./store/zookeeper", Run: "^TestInterruptedBeforeItWasToldAny$", Needs: "zookeeper",
+		},
+		{
 			Name: "zookeeper-interrupted-by-another-floor", Breaks: "a feed does not go on by numbers of another fence floor",
 			File: "store/zookeeper/held.go", Anchor: "t.floor != to.floor || ", Becomes: "",
 			In: "./store/zookeeper", Run: "^TestWhatLeadsOn$",

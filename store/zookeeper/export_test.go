@@ -69,6 +69,17 @@ func RecallAfterLoss(to store.Watcher) error {
 	return f.recall(f.view, nil, 0, true)
 }
 
+// History reads what happened after a number, up to where the feed is, and returns how many records that is.
+func (s *Store) History(ctx context.Context, since uint64) (int, error) {
+	l, err := s.chores.get(ctx)
+	if err != nil {
+		return 0, err
+	}
+	at := s.feed.here()
+	all, _, err := s.teller.history(ctx, l, at.epoch, at.n, s.zxid(since))
+	return len(all), err
+}
+
 // Ahead returns how many records this replica's feed has that the other's has not.
 func (s *Store) Ahead(of *Store) int32 { return s.feed.position() - of.feed.position() }
 

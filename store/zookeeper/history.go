@@ -172,11 +172,26 @@ func (j *journal) lastBefore(ctx context.Context, l *link, epoch, n int32) (*wri
 	return &written{n: mark.N, zxid: mark.Zxid}, nil
 }
 
+// errFolding says that records were folded while the ones behind them were read.
+var errFolding = errors.New("the log is being folded")
+
 // history reads the records of a log that were written after a transaction, before the one at
 // end, and the last one before these: without what it says if it was folded, and -1 if there is
 // none. It fails if it cannot tell that these are all of them.
 func (j *journal) history(ctx context.Context, l *link, epoch, end int32, since int64) (all []written, before written, err error) {
+	for {
+		if all, before, err = j.readHistory(ctx, l, epoch, end, since); !errors.Is(err, errFolding) {
+			return all, before, err
+		}
+	}
+}
+
+func (j *journal) readHistory(ctx context.Context, l *link, epoch, end int32, since int64) (all []written, before written, err error) {
 	if _, err := j.barrierOn(ctx, l); err != nil {
+		return nil, before, err
+	}
+	mark, err := j.lastFolded(ctx, l)
+	if err != nil {
 		return nil, before, err
 	}
 	log, err := do(ctx, l, func(c *zk.Conn) (*zk.Stat, error) {
@@ -189,10 +204,7 @@ func (j *journal) history(ctx context.Context, l *link, epoch, end int32, since 
 	for from, size := end, 0; from > 0; {
 		to := from
 		from = max(0, from-foldRecords)
-		part, err := j.records(ctx, l, epoch, from, to)
-		if errors.Is(err, zk.ErrNoNode) {
-			part, err = j.presentRecords(ctx, l, epoch, from, to)
-		}
+		part, err := j.presentRecords(ctx, l, epoch, from, to)
 		if err != nil {
 			return nil, before, err
 		}
@@ -207,8 +219,7 @@ func (j *journal) history(ctx context.Context, l *link, epoch, end int32, since 
 		case size > maxHistory:
 			return nil, before, fmt.Errorf("%w: it is more than %d bytes", errUntold, maxHistory)
 		case len(part) < int(to-from):
-			before, err = j.foldedBefore(ctx, l, epoch, to-int32(len(part)), since)
-			return all, before, err
+			return all, written{n: mark.N, zxid: mark.Zxid}, j.foldedBefore(ctx, l, mark, place{epoch, to - int32(len(part))}, since)
 		}
 	}
 	if log.Czxid <= since {
@@ -220,29 +231,33 @@ func (j *journal) history(ctx context.Context, l *link, epoch, end int32, since 
 // presentRecords reads those of some records that are there still: the last ones, without a
 // gap.
 func (j *journal) presentRecords(ctx context.Context, l *link, epoch, from, to int32) ([]written, error) {
-	numbers, err := j.recordNames(ctx, l, epoch)
-	if err != nil {
-		return nil, err
-	}
-	first := to
-	for i := len(numbers) - 1; i >= 0 && first > from; i-- {
-		if numbers[i] == first-1 {
-			first--
+	all := make([]written, to-from)
+	err := inParallel(len(all), func(i int) (err error) {
+		if all[i], err = j.readRecord(ctx, l, epoch, from+int32(i)); errors.Is(err, zk.ErrNoNode) {
+			return nil
 		}
+		return err
+	})
+	first := len(all)
+	for first > 0 && all[first-1].record != nil {
+		first--
 	}
-	part, err := j.records(ctx, l, epoch, first, to)
-	if errors.Is(err, zk.ErrNoNode) {
-		err = errUntold // it was folded just now
-	}
-	return part, err
+	return all[first:], err
 }
 
-// foldedBefore returns which record was folded last. It fails unless all before the one at first
-// were, and the last of them is not after the transaction.
-func (j *journal) foldedBefore(ctx context.Context, l *link, epoch, first int32, since int64) (last written, err error) {
-	mark, err := j.lastFolded(ctx, l)
-	if err == nil && (mark.Epoch != epoch || mark.N != first-1 || mark.Zxid > since) {
-		err = errUntold
+// foldedBefore fails unless all records before one were folded, and the last of them is not after the
+// transaction. The mark was read before it was found which records are there: it may be of earlier ones, and
+// then another reading is to tell.
+func (j *journal) foldedBefore(ctx context.Context, l *link, mark foldMark, first place, since int64) error {
+	if mark.Epoch == first.epoch && mark.N == first.n-1 && mark.Zxid <= since {
+		return nil
 	}
-	return written{n: mark.N, zxid: mark.Zxid}, err
+	now, err := j.lastFolded(ctx, l)
+	switch {
+	case err != nil:
+		return err
+	case now == mark || now.Epoch != first.epoch || now.Zxid > since:
+		return errUntold
+	}
+	return errFolding
 }

@@ -3,6 +3,8 @@ package zookeeper_test
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,6 +108,51 @@ func TestResumeByHand(t *testing.T) {
 	}
 	if at := beginsAt(t, z, from); at <= last {
 		t.Errorf("with a record gone it begins at %d, want now", at)
+	}
+}
+
+// TestHistoryBesideFolding: what happened after a number can be told while the records from before that are folded, one
+// after the other, also the last of them.
+func TestHistoryBesideFolding(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	follow(t, s)
+	client := hand(t, z)
+	for round := range 20 {
+		cycle(t, s)
+		_, since := cycle(t, s)
+		cycle(t, s)
+		var folding sync.WaitGroup
+		var over atomic.Bool
+		folding.Go(func() {
+			defer over.Store(true)
+			for n := max(0, 6*round-2); n < 6*round+4; n++ { // the last two are there still
+				foldByHand(t, client, n)
+			}
+		})
+		for last := false; !last; {
+			last = over.Load()
+			if n, err := s.History(t.Context(), since); n != 2 || err != nil {
+				t.Errorf("in round %d there are %d records, want 2: %v", round, n, err)
+				last = true
+			}
+		}
+		folding.Wait()
+	}
+}
+
+// foldByHand folds one record of a log.
+func foldByHand(t *testing.T, client *zk.Conn, n int) {
+	t.Helper()
+	path := fmt.Sprintf("/fencepost/v1/logs/0000000000/%010d", n)
+	_, stat, err := client.Exists(path)
+	if err == nil {
+		mark := fmt.Appendf(nil, `{"epoch":0,"record":%d,"zxid":%d}`, n, stat.Czxid)
+		_, err = client.Multi(&zk.DeleteRequest{Path: path, Version: -1}, &zk.SetDataRequest{Path: "/fencepost/v1/logs", Data: mark, Version: -1})
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 

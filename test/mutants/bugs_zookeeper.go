@@ -171,12 +171,12 @@ func zookeeperBugs() []Bug {
 		},
 		{
 			Name: "zookeeper-resume-over-a-gap", Breaks: "a log of which something is missing is not told as if that were all",
-			File: "store/zookeeper/history.go", Anchor: "mark.N != first-1 || mark.Zxid > since", Becomes: "mark.Zxid > since",
+			File: "store/zookeeper/history.go", Anchor: "mark.N == first.n-1 && mark.Zxid <= since", Becomes: "mark.Zxid <= since",
 			In: "./store/zookeeper", Run: "^TestResumeBehindWhatWasFolded$", Needs: "zookeeper",
 		},
 		{
 			Name: "zookeeper-resume-of-what-was-folded", Breaks: "what was folded is missed, and that is said",
-			File: "store/zookeeper/history.go", Anchor: "mark.N != first-1 || mark.Zxid > since", Becomes: "mark.N != first-1",
+			File: "store/zookeeper/history.go", Anchor: "mark.N == first.n-1 && mark.Zxid <= since", Becomes: "mark.N == first.n-1",
 			In: "./store/zookeeper", Run: "^TestResumeBehindWhatWasFolded$", Needs: "zookeeper",
 		},
 		{
@@ -223,6 +223,16 @@ func zookeeperBugs() []Bug {
 			Name: "zookeeper-unknown-record-before-the-feed", Breaks: "a feed that was told no record knows which was the last one before it",
 			File: "store/zookeeper/history.go", Anchor: "	if n == 0 {", Becomes: "	if n >= 0 {",
 			In: "./store/zookeeper", Run: "^TestInterruptedBeforeItWasToldAny$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-gap-while-folding", Breaks: "what happened is told though records from before that are being folded",
+			File: "store/zookeeper/history.go", Anchor: "	return errFolding\n", Becomes: "	return errUntold\n",
+			In: "./store/zookeeper", Run: "^TestHistoryBesideFolding$", Needs: "zookeeper",
+		},
+		{
+			Name: "zookeeper-gap-behind-what-is-folded", Breaks: "records that are folded while later ones are read are none that are missing",
+			File: "store/zookeeper/history.go", Anchor: "errors.Is(err, zk.ErrNoNode) {\n			return nil\n", Becomes: "errors.Is(err, zk.ErrNoNode) {\n			return errUntold\n",
+			In: "./store/zookeeper", Run: "^TestHistoryBesideFolding$", Needs: "zookeeper",
 		},
 		{
 			Name: "zookeeper-interrupted-by-another-floor", Breaks: "a feed does not go on by numbers of another fence floor",

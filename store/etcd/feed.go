@@ -164,7 +164,7 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 			}
 		case hasPrefix(rest, keysDir) && !put:
 			d.unmarked(string(rest[len(keysDir):]), ev.Kv.ModRevision)
-		case hasPrefix(rest, metaDir) && !(put && s.onlyRaises(string(rest), ev.Kv.Value)):
+		case hasPrefix(rest, metaDir) && !(put && s.onlyRaises(string(rest), ev.Kv)):
 			return nil, errMetaChanged
 		}
 	}
@@ -184,10 +184,17 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 }
 
 // onlyRaises reports whether what was written below meta/ only asks for a form that is
-// understood, at which nothing has to be listed anew.
-func (s *Store) onlyRaises(name string, value []byte) bool {
-	form, err := strconv.Atoi(string(value))
-	return name == metaForm && err == nil && s.trust.Raised(form)
+// understood, at which nothing has to be listed anew. One that was raised again before the records were read
+// last, as a feed that is late may be told of, counts no more.
+func (s *Store) onlyRaises(name string, kv *mvccpb.KeyValue) bool {
+	form, err := strconv.Atoi(string(kv.Value))
+	if name != metaForm || err != nil {
+		return false
+	}
+	if kv.ModRevision < s.meta.formGiven() {
+		return s.trust.Understands(form) == nil
+	}
+	return s.trust.Raised(form)
 }
 
 // left notes a key that went. It reports whether it is the first of its entry.

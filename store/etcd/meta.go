@@ -71,6 +71,14 @@ func (mk *metaKeeper) floorGiven() int64 {
 	return 0
 }
 
+// formGiven returns at which revision the form was asked for last, as far as that is known.
+func (mk *metaKeeper) formGiven() int64 {
+	if m := mk.known.Load(); m != nil {
+		return m.keys[metaForm].revision
+	}
+	return 0
+}
+
 // metaKeeper keeps the store's own records as they were read last, and decides by them
 // whether the store's numbers can be trusted.
 type metaKeeper struct {

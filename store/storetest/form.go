@@ -51,6 +51,22 @@ func formKept(t *trial) {
 	t.wantSame(append(feeds, t.follow(late))...)
 }
 
+// ruling returns an entry in the queue of the closures, which is yet to say what it is.
+func (t *trial) ruling() *lock.Entry {
+	ref := lock.ClosuresOf(t.ref("any").Tenant)
+	e := t.draft(ref.Name)
+	e.Tenant, e.TTL, e.WaitUntil = ref.Tenant, lock.MaxTTL, e.EnqueuedAt.Add(time.Hour)
+	return e
+}
+
+// closure returns one that has all it can have.
+func (t *trial) closure() *lock.Entry {
+	e := t.ruling()
+	locks, _ := lock.ParsePattern("orders:*")
+	e.Closing = &lock.Closing{Locks: locks, Until: e.EnqueuedAt.Add(time.Hour), Reason: "moving the <stock> – all of it", By: "ops"}
+	return e
+}
+
 // formClosure writes a closure, and a roll that is as long as one may be, with a client beside that
 // knows none.
 func formClosure(t *trial) {
@@ -61,15 +77,7 @@ func formClosure(t *trial) {
 	t.follow(older)
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
 	ref := lock.ClosuresOf(t.ref("any").Tenant)
-	draft := func() *lock.Entry {
-		e := t.draft(ref.Name)
-		e.Tenant, e.TTL, e.WaitUntil = ref.Tenant, lock.MaxTTL, e.EnqueuedAt.Add(time.Hour)
-		return e
-	}
-	locks, _ := lock.ParsePattern("orders:*")
-	closure, roll := draft(), draft()
-	closure.Closing = &lock.Closing{Locks: locks, Until: closure.EnqueuedAt.Add(time.Hour), Reason: "moving the <stock> – all of it", By: "ops"}
-	closure = t.enqueue(t.A, closure)
+	closure, roll := t.enqueue(t.A, t.closure()), t.ruling()
 	roll.Roll = &lock.Roll{Of: closure.ID, Seats: map[string]lock.Seats{}}
 	for n := range 130 {
 		roll.Roll.Seats[fmt.Sprintf("orders:%0190d", n)] = lock.Seats{Last: 1 << 50, But: []uint64{1<<50 + 1}}

@@ -15,6 +15,7 @@ import (
 func resumeCases() []testCase {
 	return []testCase{
 		{name: "resume/a feed that begins earlier tells what happened since", run: resumed, needs: history, alone: true},
+		{name: "resume/over forms that were raised one after the other", run: resumedOverForms, needs: history, alone: true},
 		{name: "resume/while entries come and go", run: resumedUnderLoad, needs: history, alone: true},
 		{name: "resume/where nothing can be told it begins now", run: resumedNowhere, needs: history, alone: true},
 		{name: "resume/a feed that was cut off tells what happened meanwhile", run: func(t *trial) { interruptedFeed(t, Broken) }, needs: cutHistory, alone: true},
@@ -113,6 +114,17 @@ func resumed(t *trial) {
 	if diff := diff(there, late.first); diff != "" {
 		t.Errorf("what there was (-want +got):\n%s", diff)
 	}
+}
+
+// resumedOverForms has a feed begin earlier than what each of two forms was asked for by.
+func resumedOverForms(t *trial) {
+	early := t.follow(t.A)
+	t.enqueue(t.B, t.draft("a"))
+	from := t.newest(t.A)
+	t.remove(t.B, t.enqueue(t.A, t.kept("a")), lock.Released)
+	closure := t.closure()
+	t.remove(t.A, t.enqueue(t.B, closure), lock.Expired)
+	t.wantResumed(early, t.followFrom(from), from)
 }
 
 func (t *trial) newest(s store.Store) uint64 {

@@ -66,8 +66,13 @@ func formBugs() []Bug {
 		},
 		{
 			Name: "etcd-form-lists-anew", Breaks: "a feed that understands a new form goes on",
-			File: "store/etcd/feed.go", Anchor: "hasPrefix(rest, metaDir) && !(put && s.onlyRaises(string(rest), ev.Kv.Value)):", Becomes: "hasPrefix(rest, metaDir):",
+			File: "store/etcd/feed.go", Anchor: "hasPrefix(rest, metaDir) && !(put && s.onlyRaises(string(rest), ev.Kv)):", Becomes: "hasPrefix(rest, metaDir):",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^form$/^a_feed_that_understands_it_goes_on$",
+		},
+		{
+			Name: "etcd-form-raised-twice", Breaks: "a feed that is told of a form which was raised again since goes on",
+			File: "store/etcd/feed.go", Anchor: "	if kv.ModRevision < s.meta.formGiven() {", Becomes: "	if kv.ModRevision < 0 {",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^resume$/^over_forms", Needs: "etcd",
 		},
 		{
 			Name: "zookeeper-form-lists-anew", Breaks: "a feed that understands a new form goes on",

@@ -64,7 +64,7 @@ func (g *gaps) earlier(at int64, now time.Time) int64 {
 		return 0
 	}
 	if g.behind.IsZero() {
-		g.behind = now
+		g.setBehind(now)
 	}
 	if now.Sub(g.behind) > resumeTime {
 		return 0

@@ -26,6 +26,7 @@ const maxEndsPerKey = 100
 type unrecorded struct {
 	mu   sync.Mutex
 	open map[lock.ID]unrecordedEnd
+	held bool // the feed is behind, and may yet come to the records of some
 }
 
 type unrecordedEnd struct {
@@ -87,6 +88,24 @@ func (x *unrecorded) written(e unrecordedEnd) {
 	}
 }
 
+// hold has nothing be recorded until it is called again.
+func (x *unrecorded) hold(held bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.held = held
+}
+
+// due returns the ends that are to be recorded now.
+func (x *unrecorded) due() []unrecordedEnd {
+	x.mu.Lock()
+	held := x.held
+	x.mu.Unlock()
+	if held {
+		return nil
+	}
+	return x.ends()
+}
+
 func (x *unrecorded) ends() []unrecordedEnd {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -97,7 +116,7 @@ func (x *unrecorded) ends() []unrecordedEnd {
 // next upkeep.
 func (s *Store) recordEnds() {
 	answers := true
-	for batch := range slices.Chunk(s.unrecorded.ends(), maxEndsPerKey) {
+	for batch := range slices.Chunk(s.unrecorded.due(), maxEndsPerKey) {
 		answers = answers && s.lookBack(batch)
 		if s.recordSome(batch) != nil {
 			return

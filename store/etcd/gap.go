@@ -47,8 +47,16 @@ func (g *gaps) Lost(err error) {
 // reached says that the feed has had everything that there was at the time.
 func (g *gaps) reached(at time.Time) {
 	if at.After(g.whole) {
-		g.whole, g.behind = at, time.Time{}
+		g.whole = at
+		g.setBehind(time.Time{})
 	}
+}
+
+// setBehind notes since when the feed is behind. What it tells to have ended may be on record further on, so
+// that nothing is recorded until it has caught up.
+func (g *gaps) setBehind(since time.Time) {
+	g.behind = since
+	g.store.unrecorded.hold(!since.IsZero())
 }
 
 // Reset implements store.Watcher.

@@ -40,7 +40,7 @@ func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
 	case earlier > 0:
 		at, read = earlier, was
 	default:
-		g.behind = time.Time{}
+		g.setBehind(time.Time{})
 	}
 	notices, err := s.listNotices(ctx, at)
 	if err != nil {

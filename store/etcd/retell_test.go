@@ -220,3 +220,56 @@ func TestLargePartsRetold(t *testing.T) {
 		}
 	})
 }
+
+// TestRetoldEndIsNotRecordedAgain: an end and the record of it are told a part of the past apart, between which a replica
+// records ends. It was recorded then, and its key has been forgotten and taken again since: that is not used up.
+func TestRetoldEndIsNotRecordedAgain(t *testing.T) {
+	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	e := reusable("again", true)
+	before := s.mustEnqueue(t, reusable("before", false))
+	placed, now := s.mustEnqueue(t, e), time.Now()
+	g := newGaps(s, &ends{left: make(chan store.Change, 10)})
+	g.Reset(store.Snapshot{Number: before.Number})
+	if g.earlier(s.revision(placed.Number), now) == 0 {
+		t.Fatal("it does not go on where it was")
+	}
+	r := &run{s: s}
+	r.leaves(4, e)
+	r.gone(4, s.markKey(e.Tenant, e.ID))
+	if err := s.hand(g, watchMessage{events: r.events, revision: 4}); err != nil {
+		t.Fatal(err)
+	}
+	s.recordEnds()
+	r.events = nil
+	r.record(5, e, lock.Expired)
+	if err := s.hand(g, watchMessage{events: r.events, revision: 5}); err != nil {
+		t.Fatal(err)
+	}
+	g.reached(now.Add(time.Second))
+	s.recordEnds()
+	if err := s.Remove(t.Context(), placed, lock.Withdrawn); err != nil {
+		t.Fatal(err)
+	}
+	if why := s.usedUpBy(t, e); why != "" {
+		t.Errorf("the key is used up by %q", why)
+	}
+}
+
+// TestEndsAreRecordedWhenCaughtUp: what ended and is on record nowhere is recorded when a feed that was behind has caught up.
+func TestEndsAreRecordedWhenCaughtUp(t *testing.T) {
+	s := newStore(&Conn{}, Config{})
+	defer s.leases.grants.Close()
+	defer s.commits.Close()
+	g, now := newGaps(s, &ends{}), time.Now()
+	g.Reset(store.Snapshot{Number: 10})
+	if g.earlier(20, now) != 10 {
+		t.Fatal("it does not go on where it was")
+	}
+	s.unrecorded.add(unrecordedEnd{End: store.End{ID: "e", Reason: lock.Expired}})
+	if n := len(s.unrecorded.due()); n != 0 {
+		t.Errorf("%d ends are to be recorded while it is behind", n)
+	}
+	if g.reached(now.Add(time.Second)); len(s.unrecorded.due()) != 1 {
+		t.Error("it is not to be recorded")
+	}
+}

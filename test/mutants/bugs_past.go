@@ -19,6 +19,16 @@ func pastBugs() []Bug {
 			In: "./store/etcd", Run: "^TestBehindUntilItHasCaughtUp$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-retold-end-recorded-again", Breaks: "what a feed tells of the past to have ended is not recorded before it has come to the record of that",
+			File: "store/etcd/gap.go", Anchor: "unrecorded.hold(!since.IsZero())", Becomes: "unrecorded.hold(false)",
+			In: "./store/etcd", Run: "^TestRetoldEndIsNotRecordedAgain$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-ends-held-for-ever", Breaks: "what has ended is recorded when the feed has caught up",
+			File: "store/etcd/gap.go", Anchor: "unrecorded.hold(!since.IsZero())", Becomes: "unrecorded.hold(!since.IsZero() || g.told > 0)",
+			In: "./store/etcd", Run: "^TestEndsAreRecordedWhenCaughtUp$",
+		},
+		{
 			Name: "etcd-feed-goes-on-in-another-past", Breaks: "a feed does not go on where it was in a store that has lost its past",
 			File: "store/etcd/earlier.go", Anchor: "g.store.trust.Refusal() != nil || number", Becomes: "number",
 			In: "./store/etcd", Run: "^TestNotForEver$", Needs: "etcd",

@@ -67,7 +67,7 @@ func (a *asyncKeeper) forgetUnseen() {
 // has not seen for long what happens in the store. That is when it leaves the list of those
 // that keep entries.
 func (s *Service) keepable(e *lock.Entry) error {
-	if !e.Async || s.view.LostFor() <= currentTimeout {
+	if !e.Async || s.view.LateFor() <= currentTimeout {
 		return nil
 	}
 	return &lock.Error{

@@ -67,12 +67,20 @@ func TestAsyncGivenAndNotKept(t *testing.T) {
 // TestAsyncRefusedWithoutAView: a replica that has not seen for long what happens accepts
 // nothing that has to be kept, and writes nothing.
 func TestAsyncRefusedWithoutAView(t *testing.T) {
+	t.Run("lost", func(t *testing.T) { refusedWithoutAView(t, lost) })
+	t.Run("retelling", func(t *testing.T) { refusedWithoutAView(t, retelling) })
+}
+
+func refusedWithoutAView(t *testing.T, f feed) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
 		known := r.post(keyed("orders:1", time.Hour, "known"))
 		r.store.setFeed(lost)
+		synctest.Wait()
+		s.occupy(t, "orders:2")
+		r.store.setFeed(f)
 		after(3*time.Second + time.Millisecond)
 		before := r.store.count(enqueue)
 		if e := r.start(async(want("orders:1", time.Hour))).fails(lock.StoreUnavailable); e.OutcomeUnknown {

@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,9 +59,10 @@ type call struct {
 type feed int
 
 const (
-	running feed = iota
-	frozen       // it looks alive and tells nothing
-	lost         // it said that it is interrupted
+	running   feed = iota
+	frozen         // it looks alive and tells nothing
+	lost           // it said that it is interrupted
+	retelling      // it goes on where it was, and is yet to tell what happened since; then it runs by beginning anew
 )
 
 func newClient(s *sharedStore) *client { return newOlderClient(s, store.Form) }
@@ -266,7 +268,38 @@ func (c *client) Distrust(ctx context.Context, number uint64) error {
 
 func (c *client) Refusal() error { return c.inner.Refusal() }
 
-func (c *client) Watch(ctx context.Context, f store.Watcher) { c.inner.Watch(ctx, f) }
+func (c *client) Watch(ctx context.Context, f store.Watcher) {
+	c.inner.Watch(ctx, &resuming{Watcher: f, c: c})
+}
+
+// resuming goes on where it was while the feed is retelling.
+type resuming struct {
+	store.Watcher
+	c   *client
+	was store.Snapshot
+}
+
+func (r *resuming) Reset(s store.Snapshot) {
+	if now, _, _ := r.c.feedNow(); now == retelling {
+		r.was.Newest = s.Number
+		s = r.was
+	}
+	r.was = s
+	r.Watcher.Reset(s)
+}
+
+func (r *resuming) Apply(upTo uint64, changes []store.Change) {
+	r.was.Number = upTo
+	for _, c := range changes {
+		switch {
+		case c.Joined != nil:
+			r.was.Entries = append(slices.Clone(r.was.Entries), c.Joined)
+		case c.Left != "":
+			r.was.Entries = slices.DeleteFunc(slices.Clone(r.was.Entries), func(e *lock.Entry) bool { return e.ID == c.Left })
+		}
+	}
+	r.Watcher.Apply(upTo, changes)
+}
 
 // wire is a client as its own way to the shelf: it carries all requests, and the
 // feed as that does.
@@ -279,7 +312,8 @@ func (w *wire) Call(_ context.Context, _ memory.Operation, _ lock.ID, do func() 
 // Listen waits until the feed runs, and returns a context that ends when it is lost.
 func (w *wire) Listen(ctx context.Context) (context.Context, context.CancelFunc) {
 	c := (*client)(w)
-	for now, _, changed := c.feedNow(); now != running && ctx.Err() == nil; now, _, changed = c.feedNow() {
+	began, _, changed := c.feedNow()
+	for ; began != running && began != retelling && ctx.Err() == nil; began, _, changed = c.feedNow() {
 		await(ctx, changed, nil)
 	}
 	listening, end := context.WithCancelCause(ctx)
@@ -288,7 +322,7 @@ func (w *wire) Listen(ctx context.Context) (context.Context, context.CancelFunc)
 		defer close(done)
 		for listening.Err() == nil {
 			now, _, changed := c.feedNow()
-			if now == lost {
+			if now == lost || began == retelling && now == running {
 				end(errors.New("cut off"))
 			}
 			await(listening, changed, nil)

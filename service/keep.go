@@ -14,11 +14,11 @@ import (
 // hand-over of a busy lock.
 const freshEnough = 250 * time.Millisecond
 
-// While the feed is interrupted, waiting requests ask the store themselves: after
-// recheck, spread over as much again, each time for at most askTimeout. When that
-// fails too and the feed has been gone for giveUp, they are told. A store that is
-// lost is so made known within 5 s, of which the feed takes 2.5 to notice; the
-// rest is giveUp, the longest pause and one more question.
+// While the feed is interrupted, or is yet to tell what happened meanwhile, waiting requests ask the
+// store themselves: after recheck, spread over as much again, each time for at most askTimeout. When
+// that fails too and the feed has been gone for giveUp, they are told. A store that is lost is so made
+// known within 5 s, of which the feed takes 2.5 to notice; the rest is giveUp, the longest pause and
+// one more question.
 const (
 	recheck    = 300 * time.Millisecond
 	askTimeout = 700 * time.Millisecond
@@ -83,8 +83,8 @@ func (k *keeper) nextChore() (at time.Time, chore func(context.Context) (err err
 	if k.turn == soon && time.Since(k.refreshed) > freshEnough/2 && time.Now().Before(at) {
 		at, chore = time.Now(), k.getReady
 	}
-	if lost := k.s.view.LostFor() > 0; lost || !k.s.view.Reached(k.entry.Number) {
-		if ask := time.Now().Add(k.recheckAfter(lost)); ask.Before(at) {
+	if late := k.s.view.LateFor() > 0; late || !k.s.view.Reached(k.entry.Number) {
+		if ask := time.Now().Add(k.recheckAfter(late)); ask.Before(at) {
 			at, chore = ask, k.askStore
 		}
 	}
@@ -117,10 +117,10 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// recheckAfter is soon after joining, and spread while the feed is down, so that
+// recheckAfter is soon after joining, and spread while the feed is down or tells of the past, so that
 // waiters do not ask in step.
-func (k *keeper) recheckAfter(lost bool) time.Duration {
-	if !lost {
+func (k *keeper) recheckAfter(late bool) time.Duration {
+	if !late {
 		return k.s.FeedTimeout
 	}
 	return k.s.spread(recheck)

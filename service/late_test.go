@@ -76,3 +76,22 @@ func TestWaitThatWasOver(t *testing.T) {
 		b.start(req).ends(lock.WaitTimeout)
 	})
 }
+
+// TestGrantThatIsYetToBeTold: the feed goes on where it was interrupted, and has much to tell before it comes to a release.
+// Who waits is not held up by that.
+func TestGrantThatIsYetToBeTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		a, b := s.replica(t), s.replica(t)
+		holder := a.hold(lasting(want("orders:1", 0)))
+		p := b.line(lasting(want("orders:1", time.Minute)))
+		b.store.setFeed(lost)
+		a.release(holder)
+		b.store.setFeed(retelling)
+		began := time.Now()
+		p.holdsLater()
+		if took := p.at.Sub(began); took > time.Second {
+			t.Errorf("it is told after %v", took)
+		}
+	})
+}

@@ -30,8 +30,14 @@ type Snapshot struct {
 	Number  uint64
 	Entries []*lock.Entry // in the order of their numbers
 
-	// Notices are those that belong to one of the entries, in the order of their numbers.
+	// Notices are those that belong to one of the entries, in the order of their numbers. Where the
+	// feed begins in the past those of entries that have gone since may be missing: each was told
+	// before, or to others, and says nothing any more when its entry goes.
 	Notices []*lock.Notice
+
+	// Newest is the store's newest number when this was read, where the feed begins in the past: it is late
+	// until it has told everything up to there. Otherwise it is Number, or less.
+	Newest uint64
 }
 
 // Ended remembers why an entry went away. Tenant is "" if that is not remembered.

@@ -106,6 +106,17 @@ func (v *View) LostSince() (at time.Time, lost bool) {
 	return v.lostAt, !v.current
 }
 
+// LateFor returns for how long the view has not had everything: since the feed was interrupted, or we began to
+// wait for it, until it is back and has told what happened meanwhile. It is 0 if that is so.
+func (v *View) LateFor() time.Duration {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.current && v.number >= v.goal {
+		return 0
+	}
+	return max(time.Since(v.lostAt), 1)
+}
+
 // Count returns how many entries hold and wait, by the mode of their first claim, and for
 // how long the oldest of those that wait has waited. The map is nil until there was a
 // first Reset.

@@ -31,6 +31,7 @@ type View struct {
 	writing     writing                   // whose changes it tells
 	begun       bool                      // there was a first Reset
 	current     bool                      // the feed is up
+	goal        uint64                    // it tells of the past up to this number
 	whole       time.Time                 // when it was last known to have told everything
 	gap         time.Time                 // since when it may not have; zero if nothing is unexplained
 	lostAt      time.Time                 // when it was not any more; before the first Reset, when we began to wait for it
@@ -135,8 +136,9 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 			v.leave(c, now)
 		}
 	}
-	v.reach(upTo)
-	v.whole = now
+	if v.reach(upTo); v.number >= v.goal {
+		v.whole = now
+	}
 	v.Events.Reached(upTo)
 }
 
@@ -179,9 +181,11 @@ func (v *View) Reset(s store.Snapshot) {
 	}
 	v.rebuild(s.Entries, now)
 	v.relistAsks(s.Notices)
-	v.begun, v.current, v.whole = true, true, now
+	v.begun, v.current, v.goal = true, true, s.Newest
 	v.number = s.Number
-	v.reach(s.Number)
+	if v.reach(s.Number); v.number >= v.goal {
+		v.whole = now
+	}
 	for id := range v.watchers {
 		v.notify(id)
 	}

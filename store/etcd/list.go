@@ -33,6 +33,7 @@ func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	newest := at
 	earlier, was, err := s.listEarlier(ctx, g, at)
 	switch {
 	case err != nil:
@@ -49,7 +50,7 @@ func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
 	floor := s.trust.Floor()
 	entries, number := read.at(at, floor)
 	g.floor = floor
-	g.Reset(store.Snapshot{Number: number, Entries: entries, Notices: s.attachedTo(entries, notices, floor)})
+	g.Reset(store.Snapshot{Number: number, Entries: entries, Notices: s.attachedTo(entries, notices, floor), Newest: uint64(newest) + floor})
 	return at, nil
 }
 

@@ -106,6 +106,7 @@ func resumed(t *trial) {
 	t.notify(t.B, t.notice("a"), nil)
 	t.remove(t.B, brief, lock.Deadlocked)
 	t.enqueue(t.B, t.various()[0])
+	newest := t.newest(t.A)
 	late := t.followFrom(from)
 	t.wantResumed(early, late, from)
 	slices.SortFunc(there, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
@@ -113,6 +114,9 @@ func resumed(t *trial) {
 	defer late.mu.Unlock()
 	if diff := diff(there, late.first); diff != "" {
 		t.Errorf("what there was (-want +got):\n%s", diff)
+	}
+	if late.newest < newest {
+		t.Errorf("it says that the store was at %d when it began, which was at %d before", late.newest, newest)
 	}
 }
 

@@ -35,6 +35,7 @@ type feed struct {
 	gaps     int      // Resets at which it was not before
 	changes  []change // since the last Reset, which was at
 	since    uint64
+	newest   uint64         // of the store then, where that was in the past
 	first    []*lock.Entry  // of the last Reset
 	notices  []*lock.Notice // told since the last Reset, or belonging to what that had
 	ended    []store.Ended  // recalled since the last Reset, each once
@@ -146,7 +147,7 @@ func (f *feed) Reset(s store.Snapshot) {
 	f.table, f.upTo, f.current, f.recalled = lock.NewTable(), s.Number, true, false
 	f.ended, f.endedIDs = nil, map[lock.ID]bool{}
 	f.changes, f.since, f.first = nil, s.Number, slices.Clone(s.Entries)
-	f.notices = slices.Clone(s.Notices)
+	f.notices, f.newest = slices.Clone(s.Notices), s.Newest
 	f.resets++
 	if !slices.IsSortedFunc(s.Entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }) {
 		f.errorf("the entries of a Reset are not in the order of their numbers")

@@ -118,7 +118,7 @@ func (t *teller) pastOf(h *held, since lastTold, records []written, last written
 	if err != nil {
 		return nil, err
 	}
-	p := &past{at: h.at, was: store.Snapshot{Number: since.number, Entries: (&snapshot{entries: entries.byKey}).sorted()}}
+	p := &past{at: h.at, was: store.Snapshot{Number: since.number, Newest: h.at.number, Entries: (&snapshot{entries: entries.byKey}).sorted()}}
 	p.was.Notices = slices.DeleteFunc(slices.Clone(h.first.Notices), func(n *lock.Notice) bool { return n.Number > since.number })
 	p.at.number, p.at.next, p.at.last = since.number, last.n+1, &last
 	p.all = append(t.retell(entries, records, p.at), retold{to: h.at})

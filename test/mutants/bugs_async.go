@@ -155,7 +155,7 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-accepted-without-a-view", Breaks: "a replica that sees nothing for long does not say that it keeps a place",
-			File: "service/async_given.go", Anchor: "if !e.Async || s.view.LostFor() <= currentTimeout {", Becomes: "if !e.Async || s.view.LostFor() <= e.TTL {",
+			File: "service/async_given.go", Anchor: "if !e.Async || s.view.LateFor() <= currentTimeout {", Becomes: "if !e.Async || s.view.LostFor() <= e.TTL {",
 			In: "./service", Run: "^TestAsyncRefusedWithoutAView$",
 		},
 	}

@@ -29,6 +29,26 @@ func pastBugs() []Bug {
 			In: "./store/etcd", Run: "^TestEndsAreRecordedWhenCaughtUp$",
 		},
 		{
+			Name: "service-late-view-counts-as-whole", Breaks: "who waits is not held up by a feed that has much to tell before it comes to a release",
+			File: "service/view/status.go", Anchor: "v.current && v.number >= v.goal {", Becomes: "v.current {",
+			In: "./service", Run: "^TestGrantThatIsYetToBeTold$",
+		},
+		{
+			Name: "service-async-in-a-late-view", Breaks: "a replica that has long been yet to be told what happens accepts nothing that has to be kept",
+			File: "service/async_given.go", Anchor: "s.view.LateFor() <= currentTimeout", Becomes: "s.view.LostFor() <= currentTimeout",
+			In: "./service", Run: "^TestAsyncRefusedWithoutAView$",
+		},
+		{
+			Name: "etcd-feed-says-not-how-late", Breaks: "a feed that begins in the past says up to where that is",
+			File: "store/etcd/list.go", Anchor: "Newest: uint64(newest) + floor", Becomes: "Newest: uint64(newest) * 0",
+			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^resume$/^a_feed_that_begins_earlier", Needs: "etcd",
+		},
+		{
+			Name: "zookeeper-feed-says-not-how-late", Breaks: "a feed that begins in the past says up to where that is",
+			File: "store/zookeeper/resume.go", Anchor: "Newest: h.at.number, ", Becomes: "",
+			In: "./store/zookeeper", Run: "^TestConformance$/^resume$/^a_feed_that_begins_earlier", Needs: "zookeeper",
+		},
+		{
 			Name: "etcd-feed-goes-on-in-another-past", Breaks: "a feed does not go on where it was in a store that has lost its past",
 			File: "store/etcd/earlier.go", Anchor: "g.store.trust.Refusal() != nil || number", Becomes: "number",
 			In: "./store/etcd", Run: "^TestNotForEver$", Needs: "etcd",

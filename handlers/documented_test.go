@@ -34,7 +34,7 @@ func TestDocumentedHolder(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Env = []string{
-		"PATH=" + dir + ":" + os.Getenv("PATH"), "URL=" + c.replica.url, "AUTH=Authorization: Bearer " + c.bearer,
+		"PATH=" + dir + ":" + os.Getenv("PATH"), "API=" + c.replica.url, "TOKEN=" + c.bearer,
 		"STEP=1", "ASKED=" + filepath.Join(dir, "asked"),
 	}
 	out, err := cmd.StdoutPipe()

@@ -56,6 +56,22 @@ func TestFigures(t *testing.T) {
 	})
 }
 
+// TestHalfOfTwo: of two holds the lesser is the half.
+func TestHalfOfTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		r := s.replica(t)
+		for _, length := range []time.Duration{time.Second, 2 * time.Second} {
+			g := r.hold(lasting(want("orders:1", 0)))
+			after(length)
+			r.release(g)
+		}
+		if p := r.see("orders:1").Figures.Hold; p.P50 != time.Second || p.P90 != 2*time.Second || p.Samples != 2 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
 // TestFiguresForgetOldSamples: percentiles are of the latest 128.
 func TestFiguresForgetOldSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

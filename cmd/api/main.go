@@ -76,7 +76,7 @@ func lastWord(stderr io.Writer, line string) {
 func dispatch(ctx context.Context, args []string, env environment, stdout, stderr io.Writer) error {
 	command := ""
 	if len(args) > 0 && (args[0] == "--version" || args[0] == "-version") { // as other programs have it
-		return printVersion(stdout)
+		return printVersion(nil, env, stdout)
 	}
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
 		command, args = args[0], args[1:]
@@ -101,7 +101,7 @@ func dispatch(ctx context.Context, args []string, env environment, stdout, stder
 	case "health":
 		return health(ctx, args, env, stdout)
 	case "version":
-		return printVersion(stdout)
+		return printVersion(args, env, stdout)
 	}
 	return usagef("there is no command %q; try backup, restore, token, health, version or --help", command)
 }

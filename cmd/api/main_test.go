@@ -99,6 +99,7 @@ func TestVersion(t *testing.T) {
 			t.Errorf("%s: %+v", asked, r)
 		}
 	}
+	fails(t, 2, nil, []string{"version", "--json"}, "-json")
 }
 
 func TestHelp(t *testing.T) {

@@ -57,7 +57,10 @@ func commitOf(info *debug.BuildInfo) string {
 	return found + changed
 }
 
-func printVersion(stdout io.Writer) error {
+func printVersion(args []string, env environment, stdout io.Writer) error {
+	if _, err := parse(newCommandFlags("api version", stdout), args, env); err != nil {
+		return err
+	}
 	b := thisBuild()
 	if b.commit == "" {
 		b.commit = "unknown"

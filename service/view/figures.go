@@ -2,6 +2,7 @@ package view
 
 import (
 	"container/list"
+	"math"
 	"slices"
 	"sort"
 	"time"
@@ -170,7 +171,7 @@ func (s *samples) percentiles() Percentiles {
 	}
 	sorted := slices.Sorted(slices.Values(s.ring))
 	at := func(p float64) time.Duration {
-		i := min(int(p*float64(len(sorted))), len(sorted)-1)
+		i := max(int(math.Ceil(p*float64(len(sorted))))-1, 0) // by nearest rank: of two the half is the lesser
 		return time.Duration(float64(sorted[i]) * float64(time.Millisecond))
 	}
 	return Percentiles{P50: at(0.5), P90: at(0.9), P99: at(0.99), Samples: len(sorted)}

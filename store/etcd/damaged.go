@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -26,10 +27,23 @@ func checkData(dir string) error {
 	if err != nil {
 		return fmt.Errorf("the embedded store's data cannot be read: %w", err)
 	}
-	if err := checkPages(path, file.Size()); err != nil {
+	if err := errors.Join(checkPages(path, file.Size()), checkLog(dir, path)); err != nil {
 		return fmt.Errorf("the embedded store's data file %s is damaged: %w; %s", path, err, remedyOfDamage)
 	}
 	return nil
+}
+
+// checkLog refuses a data file that is further than a log that is gone: etcd begins another cluster beside it, of which
+// the old member is still one, and so does not start again after that.
+func checkLog(dir, path string) error {
+	log := filepath.Join(dir, dataDir, "member", "wal")
+	if wal.Exist(log) {
+		return nil
+	}
+	if applied, err := appliedIndex(path); err != nil || applied == 0 {
+		return err
+	}
+	return fmt.Errorf("the log %s that belongs to it is gone", log)
 }
 
 const remedyOfDamage = "restore a backup into an empty folder with api restore, or begin with an empty folder, and start with --fence-floor above every fence ever handed out"

@@ -127,7 +127,7 @@ func TestLogHasEverything(t *testing.T) {
 	})
 }
 
-// TestDamagedData: a data file that is cut short or overwritten, and a log that is empty or
+// TestDamagedData: a data file that is cut short or overwritten, and a log that is gone, empty or
 // nonsense, are refused in one line that says what to do. Left to etcd they end the process with a dump of all goroutines.
 func TestDamagedData(t *testing.T) {
 	whole := t.TempDir()
@@ -158,6 +158,7 @@ func TestDamagedData(t *testing.T) {
 			}
 			return errors.Join(err, os.WriteFile(path, data, 0o600))
 		},
+		"NoLog":       func(path string) error { return os.RemoveAll(filepath.Join(filepath.Dir(path), "..", "wal")) },
 		"EmptyLog":    func(path string) error { return overwriteLog(path, nil) },
 		"NonsenseLog": func(path string) error { return overwriteLog(path, bytes.Repeat([]byte("junk"), 1000)) },
 	} {

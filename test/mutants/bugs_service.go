@@ -368,5 +368,10 @@ func serviceBugs() []Bug {
 			File: "service/slack.go", Anchor: "case ctx.Err() == nil && !errors", Becomes: "case !errors",
 			In: "./service", Run: "^TestSlackThoughAClientGoesAway$",
 		},
+		{
+			Name: "figures-half-is-more", Breaks: "a percentile is by nearest rank: of two durations the half is the lesser",
+			File: "service/view/figures.go", Anchor: "max(int(math.Ceil(p*float64(len(sorted))))-1, 0)", Becomes: "min(int(math.Ceil(p*float64(len(sorted)))), len(sorted)-1)",
+			In: "./service", Run: "^TestHalfOfTwo$",
+		},
 	}
 }

@@ -172,8 +172,12 @@ func TestRefusalIsBounded(t *testing.T) {
 	t.Parallel()
 	one := &service.Grant{Entry: largest("orders:42"), Holders: holdersAt("orders:42", 100), Waiters: 3}
 	many := &service.Grant{Entry: &lock.Entry{Set: true, Claims: []lock.Claim{{Name: "a"}}}}
-	for range 32 {
-		many.Busy = append(many.Busy, service.Busy{Name: strings.Repeat("n", 200), Holders: holdersAt("n", 100), Waiters: 3})
+	for place := range 32 {
+		b := service.Busy{Name: strings.Repeat("n", 200), Holders: holdersAt("n", 100), Waiters: 3}
+		for i, h := range b.Holders {
+			h.Entry.ID = lock.ID(fmt.Sprintf("%026d", 100*place+i))
+		}
+		many.Busy = append(many.Busy, b)
 	}
 	held := &lock.Error{Code: lock.Held, Detail: "x", RetryAfter: time.Second}
 	for path, grant := range map[string]*service.Grant{"/locks/orders:42": one, "/locksets": many} {

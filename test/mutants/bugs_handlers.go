@@ -175,7 +175,7 @@ func handlersBugs() []Bug {
 		},
 		{
 			Name: "handlers-endless-refusal", Breaks: "what a refusal tells is bounded in bytes",
-			File: "handlers/fit.go", Anchor: "g.Holders = fitHolders(g.Holders, &left, true)\n\tfor", Becomes: "fitHolders(g.Holders, &left, true)\n\tfor",
+			File: "handlers/fit.go", Anchor: "\t\tg.Holders = fitHolders(g.Holders, &left, true)\n", Becomes: "\t\tfitHolders(g.Holders, &left, true)\n",
 			In: "./handlers", Run: "^TestRefusalIsBounded$", Needs: "etcd",
 		},
 		{
@@ -353,6 +353,11 @@ func handlersBugs() []Bug {
 			Name: "refusal-of-a-set-counts-one-lock", Breaks: "the refusal of a set counts who waits for any of its locks",
 			File: "handlers/locksets.go", Anchor: "		*p.Waiting += b.Waiters\n", Becomes: "		*p.Waiting = b.Waiters\n",
 			In: "./handlers", Run: "^TestSetIsRefusedAsOneLock$", Needs: "etcd",
+		},
+		{
+			Name: "refusal-of-a-set-counts-holders-once", Breaks: "what the refusal of a set tells is bounded in bytes, though it tells of holders twice",
+			File: "handlers/fit.go", Anchor: "	left := maxRefusalBytes / 2\n", Becomes: "	left := maxRefusalBytes\n",
+			In: "./handlers", Run: "^TestRefusalIsBounded$", Needs: "etcd",
 		},
 		{
 			Name: "closures-too-many-without-when", Breaks: "who closes too often is told when to come again",

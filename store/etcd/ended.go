@@ -33,8 +33,8 @@ type unrecordedEnd struct {
 	store.End
 	marked bool // the entry was resumable, and had a mark that went
 
-	// usedUp says of a withdrawn entry that its mark stayed, because one before it had used the key
-	// up, and has gone since.
+	// usedUp says that the mark stayed when the entry went, as it does when one that another has used the key
+	// up before is withdrawn from a full store, and has gone since.
 	usedUp bool
 
 	key      store.Key // with its first lock
@@ -62,7 +62,7 @@ func (x *unrecorded) add(e unrecordedEnd) {
 func (x *unrecorded) markGone(id lock.ID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if e, ok := x.open[id]; ok && e.Reason == lock.Withdrawn && !e.marked {
+	if e, ok := x.open[id]; ok && !e.marked { // that it was withdrawn only that replica knows that did it
 		e.usedUp = true
 		x.open[id] = e
 	}
@@ -157,8 +157,8 @@ func (s *Store) markEnded(txn *pb.TxnRequest, e unrecordedEnd, memory int64) {
 		s.markExpired(txn, e.End, e.key.Lock, memory)
 	case e.marked:
 		s.markExpired(txn, e.End, e.key.Lock, memory)
-	case e.Reason == lock.Withdrawn:
-		s.markLeft(txn, e, memory)
+	default:
+		txn.Success = append(txn.Success, s.markLeft(e.End, e.key.Lock, memory))
 	}
 }
 

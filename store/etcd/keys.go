@@ -91,22 +91,24 @@ func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, name string, leas
 			Compare: goesOn(key, mark{Reason: lock.Withdrawn}), Success: put,
 			Failure: []*pb.RequestOp{txnOp(&pb.TxnRequest{
 				Compare: []*pb.Compare{valued(key, store.Encode(living))}, Success: []*pb.RequestOp{add},
+				Failure: []*pb.RequestOp{s.markLeft(end, name, lease)},
 			})},
 		})},
 	}))
 }
 
-// markLeft has txn put the mark of a key in the place of the one that a withdrawal left as it was, because
+// markLeft puts the mark of a key in the place of the one that a withdrawal left as it was, because
 // etcd was full: it says that the key was used up before, and goes with the lease of the entry that is gone.
-func (s *Store) markLeft(txn *pb.TxnRequest, e unrecordedEnd, lease int64) {
-	key := []byte(s.markKey(e.Tenant, e.ID))
-	txn.Success = append(txn.Success, txnOp(&pb.TxnRequest{
+// Replicas that did not withdraw that take it for expired.
+func (s *Store) markLeft(end store.End, name string, lease int64) *pb.RequestOp {
+	key := []byte(s.markKey(end.Tenant, end.ID))
+	return txnOp(&pb.TxnRequest{
 		Compare: []*pb.Compare{
-			valued(key, store.Encode(mark{Lock: e.key.Lock, Before: lock.Expired})),
-			created([]byte(s.entryKey(e.Tenant, e.key.Lock, e.ID)), 0),
+			valued(key, store.Encode(mark{Lock: name, Before: lock.Expired})),
+			created([]byte(s.entryKey(end.Tenant, name, end.ID)), 0),
 		},
-		Success: []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: lock.Expired, At: e.At}), lease)},
-	}))
+		Success: []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: lock.Expired, At: end.At}), lease)},
+	})
 }
 
 // goesOn compares whether there is a mark at key that says this, and more, by how it is encoded: etcd

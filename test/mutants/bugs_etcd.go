@@ -40,8 +40,23 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-mark-left-to-its-lease", Breaks: "what a withdrawal from a full store leaves of a used-up key is put down when there is room",
-			File: "store/etcd/ended.go", Anchor: "		s.markLeft(txn, e, memory)\n", Becomes: "",
+			File: "store/etcd/ended.go", Anchor: "		txn.Success = append(txn.Success, s.markLeft(e.End, e.key.Lock, memory))\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestWithdrawnFromAFullStore$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-mark-left-by-another", Breaks: "what a withdrawal from a full store leaves of a used-up key is put down by whoever records that the entry went",
+			File: "store/etcd/ended.go", Anchor: "	default:\n		txn.Success = append(txn.Success, s.markLeft", Becomes: "	case e.Reason == lock.Withdrawn:\n		txn.Success = append(txn.Success, s.markLeft",
+			In: "./store/etcd", Run: "^TestWithdrawnFromAFullStoreAndRecordedByAnother$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-mark-left-by-another-lapses", Breaks: "whoever saw an entry go whose mark stayed puts it down when that lapses, though it takes the entry for expired",
+			File: "store/etcd/ended.go", Anchor: "ok && !e.marked {", Becomes: "ok && !e.marked && e.Reason == lock.Withdrawn {",
+			In: "./store/etcd", Run: "^TestWithdrawnFromAFullStoreAndRecordedByAnother$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-mark-left-unseen", Breaks: "what a withdrawal from a full store leaves of a used-up key is put down by a replica whose feed did not tell of it",
+			File: "store/etcd/keys.go", Anchor: "				Failure: []*pb.RequestOp{s.markLeft(end, name, lease)},\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestWithdrawnFromAFullStoreAndRecordedByAnother$", Needs: "etcd",
 		},
 		{
 			Name: "etcd-mark-left-lapses", Breaks: "what a withdrawal from a full store left of a used-up key may lapse before there is room",

@@ -29,3 +29,32 @@ func TestLateUntilAllIsTold(t *testing.T) {
 		}
 	})
 }
+
+// TestLateThroughInterruptions: a view whose feed is interrupted again before it has told what happened meanwhile is late
+// since it was interrupted first.
+func TestLateThroughInterruptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := empty()
+		v.Reset(store.Snapshot{Number: 10, Newest: 10})
+		for range 5 {
+			v.Lost(nil)
+			<-time.After(time.Second)
+			v.Reset(store.Snapshot{Number: 10, Newest: 20})
+			<-time.After(time.Second)
+		}
+		if late := v.LateFor(); late != 10*time.Second {
+			t.Errorf("it is late for %v", late)
+		}
+		v.Lost(nil)
+		<-time.After(time.Second)
+		if late, lost := v.LateFor(), v.LostFor(); late != 11*time.Second || lost != time.Second {
+			t.Errorf("it is late for %v and lost for %v", late, lost)
+		}
+		v.Reset(store.Snapshot{Number: 20, Newest: 20})
+		v.Lost(nil)
+		<-time.After(time.Second)
+		if late := v.LateFor(); late != time.Second {
+			t.Errorf("after it had all it is late for %v", late)
+		}
+	})
+}

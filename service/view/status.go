@@ -107,14 +107,15 @@ func (v *View) LostSince() (at time.Time, lost bool) {
 }
 
 // LateFor returns for how long the view has not had everything: since the feed was interrupted, or we began to
-// wait for it, until it is back and has told what happened meanwhile. It is 0 if that is so.
+// wait for it, until it is back and has told what happened meanwhile, however often it is interrupted before that. It
+// is 0 if that is so.
 func (v *View) LateFor() time.Duration {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if v.current && v.number >= v.goal {
 		return 0
 	}
-	return max(time.Since(v.lostAt), 1)
+	return max(time.Since(v.lateAt), 1)
 }
 
 // Count returns how many entries hold and wait, by the mode of their first claim, and for

@@ -35,6 +35,7 @@ type View struct {
 	whole       time.Time                 // when it was last known to have told everything
 	gap         time.Time                 // since when it may not have; zero if nothing is unexplained
 	lostAt      time.Time                 // when it was not any more; before the first Reset, when we began to wait for it
+	lateAt      time.Time                 // the same, the first time since it had told everything
 	since       map[lock.ID]time.Time     // when an entry was seen to hold
 	waited      map[lock.ID]time.Duration // for how long, by those that hold and did not at once
 	doubtful    map[lock.ID]struct{}      // those that came to hold while nothing might be granted
@@ -105,8 +106,9 @@ func New(cfg Config) *View {
 		cfg.Limits = func(string) *quota.Limits { return standard }
 	}
 	all, bounds := accounts{}, cfg.Bounds.orDefault()
+	now := time.Now()
 	return &View{
-		Config: cfg, lostAt: time.Now(), doubtful: map[lock.ID]struct{}{},
+		Config: cfg, lostAt: now, lateAt: now, doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, tenants: newTenants(), depths: newDepths(), ended: newEndings(all, bounds.Ends), figures: newFigures(all, bounds.Figures), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
 		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), closures: newClosures(), pending: newPending(),
@@ -148,6 +150,9 @@ func (v *View) Lost(error) {
 	defer v.mu.Unlock()
 	if v.current {
 		v.current, v.lostAt = false, time.Now()
+		if v.number >= v.goal {
+			v.lateAt = v.lostAt
+		}
 	}
 	if v.gap.IsZero() {
 		v.gap = v.whole // a replica that stood still hears of a gap when it is over

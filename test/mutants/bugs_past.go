@@ -34,6 +34,11 @@ func pastBugs() []Bug {
 			In: "./service", Run: "^TestGrantThatIsYetToBeTold$",
 		},
 		{
+			Name: "service-late-view-is-late-anew", Breaks: "a view that is interrupted before it has told what happened meanwhile is late since it was interrupted first",
+			File: "service/view/view.go", Anchor: "		if v.number >= v.goal {\n			v.lateAt", Becomes: "		if true {\n			v.lateAt",
+			In: "./service/view", Run: "^TestLateThroughInterruptions$",
+		},
+		{
 			Name: "service-async-in-a-late-view", Breaks: "a replica that has long been yet to be told what happens accepts nothing that has to be kept",
 			File: "service/async_given.go", Anchor: "s.view.LateFor() <= currentTimeout", Becomes: "s.view.LostFor() <= currentTimeout",
 			In: "./service", Run: "^TestAsyncRefusedWithoutAView$",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
@@ -147,6 +148,27 @@ func TestGapOfDearPatterns(t *testing.T) {
 	m.lacks(m.target, missedOf(100, 105), it)
 	if len(m.target.pending) > 0 || m.target.lost == nil || m.target.lost.Missed != missedOf(100, 105) {
 		t.Errorf("%d are told, and %+v", len(m.target.pending), m.target.lost)
+	}
+	m.flushMissed()
+	m.takes()
+}
+
+// TestPassedOverBeforeItIsDisabled: what a subscription was not held against is told as missed, though its receiver is
+// found to want nothing any more before that is told: whoever sets it going again asks for what happened since then.
+func TestPassedOverBeforeItIsDisabled(t *testing.T) {
+	m := newMissing(t)
+	m.makesNoAttempts()
+	dear, _ := m.dear("acme", 0)
+	m.match.may("acme", time.Now())
+	m.match.took("acme", stepsInAll) // so that no more is held against patterns
+	m.tell(happens("acme", 2000))
+	m.noteHealth(dear, tried{Result: webhook.Result{Outcome: webhook.Gone}, sub: dear.sub})
+	if !dear.disabled() {
+		t.Fatal("it is not disabled")
+	}
+	m.tellPassed()
+	if dear.lost == nil || dear.lost.Missed != gapAt(at(2000)) || dear.lost.because != api.MissedForRoom {
+		t.Errorf("it is told to miss %+v", dear.lost)
 	}
 	m.flushMissed()
 	m.takes()

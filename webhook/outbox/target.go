@@ -301,12 +301,16 @@ func (w *owner) noteHealth(t *target, r tried) {
 	}
 	was := t.Health
 	if t.sub.Enabled != t.Enabled {
-		was, t.Enabled = webhook.Health{}, t.sub.Enabled
+		was = webhook.Health{}
 	}
-	t.Health = was.After(r.Result, w.Now())
-	t.dirty = true
+	next := was.After(r.Result, w.Now())
+	disables := next.Disabled != webhook.NotDisabled && was.Disabled == webhook.NotDisabled
+	if disables {
+		w.tellPassed() // which is from before
+	}
+	t.Health, t.Enabled, t.dirty = next, t.sub.Enabled, true
 	t.allow()
-	if t.Health.Disabled != webhook.NotDisabled && was.Disabled == webhook.NotDisabled {
+	if disables {
 		w.Logger.Warn("a webhook is disabled", "tenant", t.tenant, "webhook", t.id, "because", string(t.Health.Disabled))
 	}
 }

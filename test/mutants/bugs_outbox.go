@@ -883,6 +883,16 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestManyStates$",
 		},
 		{
+			Name: "outbox-states-of-a-crowd-first", Breaks: "how a tenant's few webhooks do is written as soon as ever, beside tenants with very many",
+			File: "webhook/outbox/state.go", Anchor: "p[t.tenant].Add(n * time.Second / statesOfTenant)", Becomes: "t.written",
+			In: in, Run: "^TestStatesBesideManyOthers$",
+		},
+		{
+			Name: "outbox-turns-forgotten", Breaks: "a tenant that has had its turn is behind those that have not, also when what it had is paid for",
+			File: "webhook/outbox/state.go", Anchor: "now.Sub(at) > turnsKept", Becomes: "now.After(at)",
+			In: in, Run: "^TestStatesBesideManyOthers$",
+		},
+		{
 			Name: "outbox-states-by-chance", Breaks: "how each webhook does is written in its turn, however many change all the time",
 			File: "webhook/outbox/state.go", Anchor: "	slices.SortFunc(due, func(a, b *target) int { return a.written.Compare(b.written) })\n", Becomes: "	slices.SortFunc(due, func(a, b *target) int { return b.written.Compare(a.written) })\n",
 			In: in, Run: "^TestManyStates$",

@@ -125,8 +125,8 @@ func (t *target) owes(r *recent) bool {
 	return d != nil && d.id == r.ID
 }
 
-// writeStates writes what has changed, of each target now and then, and of all no more than paces allow: those first
-// that were not written for longest.
+// writeStates writes what has changed, of each target now and then, and of all no more than paces allow: in turns of
+// the tenants, and of a tenant those first that were not written for longest.
 func (w *owner) writeStates(now time.Time) {
 	var due []*target
 	for _, t := range w.targets.all {
@@ -135,8 +135,8 @@ func (w *owner) writeStates(now time.Time) {
 		}
 	}
 	slices.SortFunc(due, func(a, b *target) int { return a.written.Compare(b.written) })
-	for _, t := range due {
-		if w.paces.may(t.tenant, now) {
+	for _, next := range w.paces.inTurns(due) {
+		if t := next.of; w.paces.may(t.tenant, now) {
 			w.paces.wrote(t.tenant, w.writeState(t), now)
 		}
 	}
@@ -146,14 +146,37 @@ func (w *owner) writeStates(now time.Time) {
 // a second before, so that a few need not wait for each other.
 type paces map[string]time.Time
 
+// turnsKept is for how long it is known that a tenant has had its turn. By then all that a server may have could.
+const turnsKept = 10 * time.Minute
+
+// turn is when a target has its turn to be written.
+type turn struct {
+	of *target
+	at time.Time
+}
+
+// inTurns has each tenant have its turns by what it has had, and keeps the order of those of a tenant: as many as it may
+// have at once.
+func (p paces) inTurns(all []*target) (turns []turn) {
+	had := map[string]time.Duration{}
+	for _, t := range all {
+		if n := had[t.tenant]; n < statesOfTenant {
+			had[t.tenant]++
+			turns = append(turns, turn{t, p[t.tenant].Add(n * time.Second / statesOfTenant)})
+		}
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int { return a.at.Compare(b.at) })
+	return turns
+}
+
 // may reports whether a state of a tenant may be written now.
 func (p paces) may(tenant string, now time.Time) bool {
 	return p[tenant].Sub(now) < time.Second && p[""].Sub(now) < time.Second
 }
 
-// wrote takes note of one that is written, and forgets what is paid for.
+// wrote takes note of one that is written, and forgets what was paid for long ago.
 func (p paces) wrote(tenant string, bytes int, now time.Time) {
-	maps.DeleteFunc(p, func(_ string, at time.Time) bool { return at.Before(now) })
+	maps.DeleteFunc(p, func(_ string, at time.Time) bool { return now.Sub(at) > turnsKept })
 	p.pays(tenant, now, max(time.Second/statesOfTenant, time.Duration(bytes)*time.Second/stateBytesOfTenant))
 	p.pays("", now, max(time.Second/statesInAll, time.Duration(bytes)*time.Second/stateBytesInAll))
 }

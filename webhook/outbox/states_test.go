@@ -98,3 +98,42 @@ func manyStates(t *testing.T, tenants, webhooks, bytes, minutes int) {
 		t.Errorf("few are written %d times, want %d", least, want)
 	}
 }
+
+// TestStatesBesideManyOthers: how a tenant's few webhooks do is written as soon as ever, beside tenants with so many that
+// they use up what there is.
+func TestStatesBesideManyOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const tenants, webhooks, seconds = 20, 125, 60
+		m := newMissing(t)
+		counts := &countsStates{Records: m.Records, times: map[string]int{}, count: map[string]int{}, bytes: map[string]int{}}
+		m.Records = counts
+		all := []*target{m.owner.target("few", "one")}
+		for tenant := range tenants {
+			for webhook := range webhooks {
+				all = append(all, m.owner.target(fmt.Sprint("tenant-", tenant), fmt.Sprint(webhook)))
+			}
+		}
+		for range seconds * int(time.Second/tick) {
+			for _, one := range all {
+				one.dirty = true
+			}
+			m.writeStates(time.Now())
+			m.takes()
+			<-time.After(tick)
+		}
+		if n, want := counts.count["few"], seconds/int(statePause/time.Second); n < want-1 {
+			t.Errorf("it is written %d times in %d s, want %d", n, seconds, want)
+		}
+		if n := counts.count[""]; n < seconds*statesInAll {
+			t.Errorf("%d are written in %d s, of which there is room for %d", n, seconds, seconds*statesInAll)
+		}
+		least, most := seconds*statesInAll, 0
+		for tenant := range tenants {
+			n := counts.count[fmt.Sprint("tenant-", tenant)]
+			least, most = min(least, n), max(most, n)
+		}
+		if most > least+2*statesOfTenant { // which one may have at once
+			t.Errorf("of some tenants %d are written, and of others %d", least, most)
+		}
+	})
+}

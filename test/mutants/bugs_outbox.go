@@ -853,6 +853,26 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestPassedOverBeforeItIsDisabled$",
 		},
 		{
+			Name: "outbox-patterns-passed-before-it-was-made", Breaks: "a subscription misses nothing of what happened before it was made",
+			File: "webhook/outbox/matching.go", Anchor: "After: p.After.Later(lock.Before(t.From + 1))", Becomes: "After: p.After",
+			In: in, Run: "^TestWhoIsPassedOver$",
+		},
+		{
+			Name: "outbox-patterns-passed-then-paused", Breaks: "what a subscription was not held against before it was paused is told as missed",
+			File: "webhook/outbox/matching.go", Anchor: "(t.sends() || t.pausedAfter(p.After))", Becomes: "t.sends()",
+			In: in, Run: "^TestWhoIsPassedOver$",
+		},
+		{
+			Name: "outbox-patterns-passed-just-now", Breaks: "what subscriptions were not held against is behind since it happened",
+			File: "webhook/outbox/matching.go", Anchor: "read: now, at: e.At, open: 1", Becomes: "read: now, open: 1",
+			In: in, Run: "^TestWhoIsPassedOver$",
+		},
+		{
+			Name: "outbox-patterns-paid-twice", Breaks: "what is told again, and paid for, uses up nothing of what patterns may take",
+			File: "webhook/outbox/tell.go", Anchor: "	if !it.again { // which is paid for\n", Becomes: "	if it != nil {\n",
+			In: in, Run: "^TestAgainIsNotCounted$",
+		},
+		{
 			Name: "outbox-patterns-of-a-gap", Breaks: "who has used up what it takes to hold events against its patterns has none of a gap held against them",
 			File: "webhook/outbox/missed.go", Anchor: " || !w.match.may(t.tenant, it.read) {", Becomes: " {",
 			In: in, Run: "^TestGapOfDearPatterns$",
@@ -906,6 +926,16 @@ func outboxBugs() []Bug {
 			Name: "outbox-too-late-and-pending", Breaks: "what is of no use any more ends then, and takes no room until its receiver wants something again",
 			File: "webhook/outbox/delivery.go", Anchor: "		if d.tooLate(until) {", Becomes: "		if false {",
 			In: in, Run: "^TestEndsThoughItsReceiverIsLeftAlone$",
+		},
+		{
+			Name: "outbox-too-late-and-in-the-way", Breaks: "what is of no use any more holds up nothing that waits for its attempt",
+			File: "webhook/outbox/delivery.go", Anchor: "		d.progress.State = webhook.StateExpired\n		w.pass(d)\n", Becomes: "		d.progress.State = webhook.StateExpired\n",
+			In: in, Run: "^TestEndsBeforeAnother$",
+		},
+		{
+			Name: "outbox-not-sent-and-counted", Breaks: "what was asked for and not sent counts as no attempt",
+			File: "webhook/outbox/delivery.go", Anchor: " && r.Outcome != webhook.Expired {", Becomes: " {",
+			In: in, Run: "^TestEndsAtItsDeadline$",
 		},
 		{
 			Name: "outbox-too-late-and-attempted", Breaks: "what is of no use any more is not attempted",

@@ -81,6 +81,10 @@ func TestEndsAtItsDeadline(t *testing.T) {
 			d.asked = true
 			m.attempts(d, webhook.Result{Outcome: webhook.Throttled, Status: 503, RetryAfter: time.Hour})
 		}, 2},
+		"one that was asked for, and not sent before it": {func(m *missing, d *delivery) {
+			d.asked = true
+			m.attempts(d, webhook.Result{Outcome: webhook.Expired})
+		}, 1},
 		"it has passed when it is due": {func(m *missing, d *delivery) {
 			<-time.After(time.Minute)
 			m.attemptDue()
@@ -118,5 +122,23 @@ func TestEndsThoughItsReceiverIsLeftAlone(t *testing.T) {
 			m.takes()
 		}
 		m.wantEnded(d, webhook.StateExpired, 1)
+	})
+}
+
+// TestEndsBeforeAnother: what is of no use any more, and was not attempted, holds up nothing that waits for its attempt.
+func TestEndsBeforeAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		tenant := m.ofOurs()
+		first, next := m.grants(tenant, 50, time.Minute), m.grants(tenant, 60, time.Hour)
+		if next.waitsFor != 1 {
+			t.Fatal("it does not wait")
+		}
+		<-time.After(time.Minute)
+		m.attemptDue()
+		if m.takes(); !first.over || next.waitsFor != 0 || !next.Queued() {
+			t.Errorf("it waits for %d, which is over: %t", next.waitsFor, first.over)
+		}
 	})
 }

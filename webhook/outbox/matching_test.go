@@ -173,3 +173,58 @@ func TestPassedOverBeforeItIsDisabled(t *testing.T) {
 	m.flushMissed()
 	m.takes()
 }
+
+// TestWhoIsPassedOver: a subscription is told to miss what it was not held against from when it was made on, and one that
+// was paused since is too; nobody else is. The oldest of that counts as behind since it happened.
+func TestWhoIsPassedOver(t *testing.T) {
+	m := newMissing(t)
+	m.makesNoAttempts()
+	older, _ := m.dear("acme", 0)
+	one := func(id string, s subscription.Subscription) *target {
+		t := m.owner.target("acme", id)
+		s.ID, s.Tenant, s.Locks = id, "acme", "*"
+		t.sub, t.filter, t.From = &s, filterOf(&s), s.From
+		m.targets.byTenant["acme"] = append(m.targets.byTenant["acme"], t)
+		return t
+	}
+	younger := one("younger", subscription.Subscription{Version: 1500, From: 1500})
+	since, before := one("since", subscription.Subscription{Version: 3000, Paused: true}), one("before", subscription.Subscription{Version: 900, Paused: true})
+	m.match.may("acme", time.Now())
+	m.match.took("acme", stepsInAll) // so that no more is held against patterns
+	first := happens("acme", 1000)
+	first.At = time.Now().Add(-time.Minute)
+	m.tell(first)
+	m.tell(happens("acme", 2000))
+	if oldest := m.window.oldest(); !oldest.Equal(first.At) {
+		t.Errorf("it is behind since %v, want %v", oldest, first.At)
+	}
+	m.tellPassed()
+	for _, c := range []struct {
+		of    *target
+		after lock.EventID
+	}{{older, justBefore(at(1000))}, {younger, lock.Before(1501)}, {since, justBefore(at(1000))}} {
+		if c.of.lost == nil || c.of.lost.After != c.after || c.of.lost.Before != at(2000) {
+			t.Errorf("%s is told to miss %+v, want it after %v", c.of.id, c.of.lost, c.after)
+		}
+	}
+	if before.lost != nil {
+		t.Errorf("one that was paused before is told to miss %+v", before.lost)
+	}
+	m.flushMissed()
+	m.takes()
+}
+
+// TestAgainIsNotCounted: what somebody has paid to be told again uses up nothing of what its tenant's patterns may take.
+func TestAgainIsNotCounted(t *testing.T) {
+	m := newMissing(t)
+	m.makesNoAttempts()
+	one, steps := m.dear("acme", 0)
+	m.match.may("acme", time.Now())
+	for _, again := range []bool{true, false} {
+		m.offer(one, &body{event: happens("acme", 2000)}, &item{read: time.Now(), again: again})
+		if want := map[bool]int{false: steps}[again]; m.match.steps["acme"] != want {
+			t.Errorf("%d steps are counted, want %d", m.match.steps["acme"], want)
+		}
+	}
+	m.takes()
+}

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -57,4 +58,27 @@ func TestLateThroughInterruptions(t *testing.T) {
 			t.Errorf("after it had all it is late for %v", late)
 		}
 	})
+}
+
+// TestEndedInALongGap: of an entry that went in a gap it is not known why, if the last time that the view had everything is
+// so long ago that the reason may be forgotten: what a feed told meanwhile that went on where it was is no such time, until
+// it has told all.
+func TestEndedInALongGap(t *testing.T) {
+	for upTo, want := range map[uint64]lock.Reason{15: lock.Unknown, 20: lock.Expired} {
+		synctest.Test(t, func(t *testing.T) {
+			v := empty()
+			e := &lock.Entry{ID: "e", Tenant: "acme", Number: 5, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+			begin := func(s store.Snapshot) { v.Reset(s); v.Recall(nil, true) }
+			begin(store.Snapshot{Number: 10, Newest: 10, Entries: []*lock.Entry{e}})
+			v.Lost(nil)
+			<-time.After(store.LongestGap + time.Minute)
+			begin(store.Snapshot{Number: 10, Newest: 20, Entries: []*lock.Entry{e}})
+			v.Apply(upTo, nil)
+			v.Lost(nil)
+			<-time.After(time.Second)
+			if begin(store.Snapshot{Number: 30, Newest: 30}); v.EndOf("acme", "e") != want {
+				t.Errorf("told up to %d it ended by %q, want %q", upTo, v.EndOf("acme", "e"), want)
+			}
+		})
+	}
 }

@@ -4,6 +4,11 @@ package main
 func closureBugs() []Bug {
 	return []Bug{
 		{
+			Name: "closures-any-end-is-the-next", Breaks: "who may close no more locks is told when the next closure ends",
+			File: "service/closing.go", Anchor: "next == nil || c.Entry.Closing.Until.Before(next.Until)", Becomes: "next == nil",
+			In: "./service", Run: "^TestClosureIsChecked$",
+		},
+		{
 			Name: "closures-let-newcomers-in", Breaks: "who came after a closure does not hold",
 			File: "lock/closure.go", Anchor: "case e.Number >= c.Entry.Number:", Becomes: "case e.Number > c.Entry.Number+1:",
 			In: "./lock", Run: "^TestTableMatchesModel$",

@@ -4,6 +4,16 @@ package main
 func handlersBugs() []Bug {
 	return []Bug{
 		{
+			Name: "handlers-refused-set-counted-once", Breaks: "what a refusal of a set takes is counted, of which each holder is told twice",
+			File: "handlers/fit.go", Anchor: "return 2*(maxRefusalBytes/2-left) + rowBytes", Becomes: "return maxRefusalBytes/2 - left + rowBytes",
+			In: "./handlers", Run: "^TestRefusalOfASetFits$",
+		},
+		{
+			Name: "handlers-refused-set-without-bound", Breaks: "a refusal of a set is bounded as that of a lock is",
+			File: "handlers/fit.go", Anchor: "	left := maxRefusalBytes / 2\n	for", Becomes: "	left := maxRefusalBytes\n	for",
+			In: "./handlers", Run: "^TestRefusalOfASetFits$",
+		},
+		{
 			Name: "openapi-example-is-refused", Breaks: "what stands as an example of a body is what the server takes",
 			File: "openapi/openapi.json", Anchor: `"mode": "semaphore",`, Becomes: `"mode": "exclusive",`,
 			In: "./openapi", Run: "^TestExamplesOfBodies$",

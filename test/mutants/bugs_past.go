@@ -24,6 +24,21 @@ func pastBugs() []Bug {
 			In: "./store/etcd", Run: "^TestRetoldEndIsNotRecordedAgain$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-feed-catches-up-at-once", Breaks: "a feed that has no goal yet has not caught up",
+			File: "store/etcd/gap.go", Anchor: "	if at.After(g.whole) {\n", Becomes: "	if g != nil {\n",
+			In: "./store/etcd", Run: "^TestEndsAreRecordedWhenCaughtUp$",
+		},
+		{
+			Name: "etcd-watch-goes-back", Breaks: "a watch does not go back by what comes late",
+			File: "store/etcd/guard.go", Anchor: "	g.at = max(g.at, revision)\n", Becomes: "	g.at = revision\n",
+			In: "./store/etcd", Run: "^TestGuardTellsHowLate$",
+		},
+		{
+			Name: "etcd-watch-late-in-silence", Breaks: "a watch that is behind says for how long",
+			File: "store/etcd/guard.go", Anchor: "		g.lags(late)\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestGuardTellsHowLate$",
+		},
+		{
 			Name: "etcd-ends-held-for-ever", Breaks: "what has ended is recorded when the feed has caught up",
 			File: "store/etcd/gap.go", Anchor: "unrecorded.hold(!since.IsZero())", Becomes: "unrecorded.hold(!since.IsZero() || g.told > 0)",
 			In: "./store/etcd", Run: "^TestEndsAreRecordedWhenCaughtUp$",

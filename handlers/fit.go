@@ -100,7 +100,7 @@ func fitRefusal(g *service.Grant) int {
 	return 2*(maxRefusalBytes/2-left) + rowBytes
 }
 
-// hideHolders leaves the numbers of those who wait.
+// hideHolders leaves the locks that are in use, and the numbers of those who wait.
 func hideHolders(g *service.Grant) {
 	g.Holders = nil
 	for i := range g.Busy {

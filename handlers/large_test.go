@@ -172,8 +172,8 @@ func TestRefusalIsBounded(t *testing.T) {
 	t.Parallel()
 	one := &service.Grant{Entry: largest("orders:42"), Holders: holdersAt("orders:42", 100), Waiters: 3}
 	many := &service.Grant{Entry: &lock.Entry{Set: true, Claims: []lock.Claim{{Name: "a"}}}}
-	for place := range 32 {
-		b := service.Busy{Name: strings.Repeat("n", 200), Holders: holdersAt("n", 100), Waiters: 3}
+	for place := range 32 { // nobody waits for most of them
+		b := service.Busy{Name: strings.Repeat("n", 200), Holders: holdersAt("n", 100), Waiters: 3 * (place / 31)}
 		for i, h := range b.Holders {
 			h.Entry.ID = lock.ID(fmt.Sprintf("%026d", 100*place+i))
 		}
@@ -190,6 +190,9 @@ func TestRefusalIsBounded(t *testing.T) {
 		router.Fill(c.claims.Tenant)
 		if a = c.post(path, body(text)); a.status != http.StatusLocked || len(a.body) > 16<<10 || !strings.Contains(string(a.body), `"waiting":3`) {
 			t.Errorf("%s, when there is no room: %d with %d bytes", path, a.status, len(a.body))
+		}
+		if locks, set := a.fields()["locks"].([]any); set != grant.Entry.Set || len(locks) != len(grant.Busy) {
+			t.Errorf("%s, when there is no room: %d locks are named that others hold, want %d", path, len(locks), len(grant.Busy))
 		}
 	}
 }

@@ -208,9 +208,7 @@ func describeBusy(p *api.Problem, g *service.Grant) {
 func busyOf(busy []service.Busy) []api.BusyLock {
 	out := []api.BusyLock{}
 	for _, b := range busy {
-		if len(b.Holders) > 0 || b.Waiters > 0 {
-			out = append(out, api.BusyLock{Name: b.Name, Holders: briefly(b.Holders, b.Name), Waiting: b.Waiters})
-		}
+		out = append(out, api.BusyLock{Name: b.Name, Holders: briefly(b.Holders, b.Name), Waiting: b.Waiters})
 	}
 	return out
 }

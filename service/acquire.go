@@ -21,7 +21,7 @@ type Grant struct {
 	Asked     *view.Asked   // held: what those ask who wait for it; nil if nobody does
 	Holders   []view.Holder // of a refusal: who holds
 	Waiters   int           // of a refusal: how many wait
-	Busy      []Busy        // of a set's refusal: the same for each lock, in canonical order
+	Busy      []Busy        // of a set's refusal: the same for each lock that somebody uses, in canonical order
 }
 
 // Busy is a lock of a set that was refused.

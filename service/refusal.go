@@ -65,10 +65,11 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 		s.addExpiries(ctx, q.Holders, asks)
 		asks = max(0, asks-len(q.Holders))
 		b := Busy{Name: c.Name, Holders: q.Holders, Waiters: q.Waiting}
-		if e.Set {
-			g.Busy = append(g.Busy, b)
-		} else {
+		switch {
+		case !e.Set:
 			g.Holders, g.Waiters = b.Holders, b.Waiters
+		case len(b.Holders) > 0 || b.Waiters > 0: // an answer may do without the holders, and names the lock all the same
+			g.Busy = append(g.Busy, b)
 		}
 	}
 	return g, err

@@ -355,6 +355,17 @@ func handlersBugs() []Bug {
 			In: "./handlers", Run: "^TestNobodyHolds$", Needs: "etcd",
 		},
 		{
+			Name: "refusal-of-a-set-hides-locks", Breaks: "the refusal of a set names the locks in the way where it does without their holders",
+			File: "handlers/locksets.go", Anchor: "	for _, b := range busy {\n",
+			Becomes: "	for _, b := range busy {\n		if len(b.Holders) == 0 && b.Waiters == 0 {\n			continue\n		}\n",
+			In:      "./handlers", Run: "^TestRefusalIsBounded$",
+		},
+		{
+			Name: "refusal-of-a-set-names-free-locks", Breaks: "the refusal of a set names no locks that nobody uses",
+			File: "service/refusal.go", Anchor: "		case len(b.Holders) > 0 || b.Waiters > 0:", Becomes: "		default:",
+			In: "./handlers", Run: "^TestSetIsRefusedAsOneLock$", Needs: "etcd",
+		},
+		{
 			Name: "refusal-of-a-set-holder-twice", Breaks: "who holds several locks of a set that is refused is named once",
 			File: "handlers/locksets.go", Anchor: "			seen[h.Entry.ID] = true\n", Becomes: "			_ = h\n",
 			In: "./handlers", Run: "^TestSetIsRefusedAsOneLock$", Needs: "etcd",

@@ -154,7 +154,11 @@ func stepsOf(steps []view.Step) []api.DistributionStep {
 func adviceOf(f view.Figures, advised time.Duration) string {
 	held := f.Hold
 	if advised == 0 {
-		return fmt.Sprintf("%d holds have ended since this replica started, which is too few to go by", held.Samples)
+		ended := fmt.Sprintf("%d holds have", held.Samples)
+		if held.Samples == 1 {
+			ended = "1 hold has"
+		}
+		return ended + " ended since this replica started, which is too few to go by"
 	}
 	return fmt.Sprintf("99 of 100 holds ended within %v s; twice that, in whole seconds and within what the server takes, leaves room for slow days and frees the lock soon after its holder died",
 		api.SecondsOf(held.P99))

@@ -59,6 +59,18 @@ func TestLockInUse(t *testing.T) {
 	}
 }
 
+// TestAdviceOfOneHold: what is too little to go by is counted in words.
+func TestAdviceOfOneHold(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for _, want := range []string{"1 hold has ended since", "2 holds have ended since"} {
+		c.release(c.acquire("orders:42"))
+		eventually(t, want, func() bool {
+			return strings.Contains(string(c.operator().get("/admin/locks/"+c.claims.Tenant+"/orders:42").body), want)
+		})
+	}
+}
+
 // TestFigures: they count, and after ten acquisitions they advise.
 func TestFigures(t *testing.T) {
 	t.Parallel()

@@ -289,5 +289,10 @@ func lookingBugs() []Bug {
 			File: "service/view/names.go", Anchor: " && tenant != lock.OwnTenant {", Becomes: " {",
 			In: "./service/view", Run: "^TestOwnTenantIsNobody$",
 		},
+		{
+			Name: "looking-one-holds", Breaks: "what is too little to go by is counted in words",
+			File: "handlers/console_dto.go", Anchor: "if held.Samples == 1 {", Becomes: "if held.Samples < 0 {",
+			In: "./handlers", Run: "^TestAdviceOfOneHold$", Needs: "etcd",
+		},
 	}
 }

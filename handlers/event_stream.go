@@ -37,12 +37,14 @@ type sender struct {
 	kind    string // in the metrics
 
 	expires <-chan time.Time // when the bearer token does
-	beat    *time.Timer      // when a sign of life is due
+	every   time.Duration    // between signs of life
+	beat    *time.Timer      // when one is due
 }
 
 func newSender(r *request, kind string) sender {
 	return sender{
 		kind: kind, request: r, out: http.NewResponseController(ungin(r.Writer)), timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
+		every: r.endpoints.Heartbeat,
 	}
 }
 
@@ -88,7 +90,7 @@ func (w *sender) begin() (stop func(), more bool) {
 	}
 	w.request.holdLittle(sendBuffer)
 	expires := time.NewTimer(time.Until(w.request.principal.Expires))
-	w.expires, w.beat = expires.C, time.NewTimer(w.request.endpoints.Heartbeat)
+	w.expires, w.beat = expires.C, time.NewTimer(w.every)
 	metrics, ctx := w.request.endpoints.Metrics, w.request.context()
 	metrics.StreamOpened(ctx, w.kind, time.Since(w.request.began))
 	return func() {
@@ -235,7 +237,7 @@ const (
 func (w *eventWriter) live() {
 	w.write([]byte(":\nid: " + w.stream.At().String() + "\n\n"))
 	w.flush()
-	w.beat.Reset(w.request.endpoints.Heartbeat)
+	w.beat.Reset(w.every)
 }
 
 // write sends a message, for each few of which the client has its time.

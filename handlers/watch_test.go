@@ -37,6 +37,7 @@ type watched struct {
 	lost    api.Instant    // since when the store is out of sight, as told last
 	deltas  int
 	comment string
+	beats   int // comments that say nothing but that the watch is there
 }
 
 type watchMessage struct {
@@ -86,6 +87,8 @@ func (w *watched) read(body io.Reader, field string) {
 		case "":
 			if value != "" {
 				w.comment = value
+			} else if strings.HasPrefix(line, ":") {
+				w.beats++
 			}
 		case "event":
 			kind = value
@@ -384,6 +387,22 @@ func TestWatchEnds(t *testing.T) {
 	r.service.Drain()
 	long.wantEnd("this server shuts down; go on at another")
 	op.get("/admin/watch?view=locks").wantDraining()
+}
+
+// TestWatchShowsThatItIsThere: who looks at a page on which nothing happens learns within seconds that the server
+// has stopped to answer, and not with the third of the signs of life that a stream of events has.
+func TestWatchShowsThatItIsThere(t *testing.T) {
+	t.Parallel()
+	w := newTenant(t).at(newReplica(t, func(*service.Config) {})).operator().watch("view=locks", "locks")
+	began := time.Now()
+	eventually(t, "the watch says that it is there", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.beats > 0
+	})
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("the first sign of life came after %v", took)
+	}
 }
 
 func (w *watched) wantEnd(why string) {

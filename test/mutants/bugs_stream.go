@@ -49,6 +49,11 @@ func streamBugs() []Bug {
 			In: "./handlers", Run: "^TestHeartbeat$", Needs: "etcd",
 		},
 		{
+			Name: "watch-as-quiet-as-events", Breaks: "who watches learns within seconds that the server does not answer",
+			File: "handlers/watch.go", Anchor: "w.every = min(w.every, watchBeat)", Becomes: "w.every = max(w.every, watchBeat)",
+			In: "./handlers", Run: "^TestWatchShowsThatItIsThere$", Needs: "etcd",
+		},
+		{
 			Name: "stream-to-a-head", Breaks: "who asks for the head of a stream gets no stream",
 			File: "handlers/event_stream.go", Anchor: "if w.request.headOnly() {", Becomes: "if w.err != nil {",
 			In: "./handlers", Run: "^TestHeadOfEvents$", Needs: "etcd",

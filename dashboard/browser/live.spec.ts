@@ -134,8 +134,49 @@ test("who signs out while the server is away sees nothing any more, and is signe
   await signIn(server, page);
   await page.context().setOffline(true);
   await page.getByRole("button", { name: "Sign out" }).click();
-  await expect(page.getByText("this browser keeps the session until it can")).toBeVisible();
+  await expect(page.getByText("this browser keeps the session until it does")).toBeVisible();
   await page.context().setOffline(false);
+  await expect(page.getByText("You are signed out.")).toBeVisible();
+  await page.reload();
+  await expect(page.getByLabel("Bearer token")).toBeVisible();
+});
+
+test("a server that hangs is known within some ten seconds, time stands, and no page is blank", async ({ page }) => {
+  await signIn(server, page);
+  const held = await server.acquire("hangs:1", { ttl_seconds: 120 });
+  await to(server, page, "locks");
+  await expect(page.getByRole("link", { name: "hangs:1" })).toBeVisible();
+  server.hang();
+  try {
+    await expect(page.getByRole("alert")).toContainText(/No word from the server for \d+ s/, { timeout: 12_000 });
+    await expect(page.getByRole("button", { name: "Not live" })).toBeVisible();
+    const ages = page.locator("table.locks time");
+    const before = await ages.allTextContents();
+    const silent = async () => Number(/for (\d+) s/.exec((await page.getByRole("alert").textContent()) ?? "")?.[1]);
+    const at = await silent();
+    await until("it is silent for longer", async () => (await silent()) > at + 2);
+    expect(await ages.allTextContents()).toEqual(before);
+    await to(server, page, "closures");
+    await expect(page.getByText("Nothing could be loaded")).toBeVisible();
+  } finally {
+    server.goOn();
+  }
+  await expect(page.getByText("Nothing is closed")).toBeVisible();
+  await expect(page.getByRole("alert")).toBeHidden();
+  await server.release("hangs:1", held.token);
+});
+
+test("who signs out while the server hangs sees nothing any more at once", async ({ page }) => {
+  await signIn(server, page);
+  server.hang();
+  try {
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await expect(page.getByLabel("Bearer token")).toBeVisible({ timeout: 2000 });
+    await expect(page.getByText("the server has not confirmed that the session has ended")).toBeVisible();
+    await expect(page.getByRole("link", { name: "Locks" })).toHaveCount(0);
+  } finally {
+    server.goOn();
+  }
   await expect(page.getByText("You are signed out.")).toBeVisible();
   await page.reload();
   await expect(page.getByLabel("Bearer token")).toBeVisible();

@@ -76,6 +76,16 @@ export class Server {
     await ended;
   }
 
+  /** Has the program hang, as one does that swaps or is debugged: connections stay, and nothing is answered. */
+  hang(): void {
+    this.process?.kill("SIGSTOP");
+  }
+
+  /** Has a program go on that hangs. */
+  goOn(): void {
+    this.process?.kill("SIGCONT");
+  }
+
   async close(): Promise<void> {
     await this.kill();
     rmSync(this.dir, { recursive: true, force: true });

@@ -19,8 +19,8 @@ import { Webhook } from "./pages/webhook";
 import { WebhookOf } from "./pages/webhook-of";
 import { Webhooks } from "./pages/webhooks";
 import { Posts } from "./parts/signs";
-import { utc } from "./parts/words";
-import { now } from "./state/clock";
+import { seconds, utc } from "./parts/words";
+import { now, silentFor } from "./state/clock";
 import { center, useEdges } from "./state/edges";
 import { places } from "./state/keys";
 import { connection, outcome, patience, paused, sleep, useLive } from "./state/live";
@@ -57,8 +57,10 @@ function Standing() {
   return (
     <p class="strip" role="alert">
       <span aria-hidden="true">⚠ </span>
-      {lost ? "Connection lost, reconnecting…" : "The server does not see the store."} What you see is as of{" "}
-      {utc(outOfSight.value ?? now.value)}.
+      {lost ? "Connection lost, reconnecting…" : "The server does not see the store."}
+      {/* Not read out: it changes each second. */}
+      {lost && <span aria-hidden="true"> No word from the server for {seconds(silentFor.value * 1000)}.</span>} What you
+      see is as of {utc(outOfSight.value ?? now.value)}.
     </p>
   );
 }

@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { Failure } from "./api/client";
@@ -7,11 +8,12 @@ import { Loading } from "./parts/signs";
 import { tick } from "./state/clock";
 import { press } from "./state/keys";
 import { connection, patience, sleep } from "./state/live";
-import { finishSignOut, recall, session, signIn, takeCode, takeRefusal } from "./state/session";
+import { finishSignOut, leaveUnconfirmed, owes, recall, session, signIn, takeCode, takeRefusal } from "./state/session";
 import { showTheme } from "./state/theme";
 import "./style/main.css";
 
 let failed = takeRefusal();
+const away = new Failure("unreachable", "The server does not answer.");
 
 /** Signs in with the code of the address, if there is one, or learns who is signed in. */
 async function begin(): Promise<void> {
@@ -25,20 +27,27 @@ async function begin(): Promise<void> {
     }
   }
   const never = new AbortController().signal;
-  for (let failures = 1; session.value === undefined; failures++) {
+  if (owes() !== null) leaveUnconfirmed();
+  for (let failures = 1; ; failures++) {
     try {
       await finishSignOut();
       await recall();
       if (session.value) failed = "";
+      return;
     } catch {
+      if (session.value) return; // somebody has signed in meanwhile
+      slow.value = true;
       await sleep(patience(failures, 1000), never);
     }
   }
 }
 
+/** Whether the server has not said yet who is signed in, though it was asked. */
+const slow = signal(false);
+
 function Root() {
   useEffect(() => tick(() => connection.value === "lost"), []);
-  if (session.value === undefined) return <Loading />;
+  if (session.value === undefined) return <Loading failure={slow.value ? away : undefined} />;
   return session.value === null ? <Door failed={failed} /> : <App />;
 }
 

@@ -63,6 +63,32 @@ export async function asked<T>(answer: Promise<Answer<T>>): Promise<T> {
   throw failureOf(got.response.status, got.error);
 }
 
+/** How long an answer may take that somebody looks at, in milliseconds. */
+export const patient = 8000;
+
+/**
+ * Asks for something, and gives it up once that has taken too long: a server that takes requests and answers none
+ * is away, and who looks at the page is to learn it.
+ */
+export async function answered<T>(
+  ask: (signal: AbortSignal) => Promise<T>,
+  stop?: AbortSignal,
+  within = patient,
+): Promise<T> {
+  const late = new AbortController();
+  const given = new Promise<never>((_, reject) => {
+    late.signal.addEventListener("abort", () =>
+      reject(new Failure("unreachable", "The server does not answer.", 0, "", "", true)),
+    );
+  });
+  const timer = setTimeout(() => late.abort(), within);
+  try {
+    return await Promise.race([ask(stop ? AbortSignal.any([stop, late.signal]) : late.signal), given]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Reads a problem document. Anything else, as of a proxy, is told by its status. */
 export function failureOf(status: number, body: unknown): Failure {
   const problem = typeof body === "object" && body !== null ? (body as Partial<Schemas["Problem"]>) : {};

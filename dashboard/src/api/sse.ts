@@ -47,23 +47,31 @@ export class Parser {
   }
 }
 
-/** The server says something every 15 seconds. What is silent for longer has been cut somewhere. */
+/** In a stream of events the server says something every 15 seconds. What is silent for longer has been cut somewhere. */
 const silence = 45_000;
 
 /**
  * Follows a stream until it ends or the signal aborts it. It is read with fetch, not with an
  * EventSource, which does not say why it was refused. `came` is called for whatever comes, comments
- * too. Returns the last id.
+ * too. A stream in which nothing comes for `silent` milliseconds counts as cut. Returns the last id.
  */
 export async function follow(
   path: string,
-  options: { signal: AbortSignal; lastId?: string; opened: () => void; came?: () => void; told: (m: Message) => void },
+  options: {
+    signal: AbortSignal;
+    lastId?: string;
+    silent?: number;
+    opened: () => void;
+    came?: () => void;
+    told: (m: Message) => void;
+  },
 ): Promise<string> {
   const headers: Record<string, string> = { Accept: "text/event-stream" };
   if (options.lastId) headers["Last-Event-ID"] = options.lastId;
   const cut = new AbortController();
   const signal = AbortSignal.any([options.signal, cut.signal]);
-  let timer = setTimeout(() => cut.abort(), silence);
+  const { silent = silence } = options;
+  let timer = setTimeout(() => cut.abort(), silent);
   try {
     const response = await fetch(base + path, { headers, signal, cache: "no-store" });
     if (!response.ok || response.body === null) {
@@ -76,7 +84,7 @@ export async function follow(
       const { done, value } = await reader.read();
       if (done) return parser.lastId;
       clearTimeout(timer);
-      timer = setTimeout(() => cut.abort(), silence);
+      timer = setTimeout(() => cut.abort(), silent);
       options.came?.();
       parser.push(value);
     }

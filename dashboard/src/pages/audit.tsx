@@ -60,7 +60,7 @@ export function Audit() {
       </Head>
       <Filters filter={filter} />
       <Failed failure={failure} />
-      {data ? <Records all={data.records} filtered={filter} /> : !failure && <Loading />}
+      {data ? <Records all={data.records} filtered={filter} /> : <Loading failure={failure} />}
       <Turn first="Newest" at={filter.cursor} next={data?.next_cursor} more="Earlier" />
       <Shell id="curl" line={`${curl("GET", pathOf(filter))} -H 'Accept: application/x-ndjson'`} />
     </>

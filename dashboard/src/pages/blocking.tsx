@@ -37,7 +37,7 @@ export function Blocking() {
         </search>
       )}
       <Failed failure={failure} />
-      {data ? <Trees of={data} /> : !failure && <Loading />}
+      {data ? <Trees of={data} /> : <Loading failure={failure} />}
       <Shell
         id="curl"
         line={curl("GET", `/admin/blocking${tenant === "" ? "" : `?tenant=${encodeURIComponent(tenant)}`}`)}

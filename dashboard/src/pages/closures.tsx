@@ -32,7 +32,7 @@ export function Closures() {
         While a lock is closed, who holds it finishes, who waits keeps the place, and nobody new gets it.
       </p>
       <Failed failure={failure} />
-      {data ? <Standing all={data.closures} open={(c) => (opening.value = c)} /> : !failure && <Loading />}
+      {data ? <Standing all={data.closures} open={(c) => (opening.value = c)} /> : <Loading failure={failure} />}
       <Turn first="First page" at={cursor} next={data?.next_cursor} more="Further ones" />
       <Shell id="curl" line={curl("GET", "/admin/closures")} />
       {closing !== null && (

@@ -35,7 +35,7 @@ export function Contention() {
         </search>
       )}
       <Failed failure={heat.failure} />
-      {heat.data ? <HeatMap of={heat.data} /> : !heat.failure && <Loading />}
+      {heat.data ? <HeatMap of={heat.data} /> : <Loading failure={heat.failure} />}
       {!failed && <Series query={query} />}
       <Shell
         id="curl"

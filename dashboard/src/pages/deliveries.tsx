@@ -101,7 +101,7 @@ export function Deliveries({ of, still = false }: { of: Sent } & Still) {
           <List all={rows} still={still} again={again} />
         </div>
       ) : (
-        !failure && <Loading />
+        <Loading failure={failure} />
       )}
       <Turn first="Newest" at={cursor} next={data?.next_cursor} more={`Next ${page}`} />
       <Shell id="deliveries-curl" line={lines(at, rows[0]?.id)} />

@@ -96,7 +96,7 @@ function One({ tenant, holder }: { tenant: string; holder: string }) {
   return (
     <>
       <Failed failure={failure} />
-      {data ? <Seen of={data} revoke={() => (seen.value = data)} /> : !failure && <Loading />}
+      {data ? <Seen of={data} revoke={() => (seen.value = data)} /> : <Loading failure={failure} />}
       <Shell id="curl" line={curl("GET", path)} />
       {seen.value && <RevokeAll seen={seen.value} look={look} close={() => (seen.value = undefined)} done={refresh} />}
     </>

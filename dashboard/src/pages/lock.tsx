@@ -41,7 +41,7 @@ export function Lock({ tenant, name }: { tenant: string; name: string }) {
         </a>
       </Head>
       <Failed failure={failure} />
-      {data ? <Seen view={data} revoke={(t) => (target.value = t)} /> : !failure && <Loading />}
+      {data ? <Seen view={data} revoke={(t) => (target.value = t)} /> : <Loading failure={failure} />}
       {data && target.value && (
         <Revoke target={target.value} view={data} done={refresh} close={() => (target.value = undefined)} />
       )}

@@ -57,7 +57,7 @@ export function Locks() {
       {data ? (
         <Rows key={JSON.stringify(filter)} page={data} sort={filter.sort} filtered={isFiltered(filter)} />
       ) : (
-        !failure && <Loading />
+        <Loading failure={failure} />
       )}
       <Turn first="First page" at={filter.cursor} next={data?.next_cursor} more={`Next ${rows}`} />
     </>

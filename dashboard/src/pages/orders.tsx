@@ -24,11 +24,15 @@ export function Deadlocks() {
       <Failed failure={refused.failure} />
       <section class="stack" aria-labelledby="contradictions">
         <h2 id="contradictions">Contradicting orders</h2>
-        <div class="sheet">{orders.data ? <Contradictions report={orders.data} /> : <Loading />}</div>
+        <div class="sheet">
+          {orders.data ? <Contradictions report={orders.data} /> : <Loading failure={orders.failure} />}
+        </div>
       </section>
       <section class="stack" aria-labelledby="refused">
         <h2 id="refused">Refused deadlocks</h2>
-        <div class="sheet">{refused.data ? <Refused all={refused.data.deadlocks} /> : <Loading />}</div>
+        <div class="sheet">
+          {refused.data ? <Refused all={refused.data.deadlocks} /> : <Loading failure={refused.failure} />}
+        </div>
       </section>
       {orders.data && orders.data.orders.length > 0 && (
         <section class="stack" aria-labelledby="seen">

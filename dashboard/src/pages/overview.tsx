@@ -22,7 +22,7 @@ export function Overview() {
     <>
       <Head title="Overview">{data && <Health store={data.store} />}</Head>
       <Failed failure={failure} />
-      {data ? <Seen view={data} /> : <Loading />}
+      {data ? <Seen view={data} /> : <Loading failure={failure} />}
     </>
   );
 }

@@ -44,7 +44,7 @@ export function Tenant({ tenant }: { tenant: string }) {
         )}
       </Head>
       <Failed failure={failure} />
-      {data ? <Seen of={data} /> : !failure && <Loading />}
+      {data ? <Seen of={data} /> : <Loading failure={failure} />}
       <Shell id="curl" line={curl("GET", `/admin/tenants/${encodeURIComponent(tenant)}/quota`)} />
       {resetting.value && (
         <ResetQuota seen={resetting.value} done={refresh} close={() => (resetting.value = undefined)} />

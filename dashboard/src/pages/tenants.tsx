@@ -22,7 +22,7 @@ export function Tenants() {
     <>
       <Head title="Tenants">{data && <span class="soft">{many(data.total, "tenant")} with locks in use</span>}</Head>
       <Failed failure={failure} />
-      {data ? <Listed all={data.tenants} /> : !failure && <Loading />}
+      {data ? <Listed all={data.tenants} /> : <Loading failure={failure} />}
       <Turn first="First page" at={cursor} next={data?.next_cursor} more="Further ones" />
       {data && <p class="soft small">Grants are those of the last 15 minutes, as replica {data.replica} saw them.</p>}
       <Shell id="curl" line={curl("GET", "/admin/tenants")} />

@@ -59,7 +59,7 @@ function One({ tenant, id }: Which) {
         </a>
       </Head>
       <Failed failure={failure} />
-      {data ? <Seen of={data} /> : !failure && <Loading />}
+      {data ? <Seen of={data} /> : <Loading failure={failure} />}
       {seen.value && <PauseWebhook of={seen.value} done={refresh} close={() => (seen.value = undefined)} />}
     </>
   );

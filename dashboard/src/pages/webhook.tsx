@@ -47,7 +47,7 @@ function One({ id }: { id: string }) {
     <>
       <Head title={data?.url ?? "Webhook"}>{data && <Sending of={data} />}</Head>
       <Failed failure={failure} />
-      {data ? <Seen of={data} refresh={refresh} /> : !failure && <Loading />}
+      {data ? <Seen of={data} refresh={refresh} /> : <Loading failure={failure} />}
     </>
   );
 }

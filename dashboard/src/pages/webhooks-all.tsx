@@ -40,7 +40,7 @@ export function AllWebhooks() {
         </search>
       )}
       <Failed failure={failure} />
-      {data ? <Rows all={data.webhooks} filtered={filter.tenant} /> : !failure && <Loading />}
+      {data ? <Rows all={data.webhooks} filtered={filter.tenant} /> : <Loading failure={failure} />}
       <Turn first="First page" at={filter.cursor} next={data?.next_cursor} more="Further ones" />
       <Shell
         id="curl"

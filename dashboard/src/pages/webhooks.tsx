@@ -69,7 +69,7 @@ function Listed() {
   return (
     <>
       <Failed failure={failure} />
-      {data ? <Rows all={data.webhooks} /> : !failure && <Loading />}
+      {data ? <Rows all={data.webhooks} /> : <Loading failure={failure} />}
       <Shell
         id="curl"
         title="Subscribe from a shell"

@@ -98,11 +98,12 @@ export function Trouble({ failure }: { failure: Failure }) {
   );
 }
 
-/** Until the first answer. */
-export function Loading() {
+/** Until the first answer. Why there is none is said elsewhere, but for a server that is away: that is no reason to be blank. */
+export function Loading({ failure }: { failure?: Failure | undefined }) {
+  if (failure && !failure.away) return null;
   return (
     <p class="soft pad" role="status">
-      Loading…
+      {failure ? "Nothing could be loaded: the server does not answer. It is asked again and again." : "Loading…"}
     </p>
   );
 }

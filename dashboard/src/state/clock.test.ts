@@ -1,5 +1,6 @@
+import { signal } from "@preact/signals";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { now, reached, standAt, tick } from "./clock";
+import { now, reached, silentFor, standAt, tick } from "./clock";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -19,9 +20,22 @@ it("stands where the server was last heard of while that is away, and goes on af
   away = true;
   vi.advanceTimersByTime(60_000);
   expect(now.value).toBe(heard);
+  expect(silentFor.value).toBe(63);
   away = false;
   vi.advanceTimersByTime(1000);
+  expect(silentFor.value).toBe(0);
   expect(now.value).toBe(heard + 64_000);
+  stop();
+});
+
+it("stands at once when the server goes away", () => {
+  const away = signal(false);
+  const stop = tick(() => away.value);
+  reached();
+  const heard = now.value;
+  vi.advanceTimersByTime(9000);
+  away.value = true;
+  expect([now.value, silentFor.value]).toEqual([heard, 9]);
   stop();
 });
 

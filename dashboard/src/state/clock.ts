@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 
 /** How far the server's clock is ahead of the browser's, in milliseconds. */
 let offset = 0;
@@ -11,6 +11,9 @@ let stands: number | undefined;
 
 /** The server's time, once a second: one ticker for all that counts down. */
 export const now = signal(Date.now());
+
+/** For how many seconds the server has said nothing, while it is away; 0 while it is not. */
+export const silentFor = signal(0);
 
 /** Notes that something has come from the server just now. */
 export function reached(): void {
@@ -43,6 +46,15 @@ function show(here: number): void {
  * does while the server does not see the store.
  */
 export function tick(away: () => boolean): () => void {
-  const timer = setInterval(() => show(away() ? last : Date.now()), 1000);
-  return () => clearInterval(timer);
+  const look = (): void => {
+    const here = Date.now();
+    silentFor.value = away() ? Math.floor((here - last) / 1000) : 0;
+    show(away() ? last : here);
+  };
+  const timer = setInterval(look, 1000);
+  const stop = effect(look); // at once when the server goes away
+  return () => {
+    clearInterval(timer);
+    stop();
+  };
 }

@@ -69,6 +69,15 @@ it("keeps what it has when the connection is lost, says so, and comes back", asy
   expect(connection.value).toBe("live");
 });
 
+it("takes a server for away that does not answer", async () => {
+  load = () => new Promise(() => {});
+  const { container } = render(<Page name="hangs" />);
+  await after(7900);
+  expect(connection.value).toBe("live");
+  await after(200);
+  expect([container.textContent, connection.value]).toEqual(["nothing unreachable", "lost"]);
+});
+
 it("forgets an answer that comes when another thing is asked for", async () => {
   const answers: ((v: string) => void)[] = [];
   load = () => new Promise((resolve) => answers.push(resolve));

@@ -1,6 +1,6 @@
 import { type Signal, signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { Failure } from "../api/client";
+import { answered, Failure } from "../api/client";
 import { heard, reached } from "./clock";
 import { lost } from "./session";
 import { forgetStore, noteStore } from "./store";
@@ -111,7 +111,7 @@ async function repeat<T>(
 ): Promise<void> {
   for (let failures = 0; !stop.aborted && !enough(); ) {
     try {
-      show.value(await load(stop));
+      show.value(await answered(load, stop));
       failures = 0;
     } catch (e) {
       show.failure(e);

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, vi } from "vitest";
-import { Failure } from "../api/client";
+import { Failure, patient } from "../api/client";
 import { route } from "./route";
 import {
   ended,
@@ -138,11 +138,32 @@ it("leaves alone the session of who has signed in since", async () => {
   expect(methods(sent).slice(2)).toEqual(["DELETE", "POST", "GET"]);
 });
 
+it("shows nothing any more at once while the server hangs, says that nothing is confirmed, and gives up waiting", async () => {
+  vi.useFakeTimers();
+  session.value = someone;
+  vi.stubGlobal("fetch", () => new Promise(() => {})); // as of a server that is stopped
+  const leaving = signOut();
+  expect(session.value).toBeNull();
+  expect(ended.value).toContain("the server has not confirmed that the session has ended");
+  expect(owes()).toBe(someone.expires_at); // also for who closes the page now
+  await vi.advanceTimersByTimeAsync(patient);
+  expect(await leaving).toBe(false);
+  const finishing = expect(finishSignOut()).rejects.toThrow("does not answer");
+  await vi.advanceTimersByTimeAsync(patient);
+  await finishing;
+  vi.useRealTimers();
+  answering([200, someone], [204, null]);
+  await finishSignOut();
+  expect([owes(), ended.value]).toEqual([null, "You are signed out."]);
+});
+
 it("says so when signing out is refused, and owes nothing once it is done", async () => {
   session.value = someone;
   answering([403, { code: "forbidden", detail: "another origin" }], [204, null]);
-  await expect(signOut()).rejects.toThrow("another origin");
-  expect(session.value).toEqual(someone);
   expect(await signOut()).toBe(true);
   expect([session.value, owes()]).toEqual([null, null]);
+  expect(ended.value).toBe("The session has not ended, and this browser keeps it: another origin");
+  session.value = someone;
+  expect(await signOut()).toBe(true);
+  expect([session.value, owes(), ended.value]).toEqual([null, null, "You are signed out."]);
 });

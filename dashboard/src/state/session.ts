@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { api, asked, Failure, type Schemas } from "../api/client";
+import { answered, api, asked, Failure, type Schemas } from "../api/client";
 import { heard } from "./clock";
 import { bare } from "./route";
 
@@ -17,10 +17,13 @@ function begin(s: Session): void {
   session.value = s;
 }
 
+const current = (signal: AbortSignal) => asked(api.GET("/dashboard/session", { signal }));
+const takeBack = (signal: AbortSignal) => asked(api.DELETE("/dashboard/session", { signal }));
+
 /** Asks who is signed in. A server that cannot be reached is no reason to ask for a token. */
 export async function recall(): Promise<void> {
   try {
-    begin(await asked(api.GET("/dashboard/session")));
+    begin(await answered(current));
   } catch (e) {
     if (!(e instanceof Failure)) throw e;
     if (e.status === 0 || e.status >= 500) throw e;
@@ -30,10 +33,10 @@ export async function recall(): Promise<void> {
 
 /** Signs in, and sees that the browser has kept the session: over plain HTTP from afar it does not. */
 export async function signIn(body: { bearer_token: string } | { code: string }): Promise<void> {
-  await asked(api.POST("/dashboard/session", { body }));
+  await answered((signal) => asked(api.POST("/dashboard/session", { body, signal })));
   owe(null); // the session that was to be taken back is replaced
   try {
-    begin(await asked(api.GET("/dashboard/session")));
+    begin(await answered(current));
   } catch (e) {
     if (e instanceof Failure && e.signedOut) {
       throw new Failure(
@@ -47,23 +50,37 @@ export async function signIn(body: { bearer_token: string } | { code: string }):
 
 const owed = "fencepost-sign-out";
 
+/** What is said until the server has confirmed that a session has ended. */
+const unconfirmed =
+  "Nothing is shown here any more, but the server has not confirmed that the session has ended: this browser keeps the session until it does. Leave this page open: it goes on asking.";
+
+const done = "You are signed out.";
+
+/** Shows nothing any more, and says that the session may not have ended. */
+export function leaveUnconfirmed(): void {
+  ended.value = unconfirmed;
+  session.value = null;
+}
+
 /**
- * Signs out. A server that cannot be reached cannot take the session back, and no script can: then
- * nothing is shown any more, and what is owed is kept for `finishSignOut`. Reports whether it is done.
+ * Signs out. What was shown is gone at once, whatever comes of it. A server that does not answer cannot take the
+ * session back, and no script can: then what is owed is kept for `finishSignOut`. Reports whether it is done.
  */
 export async function signOut(): Promise<boolean> {
+  const end = session.value?.expires_at ?? null;
+  owe(end);
+  leaveUnconfirmed();
+  let said = done;
   try {
-    await asked(api.DELETE("/dashboard/session"));
+    await answered(takeBack);
   } catch (e) {
-    if (!(e instanceof Failure && e.passing)) throw e;
-    owe(session.value?.expires_at ?? null);
-    ended.value =
-      "Nothing is shown here any more, but the server could not be reached: this browser keeps the session until it can. Leave this page open.";
-    session.value = null;
-    return false;
+    if (!(e instanceof Failure)) throw e;
+    if (e.passing) return false;
+    if (!e.signedOut) said = `The session has not ended, and this browser keeps it: ${e.message}`;
   }
-  ended.value = "";
-  session.value = null;
+  if (owes() !== end) return true; // somebody has signed in meanwhile
+  owe(null);
+  ended.value = said;
   return true;
 }
 
@@ -72,14 +89,14 @@ export async function finishSignOut(): Promise<void> {
   const left = owes();
   if (left === null) return;
   try {
-    const current = await asked(api.GET("/dashboard/session"));
-    if (current.expires_at === left && owes() === left) await asked(api.DELETE("/dashboard/session"));
+    const { expires_at } = await answered(current);
+    if (expires_at === left && owes() === left) await answered(takeBack);
   } catch (e) {
     if (!(e instanceof Failure && e.signedOut)) throw e;
   }
   if (owes() !== left) return; // somebody has signed in meanwhile
   owe(null);
-  ended.value = "You are signed out.";
+  ended.value = done;
 }
 
 let owing: string | null = null;

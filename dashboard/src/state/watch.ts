@@ -1,4 +1,4 @@
-import { Failure } from "../api/client";
+import { answered, Failure } from "../api/client";
 import { follow, type Message } from "../api/sse";
 import { alive, type Live, patience, type Show, sleep, useShown } from "./live";
 import { Picture, type Told } from "./picture";
@@ -6,6 +6,9 @@ import { Picture, type Told } from "./picture";
 /** How long it may take until a watch shows something, and how long it is done without one then. */
 const patienceForFirst = 3000;
 const withoutWatch = 30_000;
+
+/** A watch says every 5 seconds that it is there: after two of them have not come, the server is away. */
+const silence = 10_000;
 
 /** Something that can be watched, and asked for. */
 export interface Watched<T> {
@@ -66,6 +69,7 @@ async function once(
   try {
     await follow(path, {
       signal: AbortSignal.any([stop, silent.signal]),
+      silent: silence,
       opened: () => {},
       came: alive,
       told: (m) => {
@@ -93,7 +97,7 @@ function read(m: Message): Told {
 async function poll<T>(of: Watched<T>, stop: AbortSignal, show: Show<T>): Promise<boolean> {
   for (const end = Date.now() + withoutWatch; !stop.aborted && Date.now() < end; ) {
     try {
-      show.value(await of.load(stop));
+      show.value(await answered(of.load, stop));
     } catch (e) {
       if (!stop.aborted) show.failure(e);
       return false;

@@ -15,7 +15,7 @@ test("limits are seen with what is used, and set with a reason", async ({ page, 
   const confirm = dialog.getByRole("button", { name: "Set limits" });
   await dialog.getByLabel("Reason").fill(`a trial ${attack}`);
   await dialog.getByLabel(/^Held/).fill("many");
-  await expect(dialog).toContainText("A limit is a whole number");
+  await expect(dialog).toContainText("Held: a limit is a whole number, from 0 to 10,000,000 here.");
   await expect(confirm).toBeDisabled();
   await dialog.getByLabel(/^Held/).fill("1");
   await dialog.getByText("The same from a shell").click();

@@ -68,7 +68,7 @@ test("what fails is seen with its attempts, and sent again", async ({ page, serv
   await expect(row.locator("details")).toHaveAttribute("open");
   expect(await violations(page)).toEqual([]);
   await page.goBack();
-  await expect(page.getByRole("row", { name: "/orders" })).toContainText("fails since");
+  await expect(page.getByRole("row", { name: "/orders" })).toContainText("has failed for");
   await page.goForward();
   fails = false;
   await row.getByRole("button", { name: "again" }).click();
@@ -98,7 +98,7 @@ test("it is paused and goes on, tested, and its secret rotated and shown once", 
   await expect(page.locator("[data-secret]")).toHaveCount(0);
   expect(await page.content()).not.toContain(secret);
   expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(secret);
-  await expect(page.getByText("ago rotated")).toBeVisible();
+  await expect(page.getByText(/^rotated .* ago$/)).toBeVisible();
 
   await page.getByRole("button", { name: "Send a test" }).click();
   await expect(page.getByRole("row", { name: "webhook.test" })).toContainText("delivered");

@@ -33,9 +33,16 @@ it("finds the last failure among all deliveries, and keeps one that is not liste
 });
 
 it("says why it fails, for how long, and how much is owed", () => {
-  const state = { owed: 200, owed_more: true, failures: 12 };
+  const state = { owed: 200, owed_more: true, failures: 12, failing_since: at(1) };
   const said = text({ of: { failing_since: at(1), paused: false }, why: attempt(5), state });
   expect(said).toMatch(/It answered 5, .* ago.*Every attempt has failed for .*: 12 so far.*Still owed: 200 or more/);
+});
+
+it("tells since when and how often of one answer, and not of two that are of different times", () => {
+  const old = { owed: 0, failures: 26, failing_since: at(1) };
+  const { container } = render(<Failing of={{ failing_since: at(9), paused: false }} why={undefined} state={old} />);
+  expect(container.querySelector("time")?.dateTime).toBe(at(1));
+  expect(text({ of: { failing_since: at(9), paused: false }, why: undefined, state: { owed: 0 } })).toBe("");
 });
 
 it("says nothing of a webhook that does well, and no reason that it does not know", () => {

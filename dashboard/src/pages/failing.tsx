@@ -10,12 +10,14 @@ interface FailingOf {
   /** The last attempt that failed, if one is known. */
   why: Attempt | undefined;
   /** How it does, once that is known. */
-  state: Pick<Schemas["AdminWebhook"], "owed" | "owed_more" | "failures"> | undefined;
+  state: Pick<Schemas["AdminWebhook"], "owed" | "owed_more" | "failures" | "failing_since"> | undefined;
 }
 
 /** Says of a webhook that fails why, for how long, and how much its receiver has not got. */
 export function Failing({ of, why, state }: FailingOf) {
-  if (!of.failing_since && !of.disabled) return null;
+  // Since when and how often are told together: the two answers may be of before and of after something has changed.
+  const since = state ? state.failing_since : of.failing_since;
+  if (!since && !of.disabled) return null;
   return (
     <div class="note harm" role="status">
       <p>
@@ -27,9 +29,9 @@ export function Failing({ of, why, state }: FailingOf) {
         ) : (
           <b>Nothing gets through.</b>
         )}{" "}
-        {of.failing_since && (
+        {since && (
           <>
-            Every attempt has failed for <Since at={of.failing_since} />
+            Every attempt has failed for <Since at={since} />
             {state?.failures ? `: ${count(state.failures)} so far.` : "."}
           </>
         )}

@@ -5,7 +5,7 @@ import { FilterField, TenantField, whole } from "../parts/filter";
 import { Calm, EntryState, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
-import { count, many, span } from "../parts/words";
+import { count, many, others, span } from "../parts/words";
 import { route, setQuery } from "../state/route";
 import { seesAll, session } from "../state/session";
 import { useWatched } from "../state/watch";
@@ -64,11 +64,14 @@ function Blamed({ tenant }: { tenant: string }) {
                   <a data-row href={holderPage(b.tenant, b.by.holder)}>
                     {b.by.holder}
                   </a>
+                  {b.holding > 1 && <span class="under">{others(b.holding)}</span>}
                   <span class="under">{b.tenant}</span>
+                  <span class="under narrow">
+                    {many(b.waiting, "waits", "wait")}; held for <Since at={b.by.since} />
+                  </span>
                 </td>
                 <td class="name">
                   <a href={lockPage(b)}>{b.name}</a>
-                  {b.holding > 1 && <span class="under">and {many(b.holding - 1, "other holder")}</span>}
                 </td>
                 <td class="number">{count(b.waiting)}</td>
                 <td>

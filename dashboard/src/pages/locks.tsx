@@ -4,7 +4,7 @@ import { Badge, Calm, Closed, Failed, Fence, Head, Loading } from "../parts/sign
 import { Table } from "../parts/table";
 import { Left, Since } from "../parts/time";
 import { Turn } from "../parts/turn";
-import { count, many } from "../parts/words";
+import { count, many, others } from "../parts/words";
 import { route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
 import { useSteady } from "../state/steady";
@@ -229,7 +229,7 @@ function Terms({ lock }: { lock: Schemas["AdminLock"] }) {
       fence {first.fence}
       {first.mode === "exclusive" ? "" : `, ${first.mode}`}
       {first.limit ? ` of ${first.limit}` : ""}
-      {lock.holding > 1 ? `, and ${count(lock.holding - 1)} more` : ""}
+      {lock.holding > 1 ? `, ${others(lock.holding)}` : ""}
     </span>
   );
 }

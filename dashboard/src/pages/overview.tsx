@@ -3,7 +3,8 @@ import { api, asked, type Schemas } from "../api/client";
 import { Badge, Calm, Closed, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
-import { count, many, rate, span } from "../parts/words";
+import { count, many, others, rate, span } from "../parts/words";
+import { now } from "../state/clock";
 import { connection } from "../state/live";
 import { href } from "../state/route";
 import { useWatched } from "../state/watch";
@@ -98,13 +99,21 @@ function Seen({ view }: { view: View }) {
   );
 }
 
+/** Whether what happened since an instant is that of a quarter of an hour, or of the shorter time since the replica started. */
+function isWhole(since: string): boolean {
+  return now.value - Date.parse(since) >= 14 * 60_000;
+}
+
 /** What happened in the last quarter of an hour. Who may not see it, or sees nothing yet, has no row. */
 export function Lately({ of }: { of: Schemas["SeriesPoint"] }) {
   const [grants, expiries] = [rate(of.grants_per_second), rate(of.expiries_per_second)];
   return (
     <section class="stack" aria-labelledby="lately">
       <h2 id="lately">
-        Lately <span class="soft small">in the last quarter of an hour, as this replica saw it</span>
+        Lately{" "}
+        <span class="soft small">
+          in the last {isWhole(of.at) ? "quarter of an hour" : <Since at={of.at} />}, as this replica saw it
+        </span>
       </h2>
       <dl class="sheet figures">
         <Figure name="Grants" value={grants.value} unit={grants.unit} />
@@ -210,7 +219,12 @@ function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
             ) : (
               <span class="soft">nobody at the moment</span>
             )}
-            {b.holder && <span class="under">fence {b.holder.fence}</span>}
+            {b.holder && (
+              <span class="under">
+                fence {b.holder.fence}
+                {b.holding > 1 && `, ${others(b.holding)}`}
+              </span>
+            )}
           </td>
           <td>
             <Fence holding={b.holding} waiting={b.waiting} />

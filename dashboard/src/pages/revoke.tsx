@@ -8,7 +8,7 @@ import { Badge } from "../parts/signs";
 import { many } from "../parts/words";
 import { outcome } from "../state/live";
 import { href } from "../state/route";
-import { nextInWords } from "./next";
+import { nextAfter, nextInWords } from "./next";
 import { ConfirmField, isReason, Line, ReasonField } from "./sure";
 
 type View = Schemas["AdminLockView"];
@@ -24,17 +24,17 @@ export interface Target {
 
 /** Ends exactly the entry that is named, once a reason and the lock's name are given. */
 export function Revoke({ target, view, close, done }: RevokeOf) {
-  const result = useSignal<Schemas["Revoked"] | undefined>(undefined);
+  const result = useSignal<{ of: Schemas["Revoked"]; next: boolean } | undefined>(undefined);
   return (
     <Dialog title={`Revoke ${target.holder}`} close={close}>
       {result.value ? (
-        <Done of={result.value} />
+        <Done {...result.value} />
       ) : (
         <Ask
           target={target}
           view={view}
-          done={(r) => {
-            result.value = r;
+          done={(of, next) => {
+            result.value = { of, next };
             done();
           }}
         />
@@ -50,7 +50,14 @@ interface RevokeOf {
   done: () => void;
 }
 
-function Ask({ target, view, done }: { target: Target; view: View; done: (r: Schemas["Revoked"]) => void }) {
+interface AskOf {
+  target: Target;
+  view: View;
+  /** Takes what came of it, and whether somebody waited who holds now. */
+  done: (r: Schemas["Revoked"], next: boolean) => void;
+}
+
+function Ask({ target, view, done }: AskOf) {
   const reason = useSignal("");
   const typed = useSignal("");
   const busy = useSignal(false);
@@ -63,7 +70,8 @@ function Ask({ target, view, done }: { target: Target; view: View; done: (r: Sch
     busy.value = true;
     failure.value = undefined;
     try {
-      done(await send(view, target, body));
+      const next = !view.closed && nextAfter(view, target.id).granted.length > 0;
+      done(await send(view, target, body), next);
     } catch (error) {
       failure.value = outcome(error);
     }
@@ -243,7 +251,7 @@ export function refusal(f: Failure): ComponentChildren {
   return `Nothing was revoked: ${f.message}`;
 }
 
-function Done({ of }: { of: Schemas["Revoked"] }) {
+function Done({ of, next }: { of: Schemas["Revoked"]; next: boolean }) {
   return (
     <div class="stack">
       <p role="status">
@@ -252,7 +260,7 @@ function Done({ of }: { of: Schemas["Revoked"] }) {
         </Badge>{" "}
         {of.holder} {of.held ? "held" : "waited for"} {of.locks.join(", ")} with fence {of.fence}.
       </p>
-      <p class="soft">It is on record in the audit{of.held ? ", and whoever is next holds now" : ""}.</p>
+      <p class="soft">It is on record in the audit{of.held && next ? ", and whoever is next holds now" : ""}.</p>
       <div class="row end">
         <a class="button" href={href(["audit"], { tenant: of.tenant })} onClick={shut}>
           Audit

@@ -20,7 +20,7 @@ export function Sending({ of }: { of: Pick<Schemas["Webhook"], "paused" | "disab
   if (of.failing_since) {
     return (
       <Badge kind="harm" sign="⚠">
-        fails since <Since at={of.failing_since} ago />
+        has failed for <Since at={of.failing_since} />
       </Badge>
     );
   }

@@ -4,7 +4,7 @@ import { curl } from "../parts/curl";
 import { Dialog, shut } from "../parts/dialog";
 import { count } from "../parts/words";
 import { useAction } from "../state/action";
-import { type Fields, fieldsOf, limits, overridesIn } from "./limits";
+import { type Fields, fieldsOf, isWrong, limits, overridesIn, wrongIn } from "./limits";
 import { isReason, Line, ReasonField } from "./sure";
 
 interface SetQuotaOf {
@@ -29,6 +29,7 @@ function Ask({ seen, done }: { seen: Schemas["Quota"]; done: () => void }) {
   const action = useAction();
   const { tenant } = seen;
   const overrides = overridesIn(fields.value);
+  const wrong = wrongIn(fields.value);
   const body = { ...overrides, reason: reason.value.trim(), version: seen.version };
   const ready = overrides !== undefined && isReason(reason.value);
   const submit = (e: Event & { currentTarget: HTMLFormElement }): void => {
@@ -51,7 +52,11 @@ function Ask({ seen, done }: { seen: Schemas["Quota"]; done: () => void }) {
         fields={fields.value}
         set={(key, text) => (fields.value = { ...fields.value, [key]: text })}
       />
-      {overrides === undefined && <p class="note wait">A limit is a whole number, 0 or more.</p>}
+      {wrong !== undefined && (
+        <p class="note wait" role="status">
+          {wrong}
+        </p>
+      )}
       <ReasonField value={reason.value} set={(v) => (reason.value = v)} told="It is kept in the audit." />
       {action.failure && (
         <p class="note harm" role="alert">
@@ -90,7 +95,9 @@ function Numbers({ seen, fields, set }: NumbersOf) {
               {l.each && " at each replica"}
             </span>
           </span>
+          {isWrong(l, fields) && <span class="wrong small soft">A whole number, from 0 to {count(l.most)}</span>}
           <input
+            aria-invalid={isWrong(l, fields)}
             name={l.key}
             inputMode="numeric"
             autoComplete="off"

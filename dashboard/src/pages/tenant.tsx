@@ -8,7 +8,7 @@ import { count } from "../parts/words";
 import { useLive } from "../state/live";
 import { href } from "../state/route";
 import { seesAll } from "../state/session";
-import { type Limit, limits } from "./limits";
+import { isRate, type Limit, limits } from "./limits";
 import { ResetQuota } from "./reset-quota";
 import { SetQuota } from "./set-quota";
 import { Use } from "./tenants";
@@ -92,13 +92,21 @@ function Seen({ of }: { of: Schemas["Quota"] }) {
           </tr>
         ))}
       </Table>
+      <p class="soft small">
+        Of what is limited a second at each replica, it is shown how much of a second's worth is used up at this moment.
+        That comes back all the time, so 0 does not mean that nothing is asked for.
+      </p>
     </section>
   );
 }
 
-/** Of those that wait for one lock no number is one of the tenant's. */
+/**
+ * Of those that wait for one lock no number is one of the tenant's. Of a rate it is told what is used of a second's
+ * worth, which comes back all the time: no use there does not mean that nobody asks.
+ */
 function Used({ of, limit, unit }: { of: Schemas["Quota"]; limit: Limit; unit: string }) {
   const most = of.limits[limit];
   if (limit === "waiting_per_lock") return <span class="small">at most {`${count(most)} ${unit}`}</span>;
+  if (isRate(limit)) return <Use name="at this moment" is={of.used[limit]} most={most} />;
   return <Use name={unit} is={of.used[limit]} most={most} />;
 }

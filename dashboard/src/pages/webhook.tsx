@@ -4,7 +4,7 @@ import { curl } from "../parts/curl";
 import { Failed, Head, Loading, Trouble } from "../parts/signs";
 import { Since } from "../parts/time";
 import { useAction } from "../state/action";
-import { useLive } from "../state/live";
+import { type Live, useLive } from "../state/live";
 import { href } from "../state/route";
 import { session } from "../state/session";
 import { Deliveries, useDeliveries } from "./deliveries";
@@ -53,20 +53,27 @@ function One({ id }: { id: string }) {
 }
 
 /** How it does, as operators see it, which all are who sign in here: their page alone tells what is owed. */
-function useHow(id: string): Schemas["AdminWebhook"] | undefined {
+function useHow(id: string): Live<Schemas["AdminWebhook"]> {
   const tenant = session.value?.tenant ?? "";
   return useLive(`state ${tenant} ${id}`, 5000, (signal) =>
     asked(api.GET("/admin/webhooks/{tenant}/{id}", { signal, params: { path: { tenant, id } } })),
-  ).data;
+  );
 }
 
 function Seen({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) {
-  const state = useHow(of.id);
+  const how = useHow(of.id);
+  const state = how.data;
   const sent = useDeliveries({ id: of.id });
   return (
     <>
       <Failing of={of} why={sent.why} state={state} />
-      <Actions of={of} refresh={refresh} />
+      <Actions
+        of={of}
+        refresh={() => {
+          refresh();
+          how.refresh();
+        }}
+      />
       <dl class="sheet pad fields">
         <dt>Locks</dt>
         <dd>{of.locks}</dd>
@@ -83,7 +90,15 @@ function Seen({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) 
           <Since at={of.created_at} ago /> by {of.created_by}
         </dd>
         <dt>Secret</dt>
-        <dd>{of.rotated_at ? <Since at={of.rotated_at} ago /> : "never"} rotated</dd>
+        <dd>
+          {of.rotated_at ? (
+            <>
+              rotated <Since at={of.rotated_at} ago />
+            </>
+          ) : (
+            "never rotated"
+          )}
+        </dd>
       </dl>
       <Deliveries of={sent} still={stopped(of)} />
     </>

@@ -5,16 +5,22 @@ import { Fence, Loading } from "./signs";
 
 afterEach(cleanup);
 
-it("draws a post for each, up to what fits, and says the rest", () => {
+it("draws a post for each, up to what fits, and says the rest of each kind", () => {
   const { container, rerender } = render(<Fence holding={1} waiting={3} />);
   const posts = () => [
-    container.querySelectorAll("i").length,
+    container.querySelectorAll("i:not(.waits)").length,
     container.querySelectorAll("i.waits").length,
-    container.querySelector("b")?.textContent,
+    [...container.querySelectorAll("b")].map((b) => b.textContent).join(" "),
   ];
-  expect(posts()).toEqual([4, 3, undefined]);
+  expect(posts()).toEqual([1, 3, ""]);
+  rerender(<Fence holding={3} waiting={4} most={10} />);
+  expect(posts()).toEqual([3, 4, ""]);
+  rerender(<Fence holding={3} waiting={40} most={10} />);
+  expect(posts()).toEqual([3, 7, "+33"]);
+  rerender(<Fence holding={20} waiting={1} most={10} />);
+  expect(posts()).toEqual([9, 1, "+11"]);
   rerender(<Fence holding={100} waiting={10_000} />);
-  expect(posts()).toEqual([24, 18, "+9982"]);
+  expect(posts()).toEqual([12, 12, "+88 +9,988"]);
   expect(container.querySelector("[role=img]")?.getAttribute("aria-label")).toBe("100 holders, 10,000 waiters");
 });
 

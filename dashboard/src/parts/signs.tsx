@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Failure, Schemas } from "../api/client";
-import { many, utc } from "./words";
+import { count, many, utc } from "./words";
 
 interface FenceOf {
   holding: number;
@@ -9,9 +9,9 @@ interface FenceOf {
   most?: number;
 }
 
-/** Who holds and who waits, as a fence: full posts, then hollow ones. */
+/** Who holds and who waits, as a fence: full posts, then hollow ones. Where not all fit, each kind has half of the room. */
 export function Fence({ holding, waiting, most = 24 }: FenceOf) {
-  const full = Math.min(holding, Math.floor(most / 4));
+  const full = Math.min(holding, Math.max(Math.floor(most / 2), most - waiting));
   const hollow = Math.min(waiting, most - full);
   const words = holding > 0 ? `${many(holding, "holder")}, ${many(waiting, "waiter")}` : many(waiting, "waiter");
   return (
@@ -19,10 +19,11 @@ export function Fence({ holding, waiting, most = 24 }: FenceOf) {
       {Array.from({ length: full }, (_, i) => (
         <i key={`f${i}`} />
       ))}
+      {holding > full && <b class="holds">+{count(holding - full)}</b>}
       {Array.from({ length: hollow }, (_, i) => (
         <i key={`h${i}`} class="waits" />
       ))}
-      {waiting > hollow && <b>+{waiting - hollow}</b>}
+      {waiting > hollow && <b>+{count(waiting - hollow)}</b>}
     </span>
   );
 }

@@ -42,6 +42,11 @@ export function many(n: number, one: string, more = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : more}`;
 }
 
+/** Who holds a lock besides one who is named: "and 2 others", or nothing. */
+export function others(holding: number): string {
+  return holding > 1 ? `and ${many(holding - 1, "other")}` : "";
+}
+
 /** An instant in UTC, to the second. */
 export function utc(at: string | number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;

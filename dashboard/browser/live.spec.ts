@@ -174,6 +174,7 @@ test("who signs out while the server hangs sees nothing any more at once", async
     await expect(page.getByLabel("Bearer token")).toBeVisible({ timeout: 2000 });
     await expect(page.getByText("the server has not confirmed that the session has ended")).toBeVisible();
     await expect(page.getByRole("link", { name: "Locks" })).toHaveCount(0);
+    await expect(page).toHaveTitle("Sign in – Fencepost");
   } finally {
     server.goOn();
   }

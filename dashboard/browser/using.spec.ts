@@ -88,6 +88,44 @@ test("j and k go from row to row, Enter opens one, and the first Tab leads past 
   for (const [i, h] of held.entries()) await server.release(`row:${i + 1}`, h.token);
 });
 
+test("a page has a title of its own, and the keyboard goes on at its head, or at a search", async ({
+  page,
+  server,
+}) => {
+  const held = await server.acquire("titled:1", { ttl_seconds: 120 });
+  await enter(server, page);
+  await to(server, page, "");
+  await expect(page).toHaveTitle("Overview – Fencepost");
+  await page.keyboard.press("g");
+  await page.keyboard.press("a");
+  await expect(page).toHaveTitle("Audit – Fencepost");
+  await expect(page.getByRole("heading", { name: "Audit" })).toBeFocused();
+  await to(server, page, "locks/demo/titled%3A1");
+  await expect(page).toHaveTitle("titled:1 – Fencepost");
+  await page.keyboard.press("/");
+  await expect(page).toHaveTitle("Locks – Fencepost");
+  await expect(page.getByLabel("Name")).toBeFocused();
+  await server.release("titled:1", held.token);
+});
+
+test("a dialog begins with its first field, and says why it does nothing yet", async ({ page, server }) => {
+  const held = await server.acquire("asked:1", { holder: "w", ttl_seconds: 120 });
+  await enter(server, page);
+  await to(server, page, "locks/demo/asked%3A1");
+  await page.getByRole("button", { name: /^Revoke w/ }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.getByLabel("Reason")).toBeFocused();
+  await dialog.getByLabel(/to confirm/).fill("asked:2");
+  await expect(dialog).toContainText("That is another name");
+  await dialog.getByLabel(/to confirm/).fill("asked:1");
+  await expect(dialog).not.toContainText("That is another name");
+  await dialog.getByLabel("Reason").fill("its node is gone");
+  await dialog.getByRole("button", { name: "Revoke", exact: true }).click();
+  await expect(dialog).toContainText("It is on record in the audit.");
+  await page.keyboard.press("Escape");
+  await server.release("asked:1", held.token);
+});
+
 /** Where each dialog is, and what opens it. */
 const dialogs: readonly { hash: string; press: RegExp }[] = [
   { hash: "locks/night/night%3A1", press: /^Revoke w/ },

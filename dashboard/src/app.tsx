@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { api, asked } from "./api/client";
 import { Audit } from "./pages/audit";
 import { Blocking } from "./pages/blocking";
@@ -22,7 +22,7 @@ import { Posts } from "./parts/signs";
 import { seconds, utc } from "./parts/words";
 import { now, silentFor } from "./state/clock";
 import { center, useEdges } from "./state/edges";
-import { places } from "./state/keys";
+import { arrived, places } from "./state/keys";
 import { connection, outcome, patience, paused, sleep, useLive } from "./state/live";
 import { route } from "./state/route";
 import { finishSignOut, owes, seesAll, session, signOut } from "./state/session";
@@ -31,6 +31,12 @@ import { theme, themes } from "./state/theme";
 
 /** Everything that one sees who is signed in. */
 export function App() {
+  const path = route.value.path.join("/");
+  const before = useRef(path);
+  useEffect(() => {
+    if (before.current !== path) arrived(); // what opened the page may be gone, and the focus with it
+    before.current = path;
+  }, [path]);
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={skip}>

@@ -13,7 +13,7 @@ it("reads the address, and looks back from now", () => {
 });
 
 it("says which limits were set", () => {
-  expect(limitsInWords({ held_locks: 1000, webhooks: 3 })).toBe("held_locks 1,000, webhooks 3");
+  expect(limitsInWords({ held_locks: 1000, webhooks: 3 })).toBe("Held: 1,000 locks, Webhooks: 3");
   expect(limitsInWords({})).toBe("all defaults");
 });
 

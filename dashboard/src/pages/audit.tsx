@@ -7,10 +7,11 @@ import { Badge, Calm, Failed, Head, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { Turn } from "../parts/turn";
-import { count } from "../parts/words";
+import { count, utc } from "../parts/words";
 import { outcome, useLive } from "../state/live";
 import { href, route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
+import { limits } from "./limits";
 import { lockPage } from "./names";
 
 const rows = 50;
@@ -162,7 +163,10 @@ const actions: Partial<Record<string, { name: string; sign: string }>> = {
 
 /** Limits that were set; the others are the defaults. */
 export function limitsInWords(of: Schemas["QuotaOverrides"]): string {
-  const all = Object.entries(of).map(([name, n]) => `${name} ${count(n)}`);
+  const all = limits.flatMap(({ key, name, unit }) => {
+    const n = of[key];
+    return n == null ? [] : [`${name}: ${count(n)}${name.toLowerCase().includes(unit) ? "" : ` ${unit}`}`];
+  });
   return all.length === 0 ? "all defaults" : all.join(", ");
 }
 
@@ -210,13 +214,14 @@ function Row({ of }: { of: Schemas["AuditRecord"] }) {
             </a>
           ),
         )}
-        {object.quota && (
+        {of.action.startsWith("quota.") && (
           <a class="each" href={href(["tenants", of.tenant])}>
-            {limitsInWords(object.quota)}
+            {limitsInWords(object.quota ?? {})}
           </a>
         )}
         <span class="under">
           {of.tenant}
+          {object.until && ` · until ${utc(object.until)}`}
           {object.holder !== "" &&
             ` · ${object.held ? "held" : "waited for"} by ${object.holder}, fence\u00a0${object.fence}`}
         </span>

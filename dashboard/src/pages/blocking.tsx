@@ -139,7 +139,7 @@ function Tree({ of }: { of: TreeOf }) {
         </div>
         {of.closed && (
           <p class="note wait">
-            Nobody new gets these locks, whoever gives them back; they open <Until at={of.closed.until} end />.{" "}
+            Nobody new gets these locks, whoever gives them back; they open <Until at={of.closed.until} end />. Why:{" "}
             {of.closed.reason}
           </p>
         )}

@@ -64,7 +64,11 @@ function Ask(of: { locks: string; tenant: string; done: (c: Schemas["Closure"]) 
       <Field
         name="locks"
         label="Locks"
-        hint="A name; a star stands for anything."
+        hint={
+          locks.value === "" || isPattern(locks.value)
+            ? "A name; a star stands for anything."
+            : "No lock has such a name: it has letters, digits and . _ : @ = + - only."
+        }
         value={locks.value}
         set={(v) => (locks.value = v.trim())}
       />

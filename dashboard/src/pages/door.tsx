@@ -16,6 +16,7 @@ export function Door({ failed }: { failed: string }) {
   const busy = useSignal(false);
   const elsewhere = useSignal<Awaited<ReturnType<typeof provider>>>(null);
   useEffect(() => {
+    document.title = "Sign in – Fencepost";
     provider().then(
       (p) => {
         elsewhere.value = p;

@@ -2,7 +2,7 @@ import { Dialog } from "../parts/dialog";
 import { help, places, shortcuts } from "../state/keys";
 
 const keys = [
-  ["/", "search"],
+  ["/", "search; on a page without a field for that, among all locks"],
   ["j k", "next and previous row"],
   ["Enter", "open the row, where its link or the row has the focus"],
   ["p", "pause, or go on"],

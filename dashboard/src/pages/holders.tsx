@@ -24,7 +24,7 @@ export function Holders() {
   const tenant = query.get("tenant") || (holder === "" ? "" : (session.value?.tenant ?? ""));
   return (
     <>
-      <Head title="Holders" />
+      <Head title="Holders" called={holder || "Holders"} />
       <search class="filters">
         <FilterField label="Holder" first placeholder={whole} value={holder} set={(v) => setQuery({ holder: v })} />
         {seesAll() && <TenantField value={tenant} set={(v) => setQuery({ tenant: v })} />}

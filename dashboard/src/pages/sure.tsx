@@ -66,9 +66,13 @@ export function ConfirmField({ text, value, set }: { text: string; value: string
         autoCapitalize="off"
         spellcheck={false}
         required
+        aria-describedby="confirm-hint"
         value={value}
         onInput={(e) => set(e.currentTarget.value)}
       />
+      <span id="confirm-hint" class="soft small" role="status">
+        {!text.startsWith(value) && "That is another name: nothing is done until it is the same."}
+      </span>
     </label>
   );
 }

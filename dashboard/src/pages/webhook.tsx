@@ -45,7 +45,9 @@ function One({ id }: { id: string }) {
   );
   return (
     <>
-      <Head title={data?.url ?? "Webhook"}>{data && <Sending of={data} />}</Head>
+      <Head title={data?.url ?? "Webhook"} called="Webhook">
+        {data && <Sending of={data} />}
+      </Head>
       <Failed failure={failure} />
       {data ? <Seen of={data} refresh={refresh} /> : <Loading failure={failure} />}
     </>

@@ -4,7 +4,10 @@ import { useEffect, useRef } from "preact/hooks";
 /** A dialog over the page. Escape closes it, and the focus goes back to where it was. */
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => element.current?.showModal(), []);
+  useEffect(() => {
+    element.current?.showModal();
+    begin(element.current);
+  }, []);
   const closed = (): void => {
     // What had the focus may be gone: then the page has it, and not nothing, or what the dialog had.
     const at = document.activeElement;
@@ -24,6 +27,12 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
       </div>
     </dialog>
   );
+}
+
+/** Has the keyboard begin with what is asked: the first field, or what ends the dialog without doing anything. */
+function begin(dialog: HTMLElement | null): void {
+  const field = "input:not([type=checkbox]), select, textarea";
+  (dialog?.querySelector<HTMLElement>(field) ?? dialog?.querySelector<HTMLElement>(".row.end button"))?.focus();
 }
 
 /** Closes the dialog in which something was pressed. */

@@ -1,7 +1,7 @@
 import { cleanup, render } from "@testing-library/preact";
 import { afterEach, expect, it } from "vitest";
 import { Failure } from "../api/client";
-import { Fence, Loading } from "./signs";
+import { Fence, Head, Loading } from "./signs";
 
 afterEach(cleanup);
 
@@ -32,6 +32,13 @@ it("does not stay blank when the server is away before anything was loaded", () 
   expect(said()).toContain("Nothing could be loaded");
   page.rerender(<Loading failure={new Failure("forbidden", "told elsewhere", 403)} />);
   expect(said()).toBe("");
+});
+
+it("calls the page by its title, in the tab too", () => {
+  const page = render(<Head title="orders:42" />);
+  expect(document.title).toBe("orders:42 – Fencepost");
+  page.rerender(<Head title="https://example.org/secret" called="Webhook" />);
+  expect(document.title).toBe("Webhook – Fencepost");
 });
 
 it("says in words what the posts say", () => {

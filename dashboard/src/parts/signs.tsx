@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import type { Failure, Schemas } from "../api/client";
 import { count, many, utc } from "./words";
 
@@ -109,11 +110,21 @@ export function Loading({ failure }: { failure?: Failure | undefined }) {
   );
 }
 
-/** The head of a page, with what can be done there. */
-export function Head({ title, children }: { title: string; children?: ComponentChildren }) {
+interface HeadOf {
+  title: string;
+  /** What the page is called in the tab and the history, if not by its title. */
+  called?: string;
+  children?: ComponentChildren;
+}
+
+/** The head of a page, with what can be done there. The keyboard's focus comes here from another page. */
+export function Head({ title, called = title, children }: HeadOf) {
+  useEffect(() => {
+    document.title = `${called} – Fencepost`;
+  }, [called]);
   return (
     <div class="head">
-      <h1>{title}</h1>
+      <h1 tabIndex={-1}>{title}</h1>
       {children}
     </div>
   );

@@ -41,7 +41,7 @@ export function press(e: KeyboardEvent): boolean {
       leader = e.timeStamp;
       return true;
     case "/":
-      return focus(document.querySelector<HTMLElement>("[data-search]"));
+      return search();
     case "p":
       paused.value = !paused.value;
       return true;
@@ -68,6 +68,24 @@ function isWriting(target: EventTarget | null): boolean {
 function focus(element: HTMLElement | null | undefined): boolean {
   element?.focus();
   return element != null;
+}
+
+/** Whether the page that comes is gone to for its field for a search. */
+let searching = false;
+
+/** Goes to the field for a search; from a page that has none to that of Locks. */
+function search(): boolean {
+  if (focus(document.querySelector<HTMLElement>("[data-search]"))) return true;
+  searching = true;
+  go("#/locks");
+  return true;
+}
+
+/** Has the keyboard go on where a page that has come begins: at its head, or at the field for which it was opened. */
+export function arrived(): void {
+  const at = searching ? "[data-search]" : "#main h1";
+  searching = false;
+  focus(document.querySelector<HTMLElement>(at));
 }
 
 /** Follows the first link of a row that has the focus itself. */

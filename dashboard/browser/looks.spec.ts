@@ -44,6 +44,52 @@ test("it fits a screen of 320 pixels", async ({ page, server }) => {
   }
 });
 
+test("a phone has what matters in sight: no word is broken, and times and reasons are told", async ({
+  page,
+  server,
+}) => {
+  await page.setViewportSize({ width: 360, height: 740 });
+  await enter(server, page);
+  await to(server, page, "locks");
+  const live = await page.getByRole("button", { name: "Live", exact: true }).boundingBox();
+  expect(live?.height).toBeLessThan(44);
+  const row = page.locator("table.locks tbody tr").first();
+  await expect(row).toBeVisible();
+  expect((await row.boundingBox())?.y).toBeLessThan(450);
+  await to(server, page, "contention");
+  const times = page.locator(".heat thead span");
+  await expect(async () => {
+    const shown = await times.evaluateAll(
+      (all) =>
+        all.filter((s) => {
+          const { left, right, top } = s.getBoundingClientRect();
+          const hit = document.elementFromPoint((left + right) / 2, top + 5);
+          return left > 0 && right <= innerWidth && (hit === s || s.contains(hit));
+        }).length,
+    );
+    expect(shown).toBeGreaterThan(0);
+  }).toPass();
+  await to(server, page, "holders");
+  await expect(
+    page
+      .locator("tbody tr")
+      .first()
+      .getByText(/waits?; held for/),
+  ).toBeInViewport();
+  await to(server, page, "locks/demo/orders%3Acheckout");
+  const queue = page.getByRole("table", { name: "Who waits, in order" });
+  await queue.evaluate((t) => t.scrollIntoView());
+  await expect(queue.getByText(/^waited/).first()).toBeInViewport({ ratio: 1 });
+});
+
+test("when an event was stands in one line", async ({ page, server }) => {
+  await enter(server, page);
+  await to(server, page, "events");
+  const time = page.locator(".tail time").first();
+  await expect(time).toBeVisible();
+  expect((await time.boundingBox())?.height).toBeLessThan(28);
+});
+
 test("all of the table of Locks is in sight on 1120 pixels", async ({ page, server }) => {
   await page.setViewportSize({ width: 1120, height: 640 });
   await enter(server, page);

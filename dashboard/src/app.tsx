@@ -149,7 +149,7 @@ function Side() {
       <div class="foot">
         <Pause />
         <label class="theme small soft">
-          Theme
+          <span class="word">Theme</span>
           <select
             value={theme.value}
             onChange={(e) => {

@@ -59,7 +59,7 @@ function Standing({ all, open }: { all: Closure[]; open: (c: Closure) => void })
     );
   }
   return (
-    <Table caption="Closures, the oldest first" columns={["Locks", "Opens", "Why", "Closed", ""]}>
+    <Table caption="Closures, the oldest first" columns={["Locks", "Opens", "Why", "Closed", ""]} class="cards named">
       {all.map((c) => (
         <tr key={c.id}>
           <td class="name">
@@ -69,10 +69,12 @@ function Standing({ all, open }: { all: Closure[]; open: (c: Closure) => void })
             <span class="under">{c.tenant}</span>
           </td>
           <td class="whole">
+            <span class="narrow beside">opens </span>
             <Until at={c.until} end />
           </td>
           <td class="text">{c.reason}</td>
           <td class="whole">
+            <span class="narrow beside">closed </span>
             <Since at={c.since} ago />
             <span class="under">by {c.by}</span>
           </td>

@@ -122,7 +122,11 @@ function List({ all, still, again }: { all: readonly Schemas["Delivery"][]; stil
     return <div class="sheet pad soft">Nothing is to be sent, and nothing was sent of late.</div>;
   }
   return (
-    <Table caption="Deliveries, the newest first" columns={["State", "Event", "First sent", "Attempts", ""]}>
+    <Table
+      caption="Deliveries, the newest first"
+      columns={["State", "Event", "First sent", "Attempts", ""]}
+      class="cards"
+    >
       {all.map((d) => (
         <Row key={d.id} of={d} still={still} again={again} />
       ))}

@@ -56,7 +56,7 @@ function Grid({ of }: { of: Map }) {
             (t, i) =>
               i % together === 0 && (
                 <th key={t} scope="colgroup" colSpan={Math.min(together, at.length - i)}>
-                  {t.slice(11, 16)} UTC
+                  <span>{t.slice(11, 16)} UTC</span>
                 </th>
               ),
           )}

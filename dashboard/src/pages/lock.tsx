@@ -73,7 +73,7 @@ function Seen({ view, revoke }: { view: View; revoke: Revoking }) {
       {view.closed && (
         <p class="note wait" role="status">
           <span aria-hidden="true">‖ </span>
-          <b>Closed.</b> Nobody new gets it; it opens <Until at={view.closed.until} end />. {view.closed.reason}{" "}
+          <b>Closed.</b> Nobody new gets it; it opens <Until at={view.closed.until} end />. Why: {view.closed.reason}{" "}
           <a href={href(["closures"])}>Closures</a>
         </p>
       )}
@@ -167,6 +167,14 @@ function Waiter({ of, tenant, revoke }: { of: Schemas["AdminWaiter"]; tenant: st
       <td class="name">
         <a href={holderPage(tenant, of.holder)}>{of.holder}</a>
         {of.async && <Badge>no connection</Badge>}
+        <span class="under narrow">
+          waited <Since at={of.enqueued_at} />
+          {of.wait_until && (
+            <>
+              , gives up <Until at={of.wait_until} />
+            </>
+          )}
+        </span>
         {meta.length > 0 && <span class="under">{meta.map(([k, v]) => `${k}: ${v}`).join(", ")}</span>}
       </td>
       <td>

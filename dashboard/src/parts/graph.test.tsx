@@ -33,3 +33,10 @@ it("draws nothing of more things than can be told apart, and all others within i
     for (const { x, y } of at.values()) expect([x >= 90, x <= 550, y >= 18, y <= height - 18]).not.toContain(false);
   }
 });
+
+it("stands two things one below the other where there is no room beside each other", () => {
+  const { at, width } = placed(["a", "b"], true);
+  expect(width).toBeLessThan(360);
+  const [a, b] = [at.get("a"), at.get("b")];
+  expect([a?.x === b?.x, (b?.y ?? 0) - (a?.y ?? 0) > 100]).toEqual([true, true]);
+});

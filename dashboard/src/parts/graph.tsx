@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { brief } from "./words";
 
 /** From one thing to another, and what is said of it. */
@@ -18,17 +19,33 @@ interface Place {
   y: number;
 }
 
-/** Where things stand: two beside each other, more on a circle, the first at the top. */
-export function placed(names: readonly string[]): { at: Map<string, Place>; height: number } {
+interface Layout {
+  at: Map<string, Place>;
+  height: number;
+  width: number;
+}
+
+/** Whether there is no room for two things beside each other, in words that can be read. */
+const small = matchMedia("(max-width: 40rem)");
+const isNarrow = signal(small.matches);
+small.addEventListener("change", () => {
+  isNarrow.value = small.matches;
+});
+
+/** Where things stand: two beside each other, or where that is too wide, one below the other; more on a circle, the first at the top. */
+export function placed(names: readonly string[], narrow = false): Layout {
+  if (names.length <= 2 && narrow) {
+    return { at: new Map(names.map((n, i) => [n, { x: 170, y: i === 0 ? 30 : 210 }])), height: 240, width: 340 };
+  }
   if (names.length <= 2) {
-    return { at: new Map(names.map((n, i) => [n, { x: i === 0 ? 130 : width - 130, y: 90 }])), height: 180 };
+    return { at: new Map(names.map((n, i) => [n, { x: i === 0 ? 130 : width - 130, y: 90 }])), height: 180, width };
   }
   const across = 60 + 22 * names.length;
   const at = names.map((n, i): [string, Place] => {
     const angle = (2 * Math.PI * i) / names.length - Math.PI / 2;
     return [n, { x: middle + 200 * Math.cos(angle), y: across + 45 + across * Math.sin(angle) }];
   });
-  return { at: new Map(at), height: 2 * across + 90 };
+  return { at: new Map(at), height: 2 * across + 90, width };
 }
 
 /** How far an edge bends to its left: what leads back bends to the other side, so that both are seen. */
@@ -69,15 +86,16 @@ function edgeOf(of: Place, towards: Place): Place {
 export function Graph({ label, describedBy, edges }: { label: string; describedBy: string; edges: readonly Edge[] }) {
   const names = [...new Set(edges.flatMap((e) => [e.from, e.to]))];
   if (names.length > mostNodes) return null;
-  const { at, height } = placed(names);
-  const place = (name: string): Place => at.get(name) ?? { x: middle, y: 0 };
+  const { at, height, width: wide } = placed(names, isNarrow.value);
+  const place = (name: string): Place => at.get(name) ?? { x: wide / 2, y: 0 };
+  const apart = wide < width ? 14 : 0; // what stands beside each other there would be one on the other
   const curves = edges.map((e) => ({
     key: `${e.from} ${e.to} ${e.label}`,
     label: e.label,
     ...curve(place(e.from), place(e.to)),
   }));
   return (
-    <svg class="graph" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label} aria-describedby={describedBy}>
+    <svg class="graph" viewBox={`0 0 ${wide} ${height}`} role="img" aria-label={label} aria-describedby={describedBy}>
       <defs>
         <marker
           id={`${describedBy}-tip`}
@@ -94,8 +112,8 @@ export function Graph({ label, describedBy, edges }: { label: string; describedB
       {curves.map(({ key, d }) => (
         <path key={key} class="edge" d={d} marker-end={`url(#${describedBy}-tip)`} />
       ))}
-      {curves.map(({ key, label, x, y }) => (
-        <text key={key} x={x} y={y + 4} text-anchor="middle">
+      {curves.map(({ key, label, x, y }, i) => (
+        <text key={key} x={x} y={y + 4 + (i % 2 === 0 ? -apart : apart)} text-anchor="middle">
           <title>{label}</title>
           {brief(label, 28)}
         </text>

@@ -15,6 +15,11 @@ func trustBugs() []Bug {
 			In: "./store", Run: "^TestTrustAnswers$",
 		},
 		{
+			Name: "trust-older-copy-believed", Breaks: "nothing is granted by replicas that run when an older copy is put under them",
+			File: "store/trust.go", Anchor: "case number < mark:", Becomes: "case number < mark && expected == 1:",
+			In: "./test/faults", Run: "^TestF15OlderCopy$", Needs: "etcd",
+		},
+		{
 			Name: "trust-overtaking-is-proof", Breaks: "answers that overtake each other prove nothing",
 			File: "store/trust.go", Anchor: "case number < mark:", Becomes: "case number < t.Sent():",
 			In: "./store", Run: "^TestTrustAnswers$",

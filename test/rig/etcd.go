@@ -216,7 +216,7 @@ func newMember(i int, config EtcdConfig, ports []*port, peers []*Proxy) *Member 
 	}
 	m.args = append([]string{
 		"--name", m.name,
-		"--data-dir", filepath.Join(m.dir, "data"),
+		"--data-dir", m.Data(),
 		"--listen-client-urls", "http://" + m.client.address(),
 		"--advertise-client-urls", "http://" + m.client.address(),
 		"--listen-peer-urls", "http://" + m.peer.address(),
@@ -246,6 +246,9 @@ func peerAddress(i int, ports []*port, peers []*Proxy) string {
 	}
 	return ports[2*i+1].address()
 }
+
+// Data returns the folder with what the member has stored.
+func (m *Member) Data() string { return filepath.Join(m.dir, "data") }
 
 // prepare empties the member's folder: a new cluster never starts on old data.
 func (m *Member) prepare() error {

@@ -27,6 +27,7 @@ type Member interface {
 	Restart(ctx context.Context) error
 	Stop() error
 	Continue() error
+	Data() string // the folder with what it has stored
 }
 
 // Etcd is a cluster of etcd.

@@ -138,6 +138,9 @@ func (r *request) owe(more int) {
 	}
 }
 
+// oweLooks counts at how many places of queues was looked for a deadlock.
+func (r *request) oweLooks(places int) { r.owe(quota.PriceOfLooks(places)) }
+
 // owes reports whether more was counted on the request's account than there was. To ask does not count.
 func (r *request) owes() bool {
 	return r.priced && r.endpoints.Quotas.Owes(r.payer, quota.Requests)

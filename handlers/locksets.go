@@ -88,7 +88,7 @@ func (a *endpoints) acquireSet(r *request) error {
 }
 
 func setRequest(r *request) (req service.AcquireRequest, err error) {
-	req = service.AcquireRequest{Tenant: r.tenant(), Holder: r.principal.Subject, Set: true}
+	req = service.AcquireRequest{Tenant: r.tenant(), Holder: r.principal.Subject, Set: true, Looked: r.oweLooks}
 	if req.IdempotencyKey, err = r.idempotencyKey(); err != nil {
 		return req, err
 	}

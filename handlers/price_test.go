@@ -145,6 +145,39 @@ func TestPriceOfCrowds(t *testing.T) {
 	}
 }
 
+// TestPriceOfWaits: who waits behind a long chain of named holders pays for having it searched for a deadlock, and nobody else.
+func TestPriceOfWaits(t *testing.T) {
+	t.Parallel()
+	q, r := withPriceMeter(t)
+	owner := newTenant(t)
+	const length = 60
+	for i := range length {
+		owner.post(fmt.Sprint("/locks/l", i), body(fmt.Sprintf(`{"holder":"c%d","ttl_seconds":600}`, i))).wantStatus(http.StatusCreated)
+	}
+	for i := range length - 1 {
+		owner.post(fmt.Sprint("/locks/l", i+1), body(fmt.Sprintf(`{"holder":"c%d","async":true,"wait_seconds":600}`, i))).wantStatus(http.StatusAccepted)
+	}
+	owner.post("/locks/x", body(`{"holder":"outside","ttl_seconds":600}`)).wantStatus(http.StatusCreated)
+	owner.post("/locks/x", body(`{"async":true,"wait_seconds":600}`)).wantStatus(http.StatusAccepted)
+	c := owner.at(r)
+	c.get("/locks/l0?consistent=true") // this replica has seen them too
+	costs := func(text string, status int) int {
+		t.Helper()
+		q.price.Store(0)
+		c.post("/locks/l0", body(text)).wantStatus(status)
+		return int(q.price.Load())
+	}
+	if n := costs(`{"wait_seconds":0.05}`, http.StatusLocked); n != 1 {
+		t.Errorf("without a name it costs %d", n)
+	}
+	if n := costs(`{"wait_seconds":0.05,"holder":"outside"}`, http.StatusLocked); n < 1+length/40 || n > 20 {
+		t.Errorf("to wait behind a long chain costs %d", n)
+	}
+	if n := costs(`{"wait_seconds":0.05,"holder":"c57"}`, http.StatusConflict); n < 1+length/40 || n > 20 {
+		t.Errorf("to close a long cycle costs %d", n)
+	}
+}
+
 // TestOwing: who has asked for something dear is refused until that is paid for, and renews and
 // releases meanwhile. What costs more than may be used at once can be had.
 func TestOwing(t *testing.T) {

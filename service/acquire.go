@@ -105,7 +105,7 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, now, began ti
 	if err := s.keepable(e); err != nil {
 		return nil, err
 	}
-	if err := s.refuse(ctx, e); err != nil {
+	if err := s.refuse(ctx, e, req.looked); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
 	if err := s.keys.room(e); err != nil {

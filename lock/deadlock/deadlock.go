@@ -23,8 +23,15 @@ const MaxLooks = 5_000
 // nothing if e's holder has no other entry, or none for which anybody waits. It looks at
 // no more than [MaxLooks] places: of a cycle that takes more nothing is said.
 func (t *Table) Cycle(e *lock.Entry) []lock.Wait {
-	looks := MaxLooks
-	return cycleAt(t.candidate(e), &looks)
+	cycle, _ := t.Search(e)
+	return cycle
+}
+
+// Search is [Table.Cycle], and returns besides at how many places it looked, [MaxLooks] or a few more at most.
+func (t *Table) Search(e *lock.Entry) (cycle []lock.Wait, looks int) {
+	left := MaxLooks
+	cycle = cycleAt(t.candidate(e), &left)
+	return cycle, MaxLooks - left
 }
 
 // cycleAt looks at what there was when start joined: entries that stand after it in

@@ -14,6 +14,10 @@ const unitRecords = 4
 // when each came to hold takes as long as to write it.
 const unitHolders = 50
 
+// unitLooks is for how many places of queues, at which is looked for a deadlock, a request costs one more: 5 000 take 2 ms, and
+// twice as long again when it is written.
+const unitLooks = 40
+
 // PriceOfSet is what an acquire of so many locks costs, in requests for one: the store writes each.
 func PriceOfSet(locks int) int { return max(1, locks) }
 
@@ -26,6 +30,9 @@ func PriceOfNames(n int) int { return n / unitNames }
 // PriceOfHolders is what a list costs beside for the holders that it looked up, but for the first of each lock, in
 // requests.
 func PriceOfHolders(n int) int { return n / unitHolders }
+
+// PriceOfLooks is what an acquire costs beside for the places of queues at which it had looked for a deadlock, in requests.
+func PriceOfLooks(n int) int { return n / unitLooks }
 
 // PriceOfRecords is what a request costs beside for the small records that the store read for it, shown or not, in requests.
 func PriceOfRecords(n int) int { return n / unitRecords }

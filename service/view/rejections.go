@@ -149,8 +149,8 @@ func (v *rejections) dispensable() int {
 }
 
 // RefusalOf returns why e, which was not written yet, cannot join: the error that
-// it would get in the end.
-func (v *View) RefusalOf(e *lock.Entry) error {
+// it would get in the end. looks is at how many places of queues it looked for a deadlock.
+func (v *View) RefusalOf(e *lock.Entry) (looks int, err error) {
 	v.mu.RLock()
 	c, clash := v.table.Clash(e)
 	admitted := v.table.Admits(e.Tenant, e.Claims)
@@ -158,17 +158,17 @@ func (v *View) RefusalOf(e *lock.Entry) error {
 	v.mu.RUnlock()
 	switch {
 	case clash:
-		return lock.ErrModeMismatch(c)
+		return 0, lock.ErrModeMismatch(c)
 	case admitted:
-		return nil
+		return 0, nil
 	case e.Tries() && closed != nil:
-		return lock.ErrClosed(closed.Entry.Closing)
+		return 0, lock.ErrClosed(closed.Entry.Closing)
 	case e.Tries():
-		return lock.ErrHeld()
+		return 0, lock.ErrHeld()
 	case e.Named:
 		return v.cycle(e)
 	}
-	return nil
+	return 0, nil
 }
 
 // Admits reports whether e would hold at once.
@@ -178,25 +178,26 @@ func (v *View) Admits(e *lock.Entry) bool {
 	return v.table.Admits(e.Tenant, e.Claims)
 }
 
-func (v *View) cycle(e *lock.Entry) error {
+func (v *View) cycle(e *lock.Entry) (looks int, err error) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if cycle := v.table.Cycle(e); cycle != nil {
-		return lock.ErrDeadlock(cycle)
+	cycle, looks := v.table.Search(e)
+	if cycle != nil {
+		return looks, lock.ErrDeadlock(cycle)
 	}
-	return nil
+	return looks, nil
 }
 
 // Refuse is like RefusalOf, and makes a deadlock known.
-func (v *View) Refuse(e *lock.Entry) error {
-	err := v.RefusalOf(e)
+func (v *View) Refuse(e *lock.Entry) (looks int, err error) {
+	looks, err = v.RefusalOf(e)
 	var refused *lock.Error
 	if errors.As(err, &refused) && refused.Code == lock.Deadlock {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.report(e, refused.Cycle, time.Now())
 	}
-	return err
+	return looks, err
 }
 
 // learn notes in which order the holder of e takes locks.

@@ -278,5 +278,15 @@ func priceBugs() []Bug {
 			File: "handlers/deliveries.go", Anchor: "		r.owe(quota.PriceOfNames(looked))\n		return err\n", Becomes: "		return err\n",
 			In: "./handlers", Run: "^TestPriceOfAllAgain$", Needs: "etcd",
 		},
+		{
+			Name: "price-deadlock-searches-free", Breaks: "who has long chains of waits searched for a deadlock pays for that",
+			File: "service/refusal.go", Anchor: "	if looked(looks); err == nil {\n", Becomes: "	if err == nil {\n",
+			In: "./handlers", Run: "^TestPriceOfWaits$", Needs: "etcd",
+		},
+		{
+			Name: "price-deadlock-searches-count-nothing", Breaks: "a search for a deadlock counts what it looks at",
+			File: "lock/deadlock/deadlock.go", Anchor: "	return cycle, MaxLooks - left\n", Becomes: "	return cycle, 0 * left\n",
+			In: "./handlers", Run: "^TestPriceOfWaits$", Needs: "etcd",
+		},
 	}
 }

@@ -130,6 +130,10 @@ func hostileWays(b *bench) []hostileWay {
 			}
 		}},
 		{name: "slow bodies", atOnce: 1000, attack: slowBody},
+		{name: "chains of waits", atOnce: hostileAtOnce, prepare: chainWaits, attack: func(ctx context.Context, a *attack, i, n int) {
+			body := fmt.Sprintf(`{"wait_seconds":0.05,"holder":"c%d"}`, chained-2-(i+n)%50)
+			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/ch:%d", (i*7+n)%50), body)
+		}},
 	}, patternWays(b)...)
 }
 
@@ -229,3 +233,29 @@ func newPace(perSecond float64) *pace {
 
 // next waits for the next cycle, and reports whether there is one.
 func (p *pace) next(ctx context.Context) bool { return p.limiter.Wait(ctx) == nil }
+
+// chained is how many holders wait in a chain, each for the next.
+const chained = 3000
+
+// chainWaits has each of many named holders hold a lock and wait for that of the next: whoever asks for one at the
+// beginning behind the name of one at the end has all of it searched for a deadlock.
+func chainWaits(ctx context.Context, a *attack) error {
+	for _, ask := range []func(i int) (lock int, body string){
+		func(i int) (int, string) { return i, fmt.Sprintf(`{"ttl_seconds":3600,"holder":"c%d"}`, i) },
+		func(i int) (int, string) {
+			return i + 1, fmt.Sprintf(`{"async":true,"wait_seconds":3600,"ttl_seconds":600,"holder":"c%d"}`, i)
+		},
+	} {
+		var all sync.WaitGroup
+		for worker := range hostileAtOnce {
+			all.Go(func() {
+				for i := worker; i < chained-1 && ctx.Err() == nil; i += hostileAtOnce {
+					lock, body := ask(i)
+					_, _ = a.do(ctx, http.MethodPost, fmt.Sprint("/locks/ch:", lock), body)
+				}
+			})
+		}
+		all.Wait()
+	}
+	return ctx.Err()
+}

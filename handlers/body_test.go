@@ -310,3 +310,17 @@ func TestUnfinishedBody(t *testing.T) {
 	}
 	c.acquire("orders:42")
 }
+
+// TestBodiesOfLooks: a body that means nothing is read before an answer that has no end, and is refused if it is too long.
+func TestBodiesOfLooks(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for path, by := range map[string]*client{
+		"/events": c, "/admin/events": c.admin(), "/admin/watch?view=overview": c.admin(), "/metrics": c, "/admin/audit": c.admin(),
+	} {
+		a := by.get(path, header("Accept", "application/x-ndjson"), body(strings.Repeat(" ", 17<<10)))
+		if a.status != http.StatusRequestEntityTooLarge || a.fields()["code"] != "body_too_large" {
+			t.Errorf("%s: %v", path, a)
+		}
+	}
+}

@@ -69,17 +69,18 @@ func commonWithBody() map[int]string {
 	}
 }
 
-// overloaded is answered by any operation, whoever asks, over a connection that has too many requests under way.
+// overloaded is answered by any operation, whoever asks, over a connection that has too many requests under way. Those
+// that need no bearer token do not say so: they are asked by probes, one at a time.
 const overloaded = "overloaded"
 
 func addCommon(method string, op *openapi3.Operation) {
-	if op.Security != nil {
-		addMissing(op, common())
-		if method != http.MethodGet {
-			addMissing(op, commonWithBody())
-		}
+	if op.Security == nil {
+		return
 	}
-	addMissing(op, map[int]string{http.StatusTooManyRequests: overloaded})
+	addMissing(op, common())
+	if method != http.MethodGet {
+		addMissing(op, commonWithBody())
+	}
 	if limited := op.Responses.Status(http.StatusTooManyRequests).Value; !strings.Contains(*limited.Description, overloaded) {
 		limited.WithDescription(overloaded + ", " + *limited.Description)
 	}

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"slices"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/view"
 )
 
 // lockSetBody is an [api.LockSetBody] whose claims are read strictly.
@@ -194,13 +192,14 @@ func describeBusy(p *api.Problem, g *service.Grant) {
 	}
 	p.Locks, p.Holders, p.Waiting = busyOf(g.Busy), []api.Holder{}, new(0)
 	seen := map[lock.ID]bool{}
-	for _, b := range g.Busy {
+	for i, b := range g.Busy {
 		*p.Waiting += b.Waiters
-		others := slices.DeleteFunc(slices.Clone(b.Holders), func(h view.Holder) bool { return seen[h.Entry.ID] })
-		for _, h := range others {
-			seen[h.Entry.ID] = true
+		for j, h := range b.Holders {
+			if !seen[h.Entry.ID] {
+				seen[h.Entry.ID] = true
+				p.Holders = append(p.Holders, p.Locks[i].Holders[j])
+			}
 		}
-		p.Holders = append(p.Holders, briefly(others, b.Name)...)
 	}
 }
 

@@ -367,7 +367,7 @@ func handlersBugs() []Bug {
 		},
 		{
 			Name: "refusal-of-a-set-holder-twice", Breaks: "who holds several locks of a set that is refused is named once",
-			File: "handlers/locksets.go", Anchor: "			seen[h.Entry.ID] = true\n", Becomes: "			_ = h\n",
+			File: "handlers/locksets.go", Anchor: "				seen[h.Entry.ID] = true\n", Becomes: "				_ = h\n",
 			In: "./handlers", Run: "^TestSetIsRefusedAsOneLock$", Needs: "etcd",
 		},
 		{

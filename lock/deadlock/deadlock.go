@@ -8,7 +8,7 @@ import "github.com/fencepost/fencepost/lock"
 // ones it looks at depends on the entries alone, and so is the same for all replicas.
 const MaxLooks = 5_000
 
-// Cycle returns the waits that lead from e back to the holder of e, or nil if
+// Search returns the waits that lead from e back to the holder of e, or nil if
 // there are none: then e comes to hold once all others have done what they can.
 // Each waiter of the cycle belongs to the holder of the blocker before it, or is
 // that blocker itself; the last blocker belongs to the holder of e.
@@ -22,12 +22,7 @@ const MaxLooks = 5_000
 // It costs O(entries before e, and before those that they wait for), and next to
 // nothing if e's holder has no other entry, or none for which anybody waits. It looks at
 // no more than [MaxLooks] places: of a cycle that takes more nothing is said.
-func (t *Table) Cycle(e *lock.Entry) []lock.Wait {
-	cycle, _ := t.Search(e)
-	return cycle
-}
-
-// Search is [Table.Cycle], and returns besides at how many places it looked, [MaxLooks] or a few more at most.
+// looks is at how many places it did.
 func (t *Table) Search(e *lock.Entry) (cycle []lock.Wait, looks int) {
 	left := MaxLooks
 	cycle = cycleAt(t.candidate(e), &left)

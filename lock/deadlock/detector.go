@@ -135,7 +135,7 @@ func (c *detector) record(n *node, v *Rejection, others ...*node) {
 // returns the entries that were rejected or are not any more, in order.
 //
 // It costs next to nothing where nobody is rejected or on its way out; to check an
-// entry that joins costs as much as [Table.Cycle], and all of it no more than 20 times
+// entry that joins costs as much as [Table.Search], and all of it no more than 20 times
 // the most that can cost.
 func (t *Table) Detect() []*lock.Entry {
 	var changed []*lock.Entry

@@ -14,6 +14,7 @@ import (
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 var (
@@ -131,7 +132,7 @@ func (s slow) Delete(ctx context.Context, k store.RecordKey, version uint64) err
 
 // TestTrimPace: several records are forgotten at once, and where many were, the next round comes soon.
 func TestTrimPace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLedger(t)
 		log := audit.NewLog(slow{l.records}, func() time.Time { return l.now })
 		for range 1000 {

@@ -23,6 +23,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/quotas"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // house is a server whose clock is that of a synctest bubble.
@@ -48,7 +49,7 @@ func (c *counted) RequestDone(context.Context, string, string, int, bool, time.D
 // inBubble runs a test with such a server.
 func inBubble(t *testing.T, change func(*handlers.Config), test func(*house)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := &house{T: t}
 		config := shared.handlers(&stub{err: &lock.Error{Code: lock.StoreUnavailable, Detail: "away"}})
 		config.Logger, config.Metrics = slog.New(slog.NewJSONHandler(&h.lines, nil)), &h.count

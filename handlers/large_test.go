@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -23,6 +22,7 @@ import (
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 const mebibyte = 1 << 20
@@ -97,7 +97,7 @@ func TestPageLetsOthersCome(t *testing.T) {
 	t.Parallel()
 	large := largePage()
 	for _, locks := range [][]view.Summary{large.Locks[:1], large.Locks} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			began := time.Now()
 			got, err := handlers.PageJSON(&view.Page{Locks: locks})
 			if err != nil {

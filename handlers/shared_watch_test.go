@@ -11,6 +11,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestTurnsOfWatches: all who watch the same have one turn, however many they are; who watches
@@ -42,7 +43,7 @@ func TestTurnsOfWatches(t *testing.T) {
 // TestManyGetOnePage: however many of a tenant ask for one page, it is made once, and none of
 // them is refused.
 func TestManyGetOnePage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		pages, gate := handlers.NewRenderings(), make(chan struct{})
 		made, answered := 0, make(chan error, 60)
 		for range cap(answered) {
@@ -72,7 +73,7 @@ func TestManyGetOnePage(t *testing.T) {
 
 // TestPageOfWhoIsGone: who waits for what another asked for gets it, also if that one goes.
 func TestPageOfWhoIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		pages, gate := handlers.NewRenderings(), make(chan struct{})
 		ask := func(ctx context.Context, key string, answered chan<- error) {
 			go func() {

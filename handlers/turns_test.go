@@ -7,13 +7,14 @@ import (
 	"testing/synctest"
 
 	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestTurnsOfAnswers: of one tenant one large answer is made at a time, and of all as many as there may
 // be; who has waited behind his own tenant lets another one before him. Who goes away is forgotten.
 func TestTurnsOfAnswers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		turns := handlers.NewAnswerTurns(2)
 		var order []string
 		begin := func(ctx context.Context, tenant string) (end func()) {
@@ -71,7 +72,7 @@ func TestTurnsOfAnswers(t *testing.T) {
 // away meanwhile has none to give back but that of his tenant.
 func TestTurnsInParts(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		turns := handlers.NewAnswerTurns(1)
 		pass, done, err := turns.TakeParts(t.Context(), "a")
 		if err != nil {
@@ -124,7 +125,7 @@ func TestTurnsInParts(t *testing.T) {
 // the next of it.
 func TestTurnOfWhoGoesAway(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		turns := handlers.NewAnswerTurns(1)
 		done, err := turns.Take(t.Context(), "a")
 		if err != nil {

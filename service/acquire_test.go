@@ -16,10 +16,11 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 func TestFreeLockIsGrantedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		began := time.Now()
@@ -42,7 +43,7 @@ func takenBack(context.Context, func() error) error {
 // TestTakenBackIsAskedForAgain: of a request whose entry the store has taken back itself nothing
 // is left. It is made again, as another entry, as long as its client can be told in time.
 func TestTakenBackIsAskedForAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		var took []lock.ID
@@ -74,7 +75,7 @@ func TestTakenBackIsAskedForAgain(t *testing.T) {
 func TestTakenBackTooLate(t *testing.T) {
 	for name, then := range map[string]fault{"Again": takenBack, "AndSilent": silent} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				r := newSharedStore(t).replica(t)
 				slowly := func(ctx context.Context, do func() error) error {
 					pause(ctx, 1500*time.Millisecond)
@@ -119,7 +120,7 @@ func (w wakes) Done() <-chan struct{} {
 // eight later, to get ready, if it waits for long.
 func TestHandOverWakesTheNextInLine(t *testing.T) {
 	const waiters = 100
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		holder := r.hold(want("orders:1", 0))
 		line := make([]*pending, waiters)
@@ -165,7 +166,7 @@ func TestHandOverWakesTheNextInLine(t *testing.T) {
 // TestWakesAreCounted: the count of the test above has to see a wake-up. A feed
 // that is lost wakes everybody.
 func TestWakesAreCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		r.hold(want("orders:1", 0))
 		var sleeps atomic.Int64
@@ -186,7 +187,7 @@ func TestWakesAreCounted(t *testing.T) {
 // TestWaitersAreAskedNothing: neither a hand-over nor the wait before it costs
 // the store more than the writes themselves, while leases are fresh.
 func TestWaitersAreAskedNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		holder := r.hold(want("orders:1", 0))
 		p := r.line(want("orders:1", time.Minute))
@@ -203,7 +204,7 @@ func TestWaitersAreAskedNothing(t *testing.T) {
 // right; the entry must agree with it.
 func TestGrantAtTheDeadline(t *testing.T) {
 	for range 20 {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := newSharedStore(t)
 			r := s.replica(t)
 			holder := r.hold(want("orders:1", 0))
@@ -223,7 +224,7 @@ func TestGrantAtTheDeadline(t *testing.T) {
 }
 
 func TestTry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(want("orders:1", 0))
@@ -246,7 +247,7 @@ func TestTry(t *testing.T) {
 func TestTryAfterAReleaseElsewhere(t *testing.T) {
 	for _, lag := range []time.Duration{0, 100 * time.Millisecond, 3 * time.Second} {
 		t.Run(fmt.Sprint(lag), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				b.store.setLag(running, lag)
@@ -262,7 +263,7 @@ func TestTryAfterAReleaseElsewhere(t *testing.T) {
 // TestTimeoutShorterThanTheFeed: a wait that ends before the feed tells anything
 // is decided by the store.
 func TestTimeoutShorterThanTheFeed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.setLag(running, time.Second)
@@ -280,7 +281,7 @@ func TestTimeoutShorterThanTheFeed(t *testing.T) {
 // TestHoldLimit: a request is held open for a limited time. The entry waits on,
 // and its client comes back to the same place by its token or by its key.
 func TestHoldLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder, ahead := a.hold(lasting(want("orders:1", 0))), a.line(lasting(want("orders:1", 24*time.Hour)))
@@ -327,7 +328,7 @@ func TestBounds(t *testing.T) {
 			r.Metadata = map[string]string{"k": strings.Repeat("v", lock.MaxMetadataSize)}
 		},
 	}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		for field, spoil := range cases {
 			req := want("orders:1", time.Second)
@@ -350,7 +351,7 @@ func TestBounds(t *testing.T) {
 func TestTryBehindALateFeed(t *testing.T) {
 	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				b.store.setFeed(f)
@@ -371,7 +372,7 @@ func TestTryBehindALateFeed(t *testing.T) {
 }
 
 func TestWaitTimesOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(want("orders:1", 0))

@@ -2,12 +2,12 @@ package service_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // burst has many begin at once, and returns those that wait; of the others one may hold, and the rest is refused.
@@ -34,7 +34,7 @@ func (r *replica) burst(n int, req service.AcquireRequest) (waits []*pending) {
 func TestBurstOfAsks(t *testing.T) {
 	for name, free := range map[string]bool{"held": false, "free": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				var held *service.Grant
@@ -70,7 +70,7 @@ func TestBurstOfAsks(t *testing.T) {
 // TestBurstOfLaterAsks: the same of those who ask while they wait. What failed for certain does
 // not count, and what nothing was heard of does for a minute.
 func TestBurstOfLaterAsks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		held := r.hold(lasting(want("a", 0)))

@@ -9,6 +9,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // asking has a request ask those who hold to finish.
@@ -40,7 +41,7 @@ func (r *replica) asked(g *service.Grant) view.Asked {
 // TestAskWhenJoining: a holder learns of it at any replica with his next renewal, from those
 // who wait at that moment, and also from a replica that has started since.
 func TestAskWhenJoining(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		held := a.hold(lasting(want("orders:1", 0)))
@@ -78,7 +79,7 @@ func TestAskWhenJoining(t *testing.T) {
 // TestAskLater: an entry asks while it waits; to repeat it changes nothing, and what a replica
 // that starts knows is the same.
 func TestAskLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second }), s.replica(t)
 		held := a.hold(lasting(want("orders:1", 0)))
@@ -114,7 +115,7 @@ func TestAskLater(t *testing.T) {
 // TestAskAtOneMoment: two replicas write it at once, and the answer to one is lost. It is one
 // request.
 func TestAskAtOneMoment(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second }), s.replica(t)
 		held := a.hold(lasting(want("orders:1", 0)))
@@ -135,7 +136,7 @@ func TestAskAtOneMoment(t *testing.T) {
 // TestAskOfWhoHeld: that an entry holds is not told by what a replica remembers alone, whose feed
 // is interrupted, nor by a store that lost its past.
 func TestAskOfWhoHeld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		gone, there := a.hold(lasting(want("orders:1", 0))), a.hold(lasting(want("orders:2", 0)))
@@ -151,7 +152,7 @@ func TestAskOfWhoHeld(t *testing.T) {
 
 // TestAskOfASet: only those are asked who hold what the set waits for.
 func TestAskOfASet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		a := r.hold(lasting(want("a", 0)))
@@ -174,7 +175,7 @@ func TestAskOfASet(t *testing.T) {
 }
 
 func TestBadAsks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		for _, c := range []struct {
@@ -205,7 +206,7 @@ func TestBadAsks(t *testing.T) {
 // TestTooManyAsk: what a holder is told, and what it costs, is bounded for each lock, also by
 // who asks when he joins.
 func TestTooManyAsk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		held := r.hold(lasting(want("a", 0)))

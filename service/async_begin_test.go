@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // begins fails unless the entry holds for all of its lease from now on.
@@ -21,7 +22,7 @@ func (r *replica) begins(g *service.Grant) {
 // TestAsyncFloor: an entry came to hold while nothing could be granted. With the fence
 // floor that ends this it has another number, and its lease begins.
 func TestAsyncFloor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		for age := range 10 * time.Second / time.Second {
 			s := newSharedStore(t)
 			r := s.replica(t)
@@ -52,7 +53,7 @@ func TestAsyncFloor(t *testing.T) {
 // TestAsyncFloorAfterTheGrant: a fence floor gives another number to an entry that came to
 // hold before. Its lease goes on.
 func TestAsyncFloorAfterTheGrant(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
@@ -73,7 +74,7 @@ func TestAsyncFloorAfterTheGrant(t *testing.T) {
 // TestAsyncGrantInAGap: an entry joins and comes to hold while its replica sees nothing of
 // it. Its lease begins when that sees it again, and only then.
 func TestAsyncGrantInAGap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		r.hold(lasting(want("orders:2", 0)))
@@ -100,7 +101,7 @@ func TestAsyncGrantInAGap(t *testing.T) {
 // TestAsyncGrantSeenAtOnce: a replica that is late hears at one time that an entry joined
 // and that it came to hold.
 func TestAsyncGrantSeenAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		holder := other.hold(lasting(want("orders:1", 0)))
@@ -118,7 +119,7 @@ func TestAsyncGrantSeenAtOnce(t *testing.T) {
 // has stopped, and is still on the list. Whoever takes its share over begins the lease, and
 // nobody does so later.
 func TestAsyncGrantOfAnAbsentKeeper(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, c := newSharedStore(t), &crew{}
 		c.set("a")
 		a, b := s.replica(t, c.join("a")), s.replica(t, c.join("b"))
@@ -143,7 +144,7 @@ func TestAsyncGrantOfAnAbsentKeeper(t *testing.T) {
 // TestAsyncGrantBegunBefore: whoever takes a share over leaves alone what came to hold long
 // ago.
 func TestAsyncGrantBegunBefore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, c := newSharedStore(t), &crew{}
 		c.set("a")
 		a, b := s.replica(t, c.join("a")), s.replica(t, c.join("b"))
@@ -161,7 +162,7 @@ func TestAsyncGrantBegunBefore(t *testing.T) {
 // TestAsyncGrantAsItIsHandedOver: an entry comes to hold just after its replica has left it
 // to one that has only started, which cannot know whether its lease began.
 func TestAsyncGrantAsItIsHandedOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, c := newSharedStore(t), &crew{}
 		c.set("a")
 		a := s.replica(t, c.join("a"))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestAsyncWithoutAFeed: an entry that was accepted while the only replica did not see what
@@ -14,7 +15,7 @@ import (
 func TestAsyncWithoutAFeed(t *testing.T) {
 	for name, f := range map[string]feed{"frozen": frozen, "lost": lost} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				r := s.replica(t)
 				holder := r.hold(lasting(want("orders:1", 0)))
@@ -49,7 +50,7 @@ func TestAsyncWithoutAFeed(t *testing.T) {
 // TestAsyncGivenAndNotKept: a replica does not remember for ever an entry that it wrote,
 // that is another's to keep, and that ended before it saw it.
 func TestAsyncGivenAndNotKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, keepsNothing)
 		r.hold(lasting(want("orders:1", 0)))
@@ -72,7 +73,7 @@ func TestAsyncRefusedWithoutAView(t *testing.T) {
 }
 
 func refusedWithoutAView(t *testing.T, f feed) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))

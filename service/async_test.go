@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // async is a request whose place the replicas keep.
@@ -78,7 +79,7 @@ func (r *replica) alive(g *service.Grant) (stop func()) {
 func TestAsync(t *testing.T) {
 	// When the keeper renewed it last is left to chance. It is hardly just before each of these.
 	for _, later := range []time.Duration{0, time.Second, 2 * time.Second} {
-		synctest.Test(t, func(t *testing.T) { isGranted(t, 23*time.Hour+later) })
+		bubble.Test(t, func(t *testing.T) { isGranted(t, 23*time.Hour+later) })
 	}
 }
 
@@ -116,7 +117,7 @@ func isGranted(t *testing.T, wait time.Duration) {
 
 // TestAsyncAtOnce: a lock that is free is held, and the keeper leaves the lease alone.
 func TestAsyncAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.post(want("orders:1", time.Hour))
@@ -131,7 +132,7 @@ func TestAsyncAtOnce(t *testing.T) {
 // TestAsyncEnds: a wait that is over, and one that closes a cycle or asks for another
 // mode, end with a reason that can be asked for.
 func TestAsyncEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, keepsNothing)
 		x, y := a.hold(lasting(named("x", "one", 0))), a.hold(lasting(named("y", "two", 0)))
@@ -171,7 +172,7 @@ func named(name, holder string, wait time.Duration) service.AcquireRequest {
 
 // TestAsyncOfAnotherMode: two ask for a free lock in different modes at once.
 func TestAsyncOfAnotherMode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, keepsNothing)
 		semaphore := want("orders:1", time.Hour)
@@ -193,7 +194,7 @@ func TestAsyncOfAnotherMode(t *testing.T) {
 // TestAsyncKey: a request that is repeated is answered at once with the same entry, and
 // must be async again.
 func TestAsyncKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
@@ -213,7 +214,7 @@ func TestAsyncKey(t *testing.T) {
 // TestAsyncOfAGoneClient: an entry that its client was not told of, and cannot ask for, is
 // taken back; with a key it stays.
 func TestAsyncOfAGoneClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
@@ -234,7 +235,7 @@ func TestAsyncOfAGoneClient(t *testing.T) {
 
 // TestAsyncBounds refuses what cannot be kept.
 func TestAsyncBounds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		short := want("orders:1", time.Hour)
 		short.TTL = service.MinAsyncTTL - time.Millisecond
@@ -250,7 +251,7 @@ func TestAsyncBounds(t *testing.T) {
 // TestAsyncStoreAway: places survive a store that cannot be asked for less than the lease
 // that is left, and a feed that is interrupted.
 func TestAsyncStoreAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
@@ -273,7 +274,7 @@ func TestAsyncStoreAway(t *testing.T) {
 // TestAsyncLateFeed: an entry that its replica hears of late is renewed at once, and a full
 // lease begins when it comes to hold at that moment.
 func TestAsyncLateFeed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		req := want("orders:1", time.Hour)
@@ -306,7 +307,7 @@ func TestAsyncLateFeed(t *testing.T) {
 // TestAsyncRestart: entries outlive a restart of all replicas that is shorter than what
 // is left of their leases.
 func TestAsyncRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		other := s.replica(t, keepsNothing)
 		holder := other.hold(lasting(want("orders:1", 0)))
@@ -353,7 +354,7 @@ func (c *crew) set(live ...string) {
 // TestAsyncShared: replicas share the entries that wait, each is renewed by one of them,
 // and those of a replica that stopped are taken over before their leases end.
 func TestAsyncShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const n = 240
 		s, c := newSharedStore(t), &crew{}
 		c.set("a", "b", "c")
@@ -398,7 +399,7 @@ func TestAsyncShared(t *testing.T) {
 // TestAsyncInDoubt: whose entry is there, but must not be told that it holds, or how it
 // stands, is told which it is.
 func TestAsyncInDoubt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		waiting := r.post(keyed("orders:1", time.Hour, "k"))
@@ -424,7 +425,7 @@ func TestAsyncInDoubt(t *testing.T) {
 
 // TestAsyncSharedWithANewOne: who joins takes its share over, and the others let go of it.
 func TestAsyncSharedWithANewOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const n = 100
 		s, c := newSharedStore(t), &crew{}
 		c.set("a")
@@ -450,7 +451,7 @@ func TestAsyncSharedWithANewOne(t *testing.T) {
 // TestAsyncGrantDuringARenewal: a full lease begins with a grant, and not later, also if
 // the entry was being renewed at that moment.
 func TestAsyncGrantDuringARenewal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		holder := other.hold(lasting(want("orders:1", 0)))
@@ -468,7 +469,7 @@ func TestAsyncGrantDuringARenewal(t *testing.T) {
 // TestAsyncKeyUsedAnew: an entry has the id of one that ended, of which its replica did not
 // hear in time.
 func TestAsyncKeyUsedAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		other.hold(lasting(want("orders:1", 0)))
@@ -491,7 +492,7 @@ func TestAsyncKeyUsedAnew(t *testing.T) {
 // TestAsyncWithoutTrust: an entry that comes to hold in a store that lost its past is kept,
 // as it is not told so.
 func TestAsyncWithoutTrust(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
@@ -507,7 +508,7 @@ func TestAsyncWithoutTrust(t *testing.T) {
 
 // TestAsyncFailing: a store that fails at once is not asked for each entry again and again.
 func TestAsyncFailing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const n = 50
 		s := newSharedStore(t)
 		r := s.replica(t)

@@ -3,10 +3,10 @@ package service_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // of is the request of another tenant.
@@ -18,7 +18,7 @@ func of(tenant string, req service.AcquireRequest) service.AcquireRequest {
 // TestAsyncTurns: the store is slow, and two tenants have more entries than can be renewed.
 // A third keeps what it has, and a grant of its does not wait for theirs.
 func TestAsyncTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		for i := range 3 {
@@ -46,7 +46,7 @@ func TestAsyncTurns(t *testing.T) {
 // TestAsyncGrantBesideManyOfAnother: a lease begins with the grant, although another tenant
 // has more entries than can be renewed.
 func TestAsyncGrantBesideManyOfAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r, other := s.replica(t), s.replica(t, keepsNothing)
 		holder := other.hold(lasting(want("orders:1", 0)))

@@ -2,17 +2,17 @@ package service_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestManyOfOneKey: each request that waits for an entry keeps its lease alive and is
 // woken with it. So no more than a hundred may, by its key or its token; what is over is
 // refused at once, costs the store nothing, and harms nobody who waits.
 func TestManyOfOneKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		held := r.hold(lasting(want("orders:1", 0)))

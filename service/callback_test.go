@@ -3,11 +3,11 @@ package service_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 func calledAt(url string) service.AcquireRequest {
@@ -28,7 +28,7 @@ func TestKeyWithAnotherCallback(t *testing.T) {
 
 // TestKeyWithAnotherCallbackSecret: a retry after a rotation is the same entry.
 func TestKeyWithAnotherCallbackSecret(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		req := calledAt("https://example.org/a")
 		first := r.hold(req)
@@ -42,7 +42,7 @@ func TestKeyWithAnotherCallbackSecret(t *testing.T) {
 
 // TestBadCallbacks: only what nobody is connected for has one.
 func TestBadCallbacks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		waits := calledAt("https://example.org/a")
 		waits.Async = false

@@ -2,11 +2,11 @@ package service_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // fixed is chance that is none.
@@ -18,7 +18,7 @@ func (fixed) Int64N(int64) int64         { return 0 }
 // TestClockOfAReplica: instants are told by the clock that the replica is handed,
 // and durations last for as long as they do, whatever that clock shows.
 func TestClockOfAReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		offset := -time.Hour
 		wall := func() time.Time { return time.Now().Round(0).Add(offset) }
 		r := newSharedStore(t).replica(t, func(c *service.Config) { c.Now, c.Rand = wall, fixed{} })

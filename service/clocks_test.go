@@ -10,6 +10,7 @@ import (
 
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // ahead has the wall clock of a replica be wrong by so much.
@@ -20,7 +21,7 @@ func ahead(d time.Duration) func(*service.Config) {
 // TestListsTellUntilWhenByTheReplicasClock: like all instants in an answer, the ends of leases in lists are
 // by the clock by which the answer says what time it is, also after that was set; and do not change otherwise.
 func TestListsTellUntilWhenByTheReplicasClock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		wrong := time.Hour
 		a := newSharedStore(t).replica(t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(wrong) } })
 		c := a.console()
@@ -76,7 +77,7 @@ func TestSlackAfterTheClockWasSetBack(t *testing.T) {
 // TestHandedOverByAnotherClock: how long a grant took, and how long it was held, is never less than nothing,
 // whatever the clock of the replica showed that wrote the entry.
 func TestHandedOverByAnotherClock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, d := newSharedStore(t), &diary{}
 		a := s.replica(t, ahead(time.Hour))
 		g := a.hold(want("orders:1", 0))
@@ -111,7 +112,7 @@ func TestHandedOverByAnotherClock(t *testing.T) {
 
 // TestGoneThoughItsKeyIsInUseAgain: an entry has ended, also if another one has its id.
 func TestGoneThoughItsKeyIsInUseAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t, func(*service.Config) {})
 		req := want("orders:1", 0)
 		req.IdempotencyKey = "k"

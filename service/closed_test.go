@@ -2,17 +2,17 @@ package service_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestListsSayWhatIsClosed: of several closures the one that lasts longest, of each tenant its own,
 // until they have ended.
 func TestListsSayWhatIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newSharedStore(t).closer(t)
 		c := a.console()
 		a.hold(want("orders:1", 0))
@@ -40,7 +40,7 @@ func TestListsSayWhatIsClosed(t *testing.T) {
 
 // TestLongestClosureIsToBlame: who waits at a lock that several closures close waits for the one that lasts longest.
 func TestLongestClosureIsToBlame(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newSharedStore(t).closer(t)
 		c := a.console()
 		a.hold(lasting(want("orders:1", 0)))

@@ -13,6 +13,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // closer is a replica at which operators close locks.
@@ -64,7 +65,7 @@ func (r *replica) standing(n int) []view.Closing {
 // TestClosure: who holds goes on, who waits keeps his place, and nobody new is granted, at any
 // replica, one that started later included.
 func TestClosure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.closer(t), s.closer(t)
 		held := a.hold(lasting(want("orders:1", 0)))
@@ -109,7 +110,7 @@ func TestClosure(t *testing.T) {
 
 // TestOpenLocks: who waits is granted at once, and both are on record.
 func TestOpenLocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.closer(t), s.closer(t)
 		c := a.closes(closing("x", time.Hour))
@@ -133,7 +134,7 @@ func TestOpenLocks(t *testing.T) {
 
 // TestClosureIsChecked refuses what cannot be, before anything is written.
 func TestClosureIsChecked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.closer(t)
 		for field, change := range map[string]func(*service.CloseRequest){
@@ -168,7 +169,7 @@ func TestClosureIsChecked(t *testing.T) {
 
 // TestTryAtAReplicaThatIsLate: it wrote its entry before it knew of the closure, and gives way to that.
 func TestTryAtAReplicaThatIsLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, late := s.closer(t), s.replica(t)
 		late.store.setFeed(frozen)
@@ -188,7 +189,7 @@ func TestTryAtAReplicaThatIsLate(t *testing.T) {
 
 // TestReplicaThatDoesNotKnowTheEnd: its view still has the closure, and the store has none.
 func TestReplicaThatDoesNotKnowTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, late := s.closer(t), s.replica(t)
 		c := a.closes(closing("x", time.Hour))
@@ -204,7 +205,7 @@ func TestReplicaThatDoesNotKnowTheEnd(t *testing.T) {
 // TestReadWhileAClosureEnds: a replica whose feed stands reads the queue while locks are closed. Before
 // it reads the closures the entry in front leaves, and then the closure ends: the entry never held.
 func TestReadWhileAClosureEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, late := s.closer(t), s.replica(t)
 		late.store.setFeed(frozen)
@@ -232,7 +233,7 @@ func TestReadWhileAClosureEnds(t *testing.T) {
 
 // TestTimeoutsWhileClosed: a wait ends though nobody is in front.
 func TestTimeoutsWhileClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.closer(t)
 		r.closes(closing("x", time.Hour))
@@ -248,7 +249,7 @@ func TestTimeoutsWhileClosed(t *testing.T) {
 // TestRollOfAnother: the replica that was asked stops before it has written who holds. Another one
 // does; until then, a replica that started meanwhile does not say that somebody waits who holds.
 func TestRollOfAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.closer(t), s.closer(t)
 		held := b.hold(lasting(want("x", 0)))
@@ -269,7 +270,7 @@ func TestRollOfAnother(t *testing.T) {
 
 // TestUnsettledClosureEnds: nobody is left who knows who held.
 func TestUnsettledClosureEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		ref := lock.ClosuresOf("acme")
 		locks, _ := lock.ParsePattern("x")
@@ -297,7 +298,7 @@ func TestUnsettledClosureEnds(t *testing.T) {
 // TestGivesWayWhileItStands: a replica does not know that the closure has ended, and that another
 // one has granted the entry whose wait is over there.
 func TestGivesWayWhileItStands(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, late := s.closer(t), s.replica(t)
 		c := a.closes(closing("x", time.Hour))
@@ -316,7 +317,7 @@ func TestGivesWayWhileItStands(t *testing.T) {
 // TestRenewalWhileInDoubt: a replica that does not know yet who held begins the lease anew of a
 // holder, also of one that had waited and whose wait would be over by now.
 func TestRenewalWhileInDoubt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		first := s.closer(t)
 		before := first.hold(want("x", 0))
@@ -338,7 +339,7 @@ func TestRenewalWhileInDoubt(t *testing.T) {
 // TestLooksWhileInDoubt: a replica that does not know who held shows no holder as one who waits, and
 // puts nothing of the kind on record.
 func TestLooksWhileInDoubt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.closer(t), s.closer(t)
 		g := b.hold(lasting(want("x", 0)))
@@ -364,7 +365,7 @@ func TestLooksWhileInDoubt(t *testing.T) {
 // TestRollThatALateReplicaDoesNotSee: it listed before who held was written, and its feed stands since.
 // It does not end the closure.
 func TestRollThatALateReplicaDoesNotSee(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a := s.closer(t)
 		a.unrecorded()
@@ -388,7 +389,7 @@ func TestRollThatALateReplicaDoesNotSee(t *testing.T) {
 
 // TestClosureEndsWithoutRoll: who held can never be written, and its time is over all the same.
 func TestClosureEndsWithoutRoll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.closer(t)
 		r.unrecorded()

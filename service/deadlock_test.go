@@ -13,6 +13,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // as names the holder of a request.
@@ -45,7 +46,7 @@ func bySet(g *service.Grant) service.TokenRequest {
 func TestCrossingRequests(t *testing.T) {
 	for name, lastAtB := range map[string]bool{"LastAtA": false, "LastAtB": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s, d := newSharedStore(t), &diary{}
 				counted := func(c *service.Config) { c.Metrics = d }
 				a, b := s.replica(t, counted), s.replica(t, counted)
@@ -90,7 +91,7 @@ func TestCrossingRequests(t *testing.T) {
 // TestAskedAtOnce: requests that would close a cycle are refused beside each other. The
 // race detector sees to it that to look for a cycle changes nothing.
 func TestAskedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newSharedStore(t).replica(t)
 		a.hold(as("w1", want("x", 0)))
 		a.hold(as("w2", want("y", 0)))
@@ -112,7 +113,7 @@ func TestAskedAtOnce(t *testing.T) {
 // TestRefusedAtTheEndOfTheHold: a request that is held open for less than its view is late
 // learns that it closed a cycle, and is not told that it waits.
 func TestRefusedAtTheEndOfTheHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, func(c *service.Config) { c.MaxHold = 50 * time.Millisecond })
 		a.hold(as("w1", want("x", 0)))
@@ -130,7 +131,7 @@ func TestRefusedAtTheEndOfTheHold(t *testing.T) {
 // TestCycleIsSeenAfterAReset: an entry that joined while the feed was down is
 // checked when it is back.
 func TestCycleIsSeenAfterAReset(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.hold(as("w1", want("x", 0)))
@@ -147,7 +148,7 @@ func TestCycleIsSeenAfterAReset(t *testing.T) {
 // TestRenewalTellsARefusal: an entry that nobody attends, because its request was
 // answered before the view had seen it, is not kept in a queue where it cannot stay.
 func TestRenewalTellsARefusal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		brief := func(c *service.Config) { c.MaxHold = 50 * time.Millisecond }
 		a, b := s.replica(t), s.replica(t, brief)
@@ -173,7 +174,7 @@ func TestRenewalTellsARefusal(t *testing.T) {
 // TestManyDeadlocks: one tenant's do not displace another's, and of a long cycle
 // the beginning is kept.
 func TestManyDeadlocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		quiet := as("w", want("x", time.Minute))
@@ -206,7 +207,7 @@ func TestManyDeadlocks(t *testing.T) {
 
 // TestRefusedCycleIsNotWritten: a cycle that can be seen costs the store a read.
 func TestRefusedCycleIsNotWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(as("w1", want("x", 0)))
@@ -221,7 +222,7 @@ func TestRefusedCycleIsNotWritten(t *testing.T) {
 // TestWaitForNothingIsNoCycle: requests that need not wait, or do not name their
 // holder, are not refused.
 func TestWaitForNothingIsNoCycle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(as("w1", want("x", time.Minute)))
@@ -234,7 +235,7 @@ func TestWaitForNothingIsNoCycle(t *testing.T) {
 // TestModesThatMeet: two requests of modes that disagree take a free lock at the
 // same moment on two replicas.
 func TestModesThatMeet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setLag(running, 100*time.Millisecond)
@@ -256,7 +257,7 @@ func TestModesThatMeet(t *testing.T) {
 // TestSetAtAReplicaThatNeverSawIt: the view is waited for; a replica without a
 // feed cannot know the set, and says so instead of calling it lost.
 func TestSetAtAReplicaThatNeverSawIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, late, cut := s.replica(t), s.replica(t), s.replica(t)
 		late.store.setLag(running, 600*time.Millisecond)
@@ -277,7 +278,7 @@ func TestSetAtAReplicaThatNeverSawIt(t *testing.T) {
 
 // TestSetFromALostFuture: its token shows that the store lost its past.
 func TestSetFromALostFuture(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(wantSet(0, "a", "b"))
@@ -293,7 +294,7 @@ func TestSetFromALostFuture(t *testing.T) {
 
 // TestOrdersAreLearnt: by every replica, also by one that only follows.
 func TestOrdersAreLearnt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		for _, habit := range [][]string{{"w1", "orders:1", "stock:1"}, {"w2", "stock:2", "orders:2"}, {"w3", "orders:3", "stock:3"}} {
@@ -320,7 +321,7 @@ func TestOrdersAreLearnt(t *testing.T) {
 // TestContradictionsOfOneTenant: its lines do not flood the log, and do not keep
 // another tenant's out of it. All are counted.
 func TestContradictionsOfOneTenant(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, j := newSharedStore(t), &journal{}
 		r := s.replicaWithLog(t, j)
 		contradict := func(tenant string, i int) {

@@ -2,16 +2,16 @@ package service_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestDrain: waiters are told at once, with what they need to go on elsewhere and
 // a full lease to do it in. Their places are kept.
 func TestDrain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
@@ -43,7 +43,7 @@ func TestDrain(t *testing.T) {
 // TestDrainingTakesNothingNew: new requests are refused without a trace; holders
 // are served to the end.
 func TestDrainingTakesNothingNew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
@@ -68,7 +68,7 @@ func TestDrainingTakesNothingNew(t *testing.T) {
 
 // TestDrainTellsThePlaces: each waiter is told its own place.
 func TestDrainTellsThePlaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
@@ -85,7 +85,7 @@ func TestDrainTellsThePlaces(t *testing.T) {
 // TestDrainOfAnUnknownLease: a request that has come back to its entry, of whose lease the
 // store does not tell, is not told of a time long ago.
 func TestDrainOfAnUnknownLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
@@ -102,7 +102,7 @@ func TestDrainOfAnUnknownLease(t *testing.T) {
 
 // TestDrainTellsTheLost: an entry that is gone cannot be resumed elsewhere.
 func TestDrainTellsTheLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		s.occupy(t, "orders:1")
@@ -119,7 +119,7 @@ func TestDrainTellsTheLost(t *testing.T) {
 
 // TestDrainWithoutAStore: waiters are told all the same.
 func TestDrainWithoutAStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")

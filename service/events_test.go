@@ -13,6 +13,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // journal is a log that keeps its lines. Each line waits for gate to be closed, if
@@ -77,7 +78,7 @@ func (j *journal) open() {
 // TestLogThatStandsStill: whatever there is to log, grants go on while nobody takes
 // the lines; afterwards all are told.
 func TestLogThatStandsStill(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, j := newSharedStore(t), &journal{gate: make(chan struct{})}
 		r := s.replicaWithLog(t, j)
 		r.hold(want("expires", 0))
@@ -111,7 +112,7 @@ func TestLogThatStandsStill(t *testing.T) {
 // TestMoreEventsThanTheLogTakes: what does not fit is counted and said in one
 // line, and the exact counts have all.
 func TestMoreEventsThanTheLogTakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, j := newSharedStore(t), &journal{gate: make(chan struct{})}
 		r := s.replicaWithLog(t, j)
 		const many = 10_000
@@ -139,7 +140,7 @@ func TestMoreEventsThanTheLogTakes(t *testing.T) {
 
 // TestEventsAreToldOnClose: what was not told yet is, before Close returns.
 func TestEventsAreToldOnClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, j := newSharedStore(t), &journal{}
 		r := s.replicaWithLog(t, j)
 		if err := s.end(s.occupy(t, "orders:1"), lock.Expired); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // feedNotices is how long a feed may take to say that the store is gone.
@@ -17,7 +18,7 @@ const feedNotices = 2500 * time.Millisecond
 // alive. What it is told is enough to resume.
 func TestLostStoreIsTold(t *testing.T) {
 	for _, f := range map[string]fault{"Silent": silent, "Broken": broken} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := newSharedStore(t)
 			r := s.replica(t)
 			s.occupy(t, "orders:1")
@@ -50,7 +51,7 @@ func TestLostStoreIsTold(t *testing.T) {
 // TestSharedReadOlderThanTheEntry: waiters of a lock share direct reads. One that
 // began before an entry was written proves nothing about it.
 func TestSharedReadOlderThanTheEntry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
@@ -70,7 +71,7 @@ func TestSharedReadOlderThanTheEntry(t *testing.T) {
 
 // TestLateFeed: who joined and is not seen in time by the view asks the store.
 func TestLateFeed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)
@@ -96,7 +97,7 @@ func TestLateFeed(t *testing.T) {
 
 // TestLateFeedSkipsNobody: a direct read grants in order, too.
 func TestLateFeedSkipsNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.setFeed(frozen)
@@ -124,7 +125,7 @@ func TestLateFeedSkipsNobody(t *testing.T) {
 
 // TestLostFeed: while the feed is down and the store answers, hand-overs go on.
 func TestLostFeed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(want("orders:1", 0))
@@ -145,7 +146,7 @@ func TestLostFeed(t *testing.T) {
 // TestShortOutage: a store and a feed that are away for a second cost nobody the
 // place.
 func TestShortOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
@@ -164,7 +165,7 @@ func TestShortOutage(t *testing.T) {
 // TestFeedComesBack: whoever waited over the interruption waits on, and what
 // happened meanwhile counts.
 func TestFeedComesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
@@ -188,7 +189,7 @@ func TestFeedComesBack(t *testing.T) {
 
 // TestReady: a replica is ready when the store answers and its view is current.
 func TestReady(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		ready := func() error { return r.Ready(t.Context()) }
@@ -215,7 +216,7 @@ func TestReady(t *testing.T) {
 
 // TestNotReadyBeforeTheFirstList: and yet of use.
 func TestNotReadyBeforeTheFirstList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		c := newClient(s)
 		c.setFeed(frozen)
@@ -235,7 +236,7 @@ func TestNotReadyBeforeTheFirstList(t *testing.T) {
 // TestWaiterBeforeTheFirstList: a replica that has just started waits for its feed
 // as long as for one that broke, before it tells a waiter that there is no store.
 func TestWaiterBeforeTheFirstList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		c := newClient(s)
 		c.setFeed(lost)
@@ -253,7 +254,7 @@ func TestWaiterBeforeTheFirstList(t *testing.T) {
 // TestStoppedReplica: the process stands still while it keeps a waiter's lease
 // alive, until that has ended. The waiter is told so, and not that there is no store.
 func TestStoppedReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.hold(lasting(want("orders:1", 0)))
@@ -271,7 +272,7 @@ func TestStoppedReplica(t *testing.T) {
 
 // TestRefusalAwaitsTheView: who is refused by what the store says is told who holds, though the feed is late.
 func TestRefusalAwaitsTheView(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)

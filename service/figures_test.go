@@ -15,6 +15,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // use holds the lock ten times, the i-th time for i units.
@@ -29,7 +30,7 @@ func (r *replica) use(name string, unit time.Duration) (last *service.Grant) {
 }
 
 func TestFigures(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.use("orders:1", time.Second)
@@ -58,7 +59,7 @@ func TestFigures(t *testing.T) {
 
 // TestHalfOfTwo: of two holds the lesser is the half.
 func TestHalfOfTwo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		for _, length := range []time.Duration{time.Second, 2 * time.Second} {
@@ -74,7 +75,7 @@ func TestHalfOfTwo(t *testing.T) {
 
 // TestFiguresForgetOldSamples: percentiles are of the latest 128.
 func TestFiguresForgetOldSamples(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		r.use("orders:1", time.Minute)
 		for range 128 {
@@ -90,7 +91,7 @@ func TestFiguresForgetOldSamples(t *testing.T) {
 
 // TestFiguresOfManyLocks: they are kept for the 20 000 that were used last.
 func TestFiguresOfManyLocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		once := func(name string) {
@@ -117,7 +118,7 @@ func TestFiguresOfManyLocks(t *testing.T) {
 // TestFiguresOfOtherTenants: a tenant with very many locks does not make those of
 // others be forgotten, and leaves room for them when they come.
 func TestFiguresOfOtherTenants(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		once := func(tenant, name string) {
@@ -174,7 +175,7 @@ func TestAdvisedTTL(t *testing.T) {
 		time.Hour / 10:         time.Hour,
 	} {
 		t.Run(unit.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				r := newSharedStore(t).replica(t)
 				for range 9 {
 					g := r.hold(want("few", 0))
@@ -237,7 +238,7 @@ func (d *diary) Deadlocked(context.Context) { d.note("deadlocked") }
 
 // TestMetrics: every way in which a wait and a hold can end has its word.
 func TestMetrics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, d := newSharedStore(t), &diary{}
 		r := s.replica(t, func(c *service.Config) { c.Metrics = d })
 		g := r.hold(want("orders:1", 0))
@@ -281,7 +282,7 @@ func TestMetrics(t *testing.T) {
 // TestLeaseMetrics: a renewal after the end of the lease is late, and how much was left of others is
 // measured, but not of each; sets, modes and operators have their figures.
 func TestLeaseMetrics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, d := newSharedStore(t), &diary{}
 		r := s.replica(t, func(c *service.Config) { c.Metrics = d })
 		both := want("orders:2", 0)
@@ -322,7 +323,7 @@ func TestLeaseMetrics(t *testing.T) {
 // TestSlackThoughAClientGoesAway: that a client goes away while a lease is measured says nothing of the store, and
 // others are measured.
 func TestSlackThoughAClientGoesAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, d := newSharedStore(t), &diary{}
 		r := s.replica(t, func(c *service.Config) { c.Metrics = d })
 		g := r.hold(want("orders:1", 0))
@@ -353,7 +354,7 @@ func TestSlackThoughAClientGoesAway(t *testing.T) {
 // TestDeepest: the longest queue is known at once, whatever leaves it and after a gap of the feed, and a
 // waiter that expires is no holder.
 func TestDeepest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(*service.Config) {})
 		deepest := func(want int) {

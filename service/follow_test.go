@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // stream is what a follower was told, as text.
@@ -60,7 +60,7 @@ func (s *stream) wants(want ...string) {
 // TestFollow: both replicas tell what happens, whoever did it, and one goes on where the
 // other left off.
 func TestFollow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		atA, atB, others := a.follow(service.EventsRequest{Tenant: "acme"}), b.follow(service.EventsRequest{}), b.follow(service.EventsRequest{Tenant: "other"})
@@ -92,7 +92,7 @@ func TestFollow(t *testing.T) {
 
 // TestFollowOverAGap: what happened while the feed was away is missed, and that is told.
 func TestFollowOverAGap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		st := b.follow(service.EventsRequest{Tenant: "acme"})
@@ -114,7 +114,7 @@ func TestFollowOverAGap(t *testing.T) {
 // TestFollowFromAnotherHistory: who knows what the store does not is told that something
 // is missing.
 func TestFollowFromAnotherHistory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.hold(lasting(want("a", 0)))
@@ -136,7 +136,7 @@ func TestFollowFromAnotherHistory(t *testing.T) {
 }
 
 func TestFollowUntilTheDrain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		st := r.follow(service.EventsRequest{Tenant: "acme"})
 		r.Drain()

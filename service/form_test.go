@@ -8,13 +8,14 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestOlderReplica: while a newer replica writes what an older one does not understand,
 // the older one says so, hands its waiters on with their places, and takes nothing back
 // because of what it takes that entry for. Who has an entry can renew and release it.
 func TestOlderReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		newer, older := s.replica(t), s.replicaWith(t, newOlderClient(s, 1))
 		holder := older.hold(lasting(want("orders:1", 0)))

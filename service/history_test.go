@@ -13,6 +13,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/board"
 	"github.com/fencepost/fencepost/service/series"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 func (r *replica) console() *service.Console {
@@ -31,7 +32,7 @@ func historyOf(t *testing.T, c *service.Console, name string) *service.History {
 // TestLateRenewals: what comes after two thirds of the lease is late, as far as the replica knows of
 // the renewal before.
 func TestLateRenewals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a := s.replica(t)
 		c := a.console()
@@ -60,7 +61,7 @@ func TestLateRenewals(t *testing.T) {
 
 // TestWorkedAfterExpiry: by how much it was too late, and once for each entry.
 func TestWorkedAfterExpiry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a := s.replica(t)
 		c := a.console()
@@ -228,7 +229,7 @@ func heapInUse() int64 {
 
 // TestHeatOfIdleLocks: how many waited lately is told, until nobody has for as long as that is kept.
 func TestHeatOfIdleLocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newSharedStore(t).replica(t)
 		c := a.console()
 		a.hold(lasting(want("orders:1", 0)))
@@ -249,7 +250,7 @@ func TestHeatOfIdleLocks(t *testing.T) {
 
 // TestSeriesOverAGap: who waits is counted anew after a list, and tenants apart.
 func TestSeriesOverAGap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		c := b.console()

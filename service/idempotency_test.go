@@ -12,6 +12,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // same fails unless both grants are of one entry.
@@ -27,7 +28,7 @@ func same(t *testing.T, a, b *service.Grant) {
 func TestRepeatedWhileItWaits(t *testing.T) {
 	for _, lag := range []time.Duration{0, 100 * time.Millisecond, 2 * time.Second} {
 		t.Run(lag.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				b.store.setLag(running, lag)
@@ -54,7 +55,7 @@ func TestRepeatedWhileItWaits(t *testing.T) {
 // TestRepeatedWhileItHolds: the repeated request is answered with the grant and a
 // lease that starts anew.
 func TestRepeatedWhileItHolds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		for _, wait := range []time.Duration{0, time.Minute} {
@@ -84,7 +85,7 @@ func TestRepeatedAtOnce(t *testing.T) {
 		for _, da := range delays {
 			for _, db := range delays {
 				t.Run(fmt.Sprint(wait, da, db), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
+					bubble.Test(t, func(t *testing.T) {
 						s := newSharedStore(t)
 						a, b := s.replica(t), s.replica(t)
 						a.store.on(slow(da), enqueue)
@@ -147,7 +148,7 @@ func TestKeyOfASet(t *testing.T) {
 // refusesOthers repeats a request, changed in each of the ways.
 func refusesOthers(t *testing.T, req service.AcquireRequest, change map[string]func(*service.AcquireRequest)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen) // it learns of the entry by its own write only
@@ -172,7 +173,7 @@ func refusesOthers(t *testing.T, req service.AcquireRequest, change map[string]f
 
 // TestKeysAreOfOneLock: a key means nothing to another lock or tenant.
 func TestKeysAreOfOneLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		foreign := keyed("orders:1", time.Minute, "k")
@@ -194,7 +195,7 @@ func TestKeysAreOfOneLock(t *testing.T) {
 func TestKeyAfterTheEnd(t *testing.T) {
 	for _, why := range []lock.Reason{lock.Released, lock.Expired, lock.Revoked, lock.WaitTimeout} {
 		t.Run(string(why), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				g := a.hold(keyed("orders:1", time.Minute, "k"))
@@ -234,7 +235,7 @@ func TestKeyThatJustEnded(t *testing.T) {
 	for _, state := range []string{"Free", "Held"} {
 		for _, wait := range []time.Duration{0, time.Minute} {
 			t.Run(fmt.Sprint(state, wait), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					s := newSharedStore(t)
 					a, b := s.replica(t), s.replica(t)
 					b.store.setLag(running, 100*time.Millisecond)
@@ -261,7 +262,7 @@ func TestKeyThatJustEnded(t *testing.T) {
 // other has not. The entry that the first one granted is not the other's to take
 // back.
 func TestKeyUsedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.release(b.hold(want("warm-up", 0))) // begins a generation of b's, as of a's
@@ -288,7 +289,7 @@ func TestKeyUsedAgain(t *testing.T) {
 // of the first entry, but not yet of its end, when it has already written a second.
 // The first one's turn is not the second one's.
 func TestLateViewHasTheFirstEntry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setLag(running, 50*time.Millisecond)
@@ -305,7 +306,7 @@ func TestLateViewHasTheFirstEntry(t *testing.T) {
 
 // TestRefusedTryLeavesItsKey: nothing was written, so nothing has ended.
 func TestRefusedTryLeavesItsKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		holder := r.hold(want("orders:1", 0))
 		for range 2 {
@@ -321,7 +322,7 @@ func TestRefusedTryLeavesItsKey(t *testing.T) {
 func TestTryFindsItsWaitingEntry(t *testing.T) {
 	for name, f := range map[string]feed{"Seen": running, "Unseen": frozen} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				a.store.on(silent, remove)
@@ -356,7 +357,7 @@ func TestTryFindsItsWaitingEntry(t *testing.T) {
 // TestTwoTriesOfOneKey: they write one entry, and the one that takes it back must
 // not look to the other like somebody who ended it.
 func TestTwoTriesOfOneKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setFeed(frozen)
@@ -376,7 +377,7 @@ func TestTwoTriesOfOneKey(t *testing.T) {
 // TestTryRejoinsWhatWasTakenBack: another replica takes back the entry of a repeated
 // try, which this one does not hear of. That says nothing of the lock, which is free.
 func TestTryRejoinsWhatWasTakenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.on(silent, remove)
@@ -401,7 +402,7 @@ func TestTryRejoinsWhatWasTakenBack(t *testing.T) {
 // TestTryOfAKeyThatEnds: the entry that a repeated try joined is released, and its
 // replica hears of neither. The key is used up; the lock was free all the time.
 func TestTryOfAKeyThatEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)
@@ -417,7 +418,7 @@ func TestTryOfAKeyThatEnds(t *testing.T) {
 // grants does not wait for the view.
 func TestKeyBehindALateView(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Minute} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			r := newSharedStore(t).replica(t)
 			r.store.setFeed(frozen)
 			began := time.Now()

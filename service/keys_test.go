@@ -5,18 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestKeysAreBounded: a tenant that has used as many idempotency keys as it may is refused, before
 // anything is written, until the first of them are forgotten. A retry is not, nor is who has no key,
 // nor another tenant.
 func TestKeysAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxKeys = 100 })
 		stays := lasting(keyed("stays", 0, "stays"))

@@ -4,10 +4,10 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestGivesWayAtLast: a request is told that the lock is held while the store cannot
@@ -15,7 +15,7 @@ import (
 // until its lease ends.
 func TestGivesWayAtLast(t *testing.T) {
 	for _, req := range []string{"", "k"} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := newSharedStore(t)
 			r := s.replica(t)
 			r.store.setFeed(frozen) // it does not learn who is in front
@@ -40,7 +40,7 @@ func TestGivesWayAtLast(t *testing.T) {
 // The store knows better, and says why it ended.
 func TestKeyThatEndedUnseen(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Minute} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := newSharedStore(t)
 			a, b := s.replica(t), s.replica(t)
 			req := keyed("orders:1", wait, "k")
@@ -59,7 +59,7 @@ func TestKeyThatEndedUnseen(t *testing.T) {
 // its wait is over. It was over before the request began, when the lock may have been
 // held; now that is free.
 func TestWaitThatWasOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		req := keyed("orders:1", 10*time.Second, "k")
@@ -80,7 +80,7 @@ func TestWaitThatWasOver(t *testing.T) {
 // TestGrantThatIsYetToBeTold: the feed goes on where it was interrupted, and has much to tell before it comes to a release.
 // Who waits is not held up by that.
 func TestGrantThatIsYetToBeTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))

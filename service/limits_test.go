@@ -11,6 +11,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // exceeds reports whether p was refused for a limit, with so many in use.
@@ -36,7 +37,7 @@ func noted(req service.AcquireRequest, bytes int) service.AcquireRequest {
 // TestLimitOfHeldLocks: each lock that is held counts, of a set each, of a semaphore each holder;
 // who waits does not, and comes to hold when it is his turn. Others have their own.
 func TestLimitOfHeldLocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 4}) })
 		set := r.hold(lasting(pair("a", "b")))
@@ -61,7 +62,7 @@ func TestLimitOfHeldLocks(t *testing.T) {
 // TestLimitOfWaiting: who waits is counted in all and at each lock. Who only tries is not kept from
 // being told that a lock is held.
 func TestLimitOfWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
 			c.Limits = limited(quota.Overrides{quota.Waiting: 3, quota.WaitingPerLock: 2})
@@ -86,7 +87,7 @@ func TestLimitOfWaiting(t *testing.T) {
 // TestTriesBesideWaiters: who only tries is told that the lock is held, also where the replica does not
 // know that yet and as many wait as may.
 func TestTriesBesideWaiters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.Waiting: 0}) })
 		r.store.on(slow(time.Second), enqueue)
@@ -104,7 +105,7 @@ func TestTriesBesideWaiters(t *testing.T) {
 // TestLimitOfSetsAndMetadata: sets count, held or waiting, and so do the bytes of metadata, which a
 // list counts anew.
 func TestLimitOfSetsAndMetadata(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
 			c.Limits = limited(quota.Overrides{quota.Sets: 2, quota.MetadataBytes: 100})
@@ -135,7 +136,7 @@ func TestLimitOfSetsAndMetadata(t *testing.T) {
 // at one replica however much comes at once. Who fails has taken nothing, and of many who want one
 // free lock only one is expected to hold.
 func TestLimitInABurst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
 			c.Limits = limited(quota.Overrides{quota.HeldLocks: 5, quota.Waiting: 3})
@@ -173,7 +174,7 @@ func TestLimitInABurst(t *testing.T) {
 // TestLimitOnOneLock: of many who want one free lock at once one is going to hold, and those who wait
 // for it are no more than may.
 func TestLimitOnOneLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
 			c.Limits = limited(quota.Overrides{quota.HeldLocks: 1, quota.WaitingPerLock: 3})
@@ -205,7 +206,7 @@ func TestLimitOnOneLock(t *testing.T) {
 // any replica. A view that is late counts what it has, so a limit may be exceeded by what others
 // write meanwhile.
 func TestLoweredLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		var limits atomic.Pointer[quota.Limits]
 		limits.Store(quota.Standard())
@@ -237,7 +238,7 @@ func TestLoweredLimit(t *testing.T) {
 
 // TestOwnLocksHaveNoLimit: what replicas agree on among themselves goes on whatever the limits are.
 func TestOwnLocksHaveNoLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 0, quota.Places: 0}) })
 		r.start(want("a", 0)).exceeds(t, quota.Places, 0, 0)
@@ -249,7 +250,7 @@ func TestOwnLocksHaveNoLimit(t *testing.T) {
 
 // TestLimitOfAKey: a retry with an idempotency key is the same entry, and needs no room of its own.
 func TestLimitOfAKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 1}) })
 		r.store.on(slow(time.Second), enqueue)
@@ -269,7 +270,7 @@ func TestLimitOfAKey(t *testing.T) {
 // TestLimitOfHoldersAndCallbacks: who a request says it is for and where it is called count as
 // metadata; the holder that the bearer token names does not.
 func TestLimitOfHoldersAndCallbacks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.MetadataBytes: 100}) })
 		r.hold(lasting(want("a", 0)))
@@ -300,7 +301,7 @@ func TestKeyOfAnother(t *testing.T) {
 
 func keyOfAnother(t *testing.T) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
 			c.Limits = limited(quota.Overrides{quota.HeldLocks: 1, quota.MetadataBytes: 100, quota.Places: 100})
@@ -321,7 +322,7 @@ func keyOfAnother(t *testing.T) {
 
 // TestKeyedRetryAtALateReplica: its entry is there, and so no limit keeps it out.
 func TestKeyedRetryAtALateReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		most := func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 1}) }
 		a, b := s.replica(t, most), s.replica(t, most)

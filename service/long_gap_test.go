@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestReasonAfterALongGap: an entry was released while its replica did not see it, or stood
@@ -13,7 +14,7 @@ import (
 func TestReasonAfterALongGap(t *testing.T) {
 	for name, f := range map[string]feed{"cut off": lost, "stood still": frozen} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				r, other := s.replica(t), s.replica(t)
 				for gap, why := range map[time.Duration]lock.Reason{5 * time.Minute: lock.Released, 20 * time.Minute: lock.Unknown} {
@@ -35,7 +36,7 @@ func TestReasonAfterALongGap(t *testing.T) {
 // TestReasonAfterALongSilence: nothing happened for long, which the replica knows, and then
 // an entry expires in a short gap.
 func TestReasonAfterALongSilence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(lasting(want("orders:1", 0)))

@@ -3,16 +3,16 @@ package service_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestPageOfManyHolders: a page ends after 2000 holders, and goes on where it ended.
 func TestPageOfManyHolders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const locks, each = 25, 100
 		r := newSharedStore(t).replica(t)
 		for i := range locks {
@@ -42,7 +42,7 @@ func TestPageOfManyHolders(t *testing.T) {
 // TestExpiriesAreBounded: what is remembered of leases does not grow with how many are
 // looked at in a second.
 func TestExpiriesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		for i := range service.MaxExpiries + 500 {
 			name := fmt.Sprint("l", i)

@@ -16,6 +16,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 func ref(name string) lock.Ref { return lock.Ref{Tenant: "acme", Name: name} }
@@ -31,7 +32,7 @@ func (r *replica) see(name string) *service.LockView {
 }
 
 func TestLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		if v := r.see("orders:1"); len(v.Holders) != 0 || len(v.Waiters) != 0 || v.Waiting != 0 || v.Newest != 0 || v.Revision != 100 {
@@ -70,7 +71,7 @@ func TestLock(t *testing.T) {
 
 // TestPosition is the place among those that wait, wherever it is told.
 func TestPosition(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		late := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
@@ -99,7 +100,7 @@ func TestPosition(t *testing.T) {
 
 // TestConsistentLook waits for what happened before it.
 func TestConsistentLook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.setLag(running, time.Second)
@@ -146,7 +147,7 @@ func TestConsistentLook(t *testing.T) {
 // TestListInTurn: a list takes its turn when it has nothing else to wait for, and before it looks at
 // anything.
 func TestListInTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.setLag(running, time.Second)
@@ -174,7 +175,7 @@ func TestListInTurn(t *testing.T) {
 // TestListInTurns: a list takes its turn before each part of what it looks at, and ends with it. Then it says how
 // much it has looked at.
 func TestListInTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		for i := range 4 {
 			r.hold(want(fmt.Sprint("orders:", i), 0))
@@ -198,7 +199,7 @@ func TestListInTurns(t *testing.T) {
 // TestLookBeforeTheFirstList: a replica that knows nothing does not say that
 // everything is free. Once it had a view it shows that, however old it is.
 func TestLookBeforeTheFirstList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		s.occupy(t, "orders:1")
 		c := newClient(s)
@@ -240,7 +241,7 @@ func pageOf(p *view.Page) (names []string) {
 }
 
 func TestList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		for _, name := range []string{"b", "a", "B", "a-", "a:2", "a:10", "ab", "c"} {
@@ -288,7 +289,7 @@ func TestList(t *testing.T) {
 // TestPages: every page is as long as asked for, whatever the filter leaves out,
 // and locks that come and go between pages change nothing for the others.
 func TestPages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		entries := map[string]*lock.Entry{}
@@ -338,7 +339,7 @@ func TestPages(t *testing.T) {
 // TestLongList: a page that has to look at many names, most of which the caller
 // may not see.
 func TestLongList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		for i := range 3500 {
@@ -362,7 +363,7 @@ func TestLongList(t *testing.T) {
 // TestListLetsTheViewGo: grants wait for whoever reads the view, so a list of names that the
 // caller may not use is not gone through in one go.
 func TestListLetsTheViewGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const locks, atOnce = 1500, 1000
 		r := newSharedStore(t).replica(t)
 		for i := range locks {
@@ -383,7 +384,7 @@ func TestListLetsTheViewGo(t *testing.T) {
 
 // TestContendedList looks only at what it shows, however many locks there are.
 func TestContendedList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		for i := range 2000 {
@@ -432,7 +433,7 @@ func shared(name string) service.AcquireRequest {
 // TestLooksAskTheStoreLittle: of many holders the store is asked about the ones at the
 // top, and once in a second, however many look.
 func TestLooksAskTheStoreLittle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		for range 150 {
@@ -499,7 +500,7 @@ func (p *pending) refusedBy() []view.Holder {
 
 // TestRefusedSetAsksLittle: the questions are counted over all its locks.
 func TestRefusedSetAsksLittle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		var names []string
 		for i := range 20 {
@@ -518,7 +519,7 @@ func TestRefusedSetAsksLittle(t *testing.T) {
 // TestLongQueueIsShownInPart, but counted in full; a refused request does not count
 // itself.
 func TestLongQueueIsShownInPart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		r.hold(lasting(want("orders:1", 0)))
 		for range 1005 {
@@ -536,7 +537,7 @@ func TestLongQueueIsShownInPart(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestUnknownOutcome: the answer to the write is lost. Nobody can come back for the
 // entry, but the store takes back what it gives up: who looks for it here would look
 // before a late write commits.
 func TestUnknownOutcome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.on(first(1, deaf), enqueue)
@@ -31,7 +32,7 @@ func TestUnknownOutcome(t *testing.T) {
 
 // TestUnknownOutcomeOfALostStore: if the store stays away, the orphan lapses.
 func TestUnknownOutcomeOfALostStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.on(deaf, enqueue)
@@ -51,7 +52,7 @@ func TestUnknownOutcomeOfALostStore(t *testing.T) {
 // TestUnknownOutcomeWithAKey: the client comes back for the entry, so it stays,
 // and is found at any replica.
 func TestUnknownOutcomeWithAKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setLag(running, 100*time.Millisecond)
@@ -71,7 +72,7 @@ func TestUnknownOutcomeWithAKey(t *testing.T) {
 
 // TestKnownFailure: what surely did not happen leaves nothing to look for.
 func TestKnownFailure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.on(broken, enqueue)
@@ -94,7 +95,7 @@ func TestCloseTidiesUp(t *testing.T) {
 	}
 	for name, leave := range tidy {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				r := s.replica(t)
 				s.occupy(t, "orders:1")
@@ -114,7 +115,7 @@ func TestCloseTidiesUp(t *testing.T) {
 
 // TestCloseWithoutAStore: Close ends in time although nothing can be removed.
 func TestCloseWithoutAStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.on(deaf, enqueue)

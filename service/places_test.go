@@ -8,6 +8,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // pair tries to get two locks.
@@ -26,7 +27,7 @@ func limited(o quota.Overrides) func(string) *quota.Limits {
 // TestTenantWithoutPlaces: a tenant whose entries take as many places as one may is
 // refused more, before anything is written. What it has goes on, and so do others.
 func TestTenantWithoutPlaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.Places: 4}) })
 		g := r.hold(pair("a", "b"))
@@ -66,7 +67,7 @@ func TestTenantWithoutPlaces(t *testing.T) {
 // replicas make for one is refused more. Longer leases need fewer, those that hold need
 // none, and others' entries do not count.
 func TestTenantWithoutRenewals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.AsyncRenewals: 1}) })
 		holder := r.hold(lasting(want("a", 0)))

@@ -2,10 +2,11 @@ package service_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestReadyBeforeItsTurn: where a lock changes hands fast, a request that waits for long
@@ -22,7 +23,7 @@ func TestReadyBeforeItsTurn(t *testing.T) {
 		"slow": {50 * time.Millisecond, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				r := newSharedStore(t).replica(t)
 				holder := r.hold(lasting(want("orders:1", 0)))
 				line := make([]*pending, waiters)
@@ -57,7 +58,7 @@ func TestReadyBeforeItsTurn(t *testing.T) {
 // gets its full TTL at the grant. Until then it renews no more than others, whatever it is
 // woken by.
 func TestReadyForAnotherTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
 		line := make([]*pending, 10)

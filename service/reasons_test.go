@@ -3,12 +3,12 @@ package service_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestReasonsAreWaitedFor: a replica that has just started tells why an entry ended
@@ -23,7 +23,7 @@ func TestReasonsAreWaitedFor(t *testing.T) {
 		"for long": {time.Minute, lock.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				before := s.replica(t)
 				g := before.hold(want("a", 0))
@@ -40,7 +40,7 @@ func TestReasonsAreWaitedFor(t *testing.T) {
 // TestWaiterLearnsTheReason: a request whose entry ended while the feed was interrupted
 // waits for the reasons too, which come after the entries.
 func TestWaiterLearnsTheReason(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, func(cfg *service.Config) { cfg.Store = lateReasons{cfg.Store, 300 * time.Millisecond} })
 		after(time.Second) // the reasons of the first list have come

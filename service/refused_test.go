@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestRefusedBeforeTheRequest: a repeated request finds its entry in a view that is late,
 // refused because of somebody who has left since, as the entry has. It is granted.
 func TestRefusedBeforeTheRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
@@ -31,7 +32,7 @@ func TestRefusedBeforeTheRequest(t *testing.T) {
 // that is late, and the store does not answer whether it is there. It is not told that it is
 // refused, and is granted when it comes again.
 func TestRefusedBeforeAnUnansweredRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
@@ -55,7 +56,7 @@ func TestRefusedBeforeAnUnansweredRequest(t *testing.T) {
 // TestRefusedBeforeTheFirstAnswer: a repeated request hears that its entry was refused and
 // taken back before the store has said anything of it: that was before the request.
 func TestRefusedBeforeTheFirstAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b, c := s.replica(t), s.replica(t), s.replica(t)
 		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
@@ -82,7 +83,7 @@ func TestRefusedBeforeTheFirstAnswer(t *testing.T) {
 func TestRefusedTwice(t *testing.T) {
 	for name, lag := range map[string]time.Duration{"Together": 0, "Late": 100 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				a.hold(lasting(as("w1", want("x", 0))))

@@ -3,11 +3,11 @@ package service_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // renew starts the lease anew, which must be possible.
@@ -23,7 +23,7 @@ func (r *replica) renew(g *service.Grant) *service.Grant {
 // TestRenew: at any replica, held or waiting, the lease starts anew and nothing
 // else changes.
 func TestRenew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second }), s.replica(t)
 		held := a.hold(want("orders:1", 0))
@@ -53,7 +53,7 @@ func TestRenewTellsWhyItIsLost(t *testing.T) {
 	for _, why := range []lock.Reason{lock.Released, lock.Expired, lock.Revoked, lock.WaitTimeout} {
 		for _, lag := range []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond} {
 			t.Run(string(why)+lag.String(), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					s := newSharedStore(t)
 					a, b := s.replica(t), s.replica(t)
 					b.store.setLag(running, lag)
@@ -79,7 +79,7 @@ func TestRenewTellsWhyItIsLost(t *testing.T) {
 func TestRenewNeverSucceedsAfterTheEnd(t *testing.T) {
 	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				g := a.hold(want("orders:1", 0))
@@ -102,7 +102,7 @@ func TestRenewNeverSucceedsAfterTheEnd(t *testing.T) {
 func TestRenewAtALateReplica(t *testing.T) {
 	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				first := a.hold(want("orders:1", 0))
@@ -122,7 +122,7 @@ func TestRenewAtALateReplica(t *testing.T) {
 
 // TestRenewDuringTheEnd: the entry goes while the store is being asked.
 func TestRenewDuringTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
@@ -137,7 +137,7 @@ func TestRenewDuringTheEnd(t *testing.T) {
 
 // TestReasonsAreForgotten: after the ten minutes there is only 'unknown'.
 func TestReasonsAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		for _, before := range []time.Duration{6 * time.Minute, 59 * time.Second} { // others went before
@@ -163,7 +163,7 @@ func TestReasonsAreForgotten(t *testing.T) {
 // TestRenewPastTheWait: a client that keeps a waiting entry alive for longer than
 // it wanted to wait is told so, and the place is given up.
 func TestRenewPastTheWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		r.hold(lasting(want("orders:1", 0)))
@@ -182,7 +182,7 @@ func TestRenewPastTheWait(t *testing.T) {
 // TestRenewOfAHolderPastTheWait: how long it was ready to wait says nothing about
 // how long it may hold.
 func TestRenewOfAHolderPastTheWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		g := r.hold(want("orders:1", time.Second))
 		after(10 * time.Second)
@@ -194,7 +194,7 @@ func TestRenewOfAHolderPastTheWait(t *testing.T) {
 func TestRenewBeforeTheFeed(t *testing.T) {
 	for _, lag := range []time.Duration{100 * time.Millisecond, 5 * time.Second} {
 		t.Run(lag.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				b.store.setLag(running, lag)
@@ -215,7 +215,7 @@ func TestRenewBeforeTheFeed(t *testing.T) {
 
 // TestRelease: it frees exactly the entry, and a repetition finds it released.
 func TestRelease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		g := a.hold(want("orders:1", 0))
@@ -232,7 +232,7 @@ func TestRelease(t *testing.T) {
 // TestReleaseOutlivesItsClient: a client that goes away leaves no release half
 // done.
 func TestReleaseOutlivesItsClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
@@ -249,7 +249,7 @@ func TestReleaseOutlivesItsClient(t *testing.T) {
 
 // TestStoreUnavailable: what the store cannot answer is not taken for a loss.
 func TestStoreUnavailable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(lasting(want("orders:1", 0)))
@@ -266,7 +266,7 @@ func TestStoreUnavailable(t *testing.T) {
 
 // TestEntry: a look does not touch the lease.
 func TestEntry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))

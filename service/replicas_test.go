@@ -15,11 +15,12 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestReplicas lets replicas come, be cut off, come back and go.
 func TestReplicas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		server := memory.NewServer(memory.Config{})
 		defer server.Close()
 		var all sync.WaitGroup
@@ -69,7 +70,7 @@ func TestReplicas(t *testing.T) {
 
 // TestReplicaRecordOfAnother has a record that cannot be read, as by a later version.
 func TestReplicaRecordOfAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		server := memory.NewServer(memory.Config{})
 		defer server.Close()
 		c := server.Connect(nil)
@@ -95,7 +96,7 @@ func TestReplicaRecordOfAnother(t *testing.T) {
 // TestSharing: replicas share work by the list, and each does all of it while it cannot
 // read that.
 func TestSharing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		server := memory.NewServer(memory.Config{})
 		defer server.Close()
 		var all sync.WaitGroup
@@ -141,7 +142,7 @@ func TestSharing(t *testing.T) {
 func TestAsyncBesideALateReplica(t *testing.T) {
 	for name, how := range map[string]feed{"cut off": lost, "late": frozen} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, listA := s.listed(t, "a")
 				b, listB := s.listed(t, "b")

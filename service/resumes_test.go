@@ -6,11 +6,12 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestResumes: a key resumes what is there, and not what has ended; the replicas' own entries are no tenant's.
 func TestResumes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t, func(*service.Config) {})
 		g := r.hold(keyed("orders:1", 0, "k"))
 		synctest.Wait()

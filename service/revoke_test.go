@@ -17,6 +17,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 const explanation = "its node was lost in the fire"
@@ -82,7 +83,7 @@ func (s *stream) notes() (notes []*lock.Note) {
 
 // TestRevoke ends a holder's entry at another replica than its own.
 func TestRevoke(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		streams := []*stream{a.follow(service.EventsRequest{Tenant: "acme"}), b.follow(service.EventsRequest{})}
@@ -120,7 +121,7 @@ func TestRevoke(t *testing.T) {
 
 // TestRevokeWaiting ends an entry that waits: its request is answered.
 func TestRevokeWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
@@ -141,7 +142,7 @@ func TestRevokeWaiting(t *testing.T) {
 
 // TestRevokeSet ends a set in all its queues at once.
 func TestRevokeSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		both := want("a", 0)
@@ -159,7 +160,7 @@ func TestRevokeSet(t *testing.T) {
 // TestRevokeExactly names entries that are not as they were seen, or nobody's concern:
 // nothing ends, and nothing comes to be on record.
 func TestRevokeExactly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g, other := r.hold(lasting(want("a", 0))), r.hold(lasting(want("b", 0)))
@@ -207,7 +208,7 @@ func TestRevokeExactly(t *testing.T) {
 // TestRevokeRepeated loses the answer to a revocation: who repeats it is told that the entry is
 // gone, and it is on record once.
 func TestRevokeRepeated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		g := a.hold(lasting(want("a", 0)))
@@ -232,7 +233,7 @@ func TestRevokeRepeated(t *testing.T) {
 // of the revocations.
 func TestRevokeAgainstOthers(t *testing.T) {
 	for seed := range 60 {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(seed), 1))
 			s := newSharedStore(t)
 			a, b := s.replica(t), s.replica(t)
@@ -276,7 +277,7 @@ func TestRevokeAgainstOthers(t *testing.T) {
 
 // TestRevokeAll names several entries of a holder, some of them wrongly.
 func TestRevokeAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		var all []service.RevokeRequest
@@ -310,7 +311,7 @@ func TestRevokeAll(t *testing.T) {
 
 // TestRevokeFlood: what an operator can do in a short time is bounded, for each tenant.
 func TestRevokeFlood(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		for i := range 200 {
@@ -328,7 +329,7 @@ func TestRevokeFlood(t *testing.T) {
 
 // TestRevokeOutlivesItsOperator: an operator who goes away leaves no revocation in doubt.
 func TestRevokeOutlivesItsOperator(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
@@ -349,7 +350,7 @@ func TestRevokeOutlivesItsOperator(t *testing.T) {
 // TestRevokeSeenElsewhere: an id comes again under its key, and the operator saw the later entry
 // at another replica. One whose view is late does not tell him that it is another one.
 func TestRevokeSeenElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		b := s.replica(t)
 		draft := &lock.Entry{
@@ -385,7 +386,7 @@ func TestRevokeSeenElsewhere(t *testing.T) {
 // TestRevokeAllAsksOnce: whoever names very many entries that are not there has the store asked once, and not
 // for each.
 func TestRevokeAllAsksOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		known := revoking(r.hold(lasting(want("a", 0))))

@@ -4,13 +4,13 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/board"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // linesOf are lines of so many locks, each with a holder.
@@ -25,7 +25,7 @@ func linesOf(n int) []board.Line {
 
 // TestListsTellUntilWhen: a list does not wait for the store, and tells the next time; a renewal shows.
 func TestListsTellUntilWhen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newSharedStore(t).replica(t)
 		c := a.console()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -63,7 +63,7 @@ func TestListsTellUntilWhen(t *testing.T) {
 // TestRowsAskTheStoreAtAPace: however many rows are looked at how often, forty questions a second; and none
 // for those that nobody sees any more.
 func TestRowsAskTheStoreAtAPace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		x, lines := service.NewRowExpiries(), linesOf(3000)
 		var asked atomic.Int64
 		ctx, cancel := context.WithCancel(t.Context())
@@ -106,7 +106,7 @@ func TestRowsAskTheStoreAtAPace(t *testing.T) {
 // TestRowsOfOneTenant: where there are too many rows, those of the tenant who has most give way, and of these the ones
 // that were shown longest ago; nobody's who has no more than others.
 func TestRowsOfOneTenant(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		x, busy, calm := service.NewRowExpiries(), linesOf(2400), linesOf(3400)[2400:]
 		for i := range busy {
 			busy[i].Holders[0].Entry.Tenant = "busy"
@@ -146,7 +146,7 @@ func TestRowsOfOneTenant(t *testing.T) {
 
 // TestAnEndThatIsOverIsNotTold: the lease may have become longer.
 func TestAnEndThatIsOverIsNotTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		x, lines := service.NewRowExpiries(), linesOf(1)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

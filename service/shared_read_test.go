@@ -2,17 +2,17 @@ package service_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestRenewalSharesNoOlderRead: a replica whose feed is late reads the queue to answer a
 // renewal. A read that began before the question does not count: the entry was told by
 // another replica meanwhile that it holds.
 func TestRenewalSharesNoOlderRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, func(c *service.Config) { c.MaxHold = time.Second })
 		holder := b.hold(lasting(want("orders:1", 0)))

@@ -9,6 +9,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // kept fails unless the entry of a grant is there for as long as was said.
@@ -36,7 +37,7 @@ func TestTimesOutLate(t *testing.T) {
 		"Frozen": func(c *client) { c.setFeed(frozen) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				holder := b.hold(lasting(want("orders:1", 0)))
@@ -56,7 +57,7 @@ func TestTimesOutLate(t *testing.T) {
 
 // TestTimesOutBehindAnother: who was in the way is gone, but another one is.
 func TestTimesOutBehindAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := b.hold(lasting(want("orders:1", 0)))
@@ -76,7 +77,7 @@ func TestTimesOutBehindAnother(t *testing.T) {
 
 // TestRenewalTimesOutLate: the same for an entry that nobody attends.
 func TestRenewalTimesOutLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		brief := func(c *service.Config) { c.MaxHold = time.Second }
 		a, b := s.replica(t), s.replica(t, brief)
@@ -100,7 +101,7 @@ func TestRenewalTimesOutLate(t *testing.T) {
 func TestTryGivesWayLate(t *testing.T) {
 	for name, gone := range map[string]bool{"ClientStays": false, "ClientGone": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				a.store.setLag(running, 100*time.Millisecond)
@@ -128,7 +129,7 @@ func TestTryGivesWayLate(t *testing.T) {
 // removal is decided by; beyond what can be compared it is not.
 func TestSemaphoreGivesWay(t *testing.T) {
 	for _, limit := range []int{2, lock.MaxBlockers, lock.MaxBlockers + 1} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := newSharedStore(t)
 			a, b := s.replica(t), s.replica(t)
 			var holders []*service.Grant
@@ -155,7 +156,7 @@ func TestSemaphoreGivesWay(t *testing.T) {
 // TestCycleAfterAList: one of two replicas lists anew, and does not know by whom an
 // entry was rejected that has left meanwhile. Both come to one decision all the same.
 func TestCycleAfterAList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.hold(lasting(as("w1", want("x", 0))))
@@ -177,7 +178,7 @@ func TestCycleAfterAList(t *testing.T) {
 // TestCycleThatIsNoMore: an entry is refused because of a cycle of which one has left,
 // as the replica that refuses it has not heard yet. It goes on waiting.
 func TestCycleThatIsNoMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.hold(lasting(as("w1", want("x", 0))))
@@ -203,7 +204,7 @@ func TestCycleThatIsNoMore(t *testing.T) {
 // TestModeThatNoLongerDisagrees: the entry by which another one's mode was rejected has
 // left, as the replica that refuses it has not heard yet.
 func TestModeThatNoLongerDisagrees(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setLag(running, 100*time.Millisecond)
@@ -223,7 +224,7 @@ func TestRenewedAtALateReplica(t *testing.T) {
 	for name, unseen := range map[string]bool{"SeenWaiting": false, "Unseen": true} {
 		for _, lag := range []time.Duration{100 * time.Millisecond, time.Minute} {
 			t.Run(name+lag.String(), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					s := newSharedStore(t)
 					a, b := s.replica(t), s.replica(t)
 					holder := a.hold(lasting(want("orders:1", 0)))
@@ -252,7 +253,7 @@ func TestRenewedAtALateReplica(t *testing.T) {
 // TestStillWaitingAtALateReplica: when a request has been held open for as long as it
 // may be, its client is not told to wait on for what it holds.
 func TestStillWaitingAtALateReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
@@ -265,7 +266,7 @@ func TestStillWaitingAtALateReplica(t *testing.T) {
 
 // TestWithdrawnDuringAGap: it was not used up, and is not called expired.
 func TestWithdrawnDuringAGap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)
@@ -287,7 +288,7 @@ func TestWithdrawnDuringAGap(t *testing.T) {
 
 // TestModeRefusedTwice is the same for a mode.
 func TestModeRefusedTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setLag(running, 50*time.Millisecond)
@@ -305,7 +306,7 @@ func TestModeRefusedTwice(t *testing.T) {
 // was asked for, also where the store shows at the last moment that it holds.
 func TestWaitedByItsClock(t *testing.T) {
 	for _, off := range []time.Duration{-time.Hour, time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := newSharedStore(t)
 			a := s.replica(t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(off) } })
 			holder := s.occupy(t, "orders:1")
@@ -325,7 +326,7 @@ func TestWaitedByItsClock(t *testing.T) {
 // holder who is gone, as the store says when the entry is to be taken back. What is so
 // now cannot be read. It is not told that the lock is held, which it does not know.
 func TestTryBehindAnOldView(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.store.setFeed(frozen)
@@ -352,7 +353,7 @@ func TestTryBehindAnOldView(t *testing.T) {
 // later, its key was used again. A replica that has not seen the second entry answers with
 // it, and not that the first one expired.
 func TestKeyInUseAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &sharedStore{memory.NewServer(memory.Config{Number: 100, ExpiryRecord: time.Minute}), t}
 		t.Cleanup(s.Close)
 		a := s.replica(t)
@@ -371,7 +372,7 @@ func TestKeyInUseAgain(t *testing.T) {
 // TestLeaseOfAJoinedEntry: a repeated request finds its entry in the store, at a replica
 // whose view is late. The lease has run since the first request, and starts anew.
 func TestLeaseOfAJoinedEntry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)
@@ -391,7 +392,7 @@ func TestLeaseOfAJoinedEntry(t *testing.T) {
 // which then takes the lock by an entry of its own. The first one's replica, whose view is
 // late, asks the store, and does not take the second entry for the one that it wrote.
 func TestKeyTakenAgainUnseen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)

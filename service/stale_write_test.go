@@ -12,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // toldOf returns the ids of what the replica told of one kind.
@@ -48,7 +49,7 @@ func (r *replica) report(name string, presented, known uint64, resource string) 
 // TestStaleWrites: a report is told once at every replica, with one id, however often it is
 // repeated within a minute.
 func TestStaleWrites(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		first := a.hold(want("orders:1", 0))
@@ -84,7 +85,7 @@ func TestStaleWrites(t *testing.T) {
 }
 
 func TestBadStaleWrites(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		now := r.hold(want("orders:1", 0)).Entry.Number
@@ -121,7 +122,7 @@ func TestBadStaleWrites(t *testing.T) {
 // TestTooManyStaleWrites: what one tenant reports is bounded in a minute, another one's is not
 // affected, and what could not be written can be reported again.
 func TestTooManyStaleWrites(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(want("a", 0))
@@ -159,7 +160,7 @@ func TestTooManyStaleWrites(t *testing.T) {
 // TestStaleWritesAtOnce: requests that come at one time may be counted in another order than
 // they looked at the clock. That makes no room for more.
 func TestStaleWritesAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		late := time.Duration(0)
 		r := s.replica(t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(-late) } })
@@ -187,7 +188,7 @@ func TestStaleWritesAtOnce(t *testing.T) {
 // TestStaleWriteBesideOneThatFails: who repeats a report that is on its way is not told that
 // it was taken up if that fails.
 func TestStaleWriteBesideOneThatFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(want("a", 0))

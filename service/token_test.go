@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // uses are everything that a token is good for.
@@ -36,7 +37,7 @@ func (r *replica) refused(req service.TokenRequest) {
 // TestTokenIsForOneEntry: it opens neither another lock, nor another tenant's, nor
 // a set, nor another entry of the same lock.
 func TestTokenIsForOneEntry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		g := r.hold(lasting(want("orders:1", 0)))
 		other := r.hold(lasting(want("orders:2", 0)))
@@ -69,7 +70,7 @@ func TestTokenIsForOneEntry(t *testing.T) {
 
 // TestForgedTokens: no bit can be changed, nothing cut off or added.
 func TestForgedTokens(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		g := r.hold(want("orders:1", 0))
 		var forged []string
@@ -105,7 +106,7 @@ func TestForgedTokens(t *testing.T) {
 // TestTokensDiffer: two entries never share a token, not even two in a row with
 // one idempotency key, and none of it tells the name.
 func TestTokensDiffer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		seen := map[string]bool{}
@@ -130,7 +131,7 @@ func TestTokensDiffer(t *testing.T) {
 // TestTokensSurviveARestart: a replica with the same key accepts them, one with
 // another key does not.
 func TestTokensSurviveARestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		first := s.replica(t)
 		g := first.hold(want("orders:1", 0))
@@ -146,7 +147,7 @@ func TestTokensSurviveARestart(t *testing.T) {
 // TestTokenOfAnEarlierEntry: the key is used again after the ten minutes. The
 // token of its first entry does not open the second one.
 func TestTokenOfAnEarlierEntry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r, late := s.replica(t), s.replica(t)
 		late.store.setFeed(frozen)
@@ -173,7 +174,7 @@ func TestTokenOfAnEarlierEntry(t *testing.T) {
 func TestTokenAheadOfTheStore(t *testing.T) {
 	for _, state := range []string{"Running", "Restarted"} {
 		t.Run(state, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				r := s.replica(t)
 				for range 10 {
@@ -207,7 +208,7 @@ func TestTokenAheadOfTheStore(t *testing.T) {
 
 // TestDistrustThatFails: whoever presented the token is not told that all is well.
 func TestDistrustThatFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,12 +14,13 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestTraces: every use case and every call of it to the store has a span, with
 // the lock in it and nothing secret.
 func TestTraces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		recorder := tracetest.NewSpanRecorder()
 		provider := trace.NewTracerProvider(trace.WithSpanProcessor(recorder))
 		r := newSharedStore(t).replica(t, func(c *service.Config) { c.Tracer = provider.Tracer("test") })
@@ -79,7 +79,7 @@ func TestTraces(t *testing.T) {
 func TestLinks(t *testing.T) {
 	for name, here := range map[string]bool{"released here": true, "released elsewhere": false} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				recorder := tracetest.NewSpanRecorder()
 				provider := trace.NewTracerProvider(trace.WithSpanProcessor(recorder))
 				s := newSharedStore(t)
@@ -119,7 +119,7 @@ func TestLinks(t *testing.T) {
 // TestTraceOfTheRequest: an entry says which request made it. What is no traceparent is
 // not kept, and a retry, which is another request, is the same entry.
 func TestTraceOfTheRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

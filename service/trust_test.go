@@ -11,6 +11,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // lostFuture tells the shelf of a number that it has not reached.
@@ -27,7 +28,7 @@ func (r *replica) lostFuture() {
 func TestNoGrantWithoutTrust(t *testing.T) {
 	for name, f := range map[string]feed{"View": running, "Store": frozen, "List": lost} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				holder, other := a.hold(lasting(want("orders:1", 0))), a.hold(lasting(want("orders:2", 0)))
@@ -69,7 +70,7 @@ func (r *replica) wantsTrust(g *service.Grant) {
 // TestWaitsInARestoredStore: a backup takes the place of a store under waiting requests,
 // and the feed, which went on, cannot tell.
 func TestWaitsInARestoredStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
@@ -87,7 +88,7 @@ func TestWaitsInARestoredStore(t *testing.T) {
 // TestHoldersWithoutTrust: who held before goes on to, and whoever has come to hold is
 // told when there is trust again.
 func TestHoldersWithoutTrust(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		g, holder := a.hold(lasting(want("orders:1", 0))), a.hold(lasting(want("orders:2", 0)))
@@ -159,7 +160,7 @@ func (b *belowFloor) Distrust(context.Context, uint64) error {
 // granted a lock since. This one, with a feed that is late, is asked about the token. The
 // number proves no loss, and whoever holds is not told that he has lost the lock.
 func TestTokenAboveAFloorThatIsNotKnown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		late := &belowFloor{floor: 50}
 		a := s.replica(t)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // interrupt cuts the feed off while something happens, for d.
@@ -24,7 +25,7 @@ func (r *replica) interrupt(d time.Duration, during func()) {
 // TestSinceSurvivesAnInterruption: for how long somebody has held is not forgotten
 // when the feed lists again; who came to hold meanwhile is dated to the list.
 func TestSinceSurvivesAnInterruption(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		stays := r.hold(lasting(want("stays", 0)))
@@ -47,7 +48,7 @@ func TestSinceSurvivesAnInterruption(t *testing.T) {
 
 // TestSinceAfterAStart: a replica that has just started can only guess.
 func TestSinceAfterAStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		e := s.occupy(t, "orders:1")
 		after(time.Minute)
@@ -61,7 +62,7 @@ func TestSinceAfterAStart(t *testing.T) {
 // TestEndsDuringAnInterruption: what vanished while the feed was down ended for
 // the reason that the store remembers, or expired.
 func TestEndsDuringAnInterruption(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		expired, released := r.hold(want("orders:1", 0)), r.hold(want("orders:2", 0))
@@ -85,7 +86,7 @@ func TestEndsDuringAnInterruption(t *testing.T) {
 // TestFirstReasonCounts: an end that was taken for an expiry stays one, and one
 // that was told is not taken for an expiry later.
 func TestFirstReasonCounts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
@@ -99,7 +100,7 @@ func TestFirstReasonCounts(t *testing.T) {
 
 // TestRememberedEnds: a replica that starts later knows why entries ended.
 func TestRememberedEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a := s.replica(t)
 		g := a.hold(keyed("orders:1", 0, "k"))
@@ -113,7 +114,7 @@ func TestRememberedEnds(t *testing.T) {
 
 // TestListAgainWithoutChange: nobody who waits or holds notices.
 func TestListAgainWithoutChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		g := r.hold(lasting(want("orders:1", 0)))
@@ -133,7 +134,7 @@ func TestListAgainWithoutChange(t *testing.T) {
 // TestWaitForNumbers: of many requests that wait for a late view, each goes on when
 // its own number is there, whoever has given up meanwhile.
 func TestWaitForNumbers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.store.setLag(running, time.Second)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestKeepsWaitersAlive: while a request waits its lease is started anew every
@@ -17,7 +18,7 @@ import (
 func TestKeepsWaitersAlive(t *testing.T) {
 	for _, lease := range []time.Duration{minTTL, ttl} {
 		t.Run(lease.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				r := s.replica(t)
 				holder := r.hold(lasting(want("orders:1", 0)))
@@ -71,7 +72,7 @@ func renewedInTime(t *testing.T, times []time.Time, lease time.Duration) {
 // TestCrowdIsNotRenewedInStep: leases that began together, as those of a crowd that comes here when
 // another replica has ended, are not started anew together again and again.
 func TestCrowdIsNotRenewedInStep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
@@ -96,7 +97,7 @@ func TestCrowdIsNotRenewedInStep(t *testing.T) {
 // TestSlowStoreIsWaitedFor: a store that takes a second for each renewal, as one does under a crowd,
 // has the renewals that are asked of it to do once. The waiting requests go on.
 func TestSlowStoreIsWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
@@ -114,7 +115,7 @@ func TestSlowStoreIsWaitedFor(t *testing.T) {
 // third of the lease is left, however short that is.
 func TestToldInTimeToComeBack(t *testing.T) {
 	for _, lease := range []time.Duration{minTTL, 4 * time.Second, ttl} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := newSharedStore(t)
 			r := s.replica(t)
 			r.hold(lasting(want("orders:1", 0)))
@@ -133,7 +134,7 @@ func TestToldInTimeToComeBack(t *testing.T) {
 // TestWrittenLate: a request whose entry had to wait to be written is not held open for
 // longer than others.
 func TestWrittenLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) { c.MaxHold = 20 * time.Second })
 		r.hold(lasting(want("orders:1", 0)))
@@ -148,7 +149,7 @@ func TestWrittenLate(t *testing.T) {
 
 // TestAbandonedWaitLapses: nobody keeps an entry alive whose request has ended.
 func TestAbandonedWaitLapses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
@@ -172,7 +173,7 @@ func TestRemovedWaiterIsTold(t *testing.T) {
 	for _, why := range []lock.Reason{lock.Expired, lock.Released, lock.Revoked, lock.WaitTimeout} {
 		for _, lag := range []time.Duration{0, 600 * time.Millisecond} {
 			t.Run(string(why)+" "+lag.String(), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					s := newSharedStore(t)
 					a, b := s.replica(t), s.replica(t)
 					b.store.setLag(running, lag)
@@ -208,7 +209,7 @@ func (p *pending) entry(s *sharedStore, i int) *lock.Entry {
 // TestExpiresAsItComesToHold: the view sees the entry at the head of the queue
 // while the store has dropped it already. It is not granted.
 func TestExpiresAsItComesToHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setLag(running, 100*time.Millisecond)
@@ -229,7 +230,7 @@ func TestExpiresAsItComesToHold(t *testing.T) {
 // TestLeaseCountsFromTheQuestion: how long the lease lasts is counted from before
 // the store was asked, as nobody knows when it did what it was asked for.
 func TestLeaseCountsFromTheQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
 		r.store.on(late(500*time.Millisecond), refresh, enqueue, remaining)
 		began := time.Now()
@@ -287,7 +288,7 @@ func TestGoneClient(t *testing.T) {
 	}
 	for name, goes := range moments {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				r := s.replica(t)
 				goes(t, s, r)
@@ -306,7 +307,7 @@ func TestGoneClient(t *testing.T) {
 // TestGoneWhileItLeft: a client goes away while its wait ends and the store does not
 // answer. Its entry is taken back as soon as the store does.
 func TestGoneWhileItLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
@@ -327,7 +328,7 @@ func TestGoneWhileItLeft(t *testing.T) {
 }
 
 func TestGoneWaiterMakesRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(want("orders:1", 0))
@@ -348,7 +349,7 @@ func TestGoneWaiterMakesRoom(t *testing.T) {
 
 // TestGoneClientAndStore: if the store cannot be told, the entry lapses.
 func TestGoneClientAndStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		p := r.second()
@@ -375,7 +376,7 @@ func (r *replica) second() *pending {
 // TestGoneClientWithAKey: the entry keeps its place for its lease, and the client
 // finds it again, at any replica.
 func TestGoneClientWithAKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
@@ -397,7 +398,7 @@ func TestGoneClientWithAKey(t *testing.T) {
 
 // TestGoneClientWithAToken: who waits by a token can come back by it, too.
 func TestGoneClientWithAToken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t, func(c *service.Config) { c.MaxHold = time.Second }), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
@@ -414,7 +415,7 @@ func TestGoneClientWithAToken(t *testing.T) {
 
 // TestGoneClientWithAKeyLapses: if it never comes back, its place is given up.
 func TestGoneClientWithAKeyLapses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
@@ -435,7 +436,7 @@ func TestStoreTellsWhatTheFeedDoesNot(t *testing.T) {
 	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
 		for _, seems := range []string{"Waiting", "Held"} {
 			t.Run(name+seems, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					s := newSharedStore(t)
 					a, b := s.replica(t), s.replica(t)
 					holder := a.hold(lasting(want("orders:1", 0)))
@@ -475,7 +476,7 @@ func TestStoreTellsWhatTheFeedDoesNot(t *testing.T) {
 // TestKeepAliveSurvivesAMoment: a store that does not answer for a moment costs
 // nobody the place in the queue.
 func TestKeepAliveSurvivesAMoment(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))
@@ -491,7 +492,7 @@ func TestKeepAliveSurvivesAMoment(t *testing.T) {
 // TestUnreachableStoreIsTold: when the store stays away, the waiter is told
 // before its lease is over, and how to resume.
 func TestUnreachableStoreIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		holder := r.hold(lasting(want("orders:1", 0)))

@@ -13,11 +13,12 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestCleanerRepeats: until it has worked, whatever waits beside it.
 func TestCleanerRepeats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		tries, done := map[int]int{}, []int{}
 		c := store.NewCleaner(slog.New(slog.DiscardHandler), func(_ context.Context, n int) error {
@@ -45,7 +46,7 @@ func TestCleanerRepeats(t *testing.T) {
 // TestCleanerTakesTurns: one tenant has as many to be taken back as may wait, and none of them
 // works. Another's is taken back all the same, and soon.
 func TestCleanerTakesTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var log journal
 		done := make(chan struct{})
 		c := store.NewCleaner(slog.New(slog.NewTextHandler(&log, nil)), func(ctx context.Context, n int) error {
@@ -92,7 +93,7 @@ func (j *journal) String() string {
 
 // TestCleanerGivesUp: when the lease is long over, and when it is closed.
 func TestCleanerGivesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var log journal
 		c := store.NewCleaner(slog.New(slog.NewTextHandler(&log, nil)), func(ctx context.Context, _ int) error {
 			<-ctx.Done()

@@ -38,7 +38,7 @@ func TestOverload(t *testing.T) {
 		"more than in budget": {store.Backlog{Budget: 300 * time.Millisecond}, join(0, "hot"), join(0, "cold")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, small(c.bound), func(t *testing.T, committer *committer, f *fakeStore) {
+			withCommitter(t, small(c.bound), func(t *testing.T, committer *committer, f *fakeStore) {
 				handIn(t, committer, join(-1, "measure")).Wait() // 10 ms / 2 from batch to batch
 				n := 13                                          // 8 in flight and 5 pending
 				if c.bound.Budget > 0 {
@@ -100,7 +100,7 @@ func handInAtOnce(c *committer, n int) (errs []error, took []time.Duration) {
 func TestBurstOutlastsACall(t *testing.T) {
 	l := limits
 	l.Pending.Budget = 8 * time.Second
-	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		f.took = 200 * time.Millisecond // 8 at once: 25 ms for each
 		errs, took := handInAtOnce(c, 1000)
 		written := 0
@@ -123,7 +123,7 @@ func TestBurstOutlastsACall(t *testing.T) {
 func TestStoreFallsSilent(t *testing.T) {
 	for _, after := range []time.Duration{time.Second, 6 * time.Second} {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
-			bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+			withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 				f.took = 200 * time.Millisecond
 				silent := time.AfterFunc(after, func() {
 					f.mu.Lock()
@@ -157,7 +157,7 @@ func TestStoreFallsSilent(t *testing.T) {
 func TestTenantsTakeTurns(t *testing.T) {
 	l := limits
 	l.InFlight, l.Ops = 1, 2
-	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		var many []*write
 		for i := range 50 {
 			many = append(many, join(i, fmt.Sprint("lock", i)))
@@ -178,7 +178,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 func TestOthersAreNoReasonToRefuse(t *testing.T) {
 	l := limits
 	l.InFlight, l.Ops, l.Pending.Budget = 1, 1, time.Second
-	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		handIn(t, c, join(-1, "measure")).Wait()
 		var many []*write
 		for i := range 1000 {
@@ -200,7 +200,7 @@ func TestOthersAreNoReasonToRefuse(t *testing.T) {
 // TestPaceIsTheBurstsOwn: however slow the large batches before it were, those who come
 // first in a burst are not refused for it.
 func TestPaceIsTheBurstsOwn(t *testing.T) {
-	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 		f.took = 200 * time.Millisecond
 		for range 2 {
 			errs, _ := handInAtOnce(c, 150) // a burst that is over, of 25 ms for each
@@ -238,7 +238,7 @@ func TestPaceIsTheBurstsOwn(t *testing.T) {
 func TestStoreThatStandsStill(t *testing.T) {
 	l := limits
 	l.Most, l.Pending.Budget = 64, 4*time.Second
-	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		takes := func(d time.Duration) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -270,7 +270,7 @@ func TestStoreThatStandsStill(t *testing.T) {
 func TestReserve(t *testing.T) {
 	l := limits
 	l.Pending.PerKey = store.Size{Writes: 3, Bytes: 1000}
-	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		var releases []func()
 		for i := range 3 {
 			release, err := c.Reserve(join(i, "hot"))

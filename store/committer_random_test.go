@@ -12,13 +12,14 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestCommitterProperties: whatever comes, fails and is given up, in whatever order.
 func TestCommitterProperties(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { (&random{rand: rand.New(rand.NewPCG(seed, 7))}).run(t) })
+			bubble.Test(t, func(t *testing.T) { (&random{rand: rand.New(rand.NewPCG(seed, 7))}).run(t) })
 		})
 	}
 }

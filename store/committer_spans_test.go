@@ -15,7 +15,7 @@ import (
 // TestSending: before a batch is sent it is told which requests share it, of those that are
 // traced, and nothing is told of a batch of which none is.
 func TestSending(t *testing.T) {
-	bubble(t, store.Limits{Ops: 10, Bytes: 1000, InFlight: 1, Most: 1}, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, store.Limits{Ops: 10, Bytes: 1000, InFlight: 1, Most: 1}, func(t *testing.T, c *committer, f *fakeStore) {
 		var mu sync.Mutex
 		var told [][]byte
 		c.Sending = func(requests []trace.SpanContext) func() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 type (
@@ -81,9 +82,9 @@ func join(payload int, keys ...string) *write {
 	return &write{Tenant: "acme", Keys: keys, Ops: 1, Bytes: 10, Payload: payload}
 }
 
-// bubble runs a test in virtual time with a committer whose batches take a moment.
-func bubble(t *testing.T, l store.Limits, test func(t *testing.T, c *committer, f *fakeStore)) {
-	synctest.Test(t, func(t *testing.T) {
+// withCommitter runs a test in virtual time with a committer whose batches take a moment.
+func withCommitter(t *testing.T, l store.Limits, test func(t *testing.T, c *committer, f *fakeStore)) {
+	bubble.Test(t, func(t *testing.T) {
 		f := &fakeStore{t: t, took: 10 * time.Millisecond}
 		c := store.NewCommitter(l, f.send, nil)
 		test(t, c, f)
@@ -111,7 +112,7 @@ func handIn(t *testing.T, c *committer, writes ...*write) *sync.WaitGroup {
 // TestLongChainHoldsUpNothingElse: of the joins of one lock each goes alone, in order
 // and several at once; what else is written shares the next batch, whatever waits.
 func TestLongChainHoldsUpNothingElse(t *testing.T) {
-	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 		var writes []*write
 		for i := range 30 {
 			writes = append(writes, join(i, "hot"))
@@ -137,7 +138,7 @@ func TestLongChainHoldsUpNothingElse(t *testing.T) {
 
 // TestWhatCanShareGathers: no more than a few batches are in flight.
 func TestWhatCanShareGathers(t *testing.T) {
-	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 		var writes []*write
 		for i := range 32 {
 			writes = append(writes, join(i, fmt.Sprint("lock", i)))
@@ -154,7 +155,7 @@ func TestWhatCanShareGathers(t *testing.T) {
 func TestSlowStoreIsSentLess(t *testing.T) {
 	l := limits
 	l.Most, l.Pending.Budget = 64, time.Hour
-	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		f.took = time.Second
 		var writes []*write
 		for i := range 400 {
@@ -177,7 +178,7 @@ func TestSlowStoreIsSentLess(t *testing.T) {
 
 // TestBatchIsBoundedInBytes: also in bytes, and what is larger goes alone.
 func TestBatchIsBoundedInBytes(t *testing.T) {
-	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 		first, second := join(1, "a"), join(2, "b") // keep the two workers busy
 		big := []*write{join(3, "c"), join(4, "d"), join(5, "e"), join(6, "f")}
 		big[0].Bytes, big[1].Bytes, big[2].Bytes = 600, 600, 5000
@@ -192,7 +193,7 @@ func TestBatchIsBoundedInBytes(t *testing.T) {
 
 // TestPatience: a patient write goes with the next urgent one, or after the linger.
 func TestPatience(t *testing.T) {
-	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 		alone, along, later := join(1, "a"), join(2, "b"), join(4, "d")
 		for _, w := range []*write{alone, along, later} {
 			w.Lingers = true
@@ -223,7 +224,7 @@ func TestPatience(t *testing.T) {
 func TestWithin(t *testing.T) {
 	l := limits
 	l.Pending.Budget = time.Hour
-	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		handIn(t, c, join(-1, "measure")).Wait()
 		var writes []*write
 		for i := range 3000 {
@@ -246,7 +247,7 @@ func TestWithin(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	l := limits
 	l.Pending.PerKey = store.Size{Writes: 4, Bytes: 1000}
-	bubble(t, l, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		var writes []*write
 		for i := range 8 {
 			writes = append(writes, join(i, "hot"))
@@ -282,7 +283,7 @@ func TestWithdrawn(t *testing.T) {
 // TestGivenUp: who does not wait for a write that was sent can still learn its outcome,
 // and it is not sent again.
 func TestGivenUp(t *testing.T) {
-	bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 		executed, handedBack := join(1, "a"), join(2, "b")
 		f.tamper = func(batch []*write) (again [][]*write) {
 			for _, w := range batch {
@@ -319,7 +320,7 @@ func TestGivenUp(t *testing.T) {
 // TestCloseLosesNothing: what is in flight is waited for, the rest is known not to have
 // been sent.
 func TestCloseLosesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := &fakeStore{t: t, took: time.Second}
 		c := store.NewCommitter(limits, f.send, nil)
 		var all sync.WaitGroup
@@ -353,7 +354,7 @@ func TestCloseLosesNothing(t *testing.T) {
 // nobody says that it was not, if the committer closes before it is sent again.
 func TestClosedBetweenAttempts(t *testing.T) {
 	for mayBeDone, want := range map[bool]error{true: store.ErrUnknown, false: store.ErrNotSent} {
-		bubble(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+		withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 			f.tamper = func(batch []*write) (again [][]*write) {
 				c.Stop()
 				batch[0].OutcomeUnknown = mayBeDone
@@ -373,7 +374,7 @@ func TestManyOfOneLock(t *testing.T) {
 	l.Pending.PerKey = store.Size{Writes: 1 << 30, Bytes: 1 << 40}
 	l.Pending.PerTenant, l.Pending.InAll = l.Pending.PerKey, l.Pending.PerKey
 	l.Pending.Budget = time.Hour
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const n = 40_000
 		hold := make(chan struct{})
 		c := store.NewCommitter(l, func(batch []*write) [][]*write {

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 func TestPast(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPast(t *testing.T) {
 // TestPastsOfOneTenant: ends stay in the store for minutes, and a tenant can make thousands
 // a second; what they were takes several times the room of the ends themselves.
 func TestPastsOfOneTenant(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const most, aMinute = 8 << 20, time.Minute
 		var pasts store.Pasts
 		end := func(tenant string) (bytes int) {

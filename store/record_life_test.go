@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // lives is a table that keeps no records.
@@ -77,7 +78,7 @@ func wantLife(t *testing.T, l *store.Life[int], want int) {
 // TestLife: all bound records share one life, which is renewed in time until it is over,
 // and ended by Close.
 func TestLife(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		table := newLives()
 		l := store.NewLife(table)
 		<-time.After(time.Minute)
@@ -116,7 +117,7 @@ func TestLife(t *testing.T) {
 
 // TestLifeThatIsOver: what is said of a life by a refused write counts at once.
 func TestLifeThatIsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		table := newLives()
 		l := store.NewLife(table)
 		wantLife(t, l, 1)
@@ -132,7 +133,7 @@ func TestLifeThatIsOver(t *testing.T) {
 
 // TestLifeClosesSoon: Close does not wait for a store that does not answer.
 func TestLifeClosesSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := store.NewLife(&lives{slow: make(chan struct{})})
 		begun := make(chan error, 1)
 		go func() {

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // tableOfOne is a table with one record, whose looks and swaps can be tampered with.
@@ -61,7 +61,7 @@ func wantOutcome(t *testing.T, err error, code lock.Code, ambiguous bool) {
 // TestRecordLostAnswer loses the answer to a write that was done: it is found again, and
 // not done twice.
 func TestRecordLostAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		table := &tableOfOne{after: func(int) error { return errNoise }}
 		version, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey, Value: []byte("a")})
 		if err != nil || version != 1 || table.swaps != 1 {
@@ -77,7 +77,7 @@ func TestRecordLostAnswer(t *testing.T) {
 // TestRecordReplacedMeanwhile has somebody else write over, or delete, what a call wrote
 // before the call learns that it did.
 func TestRecordReplacedMeanwhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		table := &tableOfOne{}
 		table.after = func(int) error {
 			table.now.Mark, table.now.Version = "another", 7
@@ -98,7 +98,7 @@ func TestRecordReplacedMeanwhile(t *testing.T) {
 // TestRecordOldLook reads from a member that is behind: nothing is refused because of
 // that.
 func TestRecordOldLook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		table := &tableOfOne{number: 5, now: RecordState{Found: true, Version: 5}}
 		table.looks = func(s RecordState, fresh bool) (RecordState, error) {
 			if !fresh {
@@ -115,7 +115,7 @@ func TestRecordOldLook(t *testing.T) {
 
 // TestRecordOfASilentStore checks what is said when time is over.
 func TestRecordOfASilentStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		silent := func(RecordState, bool) (RecordState, error) { return RecordState{}, errNoise }
 		table := &tableOfOne{looks: silent}
 		_, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
@@ -172,7 +172,7 @@ func (t *removalTable) Swap(ctx context.Context, s RecordState, w *RecordWrite) 
 // TestRemovalFoundLate has a removal with a record happen after the call has looked for its
 // record, and before it tries again: it was this call that did it.
 func TestRemovalFoundLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		table := &removalTable{tableOfOne: &tableOfOne{}}
 		version, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
 		if err != nil || version != 1 {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // trustAt returns a trust in a store of cluster 7 with a floor of 1000 at position 50.
@@ -124,7 +125,7 @@ func TestTrustTakesOverFirst(t *testing.T) {
 // A lost past of which the record could not be written is looked into again, with no
 // further doubt.
 func TestTrustLooksUntilItIsRecorded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		trust := trustAt(t)
 		trust.Saw(60)
 		if v := judge(t, trust, records(59)); v.Lost != 1060 {
@@ -158,7 +159,7 @@ func TestTrustDoubtWhileReading(t *testing.T) {
 
 // A doubt is looked into until that succeeds.
 func TestTrustAttends(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		trust := trustAt(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/telemetry"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // sink keeps what is written to it, and counts the calls. While gate is not nil
@@ -53,7 +54,7 @@ func write(t *testing.T, w *telemetry.LineWriter, line string) {
 }
 
 func TestLinesArePassedOnTogetherAfter50ms(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var out sink
 		w := telemetry.NewLineWriter(&out, nil)
 		defer w.Close()
@@ -76,7 +77,7 @@ func TestLinesArePassedOnTogetherAfter50ms(t *testing.T) {
 }
 
 func TestFullBatchIsPassedOnAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var out sink
 		w := telemetry.NewLineWriter(&out, nil)
 		defer w.Close()
@@ -177,7 +178,7 @@ func checkOrder(t *testing.T, out *sink, writers, each int) {
 // TestReaderThatStandsStill: nobody waits for it, what is lost is counted, and said
 // when it reads again.
 func TestReaderThatStandsStill(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		out := sink{gate: make(chan struct{})}
 		w := telemetry.NewLineWriter(&out, func(l telemetry.Lost) []byte { return fmt.Appendf(nil, "lost %d %v\n", l.Lines, l.Err) })
 		line := strings.Repeat("x", 64<<10-1) + "\n"
@@ -212,7 +213,7 @@ func TestReaderThatStandsStill(t *testing.T) {
 // TestWarningsAndAReaderThatStandsStill: the first waits for a moment, the others
 // not at all, until the reader has moved.
 func TestWarningsAndAReaderThatStandsStill(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		out := sink{gate: make(chan struct{})}
 		w := telemetry.NewLineWriter(&out, nil)
 		logger := telemetry.NewLogger(w, telemetry.FormatJSON, slog.LevelInfo)
@@ -247,7 +248,7 @@ func TestWarningsAndAReaderThatStandsStill(t *testing.T) {
 // TestCloseAndAReaderThatStandsStill: it is given up after a while, and so are
 // lines that come later.
 func TestCloseAndAReaderThatStandsStill(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		out := sink{gate: make(chan struct{})}
 		w := telemetry.NewLineWriter(&out, nil)
 		write(t, w, "a\n")
@@ -271,7 +272,7 @@ func TestCloseAndAReaderThatStandsStill(t *testing.T) {
 }
 
 func TestWarningIsThereWhenLogReturns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var out sink
 		w := telemetry.NewLineWriter(&out, nil)
 		defer w.Close()
@@ -310,7 +311,7 @@ func TestErrorsOfTheSinkAreReported(t *testing.T) {
 // TestErrorsAreToldWhenTheyAreOver: in the log itself, in its format.
 func TestErrorsAreToldWhenTheyAreOver(t *testing.T) {
 	unsetStandard(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		out := sink{err: errors.New("disk full")}
 		tel, err := telemetry.Setup(t.Context(), telemetry.Config{LogWriter: &out})
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/fencepost/fencepost/telemetry"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // family is what a row of the table in README.md says of a metric.
@@ -207,7 +207,7 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 
 func TestSilentFeedFallsBehind(t *testing.T) {
 	unsetStandard(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		tel := setup(t, telemetry.Config{})
 		tel.Metrics().FeedLag(1500 * time.Millisecond)
 		<-time.After(10 * time.Second)

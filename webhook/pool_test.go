@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -59,7 +60,7 @@ func startsAfter(t testing.TB, p *webhook.Pool, j webhook.Job) time.Duration {
 func TestDeadReceiversDelayNobodyElse(t *testing.T) {
 	for _, tenants := range []int{1, 8, 40} {
 		t.Run(fmt.Sprint(tenants), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				p := newPool(t, webhook.PoolConfig{})
 				for n := range tenants { // one after the other, so that each finds as much free as there can be
 					for i := range 1000 {
@@ -80,7 +81,7 @@ func TestDeadReceiversDelayNobodyElse(t *testing.T) {
 
 // TestDeadReceiverDelaysNoOther of the same tenant.
 func TestDeadReceiverDelaysNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p := newPool(t, webhook.PoolConfig{})
 		for i := range 1000 {
 			submit(t, p, webhook.Job{Tenant: "a", Target: "dead", Order: fmt.Sprint(i), Run: dead})
@@ -94,7 +95,7 @@ func TestDeadReceiverDelaysNoOther(t *testing.T) {
 
 // TestTargetsTakeTurns: where a tenant has no worker left, its targets take turns.
 func TestTargetsTakeTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p := newPool(t, webhook.PoolConfig{PerTenant: 1})
 		for range 900 {
 			submit(t, p, webhook.Job{Tenant: "a", Target: "dead", Run: dead})
@@ -113,7 +114,7 @@ func TestTargetsTakeTurns(t *testing.T) {
 
 // TestTenantsTakeTurns: where no worker is left at all, tenants take turns.
 func TestTenantsTakeTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p := newPool(t, webhook.PoolConfig{Workers: 1})
 		for i := range 1000 {
 			submit(t, p, webhook.Job{Tenant: "a", Target: fmt.Sprint(i), Run: dead})
@@ -131,7 +132,7 @@ func TestPoolKeepsItsPromises(t *testing.T) {
 		if seed%2 == 0 {
 			tenants, workers, most = 4, 200, 20 // each tenant has as many as it may
 		}
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			w := &watch{started: map[string][]int{}, running: map[string]int{}}
 			p := newPool(t, webhook.PoolConfig{Workers: workers, PerTenant: 5, PerTarget: 2})
@@ -218,7 +219,7 @@ func TestPoolIsBounded(t *testing.T) {
 		// Three tenants leave as much free as each of them has, less what they share.
 		"shares": {func(i int) webhook.Job { return webhook.Job{Tenant: fmt.Sprint(i % 3), Target: fmt.Sprint(i)} }, 9},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			p := newPool(t, bounds)
 			for round := range 2 {
 				taken := 0
@@ -244,7 +245,7 @@ func TestPoolIsBounded(t *testing.T) {
 }
 
 func TestClosePool(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p := webhook.NewPool(webhook.PoolConfig{PerTarget: 1})
 		ran := make(chan string, 10)
 		for _, name := range []string{"first", "second"} {
@@ -270,7 +271,7 @@ func TestClosePool(t *testing.T) {
 
 // TestCloseLetsWhatRunsEnd if that is in time.
 func TestCloseLetsWhatRunsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p := webhook.NewPool(webhook.PoolConfig{})
 		var interrupted error
 		submit(t, p, webhook.Job{Run: func(ctx context.Context) {

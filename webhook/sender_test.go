@@ -12,11 +12,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -225,7 +225,7 @@ func TestSlowReceivers(t *testing.T) {
 		"hangs before":       {nil, "http://127.0.0.1:80/", 0, "no connection to it could be made within 15s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				ours, theirs := net.Pipe()
 				s := newSender(t, func(c *webhook.SenderConfig) { c.Timeout = 0 })
 				s.DialWith(func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -253,7 +253,7 @@ func TestSlowReceivers(t *testing.T) {
 // TestGoodbyeIsBounded: who reads no more does not hold us while TLS says goodbye.
 func TestGoodbyeIsBounded(t *testing.T) {
 	_, roots, certificate := newTLS(t, nil)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		s := newSender(t, func(c *webhook.SenderConfig) { c.RootCAs, c.Timeout = roots, 0 })
 		s.DialWith(func(context.Context, string, string) (net.Conn, error) { return ours, nil })

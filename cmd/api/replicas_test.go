@@ -14,12 +14,13 @@ import (
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/telemetry"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestReplicasAreCounted: each process of two on one store counts both, and the one that
 // is left counts itself alone.
 func TestReplicasAreCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		server := memory.NewServer(memory.Config{})
 		defer server.Close()
 		type process struct {

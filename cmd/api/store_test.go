@@ -9,18 +9,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestFeedThatNeverStarts: the alarm at a lag of 2 s goes off.
 func TestFeedThatNeverStarts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		tel, err := telemetry.Setup(t.Context(), telemetry.Config{LogWriter: io.Discard})
 		if err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/fencepost/fencepost/service/board"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 type nobody struct{}
@@ -90,7 +91,7 @@ func names(p *board.Page) []string {
 // pages of any size make up the whole.
 func TestBoardFollows(t *testing.T) {
 	for seed := range uint64(4) {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			r, f := rand.New(rand.NewPCG(seed, 1)), newFeed()
 			b := board.New(f.View, time.Now)
 			b.Draw()
@@ -154,7 +155,7 @@ func checkPages(t *testing.T, b *board.Board, q board.Query, limit int) {
 
 // TestOrders: what is at the top of each order.
 func TestOrders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed()
 		b := board.New(f.View, time.Now)
 		f.join("b", "w1", "long-held")
@@ -188,7 +189,7 @@ func TestOrders(t *testing.T) {
 
 // TestSelections: who sees what, and what a search finds.
 func TestSelections(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed()
 		f.join("a", "w1", "orders:1")
 		f.join("a", "w2", "stock:1")
@@ -240,7 +241,7 @@ func (c *counting) Rows(refs []lock.Ref, give func(lock.Ref, *view.Row)) {
 // TestNobodyLooks: the rows are read once, then only what changed, at most four times a
 // second, and not at all when nobody has looked for a minute.
 func TestNobodyLooks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed()
 		for i := range 500 {
 			f.join("a", "w", fmt.Sprintf("lock:%d", i))
@@ -289,7 +290,7 @@ func TestNobodyLooks(t *testing.T) {
 func TestFirstLook(t *testing.T) {
 	orders := func(name string) bool { return strings.HasSuffix(name, "1") }
 	for seed := range uint64(8) {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			r, f := rand.New(rand.NewPCG(seed, 2)), newFeed()
 			f.join(lock.OwnTenant, "replica", "outbox-1")
 			for range r.IntN(200) {
@@ -438,7 +439,7 @@ func (c changing) AllRows(give func(*view.Row)) {
 // TestRevisionOfRows: the revision is no newer than the rows, and what changes while they are
 // read is there the next time.
 func TestRevisionOfRows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed()
 		f.join("acme", "w", "early")
 		b := board.New(changing{f}, time.Now)

@@ -12,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/board"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // meanwhile is a source in which something happens once, after a kind of read.
@@ -54,7 +55,7 @@ func TestFirstLookGoesOn(t *testing.T) {
 
 // TestLooked: a page says at how many locks of the tenant it looked, on the board or before there is one.
 func TestLooked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed()
 		for i := range 30 {
 			f.join("a", "w", fmt.Sprint("n", i))
@@ -122,7 +123,7 @@ func TestFirstLookListsOnce(t *testing.T) {
 		board.ByWaiters:    {"a/y", "a/x", "a/u"},
 		board.ByOldestWait: {"a/x", "a/y", "a/u"},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			f := newFeed()
 			for _, name := range []string{"x", "u", "y"} {
 				f.join("a", "w", name)
@@ -167,7 +168,7 @@ func TestFirstLookHasRowsDrawn(t *testing.T) {
 		"totals of some": func(b *board.Board) { b.Totals(one, 5) },
 		"tenants":        func(b *board.Board) { b.Tenants(one, "", 5) },
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			f := newFeed()
 			f.join("a", "w", "x")
 			c := &counting{View: f.View}

@@ -16,6 +16,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // feed adds to a log as a view does.
@@ -106,7 +107,7 @@ func (r *reader) wants(t *testing.T, want string) {
 }
 
 func TestFollow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		f.write("a")
 		f.settle()
@@ -152,7 +153,7 @@ func TestFollow(t *testing.T) {
 
 // TestGaps: what the feed did not tell is missed by everybody, between exact ids.
 func TestGaps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		a, b := f.subscribe(events.Request{Tenant: "a"}), f.subscribe(events.Request{Tenant: "b"})
 		f.write("a")
@@ -199,7 +200,7 @@ func TestGaps(t *testing.T) {
 // TestMissedUntil: who is told that something is missing knows when that happened at the latest: where the feed was cut
 // off, before it went on, and of what is kept no longer, when the last of that did.
 func TestMissedUntil(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, began := newFeed(t, events.Config{TenantEvents: 2}), time.Now()
 		later := func(minutes int) { <-time.After(time.Until(began.Add(time.Duration(minutes) * time.Minute))) }
 		later(1)
@@ -232,7 +233,7 @@ func TestMissedUntil(t *testing.T) {
 
 // TestManyGaps: a feed that is interrupted again and again takes no more memory.
 func TestManyGaps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		r := f.subscribe(events.Request{Tenant: "a"})
 		for range 200 {
@@ -265,7 +266,7 @@ func covers(t *testing.T, r *reader, from lock.EventID, to uint64) {
 
 // TestSlowFollower: who does not read holds nobody up, and is told exactly what it missed.
 func TestSlowFollower(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{TenantEvents: 10})
 		slow, quick := f.subscribe(events.Request{Tenant: "a"}), f.subscribe(events.Request{Tenant: "a"})
 		for range 100 {
@@ -282,7 +283,7 @@ func TestSlowFollower(t *testing.T) {
 
 // TestOthersFlood: whatever other tenants do, a tenant's history stays, until it has most.
 func TestOthersFlood(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{Events: 300, TenantEvents: 200})
 		start := f.write("victim", "victim")[0]
 		for i := range 3000 {
@@ -299,7 +300,7 @@ func TestOthersFlood(t *testing.T) {
 
 // TestManyTenants: tenants that have one event each do not add up.
 func TestManyTenants(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{Events: 100})
 		for i := range 5000 {
 			f.write(fmt.Sprint("t", i))
@@ -319,7 +320,7 @@ func TestManyTenants(t *testing.T) {
 
 // TestOldEvents: what is old is forgotten, even where there is room.
 func TestOldEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		from := lock.Before(101)
 		f.write("a", "b")
@@ -338,7 +339,7 @@ func TestOldEvents(t *testing.T) {
 
 // TestBytes: large entries count for what they are.
 func TestBytes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const most = 1 << 20
 		f := newFeed(t, events.Config{TenantBytes: most / 2, Bytes: most})
 		for i := range 3000 {
@@ -357,7 +358,7 @@ func TestBytes(t *testing.T) {
 
 // TestMoreThanIsFiled: what comes faster than it is filed is missed, and that is said.
 func TestMoreThanIsFiled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const most = 2 * events.MaxPending
 		f := newFeed(t, events.Config{Events: most, TenantEvents: most, TenantBytes: 1 << 30, Bytes: 1 << 30})
 		r := f.subscribe(events.Request{Tenant: "a"})
@@ -379,7 +380,7 @@ func TestMoreThanIsFiled(t *testing.T) {
 
 // TestManyOfOneWrite: as many entries as may wait for a lock can be granted by one write, and other tenants miss nothing.
 func TestManyOfOneWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		r := f.subscribe(events.Request{Tenant: "victim"})
 		release := f.Hold()
@@ -406,7 +407,7 @@ func streams(most int) func(string) *quota.Limits {
 
 // TestPlaces: a tenant has so many subscriptions, and all have so many together.
 func TestPlaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{Subscriptions: 5, Limits: streams(2)})
 		first := f.subscribe(events.Request{Of: "a"})
 		f.subscribe(events.Request{Of: "a"})
@@ -432,7 +433,7 @@ func TestPlaces(t *testing.T) {
 
 // TestPlacesAreNotTheServersOwn: however many follow for tenants, the server follows for itself, as who sends webhooks does.
 func TestPlacesAreNotTheServersOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{Subscriptions: 2, Limits: streams(3)})
 		f.subscribe(events.Request{Of: "a"})
 		f.subscribe(events.Request{Of: "b"})
@@ -451,7 +452,7 @@ func TestPlacesAreNotTheServersOwn(t *testing.T) {
 
 // TestSpacing: the more there are who follow, the more each is told at once; few need not wait.
 func TestSpacing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{Subscriptions: 1000, Limits: streams(1000), Tellings: 1000})
 		spacings := map[int]time.Duration{1: 0, 20: 0, 21: 21 * time.Millisecond, 50: 50 * time.Millisecond}
 		var all []*reader
@@ -473,7 +474,7 @@ func TestSpacing(t *testing.T) {
 // TestAwait: whoever comes at the moment in which the feed begins waits until the log has, and nobody waits
 // for a log that is closed.
 func TestAwait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := events.NewLog(events.Config{})
 		l.Begin(100)
 		l.Await(t.Context())
@@ -506,7 +507,7 @@ func TestNotBegun(t *testing.T) {
 // gaps nothing is missed.
 func TestEveryEventOrItsGap(t *testing.T) {
 	for seed := range uint64(60) {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))
 			cfg, gaps := events.Config{Events: 60, TenantEvents: 25}, true
 			if seed%3 == 0 {
@@ -586,7 +587,7 @@ func TestEveryEventOrItsGap(t *testing.T) {
 // TestBackInSilence: a feed whose numbers go back without a word has lost its past, and its followers are
 // told so.
 func TestBackInSilence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		r := f.subscribe(events.Request{Tenant: "a"})
 		f.write("a")
@@ -606,7 +607,7 @@ func TestBackInSilence(t *testing.T) {
 // TestResumeInAnotherPast: as long as a store that went back has no fence floor, an id that it had reached
 // before names two events, and whoever comes with one is told that he may miss something.
 func TestResumeInAnotherPast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		for range 5 {
 			f.write("a")
@@ -632,7 +633,7 @@ func TestResumeInAnotherPast(t *testing.T) {
 
 // TestAllFollow: who follows all tenants is woken for a gap, and is told on when numbers went back.
 func TestAllFollow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		f.write("a")
 		f.write("b")
@@ -659,7 +660,7 @@ func TestAllFollow(t *testing.T) {
 
 // TestResumeWithinAGap: who comes back with an id from within a gap misses the rest of it.
 func TestResumeWithinAGap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		f.write("a")
 		f.number += 10
@@ -674,7 +675,7 @@ func TestResumeWithinAGap(t *testing.T) {
 // TestRestoredTwice: a store that went back twice has reached again what it had lost only beyond the greatest
 // number that it ever showed.
 func TestRestoredTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		for _, number := range []uint64{300, 200, 150, 250} {
 			f.number = number

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestLimitsOfVeryMany: limits are set for so many tenants and no more. Those that are set can be changed.
@@ -42,7 +42,7 @@ func TestRecordOfAnotherName(t *testing.T) {
 
 // TestIdleWithoutQuota: who may ask for nothing owes nothing for ever, and is forgotten as others are.
 func TestIdleWithoutQuota(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		none := quota.Standard()
 		none[quota.Requests] = 0
 		b := quotas.New(quotas.Config{Defaults: none})

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -15,6 +14,7 @@ import (
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,7 +30,7 @@ type replica struct {
 // run has a test in virtual time, with two replicas.
 func run(t *testing.T, test func(t *testing.T, a, b *replica)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		server := memory.NewServer(memory.Config{})
 		t.Cleanup(server.Close)
 		test(t, follow(t, server), follow(t, server))

@@ -3,12 +3,12 @@ package view_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestAskAgain: an entry that asked when it joined, and again later, has asked once, also for
@@ -125,7 +125,7 @@ func TestAsksOfTenant(t *testing.T) {
 // TestLetAsk: who was let ask counts until the view has him, for a minute at most, or until it is
 // clear that he does not.
 func TestLetAsk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		v := empty()
 		v.Reset(store.Snapshot{Number: 1})
 		now := time.Now().UTC()

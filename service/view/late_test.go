@@ -2,17 +2,17 @@ package view_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestLateUntilAllIsTold: a view whose feed goes on where it was interrupted is late until it has told what happened
 // meanwhile, though the feed is there.
 func TestLateUntilAllIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		v := empty()
 		v.Reset(store.Snapshot{Number: 10, Newest: 10})
 		if late := v.LateFor(); late != 0 {
@@ -34,7 +34,7 @@ func TestLateUntilAllIsTold(t *testing.T) {
 // TestLateThroughInterruptions: a view whose feed is interrupted again before it has told what happened meanwhile is late
 // since it was interrupted first.
 func TestLateThroughInterruptions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		v := empty()
 		v.Reset(store.Snapshot{Number: 10, Newest: 10})
 		for range 5 {
@@ -65,7 +65,7 @@ func TestLateThroughInterruptions(t *testing.T) {
 // it has told all.
 func TestEndedInALongGap(t *testing.T) {
 	for upTo, want := range map[uint64]lock.Reason{15: lock.Unknown, 20: lock.Expired} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			v := empty()
 			e := &lock.Entry{ID: "e", Tenant: "acme", Number: 5, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
 			begin := func(s store.Snapshot) { v.Reset(s); v.Recall(nil, true) }

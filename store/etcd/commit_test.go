@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // ledger is a KV service that remembers how many removals each transaction has and takes
@@ -94,7 +95,7 @@ func (b *book) want(t *testing.T, sizes ...int) {
 // alone when its time has come.
 func TestPatience(t *testing.T) {
 	for _, local := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			b := newBook(t, local)
 			b.write(t, true)
 			b.write(t, true)
@@ -119,7 +120,7 @@ func TestPatience(t *testing.T) {
 
 // TestWithdrawn: a write that is held back is not made when its request ends.
 func TestWithdrawn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook(t, true)
 		ctx, cancel := context.WithTimeout(t.Context(), linger/2)
 		defer cancel()
@@ -135,7 +136,7 @@ func TestWithdrawn(t *testing.T) {
 // have removed the entry there. What shared a transaction that was refused is not
 // sent again then.
 func TestAbandoned(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook(t, true)
 		b.took, b.refuse = time.Second, 1
 		ctx, cancel := context.WithTimeout(t.Context(), b.took/2)
@@ -173,7 +174,7 @@ func (j *judge) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error
 // TestRefusedWritesOfAnotherTenant: of removals that share a transaction nobody knows which
 // is at fault. One tenant can have many that are, and they are not for others to wait for.
 func TestRefusedWritesOfAnotherTenant(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		j := &judge{}
 		commits := (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(j, false)
 		defer commits.Close()
@@ -227,7 +228,7 @@ func removeThree(t *testing.T, kv kvClient, missing string) {
 // one of its writes cannot be done, which is that one's matter alone.
 func TestOneOfABatchFails(t *testing.T) {
 	for _, missing := range []string{"", "key-2"} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			kv := &present{missing: missing}
 			removeThree(t, kv, missing)
 			want := []int{3}

@@ -3,8 +3,9 @@ package etcd
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestGuardTellsHowLate: a watch that is behind is asked, and says for how long it is, until that is too long; where it is
@@ -13,7 +14,7 @@ func TestGuardTellsHowLate(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
 	defer s.commits.Close()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		asked, late := 0, time.Duration(0)
 		g := newGuard(s, 10, func() { asked++ })
 		g.lags = func(d time.Duration) { late = d }

@@ -2,15 +2,16 @@ package etcd
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // History is not compacted while a list is read, but no list may hold it for ever.
 func TestHolds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var h holds
 		if h.any() {
 			t.Error("history is held though nobody reads a list")

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // forgetful is a leader that was just elected: it does not know a lease yet.
@@ -91,7 +91,7 @@ func (l *lateLeases) LeaseGrant(context.Context, *pb.LeaseGrantRequest) (*pb.Lea
 // TestGrantCountsFromItsFirstAttempt: a lease that is there already was granted by an
 // attempt before, and runs since then.
 func TestGrantCountsFromItsFirstAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p := &leasePool{conn: &Conn{leases: &lateLeases{}}}
 		began := time.Now()
 		l, err := p.grant(t.Context(), time.Minute)

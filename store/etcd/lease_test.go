@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // countedLeases grants every lease, and renews it.
@@ -64,7 +64,7 @@ func TestIdleLeasesAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				fake := &countedLeases{}
 				p := newLeasePool(&Conn{leases: fake, renewer: fake, local: c.local})
 				t.Cleanup(p.grants.Close)
@@ -121,7 +121,7 @@ func (s *slow) renew(ctx context.Context, _ int64, _ bool) error {
 // has lapsed before its turn is not asked for: etcd answers that when it has revoked it,
 // and all behind it wait for as long.
 func TestLapsedIdleLeaseIsNotRenewed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		fake := &slow{}
 		p := newLeasePool(&Conn{leases: fake, renewer: fake, slack: time.Second})
 		defer p.grants.Close()
@@ -170,7 +170,7 @@ func TestEndsDoNotWaitForIdleLeases(t *testing.T) {
 // TestSlowRenewalOfAnIdleLease: where etcd does not answer a renewal soon, an entry is given a new lease,
 // and the idle one stays for others.
 func TestSlowRenewalOfAnIdleLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		fake := &slow{}
 		p := newLeasePool(&Conn{leases: fake, renewer: fake, slack: time.Second})
 		defer p.grants.Close()

@@ -8,11 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestLogOfAYoungStore: what etcd says of a store that was just made, as an error, is
@@ -34,7 +35,7 @@ func TestLogOfAYoungStore(t *testing.T) {
 // TestLogIsSampled: of one warning a few lines a minute are written, and how many were left out;
 // other warnings have their own, and every error is there.
 func TestLogIsSampled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		log := newEtcdLog(slog.New(slog.NewTextHandler(&out, nil)))
 		lines := func(of string) int { return strings.Count(out.String(), of) }

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestMemoryLeases: records go under a new lease after so long or so many, and one that
 // is gone is not given out again.
 func TestMemoryLeases(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		granted := 0
 		var refusal error
 		m := newMemory(func(_ context.Context, _ int64, ttl time.Duration) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // slowKV takes a second for each transaction. The answer to the first one with the text
@@ -45,7 +46,7 @@ func (s *slowKV) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, erro
 // are so many others before its repetition that it comes to nothing. It is said that the entry
 // may be there, and what may come later is looked after.
 func TestOverloadAfterALostAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		kv, fake := &slowKV{loses: "lost"}, &countedLeases{}
 		s := newStore(&Conn{kv: kv, leases: fake, renewer: fake}, Config{})
 		s.meta.known.Store(&meta{keys: map[string]metaKey{}})

@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestPastIsReadBySomeAtOnce: very many calls look at what was written, of a member that says
 // nothing. No more than some do so at once, beside the feed's stream, and who waits for that
 // waits no longer than its own deadline.
 func TestPastIsReadBySomeAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var open []context.Context
 		most := 0
@@ -65,7 +67,7 @@ func TestPastIsReadBySomeAtOnce(t *testing.T) {
 
 // TestHedged: what one member does not answer soon is asked again, and the first answer counts.
 func TestHedged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		began := time.Now()
 		first, end := context.WithTimeout(t.Context(), time.Minute)

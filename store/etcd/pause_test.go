@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // atRest is a store in which nothing happens any more.
@@ -38,7 +38,7 @@ func TestEndsOfALongPause(t *testing.T) {
 		"a long one of a quiet feed":  {time.Hour, time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newStore(&Conn{}, Config{})
 				defer s.leases.grants.Close()
 				defer s.commits.Close()
@@ -131,7 +131,7 @@ func (h *silentHistory) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnRespo
 // read in time. That they have is put down all the same, without asking for each hundred of
 // them anew.
 func TestEndsDoNotWaitForThePast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStore(&Conn{leases: &countedLeases{}}, Config{})
 		defer s.leases.grants.Close()
 		defer s.commits.Close()

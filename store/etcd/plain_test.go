@@ -6,13 +6,13 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // asked is a KV service that remembers what it is asked, and refuses the first few.
@@ -156,7 +156,7 @@ func (s *slowPresent) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnRespons
 // TestSlowAndOneFails: where etcd is slow, a write of a batch that cannot be done does not have the
 // outcome of the others unknown: the second transaction has as long as the first.
 func TestSlowAndOneFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		removeThree(t, &slowPresent{present{missing: "key-2"}, attemptTimeout * 6 / 10}, "key-2")
 	})
 }

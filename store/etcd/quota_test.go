@@ -17,6 +17,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // overdraw has the next transaction that puts something executed and answered with full,
@@ -240,7 +241,7 @@ func (p *leasePool) idleCount() int {
 // for which there is no room. It is sent again alone. If it is not applied then, it may
 // have been the first time, which is told; the join is not sent again.
 func TestSharedBeyondTheQuota(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := &ledger{took: time.Microsecond, refuse: 1, full: 1}
 		c := (&committer{ctx: t.Context(), trusted: trusting{}, observe: func(int, time.Duration, error) {}}).over(l, true)
 		defer c.Close()

@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // keepAlives is a keepalive stream. One that is frozen takes renewals and answers nothing.
@@ -38,7 +39,7 @@ func (k *keepAlives) Recv() (*pb.LeaseKeepAliveResponse, error) {
 // TestFrozenKeepalives: the member at the other end of a keepalive stream is frozen. The
 // stream is replaced, by one to another member, within the time of a call.
 func TestFrozenKeepalives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		opened := 0
 		r := newStreamRenewer(ctx, func(ctx context.Context) (keepAliveStream, error) {
@@ -81,7 +82,7 @@ func (o *oneByOne) Recv() (*pb.LeaseKeepAliveResponse, error) {
 
 // renewsOneByOne runs use with a renewer over streams that take so long for each renewal.
 func renewsOneByOne(t *testing.T, each time.Duration, use func(ctx context.Context, r *streamRenewer, opened func() []*oneByOne)) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var streams []*oneByOne
 		r := newStreamRenewer(ctx, func(ctx context.Context) (keepAliveStream, error) {
@@ -180,7 +181,7 @@ func (r *renewals) renew(_ context.Context, id int64, _ bool) error {
 // TestIdleLeaseIsWhole: a lease that was idle for a while is renewed before an entry is
 // written under it, unless what is left of it covers the entry's TTL.
 func TestIdleLeaseIsWhole(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		fake := &renewals{}
 		p := newLeasePool(&Conn{leases: fake, renewer: fake, slack: time.Second})
 		defer p.grants.Close()

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // pastWatches counts the watches by which a store reads the past, and knows where its feed's watch began last.
@@ -172,7 +172,7 @@ func past(t *testing.T, newest int64) *Store {
 // TestPartsRetold: what is read a part at a time is told without a gap and in order, and not faster than it can be filed.
 func TestPartsRetold(t *testing.T) {
 	const newest = slice*slicesAtOnce + slice/2
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := past(t, newest)
 		f, start := &retold{}, time.Now()
 		at, err := s.retell(t.Context(), newGaps(s, f), 0)
@@ -196,7 +196,7 @@ func TestPartsRetold(t *testing.T) {
 
 // TestRetellIsGivenUp: a feed does not try for ever to read what happened.
 func TestRetellIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := past(t, 2*slice)
 		s.conn.watchPast = func(context.Context, string, string, int64) watch { return watch{ask: func() {}} }
 		start := time.Now()
@@ -210,7 +210,7 @@ func TestRetellIsGivenUp(t *testing.T) {
 // TestLargePartsRetold: what happened in many slices may be too large to be read at once, and is told all the same.
 func TestLargePartsRetold(t *testing.T) {
 	const newest = 5 * slice
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := past(t, newest)
 		e := reusable(lock.ID(fmt.Sprint(newest)), false)
 		s.sliceBytes = slice * int64(len(s.primaryKey(e))+len(store.Encode(store.ValueOf(e))))

@@ -14,6 +14,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // late is a wire on which requests of one operation get stuck until let go.
@@ -76,7 +77,7 @@ func draft(id lock.ID, key string) *lock.Entry {
 // TestUsedUpKey: a key is used once, whatever ended its entry, until that is
 // forgotten. A withdrawal does not count.
 func TestUsedUpKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t)
 		a, b := connect(t, s, nil), connect(t, s, nil)
 		for _, why := range []lock.Reason{lock.Withdrawn, lock.Released} {
@@ -103,7 +104,7 @@ func TestUsedUpKey(t *testing.T) {
 // TestLateAttempt: a write that got stuck is repeated. When it arrives in the end,
 // long after the entry of the repetition was released, it writes nothing.
 func TestLateAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t)
 		w := &late{Cable: memory.NewCable(), hold: memory.Put}
 		c := connect(t, s, w)
@@ -129,7 +130,7 @@ func TestLateAttempt(t *testing.T) {
 // TestAttemptAfterTheEnd: a write that arrives when the entry of its repetition is gone
 // already, but before it could be excluded, is taken back.
 func TestAttemptAfterTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t)
 		w := &late{Cable: memory.NewCable(), hold: memory.Put}
 		c := connect(t, s, w)
@@ -155,7 +156,7 @@ func TestAttemptAfterTheEnd(t *testing.T) {
 // allows both.
 func TestGivenUp(t *testing.T) {
 	for _, key := range []string{"", "key"} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := serve(t)
 			w := &late{Cable: memory.NewCable(), hold: memory.Put}
 			c := connect(t, s, w)
@@ -192,7 +193,7 @@ func TestGivenUp(t *testing.T) {
 // proves that the server went back. Nothing is granted until an operator raised
 // the numbers.
 func TestRestoreIsNoticed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t)
 		c, other := connect(t, s, nil), connect(t, s, nil)
 		backup := s.Checkpoint()
@@ -225,7 +226,7 @@ func TestRestoreIsNoticed(t *testing.T) {
 // TestRestoreElsewhere: data in another cluster than it was written in is not granted
 // from, though nobody knows of a later number, until an operator raised the numbers.
 func TestRestoreElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t)
 		kept := draft("kept", "key")
 		if _, _, err := connect(t, s, nil).Enqueue(t.Context(), kept); err != nil {
@@ -248,7 +249,7 @@ func TestRestoreElsewhere(t *testing.T) {
 // TestRestoreKeepsItsRecords: a key that was used up in the copy stays so for as long
 // as its end is remembered, and no longer.
 func TestRestoreKeepsItsRecords(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t)
 		c := connect(t, s, nil)
 		e, _, err := c.Enqueue(t.Context(), draft("id", "key"))
@@ -273,7 +274,7 @@ func TestRestoreKeepsItsRecords(t *testing.T) {
 // TestExpiryInOrder: of entries whose leases end in the same instant, that of the one that was
 // written first ends first, in whatever order timers fire: a history is the same each time.
 func TestExpiryInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := serve(t)
 		c := connect(t, s, nil)
 		w := &leaving{}

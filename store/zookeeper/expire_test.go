@@ -11,12 +11,13 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestFewEndAtOnce: of leases that end together few entries are removed at a time, so that what
 // clients write does not wait behind thousands.
 func TestFewEndAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStore(Config{})
 		answer := make(chan struct{})
 		var sent atomic.Int64

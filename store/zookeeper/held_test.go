@@ -5,11 +5,11 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // tally counts what it is told.
@@ -214,7 +214,7 @@ func TestPastLeadsToTheView(t *testing.T) {
 
 // TestPastIsToldAtAPace: the past is not told faster than it can be filed.
 func TestPastIsToldAtAPace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		feed, f, c := heldBack(t, lastTold{number: 50})
 		by := &teller{reader: feed.reader}
 		_, _, h := f.attend(t.Context())

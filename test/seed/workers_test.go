@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // nobody is a server that is away.
@@ -21,7 +22,7 @@ func (n *nobody) RoundTrip(*http.Request) (*http.Response, error) {
 // TestPausesWhileTheServerIsAway: what cannot be reached is asked ever less often.
 func TestPausesWhileTheServerIsAway(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		away := &nobody{}

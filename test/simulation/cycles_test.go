@@ -2,11 +2,11 @@ package simulation
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/locktest"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestBarredTryIsInNobodysWay: a try whose replica crashed is kept from holding by a closure, and
@@ -14,7 +14,7 @@ import (
 func TestBarredTryIsInNobodysWay(t *testing.T) {
 	for name, opens := range map[string]bool{"Closed": false, "Open": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				broken := brokenBy(t, func(d *doctored) {
 					c := d.closed()
 					d.named("a", "x", 0)

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // doctored is a history in which something is wrong that the replicas and the store
@@ -31,7 +31,7 @@ func TestChecksCanFail(t *testing.T) {
 	failed := map[string]bool{}
 	for name, doctor := range doctors() {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				for _, format := range problemsOf(t, doctor) {
 					failed[format] = true
 				}

@@ -5,7 +5,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
-	"testing/synctest"
+
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // result is what came of a history.
@@ -22,7 +23,7 @@ func simulate(t *testing.T, o options, trace func(string)) (r result) {
 			r.problems = append(r.problems, fmt.Sprint("panic: ", p))
 		}
 	}()
-	synctest.Test(t, func(*testing.T) {
+	bubble.Test(t, func(*testing.T) {
 		w := newWorld(o, trace)
 		defer func() { r = result{w.problems, w.hash.Sum64(), w.steps} }()
 		w.history()

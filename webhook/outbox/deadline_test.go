@@ -3,10 +3,10 @@ package outbox
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -91,7 +91,7 @@ func TestEndsAtItsDeadline(t *testing.T) {
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				m := newMissing(t)
 				m.makesNoAttempts()
 				d := m.grants(m.ofOurs(), 50, time.Minute)
@@ -109,7 +109,7 @@ func TestEndsAtItsDeadline(t *testing.T) {
 // TestEndsThoughItsReceiverIsLeftAlone: what waits for a receiver that wants nothing for an hour ends when it is of no use
 // any more, and takes no room until then.
 func TestEndsThoughItsReceiverIsLeftAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		m := newMissing(t)
 		m.makesNoAttempts()
 		d := m.grants(m.ofOurs(), 50, time.Minute)
@@ -127,7 +127,7 @@ func TestEndsThoughItsReceiverIsLeftAlone(t *testing.T) {
 
 // TestEndsBeforeAnother: what is of no use any more, and was not attempted, holds up nothing that waits for its attempt.
 func TestEndsBeforeAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		m := newMissing(t)
 		m.makesNoAttempts()
 		tenant := m.ofOurs()

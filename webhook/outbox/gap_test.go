@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -15,6 +14,7 @@ import (
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -128,7 +128,7 @@ func TestFailsWhileMoreIsMissed(t *testing.T) {
 // TestReadAgainLater: what was to be written is written, although the store did not answer when the
 // payload was read again.
 func TestReadAgainLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		m := newMissing(t)
 		d := m.keptOnly()
 		m.Records = deafOnce{m.Records, new(atomic.Bool)}

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -79,7 +79,7 @@ func TestNamesThatAreTold(t *testing.T) {
 
 // TestFullIsSaidOnce: a tenant whose callbacks find no room has a line in the log now and then, however many these are.
 func TestFullIsSaidOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		m, log := newMissing(t), new(strings.Builder)
 		m.Logger = slog.New(slog.NewTextHandler(log, nil))
 		callers := m.owner.target("acme", Callbacks)

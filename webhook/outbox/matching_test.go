@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -42,7 +42,7 @@ func happens(tenant string, number uint64) *lock.Event {
 // TestDearPatterns: a tenant with many subscriptions that take long to hold events against keeps the shard from others
 // for a part of each second, and is told what it misses for that; the others miss nothing.
 func TestDearPatterns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const n = 2000
 		m := newMissing(t)
 		m.makesNoAttempts()
@@ -86,7 +86,7 @@ func TestDearPatterns(t *testing.T) {
 // TestManyDearPatterns: many such tenants keep the shard together for half of each second, about, and leave room for one
 // more.
 func TestManyDearPatterns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const tenants = 30
 		m := newMissing(t)
 		m.makesNoAttempts()

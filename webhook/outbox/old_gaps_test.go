@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // pastFeed is what a log was told in the course of an hour.
@@ -58,7 +58,7 @@ func TestOldGaps(t *testing.T) {
 		55 * time.Minute: {nil, ""},
 	} {
 		t.Run(fmt.Sprint(since), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				m := newMissing(t)
 				m.tells(0)
 				f, began := &pastFeed{t, events.NewLog(events.Config{TenantEvents: 3})}, time.Now()

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // busyRecords lists nothing for a while.
@@ -28,7 +28,7 @@ func (r busyRecords) List(ctx context.Context, q store.RecordQuery) (store.Recor
 // from where on webhooks are to be told: otherwise it would know nothing of what happened before, and tell
 // that as missed.
 func TestSinceOfABusyStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		m := newMissing(t)
 		if _, err := m.putCursor(t.Context(), at(42), m.stamp()); err != nil {
 			t.Fatal(err)

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // countsStates counts the states that are written, and their bytes.
@@ -46,7 +46,7 @@ func TestManyStates(t *testing.T) {
 		"a few":              {1, 12, 100, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { manyStates(t, c.tenants, c.webhooks, c.bytes, c.minutes) })
+			bubble.Test(t, func(t *testing.T) { manyStates(t, c.tenants, c.webhooks, c.bytes, c.minutes) })
 		})
 	}
 }
@@ -102,7 +102,7 @@ func manyStates(t *testing.T, tenants, webhooks, bytes, minutes int) {
 // TestStatesBesideManyOthers: how a tenant's few webhooks do is written as soon as ever, beside tenants with so many that
 // they use up what there is.
 func TestStatesBesideManyOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const tenants, webhooks, seconds = 20, 125, 60
 		m := newMissing(t)
 		counts := &countsStates{Records: m.Records, times: map[string]int{}, count: map[string]int{}, bytes: map[string]int{}}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -21,6 +20,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
@@ -59,7 +59,7 @@ type received struct {
 }
 
 func run(t *testing.T, test func(t *testing.T, w *world)) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := &world{Server: memory.NewServer(memory.Config{Number: 100}), t: t, changed: make(chan struct{}), took: time.Millisecond}
 		t.Cleanup(w.Close)
 		client := w.Connect(nil)

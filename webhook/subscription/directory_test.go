@@ -18,6 +18,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
@@ -37,7 +38,7 @@ func run(t *testing.T, test func(t *testing.T, w *world, r *replica)) {
 // runCut is run with a directory that begins cut off.
 func runCut(t *testing.T, how memory.Cut, test func(t *testing.T, w *world, r *replica)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		server := memory.NewServer(memory.Config{})
 		defer server.Close()
 		client := server.Connect(nil)

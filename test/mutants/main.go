@@ -19,8 +19,9 @@ import (
 )
 
 // workers is how many bugs are tried at a time: each has compilers and perhaps a
-// cluster to itself.
-const workers = 2
+// cluster to itself. On two cores two of them left four tenths of the processors idle, as
+// many tests wait for servers.
+const workers = 4
 
 type options struct {
 	root string // of the module

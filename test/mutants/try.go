@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"regexp"
@@ -16,7 +17,7 @@ import (
 )
 
 const (
-	testTimeout = 3 * time.Minute
+	testTimeout = 5 * time.Minute
 	hangTimeout = 30 * time.Second // for a test that is expected not to end
 	callTimeout = 10 * time.Minute // compilers included
 )
@@ -31,7 +32,9 @@ type outcome struct {
 }
 
 // each calls do for every item, in as many goroutines as there are trees, each of
-// which has one tree for itself.
+// which has one tree for itself. The order is the same each time and not that of the items:
+// those that compute and those that wait for servers, which stand together in the table, are
+// done beside each other.
 func each[T any](trees []string, items []T, do func(tree string, i int, item T)) {
 	next := make(chan int)
 	var all sync.WaitGroup
@@ -42,7 +45,7 @@ func each[T any](trees []string, items []T, do func(tree string, i int, item T))
 			}
 		})
 	}
-	for i := range items {
+	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(items)) {
 		next <- i
 	}
 	close(next)

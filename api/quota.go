@@ -26,6 +26,8 @@ type QuotaNumbers struct {
 	Renewals int `json:"renewals_per_second" minimum:"0" maximum:"1000000" example:"50000"`
 	// Releases is how many releases a second each replica takes.
 	Releases int `json:"releases_per_second" minimum:"0" maximum:"1000000" example:"50000"`
+	// WebhookAttempts is how many attempts a second each replica makes to tell webhooks and callbacks; what is more waits.
+	WebhookAttempts int `json:"webhook_attempts_per_second" minimum:"0" maximum:"1000000" example:"1000"`
 }
 
 // QuotaUse is how much of it a tenant uses, as the answering replica sees it.
@@ -52,6 +54,8 @@ type QuotaUse struct {
 	Renewals int `json:"renewals_per_second" minimum:"0" example:"12"`
 	// Releases is how many releases of its second's worth are used up at this replica.
 	Releases int `json:"releases_per_second" minimum:"0" example:"38"`
+	// WebhookAttempts is how many attempts of its second's worth are used up at this replica.
+	WebhookAttempts int `json:"webhook_attempts_per_second" minimum:"0" example:"19"`
 }
 
 // QuotaOverrides are the limits of a tenant that differ from the defaults; one that is left out does not.
@@ -80,6 +84,8 @@ type QuotaOverrides struct {
 	Renewals *Whole `json:"renewals_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"500"`
 	// Releases is how many releases a second each replica takes.
 	Releases *Whole `json:"releases_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"500"`
+	// WebhookAttempts is how many attempts a second each replica makes to tell webhooks and callbacks; what is more waits.
+	WebhookAttempts *Whole `json:"webhook_attempts_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"100"`
 }
 
 // QuotaBody sets the limits of a tenant: those that it names, and the defaults for all others.

@@ -155,7 +155,7 @@ func (r *request) respondQuota(s *quotas.State, err error) error {
 func (a *endpoints) useOf(tenant string) api.QuotaUse {
 	used := a.Locks.Used(tenant)
 	used[quota.Webhooks] = a.Webhooks.Count(tenant)
-	for _, rate := range []quota.Limit{quota.Requests, quota.Renewals, quota.Releases} {
+	for _, rate := range quota.Rates() {
 		used[rate] = a.Quotas.Spent(tenant, rate)
 	}
 	return quotaUse(&used)

@@ -21,6 +21,8 @@ func quotaNumbers(l *quota.Limits) api.QuotaNumbers {
 		Requests:       l[quota.Requests],
 		Renewals:       l[quota.Renewals],
 		Releases:       l[quota.Releases],
+
+		WebhookAttempts: l[quota.WebhookAttempts],
 	}
 }
 
@@ -37,6 +39,8 @@ func quotaUse(l *quota.Limits) api.QuotaUse {
 		Requests:      l[quota.Requests],
 		Renewals:      l[quota.Renewals],
 		Releases:      l[quota.Releases],
+
+		WebhookAttempts: l[quota.WebhookAttempts],
 	}
 }
 
@@ -55,6 +59,8 @@ func overrideFields(o *api.QuotaOverrides) [quota.Count]**api.Whole {
 		quota.Requests:       &o.Requests,
 		quota.Renewals:       &o.Renewals,
 		quota.Releases:       &o.Releases,
+
+		quota.WebhookAttempts: &o.WebhookAttempts,
 	}
 }
 

@@ -23,6 +23,10 @@ type PoolConfig struct {
 	Target Bound // of one target's jobs; 1,000 and 1 MiB
 	Tenant Bound // of one tenant's; 20,000 and 32 MiB
 	All    Bound // 200,000 and 256 MiB
+
+	// Next counts a job of a tenant that is about to begin, or counts nothing and returns after how long it may;
+	// without it each may. It must not block.
+	Next func(tenant string) (after time.Duration)
 }
 
 func (c PoolConfig) withDefaults() PoolConfig {
@@ -35,6 +39,9 @@ func (c PoolConfig) withDefaults() PoolConfig {
 		if *value == 0 {
 			*value = standard
 		}
+	}
+	if c.Next == nil {
+		c.Next = func(string) time.Duration { return 0 }
 	}
 	return c
 }
@@ -67,6 +74,7 @@ type Job struct {
 //     So it takes receivers that hang of more than forty tenants before one that has
 //     nothing running has to wait, for one attempt of these to end; and the targets of one
 //     tenant delay each other only once so many of its jobs hang.
+//   - A tenant begins no more jobs in a second than Next lets it.
 //   - What waits and runs is bounded, in number and bytes, for a target, a tenant and in
 //     all, where a tenant has no more than is free. What does not fit is refused.
 type Pool struct {

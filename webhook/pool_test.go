@@ -303,3 +303,79 @@ func TestPoolUnderRace(t *testing.T) {
 	}
 	done.Wait()
 }
+
+// TestPoolPacesTenants: of a tenant no more begin than it is let, those begin nevertheless, in their order, and others
+// do not wait for that.
+func TestPoolPacesTenants(t *testing.T) {
+	const perSecond, jobs = 20, 100
+	bubble.Test(t, func(t *testing.T) {
+		began, counted := time.Now(), map[string]int{}
+		p := newPool(t, webhook.PoolConfig{Next: func(tenant string) time.Duration { // at once as many as in a second
+			if lasted := time.Since(began).Seconds(); tenant == "much" && float64(counted[tenant]) >= perSecond*(1+lasted) {
+				return 50 * time.Millisecond
+			}
+			counted[tenant]++
+			return 0
+		}})
+		var mu sync.Mutex
+		var ran []int
+		last := time.Time{}
+		for i := range jobs {
+			submit(t, p, webhook.Job{Tenant: "much", Target: fmt.Sprint(i % 7), Order: "same", Run: func(context.Context) {
+				mu.Lock()
+				defer mu.Unlock()
+				ran, last = append(ran, i), time.Now()
+			}})
+		}
+		if late := startsAfter(t, p, webhook.Job{Tenant: "other", Target: "other"}); late > 0 {
+			t.Errorf("another tenant's is late by %s", late)
+		}
+		<-time.After(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if took := last.Sub(began); len(ran) != jobs || took < 3900*time.Millisecond || took > 4200*time.Millisecond {
+			t.Errorf("%d of %d ran, in %s", len(ran), jobs, took)
+		}
+		for target := range 7 {
+			if of := slices.DeleteFunc(slices.Clone(ran), func(i int) bool { return i%7 != target }); !slices.IsSorted(of) {
+				t.Errorf("out of order: %v", of)
+			}
+		}
+		if tenants, load, running := p.Load(); tenants != 0 || load != (webhook.Bound{}) || running != 0 {
+			t.Errorf("%d tenants, %+v and %d running are left", tenants, load, running)
+		}
+	})
+}
+
+// TestPausedTenantHoldsUpNobody: who stands behind it gets the worker that it was not given.
+func TestPausedTenantHoldsUpNobody(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		may := true
+		p := newPool(t, webhook.PoolConfig{Workers: 1, Next: func(tenant string) time.Duration {
+			if tenant == "other" || may {
+				may = false
+				return 0
+			}
+			return time.Second
+		}})
+		long := func(context.Context) { <-time.After(time.Second / 2) }
+		submit(t, p, webhook.Job{Tenant: "much", Run: long}, webhook.Job{Tenant: "much", Order: "next", Run: long})
+		if late := startsAfter(t, p, webhook.Job{Tenant: "other"}); late != time.Second/2 {
+			t.Errorf("late by %s", late)
+		}
+	})
+}
+
+// TestClosePoolWhilePaused: nothing begins afterwards.
+func TestClosePoolWhilePaused(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		asked := 0
+		p := webhook.NewPool(webhook.PoolConfig{Next: func(string) time.Duration { asked++; return time.Minute }})
+		submit(t, p, webhook.Job{Tenant: "a", Run: func(context.Context) { t.Error("it began") }})
+		closeNow(p)
+		<-time.After(time.Hour)
+		if asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+	})
+}

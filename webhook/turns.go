@@ -1,5 +1,7 @@
 package webhook
 
+import "time"
+
 // What a pool has to do, as three levels that each take turns: tenants, the targets of a
 // tenant, the orders of a target. Each stands in the line of the level above while a job of
 // it may run. The pool's mutex guards all of it.
@@ -10,7 +12,7 @@ type (
 		ready   line[*targetJobs]
 		load    Bound
 		running int
-		inLine  bool
+		inLine  bool // or paused
 	}
 
 	targetJobs struct {
@@ -115,10 +117,31 @@ func (p *Pool) dispatch() {
 			skipped++
 			continue
 		}
-		t.inLine = false
-		p.start(t)
+		if after := p.config.Next(t.name); after > 0 {
+			p.pause(t, after)
+		} else {
+			t.inLine = false
+			p.start(t)
+		}
 		skipped = 0
 	}
+}
+
+// A tenant that has begun as many jobs as it may is paused for so long at least, to begin some together then, and at
+// most, as it may be let begin more meanwhile.
+const shortPause, longPause = 10 * time.Millisecond, time.Second
+
+// pause leaves a tenant out of the line for a while.
+func (p *Pool) pause(t *tenantJobs, d time.Duration) {
+	time.AfterFunc(min(max(d, shortPause), longPause), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.closed {
+			return
+		}
+		p.ready.push(t)
+		p.dispatch()
+	})
 }
 
 // start runs the next job of a tenant that has just left the line.

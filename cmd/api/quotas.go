@@ -81,7 +81,7 @@ func observeUsage(t *telemetry.Telemetry, s *service.Service, limits *quotas.Boo
 		for tenant := range all {
 			u := telemetry.Usage{Tenant: tenant, Used: s.Used(tenant), Limits: *limits.Of(tenant)}
 			u.Used[quota.Webhooks] = webhooks.Count(tenant)
-			for _, rate := range []quota.Limit{quota.Requests, quota.Renewals, quota.Releases} {
+			for _, rate := range quota.Rates() {
 				u.Used[rate] = limits.Spent(tenant, rate)
 			}
 			each(u)

@@ -87,7 +87,7 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key, limits)
 	defer stopWebhooks()
 	observeUsage(t, s, limits, webhooks)
-	defer sendWebhooks(c, t, s, replicas, webhooks, opened.smallRecords())()
+	defer sendWebhooks(c, t, s, replicas, webhooks, opened.smallRecords(), limits)()
 	console, stopConsole := newConsole(s, replicas)
 	defer stopConsole()
 	trail, stopTrail := newAudit(t, opened.smallRecords(), replicas)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/store"
@@ -42,7 +43,7 @@ func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, t
 
 // sendWebhooks does this process's part of the sending until stop is called, which waits for
 // what is under way.
-func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replicas *service.Replicas, subscribed *subscription.Subscriptions, records store.RecordStore) (stop func()) {
+func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replicas *service.Replicas, subscribed *subscription.Subscriptions, records store.RecordStore, limits *quotas.Book) (stop func()) {
 	box := outbox.New(outbox.Config{
 		Self: replicas.Sharing().Self, Locks: s, Records: records,
 		Subscriptions: subscribed.Directory,
@@ -50,6 +51,9 @@ func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replica
 		Sharing:       func() service.Sharing { return replicas.Settled(outbox.SettledAfter, time.Now()) },
 		Metrics:       t.Metrics(),
 		Logger:        t.Logger(),
+		Pool: webhook.PoolConfig{Next: func(tenant string) time.Duration {
+			return limits.Next(tenant, quota.WebhookAttempts)
+		}},
 	})
 	t.Metrics().ObserveWebhooks(func() telemetry.Webhooks {
 		now := box.Backlog()

@@ -118,3 +118,36 @@ func TestWebhooksAreSent(t *testing.T) {
 		t.Errorf("it ended with %d", code)
 	}
 }
+
+// TestWebhooksArePaced: of a tenant no more are sent in a second than its quota says; all are sent in the end, and the quota
+// shows what is used.
+func TestWebhooksArePaced(t *testing.T) {
+	const perSecond, grants = 4, 14
+	to := &inbox{}
+	address := serveTest(t, to.ServeHTTP)
+	key := file(t, secret)
+	s := start(t, "--data-dir", t.TempDir(), "--jwt-secret-file", key, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*",
+		"--tenant-webhook-attempts-per-second", strconv.Itoa(perSecond))
+	printed := command(t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--scope", "locks:read locks:write webhooks:write")
+	admin := command(t, nil, "token", "--jwt-secret-file", key, "--tenant", "ops", "--scope", "admin")
+	token := strings.TrimSpace(printed.out)
+	if made := s.call(token, "POST", "/webhooks", `{"url":"http://`+address+`/all","events":["lock.acquired"]}`); made.status != http.StatusCreated {
+		t.Fatalf("answered %v", made)
+	}
+	began := time.Now()
+	for i := range grants {
+		s.acquired(token, "paced:"+strconv.Itoa(i), "")
+	}
+	eventually(t, "some are used up", func() bool {
+		used, _ := s.call(strings.TrimSpace(admin.out), "GET", "/admin/tenants/acme/quota", "").body["used"].(map[string]any)
+		n, _ := used["webhook_attempts_per_second"].(float64)
+		return n > 0
+	})
+	eventually(t, "all grants are told", func() bool { return len(to.list()) >= grants })
+	if took, least := time.Since(began), (grants-perSecond)*time.Second/perSecond; took < least {
+		t.Errorf("all are told within %s, which takes %s at least", took, least)
+	}
+	if code := s.end(); code != 0 {
+		t.Errorf("it ended with %d", code)
+	}
+}

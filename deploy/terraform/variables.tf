@@ -128,18 +128,19 @@ variable "oidc" {
 
 variable "quotas" {
   type = object({
-    held_locks                = optional(number)
-    waiting                   = optional(number)
-    waiting_per_lock          = optional(number)
-    sets                      = optional(number)
-    places                    = optional(number)
-    metadata_bytes            = optional(number)
-    async_renewals_per_second = optional(number)
-    webhooks                  = optional(number)
-    event_streams             = optional(number)
-    requests_per_second       = optional(number)
-    renewals_per_second       = optional(number)
-    releases_per_second       = optional(number)
+    held_locks                  = optional(number)
+    waiting                     = optional(number)
+    waiting_per_lock            = optional(number)
+    sets                        = optional(number)
+    places                      = optional(number)
+    metadata_bytes              = optional(number)
+    async_renewals_per_second   = optional(number)
+    webhooks                    = optional(number)
+    event_streams               = optional(number)
+    requests_per_second         = optional(number)
+    renewals_per_second         = optional(number)
+    releases_per_second         = optional(number)
+    webhook_attempts_per_second = optional(number)
   })
   default     = {}
   description = "How much a tenant may use for which an operator has set nothing else (docs/quotas.md has what each means, and what holds without). Rates and event_streams are those of each replica."
@@ -151,7 +152,7 @@ variable "quotas" {
   validation {
     condition = alltrue([for k, n in var.quotas : n == null || try(n <= lookup({
       metadata_bytes      = 1073741824, webhooks = 1000, event_streams = 2000, async_renewals_per_second = 1000000
-      requests_per_second = 1000000, renewals_per_second = 1000000, releases_per_second = 1000000
+      requests_per_second = 1000000, renewals_per_second = 1000000, releases_per_second = 1000000, webhook_attempts_per_second = 1000000
     }, k, 10000000), false)])
     error_message = "At most 10 000 000; metadata_bytes 1 073 741 824, webhooks 1 000, event_streams 2 000, what is counted by the second 1 000 000."
   }

@@ -14,18 +14,19 @@ type Limit int
 
 // The limits.
 const (
-	HeldLocks      Limit = iota // locks that are held; of a set each, of a semaphore each holder
-	Waiting                     // entries that wait; a set is one
-	WaitingPerLock              // entries that wait for one lock
-	Sets                        // sets, held or waiting
-	Places                      // in queues: of each entry, held or waiting, one for each of its locks
-	MetadataBytes               // of metadata, keys and values, of holders that are named, and of callbacks' URLs, of all entries
-	AsyncRenewals               // a second, that async entries need while they wait
-	Webhooks                    // subscriptions
-	EventStreams                // at a replica
-	Requests                    // a second, at a replica: all that have no limit of their own, by their price
-	Renewals                    // likewise: renewals, and asking for an entry with its token
-	Releases                    // likewise
+	HeldLocks       Limit = iota // locks that are held; of a set each, of a semaphore each holder
+	Waiting                      // entries that wait; a set is one
+	WaitingPerLock               // entries that wait for one lock
+	Sets                         // sets, held or waiting
+	Places                       // in queues: of each entry, held or waiting, one for each of its locks
+	MetadataBytes                // of metadata, keys and values, of holders that are named, and of callbacks' URLs, of all entries
+	AsyncRenewals                // a second, that async entries need while they wait
+	Webhooks                     // subscriptions
+	EventStreams                 // at a replica
+	Requests                     // a second, at a replica: all that have no limit of their own, by their price
+	Renewals                     // likewise: renewals, and asking for an entry with its token
+	Releases                     // likewise
+	WebhookAttempts              // likewise, to tell webhooks and callbacks; what is more waits, and is not refused
 
 	Count // of limits
 )
@@ -57,6 +58,8 @@ func rules() [Count]rule {
 		Requests:       {"requests_per_second", 50_000, rate, "requests a second that a replica takes, besides renewals and releases"},
 		Renewals:       {"renewals_per_second", 50_000, rate, "renewals a second that a replica takes"},
 		Releases:       {"releases_per_second", 50_000, rate, "releases a second that a replica takes"},
+
+		WebhookAttempts: {"webhook_attempts_per_second", 1000, rate, "attempts a second that a replica makes to tell webhooks and callbacks"},
 	}
 }
 
@@ -68,6 +71,9 @@ func All() []Limit {
 	}
 	return all
 }
+
+// Rates returns those that count what happens at a replica in a second.
+func Rates() []Limit { return All()[Requests:] }
 
 // String is the name in the API, in files and in metrics.
 func (l Limit) String() string { return rules()[l].name }

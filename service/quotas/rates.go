@@ -106,6 +106,20 @@ func (b *Book) Charge(tenant string, l quota.Limit, more int) error {
 	return nil
 }
 
+// Next counts one of what a tenant is not refused and has to wait for, or counts nothing and returns after how
+// long there is room for it.
+func (b *Book) Next(tenant string, l quota.Limit) (after time.Duration) {
+	limits, r := b.Of(tenant), b.rates
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now() // not before the lock: to a limiter that is told an older time the same second comes twice
+	one := &r.of(tenant, limits, now).each[l-quota.Requests]
+	if one.limiter.AllowN(now, 1) {
+		return 0
+	}
+	return one.after(now)
+}
+
 // Owe counts more for a request that was answered, also where the tenant owes already.
 func (b *Book) Owe(tenant string, l quota.Limit, more int) {
 	limits, r := b.Of(tenant), b.rates

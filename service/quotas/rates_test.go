@@ -65,6 +65,37 @@ func TestRates(t *testing.T) {
 	})
 }
 
+// TestNext: who has to wait is told for how long, and is not refused; by tenant and replica.
+func TestNext(t *testing.T) {
+	run(t, func(t *testing.T, a, b *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.WebhookAttempts: 10})
+		a.sets(t, "none", quota.Overrides{quota.WebhookAttempts: 0})
+		settle()
+		next := func(r *replica) (counted int, after time.Duration) {
+			for after = r.Next("acme", quota.WebhookAttempts); after == 0; after = r.Next("acme", quota.WebhookAttempts) {
+				counted++
+			}
+			return counted, after
+		}
+		for _, r := range []*replica{a, b} {
+			n, after := next(r)
+			if n != 10 || after <= 0 || after > 100*time.Millisecond || r.Spent("acme", quota.WebhookAttempts) != 10 {
+				t.Errorf("%d at once, and the next one after %s", n, after)
+			}
+			<-time.After(after)
+			if n, _ := next(r); n != 1 {
+				t.Errorf("%d when there is room for one", n)
+			}
+		}
+		if after := a.Next("none", quota.WebhookAttempts); after != time.Minute {
+			t.Errorf("where none may be the next one comes after %s", after)
+		}
+		if err := a.Take("acme", quota.Requests); err != nil {
+			t.Errorf("a request is refused for it: %v", err)
+		}
+	})
+}
+
 // TestRatesChange: other limits hold from when they are known. Who was refused everything is taken
 // again.
 func TestRatesChange(t *testing.T) {

@@ -171,6 +171,31 @@ func webhookBugs() []Bug {
 			In: "./webhook", Run: "^TestDeadReceiversDelayNobodyElse$",
 		},
 		{
+			Name: "webhook-paused-for-good", Breaks: "what waits for its tenant's turn is sent in the end",
+			File: "webhook/turns.go", Anchor: "		p.ready.push(t)\n		p.dispatch()\n", Becomes: "		p.dispatch()\n",
+			In: "./webhook", Run: "^TestPoolPacesTenants$",
+		},
+		{
+			Name: "webhook-pause-holds-up-others", Breaks: "who waits for a tenant's turn holds up no other",
+			File: "webhook/turns.go", Anchor: "			p.pause(t, after)\n", Becomes: "			p.pause(t, after)\n			return\n",
+			In: "./webhook", Run: "^TestPausedTenantHoldsUpNobody$",
+		},
+		{
+			Name: "webhook-begins-after-close", Breaks: "who waits for his tenant's turn begins nothing when the pool is closed",
+			File: "webhook/turns.go", Anchor: "		if p.closed {\n			return\n		}\n		p.ready", Becomes: "		p.ready",
+			In: "./webhook", Run: "^TestClosePoolWhilePaused$",
+		},
+		{
+			Name: "webhook-attempts-without-pace", Breaks: "a tenant's attempts in a second are bounded",
+			File: "cmd/api/webhooks.go", Anchor: "			return limits.Next(tenant, quota.WebhookAttempts)\n", Becomes: "			_ = limits.Next(tenant, quota.WebhookAttempts)\n			return 0\n",
+			In: "./cmd/api", Run: "^TestWebhooksArePaced$",
+		},
+		{
+			Name: "webhook-attempts-are-requests", Breaks: "attempts to tell webhooks use up no requests",
+			File: "service/quotas/rates.go", Anchor: "each[l-quota.Requests]\n	if one.limiter.AllowN(now, 1) {\n		return 0", Becomes: "each[0]\n	if one.limiter.AllowN(now, 1) {\n		return 0",
+			In: "./service/quotas", Run: "^TestNext$",
+		},
+		{
 			Name: "webhook-queue-without-bytes", Breaks: "what waits for a receiver is bounded in bytes",
 			File: "webhook/pool.go", Anchor: "return b.Jobs+1 <= bound.Jobs && b.Bytes+bytes <= bound.Bytes", Becomes: "return b.Jobs+1 <= bound.Jobs",
 			In: "./webhook", Run: "^TestPoolIsBounded$",

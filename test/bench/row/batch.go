@@ -32,7 +32,7 @@ func runBatch(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	}
 	var cs closers
 	defer cs.closeInto(&err)
-	s, err := b.serveOne(ctx, &cs, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
+	s, err := b.serveOne(ctx, &cs, toLoopback...)
 	if err != nil {
 		return nil, err
 	}

@@ -168,7 +168,7 @@ type counted struct{ sent, refused int64 }
 func (b *bench) besideLoad(ctx context.Context, round int, begin func(context.Context, *replica, *closers) (func() counted, error)) (out besides, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
-	s, err := b.serveOne(ctx, &cs)
+	s, err := b.serveOne(ctx, &cs, toLoopback...)
 	if err != nil {
 		return out, err
 	}

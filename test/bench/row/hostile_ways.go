@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,9 +30,11 @@ type attack struct {
 	base   string
 	bearer string
 	within func(scope string, locks []string) (string, error) // makes other bearer tokens of the tenant; nil is all locks
+	close  *closers                                           // of what it begins beside
 	sent   atomic.Int64                                       // requests that were answered, or given up
 
 	refused atomic.Int64 // of these, for the tenant's quota of requests
+	made    atomic.Int64 // of these, 201
 }
 
 func newAttack(r *replica, cs *closers) (*attack, error) {
@@ -50,7 +53,7 @@ func newAttack(r *replica, cs *closers) (*attack, error) {
 		}
 		return r.TokenWithin("hostile", scope, "worker", locks)
 	}
-	return &attack{client: &http.Client{Transport: t}, base: r.URL(), bearer: bearer, within: within}, nil
+	return &attack{client: &http.Client{Transport: t}, base: r.URL(), bearer: bearer, within: within, close: cs}, nil
 }
 
 // limit has an operator set how many requests a second the tenant may make.
@@ -89,6 +92,9 @@ func (a *attack) do(ctx context.Context, method, path, body string, headers ...s
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusTooManyRequests {
 		a.refused.Add(1)
+	}
+	if resp.StatusCode == http.StatusCreated {
+		a.made.Add(1)
 	}
 	text, err := io.ReadAll(resp.Body)
 	if _, rest, found := bytes.Cut(text, []byte(`"token":"`)); found {
@@ -134,7 +140,36 @@ func hostileWays(b *bench) []hostileWay {
 			body := fmt.Sprintf(`{"wait_seconds":0.05,"holder":"c%d"}`, chained-2-(i+n)%50)
 			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/ch:%d", (i*7+n)%50), body)
 		}},
+		{name: "webhooks told everything", atOnce: hostileAtOnce, prepare: hookEverything, attack: func(ctx context.Context, a *attack, i, _ int) {
+			path := fmt.Sprintf("/locks/h:%d", i)
+			if token, _ := a.do(ctx, http.MethodPost, path, `{}`); token != "" {
+				_, _ = a.do(ctx, http.MethodDelete, path, "", "Lock-Token", token)
+			}
+		}},
+		{name: "leases that end", atOnce: hostileAtOnce, attack: func(ctx context.Context, a *attack, i, n int) {
+			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), `{"ttl_seconds":2}`)
+		}},
 	}, patternWays(b)...)
+}
+
+// hookEverything has as many webhooks as a tenant may have told of whatever happens to its locks. Their receiver answers at once.
+func hookEverything(ctx context.Context, a *attack) error {
+	to := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	a.close.add(func() error { to.Close(); return nil })
+	bearer, err := a.within("webhooks:write", nil)
+	if err != nil {
+		return err
+	}
+	subscriber := attack{client: a.client, base: a.base, bearer: bearer}
+	for i := range 100 {
+		if _, err := subscriber.do(ctx, http.MethodPost, "/webhooks", fmt.Sprintf(`{"url":"%s/%d"}`, to.URL, i)); err != nil {
+			return err
+		}
+	}
+	if n := subscriber.made.Load(); n != 100 {
+		return fmt.Errorf("%d of 100 webhooks could be made", n)
+	}
+	return nil
 }
 
 func holdOne(ctx context.Context, a *attack) error {

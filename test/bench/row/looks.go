@@ -36,7 +36,7 @@ type look struct {
 func runS11(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
-	s, err := b.serveOne(ctx, &cs, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
+	s, err := b.serveOne(ctx, &cs, toLoopback...)
 	if err != nil {
 		return nil, err
 	}

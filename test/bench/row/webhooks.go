@@ -20,11 +20,14 @@ const (
 	eventsOfGrant   = 1
 )
 
+// toLoopback lets webhooks go to receivers of the benchmark.
+var toLoopback = []string{"--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*"}
+
 // runWebhooks measures from a request to the first byte of the webhook that tells of its grant.
 func runWebhooks(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
-	r, err := b.startReplica(ctx, "", &cs, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
+	r, err := b.startReplica(ctx, "", &cs, toLoopback...)
 	if err != nil {
 		return nil, err
 	}

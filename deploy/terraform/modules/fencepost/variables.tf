@@ -69,18 +69,19 @@ variable "oidc" {
 
 variable "quotas" {
   type = object({
-    held_locks                = optional(number)
-    waiting                   = optional(number)
-    waiting_per_lock          = optional(number)
-    sets                      = optional(number)
-    places                    = optional(number)
-    metadata_bytes            = optional(number)
-    async_renewals_per_second = optional(number)
-    webhooks                  = optional(number)
-    event_streams             = optional(number)
-    requests_per_second       = optional(number)
-    renewals_per_second       = optional(number)
-    releases_per_second       = optional(number)
+    held_locks                  = optional(number)
+    waiting                     = optional(number)
+    waiting_per_lock            = optional(number)
+    sets                        = optional(number)
+    places                      = optional(number)
+    metadata_bytes              = optional(number)
+    async_renewals_per_second   = optional(number)
+    webhooks                    = optional(number)
+    event_streams               = optional(number)
+    requests_per_second         = optional(number)
+    renewals_per_second         = optional(number)
+    releases_per_second         = optional(number)
+    webhook_attempts_per_second = optional(number)
   })
   description = "How much a tenant may use; null: what the server says."
 }

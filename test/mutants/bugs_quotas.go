@@ -475,7 +475,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "visitors-wear-out-refusals", Breaks: "what everybody gets and what is refused count by themselves",
-			File: "handlers/anonymous.go", Anchor: "		r.pace(a.visitors)\n", Becomes: "		r.pace(a.anonymousNetworks)\n",
+			File: "handlers/anonymous.go", Anchor: "		r.pace(a.visitors)\n", Becomes: "		r.pace(a.anonymous)\n",
 			In: "./handlers", Run: "^TestVisitorsArePaced$", Needs: "etcd",
 		},
 		{

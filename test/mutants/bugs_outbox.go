@@ -668,9 +668,9 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestAgainLeavesRoom$",
 		},
 		{
-			Name: "outbox-asked-of-who-dies", Breaks: "what was asked for is sent by the next owner if the first one dies",
+			Name: "outbox-again-waits-for-the-receiver", Breaks: "what is told again goes on when it is kept, whatever its receiver does",
 			File: "webhook/outbox/tell.go", Anchor: "		if !d.over {\n			w.keep(d)\n		}\n	}\n	it.its = nil\n}\n\n// keepLate", Becomes: "		_ = d\n	}\n	it.its = nil\n}\n\n// keepLate",
-			In: in, Run: "^TestAskedOfWhoDies$",
+			In: in, Run: "^TestAgainLeavesRoom$",
 		},
 		{
 			Name: "outbox-state-too-large", Breaks: "how a target does fits into a record",

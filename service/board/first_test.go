@@ -116,6 +116,19 @@ func goesOn(t *testing.T, by board.Sort, contended int) {
 	}
 }
 
+// TestFirstLookOfMany: of more locks than are read at a time each has its own row.
+func TestFirstLookOfMany(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFeed()
+		for i := range 700 {
+			f.join("a", fmt.Sprint("w", i), fmt.Sprintf("lock:%03d", i))
+		}
+		warm, cold := board.New(f.View, time.Now), board.New(f.View, time.Now)
+		warm.Draw()
+		sameFirstPage(t, warm, cold, all(board.ByHeldFor, true))
+	})
+}
+
 // TestFirstLookListsOnce: a lock whose waiters go while the first page is read is on it once, one at
 // which others come to wait is there too, in its place, and the revision is that of the older rows.
 func TestFirstLookListsOnce(t *testing.T) {

@@ -318,7 +318,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-expiry-leaves-the-key", Breaks: "the key of an entry that expired is used up",
-			File: "store/etcd/ended.go", Anchor: "e.marked {", Becomes: "false {",
+			File: "store/etcd/ended.go", Anchor: "case e.marked:", Becomes: "case false:",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^the_key_of_an_entry", Needs: "etcd",
 		},
 		{

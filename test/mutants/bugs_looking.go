@@ -177,7 +177,7 @@ func lookingBugs() []Bug {
 		{
 			Name: "looking-first-keeps-what-passes", Breaks: "what the first look shows is each lock's own row",
 			File: "service/board/first.go", Anchor: "return &kept", Becomes: "return row",
-			In: "./service/board", Run: "^TestFirstLook$",
+			In: "./service/board", Run: "^TestFirstLookOfMany$",
 		},
 		{
 			Name: "looking-first-forgets-the-page-before", Breaks: "pages of the first look go on after each other",

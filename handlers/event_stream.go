@@ -60,16 +60,13 @@ func ungin(w gin.ResponseWriter) http.ResponseWriter {
 	return w
 }
 
-// run begins with where the stream is, so that one that ends before its first event can be
-// resumed too.
+// run tells what happens until there is a reason to end.
 func (w *eventWriter) run() {
-	stop, more := w.begin()
+	stop, more := w.open()
 	if !more {
 		return
 	}
 	defer stop()
-	w.write([]byte(reconnect + "id: " + w.stream.At().String() + "\n\n"))
-	w.flush()
 	room := make([]*events.Record, 64)
 	why := ""
 	for why == "" && w.err == nil {
@@ -78,6 +75,22 @@ func (w *eventWriter) run() {
 		}
 	}
 	w.end(why)
+}
+
+// open begins with where the stream is, so that one that ends before its first event can be resumed too. A tenant's streams
+// begin one after the other, with a pause: others would have to wait for all of those that come back together.
+func (w *eventWriter) open() (stop func(), more bool) {
+	turn, err := w.request.endpoints.openers.take(w.request.context(), w.request.account())
+	if err != nil {
+		return nil, false // the client is gone
+	}
+	defer turn.done()
+	if stop, more = w.begin(); more {
+		w.write([]byte(reconnect + "id: " + w.stream.At().String() + "\n\n"))
+		w.flush()
+	}
+	<-time.After(tellerPause)
+	return stop, more
 }
 
 // begin answers with the head of the stream. more is false if that is all that is asked for;

@@ -157,7 +157,8 @@ const (
 	// sendBuffer is how much the system holds for a client that does not take it, about.
 	sendBuffer = 64 << 10 // bytes
 
-	// tellerPause is between two parts that a tenant's streams are told where that is dear, and owedPause, more
+	// tellerPause is between two of a tenant's streams that begin, and between two parts that they are told where
+	// that is dear, and owedPause, more
 	// or less, between two looks at whether what that cost is paid for.
 	tellerPause = time.Millisecond
 	owedPause   = 100 * time.Millisecond

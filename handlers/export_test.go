@@ -149,15 +149,7 @@ func (r *Router) KeepTurn(tenant string) (done func()) {
 }
 
 // Turns counts those that have the turn of a tenant or wait for it.
-func (r *Router) Turns(tenant string) int {
-	t := r.endpoints.turns
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.tenants[tenant] == nil {
-		return 0
-	}
-	return t.tenants[tenant].wanted
-}
+func (r *Router) Turns(tenant string) int { return r.endpoints.turns.wantedOf(tenant) }
 
 // Rooms is on how many accounts room for large answers is taken.
 func (r *Router) Rooms() int {
@@ -175,9 +167,22 @@ func (r *Router) KeepTelling(tenant string) (done func()) {
 	return turn.done
 }
 
+// KeepOpening has no other stream of a tenant begin until done is called.
+func (r *Router) KeepOpening(tenant string) (done func()) {
+	turn, err := r.endpoints.openers.take(context.Background(), tenant)
+	if err != nil {
+		panic(err)
+	}
+	return turn.done
+}
+
+// Opening counts those that begin, or wait for that.
+func (r *Router) Opening(tenant string) int { return r.endpoints.openers.wantedOf(tenant) }
+
 // Telling counts those that are told what is dear, or wait for it.
-func (r *Router) Telling(tenant string) int {
-	t := r.endpoints.tellers
+func (r *Router) Telling(tenant string) int { return r.endpoints.tellers.wantedOf(tenant) }
+
+func (t *turns) wantedOf(tenant string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.tenants[tenant] == nil {

@@ -81,3 +81,25 @@ func TestReplaysTakeTurns(t *testing.T) {
 	past.wait(3)
 	dear.wait(1)
 }
+
+// TestStreamsBeginInTurn: of a tenant one after the other, and those of others meanwhile.
+func TestStreamsBeginInTurn(t *testing.T) {
+	t.Parallel()
+	router := handlers.New(shared.handlers(shared.main.service))
+	r := serve(nil, router)
+	t.Cleanup(r.close)
+	c := newTenant(t)
+	done := router.KeepOpening(c.claims.Tenant)
+	begun := make(chan *stream)
+	go func() { begun <- c.at(r).follow("/events") }()
+	eventually(t, "it waits", func() bool { return router.Opening(c.claims.Tenant) == 2 })
+	newTenant(t).at(r).follow("/events").end()
+	select {
+	case <-begun:
+		t.Error("it does not wait for the other one")
+	default:
+	}
+	done()
+	(<-begun).end()
+	eventually(t, "nobody waits", func() bool { return router.Opening(c.claims.Tenant) == 0 })
+}

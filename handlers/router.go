@@ -170,6 +170,7 @@ type endpoints struct {
 	answers *shares   // bytes of large ones that are on their way
 	turns   *turns
 	tellers *turns // of streams that are told what is dear to find
+	openers *turns // of streams that begin
 	pages   *pages
 	watches *watches
 	scrapes *semaphore.Weighted
@@ -199,6 +200,7 @@ func newEndpoints(cfg Config) *endpoints {
 		answers: newShares(cfg.MaxAnswers, cfg.MaxAnswers/answerShares),
 		turns:   newTurns(int64(max(1, runtime.GOMAXPROCS(0)/2))),
 		tellers: newTurns(math.MaxInt64),
+		openers: newTurns(math.MaxInt64),
 		pages:   newPages(),
 		watches: newWatches(),
 		scrapes: semaphore.NewWeighted(maxScrapes),

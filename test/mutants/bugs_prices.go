@@ -169,6 +169,11 @@ func priceBugs() []Bug {
 			In: "./handlers", Run: "^TestReplaysTakeTurns$", Needs: "etcd",
 		},
 		{
+			Name: "streams-begin-all-at-once", Breaks: "a tenant's streams begin one after the other",
+			File: "handlers/event_stream.go", Anchor: "w.request.endpoints.openers.take(", Becomes: "newTurns(1).take(",
+			In: "./handlers", Run: "^TestStreamsBeginInTurn$", Needs: "etcd",
+		},
+		{
 			Name: "streams-by-patterns-all-at-once", Breaks: "so is what is dear to find",
 			File: "handlers/event_stream.go", Anchor: "w.effort == 1 && !w.stream.Past()", Becomes: "!w.stream.Past()",
 			In: "./handlers", Run: "^TestReplaysTakeTurns$", Needs: "etcd",

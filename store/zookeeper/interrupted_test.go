@@ -258,3 +258,22 @@ func TestInterruptedBeforeItWasToldAny(t *testing.T) {
 		})
 	}
 }
+
+// TestInterruptedBehindWhatCannotBeRead: a feed that has begun behind a record which cannot be read does not take what was folded
+// before that for the last one: it goes on when the record is folded, too.
+func TestInterruptedBehindWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	i := interrupt(t)
+	folded(t, i.other, i.client)
+	i.enqueue("damaged")
+	if _, err := i.client.Set("/fencepost/v1/logs/0000000000/0000000001", []byte("{"), -1); err != nil {
+		t.Fatal(err)
+	}
+	i.s, i.told = open(t, zookeeper.Config{Servers: i.z.Endpoints()}), &story{}
+	i.follow()
+	folded(t, i.other, i.client)
+	release := i.hold()
+	i.enqueue("second")
+	release()
+	i.wantGaps(0)
+}

@@ -225,6 +225,11 @@ func zookeeperBugs() []Bug {
 			In: "./store/zookeeper", Run: "^TestInterruptedBeforeItWasToldAny$", Needs: "zookeeper",
 		},
 		{
+			Name: "zookeeper-folded-record-of-earlier", Breaks: "a feed behind a record that it cannot read does not take an earlier one for that",
+			File: "store/zookeeper/history.go", Anchor: "mark.N != n-1 {", Becomes: "mark.N > n {",
+			In: "./store/zookeeper", Run: "^TestInterruptedBehindWhatCannotBeRead$", Needs: "zookeeper",
+		},
+		{
 			Name: "zookeeper-gap-while-folding", Breaks: "what happened is told though records from before that are being folded",
 			File: "store/zookeeper/history.go", Anchor: "	return errFolding\n", Becomes: "	return errUntold\n",
 			In: "./store/zookeeper", Run: "^TestHistoryBesideFolding$", Needs: "zookeeper",

@@ -109,6 +109,8 @@ type departure struct {
 	revision int64
 	change   int // its place among the changes
 	recorded bool
+
+	withdrawn bool // its mark went before it
 }
 
 // departures are those in a run of events. An id can be among them more than once: a key
@@ -197,7 +199,8 @@ func (s *Store) onlyRaises(name string, kv *mvccpb.KeyValue) bool {
 	return s.trust.Raised(form)
 }
 
-// left notes a key that went. It reports whether it is the first of its entry.
+// left notes a key that went. It reports whether it is the first of its entry. What a lease takes along goes in the
+// order of the keys, an entry before its mark; only a withdrawal for whose record there is no room takes the mark first.
 func (d *departures) left(k store.Key, revision int64, changes []store.Change) bool {
 	if last := d.last[k.ID]; last != nil && last.revision == revision {
 		last.key.Lock = min(last.key.Lock, k.Lock)
@@ -207,6 +210,7 @@ func (d *departures) left(k store.Key, revision int64, changes []store.Change) b
 		d.last = map[lock.ID]*departure{}
 	}
 	left := &departure{key: k, revision: revision, change: len(changes), recorded: d.ends[k.ID].revision == revision}
+	left.withdrawn = d.marked[markGone{k.ID, revision}]
 	d.last[k.ID], d.all = left, append(d.all, left)
 	return true
 }
@@ -250,6 +254,9 @@ func hasPrefix(key []byte, prefix string) bool {
 // reasonOf returns why an entry left of which nobody recorded that, and puts it down.
 func (s *Store) reasonOf(d *departure, marked bool) lock.Reason {
 	why := s.unsaid(d.key.ID)
+	if d.withdrawn && why == lock.Expired {
+		why = lock.Withdrawn // by another replica
+	}
 	s.unrecorded.saw(d.key, d.revision, why, marked)
 	return why
 }

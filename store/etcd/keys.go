@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -55,7 +56,8 @@ func (s *Store) putMark(w *write, e *lock.Entry, withdrawn int64) {
 
 // endMark has w leave the reason in the place of the mark of e, or nothing if there is no
 // lease for it: but what says that one before e has used the key up stays as it is then, until
-// that can be written, see [Store.markLeft].
+// that can be written, see [Store.markLeft]. A mark that is withdrawn without a word goes before its
+// entry: that tells the feeds of others, see [departures.left].
 func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int64) {
 	if !e.Resumable() {
 		return
@@ -69,6 +71,10 @@ func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int6
 	}
 	if why == lock.Withdrawn {
 		op = txnOp(&pb.TxnRequest{Compare: goesOn([]byte(key), mark{Lock: e.Name()}), Success: usedUp, Failure: []*pb.RequestOp{op}})
+	}
+	if why == lock.Withdrawn && lease == 0 {
+		w.Payload.ops = slices.Insert(w.Payload.ops, 0, op)
+		return
 	}
 	w.Payload.ops = append(w.Payload.ops, op)
 }

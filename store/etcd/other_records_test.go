@@ -17,26 +17,7 @@ func TestWithdrawnFromAFullStoreAndRecordedByAnother(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			no, others := &noRoom{}, &noRoom{}
-			var otherConn Conn
-			s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
-				otherConn = *c
-				otherConn.Interfere(others.txn)
-				c.Interfere(no.txn)
-			})
-			other, err := Open(t.Context(), &otherConn, Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := other.Close(); err != nil {
-					t.Error(err)
-				}
-			}()
-			for _, replica := range []*Store{s, other} {
-				told := &ends{left: make(chan store.Change, 10)}
-				replica.tasks.Go(func() { replica.Watch(replica.closing, told) })
-				soon(t, "the feed is up", told.isUp)
-			}
+			s, other, _ := twoWithRoom(t, no, others)
 			draft := reusable("again", true)
 			others.forEnds.Store(true)
 			e := expiredBefore(t, s, s.mustEnqueue(t, draft), no, true)
@@ -68,5 +49,87 @@ func TestWithdrawnFromAFullStoreAndRecordedByAnother(t *testing.T) {
 				t.Errorf("the key is used up by %q", got)
 			}
 		})
+	}
+}
+
+// twoWithRoom starts two replicas of which each has its own room, and returns what the feed of the second tells of ends.
+func twoWithRoom(t *testing.T, no, others *noRoom) (s, other *Store, left <-chan store.Change) {
+	t.Helper()
+	var otherConn Conn
+	s, _ = testStore(t, EmbeddedConfig{}, func(c *Conn) {
+		otherConn = *c
+		otherConn.Interfere(others.txn)
+		c.Interfere(no.txn)
+	})
+	other, err := Open(t.Context(), &otherConn, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, replica := range []*Store{s, other} {
+		told := &ends{left: make(chan store.Change, 10)}
+		replica.tasks.Go(func() { replica.Watch(replica.closing, told) })
+		soon(t, "the feed is up", told.isUp)
+		left = told.left
+	}
+	return s, other, left
+}
+
+// TestOthersKnowOfAWithdrawalFromAFullStore: the key of an entry that was withdrawn from a full store is free, also if another
+// replica is the first to record that it went: that tells it from an entry whose lease is over, and from one that was
+// released. An end of the key from before that has used it up counts.
+func TestOthersKnowOfAWithdrawalFromAFullStore(t *testing.T) {
+	for name, c := range map[string]struct {
+		ends, told, usedUp lock.Reason
+		before, set        bool // one expired before; it is a set
+	}{
+		"withdrawn":                  {ends: lock.Withdrawn, told: lock.Withdrawn},
+		"a set":                      {ends: lock.Withdrawn, told: lock.Withdrawn, set: true},
+		"one expired before":         {ends: lock.Withdrawn, told: lock.Withdrawn, usedUp: lock.Expired, before: true},
+		"it expires":                 {ends: lock.Expired, told: lock.Expired, usedUp: lock.Expired},
+		"a set expires":              {ends: lock.Expired, told: lock.Expired, usedUp: lock.Expired, set: true},
+		"it expires, one did before": {ends: lock.Expired, told: lock.Expired, usedUp: lock.Expired, before: true},
+		"released":                   {ends: lock.Released, told: lock.Expired, usedUp: lock.Expired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			no, others := &noRoom{}, &noRoom{}
+			s, other, left := twoWithRoom(t, no, others)
+			draft := reusable("again", true)
+			if c.set {
+				draft.Claims = append(draft.Claims, lock.Claim{Name: "zone", Mode: lock.Exclusive})
+			}
+			others.forEnds.Store(true)
+			e := s.mustEnqueue(t, draft)
+			if c.before {
+				e = expiredBefore(t, s, e, no, false)
+				<-left
+			}
+			no.full.Store(true)
+			s.end(t, e, c.ends)
+			if told := <-left; told.Reason != c.told {
+				t.Errorf("another replica tells that it ended by %q, want %q", told.Reason, c.told)
+			}
+			others.forEnds.Store(false)
+			soon(t, "the other one has recorded it", func() bool { return len(other.unrecorded.ends()) == 0 })
+			if got := s.usedUpBy(t, draft); got != c.usedUp {
+				t.Errorf("the key is used up by %q, want %q", got, c.usedUp)
+			}
+		})
+	}
+}
+
+// end removes an entry, or has its lease end.
+func (s *Store) end(t *testing.T, e *lock.Entry, why lock.Reason) {
+	t.Helper()
+	do := func() error { return s.Remove(t.Context(), e, why) }
+	if why == lock.Expired {
+		do = func() error { return s.leases.revoke(t.Context(), e.Handle) }
+	}
+	if err := do(); err != nil {
+		t.Fatal(err)
 	}
 }

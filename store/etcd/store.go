@@ -57,7 +57,8 @@ type Store struct {
 	records *RecordStore
 
 	// unrecordedReasons holds the reasons of removals that a full store had no room to record.
-	// This replica's feed tells them; to the others they look like expiries.
+	// This replica's feed tells them; to the others they look like expiries, but for withdrawals of
+	// entries with a key.
 	unrecordedReasons sync.Map // lock.ID → lock.Reason
 	unrecorded        unrecorded
 	pasts             store.Pasts // of this replica's ends

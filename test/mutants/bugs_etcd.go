@@ -34,6 +34,21 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestWithdrawnFromAFullStore$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-withdrawal-looks-like-an-expiry", Breaks: "a key is free whoever records that its entry was withdrawn from a full store",
+			File: "store/etcd/feed.go", Anchor: "if d.withdrawn && why == lock.Expired {", Becomes: "if false {",
+			In: "./store/etcd", Run: "^TestOthersKnowOfAWithdrawalFromAFullStore$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-release-looks-like-a-withdrawal", Breaks: "a key is used up whoever records that its entry was released from a full store",
+			File: "store/etcd/keys.go", Anchor: "if why == lock.Withdrawn && lease == 0 {", Becomes: "if lease == 0 {",
+			In: "./store/etcd", Run: "^TestOthersKnowOfAWithdrawalFromAFullStore$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-expiry-looks-like-a-withdrawal", Breaks: "an entry whose lease is over has used its key up",
+			File: "store/etcd/feed.go", Anchor: "why = lock.Withdrawn // by another replica\n\t}\n\ts.unrecorded.saw(", Becomes: "}\n\tif marked && why == lock.Expired {\n\t\twhy = lock.Withdrawn\n\t}\n\ts.unrecorded.saw(",
+			In: "./store/etcd", Run: "^TestOthersKnowOfAWithdrawalFromAFullStore$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-withdrawal-recorded-late-uses-the-key", Breaks: "that an entry was withdrawn, recorded when its key is in use again, uses up nothing",
 			File: "store/etcd/keys.go", Anchor: "	if end.Reason == lock.Withdrawn { // from", Becomes: "	if false { // from",
 			In: "./store/etcd", Run: "^TestWithdrawalRecordedLate$", Needs: "etcd",

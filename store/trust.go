@@ -333,3 +333,17 @@ func (r Records) Raises(floor uint64) (bool, error) {
 	}
 	return true, nil
 }
+
+// TellLow says in the log that a floor with which the recorded one was raised is below what the store has handed
+// out itself, as one that was mistyped may be. It harms nothing: fences go on above both. jump is by how much a
+// restore alone can have brought positions forward: none of these is known to have been a fence.
+func (r Records) TellLow(log *slog.Logger, floor, jump uint64) {
+	position := r.Position
+	if position > jump {
+		position -= jump
+	}
+	if newest := max(position+r.Floor, r.Distrust); floor < newest {
+		log.Warn("the fence floor is below what the store has handed out before; fences go on above the store's own: if it was mistyped, start the server with the right one",
+			"floor", floor, "newest", newest, "next", r.Position+floor+1)
+	}
+}

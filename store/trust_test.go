@@ -1,8 +1,10 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"strings"
 	"testing"
@@ -195,6 +197,35 @@ func TestFloors(t *testing.T) {
 			t.Errorf("floor %d: %v, %v, want %q", floor, raises, err, want)
 		case want != "" && want != "raises" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("floor %d: %v, want an error with %q", floor, err, want)
+		}
+	}
+}
+
+// TestLowFloorIsTold: a floor below what the store has handed out is told of in the log, with both. What a restore alone adds
+// to its positions was not handed out.
+func TestLowFloorIsTold(t *testing.T) {
+	const jump = 1000
+	for name, c := range map[string]struct {
+		r     store.Records
+		floor uint64
+		want  []string // in the log; none is nothing
+	}{
+		"above all":              {r: store.Records{Position: 100}, floor: 100},
+		"below":                  {r: store.Records{Position: 100}, floor: 99, want: []string{"level=WARN", "floor=99", "newest=100", "next=200"}},
+		"below, with a floor":    {r: store.Records{Position: 100, Floor: 5000}, floor: 5099, want: []string{"floor=5099", "newest=5100", "next=5200"}},
+		"above all of a restore": {r: store.Records{Position: jump + 100, Floor: 5000}, floor: 5100},
+		"below, of a restore":    {r: store.Records{Position: jump + 100, Floor: 5000}, floor: 5099, want: []string{"newest=5100", "next=6200"}},
+		"below what was lost":    {r: store.Records{Position: 100, Distrust: 5000}, floor: 4999, want: []string{"newest=5000"}},
+	} {
+		var log bytes.Buffer
+		c.r.TellLow(slog.New(slog.NewTextHandler(&log, nil)), c.floor, jump)
+		if (len(c.want) == 0) != (log.Len() == 0) {
+			t.Errorf("%s: it is said %q", name, log.String())
+		}
+		for _, want := range c.want {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%s: it is said %q, want %q in it", name, log.String(), want)
+			}
 		}
 	}
 }

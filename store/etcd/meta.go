@@ -150,7 +150,11 @@ func (mk *metaKeeper) raise(ctx context.Context, floor uint64) error {
 	}
 	next := *m
 	next.floor, next.cluster, next.distrust = floor, header.ClusterId, 0
-	return mk.replace(ctx, m, mk.puts(&next)...)
+	err = mk.replace(ctx, m, mk.puts(&next)...)
+	if err == nil {
+		m.records(header).TellLow(mk.log, floor, RestoredBump)
+	}
+	return err
 }
 
 // errRaced says that another replica changed a record between a read and a write.

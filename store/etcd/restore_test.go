@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,6 +79,39 @@ func TestRestore(t *testing.T) {
 	number, err := enter(floor, "later")
 	if err != nil || number <= floor {
 		t.Errorf("with the floor %d: %d, %v", floor, number, err)
+	}
+}
+
+// TestFloorOfARestore: a floor above the fences of the backup is not told to be low, although what is restored is at greater
+// revisions. One below them is.
+func TestFloorOfARestore(t *testing.T) {
+	file, _, _ := backupFile(t, shortDir(t))
+	for name, c := range map[string]struct {
+		above int64
+		told  bool
+	}{"above": {1000, false}, "below": {-1, true}} {
+		t.Run(name, func(t *testing.T) {
+			dir := shortDir(t)
+			made, err := Restore(t.Context(), file, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, _ := startIn(t, EmbeddedConfig{Dir: dir})
+			defer end(t, conn)
+			var log bytes.Buffer
+			s, err := Open(t.Context(), conn, Config{
+				FenceFloor: made.Highest + uint64(c.above), Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if told := strings.Contains(log.String(), "the fence floor is below"); told != c.told {
+				t.Errorf("it is said %q", log.String())
+			}
+		})
 	}
 }
 

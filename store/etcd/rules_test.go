@@ -1,9 +1,11 @@
 package etcd_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -220,6 +222,44 @@ func TestFenceFloor(t *testing.T) {
 	}
 	if _, err := etcd.Open(t.Context(), conn, etcd.Config{FenceFloor: floor - 1}); err == nil || !strings.Contains(err.Error(), "below") {
 		t.Errorf("Open with a lower floor = %v, want a refusal", err)
+	}
+}
+
+// A floor that was mistyped, below what the store has handed out, is taken and told of. One that is above that, or is there
+// already, is not told of, nor one for a store that is new.
+func TestLowFloorIsTold(t *testing.T) {
+	conn := startEmbedded(t, etcd.EmbeddedConfig{})
+	var before *lock.Entry
+	for i := range 20 { // which are as many revisions
+		before = mustEnqueue(t, openStore(t, conn, etcd.Config{}), newEntry("a", fmt.Sprint("before-", i)))
+	}
+	given := func(cfg etcd.Config) (said string, fence uint64) {
+		var log bytes.Buffer
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		s, err := etcd.Open(t.Context(), conn, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fence = mustEnqueue(t, s, newEntry("b", fmt.Sprint(cfg.Prefix, cfg.FenceFloor))).Number
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return log.String(), fence
+	}
+	const low = 5
+	said, fence := given(etcd.Config{FenceFloor: low})
+	if fence <= before.Number+low || !strings.Contains(said, "fence floor is below") || !strings.Contains(said, "floor=5 newest=") {
+		t.Errorf("with a floor of %d the fence after %d is %d, and it is said %q", low, before.Number, fence, said)
+	}
+	for name, cfg := range map[string]etcd.Config{
+		"the same again": {FenceFloor: low}, "none": {}, "a new store": {FenceFloor: low, Prefix: "/new/"},
+	} {
+		if said, _ := given(cfg); said != "" {
+			t.Errorf("%s: it is said %q", name, said)
+		}
+	}
+	if said, _ := given(etcd.Config{FenceFloor: 1_000_000}); said != "" {
+		t.Errorf("of a floor above all it is said %q", said)
 	}
 }
 

@@ -122,13 +122,21 @@ func (k *metaKeeper) raise(ctx context.Context, floor uint64) error {
 	if err != nil {
 		return err
 	}
-	raises, err := m.records(stat.Mzxid).Raises(floor)
+	was := m.records(stat.Mzxid)
+	raises, err := was.Raises(floor)
 	if err != nil || !raises {
 		return err
 	}
 	m.Floor, m.Distrust = floor, 0
-	return k.write(ctx, k.reads, m, record{Meta: true})
+	err = k.write(ctx, k.reads, m, record{Meta: true})
+	if err == nil {
+		was.TellLow(k.log, floor, epochJump)
+	}
+	return err
 }
+
+// epochJump is by how much an election brings zxids forward, as that does with which servers start.
+const epochJump = 1 << 32
 
 func (k *metaKeeper) read(ctx context.Context) (*meta, error) {
 	return onLink(ctx, k.reads, k.get)

@@ -2,6 +2,7 @@ package zookeeper_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,5 +54,20 @@ func TestOpenOverBrokenConnections(t *testing.T) {
 			t.Errorf("%d connections were cut after %d bytes, want two", n, after)
 		}
 		<-healed
+	}
+}
+
+// TestLowFloorIsTold: a floor that was mistyped, below what the store has handed out, is taken and told of, once.
+func TestLowFloorIsTold(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	take(t, s, draft("a"))
+	log, said := journal(t)
+	for _, floor := range []uint64{1, 1, 1 << 40} {
+		open(t, zookeeper.Config{Servers: z.Endpoints(), FenceFloor: floor, Logger: log})
+		if got := strings.Count(said.String(), "fence floor is below"); got != 1 || !strings.Contains(said.String(), "floor=1 newest=") {
+			t.Errorf("with a floor of %d it was told %d times, want once", floor, got)
+		}
 	}
 }

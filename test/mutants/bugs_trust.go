@@ -5,6 +5,26 @@ package main
 func trustBugs() []Bug {
 	return []Bug{
 		{
+			Name: "trust-low-floor-in-silence", Breaks: "who gives a floor below what the store has handed out is told of it",
+			File: "store/trust.go", Anchor: "max(position+r.Floor, r.Distrust); floor < newest {", Becomes: "max(position+r.Floor, r.Distrust); floor < r.Floor {",
+			In: "./store", Run: "^TestLowFloorIsTold$",
+		},
+		{
+			Name: "etcd-low-floor-in-silence", Breaks: "who gives etcd a floor below what it has handed out is told of it",
+			File: "store/etcd/meta.go", Anchor: "		m.records(header).TellLow(mk.log, floor, RestoredBump)\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestLowFloorIsTold$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-floor-of-a-restore-is-low", Breaks: "a floor that is right after a restore is not told to be low",
+			File: "store/etcd/meta.go", Anchor: "TellLow(mk.log, floor, RestoredBump)", Becomes: "TellLow(mk.log, floor, 0)",
+			In: "./store/etcd", Run: "^TestFloorOfARestore$", Needs: "etcd",
+		},
+		{
+			Name: "zookeeper-low-floor-in-silence", Breaks: "who gives ZooKeeper a floor below what it has handed out is told of it",
+			File: "store/zookeeper/meta.go", Anchor: "		was.TellLow(k.log, floor, epochJump)\n", Becomes: "",
+			In: "./store/zookeeper", Run: "^TestLowFloorIsTold$", Needs: "zookeeper",
+		},
+		{
 			Name: "trust-refuses-in-silence", Breaks: "a metric says that nothing is granted, as the store lost its past",
 			File: "cmd/api/run.go", Anchor: "return reasonOf(opened.Refusal())", Becomes: "return reasonOf(nil)",
 			In: "./test/faults", Run: "^TestRestoredBackup$",

@@ -138,7 +138,7 @@ func (w *owner) lostPast() {
 	w.lose()
 }
 
-// writeLast leaves the cursor and the states as they are at the end.
+// writeLast leaves the cursor and states as they are at the end.
 func (w *owner) writeLast() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), callTimeout)
 	defer cancel()
@@ -147,12 +147,7 @@ func (w *owner) writeLast() {
 			w.Logger.Debug("the cursor of a shard was not written; what it has told last is told again", "shard", w.name, "error", err)
 		}
 	}
-	for _, t := range w.targets.all {
-		if t.dirty {
-			by := w.stamp()
-			_, _ = w.put(ctx, w.stateKey(t), t.encodeState(by), by, t.stored) // only what is shown to people is older
-		}
-	}
+	w.writeLastStates(ctx, time.Now())
 }
 
 // Since returns the number up to which all shards have told everything; 0 if nothing is known

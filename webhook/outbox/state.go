@@ -125,21 +125,52 @@ func (t *target) owes(r *recent) bool {
 	return d != nil && d.id == r.ID
 }
 
-// writeStates writes what has changed, of each target now and then, and of all no more than paces allow: in turns of
-// the tenants, and of a tenant those first that were not written for longest.
+// writeStates writes what has changed, of each target now and then, and of all no more than paces allow.
 func (w *owner) writeStates(now time.Time) {
+	for _, t := range w.changed(now.Add(-statePause)) {
+		if w.paces.may(t.tenant, now) {
+			w.paces.wrote(t.tenant, w.writeState(t), now)
+		}
+	}
+}
+
+// changed returns targets that have changed and were not written since: in turns of the tenants, and of a tenant those
+// first that were not written for longest.
+func (w *owner) changed(since time.Time) (inTurn []*target) {
 	var due []*target
 	for _, t := range w.targets.all {
-		if t.dirty && !t.writing && now.Sub(t.written) >= statePause {
+		if t.dirty && !t.writing && !t.written.After(since) {
 			due = append(due, t)
 		}
 	}
 	slices.SortFunc(due, func(a, b *target) int { return a.written.Compare(b.written) })
 	for _, next := range w.paces.inTurns(due) {
-		if t := next.of; w.paces.may(t.tenant, now) {
-			w.paces.wrote(t.tenant, w.writeState(t), now)
+		inTurn = append(inTurn, next.of)
+	}
+	return inTurn
+}
+
+// writeLastStates writes at once as much as could be written until ctx ends at the latest, so that who has many webhooks
+// holds up nobody. Of the rest the next owner finds what was written before, as of an owner that was killed.
+func (w *owner) writeLastStates(ctx context.Context, now time.Time) {
+	for end := now.Add(callTimeout); now.Before(end); now = now.Add(time.Second) {
+		for _, t := range w.changed(now) {
+			switch {
+			case ctx.Err() != nil || !w.lease.holds():
+				return
+			case w.paces.may(t.tenant, now):
+				w.paces.wrote(t.tenant, w.writeLastState(ctx, t), now)
+			}
 		}
 	}
+}
+
+func (w *owner) writeLastState(ctx context.Context, t *target) (bytes int) {
+	t.dirty = false
+	by := w.stamp()
+	value := t.encodeState(by)
+	_, _ = w.put(ctx, w.stateKey(t), value, by, t.stored) // what the next owner finds is older
+	return len(value)
 }
 
 // paces is when the states that were written are paid for, by tenant; "" is of all. What is due by then may be written

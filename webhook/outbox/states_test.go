@@ -137,3 +137,48 @@ func TestStatesBesideManyOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestLastStates: who gives a shard up writes no more of how webhooks do than it could in the time that it has for that, in
+// turns of the tenants, and nothing when the shard may be another one's.
+func TestLastStates(t *testing.T) {
+	const tenants, webhooks = 20, 125
+	const seconds = int(callTimeout/time.Second) + 1 // of which one may be paid for later
+	for name, c := range map[string]struct {
+		bytes int
+		over  bool // its lease is
+	}{"small ones": {bytes: 100}, "large ones": {bytes: 50_000}, "it may be another one's": {bytes: 100, over: true}} {
+		t.Run(name, func(t *testing.T) {
+			m := newMissing(t)
+			counts := &countsStates{Records: m.Records, times: map[string]int{}, count: map[string]int{}, bytes: map[string]int{}}
+			m.Records = counts
+			dirty := func(tenant, id string) {
+				one := m.owner.target(tenant, id)
+				one.Recent, one.dirty = []*recent{{ID: "1-1", Lock: strings.Repeat("a", c.bytes)}}, true
+			}
+			dirty("few", "one")
+			for tenant := range tenants {
+				for webhook := range webhooks {
+					dirty(fmt.Sprint("tenant-", tenant), fmt.Sprint(webhook))
+				}
+			}
+			if c.over {
+				m.lease.until.Store(new(time.Time))
+			}
+			m.writeLast()
+			if n := counts.count[""]; n > seconds*statesInAll || c.over != (n == 0) {
+				t.Errorf("%d are written", n)
+			}
+			if n := counts.bytes[""]; n > seconds*stateBytesInAll+store.MaxRecordValue {
+				t.Errorf("%d bytes are written", n)
+			}
+			least, most := tenants*webhooks, 0
+			for tenant := range tenants {
+				n := counts.count[fmt.Sprint("tenant-", tenant)]
+				least, most = min(least, n), max(most, n)
+			}
+			if !c.over && counts.count["few"] != 1 || most > least+statesOfTenant {
+				t.Errorf("%d are written of who has one, of some %d and of others %d", counts.count["few"], least, most)
+			}
+		})
+	}
+}

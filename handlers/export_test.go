@@ -158,6 +158,14 @@ func (r *Router) Rooms() int {
 	return len(r.endpoints.answers.byTenant)
 }
 
+// Rendering counts the tenants for which answers are put together that are made for them alone, or wait for that.
+func (r *Router) Rendering() int {
+	t := r.endpoints.pages.making
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.tenants)
+}
+
 // KeepTelling has no other stream of a tenant told what is dear until done is called.
 func (r *Router) KeepTelling(tenant string) (done func()) {
 	turn, err := r.endpoints.tellers.take(context.Background(), tenant)

@@ -67,6 +67,28 @@ func (s *slowConsole) making() int {
 	return s.now
 }
 
+// TestRenderingsOfManyAtOnce: of all tenants as few are made at once as of one.
+func TestRenderingsOfManyAtOnce(t *testing.T) {
+	t.Parallel()
+	s := &slowConsole{gate: make(chan struct{})}
+	open := sync.OnceFunc(func() { close(s.gate) })
+	defer open()
+	c, router := overRouter(t, &stub{}, func(h *handlers.Config) { h.Console = s })
+	const many = 10
+	asked := make([]*pending, many)
+	for i := range asked {
+		asked[i] = newTenant(t).at(c.replica).operator().start("GET", "/admin/locks?search=x")
+	}
+	eventually(t, "each is made or waits", func() bool { return router.Rendering() == many })
+	open()
+	for _, p := range asked {
+		p.wait().wantStatus(http.StatusOK)
+	}
+	if s.most > 4 {
+		t.Errorf("%d are made at once", s.most)
+	}
+}
+
 // TestRenderingsAtOnce: a tenant that asks for very many different pages at once has only a
 // few of them made, is refused the rest, and does not keep others waiting for those.
 func TestRenderingsAtOnce(t *testing.T) {

@@ -185,21 +185,9 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestLeaseOfAnUnknownOutcome$|^TestLateAttempt$", Needs: "etcd",
 		},
 		{
-			Name: "etcd-put-without-comparison", Breaks: "an entry is put once, however late an attempt commits",
-			File: "store/etcd/commit.go", Anchor: "p := &part{puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}}",
-			Becomes: "p := &part{puts: true}",
-			In:      "./store/etcd", Run: "^TestLateAttempt$",
-		},
-		{
 			Name: "etcd-late-write-lives", Breaks: "no write is left alive that could bring an entry back",
 			File: "store/etcd/orphan.go", Anchor: "for len(x.leases) > 0 {", Becomes: "for false {",
 			In: "./store/etcd", Run: "^TestLateAttempt$|^TestGivenUp$",
-		},
-		{
-			Name: "etcd-put-without-comparison-at-a-late-follower", Breaks: "an entry is put once, however late an attempt commits: three real members",
-			File: "store/etcd/commit.go", Anchor: "p := &part{puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}}",
-			Becomes: "p := &part{puts: true}",
-			In:      "./store/etcd", Run: "^TestLateFollower$", Needs: "etcd",
 		},
 		{
 			Name: "etcd-late-write-lives-at-a-late-follower", Breaks: "no write is left alive that could bring an entry back: three real members",

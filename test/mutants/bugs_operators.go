@@ -56,7 +56,7 @@ func operatorBugs() []Bug {
 		{
 			Name: "operators-render-all-at-once", Breaks: "few answers are put together at once",
 			File: "handlers/pages.go", Anchor: "newTurns(makersAtOnce)", Becomes: "newTurns(mostInLine)",
-			In: "./handlers", Run: "^TestRenderingsAtOnce$", Needs: "etcd",
+			In: "./handlers", Run: "^TestRenderingsOfManyAtOnce$", Needs: "etcd",
 		},
 		{
 			Name: "operators-watch-in-file", Breaks: "however many watch the same, each is told soon",

@@ -127,6 +127,27 @@ func TestManyWrittenTogether(t *testing.T) {
 	}
 }
 
+// TestWrittenTogether: of two entries of one write that would wait for each other the later one in order is rejected,
+// in whatever order they are told.
+func TestWrittenTogether(t *testing.T) {
+	t.Parallel()
+	for name, order := range map[string][2]int{"in order": {0, 1}, "backwards": {1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			h := newHall(t)
+			h.join(named("x", 0, "a", "x"))
+			h.join(named("y", 0, "b", "y"))
+			h.number++
+			wait := [2]*lock.Entry{named("first", 0, "a", "y"), named("second", 0, "b", "x")}
+			for _, i := range order {
+				h.joinAt(wait[i], h.number)
+			}
+			if h.table.Rejection("first") != nil || h.table.Rejection("second") == nil {
+				t.Errorf("the first is rejected: %v, the second: %v", h.table.Rejection("first"), h.table.Rejection("second"))
+			}
+		})
+	}
+}
+
 // TestManyOfOneName: a name with very many waits is no worker, who does one thing after
 // another.
 func TestManyOfOneName(t *testing.T) {

@@ -291,7 +291,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-watch-waits-for-word", Breaks: "a watch that nobody answers is there, and is found late",
-			File: "store/etcd/remote.go", Anchor: "\tgo func() { // ends with the responses, which end with ctx\n", Becomes: "\t_ = c.Watch(ctx, prefix)\n\tgo func() {\n",
+			File: "store/etcd/remote.go", Anchor: "\tgo func() { // ends with the responses, which end with ctx\n", Becomes: "\t_ = c.Watch(ctx, first)\n\tgo func() {\n",
 			In: "./store/etcd", Run: "^TestWatchOverASilentConnection$",
 		},
 		{

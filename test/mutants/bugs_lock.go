@@ -77,7 +77,7 @@ func lockBugs() []Bug {
 		{
 			Name: "lock-same-write-unchecked", Breaks: "entries that were written together are checked in order, in whatever order they are told",
 			File: "lock/deadlock/detector.go", Anchor: "		t.scheduleBeside(n)\n", Becomes: "		_ = n\n",
-			In: "./lock/deadlock", Run: "^TestDeadlocksMatchBruteForce$",
+			In: "./lock/deadlock", Run: "^TestWrittenTogether$",
 		},
 		{
 			Name: "lock-same-write-looked-behind", Breaks: "to learn of many locks takes no search, in whatever order they are told",

@@ -60,13 +60,21 @@ func ungin(w gin.ResponseWriter) http.ResponseWriter {
 	return w
 }
 
-// run tells what happens until there is a reason to end.
+// run begins with where the stream is, so that one that ends before its first event can be
+// resumed too. A tenant's streams begin one after the other, with a pause: others would have to
+// wait for all of those that come back together. What is written first none of them waits for,
+// as its client may take nothing.
 func (w *eventWriter) run() {
-	stop, more := w.open()
+	if w.request.endpoints.openers.enter(w.request.context(), w.request.account(), tellerPause) != nil {
+		return // the client is gone
+	}
+	stop, more := w.begin()
 	if !more {
 		return
 	}
 	defer stop()
+	w.write([]byte(reconnect + "id: " + w.stream.At().String() + "\n\n"))
+	w.flush()
 	room := make([]*events.Record, 64)
 	why := ""
 	for why == "" && w.err == nil {
@@ -75,22 +83,6 @@ func (w *eventWriter) run() {
 		}
 	}
 	w.end(why)
-}
-
-// open begins with where the stream is, so that one that ends before its first event can be resumed too. A tenant's streams
-// begin one after the other, with a pause: others would have to wait for all of those that come back together.
-func (w *eventWriter) open() (stop func(), more bool) {
-	turn, err := w.request.endpoints.openers.take(w.request.context(), w.request.account())
-	if err != nil {
-		return nil, false // the client is gone
-	}
-	defer turn.done()
-	if stop, more = w.begin(); more {
-		w.write([]byte(reconnect + "id: " + w.stream.At().String() + "\n\n"))
-		w.flush()
-	}
-	<-time.After(tellerPause)
-	return stop, more
 }
 
 // begin answers with the head of the stream. more is false if that is all that is asked for;

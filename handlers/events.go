@@ -158,8 +158,7 @@ const (
 	sendBuffer = 64 << 10 // bytes
 
 	// tellerPause is between two of a tenant's streams that begin, and between two parts that they are told where
-	// that is dear, and owedPause, more
-	// or less, between two looks at whether what that cost is paid for.
+	// that is dear, and owedPause, more or less, between two looks at whether what that cost is paid for.
 	tellerPause = time.Millisecond
 	owedPause   = 100 * time.Millisecond
 

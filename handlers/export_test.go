@@ -120,6 +120,11 @@ func (t AnswerTurns) TakeParts(ctx context.Context, tenant string) (pass func(co
 	return turn.pass, turn.done, nil
 }
 
+// Enter has those of a tenant go on one after the other.
+func (t AnswerTurns) Enter(ctx context.Context, tenant string, apart time.Duration) error {
+	return t.enter(ctx, tenant, apart)
+}
+
 // Remembered counts the tenants that have a turn or wait for one.
 func (t AnswerTurns) Remembered() int {
 	t.mu.Lock()

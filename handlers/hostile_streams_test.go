@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/lock/quota"
 )
 
 // filtered follows with as many patterns as a query may have, each as dear as can be, but for the last one.
@@ -102,4 +104,34 @@ func TestStreamsBeginInTurn(t *testing.T) {
 	done()
 	(<-begun).end()
 	eventually(t, "nobody waits", func() bool { return router.Opening(c.claims.Tenant) == 0 })
+}
+
+// TestStreamThatTakesNothingBegins: a stream of a client that takes not even its first bytes keeps no other one of the
+// tenant from beginning.
+func TestStreamThatTakesNothingBegins(t *testing.T) {
+	t.Parallel()
+	r := secured(t, 100, handlers.New(shared.handlers(shared.main.service)))
+	c := newTenant(t)
+	stalls := r.another(t)
+	stalls.transport.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 1}
+	for range 10 { // each is dropped after 10 s
+		req := must(http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/events", http.NoBody))
+		req.Header.Set("Authorization", "Bearer "+c.bearer)
+		go func() {
+			if resp, err := stalls.transport.RoundTrip(req); err == nil {
+				<-t.Context().Done() // the test is over
+				_ = resp.Body.Close()
+			}
+		}()
+	}
+	eventually(t, "they are there", func() bool { return shared.main.service.Used(c.claims.Tenant)[quota.EventStreams] == 10 })
+	begun := make(chan *stream)
+	go func() { begun <- c.at(r).follow("/events") }()
+	select {
+	case s := <-begun:
+		s.end()
+	case <-time.After(5 * time.Second):
+		t.Error("it does not begin")
+		(<-begun).end()
+	}
 }

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -50,6 +51,17 @@ func (t *turns) take(ctx context.Context, tenant string) (*taken, error) {
 		return nil, err
 	}
 	return &taken{of: t, tenant: tenant, own: own, ready: true}, nil
+}
+
+// enter has those of a tenant go on one after the other, so long apart, until ctx ends.
+func (t *turns) enter(ctx context.Context, tenant string, apart time.Duration) error {
+	turn, err := t.take(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	defer turn.done()
+	<-time.After(apart)
+	return nil
 }
 
 // pass lets other tenants have their turns before the rest of this one, if any wait. If ctx ends

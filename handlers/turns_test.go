@@ -3,8 +3,10 @@ package handlers_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/test/bubble"
@@ -148,6 +150,42 @@ func TestTurnOfWhoGoesAway(t *testing.T) {
 		synctest.Wait()
 		if !had || turns.Remembered() != 0 {
 			t.Errorf("the next of the tenant has its turn: %v; %d tenants are remembered", had, turns.Remembered())
+		}
+	})
+}
+
+// TestEnterOneAfterTheOther: those of one tenant so long apart, and those of others meanwhile. Who goes away is not waited for.
+func TestEnterOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	bubble.Test(t, func(t *testing.T) {
+		const many = 50
+		turns, began := handlers.NewAnswerTurns(math.MaxInt64), time.Now()
+		took := make(chan time.Duration, many)
+		enter := func(ctx context.Context, tenant string) error { return turns.Enter(ctx, tenant, time.Millisecond) }
+		for range many {
+			go func() {
+				if err := enter(t.Context(), "a"); err != nil {
+					t.Error(err)
+				}
+				took <- time.Since(began)
+			}()
+		}
+		synctest.Wait()
+		gone, leave := context.WithCancelCause(t.Context())
+		leave(errors.New("the client is gone"))
+		if err := enter(gone, "a"); err == nil || time.Since(began) > 0 {
+			t.Errorf("who is gone enters after %s: %v", time.Since(began), err)
+		}
+		if err := enter(t.Context(), "b"); err != nil || time.Since(began) != time.Millisecond {
+			t.Errorf("another tenant's enters after %s: %v", time.Since(began), err)
+		}
+		for i := range many {
+			if want := time.Duration(1+i) * time.Millisecond; <-took != want {
+				t.Fatalf("number %d does not enter after %s", i, want)
+			}
+		}
+		if n := turns.Remembered(); n != 0 {
+			t.Errorf("%d tenants are remembered", n)
 		}
 	})
 }

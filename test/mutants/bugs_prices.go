@@ -170,8 +170,43 @@ func priceBugs() []Bug {
 		},
 		{
 			Name: "streams-begin-all-at-once", Breaks: "a tenant's streams begin one after the other",
-			File: "handlers/event_stream.go", Anchor: "w.request.endpoints.openers.take(", Becomes: "newTurns(1).take(",
+			File: "handlers/event_stream.go", Anchor: "w.request.endpoints.openers.enter(", Becomes: "newTurns(1).enter(",
 			In: "./handlers", Run: "^TestStreamsBeginInTurn$", Needs: "etcd",
+		},
+		{
+			Name: "streams-begin-without-a-pause", Breaks: "a tenant's streams begin with a pause after each",
+			File: "handlers/turns.go", Anchor: "	<-time.After(apart)\n", Becomes: "",
+			In: "./handlers", Run: "^TestEnterOneAfterTheOther$", Needs: "etcd",
+		},
+		{
+			Name: "streams-begin-behind-who-takes-nothing", Breaks: "who takes not even the first bytes of his stream keeps no other one of the tenant from beginning",
+			File: "handlers/event_stream.go",
+			Anchor: `	if w.request.endpoints.openers.enter(w.request.context(), w.request.account(), tellerPause) != nil {
+		return // the client is gone
+	}
+	stop, more := w.begin()
+	if !more {
+		return
+	}
+	defer stop()
+	w.write([]byte(reconnect + "id: " + w.stream.At().String() + "\n\n"))
+	w.flush()
+`,
+			Becomes: `	turn, err := w.request.endpoints.openers.take(w.request.context(), w.request.account())
+	if err != nil {
+		return
+	}
+	defer turn.done()
+	stop, more := w.begin()
+	if !more {
+		return
+	}
+	defer stop()
+	w.write([]byte(reconnect + "id: " + w.stream.At().String() + "\n\n"))
+	w.flush()
+	turn.done()
+`,
+			In: "./handlers", Run: "^TestStreamThatTakesNothingBegins$", Needs: "etcd",
 		},
 		{
 			Name: "streams-by-patterns-all-at-once", Breaks: "so is what is dear to find",

@@ -31,7 +31,8 @@ func (m *Message) Check() error {
 	return nil
 }
 
-func (m *Message) expired(now time.Time) bool {
+// Expired reports whether it is too late for the message at an instant.
+func (m *Message) Expired(now time.Time) bool {
 	return !m.NotAfter.IsZero() && !now.Before(m.NotAfter)
 }
 

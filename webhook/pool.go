@@ -62,6 +62,10 @@ type Job struct {
 	// Run does it. It has to return soon after its context ends, which it does when
 	// the pool is closed.
 	Run func(ctx context.Context)
+
+	// Void reports that Run would attempt nothing any more, so that Next need not count it;
+	// nil never does. It must not block.
+	Void func() bool
 }
 
 // Pool runs jobs of many targets side by side, so that none that is slow delays another:
@@ -74,7 +78,7 @@ type Job struct {
 //     So it takes receivers that hang of more than forty tenants before one that has
 //     nothing running has to wait, for one attempt of these to end; and the targets of one
 //     tenant delay each other only once so many of its jobs hang.
-//   - A tenant begins no more jobs in a second than Next lets it.
+//   - A tenant begins no more jobs in a second than Next lets it, besides those that are void.
 //   - What waits and runs is bounded, in number and bytes, for a target, a tenant and in
 //     all, where a tenant has no more than is free. What does not fit is refused.
 type Pool struct {

@@ -379,3 +379,38 @@ func TestClosePoolWhilePaused(t *testing.T) {
 		}
 	})
 }
+
+// TestVoidJobsTakeNoTurn: what attempts nothing is not counted, so that what is behind it begins as soon as ever; its tenant
+// has no more workers for it.
+func TestVoidJobsTakeNoTurn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		counted, void := 0, true
+		p := newPool(t, webhook.PoolConfig{PerTarget: 1, Next: func(string) time.Duration {
+			if counted == 1 {
+				return time.Minute
+			}
+			counted++
+			return 0
+		}})
+		job := webhook.Job{Tenant: "a", Target: "a", Run: func(context.Context) {}, Void: func() bool { return void }}
+		for range 100 {
+			submit(t, p, job)
+		}
+		began := false
+		submit(t, p, webhook.Job{Tenant: "a", Target: "a", Run: func(context.Context) { began = true }, Void: func() bool { return false }})
+		if synctest.Wait(); !began || counted != 1 {
+			t.Errorf("what is behind it has begun: %t, and %d were counted", began, counted)
+		}
+		void = false
+		submit(t, p, job)
+		synctest.Wait()
+		if _, load, _ := p.Load(); load.Jobs != 1 {
+			t.Errorf("%d wait, want the one that may not begin", load.Jobs)
+		}
+		void = true
+		<-time.After(2 * time.Second)
+		if _, load, _ := p.Load(); load.Jobs != 0 {
+			t.Errorf("%d wait, though it attempts nothing", load.Jobs)
+		}
+	})
+}

@@ -85,7 +85,7 @@ func (s *Sender) send(ctx context.Context, t Target, m Message, now time.Time) R
 	if err != nil {
 		return Result{Outcome: Rejected, Err: "the message cannot be signed", Cause: err}
 	}
-	if m.expired(now) {
+	if m.Expired(now) {
 		return tooLate()
 	}
 	attemptCtx, cancel := context.WithTimeout(ctx, s.timeout)
@@ -97,7 +97,7 @@ func (s *Sender) send(ctx context.Context, t Target, m Message, now time.Time) R
 	// To say goodbye over TLS may take seconds, which this bounds as well.
 	defer context.AfterFunc(attemptCtx, func() { hangUp(conn) })()
 	defer func() { _ = conn.Close() }()
-	if m.expired(s.now()) { // connecting may have taken most of the time
+	if m.Expired(s.now()) { // connecting may have taken most of the time
 		return tooLate()
 	}
 	answer, err := exchange(conn, e, headers, m.Payload)

@@ -117,7 +117,7 @@ func (p *Pool) dispatch() {
 			skipped++
 			continue
 		}
-		if after := p.config.Next(t.name); after > 0 {
+		if after := p.mayBegin(t); after > 0 {
 			p.pause(t, after)
 		} else {
 			t.inLine = false
@@ -125,6 +125,16 @@ func (p *Pool) dispatch() {
 		}
 		skipped = 0
 	}
+}
+
+// mayBegin counts the next job of a tenant that is in the line, or returns after how long it may begin. What attempts
+// nothing any more takes no turn from what would: there may be thousands behind a receiver that wants a pause.
+func (p *Pool) mayBegin(t *tenantJobs) (after time.Duration) {
+	o := t.ready.waiting[0].ready.waiting[0]
+	if void := o.jobs.waiting[0].Void; void != nil && void() {
+		return 0
+	}
+	return p.config.Next(t.name)
 }
 
 // A tenant that has begun as many jobs as it may is paused for so long at least, to begin some together then, and at

@@ -913,6 +913,21 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestLastStates$",
 		},
 		{
+			Name: "outbox-quiet-receiver-counted", Breaks: "what its receiver wants no more uses up no attempts of the tenant",
+			File: "webhook/outbox/delivery.go", Anchor: "return !ok || moot()", Becomes: "return !ok",
+			In: "./webhook/outbox", Run: "^TestWhatIsNotSentIsNotCounted$",
+		},
+		{
+			Name: "outbox-paused-counted", Breaks: "nor does what goes to a subscription that is paused",
+			File: "webhook/outbox/delivery.go", Anchor: "return !ok || moot()", Becomes: "return ok && moot()",
+			In: "./webhook/outbox", Run: "^TestWhatIsNotSentIsNotCounted$",
+		},
+		{
+			Name: "outbox-too-late-counted", Breaks: "nor does what is too late when its turn comes",
+			File: "webhook/outbox/delivery.go", Anchor: " || message.Expired(time.Now())", Becomes: "",
+			In: "./webhook/outbox", Run: "^TestEndsWhileItsTenantWaits$",
+		},
+		{
 			Name: "outbox-states-of-a-crowd-first", Breaks: "how a tenant's few webhooks do is written as soon as ever, beside tenants with very many",
 			File: "webhook/outbox/state.go", Anchor: "p[t.tenant].Add(n * time.Second / statesOfTenant)", Becomes: "t.written",
 			In: in, Run: "^TestStatesBesideManyOthers$",

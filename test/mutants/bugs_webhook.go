@@ -196,6 +196,11 @@ func webhookBugs() []Bug {
 			In: "./service/quotas", Run: "^TestNext$",
 		},
 		{
+			Name: "webhook-void-counted", Breaks: "what attempts nothing uses up no attempt of its tenant's second",
+			File: "webhook/turns.go", Anchor: "void != nil && void() {", Becomes: "void == nil && p.closed {",
+			In: "./webhook", Run: "^TestVoidJobsTakeNoTurn$",
+		},
+		{
 			Name: "webhook-queue-without-bytes", Breaks: "what waits for a receiver is bounded in bytes",
 			File: "webhook/pool.go", Anchor: "return b.Jobs+1 <= bound.Jobs && b.Bytes+bytes <= bound.Bytes", Becomes: "return b.Jobs+1 <= bound.Jobs",
 			In: "./webhook", Run: "^TestPoolIsBounded$",

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -140,5 +141,47 @@ func TestEndsBeforeAnother(t *testing.T) {
 		if m.takes(); !first.over || next.waitsFor != 0 || !next.Queued() {
 			t.Errorf("it waits for %d, which is over: %t", next.waitsFor, first.over)
 		}
+	})
+}
+
+// lateLocks are those of entries that are all there, whose callers have a secret each; what is sent to them comes too late.
+type lateLocks struct {
+	Locks
+	Subscriptions
+	sent int
+}
+
+func (*lateLocks) Gone(lock.ID, uint64) bool { return false }
+func (*lateLocks) Token(*lock.Entry) string  { return "token" }
+
+func (*lateLocks) CallbackSecrets(string, time.Time) []webhook.Secret {
+	return make([]webhook.Secret, 1)
+}
+
+func (l *lateLocks) Send(context.Context, webhook.Target, webhook.Message) webhook.Result {
+	l.sent++
+	return webhook.Result{Outcome: webhook.Expired}
+}
+
+// TestEndsWhileItsTenantWaits: what is of no use any more when its tenant has used up its attempts does not wait for the next
+// second, in which others have their turns: else a tenant with too many callbacks had none that comes in time.
+func TestEndsWhileItsTenantWaits(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m, all := newMissing(t), &lateLocks{}
+		m.Locks, m.Subscriptions, m.Sender = all, all, all
+		m.pool = webhook.NewPool(webhook.PoolConfig{Next: func(string) time.Duration { return time.Minute }})
+		defer m.pool.Close(t.Context())
+		d := m.grants(m.ofOurs(), 50, 10*time.Second)
+		<-time.After(9 * time.Second)
+		if all.sent != 0 {
+			t.Fatal("it does not wait")
+		}
+		select {
+		case f := <-m.brought:
+			f()
+		case <-time.After(3 * time.Second):
+			t.Fatal("it waits")
+		}
+		m.wantEnded(d, webhook.StateExpired, 0)
 	})
 }

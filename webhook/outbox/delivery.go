@@ -117,17 +117,22 @@ func (w *owner) attempt(d *delivery) {
 	}
 	d.running = true
 	message := webhook.Message{ID: d.id, Payload: d.payload, NotAfter: d.progress.NotAfter}
+	moot := func() bool { return w.isGone() || !asked && !to.until(time.Now()).IsZero() }
 	err := w.pool.Submit(webhook.Job{
 		Tenant: t.tenant, Target: t.poolName(d), Order: d.record, Bytes: d.size + 512,
 		Run: func(ctx context.Context) {
 			made := tried{at: w.Now(), id: message.ID}
 			where, ok := t.address(d)
-			if made.sub = where.sub; ok && !w.isGone() && (asked || to.until(time.Now()).IsZero()) {
+			if made.sub = where.sub; ok && !moot() {
 				made.Result = w.send(ctx, d, to, where, message)
 			} else {
 				made.Outcome = webhook.Interrupted // it has waited for its turn, and is not to be made now
 			}
 			w.bring(func() { w.attempted(d, made) })
+		},
+		Void: func() bool {
+			_, ok := t.address(d)
+			return !ok || moot() || message.Expired(time.Now())
 		},
 	})
 	if err != nil {

@@ -48,6 +48,8 @@ type world struct {
 	attempted int
 	ahead     time.Duration // by how much the wall clock of those who send is
 	outcomes  []string      // of attempts, as the metrics are told them
+
+	next func(tenant string) time.Duration // as [webhook.PoolConfig] has it
 }
 
 // received is what a receiver took.
@@ -115,6 +117,7 @@ func (w *world) replica(name string) *replica {
 		Sharing: func() service.Sharing { return w.sharing(name) },
 		Rand:    func() float64 { return 0.5 },
 		Now:     w.wall,
+		Pool:    webhook.PoolConfig{Next: w.next},
 	})
 	if w.asks == nil {
 		w.asks = outbox.NewDeliveries(client.Records(), r.Service, w.hooks.Journal)

@@ -77,6 +77,27 @@ func TestReasonOfEachEnd(t *testing.T) {
 			},
 			want: []lock.Reason{lock.Expired, lock.Released}, open: true,
 		},
+		"withdrawn from a full store by another replica, and the next one expired": {
+			events: func(r *run) {
+				r.joins(4, e)
+				r.gone(5, r.s.markKey(e.Tenant, e.ID))
+				r.leaves(5, e)
+				r.joins(6, e)
+				r.leaves(9, e)
+				r.gone(9, r.s.markKey(e.Tenant, e.ID))
+			},
+			want: []lock.Reason{lock.Withdrawn, lock.Expired}, open: true,
+		},
+		"expired, and the next one withdrawn from a full store by another replica": {
+			events: func(r *run) {
+				r.leaves(5, e)
+				r.gone(5, r.s.markKey(e.Tenant, e.ID))
+				r.joins(6, e)
+				r.gone(9, r.s.markKey(e.Tenant, e.ID))
+				r.leaves(9, e)
+			},
+			want: []lock.Reason{lock.Expired, lock.Withdrawn}, open: true,
+		},
 		"recorded later": {
 			events: func(r *run) {
 				r.leaves(5, e)

@@ -34,6 +34,12 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestWithdrawnFromAFullStore$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-expiry-behind-a-withdrawal", Breaks: "an entry that expired is not taken for withdrawn because one of its key was before, from a full store",
+			File: "store/etcd/feed.go", Anchor: "	left.withdrawn = d.marked[markGone{k.ID, revision}]\n",
+			Becomes: "	for mark := range d.marked {\n		left.withdrawn = left.withdrawn || mark.id == k.ID\n	}\n",
+			In:      "./store/etcd", Run: "^TestReasonOfEachEnd$",
+		},
+		{
 			Name: "etcd-withdrawal-looks-like-an-expiry", Breaks: "a key is free whoever records that its entry was withdrawn from a full store",
 			File: "store/etcd/feed.go", Anchor: "if d.withdrawn && why == lock.Expired {", Becomes: "if false {",
 			In: "./store/etcd", Run: "^TestOthersKnowOfAWithdrawalFromAFullStore$", Needs: "etcd",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,4 +182,36 @@ func TestLastStates(t *testing.T) {
 			}
 		})
 	}
+}
+
+// slowStates are records of which writes of states wait.
+type slowStates struct {
+	Records
+	goOn  chan struct{}
+	wrote atomic.Int64
+}
+
+func (s *slowStates) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
+	<-s.goOn
+	s.wrote.Add(1)
+	return s.Records.Put(ctx, p)
+}
+
+// TestOneWriteOfAStateAtATime: what has changed again while a state is being written, however long that takes, is written
+// after that: a second write would find another version than it knows.
+func TestOneWriteOfAStateAtATime(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		slow := &slowStates{Records: m.Records, goOn: make(chan struct{})}
+		m.Records = slow
+		for i := range 3 {
+			m.target.dirty = true
+			m.writeStates(time.Now().Add(time.Duration(1+i) * statePause))
+		}
+		close(slow.goOn)
+		m.takes()
+		if n := slow.wrote.Load(); n != 1 || !m.target.dirty {
+			t.Errorf("it is written %d times, and to be written again: %t", n, m.target.dirty)
+		}
+	})
 }

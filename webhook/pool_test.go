@@ -366,6 +366,20 @@ func TestPausedTenantHoldsUpNobody(t *testing.T) {
 	})
 }
 
+// TestPausesAreNotShort: who may begin one more in a moment is asked now and then, and not for each.
+func TestPausesAreNotShort(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		asked := 0
+		p := newPool(t, webhook.PoolConfig{Next: func(string) time.Duration { asked++; return time.Microsecond }})
+		submit(t, p, webhook.Job{Tenant: "a", Run: func(context.Context) {}})
+		<-time.After(time.Second - time.Millisecond)
+		closeNow(p)
+		if asked > 100 {
+			t.Errorf("asked %d times in a second", asked)
+		}
+	})
+}
+
 // TestClosePoolWhilePaused: nothing begins afterwards.
 func TestClosePoolWhilePaused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

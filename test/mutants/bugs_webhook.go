@@ -122,7 +122,7 @@ func webhookBugs() []Bug {
 		},
 		{
 			Name: "webhook-sent-too-late", Breaks: "what became too late while connecting is not sent",
-			File: "webhook/sender.go", Anchor: "if m.expired(s.now()) {", Becomes: "if m.expired(now) {",
+			File: "webhook/sender.go", Anchor: "if m.Expired(s.now()) {", Becomes: "if m.Expired(now) {",
 			In: "./webhook", Run: "^TestTooLateOnceConnected$",
 		},
 		{
@@ -174,6 +174,11 @@ func webhookBugs() []Bug {
 			Name: "webhook-paused-for-good", Breaks: "what waits for its tenant's turn is sent in the end",
 			File: "webhook/turns.go", Anchor: "		p.ready.push(t)\n		p.dispatch()\n", Becomes: "		p.dispatch()\n",
 			In: "./webhook", Run: "^TestPoolPacesTenants$",
+		},
+		{
+			Name: "webhook-short-pauses", Breaks: "a tenant that waits for its turn is looked at a hundred times in a second at most",
+			File: "webhook/turns.go", Anchor: "min(max(d, shortPause), longPause)", Becomes: "min(d, longPause)",
+			In: "./webhook", Run: "^TestPausesAreNotShort$",
 		},
 		{
 			Name: "webhook-pause-holds-up-others", Breaks: "who waits for a tenant's turn holds up no other",

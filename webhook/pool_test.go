@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -398,7 +399,9 @@ func TestClosePoolWhilePaused(t *testing.T) {
 // has no more workers for it.
 func TestVoidJobsTakeNoTurn(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		counted, void := 0, true
+		counted := 0
+		var void, began atomic.Bool
+		void.Store(true)
 		p := newPool(t, webhook.PoolConfig{PerTarget: 1, Next: func(string) time.Duration {
 			if counted == 1 {
 				return time.Minute
@@ -406,22 +409,21 @@ func TestVoidJobsTakeNoTurn(t *testing.T) {
 			counted++
 			return 0
 		}})
-		job := webhook.Job{Tenant: "a", Target: "a", Run: func(context.Context) {}, Void: func() bool { return void }}
+		job := webhook.Job{Tenant: "a", Target: "a", Run: func(context.Context) {}, Void: void.Load}
 		for range 100 {
 			submit(t, p, job)
 		}
-		began := false
-		submit(t, p, webhook.Job{Tenant: "a", Target: "a", Run: func(context.Context) { began = true }, Void: func() bool { return false }})
-		if synctest.Wait(); !began || counted != 1 {
-			t.Errorf("what is behind it has begun: %t, and %d were counted", began, counted)
+		submit(t, p, webhook.Job{Tenant: "a", Target: "a", Run: func(context.Context) { began.Store(true) }, Void: func() bool { return false }})
+		if synctest.Wait(); !began.Load() || counted != 1 {
+			t.Errorf("what is behind it has begun: %t, and %d were counted", began.Load(), counted)
 		}
-		void = false
+		void.Store(false)
 		submit(t, p, job)
 		synctest.Wait()
 		if _, load, _ := p.Load(); load.Jobs != 1 {
 			t.Errorf("%d wait, want the one that may not begin", load.Jobs)
 		}
-		void = true
+		void.Store(true)
 		<-time.After(2 * time.Second)
 		if _, load, _ := p.Load(); load.Jobs != 0 {
 			t.Errorf("%d wait, though it attempts nothing", load.Jobs)

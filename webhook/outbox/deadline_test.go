@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,7 +149,7 @@ func TestEndsBeforeAnother(t *testing.T) {
 type lateLocks struct {
 	Locks
 	Subscriptions
-	sent int
+	sent atomic.Int64
 }
 
 func (*lateLocks) Gone(lock.ID, uint64) bool { return false }
@@ -159,7 +160,7 @@ func (*lateLocks) CallbackSecrets(string, time.Time) []webhook.Secret {
 }
 
 func (l *lateLocks) Send(context.Context, webhook.Target, webhook.Message) webhook.Result {
-	l.sent++
+	l.sent.Add(1)
 	return webhook.Result{Outcome: webhook.Expired}
 }
 
@@ -173,7 +174,7 @@ func TestEndsWhileItsTenantWaits(t *testing.T) {
 		defer m.pool.Close(t.Context())
 		d := m.grants(m.ofOurs(), 50, 10*time.Second)
 		<-time.After(9 * time.Second)
-		if all.sent != 0 {
+		if all.sent.Load() != 0 {
 			t.Fatal("it does not wait")
 		}
 		select {

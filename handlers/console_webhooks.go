@@ -26,11 +26,11 @@ const (
 
 func (a *endpoints) operatedWebhooks(r *gin.Engine) {
 	o := operation{scopes: operators(), always: true, ofTenants: true} // each asks the store
-	r.GET("/admin/webhooks", a.authorized(operation{scopes: o.scopes, always: true, ofTenants: true, query: []string{"tenant", "limit", "cursor"}}, a.adminWebhooks))
+	r.GET("/admin/webhooks", a.authorized(operation{scopes: o.scopes, always: true, query: []string{"tenant", "limit", "cursor"}}, a.adminWebhooks))
 	one := r.Group("/admin/webhooks/:tenant/:id")
 	one.GET("", a.authorized(o, a.adminWebhook))
 	one.PATCH("", a.authorized(operation{scopes: o.scopes, always: true}, a.pauseWebhook)) // so seldom that it need not count
-	one.GET("/deliveries", a.authorized(operation{scopes: o.scopes, always: true, ofTenants: true, query: []string{"limit", "cursor"}}, a.adminDeliveries))
+	one.GET("/deliveries", a.authorized(operation{scopes: o.scopes, always: true, query: []string{"limit", "cursor"}}, a.adminDeliveries))
 	o.query = []string{"reason"}
 	one.POST("/deliveries/:delivery/redeliver", a.authorized(o, a.adminRedeliver))
 }

@@ -33,7 +33,7 @@ type Quotas interface {
 
 func (a *endpoints) quotas(r *gin.Engine) {
 	path, admins := "/admin/tenants/:tenant/quota", operation{scopes: []auth.Scope{auth.Admin}, always: true}
-	r.GET(path, a.authorized(operation{scopes: operators(), always: true, ofTenants: true}, a.getQuota))
+	r.GET(path, a.authorized(operation{scopes: operators(), always: true}, a.getQuota))
 	r.PUT(path, a.authorized(admins, a.setQuota))
 	admins.query = []string{"reason"}
 	r.DELETE(path, a.authorized(admins, a.resetQuota))

@@ -94,7 +94,7 @@ func outboxBugs() []Bug {
 		{
 			Name: "outbox-owed-not-taken-over", Breaks: "what the owner before has kept is sent by the next",
 			File: "webhook/outbox/owner.go", Anchor: "errors.Join(w.claim(), w.loadStates(), w.loadOwed())", Becomes: "errors.Join(w.claim(), w.loadStates())",
-			In: in, Run: "^TestTakesOver$",
+			In: in, Run: "^TestFirstInOrder$",
 		},
 		{
 			Name: "outbox-no-order", Breaks: "first attempts about one lock are made in order",

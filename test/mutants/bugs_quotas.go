@@ -89,11 +89,6 @@ func quotaBugs() []Bug {
 			In: "./handlers", Run: "^TestMadeUpTokens$", Needs: "etcd",
 		},
 		{
-			Name: "quota-looks-at-quota-free", Breaks: "a tenant's own operator who has the store read for him counts",
-			File: "handlers/quota.go", Anchor: ", ofTenants: true", Becomes: "",
-			In: "./handlers", Run: "^TestOwnOperatorsCount$", Needs: "etcd",
-		},
-		{
 			Name: "quota-shuts-operators-out", Breaks: "an operator of all tenants sees the quota of one that is at its limit",
 			File: "handlers/admit.go", Anchor: " && !r.principal.Allows(auth.Admin)", Becomes: "",
 			In: "./handlers", Run: "^TestOwnOperatorsCount$", Needs: "etcd",

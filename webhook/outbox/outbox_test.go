@@ -148,6 +148,14 @@ func TestOthersGoOn(t *testing.T) {
 
 // TestTakesOver: when the one who sends dies, another goes on, and nothing is lost.
 func TestTakesOver(t *testing.T) {
+	for name, after := range map[string]time.Duration{"before anything is written": 50 * time.Millisecond, "behind the cursor and what states say": 30 * time.Second} {
+		t.Run(name, func(t *testing.T) { takesOver(t, after) })
+	}
+}
+
+// takesOver has the one who sends die so long after a delivery has failed.
+func takesOver(t *testing.T, after time.Duration) {
+	t.Helper()
 	run(t, func(t *testing.T, w *world) {
 		one, two := w.replica("one"), w.replica("two")
 		<-time.After(time.Second) // both know what is there, or what was before they did is told as missed
@@ -171,7 +179,7 @@ func TestTakesOver(t *testing.T) {
 		until(t, 30*time.Second, "all are told", told("first"))
 		w.setBehave(func(string, webhook.Message) webhook.Result { return webhook.Result{Outcome: webhook.Failed} })
 		two.cycle("acme", "second")
-		<-time.After(50 * time.Millisecond)
+		<-time.After(after)
 		one.kill()
 		w.setBehave(nil)
 		two.cycle("acme", "third")

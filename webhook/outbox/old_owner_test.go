@@ -12,11 +12,15 @@ import (
 // nothing in the store before it learns of that, and tells nobody of what only it has missed.
 func TestOldOwnerComesBack(t *testing.T) {
 	for name, c := range map[string]struct {
-		away   func(two *replica)
+		away   func(w *world, two *replica)
 		cannot string // the kinds that it could not write before
 	}{
-		"to a gap":                    {func(two *replica) { two.cycle("acme", "orders:2") }, "none"},
-		"with what it could not keep": {func(*replica) {}, "webhook-owed-"},
+		"to a gap": {func(w *world, two *replica) {
+			two.cycle("acme", "orders:2")
+			<-time.After(time.Second) // which the other one has read
+			w.Compact()
+		}, "none"},
+		"with what it could not keep": {func(*world, *replica) {}, "webhook-owed-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, func(t *testing.T, w *world) {
@@ -29,7 +33,7 @@ func TestOldOwnerComesBack(t *testing.T) {
 				w.isolate(one)
 				until(t, 10*time.Minute, "the other one tells", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 2 })
 				until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
-				c.away(two)
+				c.away(w, two)
 				<-time.After(5 * time.Second)
 				one.own.refuse("")
 				one.cable.Cut("")

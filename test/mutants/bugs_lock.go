@@ -112,7 +112,7 @@ func lockBugs() []Bug {
 		{
 			Name: "lock-looks-behind-all", Breaks: "behind an entry for which nobody waits nothing is looked for",
 			File: "lock/deadlock/detector.go", Anchor: "if !n.inTheWay() {", Becomes: "if n == nil {",
-			In: "./lock/deadlock", Run: "^TestWhoIsNotAwaited$",
+			In: "./lock/deadlock", Run: "^TestLiftedBehindNobody$",
 		},
 		{
 			Name: "lock-crowd-is-one-holder", Breaks: "a name with more than 100 waits is not taken for one holder",

@@ -51,6 +51,11 @@ func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replica
 		Sharing:       func() service.Sharing { return replicas.Settled(outbox.SettledAfter, time.Now()) },
 		Metrics:       t.Metrics(),
 		Logger:        t.Logger(),
+		Charge: func(tenant string, offered, kept int) {
+			if n := quota.PriceOfTelling(offered, kept); n > 0 {
+				limits.Owe(tenant, quota.Requests, n)
+			}
+		},
 		Pool: webhook.PoolConfig{Next: func(tenant string) time.Duration {
 			return limits.Next(tenant, quota.WebhookAttempts)
 		}},

@@ -154,3 +154,35 @@ func TestWebhooksArePaced(t *testing.T) {
 		t.Errorf("it ended with %d", code)
 	}
 }
+
+// TestWebhooksAreCharged: a tenant with many webhooks pays requests for having them told.
+func TestWebhooksAreCharged(t *testing.T) {
+	address := serveTest(t, (&inbox{}).ServeHTTP)
+	key := file(t, secret)
+	s := start(t, "--data-dir", t.TempDir(), "--jwt-secret-file", key, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
+	bearer := func(tenant, scope string) string {
+		return strings.TrimSpace(command(t, nil, "token", "--jwt-secret-file", key, "--tenant", tenant, "--scope", scope).out)
+	}
+	token, admin := bearer("acme", "locks:read locks:write webhooks:write"), bearer("ops", "admin")
+	for i := range 100 {
+		if made := s.call(token, "POST", "/webhooks", `{"url":"http://`+address+`/`+strconv.Itoa(i)+`"}`); made.status != http.StatusCreated {
+			t.Fatalf("answered %v", made)
+		}
+	}
+	const quota = "/admin/tenants/acme/quota"
+	if set := s.call(admin, "PUT", quota, `{"requests_per_second":1,"reason":"for this test"}`); set.status != http.StatusOK {
+		t.Fatalf("answered %v", set)
+	}
+	acquired := 0
+	eventually(t, "more is to be paid for than one acquire", func() bool {
+		if s.call(token, "POST", "/locks/told:"+strconv.Itoa(acquired), "").status == http.StatusCreated {
+			acquired++
+		}
+		used, _ := s.call(admin, "GET", quota, "").body["used"].(map[string]any)
+		n, _ := used["requests_per_second"].(float64)
+		return acquired > 0 && n > 1
+	})
+	if code := s.end(); code != 0 {
+		t.Errorf("it ended with %d", code)
+	}
+}

@@ -18,6 +18,14 @@ const unitHolders = 50
 // twice as long again when it is written.
 const unitLooks = 40
 
+// unitOffers is for how many times that one of a tenant's webhooks is looked at for an event the tenant pays for a request:
+// to tell an event to 50 takes as long as a request. storeWrites is for how many requests it pays where a delivery is put
+// into the store, and taken away again.
+const unitOffers, storeWrites = 50, 2
+
+// PriceOfTelling is what it costs to tell a tenant's webhooks, in requests.
+func PriceOfTelling(offered, kept int) int { return offered/unitOffers + storeWrites*kept }
+
 // PriceOfSet is what an acquire of so many locks costs, in requests for one: the store writes each.
 func PriceOfSet(locks int) int { return max(1, locks) }
 

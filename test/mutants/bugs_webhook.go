@@ -216,6 +216,31 @@ func webhookBugs() []Bug {
 			In: "./webhook", Run: "^TestVoidJobsTakeNoTurn$",
 		},
 		{
+			Name: "webhook-telling-costs-nothing", Breaks: "a tenant with many webhooks pays for having them told",
+			File: "cmd/api/webhooks.go", Anchor: "quota.PriceOfTelling(offered, kept)", Becomes: "0 * quota.PriceOfTelling(offered, kept)",
+			In: "./cmd/api", Run: "^TestWebhooksAreCharged$",
+		},
+		{
+			Name: "outbox-offers-cost-nothing", Breaks: "it pays for each webhook that is looked at for an event",
+			File: "webhook/outbox/tell.go", Anchor: "w.bill.add(e.Entry.Tenant, len(all), 0)", Becomes: "w.bill.add(e.Entry.Tenant, 1, 0)",
+			In: "./webhook/outbox", Run: "^TestCharge$",
+		},
+		{
+			Name: "outbox-keeping-costs-nothing", Breaks: "and for what is put into the store",
+			File: "webhook/outbox/owed.go", Anchor: "		w.bill.add(d.target.tenant, 0, 1)\n", Becomes: "",
+			In: "./webhook/outbox", Run: "^TestCharge$",
+		},
+		{
+			Name: "outbox-forgets-what-is-little", Breaks: "who has a few webhooks in each shard pays too",
+			File: "webhook/outbox/bill.go", Anchor: "len(w.targets.byTenant[tenant]) == 0 {", Becomes: "true {",
+			In: "./webhook/outbox", Run: "^TestCharge$",
+		},
+		{
+			Name: "outbox-charges-again", Breaks: "what was paid for is not charged again",
+			File: "webhook/outbox/bill.go", Anchor: "			w.Charge(tenant, c.offered, c.kept)\n			delete(w.bill, tenant)\n", Becomes: "			w.Charge(tenant, c.offered, c.kept)\n",
+			In: "./webhook/outbox", Run: "^TestCharge$",
+		},
+		{
 			Name: "webhook-queue-without-bytes", Breaks: "what waits for a receiver is bounded in bytes",
 			File: "webhook/pool.go", Anchor: "return b.Jobs+1 <= bound.Jobs && b.Bytes+bytes <= bound.Bytes", Becomes: "return b.Jobs+1 <= bound.Jobs",
 			In: "./webhook", Run: "^TestPoolIsBounded$",

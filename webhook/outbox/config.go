@@ -15,6 +15,9 @@ func (c Config) withDefaults() Config {
 	if c.Metrics == nil {
 		c.Metrics = silent{}
 	}
+	if c.Charge == nil {
+		c.Charge = func(string, int, int) {}
+	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64
 	}

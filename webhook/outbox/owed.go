@@ -75,6 +75,9 @@ func (w *owner) keep(d *delivery) {
 		w.keepLater(d)
 		return
 	}
+	if d.version == 0 {
+		w.bill.add(d.target.tenant, 0, 1)
+	}
 	d.writing, d.stale = true, false
 	by := w.stamp()
 	value, was := w.encode(d, by), d.stored

@@ -38,6 +38,7 @@ type owner struct {
 	parking parking
 	match   matching
 	paces   paces
+	bill    bill
 	doubts  map[lock.ID]doubt
 	late    []*delivery     // taken over without an attempt yet
 	tidied  bool            // of what is known of subscriptions that are gone
@@ -51,7 +52,7 @@ func newOwner(s *shard, fence uint64) *owner {
 	w.room, w.atOnce = make([]*events.Record, 64), make(chan struct{})
 	close(w.atOnce)
 	w.doubts = map[lock.ID]doubt{}
-	w.paces = paces{}
+	w.paces, w.bill = paces{}, bill{}
 	w.targets.all = map[string]*target{}
 	w.targets.byTenant = map[string][]*target{}
 	w.targets.callbacks = map[string]*target{}
@@ -212,6 +213,7 @@ func (w *owner) beat() {
 	w.lookAtRequests(now)
 	w.sweep()
 	w.tellBacklog(now)
+	w.charge()
 }
 
 // finish tells what has happened by now, and leaves the rest to the next owner. What is

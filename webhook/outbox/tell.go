@@ -42,6 +42,7 @@ func (w *owner) offerAll(e *lock.Event, it *item) {
 		w.passOver(e, it.read)
 		return
 	}
+	w.bill.add(e.Entry.Tenant, len(all), 0)
 	text := &body{event: e}
 	for _, t := range all {
 		if !w.parking.waitsFor(t, "") {

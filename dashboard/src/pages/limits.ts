@@ -17,7 +17,7 @@ export const limits: readonly { key: Limit; name: string; unit: string; most: nu
   { key: "requests_per_second", name: "Requests", unit: "a second", most: 1_000_000, each: true },
   { key: "renewals_per_second", name: "Renewals", unit: "a second", most: 1_000_000, each: true },
   { key: "releases_per_second", name: "Releases", unit: "a second", most: 1_000_000, each: true },
-  { key: "webhook_attempts_per_second", name: "Attempts to tell webhooks", unit: "a second", most: 1_000_000, each: true },
+  { key: "webhook_attempts_per_second", name: "Webhook attempts", unit: "a second", most: 1_000_000, each: true },
 ];
 
 export type Fields = Partial<Record<Limit, string>>;
@@ -29,7 +29,9 @@ export function fieldsOf(overrides: Schemas["QuotaOverrides"] = {}): Fields {
 
 /** Whether a limit is of what is done in a second, of which a replica keeps a second's worth. */
 export function isRate(limit: Limit): boolean {
-  return ["requests_per_second", "renewals_per_second", "releases_per_second", "webhook_attempts_per_second"].includes(limit);
+  return ["requests_per_second", "renewals_per_second", "releases_per_second", "webhook_attempts_per_second"].includes(
+    limit,
+  );
 }
 
 /** The limits that the fields name; an empty one is the default. Undefined if one is none. */

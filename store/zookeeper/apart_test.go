@@ -20,7 +20,7 @@ func TestRefusedWritesOfAnotherTenant(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	var transactions atomic.Int64
-	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Observer: store.Observer{Operation: func(name string, _ time.Duration, _ error) {
+	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Timeout: longTimeout, Observer: store.Observer{Operation: func(name string, _ time.Duration, _ error) {
 		if name == "commit" {
 			transactions.Add(1)
 		}

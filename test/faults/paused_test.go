@@ -171,12 +171,12 @@ func (s *renewed) answered(h *drive.Hold, a drive.Answer, basis time.Duration) {
 func (s *renewed) gone(c *drive.Client, h *drive.Hold, a drive.Answer, basis time.Duration) {
 	s.t.Helper()
 	s.lost.Add(1)
-	early := a.Return < basis+h.TTL
-	if early && h.TTL == shortTTL && s.endedByOldLeader(c, h) {
+	until := basis + h.TTL
+	if h.TTL == shortTTL && s.endedByOldLeader(c, h, until) {
 		s.ended.Add(1)
 		return
 	}
-	if h.TTL == longTTL || early {
+	if h.TTL == longTTL || a.Return < until {
 		s.t.Errorf("%s with a TTL of %v: %v, %v after an answered renewal", h.Lock, h.TTL, a, a.Return-basis)
 	}
 }
@@ -184,12 +184,13 @@ func (s *renewed) gone(c *drive.Client, h *drive.Hold, a drive.Answer, basis tim
 // oldLeaderFor is for how long a leader that was woken may go on as one.
 const oldLeaderFor = 2 * time.Second
 
-// endedByOldLeader reports whether etcd ended a lease as its old leader woke. That one takes
+// endedByOldLeader reports whether etcd ended a lease before its time as its old leader woke, whenever its holder
+// was told. That one takes
 // leases for over that were renewed while it was stopped; it looks whether it still leads
 // only if its own clock has not ticked for a while, which it has as soon as it runs, and what it asks
 // for is passed on to the new leader (etcd #15247, #16822). No client of etcd can keep
 // it from that. It is taken out of the history as a removal from outside, and published.
-func (s *renewed) endedByOldLeader(c *drive.Client, h *drive.Hold) bool {
+func (s *renewed) endedByOldLeader(c *drive.Client, h *drive.Hold, until time.Duration) bool {
 	s.t.Helper()
 	if onZooKeeper() {
 		return false
@@ -197,7 +198,7 @@ func (s *renewed) endedByOldLeader(c *drive.Client, h *drive.Hold) bool {
 	woke := time.Duration(s.woke.Load())
 	left, err := s.store.AwaitLeft(s.ctx, h.ID)
 	s.must(err)
-	if woke == 0 || left < woke || left > woke+within(oldLeaderFor) {
+	if woke == 0 || left >= until || left < woke || left > woke+within(oldLeaderFor) {
 		return false
 	}
 	s.endedAfter.add(left - woke)

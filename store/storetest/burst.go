@@ -188,7 +188,7 @@ func refusedOnArrival(t *trial) {
 			if refused.Add(1); le.OutcomeUnknown || le.RetryAfter < time.Second {
 				t.Errorf("a refusal says %+v", le)
 			}
-			if took > t.CallLimit/2 {
+			if took > t.CallLimit*3/4 {
 				late.Add(1)
 			}
 			return

@@ -41,15 +41,25 @@ type Conn struct {
 	endpoints []string
 
 	// slack is added to each lease's TTL, so that a pooled lease that was
-	// renewed less than slack ago needs no renewal before it is used again. 0
-	// where a renewal is a function call.
+	// renewed less than slack ago needs no renewal before it is used again, and one
+	// in this process lasts until its entry was removed.
 	slack time.Duration
+
+	// lifetimes are of the entries of an etcd in this process; nil for others.
+	lifetimes *lifetimes
 
 	close func() error
 }
 
 // Close ends the connection, or stops the embedded member.
 func (c *Conn) Close() error { return c.close() }
+
+// forgetLifetime says that a lease carries nothing any more.
+func (c *Conn) forgetLifetime(lease int64) {
+	if c.lifetimes != nil {
+		c.lifetimes.forget(lease)
+	}
+}
 
 func (c *Conn) takeRoom(bytes int) (answered func(), ok bool) {
 	if c.admit == nil {

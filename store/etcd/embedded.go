@@ -59,7 +59,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, release())
 	}
-	m := &member{etcd: server, server: server.Server}
+	m := &member{etcd: server, server: server.Server, lifetimes: newLifetimes()}
 	m.kv = v3rpc.NewQuotaKVServer(m.server)
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	log := cfg.Logger
@@ -67,10 +67,11 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	m.tasks.Go(func() { m.maintain(log) })
+	m.tasks.Go(func() { m.lifetimes.expireAll(m.ctx) })
 	m.backups.longest, m.backups.stall = longestBackup, stalledBackup
 	m.backups.serve(m, cfg.Dir, log)
 	return &Conn{
-		kv: counted{m.kv, &m.written}, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, watchPast: m.watchRange, hold: m.holds.begin, admit: m.admit, size: m.size, local: true,
+		kv: counted{m.kv, &m.written}, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, watchPast: m.watchRange, hold: m.holds.begin, admit: m.admit, size: m.size, local: true, slack: localSlack, lifetimes: m.lifetimes,
 		close: func() error { return errors.Join(m.close(), release()) },
 	}, nil
 }
@@ -179,6 +180,7 @@ type member struct {
 	holds       holds
 	room        room
 	backups     backups
+	lifetimes   *lifetimes
 
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -234,11 +236,20 @@ func (m *member) close() error {
 // the call runs beside the caller: etcd waits, without regard to ctx, for a lease
 // that is expired but not yet revoked.
 func (m *member) renew(ctx context.Context, id int64, lives bool) error {
+	renewed, ok := m.lifetimes.renewing(id)
+	if !ok {
+		return errLeaseGone
+	}
+	ask := func() error {
+		err := m.leaseRenew(ctx, id)
+		renewed(err)
+		return err
+	}
 	if lives {
-		return m.leaseRenew(ctx, id)
+		return ask()
 	}
 	done := make(chan error, 1)
-	go func() { done <- m.leaseRenew(ctx, id) }() // ends when etcd revokes the lease or stops
+	go func() { done <- ask() }() // ends when etcd revokes the lease or stops
 	select {
 	case err := <-done:
 		return err

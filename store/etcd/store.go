@@ -53,6 +53,7 @@ type Store struct {
 	leases  *leasePool
 	memory  *memory
 	commits *committer
+	expirer *expirer
 	orphans *store.Cleaner[*orphan]
 	records *RecordStore
 
@@ -106,6 +107,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
 	s.memory = newMemory(s.leases.tryGrant)
+	s.expirer = newExpirer(conn.lifetimes, s)
 	s.records = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.commits = (&committer{
 		prefix: s.prefix, ctx: s.closing, trusted: s.meta, pending: cfg.Pending,
@@ -122,6 +124,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 // by their own contexts.
 func (s *Store) Close() error {
 	s.stop()
+	s.expirer.close()
 	s.records.life.Close()
 	s.orphans.Close()
 	s.tasks.Wait()
@@ -150,6 +153,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	})
 	if written && err == nil { // what is taken back has its lease ended, so that one must not be used again
 		s.leases.confirm(placed)
+		s.expirer.watch(placed)
 	}
 	return placed, written, err
 }
@@ -270,7 +274,11 @@ func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
 		if err == nil {
 			s.leases.refreshed(e.Handle, start)
 			// A lease that answers is no proof that its keys are there (etcd #14758).
-			return s.prove(ctx, e)
+			if err := s.prove(ctx, e); err != nil {
+				return err
+			}
+			s.expirer.watch(e) // which may be from before a restart
+			return nil
 		}
 		if err := s.proveLeased(ctx, e); err != nil {
 			return err
@@ -299,12 +307,15 @@ func (s *Store) proveLeased(ctx context.Context, e *lock.Entry) error {
 // alone.
 const renewPause = 100 * time.Millisecond
 
-// Remaining implements store.Store. The leader answers from memory, and counts
+// Remaining implements store.Store. Where it is not known here the leader answers from memory, and counts
 // in whole seconds. The lease may be in use for another entry already, so the
 // entry is read too.
 func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	if left, known := s.expirer.left(e); known {
+		return left, s.prove(ctx, e)
+	}
 	resp, err := s.conn.leases.LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{ID: e.Handle})
 	switch {
 	case isLeaseNotFound(err) || err == nil && resp.TTL < 0:

@@ -7,7 +7,7 @@ const upkeepInterval = time.Second
 // upkeep records ends, and deletes what went with them, until the store is closed. All replicas do it; what they do is
 // idempotent.
 func (s *Store) upkeep() {
-	s.eachInterval(func() {
+	s.each(upkeepInterval, func() {
 		s.memory.prepare(s.closing)
 		s.recordEnds()
 		s.deleteSpent()
@@ -17,11 +17,11 @@ func (s *Store) upkeep() {
 // renewIdle renews idle leases until the store is closed. Ends do not wait for it: there
 // may be many, and one that is not answered takes its time.
 func (s *Store) renewIdle() {
-	s.eachInterval(func() { s.leases.maintain(s.closing) })
+	s.each(idleInterval, func() { s.leases.maintain(s.closing) })
 }
 
-func (s *Store) eachInterval(do func()) {
-	tick := time.NewTicker(upkeepInterval)
+func (s *Store) each(interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {

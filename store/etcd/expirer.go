@@ -1,0 +1,105 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	// expiryTick is how often is looked for entries that are over.
+	expiryTick = 20 * time.Millisecond
+
+	// maxExpiring are removed at once: they share transactions.
+	maxExpiring = 256
+
+	// localSlack is how much later than its entry a lease ends that is in this process.
+	localSlack = time.Second
+
+	// expiryPause is how long one is left alone that could not be removed. Its lease may end meanwhile.
+	expiryPause = time.Second
+)
+
+// expirer removes a store's entries that nobody renewed in time from an etcd in this process, a moment before their
+// leases end, which then carry other entries. For each lease that etcd ends itself it flushes its data file, some half
+// a millisecond for half a thousand of them in one go, no more than 1 000 a second, and all writes wait behind these. What is not
+// known here, as what was written before a restart, it still ends. docs/adr/0021 has the reasons.
+type expirer struct {
+	times  *lifetimes
+	remove func(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error
+	ctx    context.Context //nolint:containedctx // of all removals: ends when the store is closed
+	room   chan struct{}
+
+	ends sync.WaitGroup // of those that are being removed
+	gone bool           // the store is closed; guarded by the lifetimes' lock
+}
+
+func newExpirer(times *lifetimes, s *Store) *expirer {
+	return &expirer{times: times, remove: s.Remove, ctx: s.closing, room: make(chan struct{}, maxExpiring)}
+}
+
+// watch has an entry removed when it is over: it was written or renewed for its whole TTL by a call that is over.
+func (x *expirer) watch(e *lock.Entry) {
+	if x.times != nil {
+		x.times.begin(e, x, time.Now())
+	}
+}
+
+// left returns how long an entry lasts, if that is known here.
+func (x *expirer) left(e *lock.Entry) (left time.Duration, known bool) {
+	if x.times == nil {
+		return 0, false
+	}
+	return x.times.left(e, time.Now())
+}
+
+// close leaves the rest to etcd, and waits for what is being removed.
+func (x *expirer) close() {
+	if x.times != nil {
+		x.times.leave(x)
+	}
+	x.ends.Wait()
+}
+
+// expire removes one that is over. It waits while many are being removed, and not for that.
+func (x *expirer) expire(l *lifetime) {
+	select {
+	case x.room <- struct{}{}:
+	case <-x.ctx.Done():
+		x.ends.Done()
+		return
+	}
+	go func() {
+		defer x.ends.Done()
+		defer func() { <-x.room }()
+		switch err := x.remove(x.ctx, l.entry, lock.Expired); {
+		case err == nil, errors.Is(err, lock.Lost):
+			x.times.forgetEntry(l)
+		default:
+			x.times.again(l, time.Now().Add(expiryPause))
+		}
+	}()
+}
+
+// expireAll has all stores on the connection remove what is over, until ctx ends.
+func (x *lifetimes) expireAll(ctx context.Context) {
+	tick := time.NewTicker(expiryTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for now := time.Now(); ; {
+			l := x.next(now)
+			if l == nil {
+				break
+			}
+			l.of.expire(l)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package etcd
+
+import (
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/heap"
+)
+
+// lifetimes are until when the entries last that this process has written or renewed, where etcd is in this process:
+// every renewal is a call of [member.renew], so nobody can have renewed one that is over here. All stores on a
+// connection share it.
+type lifetimes struct {
+	mu      sync.Mutex
+	byLease map[int64]*lifetime
+	order   heap.Heap[*lifetime] // those that are not being removed
+}
+
+func newLifetimes() *lifetimes { return &lifetimes{byLease: map[int64]*lifetime{}} }
+
+// lifetime is of one entry. All that changes is guarded by the lifetimes' lock.
+type lifetime struct {
+	heap.Place
+	look time.Time // when it is to be looked at
+
+	entry    *lock.Entry
+	of       *expirer
+	until    time.Time // by when the answer came: no holder was promised more
+	renewing int       // calls that may yet put that off
+	over     bool      // it is being removed, and cannot be renewed any more
+}
+
+// Before implements heap.Element.
+func (l *lifetime) Before(other *lifetime) bool { return l.look.Before(other.look) }
+
+// begin has an entry last for its TTL from now on, if neither it nor a later one under its lease is known yet.
+func (x *lifetimes) begin(e *lock.Entry, of *expirer, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	was := x.byLease[e.Handle]
+	if was != nil && was.entry.Number >= e.Number || of.gone {
+		return
+	}
+	x.drop(was)
+	l := &lifetime{entry: e, of: of, until: now.Add(e.TTL)}
+	l.look = l.until
+	x.byLease[e.Handle] = l
+	x.order.Push(l)
+}
+
+// renewing says that a lease is about to be renewed: renewed is to be called with what came of it. It is not ok where
+// the entry under it is being removed.
+func (x *lifetimes) renewing(lease int64) (renewed func(error), ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l := x.byLease[lease]
+	if l == nil {
+		return func(error) {}, true
+	}
+	if l.over {
+		return nil, false
+	}
+	l.renewing++
+	return func(err error) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if l.renewing--; err == nil {
+			l.until = time.Now().Add(l.entry.TTL)
+		}
+	}, true
+}
+
+// next returns one that is over, and cannot be renewed from now on; nil if there is none.
+func (x *lifetimes) next(now time.Time) *lifetime {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for x.order.Len() > 0 && !x.order.First().look.After(now) {
+		switch l := x.order.First(); {
+		case l.renewing > 0:
+			l.look = now.Add(expiryTick)
+			x.order.Fix(l)
+		case l.until.After(now):
+			l.look = l.until
+			x.order.Fix(l)
+		default:
+			l.over = true
+			x.order.Remove(l)
+			l.of.ends.Add(1)
+			return l
+		}
+	}
+	return nil
+}
+
+// again has one be looked at again that is over and could not be removed.
+func (x *lifetimes) again(l *lifetime, at time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.byLease[l.entry.Handle] == l && !l.of.gone {
+		l.look = at
+		x.order.Push(l)
+	}
+}
+
+// left returns how long an entry lasts, if that is known.
+func (x *lifetimes) left(e *lock.Entry, now time.Time) (left time.Duration, known bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l := x.byLease[e.Handle]
+	if l == nil || l.entry.Number != e.Number {
+		return 0, false
+	}
+	return max(0, l.until.Sub(now)), true
+}
+
+// forget forgets a lease that carries nothing any more.
+func (x *lifetimes) forget(lease int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.drop(x.byLease[lease])
+}
+
+// forgetEntry forgets one entry that is gone; its lease may carry another one.
+func (x *lifetimes) forgetEntry(l *lifetime) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.byLease[l.entry.Handle] == l {
+		x.drop(l)
+	}
+}
+
+// leave forgets all entries of a store, and takes none of it from then on.
+func (x *lifetimes) leave(of *expirer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	of.gone = true
+	for _, l := range x.byLease {
+		if l.of == of {
+			x.drop(l)
+		}
+	}
+}
+
+func (x *lifetimes) drop(l *lifetime) {
+	if l == nil {
+		return
+	}
+	delete(x.byLease, l.entry.Handle)
+	if l.Queued() {
+		x.order.Remove(l)
+	}
+}

@@ -1,10 +1,9 @@
 package etcd
 
 import (
+	"fmt"
 	"testing"
 	"time"
-
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
 )
@@ -27,22 +26,39 @@ func TestLeaseOfAnExpiredEntry(t *testing.T) {
 		}
 		return placed
 	}
-	began := time.Now()
-	dead, renewed := short("dead"), short("renewed")
-	soon(t, "the entry that nobody renews is gone", func() bool {
-		if err := b.Renew(t.Context(), renewed); err != nil {
-			t.Fatalf("after %v: %v", time.Since(began), err)
+	renewed := short("renewed")
+	soon(t, "an entry has the lease of one that ended before", func() bool { // which lapses if nothing runs for a second
+		began := time.Now()
+		dead := short(lock.ID(fmt.Sprint("dead-", began.UnixNano())))
+		soon(t, "the entry that nobody renews is gone", func() bool {
+			if err := b.Renew(t.Context(), renewed); err != nil {
+				t.Fatalf("after %v: %v", time.Since(began), err)
+			}
+			return a.prove(t.Context(), dead) != nil
+		})
+		if took := time.Since(began); took < dead.TTL {
+			t.Errorf("it lasted for %v", took)
 		}
-		return a.prove(t.Context(), dead) != nil
+		return short(lock.ID(fmt.Sprint("next-", began.UnixNano()))).Handle == dead.Handle
 	})
-	if took := time.Since(began); took < dead.TTL {
-		t.Errorf("it lasted for %v", took)
+}
+
+// TestReleasedLeaveNoLifetime: how long an entry lasts is known while it is there, and not for as long as its TTL.
+func TestReleasedLeaveNoLifetime(t *testing.T) {
+	a, _, committed, lose := startTwo(t)
+	lose()
+	e, _, err := a.Enqueue(t.Context(), reusable("first", false)) // whose answer is lost
+	if err != nil {
+		t.Fatal(err)
 	}
-	resp, err := a.conn.leases.LeaseTimeToLive(t.Context(), &pb.LeaseTimeToLiveRequest{ID: dead.Handle})
-	if err != nil || resp.TTL < 0 {
-		t.Errorf("its lease was ended: %v, %v", resp, err)
+	<-committed
+	if left, err := a.Remaining(t.Context(), e); err != nil || left <= time.Hour-time.Minute || left > time.Hour {
+		t.Errorf("it lasts for %v, %v", left, err)
 	}
-	if next := short("next"); next.Handle != dead.Handle {
-		t.Errorf("the next entry has lease %x, and not %x as the one that ended", next.Handle, dead.Handle)
+	if err := a.Remove(t.Context(), e, lock.Released); err != nil {
+		t.Fatal(err)
+	}
+	if all, waited := a.conn.lifetimes.known(); all != 0 || waited != 0 {
+		t.Errorf("%d are known, %d waited for", all, waited)
 	}
 }

@@ -101,6 +101,30 @@ func TestIdleLeasesAreBounded(t *testing.T) {
 	}
 }
 
+// TestIdleLeasesAreDroppedSlowly: etcd flushes its data file for each that ends.
+func TestIdleLeasesAreDroppedSlowly(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		fake := &countedLeases{}
+		p := newLeasePool(&Conn{leases: fake, renewer: fake})
+		t.Cleanup(p.grants.Close)
+		const n = 100
+		for i := range n {
+			p.give("acme", time.Hour, int64(i))
+		}
+		for class, idle := range p.idle {
+			for i := range idle {
+				p.idle[class][i].renewed = time.Now()
+			}
+		}
+		<-time.After(idleLifetime + time.Second)
+		for looks := 1; looks <= n/dropsAtOnce; looks++ {
+			if p.maintain(t.Context()); p.spare != n-looks*dropsAtOnce {
+				t.Fatalf("%d are idle after %d looks", p.spare, looks)
+			}
+		}
+	})
+}
+
 // slow takes a second for each renewal.
 type slow struct {
 	countedLeases

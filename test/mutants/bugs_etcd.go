@@ -4,6 +4,71 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-expiry-behind-a-renewal", Breaks: "an entry whose renewal is under way is not removed as over",
+			File: "store/etcd/lifetimes.go", Anchor: "\t\tcase l.renewing > 0:\n", Becomes: "\t\tcase l.renewing > 1000:\n",
+			In: "./store/etcd", Run: "^TestRenewalUnderWay$",
+		},
+		{
+			Name: "etcd-renews-what-it-removes", Breaks: "an entry that is being removed as over is not renewed",
+			File: "store/etcd/lifetimes.go", Anchor: "\tif l.over {\n\t\treturn nil, false\n\t}\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestNoRenewalOfWhatIsRemoved$",
+		},
+		{
+			Name: "etcd-renewal-unseen", Breaks: "a renewal by another store on the connection puts the end of an entry off",
+			File: "store/etcd/embedded.go", Anchor: "\t\trenewed(err)\n", Becomes: "\t\trenewed(errLeaseGone)\n",
+			In: "./store/etcd", Run: "^TestLeaseOfAnExpiredEntry$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-failed-renewal-counts", Breaks: "a renewal that failed puts the end of an entry off by nothing",
+			File: "store/etcd/lifetimes.go", Anchor: "if l.renewing--; err == nil {", Becomes: "if l.renewing--; l != nil {",
+			In: "./store/etcd", Run: "^TestRenewalUnderWay$",
+		},
+		{
+			Name: "etcd-expires-another", Breaks: "a lease that carries another entry by now is not ended with the one before",
+			File: "store/etcd/lifetimes.go", Anchor: "was != nil && was.entry.Number >= e.Number", Becomes: "was != nil && was.entry.Number < e.Number",
+			In: "./store/etcd", Run: "^TestLeaseCarriesAnother$",
+		},
+		{
+			Name: "etcd-forgets-another", Breaks: "that an entry is gone says nothing of the next one under its lease",
+			File: "store/etcd/lifetimes.go", Anchor: "\tif x.byLease[l.entry.Handle] == l {\n\t\tx.drop(l)", Becomes: "\tif l != nil {\n\t\tx.drop(x.byLease[l.entry.Handle])",
+			In: "./store/etcd", Run: "^TestLeaseCarriesAnother$",
+		},
+		{
+			Name: "etcd-expired-once", Breaks: "what is over and could not be removed is tried again",
+			File: "store/etcd/expirer.go", Anchor: "\t\t\tx.times.again(l, time.Now().Add(expiryPause))\n", Becomes: "\t\t\tx.times.forgetEntry(l)\n",
+			In: "./store/etcd", Run: "^TestNoRenewalOfWhatIsRemoved$",
+		},
+		{
+			Name: "etcd-keeps-lifetimes", Breaks: "how long an entry lasts is forgotten when it is released",
+			File: "store/etcd/conn.go", Anchor: "\t\tc.lifetimes.forget(lease)\n", Becomes: "\t\t_ = lease\n",
+			In: "./store/etcd", Run: "^TestReleasedLeaveNoLifetime$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-keeps-places", Breaks: "nothing waits for the end of an entry that was released",
+			File: "store/etcd/lifetimes.go", Anchor: "\tif l.Queued() {\n\t\tx.order.Remove(l)\n\t}\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestReleasedAreForgotten$",
+		},
+		{
+			Name: "etcd-expires-after-close", Breaks: "a store that is closed removes nothing any more",
+			File: "store/etcd/lifetimes.go", Anchor: "\tof.gone = true\n\tfor _, l := range x.byLease {\n\t\tif l.of == of {", Becomes: "\tof.gone = true\n\tfor _, l := range x.byLease {\n\t\tif false {",
+			In: "./store/etcd", Run: "^TestClosedStoreRemovesNothing$",
+		},
+		{
+			Name: "etcd-watches-after-close", Breaks: "a store that is closed takes up nothing any more",
+			File: "store/etcd/lifetimes.go", Anchor: " || of.gone {\n\t\treturn\n\t}\n\tx.drop(was)", Becomes: " {\n\t\treturn\n\t}\n\tx.drop(was)",
+			In: "./store/etcd", Run: "^TestClosedStoreRemovesNothing$",
+		},
+		{
+			Name: "etcd-idle-dropped-at-once", Breaks: "idle leases that nobody wanted are dropped a few at a time",
+			File: "store/etcd/lease.go", Anchor: " && dropped < dropsAtOnce:", Becomes: ":",
+			In: "./store/etcd", Run: "^TestIdleLeasesAreDroppedSlowly$",
+		},
+		{
+			Name: "etcd-expired-lease-lapses", Breaks: "the lease of an entry that expired carries the next one",
+			File: "store/etcd/embedded.go", Anchor: "slack: localSlack, ", Becomes: "",
+			In: "./store/etcd", Run: "^TestLeaseOfAnExpiredEntry$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-key-freed-after-the-record", Breaks: "a key that an expired entry has used up is not freed when a second entry of it is withdrawn later",
 			File: "store/etcd/keys.go", Anchor: "valued(key, store.Encode(living))}, Success: []*pb.RequestOp{add}", Becomes: "valued(key, store.Encode(living))}",
 			In: "./store/etcd", Run: "^TestWithdrawnAfterTheRecord$", Needs: "etcd",
@@ -312,7 +377,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-renewed-without-proof", Breaks: "a lease that answers is no proof that its entry is there",
-			File: "store/etcd/store.go", Anchor: "are there (etcd #14758).\n\t\t\treturn s.prove(ctx, e)", Becomes: "are there (etcd #14758).\n\t\t\treturn nil",
+			File: "store/etcd/store.go", Anchor: "\t\t\tif err := s.prove(ctx, e); err != nil {\n\t\t\t\treturn err\n\t\t\t}\n\t\t\ts.expirer", Becomes: "\t\t\ts.expirer",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^renew", Needs: "etcd",
 		},
 		{

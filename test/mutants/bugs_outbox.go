@@ -977,5 +977,75 @@ func outboxBugs() []Bug {
 			File: "webhook/outbox/delivery.go", Anchor: "	w.settle(d)\n	w.targets.drop(d)\n	if d.version > 0", Becomes: "	w.settle(d)\n	if d.version > 0",
 			In: in, Run: "^TestEndsAtItsDeadline$",
 		},
+		{
+			Name: "outbox-keeps-all-at-once", Breaks: "a tenant's deliveries are put into the store in turns",
+			File: "webhook/outbox/turns.go", Anchor: "all == nil && w.keeping.take(tenant, time.Now())", Becomes: "all == nil",
+			In: in, Run: "^TestDeliveriesAreKeptInTurns$",
+		},
+		{
+			Name: "outbox-turns-of-all", Breaks: "a tenant whose deliveries are kept in turns does not keep those of others waiting",
+			File: "webhook/outbox/keeping.go", Anchor: "\tt := k.of[name]\n\tif t == nil {\n\t\tif", Becomes: "\tname = \"\"\n\tt := k.of[name]\n\tif t == nil {\n\t\tif",
+			In: in, Run: "^TestKeepsInASecond$",
+		},
+		{
+			Name: "outbox-overtakes-turns", Breaks: "what comes to be kept later comes behind what waits",
+			File: "webhook/outbox/keeping.go", Anchor: "if t.queues > 0 || t.spent", Becomes: "if t.spent",
+			In: in, Run: "^TestKeepsOfManyOwners$",
+		},
+		{
+			Name: "outbox-turns-not-shared", Breaks: "owners share what a tenant may have kept",
+			File: "webhook/outbox/keeping.go", Anchor: "/max(1, t.queues))", Becomes: "/1)",
+			In: in, Run: "^TestKeepsOfManyOwners$",
+		},
+		{
+			Name: "outbox-turns-saved-up", Breaks: "a tenant that had nothing kept for long may not have all of that kept at once",
+			File: "webhook/outbox/keeping.go", Anchor: "later(t.spent, now.Add(-time.Second))", Becomes: "t.spent",
+			In: in, Run: "^TestKeepsInASecond$",
+		},
+		{
+			Name: "outbox-keeps-what-was-made", Breaks: "what is made before its turn is not put into the store",
+			File: "webhook/outbox/turns.go", Anchor: "\tif !d.stale || d.over {\n\t\treturn false\n\t}\n", Becomes: "",
+			In: in, Run: "^TestDeliveriesAreKeptInTurns$",
+		},
+		{
+			Name: "outbox-cursor-comes-last", Breaks: "what holds up the cursor is kept before what does not",
+			File: "webhook/outbox/turns.go", Anchor: "\tif len(d.items) > 0 {\n", Becomes: "\tif false {\n",
+			In: in, Run: "^TestCursorComesFirst$",
+		},
+		{
+			Name: "outbox-owes-without-bound", Breaks: "what of a tenant is neither made nor kept is bounded",
+			File: "webhook/outbox/target.go", Anchor: "!w.keeping.mayOwe(t.tenant) || ", Becomes: "",
+			In: in, Run: "^TestOwedIsBounded$",
+		},
+		{
+			Name: "outbox-owes-for-ever", Breaks: "what is made or kept leaves room for more",
+			File: "webhook/outbox/delivery.go", Anchor: "\tw.owesNoMore(d)\n", Becomes: "",
+			In: in, Run: "^TestOwedIsBounded$",
+		},
+		{
+			Name: "outbox-owes-for-the-gone", Breaks: "an owner that is gone owes nothing",
+			File: "webhook/outbox/turns.go", Anchor: "\t\tw.keeping.owe(tenant, -n)\n", Becomes: "",
+			In: in, Run: "^TestOwedIsBounded$",
+		},
+		{
+			Name: "outbox-waits-when-gone", Breaks: "nobody shares turns with an owner that is gone",
+			File: "webhook/outbox/turns.go", Anchor: "\tfor tenant := range w.turns.waiting {\n\t\tw.keeping.wait(tenant, -1)\n\t}\n", Becomes: "",
+			In: in, Run: "^TestOwnerLeavesItsTurns$",
+		},
+		{
+			Name: "outbox-turn-for-ever", Breaks: "what could not be written waits for another turn",
+			File: "webhook/outbox/owed.go", Anchor: "d.writing, d.stale, d.turn = true, false, false", Becomes: "d.writing, d.stale = true, false",
+			In: in, Run: "^TestFailedWriteWaitsForATurn$",
+		},
+		{
+			Name: "outbox-missed-all-the-time", Breaks: "what a target misses all the time is put into the store once in a while",
+			File: "webhook/outbox/missed.go", Anchor: " && now.Sub(t.flushed) >= flushPause {", Becomes: " {",
+			In: in, Run: "^TestMissedIsKeptNowAndThen$",
+		},
+		{
+			Name: "outbox-remembers-turns", Breaks: "tenants of whom nothing is left to know are forgotten",
+			File: "webhook/outbox/keeping.go", Anchor: "\t\t\tdelete(k.of, name)\n", Becomes: "",
+			In: in, Run: "^TestKeepingForgets$",
+		},
 	}
 }

@@ -94,6 +94,9 @@ const (
 	// warnPause is the time between two lines of the log that say that a target has too much before it.
 	warnPause = time.Minute
 
+	// flushPause is the time between two times that a target is told that it misses something, or more of it.
+	flushPause = 2 * time.Second
+
 	// missedPause is how long after an attempt to tell a receiver what it misses the next one is
 	// made, if it takes other deliveries meanwhile.
 	missedPause = time.Minute

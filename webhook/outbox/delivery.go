@@ -49,6 +49,9 @@ type delivery struct {
 	stored       // of its record
 	unsure  bool // the last write of it failed, and was executed perhaps
 	writing bool
+	queued  bool // it waits to be written
+	turn    bool // it has waited
+	owed    bool // it is neither made nor kept
 	later   bool // it is written in a moment
 	stale   bool // it has changed since it was last written, or is over
 	over    bool
@@ -332,6 +335,7 @@ func (w *owner) giveUp(d *delivery) {
 }
 
 func (w *owner) settle(d *delivery) {
+	w.owesNoMore(d)
 	for _, it := range d.items {
 		it.settle()
 	}

@@ -57,10 +57,21 @@ func (m *missing) misses(after, before uint64) *delivery {
 	return m.target.pending[m.record]
 }
 
+// flushMissed tells what is missed now, however short a time ago that was done.
+func (m *missing) flushMissed() {
+	for _, t := range m.targets.all {
+		t.flushed = time.Time{}
+	}
+	m.owner.flushMissed()
+}
+
 // takes has the owner take what is brought, until no call of the store is under way.
 func (m *missing) takes() {
 	m.t.Helper()
-	for m.writes.running > 0 {
+	for m.writes.running > 0 || len(m.turns.waiting) > 0 {
+		if m.takeTurns(time.Now()); m.writes.running == 0 {
+			continue
+		}
 		select {
 		case f := <-m.brought:
 			f()

@@ -123,10 +123,12 @@ func (w *owner) note(t *target, m events.Missed, because string, it *item) {
 
 // flushMissed has targets told that they missed something, for which there is always room. As
 // long as one is being told, or is to be told again, what it misses besides is added to what
-// is kept, so that the window never waits for a receiver.
+// is kept, so that the window never waits for a receiver: that is one more write, so it is not done all the time.
 func (w *owner) flushMissed() {
+	now := time.Now()
 	for _, t := range w.targets.all {
-		if t.lost != nil {
+		if t.lost != nil && now.Sub(t.flushed) >= flushPause {
+			t.flushed = now
 			w.tellMissed(t)
 		}
 	}

@@ -45,7 +45,7 @@ func TestMissedMeanwhile(t *testing.T) {
 		for i := range 10 {
 			r.cycle("acme", fmt.Sprint("invoices:", i))
 		}
-		<-time.After(5 * time.Second)
+		<-time.After(20 * time.Second) // a tenant's deliveries are kept in turns
 		stop()
 		last := real.seen[len(real.seen)-1].ID
 		if at := w.cursorOf(s.ID); at.Compare(last) < 0 {

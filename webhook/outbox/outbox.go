@@ -112,6 +112,7 @@ type Config struct {
 type Outbox struct {
 	Config
 	pool     *webhook.Pool
+	keeping  keeping
 	backlogs [shards]atomic.Pointer[Backlog] // of the shards that this replica has
 }
 

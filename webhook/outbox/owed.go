@@ -67,18 +67,22 @@ func (w *owner) keep(d *delivery) {
 	if d.writing || d.over || d.target.leaving[d.record] != nil {
 		return // when that is over
 	}
-	if d.payload == nil { // it is in the store only, with what else is written there
-		w.reload(d)
-		return
-	}
 	if d.version == 0 && !w.lease.holds() {
 		w.keepLater(d)
+		return
+	}
+	if !w.hasTurn(d) {
+		return
+	}
+	if d.payload == nil { // it is in the store only, with what else is written there
+		d.turn = true
+		w.reload(d)
 		return
 	}
 	if d.version == 0 {
 		w.bill.add(d.target.tenant, 0, 1)
 	}
-	d.writing, d.stale = true, false
+	d.writing, d.stale, d.turn = true, false, false
 	by := w.stamp()
 	value, was := w.encode(d, by), d.stored
 	w.writes.do(func(ctx context.Context) func() {

@@ -39,6 +39,7 @@ type owner struct {
 	match   matching
 	paces   paces
 	bill    bill
+	turns   turns
 	doubts  map[lock.ID]doubt
 	late    []*delivery     // taken over without an attempt yet
 	tidied  bool            // of what is known of subscriptions that are gone
@@ -52,7 +53,7 @@ func newOwner(s *shard, fence uint64) *owner {
 	w.room, w.atOnce = make([]*events.Record, 64), make(chan struct{})
 	close(w.atOnce)
 	w.doubts = map[lock.ID]doubt{}
-	w.paces, w.bill = paces{}, bill{}
+	w.paces, w.bill, w.turns = paces{}, bill{}, newTurns()
 	w.targets.all = map[string]*target{}
 	w.targets.byTenant = map[string][]*target{}
 	w.targets.callbacks = map[string]*target{}
@@ -64,6 +65,7 @@ func newOwner(s *shard, fence uint64) *owner {
 // run works until ctx ends, or the shard turns out to be another replica's.
 func (w *owner) run(ctx context.Context) {
 	w.ctx, w.lose = context.WithCancel(ctx)
+	defer w.leaveTurns()
 	defer w.writes.all.Wait()
 	defer close(w.gone)
 	defer w.lose()
@@ -206,6 +208,7 @@ func (w *owner) beat() {
 	w.flushMissed()
 	w.lookAtDoubts()
 	w.keepLate(now)
+	w.takeTurns(now)
 	w.writeCursor(now)
 	if w.lease.holds() {
 		w.writeStates(now)

@@ -265,8 +265,10 @@ func TestSinceCountsWhatIsTold(t *testing.T) {
 	m.window.last = at(100 + n)
 	m.asks(&request{Since: 1})
 	took := 0
-	for m.writes.running > 0 {
-		(<-m.brought)()
+	for m.writes.running > 0 || len(m.turns.waiting) > 0 {
+		if m.takeTurns(time.Now()); m.writes.running > 0 {
+			(<-m.brought)()
+		}
 		for _, d := range m.target.pending {
 			if d.version > 0 && !d.writing {
 				took++

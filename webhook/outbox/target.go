@@ -34,6 +34,7 @@ type target struct {
 	receivers map[string]*receiver // by what the pool calls them
 	bytes     int
 	lost      *lost
+	flushed   time.Time // when it was last told that it has lost something
 	gone      bool
 	warned    time.Time // when the log was told that there is no room
 	silenced  int       // how often it was not, since
@@ -209,7 +210,7 @@ func patterns(texts []string) []auth.Pattern {
 func (w *owner) admit(d *delivery) bool {
 	t, of, in := d.target, w.targets.load[d.target.tenant], w.targets.load[""]
 	if len(t.pending) >= maxOfTarget || t.bytes+d.size > bytesTarget || of.count >= maxOfTenant ||
-		share*of.count >= maxInAll-in.count || share*of.bytes+d.size > bytesInAll-in.bytes {
+		!w.keeping.mayOwe(t.tenant) || share*of.count >= maxInAll-in.count || share*of.bytes+d.size > bytesInAll-in.bytes {
 		return false
 	}
 	w.add(d)

@@ -127,6 +127,7 @@ func (w *owner) accept(d *delivery, it *item, names []string) {
 		w.lack(d, it)
 		return
 	}
+	w.owe(d)
 	w.standFor(it, d)
 	t.queue(d, names)
 	w.start(d)

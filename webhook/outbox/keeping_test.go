@@ -1,0 +1,75 @@
+package outbox
+
+import (
+	"testing"
+	"time"
+)
+
+// TestKeepsInASecond: of a second without any a tenant has what it may at once, and no more of a longer time.
+func TestKeepsInASecond(t *testing.T) {
+	now := time.Now()
+	var k keeping
+	takes := func(tenant string, after time.Duration, want int) {
+		t.Helper()
+		now = now.Add(after)
+		n := 0
+		for k.take(tenant, now) {
+			n++
+		}
+		if n != want {
+			t.Errorf("%s puts %d into the store at once, want %d", tenant, n, want)
+		}
+	}
+	takes("acme", 0, keepsOfTenant+1)
+	takes("acme", 0, 0)
+	takes("bolt", 0, keepsOfTenant+1)
+	takes("acme", time.Second/10, keepsOfTenant/10)
+	takes("acme", time.Hour, keepsOfTenant+1)
+}
+
+// TestKeepsOfManyOwners: those with whom some wait share what the tenant may, and nobody comes before them.
+func TestKeepsOfManyOwners(t *testing.T) {
+	now := time.Now()
+	var k keeping
+	k.wait("acme", 1)
+	if k.take("acme", now) {
+		t.Error("one that came later need not wait")
+	}
+	if n := k.part("acme", time.Second, now); n != keepsOfTenant {
+		t.Errorf("one owner alone may have %d kept in a second, want %d", n, keepsOfTenant)
+	}
+	k.wait("acme", 4)
+	if n := k.part("acme", time.Second, now); n != keepsOfTenant/5 {
+		t.Errorf("one of five owners may have %d kept in a second, want %d", n, keepsOfTenant/5)
+	}
+	k.wait("acme", keepsOfTenant)
+	if n := k.part("acme", tick, now); n != 1 {
+		t.Errorf("one of many owners may have %d kept, want 1", n)
+	}
+	k.wait("acme", -keepsOfTenant-5)
+	if !k.take("acme", now) {
+		t.Error("none may be kept when nobody waits any more")
+	}
+	if k.take("acme", now) {
+		t.Error("what the owners have had kept is not counted")
+	}
+}
+
+// TestKeepingForgets: it remembers nobody of whom nothing is left to know.
+func TestKeepingForgets(t *testing.T) {
+	now := time.Now()
+	var k keeping
+	k.take("takes", now)
+	k.wait("waits", 1)
+	k.owe("owes", 1)
+	k.owe("owed", 1)
+	k.owe("owed", -1)
+	if k.forget(now); k.of["takes"] == nil || k.of["waits"] == nil || k.of["owes"] == nil || k.of["owed"] != nil {
+		t.Errorf("it knows of %v", k.of)
+	}
+	k.wait("waits", -1)
+	k.owe("owes", -1)
+	if k.forget(now.Add(2 * time.Second)); len(k.of) != 0 {
+		t.Errorf("it knows of %v", k.of)
+	}
+}

@@ -1,0 +1,120 @@
+package outbox
+
+import "time"
+
+// turns are an owner's deliveries that wait to be put into the store, by tenant.
+type turns struct {
+	waiting map[string]*waiting
+	owed    map[string]int // that are neither made nor kept, by tenant
+}
+
+// waiting are those of a tenant: first those that the cursor waits for, then those of which is only to be put down
+// what has become of them.
+type waiting struct{ fresh, other []*delivery }
+
+func newTurns() turns { return turns{map[string]*waiting{}, map[string]int{}} }
+
+func (q *waiting) add(d *delivery) {
+	if len(d.items) > 0 {
+		q.fresh = append(q.fresh, d)
+	} else {
+		q.other = append(q.other, d)
+	}
+}
+
+// next takes out the next one, nil if there is none.
+func (q *waiting) next() (d *delivery) {
+	from := &q.fresh
+	if len(*from) == 0 {
+		from = &q.other
+	}
+	if len(*from) == 0 {
+		return nil
+	}
+	d, (*from)[0] = (*from)[0], nil
+	*from = (*from)[1:]
+	return d
+}
+
+// hasTurn reports whether a delivery may be written now; it waits for that otherwise. What tells that something is
+// missed need not wait: there is one for each target.
+func (w *owner) hasTurn(d *delivery) bool {
+	tenant := d.target.tenant
+	all := w.turns.waiting[tenant]
+	switch {
+	case d.turn || d.tellsMissed():
+		return true
+	case d.queued:
+		return false
+	case all == nil && w.keeping.take(tenant, time.Now()):
+		return true
+	case all == nil:
+		w.keeping.wait(tenant, 1)
+		all = &waiting{}
+		w.turns.waiting[tenant] = all
+	}
+	d.queued = true
+	all.add(d)
+	return false
+}
+
+// takeTurns has those written that have waited for it long enough.
+func (w *owner) takeTurns(now time.Time) {
+	for tenant, all := range w.turns.waiting {
+		for n := w.keeping.part(tenant, tick, now); n > 0; {
+			d := all.next()
+			if d == nil {
+				delete(w.turns.waiting, tenant)
+				w.keeping.wait(tenant, -1)
+				break
+			}
+			if w.takeTurn(d) {
+				n--
+			}
+		}
+	}
+	w.keeping.forget(now)
+}
+
+// takeTurn has a delivery written that has waited, unless it was made meanwhile, or written.
+func (w *owner) takeTurn(d *delivery) bool {
+	d.queued = false
+	if !d.stale || d.over {
+		return false
+	}
+	d.turn = true
+	w.keep(d)
+	return true
+}
+
+// owe counts a delivery that is neither made nor kept, until it is settled.
+func (w *owner) owe(d *delivery) {
+	if !d.owed {
+		d.owed = true
+		w.turns.owed[d.target.tenant]++
+		w.keeping.owe(d.target.tenant, 1)
+	}
+}
+
+func (w *owner) owesNoMore(d *delivery) {
+	if !d.owed {
+		return
+	}
+	d.owed = false
+	tenant := d.target.tenant
+	w.keeping.owe(tenant, -1)
+	if w.turns.owed[tenant]--; w.turns.owed[tenant] == 0 {
+		delete(w.turns.owed, tenant)
+	}
+}
+
+// leaveTurns leaves what waits, and is owed, to the shard's next owner.
+func (w *owner) leaveTurns() {
+	for tenant := range w.turns.waiting {
+		w.keeping.wait(tenant, -1)
+	}
+	for tenant, n := range w.turns.owed {
+		w.keeping.owe(tenant, -n)
+	}
+	w.turns = newTurns()
+}

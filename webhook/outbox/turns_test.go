@@ -1,0 +1,207 @@
+package outbox
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/test/bubble"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// written is how many deliveries of a target are in the store, or are being put there.
+func written(t *target) (n int) {
+	for _, d := range t.pending {
+		if d.version > 0 || d.writing {
+			n++
+		}
+	}
+	return n
+}
+
+// puts has the owner take what is brought, until no call of the store is under way. Who waits for a turn goes on to.
+func (m *missing) puts() {
+	for m.writes.running > 0 {
+		(<-m.brought)()
+	}
+}
+
+// TestDeliveriesAreKeptInTurns: of a tenant whose receivers are slow, a few at a time, the first ones first; those of
+// another tenant are kept meanwhile, and what is made before its turn is not kept at all.
+func TestDeliveriesAreKeptInTurns(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		const n, atOnce = 3 * keepsOfTenant, keepsOfTenant + 1
+		m := newMissing(t)
+		m.makesNoAttempts()
+		slow, _ := m.dear("acme", 0)
+		other, _ := m.dear("bolt", 0)
+		for number := uint64(1); number <= n; number++ {
+			m.tell(happens("acme", number))
+		}
+		m.tell(happens("bolt", n+1))
+		m.keepLate(time.Now().Add(keepAfter))
+		m.puts()
+		if got := written(slow); got != atOnce {
+			t.Errorf("%d are kept at once, want %d", got, atOnce)
+		}
+		if written(other) != 1 {
+			t.Error("another tenant waits")
+		}
+		if m.window.settled() != justBefore(at(atOnce+1)) {
+			t.Errorf("the cursor may be at %v, want before %d", m.window.settled(), atOnce+1)
+		}
+		for number := uint64(atOnce + 1); number <= atOnce+10; number++ {
+			d := slow.pending[recordName("all", at(number).String())]
+			m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Delivered}, id: d.id})
+		}
+		m.takeTurns(time.Now())
+		m.puts()
+		if got, want := written(slow), atOnce+keepsOfTenant/4; got != want {
+			t.Errorf("%d are kept after a beat, want %d", got, want)
+		}
+		if want := at(atOnce + 10 + keepsOfTenant/4 + 1); m.window.settled() != justBefore(want) {
+			t.Errorf("the cursor may be at %v, want before %v", m.window.settled(), want)
+		}
+		m.takes()
+		if got, want := written(slow), n-10; got != want || len(m.turns.waiting) != 0 {
+			t.Errorf("in the end %d are kept, want %d; %d tenants wait", got, want, len(m.turns.waiting))
+		}
+	})
+}
+
+// TestCursorComesFirst: what has become of deliveries that are kept is put down after those that hold up the cursor.
+func TestCursorComesFirst(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		slow, _ := m.dear("acme", 0)
+		for number := uint64(1); number <= keepsOfTenant+1; number++ {
+			m.tell(happens("acme", number))
+		}
+		m.keepLate(time.Now().Add(keepAfter))
+		m.puts()
+		for _, d := range slow.pending {
+			m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Failed}, id: d.id})
+		}
+		m.tell(happens("acme", keepsOfTenant+2))
+		m.keepLate(time.Now().Add(keepAfter))
+		if m.takeTurns(time.Now()); m.writes.running == 0 {
+			t.Error("nothing is written")
+		}
+		if m.puts(); m.window.len() != 0 && m.window.settled() != m.window.last {
+			t.Errorf("the cursor waits at %v", m.window.settled())
+		}
+	})
+}
+
+// TestOwedIsBounded: what of a tenant is neither made nor kept, with all owners on the replica, is bounded, and the
+// rest is told to be missed; other tenants miss nothing, and there is room again when some is made or kept, or its
+// owner is gone.
+func TestOwedIsBounded(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		slow, _ := m.dear("acme", 0)
+		other, _ := m.dear("bolt", 0)
+		m.keeping.owe("acme", owedOfTenant-2) // with another owner
+		for number := uint64(1); number <= 5; number++ {
+			m.tell(happens("acme", number))
+			m.tell(happens("bolt", number))
+		}
+		if len(slow.pending) != 2 || slow.lost == nil || slow.lost.because != api.MissedForRoom || slow.lost.Before != at(5) {
+			t.Errorf("%d are pending, want 2; of the rest it is told %+v", len(slow.pending), slow.lost)
+		}
+		if len(other.pending) != 5 || other.lost != nil {
+			t.Errorf("of another tenant %d are pending, want 5; it misses %+v", len(other.pending), other.lost)
+		}
+		made := slow.pending[recordName("all", at(1).String())]
+		m.attempted(made, tried{Result: webhook.Result{Outcome: webhook.Delivered}, id: made.id})
+		m.keep(slow.pending[recordName("all", at(2).String())])
+		m.takes()
+		for number := uint64(6); number <= 8; number++ {
+			m.tell(happens("acme", number))
+		}
+		if len(slow.pending) != 3 {
+			t.Errorf("%d are pending, want the one that is kept and 2", len(slow.pending))
+		}
+		if m.leaveTurns(); m.keeping.of["acme"].owed != owedOfTenant-2 {
+			t.Errorf("%d are owed when the owner is gone, want those of the other", m.keeping.of["acme"].owed)
+		}
+	})
+}
+
+// TestOwnerLeavesItsTurns: other owners do not share with one that is gone.
+func TestOwnerLeavesItsTurns(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		m.dear("acme", 0)
+		for number := uint64(1); number <= 2*keepsOfTenant; number++ {
+			m.tell(happens("acme", number))
+		}
+		m.keepLate(time.Now().Add(keepAfter))
+		m.puts()
+		if n := m.keeping.of["acme"].queues; n != 1 {
+			t.Errorf("%d owners have some wait, want 1", n)
+		}
+		if m.leaveTurns(); m.keeping.of["acme"].queues != 0 {
+			t.Error("an owner that is gone has some wait")
+		}
+	})
+}
+
+// TestFailedWriteWaitsForATurn: what could not be written waits for another turn, behind the others.
+func TestFailedWriteWaitsForATurn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		slow, _ := m.dear("acme", 0)
+		for number := uint64(1); number <= keepsOfTenant; number++ {
+			m.tell(happens("acme", number))
+		}
+		m.keepLate(time.Now().Add(keepAfter))
+		m.puts()
+		for m.keeping.take("acme", time.Now()) {
+		}
+		for number := uint64(1); number <= keepsOfTenant; number++ {
+			d := slow.pending[recordName("all", at(number).String())]
+			m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Failed}, id: d.id})
+		}
+		m.takeTurns(time.Now())
+		m.puts()
+		d := slow.pending[recordName("all", at(1).String())]
+		m.keptOne(d, d.stored, errors.New("the store does not answer"))
+		if m.keep(d); d.writing || !d.queued {
+			t.Error("it is written at once")
+		}
+		m.puts()
+	})
+}
+
+// TestMissedIsKeptNowAndThen: a target that misses more all the time has that put into the store once in a while, and
+// all of it.
+func TestMissedIsKeptNowAndThen(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		d := m.misses(10, 20)
+		m.takes()
+		was := d.version
+		for before := uint64(30); before <= 90; before += 10 {
+			<-time.After(tick)
+			it := &item{}
+			m.note(m.target, gapAt(at(before)), "", it)
+			m.owner.flushMissed()
+			if m.takes(); it.open == 0 {
+				t.Fatalf("%d is told %v after the first", before, tick*time.Duration(before/10-2))
+			}
+		}
+		<-time.After(flushPause)
+		m.owner.flushMissed()
+		m.takes()
+		if d.version == was || d.missed.Before != at(90) {
+			t.Errorf("in the end it is told to miss %+v", d.missed)
+		}
+	})
+}

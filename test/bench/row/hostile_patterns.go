@@ -44,6 +44,7 @@ func patternWays(b *bench) []hostileWay {
 			return a.fillLong(ctx, min(b.Entries, 20_000))
 		}, attack: beginsAnew(followed(), "Last-Event-ID", "2-0")},
 		{name: "streams begun anew", atOnce: 90, attack: beginsAnew("/events")}, // what the connections of replays do alone
+		{name: "connections begun anew", atOnce: 90, attack: connectsAnew},      // what those of streams do alone
 	}
 }
 
@@ -53,6 +54,17 @@ func beginsAnew(path string, header ...string) func(context.Context, *attack, in
 		ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 		defer cancel()
 		_, _ = a.do(ctx, http.MethodGet, path, "", header...)
+	}
+}
+
+// connectsAnew asks for next to nothing twice a second over a connection of its own, as all others do at the same time.
+func connectsAnew(ctx context.Context, a *attack, _, _ int) {
+	next := time.NewTimer(500 * time.Millisecond)
+	defer next.Stop()
+	_, _ = a.do(ctx, http.MethodGet, "/locks/nothing", "", "Connection", "close")
+	select {
+	case <-next.C:
+	case <-ctx.Done():
 	}
 }
 

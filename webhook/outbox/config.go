@@ -39,8 +39,10 @@ const (
 	share       = 8 // so many times what a tenant has is free when it is given more
 
 	// maxWindow is how many events may be neither delivered nor kept yet: no more are
-	// read meanwhile.
-	maxWindow = 20_000
+	// read meanwhile. windowShare times what a tenant has in it is free when it is given more, so that a shard waits for
+	// no tenants whose deliveries wait to be kept.
+	maxWindow   = 20_000
+	windowShare = 4
 )
 
 // How much of how targets do a shard's owner writes in a second: there may be 10 000 targets that all have changed,

@@ -16,6 +16,7 @@ type lost struct {
 	events.Missed
 	because string  // one of the reasons for which it is not told
 	items   []*item // of the window, until it is kept that the target is told so
+	first   *item   // of those that do nothing then: it has the cursor wait for all that come after it
 }
 
 // together is the reason for which two parts of what is missed are not told.
@@ -117,8 +118,20 @@ func (w *owner) note(t *target, m events.Missed, because string, it *item) {
 	t.lost.because = together(t.lost.because, because)
 	t.lost.After = earlier(t.lost.After, m.After)
 	t.lost.Before = t.lost.Before.Later(m.Before)
+	t.lost.holds(it)
+}
+
+// holds has an item wait until it is kept that its target is told so. One of many that a target misses is enough for the
+// cursor: the window would be full of them.
+func (l *lost) holds(it *item) {
+	if it.done == nil {
+		if l.first != nil && l.first.id.Compare(it.id) <= 0 {
+			return
+		}
+		l.first = it
+	}
 	it.open++
-	t.lost.items = append(t.lost.items, it)
+	l.items = append(l.items, it)
 }
 
 // flushMissed has targets told that they missed something, for which there is always room. As

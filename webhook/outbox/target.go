@@ -210,7 +210,7 @@ func patterns(texts []string) []auth.Pattern {
 func (w *owner) admit(d *delivery) bool {
 	t, of, in := d.target, w.targets.load[d.target.tenant], w.targets.load[""]
 	if len(t.pending) >= maxOfTarget || t.bytes+d.size > bytesTarget || of.count >= maxOfTenant ||
-		!w.keeping.mayOwe(t.tenant) || share*of.count >= maxInAll-in.count || share*of.bytes+d.size > bytesInAll-in.bytes {
+		!w.mayOwe(t.tenant) || share*of.count >= maxInAll-in.count || share*of.bytes+d.size > bytesInAll-in.bytes {
 		return false
 	}
 	w.add(d)

@@ -87,6 +87,11 @@ func (w *owner) takeTurn(d *delivery) bool {
 	return true
 }
 
+// mayOwe reports whether there may be one more of a tenant's deliveries that are neither made nor kept.
+func (w *owner) mayOwe(tenant string) bool {
+	return windowShare*w.turns.owed[tenant] < maxWindow-w.window.len() && w.keeping.mayOwe(tenant)
+}
+
 // owe counts a delivery that is neither made nor kept, until it is settled.
 func (w *owner) owe(d *delivery) {
 	if !d.owed {

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -131,6 +132,31 @@ func TestOwedIsBounded(t *testing.T) {
 	})
 }
 
+// TestShardWaitsForNobody: many tenants whose deliveries wait to be kept leave room for what happens to others' locks.
+func TestShardWaitsForNobody(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		number := uint64(0)
+		for i := range 10 {
+			tenant := fmt.Sprint("slow-", i)
+			m.dear(tenant, 0)
+			for range owedOfTenant {
+				number++
+				m.tell(happens(tenant, number))
+			}
+		}
+		other, _ := m.dear("bolt", 0)
+		for range 50 {
+			number++
+			m.tell(happens("bolt", number))
+		}
+		if n := m.window.len(); n >= maxWindow || len(other.pending) != 50 {
+			t.Errorf("%d of %d are in the window, and %d of another tenant's are told, want 50", n, maxWindow, len(other.pending))
+		}
+	})
+}
+
 // TestOwnerLeavesItsTurns: other owners do not share with one that is gone.
 func TestOwnerLeavesItsTurns(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -190,10 +216,9 @@ func TestMissedIsKeptNowAndThen(t *testing.T) {
 		was := d.version
 		for before := uint64(30); before <= 90; before += 10 {
 			<-time.After(tick)
-			it := &item{}
-			m.note(m.target, gapAt(at(before)), "", it)
+			m.note(m.target, gapAt(at(before)), "", &item{id: at(before)})
 			m.owner.flushMissed()
-			if m.takes(); it.open == 0 {
+			if m.takes(); d.version != was {
 				t.Fatalf("%d is told %v after the first", before, tick*time.Duration(before/10-2))
 			}
 		}
@@ -204,4 +229,22 @@ func TestMissedIsKeptNowAndThen(t *testing.T) {
 			t.Errorf("in the end it is told to miss %+v", d.missed)
 		}
 	})
+}
+
+// TestOneHoldsUpTheCursor: of all that a target misses until that is put down, the first is enough for the cursor.
+func TestOneHoldsUpTheCursor(t *testing.T) {
+	m := newMissing(t)
+	notes := func(it *item) int {
+		m.note(m.target, gapAt(it.id), "", it)
+		return it.open
+	}
+	if notes(&item{id: at(20)}) != 1 || notes(&item{id: at(30)}) != 0 {
+		t.Error("the cursor does not wait for the first, or for another one too")
+	}
+	if notes(&item{id: at(10)}) != 1 {
+		t.Error("the cursor does not wait for one that was before")
+	}
+	if notes(&item{id: at(40), done: func() {}}) != 1 {
+		t.Error("what waits for that does not learn of it")
+	}
 }

@@ -11,8 +11,8 @@ const (
 	keepsOfTenant = 250
 
 	// owedOfTenant is how many of a tenant's deliveries may be neither made nor kept yet, in all its shards: those take
-	// 20 s to be kept. What is more it misses.
-	owedOfTenant = 5000
+	// 40 s to be kept. What is more it misses.
+	owedOfTenant = 10_000
 )
 
 // keeping is how the owners of this replica's shards share what a tenant may have put into the store.

@@ -74,13 +74,38 @@ func startKeySet(ctx context.Context, src source, c Config) (*keySet, error) {
 	if err := s.read(ctx); err != nil {
 		return nil, err
 	}
-	if len(s.keys) == 0 {
-		return nil, fmt.Errorf("no usable key (RSA of %d bits or more for RS256, P-256 for ES256, Ed25519 for EdDSA) in the set: %s",
-			minRSABits, firstFew(s.skipped))
+	if err := usable(s.keys, s.skipped); err != nil {
+		return nil, err
 	}
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	go s.keepCurrent(ctx)
 	return s, nil
+}
+
+// CheckKeySet returns what is wrong with the JWKS of a [Config], of a file also with what is in it. A URL is not asked.
+func CheckKeySet(location string) error {
+	src, err := newSource(location)
+	file, isFile := src.(fileSource)
+	if err != nil || !isFile {
+		return err
+	}
+	document, err := file.read(context.Background()) // which does not block
+	if err != nil {
+		return err
+	}
+	keys, skipped, err := parseKeySet(document)
+	if err != nil {
+		return err
+	}
+	return usable(keys, skipped)
+}
+
+// usable returns an error for a set without a key that a token can be verified with.
+func usable(keys []*key, skipped []error) error {
+	if len(keys) > 0 {
+		return nil
+	}
+	return fmt.Errorf("no usable key (RSA of %d bits or more for RS256, P-256 for ES256, Ed25519 for EdDSA) in the set: %s", minRSABits, firstFew(skipped))
 }
 
 // close ends the goroutine and waits for it. The keys stay usable.

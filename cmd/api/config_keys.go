@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/service"
 )
 
@@ -16,6 +17,11 @@ func (c *config) resolveKeys(env environment) error {
 	if c.jwks != "" && (c.issuer == "" || c.audience == "") {
 		c.warn("--jwks without --jwt-issuer and --jwt-audience: a token that was made for another service with one of these keys is taken too")
 	}
+	if c.jwks != "" {
+		if failed := auth.CheckKeySet(c.jwks); failed != nil {
+			err = errors.Join(err, fmt.Errorf("--jwks: %w", failed))
+		}
+	}
 	if c.tokenKeyFile != "" {
 		var failed error
 		c.tokenKey, failed = readSecret("--token-key-file", c.tokenKeyFile, service.MinTokenKey)
@@ -24,23 +30,22 @@ func (c *config) resolveKeys(env environment) error {
 	return err
 }
 
-func (c *config) resolveSecret(env environment) (err error) {
+func (c *config) resolveSecret(env environment) error {
 	inline, err := inlineSecret(env)
+	given, wrong := env[envSecret] != "", []error{err}
 	switch {
-	case err != nil:
-		return err
-	case inline != nil && c.secretFile != "":
-		return usagef("%s and --jwt-secret-file contradict each other", envSecret)
-	case c.dev && (inline != nil || c.secretFile != "" || c.jwks != ""):
-		return usagef("--dev makes a secret of its own and contradicts --jwt-secret-file, --jwks and %s", envSecret)
-	case !c.dev && inline == nil && c.secretFile == "" && c.jwks == "":
-		return usagef("no key for bearer tokens: set --jwt-secret-file or --jwks, or --dev to try things out")
-	case inline != nil:
-		c.secret = inline
-	case c.secretFile != "":
-		c.secret, err = readSecret("--jwt-secret-file", c.secretFile, minSecret)
+	case c.dev && (given || c.secretFile != "" || c.jwks != ""):
+		wrong = append(wrong, usagef("--dev makes a secret of its own and contradicts --jwt-secret-file, --jwks and %s", envSecret))
+	case given && c.secretFile != "":
+		wrong = append(wrong, usagef("%s and --jwt-secret-file contradict each other", envSecret))
+	case !c.dev && !given && c.secretFile == "" && c.jwks == "":
+		wrong = append(wrong, usagef("no key for bearer tokens: set --jwt-secret-file or --jwks, or --dev to try things out"))
 	}
-	return err
+	if c.secret = inline; c.secretFile != "" {
+		c.secret, err = readSecret("--jwt-secret-file", c.secretFile, minSecret)
+		wrong = append(wrong, err)
+	}
+	return errors.Join(wrong...)
 }
 
 // inlineSecret returns the secret that the environment itself holds, nil if none.

@@ -98,7 +98,7 @@ func parseLine(f *flag.FlagSet, args []string) error {
 	help := f.Usage
 	f.Usage = func() {} // which is also called for a flag that is wrong
 	var wrong []error
-	for err := f.Parse(args); err != nil; err = f.Parse(f.Args()) {
+	for err := f.Parse(args); err != nil; err = f.Parse(behindValue(f.Args())) {
 		if errors.Is(err, flag.ErrHelp) {
 			help()
 			return err
@@ -112,6 +112,14 @@ func parseLine(f *flag.FlagSet, args []string) error {
 		return usagef("unexpected argument %q", f.Arg(0))
 	}
 	return nil
+}
+
+// behindValue leaves out what may be the value of a flag that there is not: what follows is looked at, too.
+func behindValue(args []string) []string {
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		return args[1:]
+	}
+	return args
 }
 
 // variable is the environment variable of a flag.

@@ -74,6 +74,10 @@ func TestEveryProblem(t *testing.T) {
 	}, "lissten", "drain-seconds", "FENCEPOST_MAX_HOLD_SECONDS", "-bogus", "-data-quota-mb", `"a" is not host:port`, "--store-cert and --store-key need",
 		"--store-username and", "--store-ca", "no key for bearer tokens", "--token-key-file", "--listen", "--trusted-proxies", "--webhook-ports", "--fence-floor",
 		"--drain-delay-seconds", "--max-ttl-seconds", "--lock-classes", "--log-format", "--log-level")
+	fails(t, 2, nil, []string{"--bogus", "1", "--ops-pprof", "--tls-cert", "x"}, "-bogus", "--ops-pprof needs", "--tls-cert", "no key for bearer tokens")
+	fails(t, 1, nil, []string{"--jwks", "/none", "--jwt-secret-file", "/neither"}, "--jwks: stat /none", "--jwt-secret-file: open /neither")
+	fails(t, 2, environment{envSecret: secret}, []string{"--jwt-secret-file", "/none", "--dev", "--jwks", "/neither"}, "contradicts", "open /none", "stat /neither")
+	fails(t, 1, nil, []string{"--jwks", file(t, `{"keys":[]}`)}, "--jwks: no usable key")
 	fails(t, 2, environment{envSecret: secret}, []string{"--store-ca", "/none", "--store-tls", "--data-dir", ""}, "--store-ca contradicts", "--store-tls contradicts", "--data-dir is empty")
 }
 

@@ -39,7 +39,7 @@ func may() map[string][]string {
 		"service/view":    {"lock", "lock/blocking", "lock/deadlock", "lock/heap", "lock/order", "lock/quota", "service/series", "store"},
 		"store":           {"lock"},
 		"store/memory":    {"lock", "store"},
-		"store/etcd":      {"lock", "store"},
+		"store/etcd":      {"lock", "lock/heap", "store"},
 		"store/zookeeper": {"lock", "lock/heap", "store"},
 		"store/storetest": {"lock", "store"},
 		"auth":            {"lock"},

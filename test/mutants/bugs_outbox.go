@@ -1062,5 +1062,25 @@ func outboxBugs() []Bug {
 			File: "webhook/outbox/missed.go", Anchor: "l.first != nil && l.first.id.Compare(it.id) <= 0", Becomes: "l.first != nil",
 			In: in, Run: "^TestOneHoldsUpTheCursor$",
 		},
+		{
+			Name: "outbox-window-of-the-settled", Breaks: "a tenant whose deliveries wait for their turns does not keep a shard from reading what happens to others",
+			File: "webhook/outbox/window.go", Anchor: "\tif w.len() < max(w.sweep, sweepAfter) {\n", Becomes: "\tif true {\n",
+			In: in, Run: "^TestShardReadsOn$",
+		},
+		{
+			Name: "outbox-window-forgets-the-open", Breaks: "the cursor stays before what is neither made nor kept",
+			File: "webhook/outbox/window.go", Anchor: "return it.open == 0 })", Becomes: "return it.open <= 1 })",
+			In: in, Run: "^TestShardReadsOn$",
+		},
+		{
+			Name: "outbox-made-has-no-turn", Breaks: "what has become of deliveries is put down also while more come that hold up the cursor",
+			File: "webhook/outbox/turns.go", Anchor: "if q.turns%turnOfOther == 0 {", Becomes: "if false {",
+			In: in, Run: "^TestMadeWaitsForNoTurn$",
+		},
+		{
+			Name: "outbox-remembers-the-made", Breaks: "deliveries that are made are not remembered until their turns come",
+			File: "webhook/outbox/turns.go", Anchor: "if q.over++; 2*q.over <= len(q.fresh)+len(q.other) {", Becomes: "if q.over++; q.over > 0 {",
+			In: in, Run: "^TestMadeWaitsForNoTurn$",
+		},
 	}
 }

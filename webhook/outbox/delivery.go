@@ -305,6 +305,7 @@ func (t *target) queue(d *delivery, names []string) {
 // end settles a delivery of which nothing follows any more, and forgets it.
 func (w *owner) end(d *delivery) {
 	d.over = true
+	w.needsNoTurn(d)
 	w.due.remove(d)
 	w.settle(d)
 	w.targets.drop(d)
@@ -323,6 +324,7 @@ func (w *owner) giveUp(d *delivery) {
 		return
 	}
 	d.over, d.untold = true, true
+	w.needsNoTurn(d)
 	w.due.remove(d)
 	w.targets.drop(d)
 	d.target.leaving[d.record] = d

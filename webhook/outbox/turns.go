@@ -1,6 +1,9 @@
 package outbox
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // turns are an owner's deliveries that wait to be put into the store, by tenant.
 type turns struct {
@@ -8,9 +11,15 @@ type turns struct {
 	owed    map[string]int // that are neither made nor kept, by tenant
 }
 
-// waiting are those of a tenant: first those that the cursor waits for, then those of which is only to be put down
-// what has become of them.
-type waiting struct{ fresh, other []*delivery }
+// waiting are those of a tenant: those that the cursor waits for, and those of which is only to be put down what has
+// become of them, which have every fourth turn.
+type waiting struct {
+	fresh, other []*delivery
+	turns        int
+	over         int // of them, which nobody needs any more
+}
+
+const turnOfOther = 4
 
 func newTurns() turns { return turns{map[string]*waiting{}, map[string]int{}} }
 
@@ -24,9 +33,13 @@ func (q *waiting) add(d *delivery) {
 
 // next takes out the next one, nil if there is none.
 func (q *waiting) next() (d *delivery) {
-	from := &q.fresh
+	q.turns++
+	from, then := &q.fresh, &q.other
+	if q.turns%turnOfOther == 0 {
+		from, then = then, from
+	}
 	if len(*from) == 0 {
-		from = &q.other
+		from = then
 	}
 	if len(*from) == 0 {
 		return nil
@@ -34,6 +47,15 @@ func (q *waiting) next() (d *delivery) {
 	d, (*from)[0] = (*from)[0], nil
 	*from = (*from)[1:]
 	return d
+}
+
+// forgetOver forgets those that are over when they are most of them.
+func (q *waiting) forgetOver() {
+	if q.over++; 2*q.over <= len(q.fresh)+len(q.other) {
+		return
+	}
+	over := func(d *delivery) bool { return d.over }
+	q.fresh, q.other, q.over = slices.DeleteFunc(q.fresh, over), slices.DeleteFunc(q.other, over), 0
 }
 
 // hasTurn reports whether a delivery may be written now; it waits for that otherwise. What tells that something is
@@ -68,12 +90,22 @@ func (w *owner) takeTurns(now time.Time) {
 				w.keeping.wait(tenant, -1)
 				break
 			}
+			if d.over {
+				all.over--
+			}
 			if w.takeTurn(d) {
 				n--
 			}
 		}
 	}
 	w.keeping.forget(now)
+}
+
+// needsNoTurn says that a delivery is over.
+func (w *owner) needsNoTurn(d *delivery) {
+	if all := w.turns.waiting[d.target.tenant]; d.queued && all != nil {
+		all.forgetOver()
+	}
 }
 
 // takeTurn has a delivery written that has waited, unless it was made meanwhile, or written.

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -13,7 +14,11 @@ type window struct {
 	items []*item
 	head  int
 	last  lock.EventID // everything up to it was read
+	sweep int          // with how many it is looked for those that are settled, behind one that is not
 }
+
+// sweepAfter is how many events at least come between two such looks.
+const sweepAfter = 1024
 
 // item is one event of a window, or something else that is done when its deliveries are
 // settled.
@@ -30,7 +35,17 @@ type item struct {
 
 func (w *window) len() int { return len(w.items) - w.head }
 
-func (w *window) add(it *item) { w.items = append(w.items, it) }
+// add adds an event, and forgets those that are settled, now and then: they are not in the way of what is read next while
+// one before them waits.
+func (w *window) add(it *item) {
+	w.items = append(w.items, it)
+	if w.len() < max(w.sweep, sweepAfter) {
+		return
+	}
+	open := slices.DeleteFunc(w.items[w.head:], func(it *item) bool { return it.open == 0 })
+	w.items = w.items[:w.head+len(open)]
+	w.sweep = len(open) + max(sweepAfter, len(open)/4)
+}
 
 // reached says that everything up to id was read.
 func (w *window) reached(id lock.EventID) {

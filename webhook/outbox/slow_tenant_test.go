@@ -1,0 +1,106 @@
+package outbox
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/test/bubble"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// delivers has an attempt succeed at what a target is to be told of an event, and tries one that ends somehow.
+func (m *missing) delivers(t *target, number uint64) {
+	m.t.Helper()
+	m.tries(t, number, webhook.Delivered)
+}
+
+func (m *missing) tries(t *target, number uint64, outcome webhook.Outcome) {
+	m.t.Helper()
+	d := t.pending[recordName("all", at(number).String())]
+	if d == nil {
+		m.t.Fatalf("of %d nothing is pending", number)
+	}
+	m.attempted(d, tried{Result: webhook.Result{Outcome: outcome}, id: d.id})
+}
+
+// TestShardReadsOn: a tenant whose deliveries wait for their turns holds up the cursor, and not the reading of what
+// happens to others, however much that is.
+func TestShardReadsOn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		m.dear("acme", 0)
+		other, _ := m.dear("bolt", 0)
+		m.tell(happens("acme", 1))
+		for number := uint64(2); number <= maxWindow+2; number++ {
+			m.tell(happens("bolt", number))
+			m.delivers(other, number)
+		}
+		if m.window.len() >= maxWindow {
+			t.Errorf("%d events are in the window, of which one is neither made nor kept", m.window.len())
+		}
+		if m.window.settled() != justBefore(at(1)) {
+			t.Errorf("the cursor may be at %v, beyond what is neither made nor kept", m.window.settled())
+		}
+	})
+}
+
+// TestMadeWaitsForNoTurn: what has become of deliveries is put down also while more and more come that hold up the
+// cursor; and those that are made meanwhile are not remembered.
+func TestMadeWaitsForNoTurn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		slow, _ := m.dear("acme", 0)
+		number := uint64(0)
+		keep := func(n int) {
+			for range n {
+				number++
+				m.tell(happens("acme", number))
+			}
+			m.keepLate(time.Now().Add(keepAfter))
+			m.puts()
+		}
+		keep(keepsOfTenant + 1) // which are kept at once
+		for n := range number {
+			m.tries(slow, n+1, webhook.Failed)
+		}
+		keep(keepsOfTenant / 2)
+		all := m.turns.waiting["acme"]
+		if m.takeTurns(time.Now()); len(all.fresh) == 0 || len(all.other) == keepsOfTenant+1 {
+			t.Fatalf("%d and %d wait: of what comes later as much is kept as may be", len(all.fresh), len(all.other))
+		}
+		m.puts()
+		for n := range uint64(keepsOfTenant) {
+			m.delivers(slow, n+1)
+		}
+		if n := len(all.other); n > len(all.fresh)+1 {
+			t.Errorf("%d deliveries are remembered, of which one is pending, beside %d that wait", n, len(all.fresh))
+		}
+		m.takes()
+		if n := len(m.turns.waiting); n != 0 {
+			t.Errorf("in the end %d tenants wait", n)
+		}
+	})
+}
+
+// TestOnlyMadeWait: a tenant of whom all that waited was made meanwhile waits no longer.
+func TestOnlyMadeWait(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		slow, _ := m.dear("acme", 0)
+		for m.keeping.take("acme", time.Now()) {
+		}
+		for number := uint64(1); number <= 10; number++ {
+			m.tell(happens("acme", number))
+		}
+		m.keepLate(time.Now().Add(keepAfter))
+		for number := uint64(1); number <= 10; number++ {
+			m.delivers(slow, number)
+		}
+		if m.takeTurns(time.Now()); len(m.turns.waiting) != 0 || m.keeping.of["acme"].queues != 0 || written(slow) != 0 {
+			t.Errorf("%d tenants wait, with %d owners, and %d are kept", len(m.turns.waiting), m.keeping.of["acme"].queues, written(slow))
+		}
+	})
+}

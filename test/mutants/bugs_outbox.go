@@ -1082,5 +1082,15 @@ func outboxBugs() []Bug {
 			File: "webhook/outbox/turns.go", Anchor: "if q.over++; 2*q.over <= len(q.fresh)+len(q.other) {", Becomes: "if q.over++; q.over > 0 {",
 			In: in, Run: "^TestMadeWaitsForNoTurn$",
 		},
+		{
+			Name: "outbox-pays-for-failures", Breaks: "a tenant does not pay for a store that does not take its deliveries",
+			File: "webhook/outbox/owed.go", Anchor: "	d.writing, d.unsure = false, err != nil\n", Becomes: "	d.writing, d.unsure = false, err != nil\n	if err != nil {\n		w.bill.add(d.target.tenant, 0, 1)\n	}\n",
+			In: in, Run: "^TestStoreThatFailsCostsNothing$",
+		},
+		{
+			Name: "outbox-rest-not-paid", Breaks: "what is too little to be paid for is paid for with what comes next",
+			File: "webhook/outbox/bill.go", Anchor: "(cost{offered: rest}); rest == 0", Becomes: "(cost{}); true",
+			In: in, Run: "^TestCharge$",
+		},
 	}
 }

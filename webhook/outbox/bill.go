@@ -12,16 +12,17 @@ func (b bill) add(tenant string, offered, kept int) {
 	b[tenant] = cost{was.offered + offered, was.kept + kept}
 }
 
-// leastOffers is how many come together before a tenant is charged for them: a few are no whole request.
+// leastOffers is by how many at once a tenant is charged for them: fewer are no whole request, and wait for more.
 const leastOffers = 50
 
 // charge has tenants pay that have much to pay for. Who has no subscriptions any more is forgotten.
 func (w *owner) charge() {
 	for tenant, c := range w.bill {
-		if c.offered >= leastOffers || c.kept > 0 {
-			w.Charge(tenant, c.offered, c.kept)
-			delete(w.bill, tenant)
-		} else if len(w.targets.byTenant[tenant]) == 0 {
+		rest := c.offered % leastOffers
+		if c.offered > rest || c.kept > 0 {
+			w.Charge(tenant, c.offered-rest, c.kept)
+		}
+		if w.bill[tenant] = (cost{offered: rest}); rest == 0 || len(w.targets.byTenant[tenant]) == 0 {
 			delete(w.bill, tenant)
 		}
 	}

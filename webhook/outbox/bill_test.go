@@ -40,7 +40,48 @@ func TestCharge(t *testing.T) {
 		}
 		m.keepLate(time.Now().Add(keepAfter))
 		m.takes()
-		charged(map[string]cost{"acme": {0, 5}, "bolt": {1, 1}, "gone": {0, 1}})
+		charged(map[string]cost{"acme": {0, 5}, "bolt": {0, 1}, "gone": {0, 1}})
 		charged(map[string]cost{})
+		for number := uint64(7); number < 7+leastOffers; number++ {
+			m.tell(happens("bolt", number))
+		}
+		charged(map[string]cost{"bolt": {leastOffers, 0}})
+		if left := m.bill["bolt"]; left != (cost{1, 0}) {
+			t.Errorf("of what it was not charged for %+v is remembered, want the one from before", left)
+		}
+	})
+}
+
+// TestStoreThatFailsCostsNothing: a tenant pays once for a delivery that is put into the store, however often that fails.
+func TestStoreThatFailsCostsNothing(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		kept := 0
+		m.Charge = func(_ string, _, n int) { kept += n }
+		slow, _ := m.dear("acme", 0)
+		records := m.Records
+		m.Records = refusesAll{records}
+		m.tell(happens("acme", 1))
+		d := slow.pending[recordName("all", at(1).String())]
+		for range 10 {
+			m.keep(d)
+			m.puts()
+			<-time.After(2 * retryPause)
+			(<-m.brought)() // it is tried again
+			m.puts()
+		}
+		if m.charge(); kept != 0 {
+			t.Errorf("it pays for %d that are not in the store", kept)
+		}
+		m.Records = records
+		for d.version == 0 {
+			(<-m.brought)()
+		}
+		m.keep(d)
+		m.puts()
+		if m.charge(); kept != 1 {
+			t.Errorf("it pays for %d, want the one that is in the store", kept)
+		}
 	})
 }

@@ -79,9 +79,6 @@ func (w *owner) keep(d *delivery) {
 		w.reload(d)
 		return
 	}
-	if d.version == 0 {
-		w.bill.add(d.target.tenant, 0, 1)
-	}
 	d.writing, d.stale, d.turn = true, false, false
 	by := w.stamp()
 	value, was := w.encode(d, by), d.stored
@@ -95,6 +92,9 @@ func (w *owner) keptOne(d *delivery, is stored, err error) {
 	d.writing, d.unsure = false, err != nil
 	switch {
 	case err == nil:
+		if d.version == 0 {
+			w.bill.add(d.target.tenant, 0, 1)
+		}
 		d.stored = is
 		w.cursor.behind = true
 	case errors.Is(err, lock.Changed), errors.Is(err, lock.NotFound):

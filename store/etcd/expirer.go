@@ -41,10 +41,11 @@ func newExpirer(times *lifetimes, s *Store) *expirer {
 	return &expirer{times: times, remove: s.Remove, ctx: s.closing, room: make(chan struct{}, maxExpiring)}
 }
 
-// watch has an entry removed when it is over: it was written or renewed for its whole TTL by a call that is over.
-func (x *expirer) watch(e *lock.Entry) {
+// watch has an entry removed when it is over: it was written or renewed for its whole TTL, under a lease that has lasted
+// since some time, by a call that is over.
+func (x *expirer) watch(e *lock.Entry, since time.Time) {
 	if x.times != nil {
-		x.times.begin(e, x, time.Now())
+		x.times.begin(e, x, since, time.Now())
 	}
 }
 
@@ -56,7 +57,7 @@ func (x *expirer) left(e *lock.Entry) (left time.Duration, known bool) {
 	return x.times.left(e, time.Now())
 }
 
-// close leaves the rest to etcd, and waits for what is being removed.
+// close leaves the rest to etcd, also what could not be removed yet, and waits for what is being removed.
 func (x *expirer) close() {
 	if x.times != nil {
 		x.times.leave(x)

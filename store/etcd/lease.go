@@ -68,8 +68,19 @@ type leaseClass struct {
 }
 
 // lapsed reports whether a lease of that age is as good as expired: to ask for it could
-// block until etcd revokes it.
-func (c leaseClass) lapsed(age time.Duration) bool { return age > c.ttl*9/10 }
+// block until etcd revokes it. In this process those of entries that expired have a part of localSlack left.
+func (p *leasePool) lapsed(c leaseClass, age time.Duration) bool {
+	margin := c.ttl / 10
+	if p.conn.local {
+		margin = min(margin, localSlack/4)
+	}
+	return age > c.ttl-margin
+}
+
+// lives reports whether a lease of that age has surely not expired: one that an earlier version granted has no slack.
+func (p *leasePool) lives(c leaseClass, age time.Duration) bool {
+	return !p.conn.local || age < (c.ttl-p.conn.slack)*9/10
+}
 
 // leasePool keeps leases whose entries were released for the next entries of the
 // same tenant and TTL, so that an acquire costs one write and not two. Idle
@@ -140,14 +151,15 @@ func (p *leasePool) takeIdle(ctx context.Context, e *lock.Entry, due time.Time) 
 	class := leaseClass{e.Tenant, p.seconds(e.TTL)}
 	now := time.Now()
 	for l, found = p.pop(class); found; l, found = p.pop(class) {
-		if l.renewed.Add(class.ttl - e.TTL).After(now) {
+		age := now.Sub(l.renewed)
+		if !p.conn.local && age < class.ttl-e.TTL { // in this process the slack is the expirer's
 			return l, true, nil
 		}
-		lives := !l.renewed.IsZero()
-		if lives && class.lapsed(now.Sub(l.renewed)) {
+		known := !l.renewed.IsZero()
+		if known && p.lapsed(class, age) {
 			continue
 		}
-		err := p.renew(ctx, l.id, lives, due)
+		err := p.renew(ctx, l.id, known && p.lives(class, age), due)
 		switch {
 		case err == nil:
 			l.renewed = now
@@ -156,7 +168,7 @@ func (p *leasePool) takeIdle(ctx context.Context, e *lock.Entry, due time.Time) 
 			continue
 		case ctx.Err() != nil || time.Since(now) < renewalTimeout || !time.Now().Before(due):
 			return lease{}, false, err
-		case lives:
+		case known:
 			p.put(class, []lease{l})
 		}
 		return lease{}, false, nil
@@ -194,13 +206,14 @@ func (p *leasePool) refreshed(id int64, at time.Time) {
 }
 
 // confirm notes that the call which wrote e knows that it confirm under its lease, and so
-// will not end that lease.
-func (p *leasePool) confirm(e *lock.Entry) {
+// will not end that lease. It returns since when that lasts.
+func (p *leasePool) confirm(e *lock.Entry) (since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	u := p.inUse[e.Handle]
 	u.confirmed = e.Number
 	p.inUse[e.Handle] = u
+	return u.renewed
 }
 
 // left takes back the lease of an entry that was removed. It is used again only if nobody
@@ -351,7 +364,7 @@ func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
 		for _, l := range free {
 			age := now.Sub(l.renewed)
 			switch {
-			case class.lapsed(age):
+			case p.lapsed(class, age):
 			case now.Sub(l.idle) > idleLifetime && dropped < dropsAtOnce:
 				dropped++
 			case age > class.ttl/3:
@@ -381,11 +394,12 @@ func (p *leasePool) put(class leaseClass, renewed []lease) {
 
 // renewIdle renews a lease that was due when others were renewed, which may be long ago.
 func (p *leasePool) renewIdle(ctx context.Context, class leaseClass, l *lease) error {
-	if class.lapsed(time.Since(l.renewed)) {
+	age := time.Since(l.renewed)
+	if p.lapsed(class, age) {
 		return errLeaseGone
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	l.renewed = time.Now()
-	return p.conn.renewer.renew(ctx, l.id, true)
+	return p.conn.renewer.renew(ctx, l.id, p.lives(class, age))
 }

@@ -16,7 +16,7 @@ import (
 // countedLeases grants every lease, and renews it.
 type countedLeases struct {
 	leaseClient
-	granted int
+	granted, renewed int
 }
 
 func (c *countedLeases) LeaseGrant(context.Context, *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
@@ -24,7 +24,10 @@ func (c *countedLeases) LeaseGrant(context.Context, *pb.LeaseGrantRequest) (*pb.
 	return &pb.LeaseGrantResponse{}, nil
 }
 
-func (c *countedLeases) renew(context.Context, int64, bool) error { return nil }
+func (c *countedLeases) renew(context.Context, int64, bool) error {
+	c.renewed++
+	return nil
+}
 
 // TestLeaseOfAnEarlierEntry: what is known of an entry says nothing of a later one under
 // its lease, which another replica wrote.
@@ -123,6 +126,43 @@ func TestIdleLeasesAreDroppedSlowly(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLeaseOfWhatExpired: where entries are ended before their leases, those are kept, whatever their TTL; and who is
+// given one has the whole of it, as what was granted by an earlier version may be a second shorter.
+func TestLeaseOfWhatExpired(t *testing.T) {
+	for _, ttl := range []time.Duration{MinTTL, 10 * time.Second, time.Minute, time.Hour} {
+		t.Run(ttl.String(), func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				fake := &countedLeases{}
+				p := newLeasePool(&Conn{leases: fake, renewer: fake, local: true, slack: localSlack})
+				defer p.grants.Close()
+				e := &lock.Entry{Tenant: "acme", TTL: ttl, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}, Number: 7}
+				l, _, err := p.take(t.Context(), e, time.Now().Add(time.Second))
+				if err != nil {
+					t.Fatal(err)
+				}
+				e.Handle = l.id
+				p.confirm(e)
+				<-time.After(ttl + localSlack/2)
+				p.left(e, lock.Expired)
+				<-time.After(idleInterval)
+				if p.maintain(t.Context()); p.spare != 1 || fake.renewed != 1 {
+					t.Fatalf("%d are kept, and were renewed %d times", p.spare, fake.renewed)
+				}
+				<-time.After(localSlack / 2)
+				again, _, err := p.take(t.Context(), e, time.Now().Add(time.Second))
+				if err != nil || again.id != l.id || fake.granted != 1 || fake.renewed != 2 {
+					t.Errorf("lease %x, %v; %d were granted, and renewed %d times", again.id, err, fake.granted, fake.renewed)
+				}
+				<-time.After(ttl + localSlack)
+				p.left(e, lock.Expired)
+				if p.maintain(t.Context()); p.spare != 0 || fake.renewed != 2 {
+					t.Errorf("%d are kept that have ended", p.spare)
+				}
+			})
+		})
+	}
 }
 
 // slow takes a second for each renewal.

@@ -27,6 +27,7 @@ type lifetime struct {
 	entry    *lock.Entry
 	of       *expirer
 	until    time.Time // by when the answer came: no holder was promised more
+	lasts    time.Time // for so long it does at least, by when its lease was granted or the renewal sent
 	renewing int       // calls that may yet put that off
 	over     bool      // it is being removed, and cannot be renewed any more
 }
@@ -34,8 +35,9 @@ type lifetime struct {
 // Before implements heap.Element.
 func (l *lifetime) Before(other *lifetime) bool { return l.look.Before(other.look) }
 
-// begin has an entry last for its TTL from now on, if neither it nor a later one under its lease is known yet.
-func (x *lifetimes) begin(e *lock.Entry, of *expirer, now time.Time) {
+// begin has an entry last for its TTL from now on, if neither it nor a later one under its lease is known yet. Its lease
+// has lasted since some time.
+func (x *lifetimes) begin(e *lock.Entry, of *expirer, since, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	was := x.byLease[e.Handle]
@@ -43,7 +45,7 @@ func (x *lifetimes) begin(e *lock.Entry, of *expirer, now time.Time) {
 		return
 	}
 	x.drop(was)
-	l := &lifetime{entry: e, of: of, until: now.Add(e.TTL)}
+	l := &lifetime{entry: e, of: of, until: now.Add(e.TTL), lasts: since.Add(e.TTL)}
 	l.look = l.until
 	x.byLease[e.Handle] = l
 	x.order.Push(l)
@@ -62,11 +64,12 @@ func (x *lifetimes) renewing(lease int64) (renewed func(error), ok bool) {
 		return nil, false
 	}
 	l.renewing++
+	sent := time.Now()
 	return func(err error) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		if l.renewing--; err == nil {
-			l.until = time.Now().Add(l.entry.TTL)
+			l.until, l.lasts = time.Now().Add(l.entry.TTL), later(l.lasts, sent.Add(l.entry.TTL))
 		}
 	}, true
 }
@@ -103,7 +106,7 @@ func (x *lifetimes) again(l *lifetime, at time.Time) {
 	}
 }
 
-// left returns how long an entry lasts, if that is known.
+// left returns how long an entry lasts at least, if that is known.
 func (x *lifetimes) left(e *lock.Entry, now time.Time) (left time.Duration, known bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -111,7 +114,7 @@ func (x *lifetimes) left(e *lock.Entry, now time.Time) (left time.Duration, know
 	if l == nil || l.entry.Number != e.Number {
 		return 0, false
 	}
-	return max(0, l.until.Sub(now)), true
+	return max(0, l.lasts.Sub(now)), true
 }
 
 // forget forgets a lease that carries nothing any more.
@@ -130,16 +133,28 @@ func (x *lifetimes) forgetEntry(l *lifetime) {
 	}
 }
 
-// leave forgets all entries of a store, and takes none of it from then on.
+// leave forgets all entries of a store, and takes none of it from then on. What is being removed stays, until it is, or
+// for good where that failed: it may be removed yet, and nobody is to be told that it goes on.
 func (x *lifetimes) leave(of *expirer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	of.gone = true
 	for _, l := range x.byLease {
-		if l.of == of {
+		switch {
+		case l.of != of:
+		case !l.over:
 			x.drop(l)
+		case l.Queued():
+			x.order.Remove(l)
 		}
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (x *lifetimes) drop(l *lifetime) {

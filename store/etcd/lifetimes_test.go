@@ -73,6 +73,9 @@ func lasts(number uint64, lease int64) *lock.Entry {
 	return &lock.Entry{Tenant: "acme", TTL: 2 * time.Second, Number: number, Handle: lease}
 }
 
+// starts has an entry last that was written in no time.
+func (r *removals) starts(e *lock.Entry) { r.watch(e, time.Now()) }
+
 // mustRenew is a renewal that succeeds.
 func (x *lifetimes) mustRenew(t *testing.T, lease int64) {
 	t.Helper()
@@ -98,7 +101,7 @@ func (r *removals) expires(t *testing.T, after time.Duration, want int) {
 func TestEntriesEndWithTheirLifetimes(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := withRemovals(t)
-		r.watch(lasts(7, 1))
+		r.starts(lasts(7, 1))
 		r.expires(t, 2*time.Second-time.Millisecond, 0)
 		r.expires(t, expiryTick+time.Millisecond, 1)
 		if all, waited := r.times.known(); all != 0 || waited != 0 {
@@ -110,7 +113,7 @@ func TestEntriesEndWithTheirLifetimes(t *testing.T) {
 func TestRenewedEntriesLast(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := withRemovals(t)
-		r.watch(lasts(7, 1))
+		r.starts(lasts(7, 1))
 		<-time.After(1500 * time.Millisecond)
 		r.times.mustRenew(t, 1)
 		if left, known := r.left(lasts(7, 1)); !known || left != 2*time.Second {
@@ -130,7 +133,7 @@ func TestRenewalUnderWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				r := withRemovals(t)
-				r.watch(lasts(7, 1))
+				r.starts(lasts(7, 1))
 				renewed, _ := r.times.renewing(1)
 				r.expires(t, 3*time.Second, 0)
 				renewed(c.err)
@@ -145,7 +148,7 @@ func TestNoRenewalOfWhatIsRemoved(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := withRemovals(t)
 		r.wait = make(chan struct{})
-		r.watch(lasts(7, 1))
+		r.starts(lasts(7, 1))
 		r.expires(t, 3*time.Second, 1)
 		if _, ok := r.times.renewing(1); ok {
 			t.Error("an entry that is being removed can be renewed")
@@ -166,7 +169,7 @@ func TestGoneMeanwhile(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := withRemovals(t)
 		r.answer(lock.Errorf(lock.Lost, "gone"))
-		r.watch(lasts(7, 1))
+		r.starts(lasts(7, 1))
 		r.expires(t, 10*time.Second, 1)
 		if all, _ := r.times.known(); all != 0 {
 			t.Error("an entry that is gone is not forgotten")
@@ -179,10 +182,10 @@ func TestLeaseCarriesAnother(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := withRemovals(t)
 		r.wait = make(chan struct{})
-		r.watch(lasts(7, 1))
+		r.starts(lasts(7, 1))
 		r.expires(t, 3*time.Second, 1)
-		r.watch(lasts(8, 1))
-		r.watch(lasts(7, 1)) // by a renewal that comes late
+		r.starts(lasts(8, 1))
+		r.starts(lasts(7, 1)) // by a renewal that comes late
 		r.times.mustRenew(t, 1)
 		close(r.wait)
 		r.expires(t, time.Second, 1)
@@ -201,7 +204,7 @@ func TestReleasedAreForgotten(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := withRemovals(t)
 		for i := range 1000 {
-			r.watch(lasts(uint64(i), int64(i)))
+			r.starts(lasts(uint64(i), int64(i)))
 			r.times.forget(int64(i))
 		}
 		if all, waited := r.times.known(); all != 0 || waited != 0 {
@@ -217,10 +220,10 @@ func TestClosedStoreRemovesNothing(t *testing.T) {
 		r := withRemovals(t)
 		other := &removals{wait: r.wait}
 		other.expirer = &expirer{times: r.times, ctx: t.Context(), room: make(chan struct{}, maxExpiring), remove: other.remove}
-		r.watch(lasts(7, 1))
-		other.watch(lasts(8, 2))
+		r.starts(lasts(7, 1))
+		other.starts(lasts(8, 2))
 		other.close()
-		other.watch(lasts(9, 3))
+		other.starts(lasts(9, 3))
 		r.expires(t, 3*time.Second, 1)
 		if all, _ := r.times.known(); len(other.removed) != 0 || all != 0 {
 			t.Errorf("%d entries of the closed store were removed, %d are known", len(other.removed), all)
@@ -246,11 +249,74 @@ func TestManyAreRemovedAtOnce(t *testing.T) {
 			return nil
 		}
 		for i := range 10 * maxExpiring {
-			r.watch(lasts(uint64(i), int64(i)))
+			r.starts(lasts(uint64(i), int64(i)))
 		}
 		<-time.After(2*time.Second + 2*expiryTick)
 		if all, _ := r.times.known(); most != maxExpiring || all != 0 {
 			t.Errorf("%d were removed at once, want %d; %d are left", most, maxExpiring, all)
+		}
+	})
+}
+
+// TestLastsWhileItsLeaseDoes: what took long to write, or to renew, has had part of its lease by the time that is
+// answered, and nobody is told that it lasts longer.
+func TestLastsWhileItsLeaseDoes(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := withRemovals(t)
+		wants := func(want time.Duration) {
+			t.Helper()
+			if left, known := r.left(lasts(7, 1)); !known || left != want {
+				t.Errorf("it lasts for %v more (%v), want %v", left, known, want)
+			}
+		}
+		began := time.Now()
+		<-time.After(time.Second)
+		r.watch(lasts(7, 1), began)
+		wants(time.Second)
+		renewed, _ := r.times.renewing(1)
+		<-time.After(time.Second / 2)
+		renewed(nil)
+		wants(3 * time.Second / 2)
+		r.times.mustRenew(t, 1)
+		wants(2 * time.Second)
+	})
+}
+
+// TestNoRenewalWhileItsStoreCloses: its removal may happen yet, and another store on the connection does not say that
+// the entry goes on.
+func TestNoRenewalWhileItsStoreCloses(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := withRemovals(t)
+		r.wait = make(chan struct{})
+		r.starts(lasts(7, 1))
+		r.expires(t, 3*time.Second, 1)
+		closed := make(chan struct{})
+		go func() { r.close(); close(closed) }()
+		synctest.Wait()
+		if _, ok := r.times.renewing(1); ok {
+			t.Error("an entry that is being removed can be renewed")
+		}
+		r.answer(errors.New("the store does not answer"))
+		close(r.wait)
+		<-closed
+		if _, ok := r.times.renewing(1); ok {
+			t.Error("an entry whose removal may yet happen can be renewed")
+		}
+		r.expires(t, 2*expiryPause, 1)
+	})
+}
+
+// TestClosedWhileItWaits: a removal that failed is not tried again when its store is closed.
+func TestClosedWhileItWaits(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := withRemovals(t)
+		r.answer(errors.New("the store does not answer"))
+		r.starts(lasts(7, 1))
+		r.expires(t, 2*time.Second+2*expiryTick, 1)
+		r.close()
+		r.expires(t, 2*expiryPause, 1)
+		if _, ok := r.times.renewing(1); ok {
+			t.Error("an entry whose removal may yet happen can be renewed")
 		}
 	})
 }

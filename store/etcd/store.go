@@ -152,8 +152,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		s.orphans.Add(placed.Tenant, &orphan{entry: placed, leases: []int64{placed.Handle}}, s.leases.seconds(placed.TTL))
 	})
 	if written && err == nil { // what is taken back has its lease ended, so that one must not be used again
-		s.leases.confirm(placed)
-		s.expirer.watch(placed)
+		s.expirer.watch(placed, s.leases.confirm(placed))
 	}
 	return placed, written, err
 }
@@ -277,7 +276,7 @@ func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
 			if err := s.prove(ctx, e); err != nil {
 				return err
 			}
-			s.expirer.watch(e) // which may be from before a restart
+			s.expirer.watch(e, start) // which may be from before a restart
 			return nil
 		}
 		if err := s.proveLeased(ctx, e); err != nil {

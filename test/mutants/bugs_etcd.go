@@ -50,7 +50,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-expires-after-close", Breaks: "a store that is closed removes nothing any more",
-			File: "store/etcd/lifetimes.go", Anchor: "\tof.gone = true\n\tfor _, l := range x.byLease {\n\t\tif l.of == of {", Becomes: "\tof.gone = true\n\tfor _, l := range x.byLease {\n\t\tif false {",
+			File: "store/etcd/lifetimes.go", Anchor: "\t\tcase l.of != of:\n", Becomes: "\t\tcase true:\n",
 			In: "./store/etcd", Run: "^TestClosedStoreRemovesNothing$",
 		},
 		{
@@ -85,7 +85,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-idle-lease-lapses", Breaks: "an idle lease that is not renewed soon stays for others",
-			File: "store/etcd/lease.go", Anchor: "		case lives:\n			p.put(class, []lease{l})\n", Becomes: "",
+			File: "store/etcd/lease.go", Anchor: "		case known:\n			p.put(class, []lease{l})\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestSlowRenewalOfAnIdleLease$",
 		},
 		{
@@ -417,12 +417,12 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-idle-lease-half-over", Breaks: "an entry's lease lasts for its TTL from the call on",
-			File: "store/etcd/lease.go", Anchor: "l.renewed.Add(class.ttl - e.TTL)", Becomes: "l.renewed.Add(class.ttl / 2)",
+			File: "store/etcd/lease.go", Anchor: "age < class.ttl-e.TTL", Becomes: "age < class.ttl/2",
 			In: "./store/etcd", Run: "^TestIdleLeaseIsWhole$",
 		},
 		{
 			Name: "etcd-lapsed-idle-lease", Breaks: "an idle lease that lapses while others are renewed is not asked for",
-			File: "store/etcd/lease.go", Anchor: "if class.lapsed(time.Since(l.renewed)) {", Becomes: "if class.lapsed(time.Since(l.idle) - class.ttl) {",
+			File: "store/etcd/lease.go", Anchor: "if p.lapsed(class, age) {\n\t\treturn errLeaseGone", Becomes: "if p.lapsed(class, age-class.ttl) {\n\t\treturn errLeaseGone",
 			In: "./store/etcd", Run: "^TestLapsedIdleLeaseIsNotRenewed$",
 		},
 		{
@@ -742,6 +742,42 @@ func etcdBugs() []Bug {
 			Name: "etcd-behind-for-ever", Breaks: "a feed that does not catch up begins with what there is",
 			File: "store/etcd/earlier.go", Anchor: "now.Sub(g.behind) > resumeTime", Becomes: "false",
 			In: "./store/etcd", Run: "^TestNotForEver$",
+		},
+		{
+			Name: "etcd-lapses-what-expired", Breaks: "where entries are ended before their leases, those are used again, whatever their TTL",
+			File: "store/etcd/lease.go", Anchor: `	if p.conn.local {
+		margin =`, Becomes: `	if false {
+		margin =`,
+			In: "./store/etcd", Run: "^TestLeaseOfWhatExpired$",
+		},
+		{
+			Name: "etcd-slack-used-up", Breaks: "in this process an entry is given the whole of a lease",
+			File: "store/etcd/lease.go", Anchor: `if !p.conn.local && age <`, Becomes: `if age <`,
+			In: "./store/etcd", Run: "^TestLeaseOfWhatExpired$",
+		},
+		{
+			Name: "etcd-lasts-beyond-its-lease", Breaks: "nobody is told that an entry lasts longer than its lease",
+			File: "store/etcd/lifetimes.go", Anchor: `max(0, l.lasts.Sub(now))`, Becomes: `max(0, l.until.Sub(now))`,
+			In: "./store/etcd", Run: "^TestLastsWhileItsLeaseDoes$",
+		},
+		{
+			Name: "etcd-lasts-since-the-answer", Breaks: "how long an entry lasts is counted from when its renewal was sent",
+			File: "store/etcd/lifetimes.go", Anchor: `later(l.lasts, sent.Add(l.entry.TTL))`, Becomes: `later(sent, time.Now().Add(l.entry.TTL))`,
+			In: "./store/etcd", Run: "^TestLastsWhileItsLeaseDoes$",
+		},
+		{
+			Name: "etcd-renewed-while-closing", Breaks: "an entry that a store which closes may yet remove is renewed by nobody",
+			File: "store/etcd/lifetimes.go", Anchor: `		case !l.over:
+`, Becomes: `		default:
+`,
+			In: "./store/etcd", Run: "^TestNoRenewalWhileItsStoreCloses$",
+		},
+		{
+			Name: "etcd-removes-when-closed", Breaks: "a store that is closed removes nothing",
+			File: "store/etcd/lifetimes.go", Anchor: `		case l.Queued():
+			x.order.Remove(l)
+`, Becomes: ``,
+			In: "./store/etcd", Run: "^TestClosedWhileItWaits$",
 		},
 	}
 }

@@ -237,7 +237,7 @@ func webhookBugs() []Bug {
 		},
 		{
 			Name: "outbox-charges-again", Breaks: "what was paid for is not charged again",
-			File: "webhook/outbox/bill.go", Anchor: "			w.Charge(tenant, c.offered, c.kept)\n			delete(w.bill, tenant)\n", Becomes: "			w.Charge(tenant, c.offered, c.kept)\n",
+			File: "webhook/outbox/bill.go", Anchor: "w.bill[tenant] = (cost{offered: rest})", Becomes: "w.bill[tenant] = (cost{rest, c.kept})",
 			In: "./webhook/outbox", Run: "^TestCharge$",
 		},
 		{

@@ -428,7 +428,7 @@ func etcdBugs() []Bug {
 		{
 			Name: "etcd-ends-wait-for-idle-leases", Breaks: "ends are put down whatever becomes of idle leases",
 			File: "store/etcd/store.go", Anchor: "\ts.tasks.Go(s.upkeep)\n\ts.tasks.Go(s.renewIdle)\n",
-			Becomes: "\ts.tasks.Go(func() { s.eachInterval(func() { s.leases.maintain(s.closing); s.recordEnds() }) })\n",
+			Becomes: "\ts.tasks.Go(func() { s.each(upkeepInterval, func() { s.leases.maintain(s.closing); s.recordEnds() }) })\n",
 			In:      "./store/etcd", Run: "^TestEndsDoNotWaitForIdleLeases$",
 		},
 		{

@@ -62,3 +62,62 @@ func TestReleasedLeaveNoLifetime(t *testing.T) {
 		t.Errorf("%d are known, %d waited for", all, waited)
 	}
 }
+
+// TestRevokedLeaveNoLifetime: nor where the lease is not used again.
+func TestRevokedLeaveNoLifetime(t *testing.T) {
+	a, b, _, lose := startTwo(t)
+	lose()
+	_, _, _ = a.Enqueue(t.Context(), reusable("first", false)) // whose answer is lost
+	if err := a.Remove(t.Context(), a.mustFind(t, reusable("first", false)), lock.Released); err != nil {
+		t.Fatal(err)
+	}
+	e, _, err := a.Enqueue(t.Context(), reusable("revoked", false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Remove(t.Context(), e, lock.Revoked); err != nil {
+		t.Fatal(err)
+	}
+	if all, waited := a.conn.lifetimes.known(); all != 0 || waited != 0 {
+		t.Errorf("%d are known, %d waited for", all, waited)
+	}
+}
+
+// TestRenewedHere: what this process did not write, as what was there before a restart, it ends in time once it has
+// renewed it.
+func TestRenewedHere(t *testing.T) {
+	a, b, committed, lose := startTwo(t)
+	lose()
+	e, _, err := a.Enqueue(t.Context(), reusable("first", false)) // whose answer is lost
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-committed
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := b.expirer.left(e); known {
+		t.Error("it is known how long the entry of a closed store lasts")
+	}
+	if err := b.Renew(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if left, known := b.expirer.left(e); !known || left > e.TTL {
+		t.Errorf("it lasts for %v (%v)", left, known)
+	}
+}
+
+// TestRenewalThatFails: it is not under way any more.
+func TestRenewalThatFails(t *testing.T) {
+	s, m := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	gone := lasts(7, 12345)
+	s.expirer.watch(gone, time.Now())
+	if err := m.renew(t.Context(), gone.Handle, true); !isLeaseNotFound(err) {
+		t.Fatal(err)
+	}
+	if l := m.lifetimes.next(time.Now().Add(time.Hour)); l == nil {
+		t.Error("an entry whose renewal has failed does not end")
+	} else {
+		l.of.ends.Done()
+	}
+}

@@ -150,6 +150,7 @@ func TestNoRenewalOfWhatIsRemoved(t *testing.T) {
 		r.wait = make(chan struct{})
 		r.starts(lasts(7, 1))
 		r.expires(t, 3*time.Second, 1)
+		r.starts(lasts(7, 1)) // by a renewal that comes late
 		if _, ok := r.times.renewing(1); ok {
 			t.Error("an entry that is being removed can be renewed")
 		}
@@ -293,6 +294,11 @@ func TestNoRenewalWhileItsStoreCloses(t *testing.T) {
 		closed := make(chan struct{})
 		go func() { r.close(); close(closed) }()
 		synctest.Wait()
+		select {
+		case <-closed:
+			t.Error("it is closed while it removes an entry")
+		default:
+		}
 		if _, ok := r.times.renewing(1); ok {
 			t.Error("an entry that is being removed can be renewed")
 		}

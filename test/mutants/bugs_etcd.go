@@ -779,5 +779,37 @@ func etcdBugs() []Bug {
 `, Becomes: ``,
 			In: "./store/etcd", Run: "^TestClosedWhileItWaits$",
 		},
+		{
+			Name: "etcd-begins-while-removed", Breaks: "a late answer does not have an entry go on that is being removed",
+			File: "store/etcd/lifetimes.go", Anchor: `was.entry.Number >= e.Number`, Becomes: `was.entry.Number > e.Number`,
+			In: "./store/etcd", Run: "^TestNoRenewalOfWhatIsRemoved$",
+		},
+		{
+			Name: "etcd-renewed-not-ended", Breaks: "what this process has renewed it ends in time, whoever wrote it",
+			File: "store/etcd/store.go", Anchor: `			s.expirer.watch(e, start) // which may be from before a restart
+`, Becomes: ``,
+			In: "./store/etcd", Run: "^TestRenewedHere$",
+		},
+		{
+			Name: "etcd-failed-renewal-goes-on", Breaks: "a renewal that has failed does not keep an entry from its end",
+			File: "store/etcd/embedded.go", Anchor: `		renewed(err)
+`, Becomes: `		if err == nil {
+			renewed(err)
+		}
+`,
+			In: "./store/etcd", Run: "^TestRenewalThatFails$",
+		},
+		{
+			Name: "etcd-lifetime-of-the-revoked", Breaks: "nothing is kept of how long an entry lasts that is gone",
+			File: "store/etcd/lease.go", Anchor: `	p.conn.forgetLifetime(id)
+	select {`, Becomes: `	select {`,
+			In: "./store/etcd", Run: "^TestRevokedLeaveNoLifetime$",
+		},
+		{
+			Name: "etcd-closed-while-it-removes", Breaks: "a store that is closed has nothing under way",
+			File: "store/etcd/expirer.go", Anchor: `	x.ends.Wait()
+`, Becomes: ``,
+			In: "./store/etcd", Run: "^TestNoRenewalWhileItsStoreCloses$",
+		},
 	}
 }

@@ -1092,5 +1092,31 @@ func outboxBugs() []Bug {
 			File: "webhook/outbox/bill.go", Anchor: "(cost{offered: rest}); rest == 0", Becomes: "(cost{}); true",
 			In: in, Run: "^TestCharge$",
 		},
+		{
+			Name: "outbox-owner-that-ends-waits", Breaks: "however an owner ends, nobody shares with it",
+			File: "webhook/outbox/owner.go", Anchor: `	defer w.leaveTurns()
+`, Becomes: ``,
+			In: "./webhook/outbox", Run: "^TestOwnerThatEnds$",
+		},
+		{
+			Name: "outbox-missed-waits-for-a-turn", Breaks: "what tells that something is missed waits for no turn",
+			File: "webhook/outbox/turns.go", Anchor: `d.turn || d.tellsMissed()`, Becomes: `d.turn`,
+			In: "./webhook/outbox", Run: "^TestOnlyMadeWait$",
+		},
+		{
+			Name: "outbox-waits-twice", Breaks: "what waits for its turn has one",
+			File: "webhook/outbox/turns.go", Anchor: `	case d.queued:
+		return false
+`, Becomes: ``,
+			In: "./webhook/outbox", Run: "^TestOnlyMadeWait$",
+		},
+		{
+			Name: "outbox-given-up-waits", Breaks: "what is given up is not remembered until its turn",
+			File: "webhook/outbox/delivery.go", Anchor: `	d.over, d.untold = true, true
+	w.needsNoTurn(d)
+`, Becomes: `	d.over, d.untold = true, true
+`,
+			In: "./webhook/outbox", Run: "^TestOnlyMadeWait$",
+		},
 	}
 }

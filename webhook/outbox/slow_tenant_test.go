@@ -1,6 +1,8 @@
 package outbox
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,11 +98,50 @@ func TestOnlyMadeWait(t *testing.T) {
 			m.tell(happens("acme", number))
 		}
 		m.keepLate(time.Now().Add(keepAfter))
-		for number := uint64(1); number <= 10; number++ {
+		for _, d := range slow.pending {
+			m.keep(d) // which waits already
+		}
+		if n := len(m.turns.waiting["acme"].fresh); n != 10 {
+			t.Errorf("%d wait, want 10", n)
+		}
+		if d := m.misses(10, 20); !d.writing {
+			t.Error("what tells that something is missed waits for a turn")
+		}
+		m.puts()
+		m.giveUp(slow.pending[recordName("all", at(1).String())])
+		if n := m.turns.waiting["acme"].over; n != 1 {
+			t.Errorf("of what waits %d are known to be over, want the one that is given up", n)
+		}
+		for number := uint64(2); number <= 10; number++ {
 			m.delivers(slow, number)
 		}
 		if m.takeTurns(time.Now()); len(m.turns.waiting) != 0 || m.keeping.of["acme"].queues != 0 || written(slow) != 0 {
 			t.Errorf("%d tenants wait, with %d owners, and %d are kept", len(m.turns.waiting), m.keeping.of["acme"].queues, written(slow))
+		}
+		m.keeping.owe("acme", -m.keeping.of["acme"].owed)
+		<-time.After(time.Second)
+		if m.takeTurns(time.Now()); len(m.keeping.of) != 0 {
+			t.Error("a tenant is remembered of whom nothing waits")
+		}
+	})
+}
+
+// TestOwnerThatEnds: however an owner ends, nobody shares with it, and nothing is owed by it.
+func TestOwnerThatEnds(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		m.dear("acme", 0)
+		for m.keeping.take("acme", time.Now()) {
+		}
+		m.tell(happens("acme", 1))
+		m.keepLate(time.Now().Add(keepAfter))
+		m.lease.renewed(time.Now().Add(-time.Hour)) // so that it does not begin
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		m.shard.owes = new(atomic.Pointer[Backlog])
+		if m.run(ctx); m.keeping.of["acme"].queues != 0 || m.keeping.of["acme"].owed != 0 {
+			t.Errorf("with an owner that is gone %+v waits", m.keeping.of["acme"])
 		}
 	})
 }

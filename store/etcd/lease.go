@@ -93,7 +93,9 @@ type leasePool struct {
 	mu    sync.Mutex
 	idle  map[leaseClass][]lease // the one used last at the end
 	spare int                    // of all classes
+	of    map[string]int         // by tenant
 	inUse map[int64]use
+	swept time.Time // when it was last looked through inUse
 
 	spent chan int64 // to be ended
 }
@@ -105,7 +107,7 @@ type grant struct {
 }
 
 func newLeasePool(conn *Conn) *leasePool {
-	p := &leasePool{conn: conn, idle: map[leaseClass][]lease{}, inUse: map[int64]use{}, spent: make(chan int64, maxSpent)}
+	p := &leasePool{conn: conn, idle: map[leaseClass][]lease{}, of: map[string]int{}, inUse: map[int64]use{}, spent: make(chan int64, maxSpent)}
 	one := store.Limits{Ops: 1, Bytes: 1, InFlight: maxGrants, Most: maxGrants, Inline: conn.local}
 	p.grants = store.NewCommitter(one, p.send, nil)
 	return p
@@ -265,18 +267,26 @@ func (p *leasePool) give(tenant string, ttl time.Duration, id int64) {
 	p.conn.forgetLifetime(id)
 	if p.hasRoom(class) {
 		p.idle[class] = append(p.idle[class], l)
-		p.spare++
+		p.count(class, 1)
+	}
+}
+
+// count counts idle leases. The caller holds mu.
+func (p *leasePool) count(class leaseClass, n int) {
+	p.spare += n
+	if p.of[class.tenant] += n; p.of[class.tenant] == 0 {
+		delete(p.of, class.tenant)
 	}
 }
 
 // hasRoom reports whether one more lease may be idle. Those of a burst are kept for the
-// next one if that costs little. The caller holds mu.
+// next one if that costs little. A tenant has no more than others could have yet. The caller holds mu.
 func (p *leasePool) hasRoom(class leaseClass) bool {
 	most := maxIdlePerClass
 	if p.conn.local {
 		most = int(class.ttl.Seconds() * idlePerSecond)
 	}
-	return p.spare < maxIdle && len(p.idle[class]) < most
+	return p.of[class.tenant] < maxIdle-p.spare && len(p.idle[class]) < most
 }
 
 // revoke ends a lease, and with it what was written under it: what is written under it
@@ -303,7 +313,7 @@ func (p *leasePool) pop(class leaseClass) (lease, bool) {
 	}
 	l := free[len(free)-1]
 	p.idle[class] = free[:len(free)-1]
-	p.spare--
+	p.count(class, -1)
 	return l, true
 }
 
@@ -353,11 +363,7 @@ func (p *leasePool) maintain(ctx context.Context) {
 func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id, u := range p.inUse {
-		if now.Sub(u.renewed) > forgetInUse {
-			delete(p.inUse, id)
-		}
-	}
+	p.sweep(now)
 	out, dropped := map[leaseClass][]lease{}, 0
 	for class, free := range p.idle {
 		kept := free[:0]
@@ -373,12 +379,26 @@ func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
 				kept = append(kept, l)
 			}
 		}
-		p.spare += len(kept) - len(free)
+		p.count(class, len(kept)-len(free))
 		if p.idle[class] = kept; len(kept) == 0 {
 			delete(p.idle, class)
 		}
 	}
 	return out
+}
+
+// sweep forgets entries that never came back. There may be very many, so it looks through them now and then. The
+// caller holds mu.
+func (p *leasePool) sweep(now time.Time) {
+	if now.Sub(p.swept) < forgetInUse/10 {
+		return
+	}
+	p.swept = now
+	for id, u := range p.inUse {
+		if now.Sub(u.renewed) > forgetInUse {
+			delete(p.inUse, id)
+		}
+	}
 }
 
 // put returns leases to the cold end of the pool.
@@ -389,7 +409,7 @@ func (p *leasePool) put(class leaseClass, renewed []lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.idle[class] = append(renewed, p.idle[class]...)
-	p.spare += len(renewed)
+	p.count(class, len(renewed))
 }
 
 // renewIdle renews a lease that was due when others were renewed, which may be long ago.

@@ -59,11 +59,11 @@ func TestIdleLeasesAreBounded(t *testing.T) {
 		ttl     time.Duration
 		kept    int
 	}{
-		"in the process":              {true, 1, 30 * time.Second, 15_360},
+		"in the process":              {true, 1, 30 * time.Second, 8192},
 		"in the process, a short TTL": {true, 1, 2 * time.Second, 1024},
-		"in the process, in all":      {true, 4, 30 * time.Second, 16_384},
+		"in the process, in all":      {true, 4, 30 * time.Second, 13_108},
 		"in a cluster":                {false, 1, 30 * time.Second, 256},
-		"in a cluster, in all":        {false, 100, 30 * time.Second, 16_384},
+		"in a cluster, in all":        {false, 100, 30 * time.Second, 16_222},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,6 +102,32 @@ func TestIdleLeasesAreBounded(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestIdleLeasesOfManyTTLs: a tenant that takes ever other TTLs leaves room for the leases of others.
+func TestIdleLeasesOfManyTTLs(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		fake := &countedLeases{}
+		p := newLeasePool(&Conn{leases: fake, renewer: fake, local: true})
+		t.Cleanup(p.grants.Close)
+		for i := range 2 * maxIdle {
+			p.give("acme", time.Duration(i%3600+1)*time.Second, int64(i))
+		}
+		for i := range 100 {
+			p.give("bolt", time.Minute, int64(2*maxIdle+i))
+		}
+		if p.of["acme"] > maxIdle/2 || p.of["bolt"] != 100 {
+			t.Errorf("%d leases of one tenant are idle, and %d of another, want half of all at most, and 100", p.of["acme"], p.of["bolt"])
+		}
+		for range 100 {
+			if _, ok := p.pop(leaseClass{"bolt", time.Minute}); !ok {
+				t.Fatal("a lease is not idle that was given")
+			}
+		}
+		if n, known := p.of["bolt"]; known {
+			t.Errorf("%d are counted when none is idle", n)
+		}
+	})
 }
 
 // TestIdleLeasesAreDroppedSlowly: etcd flushes its data file for each that ends.

@@ -221,8 +221,13 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-idle-leases-without-bound", Breaks: "what is kept of released leases is bounded, over all tenants and TTLs",
-			File: "store/etcd/lease.go", Anchor: "return p.spare < maxIdle && len", Becomes: "return len",
+			File: "store/etcd/lease.go", Anchor: "return p.of[class.tenant] < maxIdle-p.spare && len", Becomes: "return len",
 			In: "./store/etcd", Run: "^TestIdleLeasesAreBounded$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-idle-of-one-tenant", Breaks: "a tenant's idle leases leave room for those of others",
+			File: "store/etcd/lease.go", Anchor: "return p.of[class.tenant] < maxIdle-p.spare && len", Becomes: "return p.spare < maxIdle && len",
+			In: "./store/etcd", Run: "^TestIdleLeasesOfManyTTLs$",
 		},
 		{
 			Name: "etcd-lease-that-another-call-may-end", Breaks: "a lease is used again only if no call is left that may end it",

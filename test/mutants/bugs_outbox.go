@@ -999,7 +999,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-turns-saved-up", Breaks: "a tenant that had nothing kept for long may not have all of that kept at once",
-			File: "webhook/outbox/keeping.go", Anchor: "later(t.spent, now.Add(-time.Second))", Becomes: "t.spent",
+			File: "webhook/outbox/keeping.go", Anchor: "later(t.spent, now.Add(-keepsAtOnce*time.Second/keepsOfTenant))", Becomes: "t.spent",
 			In: in, Run: "^TestKeepsInASecond$",
 		},
 		{

@@ -10,6 +10,9 @@ const (
 	// they wait in turns by shards for that, and the cursors with them. What was told meanwhile needs no place there.
 	keepsOfTenant = 250
 
+	// keepsAtOnce of them may come at the same moment, after a while without any.
+	keepsAtOnce = 25
+
 	// owedOfTenant is how many of a tenant's deliveries may be neither made nor kept yet, in all its shards: those take
 	// 40 s to be kept. What is more it misses.
 	owedOfTenant = 10_000
@@ -23,7 +26,7 @@ type keeping struct {
 
 // keptOf is what is known of a tenant.
 type keptOf struct {
-	spent  time.Time // until when what may be kept at once is used up; a second's is left at most
+	spent  time.Time // until when what may be kept is used up; what is left from before is for keepsAtOnce
 	queues int       // owners with whom some wait for their turns
 	owed   int       // that are neither made nor kept
 }
@@ -48,7 +51,7 @@ func (k *keeping) take(tenant string, now time.Time) bool {
 	if t.queues > 0 || t.spent.After(now) {
 		return false
 	}
-	t.spent = later(t.spent, now.Add(-time.Second)).Add(time.Second / keepsOfTenant)
+	t.spent = later(t.spent, now.Add(-keepsAtOnce*time.Second/keepsOfTenant)).Add(time.Second / keepsOfTenant)
 	return true
 }
 

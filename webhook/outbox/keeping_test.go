@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestKeepsInASecond: of a second without any a tenant has what it may at once, and no more of a longer time.
+// TestKeepsInASecond: after a while without any a tenant has some at once, and no more after a longer time.
 func TestKeepsInASecond(t *testing.T) {
 	now := time.Now()
 	var k keeping
@@ -20,11 +20,11 @@ func TestKeepsInASecond(t *testing.T) {
 			t.Errorf("%s puts %d into the store at once, want %d", tenant, n, want)
 		}
 	}
-	takes("acme", 0, keepsOfTenant+1)
+	takes("acme", 0, keepsAtOnce+1)
 	takes("acme", 0, 0)
-	takes("bolt", 0, keepsOfTenant+1)
-	takes("acme", time.Second/10, keepsOfTenant/10)
-	takes("acme", time.Hour, keepsOfTenant+1)
+	takes("bolt", 0, keepsAtOnce+1)
+	takes("acme", 10*time.Second/keepsOfTenant, 10)
+	takes("acme", time.Hour, keepsAtOnce+1)
 }
 
 // TestKeepsOfManyOwners: those with whom some wait share what the tenant may, and nobody comes before them.

@@ -32,7 +32,7 @@ func (m *missing) puts() {
 // another tenant are kept meanwhile, and what is made before its turn is not kept at all.
 func TestDeliveriesAreKeptInTurns(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		const n, atOnce = 3 * keepsOfTenant, keepsOfTenant + 1
+		const n, atOnce = 3 * keepsOfTenant, keepsAtOnce + 1
 		m := newMissing(t)
 		m.makesNoAttempts()
 		slow, _ := m.dear("acme", 0)
@@ -77,7 +77,7 @@ func TestCursorComesFirst(t *testing.T) {
 		m := newMissing(t)
 		m.makesNoAttempts()
 		slow, _ := m.dear("acme", 0)
-		for number := uint64(1); number <= keepsOfTenant+1; number++ {
+		for number := uint64(1); number <= keepsAtOnce+1; number++ {
 			m.tell(happens("acme", number))
 		}
 		m.keepLate(time.Now().Add(keepAfter))
@@ -85,7 +85,7 @@ func TestCursorComesFirst(t *testing.T) {
 		for _, d := range slow.pending {
 			m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Failed}, id: d.id})
 		}
-		m.tell(happens("acme", keepsOfTenant+2))
+		m.tell(happens("acme", keepsAtOnce+2))
 		m.keepLate(time.Now().Add(keepAfter))
 		if m.takeTurns(time.Now()); m.writes.running == 0 {
 			t.Error("nothing is written")

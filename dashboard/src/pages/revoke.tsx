@@ -83,7 +83,7 @@ function Ask({ target, view, done }: AskOf) {
   }
   return (
     <form class="stack" onSubmit={submit}>
-      <What target={target} view={view} />
+      <What target={target} view={view} busy={busy.value} />
       {failure.value && <Refused failure={failure.value} />}
       <ReasonField value={reason.value} set={(v) => (reason.value = v)} />
       <ConfirmField text={view.name} value={typed.value} set={(v) => (typed.value = v)} />
@@ -151,13 +151,16 @@ function Entry({ target, view }: { target: Target; view: View }) {
   );
 }
 
-/** What is revoked, and what comes of it: of what has gone already, nothing does. */
-function What({ target, view }: { target: Target; view: View }) {
+/**
+ * What is revoked, and what comes of it: of what has gone already, nothing does. While it is being revoked, that it
+ * has left is no news.
+ */
+function What({ target, view, busy }: { target: Target; view: View; busy: boolean }) {
   return (
     <>
       <Entry target={target} view={view} />
       {!isOver(view, target) && <Outcome target={target} view={view} />}
-      <Meanwhile target={target} view={view} />
+      {!busy && <Meanwhile target={target} view={view} />}
     </>
   );
 }

@@ -92,8 +92,10 @@ func TestAllAgainInParts(t *testing.T) {
 	if again := (&request{Webhook: "x", Since: 1}); m.mayReplay("acme", again) || !m.mayReplay("acme", &request{Webhook: "y", Since: 1}) {
 		t.Error("it is told everything twice at a time, or others are kept waiting")
 	}
-	for most := 0; m.writes.running > 0; {
-		(<-m.brought)()
+	for most := 0; m.writes.running > 0 || len(m.turns.waiting) > 0; {
+		if m.takeTurns(time.Now()); m.writes.running > 0 {
+			(<-m.brought)()
+		}
 		unkept := 0
 		for _, d := range m.target.pending {
 			if d.version == 0 {

@@ -81,7 +81,7 @@ func configBugs() []Bug {
 		},
 		{
 			Name: "config-jwks-unread", Breaks: "the keys for bearer tokens are read before anything starts",
-			File: "cmd/api/config_keys.go", Anchor: "if failed := auth.CheckKeySet(c.jwks); failed != nil {", Becomes: "if failed := error(nil); failed != nil {",
+			File: "cmd/api/config_keys.go", Anchor: "if failed := auth.CheckKeySet(c.jwks); failed != nil {", Becomes: "if failed := auth.CheckKeySet(\"https://keys.example\"); failed != nil {",
 			In: "./cmd/api", Run: "^TestEveryProblem$",
 		},
 		{

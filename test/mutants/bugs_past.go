@@ -101,12 +101,12 @@ func pastBugs() []Bug {
 		{
 			Name: "etcd-past-of-expiries", Breaks: "what expired is read as it stood before",
 			File: "store/etcd/ended.go", Anchor: "Revision: e.revision - 1", Becomes: "Revision: e.revision",
-			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^past$/^what_expired_is_told_to_who_starts_later$",
+			In: "./store/etcd", Run: "^TestConformanceCluster$/^past$/^what_expired_is_told_to_who_starts_later$", Needs: "etcd",
 		},
 		{
 			Name: "etcd-past-of-sets", Breaks: "of a set that expired its first key is read",
 			File: "store/etcd/feed.go", Anchor: "min(last.key.Lock, k.Lock)", Becomes: "max(last.key.Lock, k.Lock)",
-			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^past$/^what_expired_is_told_to_who_starts_later$",
+			In: "./store/etcd", Run: "^TestConformanceCluster$/^past$/^what_expired_is_told_to_who_starts_later$", Needs: "etcd",
 		},
 		{
 			Name: "zookeeper-past-folded", Breaks: "what moving ends adds to a request is counted",

@@ -16,19 +16,22 @@ const (
 	// maxExpiring are removed at once: they share transactions.
 	maxExpiring = 256
 
-	// localSlack is how much later than its entry a lease ends that is in this process.
-	localSlack = time.Second
+	// localSlack is how much later than its entry a lease ends that is in this process. Where thousands of entries are
+	// over and processors are short of time, to remove them can take many seconds, and etcd, which would begin to end them
+	// too and proposes that again every 3 s, would make it take longer.
+	localSlack = time.Minute
 
-	// expiryPause is how long one is left alone that could not be removed. Its lease may end meanwhile.
+	// expiryPause is how long one is left alone that could not be removed.
 	expiryPause = time.Second
 )
 
-// expirer removes a store's entries that nobody renewed in time from an etcd in this process, a moment before their
+// expirer removes a store's entries that nobody renewed in time from an etcd in this process, long before their
 // leases end, which then carry other entries. etcd flushes its data file for each lease that it ends itself, which takes
 // half a millisecond; it ends up to 500 in one go, no more than 1 000 a second, and all writes wait behind these. What is
-// not known here, as what was written before a restart, it still ends. docs/adr/0021 has the reasons.
+// not known here, it still ends. docs/adr/0021 has the reasons.
 type expirer struct {
 	times  *lifetimes
+	prefix string // of the store's keys
 	remove func(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error
 	ctx    context.Context //nolint:containedctx // of all removals: ends when the store is closed
 	room   chan struct{}
@@ -38,14 +41,24 @@ type expirer struct {
 }
 
 func newExpirer(times *lifetimes, s *Store) *expirer {
-	return &expirer{times: times, remove: s.Remove, ctx: s.closing, room: make(chan struct{}, maxExpiring)}
+	x := &expirer{times: times, prefix: s.prefix, remove: s.Remove, ctx: s.closing, room: make(chan struct{}, maxExpiring)}
+	if times != nil {
+		times.enter(x)
+	}
+	return x
 }
 
 // watch has an entry removed when it is over: it was written or renewed for its whole TTL, under a lease that has lasted
-// since some time, by a call that is over.
-func (x *expirer) watch(e *lock.Entry, since time.Time) {
-	if x.times != nil {
-		x.times.begin(e, x, since, time.Now())
+// since some time, by a call that is over. It reports whether the entry goes on, and is not being removed.
+func (x *expirer) watch(e *lock.Entry, since time.Time) bool {
+	return x.times == nil || x.times.begin(e, x, since, time.Now())
+}
+
+// watchListed has entries removed when they are over that the store has, which may be from before a restart: nobody was promised
+// more than their TTL from now on.
+func (x *expirer) watchListed(all []*lock.Entry) {
+	for _, e := range all {
+		x.watch(e, time.Time{})
 	}
 }
 
@@ -57,7 +70,8 @@ func (x *expirer) left(e *lock.Entry) (left time.Duration, known bool) {
 	return x.times.left(e, time.Now())
 }
 
-// close leaves the rest to etcd, also what could not be removed yet, and waits for what is being removed.
+// close leaves the rest to another store on the connection, or to etcd, also what could not be removed yet, and waits for
+// what is being removed.
 func (x *expirer) close() {
 	if x.times != nil {
 		x.times.leave(x)
@@ -70,6 +84,7 @@ func (x *expirer) expire(l *lifetime) {
 	select {
 	case x.room <- struct{}{}:
 	case <-x.ctx.Done():
+		x.times.again(l, time.Now())
 		x.ends.Done()
 		return
 	}
@@ -96,8 +111,8 @@ func (x *lifetimes) expireAll(ctx context.Context) {
 		case <-tick.C:
 		}
 		now := time.Now()
-		for l := x.next(now); l != nil; l = x.next(now) {
-			l.of.expire(l)
+		for l, of := x.next(now); l != nil; l, of = x.next(now) {
+			of.expire(l)
 		}
 	}
 }

@@ -1,11 +1,16 @@
 package etcd
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestLeaseOfAnExpiredEntry: it carries the next one of its tenant, and etcd ends it for none of them. An entry that
@@ -83,28 +88,85 @@ func TestRevokedLeaveNoLifetime(t *testing.T) {
 	}
 }
 
-// TestRenewedHere: what this process did not write, as what was there before a restart, it ends in time once it has
-// renewed it.
-func TestRenewedHere(t *testing.T) {
-	a, b, committed, lose := startTwo(t)
-	lose()
-	e, _, err := a.Enqueue(t.Context(), reusable("first", false)) // whose answer is lost
-	if err != nil {
-		t.Fatal(err)
+// TestEndsWhatItFinds: what this process did not write, as what was there before a restart, it ends in time, from when it
+// has learned of it.
+func TestEndsWhatItFinds(t *testing.T) {
+	for name, learns := range map[string]func(*testing.T, *Store, *lock.Entry){
+		"in the list": func(t *testing.T, s *Store, e *lock.Entry) {
+			feed := &ends{left: make(chan store.Change, 10)}
+			s.tasks.Go(func() { s.Watch(s.closing, feed) })
+			soon(t, "the feed is up", feed.isUp)
+		},
+		"by a retry": func(t *testing.T, s *Store, e *lock.Entry) { s.mustJoin(t, e) },
+		"by a renewal": func(t *testing.T, s *Store, e *lock.Entry) {
+			if err := s.Renew(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, m := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+			e := reusable("first", true)
+			e.TTL = MinTTL
+			e = s.mustEnqueue(t, e)
+			m.lifetimes.forget(e.Handle)
+			began := time.Now()
+			learns(t, s, e)
+			soon(t, "it is gone", func() bool { return s.prove(t.Context(), e) != nil })
+			if took := time.Since(began); took < e.TTL {
+				t.Errorf("it lasted for %v", took)
+			}
+		})
 	}
-	<-committed
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, known := b.expirer.left(e); known {
-		t.Error("it is known how long the entry of a closed store lasts")
-	}
-	if err := b.Renew(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
-	if left, known := b.expirer.left(e); !known || left > e.TTL {
-		t.Errorf("it lasts for %v (%v)", left, known)
-	}
+}
+
+// TestListProlongsNothing: however often it is read.
+func TestListProlongsNothing(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := withRemovals(t)
+		r.starts(lasts(7, 1))
+		for range 3 {
+			<-time.After(500 * time.Millisecond)
+			r.watchListed([]*lock.Entry{lasts(7, 1)})
+		}
+		r.expires(t, 500*time.Millisecond+expiryTick, 1)
+	})
+}
+
+// TestCallThatLearnsLate: the list had its entry before, and its client has the whole TTL from the answer on.
+func TestCallThatLearnsLate(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := withRemovals(t)
+		r.watchListed([]*lock.Entry{lasts(7, 1)})
+		if _, known := r.left(lasts(7, 1)); known {
+			t.Error("it is known how long the lease of what was listed lasts")
+		}
+		<-time.After(time.Second)
+		if !r.watch(lasts(7, 1), time.Now()) {
+			t.Error("it does not go on")
+		}
+		if left, known := r.left(lasts(7, 1)); !known || left != 2*time.Second {
+			t.Errorf("it lasts for %v (%v), want 2 s", left, known)
+		}
+		r.expires(t, 2*time.Second-time.Millisecond, 0)
+		r.expires(t, expiryTick+time.Millisecond, 1)
+	})
+}
+
+// TestRenewalOfWhatIsBeingRemoved: it began before the entry was known here, and is not answered that it goes on.
+func TestRenewalOfWhatIsBeingRemoved(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := withRemovals(t)
+		r.wait = make(chan struct{})
+		r.watchListed([]*lock.Entry{lasts(7, 1)})
+		r.expires(t, 2*time.Second+2*expiryTick, 1)
+		if r.watch(lasts(7, 1), time.Now()) {
+			t.Error("it goes on")
+		}
+		close(r.wait)
+		r.expires(t, time.Second, 1)
+	})
 }
 
 // TestRenewalThatFails: it is not under way any more.
@@ -115,9 +177,43 @@ func TestRenewalThatFails(t *testing.T) {
 	if err := m.renew(t.Context(), gone.Handle, true); !isLeaseNotFound(err) {
 		t.Fatal(err)
 	}
-	if l := m.lifetimes.next(time.Now().Add(time.Hour)); l == nil {
+	if l, _ := m.lifetimes.next(time.Now().Add(time.Hour)); l == nil {
 		t.Error("an entry whose renewal has failed does not end")
 	} else {
 		l.of.ends.Done()
+	}
+}
+
+// lateRenewer has something happen between a renewal and its answer, once.
+type lateRenewer struct {
+	renewer
+	then func()
+}
+
+func (r *lateRenewer) renew(ctx context.Context, lease int64, lives bool) error {
+	err := r.renewer.renew(ctx, lease, lives)
+	r.then()
+	return err
+}
+
+// TestRenewalBesideRemoval: what began to be removed when its lease was just renewed is not answered to go on, although
+// it is still there.
+func TestRenewalBesideRemoval(t *testing.T) {
+	t.Parallel()
+	late := &lateRenewer{then: func() {}}
+	s, m := testStore(t, EmbeddedConfig{}, func(c *Conn) {
+		late.renewer = c.renewer
+		c.renewer = late
+	})
+	e := s.mustEnqueue(t, reusable("first", false))
+	m.lifetimes.forget(e.Handle)
+	late.then = sync.OnceFunc(func() {
+		m.lifetimes.begin(e, s.expirer, time.Time{}, time.Now().Add(-e.TTL))
+		if l, of := m.lifetimes.next(time.Now()); l != nil { // or it is being removed already
+			time.AfterFunc(100*time.Millisecond, func() { of.expire(l) })
+		}
+	})
+	if err := s.Renew(t.Context(), e); !errors.Is(err, lock.Lost) {
+		t.Errorf("the renewal is answered %v, want that the entry is lost", err)
 	}
 }

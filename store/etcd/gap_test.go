@@ -23,7 +23,7 @@ func TestExpiryInAGap(t *testing.T) {
 	var kv pb.KVServer
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
 		kv = c.kv.(pb.KVServer)
-		c.lifetimes = nil // etcd ends what is over
+		c.lifetimes, c.slack = nil, time.Second // etcd ends what is over
 		begin := c.watch
 		c.watch = func(ctx context.Context, prefix string, from int64) watch {
 			return cuttable(ctx, begin, prefix, from, &cut)

@@ -18,8 +18,7 @@ const (
 	maxIdle         = 16384 // of all classes
 	idleLifetime    = 5 * time.Minute
 
-	// idleInterval is the time between two looks at idle leases. That of an entry that expired lasts for
-	// localSlack only, and is renewed before.
+	// idleInterval is the time between two looks at idle leases.
 	idleInterval = 200 * time.Millisecond
 
 	// dropsAtOnce are how many leases are left to end at each look, of those that nobody wanted: etcd flushes its
@@ -68,7 +67,7 @@ type leaseClass struct {
 }
 
 // lapsed reports whether a lease of that age is as good as expired: to ask for it could
-// block until etcd revokes it. In this process those of entries that expired have a part of localSlack left.
+// block until etcd revokes it. In this process those of entries that expired have localSlack left.
 func (p *leasePool) lapsed(c leaseClass, age time.Duration) bool {
 	margin := c.ttl / 10
 	if p.conn.local {
@@ -284,7 +283,7 @@ func (p *leasePool) count(class leaseClass, n int) {
 func (p *leasePool) hasRoom(class leaseClass) bool {
 	most := maxIdlePerClass
 	if p.conn.local {
-		most = int(class.ttl.Seconds() * idlePerSecond)
+		most = int((class.ttl - p.conn.slack).Seconds() * idlePerSecond)
 	}
 	return p.of[class.tenant] < maxIdle-p.spare && len(p.idle[class]) < most
 }

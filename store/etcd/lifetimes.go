@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -8,13 +9,14 @@ import (
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
-// lifetimes are until when the entries last that this process has written or renewed, where etcd is in this process:
-// every renewal is a call of [member.renew], so nobody can have renewed one that is over here. All stores on a
-// connection share it.
+// lifetimes are until when the entries last that this process has written, renewed or found when it began, where etcd is
+// in this process: every renewal is a call of [member.renew], so nobody can have renewed one that is over here. All
+// stores on a connection share it.
 type lifetimes struct {
 	mu      sync.Mutex
 	byLease map[int64]*lifetime
 	order   heap.Heap[*lifetime] // those that are not being removed
+	open    []*expirer           // of the stores that are not closed
 }
 
 func newLifetimes() *lifetimes { return &lifetimes{byLease: map[int64]*lifetime{}} }
@@ -27,7 +29,7 @@ type lifetime struct {
 	entry    *lock.Entry
 	of       *expirer
 	until    time.Time // by when the answer came: no holder was promised more
-	lasts    time.Time // for so long it does at least, by when its lease was granted or the renewal sent
+	lasts    time.Time // for so long it does at least, by when its lease was granted or the renewal sent; zero if unknown
 	renewing int       // calls that may yet put that off
 	over     bool      // it is being removed, and cannot be renewed any more
 }
@@ -35,20 +37,33 @@ type lifetime struct {
 // Before implements heap.Element.
 func (l *lifetime) Before(other *lifetime) bool { return l.look.Before(other.look) }
 
-// begin has an entry last for its TTL from now on, if neither it nor a later one under its lease is known yet. Its lease
-// has lasted since some time.
-func (x *lifetimes) begin(e *lock.Entry, of *expirer, since, now time.Time) {
+// begin has an entry last for its TTL from now on, unless a later one under its lease is known. Its lease has lasted
+// since some time, which is zero if that is not known. It reports whether the entry goes on: it does not if it is being removed.
+func (x *lifetimes) begin(e *lock.Entry, of *expirer, since, now time.Time) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	until, lasts := now.Add(e.TTL), time.Time{}
+	if !since.IsZero() {
+		lasts = since.Add(e.TTL)
+	}
 	was := x.byLease[e.Handle]
-	if was != nil && was.entry.Number >= e.Number || of.gone {
-		return
+	switch {
+	case was != nil && was.entry.Number == e.Number && was.over:
+		return false
+	case was != nil && was.entry.Number == e.Number && since.IsZero():
+		return true // it is no news
+	case was != nil && was.entry.Number == e.Number:
+		was.until, was.lasts = later(was.until, until), later(was.lasts, lasts)
+		return true
+	case was != nil && was.entry.Number > e.Number || of.gone:
+		return true
 	}
 	x.drop(was)
-	l := &lifetime{entry: e, of: of, until: now.Add(e.TTL), lasts: since.Add(e.TTL)}
+	l := &lifetime{entry: e, of: of, until: until, lasts: lasts}
 	l.look = l.until
 	x.byLease[e.Handle] = l
 	x.order.Push(l)
+	return true
 }
 
 // renewing says that a lease is about to be renewed: renewed is to be called with what came of it. It is not ok where
@@ -74,8 +89,8 @@ func (x *lifetimes) renewing(lease int64) (renewed func(error), ok bool) {
 	}, true
 }
 
-// next returns one that is over, and cannot be renewed from now on; nil if there is none.
-func (x *lifetimes) next(now time.Time) *lifetime {
+// next returns one that is over, and cannot be renewed from now on, and who is to remove it; nil if there is none.
+func (x *lifetimes) next(now time.Time) (*lifetime, *expirer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for x.order.Len() > 0 && !x.order.First().look.After(now) {
@@ -90,10 +105,10 @@ func (x *lifetimes) next(now time.Time) *lifetime {
 			l.over = true
 			x.order.Remove(l)
 			l.of.ends.Add(1)
-			return l
+			return l, l.of
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // again has one be looked at again that is over and could not be removed.
@@ -111,7 +126,7 @@ func (x *lifetimes) left(e *lock.Entry, now time.Time) (left time.Duration, know
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	l := x.byLease[e.Handle]
-	if l == nil || l.entry.Number != e.Number {
+	if l == nil || l.entry.Number != e.Number || l.lasts.IsZero() {
 		return 0, false
 	}
 	return max(0, l.lasts.Sub(now)), true
@@ -133,21 +148,42 @@ func (x *lifetimes) forgetEntry(l *lifetime) {
 	}
 }
 
-// leave forgets all entries of a store, and takes none of it from then on. What is being removed stays, until it is, or
-// for good where that failed: it may be removed yet, and nobody is to be told that it goes on.
+// leave hands all entries of a store over to another one that is open, and takes none of it from then on. Without one it
+// forgets them; then what is being removed stays, until it is, or for good where that failed: it may be removed yet, and
+// nobody is to be told that it goes on.
 func (x *lifetimes) leave(of *expirer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	of.gone = true
+	x.open = slices.DeleteFunc(x.open, func(o *expirer) bool { return o == of })
+	heir := x.heir(of)
 	for _, l := range x.byLease {
 		switch {
 		case l.of != of:
+		case heir != nil:
+			l.of = heir
 		case !l.over:
 			x.drop(l)
 		case l.Queued():
 			x.order.Remove(l)
 		}
 	}
+}
+
+// heir returns another open one for the entries of the same store.
+func (x *lifetimes) heir(of *expirer) *expirer {
+	i := slices.IndexFunc(x.open, func(o *expirer) bool { return o.prefix == of.prefix })
+	if i < 0 {
+		return nil
+	}
+	return x.open[i]
+}
+
+// enter takes entries of a store from now on.
+func (x *lifetimes) enter(of *expirer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.open = append(x.open, of)
 }
 
 func later(a, b time.Time) time.Time {

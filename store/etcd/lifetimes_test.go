@@ -215,20 +215,84 @@ func TestReleasedAreForgotten(t *testing.T) {
 	})
 }
 
-// TestClosedStoreRemovesNothing: another one on the connection goes on.
+// another is one more expirer of the same store, which counts its removals.
+func (r *removals) another(prefix string) *removals {
+	o := &removals{wait: r.wait}
+	o.expirer = &expirer{times: r.times, prefix: prefix, ctx: r.ctx, room: make(chan struct{}, maxExpiring), remove: o.remove}
+	r.times.enter(o.expirer)
+	return o
+}
+
+// TestClosedStoreRemovesNothing: another one of the same entries does it then, and none of others.
 func TestClosedStoreRemovesNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := withRemovals(t)
-		other := &removals{wait: r.wait}
-		other.expirer = &expirer{times: r.times, ctx: t.Context(), room: make(chan struct{}, maxExpiring), remove: other.remove}
-		r.starts(lasts(7, 1))
-		other.starts(lasts(8, 2))
+		other, stranger := r.another(""), r.another("else")
+		other.starts(lasts(7, 1))
+		stranger.starts(lasts(8, 2))
 		other.close()
 		other.starts(lasts(9, 3))
-		r.expires(t, 3*time.Second, 1)
-		if all, _ := r.times.known(); len(other.removed) != 0 || all != 0 {
-			t.Errorf("%d entries of the closed store were removed, %d are known", len(other.removed), all)
+		stranger.close()
+		r.times.enter(r.expirer)
+		r.expires(t, 3*time.Second, 0)
+		if all, _ := r.times.known(); len(other.removed) != 0 || len(stranger.removed) != 0 || all != 0 {
+			t.Errorf("%d and %d entries of closed stores were removed, %d are known", len(other.removed), len(stranger.removed), all)
 		}
+		third, fourth := r.another("else"), r.another("else")
+		fourth.starts(lasts(8, 2))
+		fourth.close()
+		r.expires(t, 3*time.Second, 0)
+		if all, _ := r.times.known(); len(third.removed) != 1 || len(fourth.removed) != 0 || all != 0 {
+			t.Errorf("%d of those that a closed store has left were removed, %d by itself; %d are known", len(third.removed), len(fourth.removed), all)
+		}
+	})
+}
+
+// TestFailedRemovalIsLeft: another store tries again what one that is closed could not remove.
+func TestFailedRemovalIsLeft(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"under way": 0, "to be tried again": expiryPause / 2} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				r := withRemovals(t)
+				other := r.another("")
+				r.times.enter(r.expirer)
+				fails := make(chan struct{})
+				other.wait = fails
+				other.answer(errors.New("the store does not answer"))
+				other.starts(lasts(7, 1))
+				<-time.After(2*time.Second + 2*expiryTick)
+				closed := make(chan struct{})
+				if wait > 0 {
+					close(fails)
+					<-time.After(wait)
+				}
+				go func() { other.close(); close(closed) }()
+				synctest.Wait()
+				if wait == 0 {
+					close(fails)
+				}
+				<-closed
+				r.expires(t, 2*expiryPause, 1)
+			})
+		})
+	}
+}
+
+// TestWaitingForRoomIsLeft: so is what had not begun to be removed.
+func TestWaitingForRoomIsLeft(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := withRemovals(t)
+		other := r.another("")
+		r.times.enter(r.expirer)
+		ctx, closing := context.WithCancel(t.Context())
+		other.ctx, other.wait, other.room = ctx, make(chan struct{}), make(chan struct{}, 1)
+		other.starts(lasts(7, 1))
+		other.starts(lasts(8, 2))
+		<-time.After(2*time.Second + 2*expiryTick)
+		closing()
+		close(other.wait)
+		other.close()
+		r.expires(t, 2*expiryTick, 1)
 	})
 }
 

@@ -50,6 +50,7 @@ func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
 	floor := s.trust.Floor()
 	entries, number := read.at(at, floor)
 	g.floor = floor
+	s.expirer.watchListed(entries)
 	g.Reset(store.Snapshot{Number: number, Entries: entries, Notices: s.attachedTo(entries, notices, floor), Newest: uint64(newest) + floor})
 	return at, nil
 }

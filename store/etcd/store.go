@@ -151,8 +151,12 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	placed, written, err = s.trust.HandOut(ctx, s, placed, slices.Contains(j.leases, placed.Handle), func() {
 		s.orphans.Add(placed.Tenant, &orphan{entry: placed, leases: []int64{placed.Handle}}, s.leases.seconds(placed.TTL))
 	})
-	if written && err == nil { // what is taken back has its lease ended, so that one must not be used again
+	switch {
+	case err != nil:
+	case written: // what is taken back has its lease ended, so that one must not be used again
 		s.expirer.watch(placed, s.leases.confirm(placed))
+	default: // by another call, which may not have learned of it
+		s.expirer.watch(placed, time.Time{})
 	}
 	return placed, written, err
 }
@@ -276,8 +280,10 @@ func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
 			if err := s.prove(ctx, e); err != nil {
 				return err
 			}
-			s.expirer.watch(e, start) // which may be from before a restart
-			return nil
+			if s.expirer.watch(e, start) {
+				return nil
+			}
+			err = errLeaseGone // it is being removed, but was not when its lease was renewed
 		}
 		if err := s.proveLeased(ctx, e); err != nil {
 			return err

@@ -25,7 +25,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-expires-another", Breaks: "a lease that carries another entry by now is not ended with the one before",
-			File: "store/etcd/lifetimes.go", Anchor: "was != nil && was.entry.Number >= e.Number", Becomes: "was != nil && was.entry.Number < e.Number",
+			File: "store/etcd/lifetimes.go", Anchor: "was != nil && was.entry.Number > e.Number", Becomes: "was != nil && was.entry.Number < e.Number",
 			In: "./store/etcd", Run: "^TestLeaseCarriesAnother$",
 		},
 		{
@@ -55,8 +55,48 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-watches-after-close", Breaks: "a store that is closed takes up nothing any more",
-			File: "store/etcd/lifetimes.go", Anchor: " || of.gone {\n\t\treturn\n\t}\n\tx.drop(was)", Becomes: " {\n\t\treturn\n\t}\n\tx.drop(was)",
+			File: "store/etcd/lifetimes.go", Anchor: "was.entry.Number > e.Number || of.gone:", Becomes: "was.entry.Number > e.Number:",
 			In: "./store/etcd", Run: "^TestClosedStoreRemovesNothing$",
+		},
+		{
+			Name: "etcd-closed-leaves-nobody", Breaks: "what a closed store has left another one ends",
+			File: "store/etcd/lifetimes.go", Anchor: "\t\tcase heir != nil:\n\t\t\tl.of = heir\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestClosedStoreRemovesNothing$",
+		},
+		{
+			Name: "etcd-heir-of-others", Breaks: "no store ends what is another's",
+			File: "store/etcd/lifetimes.go", Anchor: "return o.prefix == of.prefix", Becomes: "return o != nil",
+			In: "./store/etcd", Run: "^TestClosedStoreRemovesNothing$",
+		},
+		{
+			Name: "etcd-closing-forgets", Breaks: "what had not begun to be removed when its store was closed is removed by another one",
+			File: "store/etcd/expirer.go", Anchor: "\t\tx.times.again(l, time.Now())\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestWaitingForRoomIsLeft$",
+		},
+		{
+			Name: "etcd-listed-not-ended", Breaks: "what was there before a start ends in time",
+			File: "store/etcd/list.go", Anchor: "\ts.expirer.watchListed(entries)\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestEndsWhatItFinds$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-retried-not-ended", Breaks: "so does what a call wrote that never learned of it",
+			File: "store/etcd/store.go", Anchor: "\t\ts.expirer.watch(placed, time.Time{})\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestEndsWhatItFinds$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-list-prolongs", Breaks: "reading the list again prolongs nothing",
+			File: "store/etcd/lifetimes.go", Anchor: "was.entry.Number == e.Number && since.IsZero():", Becomes: "was.entry.Number == e.Number && now.IsZero():",
+			In: "./store/etcd", Run: "^TestListProlongsNothing$",
+		},
+		{
+			Name: "etcd-answer-after-the-list", Breaks: "an entry lasts for its TTL from the answer to its client on, though it was listed before",
+			File: "store/etcd/lifetimes.go", Anchor: "was.until, was.lasts = later(was.until, until), later(was.lasts, lasts)", Becomes: "was.lasts = later(was.lasts, lasts)",
+			In: "./store/etcd", Run: "^TestCallThatLearnsLate$",
+		},
+		{
+			Name: "etcd-renews-beside-removal", Breaks: "what began to be removed while it was renewed is not answered to go on",
+			File: "store/etcd/store.go", Anchor: "if s.expirer.watch(e, start) {", Becomes: "if s.expirer.watch(e, start); err == nil {",
+			In: "./store/etcd", Run: "^TestRenewalBesideRemoval$", Needs: "etcd",
 		},
 		{
 			Name: "etcd-idle-dropped-at-once", Breaks: "idle leases that nobody wanted are dropped a few at a time",
@@ -786,14 +826,20 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-begins-while-removed", Breaks: "a late answer does not have an entry go on that is being removed",
-			File: "store/etcd/lifetimes.go", Anchor: `was.entry.Number >= e.Number`, Becomes: `was.entry.Number > e.Number`,
+			File: "store/etcd/lifetimes.go", Anchor: `	case was != nil && was.entry.Number == e.Number && was.over:
+		return false
+	case was != nil && was.entry.Number == e.Number && since.IsZero():
+		return true // it is no news
+	case was != nil && was.entry.Number == e.Number:
+		was.until, was.lasts = later(was.until, until), later(was.lasts, lasts)
+		return true
+`, Becomes: ``,
 			In: "./store/etcd", Run: "^TestNoRenewalOfWhatIsRemoved$",
 		},
 		{
 			Name: "etcd-renewed-not-ended", Breaks: "what this process has renewed it ends in time, whoever wrote it",
-			File: "store/etcd/store.go", Anchor: `			s.expirer.watch(e, start) // which may be from before a restart
-`, Becomes: ``,
-			In: "./store/etcd", Run: "^TestRenewedHere$",
+			File: "store/etcd/store.go", Anchor: `if s.expirer.watch(e, start) {`, Becomes: `if s.expirer != nil {`,
+			In: "./store/etcd", Run: "^TestEndsWhatItFinds$", Needs: "etcd",
 		},
 		{
 			Name: "etcd-failed-renewal-goes-on", Breaks: "a renewal that has failed does not keep an entry from its end",

@@ -276,7 +276,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-lease-of-a-joined-entry", Breaks: "who joins an entry does not know whether its writer will end its lease",
-			File: "store/etcd/store.go", Anchor: "if written && err == nil {", Becomes: "if err == nil {",
+			File: "store/etcd/store.go", Anchor: "\tcase written: // what is taken back", Becomes: "\tcase placed != nil: // what is taken back",
 			In: "./store/etcd", Run: "^TestLeaseThatAnotherCallMayEnd$", Needs: "etcd",
 		},
 		{
@@ -422,7 +422,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-renewed-without-proof", Breaks: "a lease that answers is no proof that its entry is there",
-			File: "store/etcd/store.go", Anchor: "\t\t\tif err := s.prove(ctx, e); err != nil {\n\t\t\t\treturn err\n\t\t\t}\n\t\t\ts.expirer", Becomes: "\t\t\ts.expirer",
+			File: "store/etcd/store.go", Anchor: "\t\t\tif err := s.prove(ctx, e); err != nil {\n\t\t\t\treturn err\n\t\t\t}\n\t\t\tif s.expirer", Becomes: "\t\t\tif s.expirer",
 			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^renew", Needs: "etcd",
 		},
 		{

@@ -137,9 +137,9 @@ func (p *Pool) mayBegin(t *tenantJobs) (after time.Duration) {
 	return p.config.Next(t.name)
 }
 
-// A tenant that has begun as many jobs as it may is paused for so long at least, to begin some together then, and at
-// most, as it may be let begin more meanwhile.
-const shortPause, longPause = 10 * time.Millisecond, time.Second
+// A tenant that has begun as many jobs as it may is paused for so long at least, and at most, as it may be let begin more
+// meanwhile. Ten that begin together, as after 10 ms of a thousand a second, keep others' requests waiting for 5 ms.
+const shortPause, longPause = time.Millisecond, time.Second
 
 // pause leaves a tenant out of the line for a while.
 func (p *Pool) pause(t *tenantJobs, d time.Duration) {

@@ -59,7 +59,7 @@ func rules() [Count]rule {
 		Renewals:       {"renewals_per_second", 50_000, rate, "renewals a second that a replica takes"},
 		Releases:       {"releases_per_second", 50_000, rate, "releases a second that a replica takes"},
 
-		WebhookAttempts: {"webhook_attempts_per_second", 1000, rate, "attempts a second that a replica makes to tell webhooks and callbacks"},
+		WebhookAttempts: {"webhook_attempts_per_second", 500, rate, "attempts a second that a replica makes to tell webhooks and callbacks"},
 	}
 }
 

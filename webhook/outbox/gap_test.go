@@ -69,15 +69,16 @@ func (m *missing) flushMissed() {
 func (m *missing) takes() {
 	m.t.Helper()
 	for m.writes.running > 0 || len(m.turns.waiting) > 0 {
-		if m.takeTurns(time.Now()); m.writes.running == 0 {
-			continue
-		}
+		turn, stop := m.turns.timer()
 		select {
+		case <-turn:
+			m.takeTurns(time.Now())
 		case f := <-m.brought:
 			f()
 		case <-time.After(time.Minute):
 			m.t.Fatal("a call of the store does not end")
 		}
+		stop()
 	}
 }
 

@@ -62,13 +62,14 @@ func (k *keeping) wait(tenant string, queues int) {
 	k.tenant(tenant).queues += queues
 }
 
-// part is how many of those that wait an owner may put into the store after some time, since now at the latest.
-func (k *keeping) part(tenant string, after time.Duration, now time.Time) int {
+// reserve is when an owner with whom some of a tenant wait may put the next one into the store. Owners that reserve in
+// turns have equal parts, and what one does not use is not made up for: all of it together would be a burst.
+func (k *keeping) reserve(tenant string, now time.Time) time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	t := k.tenant(tenant)
-	t.spent = now
-	return max(1, int(keepsOfTenant*after/time.Second)/max(1, t.queues))
+	t.spent = later(t.spent, now).Add(time.Second / keepsOfTenant)
+	return t.spent
 }
 
 // owe counts what is neither made nor kept, and mayOwe reports whether there may be more of it.

@@ -27,31 +27,34 @@ func TestKeepsInASecond(t *testing.T) {
 	takes("acme", time.Hour, keepsAtOnce+1)
 }
 
-// TestKeepsOfManyOwners: those with whom some wait share what the tenant may, and nobody comes before them.
+// TestKeepsOfManyOwners: those with whom some wait have turns at an even pace, and nobody comes before them. What they
+// leave is not made up for.
 func TestKeepsOfManyOwners(t *testing.T) {
+	const each = time.Second / keepsOfTenant
 	now := time.Now()
 	var k keeping
 	k.wait("acme", 1)
 	if k.take("acme", now) {
 		t.Error("one that came later need not wait")
 	}
-	if n := k.part("acme", time.Second, now); n != keepsOfTenant {
-		t.Errorf("one owner alone may have %d kept in a second, want %d", n, keepsOfTenant)
+	for i := 1; i <= 5; i++ {
+		if after := k.reserve("acme", now).Sub(now); after != time.Duration(i)*each {
+			t.Errorf("turn %d is after %v", i, after)
+		}
 	}
-	k.wait("acme", 4)
-	if n := k.part("acme", time.Second, now); n != keepsOfTenant/5 {
-		t.Errorf("one of five owners may have %d kept in a second, want %d", n, keepsOfTenant/5)
+	if after := k.reserve("bolt", now).Sub(now); after != each {
+		t.Errorf("the first turn of another tenant is after %v", after)
 	}
-	k.wait("acme", keepsOfTenant)
-	if n := k.part("acme", tick, now); n != 1 {
-		t.Errorf("one of many owners may have %d kept, want 1", n)
+	now = now.Add(time.Minute)
+	if after := k.reserve("acme", now).Sub(now); after != each {
+		t.Errorf("the first turn after a minute is after %v", after)
 	}
-	k.wait("acme", -keepsOfTenant-5)
-	if !k.take("acme", now) {
-		t.Error("none may be kept when nobody waits any more")
-	}
+	k.wait("acme", -1)
 	if k.take("acme", now) {
 		t.Error("what the owners have had kept is not counted")
+	}
+	if !k.take("acme", now.Add(each)) {
+		t.Error("none may be kept when nobody waits any more")
 	}
 }
 

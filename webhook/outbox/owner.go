@@ -154,6 +154,8 @@ func (w *owner) read() (more <-chan struct{}) {
 func (w *owner) step(more <-chan struct{}, beat <-chan time.Time) {
 	timer, stop := w.due.timer()
 	defer stop()
+	turn, leave := w.turns.timer()
+	defer leave()
 	select {
 	case <-w.ctx.Done():
 	case f := <-w.brought:
@@ -164,6 +166,8 @@ func (w *owner) step(more <-chan struct{}, beat <-chan time.Time) {
 		w.take(all, changed)
 	case <-timer:
 		w.attemptDue()
+	case <-turn:
+		w.takeTurns(time.Now())
 	case <-beat:
 		w.beat()
 	case <-more:
@@ -208,7 +212,7 @@ func (w *owner) beat() {
 	w.flushMissed()
 	w.lookAtDoubts()
 	w.keepLate(now)
-	w.takeTurns(now)
+	w.keeping.forget(now)
 	w.writeCursor(now)
 	if w.lease.holds() {
 		w.writeStates(now)

@@ -8,6 +8,7 @@ import (
 // turns are an owner's deliveries that wait to be put into the store, by tenant.
 type turns struct {
 	waiting map[string]*waiting
+	next    time.Time      // when the first tenant has its turn, if some wait
 	owed    map[string]int // that are neither made nor kept, by tenant
 }
 
@@ -15,13 +16,30 @@ type turns struct {
 // become of them, which have every fourth turn.
 type waiting struct {
 	fresh, other []*delivery
+	at           time.Time // of the next turn
 	turns        int
 	over         int // of them, which nobody needs any more
 }
 
 const turnOfOther = 4
 
-func newTurns() turns { return turns{map[string]*waiting{}, map[string]int{}} }
+func newTurns() turns { return turns{waiting: map[string]*waiting{}, owed: map[string]int{}} }
+
+// timer returns what is sent to when a tenant has its turn; nil if none waits.
+func (q *turns) timer() (<-chan time.Time, func() bool) {
+	if len(q.waiting) == 0 {
+		return nil, func() bool { return true }
+	}
+	t := time.NewTimer(time.Until(q.next))
+	return t.C, t.Stop
+}
+
+// soonest says that a tenant has its turn at some time.
+func (q *turns) soonest(at time.Time) {
+	if q.next.IsZero() || at.Before(q.next) {
+		q.next = at
+	}
+}
 
 func (q *waiting) add(d *delivery) {
 	if len(d.items) > 0 {
@@ -72,33 +90,42 @@ func (w *owner) hasTurn(d *delivery) bool {
 		return true
 	case all == nil:
 		w.keeping.wait(tenant, 1)
-		all = &waiting{}
+		all = &waiting{at: w.keeping.reserve(tenant, time.Now())}
 		w.turns.waiting[tenant] = all
+		w.turns.soonest(all.at)
 	}
 	d.queued = true
 	all.add(d)
 	return false
 }
 
-// takeTurns has those written that have waited for it long enough.
+// takeTurns has those written whose turn it is.
 func (w *owner) takeTurns(now time.Time) {
+	w.turns.next = time.Time{}
 	for tenant, all := range w.turns.waiting {
-		for n := w.keeping.part(tenant, tick, now); n > 0; {
-			d := all.next()
-			if d == nil {
-				delete(w.turns.waiting, tenant)
-				w.keeping.wait(tenant, -1)
-				break
-			}
-			if d.over {
-				all.over--
-			}
-			if w.takeTurn(d) {
-				n--
-			}
+		if !all.at.After(now) && !w.takeNext(all) {
+			delete(w.turns.waiting, tenant)
+			w.keeping.wait(tenant, -1)
+			continue
+		}
+		if !all.at.After(now) {
+			all.at = w.keeping.reserve(tenant, now)
+		}
+		w.turns.soonest(all.at)
+	}
+}
+
+// takeNext has the next one written that needs its turn still, and reports whether there was one.
+func (w *owner) takeNext(all *waiting) bool {
+	for d := all.next(); d != nil; d = all.next() {
+		if d.over {
+			all.over--
+		}
+		if w.takeTurn(d) {
+			return true
 		}
 	}
-	w.keeping.forget(now)
+	return false
 }
 
 // needsNoTurn says that a delivery is over.

@@ -51,8 +51,8 @@ func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replica
 		Sharing:       func() service.Sharing { return replicas.Settled(outbox.SettledAfter, time.Now()) },
 		Metrics:       t.Metrics(),
 		Logger:        t.Logger(),
-		Charge: func(tenant string, offered, kept int) {
-			if n := quota.PriceOfTelling(offered, kept); n > 0 {
+		Charge: func(tenant string, c outbox.Cost) {
+			if n := quota.PriceOfTelling(c.Offered, c.Made, c.Kept); n > 0 {
 				limits.Owe(tenant, quota.Requests, n)
 			}
 		},

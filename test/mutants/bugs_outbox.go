@@ -994,7 +994,12 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-turns-not-shared", Breaks: "owners share what a tenant may have kept",
-			File: "webhook/outbox/keeping.go", Anchor: "/max(1, t.queues))", Becomes: "/1)",
+			File: "webhook/outbox/keeping.go", Anchor: "later(t.spent, now).Add(time.Second / keepsOfTenant)\n\treturn t.spent", Becomes: "now.Add(time.Second / keepsOfTenant)\n\treturn t.spent",
+			In: in, Run: "^TestKeepsOfManyOwners$",
+		},
+		{
+			Name: "outbox-turns-made-up-for", Breaks: "turns that were not used are not made up for by a burst",
+			File: "webhook/outbox/keeping.go", Anchor: "later(t.spent, now).Add(time.Second / keepsOfTenant)\n\treturn t.spent", Becomes: "t.spent.Add(time.Second / keepsOfTenant)\n\treturn t.spent",
 			In: in, Run: "^TestKeepsOfManyOwners$",
 		},
 		{
@@ -1084,12 +1089,12 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-pays-for-failures", Breaks: "a tenant does not pay for a store that does not take its deliveries",
-			File: "webhook/outbox/owed.go", Anchor: "	d.writing, d.unsure = false, err != nil\n", Becomes: "	d.writing, d.unsure = false, err != nil\n	if err != nil {\n		w.bill.add(d.target.tenant, 0, 1)\n	}\n",
+			File: "webhook/outbox/owed.go", Anchor: "	d.writing, d.unsure = false, err != nil\n", Becomes: "	d.writing, d.unsure = false, err != nil\n	if err != nil {\n		w.bill.add(d.target.tenant, Cost{Kept: 1})\n	}\n",
 			In: in, Run: "^TestStoreThatFailsCostsNothing$",
 		},
 		{
 			Name: "outbox-rest-not-paid", Breaks: "what is too little to be paid for is paid for with what comes next",
-			File: "webhook/outbox/bill.go", Anchor: "(cost{offered: rest}); rest == 0", Becomes: "(cost{}); true",
+			File: "webhook/outbox/bill.go", Anchor: "(Cost{Offered: rest}); rest == 0", Becomes: "(Cost{}); true",
 			In: in, Run: "^TestCharge$",
 		},
 		{

@@ -176,7 +176,7 @@ func webhookBugs() []Bug {
 			In: "./webhook", Run: "^TestPoolPacesTenants$",
 		},
 		{
-			Name: "webhook-short-pauses", Breaks: "a tenant that waits for its turn is looked at a hundred times in a second at most",
+			Name: "webhook-short-pauses", Breaks: "a tenant that waits for its turn is looked at a thousand times in a second at most",
 			File: "webhook/turns.go", Anchor: "min(max(d, shortPause), longPause)", Becomes: "min(d, longPause)",
 			In: "./webhook", Run: "^TestPausesAreNotShort$",
 		},
@@ -217,17 +217,32 @@ func webhookBugs() []Bug {
 		},
 		{
 			Name: "webhook-telling-costs-nothing", Breaks: "a tenant with many webhooks pays for having them told",
-			File: "cmd/api/webhooks.go", Anchor: "quota.PriceOfTelling(offered, kept)", Becomes: "0 * quota.PriceOfTelling(offered, kept)",
+			File: "cmd/api/webhooks.go", Anchor: "quota.PriceOfTelling(c.Offered, c.Made, c.Kept)", Becomes: "0 * quota.PriceOfTelling(c.Offered, c.Made, c.Kept)",
 			In: "./cmd/api", Run: "^TestWebhooksAreCharged$",
 		},
 		{
 			Name: "outbox-offers-cost-nothing", Breaks: "it pays for each webhook that is looked at for an event",
-			File: "webhook/outbox/tell.go", Anchor: "w.bill.add(e.Entry.Tenant, len(all), 0)", Becomes: "w.bill.add(e.Entry.Tenant, 1, 0)",
+			File: "webhook/outbox/tell.go", Anchor: "Cost{Offered: len(all)}", Becomes: "Cost{Offered: 1}",
 			In: "./webhook/outbox", Run: "^TestCharge$",
 		},
 		{
+			Name: "outbox-making-costs-nothing", Breaks: "it pays for each delivery that is made",
+			File: "webhook/outbox/tell.go", Anchor: "Cost{Made: len(it.its)}", Becomes: "Cost{Made: 0 * len(it.its)}",
+			In: "./webhook/outbox", Run: "^TestCharge$",
+		},
+		{
+			Name: "outbox-charged-late", Breaks: "who has many made pays for them before it can have many more made",
+			File: "webhook/outbox/tell.go", Anchor: "if w.bill[e.Entry.Tenant].Made >= mostMade {", Becomes: "if false {",
+			In: "./webhook/outbox", Run: "^TestManyAreChargedAtOnce$",
+		},
+		{
+			Name: "webhook-bursts-after-pauses", Breaks: "a tenant's attempts begin evenly, and not some together",
+			File: "webhook/turns.go", Anchor: "const shortPause, longPause = time.Millisecond, time.Second", Becomes: "const shortPause, longPause = 10 * time.Millisecond, time.Second",
+			In: "./webhook", Run: "^TestNoBurstAfterPauses$",
+		},
+		{
 			Name: "outbox-keeping-costs-nothing", Breaks: "and for what is put into the store",
-			File: "webhook/outbox/owed.go", Anchor: "		w.bill.add(d.target.tenant, 0, 1)\n", Becomes: "",
+			File: "webhook/outbox/owed.go", Anchor: "			w.bill.add(d.target.tenant, Cost{Kept: 1})\n", Becomes: "",
 			In: "./webhook/outbox", Run: "^TestCharge$",
 		},
 		{
@@ -237,7 +252,7 @@ func webhookBugs() []Bug {
 		},
 		{
 			Name: "outbox-charges-again", Breaks: "what was paid for is not charged again",
-			File: "webhook/outbox/bill.go", Anchor: "w.bill[tenant] = (cost{offered: rest})", Becomes: "w.bill[tenant] = (cost{rest, c.kept})",
+			File: "webhook/outbox/bill.go", Anchor: "w.bill[tenant] = (Cost{Offered: rest})", Becomes: "w.bill[tenant] = (Cost{rest, c.Made, c.Kept})",
 			In: "./webhook/outbox", Run: "^TestCharge$",
 		},
 		{

@@ -1,29 +1,40 @@
 package outbox
 
+// Cost is what it took to tell one tenant's receivers.
+type Cost struct {
+	Offered int // how many times a subscription was looked at for an event, told of it or not
+	Made    int // deliveries that were begun with when the event happened
+	Kept    int // deliveries that were put into the store, from where they go again
+}
+
 // bill is what it took to tell tenants since they were charged for it, by tenant.
-type bill map[string]cost
+type bill map[string]Cost
 
-// cost is of one tenant: how many subscriptions were looked at for events, told of them or not, and how many deliveries
-// were put into the store, from where they go again.
-type cost struct{ offered, kept int }
-
-func (b bill) add(tenant string, offered, kept int) {
+func (b bill) add(tenant string, more Cost) {
 	was := b[tenant]
-	b[tenant] = cost{was.offered + offered, was.kept + kept}
+	b[tenant] = Cost{was.Offered + more.Offered, was.Made + more.Made, was.Kept + more.Kept}
 }
 
 // leastOffers is by how many at once a tenant is charged for them: fewer are no whole request, and wait for more.
 const leastOffers = 50
 
+// mostMade is for how many deliveries a tenant is charged at once: it could have thousands made until the next beat.
+const mostMade = 100
+
 // charge has tenants pay that have much to pay for. Who has no subscriptions any more is forgotten.
 func (w *owner) charge() {
-	for tenant, c := range w.bill {
-		rest := c.offered % leastOffers
-		if c.offered > rest || c.kept > 0 {
-			w.Charge(tenant, c.offered-rest, c.kept)
-		}
-		if w.bill[tenant] = (cost{offered: rest}); rest == 0 || len(w.targets.byTenant[tenant]) == 0 {
-			delete(w.bill, tenant)
-		}
+	for tenant := range w.bill {
+		w.chargeOne(tenant)
+	}
+}
+
+func (w *owner) chargeOne(tenant string) {
+	c := w.bill[tenant]
+	rest := c.Offered % leastOffers
+	if c.Offered -= rest; c != (Cost{}) {
+		w.Charge(tenant, c)
+	}
+	if w.bill[tenant] = (Cost{Offered: rest}); rest == 0 || len(w.targets.byTenant[tenant]) == 0 {
+		delete(w.bill, tenant)
 	}
 }

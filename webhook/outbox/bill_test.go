@@ -15,12 +15,12 @@ func TestCharge(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		m := newMissing(t)
 		m.makesNoAttempts()
-		got := map[string]cost{}
-		m.Charge = func(tenant string, offered, kept int) { got[tenant] = cost{offered, kept} }
-		charged := func(want map[string]cost) {
+		got := map[string]Cost{}
+		m.Charge = func(tenant string, c Cost) { got[tenant] = c }
+		charged := func(want map[string]Cost) {
 			t.Helper()
 			clear(got)
-			if m.charge(); !gocmp.Equal(want, got, gocmp.AllowUnexported(cost{})) {
+			if m.charge(); !gocmp.Equal(want, got) {
 				t.Errorf("they pay for %+v, want %+v", got, want)
 			}
 		}
@@ -34,20 +34,40 @@ func TestCharge(t *testing.T) {
 			m.tell(happens("nobody", number))
 		}
 		m.tell(happens("bolt", 6))
-		charged(map[string]cost{"acme": {50, 0}})
+		charged(map[string]Cost{"acme": {50, 5, 0}, "bolt": {0, 1, 0}, "gone": {0, 1, 0}})
 		if n := len(m.bill); n != 1 {
 			t.Errorf("%d tenants are remembered, want the one that owes for little", n)
 		}
 		m.keepLate(time.Now().Add(keepAfter))
 		m.takes()
-		charged(map[string]cost{"acme": {0, 5}, "bolt": {0, 1}, "gone": {0, 1}})
-		charged(map[string]cost{})
+		charged(map[string]Cost{"acme": {0, 0, 5}, "bolt": {0, 0, 1}, "gone": {0, 0, 1}})
+		charged(map[string]Cost{})
 		for number := uint64(7); number < 7+leastOffers; number++ {
 			m.tell(happens("bolt", number))
 		}
-		charged(map[string]cost{"bolt": {leastOffers, 0}})
-		if left := m.bill["bolt"]; left != (cost{1, 0}) {
+		charged(map[string]Cost{"bolt": {leastOffers, leastOffers, 0}})
+		if left := m.bill["bolt"]; left != (Cost{Offered: 1}) {
 			t.Errorf("of what it was not charged for %+v is remembered, want the one from before", left)
+		}
+	})
+}
+
+// TestManyAreChargedAtOnce: before the next beat a tenant could have thousands more made.
+func TestManyAreChargedAtOnce(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.makesNoAttempts()
+		made := 0
+		m.Charge = func(_ string, c Cost) { made += c.Made }
+		m.dear("acme", 0)
+		for number := uint64(1); number < 2*mostMade; number++ {
+			m.tell(happens("acme", number))
+		}
+		if made != mostMade {
+			t.Errorf("it has paid for %d before the beat, want %d", made, mostMade)
+		}
+		if m.charge(); made != 2*mostMade-1 {
+			t.Errorf("it has paid for %d, want each once", made)
 		}
 	})
 }
@@ -58,7 +78,7 @@ func TestStoreThatFailsCostsNothing(t *testing.T) {
 		m := newMissing(t)
 		m.makesNoAttempts()
 		kept := 0
-		m.Charge = func(_ string, _, n int) { kept += n }
+		m.Charge = func(_ string, c Cost) { kept += c.Kept }
 		slow, _ := m.dear("acme", 0)
 		records := m.Records
 		m.Records = refusesAll{records}

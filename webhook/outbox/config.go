@@ -16,7 +16,7 @@ func (c Config) withDefaults() Config {
 		c.Metrics = silent{}
 	}
 	if c.Charge == nil {
-		c.Charge = func(string, int, int) {}
+		c.Charge = func(string, Cost) {}
 	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64

@@ -95,9 +95,8 @@ type Config struct {
 	// [SettledAfter]. It is asked again and again.
 	Sharing func() service.Sharing
 
-	// Charge has a tenant pay for what it took to tell its webhooks: for how many times one of them was looked at for an
-	// event, and for how many deliveries were put into the store. It must not block. nil charges nobody.
-	Charge func(tenant string, offered, kept int)
+	// Charge has a tenant pay for what it took to tell its webhooks. It must not block. nil charges nobody.
+	Charge func(tenant string, c Cost)
 
 	Metrics Metrics      // nil records nothing
 	Logger  *slog.Logger // nil discards

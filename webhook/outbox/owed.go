@@ -93,7 +93,7 @@ func (w *owner) keptOne(d *delivery, is stored, err error) {
 	switch {
 	case err == nil:
 		if d.version == 0 {
-			w.bill.add(d.target.tenant, 0, 1)
+			w.bill.add(d.target.tenant, Cost{Kept: 1})
 		}
 		d.stored = is
 		w.cursor.behind = true

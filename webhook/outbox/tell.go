@@ -29,6 +29,10 @@ func (w *owner) tellAll(e *lock.Event) {
 	if c := e.Entry.Callback; c != nil && !w.parking.waitsFor(w.targets.callbacks[e.Entry.Tenant], c.URL) {
 		w.callBack(e, it)
 	}
+	w.bill.add(e.Entry.Tenant, Cost{Made: len(it.its)})
+	if w.bill[e.Entry.Tenant].Made >= mostMade {
+		w.chargeOne(e.Entry.Tenant)
+	}
 	if it.open > 0 {
 		w.window.add(it)
 		w.parkAll(e)
@@ -42,7 +46,7 @@ func (w *owner) offerAll(e *lock.Event, it *item) {
 		w.passOver(e, it.read)
 		return
 	}
-	w.bill.add(e.Entry.Tenant, len(all), 0)
+	w.bill.add(e.Entry.Tenant, Cost{Offered: len(all)})
 	text := &body{event: e}
 	for _, t := range all {
 		if !w.parking.waitsFor(t, "") {

@@ -143,6 +143,34 @@ func TestOwe(t *testing.T) {
 	})
 }
 
+// TestOweWithin: for what is no request's a tenant is not refused for longer than is said, whatever it costs, and also
+// on top of what it owes otherwise.
+func TestOweWithin(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		a.sets(t, "acme", quota.Overrides{quota.Requests: 10})
+		settle()
+		spent := func(more, want int) {
+			t.Helper()
+			a.OweWithin("acme", quota.Requests, more, 2)
+			if n := a.Spent("acme", quota.Requests); n != want {
+				t.Errorf("%d are used up, want %d", n, want)
+			}
+		}
+		spent(3, 3)
+		spent(100_000, 30)
+		spent(1, 30)
+		a.Owe("acme", quota.Requests, 10)
+		spent(1, 40)
+		<-time.After(2 * time.Second)
+		spent(1, 21)
+		spent(100, 30)
+		<-time.After(2*time.Second + time.Millisecond)
+		if a.Owes("acme", quota.Requests) {
+			t.Error("it is refused for longer than 2 s")
+		}
+	})
+}
+
 // TestDebtIsRemembered: who owes is not forgotten for others while there is room.
 func TestDebtIsRemembered(t *testing.T) {
 	run(t, func(t *testing.T, a, _ *replica) {

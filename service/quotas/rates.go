@@ -1,6 +1,7 @@
 package quotas
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -121,12 +122,20 @@ func (b *Book) Next(tenant string, l quota.Limit) (after time.Duration) {
 }
 
 // Owe counts more for a request that was answered, also where the tenant owes already.
-func (b *Book) Owe(tenant string, l quota.Limit, more int) {
+func (b *Book) Owe(tenant string, l quota.Limit, more int) { b.OweWithin(tenant, l, more, math.MaxInt) }
+
+// OweWithin is Owe for what is no request's: the tenant owes no more for it than so many seconds' worth, and is given
+// the rest. A thousand entries that end by themselves must not keep it from coming back for minutes.
+func (b *Book) OweWithin(tenant string, l quota.Limit, more, seconds int) {
 	limits, r := b.Of(tenant), b.rates
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now() // not before the lock: to a limiter that is told an older time the same second comes twice
-	r.of(tenant, limits, now).each[l-quota.Requests].spend(more, now)
+	one := &r.of(tenant, limits, now).each[l-quota.Requests]
+	if most := float64(seconds)*float64(one.limiter.Burst()) + one.limiter.TokensAt(now); float64(more) > most {
+		more = max(0, int(most))
+	}
+	one.spend(more, now)
 }
 
 // Owes reports whether a tenant owes for what it was not refused. To ask is no request.

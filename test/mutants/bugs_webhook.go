@@ -241,6 +241,11 @@ func webhookBugs() []Bug {
 			In: "./webhook", Run: "^TestNoBurstAfterPauses$",
 		},
 		{
+			Name: "quota-telling-without-end", Breaks: "what is told to webhooks has no tenant refused for more than two seconds",
+			File: "service/quotas/rates.go", Anchor: "float64(more) > most {", Becomes: "false {",
+			In: "./service/quotas", Run: "^TestOweWithin$",
+		},
+		{
 			Name: "outbox-keeping-costs-nothing", Breaks: "and for what is put into the store",
 			File: "webhook/outbox/owed.go", Anchor: "			w.bill.add(d.target.tenant, Cost{Kept: 1})\n", Becomes: "",
 			In: "./webhook/outbox", Run: "^TestCharge$",

@@ -97,6 +97,12 @@ func TestEndsWhatItFinds(t *testing.T) {
 			s.tasks.Go(func() { s.Watch(s.closing, feed) })
 			soon(t, "the feed is up", feed.isUp)
 		},
+		"in the list, where the feed begins before it": func(t *testing.T, s *Store, e *lock.Entry) {
+			s.Resume(e.Number - 1)
+			feed := &ends{left: make(chan store.Change, 10)}
+			s.tasks.Go(func() { s.Watch(s.closing, feed) })
+			soon(t, "the feed is up", feed.isUp)
+		},
 		"by a retry": func(t *testing.T, s *Store, e *lock.Entry) { s.mustJoin(t, e) },
 		"by a renewal": func(t *testing.T, s *Store, e *lock.Entry) {
 			if err := s.Renew(t.Context(), e); err != nil {
@@ -118,6 +124,27 @@ func TestEndsWhatItFinds(t *testing.T) {
 				t.Errorf("it lasted for %v", took)
 			}
 		})
+	}
+}
+
+// TestEndsNothingOfThePast: a feed that begins in the past is told of entries that have gone since, and nothing is kept
+// of these.
+func TestEndsNothingOfThePast(t *testing.T) {
+	s, m := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	gone := s.mustEnqueue(t, reusable("gone", true))
+	there := s.mustEnqueue(t, reusable("there", true))
+	if err := s.Remove(t.Context(), gone, lock.Released); err != nil {
+		t.Fatal(err)
+	}
+	m.lifetimes.forget(there.Handle)
+	s.Resume(there.Number)
+	feed := &ends{left: make(chan store.Change, 10)}
+	s.tasks.Go(func() { s.Watch(s.closing, feed) })
+	if c := <-feed.left; c.Left != gone.ID {
+		t.Errorf("the feed tells of %+v", c)
+	}
+	if all, _ := m.lifetimes.known(); all != 1 {
+		t.Errorf("%d entries are known, want the one that is there", all)
 	}
 }
 

@@ -33,7 +33,7 @@ func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	newest := at
+	newest, present := at, read
 	earlier, was, err := s.listEarlier(ctx, g, at)
 	switch {
 	case err != nil:
@@ -50,7 +50,11 @@ func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
 	floor := s.trust.Floor()
 	entries, number := read.at(at, floor)
 	g.floor = floor
-	s.expirer.watchListed(entries)
+	there := entries
+	if at < newest { // of the past some are gone, and others have come since
+		there, _ = present.at(newest, floor)
+	}
+	s.expirer.watchListed(there)
 	g.Reset(store.Snapshot{Number: number, Entries: entries, Notices: s.attachedTo(entries, notices, floor), Newest: uint64(newest) + floor})
 	return at, nil
 }

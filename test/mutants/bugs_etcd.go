@@ -75,8 +75,13 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-listed-not-ended", Breaks: "what was there before a start ends in time",
-			File: "store/etcd/list.go", Anchor: "\ts.expirer.watchListed(entries)\n", Becomes: "",
+			File: "store/etcd/list.go", Anchor: "\ts.expirer.watchListed(there)\n", Becomes: "\t_ = there\n",
 			In: "./store/etcd", Run: "^TestEndsWhatItFinds$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-ends-the-past", Breaks: "where a feed begins in the past, what is there now ends in time, and nothing is kept of what has gone",
+			File: "store/etcd/list.go", Anchor: "if at < newest {", Becomes: "if at < 0 {",
+			In: "./store/etcd", Run: "^TestEndsNothingOfThePast$", Needs: "etcd",
 		},
 		{
 			Name: "etcd-retried-not-ended", Breaks: "so does what a call wrote that never learned of it",

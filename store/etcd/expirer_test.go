@@ -148,6 +148,27 @@ func TestEndsNothingOfThePast(t *testing.T) {
 	}
 }
 
+// TestEndsWhatNobodyComesBackFor: the call that wrote an entry with a key never learned of that, and leaves it to who
+// repeats it. Where nobody does it goes when its TTL is over, and not with its lease.
+func TestEndsWhatNobodyComesBackFor(t *testing.T) {
+	t.Parallel()
+	s, late := startLate(t, 1)
+	late.now = func() bool { return true }
+	e := lateEntry()
+	e.Request, e.TTL = "the parameters", MinTTL
+	late.setBlind(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, _, err := s.Enqueue(ctx, e); !errors.Is(err, lock.StoreUnavailable) {
+		t.Fatalf("Enqueue: %v", err)
+	}
+	late.setBlind(false)
+	if s.mustFind(t, e) == nil {
+		t.Fatal("it was not written")
+	}
+	within(t, localSlack/2, "it is gone", func() bool { found, err := s.find(t.Context(), e); return found == nil && usedUp(err) != nil })
+}
+
 // TestListProlongsNothing: however often it is read.
 func TestListProlongsNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

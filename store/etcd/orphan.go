@@ -74,7 +74,8 @@ func (s *Store) shutOut(ctx context.Context, x *orphan) error {
 	if err != nil && usedUp(err) == nil {
 		return err
 	}
-	if found != nil {
+	if found != nil { // nobody else may have learned of it
+		s.expirer.watch(found, time.Time{})
 		x.leases = slices.DeleteFunc(x.leases, func(l int64) bool { return l == found.Handle })
 	}
 	return nil

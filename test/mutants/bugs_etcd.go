@@ -84,6 +84,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestEndsNothingOfThePast$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-left-to-its-lease", Breaks: "an entry with a key whose call never learned of it ends in time, also if nobody comes back for it",
+			File: "store/etcd/orphan.go", Anchor: "\t\ts.expirer.watch(found, time.Time{})\n", Becomes: "",
+			In: "./store/etcd", Run: "^TestEndsWhatNobodyComesBackFor$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-retried-not-ended", Breaks: "so does what a call wrote that never learned of it",
 			File: "store/etcd/store.go", Anchor: "\t\ts.expirer.watch(placed, time.Time{})\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestEndsWhatItFinds$", Needs: "etcd",

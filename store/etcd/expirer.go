@@ -49,9 +49,10 @@ func newExpirer(times *lifetimes, s *Store) *expirer {
 }
 
 // watch has an entry removed when it is over: it was written or renewed for its whole TTL, under a lease that has lasted
-// since some time, by a call that is over. It reports whether the entry goes on, and is not being removed.
+// since some time, by a call that is over. It reports whether the entry goes on, and is not being removed. One that cannot
+// be read goes with its lease: what its TTL is only its holder knows.
 func (x *expirer) watch(e *lock.Entry, since time.Time) bool {
-	return x.times == nil || x.times.begin(e, x, since, time.Now())
+	return x.times == nil || e.Opaque || x.times.begin(e, x, since, time.Now())
 }
 
 // watchListed has entries removed when they are over that the store has, which may be from before a restart: nobody was promised

@@ -169,6 +169,15 @@ func TestEndsWhatNobodyComesBackFor(t *testing.T) {
 	within(t, localSlack/2, "it is gone", func() bool { found, err := s.find(t.Context(), e); return found == nil && usedUp(err) != nil })
 }
 
+// TestUnreadableKeepsItsPlace: until its lease ends, as nobody knows for how long its holder was promised it.
+func TestUnreadableKeepsItsPlace(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := withRemovals(t)
+		r.watchListed([]*lock.Entry{store.Damaged(store.Key{Tenant: "acme", Lock: "a", ID: "e"}, 7, 1)})
+		r.expires(t, time.Hour, 0)
+	})
+}
+
 // TestListProlongsNothing: however often it is read.
 func TestListProlongsNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

@@ -89,6 +89,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestEndsWhatNobodyComesBackFor$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-ends-the-unreadable", Breaks: "an entry that cannot be read keeps its place until its lease ends",
+			File: "store/etcd/expirer.go", Anchor: "x.times == nil || e.Opaque ||", Becomes: "x.times == nil ||",
+			In: "./store/etcd", Run: "^TestUnreadableKeepsItsPlace$",
+		},
+		{
 			Name: "etcd-retried-not-ended", Breaks: "so does what a call wrote that never learned of it",
 			File: "store/etcd/store.go", Anchor: "\t\ts.expirer.watch(placed, time.Time{})\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestEndsWhatItFinds$", Needs: "etcd",

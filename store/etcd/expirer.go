@@ -63,10 +63,10 @@ func (x *expirer) watchListed(all []*lock.Entry) {
 	}
 }
 
-// left returns how long an entry lasts, if that is known here.
+// left returns how long an entry lasts at most, and whether its lease is known to last for so long.
 func (x *expirer) left(e *lock.Entry) (left time.Duration, known bool) {
 	if x.times == nil {
-		return 0, false
+		return e.TTL, false
 	}
 	return x.times.left(e, time.Now())
 }

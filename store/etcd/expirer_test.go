@@ -178,6 +178,18 @@ func TestUnreadableKeepsItsPlace(t *testing.T) {
 	})
 }
 
+// TestRemainingOfWhatIsListed: nobody is told that it lasts until its lease would end.
+func TestRemainingOfWhatIsListed(t *testing.T) {
+	s, m := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	e := s.mustEnqueue(t, reusable("first", false))
+	m.lifetimes.forget(e.Handle)
+	const left = time.Minute
+	m.lifetimes.begin(e, s.expirer, time.Time{}, time.Now().Add(left-e.TTL))
+	if got, err := s.Remaining(t.Context(), e); err != nil || got > left || got < left/2 {
+		t.Errorf("it lasts for %v, %v, want %v", got, err, left)
+	}
+}
+
 // TestListProlongsNothing: however often it is read.
 func TestListProlongsNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

@@ -121,13 +121,17 @@ func (x *lifetimes) again(l *lifetime, at time.Time) {
 	}
 }
 
-// left returns how long an entry lasts at least, if that is known.
+// left returns how long an entry lasts at least, if that is known. If not, it is how long it lasts at most: its lease
+// may end before.
 func (x *lifetimes) left(e *lock.Entry, now time.Time) (left time.Duration, known bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	l := x.byLease[e.Handle]
-	if l == nil || l.entry.Number != e.Number || l.lasts.IsZero() {
-		return 0, false
+	switch {
+	case l == nil || l.entry.Number != e.Number:
+		return e.TTL, false
+	case l.lasts.IsZero():
+		return max(0, l.until.Sub(now)), false
 	}
 	return max(0, l.lasts.Sub(now)), true
 }

@@ -318,7 +318,8 @@ const renewPause = 100 * time.Millisecond
 func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	if left, known := s.expirer.left(e); known {
+	left, known := s.expirer.left(e)
+	if known {
 		return left, s.prove(ctx, e)
 	}
 	resp, err := s.conn.leases.LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{ID: e.Handle})
@@ -334,7 +335,7 @@ func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, er
 	if err := s.prove(ctx, e); err != nil {
 		return 0, err
 	}
-	return max(0, min(time.Duration(resp.TTL)*time.Second, e.TTL)), nil
+	return max(0, min(time.Duration(resp.TTL)*time.Second, left)), nil
 }
 
 // prove reads whether exactly the entry e is there.

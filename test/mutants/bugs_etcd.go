@@ -94,6 +94,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestUnreadableKeepsItsPlace$",
 		},
 		{
+			Name: "etcd-listed-lasts-like-its-lease", Breaks: "what was listed is not told to last for longer than until it is removed",
+			File: "store/etcd/store.go", Anchor: "min(time.Duration(resp.TTL)*time.Second, left)", Becomes: "min(time.Duration(resp.TTL)*time.Second, e.TTL)",
+			In: "./store/etcd", Run: "^TestRemainingOfWhatIsListed$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-retried-not-ended", Breaks: "so does what a call wrote that never learned of it",
 			File: "store/etcd/store.go", Anchor: "\t\ts.expirer.watch(placed, time.Time{})\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestEndsWhatItFinds$", Needs: "etcd",

@@ -190,6 +190,20 @@ func TestRemainingOfWhatIsListed(t *testing.T) {
 	}
 }
 
+// TestNotLeftToWhatDidNotOpen: a store that could not be opened has nothing removed, and is left nothing.
+func TestNotLeftToWhatDidNotOpen(t *testing.T) {
+	t.Parallel()
+	s, m := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	if _, err := Open(t.Context(), s.conn, Config{FenceFloor: 1 << 60}); err == nil {
+		t.Fatal("a store is opened with an impossible floor")
+	}
+	m.lifetimes.mu.Lock()
+	defer m.lifetimes.mu.Unlock()
+	if open := m.lifetimes.open; len(open) != 1 || open[0] != s.expirer {
+		t.Errorf("%d stores are open, want one", len(open))
+	}
+}
+
 // TestListProlongsNothing: however often it is read.
 func TestListProlongsNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

@@ -87,6 +87,7 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 	defer cancel()
 	if err := s.meta.load(ctx, cfg.FenceFloor); err != nil {
 		s.stop()
+		s.expirer.close()
 		return nil, err
 	}
 	s.orphans = store.NewCleaner(s.log, s.clean)

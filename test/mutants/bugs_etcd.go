@@ -99,6 +99,11 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestRemainingOfWhatIsListed$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-heir-that-did-not-open", Breaks: "nothing is left to a store that could not be opened",
+			File: "store/etcd/store.go", Anchor: "\t\ts.stop()\n\t\ts.expirer.close()\n", Becomes: "\t\ts.stop()\n",
+			In: "./store/etcd", Run: "^TestNotLeftToWhatDidNotOpen$", Needs: "etcd",
+		},
+		{
 			Name: "etcd-retried-not-ended", Breaks: "so does what a call wrote that never learned of it",
 			File: "store/etcd/store.go", Anchor: "\t\ts.expirer.watch(placed, time.Time{})\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestEndsWhatItFinds$", Needs: "etcd",

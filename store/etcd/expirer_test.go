@@ -299,4 +299,31 @@ func TestRenewalBesideRemoval(t *testing.T) {
 	if err := s.Renew(t.Context(), e); !errors.Is(err, lock.Lost) {
 		t.Errorf("the renewal is answered %v, want that the entry is lost", err)
 	}
+	if left := s.mustFind(t, e); left != nil {
+		t.Errorf("it is told to be lost while it is there: %+v", left)
+	}
+}
+
+// TestLastsSinceItIsAsked: the proof that an entry is there, which comes after its renewal, does not have it last longer.
+func TestLastsSinceItIsAsked(t *testing.T) {
+	t.Parallel()
+	late := &lateRenewer{then: func() {}}
+	s, m := testStore(t, EmbeddedConfig{}, func(c *Conn) {
+		late.renewer = c.renewer
+		c.renewer = late
+	})
+	e := s.mustEnqueue(t, reusable("first", false))
+	if _, known := s.expirer.left(e); !known {
+		t.Error("it is not known how long the lease of what was written lasts")
+	}
+	var renewed time.Time
+	late.then = sync.OnceFunc(func() { renewed = time.Now() })
+	if err := s.Renew(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	m.lifetimes.mu.Lock()
+	defer m.lifetimes.mu.Unlock()
+	if lasts := m.lifetimes.byLease[e.Handle].lasts; lasts.After(renewed.Add(e.TTL)) {
+		t.Errorf("it lasts until %v after its lease", lasts.Sub(renewed.Add(e.TTL)))
+	}
 }

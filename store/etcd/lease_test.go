@@ -49,6 +49,39 @@ func TestLeaseOfAnEarlierEntry(t *testing.T) {
 	}
 }
 
+// livingLeases notes of each renewal whether its lease was said to live.
+type livingLeases struct {
+	countedLeases
+	lives []bool
+}
+
+func (l *livingLeases) renew(_ context.Context, _ int64, lives bool) error {
+	l.lives = append(l.lives, lives)
+	return nil
+}
+
+// TestLeaseOfAnEarlierVersion: it has no slack, so that nobody is sure that it lives when its TTL is nearly over. To
+// ask etcd for one that has ended could take long.
+func TestLeaseOfAnEarlierVersion(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		fake := &livingLeases{}
+		p := newLeasePool(&Conn{leases: fake, renewer: fake, local: true, slack: localSlack})
+		defer p.grants.Close()
+		e := &lock.Entry{Tenant: "acme", TTL: 10 * time.Second, Number: 7, Handle: 1}
+		p.refreshed(e.Handle, time.Now())
+		for _, after := range []time.Duration{e.TTL / 2, e.TTL * 19 / 20} {
+			<-time.After(after)
+			p.give(e.Tenant, e.TTL, e.Handle)
+			if _, _, err := p.take(t.Context(), e, time.Now().Add(time.Second)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(fake.lives) != 2 || !fake.lives[0] || fake.lives[1] {
+			t.Errorf("it is said to live: %v, want only after half of its TTL", fake.lives)
+		}
+	})
+}
+
 // TestIdleLeasesAreBounded: as many leases are kept for the next burst as it costs little
 // to renew, and no more of all tenants together.
 func TestIdleLeasesAreBounded(t *testing.T) {
@@ -69,7 +102,11 @@ func TestIdleLeasesAreBounded(t *testing.T) {
 			t.Parallel()
 			bubble.Test(t, func(t *testing.T) {
 				fake := &countedLeases{}
-				p := newLeasePool(&Conn{leases: fake, renewer: fake, local: c.local})
+				conn := &Conn{leases: fake, renewer: fake, local: c.local, slack: remoteSlack}
+				if c.local {
+					conn.slack = localSlack
+				}
+				p := newLeasePool(conn)
 				t.Cleanup(p.grants.Close)
 				for i := range burst {
 					p.give(fmt.Sprint(i%c.tenants), c.ttl, int64(i))
@@ -80,7 +117,7 @@ func TestIdleLeasesAreBounded(t *testing.T) {
 				p.mu.Lock()
 				for class, idle := range p.idle {
 					for i := range idle {
-						p.idle[class][i].renewed = time.Now().Add(-c.ttl / 2)
+						p.idle[class][i].renewed = time.Now().Add(-p.seconds(c.ttl) / 2)
 					}
 				}
 				p.mu.Unlock()
@@ -91,7 +128,7 @@ func TestIdleLeasesAreBounded(t *testing.T) {
 				kept := 0
 				for class := range p.idle {
 					for l, ok := p.pop(class); ok; l, ok = p.pop(class) {
-						if kept++; time.Since(l.renewed) > c.ttl/3 {
+						if kept++; time.Since(l.renewed) > p.seconds(c.ttl)/3 {
 							t.Fatal("it was not renewed")
 						}
 					}
@@ -181,10 +218,11 @@ func TestLeaseOfWhatExpired(t *testing.T) {
 				if err != nil || again.id != l.id || fake.granted != 1 || fake.renewed != 2 {
 					t.Errorf("lease %x, %v; %d were granted, and renewed %d times", again.id, err, fake.granted, fake.renewed)
 				}
-				<-time.After(ttl + localSlack)
+				p.confirm(e)
+				<-time.After(ttl + localSlack*19/20)
 				p.left(e, lock.Expired)
 				if p.maintain(t.Context()); p.spare != 0 || fake.renewed != 2 {
-					t.Errorf("%d are kept that have ended", p.spare)
+					t.Errorf("%d are kept that have as good as ended", p.spare)
 				}
 			})
 		})

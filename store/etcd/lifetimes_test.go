@@ -200,6 +200,25 @@ func TestLeaseCarriesAnother(t *testing.T) {
 	})
 }
 
+// TestNotTriedAgainForAnother: what could not be removed is gone when its lease carries another entry, and is waited for
+// no more.
+func TestNotTriedAgainForAnother(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := withRemovals(t)
+		r.wait = make(chan struct{})
+		r.answer(errors.New("the store does not answer"))
+		r.starts(lasts(7, 1))
+		r.expires(t, 3*time.Second, 1)
+		r.starts(lasts(8, 1))
+		close(r.wait)
+		r.expires(t, time.Second, 1)
+		r.starts(lasts(9, 1)) // nor for what it carried meanwhile
+		if all, waited := r.times.known(); all != 1 || waited != 1 {
+			t.Errorf("%d entries are known, and %d waited for, want the latest one", all, waited)
+		}
+	})
+}
+
 // TestReleasedAreForgotten: nothing is kept of an entry until its lease would have ended.
 func TestReleasedAreForgotten(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -320,6 +339,20 @@ func TestManyAreRemovedAtOnce(t *testing.T) {
 		if all, _ := r.times.known(); most != maxExpiring || all != 0 {
 			t.Errorf("%d were removed at once, want %d; %d are left", most, maxExpiring, all)
 		}
+	})
+}
+
+// TestFailuresLeaveRoom: what could not be removed keeps nothing else from being removed.
+func TestFailuresLeaveRoom(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := withRemovals(t)
+		r.room = make(chan struct{}, 1)
+		r.answer(errors.New("the store does not answer"))
+		r.starts(lasts(7, 1))
+		r.starts(lasts(8, 2))
+		r.expires(t, 2*time.Second+5*expiryTick, 2)
+		r.answer(nil)
+		r.expires(t, 2*expiryPause, 4)
 	})
 }
 

@@ -104,6 +104,46 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestNotLeftToWhatDidNotOpen$", Needs: "etcd",
 		},
 		{
+			Name: "etcd-tries-again-for-another", Breaks: "what could not be removed is not waited for when its lease carries another entry",
+			File: "store/etcd/lifetimes.go", Anchor: "if x.byLease[l.entry.Handle] == l && !l.of.gone {", Becomes: "if !l.of.gone {",
+			In: "./store/etcd", Run: "^TestNotTriedAgainForAnother$",
+		},
+		{
+			Name: "etcd-waits-for-what-a-lease-carried", Breaks: "an entry is not waited for when its lease carries another one",
+			File: "store/etcd/lifetimes.go", Anchor: "\tx.drop(was)\n\tl := ", Becomes: "\tl := ",
+			In: "./store/etcd", Run: "^TestNotTriedAgainForAnother$",
+		},
+		{
+			Name: "etcd-lasts-since-the-proof", Breaks: "how long an entry lasts is not counted from the proof that it is there",
+			File: "store/etcd/store.go", Anchor: "if s.expirer.watch(e, start) {", Becomes: "if s.expirer.watch(e, time.Now()) {",
+			In: "./store/etcd", Run: "^TestLastsSinceItIsAsked$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-written-lasts-unknown", Breaks: "how long an entry lasts that was just written is known without asking etcd",
+			File: "store/etcd/store.go", Anchor: "s.expirer.watch(placed, s.leases.confirm(placed))", Becomes: "s.leases.confirm(placed)\n\t\ts.expirer.watch(placed, time.Time{})",
+			In: "./store/etcd", Run: "^TestLastsSinceItIsAsked$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-lost-before-it-is-gone", Breaks: "a renewal is not answered that the entry is lost while it is being removed",
+			File: "store/etcd/store.go", Anchor: "\t\t\terr = errLeaseGone // it is", Becomes: "\t\t\treturn store.Lost(\"it ends\") // it is",
+			In: "./store/etcd", Run: "^TestRenewalBesideRemoval$", Needs: "etcd",
+		},
+		{
+			Name: "etcd-asks-for-what-ends", Breaks: "an idle lease that is about to end is not asked for",
+			File: "store/etcd/lease.go", Anchor: "margin = min(margin, localSlack/4)", Becomes: "margin = 0",
+			In: "./store/etcd", Run: "^TestLeaseOfWhatExpired$",
+		},
+		{
+			Name: "etcd-short-lease-lives", Breaks: "a lease that an earlier version granted is not said to live when its TTL is over",
+			File: "store/etcd/lease.go", Anchor: "age < (c.ttl-p.conn.slack)*9/10", Becomes: "age < c.ttl*9/10",
+			In: "./store/etcd", Run: "^TestLeaseOfAnEarlierVersion$",
+		},
+		{
+			Name: "etcd-more-idle-with-slack", Breaks: "how many leases may be idle is by the TTL of their entries",
+			File: "store/etcd/lease.go", Anchor: "int((class.ttl - p.conn.slack).Seconds() * idlePerSecond)", Becomes: "int(class.ttl.Seconds() * idlePerSecond)",
+			In: "./store/etcd", Run: "^TestIdleLeasesAreBounded$",
+		},
+		{
 			Name: "etcd-retried-not-ended", Breaks: "so does what a call wrote that never learned of it",
 			File: "store/etcd/store.go", Anchor: "\t\ts.expirer.watch(placed, time.Time{})\n", Becomes: "",
 			In: "./store/etcd", Run: "^TestEndsWhatItFinds$", Needs: "etcd",

@@ -227,12 +227,22 @@ func webhookBugs() []Bug {
 		},
 		{
 			Name: "outbox-making-costs-nothing", Breaks: "it pays for each delivery that is made",
-			File: "webhook/outbox/tell.go", Anchor: "Cost{Made: len(it.its)}", Becomes: "Cost{Made: 0 * len(it.its)}",
+			File: "webhook/outbox/bill.go", Anchor: "Cost{Made: 1}", Becomes: "Cost{Made: 0}",
 			In: "./webhook/outbox", Run: "^TestCharge$",
 		},
 		{
+			Name: "outbox-given-later-for-nothing", Breaks: "it pays too for what is read again to be told, as after a gap",
+			File: "webhook/outbox/tell.go", Anchor: "	if !it.again { // which is paid for\n		w.billMade", Becomes: "	if it.id == d.event() {\n		w.billMade",
+			In: "./webhook/outbox", Run: "^TestGivenLaterIsPaidForOnce$",
+		},
+		{
+			Name: "outbox-again-paid-twice", Breaks: "what is told again is paid for when that is asked for, and not again",
+			File: "webhook/outbox/tell.go", Anchor: "	if !it.again { // which is paid for\n		w.billMade", Becomes: "	if true {\n		w.billMade",
+			In: "./webhook/outbox", Run: "^TestGivenLaterIsPaidForOnce$",
+		},
+		{
 			Name: "outbox-charged-late", Breaks: "who has many made pays for them before it can have many more made",
-			File: "webhook/outbox/tell.go", Anchor: "if w.bill[e.Entry.Tenant].Made >= mostMade {", Becomes: "if false {",
+			File: "webhook/outbox/bill.go", Anchor: "if w.bill[tenant].Made >= mostMade {", Becomes: "if false {",
 			In: "./webhook/outbox", Run: "^TestManyAreChargedAtOnce$",
 		},
 		{

@@ -3,7 +3,7 @@ package outbox
 // Cost is what it took to tell one tenant's receivers.
 type Cost struct {
 	Offered int // how many times a subscription was looked at for an event, told of it or not
-	Made    int // deliveries that were begun with when the event happened
+	Made    int // deliveries that were begun with because something happened, and not because they were asked for again
 	Kept    int // deliveries that were put into the store, from where they go again
 }
 
@@ -20,6 +20,14 @@ const leastOffers = 50
 
 // mostMade is for how many deliveries a tenant is charged at once: it could have thousands made until the next beat.
 const mostMade = 100
+
+// billMade counts a delivery that is begun with, wherever its event was read.
+func (w *owner) billMade(tenant string) {
+	w.bill.add(tenant, Cost{Made: 1})
+	if w.bill[tenant].Made >= mostMade {
+		w.chargeOne(tenant)
+	}
+}
 
 // charge has tenants pay that have much to pay for. Who has no subscriptions any more is forgotten.
 func (w *owner) charge() {

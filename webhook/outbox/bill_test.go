@@ -105,3 +105,49 @@ func TestStoreThatFailsCostsNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestGivenLaterIsPaidForOnce: a delivery is paid for when it is made, also where its event is read again for it: what the
+// feed did not tell, and what its receiver was not given with the others. What is told again since an instant was paid for
+// when that was asked for.
+func TestGivenLaterIsPaidForOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		give func(m *missing)
+		want int
+	}{
+		"of a gap": {func(m *missing) {
+			m.targets.byTenant["acme"] = []*target{m.target}
+			gap := missedOf(100, 105)
+			m.missed(&gap)
+		}, 5},
+		"of one that was parked": {func(m *missing) {
+			m.target.sub.Paused = false
+			m.crowds(m.target, "", 100)
+			m.window.last = at(105)
+			m.eases(m.target)
+			m.ease(time.Now())
+		}, 5},
+		"again":              {func(m *missing) { m.window.last = at(105); m.asks(&request{Since: 1}) }, 0},
+		"that waits already": {func(m *missing) { m.tellsTwice(105) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMissing(t)
+			m.makesNoAttempts()
+			m.tells(5)
+			m.Locks = holders{told: m.Locks.(told)}
+			made := 0
+			m.Charge = func(_ string, c Cost) { made += c.Made }
+			c.give(m)
+			m.takes()
+			if m.charge(); made != c.want {
+				t.Errorf("it pays for %d, want %d", made, c.want)
+			}
+		})
+	}
+}
+
+// tellsTwice has the owner read an event that it has read already, and not kept yet.
+func (m *missing) tellsTwice(number uint64) {
+	m.targets.byTenant["acme"] = []*target{m.target}
+	m.tell(happens("acme", number))
+	m.tell(happens("acme", number))
+}

@@ -29,10 +29,6 @@ func (w *owner) tellAll(e *lock.Event) {
 	if c := e.Entry.Callback; c != nil && !w.parking.waitsFor(w.targets.callbacks[e.Entry.Tenant], c.URL) {
 		w.callBack(e, it)
 	}
-	w.bill.add(e.Entry.Tenant, Cost{Made: len(it.its)})
-	if w.bill[e.Entry.Tenant].Made >= mostMade {
-		w.chargeOne(e.Entry.Tenant)
-	}
 	if it.open > 0 {
 		w.window.add(it)
 		w.parkAll(e)
@@ -130,6 +126,9 @@ func (w *owner) accept(d *delivery, it *item, names []string) {
 	if !w.admit(d) {
 		w.lack(d, it)
 		return
+	}
+	if !it.again { // which is paid for
+		w.billMade(t.tenant)
 	}
 	w.owe(d)
 	w.standFor(it, d)

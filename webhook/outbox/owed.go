@@ -68,6 +68,7 @@ func (w *owner) keep(d *delivery) {
 		return // when that is over
 	}
 	if d.version == 0 && !w.lease.holds() {
+		d.turn = false // those of a long outage together would be a burst
 		w.keepLater(d)
 		return
 	}
@@ -146,6 +147,7 @@ func (w *owner) reload(d *delivery) {
 			case d.payload != nil: // more is missed, and what is read tells of less
 				w.keep(d)
 			case err != nil:
+				d.turn = false
 				w.keepLater(d)
 			default:
 				d.payload = payload

@@ -1,12 +1,14 @@
 package outbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook"
 )
@@ -253,5 +255,75 @@ func TestOneHoldsUpTheCursor(t *testing.T) {
 	}
 	if notes(&item{id: at(40), done: func() {}}) != 1 {
 		t.Error("what waits for that does not learn of it")
+	}
+}
+
+// goesOn has the owner take its turns, and what is brought, for a while.
+func (m *missing) goesOn(d time.Duration) {
+	for over := time.After(d); ; {
+		turn, stop := m.turns.timer()
+		select {
+		case <-turn:
+			m.takeTurns(time.Now())
+		case f := <-m.brought:
+			f()
+		case <-over:
+			stop()
+			return
+		}
+		stop()
+	}
+}
+
+// TestNoBurstAfterAnOutage: turns that came while nothing could be written, as it is not sure whose the shard is or the
+// store does not answer, are not made up for: they would all be written within a second of its end.
+func TestNoBurstAfterAnOutage(t *testing.T) {
+	for name, c := range map[string]struct{ begin, end func(m *missing) }{
+		"of the lease": {
+			func(m *missing) { m.lease.renewed(time.Now().Add(-shardTTL)) },
+			func(m *missing) { m.lease.until.Store(nil) },
+		},
+		"of what is read anew": {
+			func(m *missing) { m.takes(); m.Records = tellsNothing{m.Records}; m.failAll() },
+			func(m *missing) { m.Records = m.Records.(tellsNothing).Records },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				m := newMissing(t)
+				m.makesNoAttempts()
+				m.dear("acme", 0)
+				for number := uint64(1); number <= maxOfTarget; number++ {
+					m.tell(happens("acme", number))
+				}
+				m.keepLate(time.Now().Add(keepAfter))
+				c.begin(m)
+				m.goesOn(8 * time.Second)
+				c.end(m)
+				was := m.stamped
+				m.goesOn(2 * time.Second)
+				if n := m.stamped - was; n > 2*keepsOfTenant+keepsAtOnce || n < keepsOfTenant {
+					t.Errorf("%d are written within 2 s, want %d at most", n, 2*keepsOfTenant)
+				}
+				m.takes()
+			})
+		})
+	}
+}
+
+// tellsNothing is a store whose records cannot be read.
+type tellsNothing struct{ Records }
+
+func (tellsNothing) Get(context.Context, store.RecordKey) (store.Record, error) {
+	return store.Record{}, errors.New("the store does not answer")
+}
+
+// failAll has an attempt of each delivery fail that is in the store only.
+func (m *missing) failAll() {
+	for _, t := range m.targets.all {
+		for _, d := range t.pending {
+			d.payload = nil
+			m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Failed}, id: d.id})
+		}
 	}
 }

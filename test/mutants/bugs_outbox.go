@@ -914,13 +914,18 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-quiet-receiver-counted", Breaks: "what its receiver wants no more uses up no attempts of the tenant",
-			File: "webhook/outbox/delivery.go", Anchor: "return !ok || moot()", Becomes: "return !ok",
+			File: "webhook/outbox/delivery.go", Anchor: "idle = !ok || moot()", Becomes: "idle = !ok",
 			In: "./webhook/outbox", Run: "^TestWhatIsNotSentIsNotCounted$",
 		},
 		{
 			Name: "outbox-paused-counted", Breaks: "nor does what goes to a subscription that is paused",
-			File: "webhook/outbox/delivery.go", Anchor: "return !ok || moot()", Becomes: "return ok && moot()",
+			File: "webhook/outbox/delivery.go", Anchor: "idle = !ok || moot()", Becomes: "idle = ok && moot()",
 			In: "./webhook/outbox", Run: "^TestWhatIsNotSentIsNotCounted$",
+		},
+		{
+			Name: "outbox-sent-and-not-counted", Breaks: "what uses up no attempt is not sent either",
+			File: "webhook/outbox/delivery.go", Anchor: "ok && !idle && !moot()", Becomes: "ok && !moot()",
+			In: "./webhook/outbox", Run: "^TestWhatWasNotCountedIsNotSent$",
 		},
 		{
 			Name: "outbox-too-late-counted", Breaks: "nor does what is too late when its turn comes",

@@ -186,3 +186,29 @@ func TestEndsWhileItsTenantWaits(t *testing.T) {
 		m.wantEnded(d, webhook.StateExpired, 0)
 	})
 }
+
+// TestWhatWasNotCountedIsNotSent: an attempt that the pool has not counted, as its receiver wanted none then, is not made
+// a moment later either: thousands wait for the same instant.
+func TestWhatWasNotCountedIsNotSent(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		m, all := newMissing(t), &lateLocks{}
+		m.Locks, m.Subscriptions, m.Sender = all, all, all
+		m.makesNoAttempts()
+		d := m.grants(m.ofOurs(), 50, time.Hour)
+		to, until := d.target.receiverOf(d), time.Now().Add(time.Second)
+		to.quiet.Store(&until)
+		for _, quiet := range []bool{true, false} {
+			job := m.job(d, to)
+			if job.Void() != quiet {
+				t.Fatalf("it attempts something: %v", quiet)
+			}
+			<-time.After(time.Until(until))
+			job.Run(t.Context())
+			(<-m.brought)()
+			if sent := all.sent.Load() > 0; sent == quiet {
+				t.Errorf("it is sent: %v", sent)
+			}
+		}
+		m.takes()
+	})
+}

@@ -119,14 +119,25 @@ func (w *owner) attempt(d *delivery) {
 		return
 	}
 	d.running = true
+	err := w.pool.Submit(w.job(d, to))
+	if err != nil {
+		d.running = false
+		w.schedule(d, time.Now().Add(retryPause))
+	}
+}
+
+// job is the next attempt, for the pool. Which it was told would attempt nothing attempts nothing, although that may have
+// changed since: the pool has not counted it.
+func (w *owner) job(d *delivery, to *receiver) webhook.Job {
+	t, asked, idle := d.target, d.asked, false
 	message := webhook.Message{ID: d.id, Payload: d.payload, NotAfter: d.progress.NotAfter}
 	moot := func() bool { return w.isGone() || !asked && !to.until(time.Now()).IsZero() }
-	err := w.pool.Submit(webhook.Job{
+	return webhook.Job{
 		Tenant: t.tenant, Target: t.poolName(d), Order: d.record, Bytes: d.size + 512,
 		Run: func(ctx context.Context) {
 			made := tried{at: w.Now(), id: message.ID}
 			where, ok := t.address(d)
-			if made.sub = where.sub; ok && !moot() {
+			if made.sub = where.sub; ok && !idle && !moot() {
 				made.Result = w.send(ctx, d, to, where, message)
 			} else {
 				made.Outcome = webhook.Interrupted // it has waited for its turn, and is not to be made now
@@ -135,12 +146,9 @@ func (w *owner) attempt(d *delivery) {
 		},
 		Void: func() bool {
 			_, ok := t.address(d)
-			return !ok || moot() || message.Expired(time.Now())
+			idle = !ok || moot()
+			return idle || message.Expired(time.Now())
 		},
-	})
-	if err != nil {
-		d.running = false
-		w.schedule(d, time.Now().Add(retryPause))
 	}
 }
 

@@ -1119,6 +1119,11 @@ func outboxBugs() []Bug {
 			In: "./webhook/outbox", Run: "^TestOwnerThatEnds$",
 		},
 		{
+			Name: "outbox-owner-that-ends-pays-nothing", Breaks: "what an owner has made since its last beat is paid for when it ends",
+			File: "webhook/outbox/owner.go", Anchor: "	defer w.charge()\n", Becomes: "",
+			In: "./webhook/outbox", Run: "^TestOwnerThatEnds$",
+		},
+		{
 			Name: "outbox-missed-waits-for-a-turn", Breaks: "what tells that something is missed waits for no turn",
 			File: "webhook/outbox/turns.go", Anchor: `d.turn || d.tellsMissed()`, Becomes: `d.turn`,
 			In: "./webhook/outbox", Run: "^TestOnlyMadeWait$",

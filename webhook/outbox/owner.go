@@ -66,6 +66,7 @@ func newOwner(s *shard, fence uint64) *owner {
 func (w *owner) run(ctx context.Context) {
 	w.ctx, w.lose = context.WithCancel(ctx)
 	defer w.leaveTurns()
+	defer w.charge()
 	defer w.writes.all.Wait()
 	defer close(w.gone)
 	defer w.lose()

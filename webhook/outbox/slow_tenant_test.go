@@ -128,11 +128,13 @@ func TestOnlyMadeWait(t *testing.T) {
 	})
 }
 
-// TestOwnerThatEnds: however an owner ends, nobody shares with it, and nothing is owed by it.
+// TestOwnerThatEnds: however an owner ends, nobody shares with it, nothing is owed by it, and what it has made is paid for.
 func TestOwnerThatEnds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		m := newMissing(t)
 		m.makesNoAttempts()
+		made := 0
+		m.Charge = func(_ string, c Cost) { made += c.Made }
 		m.dear("acme", 0)
 		for m.keeping.take("acme", time.Now()) {
 		}
@@ -144,6 +146,9 @@ func TestOwnerThatEnds(t *testing.T) {
 		m.shard.owes = new(atomic.Pointer[Backlog])
 		if m.run(ctx); m.keeping.of["acme"].queues != 0 || m.keeping.of["acme"].owed != 0 {
 			t.Errorf("with an owner that is gone %+v waits", m.keeping.of["acme"])
+		}
+		if made != 1 {
+			t.Errorf("%d are paid for, want the one that was made", made)
 		}
 	})
 }

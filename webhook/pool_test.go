@@ -457,3 +457,57 @@ func TestNoBurstAfterPauses(t *testing.T) {
 		}
 	})
 }
+
+// TestAllBeginAfterAPause: a tenant that was paused has as many workers afterwards as it would have had at once, also
+// beside one that may have no more.
+func TestAllBeginAfterAPause(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		const workers, n = 64, 4
+		var paused atomic.Bool
+		p := newPool(t, webhook.PoolConfig{Workers: workers, Next: func(tenant string) time.Duration {
+			if tenant == "paused" && paused.Load() {
+				return time.Second
+			}
+			return 0
+		}})
+		for i := range workers {
+			submit(t, p, webhook.Job{Tenant: "hangs", Target: fmt.Sprint(i), Run: dead})
+		}
+		var began atomic.Int32
+		paused.Store(true)
+		for i := range n {
+			submit(t, p, webhook.Job{Tenant: "paused", Target: "one", Order: fmt.Sprint(i), Run: func(ctx context.Context) {
+				began.Add(1)
+				dead(ctx)
+			}})
+		}
+		paused.Store(false)
+		<-time.After(time.Second)
+		synctest.Wait()
+		if began.Load() != n {
+			t.Errorf("%d begin, want %d", began.Load(), n)
+		}
+	})
+}
+
+// TestWhatRunsIsCounted: each that attempts something is counted before it begins, also where others that attempt nothing
+// stand beside it.
+func TestWhatRunsIsCounted(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var counted, ran atomic.Int32
+		p := newPool(t, webhook.PoolConfig{Workers: 1, Next: func(string) time.Duration { counted.Add(1); return 0 }})
+		for i := range 10 {
+			void := i%2 == 1
+			submit(t, p, webhook.Job{Tenant: "acme", Order: fmt.Sprint(i), Void: func() bool { return void }, Run: func(context.Context) {
+				<-time.After(time.Second)
+				if !void {
+					ran.Add(1)
+				}
+				if counted.Load() != ran.Load() {
+					t.Errorf("at the %d. %d are counted, and %d ran", i+1, counted.Load(), ran.Load())
+				}
+			}})
+		}
+		<-time.After(time.Minute)
+	})
+}

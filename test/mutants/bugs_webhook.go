@@ -186,6 +186,21 @@ func webhookBugs() []Bug {
 			In: "./webhook", Run: "^TestPausedTenantHoldsUpNobody$",
 		},
 		{
+			Name: "webhook-one-after-a-pause", Breaks: "a tenant that was paused has its attempts side by side again",
+			File: "webhook/turns.go", Anchor: "	p.run(at, 1)\n	p.line(at)\n", Becomes: "	p.run(at, 1)\n",
+			In: "./webhook", Run: "^TestAllBeginAfterAPause$",
+		},
+		{
+			Name: "webhook-skipped-ends-the-turns", Breaks: "also beside one that may have no more workers",
+			File: "webhook/turns.go", Anchor: "		skipped = 0\n", Becomes: "",
+			In: "./webhook", Run: "^TestAllBeginAfterAPause$",
+		},
+		{
+			Name: "webhook-asks-another", Breaks: "what is asked whether it attempts anything is what begins then",
+			File: "webhook/turns.go", Anchor: "	o := t.ready.waiting[0].ready.waiting[0]\n", Becomes: "	all := t.ready.waiting[0].ready.waiting\n	o := all[len(all)-1]\n",
+			In: "./webhook", Run: "^TestWhatRunsIsCounted$",
+		},
+		{
 			Name: "webhook-begins-after-close", Breaks: "who waits for his tenant's turn begins nothing when the pool is closed",
 			File: "webhook/turns.go", Anchor: "		if p.closed {\n			return\n		}\n		p.ready", Becomes: "		p.ready",
 			In: "./webhook", Run: "^TestClosePoolWhilePaused$",

@@ -111,23 +111,24 @@ func TestStoreThatFailsCostsNothing(t *testing.T) {
 // when that was asked for.
 func TestGivenLaterIsPaidForOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		give func(m *missing)
-		want int
+		give    func(m *missing)
+		want    int
+		offered int // with the others, or for it alone
 	}{
 		"of a gap": {func(m *missing) {
 			m.targets.byTenant["acme"] = []*target{m.target}
 			gap := missedOf(100, 105)
 			m.missed(&gap)
-		}, 5},
+		}, 5, 5},
 		"of one that was parked": {func(m *missing) {
 			m.target.sub.Paused = false
 			m.crowds(m.target, "", 100)
 			m.window.last = at(105)
 			m.eases(m.target)
 			m.ease(time.Now())
-		}, 5},
-		"again":              {func(m *missing) { m.window.last = at(105); m.asks(&request{Since: 1}) }, 0},
-		"that waits already": {func(m *missing) { m.tellsTwice(105) }, 1},
+		}, 5, 0},
+		"again":              {func(m *missing) { m.window.last = at(105); m.asks(&request{Since: 1}) }, 0, 0},
+		"that waits already": {func(m *missing) { m.tellsTwice(105) }, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMissing(t)
@@ -140,6 +141,9 @@ func TestGivenLaterIsPaidForOnce(t *testing.T) {
 			m.takes()
 			if m.charge(); made != c.want {
 				t.Errorf("it pays for %d, want %d", made, c.want)
+			}
+			if n := m.bill["acme"].Offered; n != c.offered {
+				t.Errorf("its webhooks were looked at %d times, want %d", n, c.offered)
 			}
 		})
 	}

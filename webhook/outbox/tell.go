@@ -190,6 +190,7 @@ func (w *owner) offerPast(t *target, m events.Missed, was *wish, it *item) {
 		if missed != nil {
 			w.note(t, events.Missed{After: missed.After, Before: earlier(missed.Before, m.Before)}, api.MissedUnknown, it)
 		}
+		w.bill.add(t.tenant, Cost{Offered: len(given)})
 		for _, r := range given {
 			if r.ID.Compare(m.Before) > 0 {
 				return

@@ -1058,6 +1058,16 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestNoBurstAfterAnOutage$",
 		},
 		{
+			Name: "outbox-turns-of-the-last", Breaks: "who has his turn soon does not wait for who has it later",
+			File: "webhook/outbox/turns.go", Anchor: "at.Before(q.next)", Becomes: "at.After(q.next)",
+			In: in, Run: "^TestTurnsComeInTime$",
+		},
+		{
+			Name: "outbox-woken-all-the-time", Breaks: "an owner is woken for turns alone, and not all the time",
+			File: "webhook/outbox/turns.go", Anchor: "\tw.turns.next = time.Time{}\n", Becomes: "",
+			In: in, Run: "^TestTurnsComeInTime$",
+		},
+		{
 			Name: "outbox-missed-all-the-time", Breaks: "what a target misses all the time is put into the store once in a while",
 			File: "webhook/outbox/missed.go", Anchor: " && now.Sub(t.flushed) >= flushPause {", Becomes: " {",
 			In: in, Run: "^TestMissedIsKeptNowAndThen$",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -326,4 +327,40 @@ func (m *missing) failAll() {
 			m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Failed}, id: d.id})
 		}
 	}
+}
+
+// TestTurnsComeInTime: a tenant has its turn when that comes, also beside one whose turn is later, and the owner is woken
+// for turns alone.
+func TestTurnsComeInTime(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		for _, order := range [][]string{{"acme", "bolt"}, {"bolt", "acme"}} {
+			m := newMissing(t)
+			m.makesNoAttempts()
+			began := time.Now()
+			for i, tenant := range order {
+				m.dear(tenant, 0)
+				for m.keeping.take(tenant, began) {
+				}
+				m.tell(happens(tenant, uint64(i+1)))
+			}
+			for range 7 { // with other owners
+				m.keeping.reserve("acme", began)
+			}
+			m.keepLate(began.Add(keepAfter))
+			var written []time.Duration
+			wakes := 0
+			for ; len(m.turns.waiting) > 0 && wakes < 10; wakes++ {
+				turn, _ := m.turns.timer()
+				<-turn
+				was := m.stamped
+				if m.takeTurns(time.Now()); m.stamped > was {
+					written = append(written, time.Since(began)*keepsOfTenant/time.Second)
+				}
+				m.puts()
+			}
+			if want := []time.Duration{2, 9}; !slices.Equal(written, want) || wakes != 4 {
+				t.Errorf("%v: they are written after %d turns, want %d; it is woken %d times, want once for each and once to find none", order, written, want, wakes)
+			}
+		}
+	})
 }

@@ -276,6 +276,11 @@ func webhookBugs() []Bug {
 			In: "./service/quotas", Run: "^TestOweWithin$",
 		},
 		{
+			Name: "webhook-told-and-refused-for-hours", Breaks: "and that goes for the server",
+			File: "cmd/api/webhooks.go", Anchor: "limits.OweWithin(tenant, quota.Requests, n, secondsOfTelling)", Becomes: "limits.Owe(tenant, quota.Requests, n)",
+			In: "./cmd/api", Run: "^TestWebhooksAreCharged$",
+		},
+		{
 			Name: "outbox-keeping-costs-nothing", Breaks: "and for what is put into the store",
 			File: "webhook/outbox/owed.go", Anchor: "			w.bill.add(d.target.tenant, Cost{Kept: 1})\n", Becomes: "",
 			In: "./webhook/outbox", Run: "^TestCharge$",

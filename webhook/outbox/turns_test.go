@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -285,8 +286,8 @@ func TestNoBurstAfterAnOutage(t *testing.T) {
 			func(m *missing) { m.lease.until.Store(nil) },
 		},
 		"of what is read anew": {
-			func(m *missing) { m.takes(); m.Records = tellsNothing{m.Records}; m.failAll() },
-			func(m *missing) { m.Records = m.Records.(tellsNothing).Records },
+			func(m *missing) { m.takes(); m.Records = &tellsNothing{Records: m.Records}; m.failAll() },
+			func(m *missing) { m.Records.(*tellsNothing).over.Store(true) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -312,10 +313,16 @@ func TestNoBurstAfterAnOutage(t *testing.T) {
 	}
 }
 
-// tellsNothing is a store whose records cannot be read.
-type tellsNothing struct{ Records }
+// tellsNothing is a store whose records cannot be read until that is over.
+type tellsNothing struct {
+	Records
+	over atomic.Bool
+}
 
-func (tellsNothing) Get(context.Context, store.RecordKey) (store.Record, error) {
+func (n *tellsNothing) Get(ctx context.Context, k store.RecordKey) (store.Record, error) {
+	if n.over.Load() {
+		return n.Records.Get(ctx, k)
+	}
 	return store.Record{}, errors.New("the store does not answer")
 }
 

@@ -499,7 +499,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-not-read-again", Breaks: "what changed is kept although the store was away when the rest was read",
-			File: "webhook/outbox/owed.go", Anchor: "			case err != nil:\n				w.keepLater(d)\n			default:", Becomes: "			case err != nil:\n			default:",
+			File: "webhook/outbox/owed.go", Anchor: "				d.turn = false\n				w.keepLater(d)\n			default:", Becomes: "				d.turn = false\n			default:",
 			In: in, Run: "^TestReadAgainLater$",
 		},
 		{
@@ -869,7 +869,7 @@ func outboxBugs() []Bug {
 		},
 		{
 			Name: "outbox-patterns-paid-twice", Breaks: "what is told again, and paid for, uses up nothing of what patterns may take",
-			File: "webhook/outbox/tell.go", Anchor: "	if !it.again { // which is paid for\n", Becomes: "	if it != nil {\n",
+			File: "webhook/outbox/tell.go", Anchor: "	if !it.again { // which is paid for\n		w.match", Becomes: "	if it != nil {\n		w.match",
 			In: in, Run: "^TestAgainIsNotCounted$",
 		},
 		{

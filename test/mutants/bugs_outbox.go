@@ -498,6 +498,16 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestFailsWhileMoreIsMissed$",
 		},
 		{
+			Name: "outbox-missed-in-one-burst", Breaks: "many that miss something at the same moment are not told so in one burst",
+			File: "webhook/outbox/missed.go", Anchor: "due[:(len(due)+parts-1)/parts]", Becomes: "due[:len(due)+0*parts]",
+			In: in, Run: "^TestMissedIsToldInParts$",
+		},
+		{
+			Name: "outbox-missed-of-the-same", Breaks: "and who waits longest is told first",
+			File: "webhook/outbox/missed.go", Anchor: "return a.flushed.Compare(b.flushed)", Becomes: "return strings.Compare(a.id, b.id)",
+			In: in, Run: "^TestMissedIsToldInParts$",
+		},
+		{
 			Name: "outbox-not-read-again", Breaks: "what changed is kept although the store was away when the rest was read",
 			File: "webhook/outbox/owed.go", Anchor: "				d.turn = false\n				w.keepLater(d)\n			default:", Becomes: "				d.turn = false\n			default:",
 			In: in, Run: "^TestReadAgainLater$",

@@ -60,9 +60,11 @@ func (m *missing) misses(after, before uint64) *delivery {
 // flushMissed tells what is missed now, however short a time ago that was done.
 func (m *missing) flushMissed() {
 	for _, t := range m.targets.all {
-		t.flushed = time.Time{}
+		for t.lost != nil { // not all are told at once
+			t.flushed = time.Time{}
+			m.owner.flushMissed()
+		}
 	}
-	m.owner.flushMissed()
 }
 
 // takes has the owner take what is brought, until no call of the store is under way.

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -137,13 +138,21 @@ func (l *lost) holds(it *item) {
 // flushMissed has targets told that they missed something, for which there is always room. As
 // long as one is being told, or is to be told again, what it misses besides is added to what
 // is kept, so that the window never waits for a receiver: that is one more write, so it is not done all the time.
+// Where many miss something, as all webhooks of a tenant do at the same moment, a part of them is told at each beat, who
+// waits longest first: all of it together would be a burst of writes.
 func (w *owner) flushMissed() {
 	now := time.Now()
+	var due []*target
 	for _, t := range w.targets.all {
 		if t.lost != nil && now.Sub(t.flushed) >= flushPause {
-			t.flushed = now
-			w.tellMissed(t)
+			due = append(due, t)
 		}
+	}
+	slices.SortFunc(due, func(a, b *target) int { return a.flushed.Compare(b.flushed) })
+	const parts = int(flushPause / tick)
+	for _, t := range due[:(len(due)+parts-1)/parts] {
+		t.flushed = now
+		w.tellMissed(t)
 	}
 }
 

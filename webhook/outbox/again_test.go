@@ -12,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -82,22 +83,24 @@ func TestAgainUpToWhereItIs(t *testing.T) {
 
 // TestAgainLeavesRoom: who asks for everything again leaves room for what is to come.
 func TestAgainLeavesRoom(t *testing.T) {
-	m := newMissing(t)
-	m.tells(maxOfTarget)
-	m.window.last, m.target.From = at(100+maxOfTarget), 100
-	m.asks(&request{Since: 1})
-	m.takes()
-	if n := len(m.target.pending); n < maxOfTarget/2 || n > maxOfTarget/2+1 {
-		t.Errorf("%d are pending, want %d", n, maxOfTarget/2)
-	}
-	if m.target.lost == nil || m.target.lost.because != api.MissedForRoom || m.target.lost.Before != at(100+maxOfTarget) {
-		t.Errorf("of the rest it is told %+v", m.target.lost)
-	}
-	for number := uint64(101); number <= 100+maxOfTarget; number++ {
-		if told := m.target.pending[recordName("x", at(number).String())] != nil; !told && at(number).Compare(m.target.lost.After) <= 0 {
-			t.Fatalf("%d is neither sent nor told to be missed: %+v", number, m.target.lost)
+	bubble.Test(t, func(t *testing.T) {
+		m := newMissing(t)
+		m.tells(maxOfTarget)
+		m.window.last, m.target.From = at(100+maxOfTarget), 100
+		m.asks(&request{Since: 1})
+		m.takes()
+		if n := len(m.target.pending); n < maxOfTarget/2 || n > maxOfTarget/2+1 {
+			t.Errorf("%d are pending, want %d", n, maxOfTarget/2)
 		}
-	}
+		if m.target.lost == nil || m.target.lost.because != api.MissedForRoom || m.target.lost.Before != at(100+maxOfTarget) {
+			t.Errorf("of the rest it is told %+v", m.target.lost)
+		}
+		for number := uint64(101); number <= 100+maxOfTarget; number++ {
+			if told := m.target.pending[recordName("x", at(number).String())] != nil; !told && at(number).Compare(m.target.lost.After) <= 0 {
+				t.Fatalf("%d is neither sent nor told to be missed: %+v", number, m.target.lost)
+			}
+		}
+	})
 }
 
 // TestAgainOfWhatIsNotKnown: who asks for everything since an instant is told what of that is not known any more,

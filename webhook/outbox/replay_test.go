@@ -13,6 +13,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -261,27 +262,34 @@ func atOnce() error { return nil }
 // TestSinceCountsWhatIsTold: a receiver that takes what it is sent at once is told everything again, and all of that is
 // counted where it is asked for, however much it is.
 func TestSinceCountsWhatIsTold(t *testing.T) {
-	const n = 2*maxAgain + 100
-	m := newMissing(t)
-	m.tells(n)
-	m.window.last = at(100 + n)
-	m.asks(&request{Since: 1})
-	took := 0
-	for m.writes.running > 0 || len(m.turns.waiting) > 0 {
-		if m.takeTurns(time.Now()); m.writes.running > 0 {
-			(<-m.brought)()
-		}
-		for _, d := range m.target.pending {
-			if d.version > 0 && !d.writing {
-				took++
-				m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Delivered}, id: d.id})
+	bubble.Test(t, func(t *testing.T) {
+		const n = 2*maxAgain + 100
+		m := newMissing(t)
+		m.tells(n)
+		m.window.last = at(100 + n)
+		m.asks(&request{Since: 1})
+		took := 0
+		for m.writes.running > 0 || len(m.turns.waiting) > 0 {
+			turn, stop := m.turns.timer()
+			select {
+			case <-turn:
+				m.takeTurns(time.Now())
+			case f := <-m.brought:
+				f()
+			}
+			stop()
+			for _, d := range m.target.pending {
+				if d.version > 0 && !d.writing {
+					took++
+					m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Delivered}, id: d.id})
+				}
 			}
 		}
-	}
-	told, _, err := NewDeliveries(m.Records, m.Locks, nil).Since(t.Context(), m.target.sub, time.UnixMilli(1), atOnce)
-	if took != n || told != took || err != nil {
-		t.Errorf("%d of %d are told, and %d counted: %v", took, n, told, err)
-	}
+		told, _, err := NewDeliveries(m.Records, m.Locks, nil).Since(t.Context(), m.target.sub, time.UnixMilli(1), atOnce)
+		if took != n || told != took || err != nil {
+			t.Errorf("%d of %d are told, and %d counted: %v", took, n, told, err)
+		}
+	})
 }
 
 // TestSinceInTurns: what is to be told again is looked for in parts, so that others have their turns between them, and

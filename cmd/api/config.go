@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"flag"
@@ -235,8 +236,8 @@ func (c *config) resolveLog() (err error) {
 }
 
 func (c *config) checkListen() error {
-	if _, _, err := net.SplitHostPort(c.listen); err != nil {
-		return usagef("--listen: %q is not host:port", c.listen)
+	if !mayListenAt(c.listen) {
+		return usagef("--listen: %q is not host:port, with a port from 0 to 65535", c.listen)
 	}
 	if c.dev && !c.devOpen && !isLoopback(c.listen) {
 		return usagef("--dev on %s, which others may reach, with a token for operators: listen on 127.0.0.1, or say --dev-insecure-listen", c.listen)
@@ -251,10 +252,20 @@ func (c *config) checkOps() error {
 	if c.opsListen == "" {
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(c.opsListen); err != nil {
-		return usagef("--ops-listen: %q is not host:port", c.opsListen)
+	if !mayListenAt(c.opsListen) {
+		return usagef("--ops-listen: %q is not host:port, with a port from 0 to 65535", c.opsListen)
 	}
 	return nil
+}
+
+// mayListenAt reports whether a text is an address to listen at, whose port may have a name.
+func mayListenAt(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	_, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", port)
+	return err == nil
 }
 
 func (c *config) checkNumbers() error {

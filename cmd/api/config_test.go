@@ -172,6 +172,15 @@ func TestDevelopmentIsLocal(t *testing.T) {
 	parsed(t, nil, "--jwt-secret-file", file(t, secret), "--listen", "0.0.0.0:1")
 }
 
+// TestAddressesToListenAt: what nobody can listen at is refused before anything starts.
+func TestAddressesToListenAt(t *testing.T) {
+	for _, listen := range []string{"127.0.0.1:99999", "127.0.0.1:-1", "127.0.0.1", "127.0.0.1:no-such-service"} {
+		fails(t, 2, nil, []string{"--dev", "--data-dir", t.TempDir(), "--listen", listen}, "--listen", listen, "with a port from 0 to 65535")
+		fails(t, 2, nil, []string{"--dev", "--data-dir", t.TempDir(), "--ops-listen", listen}, "--ops-listen", listen, "with a port from 0 to 65535")
+	}
+	parsed(t, nil, "--dev", "--listen", "127.0.0.1:http", "--ops-listen", ":0")
+}
+
 // TestWarnings: of what is dangerous and may be meant.
 func TestWarnings(t *testing.T) {
 	keys := []string{"--jwks", "https://a.example/keys"}

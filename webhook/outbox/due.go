@@ -15,11 +15,17 @@ func (d *delivery) Before(other *delivery) bool { return d.due.Before(other.due)
 // timer returns what is sent to when the next one is due; nil if there is none.
 func (q *dueQueue) timer() (<-chan time.Time, func() bool) {
 	if q.Len() == 0 {
-		return nil, func() bool { return true }
+		return noTimer()
 	}
-	t := time.NewTimer(time.Until(q.First().due))
+	return timerAt(q.First().due)
+}
+
+func timerAt(at time.Time) (<-chan time.Time, func() bool) {
+	t := time.NewTimer(time.Until(at))
 	return t.C, t.Stop
 }
+
+func noTimer() (<-chan time.Time, func() bool) { return nil, func() bool { return true } }
 
 // schedule has a delivery attempted at an instant of this process's clock.
 func (w *owner) schedule(d *delivery, at time.Time) {

@@ -71,17 +71,32 @@ func (m *missing) flushMissed() {
 func (m *missing) takes() {
 	m.t.Helper()
 	for m.writes.running > 0 || len(m.turns.waiting) > 0 {
-		turn, stop := m.turns.timer()
-		select {
-		case <-turn:
-			m.takeTurns(time.Now())
-		case f := <-m.brought:
-			f()
-		case <-time.After(time.Minute):
+		if !m.goesOn(time.After(time.Minute)) {
 			m.t.Fatal("a call of the store does not end")
 		}
-		stop()
 	}
+}
+
+// goesOn has the owner take a turn, or what is brought, and reports whether that came first.
+func (m *missing) goesOn(over <-chan time.Time) bool {
+	turn, stop := m.turns.timer()
+	defer stop()
+	select {
+	case <-turn:
+		m.takeTurns(time.Now())
+	case f := <-m.brought:
+		f()
+	case <-over:
+		return false
+	}
+	return true
+}
+
+// takesTurn waits for the next turn, and has it taken.
+func (m *missing) takesTurn() {
+	turn, _ := m.turns.timer()
+	<-turn
+	m.takeTurns(time.Now())
 }
 
 // keptOnly is the delivery of something missed whose payload is in the store only.

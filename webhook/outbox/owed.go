@@ -68,7 +68,6 @@ func (w *owner) keep(d *delivery) {
 		return // when that is over
 	}
 	if d.version == 0 && !w.lease.holds() {
-		d.turn = false // those of a long outage together would be a burst
 		w.keepLater(d)
 		return
 	}
@@ -120,8 +119,9 @@ func (w *owner) keptOne(d *delivery, is stored, err error) {
 	}
 }
 
-// keepLater has a delivery written in a moment.
+// keepLater has a delivery written in a moment, when it has another turn: those of a long outage together would be a burst.
 func (w *owner) keepLater(d *delivery) {
+	d.turn = false
 	if d.later {
 		return
 	}
@@ -147,7 +147,6 @@ func (w *owner) reload(d *delivery) {
 			case d.payload != nil: // more is missed, and what is read tells of less
 				w.keep(d)
 			case err != nil:
-				d.turn = false
 				w.keepLater(d)
 			default:
 				d.payload = payload

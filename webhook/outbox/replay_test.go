@@ -270,14 +270,7 @@ func TestSinceCountsWhatIsTold(t *testing.T) {
 		m.asks(&request{Since: 1})
 		took := 0
 		for m.writes.running > 0 || len(m.turns.waiting) > 0 {
-			turn, stop := m.turns.timer()
-			select {
-			case <-turn:
-				m.takeTurns(time.Now())
-			case f := <-m.brought:
-				f()
-			}
-			stop()
+			m.goesOn(nil)
 			for _, d := range m.target.pending {
 				if d.version > 0 && !d.writing {
 					took++

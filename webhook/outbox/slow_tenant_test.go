@@ -72,9 +72,7 @@ func TestMadeWaitsForNoTurn(t *testing.T) {
 		all := m.turns.waiting["acme"]
 		before := len(all.other)
 		for range 2 * turnOfOther {
-			turn, _ := m.turns.timer()
-			<-turn
-			m.takeTurns(time.Now())
+			m.takesTurn()
 			m.puts()
 		}
 		if len(all.fresh) == 0 || len(all.other) != before-2 {
@@ -122,9 +120,7 @@ func TestOnlyMadeWait(t *testing.T) {
 		for number := uint64(2); number <= 10; number++ {
 			m.delivers(slow, number)
 		}
-		turn, _ := m.turns.timer()
-		<-turn
-		if m.takeTurns(time.Now()); len(m.turns.waiting) != 0 || m.keeping.of["acme"].queues != 0 || written(slow) != 0 {
+		if m.takesTurn(); len(m.turns.waiting) != 0 || m.keeping.of["acme"].queues != 0 || written(slow) != 0 {
 			t.Errorf("%d tenants wait, with %d owners, and %d are kept", len(m.turns.waiting), m.keeping.of["acme"].queues, written(slow))
 		}
 		m.keeping.owe("acme", -m.keeping.of["acme"].owed)

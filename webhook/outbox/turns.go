@@ -28,10 +28,9 @@ func newTurns() turns { return turns{waiting: map[string]*waiting{}, owed: map[s
 // timer returns what is sent to when a tenant has its turn; nil if none waits.
 func (q *turns) timer() (<-chan time.Time, func() bool) {
 	if len(q.waiting) == 0 {
-		return nil, func() bool { return true }
+		return noTimer()
 	}
-	t := time.NewTimer(time.Until(q.next))
-	return t.C, t.Stop
+	return timerAt(q.next)
 }
 
 // soonest says that a tenant has its turn at some time.
@@ -103,12 +102,12 @@ func (w *owner) hasTurn(d *delivery) bool {
 func (w *owner) takeTurns(now time.Time) {
 	w.turns.next = time.Time{}
 	for tenant, all := range w.turns.waiting {
-		if !all.at.After(now) && !w.takeNext(all) {
-			delete(w.turns.waiting, tenant)
-			w.keeping.wait(tenant, -1)
-			continue
-		}
 		if !all.at.After(now) {
+			if !w.takeNext(all) {
+				delete(w.turns.waiting, tenant)
+				w.keeping.wait(tenant, -1)
+				continue
+			}
 			all.at = w.keeping.reserve(tenant, now)
 		}
 		w.turns.soonest(all.at)

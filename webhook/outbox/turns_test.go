@@ -62,9 +62,7 @@ func TestDeliveriesAreKeptInTurns(t *testing.T) {
 			m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Delivered}, id: d.id})
 		}
 		for range keepsOfTenant / 4 {
-			turn, _ := m.turns.timer()
-			<-turn
-			m.takeTurns(time.Now())
+			m.takesTurn()
 			m.puts()
 		}
 		if got, want := written(slow), atOnce+keepsOfTenant/4; got != want || time.Since(began) != (keepsOfTenant/4+1)*time.Second/keepsOfTenant {
@@ -96,9 +94,7 @@ func TestCursorComesFirst(t *testing.T) {
 		}
 		m.tell(happens("acme", keepsAtOnce+2))
 		m.keepLate(time.Now().Add(keepAfter))
-		turn, _ := m.turns.timer()
-		<-turn
-		if m.takeTurns(time.Now()); m.writes.running == 0 {
+		if m.takesTurn(); m.writes.running == 0 {
 			t.Error("nothing is written")
 		}
 		if m.puts(); m.window.len() != 0 && m.window.settled() != m.window.last {
@@ -206,9 +202,7 @@ func TestFailedWriteWaitsForATurn(t *testing.T) {
 			m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Failed}, id: d.id})
 		}
 		for range turnOfOther { // the first of these has its turn last
-			turn, _ := m.turns.timer()
-			<-turn
-			m.takeTurns(time.Now())
+			m.takesTurn()
 			m.puts()
 		}
 		d := slow.pending[recordName("all", at(1).String())]
@@ -264,20 +258,9 @@ func TestOneHoldsUpTheCursor(t *testing.T) {
 	}
 }
 
-// goesOn has the owner take its turns, and what is brought, for a while.
-func (m *missing) goesOn(d time.Duration) {
-	for over := time.After(d); ; {
-		turn, stop := m.turns.timer()
-		select {
-		case <-turn:
-			m.takeTurns(time.Now())
-		case f := <-m.brought:
-			f()
-		case <-over:
-			stop()
-			return
-		}
-		stop()
+// goesOnFor has the owner take its turns, and what is brought, for a while.
+func (m *missing) goesOnFor(d time.Duration) {
+	for over := time.After(d); m.goesOn(over); {
 	}
 }
 
@@ -304,10 +287,10 @@ func TestNoBurstAfterAnOutage(t *testing.T) {
 				}
 				m.keepLate(time.Now().Add(keepAfter))
 				c.begin(m)
-				m.goesOn(8 * time.Second)
+				m.goesOnFor(8 * time.Second)
 				c.end(m)
 				was := m.stamped
-				m.goesOn(2 * time.Second)
+				m.goesOnFor(2 * time.Second)
 				if n := m.stamped - was; n > 2*keepsOfTenant+keepsAtOnce || n < keepsOfTenant {
 					t.Errorf("%d are written within 2 s, want %d at most", n, 2*keepsOfTenant)
 				}
@@ -361,10 +344,8 @@ func TestTurnsComeInTime(t *testing.T) {
 			var written []time.Duration
 			wakes := 0
 			for ; len(m.turns.waiting) > 0 && wakes < 10; wakes++ {
-				turn, _ := m.turns.timer()
-				<-turn
 				was := m.stamped
-				if m.takeTurns(time.Now()); m.stamped > was {
+				if m.takesTurn(); m.stamped > was {
 					written = append(written, time.Since(began)*keepsOfTenant/time.Second)
 				}
 				m.puts()

@@ -20,18 +20,12 @@ func renewCases() []testCase {
 // leases, then lets it go.
 func renewExtends(t *trial) {
 	b := t.follow(t.B)
-	draft := t.draft("a")
-	draft.TTL = t.MinTTL
-	kept := t.enqueue(t.A, draft)
-	i, last, done := 0, time.Time{}, time.Time{}
+	kept, i := t.lease(t.draft("a"), t.MinTTL), 0
 	until(time.Now().Add(t.MinTTL*5/2), t.MinTTL/5, func() {
-		i, last = i+1, time.Now()
-		if err := t.client(i).Renew(t.ctx, kept); err != nil {
-			t.Fatalf("Renew: %v", err)
-		}
-		done = time.Now()
+		i++
+		t.renew(t.client(i), &kept)
 	})
-	t.wantExpiry(b, leased{kept, last, done})
+	t.wantExpiry(b, kept)
 }
 
 // renewForeignLease refreshes a removed entry while another tenant's entry,

@@ -16,10 +16,13 @@ type lifetimes struct {
 	mu      sync.Mutex
 	byLease map[int64]*lifetime
 	order   heap.Heap[*lifetime] // those that are not being removed
-	open    []*expirer           // of the stores that are not closed
+	turns   turns
+	open    []*expirer // of the stores that are not closed
 }
 
-func newLifetimes() *lifetimes { return &lifetimes{byLease: map[int64]*lifetime{}} }
+func newLifetimes() *lifetimes {
+	return &lifetimes{byLease: map[int64]*lifetime{}, turns: turns{last: map[string]time.Time{}}}
+}
 
 // lifetime is of one entry. All that changes is guarded by the lifetimes' lock.
 type lifetime struct {
@@ -31,6 +34,7 @@ type lifetime struct {
 	until    time.Time // by when the answer came: no holder was promised more
 	lasts    time.Time // for so long it does at least, by when its lease was granted or the renewal sent; zero if unknown
 	renewing int       // calls that may yet put that off
+	hasTurn  bool      // look is its turn to be removed
 	over     bool      // it is being removed, and cannot be renewed any more
 }
 
@@ -99,7 +103,10 @@ func (x *lifetimes) next(now time.Time) (*lifetime, *expirer) {
 			l.look = now.Add(expiryTick)
 			x.order.Fix(l)
 		case l.until.After(now):
-			l.look = l.until
+			l.look, l.hasTurn = l.until, false
+			x.order.Fix(l)
+		case !l.hasTurn:
+			l.look, l.hasTurn = x.turns.next(l.entry.Tenant, now), true
 			x.order.Fix(l)
 		default:
 			l.over = true

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -71,6 +72,12 @@ func (x *lifetimes) known() (all, waited int) {
 // lasts is an entry with a TTL of 2 s.
 func lasts(number uint64, lease int64) *lock.Entry {
 	return &lock.Entry{Tenant: "acme", TTL: 2 * time.Second, Number: number, Handle: lease}
+}
+
+// of has an entry be another tenant's.
+func of(tenant string, e *lock.Entry) *lock.Entry {
+	e.Tenant = tenant
+	return e
 }
 
 // starts has an entry last that was written in no time.
@@ -333,7 +340,7 @@ func TestManyAreRemovedAtOnce(t *testing.T) {
 			return nil
 		}
 		for i := range 10 * maxExpiring {
-			r.starts(lasts(uint64(i), int64(i)))
+			r.starts(of(fmt.Sprint("tenant-", i), lasts(uint64(i), int64(i))))
 		}
 		<-time.After(2*time.Second + 2*expiryTick)
 		if all, _ := r.times.known(); most != maxExpiring || all != 0 {

@@ -4,6 +4,31 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-ends-at-once", Breaks: "a tenant's entries that are over at the same time are removed one after the other",
+			File: "store/etcd/lifetimes.go", Anchor: "x.turns.next(l.entry.Tenant, now), true", Becomes: "now, true",
+			In: "./store/etcd", Run: "^TestManyOfATenantEndEvenly$",
+		},
+		{
+			Name: "etcd-ends-behind-others", Breaks: "no tenant's entries that are over wait for another tenant's",
+			File: "store/etcd/lifetimes.go", Anchor: "x.turns.next(l.entry.Tenant, now)", Becomes: "x.turns.next(\"\", now)",
+			In: "./store/etcd", Run: "^TestManyOfATenantEndEvenly$",
+		},
+		{
+			Name: "etcd-ends-too-late", Breaks: "an entry that is over waits for its turn for a second at most",
+			File: "store/etcd/turns.go", Anchor: " || at.Sub(now) >= turnsWithin", Becomes: "",
+			In: "./store/etcd", Run: "^TestManyOfATenantEndEvenly$",
+		},
+		{
+			Name: "etcd-turn-of-before-a-renewal", Breaks: "an entry that was renewed while it waited for its turn waits for another one",
+			File: "store/etcd/lifetimes.go", Anchor: "l.look, l.hasTurn = l.until, false", Becomes: "l.look = l.until",
+			In: "./store/etcd", Run: "^TestRenewedWhileItWaitsForItsTurn$",
+		},
+		{
+			Name: "etcd-turns-kept", Breaks: "tenants whose entries ended are forgotten",
+			File: "store/etcd/turns.go", Anchor: "return now.Sub(at) > turnsApart", Becomes: "return now.Sub(at) > 1000*turnsWithin",
+			In: "./store/etcd", Run: "^TestTurnsAreForgotten$",
+		},
+		{
 			Name: "etcd-expiry-behind-a-renewal", Breaks: "an entry whose renewal is under way is not removed as over",
 			File: "store/etcd/lifetimes.go", Anchor: "\t\tcase l.renewing > 0:\n", Becomes: "\t\tcase l.renewing > 1000:\n",
 			In: "./store/etcd", Run: "^TestRenewalUnderWay$",

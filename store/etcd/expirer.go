@@ -111,9 +111,18 @@ func (x *lifetimes) expireAll(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		now := time.Now()
-		for l, of := x.next(now); l != nil; l, of = x.next(now) {
-			of.expire(l)
+		x.expireDue(ctx)
+	}
+}
+
+// expireDue has what is over removed. Where that takes long, what is over by then is among it: others' do not wait behind
+// all of a tenant that has many.
+func (x *lifetimes) expireDue(ctx context.Context) {
+	for ctx.Err() == nil {
+		l, of := x.next(time.Now())
+		if l == nil {
+			return
 		}
+		of.expire(l)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/heap"
+	"github.com/fencepost/fencepost/store"
 )
 
 // lifetimes are until when the entries last that this process has written, renewed or found when it began, where etcd is
@@ -15,9 +16,10 @@ import (
 type lifetimes struct {
 	mu      sync.Mutex
 	byLease map[int64]*lifetime
-	order   heap.Heap[*lifetime] // those that are not being removed
+	order   heap.Heap[*lifetime] // those that are neither due nor being removed
 	turns   turns
-	open    []*expirer // of the stores that are not closed
+	due     store.Turns[*lifetime] // whose turn has come, and some that went meanwhile
+	open    []*expirer             // of the stores that are not closed
 }
 
 func newLifetimes() *lifetimes {
@@ -95,37 +97,60 @@ func (x *lifetimes) renewing(lease int64) (renewed func(error), ok bool) {
 
 // next returns one that is over, and cannot be renewed from now on, and who is to remove it; nil if there is none.
 func (x *lifetimes) next(now time.Time) (*lifetime, *expirer) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for x.order.Len() > 0 && !x.order.First().look.After(now) {
-		switch l := x.order.First(); {
-		case l.renewing > 0:
-			l.look = now.Add(expiryTick)
-			x.order.Fix(l)
-		case l.until.After(now):
-			l.look, l.hasTurn = l.until, false
-			x.order.Fix(l)
-		case !l.hasTurn:
-			l.look, l.hasTurn = x.turns.next(l.entry.Tenant, now), true
-			x.order.Fix(l)
-		default:
-			l.over = true
-			x.order.Remove(l)
-			l.of.ends.Add(1)
-			return l, l.of
+	for {
+		if l, of, done := x.step(now); done {
+			return l, of
 		}
 	}
-	return nil, nil
+}
+
+// step looks at one entry for next, which is done when that is the one to remove, or if there is none. A hundred thousand
+// may be over at once, and renewals are not to wait until all have been looked at.
+func (x *lifetimes) step(now time.Time) (_ *lifetime, _ *expirer, done bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.order.Len() > 0 && !x.order.First().look.After(now) {
+		x.look(x.order.First(), now)
+		return nil, nil, false
+	}
+	l, ok := x.due.Next()
+	switch {
+	case !ok:
+		return nil, nil, true
+	case x.byLease[l.entry.Handle] != l || l.of.gone: // it is gone, or its store is closed
+		return nil, nil, false
+	case l.renewing > 0 || l.until.After(now): // while it was due
+		x.order.Push(l)
+		return nil, nil, false
+	}
+	l.over = true
+	l.of.ends.Add(1)
+	return l, l.of, true
+}
+
+// look decides what becomes of an entry that is to be looked at.
+func (x *lifetimes) look(l *lifetime, now time.Time) {
+	switch {
+	case l.renewing > 0:
+		l.look = now.Add(expiryTick)
+	case l.until.After(now):
+		l.look, l.hasTurn = l.until, false
+	case !l.hasTurn:
+		l.look, l.hasTurn = x.turns.next(l.entry.Tenant, now), true
+	default:
+		x.order.Remove(l)
+		x.due.Add(l.entry.Tenant, l)
+		return
+	}
+	x.order.Fix(l)
 }
 
 // again has one be looked at again that is over and could not be removed.
 func (x *lifetimes) again(l *lifetime, at time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.byLease[l.entry.Handle] == l && !l.of.gone {
-		l.look = at
-		x.order.Push(l)
-	}
+	l.look = at
+	x.order.Push(l)
 }
 
 // left returns how long an entry lasts at least, if that is known. If not, it is how long it lasts at most: its lease
@@ -175,8 +200,6 @@ func (x *lifetimes) leave(of *expirer) {
 			l.of = heir
 		case !l.over:
 			x.drop(l)
-		case l.Queued():
-			x.order.Remove(l)
 		}
 	}
 }

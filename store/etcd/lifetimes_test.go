@@ -66,7 +66,7 @@ func (r *removals) answer(err error) {
 func (x *lifetimes) known() (all, waited int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.byLease), x.order.Len()
+	return len(x.byLease), x.order.Len() + x.due.Len()
 }
 
 // lasts is an entry with a TTL of 2 s.

@@ -39,6 +39,36 @@ func etcdBugs() []Bug {
 			In: "./store/etcd", Run: "^TestManyOfATenantEndEvenly$",
 		},
 		{
+			Name: "etcd-ends-behind-many", Breaks: "no tenant's entries that are over wait until all have been removed that another had over before",
+			File: "store/etcd/lifetimes.go", Anchor: "x.due.Add(l.entry.Tenant, l)", Becomes: "x.due.Add(\"\", l)",
+			In: "./store/etcd", Run: "^TestNobodyWaitsBehindMany$",
+		},
+		{
+			Name: "etcd-ends-what-was-over", Breaks: "while much is removed, what is over by then does not wait for all of it",
+			File: "store/etcd/expirer.go", Anchor: "\tfor ctx.Err() == nil {\n\t\tl, of := x.next(time.Now())\n", Becomes: "\tfor now := time.Now(); ctx.Err() == nil; {\n\t\tl, of := x.next(now)\n",
+			In: "./store/etcd", Run: "^TestNobodyWaitsBehindMany$",
+		},
+		{
+			Name: "etcd-looks-at-all-at-once", Breaks: "renewals do not wait until all entries have been looked at that are over",
+			File: "store/etcd/lifetimes.go", Anchor: "\tif x.order.Len() > 0 && !x.order.First().look.After(now) {\n\t\tx.look(x.order.First(), now)\n\t\treturn nil, nil, false\n", Becomes: "\tfor x.order.Len() > 0 && !x.order.First().look.After(now) {\n\t\tx.look(x.order.First(), now)\n",
+			In: "./store/etcd", Run: "^TestLooksAtOneAfterTheOther$",
+		},
+		{
+			Name: "etcd-due-though-renewed", Breaks: "an entry that is renewed while others are removed before it goes on",
+			File: "store/etcd/lifetimes.go", Anchor: "case l.renewing > 0 || l.until.After(now):", Becomes: "case l.renewing > 0:",
+			In: "./store/etcd", Run: "^TestChangesWhileItIsDue$",
+		},
+		{
+			Name: "etcd-due-behind-a-renewal", Breaks: "an entry is not removed while its renewal is under way, also where it was due before",
+			File: "store/etcd/lifetimes.go", Anchor: "case l.renewing > 0 || l.until.After(now):", Becomes: "case l.until.After(now):",
+			In: "./store/etcd", Run: "^TestChangesWhileItIsDue$",
+		},
+		{
+			Name: "etcd-turn-lost-while-renewed", Breaks: "an entry whose renewal is under way at its turn waits for no other one",
+			File: "store/etcd/lifetimes.go", Anchor: "\t\tl.look = now.Add(expiryTick)\n", Becomes: "\t\tl.look, l.hasTurn = now.Add(expiryTick), false\n",
+			In: "./store/etcd", Run: "^TestTurnIsKept$",
+		},
+		{
 			Name: "etcd-turn-of-before-a-renewal", Breaks: "an entry that was renewed while it waited for its turn waits for another one",
 			File: "store/etcd/lifetimes.go", Anchor: "l.look, l.hasTurn = l.until, false", Becomes: "l.look = l.until",
 			In: "./store/etcd", Run: "^TestRenewedWhileItWaitsForItsTurn$",
@@ -50,7 +80,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-expiry-behind-a-renewal", Breaks: "an entry whose renewal is under way is not removed as over",
-			File: "store/etcd/lifetimes.go", Anchor: "\t\tcase l.renewing > 0:\n", Becomes: "\t\tcase l.renewing > 1000:\n",
+			File: "store/etcd/lifetimes.go", Anchor: "\tcase l.renewing > 0:\n", Becomes: "\tcase l.renewing > 1000:\n",
 			In: "./store/etcd", Run: "^TestRenewalUnderWay$",
 		},
 		{
@@ -150,7 +180,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-tries-again-for-another", Breaks: "what could not be removed is not waited for when its lease carries another entry",
-			File: "store/etcd/lifetimes.go", Anchor: "if x.byLease[l.entry.Handle] == l && !l.of.gone {", Becomes: "if !l.of.gone {",
+			File: "store/etcd/lifetimes.go", Anchor: "case x.byLease[l.entry.Handle] != l || l.of.gone:", Becomes: "case l.of.gone:",
 			In: "./store/etcd", Run: "^TestNotTriedAgainForAnother$",
 		},
 		{
@@ -929,9 +959,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-removes-when-closed", Breaks: "a store that is closed removes nothing",
-			File: "store/etcd/lifetimes.go", Anchor: `		case l.Queued():
-			x.order.Remove(l)
-`, Becomes: ``,
+			File: "store/etcd/lifetimes.go", Anchor: "case x.byLease[l.entry.Handle] != l || l.of.gone:", Becomes: "case x.byLease[l.entry.Handle] != l:",
 			In: "./store/etcd", Run: "^TestClosedWhileItWaits$",
 		},
 		{

@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -90,13 +89,12 @@ type leasePool struct {
 	conn   *Conn
 	grants *store.Committer[grant, lease]
 
-	mu      sync.Mutex
-	idle    map[leaseClass][]lease // the one used last at the end
-	spare   int                    // of all classes
-	of      map[string]int         // by tenant
-	inUse   map[int64]use
-	granted map[leaseClass]granted
-	swept   time.Time // when it was last looked through inUse
+	mu    sync.Mutex
+	idle  map[leaseClass][]lease // the one used last at the end
+	spare int                    // of all classes
+	of    map[string]int         // by tenant
+	inUse map[int64]use
+	swept time.Time // when it was last looked through inUse
 
 	spent chan int64 // to be ended
 }
@@ -108,7 +106,7 @@ type grant struct {
 }
 
 func newLeasePool(conn *Conn) *leasePool {
-	p := &leasePool{conn: conn, idle: map[leaseClass][]lease{}, of: map[string]int{}, inUse: map[int64]use{}, granted: map[leaseClass]granted{}, spent: make(chan int64, maxSpent)}
+	p := &leasePool{conn: conn, idle: map[leaseClass][]lease{}, of: map[string]int{}, inUse: map[int64]use{}, spent: make(chan int64, maxSpent)}
 	one := store.Limits{Ops: 1, Bytes: 1, InFlight: maxGrants, Most: maxGrants, Inline: conn.local}
 	p.grants = store.NewCommitter(one, p.send, nil)
 	return p
@@ -144,7 +142,9 @@ func (p *leasePool) fresh(ctx context.Context, e *lock.Entry, due time.Time) (_ 
 	if found || err != nil {
 		return l, 0, err
 	}
-	return p.grantLease(ctx, e, due)
+	w := p.grantFor(ctx, e, due)
+	l, err = p.grants.Do(ctx, w)
+	return l, w.Waited(), err
 }
 
 // takeIdle returns an idle lease for e, unless there is none, or it takes too long to start it anew.
@@ -264,7 +264,10 @@ func (p *leasePool) give(tenant string, ttl time.Duration, id int64) {
 	l := lease{id: id, renewed: p.inUse[id].renewed, idle: time.Now()}
 	delete(p.inUse, id)
 	p.conn.forgetLifetime(id)
-	p.add(class, l)
+	if p.hasRoom(class) {
+		p.idle[class] = append(p.idle[class], l)
+		p.count(class, 1)
+	}
 }
 
 // count counts idle leases. The caller holds mu.
@@ -395,7 +398,6 @@ func (p *leasePool) sweep(now time.Time) {
 			delete(p.inUse, id)
 		}
 	}
-	maps.DeleteFunc(p.granted, func(_ leaseClass, g granted) bool { return now.Sub(g.since) > manyWithin && !g.ahead })
 }
 
 // put returns leases to the cold end of the pool.

@@ -4,26 +4,6 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
-			Name: "etcd-grants-one-each", Breaks: "leases of a tenant that takes many are granted together",
-			File: "store/etcd/ahead.go", Anchor: "many := g.n > manyGranted && !g.ahead", Becomes: "many := g.n < 0",
-			In: "./store/etcd", Run: "^TestManyAreGrantedTogether$",
-		},
-		{
-			Name: "etcd-grants-for-few", Breaks: "no more leases are granted than are needed where few are",
-			File: "store/etcd/ahead.go", Anchor: "g.since, g.n = now, 0", Becomes: "g.since = now",
-			In: "./store/etcd", Run: "^TestFewAreGrantedAlone$",
-		},
-		{
-			Name: "etcd-grants-together-each", Breaks: "who comes while leases are granted together has one granted",
-			File: "store/etcd/ahead.go", Anchor: "g.n > manyGranted && !g.ahead", Becomes: "g.n > manyGranted",
-			In: "./store/etcd", Run: "^TestGrantedTogetherOnce$",
-		},
-		{
-			Name: "etcd-grants-kept", Breaks: "who took leases is forgotten",
-			File: "store/etcd/lease.go", Anchor: "now.Sub(g.since) > manyWithin && !g.ahead })", Becomes: "now.Sub(g.since) > forgetInUse })",
-			In: "./store/etcd", Run: "^TestGrantedTogetherOnce$",
-		},
-		{
 			Name: "etcd-ends-at-once", Breaks: "a tenant's entries that are over at the same time are removed one after the other",
 			File: "store/etcd/lifetimes.go", Anchor: "x.turns.next(l.entry.Tenant, now), true", Becomes: "now, true",
 			In: "./store/etcd", Run: "^TestManyOfATenantEndEvenly$",

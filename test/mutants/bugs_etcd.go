@@ -115,7 +115,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-closed-leaves-nobody", Breaks: "what a closed store has left another one ends",
-			File: "store/etcd/lifetimes.go", Anchor: "\t\tcase heir != nil:\n\t\t\tl.of = heir\n", Becomes: "",
+			File: "store/etcd/lifetimes.go", Anchor: "\t\tcase heir != nil:\n", Becomes: "\t\tcase heir != nil && l.over:\n",
 			In: "./store/etcd", Run: "^TestClosedStoreRemovesNothing$",
 		},
 		{
@@ -498,7 +498,7 @@ func etcdBugs() []Bug {
 		{
 			Name: "etcd-withdrawal-hides-an-expiry", Breaks: "a key whose entry expired is used up, also if one that was written before the record of it is withdrawn",
 			File: "store/etcd/keys.go", Anchor: "Compare: goesOn(key, mark{Reason: lock.Withdrawn}), Success: put", Becomes: "Compare: goesOn(key, mark{Reason: lock.Withdrawn})",
-			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^a_withdrawal_does_not_hide", Needs: "etcd",
+			In: "./store/etcd", Run: "^TestConformanceCluster$/^enqueue$/^a_withdrawal_does_not_hide", Needs: "etcd",
 		},
 		{
 			Name: "etcd-withdrawal-is-the-record-of-an-expiry", Breaks: "that an entry expired is recorded, also if a later one of its key was withdrawn meanwhile",

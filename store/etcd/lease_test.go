@@ -277,10 +277,10 @@ func (s stuck) renew(ctx context.Context, id int64, lives bool) error {
 }
 
 // TestEndsDoNotWaitForIdleLeases: an expiry is put down, so that its key is used up, while
-// the renewals of many idle leases are not answered.
+// the renewals of many idle leases are not answered. It is etcd that ends the entry, as in a cluster.
 func TestEndsDoNotWaitForIdleLeases(t *testing.T) {
 	t.Parallel()
-	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.renewer = stuck{c.renewer} })
+	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.renewer, c.lifetimes, c.slack = stuck{c.renewer}, nil, 0 })
 	s.tasks.Go(func() { s.Watch(s.closing, &ends{left: make(chan store.Change, 1)}) })
 	for i := range int64(100) {
 		s.leases.refreshed(i, time.Now().Add(-time.Hour/2))

@@ -18,14 +18,16 @@ func TestManyOfATenantEndEvenly(t *testing.T) {
 				for i := range n {
 					r.starts(lasts(uint64(i), int64(i)))
 				}
-				r.starts(of("other", lasts(uint64(n), int64(n))))
+				for i := range 10 {
+					r.starts(of(fmt.Sprint("other-", i), lasts(uint64(n+i), int64(n+i))))
+				}
 				<-time.After(2*time.Second + expiryTick)
 				within := min(time.Duration(n)*turnsApart, turnsWithin)
 				for part := range 4 {
 					synctest.Wait()
 					gone, even := r.gone(), n*part/4
-					if gone["other"] != 1 || gone["acme"] < even || gone["acme"] > even+n/10+10 {
-						t.Errorf("%v of %d, and of another 1, are gone after %d quarters, want some %d", gone, n, part, even)
+					if len(gone) != 11 || gone["acme"] < even || gone["acme"] > even+n/10+10 {
+						t.Errorf("%v of %d, and of ten others one, are gone after %d quarters, want some %d", gone, n, part, even)
 					}
 					<-time.After(within / 4)
 				}

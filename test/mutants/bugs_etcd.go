@@ -503,7 +503,7 @@ func etcdBugs() []Bug {
 		{
 			Name: "etcd-withdrawal-is-the-record-of-an-expiry", Breaks: "that an entry expired is recorded, also if a later one of its key was withdrawn meanwhile",
 			File: "store/etcd/ended.go", Anchor: "if e.Reason != lock.Withdrawn || x.open[e.ID].Reason == lock.Withdrawn {", Becomes: "if true {",
-			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^a_withdrawal_does_not_hide", Needs: "etcd",
+			In: "./store/etcd", Run: "^TestConformanceCluster$/^enqueue$/^a_withdrawal_does_not_hide", Needs: "etcd",
 		},
 		{
 			Name: "etcd-written-twice", Breaks: "one call writes a fresh id once, also if its entry was removed before it learned of it",

@@ -558,7 +558,7 @@ func etcdBugs() []Bug {
 		{
 			Name: "etcd-expiry-leaves-the-key", Breaks: "the key of an entry that expired is used up",
 			File: "store/etcd/ended.go", Anchor: "case e.marked:", Becomes: "case false:",
-			In: "./store/etcd", Run: "^TestConformanceEmbedded$/^enqueue$/^the_key_of_an_entry", Needs: "etcd",
+			In: "./store/etcd", Run: "^TestConformanceCluster$/^enqueue$/^the_key_of_an_entry", Needs: "etcd",
 		},
 		{
 			Name: "etcd-withdrawal-uses-the-key", Breaks: "the key of a withdrawn entry is free",

@@ -1053,9 +1053,9 @@ func outboxBugs() []Bug {
 			In: in, Run: "^TestOwnerLeavesItsTurns$",
 		},
 		{
-			Name: "outbox-turn-for-ever", Breaks: "what could not be written waits for another turn",
+			Name: "outbox-turn-for-ever", Breaks: "what has changed since it was written waits for another turn",
 			File: "webhook/outbox/owed.go", Anchor: "d.writing, d.stale, d.turn = true, false, false", Becomes: "d.writing, d.stale = true, false",
-			In: in, Run: "^TestFailedWriteWaitsForATurn$",
+			In: in, Run: "^TestWrittenAgainInTurn$",
 		},
 		{
 			Name: "outbox-turns-of-a-lost-lease", Breaks: "turns that come while it is not sure whose the shard is are not made up for",

@@ -184,34 +184,46 @@ func TestOwnerLeavesItsTurns(t *testing.T) {
 	})
 }
 
-// TestFailedWriteWaitsForATurn: what could not be written waits for another turn, behind the others.
-func TestFailedWriteWaitsForATurn(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		m := newMissing(t)
-		m.makesNoAttempts()
-		slow, _ := m.dear("acme", 0)
-		for number := uint64(1); number <= keepsOfTenant; number++ {
-			m.tell(happens("acme", number))
-		}
-		m.keepLate(time.Now().Add(keepAfter))
+// TestWrittenAgainInTurn: what could not be written waits for another turn, behind the others, and so does what has changed since.
+func TestWrittenAgainInTurn(t *testing.T) {
+	for what, then := range map[string]func(*missing, *delivery){
+		"failed":  func(m *missing, d *delivery) { m.keptOne(d, d.stored, errors.New("the store does not answer")) },
+		"changed": func(*missing, *delivery) {},
+	} {
+		t.Run(what, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				m := newMissing(t)
+				d := m.writtenInTurn()
+				then(m, d)
+				if m.keep(d); d.writing || !d.queued {
+					t.Error("it is written at once")
+				}
+				m.puts()
+			})
+		})
+	}
+}
+
+// writtenInTurn is the delivery that has had a turn of many that have failed.
+func (m *missing) writtenInTurn() *delivery {
+	m.makesNoAttempts()
+	slow, _ := m.dear("acme", 0)
+	for number := uint64(1); number <= keepsOfTenant; number++ {
+		m.tell(happens("acme", number))
+	}
+	m.keepLate(time.Now().Add(keepAfter))
+	m.puts()
+	for m.keeping.take("acme", time.Now()) {
+	}
+	for number := uint64(1); number <= keepsOfTenant; number++ {
+		d := slow.pending[recordName("all", at(number).String())]
+		m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Failed}, id: d.id})
+	}
+	for range turnOfOther { // the first of these has its turn last
+		m.takesTurn()
 		m.puts()
-		for m.keeping.take("acme", time.Now()) {
-		}
-		for number := uint64(1); number <= keepsOfTenant; number++ {
-			d := slow.pending[recordName("all", at(number).String())]
-			m.attempted(d, tried{Result: webhook.Result{Outcome: webhook.Failed}, id: d.id})
-		}
-		for range turnOfOther { // the first of these has its turn last
-			m.takesTurn()
-			m.puts()
-		}
-		d := slow.pending[recordName("all", at(1).String())]
-		m.keptOne(d, d.stored, errors.New("the store does not answer"))
-		if m.keep(d); d.writing || !d.queued {
-			t.Error("it is written at once")
-		}
-		m.puts()
-	})
+	}
+	return slow.pending[recordName("all", at(1).String())]
 }
 
 // TestMissedIsKeptNowAndThen: a target that misses more all the time has that put into the store once in a while, and

@@ -130,8 +130,8 @@ func (k *keeper) recheckAfter(late bool) time.Duration {
 // answer for a moment is asked again, for as long as the client has a third of the
 // lease left to come back in, or until the feed is given up too.
 func (k *keeper) keepAlive(ctx context.Context) (error, bool) {
-	lasting := later(k.refreshed, k.began)
-	limit := k.attempt(lasting.Add(k.entry.TTL * 2 / 3))
+	until := later(k.refreshed, k.began).Add(k.entry.TTL * 2 / 3)
+	limit := k.attempt(until)
 	ask, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	start := time.Now()
@@ -144,8 +144,8 @@ func (k *keeper) keepAlive(ctx context.Context) (error, bool) {
 	case time.Since(start) > 2*limit:
 		return nil, false // this process stood still, which says nothing of the store
 	}
-	k.again = time.Now().Add(k.recheckAfter(true))
-	return err, time.Since(lasting) >= k.entry.TTL*2/3 || k.s.view.LostFor() > giveUp
+	k.again = time.Now().Add(min(k.recheckAfter(true), time.Until(until)))
+	return err, time.Since(until) >= 0 || k.s.view.LostFor() > giveUp
 }
 
 // attempt is for how long a renewal is waited for that is repeated until then. While the feed shows

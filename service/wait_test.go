@@ -114,7 +114,11 @@ func TestSlowStoreIsWaitedFor(t *testing.T) {
 // TestToldInTimeToComeBack: where renewals fail and the feed does not, who waits is told while a
 // third of the lease is left, however short that is.
 func TestToldInTimeToComeBack(t *testing.T) {
-	for _, lease := range []time.Duration{minTTL, 4 * time.Second, ttl} {
+	leases := []time.Duration{minTTL, 4 * time.Second, ttl}
+	for more := range 200 { // a renewal ends just before, or after, of few of them
+		leases = append(leases, ttl+time.Duration(more)*50*time.Millisecond)
+	}
+	for _, lease := range leases {
 		bubble.Test(t, func(t *testing.T) {
 			s := newSharedStore(t)
 			r := s.replica(t)

@@ -4,6 +4,11 @@ package main
 func serviceBugs() []Bug {
 	return []Bug{
 		{
+			Name: "service-told-after-a-pause", Breaks: "who waits is told of a store that does not renew while a third of the lease is left",
+			File: "service/keep.go", Anchor: "min(k.recheckAfter(true), time.Until(until))", Becomes: "k.recheckAfter(true)",
+			In: "./service", Run: "^TestToldInTimeToComeBack$",
+		},
+		{
 			Name: "service-keys-without-bound", Breaks: "what a tenant's idempotency keys take of the store is bounded",
 			File: "service/keys.go", Anchor: "if k.all[e.Tenant] < k.most {", Becomes: "if k.most > 0 {",
 			In: "./service", Run: "^TestKeysAreBounded$",

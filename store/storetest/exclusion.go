@@ -117,11 +117,12 @@ func (t *trial) visit(s store.Store, f *feed, watch *rooms) (ok bool) {
 // comesToHold waits until an entry holds, for as long as those before it leave: on a machine with
 // much to do that can take long.
 func (t *trial) comesToHold(f *feed, e *lock.Entry) bool {
-	before := f.state().before(e)
+	before := t.before(e, f.state().entries)
 	for !f.holds(t.Late, e.ID) {
-		now := f.state().before(e)
+		now := t.before(e, f.state().entries)
 		if len(now) == 0 || len(now) >= len(before) {
-			t.Errorf("an entry at %d does not come to hold behind %v; the store has %v", e.Number, now, t.numbers(e))
+			inStore := t.before(e, func(r lock.Ref) []*lock.Entry { return t.queue(t.A, r) })
+			t.Errorf("an entry at %d does not come to hold behind %v; the store has %v", e.Number, now, inStore)
 			return false
 		}
 		before = now
@@ -129,25 +130,13 @@ func (t *trial) comesToHold(f *feed, e *lock.Entry) bool {
 	return true
 }
 
-// before returns the numbers of the entries that come before e in a queue.
-func (v view) before(e *lock.Entry) []uint64 {
-	var all []uint64
+// before returns the numbers of the entries that come before e in its queues.
+func (t *trial) before(e *lock.Entry, queue func(lock.Ref) []*lock.Entry) (all []uint64) {
 	for _, c := range e.Claims {
-		for _, p := range v.queues[lock.Ref{Tenant: e.Tenant, Name: c.Name}] {
-			if p.Entry.Number < e.Number {
-				all = append(all, p.Entry.Number)
+		for _, other := range queue(t.ref(c.Name)) {
+			if other.Number < e.Number {
+				all = append(all, other.Number)
 			}
-		}
-	}
-	return all
-}
-
-// numbers returns those of the entries that the store has in the queues of e.
-func (t *trial) numbers(e *lock.Entry) []uint64 {
-	var all []uint64
-	for _, c := range e.Claims {
-		for _, other := range t.queue(t.A, t.ref(c.Name)) {
-			all = append(all, other.Number)
 		}
 	}
 	return all

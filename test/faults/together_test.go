@@ -36,7 +36,8 @@ type expiring struct {
 // TestF9ExpireTogether lets the leases of thousands of entries end in one moment. All are gone soon,
 // and others go on acquiring meanwhile.
 func TestF9ExpireTogether(t *testing.T) {
-	size := count(500, 10_000)
+	size := count(300, 10_000)
+	enough := size * 98 / 100
 	s := newStand(t, 10*time.Minute, "--log-requests-every", "1000")
 	alone := 1.0
 	if full() {
@@ -61,12 +62,13 @@ func TestF9ExpireTogether(t *testing.T) {
 	for plan := time.Duration(count(8, 60)) * time.Second; ; plan *= 2 {
 		p.phase.Store(phaseFilling)
 		entries, last = s.fill(size, plan)
-		if left := last - togetherIn - s.history.Now(); together(entries) && left >= seenBefore || plan > seenWithin {
+		left := last - togetherIn - s.history.Now()
+		if len(entries) >= enough && together(entries) && left >= seenBefore || plan > seenWithin {
 			break
 		}
 	}
-	if !together(entries) {
-		t.Fatalf("%d leases end at different times: the run does not count", len(entries))
+	if len(entries) < enough || !together(entries) {
+		t.Fatalf("%d of %d leases, in one moment: %v; the run does not count", len(entries), size, together(entries))
 	}
 	p.phase.Store(phaseBefore)
 	pause(s.ctx, last-togetherIn-s.history.Now())
@@ -78,7 +80,8 @@ func TestF9ExpireTogether(t *testing.T) {
 }
 
 // fill has all clients acquire locks whose leases end a while from now: the later one is acquired,
-// the shorter its TTL. It returns when the last lease ends, too.
+// the shorter its TTL. It returns when the last lease ends, too. An acquire that a slow store does not
+// answer in time is left out: what is looked at is how leases end.
 func (s *stand) fill(size int, plan time.Duration) (entries []expiring, last time.Duration) {
 	s.t.Helper()
 	start, end := s.history.Now(), s.history.Now()+plan
@@ -89,7 +92,9 @@ func (s *stand) fill(size int, plan time.Duration) (entries []expiring, last tim
 			ttl := max(2*time.Second, (end - s.history.Now()).Round(time.Second))
 			h, outcome := c.Acquire(s.ctx, drive.Request{Lock: fmt.Sprintf("together:%d:%d", start, i), TTL: ttl, Replica: c.Number})
 			if h == nil {
-				s.t.Errorf("entry %d: acquire is %s", i, outcome)
+				if outcome != history.Unknown {
+					s.t.Errorf("entry %d: acquire is %s", i, outcome)
+				}
 				continue
 			}
 			mu.Lock()

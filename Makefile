@@ -84,7 +84,8 @@ test: lint verify web unit histories system ## Check everything that a change ne
 # look at what is not ours (etcd inside the process), at one goroutine, or at what other
 # tests do under it with the same code. All others run with it.
 UNRACED := ^Test(ConformanceEmbedded|RecordsEmbedded|FullStore|FullAtItsQuota|LargeValues|RefusedBeforeALeaseIsAsked|$\
-Growth|Memory|SuiteCatchesBugs|EndsTakeLittleMemory|FiguresOfManyLocks|FiguresOfOtherTenants|UnknownWordsAreOther)$$
+Growth|Memory|SuiteCatchesBugs|EndsTakeLittleMemory|FiguresOfManyLocks|FiguresOfOtherTenants|UnknownWordsAreOther|$\
+FirstLook|Backlog|DeadReceiver|DeadReceiverIsNoDelay|GrantsOfAnother|MadeAndFull|ManyCallbacks|Missed(AsItWasKept|AskedFor|Before|Meanwhile))$$
 
 # lint runs vet.
 TEST := $(GO) test -count=1 -vet=off
@@ -97,7 +98,7 @@ unit: ## Test the packages, the stores on real servers included
 	$(TEST) $(RACE) -timeout 15m -skip '$(UNRACED)' ./store/etcd \
 	  $$($(GO) list ./... | grep -v -e /test/ -e '/lock$$' -e /lock/ -e /store/etcd -e /store/zookeeper -e '/handlers$$') ./store/zookeeper
 	$(TEST) $(RACE) -timeout 15m ./handlers
-	$(TEST) -timeout 10m -run '$(UNRACED)' ./store/etcd ./store/storetest ./store/zookeeper ./service ./service/view ./telemetry
+	$(TEST) -timeout 10m -run '$(UNRACED)' ./store/etcd ./store/storetest ./store/zookeeper ./service/... ./telemetry ./webhook/outbox
 
 # The first three have no goroutines; the detector makes them five times slower.
 histories: ## Test what only computes: the domain, the seeded bugs' table, 10 300 histories

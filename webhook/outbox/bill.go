@@ -1,5 +1,7 @@
 package outbox
 
+import "github.com/fencepost/fencepost/lock/quota"
+
 // Cost is what it took to tell one tenant's receivers.
 type Cost struct {
 	Offered int // how many times a subscription was looked at for an event, told of it or not
@@ -14,9 +16,6 @@ func (b bill) add(tenant string, more Cost) {
 	was := b[tenant]
 	b[tenant] = Cost{was.Offered + more.Offered, was.Made + more.Made, was.Kept + more.Kept}
 }
-
-// leastOffers is by how many at once a tenant is charged for them: fewer are no whole request, and wait for more.
-const leastOffers = 50
 
 // mostMade is for how many deliveries a tenant is charged at once: it could have thousands made until the next beat.
 const mostMade = 100
@@ -38,7 +37,7 @@ func (w *owner) charge() {
 
 func (w *owner) chargeOne(tenant string) {
 	c := w.bill[tenant]
-	rest := c.Offered % leastOffers
+	rest := c.Offered % quota.UnitOffers // no whole request: they wait for more
 	if c.Offered -= rest; c != (Cost{}) {
 		w.Charge(tenant, c)
 	}

@@ -6,6 +6,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -42,10 +43,10 @@ func TestCharge(t *testing.T) {
 		m.takes()
 		charged(map[string]Cost{"acme": {0, 0, 5}, "bolt": {0, 0, 1}, "gone": {0, 0, 1}})
 		charged(map[string]Cost{})
-		for number := uint64(7); number < 7+leastOffers; number++ {
+		for number := uint64(7); number < 7+quota.UnitOffers; number++ {
 			m.tell(happens("bolt", number))
 		}
-		charged(map[string]Cost{"bolt": {leastOffers, leastOffers, 0}})
+		charged(map[string]Cost{"bolt": {quota.UnitOffers, quota.UnitOffers, 0}})
 		if left := m.bill["bolt"]; left != (Cost{Offered: 1}) {
 			t.Errorf("of what it was not charged for %+v is remembered, want the one from before", left)
 		}

@@ -17,6 +17,7 @@ import (
 // TestDoubtedEntryIsTakenBack: the answer to a write shows another cluster for a moment, and etcd
 // does not answer the removal of what was written. It is removed when etcd answers again.
 func TestDoubtedEntryIsTakenBack(t *testing.T) {
+	t.Parallel()
 	s, late := startLate(t, 0)
 	silent := &silentRemovals{kvClient: s.conn.kv}
 	conn := *s.conn

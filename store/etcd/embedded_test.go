@@ -21,6 +21,7 @@ import (
 )
 
 func TestDataFolder(t *testing.T) {
+	t.Parallel()
 	t.Run("BelongsToItsOwner", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
 		startEmbedded(t, etcd.EmbeddedConfig{Dir: dir})

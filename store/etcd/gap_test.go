@@ -19,6 +19,7 @@ import (
 // of several entries of a key an end is of does not depend on clocks. etcd has forgotten what
 // happened meanwhile: the feed cannot go on where it was.
 func TestExpiryInAGap(t *testing.T) {
+	t.Parallel()
 	var cut atomic.Bool
 	var kv pb.KVServer
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
@@ -91,6 +92,7 @@ func TestExpiryInAGap(t *testing.T) {
 // replica's memory only. Its feed was interrupted when the entries went, and does not tell
 // that any more. The reasons are not kept for ever.
 func TestOwnReasonsAreForgotten(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		gap   time.Duration
 		told  []store.Ended

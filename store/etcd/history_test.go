@@ -56,6 +56,7 @@ func TestHistoryGivesWay(t *testing.T) {
 
 // TestHistoryIsCounted: what is written is counted as about what it takes.
 func TestHistoryIsCounted(t *testing.T) {
+	t.Parallel()
 	s, m := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	size := func() int64 {
 		m.server.Backend().ForceCommit()

@@ -20,6 +20,7 @@ import (
 // by the entry that expired when the second one is withdrawn after the record; it is not freed. If it ends otherwise that
 // counts.
 func TestWithdrawnAfterTheRecord(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		why    lock.Reason
 		record int // how many replicas record it
@@ -87,6 +88,7 @@ func (n *noRoom) txn(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResp
 // there is no room for a word of that: whether the expiry is on record or not, and also once there is room again, be the
 // second entry's lease over by then. A key that nothing has used up is free.
 func TestWithdrawnFromAFullStore(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		expired, recorded, lapsed bool
 		now, then                 lock.Reason // why the key cannot be used while there is no room, and when there is
@@ -97,6 +99,7 @@ func TestWithdrawnFromAFullStore(t *testing.T) {
 		"nothing before":          {},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			no := &noRoom{}
 			s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.Interfere(no.txn) })
 			told := &ends{left: make(chan store.Change, 10)}

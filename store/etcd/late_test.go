@@ -226,6 +226,7 @@ func TestLateAttempt(t *testing.T) {
 // TestGivenUp: an entry that nobody can come back for is taken back, whether its write
 // has committed or is still to. One that somebody can come back for stays.
 func TestGivenUp(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name            string
 		committed       bool

@@ -13,6 +13,7 @@ import (
 // TestMetaByHand deletes and damages what the store knows of itself: a replica that
 // runs puts it back.
 func TestMetaByHand(t *testing.T) {
+	t.Parallel()
 	const prefix = "/by-hand/"
 	cluster := startCluster(t, 1)
 	client, err := cluster.Client()

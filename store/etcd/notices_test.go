@@ -22,6 +22,7 @@ func (f begins) Lost(error)                   {}
 // TestNoticesOfEntriesThatWent: what belonged to an entry is deleted when that went, though
 // its lease goes on for other entries: what a feed saw go, and what it listed.
 func TestNoticesOfEntriesThatWent(t *testing.T) {
+	t.Parallel()
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	left := func() int64 {
 		resp, err := s.kv.Range(t.Context(), &pb.RangeRequest{

@@ -12,10 +12,12 @@ import (
 // it was withdrawn from a full store, and another replica, which does not know that it was withdrawn, is the first to
 // record that it went: be the second entry's lease over before that or after it, and whether that replica saw it go or not.
 func TestWithdrawnFromAFullStoreAndRecordedByAnother(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ lapsed, unseen bool }{
 		"it lapses": {}, "it has lapsed": {lapsed: true}, "unseen": {unseen: true}, "unseen, it has lapsed": {true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			no, others := &noRoom{}, &noRoom{}
 			s, other, _ := twoWithRoom(t, no, others)
 			draft := reusable("again", true)
@@ -83,6 +85,7 @@ func twoWithRoom(t *testing.T, no, others *noRoom) (s, other *Store, left <-chan
 // replica is the first to record that it went: that tells it from an entry whose lease is over, and from one that was
 // released. An end of the key from before that has used it up counts.
 func TestOthersKnowOfAWithdrawalFromAFullStore(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		ends, told, usedUp lock.Reason
 		before, set        bool // one expired before; it is a set
@@ -96,6 +99,7 @@ func TestOthersKnowOfAWithdrawalFromAFullStore(t *testing.T) {
 		"released":                   {ends: lock.Released, told: lock.Expired, usedUp: lock.Expired},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			no, others := &noRoom{}, &noRoom{}
 			s, other, left := twoWithRoom(t, no, others)
 			draft := reusable("again", true)

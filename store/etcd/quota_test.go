@@ -72,6 +72,7 @@ func TestJoinBeyondTheQuota(t *testing.T) {
 // TestUnseenBeyondTheQuota: etcd says full, and does not tell whether it has written the
 // entry. That is said, and the entry is taken back, although etcd is full still.
 func TestUnseenBeyondTheQuota(t *testing.T) {
+	t.Parallel()
 	s, late := startLate(t, 0)
 	o := &overdraw{}
 	s.conn.Interfere(o.txn)

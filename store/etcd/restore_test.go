@@ -85,6 +85,7 @@ func TestRestore(t *testing.T) {
 // TestFloorOfARestore: a floor above the fences of the backup is not told to be low, although what is restored is at greater
 // revisions. One below them is.
 func TestFloorOfARestore(t *testing.T) {
+	t.Parallel()
 	file, _, _ := backupFile(t, shortDir(t))
 	for name, c := range map[string]struct {
 		above int64

@@ -225,13 +225,23 @@ func (p *paces) follow(limits *quota.Limits, now time.Time) {
 	p.limits = limits
 	for i := range p.each {
 		most := limits[int(quota.Requests)+i]
-		if one := &p.each[i]; one.limiter == nil {
-			one.limiter = rate.NewLimiter(rate.Limit(most), most)
-		} else if one.limiter.Burst() != most {
-			one.limiter.SetLimitAt(now, rate.Limit(most))
-			one.limiter.SetBurstAt(now, most)
+		if one := &p.each[i]; one.limiter == nil || one.limiter.Burst() != most {
+			one.follow(most, now)
 		}
 	}
+}
+
+// follow has another limit hold. Of a second's worth that much is left as was not used of the one before, and what
+// is owed stays owed, but under a limit of 0, which lets nothing in anyway.
+func (p *pace) follow(most int, now time.Time) {
+	was := p.limiter
+	p.limiter = rate.NewLimiter(rate.Limit(most), most)
+	if was == nil {
+		return
+	}
+	left := was.TokensAt(now)
+	used, owed := was.Burst()-int(max(0, left)), int(max(0, -left))
+	p.spend(min(used, most)+owed, now)
 }
 
 // owes reports whether anything is owed of any rate. It would be forgotten too.

@@ -103,8 +103,6 @@ func TestRatesChange(t *testing.T) {
 		for _, most := range []int{0, 5, 20, 3} {
 			a.sets(t, "acme", quota.Overrides{quota.Requests: most})
 			settle()
-			_, _ = b.took("acme", quota.Requests, 1)
-			<-time.After(time.Second)
 			if n, _ := b.took("acme", quota.Requests, 100); n != most {
 				t.Errorf("%d are taken, want %d", n, most)
 			}
@@ -240,4 +238,32 @@ func TestTakingAllocatesNothing(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("it allocates %v times", n)
 	}
+}
+
+// TestRateChangesForWhoOwes: what is not used of one limit is not counted against another; what was used, and what is owed, is.
+func TestRateChangesForWhoOwes(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *replica) {
+		for _, c := range []struct{ from, owed, to, want, used int }{
+			{5, 0, 100, 100, 100}, {100, 0, 5, 5, 5}, {0, 0, 100, 100, 100},
+			{10, 25, 100, 75, 100}, // of the 25 it has paid 10 until the other limit is known, which count as used
+			{100, 150, 10, 0, 10 + 50}, {10, 25, 0, 0, 0},
+		} {
+			a.sets(t, "acme", quota.Overrides{quota.Requests: c.from})
+			settle()
+			_, _ = a.took("acme", quota.Requests, 1)
+			<-time.After(time.Minute)
+			if c.owed > 0 {
+				a.Owe("acme", quota.Requests, c.from+c.owed)
+			}
+			a.sets(t, "acme", quota.Overrides{quota.Requests: c.to})
+			settle()
+			if n, _ := a.took("acme", quota.Requests, 200); n != c.want {
+				t.Errorf("%+v: %d are taken at once", c, n)
+			}
+			if n := a.Spent("acme", quota.Requests); n != c.used {
+				t.Errorf("%+v: %d are used up then", c, n)
+			}
+			<-time.After(time.Hour)
+		}
+	})
 }

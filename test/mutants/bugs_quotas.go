@@ -164,6 +164,16 @@ func quotaBugs() []Bug {
 			In: "./service/quotas", Run: "^TestRoundingIsNoDebt$",
 		},
 		{
+			Name: "rate-raised-and-used-up", Breaks: "what was not used of a limit is there of a higher one",
+			File: "service/quotas/rates.go", Anchor: "used, owed := was.Burst()-int(max(0, left))", Becomes: "used, owed := most-int(max(0, left))",
+			In: "./service/quotas", Run: "^TestRateChangesForWhoOwes$",
+		},
+		{
+			Name: "rate-changed-debt-forgiven", Breaks: "what is owed stays owed under another limit",
+			File: "service/quotas/rates.go", Anchor: "min(used, most)+owed", Becomes: "min(used, most)",
+			In: "./service/quotas", Run: "^TestRateChangesForWhoOwes$",
+		},
+		{
 			Name: "price-renewals-by-length", Breaks: "a renewal costs one, however long it is",
 			File: "handlers/admit.go", Anchor: "r.priced = rate == quota.Requests", Becomes: "r.priced = true",
 			In: "./handlers", Run: "^TestPriceOfRequests$",

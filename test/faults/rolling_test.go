@@ -73,7 +73,7 @@ func TestF12RollingRestart(t *testing.T) {
 	size, locks := count(300, 5000), count(3, 10)
 	s := &crowd{
 		stand: newStand(t, 15*time.Minute, "--debug-listen", "127.0.0.1:0", "--log-requests-every", "1000"),
-		ttl:   time.Duration(count(4, 15)) * time.Second, goroutines: make([]int, 2),
+		ttl:   time.Duration(count(8, 15)) * time.Second, goroutines: make([]int, 2),
 	}
 	var stop context.CancelFunc
 	s.ctx, stop = context.WithCancel(s.ctx)

@@ -35,7 +35,7 @@ type SeriesPoint struct {
 	Waiting Seconds `json:"waiting" swaggertype:"number" minimum:"0" example:"3.2"`
 	// Holding is how many held, on average; a set counts at each of its locks.
 	Holding Seconds `json:"holding" swaggertype:"number" minimum:"0" example:"12.5"`
-	// WaitSeconds is how long the grants took, each within a factor of 1.5; left out without grants.
+	// WaitSeconds is how long the grants took, the store included, also where nobody was in front, each within a factor of 1.5; left out without grants.
 	WaitSeconds *Percentiles `json:"wait_seconds,omitempty"`
 	// HoldSeconds is how long entries had held that ended, likewise.
 	HoldSeconds *Percentiles `json:"hold_seconds,omitempty"`

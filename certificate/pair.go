@@ -9,6 +9,7 @@ package certificate
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -48,12 +49,12 @@ func LoadPair(certFile, keyFile string, now func() time.Time) (*Pair, error) {
 // Refresh reads the files anew, and reports whether another certificate is in use since.
 // With an error the one before is.
 func (p *Pair) Refresh() (changed bool, err error) {
-	cert, err := read(p.certFile)
-	if err != nil {
-		return false, err
+	cert, certErr := read(p.certFile)
+	key, keyErr := read(p.keyFile)
+	if certErr != nil && keyErr != nil {
+		return false, fmt.Errorf("%w; %w", certErr, keyErr)
 	}
-	key, err := read(p.keyFile)
-	if err != nil {
+	if err := cmp.Or(certErr, keyErr); err != nil {
 		return false, err
 	}
 	if p.has(cert, key) {

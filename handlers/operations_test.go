@@ -49,7 +49,7 @@ func TestHealth(t *testing.T) {
 // entry behind has had its effect.
 func (a *answer) wantDraining(besides ...string) {
 	a.t.Helper()
-	a.wantProblem(problem{code: "draining", detail: "this replica is shutting down; go on at another"}, append(besides, "may_have_taken_effect")...)
+	a.wantProblem(problem{code: "draining", detail: "this replica is shutting down; go on at another, or here when it is back"}, append(besides, "may_have_taken_effect")...)
 	stands := a.method == http.MethodPost && slices.Contains(besides, "entry")
 	if may := a.fields()["may_have_taken_effect"]; may != stands {
 		a.t.Errorf("%v: may_have_taken_effect = %v, want %v", a, may, stands)

@@ -150,7 +150,7 @@ func (a *endpoints) watch(r *request) error {
 	}
 	select {
 	case <-a.Console.Draining():
-		return &lock.Error{Code: lock.Draining, Detail: "this replica is shutting down; go on at another", RetryAfter: time.Second}
+		return &lock.Error{Code: lock.Draining, Detail: "this replica is shutting down; go on at another, or here when it is back", RetryAfter: time.Second}
 	default:
 	}
 	operator := r.tenant() + "/" + r.principal.Subject

@@ -12,7 +12,7 @@ package openapi
 // @description
 // @description The resource that the lock protects must refuse a write whose fence is below the newest that it has seen. A lease is a guess: it frees the lock of a holder that died, and also that of a holder that is merely slow. Only the check of the fence keeps a late write out.
 // @description
-// @description Every request carries a JWT as its bearer token. Every response carries `X-Request-Id`, which is the request's own if that is harmless; `traceparent` is taken up. Errors are problem documents (RFC 9457): `code` is for programs, `detail` for people. Durations are in seconds, instants in RFC 3339 (UTC), and unknown fields in a request are refused.
+// @description Requests carry a JWT as their bearer token; `security` says which need none (health, metrics, this description), and a server may take client certificates or, for its dashboard, a session in its place. Every response carries `X-Request-Id`, which is the request's own if that is harmless; `traceparent` is taken up. Errors are problem documents (RFC 9457): `code` is for programs, `detail` for people. Durations are in seconds, instants in RFC 3339 (UTC), and unknown fields in a request are refused.
 // @license.name Apache-2.0
 // @license.url  https://www.apache.org/licenses/LICENSE-2.0
 

@@ -285,7 +285,7 @@ func (s *Service) Deadlocks(tenant string, limit int) []view.Deadlock {
 
 func errDraining() error {
 	return &lock.Error{
-		Code: lock.Draining, Detail: "this replica is shutting down; go on at another",
+		Code: lock.Draining, Detail: "this replica is shutting down; go on at another, or here when it is back",
 		RetryAfter: time.Second,
 	}
 }

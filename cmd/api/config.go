@@ -246,6 +246,17 @@ func (c *config) checkListen() error {
 }
 
 func (c *config) checkOps() error {
+	return errors.Join(c.checkOpsListen(), c.checkDebugListen())
+}
+
+func (c *config) checkDebugListen() error {
+	if c.debugListen != "" && !mayListenAt(c.debugListen) {
+		return usagef("--debug-listen: %q is not host:port, with a port from 0 to 65535", c.debugListen)
+	}
+	return nil
+}
+
+func (c *config) checkOpsListen() error {
 	if c.opsListen == "" && c.opsPprof {
 		return usagef("--ops-pprof needs --ops-listen")
 	}

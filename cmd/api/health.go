@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -44,10 +45,20 @@ func health(ctx context.Context, args []string, env environment, stdout io.Write
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", address, resp.Status)
+		return fmt.Errorf("%s answers %s%s", address, resp.Status, said(resp.Body))
 	}
 	_, err = fmt.Fprintf(stdout, "%s answers %s\n", address, resp.Status)
 	return err
+}
+
+// said is what an answer says, in one line, for the end of a sentence.
+func said(body io.Reader) string {
+	const most = 500 // bytes
+	text, err := io.ReadAll(io.LimitReader(body, most))
+	if words := strings.Fields(strings.ToValidUTF8(string(text), "")); err == nil && len(words) > 0 {
+		return ": " + strings.Join(words, " ")
+	}
+	return ""
 }
 
 // unverified asks the server on this machine, which has a certificate for another name and may

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -137,6 +138,9 @@ func TestHealth(t *testing.T) {
 	address := serveTest(t, func(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.Path
 		w.WriteHeader(status)
+		if status != http.StatusOK {
+			_, _ = io.WriteString(w, "no\nstore\xff is\tthere\n"+strings.Repeat("x", 1<<20))
+		}
 	})
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -166,7 +170,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("by --url: %+v, asked for %s", r, path)
 	}
 	status = http.StatusServiceUnavailable
-	fails(t, 1, nil, []string{"health", "--listen", address}, "503")
+	fails(t, 1, nil, []string{"health", "--listen", address}, "503 Service Unavailable: no store is there xx")
 	fails(t, 1, nil, []string{"health", "--listen", closedPort(t)}, "refused")
 	fails(t, 2, nil, []string{"health", "--listen", "nowhere"}, `--listen: "nowhere"`)
 	fails(t, 1, nil, []string{"health", "--url", ready}, ready, "503")

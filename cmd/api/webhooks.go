@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -17,13 +18,18 @@ import (
 
 // resolveWebhooks turns the flags into where webhooks may go.
 func (c *config) resolveWebhooks() (err error) {
-	if _, err := webhook.NewPolicy(webhook.Settings{Allow: c.webhooks.Allow}); err != nil {
-		return usagef("--webhook-allow: %v", err)
+	ports := c.webhooks
+	ports.Allow = ""
+	if _, wrong := webhook.NewPolicy(webhook.Settings{Allow: c.webhooks.Allow}); wrong != nil {
+		err = usagef("--webhook-allow: %v", wrong)
 	}
-	if c.policy, err = webhook.NewPolicy(c.webhooks); err != nil {
-		return usagef("--webhook-ports: %v", err)
+	if _, wrong := webhook.NewPolicy(ports); wrong != nil {
+		err = errors.Join(err, usagef("--webhook-ports: %v", wrong))
 	}
-	return nil
+	if err == nil {
+		c.policy, err = webhook.NewPolicy(c.webhooks)
+	}
+	return err
 }
 
 // newWebhooks returns the use cases of subscriptions, with a copy of all of them that is

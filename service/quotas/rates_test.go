@@ -244,9 +244,12 @@ func TestTakingAllocatesNothing(t *testing.T) {
 func TestRateChangesForWhoOwes(t *testing.T) {
 	run(t, func(t *testing.T, a, _ *replica) {
 		for _, c := range []struct{ from, owed, to, want, used int }{
-			{5, 0, 100, 100, 100}, {100, 0, 5, 5, 5}, {0, 0, 100, 100, 100},
+			{5, 0, 100, 100, 100},
+			{100, 0, 5, 5, 5},
+			{0, 0, 100, 100, 100},
 			{10, 25, 100, 75, 100}, // of the 25 it has paid 10 until the other limit is known, which count as used
-			{100, 150, 10, 0, 10 + 50}, {10, 25, 0, 0, 0},
+			{100, 150, 10, 0, 10 + 50},
+			{10, 25, 0, 0, 0},
 		} {
 			a.sets(t, "acme", quota.Overrides{quota.Requests: c.from})
 			settle()

@@ -54,7 +54,7 @@ func may() map[string][]string {
 		"deploy/sbom":     {},
 		"cmd/fencepost":   {"api", "client"},
 		"webhook/outbox": {
-			"api", "api/event", "audit", "auth", "lock", "lock/heap", "service", "service/events", "store", "webhook", "webhook/subscription",
+			"api", "api/event", "audit", "auth", "lock", "lock/heap", "lock/quota", "service", "service/events", "store", "webhook", "webhook/subscription",
 		},
 		"webhook/subscription": {
 			"audit", "auth", "lock", "lock/quota", "store", "webhook",

@@ -110,7 +110,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "quota-rates-never-change", Breaks: "another quota holds for who asks already",
-			File: "service/quotas/rates.go", Anchor: "} else if one.limiter.Burst() != most {", Becomes: "} else if most < 0 {",
+			File: "service/quotas/rates.go", Anchor: "one.limiter == nil || one.limiter.Burst() != most {", Becomes: "one.limiter == nil {",
 			In: "./service/quotas", Run: "^TestRatesChange$",
 		},
 		{
@@ -170,7 +170,7 @@ func quotaBugs() []Bug {
 		},
 		{
 			Name: "rate-changed-debt-forgiven", Breaks: "what is owed stays owed under another limit",
-			File: "service/quotas/rates.go", Anchor: "min(used, most)+owed", Becomes: "min(used, most)",
+			File: "service/quotas/rates.go", Anchor: "min(used, most)+owed", Becomes: "min(used, most)+0*owed",
 			In: "./service/quotas", Run: "^TestRateChangesForWhoOwes$",
 		},
 		{

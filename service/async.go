@@ -327,7 +327,7 @@ func (e *asyncEntry) reject(ctx context.Context, why error) (over bool, err erro
 	if errors.Is(why, lock.Deadlock) {
 		e.s.Metrics.Deadlocked(ctx)
 	}
-	e.s.Metrics.Waited(ctx, "refused", true, e.s.Now().Sub(e.entry.EnqueuedAt))
+	e.s.Metrics.Waited(ctx, "refused", true, e.s.waitedFor(e.entry))
 	return true, nil
 }
 
@@ -338,9 +338,9 @@ func (e *asyncEntry) timeOut(ctx context.Context) (over bool, err error) {
 	case err != nil:
 		return false, err
 	case holds:
-		return e.begin(ctx, e.s.Now().Sub(e.entry.EnqueuedAt))
+		return e.begin(ctx, e.s.waitedFor(e.entry))
 	}
-	e.s.Metrics.Waited(ctx, "timeout", true, e.s.Now().Sub(e.entry.EnqueuedAt))
+	e.s.Metrics.Waited(ctx, "timeout", true, e.s.waitedFor(e.entry))
 	return true, nil
 }
 
@@ -350,7 +350,7 @@ func (e *asyncEntry) next() time.Time {
 	third := e.entry.TTL / 3
 	at := e.refreshed.Add(third*3/4 + e.s.spread(third/8))
 	over := time.Now().Add(e.entry.WaitUntil.Sub(e.s.Now()))
-	if e.s.outdated() != nil || over.After(at) {
+	if over.After(at) || e.s.outdated() != nil || e.s.view.Status(e.entry.ID, e.entry.Number).State == view.Held {
 		return at
 	}
 	return later(over, time.Now().Add(recheck))

@@ -130,8 +130,7 @@ func (k *keeper) recheckAfter(late bool) time.Duration {
 // answer for a moment is asked again, for as long as the client has a third of the
 // lease left to come back in, or until the feed is given up too.
 func (k *keeper) keepAlive(ctx context.Context) (error, bool) {
-	until := later(k.refreshed, k.began).Add(k.entry.TTL * 2 / 3)
-	limit := k.attempt(until)
+	limit := k.attempt()
 	ask, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	start := time.Now()
@@ -144,17 +143,38 @@ func (k *keeper) keepAlive(ctx context.Context) (error, bool) {
 	case time.Since(start) > 2*limit:
 		return nil, false // this process stood still, which says nothing of the store
 	}
-	k.again = time.Now().Add(min(k.recheckAfter(true), time.Until(until)))
-	return err, time.Since(until) >= 0 || k.s.view.LostFor() > giveUp
+	k.again = time.Now().Add(min(k.recheckAfter(true), time.Until(k.until())))
+	return err, k.tooLate()
 }
 
-// attempt is for how long a renewal is waited for that is repeated until then. While the feed shows
+// until is when who waits is told that renewals fail: with a third of the lease left to come back in.
+func (k *keeper) until() time.Time {
+	return later(k.refreshed, k.began).Add(k.entry.TTL * 2 / 3)
+}
+
+// tooLate reports whether who waits is told, after a store could not be asked.
+func (k *keeper) tooLate() bool { return time.Until(k.until()) <= 0 || k.s.view.LostFor() > giveUp }
+
+// attempt is for how long a renewal is waited for that is repeated if it fails. While the feed shows
 // that the store is there, a store that is slow is not asked anew in vain.
-func (k *keeper) attempt(until time.Time) time.Duration {
+func (k *keeper) attempt() time.Duration {
 	if k.s.view.LostFor() > 0 {
-		return askTimeout
+		return k.inTime(askTimeout)
 	}
-	return min(renewTimeout, max(askTimeout, time.Until(until)))
+	return k.inTime(renewTimeout)
+}
+
+// inTime is for how long the store is asked at most, so that who waits is told before the lease is over. A
+// question that begins late has a sixth of the lease: the store may have come back just then.
+func (k *keeper) inTime(most time.Duration) time.Duration {
+	return min(most, max(min(askTimeout, k.entry.TTL/6), time.Until(k.until())))
+}
+
+// refreshInTime renews the lease once more, for an answer that is due and so does not end with the request.
+func (k *keeper) refreshInTime(ctx context.Context, most time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.inTime(most))
+	defer cancel()
+	return k.refresh(ctx)
 }
 
 // getReady renews the lease once before the grant, instead of at it.
@@ -167,12 +187,12 @@ func (k *keeper) getReady(ctx context.Context) (error, bool) {
 // A consistent view that has the entry and nothing before it grants, wherever it
 // comes from.
 func (k *keeper) askStore(ctx context.Context) (error, bool) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, k.inTime(askTimeout))
 	defer cancel()
 	st, err := k.s.placeInStore(ctx, k.entry, true, 0)
 	switch {
 	case err != nil:
-		return err, k.s.view.LostFor() > giveUp
+		return err, k.tooLate()
 	case st.entry == nil:
 		return k.s.whyLost(ctx, k.entry, lock.LostBecause(lock.Unknown)), true
 	}

@@ -75,7 +75,7 @@ func (w *wait) look(ctx context.Context) stage {
 	st := w.s.view.Status(w.entry.ID, w.entry.Number)
 	if w.seen.proven() && (st.State == view.Waiting || st.State == view.Unseen) {
 		if st.State = view.Held; w.seen.waited() {
-			st.Waited = w.s.Now().Sub(w.entry.EnqueuedAt)
+			st.Waited = w.s.waitedFor(w.entry)
 		}
 	}
 	switch {
@@ -174,7 +174,7 @@ func (w *wait) awaitOthers(ctx context.Context) {
 // grantShown is for an entry that holds, as the store showed.
 func (w *wait) grantShown() stage {
 	w.seen = cameToHold
-	return w.grant(max(0, w.s.Now().Sub(w.entry.EnqueuedAt)))
+	return w.grant(w.s.waitedFor(w.entry))
 }
 
 // goneForGood takes the entry back, whether it holds or not, if the client is gone
@@ -210,7 +210,7 @@ func (w *wait) lost(why lock.Reason) stage {
 func (w *wait) grant(waited time.Duration) stage {
 	return func(ctx context.Context) stage {
 		if time.Since(w.refreshed) > freshEnough && (w.seen.waited() || w.refreshed.IsZero()) {
-			if err := w.refresh(context.WithoutCancel(ctx)); err != nil {
+			if err := w.refreshInTime(ctx, w.entry.TTL); err != nil {
 				return w.leave(w.s.whyLost(ctx, w.entry, err))
 			}
 		}
@@ -374,7 +374,7 @@ func (w *wait) takeBack(ctx context.Context) stage {
 // at another replica.
 func (w *wait) handOver(why error) stage {
 	return func(ctx context.Context) stage {
-		if err := w.refresh(context.WithoutCancel(ctx)); errors.Is(err, lock.Lost) {
+		if err := w.refreshInTime(ctx, renewTimeout); errors.Is(err, lock.Lost) {
 			return w.leave(w.s.whyLost(ctx, w.entry, err))
 		}
 		return w.tell(w.resumable(), why)

@@ -331,3 +331,28 @@ func TestLastsSinceItIsAsked(t *testing.T) {
 		t.Errorf("it lasts until %v after its lease", lasts.Sub(renewed.Add(e.TTL)))
 	}
 }
+
+// TestClosingEndsRemovals: a store that is closed does not wait for an answer to what another one does as well.
+func TestClosingEndsRemovals(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := withRemovals(t)
+		other := r.another("")
+		ctx, closing := context.WithCancel(t.Context())
+		other.ctx = ctx
+		other.expirer.remove = func(ctx context.Context, _ *lock.Entry, _ lock.Reason, _ ...*lock.Entry) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Minute):
+			}
+			return errors.New("the store does not answer")
+		}
+		other.starts(lasts(7, 1))
+		<-time.After(2*time.Second + 2*expiryTick)
+		closing()
+		began := time.Now()
+		other.close()
+		if took := time.Since(began); took != 0 {
+			t.Errorf("it is closed after %v", took)
+		}
+	})
+}

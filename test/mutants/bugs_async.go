@@ -4,6 +4,11 @@ package main
 func asyncBugs() []Bug {
 	return []Bug{
 		{
+			Name: "async-in-doubt-all-the-time", Breaks: "an entry that is not told that it holds is renewed as others are, also when its wait is over",
+			File: "service/async.go", Anchor: " || e.s.view.Status(e.entry.ID, e.entry.Number).State == view.Held {", Becomes: " {",
+			In: "./service", Run: "^TestAsyncWithoutTrustOrTime$",
+		},
+		{
 			Name: "async-not-renewed", Breaks: "the place of an async entry outlives its lease",
 			File: "service/async.go", Anchor: "third := e.entry.TTL / 3", Becomes: "third := e.entry.TTL * 3",
 			In: "./service", Run: "^TestAsync$",

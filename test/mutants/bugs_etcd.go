@@ -4,6 +4,11 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-closing-waits-for-removals", Breaks: "a store that is closed does not wait for answers to removals",
+			File: "store/etcd/expirer.go", Anchor: "x.remove(x.ctx, l.entry", Becomes: "x.remove(context.WithoutCancel(x.ctx), l.entry",
+			In: "./store/etcd", Run: "^TestClosingEndsRemovals$",
+		},
+		{
 			Name: "etcd-ends-at-once", Breaks: "a tenant's entries that are over at the same time are removed one after the other",
 			File: "store/etcd/lifetimes.go", Anchor: "x.turns.next(l.entry.Tenant, now), true", Becomes: "now, true",
 			In: "./store/etcd", Run: "^TestManyOfATenantEndEvenly$",

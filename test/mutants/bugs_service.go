@@ -4,8 +4,73 @@ package main
 func serviceBugs() []Bug {
 	return []Bug{
 		{
+			Name: "service-told-when-it-is-over", Breaks: "who waits with a short lease is told 503 before it is over",
+			File: "service/keep.go", Anchor: "max(min(askTimeout, k.entry.TTL/6),", Becomes: "max(askTimeout,",
+			In: "./service", Run: "^TestToldBeforeTheLeaseIsOver$",
+		},
+		{
+			Name: "service-asks-until-it-is-over", Breaks: "to ask where an entry stands does not take until its lease is over",
+			File: "service/keep.go", Anchor: "context.WithTimeout(ctx, k.inTime(askTimeout))", Becomes: "context.WithTimeout(ctx, askTimeout)",
+			In: "./service", Run: "^TestToldBeforeTheLeaseIsOver$",
+		},
+		{
+			Name: "service-asks-once-more", Breaks: "who waits is told as soon as it is time, whatever the store was asked",
+			File: "service/keep.go", Anchor: "\tcase err != nil:\n\t\treturn err, k.tooLate()", Becomes: "\tcase err != nil:\n\t\treturn err, k.s.view.LostFor() > giveUp",
+			In: "./service", Run: "^TestToldBeforeTheLeaseIsOver$",
+		},
+		{
+			Name: "service-grant-until-it-is-over", Breaks: "a grant whose renewal is not answered is told as 503 before the lease is over",
+			File: "service/wait.go", Anchor: "w.refreshInTime(ctx, w.entry.TTL)", Becomes: "w.refresh(context.WithoutCancel(ctx))",
+			In: "./service", Run: "^TestToldInTimeOfAGrant$",
+		},
+		{
+			Name: "service-drain-until-it-is-over", Breaks: "who is sent to another replica has time to go there, though the store does not answer",
+			File: "service/keep.go", Anchor: "context.WithTimeout(context.WithoutCancel(ctx), k.inTime(most))", Becomes: "context.WithTimeout(context.WithoutCancel(ctx), most)",
+			In: "./service", Run: "^TestToldInTimeOfADrain$",
+		},
+		{
+			Name: "service-drain-behind-a-renewal", Breaks: "waiters are told within 5 s of a drain, though a renewal is not answered",
+			File: "service/wait.go", Anchor: "w.refreshInTime(ctx, renewTimeout)", Becomes: "w.refreshInTime(ctx, w.entry.TTL)",
+			In: "./service", Run: "^TestDrainDuringARenewal$",
+		},
+		{
+			Name: "service-asks-all-the-time", Breaks: "a store that fails at once is not asked again and again",
+			File: "service/keep.go", Anchor: "min(k.recheckAfter(true), time.Until(k.until()))", Becomes: "min(k.recheckAfter(true)/100, time.Until(k.until()))",
+			In: "./service", Run: "^TestFailingStoreIsAskedNowAndThen$",
+		},
+		{
+			Name: "service-stood-still-is-lost", Breaks: "that a process stood still says nothing of the store",
+			File: "service/keep.go", Anchor: "case time.Since(start) > 2*limit:", Becomes: "case time.Since(start) > 2000*limit:",
+			In: "./service", Run: "^TestStoodStillDuringARenewal$",
+		},
+		{
+			Name: "service-short-grant-at-the-end", Breaks: "who holds when a request was held open for long enough has a full lease",
+			File: "service/wait.go", Anchor: "\tcase g.Held:\n\t\treturn w.grantShown()\n", Becomes: "",
+			In: "./service", Run: "^TestFullLeaseAtTheEndOfTheHold$",
+		},
+		{
+			Name: "service-refused-in-the-way", Breaks: "who is refused is not in the way of others until its lease ends",
+			File: "service/wait.go", Anchor: "\t\tw.s.unlessGone(w.entry, err)\n\t\tif errors.Is(why", Becomes: "\t\tif errors.Is(why",
+			In: "./service", Run: "^TestRefusedGivesWayAtLast$",
+		},
+		{
+			Name: "service-held-open-too-long", Breaks: "a request by token is held open for as long as it asks for",
+			File: "service/wait.go", Anchor: "\tif limit == 0 {\n", Becomes: "\tif limit >= 0 {\n",
+			In: "./service", Run: "^TestAskedForLess$",
+		},
+		{
+			Name: "service-waited-less-than-nothing", Breaks: "how long a request waited is never less than nothing",
+			File: "service/wait.go", Anchor: "st.Waited = w.s.waitedFor(w.entry)", Becomes: "st.Waited = w.s.Now().Sub(w.entry.EnqueuedAt)",
+			In: "./service", Run: "^TestWaitedByAWrongClock$",
+		},
+		{
+			Name: "service-renewal-shows-nothing", Breaks: "who renewed an entry is told that its wait was in vain, whoever took it back",
+			File: "service/keep.go", Anchor: "k.refreshed, k.shown = start, true", Becomes: "k.refreshed = start",
+			In: "./service", Run: "^TestWaitEndsForBoth$",
+		},
+		{
 			Name: "service-told-after-a-pause", Breaks: "who waits is told of a store that does not renew while a third of the lease is left",
-			File: "service/keep.go", Anchor: "min(k.recheckAfter(true), time.Until(until))", Becomes: "k.recheckAfter(true)",
+			File: "service/keep.go", Anchor: "min(k.recheckAfter(true), time.Until(k.until()))", Becomes: "k.recheckAfter(true)",
 			In: "./service", Run: "^TestToldInTimeToComeBack$",
 		},
 		{
@@ -126,12 +191,12 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-renews-until-it-is-late", Breaks: "who waits is told 503 while a third of the lease is left to come back in",
-			File: "service/keep.go", Anchor: "return min(renewTimeout, max(askTimeout, time.Until(until)))", Becomes: "return renewTimeout",
+			File: "service/keep.go", Anchor: "return k.inTime(renewTimeout)", Becomes: "return renewTimeout",
 			In: "./service", Run: "^TestToldInTimeToComeBack$",
 		},
 		{
 			Name: "service-slow-store-is-lost", Breaks: "a store that takes a second to renew a lease costs nobody who waits the place",
-			File: "service/keep.go", Anchor: "return min(renewTimeout, max(askTimeout, time.Until(until)))", Becomes: "return askTimeout",
+			File: "service/keep.go", Anchor: "return k.inTime(renewTimeout)", Becomes: "return k.inTime(askTimeout)",
 			In: "./service", Run: "^TestSlowStoreIsWaitedFor$",
 		},
 		{
@@ -330,7 +395,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-waited-by-another-clock", Breaks: "how long a request waited is told by its replica's clock",
-			File: "service/wait.go", Anchor: "max(0, w.s.Now().Sub(w.entry.EnqueuedAt))", Becomes: "max(0, time.Since(w.entry.EnqueuedAt))",
+			File: "service/chance.go", Anchor: "max(0, s.Now().Sub(e.EnqueuedAt))", Becomes: "max(0, time.Since(e.EnqueuedAt))",
 			In: "./service", Run: "^TestWaitedByItsClock$",
 		},
 		{

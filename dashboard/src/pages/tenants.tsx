@@ -24,7 +24,11 @@ export function Tenants() {
       <Failed failure={failure} />
       {data ? <Listed all={data.tenants} /> : <Loading failure={failure} />}
       <Turn first="First page" at={cursor} next={data?.next_cursor} more="Further ones" />
-      {data && <p class="soft small">Grants are those of the last 15 minutes, as far as replica {data.replica} has run and seen them.</p>}
+      {data && (
+        <p class="soft small">
+          Grants are those of the last 15 minutes, as far as replica {data.replica} has run and seen them.
+        </p>
+      )}
       <Shell id="curl" line={curl("GET", "/admin/tenants")} />
     </>
   );

@@ -205,7 +205,7 @@ func (a *asyncKeeper) known(e *asyncEntry, st view.Status, listed bool) *asyncEn
 func (a *asyncKeeper) add(entry *lock.Entry, listed bool) *asyncEntry {
 	e := &asyncEntry{keeper: keeper{s: a.s, entry: entry}, mine: a.sharing.Does(string(entry.ID))}
 	if !listed {
-		e.refreshed = time.Now().Add(-max(0, a.s.Now().Sub(entry.EnqueuedAt)))
+		e.refreshed = time.Now().Add(-a.s.view.WaitedFor(entry))
 	}
 	a.kept[entry.ID] = e
 	return e
@@ -327,7 +327,7 @@ func (e *asyncEntry) reject(ctx context.Context, why error) (over bool, err erro
 	if errors.Is(why, lock.Deadlock) {
 		e.s.Metrics.Deadlocked(ctx)
 	}
-	e.s.Metrics.Waited(ctx, "refused", true, e.s.waitedFor(e.entry))
+	e.s.Metrics.Waited(ctx, "refused", true, e.s.view.WaitedFor(e.entry))
 	return true, nil
 }
 
@@ -338,9 +338,9 @@ func (e *asyncEntry) timeOut(ctx context.Context) (over bool, err error) {
 	case err != nil:
 		return false, err
 	case holds:
-		return e.begin(ctx, e.s.waitedFor(e.entry))
+		return e.begin(ctx, e.s.view.WaitedFor(e.entry))
 	}
-	e.s.Metrics.Waited(ctx, "timeout", true, e.s.waitedFor(e.entry))
+	e.s.Metrics.Waited(ctx, "timeout", true, e.s.view.WaitedFor(e.entry))
 	return true, nil
 }
 

@@ -495,10 +495,7 @@ func TestAsyncWithoutTrust(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
-		holder := r.hold(lasting(want("orders:1", 0)))
-		r.post(want("orders:1", time.Hour))
-		r.lostFuture()
-		r.release(holder)
+		r.holdsWithoutTrust(time.Hour)
 		after(10 * time.Minute)
 		if n := len(s.Entries()); n != 1 {
 			t.Errorf("%d entries are left", n)

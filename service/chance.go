@@ -5,8 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"time"
-
-	"github.com/fencepost/fencepost/lock"
 )
 
 // Rand is where a replica's randomness comes from. It is safe for concurrent use.
@@ -28,6 +26,3 @@ func (s *Service) spread(d time.Duration) time.Duration {
 // wall returns what the wall clock shows at an instant of this process's own,
 // monotonic clock.
 func (s *Service) wall(at time.Time) time.Time { return s.Now().Add(time.Until(at)) }
-
-// waitedFor is for how long an entry has waited: never less than nothing, whatever the clock showed of who wrote it.
-func (s *Service) waitedFor(e *lock.Entry) time.Duration { return max(0, s.Now().Sub(e.EnqueuedAt)) }

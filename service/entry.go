@@ -205,7 +205,7 @@ func (s *Service) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 	case direct.entry == nil:
 		return st, s.whyLost(ctx, e, lock.LostBecause(lock.Unknown))
 	case direct.holds:
-		return view.Status{State: view.Held, Waited: s.Now().Sub(e.EnqueuedAt), Doubt: true}, nil
+		return view.Status{State: view.Held, Waited: s.view.WaitedFor(e), Doubt: true}, nil
 	}
 	st.Refused = nil
 	return st, nil

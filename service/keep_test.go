@@ -183,10 +183,7 @@ func TestAsyncWithoutTrustOrTime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
-		holder := r.hold(lasting(want("orders:1", 0)))
-		r.post(want("orders:1", time.Minute))
-		r.lostFuture()
-		r.release(holder)
+		r.holdsWithoutTrust(time.Minute)
 		after(2 * time.Minute)
 		before := r.store.count(refresh)
 		after(10 * time.Minute)

@@ -22,6 +22,15 @@ func (r *replica) lostFuture() {
 	}
 }
 
+// holdsWithoutTrust has an async entry come to hold when its store has lost its past.
+func (r *replica) holdsWithoutTrust(wait time.Duration) {
+	r.t.Helper()
+	holder := r.hold(lasting(want("orders:1", 0)))
+	r.post(want("orders:1", wait))
+	r.lostFuture()
+	r.release(holder)
+}
+
 // TestNoGrantWithoutTrust: requests wait from before the store lost its past. Nobody
 // knows who was granted the lock in what was lost, so none of them is, whichever way
 // its replica learns that its turn has come, and however its client asks.

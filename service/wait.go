@@ -75,7 +75,7 @@ func (w *wait) look(ctx context.Context) stage {
 	st := w.s.view.Status(w.entry.ID, w.entry.Number)
 	if w.seen.proven() && (st.State == view.Waiting || st.State == view.Unseen) {
 		if st.State = view.Held; w.seen.waited() {
-			st.Waited = w.s.waitedFor(w.entry)
+			st.Waited = w.s.view.WaitedFor(w.entry)
 		}
 	}
 	switch {
@@ -174,7 +174,7 @@ func (w *wait) awaitOthers(ctx context.Context) {
 // grantShown is for an entry that holds, as the store showed.
 func (w *wait) grantShown() stage {
 	w.seen = cameToHold
-	return w.grant(w.s.waitedFor(w.entry))
+	return w.grant(w.s.view.WaitedFor(w.entry))
 }
 
 // goneForGood takes the entry back, whether it holds or not, if the client is gone

@@ -216,7 +216,7 @@ func (c *config) checkMaxTTL() error {
 // resolveRest checks what does not depend on other settings, or on few.
 func (c *config) resolveRest() error {
 	c.checkFiles()
-	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkOps(), c.resolveTLS(), c.resolveClients(), c.oidc.resolve(), c.resolveProxies(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
+	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkBeside(), c.resolveTLS(), c.resolveClients(), c.oidc.resolve(), c.resolveProxies(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
 }
 
 // maxLogEvery leaves a busy server a line a minute.
@@ -236,8 +236,8 @@ func (c *config) resolveLog() (err error) {
 }
 
 func (c *config) checkListen() error {
-	if !mayListenAt(c.listen) {
-		return usagef("--listen: %q is not host:port, with a port from 0 to 65535", c.listen)
+	if err := checkAddress("listen", c.listen); err != nil {
+		return err
 	}
 	if c.dev && !c.devOpen && !isLoopback(c.listen) {
 		return usagef("--dev on %s, which others may reach, with a token for operators: listen on 127.0.0.1, or say --dev-insecure-listen", c.listen)
@@ -245,26 +245,23 @@ func (c *config) checkListen() error {
 	return nil
 }
 
-func (c *config) checkOps() error {
-	return errors.Join(c.checkOpsListen(), c.checkDebugListen())
-}
-
-func (c *config) checkDebugListen() error {
-	if c.debugListen != "" && !mayListenAt(c.debugListen) {
-		return usagef("--debug-listen: %q is not host:port, with a port from 0 to 65535", c.debugListen)
-	}
-	return nil
-}
-
-func (c *config) checkOpsListen() error {
+// checkBeside checks the addresses besides the one where clients are, which may be empty.
+func (c *config) checkBeside() (err error) {
 	if c.opsListen == "" && c.opsPprof {
-		return usagef("--ops-pprof needs --ops-listen")
+		err = usagef("--ops-pprof needs --ops-listen")
 	}
-	if c.opsListen == "" {
-		return nil
+	if c.opsListen != "" {
+		err = checkAddress("ops-listen", c.opsListen)
 	}
-	if !mayListenAt(c.opsListen) {
-		return usagef("--ops-listen: %q is not host:port, with a port from 0 to 65535", c.opsListen)
+	if c.debugListen != "" {
+		err = errors.Join(err, checkAddress("debug-listen", c.debugListen))
+	}
+	return err
+}
+
+func checkAddress(flag, address string) error {
+	if !mayListenAt(address) {
+		return usagef("--%s: %q is not host:port, with a port from 0 to 65535", flag, address)
 	}
 	return nil
 }

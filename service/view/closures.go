@@ -91,7 +91,7 @@ func (v *View) rolled(e *lock.Entry, now time.Time) {
 	found := v.table.Settle(s.Closure, e.Roll)
 	v.countGrants(s, found, now)
 	for _, g := range found { // they held before, which was told then
-		v.since[g.ID], v.waited[g.ID] = now, v.waitedFor(g)
+		v.since[g.ID], v.waited[g.ID] = now, v.WaitedFor(g)
 		if v.Refusal() != nil {
 			v.doubtful[g.ID] = struct{}{}
 		}

@@ -106,7 +106,7 @@ func (v *View) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Qu
 		out.Holders = append(out.Holders, Holder{Entry: e, Since: v.since[e.ID]})
 	}
 	for e := range without(leaving, q.Waiters(), maxWaiters) {
-		out.Waiters = append(out.Waiters, Waiter{Entry: e, Position: len(out.Waiters) + 1, Waited: v.waitedFor(e)})
+		out.Waiters = append(out.Waiters, Waiter{Entry: e, Position: len(out.Waiters) + 1, Waited: v.WaitedFor(e)})
 	}
 	return out
 }

@@ -128,7 +128,7 @@ func (v *View) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) 
 		return nil, 0
 	}
 	if first := v.table.Longest(); first != nil {
-		oldest = v.waitedFor(first)
+		oldest = v.WaitedFor(first)
 	}
 	return maps.Clone(v.table.Counts()), oldest
 }

@@ -270,7 +270,7 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 				v.since[e.ID] = now
 			}
 		} else {
-			v.since[e.ID], v.waited[e.ID] = now, v.waitedFor(e)
+			v.since[e.ID], v.waited[e.ID] = now, v.WaitedFor(e)
 		}
 	}
 	v.doubtNew(since)
@@ -292,8 +292,9 @@ func (v *View) doubtNew(before map[lock.ID]time.Time) {
 	}
 }
 
-// waitedFor returns how long ago the entry was asked for, by the replicas' clocks.
-func (v *View) waitedFor(e *lock.Entry) time.Duration { return max(0, v.Wall().Sub(e.EnqueuedAt)) }
+// WaitedFor returns how long ago the entry was asked for, by the replicas' clocks: never less than nothing, whatever the
+// clock showed of who wrote it.
+func (v *View) WaitedFor(e *lock.Entry) time.Duration { return max(0, v.Wall().Sub(e.EnqueuedAt)) }
 
 // insert adds an entry without telling anyone.
 func (v *View) insert(e *lock.Entry, now time.Time) (holds, ok bool) {
@@ -380,7 +381,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 // tellGrants makes known who came to hold, because an entry is gone.
 func (v *View) tellGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
 	for _, g := range all {
-		v.waited[g.ID] = v.waitedFor(g)
+		v.waited[g.ID] = v.WaitedFor(g)
 		granted := lock.EventOfGrant(g)
 		granted.Lasted = v.waited[g.ID]
 		v.forgetAsk(g)
@@ -402,7 +403,7 @@ func (v *View) announce(left *lock.Entry, lasted time.Duration) {
 		if q == nil {
 			continue
 		}
-		if e := q.Waiter(aheadBy); e != nil && v.watchers[e.ID] != nil && v.waitedFor(e) > v.Fresh/2 {
+		if e := q.Waiter(aheadBy); e != nil && v.watchers[e.ID] != nil && v.WaitedFor(e) > v.Fresh/2 {
 			v.announced[e.ID] = true
 			v.notify(e.ID)
 		}
@@ -434,7 +435,7 @@ func (v *View) grant(e *lock.Entry, now time.Time) {
 	if v.Refusal() != nil {
 		v.doubtful[e.ID] = struct{}{}
 	}
-	waited := v.waitedFor(e)
+	waited := v.WaitedFor(e)
 	v.pulse.granted(e.Tenant, waited, now)
 	for _, c := range e.Claims {
 		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, waited, now)

@@ -95,7 +95,7 @@ func asyncBugs() []Bug {
 		},
 		{
 			Name: "async-late-is-fresh", Breaks: "the lease of an entry that its replica hears of late is taken for what it is",
-			File: "service/async.go", Anchor: "time.Now().Add(-max(0, a.s.Now().Sub(entry.EnqueuedAt)))", Becomes: "time.Now()",
+			File: "service/async.go", Anchor: "time.Now().Add(-a.s.view.WaitedFor(entry))", Becomes: "time.Now()",
 			In: "./service", Run: "^TestAsyncLateFeed$",
 		},
 		{

@@ -60,7 +60,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-waited-less-than-nothing", Breaks: "how long a request waited is never less than nothing",
-			File: "service/wait.go", Anchor: "st.Waited = w.s.waitedFor(w.entry)", Becomes: "st.Waited = w.s.Now().Sub(w.entry.EnqueuedAt)",
+			File: "service/wait.go", Anchor: "st.Waited = w.s.view.WaitedFor(w.entry)", Becomes: "st.Waited = w.s.Now().Sub(w.entry.EnqueuedAt)",
 			In: "./service", Run: "^TestWaitedByAWrongClock$",
 		},
 		{
@@ -395,7 +395,7 @@ func serviceBugs() []Bug {
 		},
 		{
 			Name: "service-waited-by-another-clock", Breaks: "how long a request waited is told by its replica's clock",
-			File: "service/chance.go", Anchor: "max(0, s.Now().Sub(e.EnqueuedAt))", Becomes: "max(0, time.Since(e.EnqueuedAt))",
+			File: "service/view/view.go", Anchor: "max(0, v.Wall().Sub(e.EnqueuedAt))", Becomes: "max(0, time.Since(e.EnqueuedAt))",
 			In: "./service", Run: "^TestWaitedByItsClock$",
 		},
 		{

@@ -1,12 +1,4 @@
 package store
 
-// Kept is how many keys and tenants a committer remembers.
-func (c *Committer[P, O]) Kept() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.pending
-	return len(p.chains) + len(p.tenants) + p.turns.Len() + p.held.Len() + p.ops + p.bytes + p.blocked + p.urgent
-}
-
 // Tenants returns of how many tenants something waits, and how many turns there are.
 func (t *Turns[T]) Tenants() (waiting, turns int) { return len(t.waiting), len(t.turns) }

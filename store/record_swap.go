@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // Pauses and the deadline of what is done to a small record.
@@ -25,7 +26,7 @@ type RecordTable interface {
 
 	// Swap writes w if what is under its key is as it was in s, and returns the
 	// version. [ErrRecordRaced] says that it was not and nothing was written;
-	// [ErrNotSent] that it was not tried; a *lock.Error ends the call. Of any other
+	// [batch.ErrNotSent] that it was not tried; a *lock.Error ends the call. Of any other
 	// error it is unknown whether the write happened or will.
 	Swap(ctx context.Context, s RecordState, w *RecordWrite) (version uint64, err error)
 }
@@ -203,7 +204,7 @@ func (a *recordAttempts) confirm(ctx context.Context, t RecordTable, gone *lock.
 // failed takes note of an attempt that has not worked.
 func (a *recordAttempts) failed(s RecordState, err error) {
 	a.fresh = true
-	if !errors.Is(err, ErrRecordRaced) && !errors.Is(err, ErrNotSent) {
+	if !errors.Is(err, ErrRecordRaced) && !errors.Is(err, batch.ErrNotSent) {
 		a.unknown, a.guard = true, s.Guard
 	}
 }

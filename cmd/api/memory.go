@@ -9,7 +9,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/service/view"
-	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 	"github.com/fencepost/fencepost/telemetry"
 )
 
@@ -31,7 +31,7 @@ type room struct {
 	answers     int // bytes; 0 is plenty
 	events      events.Config
 	kept        view.Bounds
-	pending     store.Backlog
+	pending     batch.Backlog
 }
 
 // What a server with plenty of memory has, and what one has at least that has next to none.
@@ -74,12 +74,12 @@ func between(least int, n uint64, most int) int { return min(max(least, int(n)),
 
 // pendingIn divides so many bytes as those of a server with plenty are divided: a tenant may have
 // a quarter of them, a lock an eighth, and the writes of a tenant or a lock may be smaller.
-func pendingIn(bytes int) store.Backlog {
+func pendingIn(bytes int) batch.Backlog {
 	writes := bytes / perWrite
-	return store.Backlog{
-		InAll:     store.Size{Writes: writes, Bytes: bytes},
-		PerTenant: store.Size{Writes: writes / 2, Bytes: bytes / 4},
-		PerKey:    store.Size{Writes: writes / 4, Bytes: bytes / 8},
+	return batch.Backlog{
+		InAll:     batch.Size{Writes: writes, Bytes: bytes},
+		PerTenant: batch.Size{Writes: writes / 2, Bytes: bytes / 4},
+		PerKey:    batch.Size{Writes: writes / 4, Bytes: bytes / 8},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/quotas"
-	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 	"github.com/fencepost/fencepost/store/etcd"
 	"github.com/fencepost/fencepost/telemetry"
 )
@@ -21,7 +21,7 @@ import (
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	most := roomIn(0)
-	if most.pending != (store.Backlog{}) || most.kept.Ends != 0 || most.kept.Figures != 0 || most.events.Bytes != 0 {
+	if most.pending != (batch.Backlog{}) || most.kept.Ends != 0 || most.kept.Figures != 0 || most.events.Bytes != 0 {
 		t.Errorf("where nobody says how much memory there is, bounds are not their own: %+v", most)
 	}
 	before := room{}
@@ -35,7 +35,7 @@ func TestRoom(t *testing.T) {
 			checkRoom(t, mib, r)
 		}
 	}
-	if r, want := roomIn(plenty), (store.Size{Writes: 1 << 16, Bytes: 128 << 20}); r.pending.InAll != want || r.kept.Ends > 4_000_000 || r.kept.Figures != 20_000 {
+	if r, want := roomIn(plenty), (batch.Size{Writes: 1 << 16, Bytes: 128 << 20}); r.pending.InAll != want || r.kept.Ends > 4_000_000 || r.kept.Figures != 20_000 {
 		t.Errorf("with plenty: %+v", r)
 	}
 	if r := roomIn(1); r.kept.Ends < 1000 || r.kept.Figures < 100 || r.pending.PerKey.Bytes < 128<<10 || r.pending.PerKey.Writes < 100 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 const (
@@ -49,7 +50,7 @@ type part struct {
 	conditional bool       // a removal that depends on other entries
 }
 
-type write = store.Write[*part, outcome]
+type write = batch.Write[*part, outcome]
 
 // outcome of a write: applied, or not applied because a comparison failed. If it is
 // not known, there is an error beside it.
@@ -64,12 +65,12 @@ type outcome struct {
 // be done, each of them, or the removals together, becomes a nested transaction with comparisons
 // of its own, so that one that fails does not fail the others.
 type committer struct {
-	*store.Committer[*part, outcome]
+	*batch.Committer[*part, outcome]
 	kv      kvClient
 	prefix  string
 	observe func(writes int, took time.Duration, err error)
 	ctx     context.Context // ends when the store is closed
-	pending store.Backlog
+	pending batch.Backlog
 	trusted trusted
 }
 
@@ -77,7 +78,7 @@ type committer struct {
 // its calls do not hang on a network.
 func (c *committer) over(kv kvClient, local bool) *committer {
 	c.kv = kv
-	c.Committer = store.NewCommitter(store.Limits{
+	c.Committer = batch.NewCommitter(batch.Limits{
 		Ops: batchOps, Bytes: batchBytes, InFlight: maxInFlight, Most: mostInFlight, Linger: linger, Inline: local, Pending: c.pending,
 	}, c.send, nil)
 	return c
@@ -91,21 +92,21 @@ type group struct {
 
 // send writes a batch. When it fails as a whole because of one of its writes, it is
 // divided until that one stands alone.
-func (c *committer) send(batch []*write) (again [][]*write) {
-	groups := grouped(batch)
+func (c *committer) send(writes []*write) (again [][]*write) {
+	groups := grouped(writes)
 	start := time.Now()
 	resp, err := c.transact(groups)
-	c.observe(len(batch), time.Since(start), err)
+	c.observe(len(writes), time.Since(start), err)
 	switch {
 	case err == nil && !resp.Succeeded:
-		return c.stale(batch)
+		return c.stale(writes)
 	case err == nil:
 		for i, g := range groups {
 			again = append(again, g.settle(resp.Responses[i].GetResponseTxn(), resp.Header.Revision)...)
 		}
 		return again
-	case len(batch) > 1 && (isLeaseNotFound(err) || isTooLarge(err)):
-		return store.Apart(batch)
+	case len(writes) > 1 && (isLeaseNotFound(err) || isTooLarge(err)):
+		return batch.Apart(writes)
 	}
 	return c.failed(groups, err)
 }
@@ -189,10 +190,10 @@ func nest(inner *pb.TxnResponse, groups int) *pb.TxnResponse {
 
 // grouped puts the removals that depend on nothing else together, which saves records
 // of ends. They all succeed but for a rare one whose entry expired.
-func grouped(batch []*write) []*group {
-	groups := make([]*group, 0, len(batch))
+func grouped(writes []*write) []*group {
+	groups := make([]*group, 0, len(writes))
 	var removals *group
-	for _, w := range batch {
+	for _, w := range writes {
 		switch p := w.Payload; {
 		case p.puts || p.conditional:
 			groups = append(groups, &group{writes: []*write{w}})
@@ -241,7 +242,7 @@ func (g *group) transaction(prefix string) *pb.TxnRequest {
 // nobody knows which.
 func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) {
 	if !resp.Succeeded && len(g.writes) > 1 {
-		return store.Apart(g.writes)
+		return batch.Apart(g.writes)
 	}
 	for _, w := range g.writes {
 		w.Settle(outcome{applied: resp.Succeeded, again: w.Payload.again, revision: revision, endKey: g.endKey}, nil)
@@ -252,14 +253,14 @@ func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) 
 // stale brings the store's records up to date, with which the entries of the batch were
 // compared, and returns what is to be sent again. Nothing of it was written. An entry is
 // not put into a store that is found to have lost its past: its caller sees that.
-func (c *committer) stale(batch []*write) (again [][]*write) {
+func (c *committer) stale(writes []*write) (again [][]*write) {
 	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
 	defer cancel()
 	err := c.trusted.readAnew(ctx, 0)
 	var rest []*write
-	for _, w := range batch {
+	for _, w := range writes {
 		if w.Payload.puts && (err != nil || c.trusted.refuses()) {
-			w.Settle(outcome{}, store.ErrNotSent)
+			w.Settle(outcome{}, batch.ErrNotSent)
 			continue
 		}
 		rest = append(rest, w)
@@ -305,7 +306,7 @@ func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 // again. withdrawn is the revision of the mark that it replaces, see [Store.putMark].
 func (s *Store) putWrite(e *lock.Entry, val []byte, withdrawn int64) *write {
 	p := &part{puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}}
-	w := &write{Tenant: e.Tenant, Lingers: e.Lingers, Within: store.WithinOf(e), Payload: p, Keys: make([]string, 0, 2*len(e.Claims))}
+	w := &write{Tenant: e.Tenant, Lingers: e.Lingers, Within: batch.WithinOf(e), Payload: p, Keys: make([]string, 0, 2*len(e.Claims))}
 	for i, c := range e.Claims {
 		key := s.entryKey(e.Tenant, c.Name, e.ID)
 		w.Keys = append(w.Keys, key[:len(key)-len(e.ID)], key)

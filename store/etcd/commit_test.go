@@ -14,7 +14,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
-	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -124,8 +124,8 @@ func TestWithdrawn(t *testing.T) {
 		b := newBook(t, true)
 		ctx, cancel := context.WithTimeout(t.Context(), linger/2)
 		defer cancel()
-		if _, err := b.commits.Do(ctx, removal("key", true)); !errors.Is(err, store.ErrNotSent) {
-			t.Errorf("the outcome is %v, want %v", err, store.ErrNotSent)
+		if _, err := b.commits.Do(ctx, removal("key", true)); !errors.Is(err, batch.ErrNotSent) {
+			t.Errorf("the outcome is %v, want %v", err, batch.ErrNotSent)
 		}
 		<-time.After(2 * linger)
 		b.want(t)
@@ -142,7 +142,7 @@ func TestAbandoned(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), b.took/2)
 		defer cancel()
 		b.done.Go(func() {
-			if _, err := b.commits.Do(ctx, removal("key", true)); !errors.Is(err, store.ErrUnknown) {
+			if _, err := b.commits.Do(ctx, removal("key", true)); !errors.Is(err, batch.ErrUnknown) {
 				t.Errorf("the outcome is %v, want unknown", err)
 			}
 		})

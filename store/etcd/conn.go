@@ -10,7 +10,7 @@ import (
 
 // Deadlines of the calls to etcd. An HTTP request must be answered within 5 s
 // when the store is lost, so all attempts of one operation fit into operation. Joining a
-// queue may take up to store.MostPending longer for as long as others are being written.
+// queue may take up to batch.MostPending longer for as long as others are being written.
 const (
 	attemptTimeout   = 1500 * time.Millisecond
 	operationTimeout = 4 * time.Second

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // joining is one call of Enqueue: attempts to write an entry until one stands. Each has
@@ -33,7 +34,7 @@ type joining struct {
 
 func (s *Store) join(ctx context.Context, e *lock.Entry, value []byte) (*joining, *lock.Entry, error) {
 	due := time.Now().Add(s.timeout)
-	j := &joining{store: s, entry: e, value: value, since: s.revision(s.trust.Sent()), due: due, last: due.Add(store.MostPending)}
+	j := &joining{store: s, entry: e, value: value, since: s.revision(s.trust.Sent()), due: due, last: due.Add(batch.MostPending)}
 	placed, err := j.run(ctx)
 	return j, placed, err
 }
@@ -209,7 +210,7 @@ func (j *joining) beyondQuota(ctx context.Context, l int64, full error) (*lock.E
 
 // certain reports whether a write that failed was not executed and never will be.
 func certain(err error) bool {
-	return refused(err) || errors.Is(err, store.ErrNotSent) || errors.Is(err, lock.Overloaded)
+	return refused(err) || errors.Is(err, batch.ErrNotSent) || errors.Is(err, lock.Overloaded)
 }
 
 // endOthers has the attempts ended that did not write the entry, which may be gone. One that commits after the

@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // keyspace is the store's own keys: how entries are named and read, and what a revision
@@ -83,7 +84,7 @@ func (ks *keyspace) tryRead(ctx context.Context, kv kvClient, name string, r *pb
 // tryTxn makes one attempt at a transaction.
 func (ks *keyspace) tryTxn(ctx context.Context, name string, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
 	if ctx.Err() != nil {
-		return nil, errors.Join(store.ErrNotSent, ctx.Err()) // the embedded member would not notice
+		return nil, errors.Join(batch.ErrNotSent, ctx.Err()) // the embedded member would not notice
 	}
 	return attempt(ctx, ks, name, func(ctx context.Context) (*pb.TxnResponse, error) { return ks.kv.Txn(ctx, txn) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // Bounds of the pool of idle leases.
@@ -87,7 +88,7 @@ func (p *leasePool) lives(c leaseClass, age time.Duration) bool {
 // to expire.
 type leasePool struct {
 	conn   *Conn
-	grants *store.Committer[grant, lease]
+	grants *batch.Committer[grant, lease]
 
 	mu    sync.Mutex
 	idle  map[leaseClass][]lease // the one used last at the end
@@ -107,13 +108,13 @@ type grant struct {
 
 func newLeasePool(conn *Conn) *leasePool {
 	p := &leasePool{conn: conn, idle: map[leaseClass][]lease{}, of: map[string]int{}, inUse: map[int64]use{}, spent: make(chan int64, maxSpent)}
-	one := store.Limits{Ops: 1, Bytes: 1, InFlight: maxGrants, Most: maxGrants, Inline: conn.local}
-	p.grants = store.NewCommitter(one, p.send, nil)
+	one := batch.Limits{Ops: 1, Bytes: 1, InFlight: maxGrants, Most: maxGrants, Inline: conn.local}
+	p.grants = batch.NewCommitter(one, p.send, nil)
 	return p
 }
 
 // send grants one lease.
-func (p *leasePool) send(batch []*store.Write[grant, lease]) [][]*store.Write[grant, lease] {
+func (p *leasePool) send(batch []*batch.Write[grant, lease]) [][]*batch.Write[grant, lease] {
 	for _, w := range batch {
 		w.Settle(p.grant(w.Payload.ctx, w.Payload.ttl))
 	}
@@ -188,8 +189,8 @@ func (p *leasePool) renew(ctx context.Context, id int64, lives bool, due time.Ti
 
 // grantFor asks for a lease. Whether there is time for it was decided with the write
 // that it is for.
-func (p *leasePool) grantFor(ctx context.Context, e *lock.Entry, due time.Time) *store.Write[grant, lease] {
-	w := &store.Write[grant, lease]{Tenant: e.Tenant, Ops: 1, Bytes: 1, Must: true, Due: due, Payload: grant{ctx, p.seconds(e.TTL)}}
+func (p *leasePool) grantFor(ctx context.Context, e *lock.Entry, due time.Time) *batch.Write[grant, lease] {
+	w := &batch.Write[grant, lease]{Tenant: e.Tenant, Ops: 1, Bytes: 1, Must: true, Due: due, Payload: grant{ctx, p.seconds(e.TTL)}}
 	for _, c := range e.Claims {
 		w.Keys = append(w.Keys, e.Tenant+"/"+c.Name)
 	}

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // Where small records are, below the store's prefix.
@@ -117,13 +118,13 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 	lease, err := int64(0), error(nil)
 	if w.Bound {
 		if lease, err = r.life.Begin(ctx); err != nil {
-			return 0, errors.Join(store.ErrNotSent, err)
+			return 0, errors.Join(batch.ErrNotSent, err)
 		}
 	}
 	resp, err := r.store.tryTxn(ctx, "write a record", r.swapTxn(s, w, lease))
 	if isLeaseNotFound(err) {
 		r.life.Over(lease)
-		return 0, errors.Join(store.ErrNotSent, err)
+		return 0, errors.Join(batch.ErrNotSent, err)
 	}
 	return r.swapped(ctx, s, w, resp, err)
 }
@@ -183,7 +184,7 @@ func (r *RecordStore) raced(ctx context.Context, s store.RecordState, resp *pb.T
 	now := r.state(resp)
 	if now.Found == s.Found && now.Version == s.Version && (s.Found || now.Guard == s.Guard) {
 		if err := r.store.meta.readAnew(ctx, 0); err != nil {
-			return errors.Join(store.ErrNotSent, err)
+			return errors.Join(batch.ErrNotSent, err)
 		}
 	}
 	return store.ErrRecordRaced

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // RemoveAndPut implements store.Store. It is a transaction of its own: operators are few. A full store
@@ -39,13 +40,13 @@ func (r *removing) Swap(ctx context.Context, s store.RecordState, w *store.Recor
 	}
 	memory, err := r.store.memory.lease(ctx, 2)
 	if err != nil {
-		return 0, errors.Join(store.ErrNotSent, err)
+		return 0, errors.Join(batch.ErrNotSent, err)
 	}
 	resp, err := r.store.tryTxn(ctx, "remove and put", r.removalTxn(s, w, memory))
 	switch {
 	case isLeaseNotFound(err):
 		r.store.memory.drop(memory)
-		return 0, errors.Join(store.ErrNotSent, err)
+		return 0, errors.Join(batch.ErrNotSent, err)
 	case err == nil && !resp.Succeeded && !r.there(resp):
 		return 0, store.Lost("the entry is not in the queue")
 	}

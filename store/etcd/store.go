@@ -14,6 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // MinTTL is the shortest lease that etcd keeps to: 1.5 election timeouts, which
@@ -37,8 +38,8 @@ type Config struct {
 	// 0 keeps what it remembers.
 	FenceFloor uint64
 
-	// Pending bounds the writes that wait to be sent; zero is [store.Backlog]'s own.
-	Pending store.Backlog
+	// Pending bounds the writes that wait to be sent; zero is [batch.Backlog]'s own.
+	Pending batch.Backlog
 
 	// Form is up to which form what is stored is understood; 0 is [store.Form]. Less
 	// makes it what an older version is, for tests.
@@ -193,7 +194,7 @@ func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whil
 			s.unrecordedReasons.Store(e.ID, why)
 		case isLeaseNotFound(err):
 			s.memory.drop(memory)
-		case errors.Is(err, store.ErrNotSent), errors.Is(err, errNotTried):
+		case errors.Is(err, batch.ErrNotSent), errors.Is(err, errNotTried):
 		case refused(err):
 			return unavailable(err, "remove", unknown.any)
 		default:

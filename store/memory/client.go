@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // attemptLimit is how long an attempt of a call may take. The adapters have the same.
@@ -178,7 +179,7 @@ func (r *removing) Swap(ctx context.Context, s store.RecordState, w *store.Recor
 		return r.client.server.removeAndSwap(r.entry, r.why, r.note, known, s, w)
 	})
 	if errors.Is(err, ErrUnsent) {
-		err = errors.Join(store.ErrNotSent, err)
+		err = errors.Join(batch.ErrNotSent, err)
 	}
 	return version, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // What requests about small records ask for.
@@ -67,7 +68,7 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 	life, err := int64(0), error(nil)
 	if w.Bound {
 		if life, err = r.life.Begin(ctx); err != nil {
-			return 0, errors.Join(store.ErrNotSent, err)
+			return 0, errors.Join(batch.ErrNotSent, err)
 		}
 	}
 	known := r.client.newest()
@@ -77,9 +78,9 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 	switch {
 	case errors.Is(err, store.ErrLifeOver):
 		r.life.Over(life)
-		err = errors.Join(store.ErrNotSent, err)
+		err = errors.Join(batch.ErrNotSent, err)
 	case errors.Is(err, ErrUnsent):
-		err = errors.Join(store.ErrNotSent, err)
+		err = errors.Join(batch.ErrNotSent, err)
 	}
 	return version, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 const (
@@ -40,7 +41,7 @@ type part struct {
 	change change // what the log says of it
 }
 
-type write = store.Write[*part, outcome]
+type write = batch.Write[*part, outcome]
 
 // outcome of a write.
 type outcome struct {
@@ -55,7 +56,7 @@ type outcome struct {
 // for a flush of its own. ZooKeeper refuses a transaction as a whole: the write that is
 // at fault is answered, and the others try again without it.
 type committer struct {
-	*store.Committer[*part, outcome]
+	*batch.Committer[*part, outcome]
 	*journal
 	calls   *connector
 	meta    *metaKeeper
@@ -64,9 +65,9 @@ type committer struct {
 	closing context.Context
 }
 
-func newCommitter(s *Store, pending store.Backlog) *committer {
+func newCommitter(s *Store, pending batch.Backlog) *committer {
 	c := &committer{journal: s.journal, calls: s.calls, meta: s.meta, feed: s.feed, observe: s.observe, closing: s.closing}
-	c.Committer = store.NewCommitter(store.Limits{
+	c.Committer = batch.NewCommitter(batch.Limits{
 		Ops: maxBatch, Bytes: maxBatchSize, InFlight: parallelCommits, Most: mostCommits, Linger: gather, Pending: pending,
 	}, c.send, c.connected)
 	c.Sending = s.observe.Sending
@@ -82,9 +83,9 @@ func (c *committer) do(ctx context.Context, w *write) outcome {
 // told is the outcome that a write has, or that it has none that is known.
 func told(out outcome, err error) outcome {
 	switch {
-	case errors.Is(err, store.ErrUnknown):
+	case errors.Is(err, batch.ErrUnknown):
 		return outcome{err: err, unknown: true}
-	case errors.Is(err, store.ErrNotSent):
+	case errors.Is(err, batch.ErrNotSent):
 		return outcome{err: &notSent{err}}
 	case err != nil:
 		out.err = err
@@ -102,22 +103,22 @@ func (c *committer) connected() bool {
 }
 
 // send writes the batch, and hands back what the server did not refuse.
-func (c *committer) send(batch []*write) [][]*write {
+func (c *committer) send(writes []*write) [][]*write {
 	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
 	l, err := c.calls.get(ctx)
 	at, out := -1, outcome{err: err}
 	if err == nil {
-		at, out = c.try(l, batch)
+		at, out = c.try(l, writes)
 	}
 	if errors.Is(out.err, errOutdated) {
-		return [][]*write{c.bringUpToDate(batch)}
+		return [][]*write{c.bringUpToDate(writes)}
 	}
 	if out.err != nil && !out.unknown && at >= 0 {
-		batch[at].Settle(out, out.err)
-		return apart(slices.Delete(slices.Clone(batch), at, at+1), batch[at].Tenant)
+		writes[at].Settle(out, out.err)
+		return apart(slices.Delete(slices.Clone(writes), at, at+1), writes[at].Tenant)
 	}
-	for _, w := range batch {
+	for _, w := range writes {
 		w.Settle(out, out.err)
 	}
 	return nil
@@ -125,9 +126,9 @@ func (c *committer) send(batch []*write) [][]*write {
 
 // apart has the writes of others than the tenant sent first, without its own: it can have
 // as many refused as a transaction has room for, each of which takes another one.
-func apart(batch []*write, tenant string) [][]*write {
+func apart(writes []*write, tenant string) [][]*write {
 	var others, own []*write
-	for _, w := range batch {
+	for _, w := range writes {
 		if w.Tenant == tenant {
 			own = append(own, w)
 		} else {
@@ -139,19 +140,19 @@ func apart(batch []*write, tenant string) [][]*write {
 
 // try makes one transaction. If the server refuses one of the writes it returns
 // which one; -1 stands for all of them.
-func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
+func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
 	epoch := c.epoch.Load()
 	log := c.root.log(epoch)
 	ops := []any{
 		&zk.CheckVersionRequest{Path: c.root.epoch(), Version: epoch},
 		&zk.CheckVersionRequest{Path: l.node, Version: -1},
 	}
-	if joining(batch) {
+	if joining(writes) {
 		ops = append(ops, &zk.CheckVersionRequest{Path: c.root.meta(), Version: c.meta.known.Load().version})
 	}
 	own := len(ops)
 	var r record
-	for _, w := range batch {
+	for _, w := range writes {
 		ops = append(ops, w.Payload.ops...)
 		r.Changes = append(r.Changes, w.Payload.change)
 	}
@@ -167,9 +168,9 @@ func (c *committer) try(l *link, batch []*write) (at int, out outcome) {
 	start, mark := time.Now(), c.trust.Sent()
 	results, err := doHere(c.closing, l, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(ops...) })
 	c.observe.Operation("commit", time.Since(start), err)
-	c.observe.Batch(len(batch))
+	c.observe.Batch(len(writes))
 	if err != nil {
-		return c.explain(l, batch, results, own, err)
+		return c.explain(l, writes, results, own, err)
 	}
 	stat := results[len(results)-1].Stat
 	c.trust.Received(mark, stat.Mzxid, 0)
@@ -185,8 +186,8 @@ func created(stat *zk.Stat) int32 { return (stat.Cversion + stat.NumChildren) / 
 // joining reports whether a write of the batch puts an entry or a notice. Its transaction checks
 // that meta is as this replica knows it: none is granted below a floor that another
 // one was given, nor in a store that one distrusts.
-func joining(batch []*write) bool {
-	return slices.ContainsFunc(batch, joins)
+func joining(writes []*write) bool {
+	return slices.ContainsFunc(writes, joins)
 }
 
 func joins(w *write) bool { return w.Payload.change.Joined != nil || w.Payload.change.Notice != nil }
@@ -196,11 +197,11 @@ var errOutdated = errors.New("the fence floor or the trust in the store has chan
 
 // bringUpToDate reads meta anew and returns what is to be sent again. An entry is not
 // put into a store that is found to have lost its past: its caller sees that.
-func (c *committer) bringUpToDate(batch []*write) (again []*write) {
+func (c *committer) bringUpToDate(writes []*write) (again []*write) {
 	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
 	err := c.meta.readAnew(ctx, c.calls, 0)
-	for _, w := range batch {
+	for _, w := range writes {
 		if joins(w) && (err != nil || c.trust.Refusal() != nil) {
 			refused := &retry{errOutdated}
 			w.Settle(outcome{err: refused}, refused)
@@ -212,7 +213,7 @@ func (c *committer) bringUpToDate(batch []*write) (again []*write) {
 }
 
 // explain finds out whose fault it was. The first own ops are not of any write.
-func (c *committer) explain(l *link, batch []*write, results []zk.MultiResponse, own int, err error) (at int, out outcome) {
+func (c *committer) explain(l *link, writes []*write, results []zk.MultiResponse, own int, err error) (at int, out outcome) {
 	if !answered(err) {
 		return -1, outcome{err: err, unknown: !harmless(err)}
 	}
@@ -225,7 +226,7 @@ func (c *committer) explain(l *link, batch []*write, results []zk.MultiResponse,
 	}
 	op := failed - own
 	if failed >= own {
-		for i, w := range batch {
+		for i, w := range writes {
 			if op < len(w.Payload.ops) {
 				return i, outcome{err: err, op: op}
 			}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -21,7 +21,7 @@ func TestFewEndAtOnce(t *testing.T) {
 		s := newStore(Config{})
 		answer := make(chan struct{})
 		var sent atomic.Int64
-		s.commits = &committer{Committer: store.NewCommitter(store.Limits{Ops: maxBatch, Bytes: maxBatchSize, InFlight: 1, Most: mostCommits},
+		s.commits = &committer{Committer: batch.NewCommitter(batch.Limits{Ops: maxBatch, Bytes: maxBatchSize, InFlight: 1, Most: mostCommits},
 			func(ws []*write) [][]*write {
 				sent.Add(int64(len(ws)))
 				<-answer

@@ -7,7 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // orphan is what a call of Enqueue left behind: writes that may have happened and that
@@ -38,7 +38,7 @@ func (j *join) refuse(why *lock.Error) *lock.Error {
 // is not executed any more once the next one is in use.
 func (s *Store) clean(ctx context.Context, x *orphan) error {
 	for len(x.writes) > 0 {
-		if _, err := x.writes[0].Late(ctx); errors.Is(err, store.ErrUnknown) {
+		if _, err := x.writes[0].Late(ctx); errors.Is(err, batch.ErrUnknown) {
 			return err
 		}
 		x.writes = x.writes[1:]

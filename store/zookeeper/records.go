@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // recordShards is over how many nodes the records of a kind are spread.
@@ -117,7 +118,7 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 	form, err := w.RecordForm, error(nil)
 	if w.Bound {
 		if form.Life, err = r.life.Begin(ctx); err != nil {
-			return 0, errors.Join(store.ErrNotSent, err)
+			return 0, errors.Join(batch.ErrNotSent, err)
 		}
 	}
 	zxid, err := r.multi(ctx, form.Life, w.Kind, r.writeOps(s, w, form))
@@ -183,7 +184,7 @@ func (r *RecordStore) bindOps(s store.RecordState, w *store.RecordWrite, life st
 func (r *RecordStore) multi(ctx context.Context, life, kind string, ops []recordOp) (zxid int64, err error) {
 	l, err := r.store.calls.get(ctx)
 	if err != nil {
-		return 0, errors.Join(store.ErrNotSent, err)
+		return 0, errors.Join(batch.ErrNotSent, err)
 	}
 	all := make([]any, len(ops))
 	for i, o := range ops {
@@ -201,7 +202,7 @@ func (r *RecordStore) multi(ctx context.Context, life, kind string, ops []record
 	case answered(err) && failed >= 0 && !errors.Is(err, zk.ErrNoAuth):
 		return 0, ops[failed].failed(ctx, r, life, kind)
 	case harmless(err):
-		return 0, errors.Join(store.ErrNotSent, err)
+		return 0, errors.Join(batch.ErrNotSent, err)
 	}
 	return 0, err
 }
@@ -210,11 +211,11 @@ func raced(context.Context, *RecordStore, string, string) error { return store.E
 
 // outdated reads anew what the store remembers of itself.
 func outdated(ctx context.Context, r *RecordStore, _, _ string) error {
-	return errors.Join(store.ErrNotSent, r.store.meta.readAnew(ctx, r.store.calls, 0))
+	return errors.Join(batch.ErrNotSent, r.store.meta.readAnew(ctx, r.store.calls, 0))
 }
 
 func noKind(ctx context.Context, r *RecordStore, _, kind string) error {
-	return errors.Join(store.ErrNotSent, r.makeKind(ctx, kind))
+	return errors.Join(batch.ErrNotSent, r.makeKind(ctx, kind))
 }
 
 // unbound makes again what somebody deleted of a life, so that it can end.
@@ -224,13 +225,13 @@ func unbound(life string, k store.RecordKey) func(context.Context, *RecordStore,
 		if err == nil {
 			err = r.store.ensure(ctx, r.store.calls, r.store.root.boundNode(life, k), nil)
 		}
-		return errors.Join(store.ErrNotSent, err)
+		return errors.Join(batch.ErrNotSent, err)
 	}
 }
 
 func lifeOver(_ context.Context, r *RecordStore, life, _ string) error {
 	r.life.Over(life)
-	return store.ErrNotSent
+	return batch.ErrNotSent
 }
 
 // nameOf reads the name of a record's node.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // RemoveAndPut implements store.Store.
@@ -66,5 +67,5 @@ func (t *removing) refused(ctx context.Context, out outcome, ops []recordOp, kin
 	case answered(out.err) && !errors.Is(out.err, zk.ErrNotEmpty):
 		return unavailable(out.err, "remove and put", false)
 	}
-	return errors.Join(store.ErrNotSent, out.err)
+	return errors.Join(batch.ErrNotSent, out.err)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // MinTTL is the shortest lease that can be kept to. TTLs run only while the store
@@ -40,7 +41,7 @@ type Config struct {
 	store.Observer
 
 	// Timeout bounds every call, with as many attempts as fit; 0 is 4 s. Joining a queue
-	// may take up to store.MostPending longer for as long as others are being written.
+	// may take up to batch.MostPending longer for as long as others are being written.
 	Timeout time.Duration
 
 	// FenceFloor is added to every zxid to give a number. The store remembers it;
@@ -48,8 +49,8 @@ type Config struct {
 	// it remembers.
 	FenceFloor uint64
 
-	// Pending bounds the writes that wait to be sent; zero is [store.Backlog]'s own.
-	Pending store.Backlog
+	// Pending bounds the writes that wait to be sent; zero is [batch.Backlog]'s own.
+	Pending batch.Backlog
 
 	// Form is up to which form what is stored is understood; 0 is [store.Form]. Less
 	// makes it what an older version is, for tests.
@@ -183,7 +184,7 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		return nil, false, err
 	}
 	due := time.Now().Add(s.timeout)
-	j := &join{joiner: s.joiner, entry: e, handle: newHandle(e), since: s.feed.here(), taken: noMark, due: due, last: due.Add(store.MostPending)}
+	j := &join{joiner: s.joiner, entry: e, handle: newHandle(e), since: s.feed.here(), taken: noMark, due: due, last: due.Add(batch.MostPending)}
 	for {
 		if err := s.trust.Refusal(); err != nil {
 			j.giveUp()

@@ -56,7 +56,7 @@ func boundsBugs() []Bug {
 		},
 		{
 			Name: "trace-of-unsampled-batch", Breaks: "only requests that are traced make a batch traced",
-			File: "store/committer.go", Anchor: "if w.request.IsSampled() {", Becomes: "if w.request.IsValid() {",
+			File: "store/batch/committer.go", Anchor: "if w.request.IsSampled() {", Becomes: "if w.request.IsValid() {",
 			In: "./store", Run: "^TestSending$",
 		},
 		{

@@ -346,7 +346,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-refused-together", Breaks: "of removals that fail together, a tenant's many are not for others to wait for",
-			File: "store/etcd/commit.go", Anchor: "return store.Apart(g.writes)", Becomes: "return [][]*write{g.writes[:len(g.writes)/2], g.writes[len(g.writes)/2:]}",
+			File: "store/etcd/commit.go", Anchor: "return batch.Apart(g.writes)", Becomes: "return [][]*write{g.writes[:len(g.writes)/2], g.writes[len(g.writes)/2:]}",
 			In: "./store/etcd", Run: "^TestRefusedWritesOfAnotherTenant$",
 		},
 		{
@@ -442,7 +442,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-batch-without-bytes", Breaks: "what tenants share is bounded in bytes",
-			File: "store/pending.go", Anchor: "(ops > p.limits.Ops || bytes > p.limits.Bytes)", Becomes: "(ops > p.limits.Ops)",
+			File: "store/batch/pending.go", Anchor: "(ops > p.limits.Ops || bytes > p.limits.Bytes)", Becomes: "(ops > p.limits.Ops)",
 			In: "./store/etcd", Run: "^TestLargeValues$",
 		},
 		{

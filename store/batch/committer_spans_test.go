@@ -1,4 +1,4 @@
-package store_test
+package batch_test
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // TestSending: before a batch is sent it is told which requests share it, of those that are
 // traced, and nothing is told of a batch of which none is.
 func TestSending(t *testing.T) {
-	withCommitter(t, store.Limits{Ops: 10, Bytes: 1000, InFlight: 1, Most: 1}, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, batch.Limits{Ops: 10, Bytes: 1000, InFlight: 1, Most: 1}, func(t *testing.T, c *committer, f *fakeStore) {
 		var mu sync.Mutex
 		var told [][]byte
 		c.Sending = func(requests []trace.SpanContext) func() {

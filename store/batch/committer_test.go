@@ -1,4 +1,4 @@
-package store_test
+package batch_test
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
 type (
-	write     = store.Write[int, int]
-	committer = store.Committer[int, int]
+	write     = batch.Write[int, int]
+	committer = batch.Committer[int, int]
 )
 
 // fakeStore executes batches after a while, and remembers what it was sent.
 type fakeStore struct {
 	t      *testing.T
 	took   time.Duration
-	tamper func(batch []*write) (again [][]*write) // nil: every write is executed
+	tamper func(writes []*write) (again [][]*write) // nil: every write is executed
 
 	mu       sync.Mutex
 	batches  [][]*write
@@ -33,9 +33,9 @@ type fakeStore struct {
 	executed map[*write]int
 }
 
-func (f *fakeStore) send(batch []*write) [][]*write {
+func (f *fakeStore) send(writes []*write) [][]*write {
 	f.mu.Lock()
-	f.batches = append(f.batches, slices.Clone(batch))
+	f.batches = append(f.batches, slices.Clone(writes))
 	f.running++
 	f.most = max(f.most, f.running)
 	took := f.took
@@ -45,9 +45,9 @@ func (f *fakeStore) send(batch []*write) [][]*write {
 	defer f.mu.Unlock()
 	f.running--
 	if f.tamper != nil {
-		return f.tamper(batch)
+		return f.tamper(writes)
 	}
-	f.execute(batch...)
+	f.execute(writes...)
 	return nil
 }
 
@@ -76,17 +76,17 @@ func (f *fakeStore) payloads() (all [][]int) {
 	return all
 }
 
-var limits = store.Limits{Ops: 10, Bytes: 1000, InFlight: 2, Most: 8, Linger: time.Millisecond}
+var limits = batch.Limits{Ops: 10, Bytes: 1000, InFlight: 2, Most: 8, Linger: time.Millisecond}
 
 func join(payload int, keys ...string) *write {
 	return &write{Tenant: "acme", Keys: keys, Ops: 1, Bytes: 10, Payload: payload}
 }
 
 // withCommitter runs a test in virtual time with a committer whose batches take a moment.
-func withCommitter(t *testing.T, l store.Limits, test func(t *testing.T, c *committer, f *fakeStore)) {
+func withCommitter(t *testing.T, l batch.Limits, test func(t *testing.T, c *committer, f *fakeStore)) {
 	bubble.Test(t, func(t *testing.T) {
 		f := &fakeStore{t: t, took: 10 * time.Millisecond}
-		c := store.NewCommitter(l, f.send, nil)
+		c := batch.NewCommitter(l, f.send, nil)
 		test(t, c, f)
 		c.Close()
 		if n := c.Kept(); n != 0 {
@@ -122,11 +122,11 @@ func TestLongChainHoldsUpNothingElse(t *testing.T) {
 		all.Wait()
 		all2.Wait()
 		sent := f.payloads()
-		if !slices.ContainsFunc(sent, func(batch []int) bool { return slices.Equal(batch, []int{8, 100, 101}) }) {
+		if !slices.ContainsFunc(sent, func(writes []int) bool { return slices.Equal(writes, []int{8, 100, 101}) }) {
 			t.Errorf("batches are %v, want the other writes in the one after those in flight", sent)
 		}
-		for i, batch := range sent { // those that begin at one instant do so in any order
-			if batch[0] <= i-limits.Most || batch[0] >= i+limits.Most {
+		for i, writes := range sent { // those that begin at one instant do so in any order
+			if writes[0] <= i-limits.Most || writes[0] >= i+limits.Most {
 				t.Fatalf("batches are %v, want the joins in order", sent)
 			}
 		}
@@ -246,7 +246,7 @@ func TestWithin(t *testing.T) {
 // room; those behind it go on.
 func TestWithdrawn(t *testing.T) {
 	l := limits
-	l.Pending.PerKey = store.Size{Writes: 4, Bytes: 1000}
+	l.Pending.PerKey = batch.Size{Writes: 4, Bytes: 1000}
 	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		var writes []*write
 		for i := range 8 {
@@ -261,7 +261,7 @@ func TestWithdrawn(t *testing.T) {
 				w.Keys = []string{"hot", "cold"}
 			}
 			gone.Go(func() {
-				if _, err := c.Do(ctx, w); !errors.Is(err, store.ErrNotSent) {
+				if _, err := c.Do(ctx, w); !errors.Is(err, batch.ErrNotSent) {
 					t.Errorf("a write that was withdrawn: %v", err)
 				}
 			})
@@ -285,8 +285,8 @@ func TestWithdrawn(t *testing.T) {
 func TestGivenUp(t *testing.T) {
 	withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
 		executed, handedBack := join(1, "a"), join(2, "b")
-		f.tamper = func(batch []*write) (again [][]*write) {
-			for _, w := range batch {
+		f.tamper = func(writes []*write) (again [][]*write) {
+			for _, w := range writes {
 				if w == handedBack {
 					again = append(again, []*write{w})
 					continue
@@ -297,10 +297,10 @@ func TestGivenUp(t *testing.T) {
 		}
 		for _, w := range []*write{executed, handedBack} {
 			ctx, cancel := context.WithTimeout(t.Context(), f.took/2)
-			if _, err := c.Do(ctx, w); !errors.Is(err, store.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := c.Do(ctx, w); !errors.Is(err, batch.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("write %d given up: %v", w.Payload, err)
 			}
-			if _, err := w.Late(ctx); !errors.Is(err, store.ErrUnknown) {
+			if _, err := w.Late(ctx); !errors.Is(err, batch.ErrUnknown) {
 				t.Errorf("write %d, asked too soon: %v", w.Payload, err)
 			}
 			cancel()
@@ -308,7 +308,7 @@ func TestGivenUp(t *testing.T) {
 		if out, err := executed.Late(t.Context()); out != 1 || err != nil {
 			t.Errorf("the late outcome of what was executed: %d, %v", out, err)
 		}
-		if _, err := handedBack.Late(t.Context()); !errors.Is(err, store.ErrNotSent) {
+		if _, err := handedBack.Late(t.Context()); !errors.Is(err, batch.ErrNotSent) {
 			t.Errorf("the late outcome of what was handed back: %v", err)
 		}
 		if len(f.batches) != 2 {
@@ -322,7 +322,7 @@ func TestGivenUp(t *testing.T) {
 func TestCloseLosesNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := &fakeStore{t: t, took: time.Second}
-		c := store.NewCommitter(limits, f.send, nil)
+		c := batch.NewCommitter(limits, f.send, nil)
 		var all sync.WaitGroup
 		var mu sync.Mutex
 		results := map[string]int{}
@@ -341,10 +341,10 @@ func TestCloseLosesNothing(t *testing.T) {
 		synctest.Wait()
 		c.Close()
 		all.Wait()
-		if results["<nil>"] != limits.Most || results[store.ErrNotSent.Error()] != 100-limits.Most {
+		if results["<nil>"] != limits.Most || results[batch.ErrNotSent.Error()] != 100-limits.Most {
 			t.Errorf("%v, want %d in flight to have succeeded", results, limits.Most)
 		}
-		if _, err := c.Do(t.Context(), join(1, "a")); !errors.Is(err, store.ErrNotSent) {
+		if _, err := c.Do(t.Context(), join(1, "a")); !errors.Is(err, batch.ErrNotSent) {
 			t.Errorf("a write after Close: %v", err)
 		}
 	})
@@ -353,12 +353,12 @@ func TestCloseLosesNothing(t *testing.T) {
 // TestClosedBetweenAttempts: of a write that was handed back and may have been executed
 // nobody says that it was not, if the committer closes before it is sent again.
 func TestClosedBetweenAttempts(t *testing.T) {
-	for mayBeDone, want := range map[bool]error{true: store.ErrUnknown, false: store.ErrNotSent} {
+	for mayBeDone, want := range map[bool]error{true: batch.ErrUnknown, false: batch.ErrNotSent} {
 		withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
-			f.tamper = func(batch []*write) (again [][]*write) {
+			f.tamper = func(writes []*write) (again [][]*write) {
 				c.Stop()
-				batch[0].OutcomeUnknown = mayBeDone
-				return [][]*write{batch}
+				writes[0].OutcomeUnknown = mayBeDone
+				return [][]*write{writes}
 			}
 			if _, err := c.Do(t.Context(), join(1, "a")); !errors.Is(err, want) {
 				t.Errorf("may be done %t: %v, want %v", mayBeDone, err, want)
@@ -371,15 +371,15 @@ func TestClosedBetweenAttempts(t *testing.T) {
 // walk over all that is pending this would take minutes.
 func TestManyOfOneLock(t *testing.T) {
 	l := limits
-	l.Pending.PerKey = store.Size{Writes: 1 << 30, Bytes: 1 << 40}
+	l.Pending.PerKey = batch.Size{Writes: 1 << 30, Bytes: 1 << 40}
 	l.Pending.PerTenant, l.Pending.InAll = l.Pending.PerKey, l.Pending.PerKey
 	l.Pending.Budget = time.Hour
 	bubble.Test(t, func(t *testing.T) {
 		const n = 40_000
 		hold := make(chan struct{})
-		c := store.NewCommitter(l, func(batch []*write) [][]*write {
+		c := batch.NewCommitter(l, func(writes []*write) [][]*write {
 			<-hold
-			for _, w := range batch {
+			for _, w := range writes {
 				w.Settle(0, nil)
 			}
 			return nil

@@ -1,4 +1,4 @@
-package store
+package batch
 
 import (
 	"container/list"
@@ -60,7 +60,7 @@ const alwaysAdmitted = 128
 func overloaded(wait time.Duration) *lock.Error {
 	return &lock.Error{
 		Code: lock.Overloaded, Detail: "more requests are waiting to be written than can be in time",
-		RetryAfter: min(max(retryAfter, wait), 10*time.Second),
+		RetryAfter: min(max(time.Second, wait), 10*time.Second),
 	}
 }
 

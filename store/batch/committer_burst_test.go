@@ -1,4 +1,4 @@
-package store_test
+package batch_test
 
 import (
 	"context"
@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 )
 
 // TestOverload: what could not be written in time is refused at once, and honestly.
 func TestOverload(t *testing.T) {
-	small := func(b store.Backlog) store.Limits {
+	small := func(b batch.Backlog) batch.Limits {
 		l := limits
 		if l.Pending = b; b.Budget == 0 {
 			l.Pending.Budget = time.Hour
@@ -26,16 +26,16 @@ func TestOverload(t *testing.T) {
 	stranger := join(0, "cold")
 	stranger.Tenant = "other"
 	for name, c := range map[string]struct {
-		bound      store.Backlog
+		bound      batch.Backlog
 		over, fits *write
 	}{
-		"writes of a key":     {store.Backlog{PerKey: store.Size{Writes: 5, Bytes: 1000}}, join(0, "hot"), join(0, "cold")},
-		"bytes of a key":      {store.Backlog{PerKey: store.Size{Writes: 50, Bytes: 400}}, big, join(0, "hot")},
-		"writes of a tenant":  {store.Backlog{PerTenant: store.Size{Writes: 5, Bytes: 1000}}, join(0, "cold"), stranger},
-		"bytes of a tenant":   {store.Backlog{PerTenant: store.Size{Writes: 50, Bytes: 400}}, big, join(0, "cold")},
-		"writes in all":       {store.Backlog{InAll: store.Size{Writes: 5, Bytes: 1000}}, stranger, nil},
-		"bytes in all":        {store.Backlog{InAll: store.Size{Writes: 50, Bytes: 400}}, big, stranger},
-		"more than in budget": {store.Backlog{Budget: 300 * time.Millisecond}, join(0, "hot"), join(0, "cold")},
+		"writes of a key":     {batch.Backlog{PerKey: batch.Size{Writes: 5, Bytes: 1000}}, join(0, "hot"), join(0, "cold")},
+		"bytes of a key":      {batch.Backlog{PerKey: batch.Size{Writes: 50, Bytes: 400}}, big, join(0, "hot")},
+		"writes of a tenant":  {batch.Backlog{PerTenant: batch.Size{Writes: 5, Bytes: 1000}}, join(0, "cold"), stranger},
+		"bytes of a tenant":   {batch.Backlog{PerTenant: batch.Size{Writes: 50, Bytes: 400}}, big, join(0, "cold")},
+		"writes in all":       {batch.Backlog{InAll: batch.Size{Writes: 5, Bytes: 1000}}, stranger, nil},
+		"bytes in all":        {batch.Backlog{InAll: batch.Size{Writes: 50, Bytes: 400}}, big, stranger},
+		"more than in budget": {batch.Backlog{Budget: 300 * time.Millisecond}, join(0, "hot"), join(0, "cold")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withCommitter(t, small(c.bound), func(t *testing.T, committer *committer, f *fakeStore) {
@@ -68,7 +68,7 @@ func TestOverload(t *testing.T) {
 				}
 				handIn(t, committer, late...).Wait()
 				all.Wait()
-				if left := committer.Pending(); left != (store.Size{}) {
+				if left := committer.Pending(); left != (batch.Size{}) {
 					t.Errorf("pending at the end: %+v", left)
 				}
 			})
@@ -136,9 +136,9 @@ func TestStoreFallsSilent(t *testing.T) {
 				pending := 0
 				for i, err := range errs {
 					switch {
-					case errors.Is(err, store.ErrNotSent):
+					case errors.Is(err, batch.ErrNotSent):
 						pending++
-					case err != nil && !errors.Is(err, store.ErrUnknown):
+					case err != nil && !errors.Is(err, batch.ErrUnknown):
 						t.Errorf("after %v: %v", took[i], err)
 					}
 					if took[i] > latest {
@@ -269,7 +269,7 @@ func TestStoreThatStandsStill(t *testing.T) {
 // and counts like one that is pending until then.
 func TestReserve(t *testing.T) {
 	l := limits
-	l.Pending.PerKey = store.Size{Writes: 3, Bytes: 1000}
+	l.Pending.PerKey = batch.Size{Writes: 3, Bytes: 1000}
 	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
 		var releases []func()
 		for i := range 3 {

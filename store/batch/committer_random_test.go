@@ -1,4 +1,4 @@
-package store_test
+package batch_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -30,7 +30,7 @@ type random struct {
 
 	mu       sync.Mutex
 	t        *testing.T
-	limits   store.Limits
+	limits   batch.Limits
 	running  int
 	sent     map[string]sending // per key the newest write that was sent
 	inFlight map[*write]bool
@@ -46,11 +46,11 @@ type sending struct {
 
 func (r *random) run(t *testing.T) {
 	r.t, r.sent, r.inFlight, r.executed = t, map[string]sending{}, map[*write]bool{}, map[*write]int{}
-	r.limits = store.Limits{
+	r.limits = batch.Limits{
 		Ops: 1 + r.rand.IntN(12), Bytes: 20 + r.rand.IntN(200), InFlight: 1 + r.rand.IntN(3), Linger: 3 * time.Millisecond, Inline: r.rand.IntN(2) == 0,
 	}
 	r.limits.Most = r.limits.InFlight + r.rand.IntN(6)
-	c := store.NewCommitter(r.limits, r.send, nil)
+	c := batch.NewCommitter(r.limits, r.send, nil)
 	var all sync.WaitGroup
 	writes := make([]*write, 300)
 	for i := range writes {
@@ -96,7 +96,7 @@ func (r *random) draw(n int) int {
 // one hands in a write and compares what it is told with what happened.
 func (r *random) one(ctx context.Context, c *committer, w *write) {
 	out, err := c.Do(ctx, w)
-	if errors.Is(err, store.ErrUnknown) {
+	if errors.Is(err, batch.ErrUnknown) {
 		out, err = w.Late(context.Background())
 	}
 	r.mu.Lock()
@@ -113,12 +113,12 @@ func (r *random) one(ctx context.Context, c *committer, w *write) {
 	}
 }
 
-func (r *random) send(batch []*write) (again [][]*write) {
+func (r *random) send(writes []*write) (again [][]*write) {
 	r.mu.Lock()
 	if r.running++; r.running > r.limits.Most {
 		r.t.Errorf("%d batches in flight, of %d", r.running, r.limits.Most)
 	}
-	r.check(batch)
+	r.check(writes)
 	took := time.Duration(r.rand.IntN(8000)) * time.Microsecond
 	r.mu.Unlock()
 	<-time.After(took)
@@ -126,13 +126,13 @@ func (r *random) send(batch []*write) (again [][]*write) {
 	defer r.mu.Unlock()
 	r.running--
 	switch what := r.rand.IntN(6); {
-	case what == 0 && len(batch) > 1:
-		return store.Apart(batch)
+	case what == 0 && len(writes) > 1:
+		return batch.Apart(writes)
 	case what == 1:
-		again = [][]*write{batch[:1]}
-		batch = batch[1:]
+		again = [][]*write{writes[:1]}
+		writes = writes[1:]
 	}
-	for _, w := range batch {
+	for _, w := range writes {
 		if r.rand.IntN(8) == 0 {
 			w.Settle(0, errRefused)
 			continue
@@ -144,10 +144,10 @@ func (r *random) send(batch []*write) (again [][]*write) {
 }
 
 // check looks at a batch before it is executed. The caller holds mu.
-func (r *random) check(batch []*write) {
+func (r *random) check(writes []*write) {
 	ops, bytes := 0, 0
 	taken := map[string]*write{}
-	for _, w := range batch {
+	for _, w := range writes {
 		if w.Abandoned() {
 			r.t.Errorf("write %d is sent although it was given up", w.Payload)
 		}
@@ -168,7 +168,7 @@ func (r *random) check(batch []*write) {
 			}
 		}
 	}
-	if len(batch) > 1 && (ops > r.limits.Ops || bytes > r.limits.Bytes) {
+	if len(writes) > 1 && (ops > r.limits.Ops || bytes > r.limits.Bytes) {
 		r.t.Errorf("a batch of %d operations and %d bytes, of %d and %d", ops, bytes, r.limits.Ops, r.limits.Bytes)
 	}
 }

@@ -84,7 +84,7 @@ test: lint verify web unit histories system ## Check everything that a change ne
 # look at what is not ours (etcd inside the process), at one goroutine, or at what other
 # tests do under it with the same code. All others run with it.
 UNRACED := ^Test(ConformanceEmbedded|RecordsEmbedded|FullStore|FullAtItsQuota|LargeValues|RefusedBeforeALeaseIsAsked|$\
-Growth|Memory|SuiteCatchesBugs|EndsTakeLittleMemory|FiguresOfManyLocks|FiguresOfOtherTenants|UnknownWordsAreOther|$\
+Growth|Memory|EndsTakeLittleMemory|FiguresOfManyLocks|FiguresOfOtherTenants|UnknownWordsAreOther|$\
 FirstLook|Backlog|DeadReceiver|DeadReceiverIsNoDelay|GrantsOfAnother|MadeAndFull|ManyCallbacks|Missed(AsItWasKept|AskedFor|Before|Meanwhile))$$
 
 # lint runs vet.
@@ -98,10 +98,10 @@ unit: ## Test the packages, the stores on real servers included
 	$(TEST) $(RACE) -timeout 15m -skip '$(UNRACED)' ./store/etcd \
 	  $$($(GO) list ./... | grep -v -e /test/ -e '/lock$$' -e /lock/ -e /store/etcd -e /store/zookeeper -e '/handlers$$') ./store/zookeeper
 	$(TEST) $(RACE) -timeout 15m ./handlers
-	$(TEST) -timeout 10m -run '$(UNRACED)' ./store/etcd ./store/storetest ./store/zookeeper ./service/... ./telemetry ./webhook/outbox
+	$(TEST) -timeout 10m -run '$(UNRACED)' ./store/etcd ./store/zookeeper ./service/... ./telemetry ./webhook/outbox
 
 # The first three have no goroutines; the detector makes them five times slower.
-histories: ## Test what only computes: the domain, the seeded bugs' table, 10 300 histories
+histories: ## Test what only computes: the domain, the seeded bugs, 10 300 histories
 	$(call say,the domain and its simulation)
 	$(TEST) -timeout 15m ./lock/... ./test/architecture ./test/mutants
 	SIMULATE_SEEDS=10000 $(TEST) -timeout 30m ./test/simulation
@@ -166,7 +166,7 @@ bin/older-%:
 faults: $(if $(OLDER),$(OLDER:$(CURDIR)/%=%)) ## Run all faults at full length (about an hour; STORE=zookeeper; OLDER=path of an older server)
 	OLDER=$(OLDER) FAULTS=full $(GO) test -count=1 -timeout 90m -v ./test/faults/...
 
-mutants: ## Seed known bugs into a copy, one at a time, and see that a test catches each (MUTANTFLAGS="-run lock-")
+mutants: ## Seed known bugs into a copy, one at a time: a test must catch each (MUTANTFLAGS="-run lock-")
 	@$(GO) run ./test/mutants $(MUTANTFLAGS)
 
 ON_ZOOKEEPER := -store zookeeper -rows S6,streams,async,batch,dashboard

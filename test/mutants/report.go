@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// String says what became of the bug, for a person who waits.
+// String returns the outcome in words.
 func (o outcome) String() string {
 	switch {
 	case o.err != nil:
@@ -16,7 +16,7 @@ func (o outcome) String() string {
 	return fmt.Sprintf("caught by %s in %.1f s", o.caught, o.took.Seconds())
 }
 
-// report is the table in Markdown, as docs/seeded-bugs.md has it.
+// report returns the table in Markdown.
 func report(outcomes []outcome) string {
 	var b strings.Builder
 	b.WriteString("| seeded bug | breaks | in | caught by | s |\n| --- | --- | --- | --- | ---: |\n")
@@ -25,7 +25,8 @@ func report(outcomes []outcome) string {
 		if o.caught == "" {
 			by = "**" + o.String() + "**"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %.0f |\n", o.bug.Name, o.bug.Breaks, o.bug.File, by, o.took.Seconds())
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %.0f |\n",
+			o.bug.Name, o.bug.Breaks, o.bug.File, by, o.took.Seconds())
 	}
 	return b.String()
 }

@@ -1,0 +1,102 @@
+package main
+
+// queueBugs break package lock: who holds, in which order, and which waits form a cycle.
+func queueBugs() []Bug {
+	return []Bug{
+		{
+			Name: "lock-two-exclusive", Breaks: "one exclusive holder",
+			File:    "lock/queue.go",
+			Anchor:  "case first.Mode == Shared && next.Mode == Shared:",
+			Becomes: "case first.Mode != Semaphore && next.Mode == first.Mode:",
+			In:      "./lock", Run: "^TestFront$",
+		},
+		{
+			Name:    "lock-semaphore-over-limit",
+			Breaks:  "the first `limit` entries of a semaphore hold",
+			File:    "lock/queue.go",
+			Anchor:  "n < next.Limit",
+			Becomes: "n <= next.Limit",
+			In:      "./lock", Run: "^TestFront$",
+		},
+		{
+			Name: "lock-reader-passes-writer", Breaks: "a reader behind a waiting writer waits",
+			File:   "lock/queue.go",
+			Anchor: "\tfor q.next != nil && Joins(q.head.claim, q.front, q.next.claim) {\n",
+			Becomes: "\tfor s := q.next; s != nil; s = s.next {\n" +
+				"\t\tif Joins(q.head.claim, q.front, s.claim) && !s.inFront && s != q.next {\n" +
+				"\t\t\ts.inFront = true\n" +
+				"\t\t\tq.front++\n" +
+				"\t\t\tentered = append(entered, s)\n" +
+				"\t\t}\n" +
+				"\t}\n" +
+				"\tfor q.next != nil && Joins(q.head.claim, q.front, q.next.claim) {\n",
+			In: "./lock", Run: "^TestTableMatchesModel$",
+		},
+		{
+			Name: "lock-out-of-order-insert", Breaks: "once head, always head",
+			File:    "lock/table.go",
+			Anchor:  "q != nil && q.newest >= e.Number",
+			Becomes: "q != nil && q.newest == e.Number",
+			In:      "./lock", Run: "^TestInsertRefusesWhatIsOutOfOrder$",
+		},
+		{
+			Name: "lock-set-holds-in-part", Breaks: "a set holds all of its locks or none",
+			File:    "lock/table.go",
+			Anchor:  "return m.fronts == len(m.slots)",
+			Becomes: "return m.fronts > 0",
+			In:      "./lock", Run: "^TestSetHoldsOnlyWhenItHoldsEverywhere$",
+		},
+		{
+			Name: "lock-modes-mix", Breaks: "the entries of one lock agree on mode and limit",
+			File:    "lock/entry.go",
+			Anchor:  "(other.Mode == Semaphore) && c.Limit == other.Limit",
+			Becomes: "(other.Mode == Semaphore)",
+			In:      "./lock/deadlock", Run: "^TestClash$",
+		},
+		{
+			Name: "lock-name-with-slash", Breaks: "a name is one path segment and one store key",
+			File:    "lock/name.go",
+			Anchor:  `"._:@=+-"`,
+			Becomes: `"._:@=+-/"`,
+			In:      "./lock", Run: "^TestNamesFollowTheirPatterns$",
+		},
+		{
+			Name:    "lock-first-of-a-block-left",
+			Breaks:  "a long queue skips no entry after a neighbour has left",
+			File:    "lock/block.go",
+			Anchor:  "\t\tb.first = s.next\n",
+			Becomes: "\t\t_ = s.next\n",
+			In:      "./lock", Run: "^TestWhoHoldsInALongQueue$",
+		},
+		{
+			Name: "lock-place-in-a-long-queue", Breaks: "a position counts the waiters ahead",
+			File:    "lock/block.go",
+			Anchor:  "\tinto.waiting += b.waiting\n",
+			Becomes: "",
+			In:      "./lock", Run: "^TestPositionsInALongQueue$",
+		},
+		{
+			Name:   "lock-rejection-outlives-its-cycle",
+			Breaks: "a deadlock is a function of the entries that are present",
+			File:   "lock/deadlock/detector.go",
+			Anchor: "\tc.recheckDependents(n)\n" +
+				"\tc.record(n, nil)\n",
+			Becomes: "\tc.record(n, nil)\n",
+			In:      "./lock/deadlock", Run: "^TestDeadlocksMatchBruteForce$",
+		},
+		{
+			Name: "lock-search-without-end", Breaks: "a search for a deadlock has a bound",
+			File:    "lock/deadlock/search.go",
+			Anchor:  "left: min(MaxLooks, *looks)",
+			Becomes: "left: *looks << 10",
+			In:      "./lock/deadlock", Run: "^TestSearchIsBounded$",
+		},
+		{
+			Name: "service-deadlock-unseen", Breaks: "exactly one request of a cycle is rejected",
+			File:    "service/view/rejections.go",
+			Anchor:  "\t\treturn lock.ErrDeadlock(rejection.Cycle)\n",
+			Becomes: "\t\treturn nil\n",
+			In:      "./service", Run: "^TestCrossingRequests$",
+		},
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+// waitBugs break the service's wait loop: grants, leases, disconnected clients and removals.
+func waitBugs() []Bug {
+	return []Bug{
+		{
+			Name:    "service-waiter-lapses",
+			Breaks:  "while a request waits, its replica keeps the lease alive",
+			File:    "service/keep.go",
+			Anchor:  "third := k.entry.TTL / 3",
+			Becomes: "third := k.entry.TTL * 3",
+			In:      "./service", Run: "^TestKeepsWaitersAlive$",
+		},
+		{
+			Name:    "service-grant-without-proof",
+			Breaks:  "a grant after a wait gets its full TTL and a proof that its entry exists",
+			File:    "service/wait.go",
+			Anchor:  "if time.Since(w.refreshed) > freshEnough && ",
+			Becomes: "if w.refreshed.IsZero() && ",
+			In:      "./service", Run: "^TestExpiresAsItComesToHold$",
+		},
+		{
+			Name:    "service-lease-from-the-answer",
+			Breaks:  "`expires_at` counts from when the replica sent the request to the store",
+			File:    "service/keep.go",
+			Anchor:  "k.refreshed, k.shown = start, true\n",
+			Becomes: "k.refreshed, k.shown = start.Add(time.Since(start)), true\n",
+			In:      "./service", Run: "^TestLeaseCountsFromTheQuestion$",
+		},
+		{
+			Name:    "service-told-when-it-is-over",
+			Breaks:  "a waiter with a short lease gets its 503 before the lease ends",
+			File:    "service/keep.go",
+			Anchor:  "max(min(askTimeout, k.entry.TTL/6),",
+			Becomes: "max(askTimeout,",
+			In:      "./service", Run: "^TestToldBeforeTheLeaseIsOver$",
+		},
+		{
+			Name:    "service-gone-client-stays",
+			Breaks:  "the entry of a disconnected client leaves the queue at once",
+			File:    "service/wait.go",
+			Anchor:  `if g := w.answer; g != nil && g.Token != "" && w.goneForGood(ctx) {`,
+			Becomes: "if false {",
+			In:      "./service",
+			Run:     "^TestGoneClient$|^TestGoneWaiterMakesRoom$|^TestGoneWhileItLeft$",
+		},
+		{
+			Name:    "service-gone-client-with-key-loses",
+			Breaks:  "with an `Idempotency-Key` an entry outlives its connection by one TTL",
+			File:    "service/wait.go",
+			Anchor:  "if ctx.Err() == nil || w.comesBack() {",
+			Becomes: "if ctx.Err() == nil {",
+			In:      "./service", Run: "^TestGoneClientWithAKey$",
+		},
+		{
+			Name:    "service-times-out-what-holds",
+			Breaks:  "a timeout removes no entry that another replica has granted",
+			File:    "service/withdraw.go",
+			Anchor:  "s.Store.Remove(ctx, e, why, blockers...)",
+			Becomes: "s.Store.Remove(ctx, e, why, blockers[:0]...)",
+			In:      "./service", Run: "^TestTimesOutLate$",
+		},
+		{
+			Name:   "service-gives-way-to-nobody",
+			Breaks: "the store checks the holder by which a removal was decided",
+			File:   "service/withdraw.go",
+			Anchor: "\t\tif !errors.Is(err, lock.Changed) {\n" +
+				"\t\t\treturn blockers, false, err\n",
+			Becomes: "\t\tif true {\n" +
+				"\t\t\treturn blockers, false, err\n",
+			In: "./service", Run: "^TestTimesOutBehindAnother$",
+		},
+		{
+			Name:   "service-late-view-refuses",
+			Breaks: "a stale replica does not report a released lock as held",
+			File:   "service/refusal.go",
+			Anchor: "if err := s.view.Await(ctx, number); err != nil {\n" +
+				"\t\treturn nil // the queue itself will tell\n" +
+				"\t}\n",
+			Becomes: "_ = number\n",
+			In:      "./service", Run: "^TestTryAfterAReleaseElsewhere$",
+		},
+		{
+			Name:    "service-late-view-says-waiting",
+			Breaks:  "a renewal does not report a holder as waiting",
+			File:    "service/entry.go",
+			Anchor:  "if s.view.Reached(e.Number) && s.settled(ctx) {",
+			Becomes: "if true {",
+			In:      "./service", Run: "^TestRenewedAtALateReplica$",
+		},
+		{
+			Name: "service-renewed-after-the-end", Breaks: "410 is final",
+			File: "service/entry.go",
+			Anchor: "if err := s.Store.Renew(ctx, e); err != nil {\n" +
+				"\t\treturn nil, s.whyLost(ctx, e, err)\n",
+			Becomes: "if err := s.Store.Renew(ctx, e); err != nil && !errors.Is(err, lock.Lost) {\n" +
+				"\t\treturn nil, s.whyLost(ctx, e, err)\n",
+			In: "./service", Run: "^TestRenewNeverSucceedsAfterTheEnd$",
+		},
+		{
+			Name:    "service-release-half-done",
+			Breaks:  "a release completes after its client has disconnected",
+			File:    "service/entry.go",
+			Anchor:  "s.Store.Remove(context.WithoutCancel(ctx), e, lock.Released)",
+			Becomes: "s.Store.Remove(ctx, e, lock.Released)",
+			In:      "./service", Run: "^TestReleaseOutlivesItsClient$",
+		},
+		{
+			Name:    "service-takes-new-while-draining",
+			Breaks:  "a draining replica accepts no new acquire",
+			File:    "service/acquire.go",
+			Anchor:  "if s.Draining() {",
+			Becomes: "if false {",
+			In:      "./service", Run: "^TestDrainingTakesNothingNew$",
+		},
+		{
+			Name:    "simulation-removes-all-the-same",
+			Breaks:  "the simulation finds an unconditional removal",
+			File:    "store/memory/write.go",
+			Anchor:  "slices.ContainsFunc(while, func(e *lock.Entry) bool { return s.find(e) == nil })",
+			Becomes: "len(while) < 0 && slices.Contains(while, nil)",
+			In:      "./test/simulation", Run: "^TestHistories$",
+		},
+		{
+			Name:    "simulation-late-attempt-writes",
+			Breaks:  "the simulation finds a late write of an abandoned call",
+			File:    "store/memory/write.go",
+			Anchor:  "if s.attempts[this] == excluded {",
+			Becomes: "if false {",
+			In:      "./test/simulation", Run: "^TestHistories$",
+		},
+	}
+}

@@ -6,7 +6,7 @@ func storeBugs() []Bug {
 		{
 			Name:   "store-two-of-one-lock-in-a-batch",
 			Breaks: "two entries of one lock do not share a number",
-			File:   "store/pending.go",
+			File:   "store/batch/pending.go",
 			Anchor: "\tc := p.chains[key]\n" +
 				"\tif c == nil {\n" +
 				"\t\tc = &chain",
@@ -14,37 +14,37 @@ func storeBugs() []Bug {
 				"\tc := p.chains[key]\n" +
 				"\tif c == nil {\n" +
 				"\t\tc = &chain",
-			In: "./store", Run: "^TestLongChainHoldsUpNothingElse$",
+			In: "./store/batch", Run: "^TestLongChainHoldsUpNothingElse$",
 		},
 		{
 			Name: "store-batch-without-bytes", Breaks: "a batch is bounded in bytes",
-			File:    "store/pending.go",
+			File:    "store/batch/pending.go",
 			Anchor:  "(ops > p.limits.Ops || bytes > p.limits.Bytes)",
 			Becomes: "(ops > p.limits.Ops)",
-			In:      "./store", Run: "^TestBatchIsBoundedInBytes$",
+			In:      "./store/batch", Run: "^TestBatchIsBoundedInBytes$",
 		},
 		{
 			Name:    "store-pending-without-bound",
 			Breaks:  "pending writes are bounded, per tenant too",
-			File:    "store/pending.go",
+			File:    "store/batch/pending.go",
 			Anchor:  "if fits && (before < alwaysAdmitted || wait <= budget) {",
 			Becomes: "if fits || before < alwaysAdmitted || wait <= budget {",
-			In:      "./store", Run: "^TestOverload$",
+			In:      "./store/batch", Run: "^TestOverload$",
 		},
 		{
 			Name: "store-removal-refused", Breaks: "pending writes do not get a release rejected",
-			File:    "store/pending.go",
+			File:    "store/batch/pending.go",
 			Anchor:  "if w.Must {",
 			Becomes: "if false {",
-			In:      "./store", Run: "^TestOverload$",
+			In:      "./store/batch", Run: "^TestOverload$",
 		},
 		{
 			Name:    "store-denies-what-may-be-done",
 			Breaks:  "a write that may have been executed is not reported as failed",
-			File:    "store/write.go",
+			File:    "store/batch/write.go",
 			Anchor:  "\tif w.OutcomeUnknown {\n",
 			Becomes: "\tif false {\n",
-			In:      "./store", Run: "^TestClosedBetweenAttempts$",
+			In:      "./store/batch", Run: "^TestClosedBetweenAttempts$",
 		},
 		{
 			Name:    "store-damaged-lets-others-in",

@@ -123,13 +123,15 @@ func (t *Telemetry) receiveSDKErrors() {
 // Shutdown sends what is still held back, spans and metrics first and the log
 // last, and ends every goroutine of the set-up. It gives up on collectors that
 // do not answer when ctx ends. Lines logged later are still written, unbuffered.
+// Lines that were lost are counted, and are no error.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	var errs []error
 	for _, stop := range t.stop {
 		errs = append(errs, stop(ctx))
 	}
 	t.stop = nil
-	return errors.Join(append(errs, t.lines.Close())...)
+	_ = t.lines.Close() // lost lines are counted
+	return errors.Join(errs...)
 }
 
 // Logger returns the process's log.

@@ -83,7 +83,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("without a folder: %d, %s", code, log)
 	}
 	s := start(t, "--dev", "--data-dir", data)
-	if code, _, log := order("backup", "--data-dir", data); code != 2 {
+	if code, _, log := order("backup", "--data-dir", data); code != exitConfig {
 		t.Errorf("without --to: %d, %s", code, log)
 	}
 	code, out, log := order("backup", "--data-dir", data, "--to", to)

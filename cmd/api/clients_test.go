@@ -131,15 +131,15 @@ func TestBadClients(t *testing.T) {
 		args []string
 		says string
 	}{
-		{2, append(pair, "--client-ca", caFile), "need each other"},
-		{2, append(pair, "--principals", principals), "need each other"},
-		{2, []string{"--client-ca", caFile, "--principals", principals}, "needs --tls-cert"},
+		{exitConfig, append(pair, "--client-ca", caFile), "need each other"},
+		{exitConfig, append(pair, "--principals", principals), "need each other"},
+		{exitConfig, []string{"--client-ca", caFile, "--principals", principals}, "needs --tls-cert"},
 		{1, append(pair, "--client-ca", pair[1], "--principals", principals), "not that of an authority"},
 		{1, append(pair, "--client-ca", pair[3], "--principals", principals), "PRIVATE KEY"},
 		{1, append(pair, "--client-ca", file(t, ""), "--principals", principals), "no certificate"},
 		{1, append(pair, "--client-ca", caFile, "--principals", file(t, "{}")), "no list of principals"},
-		{2, []string{"--ops-pprof"}, "--ops-pprof needs --ops-listen"},
-		{2, []string{"--ops-listen", "9090"}, "not host:port"},
+		{exitConfig, []string{"--ops-pprof"}, "--ops-pprof needs --ops-listen"},
+		{exitConfig, []string{"--ops-listen", "9090"}, "not host:port"},
 	} {
 		fails(t, c.code, nil, append([]string{"--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, c.args...), c.says)
 	}

@@ -7,8 +7,8 @@
 //	api health [flags]       exit 0 if the server at --listen lives
 //	api version              print the version and the commit; --version does too
 //
-// It exits with 0 after a clean shutdown, 1 when something failed, and 2 when
-// its flags make no sense.
+// It exits with 0 after a clean shutdown, 78 when its settings are wrong, and 1 when
+// something else failed. The Go runtime exits with 2 after a panic.
 package main
 
 import (
@@ -18,10 +18,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -30,11 +28,15 @@ import (
 // time of a busy server at Go's default of 100. GOGC and GOMEMLIMIT still count.
 const gcPercent = 300
 
+// exitConfig is EX_CONFIG of sysexits.h. The runtime uses 2 for a panic, after which a
+// supervisor has to restart the server.
+const exitConfig = 78
+
 func main() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(gcPercent)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := handleSignals()
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], environmentOf(os.Environ()), os.Stdout, os.Stderr))
 }
@@ -52,7 +54,7 @@ func run(ctx context.Context, args []string, env environment, stdout, stderr io.
 	// One line, also of several errors that were joined.
 	lastWord(stderr, fmt.Sprintf("fencepost: %s\n", strings.ReplaceAll(err.Error(), "\n", "; ")))
 	if errors.As(err, &usage) {
-		return 2
+		return exitConfig
 	}
 	return 1
 }

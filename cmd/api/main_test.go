@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -100,7 +99,7 @@ func TestVersion(t *testing.T) {
 			t.Errorf("%s: %+v", asked, r)
 		}
 	}
-	fails(t, 2, nil, []string{"version", "--json"}, "-json")
+	fails(t, exitConfig, nil, []string{"version", "--json"}, "-json")
 }
 
 func TestHelp(t *testing.T) {
@@ -125,10 +124,10 @@ func TestHelpWithoutADash(t *testing.T) {
 }
 
 func TestUnknownCommand(t *testing.T) {
-	fails(t, 2, nil, []string{"sreve"}, `"sreve"`, "token", "health", "version", "--help")
-	fails(t, 2, nil, []string{"serve", "now"}, `unexpected argument "now"`)
-	fails(t, 2, nil, []string{"token", "--tenant", "acme", "now"}, `unexpected argument "now"`)
-	fails(t, 2, nil, []string{"--bogus"}, "-bogus", "--help lists the flags")
+	fails(t, exitConfig, nil, []string{"sreve"}, `"sreve"`, "token", "health", "version", "--help")
+	fails(t, exitConfig, nil, []string{"serve", "now"}, `unexpected argument "now"`)
+	fails(t, exitConfig, nil, []string{"token", "--tenant", "acme", "now"}, `unexpected argument "now"`)
+	fails(t, exitConfig, nil, []string{"--bogus"}, "-bogus", "--help lists the flags")
 }
 
 func TestHealth(t *testing.T) {
@@ -164,7 +163,7 @@ func TestHealth(t *testing.T) {
 	if err := os.WriteFile(file, []byte("lisen: "+address+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, 2, nil, []string{"health", "--config", file}, "line 1", `"lisen"`)
+	fails(t, exitConfig, nil, []string{"health", "--config", file}, "line 1", `"lisen"`)
 	ready := "http://" + address + "/readyz"
 	if r := command(t, nil, "health", "--url", ready); r.code != 0 || path != "/readyz" || r.out != ready+" answers 200 OK\n" {
 		t.Errorf("by --url: %+v, asked for %s", r, path)
@@ -172,12 +171,12 @@ func TestHealth(t *testing.T) {
 	status = http.StatusServiceUnavailable
 	fails(t, 1, nil, []string{"health", "--listen", address}, "503 Service Unavailable: no store is there xx")
 	fails(t, 1, nil, []string{"health", "--listen", closedPort(t)}, "refused")
-	fails(t, 2, nil, []string{"health", "--listen", "nowhere"}, `--listen: "nowhere"`)
+	fails(t, exitConfig, nil, []string{"health", "--listen", "nowhere"}, `--listen: "nowhere"`)
 	fails(t, 1, nil, []string{"health", "--url", ready}, ready, "503")
 	for _, bad := range []string{"nowhere", "127.0.0.1:8080", "ftp://x/", "http://", "http://user@x/", "http://\x7f/"} {
-		fails(t, 2, nil, []string{"health", "--url", bad}, "--url")
+		fails(t, exitConfig, nil, []string{"health", "--url", bad}, "--url")
 	}
-	fails(t, 2, nil, []string{"health", "--bogus"}, "-bogus")
+	fails(t, exitConfig, nil, []string{"health", "--bogus"}, "-bogus")
 }
 
 // TestHealthInTime: a server that accepts and says nothing is not healthy.
@@ -193,16 +192,9 @@ func TestHealthInTime(t *testing.T) {
 // see: its own exit code, its environment, a real signal.
 func TestBuilt(t *testing.T) {
 	t.Parallel()
-	binary := filepath.Join(t.TempDir(), "api")
-	if out, err := exec.Command("go", "build", "-ldflags", "-X main.version=v1.2.3 -X main.commit=69f4879", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := built(t)
 	if out, err := exec.Command(binary, "version").Output(); err != nil || !strings.HasPrefix(string(out), "v1.2.3 (commit 69f4879, go1.") {
 		t.Errorf("version: %q, %v", out, err)
-	}
-	var exit *exec.ExitError
-	if err := exec.Command(binary, "--bogus").Run(); !errors.As(err, &exit) || exit.ExitCode() != 2 {
-		t.Errorf("--bogus: %v", err)
 	}
 	var log output
 	server := exec.Command(binary, "--dev", "--data-dir", t.TempDir())

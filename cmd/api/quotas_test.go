@@ -47,5 +47,5 @@ func TestMetricsTenants(t *testing.T) {
 			t.Errorf("%q: others use %q", c.args, got)
 		}
 	}
-	fails(t, 2, nil, []string{"--jwt-secret-file", secretFile, "--metrics-tenants", "151"}, "--metrics-tenants: must be from 0 to 150")
+	fails(t, exitConfig, nil, []string{"--jwt-secret-file", secretFile, "--metrics-tenants", "151"}, "--metrics-tenants: must be from 0 to 150")
 }

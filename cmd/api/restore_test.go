@@ -21,7 +21,7 @@ func TestRestoreRefuses(t *testing.T) {
 		code int
 		says string
 	}{
-		"no file":      {nil, 2, "--from"},
+		"no file":      {nil, exitConfig, "--from"},
 		"no such file": {[]string{"--from", filepath.Join(dir, "none")}, 1, "nothing was restored"},
 		"no backup":    {[]string{"--from", junk}, 1, "nothing was restored"},
 	} {

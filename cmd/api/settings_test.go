@@ -54,7 +54,7 @@ func TestBadSettingsFile(t *testing.T) {
 		"listen: \"\n":                        {"line"},
 	} {
 		path := file(t, text)
-		fails(t, 2, env, []string{"--config", path}, append(says, path)...)
+		fails(t, exitConfig, env, []string{"--config", path}, append(says, path)...)
 	}
 	fails(t, 1, env, []string{"--config", "/none"}, "--config", "/none", "no such file")
 	fails(t, 1, env, []string{"--config", t.TempDir()}, "--config", "not a regular file")
@@ -67,18 +67,18 @@ func TestBadSettingsFile(t *testing.T) {
 // TestEveryProblem: of all places and all kinds, in one message.
 func TestEveryProblem(t *testing.T) {
 	path := file(t, "lissten: :1\nlog-format: xml\ndrain-seconds: never\n")
-	fails(t, 2, environment{"FENCEPOST_MAX_HOLD_SECONDS": "soon", "FENCEPOST_LOG_LEVEL": "loud"}, []string{
+	fails(t, exitConfig, environment{"FENCEPOST_MAX_HOLD_SECONDS": "soon", "FENCEPOST_LOG_LEVEL": "loud"}, []string{
 		"--config", path, "--bogus", "--data-quota-mb=many", "--store", "etcd://a", "--store-cert", "/none", "--store-username", "root", "--store-ca", "/none",
 		"--token-key-file", "/none", "--listen", "8080", "--trusted-proxies", "x", "--webhook-ports", "https", "--fence-floor", "9007199254740991",
 		"--drain-delay-seconds", "-1", "--max-ttl-seconds", "1", "--lock-classes", ",",
 	}, "lissten", "drain-seconds", "FENCEPOST_MAX_HOLD_SECONDS", "-bogus", "-data-quota-mb", `"a" is not host:port`, "--store-cert and --store-key need",
 		"--store-username and", "--store-ca", "no key for bearer tokens", "--token-key-file", "--listen", "--trusted-proxies", "--webhook-ports", "--fence-floor",
 		"--drain-delay-seconds", "--max-ttl-seconds", "--lock-classes", "--log-format", "--log-level")
-	fails(t, 2, nil, []string{"--bogus", "1", "--ops-pprof", "--tls-cert", "x"}, "-bogus", "--ops-pprof needs", "--tls-cert", "no key for bearer tokens")
+	fails(t, exitConfig, nil, []string{"--bogus", "1", "--ops-pprof", "--tls-cert", "x"}, "-bogus", "--ops-pprof needs", "--tls-cert", "no key for bearer tokens")
 	fails(t, 1, nil, []string{"--jwks", "/none", "--jwt-secret-file", "/neither"}, "--jwks: stat /none", "--jwt-secret-file: open /neither")
-	fails(t, 2, environment{envSecret: secret}, []string{"--jwt-secret-file", "/none", "--dev", "--jwks", "/neither"}, "contradicts", "open /none", "stat /neither")
+	fails(t, exitConfig, environment{envSecret: secret}, []string{"--jwt-secret-file", "/none", "--dev", "--jwks", "/neither"}, "contradicts", "open /none", "stat /neither")
 	fails(t, 1, nil, []string{"--jwks", file(t, `{"keys":[]}`)}, "--jwks: no usable key")
-	fails(t, 2, environment{envSecret: secret}, []string{"--store-ca", "/none", "--store-tls", "--data-dir", ""}, "--store-ca contradicts", "--store-tls contradicts", "--data-dir is empty")
+	fails(t, exitConfig, environment{envSecret: secret}, []string{"--store-ca", "/none", "--store-tls", "--data-dir", ""}, "--store-ca contradicts", "--store-tls contradicts", "--data-dir is empty")
 }
 
 // TestNothingBesideAProblem: what is wrong is told once, and nothing that follows from what could
@@ -91,13 +91,13 @@ func TestNothingBesideAProblem(t *testing.T) {
 		args []string
 		says string // and nothing else
 	}{
-		{2, nil, []string{"--config", file(t, key+"listen: :1\nlisten: :2\n")}, "mapping key"},
+		{exitConfig, nil, []string{"--config", file(t, key+"listen: :1\nlisten: :2\n")}, "mapping key"},
 		{1, nil, []string{"--config", "/none"}, "no such file"},
-		{2, nil, []string{"--config", file(t, key+"data-quota-mb: abc\n")}, "line 2: data-quota-mb: must be a whole number (parse error)"},
-		{2, nil, []string{"--config", file(t, key+"ops-pprof: maybe\n")}, "ops-pprof: must be true or false"},
-		{2, environment{envSecret: secret, "FENCEPOST_DATA_QUOTA_MB": "1e3"}, nil, "FENCEPOST_DATA_QUOTA_MB: must be a whole number"},
-		{2, environment{envSecret: secret, "FENCEPOST_DRAIN_DELAY_SECONDS": "soon"}, nil, "FENCEPOST_DRAIN_DELAY_SECONDS: must be a number"},
-		{2, environment{envSecret: secret}, []string{"--data-quota-mb=abc"}, "-data-quota-mb: parse error; --help lists the flags"},
+		{exitConfig, nil, []string{"--config", file(t, key+"data-quota-mb: abc\n")}, "line 2: data-quota-mb: must be a whole number (parse error)"},
+		{exitConfig, nil, []string{"--config", file(t, key+"ops-pprof: maybe\n")}, "ops-pprof: must be true or false"},
+		{exitConfig, environment{envSecret: secret, "FENCEPOST_DATA_QUOTA_MB": "1e3"}, nil, "FENCEPOST_DATA_QUOTA_MB: must be a whole number"},
+		{exitConfig, environment{envSecret: secret, "FENCEPOST_DRAIN_DELAY_SECONDS": "soon"}, nil, "FENCEPOST_DRAIN_DELAY_SECONDS: must be a number"},
+		{exitConfig, environment{envSecret: secret}, []string{"--data-quota-mb=abc"}, "-data-quota-mb: parse error; --help lists the flags"},
 	} {
 		r := command(t, c.env, c.args...)
 		problems := strings.Count(r.errOut, "; ") - strings.Count(r.errOut, "; --help")
@@ -151,7 +151,7 @@ func TestPrintedWithoutSecrets(t *testing.T) {
 	if r := command(t, environment{envSecret: marker}, "--print-config"); !strings.Contains(r.out, envSecret+" is (set)") {
 		t.Errorf("that there is a secret is not said: %s", r.out)
 	}
-	if r := command(t, nil, "--print-config"); r.code != 2 || !strings.Contains(r.errOut, "no key for bearer tokens") {
+	if r := command(t, nil, "--print-config"); r.code != exitConfig || !strings.Contains(r.errOut, "no key for bearer tokens") {
 		t.Errorf("what is printed was not checked: %+v", r)
 	}
 }

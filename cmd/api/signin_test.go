@@ -89,9 +89,9 @@ func TestOIDCIsChecked(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	with := func(flag, value string) []string { return append(slices.Clone(whole), flag, value) }
-	fails(t, 2, nil, with("--oidc-client-id", ""), "need each other")
-	fails(t, 2, nil, with("--oidc-issuer", "http://login.example"), "issuer", "https")
-	fails(t, 2, nil, with("--oidc-redirect-url", "nowhere"), "redirect URL")
+	fails(t, exitConfig, nil, with("--oidc-client-id", ""), "need each other")
+	fails(t, exitConfig, nil, with("--oidc-issuer", "http://login.example"), "issuer", "https")
+	fails(t, exitConfig, nil, with("--oidc-redirect-url", "nowhere"), "redirect URL")
 	fails(t, 1, nil, with("--oidc-client-secret-file", "/nowhere"), "--oidc-client-secret-file")
 	fails(t, 1, nil, with("--oidc-principals", "/nowhere"), "--oidc-principals")
 }

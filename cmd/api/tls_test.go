@@ -195,8 +195,8 @@ func TestBadTLS(t *testing.T) {
 		args []string
 		says string
 	}{
-		{2, good[:2], "--tls-cert and --tls-key need each other"},
-		{2, good[2:], "--tls-cert and --tls-key need each other"},
+		{exitConfig, good[:2], "--tls-cert and --tls-key need each other"},
+		{exitConfig, good[2:], "--tls-cert and --tls-key need each other"},
 		{1, []string{"--tls-cert", good[1], "--tls-key", over[3]}, "does not match"},
 		{1, over, "ended at"},
 		{1, []string{"--tls-cert", "/none", "--tls-key", good[3]}, "no such file"},

@@ -101,7 +101,7 @@ func TestTokenSecrets(t *testing.T) {
 	minted(t, inline, auth.Config{Secret: []byte(other)}, "--tenant", "acme", "--jwt-secret-file", file(t, other))
 
 	none := filepath.Join(dir, "none")
-	fails(t, 2, nil, []string{"token", "--tenant", "acme"}, "no secret", "--jwt-secret-file", "FENCEPOST_JWT_SECRET", "--dev")
+	fails(t, exitConfig, nil, []string{"token", "--tenant", "acme"}, "no secret", "--jwt-secret-file", "FENCEPOST_JWT_SECRET", "--dev")
 	fails(t, 1, nil, []string{"token", "--tenant", "acme", "--dev", "--data-dir", none}, "--dev", none, "no such file")
 	fails(t, 1, nil, []string{"token", "--tenant", "acme", "--jwt-secret-file", none}, "--jwt-secret-file", none, "no such file")
 	fails(t, 1, nil, []string{"token", "--tenant", "acme", "--jwt-secret-file", file(t, secret[:31])}, "31 bytes", "at least 32")
@@ -124,6 +124,6 @@ func TestTokenRefuses(t *testing.T) {
 		{[]string{"--tenant", "acme", "--ttl", "soon"}, []string{"-ttl"}},
 		{[]string{"--tenant", "acme", "--locks", ","}, []string{"pattern"}},
 	} {
-		fails(t, 2, env, append([]string{"token"}, c.args...), c.says...)
+		fails(t, exitConfig, env, append([]string{"token"}, c.args...), c.says...)
 	}
 }

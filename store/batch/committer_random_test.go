@@ -127,7 +127,7 @@ func (r *random) send(writes []*write) (again [][]*write) {
 	r.running--
 	switch what := r.rand.IntN(6); {
 	case what == 0 && len(writes) > 1:
-		return batch.Apart(writes)
+		return batch.Halves(writes)
 	case what == 1:
 		again = [][]*write{writes[:1]}
 		writes = writes[1:]

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store/batch"
 	"github.com/fencepost/fencepost/test/bubble"
 )
@@ -150,32 +149,6 @@ func TestWhatCanShareGathers(t *testing.T) {
 	})
 }
 
-// TestSlowStoreIsSentLess: what a slow store has to do at once does not grow with what
-// waits, or the time of all would run out together.
-func TestSlowStoreIsSentLess(t *testing.T) {
-	l := limits
-	l.Most, l.Pending.Budget = 64, time.Hour
-	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
-		f.took = time.Second
-		var writes []*write
-		for i := range 400 {
-			writes = append(writes, join(i, "hot"))
-		}
-		all := handIn(t, c, writes...)
-		<-time.After(3*f.took + f.took/2)
-		f.mu.Lock()
-		if f.running > 4 {
-			t.Errorf("a slow store has %d batches to write at once", f.running)
-		}
-		f.took, f.most = time.Millisecond, 0
-		f.mu.Unlock()
-		all.Wait()
-		if f.most < 40 {
-			t.Errorf("a store that is fast again has %d at once", f.most)
-		}
-	})
-}
-
 // TestBatchIsBoundedInBytes: also in bytes, and what is larger goes alone.
 func TestBatchIsBoundedInBytes(t *testing.T) {
 	withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
@@ -217,28 +190,6 @@ func TestPatience(t *testing.T) {
 		if got, want := fmt.Sprint(f.payloads()), "[[1] [2 3] [4]]"; got != want {
 			t.Errorf("batches %s, want %s", got, want)
 		}
-	})
-}
-
-// TestWithin: a write is refused if it would be too late for who asks for it.
-func TestWithin(t *testing.T) {
-	l := limits
-	l.Pending.Budget = time.Hour
-	withCommitter(t, l, func(t *testing.T, c *committer, f *fakeStore) {
-		handIn(t, c, join(-1, "measure")).Wait()
-		var writes []*write
-		for i := range 3000 {
-			writes = append(writes, join(i, "hot"))
-		}
-		all := handIn(t, c, writes...)
-		<-time.After(2100 * time.Millisecond) // 1 680 are written, and the rest takes 1.6 s
-		hasty, patient := join(4000, "hot"), join(4001, "hot")
-		hasty.Within, patient.Within = 500*time.Millisecond, 2*time.Second
-		if _, err := c.Do(t.Context(), hasty); !errors.Is(err, lock.Overloaded) {
-			t.Errorf("a write that would be too late: %v", err)
-		}
-		handIn(t, c, patient).Wait()
-		all.Wait()
 	})
 }
 
@@ -373,7 +324,6 @@ func TestManyOfOneLock(t *testing.T) {
 	l := limits
 	l.Pending.PerKey = batch.Size{Writes: 1 << 30, Bytes: 1 << 40}
 	l.Pending.PerTenant, l.Pending.InAll = l.Pending.PerKey, l.Pending.PerKey
-	l.Pending.Budget = time.Hour
 	bubble.Test(t, func(t *testing.T) {
 		const n = 40_000
 		hold := make(chan struct{})

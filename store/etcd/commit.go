@@ -106,7 +106,7 @@ func (c *committer) send(writes []*write) (again [][]*write) {
 		}
 		return again
 	case len(writes) > 1 && (isLeaseNotFound(err) || isTooLarge(err)):
-		return batch.Apart(writes)
+		return batch.Halves(writes)
 	}
 	return c.failed(groups, err)
 }
@@ -242,7 +242,7 @@ func (g *group) transaction(prefix string) *pb.TxnRequest {
 // nobody knows which.
 func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) {
 	if !resp.Succeeded && len(g.writes) > 1 {
-		return batch.Apart(g.writes)
+		return batch.Halves(g.writes)
 	}
 	for _, w := range g.writes {
 		w.Settle(outcome{applied: resp.Succeeded, again: w.Payload.again, revision: revision, endKey: g.endKey}, nil)
@@ -306,7 +306,7 @@ func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 // again. withdrawn is the revision of the mark that it replaces, see [Store.putMark].
 func (s *Store) putWrite(e *lock.Entry, val []byte, withdrawn int64) *write {
 	p := &part{puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}}
-	w := &write{Tenant: e.Tenant, Lingers: e.Lingers, Within: batch.WithinOf(e), Payload: p, Keys: make([]string, 0, 2*len(e.Claims))}
+	w := &write{Tenant: e.Tenant, Lingers: e.Lingers, Payload: p, Keys: make([]string, 0, 2*len(e.Claims))}
 	for i, c := range e.Claims {
 		key := s.entryKey(e.Tenant, c.Name, e.ID)
 		w.Keys = append(w.Keys, key[:len(key)-len(e.ID)], key)

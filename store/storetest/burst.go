@@ -163,42 +163,65 @@ func leaversOfABurst(t *trial) {
 // large is how many of the largest entries are more than may be pending for one lock.
 const large = 1200
 
-// refusedOnArrival has more large entries join than may be pending, at a client that is
-// cut off. Nobody who is refused has waited for that: it is decided long before a call that waits for
-// the store is given up. And nothing of it is written.
+// refusedOnArrival has more large entries join than may be pending, at a client that is cut off.
+// Once a join was rejected, another is so at once, and does not wait for the lost store first.
 func refusedOnArrival(t *trial) {
 	if t.NoBound != "" {
-		t.Logf("nobody is refused: %s", t.NoBound)
+		t.Logf("no join is rejected: %s", t.NoBound)
 		return
 	}
+	restore := t.CutB(t.T, Silent)
+	var given atomic.Bool // a call waited for the store in vain
+	full := make(chan struct{})
+	var once sync.Once
+	var all sync.WaitGroup
+	all.Go(func() {
+		together(large, func(int) {
+			_, _, err := t.B.Enqueue(t.ctx, t.largest())
+			if t.rejected(err) {
+				once.Do(func() { close(full) })
+				return
+			}
+			given.Store(true)
+			t.wantUnavailable("Enqueue at a client that is cut off", err)
+		})
+		once.Do(func() { t.Error("no join was rejected"); close(full) })
+	})
+	<-full
+	began := time.Now()
+	_, _, err := t.B.Enqueue(t.ctx, t.largest())
+	took := time.Since(began)
+	if !given.Load() && (!t.rejected(err) || took > t.CallLimit/2) {
+		t.Errorf("a join over the bound returned after %v: %v", took, err)
+	}
+	all.Wait()
+	restore()
+	t.eventually(t.recovery(), "nothing is in the queue", func() bool {
+		return len(t.queue(t.A, t.ref(largeName(0)))) == 0
+	})
+}
+
+func largeName(i int) string { return fmt.Sprintf("%s-%02d", strings.Repeat("n", 190), i) }
+
+// largest is a draft of an entry of the greatest size.
+func (t *trial) largest() *lock.Entry {
 	names := make([]string, 32)
 	for i := range names {
-		names[i] = fmt.Sprintf("%s-%02d", strings.Repeat("n", 190), i)
+		names[i] = largeName(i)
 	}
-	restore := t.CutB(t.T, Silent)
-	var refused, late atomic.Int64
-	together(large, func(int) {
-		draft := t.draft(names...)
-		draft.Metadata = map[string]string{"text": strings.Repeat("m", 1900)}
-		began := time.Now()
-		_, _, err := t.B.Enqueue(t.ctx, draft)
-		took := time.Since(began)
-		var le *lock.Error
-		if errors.As(err, &le) && le.Code == lock.Overloaded {
-			if refused.Add(1); le.OutcomeUnknown || le.RetryAfter < time.Second {
-				t.Errorf("a refusal says %+v", le)
-			}
-			if took > t.CallLimit*3/4 {
-				late.Add(1)
-			}
-			return
-		}
-		t.wantUnavailable("Enqueue at a client that is cut off", err)
-	})
-	restore()
-	t.Logf("%d were refused, %d of them late", refused.Load(), late.Load())
-	if refused.Load() == 0 || late.Load() > 0 {
-		t.Error("want refusals, all of them on arrival")
+	draft := t.draft(names...)
+	draft.Metadata = map[string]string{"text": strings.Repeat("m", 1900)}
+	return draft
+}
+
+// rejected reports whether a join was rejected because too many are pending, and checks the error.
+func (t *trial) rejected(err error) bool {
+	var le *lock.Error
+	if !errors.As(err, &le) || le.Code != lock.Overloaded {
+		return false
 	}
-	t.eventually(t.recovery(), "nothing is in the queue", func() bool { return len(t.queue(t.A, t.ref(names[0]))) == 0 })
+	if le.OutcomeUnknown || le.RetryAfter < time.Second {
+		t.Errorf("a rejection is %+v", le)
+	}
+	return true
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
-	"github.com/fencepost/fencepost/store/batch"
 )
 
 // joiner puts entries into their queues.
@@ -131,7 +130,7 @@ func (j *joiner) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 	k, v := keyOf(e), valueOf(e, handle)
 	data := store.Encode(v)
 	p := &part{change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v}}
-	w := &write{Tenant: e.Tenant, Keys: []string{k.conflict()}, Lingers: e.Lingers, Within: batch.WithinOf(e), Payload: p}
+	w := &write{Tenant: e.Tenant, Keys: []string{k.conflict()}, Lingers: e.Lingers, Payload: p}
 	p.ops = append(p.ops, j.create(j.root.primary(k), data))
 	if e.Resumable() {
 		p.ops = append(p.ops, j.claim(e, taken), j.create(j.root.lease(k, handle), nil))

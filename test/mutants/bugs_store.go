@@ -6,7 +6,7 @@ func storeBugs() []Bug {
 		{
 			Name:   "store-two-of-one-lock-in-a-batch",
 			Breaks: "two entries of one lock do not share a number",
-			File:   "store/batch/pending.go",
+			File:   "store/batch/chain.go",
 			Anchor: "\tc := p.chains[key]\n" +
 				"\tif c == nil {\n" +
 				"\t\tc = &chain",
@@ -27,16 +27,16 @@ func storeBugs() []Bug {
 			Name:    "store-pending-without-bound",
 			Breaks:  "pending writes are bounded, per tenant too",
 			File:    "store/batch/pending.go",
-			Anchor:  "if fits && (before < alwaysAdmitted || wait <= budget) {",
-			Becomes: "if fits || before < alwaysAdmitted || wait <= budget {",
-			In:      "./store/batch", Run: "^TestOverload$",
+			Anchor:  "if fits || w.Must {",
+			Becomes: "if true {",
+			In:      "./store/batch", Run: "^TestOverBoundIsRejectedAtOnce$",
 		},
 		{
 			Name: "store-removal-refused", Breaks: "pending writes do not get a release rejected",
 			File:    "store/batch/pending.go",
-			Anchor:  "if w.Must {",
-			Becomes: "if false {",
-			In:      "./store/batch", Run: "^TestOverload$",
+			Anchor:  "if fits || w.Must {",
+			Becomes: "if fits {",
+			In:      "./store/batch", Run: "^TestOverBoundIsRejectedAtOnce$",
 		},
 		{
 			Name:    "store-denies-what-may-be-done",

@@ -1,0 +1,7 @@
+package batch
+
+// Halves divides a batch for a send function that does not know which write is at fault.
+func Halves[P, O any](writes []*Write[P, O]) [][]*Write[P, O] {
+	half := len(writes) / 2
+	return [][]*Write[P, O]{writes[:half], writes[half:]}
+}

@@ -97,7 +97,9 @@ func (c claims) date(name string) (*jwt.NumericDate, error) {
 
 func (c claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.date("exp") }
 func (c claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.date("nbf") }
-func (c claims) GetIssuedAt() (*jwt.NumericDate, error)       { return c.date("iat") }
+
+// GetIssuedAt is not asked: an issuer's clock that is ahead is no reason to reject.
+func (c claims) GetIssuedAt() (*jwt.NumericDate, error) { return nil, nil }
 
 func (c claims) GetIssuer() (string, error) {
 	s, err := c.text("iss", WrongIssuer)
@@ -122,20 +124,20 @@ func (c claims) GetAudience() (jwt.ClaimStrings, error) {
 }
 
 // principal interprets the claims that are Fencepost's own.
-func (c claims) principal() (*Principal, error) {
+func (c claims) principal(names ClaimNames) (*Principal, error) {
 	subject, err := c.subject()
 	if err != nil {
 		return nil, err
 	}
-	tenant, err := c.tenant()
+	tenant, err := c.tenant(names.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	scope, err := c.text("scope", BadScope)
+	scopes, err := c.scopes(names)
 	if err != nil {
 		return nil, err
 	}
-	patterns, err := c.locks()
+	patterns, err := c.locks(names.Locks)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func (c claims) principal() (*Principal, error) {
 		return nil, err
 	}
 	return &Principal{
-		Tenant: tenant, Subject: subject, Scopes: parseScopes(scope),
+		Tenant: tenant, Subject: subject, Scopes: scopes,
 		Locks: patterns, Expires: expires.Time,
 	}, nil
 }
@@ -169,49 +171,51 @@ func checkSubject(member, subject string) error {
 	return nil
 }
 
-func (c claims) tenant() (string, error) {
-	tenant, err := c.text("tenant", BadTenant)
+func (c claims) tenant(name string) (string, error) {
+	tenant, err := c.text(name, BadTenant)
 	if err != nil {
 		return "", err
 	}
-	return tenant, checkTenant(tenant)
+	return tenant, checkTenant(name, tenant)
 }
 
-func checkTenant(tenant string) error {
+// checkTenant calls the tenant by the name of the member that it stands in.
+func checkTenant(member, tenant string) error {
 	if tenant == "" {
-		return refuse(NoTenant, "tenant is missing")
+		return refuse(NoTenant, member+" is missing")
 	}
 	if !lock.ValidTenant(tenant) {
-		return refuse(BadTenant, "tenant is not 1 to 63 lower-case letters, digits and hyphens, with no hyphen first")
+		return refuse(BadTenant,
+			member+" is not 1 to 63 lower-case letters, digits and hyphens, with no hyphen first")
 	}
 	if tenant == lock.OwnTenant {
-		return refuse(BadTenant, "tenant "+lock.OwnTenant+" is this service's own")
+		return refuse(BadTenant, member+" "+lock.OwnTenant+" is this service's own")
 	}
 	return nil
 }
 
 // locks returns nil if the claim is missing, never nil if it is there: a list
 // that was meant to limit the token must not be taken for no limit.
-func (c claims) locks() ([]Pattern, error) {
-	raw, ok := c["locks"]
+func (c claims) locks(name string) ([]Pattern, error) {
+	raw, ok := c[name]
 	if !ok {
 		return nil, nil
 	}
 	var texts []*string
 	if err := json.Unmarshal(raw, &texts); err != nil || texts == nil {
-		return nil, refuse(BadLocks, "locks is not a list of strings")
+		return nil, refuse(BadLocks, name+" is not a list of strings")
 	}
 	if len(texts) > maxPatterns {
-		return nil, refuse(BadLocks, fmt.Sprintf("locks has more than %d patterns", maxPatterns))
+		return nil, refuse(BadLocks, fmt.Sprintf("%s has more than %d patterns", name, maxPatterns))
 	}
 	patterns := make([]Pattern, 0, len(texts))
 	for _, text := range texts {
 		if text == nil {
-			return nil, refuse(BadLocks, "locks is not a list of strings")
+			return nil, refuse(BadLocks, name+" is not a list of strings")
 		}
 		p, err := ParsePattern(*text)
 		if err != nil {
-			return nil, refuse(BadLocks, "locks: "+err.Error())
+			return nil, refuse(BadLocks, name+": "+err.Error())
 		}
 		patterns = append(patterns, p)
 	}

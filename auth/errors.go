@@ -21,14 +21,14 @@ const (
 	BadSignature         Reason = "bad_signature"
 	NoExpiry             Reason = "no_expiry"
 	Expired              Reason = "expired"
-	NotYetValid          Reason = "not_yet_valid" // nbf or iat lies in the future
+	NotYetValid          Reason = "not_yet_valid" // nbf lies in the future
 	WrongIssuer          Reason = "wrong_issuer"  // or none, where one is required
 	WrongAudience        Reason = "wrong_audience"
 	NoSubject            Reason = "no_subject"
 	BadSubject           Reason = "bad_subject"
 	NoTenant             Reason = "no_tenant"
 	BadTenant            Reason = "bad_tenant"
-	BadScope             Reason = "bad_scope"   // the claim is not a string
+	BadScope             Reason = "bad_scope"   // the claim is neither a string nor a list of strings
 	BadLocks             Reason = "bad_locks"   // the claim is not a list of patterns
 	BadSession           Reason = "bad_session" // not a text of [Sessions.Seal], or of another secret's
 	TooLarge             Reason = "too_large"   // for a session

@@ -7,6 +7,7 @@ import "context"
 const (
 	AskCooldown = askCooldown
 	AbsentFor   = absentFor
+	MaxTried    = maxTried
 )
 
 var CheckRedirect = checkRedirect

@@ -42,7 +42,7 @@ func (f *keptFile[T]) Refresh() (changed bool, err error) {
 	if f.read && bytes.Equal(text, f.text) {
 		return false, nil
 	}
-	value, err := f.parse(text)
+	value, err := f.parse(withoutMark(text))
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", f.file, err)
 	}
@@ -69,7 +69,7 @@ type rights struct {
 // with it too, which must not be used.
 func (e *rights) principal() (*Principal, error) {
 	p := &Principal{Tenant: e.Tenant, Scopes: slices.Compact(slices.Sorted(slices.Values(e.Scopes)))}
-	wrong := []error{detailOf(checkTenant(e.Tenant))}
+	wrong := []error{detailOf(checkTenant("tenant", e.Tenant))}
 	for _, s := range p.Scopes {
 		if !known(s) {
 			wrong = append(wrong, fmt.Errorf("scope %q is not known", s))

@@ -24,9 +24,16 @@ const (
 	maxKeyIDLength = 256 // bytes of a kid
 )
 
-// keyID finds a key. The algorithm is part of it, so that a token can only
+// algEd25519 is RFC 9864's name for the EdDSA signatures that Ed25519 keys make.
+const algEd25519 = "Ed25519"
+
+func init() { //nolint:gochecknoinits // the library has no other way to add a name
+	jwt.RegisterSigningMethod(algEd25519, func() jwt.SigningMethod { return jwt.SigningMethodEdDSA })
+}
+
+// keyID finds keys. The algorithm is part of it, so that a token can only
 // ever meet a key that was published for the algorithm its header names. An
-// empty kid stands for the only key of its algorithm.
+// empty kid stands for all keys of its algorithm.
 type keyID struct{ alg, kid string }
 
 // key is one verification key: what a signing method of the jwt library takes.
@@ -51,20 +58,18 @@ func parseKeySet(document []byte) (keys []*key, skipped []error, err error) {
 	var set struct {
 		Keys *[]json.RawMessage `json:"keys"`
 	}
-	if err := json.Unmarshal(document, &set); err != nil || set.Keys == nil {
+	if err := json.Unmarshal(withoutMark(document), &set); err != nil || set.Keys == nil {
 		return nil, nil, errors.New("not a JWK Set: no JSON object with a list \"keys\"")
 	}
-	seen := map[keyID]bool{}
 	for i, raw := range *set.Keys {
 		k, err := parseKey(raw)
-		if err == nil && k.id.kid != "" && seen[k.id] {
+		if err == nil && slices.ContainsFunc(keys, k.equal) {
 			err = fmt.Errorf("%s key %q occurs twice", k.id.alg, k.id.kid)
 		}
 		if err != nil {
 			skipped = append(skipped, fmt.Errorf("key %d: %w", i+1, err))
 			continue
 		}
-		seen[k.id] = true
 		keys = append(keys, k)
 	}
 	return keys, skipped, nil
@@ -81,6 +86,9 @@ func parseKey(raw json.RawMessage) (*key, error) {
 	// We trust the set itself, so certificates add nothing; left in, a
 	// thumbprint in an unusual encoding would cost us the key.
 	m.X5C, m.X5T, m.X5TS256, m.X5U = nil, "", "", ""
+	if m.ALG == algEd25519 {
+		m.ALG = jwkset.AlgEdDSA // the only name that jwkset knows
+	}
 	jwk, err := jwkset.NewJWKFromMarshal(m, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 	if err != nil {
 		return nil, err
@@ -130,20 +138,13 @@ func algorithmOf(material any) (string, error) {
 	return "", errors.New("a key type without a supported algorithm")
 }
 
-// indexKeys makes keys findable. A key that is the only one of its algorithm
-// is also found without a kid; with several, OpenID Connect Core section 10.1
-// demands one.
-func indexKeys(keys []*key) map[keyID]*key {
-	index := map[keyID]*key{}
-	count := map[string]int{}
+// indexKeys makes keys findable by kid, and all keys of an algorithm under no kid.
+func indexKeys(keys []*key) map[keyID][]*key {
+	index := map[keyID][]*key{}
 	for _, k := range keys {
-		index[k.id] = k
-		count[k.id.alg]++
-	}
-	for _, k := range keys {
-		delete(index, keyID{alg: k.id.alg})
-		if count[k.id.alg] == 1 {
-			index[keyID{alg: k.id.alg}] = k
+		index[k.id] = append(index[k.id], k)
+		if anyKid := (keyID{alg: k.id.alg}); k.id != anyKid {
+			index[anyKid] = append(index[anyKid], k)
 		}
 	}
 	return index

@@ -36,7 +36,7 @@ type keySet struct {
 	now      func() time.Time
 	log      *slog.Logger
 
-	index atomic.Pointer[map[keyID]*key]
+	index atomic.Pointer[map[keyID][]*key]
 
 	// Only the reader (the start, then the goroutine) touches these.
 	keys     []*key
@@ -215,11 +215,11 @@ func firstFew(reasons []error) string {
 	return strings.Join(few, "; ")
 }
 
-// find returns the key, or nil. For an unknown one it may wait for one read of
+// find returns the keys with this id. If there is none, it may wait for one read of
 // the source, at most fetchTimeout long.
-func (s *keySet) find(ctx context.Context, id keyID) *key {
-	if k := s.known(id); k != nil {
-		return k
+func (s *keySet) find(ctx context.Context, id keyID) []*key {
+	if found := s.known(id); found != nil {
+		return found
 	}
 	r, mine := s.ask(id)
 	if r == nil {
@@ -232,14 +232,14 @@ func (s *keySet) find(ctx context.Context, id keyID) *key {
 		return nil
 	case <-r.over:
 	}
-	k := s.known(id)
-	if k == nil && mine && r.err == nil {
+	found := s.known(id)
+	if found == nil && mine && r.err == nil {
 		s.markAbsent(id)
 	}
-	return k
+	return found
 }
 
-func (s *keySet) known(id keyID) *key { return (*s.index.Load())[id] }
+func (s *keySet) known(id keyID) []*key { return (*s.index.Load())[id] }
 
 // ask has the source read for an unknown key, or joins a read that is under
 // way; mine says which. It returns nil if the key has to be refused without.

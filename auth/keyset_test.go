@@ -3,9 +3,11 @@ package auth_test
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -435,14 +437,39 @@ func TestUnusableKeysAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestKidUsedTwice: the first key of an algorithm keeps the kid, so what a set
-// means does not depend on luck. Keys of other algorithms may share it.
-func TestKidUsedTwice(t *testing.T) {
+// TestAllKeysOfAKidAreTried: some issuers rotate a key under the kid of the one before.
+func TestAllKeysOfAKidAreTried(t *testing.T) {
 	first, second, other := ec("same"), ec("same"), signer{"EdDSA", "same", newEd()}
-	v := newVerifier(t, auth.Config{JWKS: write(t, keySet(first, second, other)), Now: newClock().Now})
-	accept(t, v, first.token(nil))
+	path := write(t, keySet(first, second, second, other))
+	v := newVerifier(t, auth.Config{JWKS: path, Refresh: often, Now: newClock().Now})
+	old := first.token(nil)
+	accept(t, v, old)
+	accept(t, v, second.token(nil))
 	accept(t, v, other.token(nil))
-	reject(t, v, second.token(nil), auth.BadSignature)
+	reject(t, v, ec("same").token(nil), auth.BadSignature)
+
+	rewrite(t, path, keySet(second, other))
+	eventually(t, "the key that left is refused", func() bool { return !verifies(t, v, old) })
+	reject(t, v, old, auth.BadSignature)
+}
+
+// TestEd25519ByItsOwnName: RFC 9864 replaces EdDSA, in keys and in tokens.
+func TestEd25519ByItsOwnName(t *testing.T) {
+	s := ed()
+	jwk := fmt.Sprintf(`{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"Ed25519","kid":"ed-1","x":%q}]}`,
+		base64.RawURLEncoding.EncodeToString(edKey().Public().(ed25519.PublicKey)))
+	for _, document := range [][]byte{[]byte(jwk), keySet(s)} {
+		v := newVerifier(t, auth.Config{JWKS: write(t, document), Now: newClock().Now})
+		accept(t, v, s.token(nil))
+		accept(t, v, s.sign(map[string]any{"alg": "Ed25519", "kid": "ed-1"}, claims(nil)))
+		accept(t, v, s.sign(map[string]any{"alg": "Ed25519"}, claims(nil)))
+	}
+}
+
+// TestKeySetWithAByteOrderMark as some editors of files leave it.
+func TestKeySetWithAByteOrderMark(t *testing.T) {
+	v := newVerifier(t, auth.Config{JWKS: write(t, append([]byte("\ufeff"), publicSet()...)), Now: newClock().Now})
+	accept(t, v, rs().token(nil))
 }
 
 // TestUsableKeys are forms that issuers really publish.
@@ -475,7 +502,7 @@ func TestPrivateKeyInSet(t *testing.T) {
 	accept(t, v, s.token(nil))
 }
 
-// TestTokenWithoutKid: good if there is only one key that it can mean.
+// TestTokenWithoutKid: the keys of its algorithm are tried, at most 8 of them.
 func TestTokenWithoutKid(t *testing.T) {
 	one, two, rsa := ec("one"), ec("two"), rs()
 	nameless := func(s signer) string { return s.sign(map[string]any{"alg": s.alg}, claims(nil)) }
@@ -484,11 +511,18 @@ func TestTokenWithoutKid(t *testing.T) {
 	accept(t, v, nameless(one))
 	accept(t, v, nameless(rsa))
 	accept(t, v, signer{"ES256", "", one.private}.token(nil))
-	server.serve(keySet(one, two, rsa))
+	reject(t, v, nameless(two), auth.BadSignature)
+	set := []signer{one, two, rsa}
+	for len(set) < auth.MaxTried+1 {
+		set = append(set, ec(fmt.Sprint("other ", len(set))))
+	}
+	last, beyond := set[auth.MaxTried], ec("beyond")
+	server.serve(keySet(append(set, beyond)...))
 	accept(t, v, two.token(nil)) // has the set read
-	reject(t, v, nameless(two), auth.UnknownKey)
-	accept(t, v, nameless(rsa))
-	accept(t, v, one.token(nil))
+	accept(t, v, nameless(two))
+	accept(t, v, nameless(last))
+	reject(t, v, nameless(beyond), auth.BadSignature)
+	accept(t, v, beyond.token(nil))
 }
 
 // TestKeyWithoutKid: small issuers publish one key and name it nowhere.
@@ -498,8 +532,8 @@ func TestKeyWithoutKid(t *testing.T) {
 	accept(t, v, s.sign(map[string]any{"alg": s.alg}, claims(nil)))
 	reject(t, v, signer{"ES256", "named", s.private}.token(nil), auth.UnknownKey)
 
-	v = newVerifier(t, auth.Config{JWKS: write(t, keySet(s, ec("other"))), Now: newClock().Now})
-	reject(t, v, s.sign(map[string]any{"alg": s.alg}, claims(nil)), auth.UnknownKey)
+	v = newVerifier(t, auth.Config{JWKS: write(t, keySet(s, ec(""))), Now: newClock().Now})
+	accept(t, v, s.sign(map[string]any{"alg": s.alg}, claims(nil)))
 }
 
 // TestVerifyDuringRotation: 128 clients while the keys change. The key that

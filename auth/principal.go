@@ -23,11 +23,12 @@ func scopes() []Scope { return []Scope{LocksRead, LocksWrite, WebhooksWrite, Ten
 
 func known(s Scope) bool { return slices.Contains(scopes(), s) }
 
-// parseScopes returns the known scopes of a space-separated list, each once.
-func parseScopes(list string) []Scope {
+// parseScopes returns the known scopes among the words that begin with prefix, each once.
+func parseScopes(words []string, prefix string) []Scope {
 	var scopes []Scope
-	for word := range strings.SplitSeq(list, " ") {
-		if s := Scope(word); known(s) && !slices.Contains(scopes, s) {
+	for _, word := range words {
+		name, ours := strings.CutPrefix(word, prefix)
+		if s := Scope(name); ours && known(s) && !slices.Contains(scopes, s) {
 			scopes = append(scopes, s)
 		}
 	}

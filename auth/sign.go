@@ -24,6 +24,9 @@ type Claims struct {
 
 	// Issuer and Audience are left out if empty.
 	Issuer, Audience string
+
+	// Names says in which claims the verifier looks for the rest.
+	Names ClaimNames
 }
 
 // Sign returns an HS256 token that is valid from now for ttl, at least a
@@ -52,16 +55,17 @@ func Sign(secret []byte, c Claims, now time.Time, ttl time.Duration) (string, er
 }
 
 func (c Claims) members() (jwt.MapClaims, error) {
-	if err := c.check(); err != nil {
+	names, err := c.Names.complete()
+	if err := errors.Join(err, c.check()); err != nil {
 		return nil, err
 	}
 	scopes := make([]string, len(c.Scopes))
 	for i, s := range c.Scopes {
-		scopes[i] = string(s)
+		scopes[i] = names.ScopePrefix + string(s)
 	}
-	m := jwt.MapClaims{"tenant": c.Tenant, "sub": c.Subject, "scope": strings.Join(scopes, " ")}
+	m := jwt.MapClaims{names.Tenant: c.Tenant, "sub": c.Subject, names.Scope: strings.Join(scopes, " ")}
 	if c.Locks != nil {
-		m["locks"] = c.Locks
+		m[names.Locks] = c.Locks
 	}
 	if c.Issuer != "" {
 		m["iss"] = c.Issuer
@@ -73,7 +77,7 @@ func (c Claims) members() (jwt.MapClaims, error) {
 }
 
 func (c Claims) check() error {
-	for _, err := range []error{checkTenant(c.Tenant), checkSubject("sub", c.Subject)} {
+	for _, err := range []error{checkTenant("tenant", c.Tenant), checkSubject("sub", c.Subject)} {
 		if fault, ok := errors.AsType[*Error](err); ok {
 			return errors.New(fault.Detail)
 		}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -140,6 +141,10 @@ func withoutURL(err error) error {
 	}
 	return err
 }
+
+// withoutMark leaves out the byte order mark that some editors put first (RFC 8259,
+// section 8.1, lets a parser skip it).
+func withoutMark(document []byte) []byte { return bytes.TrimPrefix(document, []byte("\ufeff")) }
 
 func readBounded(r io.Reader) ([]byte, error) {
 	document, err := io.ReadAll(io.LimitReader(r, maxKeySetSize+1))

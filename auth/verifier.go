@@ -4,8 +4,8 @@
 // Two families of keys can be configured, alone or together, and they never
 // mix. A shared secret verifies HS256 and nothing else. The keys of a JWK Set
 // (an https URL or a file) verify RS256, ES256 and EdDSA, each only with a key
-// of that kind and with the kid that the token names. Every other algorithm,
-// "none" included, is refused. Headers that point to keys (jku, x5u, jwk) are
+// of that kind and with the kid that the token names; a token without one tries
+// all keys of its algorithm. Every other algorithm, "none" included, is refused. Headers that point to keys (jku, x5u, jwk) are
 // ignored, and a token with a critical extension (crit) is refused.
 //
 // A token that passed is remembered under its SHA-256 until it expires, so that
@@ -52,6 +52,9 @@ type Config struct {
 	// Issuer and Audience, if set, have to be the token's iss and among its aud.
 	Issuer, Audience string
 
+	// Names says in which claims the rights of a token are.
+	Names ClaimNames
+
 	// Leeway is how far the issuer's clock may be off, up to a minute. 0 means
 	// 5 seconds.
 	Leeway time.Duration
@@ -74,6 +77,7 @@ type Verifier struct {
 	leeway time.Duration
 	parser *jwt.Parser
 	algs   []string
+	names  ClaimNames
 	issuer string
 	secret *key
 	keys   *keySet // nil without a JWK Set
@@ -88,7 +92,7 @@ func New(ctx context.Context, c Config) (*Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Verifier{now: c.Now, leeway: c.Leeway, issuer: c.Issuer, cache: newCache()}
+	v := &Verifier{now: c.Now, leeway: c.Leeway, issuer: c.Issuer, names: c.Names, cache: newCache()}
 	if len(c.Secret) > 0 {
 		alg := jwt.SigningMethodHS256.Alg()
 		v.secret = &key{id: keyID{alg: alg}, material: slices.Clone(c.Secret)}
@@ -112,6 +116,11 @@ func (c Config) complete() (Config, error) {
 	if err := checkSecret(c.Secret); err != nil && len(c.Secret) > 0 {
 		return c, fmt.Errorf("--jwt-secret-file: %w", err)
 	}
+	names, err := c.Names.complete()
+	if err != nil {
+		return c, err
+	}
+	c.Names = names
 	if c.Leeway < 0 || c.Leeway > maxLeeway {
 		return c, fmt.Errorf("--jwt-leeway: %v is not between 0 and %v", c.Leeway, maxLeeway)
 	}

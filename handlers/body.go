@@ -34,7 +34,7 @@ func (r *request) readJSON(v any) error {
 	if err := r.checkForm(); err != nil {
 		return err
 	}
-	if text[0] != '{' {
+	if text = withoutMark(text); len(text) == 0 || text[0] != '{' {
 		return lock.Errorf(lock.InvalidRequest, "the body must be a JSON object")
 	}
 	if !utf8.Valid(text) { // the decoder would put something else in its place
@@ -198,10 +198,21 @@ func (r *request) checkForm() error {
 	switch charset, named := parameters["charset"]; {
 	case err != nil || media != "application/json" || len(values) > 1:
 		return lock.Errorf(lock.UnsupportedMedia, "send the body as application/json")
-	case named && !strings.EqualFold(charset, "utf-8"):
+	case named && !isUTF8(charset):
 		return lock.Errorf(lock.UnsupportedMedia, "send the body in UTF-8")
 	}
 	return nil
+}
+
+// isUTF8 reports whether text in a charset is UTF-8 as it stands: some clients write the
+// name without its hyphen, and ASCII is a part of it.
+func isUTF8(charset string) bool {
+	return slices.Contains([]string{"utf-8", "utf8", "us-ascii"}, strings.ToLower(charset))
+}
+
+// withoutMark leaves out a byte order mark, which RFC 8259, section 8.1, lets a parser skip.
+func withoutMark(text []byte) []byte {
+	return bytes.TrimLeft(bytes.TrimPrefix(text, []byte("\ufeff")), " \t\r\n")
 }
 
 // explain turns a decoder's error into one that names the field.

@@ -40,7 +40,8 @@ func TestBadBodies(t *testing.T) {
 		"OtherSpaces":   {"\u00a0{}", malformed(notObject)},
 		"FormFeed":      {"{}\f", malformed("the body goes on after the JSON object")},
 		"OnlyFormFeed":  {"\f", malformed(notObject)},
-		"ByteOrderMark": {"\ufeff{}", malformed(notObject)},
+		"TwoOrderMarks": {"\ufeff\ufeff{}", malformed(notObject)},
+		"OnlyOrderMark": {"\ufeff", malformed(notObject)},
 		"UTF16":         {"{\x00}\x00", malformed(notJSON)},
 		"Unfinished":    {`{`, malformed(notJSON)},
 		"UnfinishedTwo": {`{"ttl_seconds":`, malformed(notJSON)},
@@ -267,12 +268,21 @@ func TestCharsets(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	foreign := problem{code: "unsupported_media_type", detail: "send the body in UTF-8"}
-	for _, charset := range []string{"latin1", "utf-16", "iso-8859-1", `""`, "utf8", "us-ascii"} {
+	for _, charset := range []string{"latin1", "utf-16", "iso-8859-1", `""`, "utf-7"} {
 		c.post("/locks/orders:42", body(`{}`), header("Content-Type", "application/json; charset="+charset)).wantProblem(foreign)
 	}
 	c.post("/locks/orders:42", body(`{}`), header("Content-Type", "application/json", "text/plain")).wantProblem(notJSONType())
-	for i, charset := range []string{"utf-8", "UTF-8", `"Utf-8"`} {
+	for i, charset := range []string{"utf-8", "UTF-8", `"Utf-8"`, "utf8", "UTF8", "us-ascii"} {
 		c.acquire(fmt.Sprint("orders:", i), body(`{}`), header("Content-Type", "application/json;charset="+charset))
+	}
+}
+
+// TestBodyWithAByteOrderMark: the mark is skipped.
+func TestBodyWithAByteOrderMark(t *testing.T) {
+	t.Parallel()
+	a := newTenant(t).post("/locks/orders:42", body("\ufeff {\"ttl_seconds\":5}"), loose)
+	if e := a.held(http.StatusCreated); *e.TTLSeconds != 5 {
+		t.Errorf("the lease takes %v s", *e.TTLSeconds)
 	}
 }
 

@@ -297,12 +297,17 @@ func due(text []byte, contentType string) int {
 		return http.StatusRequestEntityTooLarge
 	case len(content) == 0:
 		return http.StatusCreated
-	case contentType != "" && (err != nil || media != "application/json" || named && !strings.EqualFold(charset, "utf-8")):
+	case contentType != "" && (err != nil || media != "application/json" || named && !isUTF8(charset)):
 		return http.StatusUnsupportedMediaType
-	case !acceptable(content):
+	case !acceptable(bytes.TrimPrefix(content, []byte("\ufeff"))):
 		return http.StatusBadRequest
 	}
 	return http.StatusCreated
+}
+
+func isUTF8(charset string) bool {
+	return strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8") ||
+		strings.EqualFold(charset, "us-ascii")
 }
 
 func acceptable(text []byte) bool {

@@ -31,7 +31,7 @@ func secured(t *testing.T, most int, h http.Handler) *replica {
 	server.Listener = handlers.SecureListener(server.Listener, handlers.NewConnections(most), config, shared.telemetry.Logger())
 	server.Config.ConnContext = handlers.ConnContext
 	server.Config.HTTP2 = handlers.HTTP2()
-	server.Config.MaxHeaderBytes = 16 << 10
+	server.Config.MaxHeaderBytes = 32 << 10
 	server.Start()
 	r := &replica{server: server, url: "https://" + server.Listener.Addr().String()}
 	r.transport = &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS12}}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/certificate"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
@@ -62,6 +63,7 @@ type config struct {
 	storeUsername, storePasswordSrc string
 
 	secretFile, jwks, issuer, audience string
+	claims                             auth.ClaimNames
 	tokenKeyFile                       string
 	fenceFloor                         uint64
 
@@ -175,6 +177,7 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.jwks, "jwks", "", "`URL or file` with the JWK Set for bearer tokens (RS256, ES256, EdDSA)")
 	f.StringVar(&c.issuer, "jwt-issuer", "", "issuer that bearer tokens must have")
 	f.StringVar(&c.audience, "jwt-audience", "", "audience that bearer tokens must have")
+	claimFlags(f, &c.claims)
 	f.StringVar(&c.tokenKeyFile, "token-key-file", "", "`file` with the key behind lock tokens, at least 32 bytes, the same on all replicas; by default the store keeps one")
 	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup or another one is used")
 	f.Var(&c.maxTTL, "max-ttl-seconds", fmt.Sprintf("longest lease in `seconds`, at most %g", lock.MaxTTL.Seconds()))

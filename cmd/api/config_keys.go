@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 
@@ -14,6 +15,9 @@ import (
 // no default: a server with a known secret would be worse than none.
 func (c *config) resolveKeys(env environment) error {
 	err := c.resolveSecret(env)
+	if wrong := c.claims.Check(); wrong != nil {
+		err = errors.Join(err, usagef("%v", wrong))
+	}
 	if c.jwks != "" && (c.issuer == "" || c.audience == "") {
 		c.warn("--jwks without --jwt-issuer and --jwt-audience: a token that was made for another service with one of these keys is taken too")
 	}
@@ -60,11 +64,27 @@ func inlineSecret(env environment) ([]byte, error) {
 	return []byte(text), nil
 }
 
+// claimFlags are those that say where an identity provider puts what a token allows.
+func claimFlags(f *flag.FlagSet, names *auth.ClaimNames) {
+	f.StringVar(&names.Tenant, "jwt-tenant-claim", "tenant", "`claim` of bearer tokens with the tenant; may be a URL")
+	f.StringVar(&names.Scope, "jwt-scope-claim", "scope",
+		"`claim` of bearer tokens with the scopes, as a string or a list: scope, scp, permissions, roles")
+	f.StringVar(&names.ScopePrefix, "jwt-scope-prefix", "",
+		"`text` before each scope in bearer tokens; scopes without it are ignored")
+	f.StringVar(&names.Locks, "jwt-locks-claim", "locks", "`claim` of bearer tokens with the name patterns")
+}
+
+// byteOrderMark is what some editors put at the start of a file. In a secret nobody sees it.
+const byteOrderMark = "\ufeff"
+
 // readSecret reads a secret from a file, without the line break that editors add.
 func readSecret(flagName, path string, atLeast int) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flagName, err)
+	}
+	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
+		return nil, fmt.Errorf("%s: %s begins with a byte order mark: save it as UTF-8 without one", flagName, path)
 	}
 	text = bytes.TrimRight(text, "\r\n")
 	if len(text) < atLeast {

@@ -92,8 +92,11 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"store-tls": {"true", ""}, "store-ca": {cert, ""}, "store-cert": {cert, ""}, "store-key": {key, ""},
 		"store-username": {"root", "admin"}, "store-password-file": {file(t, "x"), file(t, "y\n")},
 		"jwt-secret-file": {file(t, secret), file(t, secret+"2\r\n")}, "jwks": {"https://a.example/keys", "https://b.example/keys"},
-		"jwt-issuer": {"a", "b"}, "jwt-audience": {"a", "b"}, "token-key-file": {file(t, secret), file(t, secret+"2")},
-		"fence-floor": {"1000", "2000"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
+		"jwt-issuer": {"a", "b"}, "jwt-audience": {"a", "b"},
+		"jwt-tenant-claim": {"https://a.example/tenant", "tid"}, "jwt-scope-claim": {"scp", "roles"},
+		"jwt-scope-prefix": {"a/", "b/"}, "jwt-locks-claim": {"a", "b"},
+		"token-key-file": {file(t, secret), file(t, secret+"2")},
+		"fence-floor":    {"1000", "2000"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
 		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "log-requests-every": {"100", "7"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
 		"oidc-issuer": {"https://a.example", "https://b.example"}, "oidc-client-id": {"a", "b"}, "oidc-client-secret-file": {file(t, "x"), file(t, "y\n")},
 		"oidc-redirect-url": {"https://a.example/back", "https://b.example/back"}, "oidc-principals": {file(t, `{"principals":[]}`), ""},
@@ -298,6 +301,7 @@ func TestContradictions(t *testing.T) {
 		{nil, with(good, "--webhook-ports", "0"), exitConfig, []string{"--webhook-ports", "65535"}},
 		{environment{"FENCEPOST_DEV": "maybe"}, good, exitConfig, []string{"FENCEPOST_DEV"}},
 		{environment{"FENCEPOST_DRAIN_SECONDS": "soon"}, good, exitConfig, []string{"FENCEPOST_DRAIN_SECONDS", "must be a number of seconds"}},
+		{nil, with(good, "--jwt-tenant-claim", "sub"), exitConfig, []string{"--jwt-tenant-claim"}},
 		{environment{"FENCEPOST_JWT_SECRET": strings.Repeat("s", 31)}, nil, 1, []string{"FENCEPOST_JWT_SECRET", "31 bytes", "at least 32"}},
 		{nil, []string{"--jwt-secret-file", file(t, strings.Repeat("s", 31)+"\n")}, 1, []string{"--jwt-secret-file", "31 bytes", "at least 32"}},
 		{nil, []string{"--jwt-secret-file", "/none"}, 1, []string{"--jwt-secret-file", "/none", "no such file"}},
@@ -375,6 +379,23 @@ func TestSeconds(t *testing.T) {
 		if err := s.Set(text); err == nil || s != 0 {
 			t.Errorf("%q is taken for %v", text, time.Duration(s))
 		}
+	}
+}
+
+// TestSecretWithAByteOrderMark: an editor's mark would be a part of the secret that nobody sees.
+func TestSecretWithAByteOrderMark(t *testing.T) {
+	marked, good := file(t, "\ufeff"+secret), environment{"FENCEPOST_JWT_SECRET": secret}
+	for flagName, args := range map[string][]string{
+		"--jwt-secret-file":         nil,
+		"--token-key-file":          nil,
+		"--store-password-file":     {"--store", "etcd://a:1", "--store-username", "root"},
+		"--oidc-client-secret-file": {"--oidc-issuer", "https://a.example", "--oidc-client-id", "a", "--oidc-redirect-url", "https://a.example/back", "--oidc-principals", file(t, `{"principals":[]}`)},
+	} {
+		env := good
+		if flagName == "--jwt-secret-file" {
+			env = nil
+		}
+		fails(t, 1, env, append(args, flagName, marked), flagName, marked, "byte order mark")
 	}
 }
 

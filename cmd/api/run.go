@@ -58,7 +58,8 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 // serveStore serves what is in the store.
 func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener net.Listener, stdout io.Writer) (err error) {
 	verifier, err := auth.New(ctx, auth.Config{
-		Secret: c.secret, JWKS: c.jwks, Issuer: c.issuer, Audience: c.audience, Logger: t.Logger(),
+		Secret: c.secret, JWKS: c.jwks, Issuer: c.issuer, Audience: c.audience,
+		Names: c.claims, Logger: t.Logger(),
 	})
 	if err != nil {
 		return err
@@ -202,7 +203,7 @@ func newServer(c *config, t *telemetry.Telemetry, routes handlers.Config) *http.
 		Handler:           handlers.New(routes),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
+		MaxHeaderBytes:    32 << 10, // a bearer token of 16 KiB, and cookies and trace state next to it
 		ConnContext:       handlers.ConnContext,
 		HTTP2:             handlers.HTTP2(),
 		// The routes answer OPTIONS * too, which net/http would do on its own.

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fencepost/fencepost/auth"
 )
 
 // server is one that serves, until it is stopped or the test ends.
@@ -197,6 +199,28 @@ func TestDevelopmentWithAnIssuer(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--dev", "--data-dir", filepath.Join(t.TempDir(), "data"), "--jwt-issuer", "us", "--jwt-audience", "them")
 	if r := s.call(printed(t, s, `(?m)^ *TOKEN=(\S+)$`), "GET", "/locks", ""); r.status != http.StatusOK {
+		t.Errorf("%d %v", r.status, r.body)
+	}
+}
+
+// TestTokenOfSixteenKiB: the longest token passes with headers of its own size next to it, also
+// with the claims under the names that the settings say.
+func TestTokenOfSixteenKiB(t *testing.T) {
+	t.Parallel()
+	key := file(t, secret)
+	names := auth.ClaimNames{Tenant: "https://a.example/org", Scope: "scp"}
+	s := start(t, "--jwt-secret-file", key, "--data-dir", filepath.Join(t.TempDir(), "data"),
+		"--jwt-tenant-claim", names.Tenant, "--jwt-scope-claim", names.Scope)
+	claims := auth.Claims{Tenant: "acme", Subject: "w", Scopes: []auth.Scope{auth.LocksRead}, Names: names}
+	for len(claims.Locks) < 59 {
+		claims.Locks = append(claims.Locks, strings.Repeat("x", 200))
+	}
+	token, err := auth.Sign([]byte(secret), claims, time.Now(), time.Hour)
+	if err != nil || len(token) < 15<<10 {
+		t.Fatalf("Sign() has %d bytes, %v", len(token), err)
+	}
+	r := s.call(token, "GET", "/locks", "", "Tracestate", strings.Repeat("a=b,", 4000))
+	if r.status != http.StatusOK {
 		t.Errorf("%d %v", r.status, r.body)
 	}
 }

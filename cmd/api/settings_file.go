@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +30,7 @@ func readSettings(path string) ([]setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	document, err := parser.ParseBytes(text, 0)
+	document, err := parser.ParseBytes(bytes.TrimPrefix(text, []byte(byteOrderMark)), 0)
 	var syntax yaml.Error
 	if errors.As(err, &syntax) && syntax.GetToken() != nil {
 		return nil, usagef("%s, line %d: %s", path, syntax.GetToken().Position.Line, syntax.GetMessage())
@@ -74,7 +75,7 @@ func settingOf(pair *ast.MappingValueNode) setting {
 }
 
 // readAtMost reads a regular file that is not longer than that.
-func readAtMost(path string, bytes int64) ([]byte, error) {
+func readAtMost(path string, most int64) ([]byte, error) {
 	// Opening a pipe would block.
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
@@ -85,9 +86,9 @@ func readAtMost(path string, bytes int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(file, bytes+1))
-	if err == nil && int64(len(text)) > bytes {
-		err = fmt.Errorf("%s is longer than %d bytes", path, bytes)
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s is longer than %d bytes", path, most)
 	}
 	return text, errors.Join(err, file.Close())
 }

@@ -16,6 +16,7 @@ func TestSettingsFile(t *testing.T) {
 	for _, text := range []string{
 		"# ours\nlisten: 127.0.0.1:9999 # here\njwt-issuer: no\njwt-audience: 010\nmax-ttl-seconds: 60\nstore-tls: true\nstore: etcd://a:1\n",
 		`{"listen": "127.0.0.1:9999", "jwt-issuer": "no", "jwt-audience": "010", "max-ttl-seconds": 60, "store-tls": true, "store": "etcd://a:1"}`,
+		"\ufefflisten: 127.0.0.1:9999\njwt-issuer: no\njwt-audience: 010\nmax-ttl-seconds: 60\nstore-tls: true\nstore: etcd://a:1\n",
 	} {
 		c := parsed(t, environment{envSecret: secret}, "--config", file(t, text))
 		if c.listen != "127.0.0.1:9999" || c.issuer != "no" || c.audience != "010" || time.Duration(c.maxTTL) != time.Minute || c.tls == nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/fencepost/fencepost/auth"
@@ -63,11 +62,8 @@ func (o *oidcSettings) secret() (string, error) {
 	if o.secretFile == "" {
 		return "", nil
 	}
-	text, err := os.ReadFile(o.secretFile)
-	if err != nil {
-		return "", fmt.Errorf("--oidc-client-secret-file: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
+	text, err := readSecret("--oidc-client-secret-file", o.secretFile, 0)
+	return strings.TrimSpace(string(text)), err
 }
 
 // files are what is read again and again.

@@ -25,6 +25,7 @@ const (
 // printToken prints a bearer token signed with the configured HS256 secret.
 func printToken(args []string, env environment, stdout io.Writer) error {
 	var tenant, scope, subject, locks, secretFile, dataDir, issuer, audience string
+	var names auth.ClaimNames
 	var ttl time.Duration
 	var dev bool
 	f := newCommandFlags("api token", stdout)
@@ -36,6 +37,7 @@ func printToken(args []string, env environment, stdout io.Writer) error {
 	f.StringVar(&secretFile, "jwt-secret-file", "", "`file` with the HS256 secret")
 	f.StringVar(&issuer, "jwt-issuer", "", "issuer to put in")
 	f.StringVar(&audience, "jwt-audience", "", "audience to put in")
+	claimFlags(f, &names)
 	f.BoolVar(&dev, "dev", false, "use the secret that --dev made in the data folder")
 	f.StringVar(&dataDir, "data-dir", "./data", "`folder` of that secret")
 	if _, err := parse(f, args, env); err != nil {
@@ -45,7 +47,7 @@ func printToken(args []string, env environment, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	claims := auth.Claims{Tenant: tenant, Subject: subject, Issuer: issuer, Audience: audience}
+	claims := auth.Claims{Tenant: tenant, Subject: subject, Issuer: issuer, Audience: audience, Names: names}
 	for _, s := range strings.Fields(scope) {
 		claims.Scopes = append(claims.Scopes, auth.Scope(s))
 	}
@@ -119,7 +121,10 @@ func (c *config) closeToOthers(path string) {
 // to use it, with a link that signs in at the dashboard once. The code of the link is in its
 // fragment, which browsers send to nobody.
 func (c *config) greetDeveloper(stdout io.Writer, address net.Addr, codes *auth.Codes) error {
-	claims := auth.Claims{Tenant: "demo", Subject: "developer", Issuer: c.issuer, Audience: c.audience, Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.WebhooksWrite, auth.Admin}}
+	claims := auth.Claims{
+		Tenant: "demo", Subject: "developer", Issuer: c.issuer, Audience: c.audience, Names: c.claims,
+		Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.WebhooksWrite, auth.Admin},
+	}
 	token, err := auth.Sign(c.secret, claims, time.Now(), devTokenTTL)
 	if err != nil {
 		return err

@@ -65,6 +65,7 @@ func TestTokenOptions(t *testing.T) {
 	options := map[string]string{
 		"tenant": "acme", "scope": "  locks:read admin ", "subject": "worker-1", "locks": "orders:*,one", "ttl": "90m",
 		"jwt-issuer": "us", "jwt-audience": "them", "jwt-secret-file": file(t, secret),
+		"jwt-tenant-claim": "org", "jwt-scope-claim": "scp", "jwt-scope-prefix": "a/", "jwt-locks-claim": "may",
 	}
 	env, args := environment{}, []string{}
 	for name, value := range options {
@@ -72,6 +73,7 @@ func TestTokenOptions(t *testing.T) {
 		env["FENCEPOST_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = value
 	}
 	verify := auth.Config{Secret: []byte(secret), Issuer: "us", Audience: "them"}
+	verify.Names = auth.ClaimNames{Tenant: "org", Scope: "scp", ScopePrefix: "a/", Locks: "may"}
 	byFlags, claims := minted(t, nil, verify, args...)
 	byEnv, _ := minted(t, env, verify)
 	for _, p := range []*auth.Principal{byFlags, byEnv} {

@@ -6,12 +6,13 @@ import (
 )
 
 // lease is until when a shard's lock is surely this replica's: by its own clock, from when it sent the
-// renewal that was answered last. An owner that was cut off, or stood still, reads on only then, and
+// acquire or renewal that was answered last. An owner that was cut off, or stood still, reads on only then, and
 // writes only over what it wrote or read before: another one may have the shard, and would find what is
 // new there only when it writes the same, or be followed by one that takes it for what is owed.
 type lease struct{ until atomic.Pointer[time.Time] }
 
-// leaseMargin is for what of the lease had passed when the lock was acquired.
+// leaseMargin is for clocks that run at different rates, and for what was sent before the lease's end and
+// arrives after it.
 const leaseMargin = time.Second
 
 func (l *lease) renewed(sent time.Time) {

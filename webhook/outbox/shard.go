@@ -39,6 +39,7 @@ func (s *shard) run(ctx context.Context) {
 // hold takes the shard's lock and does its work until that is lost, or another replica's
 // share.
 func (s *shard) hold(ctx context.Context) {
+	sent := time.Now()
 	grant, err := s.Locks.Acquire(ctx, service.AcquireRequest{
 		Tenant: lock.OwnTenant, Claims: []lock.Claim{{Name: s.name, Mode: lock.Exclusive}}, Holder: s.Self,
 		TTL: shardTTL, Wait: shardWait,
@@ -52,7 +53,11 @@ func (s *shard) hold(ctx context.Context) {
 	s.Logger.Info("this replica sends webhooks", "shard", s.name, "fence", grant.Entry.Number)
 	owned, lost := context.WithCancel(ctx)
 	w := newOwner(s, grant.Entry.Number)
-	w.lease.renewed(time.Now())
+	w.lease.renewed(sent)
+	if !w.lease.holds() && errors.Is(s.renew(ctx, grant, w.lease), lock.Lost) {
+		lost()
+		return // it was answered late, or the lock waited for
+	}
 	var keeping sync.WaitGroup
 	keeping.Go(func() { defer lost(); s.keep(owned, grant, w.lease) })
 	w.run(owned)
@@ -72,18 +77,23 @@ func (s *shard) keep(ctx context.Context, g *service.Grant, l *lease) {
 		if until(ctx, sharing.Changed); ctx.Err() != nil {
 			return
 		}
-		soon, cancel := context.WithTimeout(ctx, shardTTL/3)
-		sent := time.Now()
-		_, err := s.Locks.Renew(soon, s.request(g))
-		cancel()
-		switch {
-		case err == nil:
-			l.renewed(sent)
-		case errors.Is(err, lock.Lost):
+		if errors.Is(s.renew(ctx, g, l), lock.Lost) {
 			s.Logger.Warn("another replica sends these webhooks now", "shard", s.name)
 			return
 		}
 	}
+}
+
+// renew renews the lock once. The lease lasts from when that was sent.
+func (s *shard) renew(ctx context.Context, g *service.Grant, l *lease) error {
+	soon, cancel := context.WithTimeout(ctx, shardTTL/3)
+	defer cancel()
+	sent := time.Now()
+	_, err := s.Locks.Renew(soon, s.request(g))
+	if err == nil {
+		l.renewed(sent)
+	}
+	return err
 }
 
 func (s *shard) release(ctx context.Context, g *service.Grant) {

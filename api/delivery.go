@@ -2,7 +2,8 @@ package api
 
 // Delivery is one event that a webhook, or a callback, is told.
 type Delivery struct {
-	// ID of the event, which receivers get as `webhook-id`; of `events.missed` the ids of both ends.
+	// ID of the event, which receivers get as `webhook-id`; of `events.missed` the ids of both ends;
+	// of a callback a number and the id of its entry.
 	ID string `json:"id" example:"1042-1"`
 	// Type of the event.
 	Type string `json:"type" example:"lock.acquired"`

@@ -95,7 +95,7 @@ type news struct {
 // take takes up the news. Their order is always the same, so that what a replica does is
 // a function of what happened and not of the scheduler.
 func (a *asyncKeeper) take(n news) {
-	slices.SortFunc(n.attended, func(x, y *asyncEntry) int { return cmp.Compare(x.entry.Number, y.entry.Number) })
+	slices.SortFunc(n.attended, func(x, y *asyncEntry) int { return inOrder(x.entry, y.entry) })
 	for _, e := range n.attended {
 		a.settle(e)
 	}
@@ -372,7 +372,12 @@ func endOf(e *lock.Entry, why error) lock.Reason {
 // one that came first.
 func (e *asyncEntry) Before(other *asyncEntry) bool {
 	if e.at.Equal(other.at) {
-		return e.entry.Number < other.entry.Number
+		return inOrder(e.entry, other.entry) < 0
 	}
 	return e.at.Before(other.at)
+}
+
+// inOrder compares entries by number, and by id where they were written together.
+func inOrder(a, b *lock.Entry) int {
+	return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID))
 }

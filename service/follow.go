@@ -93,8 +93,8 @@ func (s *Service) Gone(id lock.ID, number uint64) bool { return s.view.Gone(id, 
 // whether they were told: it looks at all entries.
 func (s *Service) HeldCallbacks() (held, doubtful []*lock.Entry) { return s.view.HeldCallbacks() }
 
-// HeldCallback returns the entry of a tenant that has a number, if it holds now and names a callback, and nil
+// HeldCallback returns the tenant's entry with the id if it holds now and names a callback, and nil
 // otherwise.
-func (s *Service) HeldCallback(tenant string, number uint64) *lock.Entry {
-	return s.view.HeldCallback(tenant, number)
+func (s *Service) HeldCallback(tenant string, id lock.ID) *lock.Entry {
+	return s.view.HeldCallback(tenant, id)
 }

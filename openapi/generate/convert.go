@@ -89,7 +89,7 @@ const (
 	lockName    = `^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$`
 	lockToken   = `^fp1_[A-Za-z0-9_-]{64}$`
 	entryID     = `^[0-9a-hjkmnp-tv-z]{26}$`
-	deliveryID  = `^([A-Za-z0-9-]{1,40}|[0-9]{1,16}-[0-9]{1,10}_[0-9]{1,16}-[0-9]{1,10})$` // or a gap between two events
+	deliveryID  = `^([A-Za-z0-9-]{1,48}|[0-9]{1,16}-[0-9]{1,10}_[0-9]{1,16}-[0-9]{1,10})$` // or a gap between two events
 	receiverURL = `^https?://[!-~]+$`
 	namePattern = `^[A-Za-z0-9._:@=+-]*(\*[A-Za-z0-9._:@=+-]*){0,16}$`
 	tenantName  = `^[a-z0-9][a-z0-9-]{0,62}$`

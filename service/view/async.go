@@ -12,20 +12,13 @@ import (
 // for the one who keeps them. It is bounded by the entries that are there.
 type asyncIndex struct {
 	there   map[lock.ID]struct{}
-	called  map[grantKey]lock.ID // those that name a callback, by their tenants and numbers
 	changed map[lock.ID]struct{} // since they were taken last; some of them are gone
 	listed  bool                 // likewise: there was a Reset
 	ready   chan struct{}        // holds a value after changed ceased to be empty
 }
 
-// grantKey names the notice of a grant.
-type grantKey struct {
-	tenant string
-	number uint64
-}
-
 func newAsyncIndex() asyncIndex {
-	return asyncIndex{there: map[lock.ID]struct{}{}, called: map[grantKey]lock.ID{}, changed: map[lock.ID]struct{}{}, ready: make(chan struct{}, 1)}
+	return asyncIndex{there: map[lock.ID]struct{}{}, changed: map[lock.ID]struct{}{}, ready: make(chan struct{}, 1)}
 }
 
 // note marks an entry to which something happened, if it is async.
@@ -44,7 +37,7 @@ func (a *asyncIndex) note(id lock.ID) {
 // all that are.
 func (a *asyncIndex) relist(entries iter.Seq2[*lock.Entry, bool]) {
 	before := a.there
-	a.there, a.called = map[lock.ID]struct{}{}, map[grantKey]lock.ID{}
+	a.there = map[lock.ID]struct{}{}
 	for e := range entries {
 		a.add(e)
 		a.note(e.ID)
@@ -62,18 +55,10 @@ func (a *asyncIndex) add(e *lock.Entry) {
 	if e.Async {
 		a.there[e.ID] = struct{}{}
 	}
-	if e.Callback != nil {
-		a.called[grantKey{e.Tenant, e.Number}] = e.ID
-	}
 }
 
 // forget is for an entry that is gone; what was noted of it stays.
-func (a *asyncIndex) forget(e *lock.Entry) {
-	delete(a.there, e.ID)
-	if key := (grantKey{e.Tenant, e.Number}); a.called[key] == e.ID {
-		delete(a.called, key)
-	}
-}
+func (a *asyncIndex) forget(e *lock.Entry) { delete(a.there, e.ID) }
 
 func (a *asyncIndex) wake() {
 	select {

@@ -69,10 +69,3 @@ func (v *View) RoomToAsk(e *lock.Entry) error {
 	defer v.mu.RUnlock()
 	return v.roomToAsk(e, false)
 }
-
-// Called returns of how many entries the callbacks are known.
-func (v *View) Called() int {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return len(v.async.called)
-}

@@ -150,13 +150,12 @@ func (v *View) HeldCallbacks() (held, doubtful []*lock.Entry) {
 	return held, doubtful
 }
 
-// HeldCallback returns the entry of a tenant that has a number, if it holds and names a callback, and nil
-// otherwise.
-func (v *View) HeldCallback(tenant string, number uint64) *lock.Entry {
+// HeldCallback returns the tenant's entry with the id if it holds and names a callback, and nil otherwise.
+func (v *View) HeldCallback(tenant string, id lock.ID) *lock.Entry {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	e, holds := v.table.Entry(v.async.called[grantKey{tenant, number}])
-	if !holds {
+	e, holds := v.table.Entry(id)
+	if !holds || e.Tenant != tenant || e.Callback == nil {
 		return nil
 	}
 	return e

@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -180,20 +181,23 @@ func TestOwnTenantIsNobody(t *testing.T) {
 	}
 }
 
-// TestCallbacksThatAreOver: who is to be called is known while the entry is there, and no longer.
-func TestCallbacksThatAreOver(t *testing.T) {
+// TestHeldCallbackOfSharedWrite: entries that were written together share their number.
+func TestHeldCallbackOfSharedWrite(t *testing.T) {
 	v := empty()
 	v.Reset(store.Snapshot{})
-	for n := uint64(1); n < 100; n += 2 {
-		e := locktest.Entry(view.NumberedID(n), n, "lock")
+	var changes []store.Change
+	for i := range uint64(3) {
+		e := locktest.Entry(view.NumberedID(i), 7, fmt.Sprint("lock-", i))
 		e.Async, e.Callback = true, &lock.Callback{URL: "https://example.org/a", Secret: "current"}
-		v.Apply(n, []store.Change{{Number: n, Joined: e}})
-		if v.HeldCallback("t", n) != e || v.Called() != 1 {
-			t.Fatalf("of entry %d the callback is not known, or of %d others", n, v.Called()-1)
-		}
-		v.Apply(n+1, []store.Change{{Number: n + 1, Left: e.ID, Reason: lock.Released}})
+		changes = append(changes, store.Change{Number: 7, Joined: e})
 	}
-	if n := v.Called(); n != 0 {
-		t.Errorf("of %d entries that are gone the callbacks are known", n)
+	v.Apply(7, changes)
+	for _, c := range changes {
+		if got := v.HeldCallback("t", c.Joined.ID); got != c.Joined {
+			t.Errorf("of %s the callback is %v", c.Joined.ID, got)
+		}
+	}
+	if got := v.HeldCallback("other", changes[0].Joined.ID); got != nil {
+		t.Errorf("another tenant finds %v", got)
 	}
 }

@@ -136,7 +136,7 @@ func TestCallTells(t *testing.T) {
 	now := time.Now()
 	e := &lock.Entry{ID: "e", Tenant: tenant, Number: 50, TTL: time.Minute, Claims: []lock.Claim{{Name: "a"}}, Callback: &lock.Callback{URL: "https://there"}}
 	m.tell(&lock.Event{ID: at(60), Kind: lock.EventAcquired, Entry: e, Held: true, At: now})
-	d := m.targets.callbacks[tenant].pending[recordName(Callbacks, "50-0")]
+	d := m.targets.callbacks[tenant].pending[recordName(Callbacks, "50-e")]
 	if d == nil || !d.progress.NotAfter.Equal(now.Add(time.Minute)) {
 		t.Errorf("pending is %+v", d)
 	}

@@ -2,6 +2,8 @@ package outbox
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -54,20 +56,29 @@ func (w *owner) callBack(e *lock.Event, it *item) {
 		c.Until, c.lasts = until.UnixMilli(), until
 		what.Data.Entry.ExpiresAt = api.InstantOf(until)
 	}
-	payload, id := short(what, webhook.MaxPayload-roomForToken), idOfCall(e)
+	payload, id := short(what, webhook.MaxPayload-roomForToken), callID(e)
 	w.accept(&delivery{
 		target: t, id: id, record: recordName(Callbacks, id), kind: string(e.Kind), lock: of.Name(),
 		payload: payload, size: len(payload) + len(c.URL), grant: c,
 	}, it, []string{string(of.ID)})
 }
 
-// idOfCall is the id under which a caller is told. That of a grant has the fence and no index: it
-// is known too of a grant of which no event is.
-func idOfCall(e *lock.Event) string {
+// callID is the id of an entry's one callback. Entries that were written together share their number, so
+// it names the entry too. The number is the grant's fence, which is known also if no event of it is; or
+// that of the write that ended the wait.
+func callID(e *lock.Event) string {
+	number := e.ID.Number
 	if e.Held {
-		return lock.Before(e.Entry.Number).String()
+		number = e.Entry.Number
 	}
-	return e.ID.String()
+	return strconv.FormatUint(number, 10) + "-" + string(e.Entry.ID)
+}
+
+// parseCallID reads what callID writes.
+func parseCallID(text string) (number uint64, entry lock.ID, ok bool) {
+	digits, id, ok := strings.Cut(text, "-")
+	number, err := strconv.ParseUint(digits, 10, 64)
+	return number, lock.ID(id), ok && err == nil && number <= lock.MaxNumber && id != ""
 }
 
 // callBackHeld tells those of some entries that hold now, and whose grants may be among what was missed before

@@ -51,7 +51,7 @@ func TestCallbackAgain(t *testing.T) {
 				}
 			}
 		}
-		if err := w.asks.Redeliver(t.Context(), callers, "7-0"); !errors.Is(err, lock.NotFound) {
+		if err := w.asks.Redeliver(t.Context(), callers, "7-0000000000000000000000000a"); !errors.Is(err, lock.NotFound) {
 			t.Errorf("a grant that nobody knows: %v", err)
 		}
 	})

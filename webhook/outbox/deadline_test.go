@@ -26,7 +26,7 @@ func (m *missing) grants(tenant string, number uint64, ttl time.Duration) *deliv
 	m.t.Helper()
 	e := &lock.Entry{ID: "e", Tenant: tenant, Number: number, TTL: ttl, Claims: []lock.Claim{{Name: "a"}}, Callback: &lock.Callback{URL: "https://there"}}
 	m.tell(&lock.Event{ID: at(number), Kind: lock.EventAcquired, Entry: e, Held: true, At: time.Now()})
-	d := m.targets.callbacks[tenant].pending[recordName(Callbacks, lock.Before(number).String())]
+	d := m.targets.callbacks[tenant].pending[recordName(Callbacks, fmt.Sprint(number, "-e"))]
 	if d == nil {
 		m.t.Fatal("it is not called")
 	}

@@ -293,12 +293,12 @@ func (d *Deliveries) known(ctx context.Context, o *Order, delivery string) error
 	case !errors.Is(err, lock.NotFound):
 		return err
 	}
+	if o.Of == nil {
+		return d.knownCall(ctx, o.Tenant, delivery)
+	}
 	id, bad := lock.ParseEventID(delivery)
-	switch {
-	case bad != nil:
+	if bad != nil {
 		return errUnknown
-	case o.Of == nil && id.Index == 0:
-		return d.grants(ctx, o.Tenant, id)
 	}
 	e, err := d.event(ctx, o.Tenant, id)
 	if err == nil && (e == nil || !tells(o.Of, e)) {
@@ -307,11 +307,51 @@ func (d *Deliveries) known(ctx context.Context, o *Order, delivery string) error
 	return err
 }
 
-// tells reports whether a subscription, or a caller if there is none, is told of an event by its id.
-func tells(s *subscription.Subscription, e *lock.Event) bool {
-	if s == nil {
-		return e.Entry.Callback != nil && concernsCaller(e) && !e.Held
+// knownCall returns nil if the entry of a grant holds, or the end of its wait is known.
+func (d *Deliveries) knownCall(ctx context.Context, tenant, delivery string) error {
+	if told, err := findCall(ctx, d.locks, tenant, tenant, delivery); told != nil || err != nil {
+		return err
 	}
+	s, err := d.state(ctx, tenant, Callbacks)
+	granted := func(r *recent) bool { return r.ID == delivery && r.Kind == string(lock.EventAcquired) }
+	if err == nil && slices.ContainsFunc(s.Recent, granted) {
+		return lock.Errorf(lock.Lost, "the lease of that grant is over, so its notice is of no use and not sent again")
+	}
+	return cmp.Or(err, error(errUnknown))
+}
+
+// findCall returns what the callback with an id tells, nil if that is not known any more: the grant of an
+// entry that holds, or the end of a wait. of is the tenant whose subscription to events is used.
+func findCall(ctx context.Context, locks Locks, of, tenant, delivery string) (*lock.Event, error) {
+	number, id, ok := parseCallID(delivery)
+	if !ok {
+		return nil, nil //nolint:nilnil // it is not known
+	}
+	if e := locks.HeldCallback(tenant, id); e != nil && e.Number == number {
+		told := lock.EventOfGrant(e)
+		told.ID, told.At = lock.Before(number), time.Now()
+		return &told, nil
+	}
+	stream, err := locks.Events(ctx, service.EventsRequest{Of: of, Tenant: tenant, After: new(lock.Before(number))})
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	for room := make([]*events.Record, 64); ; {
+		given, _, _ := stream.Next(room)
+		for _, r := range given {
+			if e := &r.Event; e.ID.Number == number && e.Entry.ID == id && !e.Held && concernsCaller(e) {
+				return e, nil
+			}
+		}
+		if len(given) == 0 || given[len(given)-1].ID.Number > number {
+			return nil, nil //nolint:nilnil // it is not known
+		}
+	}
+}
+
+// tells reports whether a subscription is told of an event.
+func tells(s *subscription.Subscription, e *lock.Event) bool {
 	filter := filterOf(s)
 	return e.ID.Number > s.From && len(filter.Claims(e)) > 0
 }
@@ -332,27 +372,6 @@ func (d *Deliveries) event(ctx context.Context, tenant string, id lock.EventID) 
 		return nil, nil //nolint:nilnil // as it says
 	}
 	return &given[0].Event, nil
-}
-
-// grants returns nil if the entry of a grant that has the id holds.
-func (d *Deliveries) grants(ctx context.Context, tenant string, id lock.EventID) error {
-	if heldCaller(d.locks, tenant, id) != nil {
-		return nil
-	}
-	s, err := d.state(ctx, tenant, Callbacks)
-	if err == nil && slices.ContainsFunc(s.Recent, func(r *recent) bool { return r.ID == id.String() }) {
-		return lock.Errorf(lock.Lost, "the lease of that grant is over, so its notice is of no use and not sent again")
-	}
-	return cmp.Or(err, error(errUnknown))
-}
-
-// heldCaller is the entry that holds of whose grant the notice has an id, nil if none does.
-func heldCaller(locks Locks, tenant string, id lock.EventID) *lock.Entry {
-	e := locks.HeldCallback(tenant, id.Number)
-	if e == nil || lock.Before(e.Number) != id {
-		return nil
-	}
-	return e
 }
 
 // tellsOf reports whether what is owed is the delivery with an id: of what is missed, all of that gap.

@@ -37,9 +37,9 @@ type Locks interface {
 	// which it is not known whether they hold.
 	HeldCallbacks() (held, doubtful []*lock.Entry)
 
-	// HeldCallback returns the entry of a tenant that has a number, if it holds now and names a
-	// callback, and nil otherwise. Unlike HeldCallbacks it does not look at all entries.
-	HeldCallback(tenant string, number uint64) *lock.Entry
+	// HeldCallback returns the tenant's entry with the id if it holds now and names a callback,
+	// and nil otherwise.
+	HeldCallback(tenant string, id lock.ID) *lock.Entry
 
 	// Gone reports whether an entry is known to have ended, of which the id and the number count.
 	Gone(id lock.ID, number uint64) bool

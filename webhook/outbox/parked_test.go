@@ -116,15 +116,15 @@ func TestParkedCallsNobodyElse(t *testing.T) {
 			called := func(of *target, record string) bool {
 				return of != nil && of.pending[recordName(Callbacks, record)] != nil
 			}
-			if met && !called(callers, "102-0") {
+			if met && !called(callers, "102-https://slow") {
 				t.Error("who holds is not called when the gap is met")
 			}
 			m.eases(callers)
 			m.ease(time.Now())
-			if called(callers, "102-0") == met {
+			if called(callers, "102-https://slow") == met {
 				t.Errorf("who was not given it is called: %v", !met)
 			}
-			if called(callers, "103-0") || !met && m.targets.callbacks[other] != nil {
+			if called(callers, "103-https://quick") || !met && m.targets.callbacks[other] != nil {
 				t.Error("somebody else is called")
 			}
 			if m.parked(callers) {

@@ -140,7 +140,7 @@ func TestOnlyItsOwnURLWaits(t *testing.T) {
 	}
 	tells(102, "https://slow")
 	tells(103, "https://quick")
-	if callers.pending[recordName(Callbacks, "102-0")] != nil || callers.pending[recordName(Callbacks, "103-0")] == nil {
+	if callers.pending[recordName(Callbacks, "102-https://slow")] != nil || callers.pending[recordName(Callbacks, "103-https://quick")] == nil {
 		t.Errorf("the wrong one waits")
 	}
 	m.takes()

@@ -197,16 +197,14 @@ func (w *owner) again(t *target, id string, it *item) {
 		w.hastenFor(it, d)
 		return
 	}
-	event, err := lock.ParseEventID(id)
-	if err != nil {
+	if t.id == Callbacks {
+		if told, err := findCall(w.ctx, w.Locks, lock.OwnTenant, t.tenant, id); err == nil && told != nil {
+			w.callBack(told, it)
+		}
 		return
 	}
-	if t.id == Callbacks && event.Index == 0 {
-		if e := heldCaller(w.Locks, t.tenant, event); e != nil {
-			told := lock.EventOfGrant(e)
-			told.ID, told.At = event, time.Now()
-			w.callBack(&told, it)
-		}
+	event, err := lock.ParseEventID(id)
+	if err != nil {
 		return
 	}
 	known := w.replayOne(t, event, it)

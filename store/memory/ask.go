@@ -30,14 +30,14 @@ func once[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do fu
 	}
 	known := c.newest()
 	answered := make(chan reply[T], 1) // a late one finds nobody
-	err = c.wire.Call(ctx, op, id, func() error {
+	err = c.wire.Call(ctx, op, id, c.together(op, func() error {
 		value, number, err := do()
 		select {
 		case answered <- reply[T]{value, number}:
 		default:
 		}
 		return err
-	})
+	}))
 	if unanswered(err) {
 		return answer, err
 	}
@@ -46,6 +46,15 @@ func once[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do fu
 		c.lostPast(ctx, known)
 	}
 	return got.value, err
+}
+
+// together has a write wait for others, if the server is so configured.
+func (c *Client) together(op Operation, do func() error) func() error {
+	within := c.server.cfg.Together
+	if within == 0 || op != Put && op != Remove {
+		return do
+	}
+	return func() error { return c.group.carryOut(c.server, within, do) }
 }
 
 func (c *Client) doubt(more int) {

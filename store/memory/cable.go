@@ -37,10 +37,14 @@ func NewCable() *Cable {
 func (c *Cable) Cut(how Cut) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if how == "" {
-		for _, do := range c.held {
+	for how == "" && len(c.held) > 0 {
+		held := c.held
+		c.held = nil
+		c.mu.Unlock() // a write may wait for others
+		for _, do := range held {
 			_ = do() // nobody waits for its answer
 		}
+		c.mu.Lock()
 	}
 	if how == Broken {
 		close(c.broken)

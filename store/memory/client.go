@@ -63,6 +63,7 @@ type Client struct {
 	small  *RecordStore
 
 	understood int // up to which form
+	group      group
 
 	closing context.Context
 	close   context.CancelFunc

@@ -12,6 +12,14 @@ import (
 
 // publish makes a step of the history known. The caller holds the mutex.
 func (s *Server) publish(changes ...store.Change) {
+	if s.joint != nil {
+		s.joint.changes = append(s.joint.changes, changes...)
+		return
+	}
+	s.show(changes)
+}
+
+func (s *Server) show(changes []store.Change) {
 	r := Run{s.number, time.Now(), changes}
 	s.runs = append(s.runs, r)
 	s.cfg.Observe(r)
@@ -30,6 +38,8 @@ var errHistory = errors.New("the history from there on was forgotten")
 
 // list returns all entries, the remembered ends, and where the history goes on.
 func (s *Server) list() (store.Snapshot, []store.Ended, cursor) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	view := store.Snapshot{Number: s.number, Entries: s.sorted(func(*lock.Entry) bool { return true }), Notices: s.attached()}
@@ -87,6 +97,8 @@ type Checkpoint struct {
 
 // Checkpoint returns a copy of the server as it stands.
 func (s *Server) Checkpoint() Checkpoint {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := Checkpoint{
@@ -107,6 +119,8 @@ func (s *Server) Checkpoint() Checkpoint {
 // Restore makes the server what it was: it goes on from there, and numbers repeat.
 // Leases start anew.
 func (s *Server) Restore(c Checkpoint) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.restore(c)
@@ -115,6 +129,8 @@ func (s *Server) Restore(c Checkpoint) {
 // RestoreElsewhere does the same, into another cluster: what is kept in the data does
 // not fit the cluster's own identity, so that nobody is granted anything.
 func (s *Server) RestoreElsewhere(c Checkpoint) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.foreign = true
@@ -145,6 +161,8 @@ const maxFloor = 1 << 52
 // that are there, so that feeds list anew. The server is trusted again if it so has
 // reached what is missing. A floor only rises.
 func (s *Server) Raise(floor uint64) error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if floor < s.floor || floor > maxFloor {

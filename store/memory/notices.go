@@ -47,7 +47,7 @@ func (s *Server) notify(known uint64, understood int, n *lock.Notice, of *lock.E
 	if s.notices[noticeKey{n.Tenant, n.ID}] != nil {
 		return s.number, nil
 	}
-	s.number++
+	s.advance()
 	written := &notice{Notice: *n, at: time.Now()}
 	written.Number = s.number
 	s.keepNotice(written)

@@ -85,7 +85,7 @@ func (s *Server) swapRecord(known uint64, was store.RecordState, w *store.Record
 	if !w.Bound {
 		life = 0
 	}
-	s.number++
+	s.advance()
 	t.kept[w.RecordKey] = smallRecord{w.RecordForm, s.number, life}
 	s.publish()
 	s.tellKind(w.Kind)
@@ -128,7 +128,7 @@ func (s *Server) removeAndSwap(
 }
 
 func (s *Server) dropRecord(k store.RecordKey) {
-	s.number++
+	s.advance()
 	delete(s.small.kept, k)
 	s.small.deleted[k] = s.number
 	s.publish()

@@ -25,6 +25,10 @@ type Config struct {
 	// the key of the entry is not used up.
 	ExpiryRecord time.Duration
 
+	// Together is how long a write waits for others of its client, with which it shares a
+	// transaction and its number; 0 is a transaction for each.
+	Together time.Duration
+
 	// Observe is told each step of the history as it happens. It must not call the
 	// server.
 	Observe func(Run)
@@ -42,6 +46,8 @@ type Run struct {
 type Server struct {
 	cfg Config
 
+	turn sync.Mutex // of a transaction, and of what must not see half of one; before mu
+
 	mu         sync.Mutex
 	number     uint64
 	entries    map[key]*kept
@@ -56,6 +62,8 @@ type Server struct {
 	form       int              // the lowest that must be understood, see [store.Form]
 	clients    int64
 	small      recordTable
+
+	joint *joint // the transaction that is being carried out, nil if there is none
 
 	runs    []Run         // since the last compaction
 	first   uint64        // the index of runs[0]
@@ -140,6 +148,8 @@ func (s *Server) stopTimers() {
 
 // Number returns the number of the last write.
 func (s *Server) Number() uint64 {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.number
@@ -147,6 +157,8 @@ func (s *Server) Number() uint64 {
 
 // Entries returns all entries in the order of their numbers.
 func (s *Server) Entries() []*lock.Entry {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sorted(func(*lock.Entry) bool { return true })
@@ -189,7 +201,9 @@ func (s *Server) sorted(wanted func(*lock.Entry) bool) []*lock.Entry {
 			all = append(all, copied(k.entry))
 		}
 	}
-	slices.SortFunc(all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(all, func(a, b *lock.Entry) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID))
+	})
 	return all
 }
 
@@ -197,6 +211,8 @@ func copied(e lock.Entry) *lock.Entry { return &e }
 
 // queue reads a lock's entries.
 func (s *Server) queue(r lock.Ref) ([]*lock.Entry, uint64) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sorted(func(e *lock.Entry) bool {

@@ -67,7 +67,7 @@ func (s *Server) gone(e *lock.Entry, wroteBefore bool, withdrawn uint64) error {
 }
 
 func (s *Server) insert(a Attempt, e *lock.Entry) *lock.Entry {
-	s.number++
+	s.advance(keysOf(e)...)
 	k := &kept{entry: *e, end: time.Now().Add(e.TTL)}
 	k.entry.Number, k.entry.Handle, k.entry.Lingers = s.number, int64(a), false
 	mine := k.entry
@@ -128,7 +128,7 @@ func (s *Server) drop(k *kept, why lock.Reason, note *lock.Note) {
 	k.lease.Stop()
 	delete(s.entries, keyOf(&k.entry))
 	s.forgetNoticesOf(&k.entry)
-	s.number++
+	s.advance(entryKey(&k.entry))
 	if why != lock.Expired {
 		s.remember(k.entry, why, note)
 	}

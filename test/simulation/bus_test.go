@@ -207,6 +207,7 @@ type message struct {
 	answer chan<- error
 
 	arrived  bool
+	heardOf  bool // its answer gets back
 	sent     time.Duration
 	numbered int         // the world's when it was sent
 	heard    uint64      // the sender's when it was sent
@@ -253,22 +254,56 @@ func (w *world) arrive(m *message) {
 	w.carryOut(m, !w.chance(w.Unheard))
 }
 
-// carryOut has the store do what is asked. A store that was restored meanwhile does not
-// know of connections from before.
+// carryOut has the store do what is asked. A write may wait for those that arrive next, to
+// share their transaction.
 func (w *world) carryOut(m *message, heard bool) {
-	if m.arrived || m.numbered < w.restored {
+	if m.arrived {
 		return
 	}
-	m.arrived = true
+	m.arrived, m.heardOf = true, heard
+	if !shares(m) || slices.ContainsFunc(w.joining, func(other *message) bool { return other.id == m.id }) {
+		w.transact() // in the order in which they came
+	}
+	w.joining = append(w.joining, m)
+	if shares(m) && w.percent(w.Joined) {
+		w.schedule(w.between(1, 5*time.Millisecond), w.transact)
+		return
+	}
+	w.transact()
+}
+
+// shares reports whether a request may share a transaction.
+func shares(m *message) bool { return m.op == memory.Put || m.op == memory.Remove }
+
+// transact carries out what is waiting as one transaction. A store that was restored
+// meanwhile does not know of connections from before.
+func (w *world) transact() {
+	all := slices.DeleteFunc(w.joining, func(m *message) bool { return m.numbered < w.restored })
+	w.joining = nil
+	if len(all) == 0 {
+		return
+	}
 	w.truth.catchUp()
-	w.truth.writing = &writing{m.wire.r.n, m.sent, m.heard, w.server.Number(), w.server.Trusted()}
-	err := m.do()
+	w.truth.writing = writings{}
+	requests := make([]func() error, len(all))
+	for i, m := range all {
+		requests[i] = m.do
+		w.truth.writing[m.id] = &writing{m.wire.r.n, m.sent, m.heard, w.server.Number(), w.server.Trusted()}
+	}
+	var errs []error
+	if shares(all[0]) {
+		errs = w.server.Together(requests...)
+	} else {
+		errs = []error{requests[0]()}
+	}
 	w.truth.catchUp()
 	w.truth.writing = nil
 	number := w.server.Number()
-	w.note("done", m.wire.r.n, string(m.op), m.id, number, err == nil, heard)
-	if heard {
-		w.schedule(w.latency(), func() { w.answer(m, number, err) })
+	for i, m := range all {
+		w.note("done", m.wire.r.n, string(m.op), m.id, number, errs[i] == nil, m.heardOf)
+		if m.heardOf {
+			w.schedule(w.latency(), func() { w.answer(m, number, errs[i]) })
+		}
 	}
 }
 

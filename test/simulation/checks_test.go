@@ -138,7 +138,7 @@ func (t *truth) checkOneOfKey(id lock.ID) {
 // checkLate: when an entry of a key has been there and has gone, no attempt from before writes
 // another one, which nobody would attend.
 func (t *truth) checkLate(l *life) {
-	by := t.writing
+	by := t.writing[l.entry.ID]
 	if by == nil || !l.entry.Resumable() {
 		return
 	}

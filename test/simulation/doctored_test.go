@@ -126,7 +126,7 @@ func doctors() map[string]func(*doctored) {
 		"written twice":       func(d *doctored) { d.joined("a"); d.joined("a") },
 		"a number again":      func(d *doctored) { d.left(d.joined("a"), lock.Released); d.number--; d.joined("b") },
 		"written, too late":   func(d *doctored) { d.writtenTooLate() },
-		"written, untrusted":  func(d *doctored) { d.truth.writing = &writing{}; d.joined("a") },
+		"written, untrusted":  func(d *doctored) { d.truth.writing = writings{"a": {}}; d.joined("a") },
 		"known to be missing": func(d *doctored) { d.knownToBeMissing() },
 		"two hold":            func(d *doctored) { d.held("a"); d.held("b") },
 		"three of two hold":   func(d *doctored) { d.threeOfTwo() },
@@ -232,7 +232,7 @@ func (d *doctored) writtenTooLate() {
 	d.pass(time.Second)
 	d.truth.join(e, d.now())
 	d.left(e, lock.Withdrawn)
-	d.truth.writing = &writing{sent: sent, trusted: true}
+	d.truth.writing = writings{"a": {sent: sent, trusted: true}}
 	again := *e
 	d.number++
 	again.Number = d.number
@@ -243,7 +243,7 @@ func (d *doctored) writtenTooLate() {
 func (d *doctored) knownToBeMissing() {
 	d.joined("a")
 	d.missing, d.number = true, 500
-	d.truth.writing = &writing{heard: 1001, before: 500, trusted: true}
+	d.truth.writing = writings{"b": {heard: 1001, before: 500, trusted: true}}
 	d.joined("b")
 }
 

@@ -11,14 +11,21 @@ import (
 // where it is known that the past is missing. What a restore has taken back without
 // anybody knowing can be handed out again.
 func (t *truth) checkNumber(e *lock.Entry) {
-	by := t.writing
+	by, newest := t.writing[e.ID], t.greatest
+	for _, c := range e.Claims {
+		n := t.greatests[c.Name]
+		if n == e.Number {
+			newest = max(newest, n+1) // entries of one lock never share a number
+		}
+		t.greatests[c.Name] = max(n, e.Number)
+	}
+	t.greatest = max(t.greatest, e.Number)
 	switch {
 	case by != nil && !by.trusted:
 		t.w.problem("%s was written at %d by replica %d, and nothing was to be", e.ID, e.Number, by.replica)
-	case e.Number > t.greatest:
-		t.greatest = e.Number
+	case e.Number >= newest:
 	case !t.w.missing:
-		t.w.problem("%s was written at %d, after %d was given", e.ID, e.Number, t.greatest)
+		t.w.problem("%s was written at %d, after %d was given", e.ID, e.Number, newest)
 	case by != nil && by.heard > by.before:
 		t.w.problem("%s was written at %d by replica %d, which had heard of %d", e.ID, e.Number, by.replica, by.heard)
 	}

@@ -21,6 +21,7 @@ type options struct {
 	Lost    int           // requests of a thousand that never arrive
 	Unheard int           // answers of a thousand that never arrive
 	Late    int           // writes of a thousand that arrive seconds or minutes later
+	Joined  int           // writes of a hundred that wait for the next, to share a transaction
 
 	Named        int // clients of a hundred that give a name
 	Keyed        int // acquires of a hundred with an idempotency key
@@ -58,6 +59,9 @@ func expand(seed uint64) options {
 	}
 	if r.IntN(3) == 0 {
 		o.Closures = between(1, 5)
+	}
+	if r.IntN(3) > 0 {
+		o.Joined = between(10, 90)
 	}
 	return o
 }

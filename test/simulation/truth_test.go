@@ -23,10 +23,14 @@ type truth struct {
 
 	closures []*closed
 
-	greatest uint64 // number that any entry ever had
-	fences   map[string]map[lock.Mode]uint64
-	writing  *writing // what the store does right now, nil if nobody asked it to
+	greatest  uint64 // number that any entry ever had
+	fences    map[string]map[lock.Mode]uint64
+	greatests map[string]uint64 // the same, of each lock
+	writing   writings          // what the store does right now, nil if nobody asked it to
 }
+
+// writings are the requests of one transaction, by the entries that they are about.
+type writings map[lock.ID]*writing
 
 // writing is a request that the store carries out.
 type writing struct {
@@ -68,7 +72,7 @@ type state struct {
 }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{}, writer: map[lock.ID]*call{}, asks: map[lock.ID]bool{}, fences: map[string]map[lock.Mode]uint64{}}
+	return &truth{w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{}, writer: map[lock.ID]*call{}, asks: map[lock.ID]bool{}, fences: map[string]map[lock.Mode]uint64{}, greatests: map[string]uint64{}}
 }
 
 // steps are those of the history that were not looked at yet. Leases end in

@@ -19,18 +19,19 @@ import (
 // clients' calls is done by one goroutine.
 type world struct {
 	options
-	rand   *rand.Rand
-	began  time.Time
-	inbox  inbox
-	crew   crew // for the clients' calls
-	agenda agenda
-	timer  *time.Timer
-	taken  map[time.Duration]bool
-	stuck  []*message // writes that arrive late
-	healed bool
-	since  time.Duration // when it healed
-	turned time.Duration // by how much more than a minute each clocks were changed, in all
-	over   bool
+	rand    *rand.Rand
+	began   time.Time
+	inbox   inbox
+	crew    crew // for the clients' calls
+	agenda  agenda
+	timer   *time.Timer
+	taken   map[time.Duration]bool
+	stuck   []*message // writes that arrive late
+	joining []*message // writes that wait for others, to share a transaction
+	healed  bool
+	since   time.Duration // when it healed
+	turned  time.Duration // by how much more than a minute each clocks were changed, in all
+	over    bool
 
 	numbered int  // how often the store's numbers came to mean something else
 	restored int  // which of these was the last restore

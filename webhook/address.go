@@ -2,7 +2,10 @@ package webhook
 
 import "net/netip"
 
-const metadataService = "a metadata service of a cloud"
+const (
+	metadataService = "a metadata service of a cloud"
+	linkLocal       = "a link-local address"
+)
 
 // specialRange is a range of addresses at which no public receiver can be.
 type specialRange struct {
@@ -24,10 +27,10 @@ func specialRanges() []specialRange {
 	add("a loopback address", "127.0.0.0/8", "::1/128")
 	add("the unspecified address", "::/128")
 	add("a private address", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
-	add("a unique local address", "fc00::/7")
+	add("a unique local address", uniqueLocal)
 	add("a site-local address", "fec0::/10")
 	add("a shared address of a provider", "100.64.0.0/10")
-	add("a link-local address", "169.254.0.0/16", "fe80::/10")
+	add(linkLocal, "169.254.0.0/16", "fe80::/10")
 	add("a multicast address", "224.0.0.0/4", "ff00::/8")
 	add("the broadcast address", "255.255.255.255/32")
 	add("an address of Teredo", "2001::/32")
@@ -46,7 +49,10 @@ func specialRanges() []specialRange {
 	return all
 }
 
-const localNAT64 = "64:ff9b:1::/48"
+const (
+	localNAT64  = "64:ff9b:1::/48"
+	uniqueLocal = "fc00::/7"
+)
 
 // isGlobalUnicast reports whether an IPv6 address is in the range from which public
 // addresses are given, or is that of an IPv4 address behind a NAT64.
@@ -55,16 +61,28 @@ func isGlobalUnicast(addr netip.Addr) bool {
 	return b[0]&0xe0 == 0x20 || isNAT64(b)
 }
 
-// isMetadata reports whether an address hands credentials of the machine to whoever can
-// send it a request. Some of them are in ranges that an operator may well allow, and
-// one is in a public range.
+// guarded says what an address is that no range opens, only its own address; "" if a range
+// may. Clouds put services that hand out credentials of the machine at link-local addresses.
+func guarded(addr netip.Addr) string {
+	switch {
+	case isMetadata(addr):
+		return metadataService
+	case addr.IsLinkLocalUnicast():
+		return linkLocal
+	}
+	return ""
+}
+
+// isMetadata reports whether a service there hands credentials of the machine to each client.
+// Some of these are in ranges that an operator may well allow, and one is in a public range.
 func isMetadata(addr netip.Addr) bool {
-	if containsMetadata(addr) {
+	if translatesToMetadata(addr) || repeatsMetadata(addr) {
 		return true
 	}
 	switch addr.String() {
 	case "169.254.169.254", "fd00:ec2::254", "fd20:ce::254", "fe80::a9fe:a9fe", // AWS and most others; AWS, GCP, OpenStack by IPv6
 		"169.254.170.2", "169.254.170.23", "fd00:ec2::23", // tasks and pods on AWS
+		"169.254.0.23", "fd00:100::100:200", // Tencent, Alibaba by IPv6
 		"168.63.129.16", "100.100.100.200", "192.0.0.192", // Azure, Alibaba, Oracle
 		"169.254.42.42", "fd00:42::42": // Scaleway
 		return true
@@ -72,9 +90,24 @@ func isMetadata(addr netip.Addr) bool {
 	return false
 }
 
-// containsMetadata reports whether a NAT64 of the operator's own would take the address
-// for a metadata service: in each of the places where RFC 6052 puts the IPv4 address.
-func containsMetadata(addr netip.Addr) bool {
+// repeatsMetadata reports whether a unique local address has 169.254.169.254 in it, as those of
+// Oracle (fd00:c1::a9fe:a9fe) and Linode (fd00:a9fe:a9fe::1) have.
+func repeatsMetadata(addr netip.Addr) bool {
+	if !netip.MustParsePrefix(uniqueLocal).Contains(addr) {
+		return false
+	}
+	b := addr.As16()
+	for i := 0; i+4 <= len(b); i += 2 {
+		if [4]byte(b[i:i+4]) == [4]byte{169, 254, 169, 254} {
+			return true
+		}
+	}
+	return false
+}
+
+// translatesToMetadata reports whether a NAT64 of the operator's own would take the address
+// for a guarded one: in each of the places where RFC 6052 puts the IPv4 address.
+func translatesToMetadata(addr netip.Addr) bool {
 	if !netip.MustParsePrefix(localNAT64).Contains(addr) {
 		return false
 	}
@@ -82,7 +115,7 @@ func containsMetadata(addr netip.Addr) bool {
 	for _, v4 := range [][4]byte{
 		{b[6], b[7], b[9], b[10]}, {b[7], b[9], b[10], b[11]}, {b[9], b[10], b[11], b[12]}, {b[12], b[13], b[14], b[15]},
 	} {
-		if isMetadata(netip.AddrFrom4(v4)) {
+		if guarded(netip.AddrFrom4(v4)) != "" {
 			return true
 		}
 	}

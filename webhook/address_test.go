@@ -151,7 +151,8 @@ func TestAllow(t *testing.T) {
 }
 
 var metadata = strings.Fields(`169.254.169.254 169.254.170.2 169.254.170.23 168.63.129.16 100.100.100.200 192.0.0.192
-	169.254.42.42 fd00:ec2::254 fd00:ec2::23 fd20:ce::254 fd00:42::42 fe80::a9fe:a9fe`)
+	169.254.42.42 169.254.0.23 fd00:ec2::254 fd00:ec2::23 fd20:ce::254 fd00:42::42 fe80::a9fe:a9fe
+	fd00:c1::a9fe:a9fe fd00:a9fe:a9fe::1 fd00:100::100:200 fd12:3456::a9fe:a9fe fd12::a9fe:a9fe:0:1`)
 
 // TestMetadataStaysClosed: not even a range of everything opens it, only its own address.
 func TestMetadataStaysClosed(t *testing.T) {
@@ -176,6 +177,25 @@ func TestMetadataStaysClosed(t *testing.T) {
 	}
 	for _, text := range []string{"64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a9:fe:a9fe::", "64:ff9b:1:0:a9:fea9:fe00:0"} {
 		if all.Closed(netip.MustParseAddr(text)) == "" {
+			t.Errorf("%s is open in a range", text)
+		}
+	}
+}
+
+// TestLinkLocalStaysClosed: clouds put new services there, so no range opens it.
+func TestLinkLocalStaysClosed(t *testing.T) {
+	ranges := policy(t, webhook.Settings{Allow: "0.0.0.0/0,::/0,169.254.0.0/16,169.254.7.8/31,fe80::/10"})
+	for _, text := range []string{"169.254.0.0", "169.254.7.8", "169.254.255.255", "fe80::", "fe80::1", "febf:ffff::1"} {
+		addr := netip.MustParseAddr(text)
+		if ranges.Closed(addr) == "" {
+			t.Errorf("%s is open in a range", text)
+		}
+		if what := policy(t, webhook.Settings{Allow: text}).Closed(addr); what != "" {
+			t.Errorf("%s is closed although it is named: %s", text, what)
+		}
+	}
+	for _, text := range []string{"64:ff9b::169.254.7.8", "64:ff9b:1::169.254.7.8", "2002:a9fe:708::1", "fe80::1%eth0"} {
+		if ranges.Closed(netip.MustParseAddr(text)) == "" {
 			t.Errorf("%s is open in a range", text)
 		}
 	}

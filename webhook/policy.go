@@ -14,8 +14,9 @@ import (
 // The zero Settings are the default: public addresses, https, port 443.
 type Settings struct {
 	// Allow is address ranges that are open besides the public ones, with a comma
-	// between them: 10.0.0.0/8,fd12::/16. A single address needs no length. Metadata
-	// services of clouds stay closed in a range; one is opened by its own address.
+	// between them: 10.0.0.0/8,fd12::/16. A single address needs no length. Link-local
+	// addresses and metadata services of clouds stay closed in a range; the address itself
+	// opens one.
 	Allow string
 
 	// AllowHTTP opens http, and port 80 if Ports says nothing.
@@ -109,8 +110,8 @@ func (p *Policy) portOpen(port uint16) bool {
 // closed says what an address is that may not be connected to; "" if it may.
 func (p *Policy) closed(addr netip.Addr) string {
 	addr = plain(addr)
-	if isMetadata(addr) && !slices.Contains(p.allow, netip.PrefixFrom(addr, addr.BitLen())) {
-		return metadataService
+	if what := guarded(addr); what != "" && !slices.Contains(p.allow, netip.PrefixFrom(addr, addr.BitLen())) {
+		return what
 	}
 	if !p.allowed(addr) {
 		return p.notPublic(addr)

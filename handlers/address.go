@@ -8,23 +8,22 @@ import (
 	"strings"
 )
 
-// clientAddress is from where a request comes, or none if that is not known. What X-Forwarded-For
-// says is believed only of proxies that are trusted, each of which has put the
-// address that it saw at the end: so it is the last that is not one of theirs.
-func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
+// clientAddress returns where a request comes from, or the zero address if that is unknown. Each
+// of the trusted proxies appended the address that it saw to X-Forwarded-For. Clients can send
+// what stands before these.
+func clientAddress(r *http.Request, trusted int) netip.Addr {
 	addr := addressOf(r.RemoteAddr)
-	if !addr.IsValid() || len(trusted) == 0 {
+	if trusted == 0 {
 		return addr
 	}
 	for hop := range hopsBack(r.Header["X-Forwarded-For"]) {
-		if !within(addr, trusted) {
-			break
-		}
 		next := addressOf(strings.TrimSpace(hop))
 		if !next.IsValid() {
 			break // the proxy before it has not said, so no one further out is known
 		}
-		addr = next
+		if addr, trusted = next, trusted-1; trusted == 0 {
+			break
+		}
 	}
 	return addr
 }
@@ -48,7 +47,7 @@ func hopsBack(lines []string) iter.Seq[string] {
 // address is clientAddress, found once.
 func (r *request) address() netip.Addr {
 	if !r.located {
-		r.client, r.located = clientAddress(r.Request, r.endpoints.TrustedProxies), true
+		r.client, r.located = clientAddress(r.Request, r.endpoints.TrustedProxyHops), true
 	}
 	return r.client
 }
@@ -68,8 +67,4 @@ func addressOf(text string) netip.Addr {
 	}
 	addr, _ := netip.ParseAddr(strings.Trim(text, "[]"))
 	return addr.Unmap().WithZone("")
-}
-
-func within(addr netip.Addr, prefixes []netip.Prefix) bool {
-	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -102,9 +101,9 @@ type Config struct {
 	Tracer     trace.Tracer
 	Propagator propagation.TextMapPropagator
 
-	// TrustedProxies are the addresses of proxies whose X-Forwarded-For is believed, for
-	// the log, the audit, and who is refused again and again; none believes nobody.
-	TrustedProxies []netip.Prefix
+	// TrustedProxyHops is how many proxies each request passed, which appended the address
+	// that they saw to X-Forwarded-For; 0 ignores the header.
+	TrustedProxyHops int
 
 	// MaxAnswers is how many bytes of large answers may be on their way at once; 0 is
 	// 64 MiB. Of one tenant it is a quarter.

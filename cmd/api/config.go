@@ -76,7 +76,7 @@ type config struct {
 	debugListen            string
 	file                   string // that says what flags and environment do not
 	printOnly              bool   // what holds, and end
-	proxies                string
+	proxyHops              uint
 	webhooks               webhook.Settings
 	limits                 *quota.Limits // of a tenant for which nothing is set
 
@@ -92,7 +92,6 @@ type config struct {
 	clients   *clients          // whose certificates are taken; nil is nobody's
 	classes   order.Classes
 	level     slog.Level
-	trusted   []netip.Prefix
 	policy    *webhook.Policy // where webhooks may go
 	warnings  []string        // for the log, once there is one
 }
@@ -189,7 +188,8 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.UintVar(&c.logEvery, "log-requests-every", 1, "`n`: log one of n requests that succeed; what fails has a line each, and what is refused, unless that is very much")
 	f.UintVar(&c.metricsTenants, "metrics-tenants", 0, fmt.Sprintf("how many tenants, the first that ask, are named in the `number`s of quotas at /metrics, at most %d; the rest is other", telemetry.MaxTenants))
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
-	f.StringVar(&c.proxies, "trusted-proxies", "", "`ranges`, separated by commas, of proxies whose X-Forwarded-For says where a request comes from, for the log and for who is refused too often: 10.0.0.0/8,127.0.0.1")
+	f.UintVar(&c.proxyHops, "trusted-proxy-hops", 0, "`number` of proxies that every request passes; "+
+		"each appends the address that it saw to X-Forwarded-For, for the log and the audit. 0 ignores the header")
 	f.StringVar(&c.webhooks.Allow, "webhook-allow", "", "`ranges`, separated by commas, of addresses where webhooks may go besides public ones: 10.0.0.0/8,127.0.0.1")
 	f.BoolVar(&c.webhooks.AllowHTTP, "webhook-allow-http", false, "let webhooks go to http URLs too, and to port 80")
 	f.StringVar(&c.webhooks.Ports, "webhook-ports", "", "`ports`, separated by commas, where webhooks may go; * is any; by default 443, and with --webhook-allow-http 80")
@@ -219,7 +219,7 @@ func (c *config) checkMaxTTL() error {
 // resolveRest checks what does not depend on other settings, or on few.
 func (c *config) resolveRest() error {
 	c.checkFiles()
-	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkBeside(), c.resolveTLS(), c.resolveClients(), c.oidc.resolve(), c.resolveProxies(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
+	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkBeside(), c.resolveTLS(), c.resolveClients(), c.oidc.resolve(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
 }
 
 // maxLogEvery leaves a busy server a line a minute.
@@ -279,6 +279,9 @@ func mayListenAt(address string) bool {
 	return err == nil
 }
 
+// maxProxyHops is more than the longest chain of proxies that has a reason.
+const maxProxyHops = 16
+
 func (c *config) checkNumbers() error {
 	wrong := []error{c.maxHold.check("max-hold-seconds"), c.drain.check("drain-seconds")}
 	if err := store.CheckFloor(c.fenceFloor, 0); err != nil {
@@ -289,6 +292,9 @@ func (c *config) checkNumbers() error {
 	}
 	if c.metricsTenants > telemetry.MaxTenants {
 		wrong = append(wrong, usagef("--metrics-tenants: must be from 0 to %d", telemetry.MaxTenants))
+	}
+	if c.proxyHops > maxProxyHops {
+		wrong = append(wrong, usagef("--trusted-proxy-hops: must be from 0 to %d", maxProxyHops))
 	}
 	if c.quotaMB < 1 {
 		wrong = append(wrong, usagef("--data-quota-mb: must be positive"))
@@ -309,23 +315,6 @@ func isLoopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	ip, _ := netip.ParseAddr(host)
 	return err == nil && (host == "localhost" || ip.Unmap().IsLoopback())
-}
-
-func (c *config) resolveProxies() error {
-	if c.proxies == "" {
-		return nil
-	}
-	for text := range strings.SplitSeq(c.proxies, ",") {
-		prefix, err := netip.ParsePrefix(text)
-		if addr, failed := netip.ParseAddr(text); failed == nil {
-			prefix, err = addr.Prefix(addr.BitLen())
-		}
-		if err != nil || prefix.Addr().Is4In6() {
-			return usagef("--trusted-proxies: %q is neither an address nor a range of them, as 10.0.0.0/8", text)
-		}
-		c.trusted = append(c.trusted, prefix.Masked())
-	}
-	return nil
 }
 
 // checkFiles warns about secrets of the operator's that others may read. What is

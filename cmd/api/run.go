@@ -183,7 +183,7 @@ func complete(routes handlers.Config, c *config, t *telemetry.Telemetry) handler
 	routes.Metrics, routes.Exposition = t.Metrics(), t.MetricsHandler()
 	routes.OpenAPI, routes.Docs = openapi.Document(), openapi.Docs()
 	routes.Logger, routes.Tracer, routes.Propagator = t.Logger(), t.Tracer(), t.Propagator()
-	routes.TrustedProxies, routes.LogEvery = c.trusted, int(c.logEvery)
+	routes.TrustedProxyHops, routes.LogEvery = int(c.proxyHops), int(c.logEvery)
 	built := thisBuild()
 	routes.Version, routes.Commit = built.version, built.commit
 	if c.clients != nil {

@@ -70,10 +70,10 @@ func TestEveryProblem(t *testing.T) {
 	path := file(t, "lissten: :1\nlog-format: xml\ndrain-seconds: never\n")
 	fails(t, exitConfig, environment{"FENCEPOST_MAX_HOLD_SECONDS": "soon", "FENCEPOST_LOG_LEVEL": "loud"}, []string{
 		"--config", path, "--bogus", "--data-quota-mb=many", "--store", "etcd://a", "--store-cert", "/none", "--store-username", "root", "--store-ca", "/none",
-		"--token-key-file", "/none", "--listen", "8080", "--trusted-proxies", "x", "--webhook-ports", "https", "--fence-floor", "9007199254740991",
+		"--token-key-file", "/none", "--listen", "8080", "--trusted-proxy-hops", "17", "--webhook-ports", "https", "--fence-floor", "9007199254740991",
 		"--drain-delay-seconds", "-1", "--max-ttl-seconds", "1", "--lock-classes", ",",
 	}, "lissten", "drain-seconds", "FENCEPOST_MAX_HOLD_SECONDS", "-bogus", "-data-quota-mb", `"a" is not host:port`, "--store-cert and --store-key need",
-		"--store-username and", "--store-ca", "no key for bearer tokens", "--token-key-file", "--listen", "--trusted-proxies", "--webhook-ports", "--fence-floor",
+		"--store-username and", "--store-ca", "no key for bearer tokens", "--token-key-file", "--listen", "--trusted-proxy-hops", "--webhook-ports", "--fence-floor",
 		"--drain-delay-seconds", "--max-ttl-seconds", "--lock-classes", "--log-format", "--log-level")
 	fails(t, exitConfig, nil, []string{"--bogus", "1", "--ops-pprof", "--tls-cert", "x"}, "-bogus", "--ops-pprof needs", "--tls-cert", "no key for bearer tokens")
 	fails(t, 1, nil, []string{"--jwks", "/none", "--jwt-secret-file", "/neither"}, "--jwks: stat /none", "--jwt-secret-file: open /neither")

@@ -7,4 +7,4 @@ import (
 	"syscall"
 )
 
-var ignoredSignals = []os.Signal{syscall.SIGHUP}
+func ignoredSignals() []os.Signal { return []os.Signal{syscall.SIGHUP} }

@@ -44,19 +44,22 @@ type process struct {
 	*testing.T
 	*exec.Cmd
 	url   string
-	ended chan error
+	ended chan struct{}
 }
 
 // launch starts the built server on a free port with stderr, and waits until it is ready.
 func launch(t *testing.T, stdout, stderr *os.File, args ...string) *process {
 	t.Helper()
 	address := closedPort(t)
-	p := &process{T: t, Cmd: exec.Command(built(t), append([]string{"--listen", address}, args...)...), url: "http://" + address, ended: make(chan error, 1)}
+	p := &process{T: t, Cmd: exec.Command(built(t), append([]string{"--listen", address}, args...)...), url: "http://" + address, ended: make(chan struct{})}
 	p.Stdout, p.Stderr = stdout, stderr
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { p.ended <- p.Wait() }() // ends with the process, which the clean-up kills
+	go func() { // ends with the process, which the clean-up kills
+		defer close(p.ended)
+		_ = p.Wait() // the tests look at the state
+	}()
 	t.Cleanup(func() { _ = p.Process.Kill() })
 	eventually(t, "it is ready", func() bool { return p.status("/readyz") == http.StatusOK })
 	return p

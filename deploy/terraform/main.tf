@@ -58,15 +58,15 @@ module "fencepost" {
     etcd = var.etcd == null ? null : { "app.kubernetes.io/name" = "etcd", "app.kubernetes.io/instance" = var.name }
     cidr = try(var.store.network_policy_cidr, null)
   }
-  max_ttl_seconds  = var.max_ttl_seconds
-  drain            = var.drain
-  log_level        = var.log_level
-  trusted_proxies  = var.trusted_proxies
-  webhooks         = var.webhooks
-  otlp_endpoint    = var.otlp_endpoint
-  autoscaling      = var.autoscaling
-  ingress          = var.ingress
-  network_policies = var.network_policies
+  max_ttl_seconds    = var.max_ttl_seconds
+  drain              = var.drain
+  log_level          = var.log_level
+  trusted_proxy_hops = var.trusted_proxy_hops
+  webhooks           = var.webhooks
+  otlp_endpoint      = var.otlp_endpoint
+  autoscaling        = var.autoscaling
+  ingress            = var.ingress
+  network_policies   = var.network_policies
 }
 
 module "monitoring" {

@@ -262,14 +262,14 @@ variable "log_level" {
   }
 }
 
-variable "trusted_proxies" {
-  type        = list(string)
-  default     = []
-  description = "Ranges of proxies whose X-Forwarded-For is believed, for the log."
+variable "trusted_proxy_hops" {
+  type        = number
+  default     = 0
+  description = "Number of proxies that every request passes. Each appends the address that it saw to X-Forwarded-For, for the log and the audit. 0 ignores the header."
 
   validation {
-    condition     = alltrue([for c in var.trusted_proxies : can(cidrhost(c, 0))])
-    error_message = "Each is a range such as 10.0.0.0/8."
+    condition     = var.trusted_proxy_hops >= 0 && var.trusted_proxy_hops <= 16 && floor(var.trusted_proxy_hops) == var.trusted_proxy_hops
+    error_message = "The number is from 0 to 16."
   }
 }
 

@@ -52,9 +52,9 @@ module "fencepost" {
     backup          = { claim = kubernetes_persistent_volume_claim_v1.backup.metadata[0].name }
   }
 
-  autoscaling     = { max_replicas = 10, requests_per_replica = 4000 }
-  trusted_proxies = ["10.0.0.0/8"]
-  otlp_endpoint   = "http://collector.monitoring.svc:4318"
+  autoscaling        = { max_replicas = 10, requests_per_replica = 4000 }
+  trusted_proxy_hops = 1 # the Ingress, which network_policies make the only way in
+  otlp_endpoint      = "http://collector.monitoring.svc:4318"
 
   ingress = {
     host       = "locks.example.com"
@@ -63,7 +63,8 @@ module "fencepost" {
   }
 
   network_policies = {
-    from_namespaces = ["ingress-nginx", "workers"]
+    # A client that reaches a replica past the proxy can claim any address.
+    from_namespaces = ["ingress-nginx"]
     egress          = [{ cidr = "10.0.0.0/8", port = 4318 }]
   }
 

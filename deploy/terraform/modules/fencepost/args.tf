@@ -49,7 +49,7 @@ locals {
     "--drain-delay-seconds=${var.drain.delay_seconds}",
     "--drain-seconds=${var.drain.seconds}",
     "--log-level=${var.log_level}",
-    length(var.trusted_proxies) == 0 ? "" : "--trusted-proxies=${join(",", var.trusted_proxies)}",
+    var.trusted_proxy_hops == 0 ? "" : "--trusted-proxy-hops=${var.trusted_proxy_hops}",
     length(var.webhooks.allow) == 0 ? "" : "--webhook-allow=${join(",", var.webhooks.allow)}",
     var.webhooks.allow_http ? "--webhook-allow-http" : "",
     length(var.webhooks.ports) == 0 ? "" : "--webhook-ports=${join(",", var.webhooks.ports)}",

@@ -122,9 +122,9 @@ variable "log_level" {
   description = "debug, info, warn or error."
 }
 
-variable "trusted_proxies" {
-  type        = list(string)
-  description = "Ranges of proxies that are believed."
+variable "trusted_proxy_hops" {
+  type        = number
+  description = "Number of proxies that every request passes."
 }
 
 variable "webhooks" {

@@ -1,29 +1,29 @@
 mock_provider "kubernetes" {}
 
 variables {
-  name             = "fencepost"
-  namespace        = "locks"
-  labels           = { "app.kubernetes.io/instance" = "fencepost" }
-  image            = "fencepost:v1.2.3"
-  replicas         = 2
-  cpu              = "500m"
-  memory_mib       = 1000
-  auth             = { jwt_secret = { name = "jwt", key = "secret" } }
-  tls              = null
-  oidc             = null
-  quotas           = {}
-  token_key_secret = null
-  store            = { address = "etcd://etcd-1:2379,etcd-2:2380", ca_secret = "ca", client_tls_secret = "client" }
-  store_network    = { cidr = "10.9.0.0/24" }
-  max_ttl_seconds  = 3600
-  drain            = { delay_seconds = 5, seconds = 20 }
-  log_level        = "info"
-  trusted_proxies  = []
-  webhooks         = { allow = [], allow_http = false, ports = [] }
-  otlp_endpoint    = null
-  autoscaling      = null
-  ingress          = null
-  network_policies = { enabled = true, from_namespaces = [], metrics_from = ["monitoring"], egress = [], private_ranges = ["10.0.0.0/8"] }
+  name               = "fencepost"
+  namespace          = "locks"
+  labels             = { "app.kubernetes.io/instance" = "fencepost" }
+  image              = "fencepost:v1.2.3"
+  replicas           = 2
+  cpu                = "500m"
+  memory_mib         = 1000
+  auth               = { jwt_secret = { name = "jwt", key = "secret" } }
+  tls                = null
+  oidc               = null
+  quotas             = {}
+  token_key_secret   = null
+  store              = { address = "etcd://etcd-1:2379,etcd-2:2380", ca_secret = "ca", client_tls_secret = "client" }
+  store_network      = { cidr = "10.9.0.0/24" }
+  max_ttl_seconds    = 3600
+  drain              = { delay_seconds = 5, seconds = 20 }
+  log_level          = "info"
+  trusted_proxy_hops = 0
+  webhooks           = { allow = [], allow_http = false, ports = [] }
+  otlp_endpoint      = null
+  autoscaling        = null
+  ingress            = null
+  network_policies   = { enabled = true, from_namespaces = [], metrics_from = ["monitoring"], egress = [], private_ranges = ["10.0.0.0/8"] }
 }
 
 run "a_store_that_is_away_restarts_nobody" {

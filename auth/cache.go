@@ -36,7 +36,7 @@ type verified struct {
 // valid reports whether the token is still good: its time is not over and its
 // key is still one of ours.
 func (t *verified) valid(now time.Time) bool {
-	return now.Before(t.until) && !t.key.retired.Load()
+	return now.Before(t.until) && t.key.used.Err() == nil
 }
 
 // cache remembers verified tokens. Only tokens that passed every check get in,

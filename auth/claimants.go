@@ -1,6 +1,9 @@
 package auth
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +29,7 @@ type claimant struct {
 // LoadClaimants reads the file.
 func LoadClaimants(file string) (*Claimants, error) {
 	c := &Claimants{}
-	c.file, c.parse = file, parseClaimants
+	c.file, c.parse, c.changed = file, parseClaimants, new(signal)
 	_, err := c.Refresh()
 	if err != nil {
 		return nil, err
@@ -49,6 +52,7 @@ func parseClaimants(text []byte) (all []claimant, err error) {
 			unnamed = fmt.Errorf("it needs claim and value, of at most %d bytes", maxIdentity)
 		}
 		who, err := e.principal()
+		who.voucher = claimVoucher(e.Claim, e.Value)
 		all = append(all, claimant{e.Claim, e.Value, who})
 		return errors.Join(unnamed, err)
 	})
@@ -70,6 +74,32 @@ func (c *Claimants) Identify(claims map[string]any, name string) (*Principal, er
 		}
 	}
 	return nil, refuse(UnknownClaims, "the identity provider knows you, and nobody has given you rights here")
+}
+
+// claimVoucher names an entry of the file in a session.
+func claimVoucher(claim, value string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s%s", len(claim), claim, value))
+	return "claims:" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// vouch implements [Voucher] for sessions that began at the identity provider: while the entry
+// that gave them their rights is in the file, and gives as many.
+func (c *Claimants) vouch(_ context.Context, p *Principal) validity {
+	s := func() context.Context {
+		next := c.changed.next()
+		for _, e := range c.inUse() {
+			now := *e.who
+			now.Subject = p.Subject
+			if now.voucher == p.voucher && now.covers(p) {
+				return next
+			}
+		}
+		return nil
+	}
+	if s() == nil {
+		return nil
+	}
+	return s
 }
 
 // says reports whether a claim is the value, or a list with it.

@@ -21,8 +21,9 @@ const (
 	BadSignature         Reason = "bad_signature"
 	NoExpiry             Reason = "no_expiry"
 	Expired              Reason = "expired"
-	NotYetValid          Reason = "not_yet_valid" // nbf lies in the future
-	WrongIssuer          Reason = "wrong_issuer"  // or none, where one is required
+	TooLongLived         Reason = "too_long_lived" // exp is further away than --max-token-age
+	NotYetValid          Reason = "not_yet_valid"  // nbf lies in the future
+	WrongIssuer          Reason = "wrong_issuer"   // or none, where one is required
 	WrongAudience        Reason = "wrong_audience"
 	NoSubject            Reason = "no_subject"
 	BadSubject           Reason = "bad_subject"
@@ -33,6 +34,8 @@ const (
 	BadSession           Reason = "bad_session" // not a text of [Sessions.Seal], or of another secret's
 	TooLarge             Reason = "too_large"   // for a session
 	BadCode              Reason = "bad_code"    // unknown, used up, or too old
+
+	Withdrawn Reason = "withdrawn" // the key or the entry of a file that vouched for the caller is gone
 
 	UnknownCertificate Reason = "unknown_certificate" // of a client, that stands for nobody or for more than one
 	UnknownClaims      Reason = "unknown_claims"      // of an identity provider, about somebody who has no rights here

@@ -21,8 +21,9 @@ const (
 
 // keptFile is what a file says that is read again. It is safe for concurrent use.
 type keptFile[T any] struct {
-	file  string
-	parse func(text []byte) (T, error)
+	file    string
+	parse   func(text []byte) (T, error)
+	changed *signal // nil tells nobody
 
 	mu    sync.RWMutex
 	read  bool
@@ -37,6 +38,13 @@ func (f *keptFile[T]) Refresh() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if changed, err = f.replace(text); changed && f.changed != nil {
+		f.changed.change()
+	}
+	return changed, err
+}
+
+func (f *keptFile[T]) replace(text []byte) (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.read && bytes.Equal(text, f.text) {

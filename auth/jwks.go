@@ -1,16 +1,19 @@
 package auth
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
@@ -41,9 +44,34 @@ type key struct {
 	id       keyID
 	material any // []byte, *rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey
 
-	// retired is set when the key leaves the key set. Whatever was verified
-	// with it is void from then on.
-	retired atomic.Bool
+	// voucher names the key in a session: its algorithm, a hash of the key itself, and its kid.
+	voucher string
+
+	// used ends when the key leaves the key set. Whatever was verified with it is void from then on.
+	used   context.Context
+	retire context.CancelFunc
+}
+
+func newKey(id keyID, material any) (*key, error) {
+	text, isSecret := material.([]byte)
+	if !isSecret {
+		var err error
+		if text, err = x509.MarshalPKIXPublicKey(material); err != nil {
+			return nil, err
+		}
+	}
+	sum := sha256.Sum256(append([]byte("fencepost key of a session\n"), text...))
+	k := &key{id: id, material: material, voucher: id.alg + ":" + base64.RawURLEncoding.EncodeToString(sum[:16]) + ":" + id.kid}
+	k.used, k.retire = context.WithCancel(context.Background())
+	return k, nil
+}
+
+// validity is that of the tokens that the key verified.
+func (k *key) validity() context.Context {
+	if k.used.Err() != nil {
+		return nil
+	}
+	return k.used
 }
 
 func (k *key) equal(other *key) bool {
@@ -103,7 +131,7 @@ func parseKey(raw json.RawMessage) (*key, error) {
 	if m.ALG != "" && m.ALG.String() != alg {
 		return nil, fmt.Errorf("alg %.20q is not supported with this key", m.ALG)
 	}
-	return &key{id: keyID{alg, m.KID}, material: jwk.Key()}, nil
+	return newKey(keyID{alg, m.KID}, jwk.Key())
 }
 
 func checkPurpose(m jwkset.JWKMarshal) error {

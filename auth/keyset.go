@@ -198,7 +198,7 @@ func (s *keySet) replace(keys []*key) {
 	s.index.Store(&index)
 	for _, k := range old {
 		if !stays[k] {
-			k.retired.Store(true)
+			k.retire()
 		}
 	}
 }

@@ -53,6 +53,11 @@ type Principal struct {
 
 	// Expires is the token's exp, without leeway.
 	Expires time.Time
+
+	// validity says whether the credential still counts; nil is a credential that counts until it
+	// expires. voucher names in a session what has to count for that.
+	validity validity
+	voucher  string
 }
 
 // Allows reports whether the token has the scope.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -14,7 +15,7 @@ const (
 	maxSealed = 3800
 
 	// sessionUse keeps the key of sessions apart from all others that come from the same secret.
-	sessionUse = "fencepost dashboard session 1"
+	sessionUse = "fencepost dashboard session 2"
 )
 
 // Sessions seals who has signed in at the dashboard into texts for cookies, and opens these
@@ -22,13 +23,21 @@ const (
 // with the same secret opens the texts of all others, and a text that was copied is good
 // until it ends. It is safe for concurrent use.
 type Sessions struct {
-	sealer *Sealer
-	now    func() time.Time
+	sealer   *Sealer
+	now      func() time.Time
+	vouchers []Voucher
+}
+
+// Voucher finds out whether the credential that a session began with still counts: [Verifier] for
+// bearer tokens, [Claimants] for the claims of an identity provider.
+type Voucher interface {
+	// vouch returns nil if the credential does not count, or is not one of its own.
+	vouch(ctx context.Context, p *Principal) validity
 }
 
 // NewSessions returns the sessions of a deployment, whose secret its replicas share. now is
-// the clock; nil means [time.Now].
-func NewSessions(secret []byte, now func() time.Time) (*Sessions, error) {
+// the clock; nil means [time.Now]. A session ends when none of the vouchers knows its credential.
+func NewSessions(secret []byte, now func() time.Time, vouchers ...Voucher) (*Sessions, error) {
 	sealer, err := NewSealer(secret, sessionUse)
 	if err != nil {
 		return nil, err
@@ -36,7 +45,7 @@ func NewSessions(secret []byte, now func() time.Time) (*Sessions, error) {
 	if now == nil {
 		now = time.Now
 	}
-	return &Sessions{sealer: sealer, now: now}, nil
+	return &Sessions{sealer, now, vouchers}, nil
 }
 
 // sealed is what a session says of its principal.
@@ -46,6 +55,7 @@ type sealed struct {
 	Scopes  []Scope  `json:"c"`
 	Locks   []string `json:"l"` // null: no limit
 	Expires int64    `json:"e"` // milliseconds since 1970
+	Voucher string   `json:"v"` // of the credential that the session began with
 }
 
 // Seal begins a session of p, which ends with p or after [MaxSession]. It returns the text
@@ -55,7 +65,7 @@ func (s *Sessions) Seal(p *Principal) (string, *Principal, error) {
 	if end := s.now().Add(MaxSession); in.Expires.After(end) {
 		in.Expires = end
 	}
-	v := sealed{Tenant: in.Tenant, Subject: in.Subject, Scopes: in.Scopes, Expires: in.Expires.UnixMilli()}
+	v := sealed{Tenant: in.Tenant, Subject: in.Subject, Scopes: in.Scopes, Expires: in.Expires.UnixMilli(), Voucher: in.voucher}
 	if in.Locks != nil {
 		v.Locks = []string{}
 	}
@@ -74,8 +84,8 @@ func (s *Sessions) Seal(p *Principal) (string, *Principal, error) {
 }
 
 // Open returns who a text of [Sessions.Seal] stands for. Every error is an [*Error]: the
-// session has ended, or the text is not one of ours.
-func (s *Sessions) Open(text string) (*Principal, error) {
+// session has ended, its credential was withdrawn, or the text is not one of ours.
+func (s *Sessions) Open(ctx context.Context, text string) (*Principal, error) {
 	plain, ours := s.sealer.Open(text)
 	if !ours {
 		return nil, errNoSession()
@@ -84,11 +94,28 @@ func (s *Sessions) Open(text string) (*Principal, error) {
 	if err := json.Unmarshal(plain, &v); err != nil {
 		return nil, errNoSession()
 	}
-	return v.principal(s.now())
+	p, err := v.principal(s.now())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.vouched(ctx, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// vouched has the session's principal end with the credential that the session began with.
+func (s *Sessions) vouched(ctx context.Context, p *Principal) error {
+	for _, v := range s.vouchers {
+		if p.validity = v.vouch(ctx, p); p.validity != nil {
+			return nil
+		}
+	}
+	return refuse(Withdrawn, "the credential that the session began with was withdrawn: sign in again")
 }
 
 func (v *sealed) principal(now time.Time) (*Principal, error) {
-	p := &Principal{Tenant: v.Tenant, Subject: v.Subject, Scopes: v.Scopes, Expires: time.UnixMilli(v.Expires)}
+	p := &Principal{Tenant: v.Tenant, Subject: v.Subject, Scopes: v.Scopes, Expires: time.UnixMilli(v.Expires), voucher: v.Voucher}
 	if !now.Before(p.Expires) {
 		return nil, refuse(Expired, "the session has ended: sign in again")
 	}

@@ -16,7 +16,8 @@ import (
 
 func sessions(t *testing.T, secret string, now *time.Time) *auth.Sessions {
 	t.Helper()
-	s, err := auth.NewSessions([]byte(secret), func() time.Time { return *now })
+	clock := func() time.Time { return *now }
+	s, err := auth.NewSessions([]byte(secret), clock, newVerifier(t, auth.Config{Secret: []byte(aSecret), Now: clock}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,21 +26,15 @@ func sessions(t *testing.T, secret string, now *time.Time) *auth.Sessions {
 
 func operator(t *testing.T, until time.Time, locks ...string) *auth.Principal {
 	t.Helper()
-	p := &auth.Principal{Tenant: "acme", Subject: "ann", Scopes: []auth.Scope{auth.Admin, auth.LocksRead}, Expires: until}
-	for _, text := range locks {
-		pattern, err := auth.ParsePattern(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.Locks = append(p.Locks, pattern)
-	}
-	return p
+	scope := []auth.Scope{auth.Admin, auth.LocksRead}
+	signed := must(auth.Sign([]byte(aSecret), auth.Claims{Tenant: "acme", Subject: "ann", Scopes: scope, Locks: locks}, until.Add(-time.Hour), time.Hour))
+	return accept(t, newVerifier(t, auth.Config{Secret: []byte(aSecret), Now: func() time.Time { return until.Add(-time.Hour) }}), signed)
 }
 
 var (
 	aSecret  = strings.Repeat("a", 32)
 	morning  = time.Date(2026, 1, 2, 8, 0, 0, 0, time.UTC)
-	patterns = cmpopts.IgnoreUnexported(auth.Pattern{})
+	patterns = cmpopts.IgnoreUnexported(auth.Pattern{}, auth.Principal{})
 )
 
 func TestSessionSaysWhoSignedIn(t *testing.T) {
@@ -48,13 +43,13 @@ func TestSessionSaysWhoSignedIn(t *testing.T) {
 	for name, p := range map[string]*auth.Principal{
 		"NoLimit":  operator(t, now.Add(time.Hour)),
 		"Patterns": operator(t, now.Add(time.Hour), "orders:*", "stock:7"),
-		"NoLocks":  {Tenant: "acme", Subject: "ann", Locks: []auth.Pattern{}, Expires: now.Add(time.Hour)},
+		"NoLocks":  operator(t, now.Add(time.Hour), []string{}...),
 	} {
 		text, begun, err := s.Seal(p)
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		got, err := s.Open(text)
+		got, err := s.Open(t.Context(), text)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -93,11 +88,11 @@ func TestSessionIsBounded(t *testing.T) {
 			t.Fatalf("%s: until %v, %v", name, begun, err)
 		}
 		now = morning.Add(tc.lasts - time.Millisecond)
-		if _, err := s.Open(text); err != nil {
+		if _, err := s.Open(t.Context(), text); err != nil {
 			t.Errorf("%s: ended too early: %v", name, err)
 		}
 		now = morning.Add(tc.lasts)
-		if _, err := s.Open(text); !errors.Is(err, auth.Expired) {
+		if _, err := s.Open(t.Context(), text); !errors.Is(err, auth.Expired) {
 			t.Errorf("%s: at its end: %v", name, err)
 		}
 	}
@@ -122,7 +117,7 @@ func TestSessionCannotBeMade(t *testing.T) {
 		bad = append(bad, base64.RawURLEncoding.EncodeToString(changed))
 	}
 	for _, text := range bad {
-		if p, err := s.Open(text); !errors.Is(err, auth.BadSession) {
+		if p, err := s.Open(t.Context(), text); !errors.Is(err, auth.BadSession) {
 			t.Errorf("%.20q opens as %v, %v", text, p, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fencepost/fencepost/auth"
 )
@@ -27,7 +28,7 @@ func TestSign(t *testing.T) {
 		Locks:  []auth.Pattern{must(auth.ParsePattern("orders:*"))},
 	}
 	equal := cmp.Comparer(func(a, b auth.Pattern) bool { return a.String() == b.String() })
-	if diff := cmp.Diff(want, p, equal); diff != "" {
+	if diff := cmp.Diff(want, p, equal, cmpopts.IgnoreUnexported(auth.Principal{})); diff != "" {
 		t.Errorf("Verify(Sign()) differs (-want +got):\n%s", diff)
 	}
 }

@@ -20,7 +20,7 @@ const (
 	maxRedirects  = 5
 
 	defaultURLRefresh  = 5 * time.Minute
-	defaultFileRefresh = 5 * time.Second
+	defaultFileRefresh = time.Second
 )
 
 // source is where a key set comes from.

@@ -12,11 +12,12 @@
 // the usual request costs one hash and no signature. At most 10 000 tokens are
 // remembered. A token that failed is never remembered.
 //
-// The JWK Set is read again every 5 minutes from a URL and every 5 seconds from
+// The JWK Set is read again every 5 minutes from a URL and every second from
 // a file (Config.Refresh), and when a token names an unknown kid, but for that
 // reason at most once in 10 seconds and for the same kid once in a minute. A key
 // that is gone from the set stops working with that very read, for remembered
-// tokens too. While the set cannot be read, its last keys stay in use.
+// tokens, sessions that began with one, and work under way too ([Principal.While]).
+// While the set cannot be read, its last keys stay in use.
 //
 // What it does not do: a single token cannot be revoked before it expires, and
 // there is no call to the issuer about one.
@@ -28,6 +29,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -59,8 +61,11 @@ type Config struct {
 	// 5 seconds.
 	Leeway time.Duration
 
+	// MaxAge bounds the time from now to a token's exp. 0 is no bound.
+	MaxAge time.Duration
+
 	// Refresh is how often the JWK Set is read. 0 means 5 minutes for a URL and
-	// 5 seconds for a file.
+	// a second for a file.
 	Refresh time.Duration
 
 	// Logger is told when the key set changes or cannot be read. Nil discards.
@@ -75,6 +80,7 @@ type Config struct {
 type Verifier struct {
 	now    func() time.Time
 	leeway time.Duration
+	maxAge time.Duration
 	parser *jwt.Parser
 	algs   []string
 	names  ClaimNames
@@ -92,10 +98,14 @@ func New(ctx context.Context, c Config) (*Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Verifier{now: c.Now, leeway: c.Leeway, issuer: c.Issuer, names: c.Names, cache: newCache()}
+	v := &Verifier{
+		now: c.Now, leeway: c.Leeway, maxAge: c.MaxAge, issuer: c.Issuer, names: c.Names, cache: newCache(),
+	}
 	if len(c.Secret) > 0 {
 		alg := jwt.SigningMethodHS256.Alg()
-		v.secret = &key{id: keyID{alg: alg}, material: slices.Clone(c.Secret)}
+		if v.secret, err = newKey(keyID{alg: alg}, slices.Clone(c.Secret)); err != nil {
+			return nil, err
+		}
 		v.algs = append(v.algs, alg)
 	}
 	if c.JWKS != "" {
@@ -123,6 +133,9 @@ func (c Config) complete() (Config, error) {
 	c.Names = names
 	if c.Leeway < 0 || c.Leeway > maxLeeway {
 		return c, fmt.Errorf("--jwt-leeway: %v is not between 0 and %v", c.Leeway, maxLeeway)
+	}
+	if c.MaxAge < 0 {
+		return c, fmt.Errorf("--max-token-age: %v is negative", c.MaxAge)
 	}
 	if c.Refresh < 0 {
 		return c, fmt.Errorf("--jwks-refresh: %v is negative", c.Refresh)
@@ -177,6 +190,29 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (*Principal, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v.maxAge > 0 && p.Expires.Sub(now) > v.maxAge+v.leeway {
+		return nil, refuse(TooLongLived, fmt.Sprintf("exp is more than %v ahead, the longest that this server takes", v.maxAge))
+	}
+	if p.voucher = k.voucher; k != v.secret { // which never changes
+		p.validity = k.validity
+	}
 	v.cache.add(&verified{digest: d, principal: p, key: k, until: p.Expires.Add(v.leeway)}, now)
 	return p, nil
+}
+
+// vouch implements [Voucher] for sessions that began with a bearer token.
+func (v *Verifier) vouch(ctx context.Context, p *Principal) validity {
+	if v.secret != nil && v.secret.voucher == p.voucher {
+		return v.secret.validity
+	}
+	parts := strings.SplitN(p.voucher, ":", 3)
+	if v.keys == nil || len(parts) != 3 {
+		return nil
+	}
+	for _, k := range v.keys.find(ctx, keyID{parts[0], parts[2]}) {
+		if k.voucher == p.voucher {
+			return k.validity
+		}
+	}
+	return nil
 }

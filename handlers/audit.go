@@ -185,7 +185,7 @@ func (a *endpoints) export(r *request, q audit.Query) error {
 	if err != nil {
 		return err
 	}
-	r.waits = true // how long it takes is the client's choice
+	defer r.lasts()()
 	r.Header("Content-Type", jsonLines)
 	r.Header("Cache-Control", "no-store")
 	r.Writer.WriteHeader(http.StatusOK)

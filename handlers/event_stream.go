@@ -205,7 +205,7 @@ func (w *eventWriter) due() (why string) {
 	case <-w.stream.Draining:
 		return serverDrains
 	case <-w.request.context().Done():
-		return clientGone
+		return w.request.whyGone()
 	case <-w.beat.C:
 		w.live()
 	default:
@@ -224,7 +224,7 @@ func await[T any](w *eventWriter, something <-chan T) (why string) {
 	case <-w.stream.Draining:
 		return serverDrains
 	case <-w.request.context().Done():
-		return clientGone
+		return w.request.whyGone()
 	}
 	return ""
 }
@@ -234,6 +234,7 @@ const (
 	tokenExpired = "the token or certificate of the caller has expired"
 	serverDrains = "this server shuts down; go on at another"
 	clientGone   = "the client is gone"
+	isWithdrawn  = "the credential of the caller was withdrawn"
 	clientStalls = "the client takes nothing"
 )
 

@@ -24,7 +24,7 @@ const (
 //
 // @Summary     Follow what happens
 // @ID          followEvents
-// @Description A stream of server-sent events, which goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, but for a client that takes nothing: its connection is cut. Each message has an `id`, the type as its `event`, and one line of `data`: an `Event`. Comments come every 15 seconds. What happened is told once and in order, from the request on, or with `Last-Event-ID` from where another stream ended, at any server; where a server cannot tell something, a message `events.missed` says between which ids. Of a set only the locks are named that the bearer token may use and that `locks` selects.
+// @Description A stream of server-sent events, which goes on until the client ends it, the credential expires or is withdrawn, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, but for a client that takes nothing: its connection is cut. Each message has an `id`, the type as its `event`, and one line of `data`: an `Event`. Comments come every 15 seconds. What happened is told once and in order, from the request on, or with `Last-Event-ID` from where another stream ended, at any server; where a server cannot tell something, a message `events.missed` says between which ids. Of a set only the locks are named that the bearer token may use and that `locks` selects.
 // @Tags        look
 // @Produce     text/event-stream
 // @Security    bearer[locks:read]
@@ -82,7 +82,7 @@ func (r *request) follow(tenant string) error {
 		return err
 	}
 	defer stream.Close()
-	r.waits = true // how long it lasts is the client's choice
+	defer r.lasts()()
 	newEventWriter(r, stream, filter).run()
 	return nil
 }

@@ -53,7 +53,9 @@ func (a *endpoints) enqueue(r *request, req service.AcquireRequest) error {
 	if err := a.checkCallback(r, &req); err != nil {
 		return err
 	}
-	r.waits = req.Wait > 0 && !req.Async
+	if req.Wait > 0 && !req.Async {
+		defer r.lasts()()
+	}
 	req.Trace = r.GetHeader("traceparent")
 	g, err := a.Locks.Acquire(r.context(), req)
 	if preferred && err == nil {
@@ -317,7 +319,9 @@ func (a *endpoints) awaitEntry(r *request, req service.TokenRequest) error {
 	if err != nil {
 		return err
 	}
-	r.waits = wait > 0
+	if wait > 0 {
+		defer r.lasts()()
+	}
 	g, err := a.Locks.Entry(r.context(), req, wait)
 	if err == nil && wait == 0 {
 		return r.respond(http.StatusOK, answerOf(g))

@@ -29,8 +29,11 @@ func (d *detailed) Unwrap() error { return d.error }
 // fail answers with err as a problem document.
 func (r *request) fail(err error) {
 	if errors.Is(err, context.Canceled) && r.context().Err() != nil {
-		r.Status(statusClientGone)
-		return
+		if r.whyGone() != isWithdrawn {
+			r.Status(statusClientGone)
+			return
+		}
+		err = r.challenge(lock.Errorf(lock.Unauthenticated, isWithdrawn))
 	}
 	e := typed(err)
 	code := api.Code(e.Code)

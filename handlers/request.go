@@ -112,6 +112,25 @@ func (r *request) run(h handler) {
 // context ends when the client goes away.
 func (r *request) context() context.Context { return r.Request.Context() }
 
+// lasts marks a request that goes on for as long as its client wants. Until stop is called, its
+// context ends when the caller's credential is withdrawn.
+func (r *request) lasts() (stop func()) {
+	r.waits = true
+	ctx, stop := r.principal.While(r.context())
+	if ctx != r.context() {
+		r.Request = r.Request.WithContext(ctx)
+	}
+	return stop
+}
+
+// whyGone says why the request's context has ended.
+func (r *request) whyGone() string {
+	if errors.Is(context.Cause(r.context()), auth.Withdrawn) {
+		return isWithdrawn
+	}
+	return clientGone
+}
+
 // tenant is "" until it is known.
 func (r *request) tenant() string {
 	if r.principal == nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/certificate/certtest"
+	"github.com/fencepost/fencepost/auth/certtest"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"

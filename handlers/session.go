@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -19,7 +20,7 @@ import (
 // Sessions seal who has signed in at the dashboard into a cookie; [auth.Sessions] does.
 type Sessions interface {
 	Seal(*auth.Principal) (string, *auth.Principal, error)
-	Open(string) (*auth.Principal, error)
+	Open(context.Context, string) (*auth.Principal, error)
 }
 
 // Codes are one-time codes to sign in with; [auth.Codes] has them.
@@ -176,7 +177,7 @@ func (r *request) authenticateSession() error {
 	if err := r.sameOrigin(); err != nil {
 		return err
 	}
-	p, err := r.endpoints.Sessions.Open(cookies[0].Value)
+	p, err := r.endpoints.Sessions.Open(r.context(), cookies[0].Value)
 	if err != nil {
 		return r.refusedSession(err)
 	}

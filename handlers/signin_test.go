@@ -21,7 +21,7 @@ func (s stubSignIn) Begin(context.Context) (location, kept string, until time.Ti
 	return "https://login.example/auth?state=s", "kept", time.Now().Add(10 * time.Minute), s.begin
 }
 
-func (s stubSignIn) Finish(_ context.Context, kept, state, code string) (*auth.Principal, error) {
+func (s stubSignIn) Finish(ctx context.Context, kept, state, code string) (*auth.Principal, error) {
 	who := &auth.Principal{Tenant: "acme", Subject: "ann", Expires: time.Now().Add(time.Hour)}
 	switch {
 	case s.finish != nil:
@@ -29,7 +29,7 @@ func (s stubSignIn) Finish(_ context.Context, kept, state, code string) (*auth.P
 	case kept != "kept" || state != "s":
 		return nil, &auth.Error{Reason: auth.BadSignIn}
 	case code == "operator":
-		who.Scopes = []auth.Scope{auth.TenantAdmin}
+		return shared.verifier.Verify(ctx, hs("acme", map[string]any{"sub": "ann", "scope": "tenant-admin"}))
 	}
 	return who, nil
 }

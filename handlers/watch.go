@@ -121,7 +121,7 @@ func (w *watches) done(whose string, took time.Duration) {
 //
 // @Summary     Watch something change
 // @ID          watch
-// @Description A stream of server-sent events: first a `snapshot` with the answer that a GET of the view would have, and the keys of its rows in `order`; then, four times a second at most (of `tenants` and `blocking` once) and only when something has changed, a `delta`. In a delta, `rows` has those rows that are new or other, by key; `order` is all keys again, if they are not the same in the same order, and rows that are not in it are gone; `page` is the rest of the answer, if it has changed. That `store_lost_since` comes or goes is told, too, even by a delta of nothing else. Keys are `<tenant>/<name>` of a lock, the name of a tenant, and the id of an entry that waits. What else can be watched is all in `page`. Lists take about 256 KiB at most, and of one lock the first 100 that wait are shown. Comments come every 5 seconds. It goes on until the client ends it, the bearer token expires, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, but for a client that takes nothing: its connection is cut. It cannot be resumed: a new one begins with a snapshot. An operator may watch 20 times at a server, those of a tenant 50 times, and all 100 times. If much is watched on a large server, deltas come less often.
+// @Description A stream of server-sent events: first a `snapshot` with the answer that a GET of the view would have, and the keys of its rows in `order`; then, four times a second at most (of `tenants` and `blocking` once) and only when something has changed, a `delta`. In a delta, `rows` has those rows that are new or other, by key; `order` is all keys again, if they are not the same in the same order, and rows that are not in it are gone; `page` is the rest of the answer, if it has changed. That `store_lost_since` comes or goes is told, too, even by a delta of nothing else. Keys are `<tenant>/<name>` of a lock, the name of a tenant, and the id of an entry that waits. What else can be watched is all in `page`. Lists take about 256 KiB at most, and of one lock the first 100 that wait are shown. Comments come every 5 seconds. It goes on until the client ends it, the credential expires or is withdrawn, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, but for a client that takes nothing: its connection is cut. It cannot be resumed: a new one begins with a snapshot. An operator may watch 20 times at a server, those of a tenant 50 times, and all 100 times. If much is watched on a large server, deltas come less often.
 // @Tags        admin
 // @Produce     text/event-stream
 // @Security    bearer[admin]
@@ -164,7 +164,7 @@ func (a *endpoints) watch(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.waits = true // how long it lasts is the client's choice
+	defer r.lasts()()
 	w.run(first)
 	return nil
 }
@@ -252,7 +252,7 @@ func (w *watcher) pause(d time.Duration) (why string) {
 		case <-w.request.endpoints.Console.Draining():
 			return serverDrains
 		case <-w.request.context().Done():
-			return clientGone
+			return w.request.whyGone()
 		case <-w.beat.C:
 			w.write([]byte(":\n\n"))
 			w.flush()

@@ -87,9 +87,6 @@ func (w *world) start(ctx context.Context) (err error) {
 	if err = os.WriteFile(keys, publicKeys(), 0o600); err != nil {
 		return err
 	}
-	if w.sessions, err = auth.NewSessions(w.store.TokenKey(), nil); err != nil {
-		return err
-	}
 	if w.pages, err = dashboard.New(fstest.MapFS{
 		"index.html": {Data: []byte("<!doctype html>")}, "assets/app-12345678.js": {Data: []byte("start()")},
 	}); err != nil {
@@ -97,6 +94,9 @@ func (w *world) start(ctx context.Context) (err error) {
 	}
 	w.verifier, err = auth.New(ctx, auth.Config{Secret: secret(), JWKS: keys, Issuer: issuer, Audience: audience, Logger: log})
 	if err != nil {
+		return err
+	}
+	if w.sessions, err = auth.NewSessions(w.store.TokenKey(), nil, w.verifier); err != nil {
 		return err
 	}
 	w.main = w.replica(func(*service.Config) {}, w.telemetry.Tracer())

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fencepost/fencepost/certificate/certtest"
+	"github.com/fencepost/fencepost/auth/certtest"
 )
 
 const (
@@ -117,6 +117,52 @@ func TestClientCertificates(t *testing.T) {
 	})
 	if got := s.as(shows(t, a, stranger, ofWorker)).acquired("", "orders:2", ""); got.text("holder") != "worker-7" {
 		t.Errorf("by the other authority: %v", got.body)
+	}
+}
+
+// TestWorkEndsWithTheLineOfItsCertificate: a waiting request and a stream end within a second or two of
+// the change of a file, and those of other certificates go on.
+func TestWorkEndsWithTheLineOfItsCertificate(t *testing.T) {
+	t.Parallel()
+	a, ca, dir, secretFile := certtest.NewAuthority(t, "a"), certtest.NewAuthority(t, "clients"), t.TempDir(), file(t, secret)
+	principals := filepath.Join(dir, "principals.json")
+	line := func(who string) string {
+		return `{"uri":"` + ofWorker + who + `","tenant":"acme","subject":"w` + who + `","scopes":["locks:read","locks:write"]}`
+	}
+	write := func(lines ...string) {
+		t.Helper()
+		if err := os.WriteFile(principals, []byte(`{"principals":[`+strings.Join(lines, ",")+`]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(line("1"), line("2"))
+	plain := &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS12}
+	s := startWith(t, plain, append(pemFiles(t, a, dir, nil), "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(),
+		"--client-ca", file(t, string(ca.PEM())), "--principals", principals)...)
+	held := s.acquired(bearer(t, secretFile), "orders:1", "")
+	answers := map[string]chan reply{}
+	for _, who := range []string{"1", "2"} {
+		worker, told := s.as(shows(t, a, ca, ofWorker+who)), make(chan reply, 1)
+		answers[who] = told
+		go func() {
+			r, err := worker.try("", "POST", "/locks/orders:1", `{"wait_seconds":40}`)
+			if err != nil {
+				t.Errorf("worker %s: %v", who, err)
+			}
+			told <- r
+		}()
+	}
+	eventually(t, "both wait", func() bool {
+		waiters, _ := s.call(bearer(t, secretFile), "GET", "/locks/orders:1", "").body["waiters"].([]any)
+		return len(waiters) == 2
+	})
+	write(line("2"))
+	if r := <-answers["1"]; r.status != http.StatusUnauthorized || r.text("code") != "unauthenticated" {
+		t.Errorf("without its line: %d %v", r.status, r.body)
+	}
+	s.call(bearer(t, secretFile), "DELETE", "/locks/orders:1", "", "Lock-Token", held.text("token"))
+	if r := <-answers["2"]; r.status != http.StatusCreated {
+		t.Errorf("with its line: %d %v", r.status, r.body)
 	}
 }
 

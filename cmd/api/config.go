@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/auth"
-	"github.com/fencepost/fencepost/certificate"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/lock/quota"
@@ -64,6 +63,7 @@ type config struct {
 
 	secretFile, jwks, issuer, audience string
 	claims                             auth.ClaimNames
+	maxTokenAge                        time.Duration
 	tokenKeyFile                       string
 	fenceFloor                         uint64
 
@@ -88,8 +88,8 @@ type config struct {
 	chroot    string   // path in ZooKeeper, without a slash at its end
 	storePass string
 	tls       *tls.Config
-	pair      *certificate.Pair // that clients see; nil is no TLS
-	clients   *clients          // whose certificates are taken; nil is nobody's
+	pair      *keyPair // that clients see; nil is no TLS
+	clients   *clients // whose certificates are taken; nil is nobody's
 	classes   order.Classes
 	level     slog.Level
 	policy    *webhook.Policy // where webhooks may go
@@ -177,6 +177,7 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.issuer, "jwt-issuer", "", "issuer that bearer tokens must have")
 	f.StringVar(&c.audience, "jwt-audience", "", "audience that bearer tokens must have")
 	claimFlags(f, &c.claims)
+	f.DurationVar(&c.maxTokenAge, "max-token-age", 0, "`longest` time from now to the exp of a bearer token, as 24h; 0 is no bound")
 	f.StringVar(&c.tokenKeyFile, "token-key-file", "", "`file` with the key behind lock tokens, at least 32 bytes, the same on all replicas; by default the store keeps one")
 	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup or another one is used")
 	f.Var(&c.maxTTL, "max-ttl-seconds", fmt.Sprintf("longest lease in `seconds`, at most %g", lock.MaxTTL.Seconds()))
@@ -289,6 +290,9 @@ func (c *config) checkNumbers() error {
 	}
 	if c.memoryMB != 0 && (c.memoryMB < minMemory || c.memoryMB > 1<<20) {
 		wrong = append(wrong, usagef("--memory-mb: must be 0, or from %d to %d", minMemory, 1<<20))
+	}
+	if c.maxTokenAge < 0 {
+		wrong = append(wrong, usagef("--max-token-age: must not be negative"))
 	}
 	if c.metricsTenants > telemetry.MaxTenants {
 		wrong = append(wrong, usagef("--metrics-tenants: must be from 0 to %d", telemetry.MaxTenants))

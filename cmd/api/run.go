@@ -59,7 +59,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener net.Listener, stdout io.Writer) (err error) {
 	verifier, err := auth.New(ctx, auth.Config{
 		Secret: c.secret, JWKS: c.jwks, Issuer: c.issuer, Audience: c.audience,
-		Names: c.claims, Logger: t.Logger(),
+		Names: c.claims, MaxAge: c.maxTokenAge, Logger: t.Logger(),
 	})
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	routes := handlers.Config{
 		Audit: trail, Locks: s, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s, webhooks.Journal), Console: console, Quotas: limits, Verifier: verifier,
 	}
-	codes, err := addDashboard(&routes, c, key)
+	codes, err := addDashboard(&routes, c, key, verifier)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 		return err
 	}
 	defer func() { err = errors.Join(err, stopOps()) }()
-	return serveHTTP(ctx, c, t, listener, newServer(c, t, routes), s, func(at net.Addr) error { return c.greetDeveloper(stdout, at, codes) })
+	return serveHTTP(ctx, c, t, listener, newServer(c, t, routes), s, func(at net.Addr) error { return c.greetDeveloper(ctx, stdout, at, codes, verifier) })
 }
 
 func shutdownTelemetry(t *telemetry.Telemetry) error {
@@ -153,12 +153,16 @@ func observe(t *telemetry.Telemetry, s *service.Service) {
 
 // addDashboard adds the dashboard to the routes, and how one signs in there. key is the
 // secret that the replicas share. The codes are nil but in development.
-func addDashboard(routes *handlers.Config, c *config, key []byte) (*auth.Codes, error) {
+func addDashboard(routes *handlers.Config, c *config, key []byte, verifier *auth.Verifier) (*auth.Codes, error) {
 	pages, err := dashboard.Built()
 	if err != nil {
 		return nil, err
 	}
-	sessions, err := auth.NewSessions(key, nil)
+	vouchers := []auth.Voucher{verifier}
+	if c.oidc.rights != nil {
+		vouchers = append(vouchers, c.oidc.rights)
+	}
+	sessions, err := auth.NewSessions(key, nil, vouchers...)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +191,7 @@ func complete(routes handlers.Config, c *config, t *telemetry.Telemetry) handler
 	built := thisBuild()
 	routes.Version, routes.Commit = built.version, built.commit
 	if c.clients != nil {
-		routes.Clients = c.clients
+		routes.Clients = c.clients.certificates
 	}
 	return routes
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // environment is the variables that the process was given.
@@ -160,6 +161,8 @@ func setTo(fl *flag.Flag, text string) error {
 		return errors.New("must be true or false")
 	case float64:
 		return errors.New("must be a number")
+	case time.Duration:
+		return errors.New("must be a duration, as 24h or 90m")
 	}
 	return fmt.Errorf("must be a whole number (%w)", err)
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/auth"
-	"github.com/fencepost/fencepost/certificate"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/telemetry"
 )
@@ -28,19 +27,20 @@ func (c *config) resolveTLS() (err error) {
 	if c.tlsCert == "" {
 		return nil
 	}
-	if c.pair, err = certificate.LoadPair(c.tlsCert, c.tlsKey, nil); err != nil {
+	if c.pair, err = loadKeyPair(c.tlsCert, c.tlsKey, nil); err != nil {
 		return fmt.Errorf("--tls-cert and --tls-key: %w", err)
 	}
 	return nil
 }
 
-// clients are those whose certificates are taken in place of a bearer token.
+// clients are the files by which client certificates count in place of a bearer token.
 type clients struct {
-	authorities *certificate.Authorities
-	principals  *auth.Principals
+	authorities  *auth.Authorities
+	principals   *auth.Principals
+	certificates *auth.Certificates // by both
 }
 
-// resolveClients reads whose certificates are taken.
+// resolveClients reads the files.
 func (c *config) resolveClients() error {
 	switch {
 	case c.clientCA == "" && c.principals == "":
@@ -50,7 +50,7 @@ func (c *config) resolveClients() error {
 	case c.tlsCert == "":
 		return usagef("--client-ca needs --tls-cert: without TLS nobody shows a certificate")
 	}
-	authorities, caErr := certificate.LoadAuthorities(c.clientCA)
+	authorities, caErr := auth.LoadAuthorities(c.clientCA)
 	if caErr != nil {
 		caErr = fmt.Errorf("--client-ca: %w", caErr)
 	}
@@ -58,20 +58,11 @@ func (c *config) resolveClients() error {
 	if err != nil {
 		err = fmt.Errorf("--principals: %w", err)
 	}
-	c.clients = &clients{authorities, principals}
-	return errors.Join(caErr, err)
-}
-
-// Identify implements handlers.Certificates.
-func (c *clients) Identify(state *tls.ConnectionState) (*auth.Principal, error) {
-	if len(state.PeerCertificates) == 0 {
-		return nil, nil //nolint:nilnil // as it says
+	if wrong := errors.Join(caErr, err); wrong != nil {
+		return wrong
 	}
-	owner := c.authorities.Owner(state)
-	if owner == nil {
-		return nil, &auth.Error{Reason: auth.UnknownCertificate, Detail: "the client certificate is not trusted any more"}
-	}
-	return c.principals.Identify(owner)
+	c.clients = &clients{authorities, principals, auth.NewCertificates(authorities, principals)}
+	return nil
 }
 
 // files are what is read again and again.
@@ -99,14 +90,27 @@ func (c *config) bounded(l net.Listener, log *slog.Logger) net.Listener {
 	if c.pair == nil {
 		return handlers.Listener(l, bound, log)
 	}
-	return handlers.SecureListener(l, bound, certificate.Config(c.pair, c.authorities()), log)
+	return handlers.SecureListener(l, bound, c.servingTLS(), log)
 }
 
-func (c *config) authorities() *certificate.Authorities {
-	if c.clients == nil {
-		return nil
+// servingTLS shows the certificate as it is when a client connects. With --client-ca a client may
+// show a certificate that one of its authorities signed; any other ends the connection.
+func (c *config) servingTLS() *tls.Config {
+	base := &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: c.pair.show,
 	}
-	return c.clients.authorities
+	if c.clients == nil {
+		return base
+	}
+	// A session that is resumed would keep what was verified when it began.
+	base.SessionTicketsDisabled = true
+	base.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		own := base.Clone()
+		own.GetConfigForClient = nil
+		own.ClientAuth, own.ClientCAs = tls.VerifyClientCertIfGiven, c.clients.authorities.Pool()
+		return own, nil
+	}
+	return base
 }
 
 // reloaded is what is read from files again and again.
@@ -124,8 +128,8 @@ type reloaded struct {
 func keepFiles(c *config, t *telemetry.Telemetry) (stop func()) {
 	files := append(c.clients.files(), c.oidc.files()...)
 	if c.pair != nil {
-		ends := func() []any { return []any{"expires", c.pair.Expires().UTC().Format(time.RFC3339)} }
-		files = append(files, &reloaded{flags: "--tls-cert and --tls-key", refresh: c.pair.Refresh, noted: ends})
+		ends := func() []any { return []any{"expires", c.pair.expires().UTC().Format(time.RFC3339)} }
+		files = append(files, &reloaded{flags: "--tls-cert and --tls-key", refresh: c.pair.refresh, noted: ends})
 		t.Logger().Info("serving with TLS", ends()...)
 	}
 	if len(files) == 0 {
@@ -157,7 +161,7 @@ func keepFiles(c *config, t *telemetry.Telemetry) (stop func()) {
 func observeFiles(c *config, t *telemetry.Telemetry, files []*reloaded) {
 	if c.pair != nil {
 		t.Metrics().ObserveTLS(func() telemetry.Secured {
-			return telemetry.Secured{Expires: c.pair.Expires(), Refused: refused(files)[""]}
+			return telemetry.Secured{Expires: c.pair.expires(), Refused: refused(files)[""]}
 		})
 	}
 	t.Metrics().ObservePrincipals(func() map[string]bool { return refused(files) })

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/certificate/certtest"
+	"github.com/fencepost/fencepost/auth/certtest"
 )
 
 // pemFiles puts a certificate of the authority into files.

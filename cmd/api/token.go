@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -120,12 +122,12 @@ func (c *config) closeToOthers(path string) {
 // greetDeveloper leaves a ready bearer token in the data folder and prints how
 // to use it, with a link that signs in at the dashboard once. The code of the link is in its
 // fragment, which browsers send to nobody.
-func (c *config) greetDeveloper(stdout io.Writer, address net.Addr, codes *auth.Codes) error {
+func (c *config) greetDeveloper(ctx context.Context, stdout io.Writer, address net.Addr, codes *auth.Codes, verifier *auth.Verifier) error {
 	claims := auth.Claims{
 		Tenant: "demo", Subject: "developer", Issuer: c.issuer, Audience: c.audience, Names: c.claims,
 		Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.WebhooksWrite, auth.Admin},
 	}
-	token, err := auth.Sign(c.secret, claims, time.Now(), devTokenTTL)
+	token, err := auth.Sign(c.secret, claims, time.Now(), cmp.Or(min(c.maxTokenAge, devTokenTTL), devTokenTTL))
 	if err != nil {
 		return err
 	}
@@ -133,9 +135,11 @@ func (c *config) greetDeveloper(stdout io.Writer, address net.Addr, codes *auth.
 	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
 		return err
 	}
-	code := codes.Issue(&auth.Principal{
-		Tenant: claims.Tenant, Subject: claims.Subject, Scopes: claims.Scopes, Expires: time.Now().Add(auth.MaxSession),
-	})
+	who, err := verifier.Verify(ctx, token) // so that a session by the code ends with the secret
+	if err != nil {
+		return err
+	}
+	code := codes.Issue(who)
 	// Without a reader of stdout the token is in the file.
 	_, _ = fmt.Fprintf(stdout, `
 Fencepost is ready at %[5]s://%[1]s (development: do not expose it)

@@ -30,7 +30,6 @@ func may() map[string][]string {
 		"lock/quota":      {"lock"},
 		"audit":           {"lock", "store"},
 		"ceiling":         {},
-		"certificate":     {},
 		"service":         {"audit", "lock", "lock/blocking", "lock/heap", "lock/order", "lock/quota", "service/board", "service/events", "service/series", "service/view", "store"},
 		"service/board":   {"lock", "service/view"},
 		"service/events":  {"lock", "lock/heap", "lock/quota"},
@@ -60,11 +59,11 @@ func may() map[string][]string {
 		"webhook/subscription": {
 			"audit", "auth", "lock", "lock/quota", "store", "webhook",
 		},
-		"certificate/certtest":   {},
+		"auth/certtest":          {},
 		"auth/signin":            {"auth"},
 		"auth/signin/signintest": {},
 		"cmd/api": {
-			"audit", "ceiling", "certificate", "lock", "lock/order", "lock/quota", "service", "service/events", "service/quotas", "service/view", "store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
+			"audit", "ceiling", "lock", "lock/order", "lock/quota", "service", "service/events", "service/quotas", "service/view", "store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
 			"auth/signin", "dashboard", "handlers",
 		},
 	}
@@ -86,7 +85,7 @@ func only() map[string][]string {
 		"go.opentelemetry.io/otel/exporters":      {"telemetry"},
 		"go.opentelemetry.io/otel/sdk":            {"telemetry"},
 		"go.opentelemetry.io/otel/metric":         {"telemetry"},
-		"testing":                                 {"store/storetest", "certificate/certtest", "auth/signin/signintest"},
+		"testing":                                 {"store/storetest", "auth/certtest", "auth/signin/signintest"},
 		"github.com/coreos/go-oidc":               {"auth/signin"},
 		"golang.org/x/oauth2":                     {"auth/signin"},
 		"github.com/google/go-cmp":                {"store/storetest"},

@@ -1,4 +1,4 @@
-package certificate_test
+package main
 
 import (
 	"crypto/tls"
@@ -9,14 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/certificate"
-	"github.com/fencepost/fencepost/certificate/certtest"
+	"github.com/fencepost/fencepost/auth/certtest"
 )
 
 // shown is the serial number of what a client would see.
-func shown(t *testing.T, p *certificate.Pair) string {
+func shownBy(t *testing.T, p *keyPair) string {
 	t.Helper()
-	c, err := certificate.Config(p, nil).GetCertificate(&tls.ClientHelloInfo{})
+	c, err := p.show(&tls.ClientHelloInfo{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,11 +33,11 @@ func TestBadPairStaysOut(t *testing.T) {
 	a, dir := certtest.NewAuthority(t, "a"), t.TempDir()
 	cert, key := a.Issue(t, nil)
 	certFile, keyFile := certtest.Write(t, dir, cert, key)
-	p, err := certificate.LoadPair(certFile, keyFile, nil)
+	p, err := loadKeyPair(certFile, keyFile, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := shown(t, p)
+	was := shownBy(t, p)
 	other, otherKey := a.Issue(t, nil)
 	over, overKey := a.Issue(t, ends(time.Now().Add(-time.Second)))
 	early, earlyKey := a.Issue(t, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) })
@@ -53,27 +52,27 @@ func TestBadPairStaysOut(t *testing.T) {
 		"TooLong":    {string(other) + strings.Repeat("\n", 1<<20), string(otherKey), "longer than"},
 	} {
 		certtest.Write(t, dir, []byte(bad.cert), []byte(bad.key))
-		if changed, err := p.Refresh(); err == nil || changed || !strings.Contains(err.Error(), bad.says) {
+		if changed, err := p.refresh(); err == nil || changed || !strings.Contains(err.Error(), bad.says) {
 			t.Errorf("%s: %t, %v, want %q", name, changed, err, bad.says)
 		}
-		if now := shown(t, p); now != was {
+		if now := shownBy(t, p); now != was {
 			t.Errorf("%s: it shows another one", name)
 		}
 	}
 	if err := os.Remove(keyFile); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Refresh(); err == nil {
+	if _, err := p.refresh(); err == nil {
 		t.Error("a key that is gone is no error")
 	}
 	certtest.Write(t, dir, other, otherKey)
-	if changed, err := p.Refresh(); err != nil || !changed || shown(t, p) == was {
+	if changed, err := p.refresh(); err != nil || !changed || shownBy(t, p) == was {
 		t.Errorf("a good one: %t, %v", changed, err)
 	}
-	if changed, err := p.Refresh(); err != nil || changed {
+	if changed, err := p.refresh(); err != nil || changed {
 		t.Errorf("the same again: %t, %v", changed, err)
 	}
-	if _, err := certificate.LoadPair(dir, keyFile, nil); err == nil || !strings.Contains(err.Error(), "regular file") {
+	if _, err := loadKeyPair(dir, keyFile, nil); err == nil || !strings.Contains(err.Error(), "regular file") {
 		t.Errorf("a folder: %v", err)
 	}
 }
@@ -84,18 +83,18 @@ func TestNotBegunYet(t *testing.T) {
 	a, dir, now := certtest.NewAuthority(t, "a"), t.TempDir(), time.Now()
 	cert, key := a.Issue(t, nil)
 	certFile, keyFile := certtest.Write(t, dir, cert, key)
-	p, err := certificate.LoadPair(certFile, keyFile, func() time.Time { return now })
+	p, err := loadKeyPair(certFile, keyFile, func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}
 	certtest.Write(t, dir, cert, key)
 	next, nextKey := a.Issue(t, func(c *x509.Certificate) { c.NotBefore = now.Add(time.Minute) })
 	certtest.Write(t, dir, next, nextKey)
-	if changed, err := p.Refresh(); err == nil || changed {
+	if changed, err := p.refresh(); err == nil || changed {
 		t.Errorf("before its time: %t, %v", changed, err)
 	}
 	now = now.Add(time.Minute)
-	if changed, err := p.Refresh(); err != nil || !changed {
+	if changed, err := p.refresh(); err != nil || !changed {
 		t.Errorf("in its time: %t, %v", changed, err)
 	}
 }
@@ -125,16 +124,16 @@ func TestLinkIsSwapped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, err := certificate.LoadPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), nil)
+	p, err := loadKeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := shown(t, p)
+	was := shownBy(t, p)
 	version("..2")
 	if err := os.RemoveAll(filepath.Join(dir, "..1")); err != nil {
 		t.Fatal(err)
 	}
-	if changed, err := p.Refresh(); err != nil || !changed || shown(t, p) == was {
+	if changed, err := p.refresh(); err != nil || !changed || shownBy(t, p) == was {
 		t.Errorf("%t, %v", changed, err)
 	}
 }

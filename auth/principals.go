@@ -2,11 +2,14 @@ package auth
 
 import (
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 )
 
 const maxIdentity = 1024 // bytes
@@ -126,12 +129,49 @@ func identitiesOf(c *x509.Certificate) []identity {
 			all = append(all, who)
 		}
 	}
-	for _, u := range c.URIs {
-		add("uri", u.String())
+	for _, uri := range urisOf(c) {
+		add("uri", uri)
 	}
 	for _, name := range c.DNSNames {
 		add("dns", name)
 	}
-	add("dn", c.Subject.String())
+	add("dn", subjectOf(c))
+	return all
+}
+
+// subjectOf returns the subject as it stands in the certificate, by RFC 2253; "" if a value is not
+// text. Package pkix would leave out one of two common names, and change the order.
+func subjectOf(c *x509.Certificate) string {
+	var names pkix.RDNSequence
+	if rest, err := asn1.Unmarshal(c.RawSubject, &names); err != nil || len(rest) > 0 {
+		return ""
+	}
+	for _, together := range names {
+		for _, one := range together {
+			if text, isText := one.Value.(string); !isText || !utf8.ValidString(text) {
+				return ""
+			}
+		}
+	}
+	return names.String()
+}
+
+// urisOf returns the URIs as they stand in the certificate: as a [url.URL], two may be written alike.
+func urisOf(c *x509.Certificate) (all []string) {
+	const tagURI = 6 // of a GeneralName, RFC 5280 section 4.2.1.6
+	for _, e := range c.Extensions {
+		var names []asn1.RawValue
+		if !e.Id.Equal(asn1.ObjectIdentifier{2, 5, 29, 17}) {
+			continue
+		}
+		if rest, err := asn1.Unmarshal(e.Value, &names); err != nil || len(rest) > 0 {
+			continue
+		}
+		for _, n := range names {
+			if n.Class == asn1.ClassContextSpecific && n.Tag == tagURI {
+				all = append(all, string(n.Bytes))
+			}
+		}
+	}
 	return all
 }

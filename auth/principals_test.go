@@ -3,6 +3,7 @@ package auth_test
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"errors"
 	"net/url"
 	"os"
@@ -37,7 +38,11 @@ func withURI(text string) func(*x509.Certificate) {
 	if err != nil {
 		panic(err)
 	}
-	return func(c *x509.Certificate) { c.URIs = append(c.URIs, u) }
+	names := []asn1.RawValue{{Class: asn1.ClassContextSpecific, Tag: 6, Bytes: []byte(text)}}
+	alternative := pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 17}, Value: must(asn1.Marshal(names))}
+	return func(c *x509.Certificate) { // as crypto/x509 reads it, and as it makes one of it
+		c.URIs, c.Extensions = append(c.URIs, u), append(c.Extensions, alternative)
+	}
 }
 
 // TestIdentify: a certificate stands for whom the file says, by any of the three.
@@ -58,9 +63,7 @@ func TestIdentify(t *testing.T) {
 	if err != nil || who.Subject != "worker-2" || who.Allows(auth.LocksWrite) || who.MayUse("orders:1") {
 		t.Errorf("by its name: %+v, %v", who, err)
 	}
-	who, err = p.Identify(certificateOf(func(c *x509.Certificate) {
-		c.Subject = pkix.Name{CommonName: "ops", Organization: []string{"Example"}}
-	}))
+	who, err = p.Identify(certificateOf(withSubject(t, name("O", "Example"), name("CN", "ops"))))
 	if err != nil || who.Tenant != "ops" || !who.Allows(auth.Admin) || !who.MayUse("orders:1") {
 		t.Errorf("by its subject: %+v, %v", who, err)
 	}
@@ -70,7 +73,9 @@ func TestIdentify(t *testing.T) {
 	}{
 		"Unknown": {withURI("spiffe://example/other"), auth.UnknownCertificate},
 		"Prefix":  {withURI("spiffe://example/worker/x"), auth.UnknownCertificate},
-		"CN":      {func(c *x509.Certificate) { c.Subject = pkix.Name{CommonName: "worker.example"} }, auth.UnknownCertificate},
+		"Scheme":  {withURI("SPIFFE://example/worker"), auth.UnknownCertificate},
+		"Hash":    {withURI("spiffe://example/worker#"), auth.UnknownCertificate},
+		"CN":      {withSubject(t, name("CN", "worker.example")), auth.UnknownCertificate},
 		"Two": {func(c *x509.Certificate) {
 			withURI("spiffe://example/worker")(c)
 			c.DNSNames = []string{"worker.example"}
@@ -136,6 +141,57 @@ func TestBadPrincipals(t *testing.T) {
 	} {
 		if _, _, err := principalsOf(t, text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+	}
+}
+
+// rdn is a relative distinguished name of one attribute.
+type rdn = pkix.RelativeDistinguishedNameSET
+
+func name(kind string, value any) rdn {
+	oid := map[string]asn1.ObjectIdentifier{"CN": {2, 5, 4, 3}, "O": {2, 5, 4, 10}, "OU": {2, 5, 4, 11}}
+	return rdn{{Type: oid[kind], Value: value}}
+}
+
+// withSubject gives the certificate a subject as crypto/x509 reads it from a real one.
+func withSubject(t *testing.T, names ...rdn) func(*x509.Certificate) {
+	t.Helper()
+	sequence := pkix.RDNSequence(names)
+	raw, err := asn1.Marshal(sequence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *x509.Certificate) {
+		c.RawSubject = raw
+		c.Subject.FillFromRDNSequence(&sequence)
+	}
+}
+
+// TestSubjectIsComparedAsItStands: no two subjects count as one. Package pkix keeps one of two
+// common names, sorts attributes by kind, and splits those that stand together.
+func TestSubjectIsComparedAsItStands(t *testing.T) {
+	t.Parallel()
+	p, _, err := principalsOf(t, `{"principals":[{"dn":"CN=admin,O=Example","tenant":"ops","subject":"ann","scopes":["admin"]},
+		{"dn":"CN=admin,CN=mallory","tenant":"acme","subject":"both","scopes":["locks:read"]}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for about, c := range map[string]struct {
+		names []rdn
+		want  string
+	}{
+		"Same":         {[]rdn{name("O", "Example"), name("CN", "admin")}, "ann"},
+		"TwoNames":     {[]rdn{name("CN", "mallory"), name("CN", "admin")}, "both"},
+		"TwoWithO":     {[]rdn{name("CN", "mallory"), name("O", "Example"), name("CN", "admin")}, ""},
+		"OtherOrder":   {[]rdn{name("CN", "admin"), name("O", "Example")}, ""},
+		"Together":     {[]rdn{append(name("O", "Example"), name("CN", "admin")...)}, ""},
+		"InOneValue":   {[]rdn{name("CN", "admin,O=Example")}, ""},
+		"NoText":       {[]rdn{name("O", "Example"), name("CN", asn1.RawValue{Tag: asn1.TagOctetString, Bytes: []byte("admin")})}, ""},
+		"SpaceAtStart": {[]rdn{name("O", "Example"), name("CN", " admin")}, ""},
+	} {
+		who, err := p.Identify(certificateOf(withSubject(t, c.names...)))
+		if c.want == "" && !errors.Is(err, auth.UnknownCertificate) || c.want != "" && (err != nil || who.Subject != c.want) {
+			t.Errorf("%s: %+v, %v, want %q", about, who, err, c.want)
 		}
 	}
 }

@@ -96,8 +96,10 @@ type AuditRecord struct {
 	Reason string `json:"reason" example:"its node was lost in the fire"`
 	// Result of the action. asked is put on record before: what follows may have failed.
 	Result string `json:"result" example:"revoked"`
-	// RequestID finds the request in the server's log.
+	// RequestID finds the request in the server's log. The client may have chosen it.
 	RequestID string `json:"request_id" example:"4f1a7c0b9d2e83a6"`
+	// ServerRequestID finds it too. The server made it. Empty in records of earlier versions.
+	ServerRequestID string `json:"server_request_id" example:"9b2e83a64f1a7c0d"`
 }
 
 // AuditActor is who did something.
@@ -108,8 +110,10 @@ type AuditActor struct {
 	Tenant string `json:"tenant" example:"acme"`
 	// Scope that allowed it.
 	Scope string `json:"scope" example:"tenant-admin"`
-	// Address of the client. Left out of what is shown to other tenants' operators.
+	// Address of the client, by the proxies that the server trusts. Left out of what is shown to other tenants' operators.
 	Address string `json:"address,omitempty" example:"192.0.2.7"`
+	// Peer is the address of the connection, as the server saw it. Left out as the address.
+	Peer string `json:"peer,omitempty" example:"10.0.0.4"`
 }
 
 // AuditObject is an entry as it was.

@@ -7,19 +7,12 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// Bounds of what is kept of what operators did. Between two rounds of trimming there can be more.
+// How long records are kept. Not one that is younger is deleted. Records of [MaxAge] stay apart
+// from those of today, whose kinds are the same 16 weeks later.
 const (
-	MaxAge      = 90 * 24 * time.Hour
-	MaxInAll    = 100_000
-	MaxOfTenant = 10_000
-)
-
-// Which parts of these are kept besides of what users of webhooks did to those. They need not be
-// operators, and are not to push out what operators did, nor what they did themselves by what they
-// can do without end.
-const (
-	lastingShare = 5
-	passingShare = 10
+	DefaultRetention = 30 * 24 * time.Hour
+	MinAge           = 24 * time.Hour
+	MaxAge           = 90 * 24 * time.Hour
 )
 
 // Records is what the log needs of the store's small records.
@@ -28,20 +21,20 @@ type Records interface {
 	Delete(ctx context.Context, k store.RecordKey, version uint64) error
 }
 
-// Log reads what is on record, and forgets what is too old or too much.
+// Log reads what is on record, and deletes what is older than the retention.
 type Log struct {
-	records Records
-	now     func() time.Time
-
-	ofTenant, inAll int // that are kept at most
+	records   Records
+	retention time.Duration
+	now       func() time.Time
 }
 
-// NewLog returns the log of what is in records. now is nil for the clock.
-func NewLog(records Records, now func() time.Time) *Log {
+// NewLog returns the log of what is in records, of which each is kept for the retention, from
+// [MinAge] to [MaxAge]. now is nil for the clock.
+func NewLog(records Records, retention time.Duration, now func() time.Time) *Log {
 	if now == nil {
 		now = time.Now
 	}
-	return &Log{records: records, now: now, ofTenant: MaxOfTenant, inAll: MaxInAll}
+	return &Log{records: records, retention: retention, now: now}
 }
 
 // Query asks for a page of records, the newest first.

@@ -42,7 +42,7 @@ func TestReads(t *testing.T) {
 				l.put(fmt.Sprint("t", i%5), "a", ago(i))
 			}
 			c := &counting{RecordStore: l.records}
-			l.log = audit.NewLog(c, func() time.Time { return l.now })
+			l.log = audit.NewLog(c, audit.DefaultRetention, func() time.Time { return l.now })
 			page, err := l.log.Page(t.Context(), audit.Query{Limit: 100})
 			if err != nil || len(page.Records) != 100 {
 				t.Fatalf("%v, %v", page, err)

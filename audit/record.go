@@ -52,8 +52,11 @@ type Who struct {
 	Subject   string // of the bearer token
 	Tenant    string // of the bearer token
 	Scope     string // that allowed it
-	Address   string // of the client
-	RequestID string
+	Address   string // of the client, by the proxies that the server trusts
+	Peer      string // of the connection, as the server saw it
+	RequestID string // which the client may have chosen
+
+	ServerRequestID string // which the server made
 }
 
 // Object is what something was done to: an entry, as it was then, a closure, a tenant's quota, or a
@@ -99,7 +102,9 @@ type form struct {
 	Home      string `json:"home"` // the tenant of who did it
 	Scope     string `json:"scope"`
 	Address   string `json:"address"`
+	Peer      string `json:"peer"`
 	RequestID string `json:"request_id"`
+	ServerID  string `json:"server_request_id"`
 	Action    string `json:"action"`
 	Object    Object `json:"object"`
 	Reason    string `json:"reason"`
@@ -115,12 +120,17 @@ func (r *Record) Put() store.RecordPut {
 	r.ID = string(lock.IDOf(raw))
 	return store.RecordPut{
 		RecordKey: store.RecordKey{Kind: kindOf(weekOf(r.At)), Tenant: r.Tenant, ID: r.ID},
-		Value: store.Encode(form{
-			Subject: r.By.Subject, Home: r.By.Tenant, Scope: r.By.Scope, Address: r.By.Address, RequestID: r.By.RequestID,
-			Action: r.Action, Object: r.Object, Reason: r.Reason, Result: r.Result,
-		}),
-		Frees: r.frees(),
+		Value:     r.value(),
+		Frees:     r.frees(),
 	}
+}
+
+func (r *Record) value() []byte {
+	return store.Encode(form{
+		Subject: r.By.Subject, Home: r.By.Tenant, Scope: r.By.Scope, Address: r.By.Address, Peer: r.By.Peer,
+		RequestID: r.By.RequestID, ServerID: r.By.ServerRequestID,
+		Action: r.Action, Object: r.Object, Reason: r.Reason, Result: r.Result,
+	})
 }
 
 // frees reports whether something is taken out of the store by what is on record, which a full one must
@@ -140,7 +150,10 @@ func parse(of store.Record) (*Record, bool) {
 	}
 	return &Record{
 		ID: of.ID, At: at, Tenant: of.Tenant, Action: f.Action, Object: f.Object, Reason: f.Reason, Result: f.Result,
-		By: Who{Subject: f.Subject, Tenant: f.Home, Scope: f.Scope, Address: f.Address, RequestID: f.RequestID},
+		By: Who{
+			Subject: f.Subject, Tenant: f.Home, Scope: f.Scope, Address: f.Address, Peer: f.Peer,
+			RequestID: f.RequestID, ServerRequestID: f.ServerID,
+		},
 	}, true
 }
 

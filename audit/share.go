@@ -1,78 +1,107 @@
 package audit
 
 import (
-	"cmp"
-	"slices"
+	"math"
+	"strings"
+	"sync"
+	"time"
 
-	"github.com/fencepost/fencepost/store"
+	"golang.org/x/time/rate"
+
+	"github.com/fencepost/fencepost/lock"
 )
 
-// kept is what is known of a record that stays, so far.
-type kept struct {
-	key     store.RecordKey
-	version uint64
+// size is how much a share takes at once and in a day, in KiB: each record takes one, and one
+// more for each full KiB. Within the retention a share cannot exceed its bound, so no record
+// has to make space for others.
+type size struct{ burst, daily int }
+
+// A pool is a tenant's, for its operators, its users of webhooks, or for both to undo.
+func poolSize() size { return size{4000, 2000} }
+
+// An actor can take a part of the pool, and the actor's actions of one kind a part of that.
+func actorSize() size  { return size{2000, 1000} }
+func actionSize() size { return size{1000, 500} }
+
+// share names what a tenant's actors share. The empty fields are those of larger shares.
+type share struct{ pool, tenant, subject, action string }
+
+// shares bounds how much comes to be on record through one replica. The zero value is ready.
+type shares struct {
+	mu     sync.Mutex
+	pools  buckets // apart, so that many subjects cannot evict the bound of their tenant
+	actors buckets
 }
 
-// share is a part of the log that has bounds of its own.
-type share struct {
-	mostOfTenant, most int
-
-	of map[string][]kept // by tenant
-}
-
-func newShare(mostOfTenant, most int) *share {
-	return &share{mostOfTenant: mostOfTenant, most: most, of: map[string][]kept{}}
-}
-
-func (s *share) add(one kept) { s.of[one.key.Tenant] = append(s.of[one.key.Tenant], one) }
-
-// tooMuchOfTenants takes the oldest records of tenants that have too many.
-func (s *share) tooMuchOfTenants() []kept { return s.cut(s.mostOfTenant) }
-
-// tooMuchInAll takes what is too much of all: of each tenant the oldest beyond what would be as much
-// for each that has more. Who has little loses nothing to who has much.
-func (s *share) tooMuchInAll() []kept {
-	gone := s.cut(s.fair())
-	var all []kept
-	for _, of := range s.of {
-		all = append(all, of...)
+// take counts a record of so many bytes, or returns [lock.RateLimited].
+func (s *shares) take(r *Record, bytes int, now time.Time) error {
+	cost := 1 + bytes>>10
+	of := share{pool: r.pool(), tenant: r.By.Tenant}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pool := s.pools.get(of, poolSize(), now)
+	of.subject = r.By.Subject
+	actor := s.actors.get(of, actorSize(), now)
+	of.action = r.Action
+	all := []*rate.Limiter{pool, actor, s.actors.get(of, actionSize(), now)}
+	wait := time.Duration(0)
+	for _, l := range all {
+		wait = max(wait, until(l, cost, now))
 	}
-	if len(all) > s.most { // there are more tenants than places
-		newestFirst(all)
-		gone = append(gone, all[s.most:]...)
+	if wait > 0 {
+		return &lock.Error{Code: lock.RateLimited, Detail: "the audit has no capacity left for this actor", RetryAfter: wait}
 	}
-	return gone
+	for _, l := range all {
+		l.AllowN(now, cost)
+	}
+	return nil
 }
 
-// cut takes all but the newest so many of each tenant.
-func (s *share) cut(most int) (gone []kept) {
-	for tenant, of := range s.of {
-		if len(of) > most {
-			newestFirst(of)
-			gone = append(gone, of[most:]...)
-			s.of[tenant] = of[:most:most]
+// until returns how long it takes until so much is allowed.
+func until(l *rate.Limiter, cost int, now time.Time) time.Duration {
+	missing := float64(cost) - l.TokensAt(now)
+	return time.Duration(math.Ceil(max(0, missing)/float64(l.Limit()))) * time.Second
+}
+
+// maxBuckets is how many buckets a map keeps.
+const maxBuckets = 10_000
+
+type buckets map[share]*rate.Limiter
+
+func (b *buckets) get(of share, s size, now time.Time) *rate.Limiter {
+	l := (*b)[of]
+	if l == nil {
+		b.evict(now)
+		l = rate.NewLimiter(rate.Limit(float64(s.daily)/(24*time.Hour).Seconds()), s.burst)
+		(*b)[of] = l
+	}
+	return l
+}
+
+// evict drops buckets that are full again, which are as good as new ones, if there are too
+// many; if that is not enough, arbitrary ones.
+func (b *buckets) evict(now time.Time) {
+	if *b != nil && len(*b) < maxBuckets {
+		return
+	}
+	kept := buckets{}
+	for of, l := range *b {
+		if l.TokensAt(now) < float64(l.Burst()) && len(kept) < maxBuckets/2 {
+			kept[of] = l
 		}
 	}
-	return gone
+	*b = kept
 }
 
-// fair is how many each tenant may have so that all have no more than there may be, at least 1.
-func (s *share) fair() int {
-	counts := make([]int, 0, len(s.of))
-	for _, of := range s.of {
-		counts = append(counts, len(of))
+// pool returns which of a tenant's pools a record counts in. Users of webhooks cannot keep
+// operators from acting. What undoes has a pool of its own, so that it can follow whatever it
+// undoes.
+func (r *Record) pool() string {
+	switch {
+	case r.Action == DeleteWebhook || r.Action == OpenLocks || r.Action == ResetQuota:
+		return "undo"
+	case r.By.Scope == scopeOfUsers && strings.HasPrefix(r.Action, webhookActions):
+		return "users"
 	}
-	slices.Sort(counts)
-	left := s.most
-	for i, n := range counts { // who has least takes what he has, and leaves the rest to the others
-		if others := len(counts) - i; n*others > left {
-			return max(1, left/others)
-		}
-		left -= n
-	}
-	return s.mostOfTenant
-}
-
-func newestFirst(all []kept) {
-	slices.SortFunc(all, func(a, b kept) int { return cmp.Compare(b.key.ID, a.key.ID) })
+	return "operators"
 }

@@ -35,7 +35,7 @@ const (
 //
 // @Summary     See what operators did, and what became of webhooks
 // @ID          listAudit
-// @Description What is on record, the newest first, of all tenants that the bearer token may see: 90 days, 10 000 records of a tenant and 100 000 in all, of which a fifth may be about webhooks. With `Accept: application/x-ndjson` all of it comes at once, a line for each record; `limit` counts for pages alone. Of a token that is limited to names, only what is about those.
+// @Description What is on record, the newest first, of all tenants that the bearer token may see. The server keeps each record for `--audit-retention` (30 days). With `Accept: application/x-ndjson` all of it comes at once, a line for each record; `limit` counts for pages alone. Of a token that is limited to names, only what is about those.
 // @Tags        admin
 // @Produce     json,application/x-ndjson
 // @Security    bearer[admin]
@@ -130,7 +130,8 @@ func (r *request) auditPage(page *audit.Page) *api.AuditPage {
 func (r *request) auditRecord(one *audit.Record) api.AuditRecord {
 	o := one.Object
 	out := api.AuditRecord{
-		ID: one.ID, At: api.InstantOf(one.At), Tenant: one.Tenant, Action: one.Action, Reason: one.Reason, Result: one.Result, RequestID: one.By.RequestID,
+		ID: one.ID, At: api.InstantOf(one.At), Tenant: one.Tenant, Action: one.Action, Reason: one.Reason, Result: one.Result,
+		RequestID: one.By.RequestID, ServerRequestID: one.By.ServerRequestID,
 		Actor:  api.AuditActor{Subject: one.By.Subject, Tenant: one.By.Tenant, Scope: one.By.Scope},
 		Object: api.AuditObject{Locks: o.Locks, Entry: string(o.Entry), Holder: o.Holder, Fence: o.Fence, Held: o.Held},
 	}
@@ -148,7 +149,7 @@ func (r *request) auditRecord(one *audit.Record) api.AuditRecord {
 		out.Object.Until = &until
 	}
 	if r.principal.MayOperate(one.By.Tenant) {
-		out.Actor.Address = one.By.Address
+		out.Actor.Address, out.Actor.Peer = one.By.Address, one.By.Peer
 	}
 	return out
 }

@@ -27,6 +27,7 @@ type request struct {
 	arrived   *http.Request // as net/http has it: with a span, Request is a copy
 	endpoints *endpoints
 	id        string
+	serverID  string          // by [request.ownID]
 	principal *auth.Principal // nil until it is known who asks
 	name      string          // of the lock in the path
 	client    netip.Addr      // by [request.address]

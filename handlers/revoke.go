@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"log/slog"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -32,8 +33,18 @@ func (r *request) who() audit.Who {
 	}
 	return audit.Who{
 		Subject: r.principal.Subject, Tenant: r.principal.Tenant, Scope: string(scope),
-		Address: textOfAddress(r.address()), RequestID: r.id,
+		Address: textOfAddress(r.address()), Peer: textOfAddress(addressOf(r.Request.RemoteAddr)),
+		RequestID: r.id, ServerRequestID: r.ownID(),
 	}
+}
+
+// ownID returns an id that the client cannot choose, and puts it into the line of the request.
+func (r *request) ownID() string {
+	if r.serverID == "" {
+		r.serverID = acceptRequestID("")
+		r.note(slog.String("server_request_id", r.serverID))
+	}
+	return r.serverID
 }
 
 // mayUse is nil if the bearer token may use all names.

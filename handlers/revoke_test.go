@@ -46,6 +46,7 @@ type auditRecord struct {
 		Tenant  string `json:"tenant"`
 		Scope   string `json:"scope"`
 		Address string `json:"address"`
+		Peer    string `json:"peer"`
 	} `json:"actor"`
 	Action string `json:"action"`
 	Object struct {
@@ -59,6 +60,7 @@ type auditRecord struct {
 	Reason    string `json:"reason"`
 	Result    string `json:"result"`
 	RequestID string `json:"request_id"`
+	ServerID  string `json:"server_request_id"`
 }
 
 func seenAs(fence uint64) option {
@@ -102,9 +104,12 @@ func TestRevokes(t *testing.T) {
 		t.Fatalf("on record: %+v", page)
 	}
 	r := page.Records[0]
-	if r.ID != done.AuditID || r.Actor.Subject != "ops" || r.Actor.Scope != "tenant-admin" || r.Actor.Address == "" || r.RequestID != "the-request" ||
+	if r.ID != done.AuditID || r.Actor.Subject != "ops" || r.Actor.Scope != "tenant-admin" || r.Actor.Address == "" || r.Actor.Peer == "" || r.RequestID != "the-request" ||
 		r.Action != "entry.revoke" || r.Object.Entry != held.ID || r.Object.Fence != *held.Fence || r.Reason != explanation || r.Result != "revoked" || time.Since(r.At.Time) > time.Minute {
 		t.Errorf("on record: %+v", r)
+	}
+	if line := shared.journal.request(t, "the-request"); len(r.ServerID) != 16 || line["server_request_id"] != r.ServerID {
+		t.Errorf("the server's own id is %q, and in the log %v", r.ServerID, line["server_request_id"])
 	}
 }
 

@@ -218,7 +218,7 @@ func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *repl
 	s := service.New(config)
 	h := w.handlers(s)
 	h.Deliveries = outbox.NewDeliveries(w.records, s, w.webhooks.Journal)
-	h.Audit = audit.NewLog(w.records, nil)
+	h.Audit = audit.NewLog(w.records, audit.DefaultRetention, nil)
 	console, stop := startConsole(s)
 	h.Console = console
 	h.Tracer = tracer

@@ -46,12 +46,9 @@ func (s *Service) CloseLocks(ctx context.Context, req CloseRequest) (view.Closin
 	case !s.view.FitsRoll(e):
 		return view.Closing{}, s.whyNoRoll(req.Tenant)
 	}
-	if err := s.pace.Take(req.By.Tenant, s.Now()); err != nil {
-		return view.Closing{}, err
-	}
 	// As with Release: an operator who goes away must not leave it half done.
 	ctx = context.WithoutCancel(ctx)
-	if _, err := s.Records.Put(ctx, req.record(e, audit.CloseLocks, audit.Closed).Put()); err != nil {
+	if err := s.Journal.Put(ctx, req.record(e, audit.CloseLocks, audit.Closed)); err != nil {
 		return view.Closing{}, err
 	}
 	return s.enforce(ctx, e)
@@ -100,7 +97,7 @@ func (s *Service) newClosing(req CloseRequest, now time.Time) (*lock.Entry, erro
 
 func (r *CloseRequest) record(e *lock.Entry, action, result string) *audit.Record {
 	return &audit.Record{
-		At: e.EnqueuedAt, Tenant: r.Tenant, By: r.By, Action: action, Reason: r.Reason, Result: result,
+		Tenant: r.Tenant, By: r.By, Action: action, Reason: r.Reason, Result: result,
 		Object: audit.Object{Locks: []string{r.Locks}, Entry: e.ID, Until: &e.Closing.Until, Fence: e.Number},
 	}
 }
@@ -193,14 +190,15 @@ func (s *Service) OpenLocks(ctx context.Context, req OpenRequest) error {
 }
 
 func (s *Service) open(ctx context.Context, c view.Closing, req OpenRequest) error {
-	if err := s.pace.Take(req.By.Tenant, s.Now()); err != nil {
-		return err
-	}
 	closing := c.Entry.Closing
 	done := CloseRequest{Tenant: c.Tenant, Locks: closing.Locks.String(), Reason: req.Reason, By: req.By}
-	put := done.record(c.Entry, audit.OpenLocks, audit.Opened)
-	put.At = s.Now()
-	err := s.Store.RemoveAndPut(ctx, c.Entry, lock.Released, nil, put.Put())
+	record := done.record(c.Entry, audit.OpenLocks, audit.Opened)
+	put, err := s.Journal.Admit(record)
+	if err != nil {
+		return err
+	}
+	err = s.Store.RemoveAndPut(ctx, c.Entry, lock.Released, nil, put)
+	s.Journal.Tell(ctx, record, err)
 	if errors.Is(err, lock.Lost) {
 		return errNoClosure()
 	}

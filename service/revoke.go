@@ -60,15 +60,17 @@ func (s *Service) revoke(ctx context.Context, req RevokeRequest, known *bool) (*
 	if err := req.check(found.Entry); err != nil {
 		return nil, err
 	}
-	if err := s.pace.Take(req.By.Tenant, s.Now()); err != nil {
+	done := &Revoked{Entry: found.Entry, Held: found.State == view.Held}
+	done.Record = req.record(done)
+	put, err := s.Journal.Admit(done.Record)
+	if err != nil {
 		return nil, err
 	}
-	done := &Revoked{Entry: found.Entry, Held: found.State == view.Held}
-	done.Record = req.record(done, s)
 	note := &lock.Note{By: req.By.Subject, Reason: req.Reason}
 	s.ending.note(trace.SpanFromContext(ctx), found.Entry.ID)
 	// As with Release: an operator who goes away must not leave it half done.
-	err = s.Store.RemoveAndPut(context.WithoutCancel(ctx), found.Entry, lock.Revoked, note, done.Record.Put())
+	err = s.Store.RemoveAndPut(context.WithoutCancel(ctx), found.Entry, lock.Revoked, note, put)
+	s.Journal.Tell(ctx, done.Record, err)
 	if err != nil {
 		return nil, s.whyLost(ctx, found.Entry, err)
 	}
@@ -121,10 +123,10 @@ func (r *RevokeRequest) check(e *lock.Entry) error {
 	return nil
 }
 
-func (r *RevokeRequest) record(of *Revoked, s *Service) *audit.Record {
+func (r *RevokeRequest) record(of *Revoked) *audit.Record {
 	e := of.Entry
 	made := &audit.Record{
-		At: s.Now(), Tenant: e.Tenant, By: r.By, Action: audit.RevokeEntry, Reason: r.Reason, Result: audit.Revoked,
+		Tenant: e.Tenant, By: r.By, Action: audit.RevokeEntry, Reason: r.Reason, Result: audit.Revoked,
 		Object: audit.Object{Entry: e.ID, Holder: e.Holder, Fence: e.Number, Held: of.Held},
 	}
 	if e.Set {

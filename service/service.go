@@ -37,8 +37,9 @@ type Metrics interface {
 // Config of a [Service]. Zero durations take the defaults that are named.
 type Config struct {
 	Store    store.Store
-	Records  RecordPutter // where it is put on record what operators do
-	TokenKey []byte       // behind the lock tokens, at least 32 bytes, the same on all replicas
+	Records  RecordPutter   // where it is put on record what operators do
+	Journal  *audit.Journal // by which that is done; nil is one in Records
+	TokenKey []byte         // behind the lock tokens, at least 32 bytes, the same on all replicas
 
 	MinTTL     time.Duration // the store's shortest lease
 	MaxTTL     time.Duration // 1 h; at most [lock.MaxTTL]
@@ -89,7 +90,6 @@ type Service struct {
 	started  time.Time
 	stale    staleReports
 	slack    slackSamples
-	pace     audit.Pace // of what operators do
 	async    *asyncKeeper
 
 	feed     context.CancelFunc
@@ -160,6 +160,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Tracer == nil {
 		c.Tracer = noop.Tracer{}
+	}
+	if c.Journal == nil {
+		c.Journal = audit.NewJournal(c.Records, c.Now, c.Logger)
 	}
 	return c
 }

@@ -2,7 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/service"
@@ -12,8 +17,8 @@ import (
 
 // newAudit returns what is on record of operators, which one of the replicas trims until stop
 // is called, which waits for that.
-func newAudit(t *telemetry.Telemetry, records store.RecordStore, replicas *service.Replicas) (l *audit.Log, stop func()) {
-	l = audit.NewLog(records, nil)
+func newAudit(c *config, t *telemetry.Telemetry, records store.RecordStore, replicas *service.Replicas) (l *audit.Log, stop func()) {
+	l = audit.NewLog(records, time.Duration(c.auditRetention), nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { l.Run(ctx, func() bool { return replicas.Sharing().Does("audit") }, t.Logger()) })
@@ -21,4 +26,29 @@ func newAudit(t *telemetry.Telemetry, records store.RecordStore, replicas *servi
 		cancel()
 		running.Wait()
 	}
+}
+
+// days is a time that is given in whole days, such as 30d.
+type days time.Duration
+
+const day = 24 * time.Hour
+
+// String implements flag.Value.
+func (d *days) String() string { return fmt.Sprintf("%dd", time.Duration(*d)/day) }
+
+// Set implements flag.Value.
+func (d *days) Set(text string) error {
+	n, err := strconv.ParseUint(strings.TrimSuffix(text, "d"), 10, 16)
+	if err != nil || !strings.HasSuffix(text, "d") {
+		return errors.New("must be a number of days, such as 30d")
+	}
+	*d = days(time.Duration(n) * day)
+	return nil
+}
+
+func (d days) check(flagName string) error {
+	if time.Duration(d) < audit.MinAge || time.Duration(d) > audit.MaxAge {
+		return usagef("--%s: must be from %dd to %dd", flagName, audit.MinAge/day, audit.MaxAge/day)
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
@@ -77,6 +78,7 @@ type config struct {
 	file                   string // that says what flags and environment do not
 	printOnly              bool   // what holds, and end
 	proxyHops              uint
+	auditRetention         days
 	webhooks               webhook.Settings
 	limits                 *quota.Limits // of a tenant for which nothing is set
 
@@ -126,11 +128,19 @@ func (s seconds) check(flagName string) error {
 	return nil
 }
 
+// newConfig returns the defaults of the flags that are no plain values.
+func newConfig() *config {
+	return &config{
+		maxTTL: seconds(time.Hour), maxHold: seconds(50 * time.Second), drain: seconds(10 * time.Second),
+		auditRetention: days(audit.DefaultRetention),
+	}
+}
+
 // parseConfig reads flags, environment variables for flags that are not given, and a file
 // for the rest, and checks what they say together. Its error has all that is wrong. With
 // --print-config it prints what holds.
 func parseConfig(args []string, env environment, stdout io.Writer) (*config, error) {
-	c := &config{maxTTL: seconds(time.Hour), maxHold: seconds(50 * time.Second), drain: seconds(10 * time.Second)}
+	c := newConfig()
 	f := c.flags(stdout)
 	set, err := parse(f, args, env)
 	if errors.Is(err, flag.ErrHelp) || f.NArg() > 0 { // behind an argument there may be flags
@@ -191,6 +201,7 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.UintVar(&c.proxyHops, "trusted-proxy-hops", 0, "`number` of proxies that every request passes; "+
 		"each appends the address that it saw to X-Forwarded-For, for the log and the audit. 0 ignores the header")
+	f.Var(&c.auditRetention, "audit-retention", "for how many `days` records of the audit are kept, such as 30d, at most 90d")
 	f.StringVar(&c.webhooks.Allow, "webhook-allow", "", "`ranges`, separated by commas, of addresses where webhooks may go besides public ones: 10.0.0.0/8,127.0.0.1")
 	f.BoolVar(&c.webhooks.AllowHTTP, "webhook-allow-http", false, "let webhooks go to http URLs too, and to port 80")
 	f.StringVar(&c.webhooks.Ports, "webhook-ports", "", "`ports`, separated by commas, where webhooks may go; * is any; by default 443, and with --webhook-allow-http 80")
@@ -284,7 +295,7 @@ func mayListenAt(address string) bool {
 const maxProxyHops = 16
 
 func (c *config) checkNumbers() error {
-	wrong := []error{c.maxHold.check("max-hold-seconds"), c.drain.check("drain-seconds")}
+	wrong := []error{c.maxHold.check("max-hold-seconds"), c.drain.check("drain-seconds"), c.auditRetention.check("audit-retention")}
 	if err := store.CheckFloor(c.fenceFloor, 0); err != nil {
 		wrong = append(wrong, usagef("--fence-floor: %v", err))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/quotas"
@@ -55,8 +56,8 @@ func (c *config) limitFlags(f *flag.FlagSet) {
 
 // newQuotas returns the limits of tenants, kept up to date until stop is called, which waits for
 // that.
-func newQuotas(c *config, t *telemetry.Telemetry, records store.RecordStore) (book *quotas.Book, stop func()) {
-	book = quotas.New(quotas.Config{Records: records, Defaults: c.limits, Logger: t.Logger()})
+func newQuotas(c *config, t *telemetry.Telemetry, records store.RecordStore, journal *audit.Journal) (book *quotas.Book, stop func()) {
+	book = quotas.New(quotas.Config{Records: records, Defaults: c.limits, Logger: t.Logger(), Journal: journal})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { book.Run(ctx) })

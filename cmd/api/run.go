@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/dashboard"
 	"github.com/fencepost/fencepost/handlers"
@@ -80,18 +81,19 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	}
 	resume(ctx, t, opened)
 	replicas := newReplicas(opened.smallRecords(), t)
-	limits, stopQuotas := newQuotas(c, t, opened.smallRecords())
+	journal := audit.NewJournal(opened.smallRecords(), nil, t.Logger())
+	limits, stopQuotas := newQuotas(c, t, opened.smallRecords(), journal)
 	defer stopQuotas()
-	s := newService(c, t, opened, key, replicas, limits)
+	s := newService(c, t, opened, key, replicas, limits, journal)
 	defer s.Close()
 	defer list(replicas, s)()
-	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key, limits)
+	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key, limits, journal)
 	defer stopWebhooks()
 	observeUsage(t, s, limits, webhooks)
 	defer sendWebhooks(c, t, s, replicas, webhooks, opened.smallRecords(), limits)()
 	console, stopConsole := newConsole(s, replicas)
 	defer stopConsole()
-	trail, stopTrail := newAudit(t, opened.smallRecords(), replicas)
+	trail, stopTrail := newAudit(c, t, opened.smallRecords(), replicas)
 	defer stopTrail()
 	routes := handlers.Config{
 		Audit: trail, Locks: s, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s, webhooks.Journal), Console: console, Quotas: limits, Verifier: verifier,
@@ -116,8 +118,10 @@ func shutdownTelemetry(t *telemetry.Telemetry) error {
 	return t.Shutdown(ctx)
 }
 
-func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quotas.Book) *service.Service {
-	s := service.New(serviceConfig(c, t, opened, key, replicas, limits))
+func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quotas.Book, journal *audit.Journal) *service.Service {
+	config := serviceConfig(c, t, opened, key, replicas, limits)
+	config.Journal = journal
+	s := service.New(config)
 	observe(t, s)
 	return s
 }

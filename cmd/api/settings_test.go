@@ -174,8 +174,7 @@ func TestUnknownVariables(t *testing.T) {
 // TestConfigurationTable: the table in the documentation has every flag, as --help tells it.
 func TestConfigurationTable(t *testing.T) {
 	var want strings.Builder
-	c := &config{maxTTL: seconds(time.Hour), maxHold: seconds(50 * time.Second), drain: seconds(10 * time.Second)}
-	c.flags(io.Discard).VisitAll(func(f *flag.Flag) {
+	newConfig().flags(io.Discard).VisitAll(func(f *flag.Flag) {
 		value, usage := flag.UnquoteUsage(f)
 		shown := ""
 		if f.DefValue != "" {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/quotas"
@@ -34,13 +35,13 @@ func (c *config) resolveWebhooks() (err error) {
 
 // newWebhooks returns the use cases of subscriptions, with a copy of all of them that is
 // kept up to date until stop is called, which waits for that.
-func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, tokenKey []byte, limits *quotas.Book) (s *subscription.Subscriptions, stop func()) {
+func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, tokenKey []byte, limits *quotas.Book, journal *audit.Journal) (s *subscription.Subscriptions, stop func()) {
 	keys := subscription.NewKeys(tokenKey)
 	directory := subscription.NewDirectory(records, keys, t.Logger())
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { directory.Run(ctx) })
-	s = subscription.New(subscription.Config{Records: records, Keys: keys, Policy: c.policy, Directory: directory, Limits: limits.Of})
+	s = subscription.New(subscription.Config{Records: records, Keys: keys, Policy: c.policy, Directory: directory, Limits: limits.Of, Journal: journal})
 	return s, func() {
 		cancel()
 		running.Wait()

@@ -37,6 +37,7 @@ type Config struct {
 	Defaults *quota.Limits    // of a tenant for which nothing is set; nil is [quota.Standard]
 	Logger   *slog.Logger     // nil discards
 	Now      func() time.Time // the wall clock, for what is told; nil is time.Now
+	Journal  *audit.Journal   // where each change is put on record before; nil is one in Records
 }
 
 // Book knows the limits of each tenant, as they were read last: late by a second at most while
@@ -46,7 +47,6 @@ type Book struct {
 	Config
 	set   atomic.Pointer[map[string]*quota.Limits] // replaced, never changed
 	own   *quota.Limits                            // of the replicas themselves
-	pace  audit.Pace
 	rates *rates
 }
 
@@ -60,6 +60,9 @@ func New(c Config) *Book {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Journal == nil {
+		c.Journal = audit.NewJournal(c.Records, c.Now, c.Logger)
 	}
 	b := &Book{Config: c, own: quota.Standard(), rates: newRates()}
 	b.set.Store(&map[string]*quota.Limits{})

@@ -68,7 +68,7 @@ func TestSet(t *testing.T) {
 // onRecord checks what is in the audit, the newest first.
 func onRecord(t *testing.T, r *replica, want ...string) {
 	t.Helper()
-	page, err := audit.NewLog(r.records, nil).Page(t.Context(), audit.Query{Tenant: "acme", Limit: 100})
+	page, err := audit.NewLog(r.records, audit.DefaultRetention, nil).Page(t.Context(), audit.Query{Tenant: "acme", Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,16 +136,12 @@ func (b *Book) change(ctx context.Context, c Change, action string, do func(cont
 
 // record puts a change into the audit.
 func (b *Book) record(ctx context.Context, c Change, action string) error {
-	if err := b.pace.Take(c.By.Tenant, b.Now()); err != nil {
-		return err
-	}
 	r := &audit.Record{
-		At: b.Now(), Tenant: c.Tenant, By: c.By, Action: action, Reason: c.Reason, Result: audit.Set,
+		Tenant: c.Tenant, By: c.By, Action: action, Reason: c.Reason, Result: audit.Set,
 		Object: audit.Object{Locks: []string{}, Quota: c.Overrides.Named()},
 	}
 	if action == audit.ResetQuota {
 		r.Result = audit.Reset
 	}
-	_, err := b.Records.Put(context.WithoutCancel(ctx), r.Put())
-	return err
+	return b.Journal.Put(context.WithoutCancel(ctx), r)
 }

@@ -36,7 +36,7 @@ func TestManyAskedForAtOnce(t *testing.T) {
 	var listed, done sync.WaitGroup
 	listed.Add(replicas * callers)
 	for range replicas {
-		d := NewDeliveries(allListFirst{m.Records, &listed}, nil, audit.NewJournal(m.Records, nil))
+		d := NewDeliveries(allListFirst{m.Records, &listed}, nil, audit.NewJournal(m.Records, nil, nil))
 		for range callers {
 			done.Go(func() {
 				if _, err := d.Test(t.Context(), Order{Actor: who, Of: of}); err != nil && !errors.Is(err, lock.RateLimited) {

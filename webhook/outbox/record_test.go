@@ -25,7 +25,7 @@ func TestAskedIsOnRecord(t *testing.T) {
 		client := w.Connect(nil)
 		defer client.Close()
 		s := w.subscribe("acme", here, "*")
-		unrecorded := outbox.NewDeliveries(client.Records(), nil, audit.NewJournal(closedBook{}, nil))
+		unrecorded := outbox.NewDeliveries(client.Records(), nil, audit.NewJournal(closedBook{}, nil, nil))
 		_, err := unrecorded.Test(t.Context(), order(s))
 		if err2 := unrecorded.RedeliverSince(t.Context(), order(s), time.Now()); !errors.Is(err, lock.StoreUnavailable) || !errors.Is(err2, lock.StoreUnavailable) {
 			t.Errorf("without a record: %v, %v", err, err2)
@@ -43,7 +43,7 @@ func TestAskedIsOnRecord(t *testing.T) {
 		if err = asks.RedeliverSince(t.Context(), outbox.Order{Actor: actor(principal("acme"))}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		page, err := audit.NewLog(client.Records(), nil).Page(t.Context(), audit.Query{Tenant: "acme", Limit: 10})
+		page, err := audit.NewLog(client.Records(), audit.DefaultRetention, nil).Page(t.Context(), audit.Query{Tenant: "acme", Limit: 10})
 		if err != nil || len(page.Records) != 3 { // the first is of what was made
 			t.Fatalf("%v, %v", page, err)
 		}

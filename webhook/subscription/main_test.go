@@ -55,7 +55,7 @@ func (w *world) over(records subscription.Records) *subscription.Subscriptions {
 		Records: records, Keys: keys, Policy: must(webhook.NewPolicy(webhook.Settings{})),
 		Directory: subscription.NewDirectory(w.records, keys, slog.New(slog.DiscardHandler)),
 		Now:       func() time.Time { return w.now },
-		Journal:   audit.NewJournal(w.records, func() time.Time { return w.now.Add(time.Duration(puts.Add(1)) * time.Second) }),
+		Journal:   audit.NewJournal(w.records, func() time.Time { return w.now.Add(time.Duration(puts.Add(1)) * time.Second) }, nil),
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 // onRecord returns what is in the audit of a tenant, the oldest first, in short.
 func (w *world) onRecord(t *testing.T, tenant string) (did []string, all []*audit.Record) {
 	t.Helper()
-	page, err := audit.NewLog(w.records, func() time.Time { return w.now }).Page(t.Context(), audit.Query{Tenant: tenant, Limit: 1000})
+	page, err := audit.NewLog(w.records, audit.DefaultRetention, func() time.Time { return w.now }).Page(t.Context(), audit.Query{Tenant: tenant, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestRefusedIsNotOnRecord(t *testing.T) {
 func TestNothingWithoutRecord(t *testing.T) {
 	w := newWorld(t)
 	made, _ := w.make(t, "acme")
-	w.Journal = audit.NewJournal(away{w.records}, nil)
+	w.Journal = audit.NewJournal(away{w.records}, nil, nil)
 	before := stored(t, w)
 	yes := true
 	for name, do := range map[string]func(context.Context) error{

@@ -62,7 +62,7 @@ func New(c Config) *Subscriptions {
 		c.Limits = func(string) *quota.Limits { return standard }
 	}
 	if c.Journal == nil {
-		c.Journal = audit.NewJournal(c.Records, c.Now)
+		c.Journal = audit.NewJournal(c.Records, c.Now, nil)
 	}
 	return &Subscriptions{c}
 }

@@ -25,13 +25,14 @@ type callbackSecret struct {
 }
 
 type callbackForm struct {
-	Generation int     `json:"generation"`
-	Rotated    []int64 `json:"rotated_ms,omitempty"`
-	Created    int64   `json:"created_ms"`
+	Generation int      `json:"generation"`
+	Rotated    []int64  `json:"rotated_ms,omitempty"`
+	Salts      [][]byte `json:"salts,omitempty"`
+	Created    int64    `json:"created_ms"`
 }
 
 func (c *callbackSecret) encode() []byte {
-	return store.Encode(callbackForm{c.Generation, millis(c.Rotated), c.Created.UnixMilli()})
+	return store.Encode(callbackForm{c.Generation, millis(c.Rotated), c.Salts, c.Created.UnixMilli()})
 }
 
 func parseCallback(r store.Record) (*callbackSecret, error) {
@@ -42,7 +43,7 @@ func parseCallback(r store.Record) (*callbackSecret, error) {
 	if f.Generation < 1 || r.ID != callbackID {
 		return nil, errors.New("it is no callback secret")
 	}
-	return &callbackSecret{r.Tenant, time.UnixMilli(f.Created).UTC(), r.Version, rotationOf(f.Generation, f.Rotated)}, nil
+	return &callbackSecret{r.Tenant, time.UnixMilli(f.Created).UTC(), r.Version, rotationOf(f.Generation, f.Rotated, f.Salts)}, nil
 }
 
 func callbackKey(tenant string) store.RecordKey {

@@ -47,7 +47,7 @@ func (s *Subscriptions) nextCallbackSecret(ctx context.Context, tenant string) (
 		if s.Directory.callbackCount() >= MaxInAll {
 			return nil, errTooMany("%d tenants have a callback secret, and no more may", MaxInAll)
 		}
-		return &callbackSecret{Tenant: tenant, Created: now, Rotation: Rotation{Generation: 1}}, nil
+		return &callbackSecret{Tenant: tenant, Created: now, Rotation: Rotation{}.next(now)}, nil
 	}
 	if err != nil {
 		return nil, err

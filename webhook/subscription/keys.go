@@ -47,19 +47,19 @@ func (k Keys) ofCallbacks(tenant string, r Rotation, now time.Time) []webhook.Se
 
 func (k Keys) all(r Rotation, now time.Time, parts ...string) []webhook.Secret {
 	var secrets []webhook.Secret
-	for _, generation := range r.valid(now) {
-		secrets = append(secrets, k.secret(generation, parts...))
+	for _, g := range r.valid(now) {
+		secrets = append(secrets, k.secret(g, parts...))
 	}
 	return secrets
 }
 
-func (k Keys) secret(generation int, parts ...string) webhook.Secret {
+func (k Keys) secret(g generation, parts ...string) webhook.Secret {
 	var text []byte
 	for _, part := range parts { // each with its length, so that no others come to the same
 		text = binary.BigEndian.AppendUint32(text, uint32(len(part)))
 		text = append(text, part...)
 	}
 	mac := hmac.New(sha256.New, k.root())
-	mac.Write(binary.BigEndian.AppendUint64(text, uint64(generation)))
+	mac.Write(append(binary.BigEndian.AppendUint64(text, uint64(g.number)), g.salt...))
 	return webhook.SecretOf([sha256.Size]byte(mac.Sum(nil)))
 }

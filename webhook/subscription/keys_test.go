@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -38,7 +39,10 @@ func TestSecretsAreDerived(t *testing.T) {
 		"another tenant":     keys.Of(subscriptionOf("acm", "a", 1), now),
 		"the same letters":   keys.Of(subscriptionOf("acm", "ea", 1), now),
 		"another key":        others.Of(subscriptionOf("acme", "a", 1), now),
-		"of callbacks' id":   keys.Of(subscriptionOf("acme", "current", 1), now),
+		"a salt": keys.Of(&subscription.Subscription{
+			Tenant: "acme", ID: "a", Rotation: subscription.Rotation{Generation: 1, Salts: [][]byte{[]byte("salt")}},
+		}, now),
+		"of callbacks' id": keys.Of(subscriptionOf("acme", "current", 1), now),
 	} {
 		if len(secrets) != 1 || secrets[0].IsZero() {
 			t.Fatalf("%s: %d secrets", name, len(secrets))
@@ -114,6 +118,48 @@ func TestNothingShowsASecret(t *testing.T) {
 			if strings.Contains(text, strings.TrimPrefix(hidden, "whsec_")) {
 				t.Errorf("%s shows %s", text, hidden)
 			}
+		}
+	}
+}
+
+// TestRotationAfterARestore: the store is as it was before a rotation, and the next one still makes a
+// secret that was never shown.
+func TestRotationAfterARestore(t *testing.T) {
+	w := newWorld(t)
+	s, _ := w.make(t, "acme")
+	if _, err := w.RotateCallback(t.Context(), by(who("acme"))); err != nil {
+		t.Fatal(err)
+	}
+	rotations := map[string]struct {
+		key    store.RecordKey
+		rotate func() (webhook.Secret, error)
+	}{
+		"subscription": {store.RecordKey{Kind: subscription.Kind, Tenant: "acme", ID: s.ID}, func() (webhook.Secret, error) {
+			_, secret, err := w.Rotate(t.Context(), by(who("acme")), s.ID)
+			return secret, err
+		}},
+		"callbacks": {store.RecordKey{Kind: subscription.CallbackKind, Tenant: "acme", ID: "current"}, func() (webhook.Secret, error) {
+			return w.RotateCallback(t.Context(), by(who("acme")))
+		}},
+	}
+	for name, r := range rotations {
+		backup := must(w.Records.Get(t.Context(), r.key))
+		lost := must(r.rotate())
+		now := must(w.Records.Get(t.Context(), r.key))
+		must(w.Records.Put(t.Context(), store.RecordPut{RecordKey: r.key, Value: backup.Value, Version: now.Version}))
+		if again := must(r.rotate()); again.Reveal() == lost.Reveal() {
+			t.Errorf("%s: the rotation after the restore makes the secret of the one that was lost", name)
+		}
+	}
+	callbacks := rotations["callbacks"]
+	first := must(callbacks.rotate())
+	now := must(w.Records.Get(t.Context(), callbacks.key))
+	if err := w.Records.Delete(t.Context(), callbacks.key, now.Version); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if again := must(callbacks.rotate()); again.Reveal() == first.Reveal() {
+			t.Error("without a record of callbacks, rotations repeat a secret")
 		}
 	}
 }

@@ -66,6 +66,7 @@ type form struct {
 	By         string           `json:"by"`
 	Generation int              `json:"generation"`
 	Rotated    []int64          `json:"rotated_ms,omitempty"`
+	Salts      [][]byte         `json:"salts,omitempty"`
 	Enabled    int              `json:"enabled,omitempty"`
 	Was        string           `json:"was,omitempty"`
 	Narrowed   int64            `json:"narrowed_ms,omitempty"`
@@ -76,7 +77,7 @@ type form struct {
 func (s *Subscription) encode() []byte {
 	f := form{
 		URL: s.URL, Events: s.Events, Locks: s.Locks, Within: s.Within, Paused: s.Paused,
-		Created: s.Created.UnixMilli(), By: s.By, Generation: s.Generation, Rotated: millis(s.Rotated),
+		Created: s.Created.UnixMilli(), By: s.By, Generation: s.Generation, Rotated: millis(s.Rotated), Salts: s.Salts,
 		Enabled: s.Enabled, From: s.From,
 	}
 	if s.Was != "" {
@@ -94,7 +95,7 @@ func parse(r store.Record) (*Subscription, error) {
 	s := &Subscription{
 		ID: r.ID, Tenant: r.Tenant, URL: f.URL, Events: f.Events, Locks: f.Locks, Within: f.Within, Paused: f.Paused,
 		Created: time.UnixMilli(f.Created).UTC(), By: f.By, Enabled: f.Enabled, From: f.From, Version: r.Version,
-		Rotation: rotationOf(f.Generation, f.Rotated),
+		Rotation: rotationOf(f.Generation, f.Rotated, f.Salts),
 	}
 	if f.Was != "" {
 		s.Was, s.Narrowed = f.Was, time.UnixMilli(f.Narrowed).UTC()

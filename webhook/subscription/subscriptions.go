@@ -101,7 +101,7 @@ func (s *Subscriptions) prepare(who *auth.Principal, c Change) (*Subscription, e
 	}
 	made := &Subscription{
 		ID: newID(), Tenant: who.Tenant, By: who.Subject,
-		Created: s.Now().UTC().Truncate(time.Millisecond), Rotation: Rotation{Generation: 1},
+		Created: s.Now().UTC().Truncate(time.Millisecond), Rotation: Rotation{}.next(s.Now()),
 	}
 	return made, c.apply(made, s.Policy, who, made.Created)
 }

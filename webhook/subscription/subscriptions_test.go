@@ -56,13 +56,13 @@ func TestCreate(t *testing.T) {
 	want := &subscription.Subscription{
 		ID: made.ID, Tenant: "acme", URL: receiver, Locks: pattern, Within: []string{"orders:*"}, Created: w.now, By: "worker-1",
 		Events: []lock.EventKind{lock.EventAcquired, lock.EventReleased}, From: made.Version, Version: made.Version,
-		Rotation: subscription.Rotation{Generation: 1},
+		Rotation: subscription.Rotation{Generation: 1, Salts: made.Salts},
 	}
 	found, err := w.Get(t.Context(), who("acme"), made.ID)
 	if diff := cmp.Diff(want, made) + cmp.Diff(want, found); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if !lock.ValidName(made.ID) || made.From == 0 || secret.IsZero() {
+	if !lock.ValidName(made.ID) || made.From == 0 || secret.IsZero() || len(made.Salts) != 1 {
 		t.Errorf("made %+v", made)
 	}
 	all, err := w.List(t.Context(), who("acme"))

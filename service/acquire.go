@@ -221,7 +221,7 @@ func (s *Service) Resumes(tenant, name, key string) bool {
 	if name == "" {
 		name = setSubject
 	}
-	state := s.view.Status(idFor(tenant, name, key), 0).State
+	state := s.view.Status(s.tokens.idFor(tenant, name, key), 0).State
 	return state != view.Unseen && state != view.Gone
 }
 

@@ -156,7 +156,7 @@ func (s *Service) whyNoRoll(tenant string) error {
 func (s *Service) recordRoll(ctx context.Context, c view.Closing) error {
 	now := s.Now().UTC().Truncate(time.Millisecond)
 	_, _, err := s.Store.Enqueue(ctx, &lock.Entry{
-		ID: idFor(c.Entry.Tenant, c.Entry.Name(), "roll of "+string(c.Entry.ID)), Request: "roll", Tenant: c.Entry.Tenant, Claims: c.Entry.Claims,
+		ID: s.tokens.idFor(c.Entry.Tenant, c.Entry.Name(), "roll of "+string(c.Entry.ID)), Request: "roll", Tenant: c.Entry.Tenant, Claims: c.Entry.Claims,
 		Holder: c.Entry.Holder, TTL: lock.MaxTTL, EnqueuedAt: now, WaitUntil: now.Add(lock.MaxTTL), Roll: c.Roll,
 	})
 	if errors.Is(err, lock.Lost) { // it was there, and the closure has ended

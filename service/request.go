@@ -78,7 +78,7 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 		e.WaitUntil = e.EnqueuedAt.Add(req.Wait)
 	}
 	if req.IdempotencyKey != "" {
-		e.ID = idFor(req.Tenant, subjectOf(e), req.IdempotencyKey)
+		e.ID = s.tokens.idFor(req.Tenant, subjectOf(e), req.IdempotencyKey)
 		e.Request = fingerprint(req)
 	}
 	return e, nil

@@ -116,12 +116,18 @@ func newID(r Rand) lock.ID {
 	return lock.IDOf(raw)
 }
 
-// idFor returns the id that every replica gives to the entry of an idempotency
-// key.
-func idFor(tenant, subject, key string) lock.ID {
-	h := sha256.New()
-	writeParts(h, "idempotency", tenant, subject, key)
-	return lock.IDOf(h.Sum(nil)[:lock.IDSize])
+// idLabel keeps ids apart from the lock tokens, whose signed text begins with a zero.
+const idLabel = "fencepost entry id 1"
+
+// idFor returns the id that every replica gives to the entry of an idempotency key. Ids are public,
+// and keys may be guessed: without the key behind the lock tokens, an id does not tell which it is of.
+func (t tokens) idFor(tenant, subject, key string) lock.ID {
+	s := t.signers.Get().(*signer)
+	defer t.signers.Put(s)
+	s.text = appendParts(append(s.text[:0], idLabel...), tenant, subject, key)
+	s.mac.Reset()
+	s.mac.Write(s.text)
+	return lock.IDOf(s.mac.Sum(s.sum[:0])[:lock.IDSize])
 }
 
 // writeParts writes texts so that no other list of texts gives the same bytes.

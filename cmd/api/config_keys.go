@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,6 +34,16 @@ func (c *config) resolveKeys(env environment) error {
 		err = errors.Join(err, failed)
 	}
 	return err
+}
+
+// deploymentKey returns the key behind lock tokens, entry ids, sessions and webhook secrets. The
+// store's own key is in it, also with --token-key-file: in two deployments with one file, nothing that
+// one of them issues counts in the other.
+func deploymentKey(file, stored []byte) ([]byte, error) {
+	if file == nil {
+		return stored, nil
+	}
+	return hkdf.Key(sha256.New, file, stored, "fencepost deployment 1", sha256.Size)
 }
 
 func (c *config) resolveSecret(env environment) error {

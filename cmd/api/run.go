@@ -75,9 +75,9 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	t.Metrics().ObserveRefusal(func() string { return reasonOf(opened.Refusal()) })
-	key := c.tokenKey
-	if key == nil {
-		key = opened.TokenKey()
+	key, err := deploymentKey(c.tokenKey, opened.TokenKey())
+	if err != nil {
+		return err
 	}
 	resume(ctx, t, opened)
 	replicas := newReplicas(opened.smallRecords(), t)

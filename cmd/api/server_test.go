@@ -5,10 +5,13 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -413,6 +416,52 @@ func TestSettingsReachTheServer(t *testing.T) {
 	same := start(t, append(common, "--token-key-file", tokenKey)...)
 	if r := same.call(token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", held.text("token")); r.status != http.StatusOK {
 		t.Errorf("a token of the same key: %d %v", r.status, r.body)
+	}
+}
+
+// TestOneKeyFileInTwoDeployments: a lock token, a session and the id of an Idempotency-Key count in
+// one of them, though both have one --token-key-file.
+func TestOneKeyFileInTwoDeployments(t *testing.T) {
+	t.Parallel()
+	secretFile, tokenKey := file(t, secret), file(t, strings.Repeat("k", 32))
+	token := strings.TrimSpace(command(t, nil, "token", "--jwt-secret-file", secretFile, "--tenant", "acme", "--scope", "locks:write admin").out)
+	var here, there *server
+	for _, s := range []**server{&here, &there} {
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*s = start(t, "--jwt-secret-file", secretFile, "--token-key-file", tokenKey, "--data-dir", t.TempDir())
+		(*s).client.Jar = jar
+	}
+	var last, first reply
+	for i := range 20 {
+		last = here.acquired(token, fmt.Sprintf("orders:%d", i), "")
+	}
+	if r := there.call(token, "PUT", "/locks/orders:19/renew", "", "Lock-Token", last.text("token")); r.text("code") != "token_mismatch" {
+		t.Errorf("a lock token of the other: %d %v", r.status, r.body)
+	}
+	there.acquired(token, "orders:19", "")
+	last = here.call(token, "POST", "/locks/keyed", "", "Idempotency-Key", "deploy-48213")
+	first = there.call(token, "POST", "/locks/keyed", "", "Idempotency-Key", "deploy-48213")
+	if last.text("id") == first.text("id") || last.status != http.StatusCreated || first.status != http.StatusCreated {
+		t.Errorf("one key: %d %q, %d %q", last.status, last.text("id"), first.status, first.text("id"))
+	}
+	if r := here.call("", "POST", "/dashboard/session", `{"bearer_token":"`+token+`"}`); r.status != http.StatusOK {
+		t.Fatalf("sign in: %d %v", r.status, r.body)
+	}
+	at, err := url.Parse(there.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range here.client.Jar.Cookies(at) { // a cookie's host has no port
+		c.Name = "fencepost-session" + at.Port()
+		there.client.Jar.SetCookies(at, []*http.Cookie{c})
+	}
+	for s, want := range map[*server]int{here: http.StatusOK, there: http.StatusUnauthorized} {
+		if r := s.call("", "GET", "/dashboard/session", ""); r.status != want || want != http.StatusOK && !strings.Contains(r.text("detail"), "not one of this server's") {
+			t.Errorf("the session: %d %v, want %d", r.status, r.body, want)
+		}
 	}
 }
 

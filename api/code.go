@@ -33,6 +33,7 @@ const (
 	QuotaExceeded       Code = "quota_exceeded"
 	StoreUnavailable    Code = "store_unavailable"
 	Draining            Code = "draining"
+	FenceFloorRequired  Code = "fence_floor_required"
 	Internal            Code = "internal"
 )
 
@@ -94,6 +95,8 @@ func (c Code) meaning() meaning {
 		return meaning{http.StatusTooManyRequests, "A quota is used up"}
 	case StoreUnavailable:
 		return meaning{http.StatusServiceUnavailable, "The store is unavailable"}
+	case FenceFloorRequired:
+		return meaning{http.StatusServiceUnavailable, "The store lost its past and needs a fence floor"}
 	case Draining:
 		return meaning{http.StatusServiceUnavailable, "The replica is shutting down"}
 	default:

@@ -83,4 +83,6 @@ type WaitingEntry struct {
 	State string `json:"state" enums:"waiting" example:"waiting"`
 	// Position in the queue, 1 is next.
 	Position int `json:"position" minimum:"1" example:"3"`
+	// WaitUntil is when the entry leaves the queue unless it is granted before.
+	WaitUntil *Instant `json:"wait_until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:05:05.000Z"`
 }

@@ -47,6 +47,8 @@ type WaitingSet struct {
 	State string `json:"state" enums:"waiting" example:"waiting"`
 	// Position in the queue where the set is furthest back, 1 is next.
 	Position int `json:"position" minimum:"1" example:"3"`
+	// WaitUntil is when the set leaves its queues unless it is granted before.
+	WaitUntil *Instant `json:"wait_until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:05:05.000Z"`
 }
 
 // SetLock is one lock of a set.

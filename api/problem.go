@@ -21,6 +21,9 @@ type Problem struct {
 	// mode_mismatch or unknown. With lock_lost. With lock_closed, and with wait_timeout if the
 	// lock is closed, it is why, in an operator's words.
 	Reason string `json:"reason,omitempty" example:"expired"`
+	// RevokeReason is what the operator said who revoked the entry. With lock_lost, if the
+	// reason is revoked and the replica knows it.
+	RevokeReason string `json:"revoke_reason,omitempty" example:"its node was lost in the fire"`
 	// Until when the lock is closed, unless it is opened before. With lock_closed, and with
 	// wait_timeout if the lock is closed.
 	Until *Instant `json:"until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`

@@ -255,9 +255,14 @@ func (r *request) readName() error {
 	}
 	r.name = name
 	if !r.principal.MayUse(name) {
-		return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
+		return errOtherNames(name)
 	}
 	return nil
+}
+
+// errOtherNames says which name that the caller sent it may not use.
+func errOtherNames(name string) error {
+	return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names than %s", name)
 }
 
 func errInvalidName() error {
@@ -306,7 +311,7 @@ func checkQuery(query string, known []string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
 		case !slices.Contains(known, name):
-			return unknownParameter(name)
+			return unknownParameter(name, known)
 		case len(values[name]) > 1:
 			return lock.Invalid(name, "must not be there twice")
 		}
@@ -315,10 +320,10 @@ func checkQuery(query string, known []string) error {
 }
 
 // unknownParameter names the parameter if its name can be nothing but a name.
-func unknownParameter(name string) error {
+func unknownParameter(name string, known []string) error {
 	const longest = 30
 	if len(name) > longest || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz_-") != "" {
 		return lock.Errorf(lock.InvalidRequest, "a query parameter is not known here")
 	}
-	return lock.Invalid(name, "is not known here as a query parameter")
+	return suggest(lock.Invalid(name, "is not known here as a query parameter"), name, known)
 }

@@ -46,7 +46,7 @@ const (
 // @Param       since  query string false "None from before this instant" format(date-time)
 // @Success     200 {object} api.AuditPage
 // @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/audit [get]
 func (a *endpoints) audit(r *request) error {
 	q, err := r.auditQuery()

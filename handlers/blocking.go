@@ -23,7 +23,7 @@ const maxTrees = 100
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Trees" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.AdminBlocking
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/blocking [get]
 func (a *endpoints) blocking(r *request) error { return r.show(makeBlocking) }
 
@@ -113,7 +113,7 @@ func heldOr(holds bool, otherwise string) string {
 // @Param       holder query string true  "Holder, as entries show it"
 // @Param       limit  query int    false "Entries" minimum(1) maximum(200) default(200)
 // @Success     200 {object} api.AdminHoldings
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/holders [get]
 func (a *endpoints) holdings(r *request) error { return r.show(makeHoldings) }
 

@@ -43,12 +43,12 @@ func (r *request) readJSON(v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return explain(err)
+		return suggestField(explain(err), v)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return lock.Errorf(lock.InvalidRequest, "the body goes on after the JSON object")
 	}
-	return checkMembers(text)
+	return suggestField(checkMembers(text), v)
 }
 
 // manyMembers is more than any object has that is not refused anyway.
@@ -120,7 +120,7 @@ func escaped(text []byte) rune {
 func checkMember(name string, before []string, known bool) error {
 	switch {
 	case known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "":
-		return lock.Invalid(name, "is not known here")
+		return lock.Invalid(name, notKnown)
 	case len(before) < manyMembers && slices.Contains(before, name):
 		return lock.Invalid(name, "must not be there twice")
 	}
@@ -227,7 +227,7 @@ func explain(err error) error {
 		return lock.Invalid(field, "must be %s", describeType(field, wrongType.Type))
 	}
 	if rest, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return lock.Invalid(strings.Trim(rest, `"`), "is not known here")
+		return lock.Invalid(strings.Trim(rest, `"`), notKnown)
 	}
 	return lock.Errorf(lock.InvalidRequest, "the body is not valid JSON")
 }
@@ -238,6 +238,9 @@ func describeType(field string, t reflect.Type) string {
 	}
 	if field == "events" { // likewise
 		return "a list of strings"
+	}
+	if field == "locks" && t.Kind() == reflect.Slice {
+		return shapeOfLocks
 	}
 	switch t.Kind().String() {
 	case "string":

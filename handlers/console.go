@@ -87,7 +87,7 @@ func (a *endpoints) lostSince() *api.Instant {
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Success     200 {object} api.AdminOverview
 // @Failure     429 {object} api.Problem "rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/overview [get]
 func (a *endpoints) overview(r *request) error { return r.show(makeOverview) }
 
@@ -126,7 +126,7 @@ func makeOverview(r *request) (maker, error) {
 // @Param       limit  query int    false "Locks on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"
 // @Success     200 {object} api.AdminLockPage
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/locks [get]
 func (a *endpoints) adminLocks(r *request) error { return r.show(makeLocks) }
 
@@ -159,7 +159,7 @@ func makeLocks(r *request) (maker, error) {
 // @Param       name   path string true "Lock name"
 // @Success     200 {object} api.AdminLockView
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/locks/{tenant}/{name} [get]
 func (a *endpoints) adminLock(r *request) error {
 	make, err := r.makeLock(r.Param("tenant"), r.name, view.MaxShownWaiters)

@@ -147,7 +147,7 @@ func TestAdminLocksRefusals(t *testing.T) {
 	c.admin().get("/admin/locks/acme/-a").wantStatus(http.StatusBadRequest)
 	c.operator().get("/admin/locks/acme/a").wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"a"} })
-	limited.get("/admin/locks/acme/b").wantProblem(problem{code: "forbidden", detail: "the caller is limited to other lock names"})
+	limited.get("/admin/locks/acme/b").wantProblem(problem{code: "forbidden", detail: "the caller is limited to other lock names than b"})
 	for _, path := range consolePaths() {
 		c.get(path).wantProblem(lacks("admin or tenant-admin"))
 		c.with("nonsense").get(path).wantStatus(http.StatusUnauthorized)

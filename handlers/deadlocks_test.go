@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -24,7 +25,12 @@ type step struct {
 // wantCycle checks a 409 and the cycle that it names.
 func (a *answer) wantCycle(want ...step) {
 	a.t.Helper()
-	a.wantProblem(problem{code: "deadlock", detail: "to wait would close a cycle: everybody in it would wait for ever"}, "cycle")
+	detail := "to wait would close a cycle: everybody in it would wait for ever"
+	if len(want) == 1 {
+		detail = fmt.Sprintf("the holder %s holds the lock %s already: it would wait for itself. "+
+			"Release it first, or use the entry that holds", want[0].Holder, want[0].WaitsFor)
+	}
+	a.wantProblem(problem{code: "deadlock", detail: detail}, "cycle")
 	var p struct {
 		Cycle []step `json:"cycle"`
 	}

@@ -66,7 +66,7 @@ func (a *endpoints) checkDeliveries(r *request, who *auth.Principal) (id string,
 // @Param       cursor  query string false "next_cursor of the page before"
 // @Success     200 {object} api.DeliveryPage "A page of deliveries, the newest first"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id}/deliveries [get]
 func (a *endpoints) listDeliveries(r *request) error {
 	return a.respondDeliveries(r, r.principal)
@@ -172,7 +172,7 @@ func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     202 {object} api.TestDelivery "It will be sent"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id}/test [post]
 func (a *endpoints) testWebhook(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
@@ -208,7 +208,7 @@ func (a *endpoints) testWebhook(r *request) error {
 // @Success     204 "It will be made"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id}/deliveries/{delivery}/redeliver [post]
 func (a *endpoints) redeliver(r *request) error {
 	return a.deliverAgain(r, r.actor())
@@ -242,7 +242,7 @@ func (a *endpoints) deliverAgain(r *request, who subscription.Actor) error {
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "They will be made"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Router      /webhooks/{id}/redeliver [post]
 func (a *endpoints) redeliverSince(r *request) error {
 	var body api.RedeliverBody

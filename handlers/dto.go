@@ -18,7 +18,16 @@ func entryOf(g *service.Grant) *api.Entry {
 			EntryFields: fields, State: "held", Fence: e.Number, WaitedSeconds: api.SecondsOf(g.Waited), ReleaseRequested: askedOf(g.Asked),
 		}}
 	}
-	return &api.Entry{Waiting: &api.WaitingEntry{EntryFields: fields, State: "waiting", Position: max(1, g.Position)}}
+	return &api.Entry{Waiting: &api.WaitingEntry{EntryFields: fields, State: "waiting", Position: max(1, g.Position), WaitUntil: waitUntil(e)}}
+}
+
+// waitUntil is nil for an entry that does not queue.
+func waitUntil(e *lock.Entry) *api.Instant {
+	if e.Tries() {
+		return nil
+	}
+	at := api.InstantOf(e.WaitUntil)
+	return &at
 }
 
 // askedOf is nil if nobody asks the holder to finish.

@@ -24,6 +24,7 @@ type entry struct {
 	Token         string            `json:"token"`
 	Fence         *uint64           `json:"fence"`
 	Position      *int              `json:"position"`
+	WaitUntil     instant           `json:"wait_until"`
 	WaitedSeconds *float64          `json:"waited_seconds"`
 	TTLSeconds    *float64          `json:"ttl_seconds"`
 	ExpiresAt     instant           `json:"expires_at"`
@@ -169,7 +170,7 @@ func (a *answer) checkEntry(e entry) {
 func (a *answer) checkLocation(e entry) {
 	a.t.Helper()
 	want := "/locks/" + e.Name + "/entries/" + e.ID
-	due := a.method == http.MethodPost || a.status == http.StatusAccepted
+	due := a.method == http.MethodPost
 	if got := a.header.Get("Location"); due && got != want {
 		a.t.Errorf("%v: Location = %q, want %q", a, got, want)
 	}

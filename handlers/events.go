@@ -34,7 +34,7 @@ const (
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Router      /events [get]
 func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
 
@@ -54,7 +54,7 @@ func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Router      /admin/events [get]
 func (a *endpoints) allEvents(r *request) error {
 	tenant, err := r.operatedTenant()

@@ -30,7 +30,7 @@ const (
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
 // @Success     200 {object} api.Lock
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locks/{name} [get]
 func (a *endpoints) lock(r *request) error {
 	consistent, err := r.boolParam("consistent")
@@ -58,7 +58,7 @@ func (a *endpoints) lock(r *request) error {
 // @Param       cursor     query string false "next_cursor of the page before"
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
 // @Success     200 {object} api.LockPage
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locks [get]
 func (a *endpoints) list(r *request) error {
 	req, err := listRequest(r)
@@ -80,8 +80,8 @@ func (a *endpoints) list(r *request) error {
 func listRequest(r *request) (req service.ListRequest, err error) {
 	req.Turn = r.nextTurn
 	req.ListRequest = view.ListRequest{Tenant: r.tenant(), Prefix: r.Query("prefix"), State: r.Query("state"), May: r.principal.MayUse, Effort: r.principal.Effort()}
-	if req.Prefix != "" && !lock.ValidName(req.Prefix) {
-		return req, lock.Invalid("prefix", "is not how a lock name can begin")
+	if err := checkPrefix(req.Prefix); err != nil {
+		return req, err
 	}
 	if _, sent := r.GetQuery("state"); sent && req.State != "held" && req.State != "contended" {
 		return req, lock.Invalid("state", "must be held or contended")
@@ -96,6 +96,18 @@ func listRequest(r *request) (req service.ListRequest, err error) {
 	}
 	req.Consistent, err = r.boolParam("consistent")
 	return req, err
+}
+
+// checkPrefix says what is wrong with the beginning of names that is asked for.
+func checkPrefix(prefix string) error {
+	start, starred := strings.CutSuffix(prefix, "*")
+	switch {
+	case prefix == "" || lock.ValidName(prefix):
+		return nil
+	case starred && (start == "" || lock.ValidName(start)):
+		return lock.Invalid("prefix", "is the beginning of names: leave out the star")
+	}
+	return lock.Invalid("prefix", "is not how a lock name can begin")
 }
 
 // limitParam is how many a page may have.

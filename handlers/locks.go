@@ -32,8 +32,11 @@ const maxIdempotencyKey = 200 // characters
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Header      202 {string} Location "Where the entry can be asked for, and waited for"
+// @Header      201 {string} Idempotency-Replayed "true if an earlier request with the key wrote the entry"
+// @Header      202 {string} Idempotency-Replayed "true if an earlier request with the key wrote the entry"
+// @Header      410 {string} Idempotency-Replayed "true if the key was used by an entry that has ended"
 // @Header      201 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      202 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
@@ -48,8 +51,7 @@ func (a *endpoints) acquire(r *request) error {
 
 // enqueue takes what is asked for, or a place in the queues of all of it.
 func (a *endpoints) enqueue(r *request, req service.AcquireRequest) error {
-	preferred := req.Wait > 0 && r.prefersAsync()
-	req.Async = req.Async || preferred
+	req.PrefersAsync = r.prefersAsync()
 	if err := a.checkCallback(r, &req); err != nil {
 		return err
 	}
@@ -58,10 +60,10 @@ func (a *endpoints) enqueue(r *request, req service.AcquireRequest) error {
 	}
 	req.Trace = r.GetHeader("traceparent")
 	g, err := a.Locks.Acquire(r.context(), req)
-	if preferred && err == nil {
+	if req.PrefersAsync && err == nil && g.Entry.Async {
 		r.Header("Preference-Applied", respondAsync)
 	}
-	return r.respondWaited(g, err, http.StatusCreated)
+	return r.respondAcquired(g, err)
 }
 
 // checkCallback finds out whether there can be the callback that is asked for, and what
@@ -70,7 +72,7 @@ func (a *endpoints) checkCallback(r *request, req *service.AcquireRequest) (err 
 	switch {
 	case req.Callback == nil:
 		return nil
-	case !req.Async:
+	case !req.Async && !req.PrefersAsync:
 		return lock.Invalid("callback_url", "is for async requests: others are answered")
 	}
 	req.Callback, err = a.Webhooks.Callback(r.context(), req.Tenant, req.Callback.URL)
@@ -163,17 +165,23 @@ func printable(s string) bool {
 	return true
 }
 
-// respondWaited answers a request that may have waited. held is the status of a grant.
-func (r *request) respondWaited(g *service.Grant, err error, held int) error {
+// respondAcquired answers an acquire: with 201 if it holds, and 202 if it waits.
+func (r *request) respondAcquired(g *service.Grant, err error) error {
 	if err != nil {
 		return r.explainWait(g, err)
 	}
+	if g.Replayed {
+		r.Header(replayedHeader, "true")
+	}
 	r.Header("Location", location(g.Entry))
 	if g.Held {
-		return r.respond(held, answerOf(g))
+		return r.respond(http.StatusCreated, answerOf(g))
 	}
 	return r.respond(http.StatusAccepted, answerOf(g))
 }
+
+// replayedHeader marks the answer about the entry of an earlier request with the key.
+const replayedHeader = "Idempotency-Replayed"
 
 // explainWait adds to an error who is in the way, or the entry that still stands.
 func (r *request) explainWait(g *service.Grant, err error) error {
@@ -238,7 +246,7 @@ func location(e *lock.Entry) string {
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     429 {object} api.Problem "rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locks/{name}/renew [put]
 func (a *endpoints) renew(r *request) error { return a.renewEntry(r, ofLock(r)) }
 
@@ -268,7 +276,7 @@ func (a *endpoints) renewEntry(r *request, req service.TokenRequest) error {
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     429 {object} api.Problem "rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locks/{name} [delete]
 func (a *endpoints) release(r *request) error { return a.releaseEntry(r, ofLock(r)) }
 
@@ -296,9 +304,7 @@ func (a *endpoints) releaseEntry(r *request, req service.TokenRequest) error {
 // @Param       id           path   string true  "Entry id"
 // @Param       Lock-Token   header string true  "The entry's token"
 // @Param       wait_seconds query  number false "How long to wait for the grant; one request waits for at most 50" minimum(0) maximum(86400)
-// @Success     200 {object} api.Entry "The entry holds, or waits and was not to be waited for"
-// @Success     202 {object} api.WaitingEntry "The entry still waits after wait_seconds"
-// @Header      200 {string} Location "Where the entry can be asked for, if it was waited for"
+// @Success     200 {object} api.Entry "The entry, with its state"
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
@@ -306,7 +312,7 @@ func (a *endpoints) releaseEntry(r *request, req service.TokenRequest) error {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "wait_timeout"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name}/entries/{id} [get]
 func (a *endpoints) entry(r *request) error { return a.awaitEntry(r, ofLock(r)) }
@@ -323,10 +329,10 @@ func (a *endpoints) awaitEntry(r *request, req service.TokenRequest) error {
 		defer r.lasts()()
 	}
 	g, err := a.Locks.Entry(r.context(), req, wait)
-	if err == nil && wait == 0 {
-		return r.respond(http.StatusOK, answerOf(g))
+	if err != nil {
+		return r.explainWait(g, err)
 	}
-	return r.respondWaited(g, err, http.StatusOK)
+	return r.respond(http.StatusOK, answerOf(g))
 }
 
 func (r *request) waitParam() (time.Duration, error) {

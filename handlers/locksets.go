@@ -20,11 +20,14 @@ type lockSetBody struct {
 
 type setClaim api.SetClaim
 
+// shapeOfLocks is what the locks of a set look like.
+const shapeOfLocks = `a list of objects, as [{"name":"orders:42"}]`
+
 // UnmarshalJSON reads a claim as strictly as the body that it is in.
 func (s *setClaim) UnmarshalJSON(text []byte) error {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 || text[0] != '{' {
-		return lock.Invalid("locks", "must be a list of objects")
+		return lock.Invalid("locks", "must be %s", shapeOfLocks)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -67,8 +70,11 @@ func explainWithin(field string, err error) error {
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Header      202 {string} Location "Where the set can be asked for, and waited for"
+// @Header      201 {string} Idempotency-Replayed "true if an earlier request with the key wrote the entry"
+// @Header      202 {string} Idempotency-Replayed "true if an earlier request with the key wrote the entry"
+// @Header      410 {string} Idempotency-Replayed "true if the key was used by an entry that has ended"
 // @Header      201 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      202 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
@@ -96,7 +102,7 @@ func setRequest(r *request) (req service.AcquireRequest, err error) {
 	}
 	for _, l := range body.Locks {
 		if lock.ValidName(l.Name) && !r.principal.MayUse(l.Name) {
-			return req, lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
+			return req, errOtherNames(l.Name)
 		}
 		req.Claims = append(req.Claims, claimOf(l.Name, l.Mode, l.Limit))
 	}
@@ -118,7 +124,7 @@ func setRequest(r *request) (req service.AcquireRequest, err error) {
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     429 {object} api.Problem "rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locksets/{id}/renew [put]
 func (a *endpoints) renewSet(r *request) error { return a.renewEntry(r, ofSet(r)) }
 
@@ -136,7 +142,7 @@ func (a *endpoints) renewSet(r *request) error { return a.renewEntry(r, ofSet(r)
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     429 {object} api.Problem "rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locksets/{id} [delete]
 func (a *endpoints) releaseSet(r *request) error { return a.releaseEntry(r, ofSet(r)) }
 
@@ -151,16 +157,14 @@ func (a *endpoints) releaseSet(r *request) error { return a.releaseEntry(r, ofSe
 // @Param       id           path   string true  "Set id"
 // @Param       Lock-Token   header string true  "The set's token"
 // @Param       wait_seconds query  number false "How long to wait for the grant; one request waits for at most 50" minimum(0) maximum(86400)
-// @Success     200 {object} api.Set "The set holds, or waits and was not to be waited for"
-// @Success     202 {object} api.WaitingSet "The set still waits after wait_seconds"
-// @Header      200 {string} Location "Where the set can be asked for, if it was waited for"
+// @Success     200 {object} api.Set "The set, with its state"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "wait_timeout"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets/{id} [get]
 func (a *endpoints) set(r *request) error { return a.awaitEntry(r, ofSet(r)) }
@@ -173,7 +177,7 @@ func setOf(g *service.Grant) *api.Set {
 		locks = append(locks, api.SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit})
 	}
 	if !g.Held {
-		return &api.Set{Waiting: &api.WaitingSet{ID: id, Locks: locks, GrantFields: fieldsOf(g), State: "waiting", Position: max(1, g.Position)}}
+		return &api.Set{Waiting: &api.WaitingSet{ID: id, Locks: locks, GrantFields: fieldsOf(g), State: "waiting", Position: max(1, g.Position), WaitUntil: waitUntil(g.Entry)}}
 	}
 	held := make([]api.HeldSetLock, 0, len(locks))
 	for _, l := range locks {

@@ -20,6 +20,7 @@ type set struct {
 	Holder        string            `json:"holder"`
 	Token         string            `json:"token"`
 	Position      *int              `json:"position"`
+	WaitUntil     instant           `json:"wait_until"`
 	WaitedSeconds *float64          `json:"waited_seconds"`
 	TTLSeconds    *float64          `json:"ttl_seconds"`
 	ExpiresAt     instant           `json:"expires_at"`
@@ -230,7 +231,7 @@ func TestBadLockSets(t *testing.T) {
 		}
 		return locksOf(names...)
 	}
-	objects := invalid("locks", "must be a list of objects")
+	objects := invalid("locks", `must be a list of objects, as [{"name":"orders:42"}]`)
 	c := newTenant(t)
 	for name, tc := range map[string]struct {
 		text string
@@ -250,11 +251,11 @@ func TestBadLockSets(t *testing.T) {
 		"LimitExclusive": {`{"locks":[{"name":"b","limit":2}]}`, invalid("locks[0].limit", "is for the mode semaphore only")},
 		"Names":          {`{"locks":["a"]}`, objects},
 		"NullLock":       {`{"locks":[null]}`, objects},
-		"NoList":         {`{"locks":{"name":"a"}}`, invalid("locks", "must be a list")},
+		"NoList":         {`{"locks":{"name":"a"}}`, objects},
 		"NameNumber":     {`{"locks":[{"name":1}]}`, invalid("locks.name", "must be a string")},
 		"UnknownInside":  {`{"locks":[{"name":"a","fence":1}]}`, invalid("locks.fence", "is not known here")},
 		"TwiceInside":    {`{"locks":[{"name":"a","name":"b"}]}`, invalid("locks.name", "must not be there twice")},
-		"CapsInside":     {`{"locks":[{"Name":"a"}]}`, invalid("locks.Name", "is not known here")},
+		"CapsInside":     {`{"locks":[{"Name":"a"}]}`, meant(unknown("locks.Name"), "name")},
 		"ModeOutside":    {`{"locks":[{"name":"a"}],"mode":"shared"}`, invalid("mode", "is not known here")},
 		"TTL":            {`{"locks":[{"name":"a"}],"ttl_seconds":1}`, invalid("ttl_seconds", "must be between 2 and 3600")},
 	} {
@@ -282,7 +283,11 @@ func TestTokensOfSets(t *testing.T) {
 		"OtherTenant":    newTenant(t).get("/locksets/"+s.ID, lockToken(s.Token)),
 		"NoSuchSet":      c.get("/locksets/nothing", lockToken(s.Token)),
 	} {
-		t.Run(name, func(t *testing.T) { a.t = t; a.wantProblem(tokenMismatch()) })
+		want := tokenMismatch()
+		if strings.HasPrefix(name, "Set") {
+			want.detail = "the lock token is that of a set: it belongs to /locksets/" + s.ID
+		}
+		t.Run(name, func(t *testing.T) { a.t = t; a.wantProblem(want) })
 	}
 }
 
@@ -292,11 +297,11 @@ func TestPatternsOfSets(t *testing.T) {
 	c := newTenant(t)
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
 	limited.acquireSet(locksOf("orders:1", "orders:2"))
-	limited.post("/locksets", body(locksOf("orders:3", "stock:1"))).wantProblem(otherNames())
+	limited.post("/locksets", body(locksOf("orders:3", "stock:1"))).wantProblem(otherNames("stock:1"))
 	s := c.acquireSet(locksOf("orders:3", "stock:1"))
-	limited.put("/locksets/"+s.ID+"/renew", lockToken(s.Token)).wantProblem(otherNames())
-	limited.get("/locksets/"+s.ID, lockToken(s.Token)).wantProblem(otherNames())
-	limited.delete("/locksets/"+s.ID, lockToken(s.Token)).wantProblem(otherNames())
+	limited.put("/locksets/"+s.ID+"/renew", lockToken(s.Token)).wantProblem(otherNames("stock:1"))
+	limited.get("/locksets/"+s.ID, lockToken(s.Token)).wantProblem(otherNames("stock:1"))
+	limited.delete("/locksets/"+s.ID, lockToken(s.Token)).wantProblem(otherNames("stock:1"))
 	c.delete("/locksets/"+s.ID, lockToken(s.Token)).wantNoContent()
 }
 

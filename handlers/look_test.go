@@ -290,7 +290,7 @@ func TestBadLists(t *testing.T) {
 		"cursor=" + cursor("after:a\x00b"): noCursor, "cursor=" + cursor("after:-a"): noCursor, "cursor=" + cursor("after:a") + "=": noCursor,
 		"cursor=" + cursor("after:"+strings.Repeat("a", 201)): noCursor, "cursor=" + cursor("AFTER:a"): noCursor,
 		"cursor=" + cursor("after:ä"): noCursor, "cursor=%20" + cursor("after:a"): noCursor, "cursor=null": noCursor,
-		"prefix=-": prefix, "prefix=%2F": prefix, "prefix=a%2Fb": prefix, "prefix=a+b": prefix, "prefix=%C3%A4": prefix, "prefix=*": prefix,
+		"prefix=-": prefix, "prefix=%2F": prefix, "prefix=a%2Fb": prefix, "prefix=a+b": prefix, "prefix=%C3%A4": prefix, "prefix=*": invalid("prefix", "is the beginning of names: leave out the star"),
 		"prefix=" + strings.Repeat("a", 201): prefix, "prefix=%00": prefix, "prefix=..": prefix,
 		"state=": invalid("state", "must be held or contended"), "state=x": invalid("state", "must be held or contended"), "state=HELD": invalid("state", "must be held or contended"),
 		"state=free": invalid("state", "must be held or contended"), "state=held,contended": invalid("state", "must be held or contended"),

@@ -45,6 +45,9 @@ func (r *request) fail(err error) {
 	if status == http.StatusServiceUnavailable || e.Code == lock.Overloaded {
 		p.MayHaveTakenEffect = &e.OutcomeUnknown
 	}
+	if p.RevokeReason = e.RevokeReason; e.Replayed {
+		r.Header(replayedHeader, "true")
+	}
 	if e.InUse != nil {
 		p.InUse = &api.SetLock{Name: e.InUse.Name, Mode: string(e.InUse.Mode), Limit: e.InUse.Limit}
 	}

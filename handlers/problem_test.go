@@ -43,6 +43,7 @@ func kinds() map[string]kind {
 		"store_unavailable":      {503, "The store is unavailable"},
 		"overloaded":             {429, "The server is overloaded"},
 		"draining":               {503, "The replica is shutting down"},
+		"fence_floor_required":   {503, "The store lost its past and needs a fence floor"},
 		"memory_full":            {503, "The server has no memory for new work"},
 		"internal":               {500, "Internal error"},
 	}
@@ -70,6 +71,12 @@ func invalid(field, rest string) problem {
 
 func unknown(field string) problem { return invalid(field, "is not known here") }
 
+// meant is a problem that suggests another name.
+func meant(p problem, name string) problem {
+	p.detail += "; did you mean " + name + "?"
+	return p
+}
+
 func malformed(detail string) problem { return problem{code: "invalid_request", detail: detail} }
 
 func lost(reason string) problem {
@@ -78,8 +85,8 @@ func lost(reason string) problem {
 
 func invalidName() problem   { return problem{code: "invalid_name", detail: badName} }
 func tokenMismatch() problem { return problem{code: "token_mismatch", detail: mismatch} }
-func otherNames() problem {
-	return problem{code: "forbidden", detail: "the caller is limited to other lock names"}
+func otherNames(than string) problem {
+	return problem{code: "forbidden", detail: "the caller is limited to other lock names than " + than}
 }
 
 func lacks(scope string) problem {

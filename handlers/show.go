@@ -71,7 +71,7 @@ func makeWatchedLock(r *request) (maker, error) {
 		return nil, lock.Invalid("name", "must be the name of a lock")
 	}
 	if !r.principal.MayUse(name) {
-		return nil, lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
+		return nil, errOtherNames(name)
 	}
 	r.name = name
 	return r.makeLock(r.Query("tenant"), name, watchedWaiters)

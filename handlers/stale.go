@@ -21,7 +21,7 @@ import (
 // @Success     204 "Reported"
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     403 {object} api.Problem "forbidden"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locks/{name}/stale-writes [post]
 func (a *endpoints) reportStaleWrite(r *request) error {
 	var body api.StaleWrite

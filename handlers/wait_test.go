@@ -164,7 +164,7 @@ func TestEntryStillWaits(t *testing.T) {
 		t.Errorf("position = %d, want 2", *e.Position)
 	}
 	a := c.get(entryPath(e)+"?wait_seconds=0.1", lockToken(e.Token))
-	if again := a.waiting(http.StatusAccepted); again.ID != e.ID || *again.Position != 2 {
+	if again := a.waiting(http.StatusOK); again.ID != e.ID || *again.Position != 2 {
 		t.Errorf("%v, want entry %s at position 2", a, e.ID)
 	}
 	if took := a.received.Sub(a.sent); took < 100*time.Millisecond || took > 5*time.Second {

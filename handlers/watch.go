@@ -138,7 +138,7 @@ func (w *watches) done(whose string, took time.Duration) {
 // @Success     200 {object} api.WatchMessage "The `data` of each message"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Router      /admin/watch [get]
 func (a *endpoints) watch(r *request) error {
 	make, slow, err := r.watchedView()

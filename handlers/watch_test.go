@@ -342,7 +342,7 @@ func TestWatchRefusals(t *testing.T) {
 		op.get("/admin/watch?" + query).wantProblem(want)
 	}
 	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"a"} })
-	limited.get("/admin/watch?view=lock&tenant=acme&name=b").wantProblem(problem{code: "forbidden", detail: "the caller is limited to other lock names"})
+	limited.get("/admin/watch?view=lock&tenant=acme&name=b").wantProblem(problem{code: "forbidden", detail: "the caller is limited to other lock names than b"})
 }
 
 // TestWatchPlaces: an operator has twenty, all have a hundred, and one that has ended makes room.

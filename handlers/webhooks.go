@@ -68,7 +68,7 @@ func (a *endpoints) webhooks(r *gin.Engine) {
 // @Param       body body api.WebhookBody true "What to tell, and where"
 // @Success     201 {object} api.NewWebhook "The webhook, with its secret"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks [post]
 func (a *endpoints) createWebhook(r *request) error {
 	var body api.WebhookBody
@@ -92,7 +92,7 @@ func (a *endpoints) createWebhook(r *request) error {
 // @Produce     json
 // @Security    bearer[webhooks:write]
 // @Success     200 {object} api.WebhookList "All of them, without their secrets"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks [get]
 func (a *endpoints) listWebhooks(r *request) error {
 	all, err := a.Webhooks.List(r.context(), r.principal)
@@ -126,7 +126,7 @@ func (a *endpoints) listWebhooks(r *request) error {
 // @Param       id  path     string true "Webhook id"
 // @Success     200 {object} api.Webhook "The webhook, without its secret"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id} [get]
 func (a *endpoints) getWebhook(r *request) error {
 	found, err := a.Webhooks.Get(r.context(), r.principal, r.Param("id"))
@@ -171,7 +171,7 @@ func (a *endpoints) changeWebhook(r *request) error {
 // @Success     204 "Deleted"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     409 {object} api.Problem "changed"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id} [delete]
 func (a *endpoints) deleteWebhook(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
@@ -197,7 +197,7 @@ func (a *endpoints) deleteWebhook(r *request) error {
 // @Success     200 {object} api.NewWebhook "The webhook, with its new secret"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     409 {object} api.Problem "changed"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id}/rotate [post]
 func (a *endpoints) rotateWebhook(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
@@ -226,7 +226,7 @@ func (a *endpoints) rotateWebhook(r *request) error {
 // @Success     200 {object} api.CallbackSecret "The new secret"
 // @Failure     409 {object} api.Problem "changed"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full"
+// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/callback-secret/rotate [post]
 func (a *endpoints) rotateCallbackSecret(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {

@@ -38,6 +38,7 @@ const (
 	MemoryFull          Code = "memory_full"
 	StoreUnavailable    Code = "store_unavailable"
 	Draining            Code = "draining"
+	FenceFloorRequired  Code = "fence_floor_required"
 	Internal            Code = "internal"
 
 	// Changed says that what a request was decided by is no longer so.
@@ -52,6 +53,12 @@ type Error struct {
 
 	// Reason says why the entry is gone. Only with [Lost].
 	Reason Reason
+
+	// RevokeReason is what an operator said of the end, if this replica knows. Only with [Lost].
+	RevokeReason string
+
+	// Replayed is set if an earlier request with the idempotency key wrote the entry.
+	Replayed bool
 
 	// RetryAfter is how long to wait before trying again; 0 says nothing.
 	RetryAfter time.Duration
@@ -95,8 +102,11 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is reports whether target is the error's code.
-func (e *Error) Is(target error) bool { return target == error(e.Code) }
+// Is reports whether target is the error's code. A store that needs a fence floor is also
+// unavailable.
+func (e *Error) Is(target error) bool {
+	return target == error(e.Code) || e.Code == FenceFloorRequired && target == error(StoreUnavailable)
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
@@ -132,5 +142,10 @@ func ErrModeMismatch(inUse Claim) *Error {
 
 // ErrDeadlock returns a [Deadlock] error with the cycle that a wait would close.
 func ErrDeadlock(cycle []Wait) *Error {
-	return &Error{Code: Deadlock, Cycle: cycle, Detail: "to wait would close a cycle: everybody in it would wait for ever"}
+	e := &Error{Code: Deadlock, Cycle: cycle, Detail: "to wait would close a cycle: everybody in it would wait for ever"}
+	if len(cycle) == 1 && cycle[0].Holds {
+		e.Detail = fmt.Sprintf("the holder %s holds the lock %s already: it would wait for itself. Release it first, or use the entry that holds",
+			cycle[0].Waiter.Holder, cycle[0].Lock)
+	}
+	return e
 }

@@ -21,6 +21,7 @@ type Grant struct {
 	Asked     *view.Asked   // held: what those ask who wait for it; nil if nobody does
 	Holders   []view.Holder // of a refusal: who holds
 	Waiters   int           // of a refusal: how many wait
+	Replayed  bool          // an earlier request with the idempotency key wrote the entry
 	Busy      []Busy        // of a set's refusal: the same for each lock that somebody uses, in canonical order
 }
 
@@ -62,7 +63,7 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 // its queue, or its lease was started anew.
 func tookEffect(err error) error {
 	var e *lock.Error
-	if !errors.As(err, &e) || e.Code != lock.StoreUnavailable && e.Code != lock.Draining {
+	if !errors.As(err, &e) || !errors.Is(e, lock.StoreUnavailable) && e.Code != lock.Draining {
 		return err
 	}
 	marked := *e
@@ -162,19 +163,58 @@ func (s *Service) join(ctx context.Context, e *lock.Entry, req AcquireRequest, b
 	placed, written, err := s.write(ctx, e, req.due)
 	s.keys.use(e, written, err)
 	if s.askFailed(e.ID, err); err != nil {
-		return nil, err
+		return nil, s.explained(e, err)
 	}
 	if placed.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
+	var g *Grant
 	if placed.Async {
-		return s.answerAsync(ctx, placed, written, began)
+		g, err = s.answerAsync(ctx, placed, written, began)
+	} else {
+		w := &wait{keeper: keeper{s: s, entry: placed, shown: true, began: began}, origin: joined, changed: changed}
+		if written {
+			w.origin, w.refreshed = wrote, asked
+		}
+		g, err = w.run(ctx)
 	}
-	w := &wait{keeper: keeper{s: s, entry: placed, shown: true, began: began}, origin: joined, changed: changed}
-	if written {
-		w.origin, w.refreshed = wrote, asked
+	if !written && placed.Resumable() {
+		return replayed(g, err)
 	}
-	return w.run(ctx)
+	return g, err
+}
+
+// replayed marks an answer about the entry of an earlier request with the idempotency key.
+func replayed(g *Grant, err error) (*Grant, error) {
+	if g != nil {
+		g.Replayed = true
+	}
+	var e *lock.Error
+	if errors.As(err, &e) {
+		marked := *e
+		marked.Replayed = true
+		err = &marked
+	}
+	return g, err
+}
+
+// explained adds to the store's error about a used key what this replica knows of that end.
+func (s *Service) explained(e *lock.Entry, err error) error {
+	var lost *lock.Error
+	if !errors.As(err, &lost) || lost.Code != lock.Lost || !e.Resumable() {
+		return err
+	}
+	_, err = replayed(nil, s.ended(e.ID, lost.Reason))
+	return err
+}
+
+// ended is the error of an entry that is gone.
+func (s *Service) ended(id lock.ID, why lock.Reason) error {
+	err := lock.LostBecause(why)
+	if why == lock.Revoked {
+		err.RevokeReason = s.view.RevokeReason(id)
+	}
+	return err
 }
 
 // write has the store write the entry. That is not given up with the client: its outcome would
@@ -212,7 +252,7 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	if errors.Is(err, lock.Lost) {
 		return nil, s.usedUp(ctx, e.ID)
 	}
-	return g, err
+	return replayed(g, err)
 }
 
 // Resumes reports whether this replica sees an entry with an idempotency key of the lock with the name, or with "" of
@@ -242,7 +282,8 @@ func (s *Service) usedUp(ctx context.Context, id lock.ID) error {
 		return ctx.Err() // nil, unless the client is gone
 	}
 	if st := s.view.Status(id, 0); st.State == view.Gone {
-		return lock.LostBecause(st.Reason)
+		_, err := replayed(nil, s.ended(id, st.Reason))
+		return err
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (r TokenRequest) subject() string {
 func (r TokenRequest) permits(e *lock.Entry) error {
 	for _, c := range e.Claims {
 		if r.May != nil && !r.May(c.Name) {
-			return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
+			return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names than %s", c.Name)
 		}
 	}
 	return nil
@@ -250,7 +250,7 @@ func (s *Service) locate(ctx context.Context, req TokenRequest) (*lock.Entry, er
 }
 
 func (s *Service) find(ctx context.Context, req TokenRequest) (*lock.Entry, error) {
-	id, number, err := s.tokens.check(req.Token, req.Tenant, req.subject())
+	id, number, err := s.tokens.find(req)
 	if err != nil {
 		return nil, err
 	}
@@ -363,7 +363,7 @@ func (s *Service) lostBecause(ctx context.Context, id lock.ID, number uint64) er
 		st = s.view.Status(id, number)
 	}
 	if st.State == view.Gone {
-		return lock.LostBecause(st.Reason)
+		return s.ended(id, st.Reason)
 	}
 	return lock.LostBecause(lock.Unknown)
 }

@@ -145,7 +145,7 @@ func (s *Service) lostTo(req TokenRequest, kind SignKind, err error) {
 	if !errors.As(err, &lost) || lost.Code != lock.Lost || lost.Reason != lock.Expired {
 		return
 	}
-	id, number, err := s.tokens.check(req.Token, req.Tenant, req.subject())
+	id, number, err := s.tokens.find(req)
 	if err != nil {
 		return
 	}

@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/view"
@@ -74,5 +76,35 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 			g.Busy = append(g.Busy, b)
 		}
 	}
+	if errors.As(err, &why) && why.Closing == nil {
+		err = s.comeAgain(g, *why)
+	}
 	return g, err
+}
+
+// A client is asked to come again from shortestRetry to longestRetry after a refusal.
+const (
+	shortestRetry = time.Second
+	longestRetry  = 30 * time.Second
+)
+
+// comeAgain returns the refusal with the time to the earliest end of a holder's lease, as far
+// as it is known, and up to a quarter more, so that those who were refused do not all come
+// at once.
+func (s *Service) comeAgain(g *Grant, why lock.Error) error {
+	earliest, now := time.Duration(0), s.Now()
+	see := func(holders []view.Holder) {
+		for _, h := range holders {
+			if left := h.ExpiresAt.Sub(now); !h.ExpiresAt.IsZero() && (earliest == 0 || left < earliest) {
+				earliest = max(left, 1)
+			}
+		}
+	}
+	see(g.Holders)
+	for _, b := range g.Busy {
+		see(b.Holders)
+	}
+	least := min(max(earliest, shortestRetry), longestRetry*4/5)
+	why.RetryAfter = least + rand.N(least/4)
+	return &why
 }

@@ -22,8 +22,10 @@ type AcquireRequest struct {
 	Metadata map[string]string
 	TTL      time.Duration
 	Wait     time.Duration
-	Async    bool           // answer at once; the replicas keep the entry for as long as it waits
-	Callback *lock.Callback // where the grant of an async entry is told; nil is nowhere
+	Async    bool // answer at once; the replicas keep the entry for as long as it waits
+	// PrefersAsync makes the request async if it waits and its lease is long enough for that.
+	PrefersAsync bool
+	Callback     *lock.Callback // where the grant of an async entry is told; nil is nowhere
 	// AskWithin has the entry ask those who hold to finish within this time, if it has to
 	// wait; nil asks for nothing.
 	AskWithin *time.Duration
@@ -53,6 +55,7 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 	if req.TTL == 0 {
 		req.TTL = s.DefaultTTL
 	}
+	req.Async = req.Async || req.PrefersAsync && req.Wait > 0 && req.TTL >= MinAsyncTTL
 	if err := s.check(req); err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (s *Service) seen(ctx context.Context, req RevokeRequest, known *bool) (vie
 	}
 	switch {
 	case found.Entry == nil:
-		return found, lock.LostBecause(s.view.EndOf(req.Tenant, req.ID))
+		return found, s.ended(req.ID, s.view.EndOf(req.Tenant, req.ID))
 	case found.Entry.Tenant != req.Tenant:
 		return found, lock.LostBecause(lock.Unknown)
 	case found.InDoubt: // the record is to say whether it held

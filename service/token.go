@@ -89,6 +89,19 @@ func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {
 	return lock.IDOf(signed[:lock.IDSize]), binary.BigEndian.Uint64(signed[lock.IDSize:]), nil
 }
 
+// find returns the entry that the token of a request is for. The token of a set in place of a
+// lock's proves that it was issued, so the error says where it belongs.
+func (t tokens) find(req TokenRequest) (lock.ID, uint64, error) {
+	id, number, err := t.check(req.Token, req.Tenant, req.subject())
+	if err == nil || req.Set {
+		return id, number, err
+	}
+	if id, _, of := t.check(req.Token, req.Tenant, setSubject); of == nil {
+		err = lock.Errorf(lock.TokenMismatch, "the lock token is that of a set: it belongs to /locksets/%s", id)
+	}
+	return "", 0, err
+}
+
 // Genuine reports whether a lock token was issued by the replicas of this store for the lock, or for
 // a set, of the tenant. It asks nobody: whether the entry is there is another question.
 func (s *Service) Genuine(req TokenRequest) bool {

@@ -47,7 +47,7 @@ func TestNoGrantWithoutTrust(t *testing.T) {
 				a.release(holder)
 				a.release(other)
 				for _, p := range []*pending{p, q} {
-					if e := p.fails(lock.StoreUnavailable); !e.OutcomeUnknown || p.grant == nil || p.grant.Held {
+					if e := p.fails(lock.FenceFloorRequired); !e.OutcomeUnknown || p.grant == nil || p.grant.Held {
 						t.Errorf("%+v with %+v", e, p.grant)
 					}
 				}
@@ -65,12 +65,12 @@ func TestNoGrantWithoutTrust(t *testing.T) {
 // wantsTrust asks in each way about an entry that holds but was not granted.
 func (r *replica) wantsTrust(g *service.Grant) {
 	r.t.Helper()
-	if _, err := r.Renew(r.t.Context(), by(g)); !coded(r.t, err, lock.StoreUnavailable).OutcomeUnknown {
+	if _, err := r.Renew(r.t.Context(), by(g)); !coded(r.t, err, lock.FenceFloorRequired).OutcomeUnknown {
 		r.t.Error("the lease was renewed, which may not be told")
 	}
 	for _, wait := range []time.Duration{0, time.Second} {
 		again, err := r.Entry(r.t.Context(), by(g), wait)
-		if coded(r.t, err, lock.StoreUnavailable); again != nil && again.Held {
+		if coded(r.t, err, lock.FenceFloorRequired); again != nil && again.Held {
 			r.t.Errorf("asked for %v: %+v", wait, again)
 		}
 	}
@@ -90,7 +90,7 @@ func TestWaitsInARestoredStore(t *testing.T) {
 		if err := s.end(holder.Entry, lock.Expired); err != nil {
 			t.Fatal(err)
 		}
-		p.fails(lock.StoreUnavailable)
+		p.fails(lock.FenceFloorRequired)
 	})
 }
 
@@ -115,7 +115,7 @@ func TestHoldersWithoutTrust(t *testing.T) {
 			}
 		}
 		a.release(holder)
-		p.fails(lock.StoreUnavailable)
+		p.fails(lock.FenceFloorRequired)
 		for _, r := range []*replica{a, b} {
 			r.wantsTrust(p.grant)
 		}

@@ -200,7 +200,7 @@ func (w *wait) lost(why lock.Reason) stage {
 		if w.tries() && !w.comesBack() && why == lock.Unknown {
 			return w.tell(w.s.refusal(ctx, w.entry, lock.ErrHeld()))
 		}
-		return w.tell(nil, lock.LostBecause(why))
+		return w.tell(nil, w.s.ended(w.entry.ID, why))
 	}
 }
 

@@ -43,6 +43,7 @@ type Trust struct {
 type refusal struct {
 	why   string
 	newer error // that another version is needed, which other replicas may be
+	lost  bool  // the store lost its past, and needs a fence floor
 }
 
 // Records is what a linearizable answer says of a store's numbers.
@@ -185,8 +186,11 @@ func (t *Trust) Refusal() *lock.Error {
 		return nil
 	}
 	e := &lock.Error{Code: lock.StoreUnavailable, Detail: r.why, RetryAfter: time.Minute, Cause: r.newer}
-	if r.newer != nil {
+	switch {
+	case r.newer != nil:
 		e.RetryAfter = retryAfter // another replica may be newer
+	case r.lost:
+		e.Code = lock.FenceFloorRequired
 	}
 	return e
 }
@@ -292,9 +296,9 @@ func (t *Trust) takeOver(mark uint64, before *refusal, r Records) Correction {
 	case newer != nil:
 		t.refusal.Store(refusedAs(newer))
 	case r.Kept != r.Cluster:
-		t.refusal.Store(&refusal{why: "the store was restored from a backup: its cluster id is not the one in its data" + remedy})
+		t.refusal.Store(&refusal{lost: true, why: "the store was restored from a backup: its cluster id is not the one in its data" + remedy})
 	case lost != 0:
-		t.refusal.Store(&refusal{why: fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it%s", lost, remedy)})
+		t.refusal.Store(&refusal{lost: true, why: fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it%s", lost, remedy)})
 	default:
 		t.reach(number)
 		t.refusal.CompareAndSwap(before, nil)

@@ -15,6 +15,7 @@ const (
 	maxEnds     = 4_000_000 // in all, some 190 MB at most
 	tenantsPart = 4         // of how many one is a tenant's at most
 	chunkLength = 512       // that are forgotten together
+	maxRevoked  = 10_000    // ends of which the operator's reason is kept, some 10 MB at most
 )
 
 // endings remembers why entries ended, in up to 48 bytes each and without pointers
@@ -27,9 +28,10 @@ type endings struct {
 	began    time.Time
 	accounts accounts
 	byID     map[endKey]end
-	list     uint8         // counts the lists of the store, never 0
-	reasons  []lock.Reason // those seen, as ends name them
-	chunks   []*chunk      // of all tenants, the oldest first
+	list     uint8             // counts the lists of the store, never 0
+	reasons  []lock.Reason     // those seen, as ends name them
+	revoked  map[endKey]string // what operators said of ends, as far as maxRevoked goes
+	chunks   []*chunk          // of all tenants, the oldest first
 	shares   shares
 }
 
@@ -62,7 +64,7 @@ type chunk struct {
 }
 
 func newEndings(all accounts, most int) endings {
-	return endings{most: most, ofTenant: most / tenantsPart, began: time.Now(), list: 1, accounts: all, byID: map[endKey]end{}, reasons: []lock.Reason{lock.Unknown}}
+	return endings{most: most, ofTenant: most / tenantsPart, began: time.Now(), list: 1, accounts: all, byID: map[endKey]end{}, revoked: map[endKey]string{}, reasons: []lock.Reason{lock.Unknown}}
 }
 
 func keyOf(id lock.ID) endKey { return endKey(binary.BigEndian.Uint64(id.Bytes())) }
@@ -82,6 +84,7 @@ func (e *endings) keep(tenant string, id lock.ID, why lock.Reason, now time.Time
 		return
 	}
 	minute, a, key := e.minuteOf(now), e.accounts.of(tenant), keyOf(id)
+	delete(e.revoked, key) // of an earlier entry with the id
 	e.byID[key] = end{minute, tenantHash(tenant), e.number(why), after}
 	if last := len(a.chunks) - 1; last >= 0 && a.chunks[last].minute == minute && len(a.chunks[last].keys) < chunkLength {
 		a.chunks[last].keys = append(a.chunks[last].keys, key)
@@ -97,6 +100,13 @@ func (e *endings) keep(tenant string, id lock.ID, why lock.Reason, now time.Time
 		e.forget(e.shares.largest())
 	default:
 		e.sweep(minute)
+	}
+}
+
+// explain keeps what an operator said of an end that is known.
+func (e *endings) explain(id lock.ID, note *lock.Note) {
+	if key := keyOf(id); note != nil && len(e.revoked) < maxRevoked && e.byID[key] != (end{}) {
+		e.revoked[key] = note.Reason
 	}
 }
 
@@ -182,6 +192,7 @@ func (e *endings) forget(a *account) {
 	for _, key := range c.keys {
 		if e.byID[key].minute == c.minute {
 			delete(e.byID, key)
+			delete(e.revoked, key)
 		}
 	}
 	e.shares.change(&a.ends, -len(c.keys))

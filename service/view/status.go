@@ -69,6 +69,13 @@ func (v *View) EndOf(tenant string, id lock.ID) lock.Reason {
 	return cmp.Or(v.ended.reasonOf(tenant, id, time.Now()), lock.Unknown)
 }
 
+// RevokeReason returns what the operator said who revoked an entry, "" if that is not known.
+func (v *View) RevokeReason(id lock.ID) string {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.ended.revoked[keyOf(id)]
+}
+
 // Reached reports whether everything up to number is in the view.
 func (v *View) Reached(number uint64) bool {
 	v.mu.RLock()

@@ -205,6 +205,9 @@ func (v *View) Recall(ends []store.Ended, complete bool) {
 	defer v.mu.Unlock()
 	for _, e := range ends {
 		v.ended.recall(cmp.Or(e.Tenant, v.unexplained[e.ID]), e.ID, e.Reason, now)
+		if v.ended.reason(e.ID, now) == e.Reason {
+			v.ended.explain(e.ID, e.Note)
+		}
 		delete(v.unexplained, e.ID)
 	}
 	if !complete {
@@ -348,6 +351,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 		return
 	}
 	v.ended.record(e.Tenant, id, why, now)
+	v.ended.explain(id, c.Note)
 	ended, told := lock.EventOfEnd(e, held, why, rejected)
 	ended.Note = c.Note
 	if held {

@@ -226,5 +226,7 @@ func (s *Server) Trusted() bool {
 }
 
 func refusal() error {
-	return store.Unavailable(errors.New("the store lost its past; an operator must set a fence floor"), "enqueue", false)
+	err := store.Unavailable(errors.New("the store lost its past; an operator must set a fence floor"), "enqueue", false)
+	err.Code = lock.FenceFloorRequired
+	return err
 }

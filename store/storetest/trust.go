@@ -163,7 +163,7 @@ func wentBack(t *trial) {
 		}
 		_, _, err = s.Enqueue(t.ctx, t.draft("d"))
 		var refusal *lock.Error
-		return errors.As(err, &refusal) && refusal.Code == lock.StoreUnavailable && !refusal.OutcomeUnknown
+		return errors.As(err, &refusal) && refusal.Code == lock.FenceFloorRequired && !refusal.OutcomeUnknown
 	})
 	t.wantRefusal(t.A)
 	if e := t.enqueue(t.openFloor(last), t.draft("e")); e.Number <= last {

@@ -145,7 +145,7 @@ func TestAskOfWhoHeld(t *testing.T) {
 		lostFor(t, b.ask(gone, 0), lock.Unknown)
 		coded(t, b.ask(there, 0), lock.AlreadyHeld)
 		a.lostFuture()
-		coded(t, b.ask(there, 0), lock.StoreUnavailable)
+		coded(t, b.ask(there, 0), lock.FenceFloorRequired)
 		b.store.setFeed(running)
 	})
 }

@@ -417,7 +417,7 @@ func TestAsyncInDoubt(t *testing.T) {
 			return err
 		}, enqueue)
 		p := r.start(async(want("orders:2", time.Hour)))
-		if e := p.fails(lock.StoreUnavailable); !e.OutcomeUnknown || p.grant == nil || p.grant.Token == "" {
+		if e := p.fails(lock.FenceFloorRequired); !e.OutcomeUnknown || p.grant == nil || p.grant.Token == "" {
 			t.Errorf("told %+v with %+v", e, p.grant)
 		}
 	})

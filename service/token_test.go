@@ -197,7 +197,7 @@ func TestTokenAheadOfTheStore(t *testing.T) {
 					t.Errorf("distrusted up to %d, want %d", s.Distrusted(), g.Entry.Number)
 				}
 				p := r.start(want("orders:2", time.Minute))
-				p.fails(lock.StoreUnavailable)
+				p.fails(lock.FenceFloorRequired)
 				if len(s.ids()) != 0 {
 					t.Error("granted by a store that lost its past")
 				}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -236,7 +237,7 @@ func recordsLostPast(t *recordTrial) {
 				t.Fatalf("a record was written, although version %d was handed out before", version)
 			}
 			typed := t.typed("Put", err)
-			return typed != nil && typed.Code == lock.StoreUnavailable && !typed.OutcomeUnknown
+			return typed != nil && errors.Is(typed, lock.StoreUnavailable) && !typed.OutcomeUnknown
 		})
 	}
 }

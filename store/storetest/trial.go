@@ -127,7 +127,7 @@ func (t *trial) wantLost(doing string, err error) {
 func (t *trial) wantUnavailable(doing string, err error) (unknown bool) {
 	t.Helper()
 	typed := t.typed(doing, err)
-	if typed == nil || typed.Code != lock.StoreUnavailable {
+	if typed == nil || !errors.Is(typed, lock.StoreUnavailable) {
 		t.Errorf("%s = %v, want %s", doing, err, lock.StoreUnavailable)
 		return false
 	}

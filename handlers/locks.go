@@ -80,7 +80,7 @@ func (a *endpoints) checkCallback(r *request, req *service.AcquireRequest) (err 
 }
 
 func acquireRequest(r *request) (req service.AcquireRequest, err error) {
-	req = service.AcquireRequest{Tenant: r.tenant(), Holder: r.principal.Subject, Looked: r.oweLooks}
+	req = service.AcquireRequest{Tenant: r.tenant(), Subject: r.principal.Subject, Holder: r.principal.Subject, Looked: r.oweLooks}
 	if req.IdempotencyKey, err = r.idempotencyKey(); err != nil {
 		return req, err
 	}

@@ -56,7 +56,7 @@ func explainWithin(field string, err error) error {
 //
 // @Summary     Acquire several locks, all or nothing
 // @ID          acquireLockSet
-// @Description Puts one entry into the queues of all the locks at once and waits until it holds in each, as for one lock. The order of the names does not matter: sets cannot deadlock each other. All sets of a tenant share their Idempotency-Keys, whatever their locks are.
+// @Description Puts one entry into the queues of all the locks at once and waits until it holds in each, as for one lock. The order of the names does not matter: sets cannot deadlock each other. An Idempotency-Key of a set counts for the tenant and the token's `sub`, whatever its locks are.
 // @Tags        locksets
 // @Accept      json
 // @Produce     json
@@ -92,7 +92,7 @@ func (a *endpoints) acquireSet(r *request) error {
 }
 
 func setRequest(r *request) (req service.AcquireRequest, err error) {
-	req = service.AcquireRequest{Tenant: r.tenant(), Holder: r.principal.Subject, Set: true, Looked: r.oweLooks}
+	req = service.AcquireRequest{Tenant: r.tenant(), Subject: r.principal.Subject, Holder: r.principal.Subject, Set: true, Looked: r.oweLooks}
 	if req.IdempotencyKey, err = r.idempotencyKey(); err != nil {
 		return req, err
 	}

@@ -332,3 +332,18 @@ func TestSetsDoNotDeadlock(t *testing.T) {
 		p.wait().set(http.StatusCreated, "held")
 	}
 }
+
+// TestNamePatternsConfineKeysAndHolders: a token that is limited to scratch:* neither takes the
+// Idempotency-Key of another worker's set nor gets its wait rejected by the worker's name.
+func TestNamePatternsConfineKeysAndHolders(t *testing.T) {
+	t.Parallel()
+	worker := newTenant(t).named("worker")
+	mallory := worker.as(func(cl *auth.Claims) { cl.Subject, cl.Locks = "mallory", []string{"scratch:*"} })
+	key := header("Idempotency-Key", "nightly")
+	mallory.post("/locksets", body(`{"locks":[{"name":"scratch:1"}],"holder":"w1","ttl_seconds":60}`), key).set(http.StatusCreated, "held")
+	worker.post("/locksets", body(`{"locks":[{"name":"pay:1"}],"holder":"w1","ttl_seconds":60}`), key).set(http.StatusCreated, "held")
+	worker.acquire("scratch:2", body(`{"holder":"w2","ttl_seconds":60}`))
+	mallory.join("scratch:2", body(`{"holder":"w1","ttl_seconds":60,"wait_seconds":40}`))
+	a := worker.post("/locks/pay:1", body(`{"holder":"w2","ttl_seconds":60,"wait_seconds":0.2}`))
+	a.wantStatus(http.StatusLocked)
+}

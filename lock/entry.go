@@ -48,6 +48,7 @@ type Entry struct {
 	// request gave it, rather than the bearer token's subject.
 	Holder   string
 	Named    bool
+	Subject  string // of the bearer token, if the request named the holder; see [Entry.Worker]
 	Metadata map[string]string
 
 	TTL        time.Duration // the lease
@@ -94,6 +95,13 @@ type Entry struct {
 	// means nothing to anyone else.
 	Handle int64
 }
+
+// Worker identifies the holder of entries that are Named. Clients choose holders, but not
+// subjects, so none can pass for the worker of another subject.
+type Worker struct{ Tenant, Subject, Holder string }
+
+// Worker returns who takes the steps that the entry is one of.
+func (e *Entry) Worker() Worker { return Worker{e.Tenant, e.Subject, e.Holder} }
 
 // MaxTTL is the longest lease that anybody may configure: a dead holder blocks its
 // lock for as long. An entry that says more was not written by us.

@@ -358,3 +358,29 @@ func TestContradictionsOfOneTenant(t *testing.T) {
 		}
 	})
 }
+
+// TestHolderOfAnotherSubjectIsAnotherHolder: a token that is limited to some names cannot close a
+// cycle of waits by the name of a worker that uses others.
+func TestHolderOfAnotherSubjectIsAnotherHolder(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		a, b := s.replica(t), s.replica(t)
+		by := func(subject string, req service.AcquireRequest) service.AcquireRequest {
+			req.Subject = subject
+			return req
+		}
+		a.hold(lasting(by("pay", as("w1", want("pay:1", 0)))))
+		a.hold(lasting(by("pay", as("w2", want("pay:2", 0)))))
+		a.hold(lasting(by("scratch", as("w2", want("scratch:1", 0)))))
+		first := a.line(lasting(by("pay", as("w1", want("scratch:1", time.Minute)))))
+		after(time.Second)
+		second := b.line(lasting(by("pay", as("w2", want("pay:1", time.Minute)))))
+		after(time.Second)
+		first.waits()
+		second.waits()
+		_, err := b.Acquire(t.Context(), by("pay", as("w1", want("pay:2", time.Minute)))) // w1 and w2 of one subject
+		if !errors.Is(err, lock.Deadlock) {
+			t.Errorf("the cycle of one subject's workers is %v", err)
+		}
+	})
+}

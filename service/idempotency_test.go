@@ -427,3 +427,22 @@ func TestKeyBehindALateView(t *testing.T) {
 		})
 	}
 }
+
+// TestKeyOfASetBelongsToItsSubject: another subject's use of the key is another entry.
+func TestKeyOfASetBelongsToItsSubject(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		a, b := s.replica(t), s.replica(t)
+		set := func(subject, name string) service.AcquireRequest {
+			req := lasting(wantSet(0, name))
+			req.Subject, req.IdempotencyKey = subject, "nightly"
+			return req
+		}
+		scratch := a.hold(set("scratch", "scratch:1"))
+		pay := b.hold(set("pay", "pay:1"))
+		if scratch.Entry.ID == pay.Entry.ID {
+			t.Error("two subjects share an entry")
+		}
+		same(t, pay, a.hold(set("pay", "pay:1")))
+	})
+}

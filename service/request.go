@@ -17,6 +17,7 @@ type AcquireRequest struct {
 	Tenant   string
 	Claims   []lock.Claim
 	Set      bool
+	Subject  string // of the bearer token
 	Holder   string
 	Named    bool // the request named the holder
 	Metadata map[string]string
@@ -70,6 +71,9 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
 		EnqueuedAt: now.UTC().Truncate(time.Millisecond), Async: req.Async, Callback: req.Callback,
 	}
+	if req.Named {
+		e.Subject = req.Subject
+	}
 	if lock.ValidTrace(req.Trace) {
 		e.Trace = req.Trace
 	}
@@ -81,10 +85,19 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 		e.WaitUntil = e.EnqueuedAt.Add(req.Wait)
 	}
 	if req.IdempotencyKey != "" {
-		e.ID = s.tokens.idFor(req.Tenant, subjectOf(e), req.IdempotencyKey)
+		e.ID = s.tokens.idFor(req.Tenant, req.keyScope(e), req.IdempotencyKey)
 		e.Request = fingerprint(req)
 	}
 	return e, nil
+}
+
+// keyScope returns what an idempotency key counts within: a lock, or the sets of a subject. A
+// token that is limited to names can use any key of a set.
+func (r *AcquireRequest) keyScope(e *lock.Entry) string {
+	if e.Set {
+		return string(appendParts(nil, subjectOf(e), r.Subject))
+	}
+	return subjectOf(e)
 }
 
 func (s *Service) check(req AcquireRequest) error {

@@ -48,8 +48,7 @@ func newTokens(key []byte) tokens {
 // be taken for a lock.
 const setSubject = "/set"
 
-// subjectOf is what a token is bound to, and what an idempotency key counts within: a
-// lock's name, or sets.
+// subjectOf is what a token is bound to: a lock's name, or sets.
 func subjectOf(e *lock.Entry) string {
 	if e.Set {
 		return setSubject

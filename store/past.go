@@ -29,6 +29,7 @@ type past struct {
 	Claims   []ValueClaim `json:"claims,omitempty"` // of a set
 	Holder   string       `json:"holder,omitempty"`
 	Named    bool         `json:"named,omitempty"`
+	Subject  string       `json:"subject,omitempty"`
 	TTL      int64        `json:"ttl_ms,omitempty"`
 	Enqueued int64        `json:"enqueued_ms,omitempty"`
 	Until    int64        `json:"wait_until_ms,omitempty"`
@@ -46,7 +47,7 @@ func pastOf(e *lock.Entry, position int64) json.RawMessage {
 		return nil
 	}
 	p := past{
-		Holder: e.Holder, Named: e.Named, TTL: e.TTL.Milliseconds(), Enqueued: e.EnqueuedAt.UnixMilli(), Position: position,
+		Holder: e.Holder, Named: e.Named, Subject: e.Subject, TTL: e.TTL.Milliseconds(), Enqueued: e.EnqueuedAt.UnixMilli(), Position: position,
 	}
 	if !e.WaitUntil.IsZero() {
 		p.Until = e.WaitUntil.UnixMilli()
@@ -87,7 +88,7 @@ func (p Past) Entry(tenant string, id lock.ID) *lock.Entry {
 	}
 	e := &lock.Entry{
 		ID: id, Tenant: tenant, Claims: was.claims(), Set: len(was.Claims) > 0,
-		Holder: was.Holder, Named: was.Named, TTL: time.Duration(was.TTL) * time.Millisecond,
+		Holder: was.Holder, Named: was.Named, Subject: was.Subject, TTL: time.Duration(was.TTL) * time.Millisecond,
 		EnqueuedAt: time.UnixMilli(was.Enqueued).UTC(), Number: uint64(was.Position) + p.Floor,
 	}
 	if was.Until != 0 {

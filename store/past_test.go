@@ -93,7 +93,7 @@ func TestSaysAll(t *testing.T) {
 	if !store.SaysAll(&plain) || store.IsPlace(kept) || !store.IsPlace(store.PlaceOf(7)) {
 		t.Errorf("of a plain entry %s is remembered", kept)
 	}
-	remembered := []string{"ID", "Tenant", "Claims", "Set", "Holder", "Named", "TTL", "EnqueuedAt", "WaitUntil", "Number", "Lingers"}
+	remembered := []string{"ID", "Tenant", "Claims", "Set", "Holder", "Named", "Subject", "TTL", "EnqueuedAt", "WaitUntil", "Number", "Lingers"}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[lock.Entry]()) {
 		e := plain
 		value := reflect.ValueOf(&e).Elem().FieldByIndex(field.Index)

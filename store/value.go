@@ -23,6 +23,7 @@ type Value struct {
 	Claims   []ValueClaim      `json:"claims,omitempty"` // of a set
 	Holder   string            `json:"holder"`
 	Named    bool              `json:"named,omitempty"`
+	Subject  string            `json:"subject,omitempty"` // absent in entries of earlier versions
 	Metadata map[string]string `json:"metadata,omitempty"`
 	TTL      int64             `json:"ttl_ms"`
 	Enqueued int64             `json:"enqueued_ms"`
@@ -63,7 +64,7 @@ type Key struct {
 // ValueOf returns the form of e.
 func ValueOf(e *lock.Entry) *Value {
 	v := &Value{
-		Holder: e.Holder, Named: e.Named, Metadata: e.Metadata, Request: e.Request,
+		Holder: e.Holder, Named: e.Named, Subject: e.Subject, Metadata: e.Metadata, Request: e.Request,
 		TTL: e.TTL.Milliseconds(), Enqueued: e.EnqueuedAt.UnixMilli(),
 		Async: e.Async, Callback: (*ValueCallback)(e.Callback), Trace: e.Trace,
 		Closing: closingOf(e.Closing), Roll: rollOf(e.Roll),
@@ -160,7 +161,7 @@ func (v *Value) claims(key Key) []lock.Claim {
 func (v *Value) Entry(key Key, number uint64) *lock.Entry {
 	e := &lock.Entry{
 		ID: key.ID, Tenant: key.Tenant, Claims: v.claims(key), Set: len(v.Claims) > 0,
-		Holder: v.Holder, Named: v.Named, Metadata: v.Metadata, Request: v.Request,
+		Holder: v.Holder, Named: v.Named, Subject: v.Subject, Metadata: v.Metadata, Request: v.Request,
 		TTL:        time.Duration(v.TTL) * time.Millisecond,
 		EnqueuedAt: time.UnixMilli(v.Enqueued).UTC(),
 		Number:     number, Handle: v.Handle,

@@ -22,7 +22,7 @@ func keyOf(e *lock.Entry) store.Key {
 func TestRoundTrip(t *testing.T) {
 	enqueued := time.UnixMilli(1_700_000_000_123).UTC()
 	plain := lock.Entry{
-		ID: "01H", Tenant: "acme", Holder: "worker-1", TTL: lock.MaxTTL, EnqueuedAt: enqueued, Number: 7, Handle: 9,
+		ID: "01H", Tenant: "acme", Holder: "worker-1", Named: true, Subject: "s <1>", TTL: lock.MaxTTL, EnqueuedAt: enqueued, Number: 7, Handle: 9,
 		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 	}
 	full := plain

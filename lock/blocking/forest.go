@@ -93,17 +93,17 @@ type Wait struct {
 // actor is who does one thing after another: a named holder with all its entries, or an entry
 // by itself.
 type actor struct {
-	tenant, holder string
-	id             lock.ID
+	lock.Worker
+	id lock.ID
 }
 
 // graph has for each who waits for him, and for what he waits himself.
 type graph struct {
 	now    time.Time
 	limits Limits
-	crowds map[lock.Ref]bool   // names by which many go
-	blocks map[actor][]*Queue  // at which he is in the way
-	waits  map[actor]*waitEdge // the first of his waits
+	crowds map[lock.Worker]bool // by whose name many go
+	blocks map[actor][]*Queue   // at which he is in the way
+	waits  map[actor]*waitEdge  // the first of his waits
 	done   map[actor]bool
 }
 
@@ -143,12 +143,12 @@ func (f *Forest) add(t *Tree) {
 	f.Blamed += t.Blamed
 }
 
-// crowds returns the names by which more wait than one would.
-func crowds(queues []Queue) map[lock.Ref]bool {
-	waiting, many := map[lock.Ref]map[lock.ID]bool{}, map[lock.Ref]bool{}
+// crowds returns the workers by whose name more wait than one would.
+func crowds(queues []Queue) map[lock.Worker]bool {
+	waiting, many := map[lock.Worker]map[lock.ID]bool{}, map[lock.Worker]bool{}
 	for i := range queues {
 		for _, e := range queues[i].Behind {
-			r := lock.Ref{Tenant: e.Tenant, Name: e.Holder}
+			r := e.Worker()
 			if !e.Named || many[r] {
 				continue
 			}
@@ -163,10 +163,10 @@ func crowds(queues []Queue) map[lock.Ref]bool {
 }
 
 func (g *graph) actorOf(e *lock.Entry) actor {
-	if e.Named && !g.crowds[lock.Ref{Tenant: e.Tenant, Name: e.Holder}] {
-		return actor{tenant: e.Tenant, holder: e.Holder}
+	if e.Named && !g.crowds[e.Worker()] {
+		return actor{Worker: e.Worker()}
 	}
-	return actor{tenant: e.Tenant, id: e.ID}
+	return actor{Worker: lock.Worker{Tenant: e.Tenant}, id: e.ID}
 }
 
 func (g *graph) link(queues []Queue) {
@@ -213,7 +213,7 @@ func (g *graph) inOrder() []actor {
 		all = append(all, a)
 	}
 	slices.SortFunc(all, func(a, b actor) int {
-		return cmp.Or(strings.Compare(a.tenant, b.tenant), strings.Compare(a.holder, b.holder), strings.Compare(string(a.id), string(b.id)))
+		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Holder, b.Holder), strings.Compare(a.Subject, b.Subject), strings.Compare(string(a.id), string(b.id)))
 	})
 	return all
 }
@@ -225,7 +225,7 @@ func (g *graph) heads() []actor {
 
 func (g *graph) tree(a actor, cycle bool) *Tree {
 	first := g.blocks[a][0].Head
-	t := &Tree{Tenant: a.tenant, Holder: first.Holder, Named: a.id == "", Cycle: cycle}
+	t := &Tree{Tenant: a.Tenant, Holder: first.Holder, Named: a.id == "", Cycle: cycle}
 	if first.Closing != nil {
 		t.Closed = first
 	}

@@ -52,7 +52,7 @@ func cycleAt(start *node, looks *int) []lock.Wait {
 // if it cannot close a cycle: it holds, nobody named its holder, it does not
 // queue, or its holder has nothing that others wait for.
 func (t *Table) candidate(e *lock.Entry) *node {
-	h := t.named[holderOf(e)]
+	h := t.named.of(e)
 	if !e.Named || e.Tries() || h == nil {
 		return nil
 	}

@@ -10,10 +10,35 @@ type holder struct {
 	waiting     int // how many of its entries do not hold
 }
 
-func holderOf(e *lock.Entry) lock.Ref { return lock.Ref{Tenant: e.Tenant, Name: e.Holder} }
+// groups are holders by tenant and name, and those of one name by the subject of the tokens.
+type groups map[lock.Ref]map[string]*holder
+
+func refOf(e *lock.Entry) lock.Ref { return lock.Ref{Tenant: e.Tenant, Name: e.Holder} }
+
+func (g groups) of(e *lock.Entry) *holder { return g[refOf(e)][e.Subject] }
+
+func (g groups) add(e *lock.Entry) *holder {
+	h := g.of(e)
+	if h != nil {
+		return h
+	}
+	if g[refOf(e)] == nil {
+		g[refOf(e)] = map[string]*holder{}
+	}
+	h = &holder{}
+	g[refOf(e)][e.Subject] = h
+	return h
+}
+
+func (g groups) remove(e *lock.Entry) {
+	delete(g[refOf(e)], e.Subject)
+	if len(g[refOf(e)]) == 0 {
+		delete(g, refOf(e))
+	}
+}
 
 // groupsOf are the groups of whom e would be one.
-func (t *Table) groupsOf(e *lock.Entry) map[lock.Ref]*holder {
+func (t *Table) groupsOf(e *lock.Entry) groups {
 	if e.Named {
 		return t.named
 	}
@@ -23,12 +48,7 @@ func (t *Table) groupsOf(e *lock.Entry) map[lock.Ref]*holder {
 // addToHolder adds n to the entries of its holder. That is one for the search for deadlocks
 // only if the request named it.
 func (t *Table) addToHolder(n *node) {
-	groups := t.groupsOf(n.entry)
-	h := groups[holderOf(n.entry)]
-	if h == nil {
-		h = &holder{}
-		groups[holderOf(n.entry)] = h
-	}
+	h := t.groupsOf(n.entry).add(n.entry)
 	if n.entry.Named {
 		n.holder = h
 	}
@@ -66,7 +86,7 @@ func (t *Table) removeFromHolder(n *node, held bool) {
 	}
 	n.prev, n.next = nil, nil
 	if h.first == nil {
-		delete(t.groupsOf(n.entry), holderOf(n.entry))
+		t.groupsOf(n.entry).remove(n.entry)
 	}
 }
 

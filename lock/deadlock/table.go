@@ -2,6 +2,7 @@ package deadlock
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/fencepost/fencepost/lock"
@@ -12,8 +13,8 @@ import (
 // while it is changed.
 type Table struct {
 	*table
-	named    map[lock.Ref]*holder // by tenant and the name of the holder
-	others   map[lock.Ref]*holder // whose requests did not name it: many may go by that name
+	named    groups
+	others   groups // whose requests did not name it: many may go by that name
 	detector detector
 }
 
@@ -22,7 +23,7 @@ type table = lock.Table
 
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{table: lock.NewTable(), named: map[lock.Ref]*holder{}, others: map[lock.Ref]*holder{}, detector: newDetector()}
+	return &Table{table: lock.NewTable(), named: groups{}, others: groups{}, detector: newDetector()}
 }
 
 // Insert is [lock.Table.Insert].
@@ -124,16 +125,15 @@ func (t *Table) Grounds(id lock.ID) (grounds []*lock.Entry, ok bool) {
 }
 
 // EntriesOf yields the entries of a holder by its tenant and name, and whether they hold: first
-// those whose requests name it, and of both the first that joined first.
+// those whose requests name it, subject by subject, and of each the first that joined first.
 func (t *Table) EntriesOf(who lock.Ref) iter.Seq2[*lock.Entry, bool] {
 	return func(yield func(*lock.Entry, bool) bool) {
-		for _, group := range []map[lock.Ref]*holder{t.named, t.others} {
-			if group[who] == nil {
-				continue
-			}
-			for n := group[who].first; n != nil; n = n.next {
-				if !yield(n.entry, n.holds()) {
-					return
+		for _, all := range []groups{t.named, t.others} {
+			for _, subject := range slices.Sorted(maps.Keys(all[who])) {
+				for n := all[who][subject].first; n != nil; n = n.next {
+					if !yield(n.entry, n.holds()) {
+						return
+					}
 				}
 			}
 		}

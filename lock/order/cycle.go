@@ -22,7 +22,7 @@ func (g *Graph) cycle(k *tenantEdges, edge *Edge, x Example) *Contradiction {
 	if k.into[edge.From] == 0 {
 		return nil
 	}
-	_, several := edge.by(x.Holder)
+	_, several := edge.by(x)
 	start := reached{edge.To, several}
 	goal := reached{edge.From, true}
 	came := map[reached]arrival{start: {}}
@@ -35,7 +35,7 @@ func (g *Graph) cycle(k *tenantEdges, edge *Edge, x Example) *Contradiction {
 				return nil
 			}
 			next := k.from[todo[0].class][to]
-			_, another := next.by(x.Holder)
+			_, another := next.by(x)
 			r := reached{to, todo[0].several || another}
 			if to == edge.From && !r.several {
 				continue // a cycle, but of one holder
@@ -51,7 +51,7 @@ func (g *Graph) cycle(k *tenantEdges, edge *Edge, x Example) *Contradiction {
 	}
 	way := wayTo(came, goal)
 	if !simple(way) {
-		way = g.detour(k, edge, x.Holder, several, len(way))
+		way = g.detour(k, edge, x, several, len(way))
 	}
 	if way == nil || len(way) >= maxCycle {
 		return nil
@@ -96,12 +96,12 @@ func (g *Graph) report(edge *Edge, x Example, way []*Edge) *Contradiction {
 	c := Contradiction{Tenant: edge.Tenant, Found: x.At, Steps: []Step{{edge.From, edge.To, x}}}
 	alone := true
 	for _, next := range way {
-		example, another := next.by(x.Holder)
+		example, another := next.by(x)
 		alone = alone && !another
 		c.Steps = append(c.Steps, Step{next.From, next.To, example})
 	}
 	if alone { // then somebody else took the first step, before
-		c.Steps[0].Example, _ = edge.by(x.Holder)
+		c.Steps[0].Example, _ = edge.by(x)
 	}
 	if !g.isNew(&c) {
 		return nil
@@ -118,9 +118,9 @@ const (
 )
 
 // detour looks for the shortest way back that passes every class once.
-func (g *Graph) detour(k *tenantEdges, edge *Edge, holder string, several bool, atLeast int) []*Edge {
+func (g *Graph) detour(k *tenantEdges, edge *Edge, x Example, several bool, atLeast int) []*Edge {
 	tries := min(maxTries, g.left)
-	d := detour{tenantEdges: k, goal: edge.From, holder: holder, passed: map[string]bool{edge.To: true}, left: tries}
+	d := detour{tenantEdges: k, goal: edge.From, not: x, passed: map[string]bool{edge.To: true}, left: tries}
 	defer func() { g.left -= tries - max(0, d.left) }()
 	for steps := atLeast; steps <= longestDetour && d.left > 0; steps++ {
 		if d.walk(edge.To, several, steps) {
@@ -133,7 +133,7 @@ func (g *Graph) detour(k *tenantEdges, edge *Edge, holder string, several bool, 
 type detour struct {
 	*tenantEdges
 	goal   string
-	holder string // who must not take all steps
+	not    Example // whose holder must not take all steps
 	passed map[string]bool
 	way    []*Edge
 	left   int
@@ -146,7 +146,7 @@ func (d *detour) walk(at string, several bool, steps int) bool {
 			return false
 		}
 		next := d.from[at][to]
-		_, another := next.by(d.holder)
+		_, another := next.by(d.not)
 		switch {
 		case to == d.goal && (several || another):
 			d.way = append(d.way, next)

@@ -65,7 +65,11 @@ type Example struct {
 	Held   string // the lock it had
 	Taken  string // the lock it took then
 	At     time.Time
+
+	Subject string // of the holder's token
 }
+
+func (x Example) sameWorker(y Example) bool { return x.Holder == y.Holder && x.Subject == y.Subject }
 
 // Contradiction is a cycle of orders: each leads from the class where the one
 // before it ends, and the last back to the first. Seen alone, each is harmless.
@@ -109,7 +113,7 @@ func (g *Graph) Granted(e *lock.Entry, beside iter.Seq[*lock.Entry], now time.Ti
 				if steps++; steps > maxSteps {
 					return found
 				}
-				if c := g.learn(e.Tenant, Example{e.Holder, held.Name, taken.Name, now}); c != nil {
+				if c := g.learn(e.Tenant, Example{e.Holder, held.Name, taken.Name, now, e.Subject}); c != nil {
 					found = append(found, *c)
 				}
 			}
@@ -143,17 +147,17 @@ func (g *Graph) learn(tenant string, x Example) *Contradiction {
 
 // note keeps x if it is the first of its holder, and there is room for it.
 func (e *Edge) note(x Example) bool {
-	if len(e.Examples) == 2 || len(e.Examples) == 1 && e.Examples[0].Holder == x.Holder {
+	if len(e.Examples) == 2 || len(e.Examples) == 1 && e.Examples[0].sameWorker(x) {
 		return false
 	}
 	e.Examples = append(e.Examples, x)
 	return true
 }
 
-// by returns an example of another holder if there is one.
-func (e *Edge) by(not string) (x Example, another bool) {
+// by returns an example of another holder than of not, if there is one.
+func (e *Edge) by(not Example) (x Example, another bool) {
 	for _, x := range e.Examples {
-		if x.Holder != not {
+		if !x.sameWorker(not) {
 			return x, true
 		}
 	}

@@ -53,6 +53,9 @@ func (s *history) takes(tenant, holder string, locks ...string) []string {
 		s.now = s.now.Add(time.Second)
 		e := named(lock.ID(strconv.FormatUint(s.number, 10)), s.number, holder, strings.Split(name, "+")...)
 		e.Tenant = tenant
+		if subject, name, is := strings.Cut(holder, "/"); is {
+			e.Subject, e.Holder = subject, name
+		}
 		if holds, err := s.table.Insert(e); err != nil || !holds {
 			s.t.Fatalf("%s does not get %s: %v", holder, name, err)
 		}
@@ -126,6 +129,9 @@ func TestOrdersThatContradict(t *testing.T) {
 			[][]string{{"v", "o:1", "o:2"}, {"w", "o:5", "o:4"}},
 			nil,
 			[]string{"o:* (greater name)->o:* (smaller name) by w; o:* (smaller name)->o:* (greater name) by v"},
+		},
+		"one name, two subjects": {
+			[][]string{{"one/w", "a", "b"}, {"two/w", "b", "a"}}, nil, []string{"b->a by w; a->b by w"},
 		},
 		"a set has no order within": {[][]string{{"v", "a+b"}, {"w", "b+a"}}, nil, nil},
 		"a set after a lock": {

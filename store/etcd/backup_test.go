@@ -33,13 +33,9 @@ func shortDir(t *testing.T) string {
 
 func startIn(t *testing.T, cfg EmbeddedConfig) (*Conn, *member) {
 	t.Helper()
-	conn, err := StartEmbedded(t.Context(), cfg)
+	conn, m, err := startEmbedded(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
-	}
-	m, ok := conn.renewer.(*member)
-	if !ok {
-		t.Fatal("the embedded store renews elsewhere")
 	}
 	return conn, m
 }

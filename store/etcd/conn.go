@@ -26,10 +26,6 @@ type Conn struct {
 	// watchPast is for who reads what was written for a moment, and not over the stream of the feed: to
 	// the keys from the first one up to another, without that.
 	watchPast func(ctx context.Context, first, end string, from int64) watch
-	// hold keeps the history that there is now from compaction for a while, until
-	// release is called; nil where others compact.
-	hold func() (release func())
-
 	// admit reports whether there is room for a new entry of so many bytes, and then wants
 	// to be told when its writing has ended; nil where others keep the quota.
 	admit func(bytes int) (answered func(), ok bool)
@@ -40,13 +36,7 @@ type Conn struct {
 	version   func(ctx context.Context, endpoint string) (string, error)
 	endpoints []string
 
-	// slack is added to each lease's TTL, so that a pooled lease that was
-	// renewed less than slack ago needs no renewal before it is used again, and one
-	// in this process lasts until its entry was removed.
-	slack time.Duration
-
-	// lifetimes are of the entries of an etcd in this process; nil for others.
-	lifetimes *lifetimes
+	slack time.Duration // of each lease, see leaseSlack
 
 	close func() error
 }
@@ -54,25 +44,11 @@ type Conn struct {
 // Close ends the connection, or stops the embedded member.
 func (c *Conn) Close() error { return c.close() }
 
-// forgetLifetime says that a lease carries nothing any more.
-func (c *Conn) forgetLifetime(lease int64) {
-	if c.lifetimes != nil {
-		c.lifetimes.forget(lease)
-	}
-}
-
 func (c *Conn) takeRoom(bytes int) (answered func(), ok bool) {
 	if c.admit == nil {
 		return func() {}, true
 	}
 	return c.admit(bytes)
-}
-
-func (c *Conn) holdHistory() (release func()) {
-	if c.hold == nil {
-		return func() {}
-	}
-	return c.hold()
 }
 
 // kvClient is the part of etcd's KV service that the store uses.
@@ -91,11 +67,10 @@ type leaseClient interface {
 	LeaseTimeToLive(context.Context, *pb.LeaseTimeToLiveRequest) (*pb.LeaseTimeToLiveResponse, error)
 }
 
-// renewer starts a lease anew for its full TTL. It returns errLeaseGone when
-// etcd has no such lease. It says nothing about keys (etcd #14758). lives says
-// that the caller knows from its last renewal that the lease has not expired.
+// renewer restarts a lease for its full TTL. It returns errLeaseGone when etcd has no such lease.
+// It says nothing about keys (etcd #14758).
 type renewer interface {
-	renew(ctx context.Context, lease int64, lives bool) error
+	renew(ctx context.Context, lease int64) error
 }
 
 // watchFunc watches the keys under prefix from the revision on, without gaps,

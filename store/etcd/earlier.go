@@ -1,63 +1,34 @@
 package etcd
 
-import (
-	"context"
-	"errors"
-	"time"
-
-	"go.etcd.io/etcd/api/v3/mvccpb"
-)
+import "time"
 
 const (
-	// maxResumed is how many revisions a feed may begin in the past: a minute of a busy store. With
-	// more to come the feed would be late for long.
-	maxResumed = 200_000
+	// maxResumed is how many revisions in the past a feed may begin. A watch from the past gets
+	// 1 000 revisions every 100 ms, and etcd reads all the rest for each of these, under a lock
+	// that every write needs: what it costs grows with the square of the distance.
+	maxResumed = 20_000
 
-	// maxInterrupted is the same for one that was interrupted while requests rely on it.
-	maxInterrupted = 100_000
-
-	// resumeTime is for how long a feed may try to go on where it was, and be behind. Then it begins
-	// with what there is: that requests are answered matters more than what is told of the past.
+	// resumeTime is for how long a feed may be behind after it began in the past. Then it begins
+	// with what there is: answers to requests matter more than events of the past.
 	resumeTime = 30 * time.Second
 )
 
-// Resume has the feed begin at an earlier number, if the store still knows all that happened
-// since and that is not too much: so it is told again. It has to be called before
-// [Store.Watch].
+// Resume has the feed begin at an earlier number, so that it reports again what happened since,
+// if the store still has that history and it is not too long. Call it before [Store.Watch].
 func (s *Store) Resume(number uint64) { s.resume.Store(number) }
 
-// listEarlier reads the entries as they were where the feed is to begin. Revision is 0 if that is now:
-// then what happened until now is a gap, if anything did. Errors are those after which it can be tried
-// again.
-func (s *Store) listEarlier(ctx context.Context, g *gaps, at int64) (revision int64, read picture, err error) {
-	if revision = g.earlier(at, time.Now()); revision == 0 {
-		return 0, read, nil
-	}
-	page := newPager(s.prefix + entriesDir)
-	page.request.Revision = revision
-	err = s.eachKey(ctx, page, func(kv *mvccpb.KeyValue) { read.add(kv, s.primaryAt(kv)) })
-	switch {
-	case errors.Is(err, errCompacted), isCompacted(err):
-		s.log.Info("what happened before the feed begins cannot be told: the store has forgotten it", "revision", revision)
-		return 0, picture{}, nil
-	case err != nil:
-		return 0, picture{}, err
-	}
-	s.log.Info("the feed begins in the past, to tell what happened since", "revision", revision, "behind", at-revision)
-	return revision, read, nil
-}
-
-// earlier returns the revision at which the feed is to begin, 0 for now: where it was interrupted, or is
-// to be resumed. By another fence floor, as before this one was given, what was told has other numbers, and may be
-// another past; in a store that has lost its own it is.
-func (g *gaps) earlier(at int64, now time.Time) int64 {
-	floor, number, most := g.store.trust.Floor(), g.told, uint64(maxInterrupted)
+// earlier returns the revision at which the feed is to begin, 0 for now: where it was interrupted,
+// or is to be resumed. What was told with another fence floor, as before this one was given, has
+// other numbers and may be another past; in a store that lost its own past it is.
+func (g *gaps) earlier(newest int64, now time.Time) int64 {
+	floor, number := g.store.trust.Floor(), g.told
 	if number == 0 {
-		number, most = g.store.resume.Load(), maxResumed
+		number = g.store.resume.Load()
 	} else if g.floor != floor {
 		return 0
 	}
-	if g.store.trust.Refusal() != nil || number <= floor || number >= uint64(at)+floor || uint64(at)+floor-number > most {
+	upTo := uint64(newest) + floor
+	if g.store.trust.Refusal() != nil || number <= floor || number >= upTo || upTo-number > maxResumed {
 		return 0
 	}
 	if int64(number-floor) < g.store.meta.floorGiven() {
@@ -72,8 +43,8 @@ func (g *gaps) earlier(at int64, now time.Time) int64 {
 	return int64(number - floor)
 }
 
-// beginNow has the feed begin with what there is: after what was told it would meet again what made it
-// start over.
+// beginNow has the feed begin with what there is: after what was told it would meet again what
+// made it start over.
 func (g *gaps) beginNow() {
 	g.told = 0
 	g.store.resume.Store(0)

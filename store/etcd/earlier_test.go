@@ -78,14 +78,14 @@ func (f *retold) all() []string {
 	return slices.Clone(f.text)
 }
 
-// refusesEarlier does not answer a few times to who reads which entries there were.
-type refusesEarlier struct {
+// refusesLists does not answer when a feed reads which entries there are, or were.
+type refusesLists struct {
 	kvClient
-	times *atomic.Int64
+	refuses func() bool
 }
 
-func (r refusesEarlier) Range(ctx context.Context, q *pb.RangeRequest) (*pb.RangeResponse, error) {
-	if q.Revision > 0 && strings.Contains(string(q.Key), entriesDir) && r.times.Add(-1) >= 0 {
+func (r refusesLists) Range(ctx context.Context, q *pb.RangeRequest) (*pb.RangeResponse, error) {
+	if q.Revision > 0 && strings.Contains(string(q.Key), entriesDir) && r.refuses() {
 		return nil, context.DeadlineExceeded
 	}
 	return r.kvClient.Range(ctx, q)
@@ -111,7 +111,7 @@ func TestInterruptedGoesOn(t *testing.T) {
 		c.watch = func(ctx context.Context, prefix string, from int64) watch {
 			return cuttable(ctx, begin, prefix, from, &cut)
 		}
-		c.kv = refusesEarlier{c.kv, &refused}
+		c.kv = refusesLists{c.kv, func() bool { return refused.Add(-1) >= 0 }}
 	})
 	follow := func(f *retold) { s.tasks.Go(func() { s.Watch(s.closing, f) }) }
 	f := &retold{}
@@ -161,7 +161,7 @@ func TestNotForEver(t *testing.T) {
 		"nothing happened":          {told: 20, at: 20},
 		"numbers went back":         {told: 30, at: 20},
 		"by another floor":          {told: 10, at: 20, floor: 5},
-		"too much happened":         {told: 10, at: 11 + maxInterrupted},
+		"too much happened":         {told: 10, at: 11 + maxResumed},
 		"it has tried a while":      {told: 10, at: 20, behind: resumeTime, want: 10},
 		"it does not catch up":      {told: 10, at: 20, behind: resumeTime + 1},
 		"to be resumed":             {resume: 10, at: 10 + maxResumed, want: 10},
@@ -323,4 +323,128 @@ func TestRecordsOfALostPast(t *testing.T) {
 	})
 	s.tasks.Go(func() { s.records.Watch(s.closing, "note", func() {}) })
 	within(t, 10*time.Second, "nothing is granted", func() bool { return s.trust.Refusal() != nil })
+}
+
+// muchHappens has entries of one lock come and go, each by a write of its own, and small records beside.
+func muchHappens(t *testing.T, s *Store, entries int) {
+	t.Helper()
+	var all sync.WaitGroup
+	for worker := range 32 {
+		all.Go(func() {
+			for i := range entries / 32 {
+				e := reusable(lock.ID(fmt.Sprint(worker, "-", i)), i%8 == 0)
+				e.Claims[0].Name = "one"
+				placed, _, err := s.Enqueue(t.Context(), e)
+				if err == nil {
+					err = s.Remove(t.Context(), placed, lock.Released)
+				}
+				if err == nil && i%20 == 0 {
+					k := store.RecordKey{Kind: "test", Tenant: "acme", ID: string(e.ID)}
+					p := store.RecordPut{RecordKey: k, Value: []byte("{}")}
+					_, err = s.Records().Put(t.Context(), p)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestManyRevisionsAreToldAgain: a feed that resumes reports each change that another feed reported
+// meanwhile, once and in order, though it takes longer than a feed may be behind otherwise.
+func TestManyRevisionsAreToldAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	follow := func(f *retold) { s.tasks.Go(func() { s.Watch(s.closing, f) }) }
+	live := &retold{}
+	follow(live)
+	from := s.newestNumber(t)
+	soon(t, "the feed has begun", live.reached(from))
+	muchHappens(t, s, 2300)
+	upTo := s.newestNumber(t)
+	soon(t, "the feed has all", live.reached(upTo))
+	s.Resume(from)
+	again := &retold{}
+	follow(again)
+	soon(t, "another feed has all", again.reached(upTo))
+	if got, want := again.all(), live.all(); !slices.Equal(got, want) {
+		t.Errorf("%d changes are told, and %d were; or they are others", len(got), len(want))
+	}
+}
+
+// TestMayLagWhileItCatchesUp: a watch that began in the past is not started over for being behind.
+func TestMayLagWhileItCatchesUp(t *testing.T) {
+	s := newStore(&Conn{}, Config{})
+	defer s.leases.grants.Close()
+	defer s.commits.Close()
+	f := newGaps(s, &ends{})
+	g := newGuard(s, 10, func() {})
+	g.limit, g.goal, g.goalSet = f.mayLag, 20, time.Now().Add(-2*feedTimeout)
+	if err := g.check(t.Context()); !errors.Is(err, errFeedBehind) {
+		t.Errorf("a watch that is late goes on: %v", err)
+	}
+	f.setBehind(time.Now())
+	if err := g.check(t.Context()); err != nil {
+		t.Errorf("one that catches up is started over: %v", err)
+	}
+	g.goalSet = time.Now().Add(-resumeTime - 1)
+	if err := g.check(t.Context()); !errors.Is(err, errFeedBehind) {
+		t.Errorf("one that does not catch up goes on: %v", err)
+	}
+}
+
+// TestRetoldEndIsNotRecordedAgain: an end and the record of it are told a part of the past apart, between which a replica
+// records ends. It was recorded then, and its key has been forgotten and taken again since: that is not used up.
+func TestRetoldEndIsNotRecordedAgain(t *testing.T) {
+	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	e := reusable("again", true)
+	before := s.mustEnqueue(t, reusable("before", false))
+	placed, now := s.mustEnqueue(t, e), time.Now()
+	g := newGaps(s, &ends{left: make(chan store.Change, 10)})
+	g.Reset(store.Snapshot{Number: before.Number})
+	if g.earlier(s.revision(placed.Number), now) == 0 {
+		t.Fatal("it does not go on where it was")
+	}
+	r := &run{s: s}
+	r.leaves(4, e)
+	r.gone(4, s.markKey(e.Tenant, e.ID))
+	if err := s.hand(g, watchMessage{events: r.events, revision: 4}); err != nil {
+		t.Fatal(err)
+	}
+	s.recordEnds()
+	r.events = nil
+	r.record(5, e, lock.Expired)
+	if err := s.hand(g, watchMessage{events: r.events, revision: 5}); err != nil {
+		t.Fatal(err)
+	}
+	g.reached(now.Add(time.Second))
+	s.recordEnds()
+	if err := s.Remove(t.Context(), placed, lock.Withdrawn); err != nil {
+		t.Fatal(err)
+	}
+	if why := s.usedUpBy(t, e); why != "" {
+		t.Errorf("the key is used up by %q", why)
+	}
+}
+
+// TestEndsAreRecordedWhenCaughtUp: what ended and is on record nowhere is recorded when a feed that was behind has caught up.
+func TestEndsAreRecordedWhenCaughtUp(t *testing.T) {
+	s := newStore(&Conn{}, Config{})
+	defer s.leases.grants.Close()
+	defer s.commits.Close()
+	g, now := newGaps(s, &ends{}), time.Now()
+	g.Reset(store.Snapshot{Number: 10})
+	if g.earlier(20, now) != 10 {
+		t.Fatal("it does not go on where it was")
+	}
+	s.unrecorded.add(unrecordedEnd{End: store.End{ID: "e", Reason: lock.Expired}})
+	g.reached(time.Time{}) // as it is told before it has a goal
+	if n := len(s.unrecorded.due()); n != 0 {
+		t.Errorf("%d ends are to be recorded while it is behind", n)
+	}
+	if g.reached(now.Add(time.Second)); len(s.unrecorded.due()) != 1 {
+		t.Error("it is not to be recorded")
+	}
 }

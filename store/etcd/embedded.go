@@ -15,11 +15,11 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
-	etcdlease "go.etcd.io/etcd/server/v3/lease"
-	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"go.etcd.io/etcd/server/v3/proxy/grpcproxy/adapter"
 	"go.uber.org/zap"
 )
 
@@ -46,34 +46,35 @@ type EmbeddedConfig struct {
 	Logger *slog.Logger
 }
 
-// StartEmbedded runs a member inside the process, with every write flushed to
-// disk. Calls to it are function calls, and the data belongs to this process alone. It
-// listens on no network; who owns the data folder can have a copy by a socket in it, see
-// [Backup].
+// StartEmbedded runs a member inside the process, with every write flushed to disk. The data
+// belongs to this process alone. The member listens on no network; the owner of the data folder
+// can have a copy by a socket in it, see [Backup].
 func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
+	conn, _, err := startEmbedded(ctx, cfg)
+	return conn, err
+}
+
+func startEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, *member, error) {
 	release, err := claimDir(cfg.Dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	server, err := startMember(ctx, cfg)
 	if err != nil {
-		return nil, errors.Join(err, release())
+		return nil, nil, errors.Join(err, release())
 	}
-	m := &member{etcd: server, server: server.Server, lifetimes: newLifetimes()}
-	m.kv = v3rpc.NewQuotaKVServer(m.server)
-	m.ctx, m.stop = context.WithCancel(context.Background())
 	log := cfg.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	m.tasks.Go(func() { m.maintain(log) })
-	m.tasks.Go(func() { m.lifetimes.expireAll(m.ctx) })
+	m := newMember(server)
+	m.tasks.Go(func() { m.compactAll(log) })
+	m.tasks.Go(func() { m.attend(log) })
 	m.backups.longest, m.backups.stall = longestBackup, stalledBackup
 	m.backups.serve(m, cfg.Dir, log)
-	return &Conn{
-		kv: counted{m.kv, &m.written}, leases: v3rpc.NewQuotaLeaseServer(m.server), renewer: m, watch: m.watch, watchPast: m.watchRange, hold: m.holds.begin, admit: m.admit, size: m.size, local: true, slack: localSlack, lifetimes: m.lifetimes,
-		close: func() error { return errors.Join(m.close(), release()) },
-	}, nil
+	conn := newConn(m.clients(func() error { return errors.Join(m.close(), release()) }))
+	conn.admit, conn.size, conn.local = m.admit, m.size, true
+	return conn, m, nil
 }
 
 // claimDir makes the folder and holds it against other processes: etcd itself
@@ -172,56 +173,34 @@ func randomHex() string {
 type member struct {
 	etcd   *embed.Etcd
 	server *etcdserver.EtcdServer
-	kv     pb.KVServer
+	kv     pb.KVClient
 
-	history     history      // of the task that maintains
-	compactions compactions  // likewise
-	written     atomic.Int64 // bytes of history that it was asked to write
-	holds       holds
-	room        room
-	backups     backups
-	lifetimes   *lifetimes
+	history history // of the task that compacts
+	room    room
+	backups backups
 
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // ends when the member is closed
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 }
 
-// maxHold is for how long compaction is held back at most, which bounds what a feed
-// that never gets through its list costs.
-const maxHold = time.Minute
-
-// holds are the feeds that read a list, for which history must not be compacted.
-type holds struct {
-	mu    sync.Mutex
-	since map[*time.Time]struct{}
+func newMember(server *embed.Etcd) *member {
+	m := &member{etcd: server, server: server.Server}
+	m.kv = adapter.KvServerToKvClient(v3rpc.NewQuotaKVServer(m.server))
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	return m
 }
 
-func (h *holds) begin() (release func()) {
-	now := time.Now()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.since == nil {
-		h.since = map[*time.Time]struct{}{}
+// clients returns clients that call the member as v3client does, which does not offer the raw
+// ones.
+func (m *member) clients(end func() error) clients {
+	watch := adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(m.server))
+	base := clientv3.NewCtxClient(m.ctx, clientv3.WithZapLogger(zap.NewNop()))
+	watcher := func() clientv3.Watcher { return clientv3.NewWatchFromWatchClient(watch, base) }
+	return clients{
+		kv: m.kv, leases: adapter.LeaseServerToLeaseClient(v3rpc.NewQuotaLeaseServer(m.server)),
+		watcher: watcher, pastWatcher: watcher, close: end,
 	}
-	h.since[&now] = struct{}{}
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.since, &now)
-	}
-}
-
-// any reports whether one is under way that has not taken too long.
-func (h *holds) any() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for at := range h.since {
-		if time.Since(*at) < maxHold {
-			return true
-		}
-	}
-	return false
 }
 
 func (m *member) close() error {
@@ -232,108 +211,21 @@ func (m *member) close() error {
 	return err
 }
 
-// renew implements renewer by a function call. Where the lease may have expired,
-// the call runs beside the caller: etcd waits, without regard to ctx, for a lease
-// that is expired but not yet revoked.
-func (m *member) renew(ctx context.Context, id int64, lives bool) error {
-	renewed, ok := m.lifetimes.renewing(id)
-	if !ok {
-		return errLeaseGone
-	}
-	ask := func() error {
-		err := m.leaseRenew(ctx, id)
-		renewed(err)
-		return err
-	}
-	if lives {
-		return ask()
-	}
-	done := make(chan error, 1)
-	go func() { done <- ask() }() // ends when etcd revokes the lease or stops
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (m *member) leaseRenew(ctx context.Context, id int64) error {
-	_, err := m.server.LeaseRenew(ctx, etcdlease.LeaseID(id))
-	if errors.Is(err, etcdlease.ErrLeaseNotFound) {
-		return errLeaseGone
-	}
-	return err
-}
-
-// watch implements watchFunc on the member's own watch stream.
-func (m *member) watch(ctx context.Context, prefix string, from int64) watch {
-	return m.watchRange(ctx, prefix, string(prefixEnd(prefix)), from)
-}
-
-func (m *member) watchRange(ctx context.Context, first, end string, from int64) watch {
-	stream := m.server.Watchable().NewWatchStream()
-	out := make(chan watchMessage)
-	id, err := stream.Watch(ctx, 0, []byte(first), []byte(end), from)
-	m.tasks.Go(func() {
-		defer close(out)
-		defer stream.Close()
-		if err != nil {
-			send(ctx, out, watchMessage{err: err})
-			return
-		}
-		for {
-			select {
-			case r := <-stream.Chan():
-				if !send(ctx, out, message(r)) {
-					return
-				}
-			case <-ctx.Done():
-				return
-			case <-m.ctx.Done():
-				return
-			}
-		}
-	})
-	return watch{messages: out, ask: func() { stream.RequestProgress(id) }}
-}
-
-func message(r mvcc.WatchResponse) watchMessage {
-	m := watchMessage{events: r.Events, revision: r.Revision}
-	if r.CompactRevision != 0 {
-		m.err = errCompacted
-	}
-	if len(r.Events) > 0 {
-		m.revision = r.Events[len(r.Events)-1].Kv.ModRevision
-	}
-	return m
-}
-
-var errCompacted = errors.New("the watch fell behind a compaction")
-
-func send(ctx context.Context, out chan<- watchMessage, m watchMessage) bool {
-	select {
-	case out <- m:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// maintain compacts, and makes room again when the store is full, until the
-// member is closed.
-func (m *member) maintain(log *slog.Logger) {
-	tick := time.NewTicker(compactInterval)
+// each calls do every interval until the member is closed.
+func (m *member) each(interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-m.ctx.Done():
 			return
 		case <-tick.C:
-			if err := m.compactSome(time.Now()); err != nil && m.ctx.Err() == nil {
-				log.Warn("the embedded store could not be compacted", "error", err)
-			}
-			m.room.attend(m, log)
+			do()
 		}
 	}
+}
+
+// attend makes room when the store is full, until the member is closed.
+func (m *member) attend(log *slog.Logger) {
+	m.each(attendInterval, func() { m.room.attend(m, log) })
 }

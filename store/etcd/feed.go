@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -20,7 +19,7 @@ func (s *Store) Watch(ctx context.Context, f store.Watcher) {
 	g := newGaps(s, f)
 	follow := func(ctx context.Context) error { return s.followOnce(ctx, g) }
 	store.Restart(ctx, follow, func(err error) {
-		if errors.Is(err, errMetaChanged) || errors.Is(err, errMuchInPast) {
+		if errors.Is(err, errMetaChanged) {
 			g.beginNow()
 		}
 		g.Lost(unavailable(err, "follow the store", false))
@@ -33,23 +32,17 @@ func (s *Store) Watch(ctx context.Context, f store.Watcher) {
 func (s *Store) followOnce(ctx context.Context, f *gaps) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	release := sync.OnceFunc(s.conn.holdHistory())
-	defer release()
-	listed, err := s.list(ctx, f)
-	if err != nil {
-		return err
-	}
-	at, err := s.retell(ctx, f, listed)
+	at, err := s.list(ctx, f)
 	if err != nil {
 		return err
 	}
 	w := s.conn.watch(ctx, s.prefix, at+1)
-	reasons := s.readReasons(ctx, listed)
+	reasons := s.readReasons(ctx, at)
 	defer func() { cancel(); reasons.task.Wait() }()
 	check := time.NewTicker(feedCheck)
 	defer check.Stop()
 	guard := newGuard(s, at, w.ask)
-	guard.lags, guard.reached = s.observe.FeedLag, f.reached
+	guard.lags, guard.reached, guard.limit = s.observe.FeedLag, f.reached, f.mayLag
 	for {
 		select {
 		case m, ok := <-w.messages:
@@ -59,7 +52,6 @@ func (s *Store) followOnce(ctx context.Context, f *gaps) error {
 			if m.err != nil {
 				return m.err
 			}
-			release()
 			guard.saw(m.revision)
 			if err := s.hand(f, m); err != nil {
 				return err
@@ -73,7 +65,6 @@ func (s *Store) followOnce(ctx context.Context, f *gaps) error {
 		case <-s.behind:
 			w.ask()
 		case <-check.C:
-			release() // the watch has begun long since
 			if err := guard.check(ctx); err != nil {
 				return err
 			}

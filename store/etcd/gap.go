@@ -44,6 +44,14 @@ func (g *gaps) Lost(err error) {
 	g.Watcher.Lost(err)
 }
 
+// mayLag returns for how long the watch may stay behind the store.
+func (g *gaps) mayLag() time.Duration {
+	if g.behind.IsZero() {
+		return feedTimeout
+	}
+	return resumeTime
+}
+
 // reached says that the feed has had everything that there was at the time.
 func (g *gaps) reached(at time.Time) {
 	if at.After(g.whole) {

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
@@ -21,20 +19,12 @@ import (
 func TestExpiryInAGap(t *testing.T) {
 	t.Parallel()
 	var cut atomic.Bool
-	var kv pb.KVServer
-	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
-		kv = c.kv.(pb.KVServer)
-		c.lifetimes, c.slack = nil, time.Second // etcd ends what is over
+	s, m := testStore(t, EmbeddedConfig{}, func(c *Conn) {
 		begin := c.watch
 		c.watch = func(ctx context.Context, prefix string, from int64) watch {
 			return cuttable(ctx, begin, prefix, from, &cut)
 		}
-		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
-			if cut.Load() && len(r.Success) == 2 && r.Success[1].GetRequestRange() != nil {
-				return nil, context.DeadlineExceeded // it is the first page of a list
-			}
-			return do()
-		})
+		c.kv = refusesLists{c.kv, cut.Load}
 	})
 	f := &ends{left: make(chan store.Change, 10)}
 	s.tasks.Go(func() { s.Watch(s.closing, f) })
@@ -63,8 +53,7 @@ func TestExpiryInAGap(t *testing.T) {
 		found, err := s.find(t.Context(), expires)
 		return err == nil && found == nil
 	})
-	newest := s.revision(s.newestNumber(t))
-	if _, err := kv.Compact(t.Context(), &pb.CompactionRequest{Revision: newest}); err != nil {
+	if err := m.compact(s.revision(s.newestNumber(t))); err != nil {
 		t.Fatal(err)
 	}
 	cut.Store(false)
@@ -158,13 +147,22 @@ func cuttable(ctx context.Context, begin watchFunc, prefix string, from int64, c
 		for !cut.Load() {
 			select {
 			case m, ok := <-w.messages:
-				if !ok || !send(ctx, told, m) {
+				if !ok || !tell(ctx, told, m) {
 					return
 				}
 			case <-look.C:
 			}
 		}
-		send(ctx, told, watchMessage{err: errFeedEnded})
+		tell(ctx, told, watchMessage{err: errFeedEnded})
 	}()
 	return watch{messages: told, ask: w.ask}
+}
+
+func tell(ctx context.Context, told chan<- watchMessage, m watchMessage) bool {
+	select {
+	case told <- m:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

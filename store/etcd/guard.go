@@ -31,12 +31,16 @@ type guard struct {
 	goal    int64 // a revision of the store that the watch has yet to reach; 0 none
 	goalSet time.Time
 
-	lags    func(time.Duration) // is told for how long the goal has not been reached
-	reached func(time.Time)     // is told that it was, and of when it is
+	lags    func(time.Duration)  // gets for how long the goal has not been reached
+	reached func(time.Time)      // gets since when the goal that was reached is one
+	limit   func() time.Duration // returns for how long the watch may stay behind
 }
 
 func newGuard(s *Store, at int64, ask func()) *guard {
-	return &guard{store: s, at: at, ask: ask, lags: func(time.Duration) {}, reached: func(time.Time) {}}
+	return &guard{
+		store: s, at: at, ask: ask, lags: func(time.Duration) {}, reached: func(time.Time) {},
+		limit: func() time.Duration { return feedTimeout },
+	}
 }
 
 // saw takes note of a revision that the watch has told of. If the store is found to be behind that, it
@@ -50,7 +54,7 @@ func (g *guard) check(ctx context.Context) error {
 	if g.at < g.goal {
 		late := time.Since(g.goalSet)
 		g.lags(late)
-		if late > feedTimeout {
+		if late > g.limit() {
 			return fmt.Errorf("%w, at revision %d of %d", errFeedBehind, g.at, g.goal)
 		}
 		g.ask()

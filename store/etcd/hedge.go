@@ -14,15 +14,6 @@ const (
 	mostHedges = 4
 )
 
-// urgent asks by way of the connection, and again soon if there is no answer. A store in this
-// process would have no other one.
-func urgent[T any](ctx context.Context, by *Conn, ask func(context.Context) (T, error)) (T, error) {
-	if by.local {
-		return ask(ctx)
-	}
-	return hedged(ctx, ask)
-}
-
 // hedged returns the first answer, which can be that a key is used up, or the last error if none
 // works. What it asks can be asked any number of times at once, and ends with its context.
 func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {

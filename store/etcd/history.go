@@ -2,167 +2,103 @@ package etcd
 
 import (
 	"context"
-	"slices"
-	"sync/atomic"
+	"log/slog"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
 const (
-	// compactInterval is how often the embedded store forgets history. Every entry is a
+	// compactInterval is how often the embedded store forgets history, at least. Every entry is a
 	// key of its own, so history is all that grows.
 	compactInterval = 5 * time.Second
 
-	// keepHistory is for how long it is kept, for who starts after everything stood still,
-	// as long as it is no more than historyBytes, a share of the quota, and as there is
-	// room: with more than historyUpTo percent of the quota in use only what was written since
-	// the last but one interval began is kept, which a list may need that is being read.
-	keepHistory  = time.Minute
-	historyBytes = 256 << 20
-	historyShare = 16
-	historyUpTo  = 75
+	// compactPace is how many bytes of the data file etcd compacts in a second, on a slow disk.
+	// etcd walks through all that it stores for each compaction, and answers before that: one
+	// that is asked for earlier waits in a line that would never end.
+	compactPace = 32 << 20
 
-	// keptRevisions are never compacted: they cost little, and who starts after a quiet time
-	// finds in them what happened last.
+	// keepHistory is for how long history is kept for a feed that resumes, while that is no more
+	// than maxResumed revisions and no more than historyUpTo percent of the quota is in use.
+	keepHistory = time.Minute
+	historyUpTo = 75
+
+	// keepForReads is for how long history is kept in any case: for a list that is being read, and
+	// for a call that reads what its attempts wrote.
+	keepForReads = 15 * time.Second
+
+	// keptRevisions are never compacted. A replica that starts after a quiet time finds in them
+	// what happened last.
 	keptRevisions = 1000
-
-	// opHistory is about what an operation adds to the history besides what its request has:
-	// keys of revisions, and what a deletion leaves behind.
-	opHistory = 160
 )
 
-// history is what the embedded store remembers of the past, as far as that is known: since it
-// was started.
+// history is when the embedded store was at which revision, since it was started.
 type history struct {
 	marks []moment
-	cut   moment // everything before it may be forgotten
+	cut   int64 // everything up to this revision may be forgotten
 }
 
-// moment is when the store was at a revision.
 type moment struct {
 	at       time.Time
 	revision int64
-	written  int64 // bytes, in all
 }
 
-// advance takes note of a moment, and returns up to which revision everything may be forgotten.
-// Most is how many bytes may be kept from before the moment before it.
-func (h *history) advance(now moment, most int64) int64 {
+// advance notes a moment, and returns up to which revision everything may be forgotten. full
+// says that history takes the space of entries.
+func (h *history) advance(now moment, full bool) int64 {
 	h.marks = append(h.marks, now)
-	for len(h.marks) > 1 && (now.at.Sub(h.marks[0].at) >= keepHistory || now.written-h.cut.written > most) {
-		h.cut = h.marks[0]
-		h.marks = slices.Delete(h.marks, 0, 1)
+	for len(h.marks) > 1 && !h.marks[0].kept(now, full) {
+		h.cut = h.marks[0].revision
+		h.marks = h.marks[1:]
 	}
-	return h.cut.revision
+	return min(h.cut, now.revision-keptRevisions)
 }
 
-// mostHistory is how many bytes of history are kept while so much of the quota is in use.
-func mostHistory(used, quota int64) int64 {
-	if used > quota/100*historyUpTo {
-		return -1
-	}
-	return min(historyBytes, quota/historyShare)
+// kept reports whether history is kept from m on.
+func (m moment) kept(now moment, full bool) bool {
+	age := now.at.Sub(m.at)
+	return age < keepForReads || age < keepHistory && !full && now.revision-m.revision <= maxResumed
 }
 
-// compactions says when history may be forgotten: one part at a time, and at most for half of the time.
-// For each part etcd walks through all that is in the store, with a flush for every thousand
-// keys; the parts that it is asked for meanwhile wait in line. With 600 000 entries one takes
-// minutes, and a line that grows by one every few seconds would never end.
-type compactions struct {
-	asked time.Time // when the part that is under way was asked for; zero if none is
-	seen  bool      // it was under way when the next one was due
-	next  time.Time // when the next one may begin
+// compactAll compacts until the member is closed.
+func (m *member) compactAll(log *slog.Logger) {
+	var asked time.Time
+	m.each(compactInterval, func() {
+		upTo, err := m.forgettable(time.Now())
+		if err == nil && upTo > 0 && time.Since(asked) >= m.size().compaction() {
+			asked = time.Now()
+			err = m.compact(upTo)
+		}
+		if err != nil && m.ctx.Err() == nil {
+			log.Warn("the embedded store could not be compacted", "error", err)
+		}
+	})
 }
 
-// begin reports whether the next part may begin, and does so now. busy says that one is under way.
-func (c *compactions) begin(now time.Time, busy bool) bool {
-	if busy {
-		c.seen = true
-		return false
-	}
-	if c.seen && !c.asked.IsZero() { // what was over before the next was due is next to nothing
-		c.next = now.Add(now.Sub(c.asked))
-	}
-	c.asked, c.seen = time.Time{}, false
-	if now.Before(c.next) {
-		return false
-	}
-	c.asked = now
-	return true
+// compaction returns how long a compaction of the store takes, at most.
+func (s Size) compaction() time.Duration {
+	return time.Duration(s.Used) * time.Second / compactPace
 }
 
-// compactSome compacts what is not kept any longer.
-func (m *member) compactSome(now time.Time) error {
-	most := mostHistory(m.server.Backend().SizeInUse(), m.server.Cfg.QuotaBackendBytes)
-	upTo := m.history.advance(moment{now, m.server.KV().Rev(), m.written.Load()}, most)
-	if !m.compactions.begin(now, m.compacting()) {
-		return nil
+// forgettable returns up to which revision everything may be forgotten now; 0 or less is nothing.
+func (m *member) forgettable(now time.Time) (int64, error) {
+	ctx, cancel := context.WithTimeout(m.ctx, operationTimeout)
+	defer cancel()
+	resp, err := m.kv.Range(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true})
+	if err != nil {
+		return 0, err
 	}
-	return m.forget(upTo)
-}
-
-// compacting reports whether etcd still deletes what it was told to forget: a compaction is
-// answered before that.
-func (m *member) compacting() bool {
-	tx := m.server.Backend().ReadTx()
-	tx.RLock()
-	defer tx.RUnlock()
-	scheduled, _ := mvcc.UnsafeReadScheduledCompact(tx) // 0 if there was none
-	finished, _ := mvcc.UnsafeReadFinishedCompact(tx)
-	return scheduled != finished
-}
-
-// forget compacts up to a revision, unless a list is being read.
-func (m *member) forget(upTo int64) error {
-	if m.holds.any() {
-		return nil
-	}
-	return m.compact(min(upTo, m.server.KV().Rev()-keptRevisions))
+	size := m.size()
+	full := size.Used > size.Quota/100*historyUpTo
+	return m.history.advance(moment{now, resp.Header.Revision}, full), nil
 }
 
 func (m *member) compact(revision int64) error {
-	if revision <= max(0, m.server.KV().FirstRev()) {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(m.ctx, operationTimeout)
 	defer cancel()
 	_, err := m.kv.Compact(ctx, &pb.CompactionRequest{Revision: revision})
+	if isCompacted(err) {
+		return nil // nothing was written since
+	}
 	return err
-}
-
-// counted counts what is written, or may be.
-type counted struct {
-	pb.KVServer
-	written *atomic.Int64
-}
-
-// Txn implements kvClient.
-func (c counted) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
-	resp, err := c.KVServer.Txn(ctx, r)
-	switch {
-	case err != nil:
-		c.written.Add(max(historyOf(r.Success), historyOf(r.Failure)))
-	case resp.Succeeded:
-		c.written.Add(historyOf(r.Success))
-	default:
-		c.written.Add(historyOf(r.Failure))
-	}
-	return resp, err
-}
-
-// historyOf is about what operations add to the history, in bytes.
-func historyOf(ops []*pb.RequestOp) (bytes int64) {
-	for _, op := range ops {
-		switch r := op.Request.(type) {
-		case *pb.RequestOp_RequestPut:
-			bytes += opHistory + int64(2*len(r.RequestPut.Key)+len(r.RequestPut.Value))*costOf/100
-		case *pb.RequestOp_RequestDeleteRange:
-			bytes += opHistory + int64(len(r.RequestDeleteRange.Key))
-		case *pb.RequestOp_RequestTxn:
-			bytes += historyOf(r.RequestTxn.Success) + historyOf(r.RequestTxn.Failure)
-		}
-	}
-	return bytes
 }

@@ -92,7 +92,7 @@ func (j *joining) pause(ctx context.Context) error {
 func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 	ctx, cancel := context.WithDeadline(ctx, j.due)
 	defer cancel()
-	l, err := urgent(ctx, j.store.conn, func(ctx context.Context) (look, error) { return j.store.lookFor(ctx, j.entry) })
+	l, err := hedged(ctx, func(ctx context.Context) (look, error) { return j.store.lookFor(ctx, j.entry) })
 	if err == nil {
 		j.withdrawn, j.looked = l.withdrawn, l.at
 	}

@@ -19,12 +19,12 @@ type forgetful struct {
 	left int // so many renewals are answered with a TTL of 0
 }
 
-func (f *forgetful) renew(ctx context.Context, id int64, lives bool) error {
+func (f *forgetful) renew(ctx context.Context, id int64) error {
 	if f.left > 0 {
 		f.left--
 		return errLeaseGone
 	}
-	return f.renewer.renew(ctx, id, lives)
+	return f.renewer.renew(ctx, id)
 }
 
 // TestLeaderThatDoesNotKnowALease: a renewal that is answered with a TTL of 0 is no

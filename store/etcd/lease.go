@@ -26,10 +26,6 @@ const (
 	// data file for each.
 	dropsAtOnce = 10
 
-	// idlePerSecond of its TTL are how many leases of a class may be idle instead where a
-	// renewal is a function call: to keep them then costs the same for all TTLs.
-	idlePerSecond = 512
-
 	// renewalTimeout is how long the renewal of an idle lease is waited for, until one is granted instead:
 	// while etcd ends leases by the thousand it answers renewals after a second or more, and writes sooner.
 	renewalTimeout = 300 * time.Millisecond
@@ -67,20 +63,9 @@ type leaseClass struct {
 	ttl    time.Duration // whole seconds
 }
 
-// lapsed reports whether a lease of that age is as good as expired: to ask for it could
-// block until etcd revokes it. In this process those of entries that expired have localSlack left.
-func (p *leasePool) lapsed(c leaseClass, age time.Duration) bool {
-	margin := c.ttl / 10
-	if p.conn.local {
-		margin = min(margin, localSlack/4)
-	}
-	return age > c.ttl-margin
-}
-
-// lives reports whether a lease of that age has surely not expired: one that an earlier version granted has no slack.
-func (p *leasePool) lives(c leaseClass, age time.Duration) bool {
-	return !p.conn.local || age < (c.ttl-p.conn.slack)*9/10
-}
+// lapsed reports whether a lease of that age is as good as expired: a renewal could block until
+// etcd revokes it.
+func (c leaseClass) lapsed(age time.Duration) bool { return age > c.ttl-c.ttl/10 }
 
 // leasePool keeps leases whose entries were released for the next entries of the
 // same tenant and TTL, so that an acquire costs one write and not two. Idle
@@ -154,14 +139,14 @@ func (p *leasePool) takeIdle(ctx context.Context, e *lock.Entry, due time.Time) 
 	now := time.Now()
 	for l, found = p.pop(class); found; l, found = p.pop(class) {
 		age := now.Sub(l.renewed)
-		if !p.conn.local && age < class.ttl-e.TTL { // in this process the slack is the expirer's
+		if age < class.ttl-e.TTL {
 			return l, true, nil
 		}
 		known := !l.renewed.IsZero()
-		if known && p.lapsed(class, age) {
+		if known && class.lapsed(age) {
 			continue
 		}
-		err := p.renew(ctx, l.id, known && p.lives(class, age), due)
+		err := p.renew(ctx, l.id, due)
 		switch {
 		case err == nil:
 			l.renewed = now
@@ -179,12 +164,12 @@ func (p *leasePool) takeIdle(ctx context.Context, e *lock.Entry, due time.Time) 
 }
 
 // renew waits until the lease is due, and for renewalTimeout at most.
-func (p *leasePool) renew(ctx context.Context, id int64, lives bool, due time.Time) error {
+func (p *leasePool) renew(ctx context.Context, id int64, due time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, due)
 	defer cancel()
 	ctx, stop := context.WithTimeout(ctx, renewalTimeout)
 	defer stop()
-	return p.conn.renewer.renew(ctx, id, lives)
+	return p.conn.renewer.renew(ctx, id)
 }
 
 // grantFor asks for a lease. Whether there is time for it was decided with the write
@@ -207,15 +192,14 @@ func (p *leasePool) refreshed(id int64, at time.Time) {
 	p.inUse[id] = u
 }
 
-// confirm notes that the call which wrote e knows that it confirm under its lease, and so
-// will not end that lease. It returns since when that lasts.
-func (p *leasePool) confirm(e *lock.Entry) (since time.Time) {
+// confirm notes that the call which wrote e knows that e stands under its lease, and so will not
+// end that lease.
+func (p *leasePool) confirm(e *lock.Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	u := p.inUse[e.Handle]
 	u.confirmed = e.Number
 	p.inUse[e.Handle] = u
-	return u.renewed
 }
 
 // left takes back the lease of an entry that was removed. It is used again only if nobody
@@ -236,7 +220,6 @@ func (p *leasePool) left(e *lock.Entry, why lock.Reason) {
 
 // spend has a lease ended that is not used again.
 func (p *leasePool) spend(id int64) {
-	p.conn.forgetLifetime(id)
 	select {
 	case p.spent <- id:
 	default: // it lapses
@@ -264,7 +247,6 @@ func (p *leasePool) give(tenant string, ttl time.Duration, id int64) {
 	defer p.mu.Unlock()
 	l := lease{id: id, renewed: p.inUse[id].renewed, idle: time.Now()}
 	delete(p.inUse, id)
-	p.conn.forgetLifetime(id)
 	if p.hasRoom(class) {
 		p.idle[class] = append(p.idle[class], l)
 		p.count(class, 1)
@@ -279,14 +261,10 @@ func (p *leasePool) count(class leaseClass, n int) {
 	}
 }
 
-// hasRoom reports whether one more lease may be idle. Those of a burst are kept for the
-// next one if that costs little. A tenant has no more than others could have yet. The caller holds mu.
+// hasRoom reports whether one more lease may be idle. A tenant has no more than others could
+// have yet. The caller holds mu.
 func (p *leasePool) hasRoom(class leaseClass) bool {
-	most := maxIdlePerClass
-	if p.conn.local {
-		most = int((class.ttl - p.conn.slack).Seconds() * idlePerSecond)
-	}
-	return p.of[class.tenant] < maxIdle-p.spare && len(p.idle[class]) < most
+	return p.of[class.tenant] < maxIdle-p.spare && len(p.idle[class]) < maxIdlePerClass
 }
 
 // revoke ends a lease, and with it what was written under it: what is written under it
@@ -370,7 +348,7 @@ func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
 		for _, l := range free {
 			age := now.Sub(l.renewed)
 			switch {
-			case p.lapsed(class, age):
+			case class.lapsed(age):
 			case now.Sub(l.idle) > idleLifetime && dropped < dropsAtOnce:
 				dropped++
 			case age > class.ttl/3:
@@ -415,11 +393,11 @@ func (p *leasePool) put(class leaseClass, renewed []lease) {
 // renewIdle renews a lease that was due when others were renewed, which may be long ago.
 func (p *leasePool) renewIdle(ctx context.Context, class leaseClass, l *lease) error {
 	age := time.Since(l.renewed)
-	if p.lapsed(class, age) {
+	if class.lapsed(age) {
 		return errLeaseGone
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	l.renewed = time.Now()
-	return p.conn.renewer.renew(ctx, l.id, p.lives(class, age))
+	return p.conn.renewer.renew(ctx, l.id)
 }

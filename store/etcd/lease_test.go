@@ -24,7 +24,7 @@ func (c *countedLeases) LeaseGrant(context.Context, *pb.LeaseGrantRequest) (*pb.
 	return &pb.LeaseGrantResponse{}, nil
 }
 
-func (c *countedLeases) renew(context.Context, int64, bool) error {
+func (c *countedLeases) renew(context.Context, int64) error {
 	c.renewed++
 	return nil
 }
@@ -49,67 +49,25 @@ func TestLeaseOfAnEarlierEntry(t *testing.T) {
 	}
 }
 
-// livingLeases notes of each renewal whether its lease was said to live.
-type livingLeases struct {
-	countedLeases
-	lives []bool
-}
-
-func (l *livingLeases) renew(_ context.Context, _ int64, lives bool) error {
-	l.lives = append(l.lives, lives)
-	return nil
-}
-
-// TestLeaseOfAnEarlierVersion: it has no slack, so that nobody is sure that it lives when its TTL is nearly over. To
-// ask etcd for one that has ended could take long.
-func TestLeaseOfAnEarlierVersion(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		fake := &livingLeases{}
-		p := newLeasePool(&Conn{leases: fake, renewer: fake, local: true, slack: localSlack})
-		defer p.grants.Close()
-		e := &lock.Entry{Tenant: "acme", TTL: 10 * time.Second, Number: 7, Handle: 1}
-		p.refreshed(e.Handle, time.Now())
-		for _, after := range []time.Duration{e.TTL / 2, e.TTL * 19 / 20} {
-			<-time.After(after)
-			p.give(e.Tenant, e.TTL, e.Handle)
-			if _, _, err := p.take(t.Context(), e, time.Now().Add(time.Second)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if len(fake.lives) != 2 || !fake.lives[0] || fake.lives[1] {
-			t.Errorf("it is said to live: %v, want only after half of its TTL", fake.lives)
-		}
-	})
-}
-
-// TestIdleLeasesAreBounded: as many leases are kept for the next burst as it costs little
-// to renew, and no more of all tenants together.
+// TestIdleLeasesAreBounded: the pool keeps as many leases for the next burst as it can renew
+// cheaply.
 func TestIdleLeasesAreBounded(t *testing.T) {
-	const burst = 20_000
+	const burst, ttl = 20_000, 30 * time.Second
 	for name, c := range map[string]struct {
-		local   bool
 		tenants int
-		ttl     time.Duration
 		kept    int
 	}{
-		"in the process":              {true, 1, 30 * time.Second, 8192},
-		"in the process, a short TTL": {true, 1, 2 * time.Second, 1024},
-		"in the process, in all":      {true, 4, 30 * time.Second, 13_108},
-		"in a cluster":                {false, 1, 30 * time.Second, 256},
-		"in a cluster, in all":        {false, 100, 30 * time.Second, 16_222},
+		"of one tenant": {1, 256},
+		"in all":        {100, 16_222},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble.Test(t, func(t *testing.T) {
 				fake := &countedLeases{}
-				conn := &Conn{leases: fake, renewer: fake, local: c.local, slack: remoteSlack}
-				if c.local {
-					conn.slack = localSlack
-				}
-				p := newLeasePool(conn)
+				p := newLeasePool(&Conn{leases: fake, renewer: fake, slack: leaseSlack})
 				t.Cleanup(p.grants.Close)
 				for i := range burst {
-					p.give(fmt.Sprint(i%c.tenants), c.ttl, int64(i))
+					p.give(fmt.Sprint(i%c.tenants), ttl, int64(i))
 				}
 				for _, l := range p.inUse {
 					t.Fatalf("a lease is in use since %v", l)
@@ -117,7 +75,7 @@ func TestIdleLeasesAreBounded(t *testing.T) {
 				p.mu.Lock()
 				for class, idle := range p.idle {
 					for i := range idle {
-						p.idle[class][i].renewed = time.Now().Add(-p.seconds(c.ttl) / 2)
+						p.idle[class][i].renewed = time.Now().Add(-p.seconds(ttl) / 2)
 					}
 				}
 				p.mu.Unlock()
@@ -128,7 +86,7 @@ func TestIdleLeasesAreBounded(t *testing.T) {
 				kept := 0
 				for class := range p.idle {
 					for l, ok := p.pop(class); ok; l, ok = p.pop(class) {
-						if kept++; time.Since(l.renewed) > p.seconds(c.ttl)/3 {
+						if kept++; time.Since(l.renewed) > p.seconds(ttl)/3 {
 							t.Fatal("it was not renewed")
 						}
 					}
@@ -191,51 +149,13 @@ func TestIdleLeasesAreDroppedSlowly(t *testing.T) {
 	})
 }
 
-// TestLeaseOfWhatExpired: where entries are ended before their leases, those are kept, whatever their TTL; and who is
-// given one has the whole of it, as what was granted by an earlier version may be a second shorter.
-func TestLeaseOfWhatExpired(t *testing.T) {
-	for _, ttl := range []time.Duration{MinTTL, 10 * time.Second, time.Minute, time.Hour} {
-		t.Run(ttl.String(), func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				fake := &countedLeases{}
-				p := newLeasePool(&Conn{leases: fake, renewer: fake, local: true, slack: localSlack})
-				defer p.grants.Close()
-				e := &lock.Entry{Tenant: "acme", TTL: ttl, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}, Number: 7}
-				l, _, err := p.take(t.Context(), e, time.Now().Add(time.Second))
-				if err != nil {
-					t.Fatal(err)
-				}
-				e.Handle = l.id
-				p.confirm(e)
-				<-time.After(ttl + localSlack/2)
-				p.left(e, lock.Expired)
-				<-time.After(idleInterval)
-				if p.maintain(t.Context()); p.spare != 1 || fake.renewed != 1 {
-					t.Fatalf("%d are kept, and were renewed %d times", p.spare, fake.renewed)
-				}
-				<-time.After(localSlack / 2)
-				again, _, err := p.take(t.Context(), e, time.Now().Add(time.Second))
-				if err != nil || again.id != l.id || fake.granted != 1 || fake.renewed != 2 {
-					t.Errorf("lease %x, %v; %d were granted, and renewed %d times", again.id, err, fake.granted, fake.renewed)
-				}
-				p.confirm(e)
-				<-time.After(ttl + localSlack*19/20)
-				p.left(e, lock.Expired)
-				if p.maintain(t.Context()); p.spare != 0 || fake.renewed != 2 {
-					t.Errorf("%d are kept that have as good as ended", p.spare)
-				}
-			})
-		})
-	}
-}
-
 // slow takes a second for each renewal.
 type slow struct {
 	countedLeases
 	asked int
 }
 
-func (s *slow) renew(ctx context.Context, _ int64, _ bool) error {
+func (s *slow) renew(ctx context.Context, _ int64) error {
 	s.asked++
 	select {
 	case <-time.After(time.Second):
@@ -268,21 +188,23 @@ func TestLapsedIdleLeaseIsNotRenewed(t *testing.T) {
 // stuck is a renewer that does not answer for leases that are idle.
 type stuck struct{ renewer }
 
-func (s stuck) renew(ctx context.Context, id int64, lives bool) error {
-	if lives {
+const idleIDs = 100 // the leases that are idle have the ids below
+
+func (s stuck) renew(ctx context.Context, id int64) error {
+	if id < idleIDs {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return s.renewer.renew(ctx, id, lives)
+	return s.renewer.renew(ctx, id)
 }
 
 // TestEndsDoNotWaitForIdleLeases: an expiry is put down, so that its key is used up, while
-// the renewals of many idle leases are not answered. It is etcd that ends the entry, as in a cluster.
+// the renewals of many idle leases are not answered.
 func TestEndsDoNotWaitForIdleLeases(t *testing.T) {
 	t.Parallel()
-	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.renewer, c.lifetimes, c.slack = stuck{c.renewer}, nil, 0 })
+	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.renewer = stuck{c.renewer} })
 	s.tasks.Go(func() { s.Watch(s.closing, &ends{left: make(chan store.Change, 1)}) })
-	for i := range int64(100) {
+	for i := range int64(idleIDs) {
 		s.leases.refreshed(i, time.Now().Add(-time.Hour/2))
 		s.leases.give("acme", time.Hour, i)
 	}

@@ -24,39 +24,61 @@ const (
 	firstPage = 100
 )
 
-// list reads all entries, at one revision, and resets g with them: at the one where g was interrupted
-// or is to begin, if that can be, so that what happened since is told. The store's own records are read
-// as they are now.
+// list reads all entries at one revision and resets g with them: at the one where g was
+// interrupted or is to begin, if the store still has it, so that the watch reports what happened
+// since. list takes over the store's own records as they are now.
 func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
-	var read picture
-	at, err := s.listEntries(ctx, func(kv *mvccpb.KeyValue) { read.add(kv, s.primaryAt(kv)) })
+	newest, err := s.readRecords(ctx)
 	if err != nil {
 		return 0, err
 	}
-	newest, present := at, read
-	earlier, was, err := s.listEarlier(ctx, g, at)
+	at := g.earlier(newest, time.Now())
+	read, notices, err := s.listAt(ctx, cmp.Or(at, newest))
+	if at > 0 && isCompacted(err) {
+		s.log.Info("the store has forgotten what happened since the feed ended", "revision", at)
+		at = 0
+		read, notices, err = s.listAt(ctx, newest)
+	}
 	switch {
 	case err != nil:
 		return 0, err
-	case earlier > 0:
-		at, read = earlier, was
-	default:
+	case at == 0:
+		at = newest
 		g.setBehind(time.Time{})
-	}
-	notices, err := s.listNotices(ctx, at)
-	if err != nil {
-		return 0, err
+	default:
+		s.log.Info("the feed begins in the past", "revision", at, "behind", newest-at)
 	}
 	floor := s.trust.Floor()
 	entries, number := read.at(at, floor)
 	g.floor = floor
-	there := entries
-	if at < newest { // of the past some are gone, and others have come since
-		there, _ = present.at(newest, floor)
-	}
-	s.expirer.watchListed(there)
-	g.Reset(store.Snapshot{Number: number, Entries: entries, Notices: s.attachedTo(entries, notices, floor), Newest: uint64(newest) + floor})
+	g.Reset(store.Snapshot{
+		Number: number, Entries: entries, Newest: uint64(newest) + floor,
+		Notices: s.attachedTo(entries, notices, floor),
+	})
 	return at, nil
+}
+
+// readRecords takes over the store's own records, and returns the revision of the answer.
+func (s *Store) readRecords(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if err := s.meta.readAnew(ctx, 0); err != nil {
+		return 0, err
+	}
+	return s.meta.known.Load().at, nil
+}
+
+// listAt reads the entries and the notices that belong to them, as of a revision.
+func (s *Store) listAt(
+	ctx context.Context, revision int64,
+) (read picture, notices []*mvccpb.KeyValue, err error) {
+	page := newPager(s.prefix + entriesDir)
+	page.request.Revision = revision
+	err = s.eachKey(ctx, page, func(kv *mvccpb.KeyValue) { read.add(kv, s.primaryAt(kv)) })
+	if err == nil {
+		notices, err = s.listNotices(ctx, revision)
+	}
+	return read, notices, err
 }
 
 // picture is entries that are read at one revision. The floor may rise meanwhile, so all
@@ -82,25 +104,6 @@ func (p *picture) at(revision int64, floor uint64) ([]*lock.Entry, uint64) {
 	return p.entries, uint64(revision) + floor
 }
 
-// listEntries reads the keys of all entries at the revision of the first page.
-func (s *Store) listEntries(ctx context.Context, each func(*mvccpb.KeyValue)) (at int64, err error) {
-	prefix := s.prefix + entriesDir
-	page := newPager(prefix)
-	resp, err := s.firstEntries(ctx, page.next())
-	if err != nil {
-		return 0, err
-	}
-	at = resp.Header.Revision
-	page.request.Revision = at
-	for _, kv := range resp.Kvs {
-		each(kv)
-	}
-	if page.turn(resp) {
-		err = s.eachKey(ctx, page, each)
-	}
-	return at, err
-}
-
 // eachKey reads the keys of a page and of all after it.
 func (s *Store) eachKey(ctx context.Context, page *pager, each func(*mvccpb.KeyValue)) error {
 	for more := true; more; {
@@ -114,37 +117,6 @@ func (s *Store) eachKey(ctx context.Context, page *pager, each func(*mvccpb.KeyV
 		more = page.turn(resp)
 	}
 	return nil
-}
-
-// firstEntries reads the first page together with the store's own records, which it
-// takes over.
-func (s *Store) firstEntries(ctx context.Context, r *pb.RangeRequest) (entries *pb.RangeResponse, err error) {
-	own := s.prefix + metaDir
-	ranged := func(r *pb.RangeRequest) *pb.RequestOp {
-		return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: r}}
-	}
-	txn := &pb.TxnRequest{Success: []*pb.RequestOp{
-		ranged(&pb.RangeRequest{Key: []byte(own), RangeEnd: prefixEnd(own)}), ranged(r),
-	}}
-	correction, err := s.trust.Anew(ctx, 0, func(ctx context.Context) (store.Records, error) {
-		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-		defer cancel()
-		resp, err := s.conn.kv.Txn(ctx, txn)
-		if err != nil {
-			return store.Records{}, err
-		}
-		m, err := s.meta.parse(resp.Responses[0].GetResponseRange().Kvs)
-		if err != nil {
-			s.log.Error("a record of the store's own cannot be read", "error", err)
-		}
-		entries = resp.Responses[1].GetResponseRange()
-		entries.Header = resp.Header
-		return s.meta.takeOver(ctx, m, resp.Header)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return entries, s.meta.settle(ctx, correction)
 }
 
 // pager asks for a range of keys page by page, so that a page has about pageSize

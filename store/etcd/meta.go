@@ -34,6 +34,7 @@ type meta struct {
 	form     int
 
 	keys map[string]metaKey // by their names; what is not there is missing
+	at   int64              // the revision at which they were read
 }
 
 // metaKey is one of meta's keys as it was read.
@@ -345,6 +346,7 @@ func (mk *metaKeeper) readAll(ctx context.Context) (*meta, *pb.ResponseHeader, e
 		return nil, nil, err
 	}
 	m, err := mk.parse(resp.Kvs)
+	m.at = resp.Header.Revision
 	return m, resp.Header, err
 }
 

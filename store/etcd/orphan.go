@@ -75,7 +75,6 @@ func (s *Store) shutOut(ctx context.Context, x *orphan) error {
 		return err
 	}
 	if found != nil { // nobody else may have learned of it
-		s.expirer.watch(found, time.Time{})
 		x.leases = slices.DeleteFunc(x.leases, func(l int64) bool { return l == found.Handle })
 	}
 	return nil

@@ -29,7 +29,7 @@ func (j *joining) exclude(ctx context.Context) (*lock.Entry, error) {
 	if err := j.revokeOpen(ctx); err != nil {
 		return nil, err
 	}
-	now, err := urgent(ctx, j.store.conn, j.store.newest)
+	now, err := hedged(ctx, j.store.newest)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (j *joining) revokeOpen(ctx context.Context) error {
 		if !slices.Contains(j.revoking, l) {
 			j.revoking = append(j.revoking, l)
 		}
-		_, err := urgent(ctx, j.store.conn, func(ctx context.Context) (int64, error) { return l, j.store.leases.revoke(ctx, l) })
+		_, err := hedged(ctx, func(ctx context.Context) (int64, error) { return l, j.store.leases.revoke(ctx, l) })
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (s *Store) readPast(ctx context.Context, first, end string, from, upTo int6
 			switch {
 			case !ok:
 				return errors.Join(ctx.Err(), errFeedEnded)
-			case errors.Is(m.err, errCompacted), isCompacted(m.err):
+			case isCompacted(m.err):
 				return errors.Join(errForgotten, m.err)
 			case m.err != nil:
 				return m.err

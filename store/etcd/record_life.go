@@ -21,7 +21,7 @@ func (l *lives) BeginLife(ctx context.Context) (int64, error) {
 // RenewLife implements store.LifeTable.
 func (l *lives) RenewLife(ctx context.Context, lease int64) error {
 	start := time.Now()
-	err := l.store.conn.renewer.renew(ctx, lease, false)
+	err := l.store.conn.renewer.renew(ctx, lease)
 	l.store.observe.Operation("renew", time.Since(start), err)
 	if isLeaseNotFound(err) {
 		return store.ErrLifeOver

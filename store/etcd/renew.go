@@ -54,7 +54,7 @@ func newStreamRenewer(ctx context.Context, open openStream) *streamRenewer {
 }
 
 // renew tries again on a new stream when one breaks, until ctx ends.
-func (r *streamRenewer) renew(ctx context.Context, id int64, _ bool) error {
+func (r *streamRenewer) renew(ctx context.Context, id int64) error {
 	stream := r.streams[uint64(id)%renewStreams]
 	for {
 		err := stream.renew(ctx, id)

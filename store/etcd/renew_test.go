@@ -50,7 +50,7 @@ func TestFrozenKeepalives(t *testing.T) {
 		defer cancel()
 		call, end := context.WithTimeout(ctx, operationTimeout)
 		defer end()
-		if err := r.renew(call, 7, false); err != nil || opened != 2 {
+		if err := r.renew(call, 7); err != nil || opened != 2 {
 			t.Errorf("renew = %v, over %d streams", err, opened)
 		}
 	})
@@ -104,7 +104,7 @@ func TestSlowKeepalives(t *testing.T) {
 			calls.Go(func() {
 				call, end := context.WithTimeout(ctx, operationTimeout)
 				defer end()
-				if err := r.renew(call, i*renewStreams, false); err != nil {
+				if err := r.renew(call, i*renewStreams); err != nil {
 					t.Errorf("renew = %v", err)
 				}
 			})
@@ -126,11 +126,11 @@ func TestAbandonedKeepalives(t *testing.T) {
 			calls.Go(func() {
 				call, end := context.WithTimeout(ctx, 100*time.Millisecond)
 				defer end()
-				_ = r.renew(call, i*renewStreams, false)
+				_ = r.renew(call, i*renewStreams)
 			})
 		}
 		calls.Wait()
-		if err := r.renew(ctx, (many-1)*renewStreams, false); err != nil {
+		if err := r.renew(ctx, (many-1)*renewStreams); err != nil {
 			t.Errorf("renew = %v", err)
 		}
 		if n := len(opened()[0].served); n > many/10 {
@@ -147,14 +147,14 @@ func TestSharedKeepalive(t *testing.T) {
 		ask := func(n int) {
 			for range n {
 				calls.Go(func() {
-					if err := r.renew(ctx, 0, false); err != nil {
+					if err := r.renew(ctx, 0); err != nil {
 						t.Errorf("renew = %v", err)
 					}
 				})
 			}
 		}
 		for i := range int64(renewAhead) {
-			calls.Go(func() { _ = r.renew(ctx, (1+i)*renewStreams, false) })
+			calls.Go(func() { _ = r.renew(ctx, (1+i)*renewStreams) })
 		}
 		synctest.Wait()
 		ask(3)
@@ -173,7 +173,7 @@ type renewals struct {
 	of []int64
 }
 
-func (r *renewals) renew(_ context.Context, id int64, _ bool) error {
+func (r *renewals) renew(_ context.Context, id int64) error {
 	r.of = append(r.of, id)
 	return nil
 }

@@ -24,6 +24,8 @@ const (
 // Defragmenting stops all calls. It is tried again after a while, which doubles as
 // long as it does not help.
 const (
+	attendInterval = 5 * time.Second
+
 	firstTidy   = 10 * time.Second
 	longestTidy = 10 * time.Minute
 )

@@ -17,19 +17,8 @@ import (
 func testStore(t *testing.T, cfg EmbeddedConfig, by func(*Conn)) (*Store, *member) {
 	t.Helper()
 	cfg.Dir = t.TempDir()
-	conn, err := StartEmbedded(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	m, ok := conn.renewer.(*member)
-	if !ok {
-		t.Fatal("the embedded store renews elsewhere")
-	}
+	conn, m := startIn(t, cfg)
+	t.Cleanup(func() { end(t, conn) })
 	by(conn)
 	s, err := Open(t.Context(), conn, Config{})
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // TestWatchOverASilentConnection: a watch that nobody answers is there at once, so that
@@ -23,7 +25,9 @@ func TestWatchOverASilentConnection(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	begun := make(chan watch, 1)
-	go func() { begun <- watchRemote(ctx, client, "prefix/", "prefix0", 1) }()
+	watches := &watches{ctx: ctx}
+	defer watches.tasks.Wait()
+	go func() { begun <- watches.open(ctx, clientv3.NewWatcher(client), "prefix/", "prefix0", 1) }()
 	var w watch
 	select {
 	case w = <-begun:

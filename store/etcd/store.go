@@ -54,7 +54,6 @@ type Store struct {
 	leases  *leasePool
 	memory  *memory
 	commits *committer
-	expirer *expirer
 	orphans *store.Cleaner[*orphan]
 	records *RecordStore
 
@@ -66,7 +65,6 @@ type Store struct {
 	pasts             store.Pasts // of this replica's ends
 	spent             spentNotices
 	readingPast       chan struct{} // one for each call that reads the past
-	sliceBytes        int64         // maxSliceBytes, but in tests
 
 	// feedAt is the revision that the feed has reached, and behind asks it for
 	// progress: revisions that are not ours pass without an event.
@@ -88,7 +86,6 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 	defer cancel()
 	if err := s.meta.load(ctx, cfg.FenceFloor); err != nil {
 		s.stop()
-		s.expirer.close()
 		return nil, err
 	}
 	s.orphans = store.NewCleaner(s.log, s.clean)
@@ -105,11 +102,10 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 
 func newStore(conn *Conn, cfg Config) *Store {
 	keys := newKeyspace(conn, cfg)
-	s := &Store{keyspace: keys, meta: &metaKeeper{keyspace: keys}, behind: make(chan struct{}, 1), readingPast: make(chan struct{}, maxPasts), sliceBytes: maxSliceBytes}
+	s := &Store{keyspace: keys, meta: &metaKeeper{keyspace: keys}, behind: make(chan struct{}, 1), readingPast: make(chan struct{}, maxPasts)}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
 	s.memory = newMemory(s.leases.tryGrant)
-	s.expirer = newExpirer(conn.lifetimes, s)
 	s.records = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.commits = (&committer{
 		prefix: s.prefix, ctx: s.closing, trusted: s.meta, pending: cfg.Pending,
@@ -126,7 +122,6 @@ func newStore(conn *Conn, cfg Config) *Store {
 // by their own contexts.
 func (s *Store) Close() error {
 	s.stop()
-	s.expirer.close()
 	s.records.life.Close()
 	s.orphans.Close()
 	s.tasks.Wait()
@@ -153,12 +148,8 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	placed, written, err = s.trust.HandOut(ctx, s, placed, slices.Contains(j.leases, placed.Handle), func() {
 		s.orphans.Add(placed.Tenant, &orphan{entry: placed, leases: []int64{placed.Handle}}, s.leases.seconds(placed.TTL))
 	})
-	switch {
-	case err != nil:
-	case written: // what is taken back has its lease ended, so that one must not be used again
-		s.expirer.watch(placed, s.leases.confirm(placed))
-	default: // by another call, which may not have learned of it
-		s.expirer.watch(placed, time.Time{})
+	if err == nil && written { // what is taken back has its lease ended, so that one must not be used again
+		s.leases.confirm(placed)
 	}
 	return placed, written, err
 }
@@ -271,7 +262,7 @@ func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
 	defer cancel()
 	for {
 		start := time.Now()
-		err := s.conn.renewer.renew(ctx, e.Handle, false)
+		err := s.conn.renewer.renew(ctx, e.Handle)
 		s.observe.Operation("renew", time.Since(start), err)
 		if err != nil && !isLeaseNotFound(err) {
 			return unavailable(err, "renew", false)
@@ -279,13 +270,7 @@ func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
 		if err == nil {
 			s.leases.refreshed(e.Handle, start)
 			// A lease that answers is no proof that its keys are there (etcd #14758).
-			if err := s.prove(ctx, e); err != nil {
-				return err
-			}
-			if s.expirer.watch(e, start) {
-				return nil
-			}
-			err = errLeaseGone // it is being removed, but was not when its lease was renewed
+			return s.prove(ctx, e)
 		}
 		if err := s.proveLeased(ctx, e); err != nil {
 			return err
@@ -314,16 +299,11 @@ func (s *Store) proveLeased(ctx context.Context, e *lock.Entry) error {
 // alone.
 const renewPause = 100 * time.Millisecond
 
-// Remaining implements store.Store. Where it is not known here the leader answers from memory, and counts
-// in whole seconds. The lease may be in use for another entry already, so the
-// entry is read too.
+// Remaining implements store.Store. The leader answers from memory, in whole seconds. The lease
+// may carry another entry already, so Remaining also reads the entry.
 func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	left, known := s.expirer.left(e)
-	if known {
-		return left, s.prove(ctx, e)
-	}
 	resp, err := s.conn.leases.LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{ID: e.Handle})
 	switch {
 	case isLeaseNotFound(err) || err == nil && resp.TTL < 0:
@@ -337,7 +317,7 @@ func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, er
 	if err := s.prove(ctx, e); err != nil {
 		return 0, err
 	}
-	return max(0, min(time.Duration(resp.TTL)*time.Second, left)), nil
+	return max(0, min(time.Duration(resp.TTL)*time.Second, e.TTL)), nil
 }
 
 // prove reads whether exactly the entry e is there.

@@ -52,8 +52,8 @@ func (s *slowToSend) Watch(stream pb.Watch_WatchServer) error {
 	}
 }
 
-// TestWatchIsNotToldOfAnothersProgress: what other watches have had says nothing of one that has just begun, as those do
-// that read the past a slice each.
+// TestWatchIsNotToldOfAnothersProgress: what other watches have had says nothing of one that has
+// just begun.
 func TestWatchIsNotToldOfAnothersProgress(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -70,8 +70,9 @@ func TestWatchIsNotToldOfAnothersProgress(t *testing.T) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
+	watches := &watches{ctx: ctx}
 	watched := func() watch {
-		w := watchRemote(ctx, client, "a", "b", 1)
+		w := watches.open(ctx, clientv3.NewWatcher(client), "a", "b", 1)
 		if m := <-w.messages; len(m.events) == 0 {
 			t.Errorf("a watch has had all up to %d, and was told nothing of it", m.revision)
 		}

@@ -4,14 +4,11 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
-			Name:   "etcd-renewed-without-proof",
-			Breaks: "a keepalive that returns a TTL is no proof of an entry",
-			File:   "store/etcd/store.go",
-			Anchor: "\t\t\tif err := s.prove(ctx, e); err != nil {\n" +
-				"\t\t\t\treturn err\n" +
-				"\t\t\t}\n" +
-				"\t\t\tif s.expirer",
-			Becomes: "\t\t\tif s.expirer",
+			Name:    "etcd-renewed-without-proof",
+			Breaks:  "a keepalive that returns a TTL is no proof of an entry",
+			File:    "store/etcd/store.go",
+			Anchor:  "return s.prove(ctx, e)\n\t\t}\n\t\tif err := s.proveLeased",
+			Becomes: "return nil\n\t\t}\n\t\tif err := s.proveLeased",
 			In:      "./store/etcd", Run: "^TestConformanceEmbedded$/^renew",
 			Needs: "etcd",
 		},
@@ -25,9 +22,9 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-feed-without-a-leader", Breaks: "a watch carries require-leader",
-			File:    "store/etcd/remote.go",
-			Anchor:  "\tctx = clientv3.WithRequireLeader(ctx)\n",
-			Becomes: "",
+			File:    "store/etcd/client.go",
+			Anchor:  "context.WithCancel(clientv3.WithRequireLeader(ctx))",
+			Becomes: "context.WithCancel(ctx)",
 			In:      "./store/etcd", Run: "^TestFeedRequiresALeader$",
 			Needs: "etcd",
 		},

@@ -240,3 +240,19 @@ func TestSlowRenewalOfAnIdleLease(t *testing.T) {
 		}
 	})
 }
+
+// TestRemainingIsNoMoreThanPromised: the lease of an entry lasts longer than its TTL, which others
+// do not see.
+func TestRemainingIsNoMoreThanPromised(t *testing.T) {
+	t.Parallel()
+	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	e := testEntry("a", "01JABCDEFG000000000000000")
+	e.TTL = 10 * time.Second
+	placed, promised := s.mustEnqueue(t, e), time.Now().Add(e.TTL)
+	for range 100 {
+		left, err := s.Remaining(t.Context(), placed)
+		if now := time.Now(); err != nil || now.Add(left).After(promised) {
+			t.Fatalf("it lasts %v, %v, and %v were promised", left, err, promised.Sub(now))
+		}
+	}
+}

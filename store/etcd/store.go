@@ -317,7 +317,8 @@ func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, er
 	if err := s.prove(ctx, e); err != nil {
 		return 0, err
 	}
-	return max(0, min(time.Duration(resp.TTL)*time.Second, e.TTL)), nil
+	slack := time.Duration(resp.GrantedTTL)*time.Second - e.TTL // which no holder was promised
+	return max(0, min(time.Duration(resp.TTL)*time.Second-slack, e.TTL)), nil
 }
 
 // prove reads whether exactly the entry e is there.

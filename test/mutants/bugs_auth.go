@@ -49,7 +49,7 @@ func authBugs() []Bug {
 			Name:    "auth-withdrawn-key-stays",
 			Breaks:  "a key that left the key set verifies no more tokens",
 			File:    "auth/cache.go",
-			Anchor:  "return now.Before(t.until) && !t.key.retired.Load()",
+			Anchor:  "return now.Before(t.until) && t.key.used.Err() == nil",
 			Becomes: "return now.Before(t.until)",
 			In:      "./auth", Run: "^TestRotation$",
 		},

@@ -45,8 +45,8 @@ func keyBugs() []Bug {
 			Name:    "service-key-of-another-tenant",
 			Breaks:  "equal keys of two tenants are two requests",
 			File:    "service/token.go",
-			Anchor:  `writeParts(h, "idempotency", tenant, subject, key)`,
-			Becomes: `writeParts(h, "idempotency", tenant[:0], subject, key)`,
+			Anchor:  "append(s.text[:0], idLabel...), tenant, subject, key)",
+			Becomes: "append(s.text[:0], idLabel...), tenant[:0], subject, key)",
 			In:      "./service", Run: "^TestKeysAreOfOneLock$",
 		},
 		{

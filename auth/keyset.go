@@ -21,6 +21,9 @@ const (
 	// absentFor is how long a kid that a read did not bring is not asked for
 	// again. Within it the key is still found as soon as any other read brings it.
 	absentFor = time.Minute
+
+	// firstRetry is the time between two reads before one has succeeded.
+	firstRetry = 5 * time.Second
 )
 
 // keySet holds the keys of a JWK Set and keeps them current: a goroutine of its
@@ -37,6 +40,7 @@ type keySet struct {
 	log      *slog.Logger
 
 	index atomic.Pointer[map[keyID][]*key]
+	ready atomic.Bool // a read brought a usable key
 
 	// Only the reader (the start, then the goroutine) touches these.
 	keys     []*key
@@ -60,8 +64,8 @@ type reading struct {
 	err  error // set before over is closed
 }
 
-// startKeySet reads the set once, within ctx, and then keeps it current until
-// close.
+// startKeySet reads the set once, within ctx, and then keeps it current until close. A URL that
+// cannot be read yet is read again every few seconds.
 func startKeySet(ctx context.Context, src source, c Config) (*keySet, error) {
 	s := &keySet{
 		source: src, interval: c.Refresh, now: c.Now, log: c.Logger,
@@ -71,12 +75,12 @@ func startKeySet(ctx context.Context, src source, c Config) (*keySet, error) {
 	if s.interval == 0 {
 		s.interval = src.every()
 	}
-	if err := s.read(ctx); err != nil {
+	s.index.Store(&map[keyID][]*key{})
+	err := s.update(ctx)
+	if _, isFile := src.(fileSource); err != nil && (isFile || ctx.Err() != nil) {
 		return nil, err
 	}
-	if err := usable(s.keys, s.skipped); err != nil {
-		return nil, err
-	}
+	s.report(ctx, err)
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	go s.keepCurrent(ctx)
 	return s, nil
@@ -116,13 +120,13 @@ func (s *keySet) close() {
 
 func (s *keySet) keepCurrent(ctx context.Context) {
 	defer close(s.done)
-	ticker := time.NewTicker(s.interval)
-	defer ticker.Stop()
 	for {
+		timer := time.NewTimer(s.pause())
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return
-		case <-ticker.C:
+		case <-timer.C:
 			s.refresh(ctx, nil)
 		case r := <-s.wake:
 			s.refresh(ctx, r)
@@ -130,9 +134,17 @@ func (s *keySet) keepCurrent(ctx context.Context) {
 	}
 }
 
+// pause is the time from one read to the next.
+func (s *keySet) pause() time.Duration {
+	if s.ready.Load() {
+		return s.interval
+	}
+	return min(s.interval, firstRetry)
+}
+
 // refresh reads the source and answers those who wait for r, if any.
 func (s *keySet) refresh(ctx context.Context, r *reading) {
-	err := s.read(ctx)
+	err := s.update(ctx)
 	if ctx.Err() != nil {
 		return // closing: those who wait watch done
 	}
@@ -156,8 +168,21 @@ func (s *keySet) report(ctx context.Context, err error) {
 		s.log.InfoContext(ctx, "key set can be read again")
 	case err != nil && err.Error() != s.failing:
 		s.failing = err.Error()
-		s.log.WarnContext(ctx, "key set cannot be read, the last keys stay", slog.Any("error", err))
+		s.log.WarnContext(ctx, "key set cannot be read, the last keys stay",
+			slog.Any("error", err), slog.Bool("ready", s.ready.Load()))
 	}
+}
+
+// update reads the source. Until there was a usable key, a set without one is an error.
+func (s *keySet) update(ctx context.Context) error {
+	err := s.read(ctx)
+	if err != nil || s.ready.Load() {
+		return err
+	}
+	if err = usable(s.keys, s.skipped); err == nil {
+		s.ready.Store(true)
+	}
+	return err
 }
 
 // read replaces the keys by what the source holds now. If it cannot, the keys

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -558,5 +559,44 @@ func TestVerifyDuringRotation(t *testing.T) {
 		clock.Advance(auth.AskCooldown)
 		wait.Wait()
 		eventually(t, "the rotation is seen", func() bool { return verifies(t, v, other) == (round%2 == 0) })
+	}
+}
+
+// TestURLThatDoesNotAnswerAtTheStart is read again until it does; until then no token is good.
+func TestURLThatDoesNotAnswerAtTheStart(t *testing.T) {
+	signer := ec("k1")
+	selfSigned := httptest.NewUnstartedServer(http.NotFoundHandler())
+	selfSigned.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	selfSigned.StartTLS()
+	defer selfSigned.Close()
+	for name, down := range map[string]http.HandlerFunc{
+		"Unavailable": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"BadRedirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, selfSigned.URL+"/?k=marker", http.StatusFound)
+		},
+		"NoKeys": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, log := newIssuer(t, nil), &journal{}
+			server.answer(down)
+			v := newVerifier(t, auth.Config{
+				JWKS: server.URL + "/?k=marker", Refresh: 10 * time.Millisecond, Now: newClock().Now, Logger: slog.New(slog.NewTextHandler(log, nil)),
+			})
+			if v.Ready() == nil || log.count("key set cannot be read") != 1 || log.count("marker") > 0 {
+				t.Errorf("Ready() = %v, and the log says it %d times", v.Ready(), log.count("key set cannot be read"))
+			}
+			server.serve(keySet(signer))
+			deadline := time.Now().Add(10 * time.Second)
+			for tick := time.NewTicker(time.Millisecond); v.Ready() != nil; <-tick.C {
+				if time.Now().After(deadline) {
+					t.Fatal("the key set is not read again")
+				}
+			}
+			accept(t, v, signer.token(nil))
+			server.answer(down) // an issuer that goes away later does not matter
+			if err := v.Ready(); err != nil {
+				t.Errorf("Ready() = %v", err)
+			}
+		})
 	}
 }

@@ -90,8 +90,8 @@ type Verifier struct {
 	cache  *cache
 }
 
-// New returns a verifier once its keys are there. ctx bounds only the first
-// read of the JWK Set; [Verifier.Close] ends what runs after it. An error names
+// New returns a verifier. ctx bounds only the first read of the JWK Set, which is repeated if a
+// URL does not answer, see [Verifier.Ready]; [Verifier.Close] ends what runs after it. An error names
 // the flag that is at fault.
 func New(ctx context.Context, c Config) (*Verifier, error) {
 	c, err := c.complete()
@@ -173,6 +173,14 @@ func (v *Verifier) Close() {
 	if v.keys != nil {
 		v.keys.close()
 	}
+}
+
+// Ready returns an error until the key set was read once.
+func (v *Verifier) Ready() error {
+	if v.keys != nil && !v.keys.ready.Load() {
+		return errors.New("the keys for bearer tokens could not be read yet")
+	}
+	return nil
 }
 
 // Verify returns who the token speaks for. raw is the token alone, without

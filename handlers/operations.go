@@ -27,7 +27,7 @@ func (a *endpoints) health(r *request) error {
 }
 
 // ready tells whether requests are welcome: the store answers, the view is
-// current, and the replica is not shutting down.
+// current, the keys for bearer tokens are known, and the replica is not shutting down.
 //
 // @Summary  Tell whether the replica can serve
 // @ID       getReadiness
@@ -40,7 +40,17 @@ func (a *endpoints) ready(r *request) error {
 	if err := a.Locks.Ready(r.context()); err != nil {
 		return err
 	}
+	if err := a.keysReady(); err != nil {
+		return &lock.Error{Code: lock.StoreUnavailable, Detail: err.Error(), RetryAfter: time.Second}
+	}
 	return r.respond(http.StatusOK, api.Health{Status: "ready"})
+}
+
+func (a *endpoints) keysReady() error {
+	if a.KeysReady == nil {
+		return nil
+	}
+	return a.KeysReady()
 }
 
 // openAPI serves the description of this interface.

@@ -84,6 +84,7 @@ type Config struct {
 	Console    Console
 	Quotas     Quotas
 	Verifier   Verifier
+	KeysReady  func() error // why no bearer token can be verified yet; nil has all keys
 	Clients    Certificates // nil takes none
 	Memory     Memory       // nil has room
 	Metrics    RequestMetrics

@@ -69,6 +69,7 @@ type config struct {
 	fenceFloor                         uint64
 
 	maxTTL, maxHold, drain seconds
+	idleTimeout            seconds
 	drainDelay             float64 // in seconds
 	lockClasses            string
 	logFormat, logLevel    string
@@ -132,7 +133,7 @@ func (s seconds) check(flagName string) error {
 func newConfig() *config {
 	return &config{
 		maxTTL: seconds(time.Hour), maxHold: seconds(50 * time.Second), drain: seconds(10 * time.Second),
-		auditRetention: days(audit.DefaultRetention),
+		idleTimeout: seconds(620 * time.Second), auditRetention: days(audit.DefaultRetention),
 	}
 }
 
@@ -192,6 +193,7 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup or another one is used")
 	f.Var(&c.maxTTL, "max-ttl-seconds", fmt.Sprintf("longest lease in `seconds`, at most %g", lock.MaxTTL.Seconds()))
 	f.Var(&c.maxHold, "max-hold-seconds", "for how many `seconds` one request is held open at most")
+	f.Var(&c.idleTimeout, "idle-timeout-seconds", "for how many `seconds` an idle connection stays open; longer than those of load balancers, which is up to 600")
 	f.Float64Var(&c.drainDelay, "drain-delay-seconds", 0, "for how many `seconds` to go on listening after SIGTERM, so that load balancers see /readyz at 503")
 	f.Var(&c.drain, "drain-seconds", "for how many `seconds` requests may take to end after that")
 	f.StringVar(&c.lockClasses, "lock-classes", "", "`patterns`, separated by commas, of locks that count as one when orders of locks are compared: *:orders,eu-*; by default orders:1 and orders:2 are both orders:*")
@@ -295,7 +297,8 @@ func mayListenAt(address string) bool {
 const maxProxyHops = 16
 
 func (c *config) checkNumbers() error {
-	wrong := []error{c.maxHold.check("max-hold-seconds"), c.drain.check("drain-seconds"), c.auditRetention.check("audit-retention")}
+	wrong := []error{c.maxHold.check("max-hold-seconds"), c.drain.check("drain-seconds"), c.idleTimeout.check("idle-timeout-seconds"),
+		c.auditRetention.check("audit-retention")}
 	if err := store.CheckFloor(c.fenceFloor, 0); err != nil {
 		wrong = append(wrong, usagef("--fence-floor: %v", err))
 	}

@@ -95,7 +95,7 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"jwt-tenant-claim": {"https://a.example/tenant", "tid"}, "jwt-scope-claim": {"scp", "roles"},
 		"jwt-scope-prefix": {"a/", "b/"}, "jwt-locks-claim": {"a", "b"},
 		"token-key-file": {file(t, secret), file(t, secret+"2")},
-		"fence-floor":    {"1000", "2000"}, "max-token-age": {"24h0m0s", "1h30m0s"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
+		"fence-floor":    {"1000", "2000"}, "max-token-age": {"24h0m0s", "1h30m0s"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "idle-timeout-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
 		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "log-requests-every": {"100", "7"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
 		"oidc-issuer": {"https://a.example", "https://b.example"}, "oidc-client-id": {"a", "b"}, "oidc-client-secret-file": {file(t, "x"), file(t, "y\n")},
 		"oidc-redirect-url": {"https://a.example/back", "https://b.example/back"}, "oidc-principals": {file(t, `{"principals":[]}`), ""},

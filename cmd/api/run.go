@@ -96,7 +96,7 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	trail, stopTrail := newAudit(c, t, opened.smallRecords(), replicas)
 	defer stopTrail()
 	routes := handlers.Config{
-		Audit: trail, Locks: s, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s, webhooks.Journal), Console: console, Quotas: limits, Verifier: verifier,
+		Audit: trail, Locks: s, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s, webhooks.Journal), Console: console, Quotas: limits, Verifier: verifier, KeysReady: verifier.Ready,
 	}
 	codes, err := addDashboard(&routes, c, key, verifier)
 	if err != nil {
@@ -210,7 +210,7 @@ func newServer(c *config, t *telemetry.Telemetry, routes handlers.Config) *http.
 	return &http.Server{
 		Handler:           handlers.New(routes),
 		ReadHeaderTimeout: 5 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       time.Duration(c.idleTimeout),
 		MaxHeaderBytes:    32 << 10, // a bearer token of 16 KiB, and cookies and trace state next to it
 		ConnContext:       handlers.ConnContext,
 		HTTP2:             handlers.HTTP2(),

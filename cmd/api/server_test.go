@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -570,5 +571,43 @@ func TestStopBeforeTheStart(t *testing.T) {
 	run(ctx, []string{"--dev", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, environment{}, io.Discard, &log)
 	if d := time.Since(began); d > 30*time.Second { // 8 s, and what a busy machine adds
 		t.Errorf("it took %v: %s", d, log.String())
+	}
+}
+
+// TestServerStartsBeforeItsIssuer: it is not ready until the key set could be read once.
+func TestServerStartsBeforeItsIssuer(t *testing.T) {
+	t.Parallel()
+	var reads atomic.Int32
+	issuer := serveTest(t, func(w http.ResponseWriter, _ *http.Request) {
+		if reads.Add(1) == 1 {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		_, _ = io.WriteString(w, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","alg":"EdDSA","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`)
+	})
+	s := start(t, "--jwks", "http://"+issuer+"/keys", "--data-dir", t.TempDir())
+	if log := s.log.String(); reads.Load() < 2 || !strings.Contains(log, "key set cannot be read") || !strings.Contains(log, `"status":503`) {
+		t.Errorf("after %d reads it is ready: %s", reads.Load(), log)
+	}
+}
+
+// TestIdleConnections: the server closes them after the time that is set, and not before.
+func TestIdleConnections(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--jwt-secret-file", file(t, secret), "--data-dir", t.TempDir(), "--idle-timeout-seconds", "0.3")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if _, err := io.Copy(io.Discard, conn); err != nil || time.Since(began) < 300*time.Millisecond || time.Since(began) > 10*time.Second {
+		t.Errorf("closed after %v, %v", time.Since(began), err)
+	}
+	if c := parsed(t, environment{envSecret: secret}); time.Duration(c.idleTimeout) != 620*time.Second {
+		t.Errorf("by default %v", time.Duration(c.idleTimeout))
 	}
 }

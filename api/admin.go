@@ -84,7 +84,7 @@ type AdminLock struct {
 	Utilization Seconds `json:"utilization" swaggertype:"number" minimum:"0" maximum:"1" example:"0.93"`
 	// Fence is the newest that was handed out, as far as this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// Closed says that nobody new is granted the lock; left out if that is not so.
+	// Closed says that no new entry joins the lock; left out if it is open.
 	Closed *LockClosing `json:"closed,omitempty"`
 }
 
@@ -135,7 +135,7 @@ type AdminLockView struct {
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
 	// Fence is the newest that was handed out, as far as this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// Closed says that nobody new is granted the lock; left out if that is not so.
+	// Closed says that no new entry joins the lock; left out if it is open.
 	Closed *LockClosing `json:"closed,omitempty"`
 	// Figures of this replica.
 	Figures AdminFigures `json:"figures"`
@@ -155,7 +155,7 @@ type AdminBlocker struct {
 	Waiting int `json:"waiting" minimum:"1" example:"3"`
 	// OldestSince is since when the one waits who has waited longest.
 	OldestSince Instant `json:"oldest_since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Closed says that nobody new is granted the lock; left out if that is not so.
+	// Closed says that no new entry joins the lock; left out if it is open.
 	Closed *LockClosing `json:"closed,omitempty"`
 }
 

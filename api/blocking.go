@@ -15,14 +15,12 @@ type AdminBlocking struct {
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// BlockingTree is somebody because of whom others wait, and who waits for nothing himself; or a closure.
+// BlockingTree is somebody because of whom others wait, and who waits for nothing himself.
 type BlockingTree struct {
 	// Tenant whose locks these are.
 	Tenant string `json:"tenant" example:"acme"`
-	// Holder is the worker in everybody's way; empty of a closure.
+	// Holder is the worker in everybody's way.
 	Holder string `json:"holder" example:"worker-7"`
-	// Closed says that it is nobody: these locks are closed, and until they are open again nobody new holds them, whoever gives them back. Left out of a holder.
-	Closed *LockClosing `json:"closed,omitempty"`
 	// Named says that all entries of the holder are meant, as requests name it; otherwise there is one entry.
 	Named bool `json:"named"`
 	// Cycle says that he waits for somebody who waits for him. One of them is about to be refused.
@@ -49,7 +47,7 @@ type BlockingHead struct {
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// State is reserved if the entry is a set that keeps this lock while it waits for another, and closed
 	// if it is no holder's, but stands for the closure of the lock.
-	State string `json:"state" enums:"held,reserved,closed"`
+	State string `json:"state" enums:"held,reserved"`
 	// Since when, as this replica saw it.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Sharing is how many hold or keep the lock with it, itself included.

@@ -1,6 +1,6 @@
 package api
 
-// CloseBody is what an operator says who closes locks.
+// CloseBody closes locks.
 type CloseBody struct {
 	// Tenant whose locks they are.
 	Tenant string `json:"tenant" example:"acme"`
@@ -8,11 +8,13 @@ type CloseBody struct {
 	Locks string `json:"locks" minLength:"1" maxLength:"256" example:"orders:*"`
 	// Until when, within six days.
 	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Reason in the operator's words. Whoever is refused is told it.
+	// Reason, which refused requests are answered with.
 	Reason string `json:"reason" minLength:"10" maxLength:"500" example:"the stock is counted"`
+	// Description for other operators.
+	Description string `json:"description,omitempty" maxLength:"200" example:"ticket OPS-311, until Mia is back"`
 }
 
-// Closure says that nobody new is granted some locks.
+// Closure keeps new entries out of some locks.
 type Closure struct {
 	// ID of the closure.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
@@ -26,10 +28,10 @@ type Closure struct {
 	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Reason in the operator's words.
 	Reason string `json:"reason" example:"the stock is counted"`
-	// By whom: the subject of his bearer token.
+	// Description for other operators.
+	Description string `json:"description,omitempty" example:"ticket OPS-311, until Mia is back"`
+	// By is the subject of the operator's bearer token.
 	By string `json:"by" example:"ops"`
-	// Number of the write with which it began: who held then goes on, and nobody else comes to hold.
-	Number uint64 `json:"number" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1050"`
 }
 
 // ClosurePage is a page of closures, in the order in which they began.
@@ -42,7 +44,7 @@ type ClosurePage struct {
 	StoreLostSince *Instant `json:"store_lost_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:00.000Z"`
 }
 
-// LockClosing says until when and why nobody new is granted a lock.
+// LockClosing says until when and why no new entry joins a lock.
 type LockClosing struct {
 	// Until when, unless it is ended before.
 	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`

@@ -77,7 +77,7 @@ type Lock struct {
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Figures of this replica.
 	Figures Figures `json:"figures"`
-	// Closed says that nobody new is granted the lock; left out if that is not so.
+	// Closed says that no new entry joins the lock; left out if it is open.
 	Closed *LockClosing `json:"closed,omitempty"`
 	// Revision up to which the answer is complete.
 	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`

@@ -15,7 +15,7 @@ const maxTrees = 100
 //
 // @Summary     See who blocks whom
 // @ID          getBlocking
-// @Description A tree for each holder because of whom others wait: those who wait for his locks, and below each of them, if its holder has locks too, those who wait for these. Those blamed for the longest waits come first. An entry is blamed on the head of its tree since all that holds it up has been so; what it waited before is nobody's. Of a lock that is closed the closure is the head, whoever holds it still: who waits there does so until it is open again. An entry that waits for several locks is listed at the first of them in byte order. It is looked at the 1000 locks with most waiting, the first 1000 of each, and 20 000 in all; a tree lists 200. The answer is at most 1 MiB long. Times are as the answering replica saw them; who stands behind whom is the same at every replica.
+// @Description A tree for each holder because of whom others wait: those who wait for his locks, and below each of them, if its holder has locks too, those who wait for these. Those blamed for the longest waits come first. An entry is blamed on the head of its tree since all that holds it up has been so; what it waited before is nobody's. An entry that waits for several locks is listed at the first of them in byte order. It is looked at the 1000 locks with most waiting, the first 1000 of each, and 20 000 in all; a tree lists 200. The answer is at most 1 MiB long. Times are as the answering replica saw them; who stands behind whom is the same at every replica.
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
@@ -70,13 +70,9 @@ func treeOf(t *blocking.Tree, heads []blocking.Head, waits []blocking.Wait) api.
 		Tenant: t.Tenant, Holder: t.Holder, Named: t.Named, Cycle: t.Cycle, Heads: []api.BlockingHead{}, Waits: []api.BlockedWait{},
 		Waiting: t.Waiting, Depth: t.Depth, BlamedSeconds: api.SecondsOf(t.Blamed),
 	}
-	otherwise := "reserved"
-	if t.Closed != nil {
-		out.Closed, otherwise = closingOf(t.Closed.Closing), "closed"
-	}
 	for _, h := range heads {
 		out.Heads = append(out.Heads, api.BlockingHead{
-			Name: h.Lock, ID: string(h.Entry.ID), Fence: h.Entry.Number, State: heldOr(h.Holds, otherwise),
+			Name: h.Lock, ID: string(h.Entry.ID), Fence: h.Entry.Number, State: heldOr(h.Holds, "reserved"),
 			Since: api.InstantOf(h.Since), Sharing: h.Front, Waiting: h.Waiting,
 		})
 	}

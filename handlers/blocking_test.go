@@ -80,42 +80,6 @@ func TestBlocking(t *testing.T) {
 	}
 }
 
-// TestBlockingOfClosedLocks: the closure is to blame, and not who holds, or stands first, when it is closed;
-// below it is who is held up in turn. Open again, it is the holder.
-func TestBlockingOfClosedLocks(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	held := c.acquire("shut:a", worker("w1"))
-	c.acquire("b", worker("w2"))
-	c.join("shut:a", waitsAs("w2"))
-	c.join("b", waitsAs("w3"))
-	made := c.tenantAdmin().closes("shut:*", time.Hour)
-	for _, free := range []bool{false, true} {
-		if free {
-			c.release(held) // and all is as it was: nobody comes to hold
-		}
-		for _, r := range []*replica{shared.main, shared.other} {
-			var b *api.AdminBlocking
-			eventually(t, r.url+" blames the closure", func() bool {
-				b = c.operator().at(r).blocked("", 2)
-				return len(b.Trees) == 1 && b.Trees[0].Closed != nil
-			})
-			tree := b.Trees[0]
-			if got := treeLines(b); got != " 1:w2@shut:a 2:w3@b" || tree.Named || tree.Closed.Reason != counting || tree.Tenant != c.claims.Tenant {
-				t.Errorf("%q: %+v", got, tree)
-			}
-			if h := tree.Heads[0]; h.ID != made.ID || h.State != "closed" || h.Fence != made.Number || h.Waiting != 1 || h.Since != api.InstantOf(made.Since.Time) {
-				t.Errorf("head %+v of the closure %+v", h, made)
-			}
-		}
-	}
-	c.tenantAdmin().delete("/admin/closures/" + made.ID).wantStatus(http.StatusNoContent)
-	eventually(t, "w2 has both", func() bool {
-		b := c.operator().blocked("", 1)
-		return treeLines(b) == "w2 1:w3@b" && b.Trees[0].Closed == nil
-	})
-}
-
 // TestHoldings: everything of one holder, as it has to be named to revoke it.
 func TestHoldings(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/service/closures"
 )
 
 func (a *endpoints) closures(r *gin.Engine) {
@@ -27,7 +26,7 @@ func (a *endpoints) closures(r *gin.Engine) {
 //
 // @Summary     Close locks for a time
 // @ID          closeLocks
-// @Description From the write on that the answer names nobody new is granted the locks, at any replica: who holds them then goes on, and who waits keeps his place. A request that does not wait is answered 423 `lock_closed`. It is in the audit before it begins. After an answer 503 it may stand; the list tells. At most 100 closures of a tenant stand at a time.
+// @Description Within a second, at every replica, no new entry joins a matching lock: the request is answered 423 `lock_closed`, whatever its `wait_seconds`. Holders finish, and entries that already wait are granted in order. The closure is in the audit before it begins. After an answer 503 it may stand; the list tells. At most 100 closures of a tenant stand at a time.
 // @Tags        admin
 // @Accept      json
 // @Produce     json
@@ -53,13 +52,13 @@ func (a *endpoints) closeLocks(r *request) error {
 	if err != nil {
 		return lock.Invalid("until", "must be an instant as 2026-01-02T15:04:05Z")
 	}
-	made, err := a.Locks.CloseLocks(r.context(), service.CloseRequest{
-		Tenant: body.Tenant, Locks: body.Locks, Until: until, Reason: body.Reason, By: r.who(),
+	made, err := a.Closures.Close(r.context(), closures.CloseRequest{
+		Tenant: body.Tenant, Locks: body.Locks, Until: until, Reason: body.Reason, Description: body.Description, By: r.who(),
 	})
 	if err != nil {
 		return err
 	}
-	r.Header("Location", "/admin/closures/"+string(made.Entry.ID))
+	r.Header("Location", "/admin/closures/"+string(made.ID))
 	return r.respond(http.StatusCreated, closureOf(made))
 }
 
@@ -67,7 +66,7 @@ func (a *endpoints) closeLocks(r *request) error {
 //
 // @Summary     End a closure
 // @ID          openLocks
-// @Description Whoever is next holds at once. It is in the audit, with the same write.
+// @Description Within a second new entries join again, at every replica. It is in the audit before.
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
@@ -86,7 +85,7 @@ func (a *endpoints) openLocks(r *request) error {
 	if err != nil {
 		return err
 	}
-	err = a.Locks.OpenLocks(r.context(), service.OpenRequest{ID: lock.ID(r.Param("id")), Reason: reason, By: r.who(), May: r.mayRule})
+	err = a.Closures.Open(r.context(), closures.OpenRequest{ID: lock.ID(r.Param("id")), Reason: reason, By: r.who(), May: r.mayRule})
 	if err != nil {
 		return err
 	}
@@ -129,15 +128,15 @@ func (a *endpoints) listClosures(r *request) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.Locks.Closures(r.context(), tenant)
+	all, err := a.Closures.List(r.context(), tenant)
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(c view.Closing) bool {
-		return c.Entry.Number <= after || !r.mayRule(c.Tenant, c.Entry.Closing.Locks.String())
+	all = slices.DeleteFunc(all, func(c *lock.Closure) bool {
+		return c.Number <= after || !r.mayRule(c.Tenant, c.Locks.String())
 	})
 	left := maxPageBytes
-	n := fit(min(limit, len(all)), &left, func(i int) int { return rowBytes + textBytes(all[i].Entry.Closing.Reason) })
+	n := fit(min(limit, len(all)), &left, func(i int) int { return rowBytes + textBytes(all[i].Reason) + textBytes(all[i].Description) })
 	return r.respondLarge(maxPageBytes-left, func() any { return a.closurePage(all, n) })
 }
 
@@ -158,26 +157,25 @@ func (r *request) numberCursor() (uint64, error) {
 	return number, nil
 }
 
-func (a *endpoints) closurePage(all []view.Closing, n int) *api.ClosurePage {
+func (a *endpoints) closurePage(all []*lock.Closure, n int) *api.ClosurePage {
 	page := &api.ClosurePage{Closures: make([]api.Closure, 0, n), StoreLostSince: a.lostSince()}
 	for _, c := range all[:n] {
 		page.Closures = append(page.Closures, closureOf(c))
 	}
 	if n < len(all) && n > 0 {
-		page.NextCursor = encodeCursor(strconv.FormatUint(all[n-1].Entry.Number, 10))
+		page.NextCursor = encodeCursor(strconv.FormatUint(all[n-1].Number, 10))
 	}
 	return page
 }
 
-func closureOf(c view.Closing) api.Closure {
-	of := c.Entry.Closing
+func closureOf(c *lock.Closure) api.Closure {
 	return api.Closure{
-		ID: string(c.Entry.ID), Tenant: c.Tenant, Locks: of.Locks.String(), Since: api.InstantOf(c.Entry.EnqueuedAt),
-		Until: api.InstantOf(of.Until), Reason: of.Reason, By: of.By, Number: c.Entry.Number,
+		ID: string(c.ID), Tenant: c.Tenant, Locks: c.Locks.String(), Since: api.InstantOf(c.Since),
+		Until: api.InstantOf(c.Until), Reason: c.Reason, Description: c.Description, By: c.By,
 	}
 }
 
-func closingOf(c *lock.Closing) *api.LockClosing {
+func closingOf(c *lock.Closure) *api.LockClosing {
 	if c == nil {
 		return nil
 	}

@@ -23,7 +23,7 @@ func (a *endpoints) overviewOf(o *service.Overview) *api.AdminOverview {
 		}
 	}
 	for _, l := range o.Worst {
-		b := api.AdminBlocker{Tenant: l.Tenant, Name: l.Name, Holding: l.Holding, Waiting: l.Waiting, OldestSince: api.InstantOf(l.Oldest.EnqueuedAt), Closed: closingOf(l.Closing)}
+		b := api.AdminBlocker{Tenant: l.Tenant, Name: l.Name, Holding: l.Holding, Waiting: l.Waiting, OldestSince: api.InstantOf(l.Oldest.EnqueuedAt), Closed: closingOf(l.Closure)}
 		if len(l.Holders) > 0 {
 			b.Holder = new(adminHolder(l.Holders[0], l.Name))
 		}
@@ -63,8 +63,8 @@ func (a *endpoints) adminPageOf(p *board.Page, q board.Query, left int) *api.Adm
 
 func lineBytes(l board.Line) int {
 	size := rowBytes + len(l.Tenant) + len(l.Name)
-	if l.Closing != nil {
-		size += textBytes(l.Closing.Reason)
+	if l.Closure != nil {
+		size += textBytes(l.Closure.Reason)
 	}
 	for _, h := range l.Holders {
 		size += entryBytes(h.Entry, false)
@@ -75,7 +75,7 @@ func lineBytes(l board.Line) int {
 func adminRow(l board.Line) api.AdminLock {
 	out := api.AdminLock{
 		Tenant: l.Tenant, Name: l.Name, State: "held", Holders: make([]api.AdminHolder, 0, len(l.Holders)),
-		Holding: l.Holding, Waiting: l.Waiting, Utilization: api.Seconds(float64(l.Share) / 100), Fence: l.Newest, Closed: closingOf(l.Closing),
+		Holding: l.Holding, Waiting: l.Waiting, Utilization: api.Seconds(float64(l.Share) / 100), Fence: l.Newest, Closed: closingOf(l.Closure),
 	}
 	for i, h := range l.Holders {
 		if i == 0 {

@@ -87,7 +87,7 @@ func claimOn(e *lock.Entry, name string) lock.Claim {
 func lockOf(v *service.LockView) *api.Lock {
 	out := &api.Lock{
 		Name: v.Name, Holders: holdersOf(v.Holders, v.Name), Waiters: make([]api.Waiter, 0, len(v.Waiters)),
-		Waiting: v.Waiting, Fence: v.Newest, Revision: v.Revision, Closed: closingOf(v.Closing),
+		Waiting: v.Waiting, Fence: v.Newest, Revision: v.Revision, Closed: closingOf(v.Closure),
 		Figures: api.Figures{
 			Acquisitions: v.Figures.Acquisitions, Expirations: v.Figures.Expirations,
 			WaitSeconds: percentilesOf(v.Figures.Wait), HoldSeconds: percentilesOf(v.Figures.Hold),

@@ -193,7 +193,7 @@ func (r *request) explainWait(g *service.Grant, err error) error {
 	if size := fitRefusal(g); size > smallAnswer && (!r.take(size) || !r.takeTurnUnlessOwing()) {
 		hideHolders(g)
 	}
-	busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut) || errors.Is(err, lock.Closed)
+	busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut)
 	return &detailed{err, func(p *api.Problem) {
 		switch {
 		case busy:

@@ -51,9 +51,9 @@ func (r *request) fail(err error) {
 	if e.InUse != nil {
 		p.InUse = &api.SetLock{Name: e.InUse.Name, Mode: string(e.InUse.Mode), Limit: e.InUse.Limit}
 	}
-	if e.Closing != nil {
-		until := api.InstantOf(e.Closing.Until)
-		p.Until, p.Reason = &until, e.Closing.Reason
+	if e.Closure != nil {
+		until := api.InstantOf(e.Closure.Until)
+		p.Until, p.Reason = &until, e.Closure.Reason
 	}
 	if e.Quota != nil {
 		p.Quota, p.Limit, p.Used = e.Quota.Name, &e.Quota.Limit, &e.Quota.Used

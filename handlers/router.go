@@ -21,6 +21,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -41,13 +42,17 @@ type Locks interface {
 	Events(context.Context, service.EventsRequest) (*service.EventStream, error)
 	Revoke(context.Context, service.RevokeRequest) (*service.Revoked, error)
 	RevokeAll(context.Context, []service.RevokeRequest) []service.RevokeOutcome
-	CloseLocks(context.Context, service.CloseRequest) (view.Closing, error)
-	OpenLocks(context.Context, service.OpenRequest) error
-	Closures(ctx context.Context, tenant string) ([]view.Closing, error)
 	Used(tenant string) quota.Limits
 	Revision() uint64
 	Started() time.Time
 	Ready(context.Context) error
+}
+
+// Closures close and open locks; [closures.Book] does.
+type Closures interface {
+	Close(context.Context, closures.CloseRequest) (*lock.Closure, error)
+	Open(context.Context, closures.OpenRequest) error
+	List(ctx context.Context, tenant string) ([]*lock.Closure, error)
 }
 
 // Verifier turns a bearer token into who sent it; [auth.Verifier] does.
@@ -78,6 +83,7 @@ type RequestMetrics interface {
 // are without.
 type Config struct {
 	Locks      Locks
+	Closures   Closures
 	Webhooks   Webhooks
 	Deliveries Deliveries
 	Audit      Audit

@@ -21,6 +21,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -63,19 +64,22 @@ func (s *stub) RevokeAll(context.Context, []service.RevokeRequest) []service.Rev
 	return s.outcomes
 }
 
-func (s *stub) CloseLocks(context.Context, service.CloseRequest) (view.Closing, error) {
-	_, err := s.answer()
-	return view.Closing{}, err
-}
+// closuresStub stands in for the closures.
+type closuresStub struct{ *stub }
 
-func (s *stub) OpenLocks(context.Context, service.OpenRequest) error {
-	_, err := s.answer()
-	return err
-}
-
-func (s *stub) Closures(context.Context, string) ([]view.Closing, error) {
+func (s closuresStub) List(context.Context, string) ([]*lock.Closure, error) {
 	_, err := s.answer()
 	return nil, err
+}
+
+func (s closuresStub) Close(context.Context, closures.CloseRequest) (*lock.Closure, error) {
+	_, err := s.answer()
+	return nil, err
+}
+
+func (s closuresStub) Open(context.Context, closures.OpenRequest) error {
+	_, err := s.answer()
+	return err
 }
 
 func (s *stub) Used(string) quota.Limits { return quota.Limits{} }
@@ -163,7 +167,9 @@ func (s *stub) Deadlocks(string, int) []view.Deadlock {
 // over returns a client of a replica whose service is s.
 func over(t *testing.T, s *stub) *client {
 	t.Helper()
-	r := serve(nil, handlers.New(shared.handlers(s)))
+	h := shared.handlers(s)
+	h.Closures = closuresStub{s}
+	r := serve(nil, handlers.New(h))
 	t.Cleanup(r.close)
 	return newTenant(t).at(r)
 }

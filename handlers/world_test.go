@@ -23,6 +23,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
@@ -124,6 +125,18 @@ func (w *world) startWebhooks(log *slog.Logger) error {
 	return nil
 }
 
+// startClosures returns which locks are closed as a replica has it, until stop is called.
+func startClosures(records store.RecordStore, log *slog.Logger) (book *closures.Book, stop func()) {
+	book = closures.New(closures.Config{Records: records, Logger: log})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { book.Run(ctx) })
+	return book, func() {
+		cancel()
+		running.Wait()
+	}
+}
+
 // startQuotas returns the limits of tenants as a replica has them, until stop is called.
 func startQuotas(records store.RecordStore, log *slog.Logger) (book *quotas.Book, stop func()) {
 	book = quotas.New(quotas.Config{Records: records, Logger: log})
@@ -214,16 +227,20 @@ func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *repl
 		Store: w.store, Records: w.records, TokenKey: w.store.TokenKey(), MinTTL: minTTL,
 		Metrics: w.telemetry.Metrics(), Logger: w.telemetry.Logger(), Tracer: tracer, Limits: w.quotas.Of,
 	}
+	closed, stopClosures := startClosures(w.records, w.telemetry.Logger())
+	config.Closures = closed
 	change(&config)
 	s := service.New(config)
 	h := w.handlers(s)
+	h.Closures = closed
 	h.Deliveries = outbox.NewDeliveries(w.records, s, w.webhooks.Journal)
 	h.Audit = audit.NewLog(w.records, audit.DefaultRetention, nil)
-	console, stop := startConsole(s)
+	console, stopConsole := startConsole(s)
 	h.Console = console
 	h.Tracer = tracer
 	r := serve(s, handlers.New(h))
-	r.console, r.stop = console, stop
+	r.console = console
+	r.stop = func() { stopConsole(); stopClosures() }
 	return r
 }
 

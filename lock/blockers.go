@@ -12,15 +12,12 @@ const MaxBlockers = 100
 // that is above [MaxBlockers]. ok is false if the entry holds or is not in the table.
 //
 // Those at the head of a queue are returned, or with nearest those right before the
-// entry. Of an entry that only a closure keeps from holding it is that. The first last while the lock is held for long, the others while it changes
+// entry. The first last while the lock is held for long, the others while it changes
 // hands.
 func (t *Table) Blockers(id ID, nearest bool) (blockers []*Entry, ok bool) {
 	m := t.members[id]
 	if m == nil || m.Holds() {
 		return nil, false
-	}
-	if m.shut != nil {
-		return t.barrier(m.entry)
 	}
 	for i := range m.slots {
 		s := &m.slots[i]

@@ -82,11 +82,6 @@ type Entry struct {
 	// tenant, its number and one of its locks are known.
 	Opaque bool
 
-	// Closing and Roll make the entry part of a closure, see [Entry.Rules]; it is then of
-	// [OwnTenant] and in the queue of [ClosuresOf].
-	Closing *Closing
-	Roll    *Roll
-
 	// Number is the entry's place in all its queues and its fence, given by the
 	// store at the one write; 0 before it.
 	Number uint64

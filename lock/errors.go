@@ -69,9 +69,8 @@ type Error struct {
 	// InUse is as what the lock is in use. Only with [ModeMismatch].
 	InUse *Claim
 
-	// Closing is which closure keeps the request out. With [Closed], and with [TimedOut] if
-	// the lock is closed.
-	Closing *Closing
+	// Closure keeps the request out. Only with [Closed].
+	Closure *Closure
 
 	// Quota is what of a tenant is used up. With [QuotaExceeded] and [RateLimited], if it is one
 	// of those that can be set for a tenant.

@@ -1,8 +1,6 @@
 package lock_test
 
 import (
-	"cmp"
-	"encoding/binary"
 	"maps"
 	"slices"
 	"testing"
@@ -22,8 +20,6 @@ type machine struct {
 	number uint64
 	serial int
 	held   map[lock.ID]bool // entries that have held and were not removed since
-
-	closures []*lock.Closure // that stand
 }
 
 func newMachine() *machine {
@@ -90,37 +86,6 @@ func (m *machine) RemoveUnknown(t *rapid.T) {
 	}
 }
 
-// Close begins a closure at a number of its own.
-func (m *machine) Close(t *rapid.T) {
-	m.serial++
-	m.number += uint64(rapid.IntRange(1, 3).Draw(t, "step"))
-	e := locktest.Closing(lock.IDOf(binary.BigEndian.AppendUint64(make([]byte, 8), uint64(m.serial))), m.number,
-		rapid.SampledFrom([]string{"t", "t", "u"}).Draw(t, "tenant"), rapid.SampledFrom([]string{"*", "a", "b", "c*", "d"}).Draw(t, "locks"))
-	c := lock.NewClosure(e, m.table.Call(e, slices.Values(names())))
-	if err := c.Roll().Check(); err != nil {
-		t.Fatal(err)
-	}
-	m.table.Close(c)
-	m.model.Close(e)
-	m.closures = append(m.closures, c)
-}
-
-// Open ends a closure.
-func (m *machine) Open(t *rapid.T) {
-	if len(m.closures) == 0 {
-		t.Skip("open")
-	}
-	i := rapid.IntRange(0, len(m.closures)-1).Draw(t, "closure")
-	before := m.model.Holders()
-	granted := m.table.Open(m.closures[i])
-	m.model.Open(m.closures[i].Entry.ID)
-	m.closures = slices.Delete(m.closures, i, i+1)
-	m.checkGranted(t, before, granted)
-	if !slices.IsSortedFunc(granted, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }) {
-		t.Fatalf("granted out of order: %v", granted)
-	}
-}
-
 func (m *machine) checkGranted(t *rapid.T, before []lock.ID, granted []*lock.Entry) {
 	want := slices.DeleteFunc(m.model.Holders(), func(id lock.ID) bool { return slices.Contains(before, id) })
 	if diff := diff.Diff(want, locktest.IDs(granted), cmpopts.EquateEmpty()); diff != "" {
@@ -128,8 +93,8 @@ func (m *machine) checkGranted(t *rapid.T, before []lock.ID, granted []*lock.Ent
 	}
 }
 
-// Relist makes the table anew, as somebody does who sees only what is there: the entries, the
-// closures and their rolls. An operator may have raised the fence floor.
+// Relist builds the table again from the entries that are there, as a replica does that has
+// just listed. An operator may have raised the fence floor.
 func (m *machine) Relist(t *rapid.T) {
 	floor := rapid.SampledFrom([]uint64{0, 0, 1000}).Draw(t, "floor")
 	raised := func(e *lock.Entry) *lock.Entry {
@@ -138,65 +103,13 @@ func (m *machine) Relist(t *rapid.T) {
 		return &again
 	}
 	listed := lock.NewTable()
-	var late []*lock.Closure
-	for _, c := range m.closures {
-		again := lock.NewClosure(raised(c.Entry), nil)
-		listed.Close(again)
-		if late = append(late, again); rapid.Bool().Draw(t, "settled at once") {
-			listed.Settle(again, c.Roll())
-		}
-	}
 	for _, e := range m.model.Entries {
 		if _, err := listed.Insert(raised(e)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m.checkBars(t, listed, late)
-	for i, c := range late {
-		listed.Settle(c, m.closures[i].Roll())
-	}
 	if diff := diff.Diff(m.model.Holders(), locktest.IDs(holding(listed)), cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("holders (-model +listed):\n%s%s", diff, locktest.Describe(listed))
-	}
-}
-
-// checkBars looks at a table that does not know all rolls: nobody holds in it who does not, and
-// whoever it does not let hold, though he does, is in doubt.
-func (m *machine) checkBars(t *rapid.T, listed *lock.Table, closures []*lock.Closure) {
-	m.checkCall(t, listed)
-	for _, e := range m.model.Entries {
-		same, holds := listed.Entry(e.ID)
-		want := m.model.Holds(e)
-		if holds && !want || want && !holds && !listed.InDoubt(e.ID) {
-			t.Fatalf("%s holds: %t, in doubt: %t, want %t\n%s", e.ID, holds, listed.InDoubt(e.ID), want, locktest.Describe(listed))
-		}
-		blockers, ok := listed.Blockers(e.ID, false)
-		if listed.InDoubt(e.ID) && ok || want && ok {
-			t.Fatalf("%s, which may hold, is kept back by %v", e.ID, blockers)
-		}
-		barrier, certain := lock.BarrierIn(closures, same)
-		if certain && len(barrier) > 0 && want {
-			t.Fatalf("%s holds, and %v bars it", e.ID, barrier)
-		}
-	}
-}
-
-// checkCall has a table call a roll that does not know all others: it knows who holds, or that it
-// cannot tell.
-func (m *machine) checkCall(t *rapid.T, listed *lock.Table) {
-	for _, tenant := range []string{"t", "u"} {
-		e := locktest.Closing("next", 1<<40, tenant, "*")
-		roll := listed.Call(e, slices.Values(names()))
-		if roll == nil {
-			continue
-		}
-		next := lock.NewClosure(e, roll)
-		for _, known := range m.model.Entries {
-			same, _ := listed.Entry(known.ID)
-			if bars, certain := next.Bars(same); same.Tenant == tenant && (bars == m.model.Holds(known) || !certain) {
-				t.Fatalf("a roll says of %s, holds: %t, want %t\n%s", same.ID, !bars, m.model.Holds(known), locktest.Describe(listed))
-			}
-		}
 	}
 }
 
@@ -336,8 +249,6 @@ func tableMatchesModel(t *rapid.T) {
 		"InsertLate":    m.InsertLate,
 		"Remove":        m.Remove,
 		"RemoveUnknown": m.RemoveUnknown,
-		"Close":         m.Close,
-		"Open":          m.Open,
 		"Relist":        m.Relist,
 	})
 }

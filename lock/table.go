@@ -17,9 +17,6 @@ type Table struct {
 	counts  map[Mode]Counts
 
 	firstWaiting, lastWaiting *Member // those that do not hold, in the order in which they came
-
-	closures map[string][]*Closure     // by tenant, in the order of their numbers
-	shut     map[string]map[ID]*Member // by tenant: those that only a closure keeps from holding
 }
 
 // Counts says how many entries hold and how many wait.
@@ -36,8 +33,7 @@ type Member struct {
 
 	entry  *Entry
 	slots  []Slot
-	fronts int      // in how many of its queues it is in the front
-	shut   *Closure // it is in all of them, and this is one that keeps it from holding; or nil
+	fronts int // in how many of its queues it is in the front
 
 	prevWaiting, nextWaiting *Member
 }
@@ -46,7 +42,7 @@ type Member struct {
 func (m *Member) Entry() *Entry { return m.entry }
 
 // Holds reports whether the entry holds.
-func (m *Member) Holds() bool { return m.fronts == len(m.slots) && m.shut == nil }
+func (m *Member) Holds() bool { return m.fronts == len(m.slots) }
 
 // Slots returns the entry's places, in the order of its claims. The caller must not
 // change them. They are of no use once the entry is removed.
@@ -54,10 +50,7 @@ func (m *Member) Slots() []Slot { return m.slots }
 
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{
-		queues: map[Ref]*Queue{}, members: map[ID]*Member{}, counts: map[Mode]Counts{},
-		closures: map[string][]*Closure{}, shut: map[string]map[ID]*Member{},
-	}
+	return &Table{queues: map[Ref]*Queue{}, members: map[ID]*Member{}, counts: map[Mode]Counts{}}
 }
 
 // Insert puts e at the end of each of its queues and reports whether it holds at
@@ -82,7 +75,6 @@ func (t *Table) Insert(e *Entry) (holds bool, err error) {
 			m.fronts++
 		}
 	}
-	t.shutOut(m)
 	if m.Holds() {
 		t.countHeld(m, 1)
 	} else {
@@ -105,12 +97,11 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 	} else {
 		t.stopWaiting(m)
 	}
-	t.letIn(m)
 	for i := range m.slots {
 		s := &m.slots[i]
 		for _, entered := range s.queue.remove(s) {
 			entered.member.fronts++
-			if t.shutOut(entered.member); entered.member.Holds() {
+			if entered.member.Holds() {
 				granted = append(granted, t.grant(entered.member))
 			}
 		}
@@ -131,9 +122,6 @@ func (t *Table) grant(m *Member) *Entry {
 // Admits reports whether an entry with these claims would hold at once if it
 // were inserted now.
 func (t *Table) Admits(tenant string, claims []Claim) bool {
-	if t.ClosedFor(tenant, claims) != nil {
-		return false
-	}
 	for _, c := range claims {
 		if !t.queues[Ref{tenant, c.Name}].Admits(c) {
 			return false

@@ -106,6 +106,9 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, now, began ti
 	if err := s.keepable(e); err != nil {
 		return nil, err
 	}
+	if err := s.admit(e); err != nil {
+		return s.refuseOrRejoinWhenSettled(ctx, e, err)
+	}
 	if err := s.refuse(ctx, e, req.looked); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
@@ -113,10 +116,7 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, now, began ti
 		return s.refuseOrRejoin(ctx, e, err)
 	}
 	if err := s.view.Room(e); err != nil {
-		if e.Resumable() { // its entry may be there, and not be seen yet
-			s.settled(ctx)
-		}
-		return s.refuseOrRejoin(ctx, e, err)
+		return s.refuseOrRejoinWhenSettled(ctx, e, err)
 	}
 	defer s.view.Leave(e)
 	if err := s.letAsk(e); err != nil {

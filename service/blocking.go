@@ -42,7 +42,7 @@ func (c *Console) Blocking(s board.Sight, trees int) (*Blocking, error) {
 	for _, l := range page.Rows {
 		refs = append(refs, l.Ref)
 	}
-	queues, more := c.Service.view.Blocking(refs, c.closedBy(refs), maxBlockingPlaces)
+	queues, more := c.Service.view.Blocking(refs, maxBlockingPlaces)
 	now := c.Service.Now()
 	forest := blocking.Of(queues, now, blocking.Limits{Trees: trees, Waits: maxTreeWaits, Depth: maxTreeDepth})
 	return &Blocking{Forest: forest, Cut: more || page.Next != nil, Revision: page.Revision, Now: now}, nil

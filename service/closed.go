@@ -1,51 +1,59 @@
 package service
 
 import (
+	"context"
+
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/board"
-	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/service/closures"
 )
 
-// markClosed says which locks are closed, of the lines that are shown: patterns are compared with
-// the names of these, and not of all locks in use.
+// Closures are the closures that this replica knows.
+type Closures interface {
+	// Closed returns the closure that keeps an entry with these claims from joining, or nil.
+	Closed(tenant string, claims []lock.Claim) *lock.Closure
+
+	// Read reports whether the closures were read.
+	Read() bool
+}
+
+// admit returns why an entry may not join: an operator has closed one of its locks, or this
+// replica does not know yet.
+func (s *Service) admit(e *lock.Entry) error {
+	if e.Tenant == lock.OwnTenant || s.Config.Closures == nil {
+		return nil
+	}
+	if !s.Config.Closures.Read() {
+		return closures.ErrUnread()
+	}
+	if c := s.closed(e.Tenant, e.Claims); c != nil {
+		return lock.ErrClosed(c, s.Now())
+	}
+	return nil
+}
+
+func (s *Service) closed(tenant string, claims []lock.Claim) *lock.Closure {
+	if s.Config.Closures == nil {
+		return nil
+	}
+	return s.Config.Closures.Closed(tenant, claims)
+}
+
+// refuseOrRejoinWhenSettled is [Service.refuseOrRejoin] for a refusal that says nothing of the
+// queue: the entry of an earlier request with the key may be there, and not be seen yet.
+func (s *Service) refuseOrRejoinWhenSettled(ctx context.Context, e *lock.Entry, refused error) (*Grant, error) {
+	if e.Resumable() {
+		if err := s.settle(ctx, true); err != nil {
+			return nil, err
+		}
+	}
+	return s.refuseOrRejoin(ctx, e, refused)
+}
+
+// markClosed marks which of the locks on a page are closed.
 func (c *Console) markClosed(lines []board.Line) {
-	standing := map[string][]*lock.Closing{}
 	for i := range lines {
 		l := &lines[i]
-		all, known := standing[l.Tenant]
-		if !known {
-			all = c.Service.view.Closings(l.Tenant)
-			standing[l.Tenant] = all
-		}
-		l.Closing = longest(all, l.Name)
+		l.Closure = c.Service.closed(l.Tenant, []lock.Claim{{Name: l.Name}})
 	}
-}
-
-// longest returns what closes a lock for longest, nil if nothing does.
-func longest(all []*lock.Closing, name string) (found *lock.Closing) {
-	for _, c := range all {
-		if c.Locks.Match(name) && (found == nil || c.Until.After(found.Until)) {
-			found = c
-		}
-	}
-	return found
-}
-
-// closedBy returns of those of the locks that are closed the entry of the closure that lasts longest.
-func (c *Console) closedBy(refs []lock.Ref) map[lock.Ref]*lock.Entry {
-	standing, closed := map[string][]view.Closing{}, map[lock.Ref]*lock.Entry{}
-	for _, r := range refs {
-		all, known := standing[r.Tenant]
-		if !known {
-			all = c.Service.view.Closures(r.Tenant)
-			standing[r.Tenant] = all
-		}
-		for _, one := range all {
-			by := closed[r]
-			if one.Entry.Closing.Locks.Match(r.Name) && (by == nil || one.Entry.Closing.Until.After(by.Closing.Until)) {
-				closed[r] = one.Entry
-			}
-		}
-	}
-	return closed
 }

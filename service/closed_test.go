@@ -1,66 +1,66 @@
 package service_test
 
 import (
+	"errors"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestListsSayWhatIsClosed: of several closures the one that lasts longest, of each tenant its own,
-// until they have ended.
-func TestListsSayWhatIsClosed(t *testing.T) {
+// closing closes all locks of acme, or none, or has not been read yet.
+type closing struct {
+	unread atomic.Bool
+	closed atomic.Pointer[lock.Closure]
+}
+
+func (c *closing) Closed(string, []lock.Claim) *lock.Closure { return c.closed.Load() }
+
+func (c *closing) Read() bool { return !c.unread.Load() }
+
+// TestClosedLockTakesNoNewEntry: whether the request waits or not. Holders and waiters are not
+// affected, and a request with the key of one of them goes on with it.
+func TestClosedLockTakesNoNewEntry(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		a := newSharedStore(t).closer(t)
-		c := a.console()
-		a.hold(want("orders:1", 0))
-		a.hold(want("stock", 0))
-		short, long := a.closes(closing("orders:*", time.Minute)), a.closes(closing("*:1", time.Hour))
-		closed := func(want *lock.Entry) {
-			t.Helper()
-			after(board.Pace)
-			page, err := c.Locks(board.Query{Sort: board.ByName, Limit: 10})
-			if err != nil || len(page.Rows) != 2 {
-				t.Fatalf("%+v, %v", page, err)
-			}
-			got := page.Rows[0].Closing
-			if page.Rows[1].Closing != nil || (got == nil) != (want == nil) || got != nil && got != want.Closing {
-				t.Errorf("closed by %+v and %+v, want %+v and nothing", got, page.Rows[1].Closing, want)
+		c := &closing{}
+		r := newSharedStore(t).replica(t, func(cfg *service.Config) { cfg.Closures = c })
+		held := r.hold(want("a", 0))
+		waits := r.start(keyed("a", time.Minute, "k"))
+		synctest.Wait()
+		c.closed.Store(&lock.Closure{Tenant: "acme", Until: time.Now().Add(time.Hour), Reason: "the stock is counted"})
+		for _, wait := range []time.Duration{0, time.Minute} {
+			for _, name := range []string{"a", "free"} {
+				e := r.start(want(name, wait)).fails(lock.Closed)
+				if e.Closure == nil || e.Closure.Reason != "the stock is counted" || e.RetryAfter != 30*time.Second {
+					t.Errorf("refused with %+v", e)
+				}
 			}
 		}
-		closed(long.Entry)
-		a.opens(long.Entry.ID)
-		closed(short.Entry)
-		a.opens(short.Entry.ID)
-		closed(nil)
+		again := r.start(keyed("a", time.Minute, "k"))
+		synctest.Wait()
+		r.release(held)
+		first, second := waits.holdsLater(), again.holdsLater()
+		if first.Entry.ID != second.Entry.ID {
+			t.Errorf("a repeated request has %s, the first %s", second.Entry.ID, first.Entry.ID)
+		}
+		c.closed.Store(nil)
+		r.hold(want("free", 0))
 	})
 }
 
-// TestLongestClosureIsToBlame: who waits at a lock that several closures close waits for the one that lasts longest.
-func TestLongestClosureIsToBlame(t *testing.T) {
+// TestUnreadClosuresRefuseNewEntries: a replica that cannot know yet whether a lock is closed
+// does not let an entry join.
+func TestUnreadClosuresRefuseNewEntries(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		a := newSharedStore(t).closer(t)
-		c := a.console()
-		a.hold(lasting(want("orders:1", 0)))
-		a.line(lasting(want("orders:1", time.Hour)))
-		first, long, last := a.closes(closing("orders:*", time.Minute)), a.closes(closing("*:1", time.Hour)), a.closes(closing("*", 2*time.Minute))
-		blamed := func(want lock.ID) {
-			t.Helper()
-			after(board.Pace)
-			b, err := c.Blocking(board.Sight{}, 10)
-			if err != nil || len(b.Trees) != 1 || b.Trees[0].Closed == nil {
-				t.Fatalf("%+v, %v", b, err)
-			}
-			if got := b.Trees[0].Closed; got.ID != want {
-				t.Errorf("%s until %v is to blame, want %s", got.ID, got.Closing.Until, want)
-			}
+		c := &closing{}
+		c.unread.Store(true)
+		r := newSharedStore(t).replica(t, func(cfg *service.Config) { cfg.Closures = c })
+		if _, err := r.Acquire(t.Context(), want("a", 0)); !errors.Is(err, lock.StoreUnavailable) {
+			t.Errorf("Acquire = %v", err)
 		}
-		blamed(long.Entry.ID)
-		a.opens(long.Entry.ID)
-		blamed(last.Entry.ID)
-		a.opens(last.Entry.ID)
-		blamed(first.Entry.ID)
 	})
 }

@@ -87,8 +87,8 @@ func (s *Service) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 func (s *Service) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
 	st := s.view.Status(e.ID, e.Number)
 	over := !e.WaitUntil.IsZero() && !now.Before(e.WaitUntil)
-	if st.State != view.Waiting || st.InDoubt || !over && st.Refused == nil {
-		return nil // of one that may hold the next renewal decides
+	if st.State != view.Waiting || !over && st.Refused == nil {
+		return nil
 	}
 	if st.Refused != nil {
 		return s.carryOut(ctx, e, st.Refused)
@@ -193,12 +193,9 @@ func (s *Service) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 		return st, nil
 	}
 	if s.view.Reached(e.Number) && s.settled(ctx) {
-		if st = s.view.Status(e.ID, e.Number); st.InDoubt {
-			return st, errInDoubt()
-		}
-		return st, nil
+		return s.view.Status(e.ID, e.Number), nil
 	}
-	direct, err := s.placeInStore(ctx, e, true, s.moment()) // another replica may have told of a grant until now
+	direct, err := s.placeInStore(ctx, e, s.moment()) // another replica may have told of a grant until now
 	switch {
 	case err != nil:
 		return st, err
@@ -392,47 +389,22 @@ type queuePlace struct {
 
 // placeInStore reads where an entry stands, from reads that began at the moment since or
 // later; 0 stands for any. That it holds is true from then on, that it waits is not.
-func (s *Service) placeInStore(ctx context.Context, e *lock.Entry, nearest bool, since uint64) (queuePlace, error) {
-	st, number := queuePlace{holds: true}, uint64(0)
+func (s *Service) placeInStore(ctx context.Context, e *lock.Entry, since uint64) (queuePlace, error) {
+	st := queuePlace{holds: true}
 	for _, c := range e.Claims {
 		read, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, since)
 		if err != nil {
 			return queuePlace{}, err
 		}
-		number = max(number, read.number)
 		if st.entry = read.find(e); st.entry == nil {
 			return queuePlace{}, nil
 		}
-		if blockers, waits := lock.BlockersIn(read.entries, e, c.Name, nearest); waits {
+		if blockers, waits := lock.BlockersIn(read.entries, e, c.Name, true); waits {
 			st.holds = false
 			if st.blockers == nil || blockers != nil && len(blockers) < len(st.blockers) {
 				st.blockers = blockers
 			}
 		}
-	}
-	if !st.holds {
-		return st, nil
-	}
-	by, at, err := s.barred(ctx, e, number)
-	if err != nil {
-		return queuePlace{}, err
-	}
-	st.blockers, st.holds = by, len(by) == 0
-	if st.holds && at > number {
-		return s.stillThere(ctx, e, st, at)
-	}
-	return st, nil
-}
-
-// stillThere looks whether an entry that is in front is still there where no closure keeps it
-// from holding: one may have stood until then, and the entry have left meanwhile.
-func (s *Service) stillThere(ctx context.Context, e *lock.Entry, st queuePlace, at uint64) (queuePlace, error) {
-	read, err := s.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: e.Name()}, at, 0)
-	if err != nil {
-		return queuePlace{}, err
-	}
-	if read.find(e) == nil {
-		return queuePlace{}, nil
 	}
 	return st, nil
 }

@@ -15,6 +15,7 @@ type LockView struct {
 	Name       string
 	view.Queue               // at most 100 holders, the first 10 with ExpiresAt, and 1000 waiters
 	Advised    time.Duration // the TTL that its holds suggest, 0 if there are too few
+	Closure    *lock.Closure // keeps new entries out; nil if the lock is open
 }
 
 // Lock tells about one lock. consistent waits until the view has everything that
@@ -27,12 +28,10 @@ func (s *Service) Lock(ctx context.Context, r lock.Ref, consistent bool) (*LockV
 		return nil, err
 	}
 	q := s.view.Queue(r, "", view.MaxShownHolders, view.MaxShownWaiters)
-	if consistent && q.InDoubt {
-		return nil, errInDoubt()
-	}
 	s.addExpiries(ctx, q.Holders, askedPerLook)
 	return &LockView{
 		Name: r.Name, Queue: q, Advised: s.advisedTTL(q.Figures),
+		Closure: s.closed(r.Tenant, []lock.Claim{{Name: r.Name}}),
 	}, nil
 }
 

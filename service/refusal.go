@@ -50,17 +50,20 @@ func (s *Service) refuseOrRejoin(ctx context.Context, e *lock.Entry, busy error)
 	return s.refusal(ctx, e, busy)
 }
 
+// errTimedOut is the answer to a request whose wait is over.
+func errTimedOut() error {
+	return &lock.Error{
+		Code: lock.TimedOut, Detail: "others were in front for all of wait_seconds", RetryAfter: time.Second,
+	}
+}
+
 func errIdempotencyMismatch() error {
 	return lock.Errorf(lock.IdempotencyMismatch, "the idempotency key was used before with other parameters")
 }
 
 // refusal adds to an error who is in the way.
 func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant, error) {
-	var why *lock.Error
-	switch {
-	case errors.Is(err, lock.Closed) && errors.As(err, &why):
-		err = s.closed(why.Closing)
-	case !errors.Is(err, lock.Held) && !errors.Is(err, lock.TimedOut):
+	if !errors.Is(err, lock.Held) && !errors.Is(err, lock.TimedOut) {
 		return nil, err
 	}
 	g, asks := &Grant{Entry: e}, askedPerRefusal

@@ -10,7 +10,13 @@ import (
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/store"
 )
+
+// RecordPutter is what the service needs of the store's small records.
+type RecordPutter interface {
+	Put(ctx context.Context, p store.RecordPut) (uint64, error)
+}
 
 // RevokeRequest asks for the end of exactly one entry, by an operator who saw it.
 type RevokeRequest struct {
@@ -94,8 +100,6 @@ func (s *Service) seen(ctx context.Context, req RevokeRequest, known *bool) (vie
 		return found, s.ended(req.ID, s.view.EndOf(req.Tenant, req.ID))
 	case found.Entry.Tenant != req.Tenant:
 		return found, lock.LostBecause(lock.Unknown)
-	case found.InDoubt: // the record is to say whether it held
-		return found, errInDoubt()
 	}
 	return found, nil
 }

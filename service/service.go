@@ -37,8 +37,9 @@ type Metrics interface {
 // Config of a [Service]. Zero durations take the defaults that are named.
 type Config struct {
 	Store    store.Store
-	Records  RecordPutter   // where it is put on record what operators do
-	Journal  *audit.Journal // by which that is done; nil is one in Records
+	Records  RecordPutter   // the audit
+	Journal  *audit.Journal // writes the audit; nil is one in Records
+	Closures Closures       // nil is that no lock is closed
 	TokenKey []byte         // behind the lock tokens, at least 32 bytes, the same on all replicas
 
 	MinTTL     time.Duration // the store's shortest lease
@@ -126,7 +127,6 @@ func New(cfg Config) *Service {
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.tasks.Go(func() { cfg.Store.Watch(ctx, s.view) })
 	s.tasks.Go(func() { s.tellContradictions(s.closing) })
-	s.tasks.Go(func() { s.tendClosures(s.closing) })
 	s.async = newAsyncKeeper(s)
 	s.tasks.Go(func() { s.async.run(s.closing) })
 	return s

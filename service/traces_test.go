@@ -65,7 +65,6 @@ func TestTraces(t *testing.T) {
 			"service.Renew",
 			"service.Renew store.Renew",
 			"store.Queue", // shared by all who wait for the lock
-			"store.Queue", // of the tenant's closures
 		}
 		if diff := cmp.Diff(expected, traces); diff != "" {
 			t.Errorf("traces (-want +got):\n%s", diff)

@@ -131,7 +131,6 @@ func (w *wait) reject(why error) stage {
 // giveWay takes back the entry of a request that does not want to queue, or tells its
 // grant if it has come to hold.
 func (w *wait) giveWay(ctx context.Context) stage {
-	var others []*lock.Entry
 	switch {
 	case w.goneForGood(ctx):
 	case ctx.Err() != nil:
@@ -140,21 +139,20 @@ func (w *wait) giveWay(ctx context.Context) stage {
 			w.s.unlessGone(w.entry, err)
 		})
 	default:
-		by, holds, err := w.s.giveWayTo(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
+		holds, err := w.s.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
 		switch {
 		case holds:
 			return w.grantShown()
 		case errors.Is(err, lock.Lost):
 			return w.lost(lock.Unknown)
 		}
-		others = by
 		w.s.unlessGone(w.entry, err)
 		if err != nil && w.origin != wrote {
 			return w.tell(nil, tookEffect(err)) // others were in front in a view that may be older than the request
 		}
 		w.awaitOthers(ctx)
 	}
-	return w.tell(w.s.refusal(ctx, w.entry, w.s.inTheWay(others)))
+	return w.tell(w.s.refusal(ctx, w.entry, lock.ErrHeld()))
 }
 
 // othersTimeout is how long a try that is refused is held up at most, so that it can be told who holds.
@@ -367,7 +365,7 @@ func (w *wait) takeBack(ctx context.Context) stage {
 	case err != nil:
 		return w.tell(w.resumable(), err)
 	}
-	return w.tell(w.s.refusal(ctx, w.entry, w.s.timedOut(w.entry)))
+	return w.tell(w.s.refusal(ctx, w.entry, errTimedOut()))
 }
 
 // handOver starts the lease anew, so that the client has one TTL to go on waiting

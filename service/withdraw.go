@@ -48,28 +48,22 @@ func (s *Service) removeAtLast(e *lock.Entry, err error) {
 // may have granted it. So the removal is decided by those in the way: it happens only
 // if they are there still.
 func (s *Service) giveWay(ctx context.Context, e *lock.Entry, why lock.Reason) (holds bool, err error) {
-	_, holds, err = s.giveWayTo(ctx, e, why)
-	return holds, err
-}
-
-// giveWayTo is giveWay, and returns who was in the way.
-func (s *Service) giveWayTo(ctx context.Context, e *lock.Entry, why lock.Reason) (blockers []*lock.Entry, holds bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
 	blockers, known := s.view.Blockers(e)
-	for nearest := true; ; nearest = !nearest {
+	for {
 		if !known {
-			st, err := s.placeInStore(ctx, e, nearest, 0)
+			st, err := s.placeInStore(ctx, e, 0)
 			if err != nil || st.holds {
-				return nil, st.holds, err
+				return st.holds, err
 			}
 			if blockers = st.blockers; st.entry == nil {
-				return nil, false, lock.LostBecause(lock.Unknown)
+				return false, lock.LostBecause(lock.Unknown)
 			}
 		}
 		err := s.Store.Remove(ctx, e, why, blockers...)
 		if !errors.Is(err, lock.Changed) {
-			return blockers, false, err
+			return false, err
 		}
 		known = false
 	}

@@ -18,7 +18,8 @@ import (
 //
 //	1  entries that their clients keep
 //	2  entries that the replicas keep ([lock.Entry.Async])
-//	3  closures ([lock.Entry.Closing])
+//	3  closures as entries, which are records now: nothing is written in it any more, and such
+//	   an entry of an earlier version is one of a lock that nobody asks for
 //
 // A form is written as 0 if it is 1, as it was before there were forms.
 const Form = 3
@@ -28,15 +29,9 @@ const Form = 3
 // it is ready to serve while their places lapse.
 const formAsync = 2
 
-// formClosing is that of closures. A replica that does not know them grants closed locks.
-const formClosing = 3
-
 // FormOf returns the lowest form that whoever reads e has to understand.
 func FormOf(e *lock.Entry) int {
-	switch {
-	case e.Rules():
-		return formClosing
-	case e.Async:
+	if e.Async {
 		return formAsync
 	}
 	return 1

@@ -142,7 +142,7 @@ func (p *Pasts) Of(e *lock.Entry, position int64) json.RawMessage {
 // store keeps of it.
 func SaysAll(e *lock.Entry) bool {
 	return len(e.Metadata) == 0 && !e.Async && e.Callback == nil && e.AskWithin == nil && e.Trace == "" &&
-		e.Request == "" && e.Handle == 0 && e.Closing == nil && e.Roll == nil && !e.Opaque
+		e.Request == "" && e.Handle == 0 && !e.Opaque
 }
 
 // IsPlace reports whether only the place of an entry is remembered, see [PlaceOf].

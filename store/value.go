@@ -33,8 +33,6 @@ type Value struct {
 	Callback *ValueCallback    `json:"callback,omitempty"`
 	Ask      *ValueAsk         `json:"request_release,omitempty"`
 	Trace    string            `json:"trace,omitempty"`
-	Closing  *ValueClosing     `json:"closing,omitempty"`
-	Roll     *ValueRoll        `json:"roll,omitempty"`
 }
 
 // ValueAsk is what an entry asks of those who hold.
@@ -67,7 +65,6 @@ func ValueOf(e *lock.Entry) *Value {
 		Holder: e.Holder, Named: e.Named, Subject: e.Subject, Metadata: e.Metadata, Request: e.Request,
 		TTL: e.TTL.Milliseconds(), Enqueued: e.EnqueuedAt.UnixMilli(),
 		Async: e.Async, Callback: (*ValueCallback)(e.Callback), Trace: e.Trace,
-		Closing: closingOf(e.Closing), Roll: rollOf(e.Roll),
 	}
 	if form := FormOf(e); form > 1 {
 		v.Form = form
@@ -112,9 +109,6 @@ func (v *Value) Check(key Key) error {
 		return nil
 	}
 	if err := v.checkAsync(); err != nil {
-		return err
-	}
-	if err := v.checkClosure(key); err != nil {
 		return err
 	}
 	if v.TTL <= 0 || v.TTL > lock.MaxTTL.Milliseconds() {
@@ -166,7 +160,6 @@ func (v *Value) Entry(key Key, number uint64) *lock.Entry {
 		EnqueuedAt: time.UnixMilli(v.Enqueued).UTC(),
 		Number:     number, Handle: v.Handle,
 		Async: v.Async, Callback: (*lock.Callback)(v.Callback),
-		Closing: v.Closing.closing(), Roll: v.Roll.roll(),
 	}
 	if lock.ValidTrace(v.Trace) { // another version may write others; it only describes the entry
 		e.Trace = v.Trace

@@ -17,6 +17,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook/outbox"
@@ -84,7 +85,9 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	journal := audit.NewJournal(opened.smallRecords(), nil, t.Logger())
 	limits, stopQuotas := newQuotas(c, t, opened.smallRecords(), journal)
 	defer stopQuotas()
-	s := newService(c, t, opened, key, replicas, limits, journal)
+	closed, stopClosures := newClosures(t, opened.smallRecords(), journal)
+	defer stopClosures()
+	s := newService(c, t, opened, key, replicas, limits, journal, closed)
 	defer s.Close()
 	defer list(replicas, s)()
 	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key, limits, journal)
@@ -96,7 +99,7 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	trail, stopTrail := newAudit(c, t, opened.smallRecords(), replicas)
 	defer stopTrail()
 	routes := handlers.Config{
-		Audit: trail, Locks: s, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s, webhooks.Journal), Console: console, Quotas: limits, Verifier: verifier, KeysReady: verifier.Ready,
+		Audit: trail, Locks: s, Closures: closed, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s, webhooks.Journal), Console: console, Quotas: limits, Verifier: verifier, KeysReady: verifier.Ready,
 	}
 	codes, err := addDashboard(&routes, c, key, verifier)
 	if err != nil {
@@ -118,9 +121,9 @@ func shutdownTelemetry(t *telemetry.Telemetry) error {
 	return t.Shutdown(ctx)
 }
 
-func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quotas.Book, journal *audit.Journal) *service.Service {
+func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quotas.Book, journal *audit.Journal, closed *closures.Book) *service.Service {
 	config := serviceConfig(c, t, opened, key, replicas, limits)
-	config.Journal = journal
+	config.Journal, config.Closures = journal, closed
 	s := service.New(config)
 	observe(t, s)
 	return s

@@ -19,11 +19,12 @@ test("locks are closed with a reason, are seen to be, and are opened again", asy
   await page.getByRole("button", { name: "Close locks" }).click();
   const dialog = page.getByRole("dialog");
   const confirm = dialog.getByRole("button", { name: "Close locks" });
-  await expect(dialog).toContainText("Who waits keeps the place");
+  await expect(dialog).toContainText("Waiters get the lock in order");
   await dialog.getByLabel("Locks").fill("stock:*");
   await expect(dialog.getByRole("status")).toContainText("1 lock is in use, and 1 request waits");
   await expect(confirm).toBeDisabled();
   await dialog.getByLabel("Reason").fill(`counted ${attack}`);
+  await dialog.getByLabel("Description").fill(`OPS-311 ${attack}`);
   await dialog.getByLabel("Locks").fill("stock *");
   await expect(confirm).toBeDisabled();
   await dialog.getByLabel("Locks").fill("stock:*");

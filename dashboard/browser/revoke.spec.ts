@@ -142,7 +142,7 @@ test("a tenant's operator revokes what is its own, and nothing else", async ({ p
   await server.release("iso:1", theirs.token);
 });
 
-test("of a closed lock nobody is said to be next", async ({ page, server }) => {
+test("a closed lock shows why, and its waiter is next", async ({ page, server }) => {
   await server.acquire("shut:1", { holder: "last", ttl_seconds: 120 });
   await server.acquire("shut:1", { holder: "w", ttl_seconds: 60, wait_seconds: 60, async: true });
   const until = new Date(Date.now() + 600_000).toISOString();
@@ -155,8 +155,8 @@ test("of a closed lock nobody is said to be next", async ({ page, server }) => {
   expect(closure.status).toBe(201);
   await enter(server, page);
   const dialog = await ask(server, page, "shut:1", "last");
-  await expect(dialog).toContainText("nobody new gets it until it is open again");
-  await expect(page.getByText("Nobody new gets it; it opens")).toContainText("<img src=x");
+  await expect(dialog).toContainText("Next to get it: w");
+  await expect(page.getByText("No new request joins; it opens")).toContainText("<img src=x");
   await unhurt(page);
   expect(await violations(page)).toEqual([]);
 });

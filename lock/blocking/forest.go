@@ -13,8 +13,7 @@ import (
 // who does one thing after another. Beyond it many go by the name, as for deadlocks.
 const maxWaits = 100
 
-// Queue is a lock for which somebody waits: who is in the way, and those who stand behind. Of a lock
-// that is closed it is the entry of the closure, as if it were one of the tenant's, and all who do not hold.
+// Queue is a lock with waiters: the entry that is in the way, and those behind it.
 type Queue struct {
 	lock.Ref
 	Head   *lock.Entry
@@ -55,9 +54,8 @@ type Forest struct {
 type Tree struct {
 	Tenant string
 	Holder string
-	Named  bool        // the entries are of a holder that requests name; otherwise there is one entry
-	Cycle  bool        // he waits too: for somebody who waits for him. It is about to be refused
-	Closed *lock.Entry // not somebody, but this closure, is what they wait for; nil otherwise
+	Named  bool // the entries are of a holder that requests name; otherwise there is one entry
+	Cycle  bool // he waits too: for somebody who waits for him. It is about to be refused
 	Heads  []Head
 	Waits  []Wait // those listed, each behind the one for which it waits
 
@@ -226,9 +224,6 @@ func (g *graph) heads() []actor {
 func (g *graph) tree(a actor, cycle bool) *Tree {
 	first := g.blocks[a][0].Head
 	t := &Tree{Tenant: a.Tenant, Holder: first.Holder, Named: a.id == "", Cycle: cycle}
-	if first.Closing != nil {
-		t.Closed = first
-	}
 	for _, q := range g.blocks[a] {
 		t.Heads = append(t.Heads, Head{q.Name, q.Head, q.Holds, q.Since, q.Front, len(q.Behind) + q.Further})
 	}

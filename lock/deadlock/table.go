@@ -55,14 +55,6 @@ func (t *Table) Remove(id lock.ID) (removed *lock.Entry, held bool, granted []*l
 	return removed, held, granted
 }
 
-// Open is [lock.Table.Open].
-func (t *Table) Open(c *lock.Closure) []*lock.Entry { return t.granted(t.table.Open(c)) }
-
-// Settle is [lock.Table.Settle].
-func (t *Table) Settle(c *lock.Closure, roll *lock.Roll) []*lock.Entry {
-	return t.granted(t.table.Settle(c, roll))
-}
-
 // granted notes that entries came to hold.
 func (t *Table) granted(all []*lock.Entry) []*lock.Entry {
 	for _, e := range all {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/fencepost/fencepost/lock"
 )
@@ -15,38 +14,8 @@ import (
 // Model is the table by brute force: a list of entries. Everything else is
 // worked out anew, from the rules, whenever it is asked for.
 type Model struct {
-	Entries  []*lock.Entry
-	Newest   map[lock.Ref]uint64 // of the queues that are not empty
-	Closures []*ModelClosure
-}
-
-// ModelClosure is a closure that has the names of all who held when it began.
-type ModelClosure struct {
-	Entry *lock.Entry
-	Named map[lock.ID]bool
-}
-
-// Close begins a closure.
-func (m *Model) Close(e *lock.Entry) {
-	c := &ModelClosure{e, map[lock.ID]bool{}}
-	for _, id := range m.Holders() {
-		c.Named[id] = true
-	}
-	m.Closures = append(m.Closures, c)
-}
-
-// Open ends one.
-func (m *Model) Open(id lock.ID) {
-	m.Closures = slices.DeleteFunc(m.Closures, func(c *ModelClosure) bool { return c.Entry.ID == id })
-}
-
-// barred says whether a closure names the entry's lock, and not the entry.
-func (m *Model) barred(e *lock.Entry) bool {
-	return slices.ContainsFunc(m.Closures, func(c *ModelClosure) bool {
-		return !c.Named[e.ID] && slices.ContainsFunc(Refs(e), func(r lock.Ref) bool {
-			return lock.ClosuresOf(r.Tenant).Name == c.Entry.Name() && c.Entry.Closing.Locks.Match(r.Name)
-		})
-	})
+	Entries []*lock.Entry
+	Newest  map[lock.Ref]uint64 // of the queues that are not empty
 }
 
 // NewModel returns a table without entries.
@@ -110,9 +79,9 @@ func (m *Model) Front(r lock.Ref) []*lock.Entry {
 	return queue[:lock.Front(claims)]
 }
 
-// Holds says whether an entry is in the front of all its queues, and no closure bars it.
+// Holds says whether an entry is in the front of all its queues.
 func (m *Model) Holds(e *lock.Entry) bool {
-	return !m.barred(e) && !slices.ContainsFunc(Refs(e), func(r lock.Ref) bool { return !slices.Contains(m.Front(r), e) })
+	return !slices.ContainsFunc(Refs(e), func(r lock.Ref) bool { return !slices.Contains(m.Front(r), e) })
 }
 
 // Holders returns the ids of those that hold, in byte order.
@@ -134,9 +103,6 @@ func (m *Model) Position(e *lock.Entry) int {
 	for _, r := range Refs(e) {
 		behind := m.Queue(r)[len(m.Front(r)):]
 		longest = max(longest, 1+slices.Index(behind, e))
-	}
-	if longest == 0 {
-		return 1 // only a closure is before it
 	}
 	return longest
 }
@@ -170,19 +136,6 @@ func Describe(t interface {
 		text += "\n"
 	}
 	return text
-}
-
-// Closing makes the entry of a closure of a tenant's locks.
-func Closing(id lock.ID, number uint64, tenant, locks string) *lock.Entry {
-	pattern, err := lock.ParsePattern(locks)
-	if err != nil {
-		panic(err)
-	}
-	ref := lock.ClosuresOf(tenant)
-	return &lock.Entry{
-		ID: id, Tenant: ref.Tenant, Claims: []lock.Claim{{Name: ref.Name, Mode: lock.Exclusive}}, Number: number,
-		Closing: &lock.Closing{Locks: pattern, Reason: "moving the stock", By: "ops", Until: time.Unix(1e9, 0).UTC()},
-	}
 }
 
 // Entry makes an exclusive entry of tenant t on the locks named.

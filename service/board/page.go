@@ -70,7 +70,7 @@ type Page struct {
 type Line struct {
 	*view.Row
 	Share   int           // in hundredths: for how much of the last five minutes it was held
-	Closing *lock.Closing // of the closures that the lock is under, the one that lasts longest; nil if it is open
+	Closure *lock.Closure // keeps new entries out, of several the one that lasts longest; nil if the lock is open
 
 	// ExpiresAt is until when the lease of the first holder lasts; zero if that is not known.
 	ExpiresAt time.Time

@@ -49,13 +49,8 @@ func (v *View) noticed(n *lock.Notice, now time.Time) {
 
 // asked notes what an entry that waits asks, if it did not ask before.
 func (v *View) asked(e *lock.Entry, ask lock.Ask, now time.Time) {
-	waits := v.table.Member(e.ID).WaitsFor()
-	if len(waits) == 0 { // only a closure is in its way
-		v.asking.drop(e.ID)
-		return
-	}
 	if v.keepAsk(e, ask) {
-		v.happened(lock.EventOfAsk(e, ask, waits), now)
+		v.happened(lock.EventOfAsk(e, ask, v.table.Member(e.ID).WaitsFor()), now)
 	}
 }
 

@@ -19,22 +19,21 @@ const (
 )
 
 // Blocking reads for each lock who is in the way of others there, and who they are, up to most
-// in all; more says that not all was read. Locks at which nobody stands behind others are left out. At
-// those that closed has, the entry of a closure is in the way of all who do not hold.
-func (v *View) Blocking(refs []lock.Ref, closed map[lock.Ref]*lock.Entry, most int) (queues []blocking.Queue, more bool) {
+// in all; more says that not all was read. Locks at which nobody stands behind others are left out.
+func (v *View) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, more bool) {
 	for len(refs) > 0 && most > 0 {
-		n, read, cut := v.blocked(refs, closed, &queues, most)
+		n, read, cut := v.blocked(refs, &queues, most)
 		refs, most, more = refs[n:], most-read, more || cut
 	}
 	return queues, more || len(refs) > 0
 }
 
 // blocked reads some of the queues. It returns of how many locks, and how many places.
-func (v *View) blocked(refs []lock.Ref, closed map[lock.Ref]*lock.Entry, queues *[]blocking.Queue, most int) (n, read int, cut bool) {
+func (v *View) blocked(refs []lock.Ref, queues *[]blocking.Queue, most int) (n, read int, cut bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for ; n < len(refs) && read < min(most, placesChunk); n++ {
-		one := v.blockedAt(refs[n], closed[refs[n]], min(most-read, MaxBlockedPerLock))
+		one := v.blockedAt(refs[n], min(most-read, MaxBlockedPerLock))
 		if one == nil {
 			read++ // looking it up takes as long
 			continue
@@ -47,14 +46,9 @@ func (v *View) blocked(refs []lock.Ref, closed map[lock.Ref]*lock.Entry, queues 
 }
 
 // blockedAt returns nil if nobody is in anybody's way.
-func (v *View) blockedAt(r lock.Ref, closed *lock.Entry, most int) *blocking.Queue {
+func (v *View) blockedAt(r lock.Ref, most int) *blocking.Queue {
 	q := v.table.Queue(r)
-	switch {
-	case q == nil:
-		return nil
-	case closed != nil && q.Len() > q.Holders():
-		return shutAt(r, q, closed, most)
-	case q.Waiting() == 0:
+	if q == nil || q.Waiting() == 0 {
 		return nil
 	}
 	head := q.Head().Member()
@@ -70,20 +64,6 @@ func (v *View) blockedAt(r lock.Ref, closed *lock.Entry, most int) *blocking.Que
 		out.Behind = append(out.Behind, s.Member().Entry())
 	}
 	out.Further = q.Waiting() - len(out.Behind)
-	return out
-}
-
-// shutAt has the closure be in the way of all who do not hold, be they the first: whoever holds goes on,
-// and nobody comes to hold when he has finished.
-func shutAt(r lock.Ref, q *lock.Queue, closed *lock.Entry, most int) *blocking.Queue {
-	head := *closed
-	head.Tenant, head.Holder = r.Tenant, "" // nobody is to blame
-	waiting := q.Len() - q.Holders()
-	out := &blocking.Queue{Ref: r, Head: &head, Since: closed.EnqueuedAt, Front: 1, Behind: make([]*lock.Entry, 0, min(most, waiting))}
-	for e := range without("", q.Waiters(), most) {
-		out.Behind = append(out.Behind, e)
-	}
-	out.Further = waiting - len(out.Behind)
 	return out
 }
 

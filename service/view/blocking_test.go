@@ -2,12 +2,10 @@ package view_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/locktest"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
 )
@@ -37,7 +35,7 @@ func TestBlockingIsBounded(t *testing.T) {
 	for _, tc := range []struct{ most, queues, last int }{
 		{10_000, 3, view.MaxBlockedPerLock}, {view.MaxBlockedPerLock + 5, 2, 5}, {7, 1, 7},
 	} {
-		queues, more := v.Blocking(refs, nil, tc.most)
+		queues, more := v.Blocking(refs, tc.most)
 		if len(queues) != tc.queues || len(queues[len(queues)-1].Behind) != tc.last || !more {
 			t.Errorf("of %d: %d queues, more %t, want %d with %d behind in the last", tc.most, len(queues), more, tc.queues, tc.last)
 		}
@@ -47,7 +45,7 @@ func TestBlockingIsBounded(t *testing.T) {
 	}
 	short, refs := line(3, 2)
 	refs = append(refs, lock.Ref{Tenant: "acme", Name: "free"})
-	queues, more := short.Blocking(refs, nil, 10_000)
+	queues, more := short.Blocking(refs, 10_000)
 	if len(queues) != 3 || more || len(queues[0].Behind) != 1 || queues[0].Front != 1 || !queues[0].Holds {
 		t.Errorf("%d queues, more %t, the first %+v", len(queues), more, queues[0])
 	}
@@ -64,42 +62,9 @@ func TestBlockingAtASemaphore(t *testing.T) {
 		}
 		v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
 	}
-	queues, _ := v.Blocking([]lock.Ref{{Tenant: "acme", Name: "a"}}, nil, 10)
+	queues, _ := v.Blocking([]lock.Ref{{Tenant: "acme", Name: "a"}}, 10)
 	if len(queues) != 1 || len(queues[0].Or) != 2 || queues[0].Or[1].Entry.Number != 3 || queues[0].Or[1].Since.IsZero() {
 		t.Errorf("%+v, want two others who hold", queues)
-	}
-}
-
-// TestBlockingAtAClosedLock: the closure is in the way of all who do not hold, of the first in line too
-// when nobody holds any more; of nobody where none waits.
-func TestBlockingAtAClosedLock(t *testing.T) {
-	v := empty()
-	holder, first, second := locktest.Entry(view.NumberedID(1), 1, "x"), locktest.Entry(view.NumberedID(2), 2, "x"), locktest.Entry(view.NumberedID(3), 3, "x")
-	v.Reset(store.Snapshot{Number: 3, Entries: []*lock.Entry{holder, first, second, locktest.Entry(view.NumberedID(4), 3, "alone")}})
-	closing := locktest.Closing(view.NumberedID(5), 5, "t", "*")
-	closing.EnqueuedAt, closing.Holder = time.Unix(7, 0), "ops"
-	v.Apply(5, []store.Change{{Number: 5, Joined: closing}})
-	refs := []lock.Ref{{Tenant: "t", Name: "x"}, {Tenant: "t", Name: "alone"}}
-	closed := map[lock.Ref]*lock.Entry{refs[0]: closing, refs[1]: closing}
-	want := func(most, further int, behind ...*lock.Entry) {
-		t.Helper()
-		queues, more := v.Blocking(refs, closed, most)
-		if len(queues) != 1 || more != (further > 0) {
-			t.Fatalf("%d queues, more %t: %+v", len(queues), more, queues)
-		}
-		q := queues[0]
-		if q.Head.ID != closing.ID || q.Head.Tenant != "t" || q.Head.Holder != "" || q.Holds || !q.Since.Equal(closing.EnqueuedAt) || q.Further != further || !slices.Equal(q.Behind, behind) {
-			t.Errorf("of %d: %+v behind %+v", most, q, q.Head)
-		}
-	}
-	want(10, 0, first, second)
-	v.Apply(6, []store.Change{{Number: 6, Left: holder.ID, Reason: lock.Released}})
-	want(10, 0, first, second)
-	want(1, 1, first)
-	v.Apply(7, []store.Change{{Number: 7, Left: second.ID, Reason: lock.Released}})
-	want(10, 0, first)
-	if open, _ := v.Blocking(refs, nil, 10); len(open) != 0 {
-		t.Errorf("one alone is in the way: %+v", open)
 	}
 }
 

@@ -75,9 +75,6 @@ type Queue struct {
 	Newest   uint64   // the newest fence, 0 if this replica saw none
 	Figures  Figures
 	Revision uint64 // the number up to which the view is complete
-
-	Closing *lock.Closing // why nobody new comes to hold; nil if that is not so
-	InDoubt bool          // of somebody who is shown to wait it is not known if he holds
 }
 
 // Queue reads a queue, without the entry that is leaving it, if there is one. It
@@ -87,12 +84,10 @@ func (v *View) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Qu
 	defer v.mu.RUnlock()
 	out := Queue{Figures: v.figures.read(r), Revision: v.number}
 	out.Newest = out.Figures.Newest
-	out.Closing = closingOf(v.table.ClosedFor(r.Tenant, []lock.Claim{{Name: r.Name}}))
 	q := v.table.Queue(r)
 	if q == nil {
 		return out
 	}
-	out.InDoubt = v.table.Doubtful(r)
 	out.Newest = max(out.Newest, q.NewestHolder(leaving))
 	holding := q.Holders()
 	out.Waiting = q.Len() - holding

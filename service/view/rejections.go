@@ -154,15 +154,12 @@ func (v *View) RefusalOf(e *lock.Entry) (looks int, err error) {
 	v.mu.RLock()
 	c, clash := v.table.Clash(e)
 	admitted := v.table.Admits(e.Tenant, e.Claims)
-	closed := v.table.ClosedFor(e.Tenant, e.Claims)
 	v.mu.RUnlock()
 	switch {
 	case clash:
 		return 0, lock.ErrModeMismatch(c)
 	case admitted:
 		return 0, nil
-	case e.Tries() && closed != nil:
-		return 0, lock.ErrClosed(closed.Entry.Closing)
 	case e.Tries():
 		return 0, lock.ErrHeld()
 	case e.Named:

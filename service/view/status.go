@@ -28,7 +28,6 @@ type Status struct {
 	Doubt  bool          // held: it came to hold while nothing might be granted
 	Reason lock.Reason   // gone
 
-	InDoubt bool  // waiting: it may hold; that is known when a closure's roll is in the view
 	Soon    bool  // waiting: its turn was announced
 	Refused error // waiting: why it cannot stay in the queue, if it cannot; gone: why it could not
 }
@@ -48,7 +47,7 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 		waited, queued := v.waited[id]
 		return Status{State: Held, Entry: e, Waited: waited, Queued: queued, Doubt: doubt}
 	default:
-		return Status{State: Waiting, Entry: e, InDoubt: v.table.InDoubt(id), Soon: v.announced[id], Refused: v.refused(id)}
+		return Status{State: Waiting, Entry: e, Soon: v.announced[id], Refused: v.refused(id)}
 	}
 	if number > v.number {
 		return Status{} // it may be on its way, even if an earlier one with the id ended
@@ -140,21 +139,16 @@ func (v *View) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) 
 	return maps.Clone(v.table.Counts()), oldest
 }
 
-// HeldCallbacks returns the entries that hold and name a callback, and those of which it is not
-// known yet whether they hold. It looks at all entries.
-func (v *View) HeldCallbacks() (held, doubtful []*lock.Entry) {
+// HeldCallbacks returns the entries that hold and name a callback. It looks at all entries.
+func (v *View) HeldCallbacks() (held []*lock.Entry) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for e, holds := range v.table.Entries() {
-		switch {
-		case e.Callback == nil:
-		case holds:
+		if holds && e.Callback != nil {
 			held = append(held, e)
-		case v.table.InDoubt(e.ID):
-			doubtful = append(doubtful, e)
 		}
 	}
-	return held, doubtful
+	return held
 }
 
 // HeldCallback returns the tenant's entry with the id if it holds and names a callback, and nil otherwise.

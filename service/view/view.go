@@ -57,7 +57,6 @@ type View struct {
 	asks        asks
 	asking      asking
 	pending     pending
-	closures    closures
 	waiters     heap.Heap[*numberWaiter]
 	totals      Totals
 }
@@ -111,7 +110,7 @@ func New(cfg Config) *View {
 		Config: cfg, lostAt: now, lateAt: now, doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, tenants: newTenants(), depths: newDepths(), ended: newEndings(all, bounds.Ends), figures: newFigures(all, bounds.Figures), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
-		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), closures: newClosures(), pending: newPending(),
+		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), pending: newPending(),
 	}
 }
 
@@ -121,15 +120,9 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.told = upTo
-	for i, c := range changes {
+	for _, c := range changes {
 		v.writing.at(c.Number)
-		if i == 0 || c.Number != changes[i-1].Number {
-			v.closeFirst(changes[i:], now)
-		}
 		switch {
-		case c.Joined != nil && c.Joined.Closing != nil: // was first
-		case c.Joined != nil && c.Joined.Roll != nil:
-			v.rolled(c.Joined, now)
 		case c.Joined != nil:
 			v.join(c.Joined, now)
 		case c.Notice != nil:
@@ -247,13 +240,10 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 	v.tenants = newTenants()
 	v.depths = newDepths()
 	v.touched.any()
-	v.relistClosures(entries, now)
 	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {
-		if !e.Rules() {
-			v.insert(e, now)
-			v.detect(known, now)
-		}
+		v.insert(e, now)
+		v.detect(known, now)
 	}
 	v.relist(now)
 	v.async.relist(v.table.Entries())
@@ -341,9 +331,6 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 
 func (v *View) leave(c store.Change, now time.Time) {
 	id, why := c.Left, c.Reason
-	if v.lifted(id, now) {
-		return
-	}
 	v.carriedOut(id, why)
 	rejected := v.rejectedFor(id)
 	e, held, granted := v.table.Remove(id)

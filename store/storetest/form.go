@@ -2,8 +2,6 @@ package storetest
 
 import (
 	"errors"
-	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -18,7 +16,6 @@ func formCases() []testCase {
 		{name: "form/what an entry has is kept", run: formKept},
 		{name: "form/an older version stops granting when it would misread", run: formOlder},
 		{name: "form/what an older version understands does not stop it", run: formPlain},
-		{name: "form/a closure is kept, and an older version stops granting", run: formClosure},
 		{name: "form/a feed that understands it goes on", run: formGoesOn, alone: true},
 	}
 }
@@ -49,61 +46,6 @@ func formKept(t *trial) {
 	late := t.Reopen(t.T)
 	t.wantQueue(late, t.ref("a"), one, set)
 	t.wantSame(append(feeds, t.follow(late))...)
-}
-
-// ruling returns an entry in the queue of the closures, which is yet to say what it is.
-func (t *trial) ruling() *lock.Entry {
-	ref := lock.ClosuresOf(t.ref("any").Tenant)
-	e := t.draft(ref.Name)
-	e.Tenant, e.TTL, e.WaitUntil = ref.Tenant, lock.MaxTTL, e.EnqueuedAt.Add(time.Hour)
-	return e
-}
-
-// closure returns one that has all it can have.
-func (t *trial) closure() *lock.Entry {
-	e := t.ruling()
-	locks, _ := lock.ParsePattern("orders:*")
-	e.Closing = &lock.Closing{Locks: locks, Until: e.EnqueuedAt.Add(time.Hour), Reason: "moving the <stock> – all of it", By: "ops"}
-	return e
-}
-
-// formClosure writes a closure, and a roll that is as long as one may be, with a client beside that
-// knows none.
-func formClosure(t *trial) {
-	older, err := t.OpenOlder(t.T, store.Form-1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.follow(older)
-	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
-	ref := lock.ClosuresOf(t.ref("any").Tenant)
-	closure, roll := t.enqueue(t.A, t.closure()), t.ruling()
-	roll.Roll = &lock.Roll{Of: closure.ID, Seats: map[string]lock.Seats{}}
-	for n := range 130 {
-		roll.Roll.Seats[fmt.Sprintf("orders:%0190d", n)] = lock.Seats{Last: 1 << 50, But: []uint64{1<<50 + 1}}
-	}
-	roll = t.enqueue(t.B, roll)
-	late := t.Reopen(t.T)
-	for _, s := range []store.Store{t.A, t.B, late} {
-		queue := t.queue(s, ref)
-		if len(queue) != 2 || queue[0].Closing == nil || queue[1].Roll == nil {
-			t.Fatalf("the queue is %+v", queue)
-		}
-		if !reflect.DeepEqual(queue[0].Closing, closure.Closing) || !reflect.DeepEqual(queue[1].Roll, roll.Roll) {
-			t.Errorf("what is kept is %+v and %+v", queue[0].Closing, queue[1].Roll)
-		}
-	}
-	t.wantSame(append(feeds, t.follow(late))...)
-	t.eventually(t.Late, "the older one knows", func() bool { return errors.Is(older.Refusal(), store.ErrNewerForm) })
-	other := t.enqueue(t.A, t.draft("a"))
-	if err := t.B.Remove(t.ctx, other, lock.Withdrawn, closure); err != nil {
-		t.Errorf("Remove while a closure stands = %v", err)
-	}
-	t.remove(t.A, closure, lock.Expired)
-	if err := t.B.Remove(t.ctx, t.enqueue(t.A, t.draft("a")), lock.Withdrawn, closure); !errors.Is(err, lock.Changed) {
-		t.Errorf("Remove while a closure stands that does not = %v", err)
-	}
-	t.remove(t.A, roll, lock.Withdrawn)
 }
 
 // formPlain writes what every version understands, and what it can pass over.

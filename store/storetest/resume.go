@@ -120,14 +120,12 @@ func resumed(t *trial) {
 	}
 }
 
-// resumedOverForms has a feed begin earlier than what each of two forms was asked for by.
+// resumedOverForms has a feed begin earlier than what the second form was asked for by.
 func resumedOverForms(t *trial) {
 	early := t.follow(t.A)
 	t.enqueue(t.B, t.draft("a"))
 	from := t.newest(t.A)
 	t.remove(t.B, t.enqueue(t.A, t.kept("a")), lock.Released)
-	closure := t.closure()
-	t.remove(t.A, t.enqueue(t.B, closure), lock.Expired)
 	t.wantResumed(early, t.followFrom(from), from)
 }
 

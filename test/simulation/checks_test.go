@@ -190,16 +190,12 @@ func (t *truth) checkRefusal(c *call, e *lock.Error) {
 	case lock.Lost:
 		t.checkLost(c, e.Reason)
 	case lock.Held:
-		if !t.busy(c.id, c.claims, c.began, now) && !t.shut(c.claims, c.began, now) {
+		if !t.busy(c.id, c.claims, c.began, now) {
 			t.w.problem("%v: was told that the lock is held, which was free all the time", c)
 		}
 		t.checkGone(c, e)
-	case lock.Closed:
-		if !t.shut(c.claims, c.began, now) {
-			t.w.problem("%v: was told that the lock is closed, which it never was", c)
-		}
 	case lock.TimedOut:
-		if !t.busy(c.id, c.claims, c.began, now) && !t.shut(c.claims, c.began, now) {
+		if !t.busy(c.id, c.claims, c.began, now) {
 			t.w.problem("%v: timed out, and the lock was free all the time", c)
 		}
 		t.checkGone(c, e)

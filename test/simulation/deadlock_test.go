@@ -10,8 +10,7 @@ import (
 
 // queues are all queues at one instant.
 type queues struct {
-	of     map[string][]*lock.Entry // by lock
-	barred []*lock.Entry            // those whom a closure kept from holding then
+	of map[string][]*lock.Entry // by lock
 }
 
 // queuesAt returns the queues as they were at an instant.
@@ -22,12 +21,11 @@ func (t *truth) queuesAt(at time.Duration) queues {
 			q.of[name] = slices.Clone(some[len(some)-1].entries)
 		}
 	}
-	q.barred = slices.DeleteFunc(q.entries(), func(e *lock.Entry) bool { return !t.barred(e, at) })
 	return q
 }
 
 // stuck returns the entries that never come to hold. Who does not want to queue leaves,
-// and who asks for a mode in which the lock is not in use. Closures end.
+// and who asks for a mode in which the lock is not in use.
 func (q queues) stuck() []*lock.Entry {
 	q.removeTries()
 	q.removeClashing(nil)
@@ -55,7 +53,7 @@ func (q queues) stuckBesideRefused() []*lock.Entry {
 }
 
 func (q queues) removeTries() {
-	q.remove(func(e *lock.Entry) bool { return e.Tries() && (!q.holds(e) || slices.Contains(q.barred, e)) })
+	q.remove(func(e *lock.Entry) bool { return e.Tries() && !q.holds(e) })
 }
 
 // simulate has everybody let go who can, again and again, and returns who is left. A
@@ -157,17 +155,13 @@ func (q queues) append(c *call) lock.ID {
 	return e.ID
 }
 
-// changes are the instants of the time at which any queue changed, or a closure began or
-// ended, and its beginning.
+// changes are the instants of the time at which any queue changed, and its beginning.
 func (t *truth) changes(from, to time.Duration) []time.Duration {
 	all := []time.Duration{from}
 	for _, q := range t.queues {
 		for _, s := range q.states {
 			all = append(all, s.from)
 		}
-	}
-	for _, c := range t.closures {
-		all = append(all, c.from, c.to)
 	}
 	all = slices.DeleteFunc(all, func(at time.Duration) bool { return at < from || at > to })
 	slices.Sort(all)

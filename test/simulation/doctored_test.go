@@ -11,6 +11,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/test/bubble"
@@ -92,7 +93,9 @@ func allChecks(t *testing.T) []string {
 
 func doctors() map[string]func(*doctored) {
 	return map[string]func(*doctored){
-		"told of nothing": func(d *doctored) { d.told(d.entry("a"), acquire, true) },
+		"events differ":    func(d *doctored) { d.events(lock.EventAcquired, lock.EventEnqueued) },
+		"an event missing": func(d *doctored) { d.events(lock.EventAcquired) },
+		"told of nothing":  func(d *doctored) { d.told(d.entry("a"), acquire, true) },
 		"told of the dead": func(d *doctored) {
 			e := d.joined("a")
 			d.left(e, lock.Released)
@@ -104,7 +107,6 @@ func doctors() map[string]func(*doctored) {
 		"expired early":         func(d *doctored) { d.left(d.held("a"), lock.Expired) },
 		"a key granted twice":   func(d *doctored) { d.left(d.held("a"), lock.Released); d.held("a") },
 		"busy, and free":        func(d *doctored) { d.refused("a", acquire, lock.Held) },
-		"closed, and open":      func(d *doctored) { d.refused("a", acquire, lock.Closed) },
 		"timed out, and free":   func(d *doctored) { d.refused("a", acquire, lock.TimedOut) },
 		"modes clash with none": func(d *doctored) { d.refused("a", acquire, lock.ModeMismatch) },
 		"the same parameters":   func(d *doctored) { d.refused("a", acquire, lock.IdempotencyMismatch) },
@@ -132,8 +134,7 @@ func doctors() map[string]func(*doctored) {
 		"three of two hold":   func(d *doctored) { d.threeOfTwo() },
 		"not released":        func(d *doctored) { d.notReleased() },
 		"never":               func(d *doctored) { d.finish("nothing", time.Second, func() bool { return false }) },
-		"a cycle stands":      func(d *doctored) { d.cycle(func() {}) },
-		"one stands, closed":  func(d *doctored) { d.cycle(func() { d.closed() }) },
+		"a cycle stands":      func(d *doctored) { d.cycle() },
 		"left behind":         func(d *doctored) { d.stored("a"); d.truth.catchUp(); d.checkOrphans() },
 		"not granted":         func(d *doctored) { d.server.RestoreElsewhere(d.server.Checkpoint()); d.probe() },
 		"seen and gone":       func(d *doctored) { d.seenAndGone() },
@@ -146,6 +147,22 @@ func doctors() map[string]func(*doctored) {
 }
 
 func (d *doctored) pass(t time.Duration) { d.run(d.now()+t, func() bool { return false }) }
+
+// events has one stream tell an event, and another, which was there too, that of other kinds.
+func (d *doctored) events(kind lock.EventKind, others ...lock.EventKind) {
+	at := lock.EventID{Number: 2000, Index: 1}
+	one, other := d.world.told.begin("one", lock.Before(2000)), d.world.told.begin("other", lock.Before(2000))
+	event := func(kind lock.EventKind) *events.Record {
+		return &events.Record{Event: lock.Event{ID: at, Kind: kind, Entry: d.entry("a")}}
+	}
+	d.world.told.add(one, []*events.Record{event(kind)}, at)
+	var given []*events.Record
+	for _, k := range others {
+		given = append(given, event(k))
+	}
+	d.world.told.add(other, given, at)
+	d.world.told.check(d.world)
+}
 
 func (d *doctored) entry(id lock.ID) *lock.Entry {
 	return &lock.Entry{

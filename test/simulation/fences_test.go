@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -102,8 +101,6 @@ func (t *truth) renumbered(entries []*lock.Entry, number uint64) {
 // replace puts these entries in the place of all that are there.
 func (t *truth) replace(entries []*lock.Entry) {
 	now := t.w.now()
-	t.reclose(entries, now)
-	entries = slices.DeleteFunc(slices.Clone(entries), (*lock.Entry).Rules)
 	for _, q := range t.queues {
 		q.states = append(q.states, state{from: now})
 	}

@@ -13,7 +13,7 @@ import (
 const (
 	answersWithin = time.Minute
 	orphansWithin = 20 * time.Second
-	// An async entry waits on, and locks stay closed, by a clock that was changed, and then has a full lease:
+	// An async entry waits on by a clock that was changed, and then has a full lease:
 	// longer where clocks were changed by more than a minute.
 	leasesWithin = 6 * time.Minute
 	deadlockGoes = 5 * time.Second
@@ -24,12 +24,10 @@ func (w *world) history() {
 	for range w.Faults {
 		w.schedule(w.between(0, w.Length), w.fault)
 	}
-	for range w.Closures {
-		w.schedule(w.between(0, w.Length), w.closeLocks)
-	}
 	if w.Restored {
 		w.schedule(w.between(w.Length/4, w.Length*3/4), w.backup)
 	}
+	w.schedule(w.between(0, 5*time.Second), func() { w.travel(nil) })
 	defer w.end()
 	w.run(w.Length, w.failed)
 	w.heal()
@@ -47,6 +45,7 @@ func (w *world) history() {
 	}
 	w.probe()
 	w.checkViews()
+	w.told.check(w)
 }
 
 func (w *world) failed() bool { return len(w.problems) > 0 }
@@ -83,7 +82,6 @@ func (w *world) checkOrphans() {
 		c := w.truth.writer[e.ID]
 		known := slices.ContainsFunc(w.truth.told, func(id lock.ID) bool { return id == e.ID })
 		switch {
-		case e.Rules(): // ends with its time, or after the closure
 		case e.Resumable() || known || w.truth.last(e.ID).ghost:
 		case c != nil && c.life != c.replica.life:
 		default:

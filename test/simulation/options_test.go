@@ -30,7 +30,6 @@ type options struct {
 	Tries        int // acquires of a hundred that do not wait
 	ExpiryRecord time.Duration
 	Restored     bool // the store goes back to a copy while replicas run
-	Closures     int  // how often an operator closes locks
 	Async        int  // acquires of a hundred, of those that wait, whose place the replicas keep
 	Asks         int  // acquires of a hundred, of those that wait, that ask who holds to finish
 }
@@ -56,9 +55,6 @@ func expand(seed uint64) options {
 	}
 	if r.IntN(2) == 0 {
 		o.Asks = between(10, 60)
-	}
-	if r.IntN(3) == 0 {
-		o.Closures = between(1, 5)
 	}
 	if r.IntN(3) > 0 {
 		o.Joined = between(10, 90)

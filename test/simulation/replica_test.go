@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"sync"
@@ -14,14 +15,16 @@ import (
 
 // replica is one replica of the service, which can crash and start again.
 type replica struct {
-	w      *world
-	n      int
-	life   int
-	svc    *service.Service
-	store  *memory.Client
-	wire   *wire
-	calls  *sync.WaitGroup // that were not answered yet
-	closed []chan struct{} // of each life that has ended: closed when all of it has
+	w       *world
+	n       int
+	life    int
+	svc     *service.Service
+	store   *memory.Client
+	wire    *wire
+	calls   *sync.WaitGroup // that were not answered yet
+	living  context.Context // of those who follow its events, until it ends
+	unwatch context.CancelFunc
+	closed  []chan struct{} // of each life that has ended: closed when all of it has
 
 	down       bool // it takes no calls
 	crashed    bool
@@ -44,11 +47,12 @@ func (r *replica) start() {
 	r.store = r.w.server.Connect(r.wire)
 	name := r.name()
 	r.svc = service.New(service.Config{
-		Store: r.store, Records: anyRecord{}, TokenKey: []byte("a key behind the lock tokens, long enough"),
+		Store: r.store, TokenKey: []byte("a key behind the lock tokens, long enough"),
 		MinTTL: 2 * time.Second, MaxHold: 20 * time.Second, Now: r.wall, Rand: chance{r, r.life},
 		Sharing: r.w.list.member(name),
 	})
 	r.w.schedule(r.w.between(0, time.Second), func() { r.w.list.add(name) })
+	r.watchEvents()
 }
 
 // name is the replica's in the list of replicas, another one in each life.
@@ -64,6 +68,7 @@ func (r *replica) crash() {
 
 // end closes what belongs to this life, in the background.
 func (r *replica) end() {
+	r.unwatch()
 	gone := make(chan struct{})
 	r.closed = append(r.closed, gone)
 	name := r.name()

@@ -20,6 +20,7 @@ func (w *world) restore(to memory.Checkpoint, copied time.Duration) {
 		return
 	}
 	w.truth.catchUp()
+	w.told.numbersChange()
 	elsewhere := w.percent(30)
 	w.note("restore", to.Number, w.server.Number(), elsewhere)
 	if elsewhere {

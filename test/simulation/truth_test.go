@@ -21,8 +21,6 @@ type truth struct {
 	told   []lock.ID         // whose tokens were told
 	asks   map[lock.ID]bool  // those who asked, after they had joined, who holds to finish
 
-	closures []*closed
-
 	greatest  uint64 // number that any entry ever had
 	fences    map[string]map[lock.Mode]uint64
 	greatests map[string]uint64 // the same, of each lock
@@ -119,10 +117,6 @@ func (t *truth) join(e *lock.Entry, now time.Duration) {
 		t.w.problem("%s was written twice", e.ID)
 	}
 	t.checkNumber(e)
-	if e.Rules() {
-		t.rules(e, now)
-		return
-	}
 	l := &life{entry: e, joined: now, held: never, ended: never}
 	t.lives[e.ID] = append(t.lives[e.ID], l)
 	t.checkLate(l)
@@ -142,9 +136,6 @@ func (t *truth) enqueue(e *lock.Entry, now time.Duration) {
 }
 
 func (t *truth) leave(id lock.ID, why lock.Reason, now time.Duration) {
-	if t.open(id, now) {
-		return
-	}
 	l := t.last(id)
 	l.ended, l.reason = now, why
 	for _, c := range l.entry.Claims {
@@ -170,9 +161,9 @@ func (t *truth) promote(claims []lock.Claim, now time.Duration) {
 	}
 }
 
-// holds reports whether the entry is in the front of all its queues, and no closure bars it.
+// holds reports whether the entry is in the front of all its queues.
 func (t *truth) holds(e *lock.Entry) bool {
-	return !t.barred(e, t.w.now()) && !slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return !inFront(t.queues[c.Name].now(), e.ID, c) })
+	return !slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return !inFront(t.queues[c.Name].now(), e.ID, c) })
 }
 
 // inFront reports whether an entry holds in one queue, by the rules as one would say

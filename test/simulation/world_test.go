@@ -42,6 +42,7 @@ type world struct {
 	replicas []*replica
 	clients  []*client
 	truth    *truth
+	told     *told
 	calls    int     // that were begun
 	open     []*call // that were not answered yet
 
@@ -59,7 +60,7 @@ func newWorld(o options, trace func(string)) *world {
 		inbox: inbox{arrived: make(chan struct{}, 1)}, taken: map[time.Duration]bool{}, timer: time.NewTimer(0),
 		hash: fnv.New64a(), trace: trace,
 	}
-	w.truth = newTruth(w)
+	w.truth, w.told = newTruth(w), newTold()
 	w.server = memory.NewServer(memory.Config{Number: 100, ExpiryRecord: o.ExpiryRecord, Observe: w.truth.steps.add})
 	for n := range o.Replicas {
 		r := &replica{w: w, n: n}

@@ -3,7 +3,7 @@ import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { TenantField } from "../parts/filter";
 import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
-import { Since, Until } from "../parts/time";
+import { Since } from "../parts/time";
 import { count, many, span } from "../parts/words";
 import { useLive } from "../state/live";
 import { href, route, setQuery } from "../state/route";
@@ -80,21 +80,8 @@ export function worstFirst(trees: readonly TreeOf[]): TreeOf[] {
   return [...trees].sort((a, b) => b.waiting - a.waiting || since(a) - since(b) || (a.holder < b.holder ? -1 : 1));
 }
 
-/** Because of whom, or of what, they wait. */
+/** Because of whom they wait. */
 function Cause({ of }: { of: TreeOf }) {
-  if (of.closed) {
-    return (
-      <h2>
-        <Badge kind="wait" sign="‖">
-          closed
-        </Badge>{" "}
-        <a data-row href={href(["closures"])}>
-          Closed locks
-        </a>{" "}
-        <span class="soft small">{of.tenant}</span>
-      </h2>
-    );
-  }
   return (
     <h2>
       <a data-row href={holderPage(of.tenant, of.holder)}>
@@ -105,15 +92,15 @@ function Cause({ of }: { of: TreeOf }) {
   );
 }
 
-const states = { held: "holds ", reserved: "keeps ", closed: "closed " } as const;
-const since = { held: ", for ", reserved: " while it waits for another lock, for ", closed: ", for " } as const;
+const states = { held: "holds ", reserved: "keeps " } as const;
+const since = { held: ", for ", reserved: " while it waits for another lock, for " } as const;
 
 function Tree({ of }: { of: TreeOf }) {
   const all = useSignal(false);
   const shown = all.value ? of.waits : of.waits.slice(0, lines);
   const oldest = oldestOf(of);
   return (
-    <section class="sheet" aria-label={of.closed ? "Because locks are closed" : `Because of ${of.holder}`}>
+    <section class="sheet" aria-label={`Because of ${of.holder}`}>
       <div class="pad stack">
         <div class="head">
           <Cause of={of} />
@@ -137,12 +124,6 @@ function Tree({ of }: { of: TreeOf }) {
             blamed for <b>{span(of.blamed_seconds * 1000)}</b>
           </span>
         </div>
-        {of.closed && (
-          <p class="note wait">
-            Nobody new gets these locks, whoever gives them back; they open <Until at={of.closed.until} end />. Why:{" "}
-            {of.closed.reason}
-          </p>
-        )}
         <ul class="stack small">
           {of.heads.map((h) => (
             <li key={`${h.id} ${h.name}`}>
@@ -152,7 +133,7 @@ function Tree({ of }: { of: TreeOf }) {
               <span class="soft">
                 {since[h.state]}
                 <Since at={h.since} />
-                {!of.closed && `, fence ${h.fence}`}
+                {`, fence ${h.fence}`}
               </span>
             </li>
           ))}

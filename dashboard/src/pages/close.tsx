@@ -46,12 +46,14 @@ function Ask(of: { locks: string; tenant: string; done: (c: Schemas["Closure"]) 
   const locks = useSignal(of.locks);
   const minutes = useSignal(60);
   const reason = useSignal("");
+  const description = useSignal("");
   const action = useAction();
   const body = {
     tenant: tenant.value,
     locks: locks.value,
     until: untilAfter(now.value, minutes.value),
     reason: reason.value.trim(),
+    ...(description.value.trim() === "" ? {} : { description: description.value.trim() }),
   };
   const ready = tenant.value !== "" && isPattern(locks.value) && isReason(reason.value);
   const submit = (e: Event): void => {
@@ -85,6 +87,17 @@ function Ask(of: { locks: string; tenant: string; done: (c: Schemas["Closure"]) 
         <span class="soft small">Until {utc(body.until)}, unless it is opened before.</span>
       </label>
       <ReasonField value={reason.value} set={(v) => (reason.value = v)} />
+      <label class="field">
+        Description
+        <input
+          name="description"
+          autoComplete="off"
+          maxLength={200}
+          value={description.value}
+          onInput={(e) => (description.value = e.currentTarget.value)}
+        />
+        <span class="soft small">For other operators; tenants do not see it.</span>
+      </label>
       <Comes />
       {action.failure && <Trouble failure={action.failure} />}
       {action.failure?.uncertain && (
@@ -136,13 +149,13 @@ function Comes() {
   return (
     <ul class="note stack small">
       <li>
-        <b>Who holds</b> goes on, and can renew, until the lock is given back.
+        <b>Holders</b> go on, and can renew, until they release.
       </li>
       <li>
-        <b>Who waits</b> keeps the place, and gets nothing until it is open again.
+        <b>Waiters</b> get the lock in order.
       </li>
       <li>
-        <b>Who asks without waiting</b> is refused, and told until when and why.
+        <b>New requests</b> are refused, with the time and the reason.
       </li>
     </ul>
   );
@@ -205,7 +218,7 @@ function Done({ of }: { of: Schemas["Closure"] }) {
         </Badge>{" "}
         {of.locks} of {of.tenant}, until {utc(of.until)}.
       </p>
-      <p class="soft">Watch who still holds; when nobody does, all have finished.</p>
+      <p class="soft">Watch the holders and waiters; when there are none, all have finished.</p>
       <div class="row end">
         <a class="button" href={href(["locks"], { search: of.locks, tenant: of.tenant })}>
           Who holds

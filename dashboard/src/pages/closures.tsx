@@ -29,7 +29,7 @@ export function Closures() {
         </button>
       </Head>
       <p class="soft">
-        While a lock is closed, who holds it finishes, who waits keeps the place, and nobody new gets it.
+        While a lock is closed, no new request joins. Holders finish, and waiters get it in order.
       </p>
       <Failed failure={failure} />
       {data ? <Standing all={data.closures} open={(c) => (opening.value = c)} /> : <Loading failure={failure} />}
@@ -72,7 +72,10 @@ function Standing({ all, open }: { all: Closure[]; open: (c: Closure) => void })
             <span class="narrow beside">opens </span>
             <Until at={c.until} end />
           </td>
-          <td class="text">{c.reason}</td>
+          <td class="text">
+            {c.reason}
+            {c.description && <span class="under">{c.description}</span>}
+          </td>
           <td class="whole">
             <span class="narrow beside">closed </span>
             <Since at={c.since} ago />

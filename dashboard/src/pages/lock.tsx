@@ -73,7 +73,7 @@ function Seen({ view, revoke }: { view: View; revoke: Revoking }) {
       {view.closed && (
         <p class="note wait" role="status">
           <span aria-hidden="true">‖ </span>
-          <b>Closed.</b> Nobody new gets it; it opens <Until at={view.closed.until} end />. Why: {view.closed.reason}{" "}
+          <b>Closed.</b> No new request joins; it opens <Until at={view.closed.until} end />. Why: {view.closed.reason}{" "}
           <a href={href(["closures"])}>Closures</a>
         </p>
       )}

@@ -59,11 +59,6 @@ describe("nextAfter", () => {
   });
 });
 
-it("names nobody as next while the lock is closed", () => {
-  const closed = { until: "2026-01-02T15:04:05.000Z", reason: "the database moves" };
-  expect(nextInWords({ ...view("x", "xx"), closed }, "h0")).toContain("closed");
-});
-
 it("says who is next, or that nobody is", () => {
   expect(nextInWords(view("x", "xx"), "h0")).toBe("Next to get it: w0 with fence 10.");
   expect(nextInWords(view("x", "sssss"), "h0")).toContain(" and 2 more.");

@@ -34,7 +34,6 @@ function tolerates(w: Waiter, mode: string | undefined, before: number): boolean
 
 /** The same in words. */
 export function nextInWords(view: View, id: string): string {
-  if (view.closed) return "The lock is closed: nobody new gets it until it is open again.";
   const { granted, stay } = nextAfter(view, id);
   if (granted.length === 0) {
     if (stay === 0) return "Nobody else waits: the lock is free then.";

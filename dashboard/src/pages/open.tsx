@@ -8,7 +8,7 @@ import { Line } from "./sure";
 /** Ends a closure before its time. */
 export function Open({ closure, done, close }: { closure: Schemas["Closure"]; done: () => void; close: () => void }) {
   const action = useAction();
-  const { id, locks, tenant, until, reason, by } = closure;
+  const { id, locks, tenant, until, reason, description, by } = closure;
   const open = (e: { currentTarget: HTMLElement }): Promise<void> => {
     const dialog = e.currentTarget.closest("dialog");
     return action.run(async () => {
@@ -28,12 +28,18 @@ export function Open({ closure, done, close }: { closure: Schemas["Closure"]; do
         <dd>{by}</dd>
         <dt>Because</dt>
         <dd>{reason}</dd>
+        {description && (
+          <>
+            <dt>Description</dt>
+            <dd>{description}</dd>
+          </>
+        )}
         <dt>Would open</dt>
         <dd>
           <Until at={until} end />
         </dd>
       </dl>
-      <p>Whoever is next in line holds at once, unless another closure names the lock, too.</p>
+      <p>New requests join again within a second, unless another closure names the lock, too.</p>
       {action.failure && (
         <p class="note harm" role="alert">
           <span aria-hidden="true">⚠ </span>

@@ -52,7 +52,7 @@ export function EntryState({ held }: { held: boolean }) {
   );
 }
 
-/** Says of a lock in a list that nobody new gets it; until when and why, on hover. */
+/** Marks a closed lock in a list; until when and why, on hover. */
 export function Closed({ of }: { of?: Schemas["LockClosing"] | undefined }) {
   if (!of) return null;
   return (

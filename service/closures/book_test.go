@@ -1,0 +1,164 @@
+package closures_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fencepost/fencepost/audit"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/closures"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/bubble"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func run(t *testing.T, test func(t *testing.T, a, b *closures.Book)) {
+	t.Helper()
+	bubble.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Config{})
+		t.Cleanup(server.Close)
+		test(t, replica(t, server), replica(t, server))
+	})
+}
+
+func replica(t *testing.T, server *memory.Server) *closures.Book {
+	t.Helper()
+	client := server.Connect(nil)
+	b := closures.New(closures.Config{Records: client.Records()})
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { b.Run(ctx) })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+		client.Close()
+	})
+	<-time.After(time.Second)
+	return b
+}
+
+func request(locks string) closures.CloseRequest {
+	return closures.CloseRequest{
+		Tenant: "acme", Locks: locks, Until: time.Now().Add(time.Hour), Reason: "the stock is counted",
+		Description: "OPS-311", By: audit.Who{Subject: "ops", Tenant: "acme"},
+	}
+}
+
+func claims(names ...string) (all []lock.Claim) {
+	for _, name := range names {
+		all = append(all, lock.Claim{Name: name, Mode: lock.Exclusive})
+	}
+	return all
+}
+
+func closes(t *testing.T, b *closures.Book, req closures.CloseRequest) *lock.Closure {
+	t.Helper()
+	made, err := b.Close(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// TestClosureBindsEveryReplicaWithinASecond: at one that reads it and at one that starts later,
+// until its time is over or an operator opens the locks.
+func TestClosureBindsEveryReplicaWithinASecond(t *testing.T) {
+	run(t, func(t *testing.T, a, b *closures.Book) {
+		made := closes(t, a, request("orders:*"))
+		<-time.After(time.Second)
+		for _, book := range []*closures.Book{a, b} {
+			found := book.Closed("acme", claims("stock", "orders:1"))
+			if found == nil || found.ID != made.ID || found.Description != "OPS-311" || found.By != "ops" {
+				t.Fatalf("found %+v, want %+v", found, made)
+			}
+			if book.Closed("acme", claims("stock")) != nil || book.Closed("other", claims("orders:1")) != nil {
+				t.Error("other locks are closed too")
+			}
+		}
+		longer := request("orders:1")
+		longer.Until = time.Now().Add(2 * time.Hour)
+		second := closes(t, b, longer)
+		<-time.After(time.Second)
+		if found := a.Closed("acme", claims("orders:1")); found.ID != second.ID {
+			t.Errorf("of two closures %+v counts, want the one that lasts longest", found)
+		}
+		open := closures.OpenRequest{ID: second.ID, May: func(string, string) bool { return true }}
+		if err := a.Open(t.Context(), open); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Open(t.Context(), open); !errors.Is(err, lock.NotFound) {
+			t.Errorf("open again: %v", err)
+		}
+		<-time.After(time.Hour)
+		if found := b.Closed("acme", claims("orders:1")); found != nil {
+			t.Errorf("closed for longer than it says: %+v", found)
+		}
+	})
+}
+
+// TestClosuresThatAreOverAreRemoved: from the store, a while after their end.
+func TestClosuresThatAreOverAreRemoved(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Config{})
+		t.Cleanup(server.Close)
+		b := replica(t, server)
+		closes(t, b, request("a"))
+		<-time.After(time.Hour + 3*time.Minute)
+		client := server.Connect(nil)
+		defer client.Close()
+		page, err := client.Records().List(t.Context(), store.RecordQuery{Kind: closures.Kind})
+		if err != nil || len(page.Records) != 0 {
+			t.Errorf("there are %v (%v)", page.Records, err)
+		}
+	})
+}
+
+// TestClosuresAreBounded: of one tenant 100 stand, and others close theirs all the same.
+func TestClosuresAreBounded(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *closures.Book) {
+		for range lock.MaxClosures {
+			closes(t, a, request("a"))
+		}
+		if _, err := a.Close(t.Context(), request("a")); !errors.Is(err, lock.QuotaExceeded) {
+			t.Errorf("one more: %v", err)
+		}
+		other := request("a")
+		other.Tenant = "other"
+		closes(t, a, other)
+		all, err := a.List(t.Context(), "acme")
+		if err != nil || len(all) != lock.MaxClosures {
+			t.Errorf("%d are listed (%v)", len(all), err)
+		}
+	})
+}
+
+// TestInvalidClosures: what an operator cannot ask for.
+func TestInvalidClosures(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *closures.Book) {
+		for name, change := range map[string]func(*closures.CloseRequest){
+			"a long description": func(r *closures.CloseRequest) { r.Description = strings.Repeat("é", 201) },
+			"no reason":          func(r *closures.CloseRequest) { r.Reason = "short" },
+			"no locks":           func(r *closures.CloseRequest) { r.Locks = "" },
+			"the past":           func(r *closures.CloseRequest) { r.Until = time.Now() },
+			"a week":             func(r *closures.CloseRequest) { r.Until = time.Now().Add(7 * 24 * time.Hour) },
+			"our own locks":      func(r *closures.CloseRequest) { r.Tenant = lock.OwnTenant },
+		} {
+			req := request("a")
+			change(&req)
+			if _, err := a.Close(t.Context(), req); !errors.Is(err, lock.InvalidRequest) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		long := request("a")
+		long.Description = strings.Repeat("é", 200)
+		closes(t, a, long)
+	})
+}

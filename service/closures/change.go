@@ -1,0 +1,164 @@
+package closures
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fencepost/fencepost/audit"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// CloseRequest asks that no new entry joins some locks of a tenant.
+type CloseRequest struct {
+	Tenant      string
+	Locks       string // a [lock.Pattern]
+	Until       time.Time
+	Reason      string // the operator's
+	Description string
+	By          audit.Who
+}
+
+// Close closes locks, within a second at every replica. It is in the audit before. Errors:
+// invalid_request, quota_exceeded, rate_limited. After an unknown outcome the closure may
+// stand, and the list tells.
+func (b *Book) Close(ctx context.Context, req CloseRequest) (*lock.Closure, error) {
+	c, err := b.newClosure(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.full(ctx, req.Tenant); err != nil {
+		return nil, err
+	}
+	if err := b.record(ctx, c, req.By, audit.CloseLocks, audit.Closed, req.Reason); err != nil {
+		return nil, err
+	}
+	// An operator whose connection ends must not leave it half done.
+	put := store.RecordPut{RecordKey: keyOf(c), Value: encode(c)}
+	c.Number, err = b.Records.Put(context.WithoutCancel(ctx), put)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// newClosure checks a request and makes the closure of it.
+func (b *Book) newClosure(req CloseRequest) (*lock.Closure, error) {
+	now := b.Now().UTC().Truncate(time.Millisecond)
+	locks, err := lock.ParseNamePattern(req.Locks)
+	switch {
+	case req.Tenant == lock.OwnTenant || !lock.ValidTenant(req.Tenant):
+		return nil, lock.Invalid("tenant", "must be one whose locks can be closed")
+	case err != nil:
+		return nil, lock.Invalid("locks", "must be a pattern of 1 to %d bytes", lock.MaxPatternLength)
+	case !req.Until.After(now) || req.Until.Sub(now) > lock.MaxClosing:
+		return nil, lock.Invalid("until", "must be within the next %g hours", lock.MaxClosing.Hours())
+	case !utf8.ValidString(req.Description) || utf8.RuneCountInString(req.Description) > lock.MaxDescription:
+		return nil, lock.Invalid("description", "must have at most %d characters", lock.MaxDescription)
+	}
+	if wrong := lock.CheckExplanation(req.Reason); wrong != "" {
+		return nil, lock.Invalid("reason", "%s", wrong)
+	}
+	id := make([]byte, lock.IDSize)
+	_, _ = rand.Read(id) // never fails
+	return &lock.Closure{
+		ID: lock.IDOf(id), Tenant: req.Tenant, Locks: locks, Since: now, Until: req.Until.UTC().Truncate(time.Millisecond),
+		Reason: req.Reason, Description: req.Description, By: req.By.Subject,
+	}, nil
+}
+
+// List returns the closures that stand, in the order in which they began, as the store has
+// them now. tenant "" is all.
+func (b *Book) List(ctx context.Context, tenant string) (all []*lock.Closure, err error) {
+	now := b.Now()
+	for r, err := range store.EachRecord(ctx, b.Records, store.RecordQuery{Kind: Kind, Tenant: tenant}) {
+		if err != nil {
+			return nil, err
+		}
+		if c, err := parse(r); err == nil && now.Before(c.Until) {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, inOrder)
+	return all, nil
+}
+
+// full returns why no more closures of a tenant may stand.
+func (b *Book) full(ctx context.Context, tenant string) error {
+	all, err := b.List(ctx, "")
+	if err != nil {
+		return err
+	}
+	of := 0
+	for _, c := range all {
+		if c.Tenant == tenant {
+			of++
+		}
+	}
+	if of < lock.MaxClosures && len(all) < maxInAll {
+		return nil
+	}
+	return &lock.Error{
+		Code: lock.QuotaExceeded, RetryAfter: time.Minute,
+		Detail: fmt.Sprintf("at most %d closures of a tenant stand at a time, and %d in all", lock.MaxClosures, maxInAll),
+	}
+}
+
+// ErrUnread is the answer while the closures were not read yet.
+func ErrUnread() error {
+	return &lock.Error{
+		Code: lock.StoreUnavailable, Detail: "this replica has not read yet which locks are closed", RetryAfter: time.Second,
+	}
+}
+
+// OpenRequest asks for the end of a closure.
+type OpenRequest struct {
+	ID     lock.ID
+	May    func(tenant, locks string) bool // whether the operator may end a closure of these
+	Reason string                          // the operator's, "" if none was given
+	By     audit.Who
+}
+
+// Open ends a closure. It is in the audit before. Errors: not_found, rate_limited.
+func (b *Book) Open(ctx context.Context, req OpenRequest) error {
+	c, err := b.find(ctx, req)
+	if err != nil {
+		return err
+	}
+	if err := b.record(ctx, c, req.By, audit.OpenLocks, audit.Opened, req.Reason); err != nil {
+		return err
+	}
+	err = b.Records.Delete(context.WithoutCancel(ctx), keyOf(c), c.Number)
+	if errors.Is(err, lock.NotFound) || errors.Is(err, lock.Changed) {
+		return errNoClosure()
+	}
+	return err
+}
+
+func (b *Book) find(ctx context.Context, req OpenRequest) (*lock.Closure, error) {
+	all, err := b.List(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		if c.ID == req.ID && req.May(c.Tenant, c.Locks.String()) {
+			return c, nil
+		}
+	}
+	return nil, errNoClosure()
+}
+
+func errNoClosure() error { return lock.Errorf(lock.NotFound, "there is no such closure") }
+
+// record puts what an operator does into the audit.
+func (b *Book) record(ctx context.Context, c *lock.Closure, by audit.Who, action, result, reason string) error {
+	return b.Journal.Put(context.WithoutCancel(ctx), &audit.Record{
+		Tenant: c.Tenant, By: by, Action: action, Reason: reason, Result: result,
+		Object: audit.Object{Locks: []string{c.Locks.String()}, Entry: c.ID, Until: &c.Until},
+	})
+}

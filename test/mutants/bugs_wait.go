@@ -65,9 +65,9 @@ func waitBugs() []Bug {
 			Breaks: "the store checks the holder by which a removal was decided",
 			File:   "service/withdraw.go",
 			Anchor: "\t\tif !errors.Is(err, lock.Changed) {\n" +
-				"\t\t\treturn blockers, false, err\n",
+				"\t\t\treturn false, err\n",
 			Becomes: "\t\tif true {\n" +
-				"\t\t\treturn blockers, false, err\n",
+				"\t\t\treturn false, err\n",
 			In: "./service", Run: "^TestTimesOutBehindAnother$",
 		},
 		{

@@ -6,7 +6,7 @@ import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, many, span } from "../parts/words";
 import { useLive } from "../state/live";
-import { href, route, setQuery } from "../state/route";
+import { route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
 import { holderPage, lockPage } from "./names";
 import { type Node, nest } from "./tree";

@@ -28,9 +28,7 @@ export function Closures() {
           Close locks…
         </button>
       </Head>
-      <p class="soft">
-        While a lock is closed, no new request joins. Holders finish, and waiters get it in order.
-      </p>
+      <p class="soft">While a lock is closed, no new request joins. Holders finish, and waiters get it in order.</p>
       <Failed failure={failure} />
       {data ? <Standing all={data.closures} open={(c) => (opening.value = c)} /> : <Loading failure={failure} />}
       <Turn first="First page" at={cursor} next={data?.next_cursor} more="Further ones" />

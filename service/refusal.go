@@ -63,7 +63,8 @@ func errIdempotencyMismatch() error {
 
 // refusal adds to an error who is in the way.
 func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant, error) {
-	if !errors.Is(err, lock.Held) && !errors.Is(err, lock.TimedOut) {
+	why, is := errors.AsType[*lock.Error](err)
+	if !is || why.Code != lock.Held && why.Code != lock.TimedOut {
 		return nil, err
 	}
 	g, asks := &Grant{Entry: e}, askedPerRefusal
@@ -79,10 +80,7 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 			g.Busy = append(g.Busy, b)
 		}
 	}
-	if errors.As(err, &why) && why.Closing == nil {
-		err = s.comeAgain(g, *why)
-	}
-	return g, err
+	return g, s.comeAgain(g, *why)
 }
 
 // A client is asked to come again from shortestRetry to longestRetry after a refusal.

@@ -118,7 +118,7 @@ Query|Refusal|RequestID|RetryAfter|Scopes|Scrapes|StoreUnavailable|Text|TooLarge
 system: ## Test the examples, and the built server from outside, with short fault runs
 	$(call say,examples)
 	@set -e; for m in $(MODULES); do (set -x; $(GO) -C $$m test $(RACE) -count=1 -timeout 5m ./...); done
-	JOBS=40 examples/batch/demo
+	JOBS=40 RUNS=2 examples/batch/demo
 	$(call say,from outside)
 	$(TEST) $(RACE) -timeout 15m -p 1 $$($(GO) list ./test/... | grep -v -e /architecture -e /mutants -e /simulation)
 	$(call say,HTTP and faults on ZooKeeper)

@@ -2,6 +2,8 @@ package api
 
 // Event is something that happened to an entry.
 type Event struct {
+	// ID of the event: that of the message in an event stream, and the `webhook-id`.
+	ID string `json:"id" example:"1042-0"`
 	// Type of the event; `webhook.test` is sent to receivers alone, when somebody asks for it.
 	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.order_contradiction,lock.release_requested,lock.stale_write,events.missed,webhook.test" example:"lock.acquired"`
 	// Timestamp is when the server that tells the event saw it; another may have seen it a moment earlier or later.

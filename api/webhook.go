@@ -12,6 +12,8 @@ type WebhookBody struct {
 	// and there may be 16. A bearer token that is limited to patterns has to name one
 	// within them.
 	Locks *string `json:"locks,omitempty" minLength:"1" maxLength:"256" default:"*" example:"orders:*"`
+	// Description for people.
+	Description *string `json:"description,omitempty" maxLength:"200" example:"tells the shop"`
 }
 
 // WebhookChange says what is to be another; what is left out stays as it is.
@@ -26,6 +28,8 @@ type WebhookChange struct {
 	// Paused says that nothing is sent for now; false also sets one going again that was
 	// disabled because its receiver failed.
 	Paused *bool `json:"paused,omitempty" example:"true"`
+	// Description for people; an empty one is none.
+	Description *string `json:"description,omitempty" maxLength:"200" example:"tells the shop"`
 }
 
 // WebhookFields are what a webhook has whenever it is shown.
@@ -38,6 +42,8 @@ type WebhookFields struct {
 	Events []string `json:"events" example:"lock.acquired,lock.expired"`
 	// Locks is a pattern: it is told of locks with such a name.
 	Locks string `json:"locks" example:"orders:*"`
+	// Description for people, if there is one.
+	Description string `json:"description,omitempty" example:"tells the shop"`
 	// Paused says that nothing is sent for now.
 	Paused bool `json:"paused" example:"false"`
 	// CreatedAt is when it was made. It is told what happened after that.
@@ -65,10 +71,12 @@ type NewWebhook struct {
 	Secret string `json:"secret" example:"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="`
 }
 
-// WebhookList is all webhooks that the bearer token may see, the oldest first.
+// WebhookList is a page of the webhooks that the bearer token may see, the oldest first.
 type WebhookList struct {
 	// Webhooks of the tenant.
 	Webhooks []Webhook `json:"webhooks"`
+	// NextCursor asks for the next page; left out on the last one.
+	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6MTA0Mg"`
 }
 
 // CallbackSecret is a new secret for callbacks, which is not shown again.

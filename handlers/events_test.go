@@ -33,6 +33,7 @@ type told struct {
 }
 
 type eventBody struct {
+	ID        string  `json:"id"`
 	Type      string  `json:"type"`
 	Timestamp instant `json:"timestamp"`
 	Data      struct {
@@ -204,8 +205,8 @@ func (s *stream) wait(n int) []told {
 		return len(got) >= n
 	})
 	for _, m := range got {
-		if m.Event != m.Data.Type || m.Data.Timestamp.IsZero() {
-			s.t.Errorf("the message %+v has another type, or no time", m)
+		if m.Event != m.Data.Type || m.ID != m.Data.ID || m.Data.Timestamp.IsZero() {
+			s.t.Errorf("the message %+v has another type or id, or no time", m)
 		}
 	}
 	return got

@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -142,6 +144,12 @@ func nowhere(r *request) error {
 	return lock.Errorf(lock.NotFound, "there is nothing at this path: the dashboard is at /dashboard/, the API is described at /docs/")
 }
 
-func noSuchMethod(*request) error {
+// noSuchMethod answers a path that has other methods, which Allow names: gin does not know that
+// whatever has a GET has a HEAD too.
+func noSuchMethod(r *request) error {
+	const get = http.MethodGet
+	if allowed := r.Writer.Header().Get("Allow"); slices.Contains(strings.Split(allowed, ", "), get) {
+		r.Header("Allow", strings.Replace(allowed, get, get+", "+http.MethodHead, 1))
+	}
 	return lock.Errorf(lock.MethodNotAllowed, "this path has no such method")
 }

@@ -1,8 +1,12 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/sync/errgroup"
@@ -47,7 +51,9 @@ func (r *request) actorWithReason() (who subscription.Actor, err error) {
 func (a *endpoints) webhooks(r *gin.Engine) {
 	o := operation{scopes: []auth.Scope{auth.WebhooksWrite}, page: true}
 	r.POST("/webhooks", a.authorized(o, a.createWebhook))
-	r.GET("/webhooks", a.authorized(o, a.listWebhooks))
+	paged := o
+	paged.query = []string{"limit", "cursor"}
+	r.GET("/webhooks", a.authorized(paged, a.listWebhooks))
 	r.GET("/webhooks/:id", a.authorized(o, a.getWebhook))
 	r.PATCH("/webhooks/:id", a.authorized(o, a.changeWebhook))
 	o.query = []string{"reason"}
@@ -75,7 +81,7 @@ func (a *endpoints) createWebhook(r *request) error {
 	if err := r.readJSON(&body); err != nil {
 		return err
 	}
-	made, secret, err := a.Webhooks.Create(r.context(), r.actor(), subscription.Change{URL: &body.URL, Events: body.Events, Locks: body.Locks})
+	made, secret, err := a.Webhooks.Create(r.context(), r.actor(), subscription.Change{URL: &body.URL, Events: body.Events, Locks: body.Locks, Description: body.Description})
 	if err != nil {
 		return err
 	}
@@ -91,11 +97,14 @@ func (a *endpoints) createWebhook(r *request) error {
 // @Tags        webhooks
 // @Produce     json
 // @Security    bearer[webhooks:write]
-// @Success     200 {object} api.WebhookList "All of them, without their secrets"
+// @Param       limit  query int    false "Webhooks on a page" minimum(1) maximum(1000) default(100)
+// @Param       cursor query string false "next_cursor of the page before"
+// @Success     200 {object} api.WebhookList "A page of them, without their secrets"
+// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks [get]
 func (a *endpoints) listWebhooks(r *request) error {
-	all, err := a.Webhooks.List(r.context(), r.principal)
+	all, next, err := a.pageOfWebhooks(r)
 	if err != nil {
 		return err
 	}
@@ -108,12 +117,62 @@ func (a *endpoints) listWebhooks(r *request) error {
 	}
 	const each = 4 << 10 // bytes, about: a URL and a pattern, and what names can become
 	return r.respondLarge(each*len(all), func() any {
-		list := &api.WebhookList{Webhooks: make([]api.Webhook, 0, len(all))}
+		list := &api.WebhookList{Webhooks: make([]api.Webhook, 0, len(all)), NextCursor: next}
 		for i, one := range all {
 			list.Webhooks = append(list.Webhooks, *webhookOf(one, health[i]))
 		}
 		return list
 	})
+}
+
+// pageOfWebhooks returns the webhooks of a page, and the cursor of the next one.
+func (a *endpoints) pageOfWebhooks(r *request) (page []*subscription.Subscription, next string, err error) {
+	limit, err := r.limitParam()
+	if err != nil {
+		return nil, "", err
+	}
+	var after webhookPlace
+	if text, sent := r.GetQuery("cursor"); sent {
+		if after, err = parseWebhookPlace(text); err != nil {
+			return nil, "", err
+		}
+	}
+	all, err := a.Webhooks.List(r.context(), r.principal)
+	first := slices.IndexFunc(all, func(s *subscription.Subscription) bool { return placeOf(s).compare(after) > 0 })
+	if err != nil || first < 0 {
+		return nil, "", err
+	}
+	if page = all[first:]; len(page) > limit {
+		page = page[:limit]
+		next = placeOf(page[limit-1]).cursor()
+	}
+	return page, next, nil
+}
+
+// webhookPlace is where a webhook stands in the list.
+type webhookPlace struct {
+	from uint64
+	id   string
+}
+
+func placeOf(s *subscription.Subscription) webhookPlace { return webhookPlace{s.From, s.ID} }
+
+func (p webhookPlace) compare(o webhookPlace) int {
+	return cmp.Or(cmp.Compare(p.from, o.from), cmp.Compare(p.id, o.id))
+}
+
+func (p webhookPlace) cursor() string {
+	return encodeCursor(strconv.FormatUint(p.from, 10) + ":" + p.id)
+}
+
+func parseWebhookPlace(cursor string) (webhookPlace, error) {
+	text, err := decodeCursor(cursor)
+	digits, id, _ := strings.Cut(text, ":")
+	from, bad := strconv.ParseUint(digits, 10, 64)
+	if err != nil || bad != nil {
+		return webhookPlace{}, lock.Invalid("cursor", "is not a next_cursor of ours")
+	}
+	return webhookPlace{from, id}, nil
 }
 
 // getWebhook shows one.
@@ -154,7 +213,7 @@ func (a *endpoints) changeWebhook(r *request) error {
 	if err := r.readJSON(&body); err != nil {
 		return err
 	}
-	c := subscription.Change{URL: body.URL, Events: body.Events, Locks: body.Locks, Paused: body.Paused}
+	c := subscription.Change{URL: body.URL, Events: body.Events, Locks: body.Locks, Paused: body.Paused, Description: body.Description}
 	changed, err := a.Webhooks.Update(r.context(), r.actor(), r.Param("id"), c)
 	return r.respondWebhook(changed, err)
 }
@@ -282,7 +341,7 @@ func webhookOf(s *subscription.Subscription, h outbox.Health) *api.Webhook {
 
 func webhookFields(s *subscription.Subscription) api.WebhookFields {
 	f := api.WebhookFields{
-		ID: s.ID, URL: s.URL, Events: eventNames(s.Events), Locks: s.Locks, Paused: s.Paused,
+		ID: s.ID, URL: s.URL, Events: eventNames(s.Events), Locks: s.Locks, Paused: s.Paused, Description: s.Description,
 		CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By,
 	}
 	if len(s.Rotated) > 0 {

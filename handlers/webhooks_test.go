@@ -28,6 +28,7 @@ type webhookBody struct {
 	CreatedAt instant  `json:"created_at"`
 	CreatedBy string   `json:"created_by"`
 	RotatedAt *instant `json:"rotated_at"`
+	About     string   `json:"description"`
 	Secret    string   `json:"secret"`
 }
 
@@ -60,6 +61,60 @@ func (c *client) webhooks() []webhookBody {
 	}
 	c.get("/webhooks").want(http.StatusOK, &list)
 	return list.Webhooks
+}
+
+// TestWebhooksPage: the oldest first, and none twice.
+func TestWebhooksPage(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	var made, seen []string
+	for range 5 {
+		made = append(made, c.subscribe(`{`+receiver+`}`).ID)
+	}
+	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
+		var page struct {
+			Webhooks []webhookBody `json:"webhooks"`
+			Next     string        `json:"next_cursor"`
+		}
+		query := "?limit=2"
+		if cursor != "" {
+			query += "&cursor=" + cursor
+		}
+		c.get("/webhooks"+query).want(http.StatusOK, &page)
+		for _, w := range page.Webhooks {
+			seen = append(seen, w.ID)
+		}
+		cursor = page.Next
+	}
+	if diff := cmp.Diff(made, seen); diff != "" {
+		t.Errorf("(-made +seen)\n%s", diff)
+	}
+	c.get("/webhooks?limit=0").wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
+	c.get("/webhooks?cursor=x").wantProblem(invalid("cursor", "is not a next_cursor of ours"))
+}
+
+// TestDescriptionOfAWebhook is kept, changed, and taken away.
+func TestDescriptionOfAWebhook(t *testing.T) {
+	t.Parallel()
+	c := subscriber(t)
+	made := c.subscribe(`{` + receiver + `,"description":"tells the shop"}`)
+	for text, want := range map[string]string{`{"paused":true}`: "tells the shop", `{"description":"x"}`: "x", `{"description":""}`: ""} {
+		var now webhookBody
+		c.post("/webhooks", body(`{`+receiver+`,"description":"tells the shop"}`)).want(http.StatusCreated, &made)
+		if made.About != "tells the shop" {
+			t.Errorf("made as %+v", made)
+		}
+		c.do("PATCH", "/webhooks/"+made.ID, body(text)).want(http.StatusOK, &now)
+		if now.About != want {
+			t.Errorf("%s: description = %q, want %q", text, now.About, want)
+		}
+	}
+	for _, bad := range []string{strings.Repeat("ä", 201), `a\nb`} {
+		a := c.post("/webhooks", body(`{`+receiver+`,"description":"`+bad+`"}`), loose)
+		if a.wantStatus(http.StatusBadRequest); a.fields()["field"] != "description" {
+			t.Errorf("%v", a)
+		}
+	}
 }
 
 // TestWebhook makes one, changes it, and deletes it. Its secret is shown when there is a new

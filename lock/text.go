@@ -43,6 +43,23 @@ func CheckExplanation(s string) string {
 	return ""
 }
 
+// MaxDescription is how long a description is, in characters.
+const MaxDescription = 200
+
+// CheckDescription returns what is wrong with what people say of something that they made, as a
+// phrase, "" if nothing is. It is a line, or empty.
+func CheckDescription(s string) string {
+	switch {
+	case utf8.RuneCountInString(s) > MaxDescription:
+		return "must not be longer than 200 characters"
+	case !utf8.ValidString(s):
+		return "must be UTF-8"
+	case !oneLine(s):
+		return "must not have control characters, line breaks or marks that turn the direction of writing"
+	}
+	return ""
+}
+
 // CheckMetadata returns what is wrong with an entry's metadata as a phrase, "" if
 // nothing is. A key is a name like a holder's, though it may be empty. A value is
 // text of any number of lines: of the control characters it may have tabs and line

@@ -13,12 +13,12 @@ import (
 // Of describes an event with the claims that its reader may see, of which there is one at
 // least. What is secret of an entry, or nobody's concern, is left out by naming what is not.
 func Of(e *lock.Event, claims []lock.Claim) *api.Event {
-	return &api.Event{Type: string(e.Kind), Timestamp: api.InstantOf(e.At), Data: data(e, claims)}
+	return &api.Event{ID: e.ID.String(), Type: string(e.Kind), Timestamp: api.InstantOf(e.At), Data: data(e, claims)}
 }
 
 // Missed says that what happened after the one and before the other id is not told.
 func Missed(after, before lock.EventID, now time.Time) *api.Event {
-	return &api.Event{Type: api.EventsMissed, Timestamp: api.InstantOf(now), Data: api.EventData{
+	return &api.Event{ID: before.String(), Type: api.EventsMissed, Timestamp: api.InstantOf(now), Data: api.EventData{
 		Number: before.Number, After: after.String(), Before: before.String(),
 	}}
 }

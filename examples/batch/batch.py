@@ -23,6 +23,7 @@ JOBS = int(os.environ.get("JOBS", "100"))
 LIMIT = int(os.environ.get("LIMIT", "4"))
 WORK = float(os.environ.get("WORK", "0.1"))  # seconds that a job takes
 LOCK = "reports:nightly"
+RUN = os.urandom(8).hex()  # a key that was used is used up: another run has keys of its own
 
 
 def call(method, path, body=None, headers=None):
@@ -132,7 +133,7 @@ def ask(number, url):
         "mode": "semaphore", "limit": LIMIT, "ttl_seconds": 30, "wait_seconds": 3600,
         "async": True, "callback_url": url, "metadata": {"job": str(number)},
     }
-    status, answer = call("POST", f"/locks/{LOCK}", body, {"Idempotency-Key": f"job-{number}"})
+    status, answer = call("POST", f"/locks/{LOCK}", body, {"Idempotency-Key": f"{RUN}-{number}"})
     if status not in (201, 202):  # 201: there was room at once; the call comes all the same
         raise SystemExit(f"job {number}: {status} {answer}")
 

@@ -64,9 +64,11 @@ func improveSchema(name string, s *openapi3.Schema) {
 			ref.Value.Pattern = deliveryID
 		case property == "id" && name == "AuditWebhook": // callbacks, too, and what could not be read
 			ref.Value.Pattern = lockName
+		case property == "id" && name == "Event":
+			ref.Value.Pattern = deliveryID
 		case property == "id":
 			ref.Value.Pattern = entryID
-		case property == "holder" && ref.Value.MaxLength != nil:
+		case (property == "holder" || property == "description") && ref.Value.MaxLength != nil:
 			ref.Value.Pattern = oneLine
 		case name == "LockSetBody" && property == "locks":
 			ref.Value.MinItems, ref.Value.MaxItems = 1, openapi3.Ptr(uint64(32))

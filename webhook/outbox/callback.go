@@ -56,7 +56,9 @@ func (w *owner) callBack(e *lock.Event, it *item) {
 		c.Until, c.lasts = until.UnixMilli(), until
 		what.Data.Entry.ExpiresAt = api.InstantOf(until)
 	}
-	payload, id := short(what, webhook.MaxPayload-roomForToken), callID(e)
+	id := callID(e)
+	what.ID = id
+	payload := short(what, webhook.MaxPayload-roomForToken)
 	w.accept(&delivery{
 		target: t, id: id, record: recordName(Callbacks, id), kind: string(e.Kind), lock: of.Name(),
 		payload: payload, size: len(payload) + len(c.URL), grant: c,

@@ -222,7 +222,7 @@ func recordOf(target, delivery string) string {
 
 func missedEvent(tenant string, l *lost, now time.Time) *api.Event {
 	e := event.Missed(l.After, l.Before, now)
-	e.Data.Tenant, e.Data.Reason = tenant, l.because
+	e.ID, e.Data.Tenant, e.Data.Reason = missedID(l.Missed), tenant, l.because
 	return e
 }
 

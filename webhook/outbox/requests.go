@@ -184,7 +184,7 @@ func (w *owner) serve(tenant string, r *request, done func()) {
 func (w *owner) test(t *target, id string, it *item) {
 	now := w.Now()
 	payload := marshal(&api.Event{
-		Type: api.WebhookTest, Timestamp: api.InstantOf(now), Data: api.EventData{Number: w.window.last.Number, Tenant: t.tenant},
+		ID: id, Type: api.WebhookTest, Timestamp: api.InstantOf(now), Data: api.EventData{Number: w.window.last.Number, Tenant: t.tenant},
 	})
 	w.accept(&delivery{
 		target: t, id: id, record: recordName(t.id, id), kind: api.WebhookTest, payload: payload, size: len(payload),

@@ -216,6 +216,10 @@ func (r *replica) Send(ctx context.Context, t webhook.Target, m webhook.Message)
 	if !m.NotAfter.IsZero() && !time.Now().Before(m.NotAfter) {
 		return webhook.Result{Outcome: webhook.Expired}
 	}
+	var sent api.Event
+	if err := json.Unmarshal(m.Payload, &sent); err != nil || sent.ID != m.ID {
+		w.t.Errorf("the body of %s has the id %q (%v)", m.ID, sent.ID, err)
+	}
 	w.attempted++
 	r.sent++
 	result := webhook.Result{Outcome: webhook.Delivered, Status: 204}

@@ -29,11 +29,13 @@ type Change struct {
 	Events []string // kinds, or [AllEvents]; [Missed] may be there and says nothing
 	Locks  *string
 	Paused *bool
+
+	Description *string // up to [lock.MaxDescription] characters; "" is none
 }
 
 // empty reports whether nothing is said.
 func (c *Change) empty() bool {
-	return c.URL == nil && c.Events == nil && c.Locks == nil && c.Paused == nil
+	return c.URL == nil && c.Events == nil && c.Locks == nil && c.Paused == nil && c.Description == nil
 }
 
 // apply changes s, on behalf of whoever asks now. Its errors are [lock.InvalidRequest] and
@@ -56,6 +58,12 @@ func (c *Change) apply(s *Subscription, policy *webhook.Policy, who *auth.Princi
 			return err
 		}
 		s.narrow(was, now)
+	}
+	if c.Description != nil {
+		if wrong := lock.CheckDescription(*c.Description); wrong != "" {
+			return lock.Invalid("description", "%s", wrong)
+		}
+		s.Description = *c.Description
 	}
 	if c.Paused != nil {
 		if s.Paused = *c.Paused; !s.Paused {

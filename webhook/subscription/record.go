@@ -64,7 +64,7 @@ func (c *Change) fields() (names []string) {
 	for _, f := range []struct {
 		name string
 		said bool
-	}{{"url", c.URL != nil}, {"events", c.Events != nil}, {"locks", c.Locks != nil}, {"paused", c.Paused != nil}} {
+	}{{"url", c.URL != nil}, {"events", c.Events != nil}, {"locks", c.Locks != nil}, {"paused", c.Paused != nil}, {"description", c.Description != nil}} {
 		if f.said {
 			names = append(names, f.name)
 		}

@@ -40,7 +40,9 @@ type Subscription struct {
 
 	Paused  bool
 	Created time.Time
-	By      string // the sub of the bearer token that made it
+
+	Description string // in a person's words
+	By          string // the sub of the bearer token that made it
 
 	// Enabled counts how often it was set going again. Who disables a subscription
 	// remembers at which count, and it is disabled for as long as that stands.
@@ -70,6 +72,7 @@ type form struct {
 	Enabled    int              `json:"enabled,omitempty"`
 	Was        string           `json:"was,omitempty"`
 	Narrowed   int64            `json:"narrowed_ms,omitempty"`
+	About      string           `json:"description,omitempty"`
 	From       uint64           `json:"from,omitempty"` // 0: the version of the record, which its writer could not know
 }
 
@@ -78,7 +81,7 @@ func (s *Subscription) encode() []byte {
 	f := form{
 		URL: s.URL, Events: s.Events, Locks: s.Locks, Within: s.Within, Paused: s.Paused,
 		Created: s.Created.UnixMilli(), By: s.By, Generation: s.Generation, Rotated: millis(s.Rotated), Salts: s.Salts,
-		Enabled: s.Enabled, From: s.From,
+		Enabled: s.Enabled, From: s.From, About: s.Description,
 	}
 	if s.Was != "" {
 		f.Was, f.Narrowed = s.Was, s.Narrowed.UnixMilli()
@@ -94,7 +97,7 @@ func parse(r store.Record) (*Subscription, error) {
 	}
 	s := &Subscription{
 		ID: r.ID, Tenant: r.Tenant, URL: f.URL, Events: f.Events, Locks: f.Locks, Within: f.Within, Paused: f.Paused,
-		Created: time.UnixMilli(f.Created).UTC(), By: f.By, Enabled: f.Enabled, From: f.From, Version: r.Version,
+		Created: time.UnixMilli(f.Created).UTC(), By: f.By, Enabled: f.Enabled, From: f.From, Version: r.Version, Description: f.About,
 		Rotation: rotationOf(f.Generation, f.Rotated, f.Salts),
 	}
 	if f.Was != "" {

@@ -77,6 +77,12 @@ function Seen({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) 
         }}
       />
       <dl class="sheet pad fields">
+        {of.description && (
+          <>
+            <dt>Description</dt>
+            <dd>{of.description}</dd>
+          </>
+        )}
         <dt>Locks</dt>
         <dd>{of.locks}</dd>
         <dt>Told of</dt>

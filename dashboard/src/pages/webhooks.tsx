@@ -65,7 +65,9 @@ function Others({ all }: { all: boolean }) {
 }
 
 function Listed() {
-  const { data, failure } = useLive("webhooks", 5000, (signal) => asked(api.GET("/webhooks", { signal })));
+  const { data, failure } = useLive("webhooks", 5000, (signal) =>
+    asked(api.GET("/webhooks", { signal, params: { query: { limit: 1000 } } })),
+  );
   return (
     <>
       <Failed failure={failure} />
@@ -95,6 +97,7 @@ function Rows({ all }: { all: Schemas["Webhook"][] }) {
             <a data-row href={href(["webhooks", w.id])}>
               {w.url}
             </a>
+            {w.description && <span class="under">{w.description}</span>}
           </td>
           <td>
             <Sending of={w} />

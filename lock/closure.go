@@ -12,9 +12,6 @@ const (
 
 	// MaxClosures is how many closures of one tenant may stand at a time.
 	MaxClosures = 100
-
-	// MaxDescription is the longest description of a closure, in characters.
-	MaxDescription = 200
 )
 
 // Closure says that no new entry joins some locks of a tenant until an instant. It says

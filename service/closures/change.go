@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
@@ -58,8 +57,9 @@ func (b *Book) newClosure(req CloseRequest) (*lock.Closure, error) {
 		return nil, lock.Invalid("locks", "must be a pattern of 1 to %d bytes", lock.MaxPatternLength)
 	case !req.Until.After(now) || req.Until.Sub(now) > lock.MaxClosing:
 		return nil, lock.Invalid("until", "must be within the next %g hours", lock.MaxClosing.Hours())
-	case !utf8.ValidString(req.Description) || utf8.RuneCountInString(req.Description) > lock.MaxDescription:
-		return nil, lock.Invalid("description", "must have at most %d characters", lock.MaxDescription)
+	}
+	if wrong := lock.CheckDescription(req.Description); wrong != "" {
+		return nil, lock.Invalid("description", "%s", wrong)
 	}
 	if wrong := lock.CheckExplanation(req.Reason); wrong != "" {
 		return nil, lock.Invalid("reason", "%s", wrong)

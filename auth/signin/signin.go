@@ -115,17 +115,17 @@ func (c Config) Check() error {
 	return errors.Join(noID, checkURL("issuer", c.Issuer), checkURL("redirect URL", c.RedirectURL))
 }
 
-// checkURL wants TLS, by which the provider is known to be the one. On the machine itself it
+// checkURL returns an error without the text, which may have a password in it. It wants TLS, by which the provider is known to be the one. On the machine itself it
 // may do without.
 func checkURL(what, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("the %s %q is not https://host/path", what, text)
+		return fmt.Errorf("the %s is not https://host/path, with no user, query or fragment", what)
 	}
 	ip := net.ParseIP(u.Hostname())
 	here := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 	if u.Scheme != "https" && (u.Scheme != "http" || !here) {
-		return fmt.Errorf("the %s %q is not https://host/path", what, text)
+		return fmt.Errorf("the %s is not https://host/path", what)
 	}
 	return nil
 }

@@ -95,6 +95,10 @@ func readSecret(flagName, path string, atLeast int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flagName, err)
 	}
+	return checkSecret(flagName, path, text, atLeast)
+}
+
+func checkSecret(flagName, path string, text []byte, atLeast int) ([]byte, error) {
 	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
 		return nil, fmt.Errorf("%s: %s begins with a byte order mark: save it as UTF-8 without one", flagName, path)
 	}

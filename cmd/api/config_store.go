@@ -30,7 +30,7 @@ func (c *config) resolveStore(set origins) error {
 	// Only on the command line: an image sets them for whatever store it will be.
 	for _, name := range []string{"data-dir", "data-quota-mb"} {
 		if set.of(name) == byFlag && !(c.dev && name == "data-dir") {
-			wrong = append(wrong, usagef("--%s contradicts --store %s: only the embedded store has one", name, c.store))
+			wrong = append(wrong, usagef("--%s contradicts --store: only the embedded store has one", name))
 		}
 	}
 	return errors.Join(append(wrong, c.resolveEndpoints(), c.resolveStoreAccess())...)
@@ -50,7 +50,7 @@ func (c *config) resolveEndpoints() error {
 			c.chroot = "/" + path
 		}
 	default:
-		return usagef("--store: %q is neither embedded nor etcd://host:port,host:port nor zookeeper://host:port,host:port/chroot", c.store)
+		return usagef("--store: it is neither embedded nor etcd://host:port,host:port nor zookeeper://host:port,host:port/chroot")
 	}
 	c.backend = scheme
 	for h := range strings.SplitSeq(hosts, ",") {

@@ -417,6 +417,38 @@ func TestSecretsAreNotQuoted(t *testing.T) {
 	}
 }
 
+// TestNoURLIsQuotedWithItsPassword: a setting that is no good is not quoted if it may have a password.
+func TestNoURLIsQuotedWithItsPassword(t *testing.T) {
+	t.Parallel()
+	const marker = "hunter2-marker"
+	good := environment{"FENCEPOST_JWT_SECRET": secret}
+	principals := file(t, `{"principals":[]}`)
+	oidc := func(name, value string) []string {
+		args := []string{"--oidc-principals", principals, "--oidc-client-id", "a"}
+		for flag, text := range map[string]string{"--oidc-issuer": "https://a.example", "--oidc-redirect-url": "https://a.example/back"} {
+			if flag == name {
+				text = value
+			}
+			args = append(args, flag, text)
+		}
+		return args
+	}
+	for _, url := range []string{
+		"https://ann:" + marker + "@a.example/x", "https://a.example/x?key=" + marker, "ann:" + marker + "@a.example:1",
+		"https://ann:" + marker + "@a.example:port", "https://ann:" + marker + "@a.example/%zz", "https://a.invalid/#" + marker,
+	} {
+		for _, args := range [][]string{
+			oidc("--oidc-issuer", url), oidc("--oidc-redirect-url", url), {"--store", url}, {"--store", url, "--data-quota-mb", "17"},
+			{"--jwks", "https://" + url}, {"health", "--url", url},
+		} {
+			r := command(t, good, args...)
+			if r.code == 0 || strings.Contains(r.errOut+r.out, marker) {
+				t.Errorf("%q ends with %d: %s%s", args, r.code, r.errOut, r.out)
+			}
+		}
+	}
+}
+
 // certificate writes a certificate and its key.
 func newCertificate(t *testing.T) (cert, key string) {
 	t.Helper()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -40,16 +41,19 @@ func health(ctx context.Context, args []string, env environment, stdout io.Write
 		return err
 	}
 	resp, err := client.Do(req)
-	if err != nil {
-		return err
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("%s: %w", asked(req.URL), failed.Err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s%s", address, resp.Status, said(resp.Body))
+		return fmt.Errorf("%s answers %s%s", asked(req.URL), resp.Status, said(resp.Body))
 	}
-	_, err = fmt.Fprintf(stdout, "%s answers %s\n", address, resp.Status)
+	_, err = fmt.Fprintf(stdout, "%s answers %s\n", asked(req.URL), resp.Status)
 	return err
 }
+
+// asked is the URL without its query, which may be a secret.
+func asked(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
 // said is what an answer says, in one line, for the end of a sentence.
 func said(body io.Reader) string {
@@ -76,7 +80,7 @@ func healthURL(scheme, given, listen string) (string, error) {
 	if given != "" {
 		u, err := url.Parse(given)
 		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
-			return "", usagef("--url: %q is not http://host:port/path", given)
+			return "", usagef("--url: it is not http://host:port/path")
 		}
 		return given, nil
 	}

@@ -247,14 +247,15 @@ func printSettings(w io.Writer, f *flag.FlagSet, set origins, env environment) {
 	})
 }
 
-// withoutCredentials hides a URL that has some in it, wrong as that is.
+// withoutCredentials hides a URL that may have a password in it, wrong as that is: with a user, a
+// query or a fragment.
 func withoutCredentials(text string) string {
 	_, rest, isURL := strings.Cut(text, "://")
 	if !isURL {
 		return text
 	}
 	hosts, path, _ := strings.Cut(rest, "/")
-	if strings.Contains(hosts, "@") || strings.Contains(path, "?") {
+	if strings.Contains(hosts, "@") || strings.ContainsAny(hosts+path, "?#") {
 		return "(set)"
 	}
 	return text

@@ -72,36 +72,76 @@ func signingSecret(env environment, secretFile string, dev bool, dataDir string)
 		return inline, err
 	}
 	if dev {
-		return readSecret("--dev", filepath.Join(dataDir, devSecretFile), minSecret)
+		return readOwn(filepath.Join(dataDir, devSecretFile))
 	}
 	return nil, usagef("no secret to sign with: set --jwt-secret-file or %s, or --dev for a development server's", envSecret)
 }
 
-// devSecret returns the secret of a development server, made on first use. The files
-// that we made are closed to others if they were not; the folder may be anybody's.
+// devSecret returns the secret of a development server, made on first use. The files that we made are
+// closed to others if they were not.
 func (c *config) devSecret() ([]byte, error) {
-	dataDir := c.dataDir
-	path := filepath.Join(dataDir, devSecretFile)
-	for _, own := range []string{path, filepath.Join(dataDir, devTokenFile)} {
-		c.closeToOthers(own)
+	path := filepath.Join(c.dataDir, devSecretFile)
+	c.closeToOthers(path)
+	c.closeToOthers(filepath.Join(c.dataDir, devTokenFile))
+	if info, err := os.Stat(c.dataDir); err == nil && info.Mode().Perm()&othersWrite != 0 && info.Mode()&fs.ModeSticky == 0 {
+		c.warn("other users of this machine may remove the files in --data-dir %s (mode %04o)", c.dataDir, info.Mode().Perm())
 	}
-	if info, err := os.Stat(dataDir); err == nil && info.Mode().Perm()&othersWrite != 0 && info.Mode()&fs.ModeSticky == 0 {
-		c.warn("other users of this machine may put files of their own in place of those in --data-dir %s (mode %04o)", dataDir, info.Mode().Perm())
+	secret, err := readOwn(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return secret, err
 	}
-	if _, err := os.Stat(path); err == nil {
-		return readSecret("--dev", path, minSecret)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--data-dir: %w", err)
-	}
-	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+	if err := os.MkdirAll(c.dataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("--data-dir: %w", err)
 	}
 	raw := make([]byte, 32)
 	if _, err := rand.Read(raw); err != nil {
 		return nil, err
 	}
-	secret := []byte(base64.RawURLEncoding.EncodeToString(raw))
-	return secret, os.WriteFile(path, append(secret, '\n'), 0o600)
+	secret = []byte(base64.RawURLEncoding.EncodeToString(raw))
+	return secret, writeOwn(path, string(secret)+"\n")
+}
+
+// readOwn reads the development secret that this user's server made. Others may put files of theirs
+// into a folder that they can write to.
+func readOwn(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|asItIs, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--dev: %w", err)
+	}
+	if err != nil {
+		return nil, notOwn(path)
+	}
+	defer f.Close() // it was only read
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !isOurs(info) {
+		return nil, notOwn(path)
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("--dev: %w", err)
+	}
+	return checkSecret("--dev", path, text, minSecret)
+}
+
+// writeOwn writes a new file that only this user can read, in place of the one that its server made.
+func writeOwn(path, text string) error {
+	if info, err := os.Lstat(path); err == nil {
+		if !info.Mode().IsRegular() || !isOurs(info) {
+			return notOwn(path)
+		}
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("--dev: %w", err)
+		}
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|asItIs, 0o600)
+	if err != nil {
+		return fmt.Errorf("--dev: %w", err)
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+func notOwn(path string) error {
+	return fmt.Errorf("--dev: %s is not a file of this user's own: remove it, or name another file or folder by --data-dir", path)
 }
 
 // closeToOthers takes a file or folder of ours away from everybody else. What cannot
@@ -132,7 +172,7 @@ func (c *config) greetDeveloper(ctx context.Context, stdout io.Writer, address n
 		return err
 	}
 	path := filepath.Join(c.dataDir, devTokenFile)
-	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+	if err := writeOwn(path, token+"\n"); err != nil {
 		return err
 	}
 	who, err := verifier.Verify(ctx, token) // so that a session by the code ends with the secret

@@ -218,7 +218,7 @@ func (r *request) noteUnknown(why *auth.Error) {
 
 // bearsSession reports whether a session of the dashboard says who asks.
 func (r *request) bearsSession(o operation) bool {
-	return o.bySession() && len(r.Request.CookiesNamed(cookieName(r.Request, sessionName))) > 0
+	return o.bySession() && len(r.Request.CookiesNamed(r.cookieName(sessionName))) > 0
 }
 
 // takesCertificates reports whether a client certificate may say who asks.

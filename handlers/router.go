@@ -103,6 +103,11 @@ type Config struct {
 	Sessions   Sessions
 	Codes      Codes  // nil issues none
 	SignIn     SignIn // nil has no identity provider
+
+	// PlainCookies lets a session's cookie do without TLS: for a server that browsers reach only on
+	// this machine.
+	PlainCookies bool
+
 	Logger     *slog.Logger
 	LogEvery   int // one of so many requests that succeed is logged; 0 is each
 	Tracer     trace.Tracer

@@ -341,7 +341,9 @@ func TestConnectionThatStalls(t *testing.T) {
 // TestSessionOverTLS: the cookie of a session is one for the host alone, and for TLS.
 func TestSessionOverTLS(t *testing.T) {
 	t.Parallel()
-	r := secured(t, 100, handlers.New(shared.handlers(shared.main.service)))
+	config := shared.handlers(shared.main.service)
+	config.PlainCookies = false
+	r := secured(t, 100, handlers.New(config))
 	c := newOperator(t).at(r)
 	cookie := c.post("/dashboard/session", c.signsIn()).cookie()
 	if cookie.Name != "__Host-fencepost-session" || !cookie.Secure || !cookie.HttpOnly || cookie.Path != "/" || cookie.Domain != "" {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +57,7 @@ func (a *endpoints) dashboard(r *gin.Engine) {
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Router      /dashboard/session [post]
 func (a *endpoints) signIn(r *request) error {
-	if err := r.sameOrigin(); err != nil {
+	if err := errors.Join(r.sameOrigin(), r.plainOverHTTPS()); err != nil {
 		return err
 	}
 	var body api.SessionBody
@@ -76,7 +75,7 @@ func (a *endpoints) signIn(r *request) error {
 	if err != nil {
 		return r.refusedSession(err)
 	}
-	http.SetCookie(r.Writer, sessionCookie(r.Request, text, who.Expires))
+	http.SetCookie(r.Writer, r.sessionCookie(text, who.Expires))
 	r.principal = who
 	return r.respondSession()
 }
@@ -146,7 +145,7 @@ func (a *endpoints) signOut(r *request) error {
 	if err := r.sameOrigin(); err != nil {
 		return err
 	}
-	http.SetCookie(r.Writer, sessionCookie(r.Request, "", time.Time{}))
+	http.SetCookie(r.Writer, r.sessionCookie("", time.Time{}))
 	r.Status(http.StatusNoContent)
 	return nil
 }
@@ -170,11 +169,11 @@ func (r *request) respondSession() error {
 // authenticateSession learns from the cookie who asks. A page of another origin may have
 // the browser send it along, so what the browser says of the request's origin counts too.
 func (r *request) authenticateSession() error {
-	cookies := r.Request.CookiesNamed(cookieName(r.Request, sessionName))
+	cookies := r.Request.CookiesNamed(r.cookieName(sessionName))
 	if len(cookies) != 1 {
 		return lock.Errorf(lock.Unauthenticated, "nobody is signed in")
 	}
-	if err := r.sameOrigin(); err != nil {
+	if err := errors.Join(r.sameOrigin(), r.plainOverHTTPS()); err != nil {
 		return err
 	}
 	p, err := r.endpoints.Sessions.Open(r.context(), cookies[0].Value)
@@ -201,11 +200,11 @@ const (
 	bearerRealm = `Bearer realm="fencepost"`
 )
 
-// sessionCookie is the session as a cookie, or with no text what takes it back.
-func sessionCookie(r *http.Request, text string, until time.Time) *http.Cookie {
+// sessionCookie is the session as a cookie, or with no text the end of it.
+func (r *request) sessionCookie(text string, until time.Time) *http.Cookie {
 	c := &http.Cookie{
-		Name: cookieName(r, sessionName), Value: text, Path: "/", Expires: until,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: !onThisMachine(r),
+		Name: r.cookieName(sessionName), Value: text, Path: "/", Expires: until,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: !r.endpoints.PlainCookies,
 	}
 	if text == "" {
 		c.MaxAge = -1
@@ -213,36 +212,26 @@ func sessionCookie(r *http.Request, text string, until time.Time) *http.Cookie {
 	return c
 }
 
-// cookieName puts __Host- before a name, which browsers take only from the host itself over TLS. On the
-// machine itself, without TLS, it has the port: cookies count for all ports of a host, and
-// somebody may run two servers.
-func cookieName(r *http.Request, name string) string {
-	if !onThisMachine(r) {
+// cookieName puts __Host- before a name, which browsers take only from the host itself over TLS. A
+// plain cookie has the port: cookies count for all ports of a host, and somebody may run two servers.
+func (r *request) cookieName(name string) string {
+	if !r.endpoints.PlainCookies {
 		return "__Host-" + name
 	}
-	_, port, _ := net.SplitHostPort(r.Host)
+	_, port, _ := net.SplitHostPort(r.Request.Host)
 	if strings.Trim(port, "0123456789") != "" {
 		port = ""
 	}
 	return name + port
 }
 
-// onThisMachine reports whether a browser speaks to the server directly, on a loopback
-// address and without TLS. A proxy on the same machine may put localhost in the place of the
-// host that the browser named, but says that it is one.
-func onThisMachine(r *http.Request) bool {
-	for _, by := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Via"} {
-		if r.Header.Get(by) != "" {
-			return false
-		}
+// plainOverHTTPS refuses a plain cookie for a page that was opened over https: a browser would also
+// send it without TLS.
+func (r *request) plainOverHTTPS() error {
+	origin := strings.ToLower(r.Request.Header.Get("Origin"))
+	if r.endpoints.PlainCookies && strings.HasPrefix(origin, "https:") {
+		return lock.Errorf(lock.Forbidden,
+			"the page is open over https, for which the server's session cookie is not meant: start it with --session-cookie secure")
 	}
-	host, _, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host = r.Host
-	}
-	named := netip.Addr{}
-	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		named = a
-	}
-	return r.TLS == nil && addressOf(r.RemoteAddr).IsLoopback() && (named.IsLoopback() || strings.EqualFold(host, "localhost"))
+	return nil
 }

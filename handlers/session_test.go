@@ -265,35 +265,45 @@ func TestCodeSignsInOnce(t *testing.T) {
 	c.at(without).post("/dashboard/session", body(`{"code":"`+code+`"}`)).wantProblem(notSignedIn("this server issues no codes: sign in with a bearer token"))
 }
 
-// TestCookieOfAHost: but on the machine itself browsers keep the cookie to TLS and to the
-// host.
-func TestCookieOfAHost(t *testing.T) {
+// TestSessionCookieIsASetting: neither the address nor what a proxy says decides whether the cookie of
+// a session is for TLS alone. A page that was opened over https gets no plain one.
+func TestSessionCookieIsASetting(t *testing.T) {
 	t.Parallel()
 	c := newOperator(t)
-	router := handlers.New(shared.handlers(&stub{}))
-	for name, tc := range map[string]struct{ host, remote, cookie, by string }{
-		"Loopback":  {"127.0.0.1:8080", "127.0.0.1:40000", "fencepost-session8080", ""},
-		"Name":      {"localhost:8080", "[::1]:40000", "fencepost-session8080", ""},
-		"V6":        {"[::1]", "[::1]:40000", "fencepost-session", ""},
-		"Proxy":     {"locks.example.org", "127.0.0.1:40000", "__Host-fencepost-session", ""},
-		"Outside":   {"127.0.0.1:8080", "192.0.2.1:40000", "__Host-fencepost-session", ""},
-		"Private":   {"10.0.0.7:8080", "10.0.0.9:40000", "__Host-fencepost-session", ""},
-		"NoHost":    {"", "127.0.0.1:40000", "__Host-fencepost-session", ""},
-		"Port":      {"127.0.0.1:80;x", "127.0.0.1:40000", "fencepost-session", ""},
-		"Rewritten": {"127.0.0.1:8080", "127.0.0.1:40000", "__Host-fencepost-session", "X-Forwarded-For"},
-		"Scheme":    {"localhost:8080", "127.0.0.1:40000", "__Host-fencepost-session", "X-Forwarded-Proto"},
-		"Standard":  {"localhost:8080", "127.0.0.1:40000", "__Host-fencepost-session", "Forwarded"},
-		"Via":       {"localhost:8080", "127.0.0.1:40000", "__Host-fencepost-session", "Via"},
+	for name, tc := range map[string]struct {
+		plain                    bool
+		host, remote, by, origin string
+		cookie                   string // "" is 403
+	}{
+		"Secure":          {false, "locks.example.org", "192.0.2.1:40000", "", "https://locks.example.org", "__Host-fencepost-session"},
+		"SecureLoopback":  {false, "127.0.0.1:8080", "127.0.0.1:40000", "", "http://127.0.0.1:8080", "__Host-fencepost-session"},
+		"SecureNoHost":    {false, "", "127.0.0.1:40000", "", "", "__Host-fencepost-session"},
+		"Plain":           {true, "127.0.0.1:8080", "127.0.0.1:40000", "", "http://127.0.0.1:8080", "fencepost-session8080"},
+		"PlainName":       {true, "localhost", "[::1]:40000", "", "", "fencepost-session"},
+		"PlainBadPort":    {true, "127.0.0.1:80;x", "127.0.0.1:40000", "", "", "fencepost-session"},
+		"PlainForwarded":  {true, "127.0.0.1:8080", "127.0.0.1:40000", "X-Forwarded-Proto", "", "fencepost-session8080"},
+		"PlainOverHTTPS":  {true, "locks.example.org", "127.0.0.1:40000", "", "https://locks.example.org", ""},
+		"PlainOverHTTPS2": {true, "locks.example.org", "127.0.0.1:40000", "X-Forwarded-Proto", "HTTPS://locks.example.org", ""},
 	} {
+		config := shared.handlers(&stub{})
+		config.PlainCookies = tc.plain
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/dashboard/session", strings.NewReader(`{"bearer_token":"`+c.bearer+`"}`))
 		r.Host, r.RemoteAddr = tc.host, tc.remote
 		if tc.by != "" {
 			r.Header.Set(tc.by, "https")
 		}
+		if tc.origin != "" {
+			r.Header.Set("Origin", tc.origin)
+			r.Header.Set("Sec-Fetch-Site", "same-origin")
+		}
 		w := httptest.NewRecorder()
-		router.ServeHTTP(w, r)
+		handlers.New(config).ServeHTTP(w, r)
 		all := w.Result().Cookies()
-		if w.Code != 200 || len(all) != 1 || all[0].Name != tc.cookie || all[0].Secure != strings.HasPrefix(tc.cookie, "__Host-") {
+		if tc.cookie == "" && (w.Code != http.StatusForbidden || len(all) != 0 || !strings.Contains(w.Body.String(), "--session-cookie secure")) {
+			t.Errorf("%s: %d %s, cookies %v", name, w.Code, w.Body, all)
+		}
+		secure := strings.HasPrefix(tc.cookie, "__Host-")
+		if tc.cookie != "" && (w.Code != 200 || len(all) != 1 || all[0].Name != tc.cookie || all[0].Secure != secure) {
 			t.Errorf("%s: %d, cookies %v", name, w.Code, all)
 		}
 	}

@@ -65,7 +65,7 @@ func (a *endpoints) beginSignIn(r *request) error {
 	if err != nil {
 		return r.turnedAway(err)
 	}
-	http.SetCookie(r.Writer, flowCookie(r.Request, kept, until))
+	http.SetCookie(r.Writer, r.flowCookie(kept, until))
 	return r.goOn(to)
 }
 
@@ -89,11 +89,11 @@ func (a *endpoints) finishSignIn(r *request) error {
 		return nothingHere(r)
 	}
 	text, who, err := a.cameBack(r)
-	http.SetCookie(r.Writer, flowCookie(r.Request, "", time.Time{}))
+	http.SetCookie(r.Writer, r.flowCookie("", time.Time{}))
 	if err != nil {
 		return r.turnedAway(err)
 	}
-	http.SetCookie(r.Writer, sessionCookie(r.Request, text, who.Expires))
+	http.SetCookie(r.Writer, r.sessionCookie(text, who.Expires))
 	r.principal = who
 	return r.goOn("/dashboard/")
 }
@@ -101,7 +101,7 @@ func (a *endpoints) finishSignIn(r *request) error {
 // cameBack returns the session of who has signed in at the identity provider.
 func (a *endpoints) cameBack(r *request) (string, *auth.Principal, error) {
 	said, err := url.ParseQuery(r.Request.URL.RawQuery)
-	kept := r.Request.CookiesNamed(cookieName(r.Request, flowName))
+	kept := r.Request.CookiesNamed(r.cookieName(flowName))
 	if err != nil || len(kept) != 1 {
 		return "", nil, &auth.Error{Reason: auth.BadSignIn, Detail: "this browser has not begun to sign in here"}
 	}
@@ -143,8 +143,8 @@ const flowName = "fencepost-sign-in"
 
 // flowCookie is what a browser keeps while somebody signs in elsewhere, or with no text what
 // takes it back. The browser sends it when the other site leads back.
-func flowCookie(r *http.Request, text string, until time.Time) *http.Cookie {
-	c := sessionCookie(r, text, until)
-	c.Name, c.SameSite = cookieName(r, flowName), http.SameSiteLaxMode
+func (r *request) flowCookie(text string, until time.Time) *http.Cookie {
+	c := r.sessionCookie(text, until)
+	c.Name, c.SameSite = r.cookieName(flowName), http.SameSiteLaxMode
 	return c
 }

@@ -263,7 +263,7 @@ const replicaID = "replica-of-tests"
 // handlers configures the HTTP layer over whatever has the use cases.
 func (w *world) handlers(locks handlers.Locks) handlers.Config {
 	return handlers.Config{
-		Dashboard: w.pages, Sessions: w.sessions, Codes: auth.NewCodes(nil),
+		Dashboard: w.pages, Sessions: w.sessions, PlainCookies: true, Codes: auth.NewCodes(nil),
 		Locks: locks, Console: &consoleStub{}, Webhooks: w.webhooks, Quotas: w.quotas, Verifier: w.verifier, Metrics: w.telemetry.Metrics(), Exposition: w.telemetry.MetricsHandler(),
 		OpenAPI: openapi.Document(), Docs: openapi.Docs(), Version: "v1.2.3", Commit: "69f4879", Logger: w.telemetry.Logger(), Tracer: w.telemetry.Tracer(),
 		Propagator: w.telemetry.Propagator(),

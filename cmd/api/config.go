@@ -65,6 +65,7 @@ type config struct {
 	secretFile, jwks, issuer, audience string
 	claims                             auth.ClaimNames
 	maxTokenAge                        time.Duration
+	sessionCookie                      string
 	tokenKeyFile                       string
 	fenceFloor                         uint64
 
@@ -92,6 +93,7 @@ type config struct {
 	storePass string
 	tls       *tls.Config
 	pair      *keyPair // that clients see; nil is no TLS
+	plain     bool     // the session's cookie also works without TLS
 	clients   *clients // whose certificates are taken; nil is nobody's
 	classes   order.Classes
 	level     slog.Level
@@ -188,6 +190,7 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.issuer, "jwt-issuer", "", "issuer that bearer tokens must have")
 	f.StringVar(&c.audience, "jwt-audience", "", "audience that bearer tokens must have")
 	claimFlags(f, &c.claims)
+	f.StringVar(&c.sessionCookie, "session-cookie", cookieAuto, "`kind` of the dashboard's session cookie: secure is for https alone, plain also works without, and auto is secure unless the server is on a loopback address without TLS")
 	f.DurationVar(&c.maxTokenAge, "max-token-age", 0, "`longest` time from now to the exp of a bearer token, as 24h; 0 is no bound")
 	f.StringVar(&c.tokenKeyFile, "token-key-file", "", "`file` with the key behind lock tokens, at least 32 bytes, the same on all replicas; by default the store keeps one")
 	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup or another one is used")
@@ -233,7 +236,7 @@ func (c *config) checkMaxTTL() error {
 // resolveRest checks what does not depend on other settings, or on few.
 func (c *config) resolveRest() error {
 	c.checkFiles()
-	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkBeside(), c.resolveTLS(), c.resolveClients(), c.oidc.resolve(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
+	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkBeside(), c.resolveTLS(), c.resolveClients(), c.oidc.resolve(), c.resolveCookie(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
 }
 
 // maxLogEvery leaves a busy server a line a minute.

@@ -42,7 +42,7 @@ func (c *config) resolveEndpoints() error {
 	scheme, rest, hasHosts := strings.Cut(c.store, "://")
 	hosts, path, _ := strings.Cut(rest, "/")
 	switch {
-	case strings.Contains(hosts, "@"):
+	case strings.Contains(hosts, "@"), !hasHosts && strings.Contains(scheme, "@"):
 		return usagef("--store: credentials do not belong into an address: there are --store-username and --store-password-file")
 	case hasHosts && scheme == storeEtcd && path == "":
 	case hasHosts && scheme == storeZooKeeper:
@@ -50,7 +50,7 @@ func (c *config) resolveEndpoints() error {
 			c.chroot = "/" + path
 		}
 	default:
-		return usagef("--store: it is neither embedded nor etcd://host:port,host:port nor zookeeper://host:port,host:port/chroot")
+		return usagef("--store: %q is neither embedded nor etcd://host:port,host:port nor zookeeper://host:port,host:port/chroot", withoutCredentials(c.store))
 	}
 	c.backend = scheme
 	for h := range strings.SplitSeq(hosts, ",") {

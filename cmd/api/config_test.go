@@ -95,7 +95,7 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"jwt-tenant-claim": {"https://a.example/tenant", "tid"}, "jwt-scope-claim": {"scp", "roles"},
 		"jwt-scope-prefix": {"a/", "b/"}, "jwt-locks-claim": {"a", "b"},
 		"token-key-file": {file(t, secret), file(t, secret+"2")},
-		"fence-floor":    {"1000", "2000"}, "max-token-age": {"24h0m0s", "1h30m0s"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "idle-timeout-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
+		"fence-floor":    {"1000", "2000"}, "max-token-age": {"24h0m0s", "1h30m0s"}, "session-cookie": {"secure", "auto"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "idle-timeout-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
 		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "log-requests-every": {"100", "7"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
 		"oidc-issuer": {"https://a.example", "https://b.example"}, "oidc-client-id": {"a", "b"}, "oidc-client-secret-file": {file(t, "x"), file(t, "y\n")},
 		"oidc-redirect-url": {"https://a.example/back", "https://b.example/back"}, "oidc-principals": {file(t, `{"principals":[]}`), ""},
@@ -328,9 +328,9 @@ func TestContradictions(t *testing.T) {
 		{nil, with(good, "--store-key", key), exitConfig, []string{"--store-key", "embedded"}},
 		{nil, with(good, "--store-username", "root"), exitConfig, []string{"--store-username", "embedded"}},
 		{nil, with(good, "--store-password-file", file(t, "x")), exitConfig, []string{"--store-password-file", "embedded"}},
-		{nil, with(etcd, "--data-dir", "x"), exitConfig, []string{"--data-dir", "etcd://a:1"}},
+		{nil, with(etcd, "--data-dir", "x"), exitConfig, []string{"--data-dir", "only the embedded store"}},
 		{nil, []string{"--dev", "--data-dir", ""}, exitConfig, []string{"--data-dir is empty"}},
-		{nil, with(etcd, "--data-quota-mb", "7"), exitConfig, []string{"--data-quota-mb", "etcd://a:1"}},
+		{nil, with(etcd, "--data-quota-mb", "7"), exitConfig, []string{"--data-quota-mb", "only the embedded store"}},
 		{nil, with(etcd, "--store-cert", cert), exitConfig, []string{"--store-cert", "--store-key", "need each other"}},
 		{nil, with(etcd, "--store-key", key), exitConfig, []string{"--store-cert", "--store-key", "need each other"}},
 		{nil, with(etcd, "--store-username", "root"), exitConfig, []string{"--store-username", "--store-password-file", "need each other"}},
@@ -380,6 +380,36 @@ func TestSeconds(t *testing.T) {
 		if err := s.Set(text); err == nil || s != 0 {
 			t.Errorf("%q is taken for %v", text, time.Duration(s))
 		}
+	}
+}
+
+// TestSessionCookie: it is for https alone, but on a loopback address without TLS or a proxy that has it.
+func TestSessionCookie(t *testing.T) {
+	cert, key := newCertificate(t)
+	tls := []string{"--tls-cert", cert, "--tls-key", key}
+	oidc := func(redirect string) []string {
+		return []string{"--oidc-principals", file(t, `{"principals":[]}`), "--oidc-client-id", "a", "--oidc-issuer", "https://a.example", "--oidc-redirect-url", redirect}
+	}
+	for name, c := range map[string]struct {
+		args  []string
+		plain bool
+	}{
+		"Default":         {nil, true},
+		"Name":            {[]string{"--listen", "localhost:8080"}, true},
+		"Outside":         {[]string{"--listen", "0.0.0.0:8080"}, false},
+		"EveryAddress":    {[]string{"--listen", ":8080"}, false},
+		"TLS":             {tls, false},
+		"Chosen":          {[]string{"--session-cookie", "secure"}, false},
+		"ChosenOutside":   {[]string{"--session-cookie", "plain", "--listen", "0.0.0.0:8080"}, true},
+		"ProxyByProvider": {oidc("https://locks.example/dashboard/sign-in/oidc/callback"), false},
+		"Provider":        {oidc("http://127.0.0.1:8080/dashboard/sign-in/oidc/callback"), true},
+	} {
+		if got := parsed(t, nil, append([]string{"--jwt-secret-file", file(t, secret)}, c.args...)...); got.plain != c.plain {
+			t.Errorf("%s: plain is %t, want %t", name, got.plain, c.plain)
+		}
+	}
+	for _, args := range [][]string{append(tls, "--session-cookie", "plain"), append(oidc("https://locks.example/"), "--session-cookie", "plain"), {"--session-cookie", "yes"}} {
+		fails(t, 78, environment{"FENCEPOST_JWT_SECRET": secret}, args, "--session-cookie")
 	}
 }
 
@@ -438,8 +468,11 @@ func TestNoURLIsQuotedWithItsPassword(t *testing.T) {
 		"https://ann:" + marker + "@a.example:port", "https://ann:" + marker + "@a.example/%zz", "https://a.invalid/#" + marker,
 	} {
 		for _, args := range [][]string{
-			oidc("--oidc-issuer", url), oidc("--oidc-redirect-url", url), {"--store", url}, {"--store", url, "--data-quota-mb", "17"},
-			{"--jwks", "https://" + url}, {"health", "--url", url},
+			oidc("--oidc-issuer", url), oidc("--oidc-redirect-url", url),
+			{"--store", url},
+			{"--store", url, "--data-quota-mb", "17"},
+			{"--jwks", "https://" + url},
+			{"health", "--url", url},
 		} {
 			r := command(t, good, args...)
 			if r.code == 0 || strings.Contains(r.errOut+r.out, marker) {

@@ -13,9 +13,6 @@ import (
 func TestDevFilesOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	foreign := func(path string) {
-		if os.Geteuid() != 0 {
-			t.Skip("only root can give a file to another user")
-		}
 		if err := os.WriteFile(path, []byte(secret), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -34,8 +31,12 @@ func TestDevFilesOfAnotherUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	kinds := map[string]func(string){"Link": link, "Pipe": pipe}
+	if os.Geteuid() == 0 { // who alone can give a file to another user
+		kinds["Foreign"] = foreign
+	}
 	for _, name := range []string{devSecretFile, devTokenFile} {
-		for kind, plant := range map[string]func(string){"Foreign": foreign, "Link": link, "Pipe": pipe} {
+		for kind, plant := range kinds {
 			t.Run(name+kind, func(t *testing.T) {
 				dir := t.TempDir()
 				path := filepath.Join(dir, name)

@@ -173,7 +173,7 @@ func addDashboard(routes *handlers.Config, c *config, key []byte, verifier *auth
 	if err != nil {
 		return nil, err
 	}
-	routes.Dashboard, routes.Sessions = pages, sessions
+	routes.Dashboard, routes.Sessions, routes.PlainCookies = pages, sessions, c.plain
 	provider, err := c.oidc.provider(key)
 	if err != nil {
 		return nil, err

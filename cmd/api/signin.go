@@ -12,6 +12,32 @@ import (
 	"github.com/fencepost/fencepost/telemetry"
 )
 
+// Kinds of the session cookie.
+const (
+	cookieAuto   = "auto"
+	cookieSecure = "secure"
+	cookiePlain  = "plain"
+)
+
+// resolveCookie finds out whether browsers may send the session's cookie without TLS. A redirect URL
+// of https says that a proxy is in front.
+func (c *config) resolveCookie() error {
+	https := strings.HasPrefix(strings.ToLower(c.oidc.redirect), "https:")
+	switch c.sessionCookie {
+	case cookieAuto:
+		c.plain = c.tlsCert == "" && isLoopback(c.listen) && !https
+	case cookieSecure:
+	case cookiePlain:
+		c.plain = true
+		if https || c.tlsCert != "" {
+			return usagef("--session-cookie plain contradicts --tls-cert and an --oidc-redirect-url of https")
+		}
+	default:
+		return usagef("--session-cookie: must be auto, secure or plain")
+	}
+	return nil
+}
+
 // oidcSettings say by which identity provider operators sign in.
 type oidcSettings struct {
 	issuer, clientID, secretFile, redirect, principals, scopes, name string

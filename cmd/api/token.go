@@ -104,20 +104,20 @@ func (c *config) devSecret() ([]byte, error) {
 // readOwn reads the development secret that this user's server made. Others may put files of theirs
 // into a folder that they can write to.
 func readOwn(path string) ([]byte, error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, notOwn(path)
+	}
 	f, err := os.OpenFile(path, os.O_RDONLY|asItIs, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--dev: %w", err)
-	}
 	if err != nil {
-		return nil, notOwn(path)
+		return nil, fmt.Errorf("--dev, in --data-dir: %w", err)
 	}
-	defer f.Close() // it was only read
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !isOurs(info) {
-		return nil, notOwn(path)
-	}
+	info, failed := f.Stat()
 	text, err := io.ReadAll(f)
-	if err != nil {
-		return nil, fmt.Errorf("--dev: %w", err)
+	if err := errors.Join(failed, err, f.Close()); err != nil {
+		return nil, fmt.Errorf("--dev, in --data-dir: %w", err)
+	}
+	if !info.Mode().IsRegular() || !isOurs(info) {
+		return nil, notOwn(path)
 	}
 	return checkSecret("--dev", path, text, minSecret)
 }
@@ -129,19 +129,19 @@ func writeOwn(path, text string) error {
 			return notOwn(path)
 		}
 		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("--dev: %w", err)
+			return fmt.Errorf("--dev, in --data-dir: %w", err)
 		}
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|asItIs, 0o600)
 	if err != nil {
-		return fmt.Errorf("--dev: %w", err)
+		return fmt.Errorf("--dev, in --data-dir: %w", err)
 	}
 	_, err = f.WriteString(text)
 	return errors.Join(err, f.Close())
 }
 
 func notOwn(path string) error {
-	return fmt.Errorf("--dev: %s is not a file of this user's own: remove it, or name another file or folder by --data-dir", path)
+	return fmt.Errorf("--dev, in --data-dir: %s is not a file of this user's own: remove it, or name another file or folder by --data-dir", path)
 }
 
 // closeToOthers takes a file or folder of ours away from everybody else. What cannot
